@@ -61,7 +61,7 @@ func contract(t *testing.T, name string) []string {
 	return out
 }
 
-// digest is what an object must have for the contract, a line for each part.
+// digest returns what an object must have for the contract, a line for each part.
 func digest(t *testing.T, u *unstructured.Unstructured) []string {
 	t.Helper()
 	name := u.GetName()

@@ -33,7 +33,7 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// generated are the files that have a source elsewhere, with their content.
+// generated returns the files that have a source elsewhere, with their content.
 func generated(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{
@@ -64,7 +64,7 @@ type role struct {
 	Rules    []rbacv1.PolicyRule
 }
 
-// shippedRoles are the roles of config/rbac.
+// shippedRoles returns the roles of config/rbac.
 func shippedRoles(t *testing.T) []role {
 	t.Helper()
 	files, err := rbac.Documents()
@@ -149,7 +149,7 @@ func documented(t *testing.T) []value {
 	return out
 }
 
-// standard is a default on one line.
+// standard returns a default on one line.
 func standard(t *testing.T, n *yamlv3.Node) string {
 	t.Helper()
 	if n.Kind == yamlv3.ScalarNode {
@@ -203,7 +203,7 @@ A value that does not exist, or has the wrong type, is refused before anything i
 |---|---|---|---|
 `
 
-// valuesPage is docs/chart-values.md.
+// valuesPage returns docs/chart-values.md.
 func valuesPage(t *testing.T) string {
 	t.Helper()
 	flags := map[string]string{}
@@ -220,7 +220,7 @@ func valuesPage(t *testing.T) string {
 // alertTable is the part of docs/metrics.md that shows the alerts.
 var alertTable = regexp.MustCompile(`(?s)(## What to alert on\n\n).*?(\n\nA finding alone)`)
 
-// metricsPage is docs/metrics.md with the alerts as they are in the chart.
+// metricsPage returns docs/metrics.md with the alerts as they are in the chart.
 func metricsPage(t *testing.T) string {
 	t.Helper()
 	rows := "`charts/fulcrum` installs these alerts with the value `prometheusRule.enabled`, and a Grafana dashboard with `grafanaDashboard.enabled`.\n\n" +

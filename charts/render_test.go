@@ -33,7 +33,7 @@ const (
 	kubernetes = "v1.37.0"
 )
 
-// valuesFiles are the names of the values files that installations of different shape have.
+// valuesFiles returns the names of the values files that installations of different shape have.
 func valuesFiles(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/values/*.yaml")
@@ -136,7 +136,7 @@ func manifests(t *testing.T, values map[string]any, o options) (string, error) {
 	return out.String(), nil
 }
 
-// render is manifests where no error is expected.
+// render returns manifests where no error is expected.
 func render(t *testing.T, values map[string]any, o options) string {
 	t.Helper()
 	out, err := manifests(t, values, o)

@@ -17,7 +17,7 @@ func TestCommandsShowSharedAccelerators(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/shared_accelerators/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		objects, vpcs := map[string]string{}, map[string]string{}
 		w := runScenarioWith(t, harness.Options{Accelerators: true}, func(t *testing.T, owner *harness.Harness) {
-			guest := harness.New(t, harness.Options{Accelerators: true, Beside: owner, Drift: true})
+			guest := harness.New(t, harness.Options{Accelerators: true, SharesAWSWith: owner, Drift: true})
 			settle := func() {
 				for range 20 {
 					owner.Settle(30 * time.Second)
@@ -38,7 +38,7 @@ func TestCommandsShowSharedAccelerators(t *testing.T) {
 		})
 		objects["owner"], vpcs["owner"] = w.objects, w.vpc
 		endpoints := emulatorFlags(t, w.em, w.vpc)[3:]
-		regions := map[string]string{"owner": harness.Region, "guest": harness.Elsewhere}
+		regions := map[string]string{"owner": harness.Region, "guest": harness.SecondRegion}
 		name := acceleratorAddresses(w)
 		var out []goldentest.File
 		for i, line := range strings.Split(strings.TrimSpace(c.Text("commands.txt")), "\n") {

@@ -48,5 +48,5 @@ func TestCases(t *testing.T) {
 			out.WriteString("  differs: " + line)
 		}
 	}
-	goldentest.Embedded(t, testdata, "testdata/cases.txt", out.String())
+	goldentest.EmbeddedPage(t, testdata, "testdata/cases.txt", out.String())
 }

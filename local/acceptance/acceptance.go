@@ -1,7 +1,7 @@
-// Package acceptance tries Fulcrum in an account of AWS and a cluster that a person names, as "make acceptance" does.
-// It runs the controller on this machine, for one namespace of its own, and stands between it and AWS, so that each call
-// is recorded. What it makes has tags of its own. A run that was cut off goes on where it was, and in the end everything
-// is removed and looked for.
+// Package acceptance tests Fulcrum in an AWS account and a cluster that the user names, for "make acceptance". It
+// runs the controller on this machine, restricted to a namespace of the run, and records its calls to AWS in a proxy.
+// All resources of the run are tagged. An interrupted run can be continued. At the end it removes all its resources
+// and checks that none remain.
 package acceptance
 
 import (
@@ -30,47 +30,48 @@ import (
 type Options struct {
 	// Kubeconfig is a path; if empty, KUBECONFIG or the file in the home directory is read.
 	Kubeconfig string
-	// Context is the one of the kubeconfig. It is named, never the current one by chance.
+	// Context is the context in the kubeconfig. It must be named, so that a run never uses the current context by
+	// accident.
 	Context string
 	Region  string
-	// Parts are those of Names to run; all if empty.
+	// Parts are names of parts to run, from Names. Default: all.
 	Parts []string
-	// Dir has a directory for each run: its state, logs, report and recording.
+	// Dir is the directory for runs. Each run has a subdirectory with its state, logs, report and recording.
 	Dir string
 	// Controller is the path of Fulcrum.
 	Controller string
-	// Image answers requests. Default: the echo server of Gateway API's conformance tests.
+	// Image is the image of the pods. Default: the echo server of Gateway API's conformance tests.
 	Image string
-	// Resolver is the HOST:PORT of a DNS server for the names of load balancers; if empty, the system's. One on a
-	// loopback address is that of a local world.
+	// Resolver is the HOST:PORT of a DNS server for the names of load balancers; if empty, that of the system. A
+	// loopback address means the resolver of a local world.
 	Resolver string
-	// Yes answers the question.
+	// Yes skips the confirmation.
 	Yes bool
 	In  io.Reader
 	Out io.Writer
 }
 
-// ErrFailed is returned after a run whose report says that a part failed or that something is left.
+// ErrFailed is returned after a run in which a part failed, or the controller left resources.
 var ErrFailed = errors.New("not everything passed; the report has the reasons")
 
-// ErrCut is returned if the run was cut off: what it has made is still there, and the same call goes on with it.
-var ErrCut = errors.New("the run is cut off, and what it made is still there and costs money; the same command goes on with it and removes it")
+// ErrResumable is returned if the run was interrupted. Its resources still exist, and the same call continues it.
+var ErrResumable = errors.New("the run was interrupted; its resources still exist and cost money. The same command goes on with it and removes them")
 
-// ErrDeclined is returned if the question was not answered with yes.
-var ErrDeclined = errors.New("nothing was made")
+// ErrDeclined is returned if the user did not confirm the run with yes.
+var ErrDeclined = errors.New("the run was not confirmed with \"yes\"; nothing was created")
 
 const defaultImage = "registry.k8s.io/gateway-api/echo-basic:v1.5.1"
 
-// run is one under way.
+// run is a run in progress.
 type run struct {
 	Options
-	dir     string // of this run
-	state   state
-	kube    kubernetes.Interface
-	dynamic dynamic.Interface
-	applier *manifest.Applier
-	config  clientcmd.ClientConfig
-	asker   asker
+	dir       string // of this run
+	state     state
+	kube      kubernetes.Interface
+	dynamic   dynamic.Interface
+	applier   *manifest.Applier
+	config    clientcmd.ClientConfig
+	requester requester
 
 	proxy      *proxy
 	site       site
@@ -78,8 +79,8 @@ type run struct {
 	controller controller
 }
 
-// Run runs the parts, removes what it has made and writes the report. Errors are ErrFailed, ErrDeclined, ErrCut, or that
-// it could not begin.
+// Run runs the parts, removes their resources and writes the report. Errors are ErrFailed, ErrDeclined, ErrResumable,
+// or an error about the start of the run.
 func Run(ctx context.Context, o Options) error {
 	if o.Image == "" {
 		o.Image = defaultImage
@@ -95,7 +96,7 @@ func Run(ctx context.Context, o Options) error {
 	if _, err := exec.LookPath(o.Controller); err != nil {
 		return fmt.Errorf("the controller: %w; \"make build\" makes it", err)
 	}
-	r := &run{Options: o, asker: asker{o.Resolver}}
+	r := &run{Options: o, requester: requester{o.Resolver}}
 	if err := r.connect(); err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	if err = r.begin(ctx, resumed); err != nil {
-		if !resumed { // it has made nothing
+		if !resumed { // it has created nothing
 			os.RemoveAll(r.dir)
 		}
 		return err
@@ -113,19 +114,19 @@ func Run(ctx context.Context, o Options) error {
 	r.children = child.NewLauncher()
 	defer r.children.Close()
 	defer r.controller.stop()
-	if err := r.carryOut(ctx); err != nil {
-		return fmt.Errorf("%w\n%w. State: %s", err, ErrCut, r.dir)
+	if err := r.testAndClean(ctx); err != nil {
+		return fmt.Errorf("%w\n%w. State: %s", err, ErrResumable, r.dir)
 	}
 	return r.report()
 }
 
-// begin does all that comes before something is made. After an error nothing runs.
+// begin starts the proxy, checks the site and asks the user. After an error the proxy is stopped.
 func (r *run) begin(ctx context.Context, resumed bool) (err error) {
 	if r.proxy, err = startProxy(ctx, r); err != nil {
 		return err
 	}
-	if err = r.look(ctx); err == nil {
-		err = r.ask(resumed)
+	if err = r.readSite(ctx); err == nil {
+		err = r.confirm(resumed)
 	}
 	if err != nil {
 		r.proxy.Close()
@@ -133,8 +134,8 @@ func (r *run) begin(ctx context.Context, resumed bool) (err error) {
 	return err
 }
 
-// carryOut prepares, runs the parts and removes everything. An error says that it has to go on later.
-func (r *run) carryOut(ctx context.Context) error {
+// testAndClean prepares, runs the parts and removes everything. After an error the run can be continued.
+func (r *run) testAndClean(ctx context.Context) error {
 	if !r.state.Tested {
 		if err := r.prepare(ctx); err != nil {
 			return err
@@ -150,7 +151,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	return r.clean(ctx)
 }
 
-// connect makes the clients of the cluster.
+// connect creates the clients of the cluster.
 func (r *run) connect() error {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = r.Kubeconfig
@@ -171,9 +172,9 @@ func (r *run) connect() error {
 	return err
 }
 
-// newRun returns a name for a run: that of its cluster in AWS, its namespace, its class. It has no digits, so that it
-// looks like no id of AWS.
-func newRun() string {
+// newRunName returns a name for a run, which is also its cluster name, namespace and class. It has no digits, so that
+// the redaction does not take it for an ID of AWS.
+func newRunName() string {
 	letters := make([]byte, 6)
 	rand.Read(letters)
 	for i := range letters {
@@ -182,7 +183,7 @@ func newRun() string {
 	return "acceptance-" + string(letters)
 }
 
-func (r *run) say(format string, args ...any) {
+func (r *run) printf(format string, args ...any) {
 	fmt.Fprintf(r.Out, format+"\n", args...)
 }
 

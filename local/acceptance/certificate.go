@@ -19,7 +19,7 @@ import (
 
 const secureHost = "secure.acceptance.test"
 
-// certificate is one for secureHost, signed by its own key.
+// certificate is a self-signed certificate for secureHost.
 type certificate struct {
 	serial    string
 	cert, key []byte // PEM
@@ -34,12 +34,12 @@ func newCertificate() (certificate, error) {
 	if err != nil {
 		return certificate{}, err
 	}
-	of := &x509.Certificate{
+	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: secureHost}, DNSNames: []string{secureHost},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(7 * 24 * time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, of, of, key.Public(), key)
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		return certificate{}, err
 	}
@@ -54,8 +54,8 @@ func newCertificate() (certificate, error) {
 	}, nil
 }
 
-// issue writes a certificate into the TLS Secret of the Ingress "secure".
-func (r *trial) issue(ctx context.Context, c certificate) error {
+// writeTLSSecret writes a certificate into the TLS Secret of the Ingress "secure".
+func (r *trial) writeTLSSecret(ctx context.Context, c certificate) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "secure-tls", Namespace: r.state.Run, Labels: map[string]string{runTag: r.state.Run}},
 		Type:       corev1.SecretTypeTLS,

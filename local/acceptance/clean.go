@@ -15,48 +15,48 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
 )
 
-// clean removes everything: first what the controller has to remove in AWS, then the rest. What it could not remove is
-// in state.Left. An error says that it has to go on later.
+// clean removes everything: first the objects, for which the controller must remove resources in AWS, then the rest.
+// Resources that the controller did not remove are recorded in state.Left. After an error the run can be continued.
 func (r *run) clean(ctx context.Context) error {
-	r.proxy.begin("remove")
-	r.say("remove: all that the run has made")
-	if err := r.removeServed(ctx); err != nil {
-		if errors.Is(err, errCut) || errors.Is(err, errInterrupted) {
+	r.proxy.setPart("remove")
+	r.printf("remove: all that the run has made")
+	if err := r.deleteServedObjects(ctx); err != nil {
+		if errors.Is(err, errUnreachable) || errors.Is(err, errInterrupted) {
 			return err
 		}
-		r.say("  %v", err)
+		r.printf("  %v", err)
 	}
 	r.controller.stop()
-	left, err := taggedBy(r).left(ctx)
+	left, err := resourcesOf(r).remaining(ctx)
 	if err != nil {
 		return err
 	}
-	// What is here the controller should have removed; the report says so, and nothing of it shall cost money.
+	// The controller should have removed these; the report lists them.
 	for _, x := range left {
-		if !slices.Contains(r.state.Left, x.name) { // the removal may have been cut off before
+		if !slices.Contains(r.state.Left, x.name) { // an interrupted removal may have recorded it
 			r.state.Left = append(r.state.Left, x.name)
 		}
-		r.say("  left by the controller, and removed now: %s", x.name)
+		r.printf("  left by the controller, and removed now: %s", x.name)
 	}
 	if err := r.save(); err != nil {
 		return err
 	}
-	if err := r.until(ctx, "all tagged resources are gone from AWS", taggedBy(r).remove); err != nil {
+	if err := r.until(ctx, "all tagged resources are gone from AWS", resourcesOf(r).remove); err != nil {
 		return err
 	}
-	if err := taggedBy(r).unmark(ctx, r.state.Tagged); err != nil {
+	if err := resourcesOf(r).removeClusterTag(ctx, r.state.Tagged); err != nil {
 		return err
 	}
 	if err := r.removeObjects(ctx); err != nil {
 		return err
 	}
 	r.state.Done = true
-	r.say("  nothing is left")
+	r.printf("  nothing is left")
 	return r.save()
 }
 
-// served are the kinds for which the controller has made something, in the order in which their objects are deleted.
-var served = []schema.GroupVersionResource{
+// servedKinds are the kinds whose objects the controller reconciles, in the order in which they are deleted.
+var servedKinds = []schema.GroupVersionResource{
 	{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
 	{Version: "v1", Resource: "services"},
 	{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"},
@@ -68,22 +68,23 @@ var served = []schema.GroupVersionResource{
 var (
 	gateways       = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gateways"}
 	gatewayClasses = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gatewayclasses"}
-	// bindings are deleted by the controller alone.
+	// bindings are deleted only by the controller.
 	bindings = schema.GroupVersionResource{Group: "elbv2.k8s.aws", Version: "v1beta1", Resource: "targetgroupbindings"}
 )
 
-func taggedBy(r *run) tagged { return tagged{r.proxy.config(), r.state.Run} }
+func resourcesOf(r *run) taggedResources { return taggedResources{r.proxy.config(), r.state.Run} }
 
-// removeServed deletes objects while the controller runs, and waits until it has let go of them.
-func (r *run) removeServed(ctx context.Context) error {
-	// The namespace is deleted after them, and the controller's Lease is in it.
+// deleteServedObjects deletes objects while the controller runs, and waits until it has removed their finalizers and
+// AWS resources.
+func (r *run) deleteServedObjects(ctx context.Context) error {
+	// Without the namespace there are no objects, and the controller cannot run, since its Lease is in it.
 	if _, err := r.kube.CoreV1().Namespaces().Get(ctx, r.state.Run, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err := r.revive(ctx); err != nil {
+	if err := r.ensureController(ctx); err != nil {
 		return err
 	}
-	for _, kind := range served {
+	for _, kind := range servedKinds {
 		list, err := r.list(ctx, kind)
 		if err != nil {
 			return err
@@ -91,23 +92,23 @@ func (r *run) removeServed(ctx context.Context) error {
 		if err := r.applier.Delete(ctx, list); err != nil {
 			return err
 		}
-		// A configuration or class stays as long as a Gateway uses it.
+		// LoadBalancerConfigurations and GatewayClasses cannot be deleted while a Gateway uses them.
 		if kind == gateways {
-			if err := r.gone(ctx, kind); err != nil {
+			if err := r.awaitDeleted(ctx, kind); err != nil {
 				return err
 			}
 		}
 	}
-	for _, kind := range append(slices.Clone(served), bindings) {
-		if err := r.gone(ctx, kind); err != nil {
+	for _, kind := range append(slices.Clone(servedKinds), bindings) {
+		if err := r.awaitDeleted(ctx, kind); err != nil {
 			return err
 		}
 	}
-	// What all load balancers share goes after them.
-	return settled(ctx, r)
+	// Shared resources, such as security groups, are deleted after the load balancers.
+	return awaitNoChanges(ctx, r)
 }
 
-func (r *run) gone(ctx context.Context, kind schema.GroupVersionResource) error {
+func (r *run) awaitDeleted(ctx context.Context, kind schema.GroupVersionResource) error {
 	return r.until(ctx, "all "+kind.Resource+" are gone", func(ctx context.Context) error {
 		list, err := r.list(ctx, kind)
 		if err == nil && len(list) > 0 {
@@ -117,7 +118,7 @@ func (r *run) gone(ctx context.Context, kind schema.GroupVersionResource) error 
 	})
 }
 
-// list lists the objects of the run of a kind. Definitions that are missing were never made, or are removed already.
+// list lists the objects of a kind that belong to the run. It returns none if the CRD does not exist.
 func (r *run) list(ctx context.Context, kind schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
 	opts := metav1.ListOptions{}
 	namespace := r.state.Run
@@ -138,7 +139,7 @@ func (r *run) list(ctx context.Context, kind schema.GroupVersionResource) ([]*un
 	return out, nil
 }
 
-// removeObjects deletes the namespace, and the definitions that the run has installed and nothing uses.
+// removeObjects deletes the namespace, and the CRDs that the run has installed, unless they have objects.
 func (r *run) removeObjects(ctx context.Context) error {
 	namespaces := r.kube.CoreV1().Namespaces()
 	if err := namespaces.Delete(ctx, r.state.Run, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
@@ -157,7 +158,7 @@ func (r *run) removeObjects(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := definitions()
+	list, err := requiredCRDs()
 	if err != nil {
 		return err
 	}
@@ -165,12 +166,12 @@ func (r *run) removeObjects(ctx context.Context) error {
 		if !slices.Contains(r.state.Definitions, u.GetName()) {
 			continue
 		}
-		used, err := used(ctx, r.dynamic, u)
+		used, err := hasObjects(ctx, r.dynamic, u)
 		if err != nil {
 			return err
 		}
 		if used {
-			r.say("  %s stays: others have made objects of it meanwhile", manifest.Name(u))
+			r.printf("  %s stays: others have made objects of it meanwhile", manifest.Name(u))
 			continue
 		}
 		if err := r.applier.Delete(ctx, []*unstructured.Unstructured{u}); err != nil {
@@ -180,8 +181,8 @@ func (r *run) removeObjects(ctx context.Context) error {
 	return nil
 }
 
-// used reports whether there are objects of a definition.
-func used(ctx context.Context, api dynamic.Interface, definition *unstructured.Unstructured) (bool, error) {
+// hasObjects reports whether a CRD has objects.
+func hasObjects(ctx context.Context, api dynamic.Interface, definition *unstructured.Unstructured) (bool, error) {
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 	plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")

@@ -19,17 +19,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/inspect"
 )
 
-// runTag has the run's name, on all that the controller makes in AWS.
+// runTag is the tag with the run's name on all resources of the controller in AWS.
 const runTag = "fulcrum.dev/acceptance"
 
-// controller is the process, with the addresses of its probes and metrics.
+// controller is the process of the controller, with the addresses of its health probes and metrics.
 type controller struct {
 	process         *child.Process
 	health, metrics string
 }
 
-// startController starts Fulcrum for the run's namespace and waits until it is ready. It has the user's rights in the
-// cluster, and calls AWS through the proxy.
+// startController starts Fulcrum for the run's namespace and waits until it is ready. The controller has the user's
+// rights in the cluster, and calls AWS through the proxy.
 func (r *run) startController(ctx context.Context) error {
 	kubeconfig, c := r.file("kubeconfig"), &r.controller
 	err := writeKubeconfig(r.config, r.Context, kubeconfig)
@@ -64,16 +64,17 @@ func (r *run) startController(ctx context.Context) error {
 		"--health-probe-bind-addr=" + c.health,
 		"--metrics-bind-addr=" + c.metrics,
 	}
-	// It has the user's environment: programs that the kubeconfig names log in to the cluster with AWS's credentials.
-	env := awsclient.Environment(r.proxy.address + r.proxy.ofController)
+	// The controller gets the user's environment, since the kubeconfig may name programs that log in to the cluster
+	// with AWS credentials.
+	env := awsclient.Environment(r.proxy.address + r.proxy.controllerPath)
 	if c.process, err = r.children.Start("controller", r.dir, program, args, env); err != nil {
 		return err
 	}
-	return r.until(ctx, "the controller is ready", r.controller.ready)
+	return r.until(ctx, "the controller is ready", r.controller.checkReady)
 }
 
-// runs counts those that the controller has made.
-func (c *controller) runs(ctx context.Context) (int, error) {
+// reconcileCount returns the number of reconciles of the controller.
+func (c *controller) reconcileCount(ctx context.Context) (int, error) {
 	res, err := get(ctx, "http://"+c.metrics+"/metrics")
 	if err != nil {
 		return 0, err
@@ -83,11 +84,11 @@ func (c *controller) runs(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return inspect.Runs(string(text))
+	return inspect.ReconcileCount(string(text))
 }
 
-// ready is an error until the controller says that it is.
-func (c *controller) ready(ctx context.Context) error {
+// checkReady returns an error until the readiness probe of the controller succeeds.
+func (c *controller) checkReady(ctx context.Context) error {
 	res, err := get(ctx, "http://"+c.health+"/readyz")
 	if err != nil {
 		return err
@@ -120,7 +121,8 @@ func (c *controller) stop() {
 
 func loadBalancerClass(run string) string { return "fulcrum.dev/" + run }
 
-// writeKubeconfig writes one that has the context of the run alone, for the controller has no flag for it.
+// writeKubeconfig writes a kubeconfig with only the context of the run, since the controller has no flag for a
+// context.
 func writeKubeconfig(from clientcmd.ClientConfig, context, name string) error {
 	raw, err := from.RawConfig()
 	if err != nil {
@@ -140,7 +142,7 @@ func writeKubeconfig(from clientcmd.ClientConfig, context, name string) error {
 	return os.WriteFile(name, text, 0o600)
 }
 
-// freePort is an address on loopback that was free a moment ago.
+// freePort returns a loopback address with a port that is not in use.
 func freePort() (string, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -150,13 +152,15 @@ func freePort() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// Waiting. AWS takes 2 to 5 minutes for a load balancer, and as long again until it can be asked by its name.
+// Deadline and interval of until. AWS takes 2 to 5 minutes to create a load balancer, and as long again until its DNS
+// name resolves.
 const (
 	limit    = 15 * time.Minute
 	interval = time.Second
 )
 
-// until asks until check returns nil. It ends early with errCut if AWS is out of reach, and if the controller has ended.
+// until calls check until it returns nil. It ends early with errUnreachable if AWS is unreachable, and with another
+// error if the controller has ended.
 func (r *run) until(ctx context.Context, what string, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -169,11 +173,11 @@ func (r *run) until(ctx context.Context, what string, check func(context.Context
 		if ctx.Err() == nil {
 			last = err
 		}
-		if err := r.proxy.reachable(); err != nil {
+		if err := r.proxy.checkReachable(); err != nil {
 			return err
 		}
 		if p := r.controller.process; p != nil && !p.Alive() {
-			return p.Died()
+			return p.ExitError()
 		}
 		select {
 		case <-ctx.Done():
@@ -186,5 +190,5 @@ func (r *run) until(ctx context.Context, what string, check func(context.Context
 	}
 }
 
-// errInterrupted is as errCut, by the user.
+// errInterrupted is as errUnreachable, by the user.
 var errInterrupted = errors.New("interrupted")

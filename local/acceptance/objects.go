@@ -20,13 +20,13 @@ import (
 //go:embed objects/*.yaml
 var files embed.FS
 
-// values are what the objects' templates use.
+// values are the values in the templates of objects.
 type values struct {
 	Run, Class, Image, Scheme, Subnets string
 	SubnetList                         []string
 }
 
-// apply writes the objects of a file, with a scheme where they have one, and the run's label.
+// apply applies the objects of a template, with the run's label. scheme is the load balancer scheme.
 func (r *run) apply(ctx context.Context, file, scheme string) error {
 	v := values{Run: r.state.Run, Class: loadBalancerClass(r.state.Run), Image: r.Image, Scheme: scheme, Subnets: strings.Join(r.site.public, ","), SubnetList: r.site.public}
 	t, err := template.ParseFS(files, "objects/"+file+".yaml")
@@ -47,9 +47,9 @@ func (r *run) apply(ctx context.Context, file, scheme string) error {
 	return r.applier.Apply(ctx, list)
 }
 
-// install makes the definitions that the cluster lacks, and notes them before.
-func (r *run) install(ctx context.Context) error {
-	list, err := definitions()
+// installMissingCRDs installs the CRDs that the cluster lacks. It records them in the state before.
+func (r *run) installMissingCRDs(ctx context.Context) error {
+	list, err := requiredCRDs()
 	if err != nil {
 		return err
 	}
@@ -73,8 +73,8 @@ func (r *run) install(ctx context.Context) error {
 	return r.applier.Apply(ctx, missing)
 }
 
-// definitions are the CRDs of Fulcrum and of Gateway API's standard channel.
-func definitions() ([]*unstructured.Unstructured, error) {
+// requiredCRDs returns the CRDs of Fulcrum and of the standard channel of Gateway API.
+func requiredCRDs() ([]*unstructured.Unstructured, error) {
 	out, err := world.GatewayAPI("standard")
 	if err != nil {
 		return nil, err
@@ -87,15 +87,15 @@ func definitions() ([]*unstructured.Unstructured, error) {
 	return append(out, ours...), err
 }
 
-// prepare makes what all parts use, and starts the controller.
+// prepare creates the objects that all parts use, and starts the controller.
 func (r *run) prepare(ctx context.Context) error {
-	r.proxy.begin("prepare")
-	r.say("\nprepare: definitions, namespace, pods, the controller")
-	r.state.Tagged = r.site.chosen
-	if err := r.install(ctx); err != nil {
+	r.proxy.setPart("prepare")
+	r.printf("\nprepare: definitions, namespace, pods, the controller")
+	r.state.Tagged = r.site.securityGroups
+	if err := r.installMissingCRDs(ctx); err != nil {
 		return err
 	}
-	if err := taggedBy(r).mark(ctx, r.state.Tagged); err != nil {
+	if err := resourcesOf(r).addClusterTag(ctx, r.state.Tagged); err != nil {
 		return err
 	}
 	namespace := &unstructured.Unstructured{Object: map[string]any{

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// part is one thing that a run tries. Each makes what it needs, so that it can be run alone and again.
+// part is a test of a run. Each part creates the objects that it needs, so that it can run alone and repeatedly.
 type part struct {
-	name, about string
-	balancers   int // that it makes beside those of the parts before it
-	run         func(t *trial, ctx context.Context) error
+	name, about   string
+	loadBalancers int // number that it creates in addition to earlier parts
+	run           func(t *trial, ctx context.Context) error
 }
 
 var parts = []part{
@@ -26,7 +26,7 @@ var parts = []part{
 	{"take-over", "a controller without memory finds all this and changes nothing", 0, (*trial).takeOver},
 }
 
-// Names are the parts in their order.
+// Names returns the names of the parts in their order.
 func Names() []string {
 	var out []string
 	for _, p := range parts {
@@ -35,58 +35,59 @@ func Names() []string {
 	return out
 }
 
-func chosen(names []string) []part {
+func partsNamed(names []string) []part {
 	return slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return !slices.Contains(names, p.name) })
 }
 
-// runParts runs those without a result. A part that fails stops no other; an error says that the run is cut off.
+// runParts runs the parts that have no result yet, also after one has failed. After an error the run can be
+// continued.
 func (r *run) runParts(ctx context.Context) error {
-	for _, p := range chosen(r.Parts) {
+	for _, p := range partsNamed(r.Parts) {
 		if r.state.Results[p.name] != nil {
-			r.say("%s: has a result already", p.name)
+			r.printf("%s: has a result already", p.name)
 			continue
 		}
-		r.proxy.begin(p.name)
-		r.say("%s: %s", p.name, p.about)
+		r.proxy.setPart(p.name)
+		r.printf("%s: %s", p.name, p.about)
 		began := time.Now()
-		res, err := r.try(ctx, p)
-		if cut := r.proxy.reachable(); cut != nil || ctx.Err() != nil || errors.Is(err, errCut) {
-			return cmp.Or(cut, err, ctx.Err())
+		res, err := r.runPart(ctx, p)
+		if unreachable := r.proxy.checkReachable(); unreachable != nil || ctx.Err() != nil || errors.Is(err, errUnreachable) {
+			return cmp.Or(unreachable, err, ctx.Err())
 		}
 		res.Took = time.Since(began).Round(time.Second)
 		if err != nil {
 			res.Error = err.Error()
-			r.say("  FAILED after %s: %v", res.Took, err)
+			r.printf("  FAILED after %s: %v", res.Took, err)
 		} else {
-			r.say("  passed in %s", res.Took)
+			r.printf("  passed in %s", res.Took)
 		}
 		r.state.Results[p.name] = res
 		if err := r.save(); err != nil {
 			return err
 		}
-		if err := r.revive(ctx); err != nil {
+		if err := r.ensureController(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// mostTries is how often a part is run whose failure may be that of the way to AWS.
-const mostTries = 3
+// maxTries is how often a part is run that fails while AWS is unreachable.
+const maxTries = 3
 
-// try runs a part, and again if it failed while AWS was out of reach and AWS has come back.
-func (r *run) try(ctx context.Context, p part) (*result, error) {
+// runPart runs a part. If it fails while AWS is unreachable, it waits for AWS and repeats the part.
+func (r *run) runPart(ctx context.Context, p part) (*result, error) {
 	for n := 1; ; n++ {
 		t := &trial{run: r, result: &result{}}
 		err := p.run(t, ctx)
-		if err == nil || !r.proxy.failing() || n == mostTries {
+		if err == nil || !r.proxy.isFailing() || n == maxTries {
 			return t.result, err
 		}
-		r.say("  AWS is out of reach: %v", err)
-		// The controller goes on calling it.
+		r.printf("  AWS is out of reach: %v", err)
+		// The calls of the controller show when AWS answers again.
 		if err := r.until(ctx, "AWS answers", func(context.Context) error {
-			if r.proxy.failing() {
-				return errCut
+			if r.proxy.isFailing() {
+				return errUnreachable
 			}
 			return nil
 		}); err != nil {
@@ -101,15 +102,15 @@ type trial struct {
 	result *result
 }
 
-// note adds a line about what was seen.
+// note adds an observation to the result and prints it.
 func (r *trial) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	r.result.Notes = append(r.result.Notes, text)
-	r.say("  %s", text)
+	r.printf("  %s", text)
 }
 
-// revive starts the controller again if it has ended.
-func (r *run) revive(ctx context.Context) error {
+// ensureController starts the controller unless it runs.
+func (r *run) ensureController(ctx context.Context) error {
 	if r.controller.alive() {
 		return nil
 	}

@@ -30,33 +30,34 @@ import (
 
 const (
 	largestMessage = 16 << 20
-	// outage is how long AWS may be out of reach before a run is cut off.
-	outage = 45 * time.Second
+	// maxOutage is how long AWS may be unreachable before a run is interrupted.
+	maxOutage = 45 * time.Second
 )
 
-// proxy passes calls on to AWS and records them.
+// proxy forwards calls to AWS and records them.
 type proxy struct {
 	server  *http.Server
 	address string
-	// The paths of the proxy, which tell whose call it is. They are random and in no command line, for whoever
-	// knows one can use the credentials of who has started the run. AWS never sees them.
-	ofController, ofRun string
+	// Path prefixes of URLs, by which the proxy distinguishes the callers. They are random and not in command lines,
+	// since other users of the machine could use the credentials of the run if they knew one. They are not sent to
+	// AWS.
+	controllerPath, runPath string
 
 	client   *http.Client
 	signer   *v4.Signer
 	aws      aws.Config // with the user's credentials
-	began    time.Time  // of the run
+	began    time.Time  // start of the run
 	endpoint func(ctx context.Context, service, region string) (*url.URL, error)
 
-	mu     sync.Mutex
-	part   string
-	file   *os.File
-	calls  []recording.Call
-	failed time.Time // since when each call has failed to reach AWS
-	last   error
+	mu           sync.Mutex
+	part         string
+	file         *os.File
+	calls        []recording.Call
+	failingSince time.Time // since when all calls have failed; zero if the last one succeeded
+	lastError    error
 }
 
-// startProxy starts one on a loopback port, with the calls that the run has recorded before it was cut off.
+// startProxy starts a proxy on a loopback port, with the calls that an interrupted run has recorded.
 func startProxy(ctx context.Context, r *run) (*proxy, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithRegion(r.Region))
 	if err != nil {
@@ -65,8 +66,8 @@ func startProxy(ctx context.Context, r *run) (*proxy, error) {
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
 		return nil, fmt.Errorf("there are no credentials for AWS; set AWS_PROFILE, or log in: %w", err)
 	}
-	p := &proxy{ofController: "/" + rand.Text(), ofRun: "/" + rand.Text(), client: &http.Client{Timeout: time.Minute}, signer: v4.NewSigner(), aws: cfg, began: r.state.At, endpoint: endpoint}
-	// The transport follows no proxy to a loopback address, and no redirect leads a signed request elsewhere.
+	p := &proxy{controllerPath: "/" + rand.Text(), runPath: "/" + rand.Text(), client: &http.Client{Timeout: time.Minute}, signer: v4.NewSigner(), aws: cfg, began: r.state.At, endpoint: endpoint}
+	// Do not follow redirects, so that signed requests go only to AWS.
 	p.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if cfg.BaseEndpoint != nil {
 		at, err := url.Parse(*cfg.BaseEndpoint)
@@ -92,7 +93,7 @@ func startProxy(ctx context.Context, r *run) (*proxy, error) {
 	return p, nil
 }
 
-// Close ends the proxy.
+// Close stops the proxy.
 func (p *proxy) Close() {
 	p.server.Close()
 	p.mu.Lock()
@@ -100,15 +101,16 @@ func (p *proxy) Close() {
 	p.file.Close()
 }
 
-// config is that of SDK clients of the run itself. What they sign with does not matter.
+// config returns the configuration for SDK clients of the run. Their credentials are placeholders; the proxy signs
+// the calls.
 func (p *proxy) config() aws.Config {
 	return aws.Config{
-		Region: p.aws.Region, BaseEndpoint: aws.String(p.address + p.ofRun), HTTPClient: &http.Client{Timeout: 2 * time.Minute},
+		Region: p.aws.Region, BaseEndpoint: aws.String(p.address + p.runPath), HTTPClient: &http.Client{Timeout: 2 * time.Minute},
 		Credentials: credentials.NewStaticCredentialsProvider("RUN", "none", ""),
 	}
 }
 
-// readCalls reads what was recorded. The last line may be half a one.
+// readCalls reads recorded calls. It skips lines that are incomplete.
 func readCalls(name string) ([]recording.Call, error) {
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -127,12 +129,12 @@ func readCalls(name string) ([]recording.Call, error) {
 	return out, nil
 }
 
-// ServeHTTP passes a call on. Where no answer comes the connection is closed, as it is between a client and AWS.
+// ServeHTTP forwards a call. If AWS does not answer, it closes the connection without an answer.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	by := ""
-	for whose, prefix := range map[string]string{"controller": p.ofController, "run": p.ofRun} {
+	for caller, prefix := range map[string]string{"controller": p.controllerPath, "run": p.runPath} {
 		if rest, ok := strings.CutPrefix(r.URL.Path, prefix); ok && (rest == "" || rest[0] == '/') {
-			by, r.URL.Path, r.URL.RawPath = whose, "/"+strings.TrimPrefix(rest, "/"), ""
+			by, r.URL.Path, r.URL.RawPath = caller, "/"+strings.TrimPrefix(rest, "/"), ""
 		}
 	}
 	if by == "" {
@@ -151,7 +153,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	began := time.Now()
 	c.By, c.At = by, began.Sub(p.began).Milliseconds()
-	res, answer, err := p.pass(r, c, body)
+	res, answer, err := p.forward(r, c, body)
 	c.Took = time.Since(began).Milliseconds()
 	if err == nil {
 		c.Status = res.StatusCode
@@ -172,8 +174,8 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(answer)
 }
 
-// pass signs a request as the user and sends it to AWS.
-func (p *proxy) pass(r *http.Request, c recording.Call, body []byte) (*http.Response, []byte, error) {
+// forward signs a request with the user's credentials and sends it to AWS.
+func (p *proxy) forward(r *http.Request, c recording.Call, body []byte) (*http.Response, []byte, error) {
 	ctx := r.Context()
 	at, err := p.endpoint(ctx, c.Service, c.Region)
 	if err != nil {
@@ -207,36 +209,36 @@ func (p *proxy) pass(r *http.Request, c recording.Call, body []byte) (*http.Resp
 	return res, answer, err
 }
 
-// record keeps a call, in the file first.
+// record adds a call to the recording and to the file.
 func (p *proxy) record(c recording.Call, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case err == nil:
-		p.failed = time.Time{}
+		p.failingSince = time.Time{}
 	case !errors.Is(err, context.Canceled):
-		p.last = err
-		if p.failed.IsZero() {
-			p.failed = time.Now()
+		p.lastError = err
+		if p.failingSince.IsZero() {
+			p.failingSince = time.Now()
 		}
 	}
 	c.Part = p.part
 	p.calls = append(p.calls, c)
-	// A call that cannot be written is in the recording all the same unless the run is cut off.
+	// If the file cannot be written, the call is only lost when the run is interrupted.
 	if line, err := json.Marshal(c); err == nil {
 		p.file.Write(append(line, '\n'))
 	}
 }
 
-// begin names the part that calls belong to from now on.
-func (p *proxy) begin(part string) {
+// setPart sets the part to which the next calls belong.
+func (p *proxy) setPart(part string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.part = part
 }
 
-// changes counts the calls of the controller so far that change something.
-func (p *proxy) changes() int {
+// countChanges returns the number of mutating calls of the controller.
+func (p *proxy) countChanges() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
@@ -248,29 +250,29 @@ func (p *proxy) changes() int {
 	return n
 }
 
-// recorded are the calls so far.
+// recorded returns the calls so far.
 func (p *proxy) recorded() []recording.Call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]recording.Call(nil), p.calls...)
 }
 
-// failing reports whether the last call has not reached AWS.
-func (p *proxy) failing() bool {
+// isFailing reports whether the last call got no answer from AWS.
+func (p *proxy) isFailing() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !p.failed.IsZero()
+	return !p.failingSince.IsZero()
 }
 
-// reachable is an error if AWS has been out of reach for long.
-func (p *proxy) reachable() error {
+// checkReachable returns an error if AWS has been unreachable for maxOutage.
+func (p *proxy) checkReachable() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.failed.IsZero() || time.Since(p.failed) < outage {
+	if p.failingSince.IsZero() || time.Since(p.failingSince) < maxOutage {
 		return nil
 	}
-	return fmt.Errorf("%w for %s: %w", errCut, outage, cmp.Or(p.last, errors.New("no answer")))
+	return fmt.Errorf("%w for %s: %w", errUnreachable, maxOutage, cmp.Or(p.lastError, errors.New("no answer")))
 }
 
-// errCut ends a run that is to go on later.
-var errCut = errors.New("AWS cannot be reached")
+// errUnreachable interrupts a run, which can be continued.
+var errUnreachable = errors.New("AWS cannot be reached")

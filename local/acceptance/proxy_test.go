@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// proxied starts a proxy to an AWS.
-func proxied(t *testing.T, to http.Handler) (*proxy, *run) {
+// startTestProxy starts a proxy to an AWS.
+func startTestProxy(t *testing.T, to http.Handler) (*proxy, *run) {
 	t.Helper()
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": "USERKEY", "AWS_SECRET_ACCESS_KEY": "usersecret", "AWS_SESSION_TOKEN": "usertoken", "AWS_PROFILE": "",
@@ -42,14 +42,14 @@ func proxied(t *testing.T, to http.Handler) (*proxy, *run) {
 func TestTheProxySignsAndRecords(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	var seen []string
-	p, r := proxied(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	p, r := startTestProxy(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		seen = append(seen, req.Header.Get("Authorization"))
 		if req.Header.Get("X-Amz-Security-Token") != "usertoken" {
 			t.Errorf("the session token is %q", req.Header.Get("X-Amz-Security-Token"))
 		}
 		em.Handler().ServeHTTP(w, req)
 	}))
-	p.begin("ingress")
+	p.setPart("ingress")
 	if _, err := ec2.NewFromConfig(p.config()).DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{}); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestTheProxySignsAndRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{"USERKEY", "usersecret", "usertoken", p.ofRun, p.ofController, "dGhlIHByaXZhdGUga2V5"} {
+	for _, secret := range []string{"USERKEY", "usersecret", "usertoken", p.runPath, p.controllerPath, "dGhlIHByaXZhdGUga2V5"} {
 		if strings.Contains(string(text), secret) {
 			t.Errorf("the file has %q", secret)
 		}
@@ -83,15 +83,15 @@ func TestTheProxySignsAndRecords(t *testing.T) {
 
 // TestTheProxyServesTheRunAlone: another program on this machine does not get the user's rights by it, whatever it signs.
 func TestTheProxyServesTheRunAlone(t *testing.T) {
-	p, _ := proxied(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("AWS was called") }))
+	p, _ := startTestProxy(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("AWS was called") }))
 	signed := "AWS4-HMAC-SHA256 Credential=USERKEY/20260101/eu-west-1/ec2/aws4_request, SignedHeaders=host, Signature=0"
 	for name, x := range map[string]struct{ path, authorization string }{
 		"no path":                  {"/", signed},
 		"another path":             {"/controller/", signed},
-		"a path that begins alike": {p.ofRun + "X/", signed},
-		"below another":            {"/x" + p.ofRun + "/", signed},
-		"not signed":               {p.ofRun + "/", ""},
-		"a scope that is not one":  {p.ofRun + "/", "AWS4-HMAC-SHA256 Credential=USERKEY/ec2"},
+		"a path that begins alike": {p.runPath + "X/", signed},
+		"below another":            {"/x" + p.runPath + "/", signed},
+		"not signed":               {p.runPath + "/", ""},
+		"a scope that is not one":  {p.runPath + "/", "AWS4-HMAC-SHA256 Credential=USERKEY/ec2"},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.address+x.path, strings.NewReader("Action=DescribeVpcs&Version=2016-11-15"))
 		if err != nil {
@@ -113,20 +113,20 @@ func TestTheProxyServesTheRunAlone(t *testing.T) {
 // TestALostAnswerIsNoAnswer: where AWS does not answer, the controller sees a broken connection and no error of the proxy's
 // own, and the run notices after a while.
 func TestALostAnswerIsNoAnswer(t *testing.T) {
-	p, _ := proxied(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	p, _ := startTestProxy(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	cfg := p.config()
 	cfg.RetryMaxAttempts = 1
 	_, err := ec2.NewFromConfig(cfg).DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
 	if err == nil || !strings.Contains(err.Error(), "EOF") {
 		t.Errorf("the controller gets %v", err)
 	}
-	if !p.failing() || p.reachable() != nil {
-		t.Errorf("right after the first call failing is %v, reachable %v", p.failing(), p.reachable())
+	if !p.isFailing() || p.checkReachable() != nil {
+		t.Errorf("right after the first call failing is %v, reachable %v", p.isFailing(), p.checkReachable())
 	}
 	p.mu.Lock()
-	p.failed = time.Now().Add(-outage)
+	p.failingSince = time.Now().Add(-maxOutage)
 	p.mu.Unlock()
-	if err := p.reachable(); err == nil || !strings.Contains(err.Error(), "AWS cannot be reached") {
+	if err := p.checkReachable(); err == nil || !strings.Contains(err.Error(), "AWS cannot be reached") {
 		t.Errorf("after a while: %v", err)
 	}
 	if calls := p.recorded(); len(calls) != 1 || calls[0].Status != 0 {

@@ -13,7 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// report writes report.md and recording.json and prints the first. It returns ErrFailed unless all is well.
+// report writes report.md and recording.json and prints the report. It returns ErrFailed unless all parts passed and
+// nothing was left.
 func (r *run) report() error {
 	versions := map[string]string{"Kubernetes": r.site.kubernetes, "Fulcrum": versionOf(r.Controller)}
 	calls := r.proxy.recorded()
@@ -21,19 +22,20 @@ func (r *run) report() error {
 	if err := os.WriteFile(r.file("report.md"), []byte(text), 0o600); err != nil {
 		return err
 	}
-	r.say("\n%s\nReport: %s", text, r.file("report.md"))
+	r.printf("\n%s\nReport: %s", text, r.file("report.md"))
 	if err := writeRecording(r, versions, calls); err != nil {
 		return fmt.Errorf("there is a report but no recording: %w", err)
 	}
-	r.say("Recording: %s", r.file("recording.json"))
-	r.say("\"fulcrum-aws compare %s\" shows where the emulator answers otherwise than AWS.", r.file("recording.json"))
+	r.printf("Recording: %s", r.file("recording.json"))
+	r.printf("\"fulcrum-aws compare %s\" shows where the emulator answers otherwise than AWS.", r.file("recording.json"))
 	if !passed {
 		return ErrFailed
 	}
 	return nil
 }
 
-// writeRecording writes what AWS has answered, without what shows whose account it was, and removes the calls as they were.
+// writeRecording writes recording.json without data that identify the account, and removes the file of unredacted
+// calls.
 func writeRecording(r *run, versions map[string]string, calls []recording.Call) error {
 	rec := &recording.Recording{
 		Version: recording.Version, Run: r.state.Run, At: r.state.At, Programs: versions, Region: r.Region, Account: r.site.account, Site: r.site.Site, Calls: calls,
@@ -55,7 +57,7 @@ func writeRecording(r *run, versions map[string]string, calls []recording.Call) 
 	return os.WriteFile(r.file("recording.json"), text.Bytes(), 0o600)
 }
 
-// versionOf is what a program says of itself.
+// versionOf returns the first line of a program's --version.
 func versionOf(program string) string {
 	text, err := exec.Command(program, "--version").Output()
 	if err != nil {
@@ -65,7 +67,7 @@ func versionOf(program string) string {
 	return first
 }
 
-// text is the report. It names no account.
+// text returns the report. It does not contain the account.
 func (r *run) text(versions map[string]string, calls []recording.Call) (text string, passed bool) {
 	passed = true
 	var b strings.Builder
@@ -123,7 +125,7 @@ func (r *run) text(versions map[string]string, calls []recording.Call) (text str
 	return b.String(), passed
 }
 
-// callTable has the calls by operation, with what AWS took for them.
+// callTable returns a table of the calls by operation, with the response times of AWS.
 func callTable(calls []recording.Call) string {
 	type row struct {
 		took         []int64

@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// reply is what a request got.
+// reply is the answer to a request.
 type reply struct {
 	status      int
 	location    string
@@ -39,11 +39,12 @@ func (r reply) String() string {
 	return text
 }
 
-// asker sends requests to load balancers. Its resolver is that of Options.
-type asker struct{ resolver string }
+// requester sends requests to load balancers. resolver is Options.Resolver.
+type requester struct{ resolver string }
 
-// request asks a load balancer by its name, as if the URL's host led there. roots is for HTTPS.
-func (a asker) request(ctx context.Context, balancer, url string, roots *x509.CertPool) (reply, error) {
+// request sends a GET request for a URL to a load balancer, whatever the host of the URL. balancer is its DNS name;
+// roots is for HTTPS.
+func (a requester) request(ctx context.Context, balancer, url string, roots *x509.CertPool) (reply, error) {
 	transport := &http.Transport{
 		DisableKeepAlives: true,
 		TLSClientConfig:   &tls.Config{RootCAs: roots},
@@ -81,9 +82,9 @@ func (a asker) request(ctx context.Context, balancer, url string, roots *x509.Ce
 	return out, nil
 }
 
-// dial connects to a load balancer by its name. The names of a local world lead to addresses of its VPC, which are
-// loopback addresses here.
-func (a asker) dial(ctx context.Context, network, balancer, port string) (net.Conn, error) {
+// dial connects to a load balancer by its DNS name. In a local world, addresses of the VPC are mapped to loopback
+// addresses.
+func (a requester) dial(ctx context.Context, network, balancer, port string) (net.Conn, error) {
 	resolver := net.DefaultResolver
 	if a.resolver != "" {
 		resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -109,11 +110,11 @@ func (a asker) dial(ctx context.Context, network, balancer, port string) (net.Co
 	return nil, last
 }
 
-// answers waits until a request is answered as check has it, and then five times in a row.
-func (r *trial) answers(ctx context.Context, balancer, url string, roots *x509.CertPool, check func(reply) error) error {
+// awaitAnswers waits until five answers in a row pass check.
+func (r *trial) awaitAnswers(ctx context.Context, balancer, url string, roots *x509.CertPool, check func(reply) error) error {
 	return r.until(ctx, url+" by "+balancer, func(ctx context.Context) error {
 		for range 5 {
-			got, err := r.asker.request(ctx, balancer, url, roots)
+			got, err := r.requester.request(ctx, balancer, url, roots)
 			if err != nil {
 				return err
 			}
@@ -125,24 +126,24 @@ func (r *trial) answers(ctx context.Context, balancer, url string, roots *x509.C
 	})
 }
 
-// byPod checks that a pod answers.
-func byPod(r reply) error {
+// checkPodAnswer returns an error unless a pod has answered with 200.
+func checkPodAnswer(r reply) error {
 	if r.status != http.StatusOK || r.pod == "" {
 		return errors.New("want 200 from a pod")
 	}
 	return nil
 }
 
-// traffic asks four times a second, and counts what is not answered by a pod.
+// traffic sends four requests per second and counts those that no pod answers.
 type traffic struct {
 	stop func()
 	done sync.WaitGroup
 
-	asked, failed int
-	first         string // what failed first
+	sent, failed int
+	firstFailure string // empty if all succeeded
 }
 
-func (a asker) traffic(ctx context.Context, balancer, url string, roots *x509.CertPool) *traffic {
+func (a requester) startTraffic(ctx context.Context, balancer, url string, roots *x509.CertPool) *traffic {
 	t := &traffic{}
 	ctx, t.stop = context.WithCancel(ctx)
 	t.done.Go(func() {
@@ -156,27 +157,27 @@ func (a asker) traffic(ctx context.Context, balancer, url string, roots *x509.Ce
 			}
 			got, err := a.request(ctx, balancer, url, roots)
 			if err == nil {
-				err = byPod(got)
+				err = checkPodAnswer(got)
 			}
 			if ctx.Err() != nil {
 				return
 			}
-			t.asked++
+			t.sent++
 			if err != nil {
 				t.failed++
-				t.first = cmp.Or(t.first, fmt.Sprintf("%v (%s)", err, got))
+				t.firstFailure = cmp.Or(t.firstFailure, fmt.Sprintf("%v (%s)", err, got))
 			}
 		}
 	})
 	return t
 }
 
-// end stops asking. It is an error if nothing was asked or something failed.
+// end stops the requests. It returns an error if none was sent or one failed.
 func (t *traffic) end() (note string, err error) {
 	t.stop()
 	t.done.Wait()
-	if t.failed > 0 || t.asked == 0 {
-		return "", fmt.Errorf("%d of %d requests failed, the first one: %s", t.failed, t.asked, t.first)
+	if t.failed > 0 || t.sent == 0 {
+		return "", fmt.Errorf("%d of %d requests failed, the first one: %s", t.failed, t.sent, t.firstFailure)
 	}
-	return fmt.Sprintf("%d requests meanwhile, none failed", t.asked), nil
+	return fmt.Sprintf("%d requests meanwhile, none failed", t.sent), nil
 }

@@ -19,26 +19,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// site is where a run takes place: the network of the cluster's nodes.
+// site is the AWS network of the cluster's nodes.
 type site struct {
 	recording.Site
 	account    string
-	kubernetes string // version
-	// public are subnets with a route to the internet, one in each zone, at most three.
+	kubernetes string // version of Kubernetes
+	// public are the subnets to use: public ones in different zones, at most three.
 	public []string
-	// chosen are the security groups to tag where instances have several: of those that have a cluster's tag one for each.
-	chosen []string
+	// securityGroups are the security groups to tag: for instances with several, the one that has a cluster's tag.
+	securityGroups []string
 }
 
-// look finds out where the run takes place, and refuses what would not end well.
-func (r *run) look(ctx context.Context) error {
-	r.proxy.begin("look")
+// readSite reads account and network of the run, and returns an error if they are not usable.
+func (r *run) readSite(ctx context.Context) error {
+	r.proxy.setPart("look")
 	version, err := r.kube.Discovery().ServerVersion()
 	if err != nil {
 		return fmt.Errorf("ask the cluster of context %q for its version: %w", r.Context, err)
 	}
 	r.site.kubernetes = version.GitVersion
-	if err := r.alone(ctx); err != nil {
+	if err := r.checkNoController(ctx); err != nil {
 		return err
 	}
 	who, err := sts.NewFromConfig(r.proxy.config()).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
@@ -60,11 +60,12 @@ func (r *run) look(ctx context.Context) error {
 	return r.save()
 }
 
-// lease is the Lease that Fulcrum and aws-load-balancer-controller hold.
+// lease is the name of the Lease of Fulcrum and of aws-load-balancer-controller.
 const lease = "aws-load-balancer-controller-leader"
 
-// alone is an error if another controller serves the cluster: both would write the same TargetGroupBindings and classes.
-func (r *run) alone(ctx context.Context) error {
+// checkNoController returns an error if another controller runs in the cluster, since both would write the same
+// TargetGroupBindings and classes.
+func (r *run) checkNoController(ctx context.Context) error {
 	list, err := r.kube.CoordinationV1().Leases("").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + lease})
 	if err != nil {
 		return fmt.Errorf("list Leases, to see whether a controller for AWS load balancers runs already: %w", err)
@@ -78,7 +79,7 @@ func (r *run) alone(ctx context.Context) error {
 	return nil
 }
 
-// read finds the VPC by the instances of the nodes.
+// read reads instances, VPC, subnets and security groups of the nodes.
 func (s *site) read(ctx context.Context, api *ec2.Client, nodes []corev1.Node) error {
 	var ids []string
 	for _, n := range nodes {
@@ -110,14 +111,14 @@ func (s *site) read(ctx context.Context, api *ec2.Client, nodes []corev1.Node) e
 		}
 	}
 	s.VPC = vpc
-	if err := s.addresses(ctx, api); err != nil {
+	if err := s.readSubnets(ctx, api); err != nil {
 		return err
 	}
-	return s.groups(ctx, api)
+	return s.selectSecurityGroups(ctx, api)
 }
 
-// addresses reads the VPC and its subnets, and chooses public ones.
-func (s *site) addresses(ctx context.Context, api *ec2.Client) error {
+// readSubnets reads the VPC and its subnets, and selects public ones.
+func (s *site) readSubnets(ctx context.Context, api *ec2.Client) error {
 	in := []types.Filter{{Name: aws.String("vpc-id"), Values: []string{s.VPC}}}
 	vpcs, err := api.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{s.VPC}})
 	if err != nil {
@@ -142,7 +143,7 @@ func (s *site) addresses(ctx context.Context, api *ec2.Client) error {
 	zones := map[string]bool{}
 	for _, n := range subnets.Subnets {
 		id, zone := aws.ToString(n.SubnetId), aws.ToString(n.AvailabilityZone)
-		public := toInternet(tables.RouteTables, id)
+		public := isPublic(tables.RouteTables, id)
 		s.Subnets = append(s.Subnets, recording.Subnet{ID: id, CIDR: aws.ToString(n.CidrBlock), Zone: zone, Public: public})
 		if public && !zones[zone] && len(zones) < 3 && aws.ToInt32(n.AvailableIpAddressCount) >= 8 {
 			zones[zone] = true
@@ -155,8 +156,9 @@ func (s *site) addresses(ctx context.Context, api *ec2.Client) error {
 	return nil
 }
 
-// toInternet reports whether a subnet's routes, or those of the main table, lead to an internet gateway.
-func toInternet(tables []types.RouteTable, subnet string) bool {
+// isPublic reports whether the route table of a subnet, or else the main one, has a default route to an internet
+// gateway.
+func isPublic(tables []types.RouteTable, subnet string) bool {
 	var own, main *types.RouteTable
 	for i, t := range tables {
 		for _, a := range t.Associations {
@@ -176,24 +178,24 @@ func toInternet(tables []types.RouteTable, subnet string) bool {
 	})
 }
 
-// clusterTag marks the security group of a node that a cluster's controller adds rules to.
+// clusterTag is the prefix of the tag that marks the security group to which a cluster's controller adds rules.
 const clusterTag = "kubernetes.io/cluster/"
 
-// groups chooses the security groups that need the tag of the run's cluster: where an instance has several, the
-// controller needs one with it.
-func (s *site) groups(ctx context.Context, api *ec2.Client) error {
-	several := map[string]bool{}
+// selectSecurityGroups selects the security groups that need the tag of the run's cluster: if an instance has
+// several, the controller uses the tagged one.
+func (s *site) selectSecurityGroups(ctx context.Context, api *ec2.Client) error {
+	candidates := map[string]bool{}
 	for _, i := range s.Instances {
 		if len(i.SecurityGroups) > 1 {
 			for _, g := range i.SecurityGroups {
-				several[g] = true
+				candidates[g] = true
 			}
 		}
 	}
-	if len(several) == 0 {
+	if len(candidates) == 0 {
 		return nil
 	}
-	out, err := api.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: slices.Sorted(maps.Keys(several))})
+	out, err := api.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: slices.Sorted(maps.Keys(candidates))})
 	if err != nil {
 		return fmt.Errorf("describe the security groups of the nodes: %w", err)
 	}
@@ -209,8 +211,8 @@ func (s *site) groups(ctx context.Context, api *ec2.Client) error {
 		if len(of) != 1 {
 			return fmt.Errorf("instance %s has %d security groups, of which %d have a tag %sNAME; the one that admits load balancers must have it, and no other", i.ID, len(i.SecurityGroups), len(of), clusterTag)
 		}
-		if !slices.Contains(s.chosen, of[0]) {
-			s.chosen = append(s.chosen, of[0])
+		if !slices.Contains(s.securityGroups, of[0]) {
+			s.securityGroups = append(s.securityGroups, of[0])
 		}
 	}
 	return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/child"
 )
 
-// state is what a run that goes on has to know. It is written before anything is made that it names.
+// state is the stored state of a run, with which it can be continued. It is written before the resources in it are
+// created.
 type state struct {
 	Run     string    `json:"run"`
 	Context string    `json:"context"`
@@ -19,23 +20,24 @@ type state struct {
 	At      time.Time `json:"at"`
 	// Definitions are the CRDs that the run has installed.
 	Definitions []string `json:"definitions,omitempty"`
-	// Tagged are the security groups of nodes that it has given a tag.
+	// Tagged are the security groups of nodes to which it has added a tag.
 	Tagged  []string           `json:"tagged,omitempty"`
 	Results map[string]*result `json:"results,omitempty"`
-	// Tested is set once all parts have a result, Done once everything is removed.
+	// Tested is set when all parts have a result, Done when everything is removed. Left are resources that the
+	// controller did not remove.
 	Tested bool     `json:"tested,omitempty"`
 	Left   []string `json:"left,omitempty"`
 	Done   bool     `json:"done,omitempty"`
 }
 
-// result is what became of a part.
+// result is the result of a part.
 type result struct {
 	Error string        `json:"error,omitempty"`
 	Took  time.Duration `json:"took"`
 	Notes []string      `json:"notes,omitempty"`
 }
 
-// open goes on with the unfinished run of this context and region, or begins one.
+// open loads the unfinished run of this context and region, or creates one.
 func (r *run) open() (resumed bool, err error) {
 	files, err := filepath.Glob(filepath.Join(r.Dir, "*", "state.json"))
 	if err != nil {
@@ -58,7 +60,7 @@ func (r *run) open() (resumed bool, err error) {
 			return true, nil
 		}
 	}
-	r.state = state{Run: newRun(), Context: r.Context, Region: r.Region, At: time.Now().UTC().Truncate(time.Millisecond), Results: map[string]*result{}}
+	r.state = state{Run: newRunName(), Context: r.Context, Region: r.Region, At: time.Now().UTC().Truncate(time.Millisecond), Results: map[string]*result{}}
 	if r.dir, err = filepath.Abs(filepath.Join(r.Dir, r.state.Run)); err != nil {
 		return false, err
 	}
@@ -70,7 +72,7 @@ func (r *run) open() (resumed bool, err error) {
 	return false, r.save()
 }
 
-// save writes the state as a whole or not at all.
+// save writes the state atomically.
 func (r *run) save() error {
 	text, err := json.MarshalIndent(r.state, "", "  ")
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/inspect"
 )
 
-// hostname waits for the name of a load balancer in a status, other than one of before.
+// hostname waits until a status has the DNS name of a load balancer other than before.
 func (r *trial) hostname(ctx context.Context, what string, before string, read func(context.Context) (string, error)) (string, error) {
 	var name string
 	err := r.until(ctx, "the status of "+what+" shows a load balancer", func(ctx context.Context) (err error) {
@@ -30,7 +30,7 @@ func (r *trial) hostname(ctx context.Context, what string, before string, read f
 	return name, err
 }
 
-func (r *trial) ofIngress(name string) func(context.Context) (string, error) {
+func (r *trial) ingressHostname(name string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		i, err := r.kube.NetworkingV1().Ingresses(r.state.Run).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -45,25 +45,25 @@ func (r *trial) ofIngress(name string) func(context.Context) (string, error) {
 
 const webURL = "http://web.acceptance.test/"
 
-// web makes the Ingress "web" and waits until pods answer.
-func (r *trial) web(ctx context.Context) (string, error) {
+// applyWebIngress applies the Ingress "web" and waits until pods answer.
+func (r *trial) applyWebIngress(ctx context.Context) (string, error) {
 	if err := r.apply(ctx, "ingress", "internet-facing"); err != nil {
 		return "", err
 	}
-	name, err := r.hostname(ctx, "Ingress web", "", r.ofIngress("web"))
+	name, err := r.hostname(ctx, "Ingress web", "", r.ingressHostname("web"))
 	if err != nil {
 		return "", err
 	}
-	return name, r.answers(ctx, name, webURL+"some/path", nil, byPod)
+	return name, r.awaitAnswers(ctx, name, webURL+"some/path", nil, checkPodAnswer)
 }
 
 func (r *trial) ingress(ctx context.Context) error {
-	name, err := r.web(ctx)
+	name, err := r.applyWebIngress(ctx)
 	if err != nil {
 		return err
 	}
 	r.note("answered by pods")
-	err = r.answers(ctx, name, webURL+"teapot", nil, func(a reply) error {
+	err = r.awaitAnswers(ctx, name, webURL+"teapot", nil, func(a reply) error {
 		if a.status != http.StatusTeapot || a.body != "teapot" {
 			return errors.New("want 418 with its text")
 		}
@@ -73,7 +73,7 @@ func (r *trial) ingress(ctx context.Context) error {
 		return err
 	}
 	r.note("answered by a fixed response")
-	return r.answers(ctx, name, "http://other.acceptance.test/", nil, func(a reply) error {
+	return r.awaitAnswers(ctx, name, "http://other.acceptance.test/", nil, func(a reply) error {
 		if a.status != http.StatusNotFound {
 			return errors.New("want 404 for a host that no rule has")
 		}
@@ -98,7 +98,7 @@ func (r *trial) service(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.answers(ctx, name, "http://streams.acceptance.test/", nil, byPod); err != nil {
+	if err := r.awaitAnswers(ctx, name, "http://streams.acceptance.test/", nil, checkPodAnswer); err != nil {
 		return err
 	}
 	r.note("answered by pods, through nodes")
@@ -130,11 +130,11 @@ func (r *trial) gateway(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.answers(ctx, name, "http://edge.acceptance.test/new", nil, byPod); err != nil {
+	if err := r.awaitAnswers(ctx, name, "http://edge.acceptance.test/new", nil, checkPodAnswer); err != nil {
 		return err
 	}
 	r.note("answered by pods")
-	return r.answers(ctx, name, "http://edge.acceptance.test/old", nil, func(a reply) error {
+	return r.awaitAnswers(ctx, name, "http://edge.acceptance.test/old", nil, func(a reply) error {
 		if a.status != http.StatusMovedPermanently {
 			return errors.New("want 301")
 		}
@@ -152,13 +152,13 @@ func (r *trial) tlsSecret(ctx context.Context) error {
 		}
 		roots.AppendCertsFromPEM(both[i].cert)
 	}
-	if err := r.issue(ctx, both[0]); err != nil {
+	if err := r.writeTLSSecret(ctx, both[0]); err != nil {
 		return err
 	}
 	if err := r.apply(ctx, "tls", ""); err != nil {
 		return err
 	}
-	name, err := r.hostname(ctx, "Ingress secure", "", r.ofIngress("secure"))
+	name, err := r.hostname(ctx, "Ingress secure", "", r.ingressHostname("secure"))
 	if err != nil {
 		return err
 	}
@@ -167,18 +167,18 @@ func (r *trial) tlsSecret(ctx context.Context) error {
 			if a.certificate != want.serial {
 				return errors.New("another certificate")
 			}
-			return byPod(a)
+			return checkPodAnswer(a)
 		}
 	}
 	const url = "https://" + secureHost + "/"
-	if err := r.answers(ctx, name, url, roots, shows(both[0])); err != nil {
+	if err := r.awaitAnswers(ctx, name, url, roots, shows(both[0])); err != nil {
 		return err
 	}
 	r.note("the certificate of the Secret is shown")
-	load := r.asker.traffic(ctx, name, url, roots)
-	err = r.issue(ctx, both[1])
+	load := r.requester.startTraffic(ctx, name, url, roots)
+	err = r.writeTLSSecret(ctx, both[1])
 	if err == nil {
-		err = r.answers(ctx, name, url, roots, shows(both[1]))
+		err = r.awaitAnswers(ctx, name, url, roots, shows(both[1]))
 	}
 	text, failed := load.end()
 	if err := errors.Join(err, failed); err != nil {
@@ -189,12 +189,12 @@ func (r *trial) tlsSecret(ctx context.Context) error {
 }
 
 func (r *trial) drift(ctx context.Context) error {
-	name, err := r.web(ctx)
+	name, err := r.applyWebIngress(ctx)
 	if err != nil {
 		return err
 	}
 	api := elbv2.NewFromConfig(r.proxy.config())
-	rule, err := r.ruleOf(ctx, api, name)
+	rule, err := r.fixedResponseRule(ctx, api, name)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (r *trial) drift(ctx context.Context) error {
 	}
 	began := time.Now()
 	gone := r.until(ctx, "the rule is gone", func(ctx context.Context) error {
-		a, err := r.asker.request(ctx, name, webURL+"teapot", nil)
+		a, err := r.requester.request(ctx, name, webURL+"teapot", nil)
 		if err == nil && a.status == http.StatusTeapot {
 			err = errors.New("it still answers")
 		}
@@ -212,7 +212,7 @@ func (r *trial) drift(ctx context.Context) error {
 	if gone != nil {
 		return gone
 	}
-	err = r.answers(ctx, name, webURL+"teapot", nil, func(a reply) error {
+	err = r.awaitAnswers(ctx, name, webURL+"teapot", nil, func(a reply) error {
 		if a.status != http.StatusTeapot {
 			return errors.New("want 418")
 		}
@@ -224,9 +224,9 @@ func (r *trial) drift(ctx context.Context) error {
 	return err
 }
 
-// ruleOf is the rule with the fixed response of a load balancer.
-func (r *trial) ruleOf(ctx context.Context, api *elbv2.Client, dns string) (string, error) {
-	lb, err := r.balancer(ctx, api, dns)
+// fixedResponseRule returns the ARN of a load balancer's rule with a fixed response.
+func (r *trial) fixedResponseRule(ctx context.Context, api *elbv2.Client, dns string) (string, error) {
+	lb, err := r.loadBalancerARN(ctx, api, dns)
 	if err != nil {
 		return "", err
 	}
@@ -248,10 +248,10 @@ func (r *trial) ruleOf(ctx context.Context, api *elbv2.Client, dns string) (stri
 	return "", errors.New("AWS has no rule with a fixed response")
 }
 
-var errNoBalancer = errors.New("AWS has no load balancer")
+var errNoLoadBalancer = errors.New("AWS has no load balancer")
 
-// balancer is the ARN of the load balancer with a name in DNS.
-func (r *trial) balancer(ctx context.Context, api *elbv2.Client, dns string) (string, error) {
+// loadBalancerARN returns the ARN of the load balancer with a DNS name.
+func (r *trial) loadBalancerARN(ctx context.Context, api *elbv2.Client, dns string) (string, error) {
 	pages := elbv2.NewDescribeLoadBalancersPaginator(api, &elbv2.DescribeLoadBalancersInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -264,34 +264,34 @@ func (r *trial) balancer(ctx context.Context, api *elbv2.Client, dns string) (st
 			}
 		}
 	}
-	return "", fmt.Errorf("%w %s", errNoBalancer, dns)
+	return "", fmt.Errorf("%w %s", errNoLoadBalancer, dns)
 }
 
 func (r *trial) replacement(ctx context.Context) error {
-	before, err := r.web(ctx)
+	before, err := r.applyWebIngress(ctx)
 	if err != nil {
 		return err
 	}
-	load := r.asker.traffic(ctx, before, webURL, nil)
+	load := r.requester.startTraffic(ctx, before, webURL, nil)
 	if err := r.apply(ctx, "ingress", "internal"); err != nil {
 		_, _ = load.end()
 		return err
 	}
-	name, err := r.hostname(ctx, "Ingress web", before, r.ofIngress("web"))
+	name, err := r.hostname(ctx, "Ingress web", before, r.ingressHostname("web"))
 	text, failed := load.end()
 	if err := errors.Join(err, failed); err != nil {
 		return err
 	}
 	r.note("until the status showed the new one: %s", text)
 	api := elbv2.NewFromConfig(r.proxy.config())
-	if _, err := r.balancer(ctx, api, name); err != nil {
+	if _, err := r.loadBalancerARN(ctx, api, name); err != nil {
 		return err
 	}
 	began := time.Now()
 	err = r.until(ctx, "the old load balancer is gone", func(ctx context.Context) error {
-		_, err := r.balancer(ctx, api, before)
+		_, err := r.loadBalancerARN(ctx, api, before)
 		switch {
-		case errors.Is(err, errNoBalancer):
+		case errors.Is(err, errNoLoadBalancer):
 			return nil
 		case err == nil:
 			err = errors.New("it is still there")
@@ -304,21 +304,21 @@ func (r *trial) replacement(ctx context.Context) error {
 	return err
 }
 
-// memories are what a controller leaves for the next one.
-var memories = []string{kube.CheckpointsName, kube.MembershipsName}
+// storedStateSecrets are the Secrets in which a controller stores state for the next one.
+var storedStateSecrets = []string{kube.CheckpointsName, kube.MembershipsName}
 
 func (r *trial) takeOver(ctx context.Context) error {
-	// The Ingress stays as it is if there is one: another scheme would replace its load balancer.
-	if name, err := r.ofIngress("web")(ctx); err != nil || name == "" {
-		if _, err := r.web(ctx); err != nil {
+	// Do not apply the Ingress if it has a load balancer: another scheme would replace it.
+	if name, err := r.ingressHostname("web")(ctx); err != nil || name == "" {
+		if _, err := r.applyWebIngress(ctx); err != nil {
 			return err
 		}
 	}
-	if err := settled(ctx, r.run); err != nil {
+	if err := awaitNoChanges(ctx, r.run); err != nil {
 		return err
 	}
 	r.controller.stop()
-	for _, name := range memories {
+	for _, name := range storedStateSecrets {
 		if err := r.kube.CoreV1().Secrets(r.state.Run).Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
@@ -327,12 +327,12 @@ func (r *trial) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before := r.proxy.changes()
+	before := r.proxy.countChanges()
 	if err := r.startController(ctx); err != nil {
 		return err
 	}
 	err = r.until(ctx, "the controller has looked at everything", func(ctx context.Context) error {
-		n, err := r.controller.runs(ctx)
+		n, err := r.controller.reconcileCount(ctx)
 		if err == nil && n <= want {
 			err = fmt.Errorf("it has made %d runs", n)
 		}
@@ -341,28 +341,28 @@ func (r *trial) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := settled(ctx, r.run); err != nil {
+	if err := awaitNoChanges(ctx, r.run); err != nil {
 		return err
 	}
-	if after := r.proxy.changes(); after != before {
+	if after := r.proxy.countChanges(); after != before {
 		return fmt.Errorf("%d calls changed AWS; calls.jsonl has them", after-before)
 	}
 	r.note("no call changed AWS")
 	return nil
 }
 
-// quiet is how long nothing is changed by a controller that has nothing left to do.
-const quiet = 15 * time.Second
+// noChangesPeriod is how long a controller must not change AWS to count as finished.
+const noChangesPeriod = 15 * time.Second
 
-// settled waits until the controller has changed nothing in AWS for a while.
-func settled(ctx context.Context, r *run) error {
-	last := r.proxy.changes()
+// awaitNoChanges waits until the controller has not changed AWS for noChangesPeriod.
+func awaitNoChanges(ctx context.Context, r *run) error {
+	last := r.proxy.countChanges()
 	since := time.Now()
 	return r.until(ctx, "the controller has nothing left to do", func(context.Context) error {
-		if now := r.proxy.changes(); now != last {
+		if now := r.proxy.countChanges(); now != last {
 			last, since = now, time.Now()
 		}
-		if time.Since(since) < quiet {
+		if time.Since(since) < noChangesPeriod {
 			return errors.New("it changes AWS")
 		}
 		return nil

@@ -8,30 +8,29 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/layout"
 )
 
-// pools allocates the addresses of pods, one range for each node. An address that was
-// released is allocated again only after all others, so that what still refers to it (a
-// draining target) does not reach another pod.
-type pools struct {
+// addressPools allocates the addresses of pods, one range for each node. A released address is allocated again only after
+// all others, so that a draining target with this address does not send traffic to another pod.
+type addressPools struct {
 	mu    sync.Mutex
-	nodes map[string]*pool
+	nodes map[string]*addressPool
 }
 
-type pool struct {
+type addressPool struct {
 	prefix netip.Prefix
 	last   netip.Addr
 	used   map[netip.Addr]bool
 }
 
-func newPools(nodes []layout.Node) *pools {
-	p := &pools{nodes: map[string]*pool{}}
+func newAddressPools(nodes []layout.Node) *addressPools {
+	p := &addressPools{nodes: map[string]*addressPool{}}
 	for _, n := range nodes {
-		p.nodes[n.Name] = &pool{prefix: n.Pods, last: n.Pods.Addr(), used: map[netip.Addr]bool{}}
+		p.nodes[n.Name] = &addressPool{prefix: n.Pods, last: n.Pods.Addr(), used: map[netip.Addr]bool{}}
 	}
 	return p
 }
 
-// take gives out the next free address of a node.
-func (p *pools) take(node string) (netip.Addr, error) {
+// allocate returns the next free address of a node.
+func (p *addressPools) allocate(node string) (netip.Addr, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := p.nodes[node]
@@ -54,8 +53,8 @@ func (p *pools) take(node string) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("node %s has no free address in %s", node, n.prefix)
 }
 
-// reserve takes a certain address.
-func (p *pools) reserve(node string, a netip.Addr) {
+// reserve marks an address as used.
+func (p *addressPools) reserve(node string, a netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if n := p.nodes[node]; n != nil && n.prefix.Contains(a) {
@@ -66,7 +65,7 @@ func (p *pools) reserve(node string, a netip.Addr) {
 	}
 }
 
-func (p *pools) giveBack(node string, a netip.Addr) {
+func (p *addressPools) release(node string, a netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if n := p.nodes[node]; n != nil {

@@ -8,10 +8,10 @@ import (
 )
 
 func TestPoolGivesAnAddressBackOutLast(t *testing.T) {
-	p := newPools([]layout.Node{{Name: "n", Pods: netip.MustParsePrefix("10.20.132.0/24")}})
+	p := newAddressPools([]layout.Node{{Name: "n", Pods: netip.MustParsePrefix("10.20.132.0/24")}})
 	take := func() netip.Addr {
 		t.Helper()
-		a, err := p.take("n")
+		a, err := p.allocate("n")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -22,7 +22,7 @@ func TestPoolGivesAnAddressBackOutLast(t *testing.T) {
 	if want := netip.MustParseAddr("10.20.132.2"); first != want {
 		t.Fatalf("first is %s, want %s: .1 is reserved", first, want)
 	}
-	p.giveBack("n", first)
+	p.release("n", first)
 	// 254 usable addresses without the one reserved: 252 others come first.
 	for range 252 {
 		if a := take(); a == first {
@@ -32,7 +32,7 @@ func TestPoolGivesAnAddressBackOutLast(t *testing.T) {
 	if a := take(); a != first {
 		t.Fatalf("last is %s, want %s", a, first)
 	}
-	if a, err := p.take("n"); err == nil {
+	if a, err := p.allocate("n"); err == nil {
 		t.Fatalf("an exhausted pool gives %s", a)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/layout"
 )
 
-// podWorkers is how many pods are started or stopped at the same time.
+// podWorkers is the number of pods that are started or stopped at the same time.
 const podWorkers = 8
 
 type agent struct {
@@ -38,7 +38,7 @@ type agent struct {
 
 	podQueue workqueue.TypedRateLimitingInterface[string]
 	proxy    *proxy
-	pools    *pools
+	pools    *addressPools
 
 	mu      sync.Mutex
 	running map[string]*container // by namespace/name of the pod
@@ -64,17 +64,17 @@ func newAgent(kube kubernetes.Interface, l layout.Layout, cert tls.Certificate, 
 	for _, n := range l.Nodes {
 		a.nodes[n.Name] = n
 	}
-	a.pools = newPools(l.Nodes)
+	a.pools = newAddressPools(l.Nodes)
 	a.proxy = newProxy(a)
 	return a
 }
 
-// run works until ctx ends.
+// run syncs pods and node ports until ctx ends.
 func (a *agent) run(ctx context.Context) error {
 	if err := a.registerNodes(ctx); err != nil {
 		return err
 	}
-	if err := a.watch(); err != nil {
+	if err := a.addEventHandlers(); err != nil {
 		return err
 	}
 	a.factory.Start(ctx.Done())
@@ -83,13 +83,13 @@ func (a *agent) run(ctx context.Context) error {
 			return fmt.Errorf("list %v: %w", kind, context.Cause(ctx))
 		}
 	}
-	// Addresses that are in use are taken before any is given out.
-	if err := a.adopt(); err != nil {
+	// Addresses in use are reserved before others are allocated.
+	if err := a.reserveUsedAddresses(); err != nil {
 		return err
 	}
 	var wg sync.WaitGroup
 	for range podWorkers {
-		wg.Go(func() { a.work(ctx) })
+		wg.Go(func() { a.processPods(ctx) })
 	}
 	wg.Go(func() { a.proxy.run(ctx) })
 	<-ctx.Done()
@@ -99,10 +99,10 @@ func (a *agent) run(ctx context.Context) error {
 	return nil
 }
 
-// watch sends changes to who has to act on them.
-func (a *agent) watch() error {
+// addEventHandlers makes changes of objects enqueue pods and sync the node ports.
+func (a *agent) addEventHandlers() error {
 	pods := a.factory.Core().V1().Pods().Informer()
-	on := func(f func(obj any)) cache.ResourceEventHandlerFuncs {
+	allEvents := func(f func(obj any)) cache.ResourceEventHandlerFuncs {
 		return cache.ResourceEventHandlerFuncs{
 			AddFunc:    f,
 			UpdateFunc: func(_, obj any) { f(obj) },
@@ -124,33 +124,33 @@ func (a *agent) watch() error {
 			}
 		}},
 		{a.factory.Core().V1().Services().Informer(), func(obj any) {
-			a.proxy.kick()
+			a.proxy.requestSync()
 			if s, ok := obj.(*corev1.Service); ok {
 				a.enqueueSelected(s)
 			}
 		}},
-		{a.factory.Core().V1().Nodes().Informer(), func(any) { a.proxy.kick() }},
+		{a.factory.Core().V1().Nodes().Informer(), func(any) { a.proxy.requestSync() }},
 		{a.factory.Discovery().V1().EndpointSlices().Informer(), func(obj any) {
 			if _, ok := obj.(*discoveryv1.EndpointSlice); ok {
-				a.proxy.kick()
+				a.proxy.requestSync()
 			}
 		}},
 	}
 	for _, h := range handlers {
-		if _, err := h.informer.AddEventHandler(on(h.handler)); err != nil {
+		if _, err := h.informer.AddEventHandler(allEvents(h.handler)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *agent) work(ctx context.Context) {
+func (a *agent) processPods(ctx context.Context) {
 	for {
 		key, shutdown := a.podQueue.Get()
 		if shutdown {
 			return
 		}
-		again, err := a.syncPod(ctx, key)
+		requeueAfter, err := a.syncPod(ctx, key)
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
@@ -158,8 +158,8 @@ func (a *agent) work(ctx context.Context) {
 			a.podQueue.AddRateLimited(key)
 		default:
 			a.podQueue.Forget(key)
-			if again > 0 {
-				a.podQueue.AddAfter(key, again)
+			if requeueAfter > 0 {
+				a.podQueue.AddAfter(key, requeueAfter)
 			}
 		}
 		a.podQueue.Done(key)

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/layout"
 )
 
-// NewCommand is the role's command line.
+// NewCommand returns the command of the role agent.
 func NewCommand() *cobra.Command {
 	var kubeconfig, layoutFile, certFile, keyFile string
 	cmd := &cobra.Command{

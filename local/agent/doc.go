@@ -1,26 +1,21 @@
-// Package agent does on the nodes of a local world what kubelet, the network plugin and
-// kube-proxy do on real ones, as far as load balancers depend on it: it registers the
-// nodes, gives pods addresses (in AWS, too), runs a server for each pod, and forwards
-// node ports. The states of nodes and pods are written by kwok; package world has the
-// table of how they work together.
+// Package agent replaces kubelet, the network plugin and kube-proxy on the nodes of a local world, as far as load
+// balancers depend on them: it registers the nodes, assigns addresses to pods (in AWS, too), runs a server for each
+// pod, and forwards node ports. kwok writes the status of nodes and pods.
 //
-// All its state is in the API server, so it can be killed and started again; only the
-// servers of the pods are down meanwhile.
+// All its state is in the API server, so it can be restarted; the servers of the pods are down meanwhile.
 //
 // # Annotations of pods
 //
 //	local.fulcrum/ready: "false"     its containers fail their readiness probes
 //	local.fulcrum/status: "503"      every HTTP answer has this status
-//	local.fulcrum/sigterm: exit      it ends as soon as it is asked to, see below
-//	local.fulcrum/address            written by the agent: it serves there
+//	local.fulcrum/sigterm: exit      it ends when it gets SIGTERM, see below
+//	local.fulcrum/address            written by the agent: its address
 //	local.fulcrum/stopped            written by the agent: it has ended
 //
-// # Ending
+// # Termination
 //
-// A pod that is deleted serves on while its preStop hook runs (the longest of
-// its containers' hooks of the form sleep, or exec of `sleep N`). A pod
-// without such a hook serves until its termination grace period is over, as a
-// program does that ignores the signal; with sigterm: exit it finishes the
-// requests that it has and ends at once. In each case the grace period is the
-// limit.
+// A pod that is being deleted serves while its preStop hook runs: the longest of its containers' hooks of the form
+// sleep, or exec of `sleep N`. Without such a hook it serves until its termination grace period is over, like a
+// program that ignores SIGTERM; with sigterm: exit it finishes its current requests and ends. It never serves longer
+// than the grace period.
 package agent

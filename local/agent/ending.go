@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// servesUntil is when the program of a pod that is being deleted ends.
+// servesUntil returns when the program of a pod that is being deleted ends.
 func servesUntil(pod *corev1.Pod) time.Time {
 	end := pod.DeletionTimestamp.Time
 	var grace time.Duration
@@ -26,8 +26,8 @@ func servesUntil(pod *corev1.Pod) time.Time {
 	return end
 }
 
-// preStop is how long the hooks of a pod's containers take. has is false
-// where none is of a form that is understood.
+// preStop returns how long the preStop hooks of a pod's containers take. has is false if no hook has a supported
+// form.
 func preStop(pod *corev1.Pod) (longest time.Duration, has bool) {
 	for _, c := range pod.Spec.Containers {
 		if c.Lifecycle == nil || c.Lifecycle.PreStop == nil {
@@ -46,7 +46,7 @@ func preStop(pod *corev1.Pod) (longest time.Duration, has bool) {
 	return longest, has
 }
 
-// sleepCommand reads `sleep 5`, `/bin/sleep 5` and `sh -c "sleep 5"`.
+// sleepCommand parses `sleep 5`, `/bin/sleep 5` and `sh -c "sleep 5"`.
 func sleepCommand(command []string) (time.Duration, bool) {
 	var words []string
 	for _, c := range command {

@@ -10,15 +10,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// endpoints are where a connection or datagram to a node port may go, as addresses to
-// dial: the ready endpoints, on this node only where the Service wants it.
-// Where none is ready, those that terminate but still serve are used.
-func (a *agent) endpoints(key frontKey) []string {
+// endpoints returns the addresses to dial for a node port: the ready endpoints, with externalTrafficPolicy Local only
+// those on the node. If none is ready, it returns those that are terminating but serving.
+func (a *agent) endpoints(key nodePortKey) []string {
 	s, err := a.services.Services(key.service.Namespace).Get(key.service.Name)
 	if err != nil {
 		return nil
 	}
-	var ready, leaving []string
+	var ready, terminating []string
 	a.eachEndpoint(key, func(e discoveryv1.Endpoint, port int) {
 		if localOnly(s) && (e.NodeName == nil || *e.NodeName != key.node) {
 			return
@@ -32,18 +31,18 @@ func (a *agent) endpoints(key frontKey) []string {
 			case isTrue(e.Conditions.Ready, true):
 				ready = append(ready, loopback.HostPort(addr, port))
 			case isTrue(e.Conditions.Terminating, false) && isTrue(e.Conditions.Serving, false):
-				leaving = append(leaving, loopback.HostPort(addr, port))
+				terminating = append(terminating, loopback.HostPort(addr, port))
 			}
 		}
 	})
 	if len(ready) == 0 {
-		return leaving
+		return terminating
 	}
 	return ready
 }
 
 // localEndpoints counts the ready endpoints of a Service on the key's node.
-func (a *agent) localEndpoints(key frontKey) int {
+func (a *agent) localEndpoints(key nodePortKey) int {
 	seen := map[string]bool{}
 	for _, slice := range a.slicesOf(key) {
 		for _, e := range slice.Endpoints {
@@ -57,7 +56,7 @@ func (a *agent) localEndpoints(key frontKey) int {
 	return len(seen)
 }
 
-func (a *agent) eachEndpoint(key frontKey, f func(e discoveryv1.Endpoint, port int)) {
+func (a *agent) eachEndpoint(key nodePortKey, f func(e discoveryv1.Endpoint, port int)) {
 	for _, slice := range a.slicesOf(key) {
 		for _, p := range slice.Ports {
 			name := ""
@@ -78,7 +77,7 @@ func (a *agent) eachEndpoint(key frontKey, f func(e discoveryv1.Endpoint, port i
 	}
 }
 
-func (a *agent) slicesOf(key frontKey) []*discoveryv1.EndpointSlice {
+func (a *agent) slicesOf(key nodePortKey) []*discoveryv1.EndpointSlice {
 	of := labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: key.service.Name})
 	slices, err := a.slices.EndpointSlices(key.service.Namespace).List(of)
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/images"
 )
 
-// startImage runs the program of the first container whose image package images has,
-// in place of the echo server. It reports whether there is one.
+// startImage runs the program of the first container whose image is in package images, instead of the echo server. It
+// reports whether there is such a container.
 func (a *agent) startImage(ctx context.Context, pod *corev1.Pod, c *container) (bool, error) {
 	if c.program != nil {
 		return true, nil
 	}
 	for i := range pod.Spec.Containers {
 		spec := &pod.Spec.Containers[i]
-		if !images.Known(spec.Image) {
+		if !images.HasProgram(spec.Image) {
 			continue
 		}
 		var err error
@@ -37,7 +37,7 @@ func (a *agent) startImage(ctx context.Context, pod *corev1.Pod, c *container) (
 	return false, nil
 }
 
-// environment is the environment of a container, except for what comes from other objects.
+// environment returns the environment of a container, without variables from other objects.
 func environment(pod *corev1.Pod, spec *corev1.Container, c *container) map[string]string {
 	out := map[string]string{}
 	for _, e := range spec.Env {
@@ -59,7 +59,7 @@ func environment(pod *corev1.Pod, spec *corev1.Container, c *container) map[stri
 	return out
 }
 
-// readMounted reads a file of a mounted Secret or ConfigMap, as it is when the container starts.
+// readMounted reads a file of a mounted Secret or ConfigMap.
 func (a *agent) readMounted(ctx context.Context, pod *corev1.Pod, spec *corev1.Container, name string) ([]byte, error) {
 	for _, m := range spec.VolumeMounts {
 		file, below := strings.CutPrefix(path.Clean(name), path.Clean(m.MountPath)+"/")
@@ -101,7 +101,7 @@ func (a *agent) readVolume(ctx context.Context, namespace string, v corev1.Volum
 	return nil, fmt.Errorf("volume %s is of a kind that local pods do not have", v.Name)
 }
 
-// keyOf is the key that a file of a volume comes from.
+// keyOf returns the key of the Secret or ConfigMap that has the content of a file in a volume.
 func keyOf(items []corev1.KeyToPath, file string) string {
 	for _, i := range items {
 		if i.Path == file {
@@ -109,7 +109,7 @@ func keyOf(items []corev1.KeyToPath, file string) string {
 		}
 	}
 	if len(items) > 0 {
-		return "" // Only the items are there.
+		return "" // The volume has only the items.
 	}
 	return file
 }

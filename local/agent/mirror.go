@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/layout"
 )
 
-// mirror sets the addresses of a node in AWS. Both methods are idempotent.
+// mirror assigns the addresses of pods to the ENI of their node in AWS. Its methods are idempotent.
 type mirror interface {
 	Assign(ctx context.Context, n layout.Node, a netip.Addr) error
 	Unassign(ctx context.Context, n layout.Node, a netip.Addr) error
@@ -33,8 +33,7 @@ type noMirror struct{}
 func (noMirror) Assign(context.Context, layout.Node, netip.Addr) error   { return nil }
 func (noMirror) Unassign(context.Context, layout.Node, netip.Addr) error { return nil }
 
-// ec2Mirror does what the VPC network plugin does: pods' addresses are secondary
-// addresses of their node's ENI.
+// ec2Mirror does what the VPC CNI plugin does: it makes addresses of pods secondary addresses of their node's ENI.
 type ec2Mirror struct{ ec2 *ec2.Client }
 
 func (m *ec2Mirror) Assign(ctx context.Context, n layout.Node, a netip.Addr) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/layout"
 )
 
-// registerNodes makes the Node objects, as kubelets do when they start, and
-// tries until the API server takes them. A node that exists is left as it is.
+// registerNodes creates the Node objects, as kubelets do when they start, and retries until the API server accepts
+// them. It does not change existing Nodes.
 func (a *agent) registerNodes(ctx context.Context) error {
 	for _, n := range a.layout.Nodes {
 		err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {

@@ -24,7 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/images"
 )
 
-// Annotations of pods, explained in the package comment.
+// Annotations of pods; the package comment describes them.
 const (
 	annotationAddress = "local.fulcrum/address"
 	annotationStopped = "local.fulcrum/stopped"
@@ -32,18 +32,17 @@ const (
 	annotationSigterm = "local.fulcrum/sigterm"
 )
 
-// container is what runs for one pod: its address and its server, or the program of
-// its image.
+// container has the address of one pod and its server, or the program of its image.
 type container struct {
 	uid     types.UID
 	node    string
 	address netip.Addr
-	host    bool // the address is the node's
+	host    bool // the pod has the address of the node
 	server  *echo.Server
 	program *images.Program
 }
 
-// shutdown ends what runs in the pod.
+// shutdown ends the server and the program of the pod.
 func (c *container) shutdown(ctx context.Context) {
 	c.server.Shutdown(ctx)
 	if c.program != nil {
@@ -51,22 +50,22 @@ func (c *container) shutdown(ctx context.Context) {
 	}
 }
 
-// syncPod brings what runs in line with a pod. again is when to look at it
-// next without an event, or zero.
-func (a *agent) syncPod(ctx context.Context, key string) (again time.Duration, err error) {
+// syncPod starts or stops the servers of a pod according to its state. again is zero if the pod needs no further sync
+// without an event.
+func (a *agent) syncPod(ctx context.Context, key string) (requeueAfter time.Duration, err error) {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
 		return 0, nil
 	}
 	pod, err := a.pods.Pods(namespace).Get(name)
 	if apierrors.IsNotFound(err) {
-		return 0, a.end(ctx, key)
+		return 0, a.removeContainer(ctx, key)
 	}
 	if err != nil {
 		return 0, err
 	}
-	if c := a.get(key); c != nil && c.uid != pod.UID {
-		if err := a.end(ctx, key); err != nil {
+	if c := a.containerOf(key); c != nil && c.uid != pod.UID {
+		if err := a.removeContainer(ctx, key); err != nil {
 			return 0, err
 		}
 	}
@@ -75,7 +74,7 @@ func (a *agent) syncPod(ctx context.Context, key string) (again time.Duration, e
 	}
 	switch {
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
-		if err := a.end(ctx, key); err != nil {
+		if err := a.removeContainer(ctx, key); err != nil {
 			return 0, err
 		}
 		if pod.DeletionTimestamp != nil {
@@ -83,25 +82,25 @@ func (a *agent) syncPod(ctx context.Context, key string) (again time.Duration, e
 		}
 		return 0, nil
 	case pod.DeletionTimestamp != nil:
-		if left := time.Until(servesUntil(pod)); left > 0 && a.get(key) != nil {
+		if left := time.Until(servesUntil(pod)); left > 0 && a.containerOf(key) != nil {
 			return left, nil
 		}
-		a.silence(ctx, key, pod)
+		a.stopServers(ctx, key, pod)
 		return 0, a.annotate(ctx, pod, annotationStopped, "true")
 	default:
 		return 0, a.start(ctx, key, pod)
 	}
 }
 
-// start gives a pod its address and its servers, or completes what is missing.
+// start gives a pod its address and opens its ports, as far as that is not done yet.
 func (a *agent) start(ctx context.Context, key string, pod *corev1.Pod) error {
-	c := a.get(key)
+	c := a.containerOf(key)
 	if c == nil {
 		var err error
 		if c, err = a.create(ctx, pod); err != nil {
 			return err
 		}
-		a.put(key, c)
+		a.setContainer(key, c)
 	}
 	known, err := a.startImage(ctx, pod, c)
 	if !known {
@@ -134,20 +133,20 @@ func (a *agent) openPorts(pod *corev1.Pod, c *container) error {
 func (a *agent) create(ctx context.Context, pod *corev1.Pod) (*container, error) {
 	node := a.nodes[pod.Spec.NodeName]
 	c := &container{uid: pod.UID, node: node.Name, host: pod.Spec.HostNetwork}
-	switch had, err := netip.ParseAddr(pod.Annotations[annotationAddress]); {
+	switch previous, err := netip.ParseAddr(pod.Annotations[annotationAddress]); {
 	case c.host:
 		c.address = node.Address
-	case err == nil && node.Pods.Contains(had):
-		c.address = had // The agent was started again.
-		a.pools.reserve(node.Name, had)
+	case err == nil && node.Pods.Contains(previous):
+		c.address = previous // The agent was restarted.
+		a.pools.reserve(node.Name, previous)
 	default:
-		if c.address, err = a.pools.take(node.Name); err != nil {
+		if c.address, err = a.pools.allocate(node.Name); err != nil {
 			return nil, err
 		}
 	}
 	if !c.host {
 		if err := a.mirror.Assign(ctx, node, c.address); err != nil {
-			a.pools.giveBack(node.Name, c.address)
+			a.pools.release(node.Name, c.address)
 			return nil, fmt.Errorf("assign %s to %s: %w", c.address, node.Interface, err)
 		}
 	}
@@ -163,22 +162,22 @@ func (a *agent) create(ctx context.Context, pod *corev1.Pod) (*container, error)
 	return c, nil
 }
 
-// silence stops a pod's servers; its address stays taken until it is gone.
-func (a *agent) silence(ctx context.Context, key string, pod *corev1.Pod) {
-	c := a.get(key)
+// stopServers stops a pod's servers. The pod keeps its address until it is deleted.
+func (a *agent) stopServers(ctx context.Context, key string, pod *corev1.Pod) {
+	c := a.containerOf(key)
 	if c == nil {
 		return
 	}
-	// Whatever is left of the grace period is for requests under way.
+	// Current requests may use the rest of the grace period.
 	limit := time.Until(pod.DeletionTimestamp.Time)
 	ctx, cancel := context.WithTimeout(ctx, max(limit, 100*time.Millisecond))
 	defer cancel()
 	c.shutdown(ctx)
 }
 
-// end stops what runs under a key and gives the address back.
-func (a *agent) end(ctx context.Context, key string) error {
-	c := a.get(key)
+// removeContainer stops the servers of a pod and releases its address.
+func (a *agent) removeContainer(ctx context.Context, key string) error {
+	c := a.containerOf(key)
 	if c == nil {
 		return nil
 	}
@@ -189,28 +188,28 @@ func (a *agent) end(ctx context.Context, key string) error {
 		if err := a.mirror.Unassign(ctx, a.nodes[c.node], c.address); err != nil {
 			return fmt.Errorf("unassign %s: %w", c.address, err)
 		}
-		a.pools.giveBack(c.node, c.address)
+		a.pools.release(c.node, c.address)
 	}
-	a.put(key, nil)
+	a.setContainer(key, nil)
 	klog.InfoS("Pod is gone", "pod", key, "node", c.node, "address", c.address)
 	return nil
 }
 
-// adopt takes the addresses of pods that ran before this agent.
-func (a *agent) adopt() error {
+// reserveUsedAddresses reserves the addresses of pods that were started by an earlier agent process.
+func (a *agent) reserveUsedAddresses() error {
 	pods, err := a.pods.List(labels.Everything())
 	if err != nil {
 		return err
 	}
 	for _, p := range pods {
-		if had, err := netip.ParseAddr(p.Annotations[annotationAddress]); err == nil {
-			a.pools.reserve(p.Spec.NodeName, had)
+		if previous, err := netip.ParseAddr(p.Annotations[annotationAddress]); err == nil {
+			a.pools.reserve(p.Spec.NodeName, previous)
 		}
 	}
 	return nil
 }
 
-// stopAll drops everything at once; ctx has ended already.
+// stopAll ends all servers without waiting for requests, as ctx has ended.
 func (a *agent) stopAll(ctx context.Context) {
 	a.mu.Lock()
 	all := slices.Collect(maps.Values(a.running))
@@ -222,13 +221,13 @@ func (a *agent) stopAll(ctx context.Context) {
 	wg.Wait()
 }
 
-func (a *agent) get(key string) *container {
+func (a *agent) containerOf(key string) *container {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.running[key]
 }
 
-func (a *agent) put(key string, c *container) {
+func (a *agent) setContainer(key string, c *container) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c == nil {
@@ -238,7 +237,7 @@ func (a *agent) put(key string, c *container) {
 	a.running[key] = c
 }
 
-// annotate sets an annotation on exactly this pod, not on a namesake.
+// annotate sets an annotation of a pod, but not of a later pod with the same name.
 func (a *agent) annotate(ctx context.Context, pod *corev1.Pod, key, value string) error {
 	if pod.Annotations[key] == value {
 		return nil
@@ -260,9 +259,9 @@ func (a *agent) annotate(ctx context.Context, pod *corev1.Pod, key, value string
 	return nil
 }
 
-// forcedStatus is what the pod's annotation wants every answer to be.
+// forcedStatus returns the HTTP status in the pod's annotation, or 0.
 func (a *agent) forcedStatus(key string) int {
-	pod, err := a.lookup(key)
+	pod, err := a.podOf(key)
 	if err != nil {
 		return 0
 	}
@@ -273,7 +272,7 @@ func (a *agent) forcedStatus(key string) int {
 	return n
 }
 
-func (a *agent) lookup(key string) (*corev1.Pod, error) {
+func (a *agent) podOf(key string) (*corev1.Pod, error) {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
 		return nil, err

@@ -12,9 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/echo"
 )
 
-// ports are the ports of a protocol that a pod's program opens: those its
-// containers declare, and numbers that Services send to it (declaring is
-// optional in Kubernetes).
+// ports returns the ports of a protocol that a pod opens: those that its containers declare, and the target ports of
+// its Services, since Kubernetes does not require a declaration.
 func (a *agent) ports(pod *corev1.Pod, protocol corev1.Protocol) []int {
 	set := map[int]bool{}
 	for _, c := range pod.Spec.Containers {
@@ -34,10 +33,10 @@ func (a *agent) ports(pod *corev1.Pod, protocol corev1.Protocol) []int {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// transport is the protocol of a port, TCP by default.
+// transport returns the protocol of a port, by default TCP.
 func transport(p corev1.Protocol) corev1.Protocol { return cmp.Or(p, corev1.ProtocolTCP) }
 
-// targetPort resolves where a Service's port leads in a pod, 0 for nowhere.
+// targetPort returns the port of a pod to which a port of a Service leads, or 0 if there is none.
 func targetPort(pod *corev1.Pod, p corev1.ServicePort) int {
 	if p.TargetPort.Type == intstr.Int {
 		return cmp.Or(int(p.TargetPort.IntVal), int(p.Port))
@@ -52,10 +51,10 @@ func targetPort(pod *corev1.Pod, p corev1.ServicePort) int {
 	return 0
 }
 
-// protocol is the protocol of a pod's port: by the name of the container port, else by
-// a Service's appProtocol or port name, else HTTP.
+// protocol returns the protocol of a pod's port: by the name of the container port, else by the appProtocol of a
+// Service, else HTTP.
 func (a *agent) protocol(key string, port int) echo.Protocol {
-	pod, err := a.lookup(key)
+	pod, err := a.podOf(key)
 	if err != nil {
 		return echo.HTTP
 	}
@@ -84,7 +83,7 @@ func (a *agent) protocol(key string, port int) echo.Protocol {
 	return echo.HTTP
 }
 
-// servicesOf are the Services that select a pod, by name.
+// servicesOf returns the Services that select a pod, sorted by name.
 func (a *agent) servicesOf(pod *corev1.Pod) []*corev1.Service {
 	all, err := a.services.Services(pod.Namespace).List(labels.Everything())
 	if err != nil {
@@ -100,7 +99,7 @@ func (a *agent) servicesOf(pod *corev1.Pod) []*corev1.Service {
 	return out
 }
 
-// enqueueSelected looks again at the pods of a Service, whose ports may be new.
+// enqueueSelected enqueues the pods of a Service, which may have new ports.
 func (a *agent) enqueueSelected(s *corev1.Service) {
 	if len(s.Spec.Selector) == 0 {
 		return
@@ -114,10 +113,10 @@ func (a *agent) enqueueSelected(s *corev1.Service) {
 	}
 }
 
-// identity is the identity of a pod in its answers.
+// identity returns the identity of a pod for its answers.
 func (a *agent) identity(key string, c *container) echo.Identity {
 	id := echo.Identity{Node: c.node, Address: c.address.String()}
-	pod, err := a.lookup(key)
+	pod, err := a.podOf(key)
 	if err != nil {
 		return id
 	}

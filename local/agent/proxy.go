@@ -19,22 +19,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// proxy holds the node ports open. It is one goroutine that compares what
-// should listen with what does; each connection chooses its endpoint itself,
-// from what is ready at that moment.
+// proxy serves the node ports. One goroutine opens and closes ports; each connection chooses among the endpoints that
+// are ready when it begins.
 type proxy struct {
-	agent  *agent
-	kicked chan struct{}
-	open   map[frontKey]io.Closer
+	agent        *agent
+	syncRequests chan struct{}
+	open         map[nodePortKey]io.Closer
 }
 
-// frontKey is one thing to listen for: a port of a node.
-type frontKey struct {
+// nodePortKey identifies a node port of a Service on a node, or its health check port.
+type nodePortKey struct {
 	address netip.Addr
 	port    int32
 	service types.NamespacedName
-	// portName is the name of the Service's port. For the health check of a
-	// Service it is not used.
+	// portName is the name of the Service's port, empty for the health check port.
 	portName string
 	protocol corev1.Protocol
 	node     string
@@ -42,13 +40,13 @@ type frontKey struct {
 }
 
 func newProxy(a *agent) *proxy {
-	return &proxy{agent: a, kicked: make(chan struct{}, 1), open: map[frontKey]io.Closer{}}
+	return &proxy{agent: a, syncRequests: make(chan struct{}, 1), open: map[nodePortKey]io.Closer{}}
 }
 
-// kick makes the proxy look again.
-func (p *proxy) kick() {
+// requestSync makes the proxy open and close ports for changed objects.
+func (p *proxy) requestSync() {
 	select {
-	case p.kicked <- struct{}{}:
+	case p.syncRequests <- struct{}{}:
 	default:
 	}
 }
@@ -59,14 +57,14 @@ func (p *proxy) run(ctx context.Context) {
 			c.Close()
 		}
 	}()
-	// Ports that could not be opened are tried again.
+	// The ticker retries ports that could not be opened.
 	retry := time.NewTicker(5 * time.Second)
 	defer retry.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-p.kicked:
+		case <-p.syncRequests:
 		case <-retry.C:
 		}
 		p.sync()
@@ -79,7 +77,7 @@ func (p *proxy) sync() {
 		klog.ErrorS(err, "Node ports stay as they are")
 		return
 	}
-	// A port may move from one Service to another: close first.
+	// Close first, since a port may move from one Service to another.
 	for key, l := range p.open {
 		if !want[key] {
 			l.Close()
@@ -99,19 +97,19 @@ func (p *proxy) sync() {
 	}
 }
 
-// wanted are the ports that should be open on the nodes that exist.
-func (p *proxy) wanted() (map[frontKey]bool, error) {
+// wanted returns the ports that should be open on the existing nodes.
+func (p *proxy) wanted() (map[nodePortKey]bool, error) {
 	services, err := p.agent.services.List(labels.Everything())
 	if err != nil {
 		return nil, err
 	}
-	out := map[frontKey]bool{}
+	out := map[nodePortKey]bool{}
 	for name, node := range p.agent.nodes {
 		if _, err := p.agent.nodeObjs.Get(name); err != nil {
 			continue
 		}
 		for _, s := range services {
-			key := frontKey{address: node.Address, node: name, service: types.NamespacedName{Namespace: s.Namespace, Name: s.Name}}
+			key := nodePortKey{address: node.Address, node: name, service: types.NamespacedName{Namespace: s.Namespace, Name: s.Name}}
 			for _, sp := range s.Spec.Ports {
 				protocol := transport(sp.Protocol)
 				if sp.NodePort != 0 && (protocol == corev1.ProtocolTCP || protocol == corev1.ProtocolUDP) {
@@ -130,7 +128,7 @@ func (p *proxy) wanted() (map[frontKey]bool, error) {
 	return out, nil
 }
 
-func (p *proxy) listen(key frontKey) (io.Closer, error) {
+func (p *proxy) listen(key nodePortKey) (io.Closer, error) {
 	if key.protocol == corev1.ProtocolUDP {
 		return p.listenUDP(key)
 	}
@@ -155,9 +153,9 @@ func (p *proxy) listen(key frontKey) (io.Closer, error) {
 	return l, nil
 }
 
-// forward joins a connection with a ready endpoint. Connections outlive the
-// node port and the readiness of their endpoint, as they do with kube-proxy.
-func (p *proxy) forward(c *net.TCPConn, key frontKey) {
+// forward copies data between a connection and a ready endpoint. As with kube-proxy, the connection stays open when
+// the node port closes or the endpoint is not ready any more.
+func (p *proxy) forward(c *net.TCPConn, key nodePortKey) {
 	defer c.Close()
 	endpoints := p.agent.endpoints(key)
 	for _, i := range rand.Perm(len(endpoints)) {
@@ -166,29 +164,29 @@ func (p *proxy) forward(c *net.TCPConn, key frontKey) {
 		if err != nil {
 			continue
 		}
-		join(c, out.(*net.TCPConn))
+		copyBothWays(c, out.(*net.TCPConn))
 		return
 	}
-	// No endpoint: kube-proxy rejects, the client sees a reset.
+	// Without an endpoint the client gets a reset, as from kube-proxy.
 	c.SetLinger(0)
 }
 
-// join copies both ways and passes on each side's end of stream.
-func join(a, b *net.TCPConn) {
+// copyBothWays copies data between two connections and forwards each end of stream.
+func copyBothWays(a, b *net.TCPConn) {
 	defer b.Close()
 	var wg sync.WaitGroup
-	half := func(dst, src *net.TCPConn) {
+	copyOneWay := func(dst, src *net.TCPConn) {
 		io.Copy(dst, src)
 		dst.CloseWrite()
 	}
-	wg.Go(func() { half(a, b) })
-	wg.Go(func() { half(b, a) })
+	wg.Go(func() { copyOneWay(a, b) })
+	wg.Go(func() { copyOneWay(b, a) })
 	wg.Wait()
 }
 
-// healthOf answers as kube-proxy's health check for a Service does: whether
-// this node has endpoints of it.
-func (p *proxy) healthOf(key frontKey) http.Handler {
+// healthOf returns the handler of a health check port, which answers like kube-proxy: 200 if the node has ready
+// endpoints of the Service, else 503.
+func (p *proxy) healthOf(key nodePortKey) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		n := p.agent.localEndpoints(key)
 		w.Header().Set("Content-Type", "application/json")
@@ -201,7 +199,7 @@ func (p *proxy) healthOf(key frontKey) http.Handler {
 	})
 }
 
-// localOnly reports whether traffic from outside stays on its node.
+// localOnly reports whether the Service has externalTrafficPolicy Local.
 func localOnly(s *corev1.Service) bool {
 	return s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }

@@ -13,26 +13,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// flowIdle is how long the kernel remembers a flow of datagrams that are answered.
+// flowIdle is the idle timeout of a UDP flow, as in the conntrack table of the kernel.
 const flowIdle = 2 * time.Minute
 
-// datagramPort is an open node port for datagrams with its flows.
+// datagramPort is an open UDP node port with its flows.
 type datagramPort struct {
 	proxy *proxy
-	key   frontKey
+	key   nodePortKey
 	conn  *net.UDPConn
 
 	mu    sync.Mutex
 	flows map[netip.AddrPort]*datagramFlow
 }
 
-// datagramFlow is a client's way to one endpoint.
+// datagramFlow connects a client with one endpoint.
 type datagramFlow struct {
 	endpoint string
 	conn     net.Conn
 }
 
-func (p *proxy) listenUDP(key frontKey) (io.Closer, error) {
+func (p *proxy) listenUDP(key nodePortKey) (io.Closer, error) {
 	at, err := net.ResolveUDPAddr("udp4", loopback.HostPort(key.address, int(key.port)))
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (p *proxy) listenUDP(key frontKey) (io.Closer, error) {
 	return d, nil
 }
 
-// Close ends the port with its flows.
+// Close closes the port and its flows.
 func (d *datagramPort) Close() error {
 	err := d.conn.Close()
 	d.mu.Lock()
@@ -65,7 +65,7 @@ func (d *datagramPort) read() {
 			return
 		}
 		if err != nil {
-			continue // A client is gone.
+			continue // The error is about a client that is gone.
 		}
 		if f := d.flowOf(from); f != nil {
 			f.conn.Write(buf[:n])
@@ -73,10 +73,8 @@ func (d *datagramPort) read() {
 	}
 }
 
-// flowOf returns the flow of a client. As with kube-proxy, which deletes what
-// the kernel remembers about endpoints that have gone, a flow whose endpoint
-// gets no traffic any more begins again with another. It is nil where there is
-// no endpoint.
+// flowOf returns the flow of a client, or nil if there is no endpoint. If the endpoint of a flow gets no traffic any
+// more, the client gets a new flow, as with kube-proxy, which deletes conntrack entries of removed endpoints.
 func (d *datagramPort) flowOf(from netip.AddrPort) *datagramFlow {
 	endpoints := d.proxy.agent.endpoints(d.key)
 	d.mu.Lock()
@@ -104,8 +102,7 @@ func (d *datagramPort) flowOf(from netip.AddrPort) *datagramFlow {
 	return f
 }
 
-// answer carries what an endpoint sends to the client, until the flow is idle
-// or closed.
+// answer forwards datagrams of an endpoint to the client until the flow is idle or closed.
 func (d *datagramPort) answer(to netip.AddrPort, f *datagramFlow) {
 	buf := make([]byte, 64<<10)
 	for {
@@ -115,7 +112,7 @@ func (d *datagramPort) answer(to netip.AddrPort, f *datagramFlow) {
 			break
 		}
 		if err != nil {
-			continue // Nothing listens there; the client is not informed.
+			continue // Nothing listens at the endpoint; the client gets no answer.
 		}
 		d.conn.WriteToUDPAddrPort(buf[:n], to)
 	}

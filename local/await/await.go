@@ -1,5 +1,5 @@
-// Package await waits for things to become true by asking again and again. It
-// is for what shows itself only when asked: HTTP answers, states in AWS.
+// Package await polls until a check succeeds. It is for states that cannot be watched: HTTP answers, resources in
+// AWS.
 package await
 
 import (
@@ -9,37 +9,36 @@ import (
 	"time"
 )
 
-// Interval between questions at the beginning. Everything asked is on this machine.
+// Interval is the initial time between two checks. It is short, as all servers are on this machine.
 const Interval = 50 * time.Millisecond
 
-// longest interval between questions.
+// longest is the longest time between two checks.
 const longest = 5 * Interval
 
-// True asks until check returns nil. When limit is over or ctx ends, it
-// returns an error with check's last one. check gets a context that ends at
-// the limit. What takes long is asked for more rarely, since questions cost time, too.
-func True(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
+// Success calls check until it returns nil. When limit is over or ctx ends, it returns the last error of check. check
+// gets a context that ends at the limit. The interval grows with the time waited, since checks cost time.
+func Success(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
 	began := time.Now()
 	return poll(ctx, limit, check, func() time.Duration {
 		return min(max(Interval, time.Since(began)/20), longest)
 	})
 }
 
-// Throughout asks at even intervals until limit is over or check returns an error, which it returns.
-func Throughout(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
+// NoFailure calls check at even intervals until limit is over or check returns an error, which it returns.
+func NoFailure(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
 	var broken error
-	// The error of the wait says that nothing has broken until the end.
+	// poll returns an error at the end of limit if no check has failed; it has no meaning here.
 	_ = poll(ctx, limit, func(ctx context.Context) error {
 		if err := check(ctx); err != nil && ctx.Err() == nil {
 			broken = err
 			return nil
 		}
-		return errHolds
+		return errNoFailure
 	}, func() time.Duration { return Interval })
 	return broken
 }
 
-var errHolds = errors.New("it still holds")
+var errNoFailure = errors.New("no check has failed")
 
 func poll(ctx context.Context, limit time.Duration, check func(context.Context) error, interval func() time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -52,7 +51,7 @@ func poll(ctx context.Context, limit time.Duration, check func(context.Context) 
 		if err == nil {
 			return nil
 		}
-		// The error of a check that runs out of time would hide its earlier error.
+		// Keep the earlier error: after the deadline, check only reports that its context has ended.
 		if ctx.Err() == nil || last == nil {
 			last = err
 		}

@@ -1,5 +1,5 @@
-// Package awsclient points the AWS SDK at the emulator of a local world. It creates no
-// clients of services.
+// Package awsclient points the AWS SDK at the emulator of a local world. It has configurations only; callers create
+// the clients of services.
 package awsclient
 
 import (
@@ -10,15 +10,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 )
 
-// Credentials of the world's only account. AccessKey may do everything. The controller has
-// ControllerKey, which the world limits to the policies of config/iam.
+// Credentials of the only account of a local world. AccessKey has all permissions. The controller uses ControllerKey,
+// which has the permissions of the policies in config/iam.
 const (
 	AccessKey     = "FULCRUMLOCAL"
 	ControllerKey = "FULCRUMCONTROLLER"
 	SecretKey     = "fulcrum-local"
 )
 
-// Config is what every SDK client of a world is made from.
+// Config returns the configuration for all SDK clients of a world.
 func Config(endpoint, region string) aws.Config {
 	return aws.Config{
 		Region:       region,
@@ -34,13 +34,14 @@ var services = []string{
 	"Resource Groups Tagging API", "STS", "Route 53", "Global Accelerator",
 }
 
-// Endpoints is the flag of the controller by which it calls all services at a URL.
+// Endpoints returns the flag of the controller that sets the URL of all services.
 func Endpoints(url string) string {
 	return "--aws-api-endpoints=" + strings.Join(services, "="+url+",") + "=" + url
 }
 
-// Environment does the same by the environment, which other users of the machine do not see. STS is left out, for programs
-// that log in to a cluster of EKS ask it too, and what they get names its endpoint.
+// Environment returns environment variables that set the URL of all services except STS. Unlike flags, other users of
+// the machine cannot see them. STS keeps its endpoint because programs that log in to an EKS cluster sign a URL of
+// STS.
 func Environment(url string) []string {
 	var out []string
 	for _, s := range services {

@@ -8,11 +8,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// deployment is how long changes of accelerators take to spread: as in AWS long enough to be seen, and short enough to be
-// waited for.
-const deployment = 5 * time.Second
+// deploymentDelay is how long changes of accelerators take to be deployed: long enough that tests can observe it, and
+// far shorter than in AWS.
+const deploymentDelay = 5 * time.Second
 
-// configureAccelerators gives each network zone of accelerators a /24 of the range, so that several worlds share no address.
+// configureAccelerators gives each network zone of accelerators a /24 of the range, so that worlds do not share
+// addresses.
 func (f flags) configureAccelerators(c *store.AcceleratorConfig) error {
 	p, err := netip.ParsePrefix(f.accelerators)
 	if err != nil || p.Bits() != 22 || !p.Addr().Is4() {
@@ -22,7 +23,7 @@ func (f flags) configureAccelerators(c *store.AcceleratorConfig) error {
 		a := p.Masked().Addr().As4()
 		return netip.PrefixFrom(netip.AddrFrom4([4]byte{a[0], a[1], a[2] + i, 0}), 24)
 	}
-	c.Home, c.DeploymentDelay, c.OwnLocal = f.region, deployment, part(2)
+	c.Home, c.DeploymentDelay, c.OwnLocal = f.region, deploymentDelay, part(2)
 	c.Zones = []store.AcceleratorZone{
 		{Public: netip.MustParsePrefix("75.2.0.0/24"), Local: part(0)},
 		{Public: netip.MustParsePrefix("99.83.0.0/24"), Local: part(1)},

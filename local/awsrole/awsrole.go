@@ -1,5 +1,5 @@
-// Package awsrole is the AWS of a local world as a process: the emulator of the parent
-// module, whose load balancers have real listeners. The emulator alone serves requests.
+// Package awsrole has the command that runs the AWS of a local world: the emulator of the parent module and a data
+// plane, in which load balancers have listeners on this machine.
 package awsrole
 
 import (
@@ -29,7 +29,7 @@ type flags struct {
 	propagation, provisioning       time.Duration
 }
 
-// NewCommand is the role's command line.
+// NewCommand returns the command of the role aws.
 func NewCommand() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -89,7 +89,7 @@ func (f flags) run(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 	}
-	// Calls under way are part of the state that is kept.
+	// Calls that are being served finish first, so that the saved state includes them.
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
 	if err := srv.Shutdown(limit); err != nil {
@@ -98,8 +98,7 @@ func (f flags) run(ctx context.Context) error {
 	return f.save(em)
 }
 
-// load restores what an earlier process of the same local world saved, so that AWS has
-// its state after a restart.
+// load restores the state that an earlier process of the same world saved.
 func (f flags) load(em *emulator.Emulator) error {
 	if f.state == "" {
 		return nil

@@ -11,9 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// startDataPlane starts the listeners of load balancers and the resolution of their
-// names. Security groups are enforced: a rule that the controller forgot is a
-// connection that fails, as in AWS.
+// startDataPlane starts the listeners of load balancers and the resolution of their names. With
+// --enforce-security-groups a missing security group rule makes connections fail, as in AWS.
 func (f flags) startDataPlane(ctx context.Context, em *emulator.Emulator) (stop func(), err error) {
 	s, err := serve.Start(ctx, em, serve.Options{
 		Resolver:              f.resolver,

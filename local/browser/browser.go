@@ -17,7 +17,7 @@ import (
 // Variable names an environment variable with the path of a Chromium.
 const Variable = "FULCRUM_CHROMIUM"
 
-// limit is how long a browser may take for one thing.
+// limit is how long the browser may take for one action.
 const limit = 2 * time.Minute
 
 // Tab is a page in a browser of its own.
@@ -29,7 +29,8 @@ type Tab struct {
 	faults []string
 }
 
-// Open starts a browser that ends with the test. The test is skipped where there is none, but in CI, which installs it.
+// Open starts a browser that ends with the test. Without a Chromium it skips the test, or fails it in CI, where one
+// is installed.
 func Open(t testing.TB) *Tab {
 	t.Helper()
 	path := os.Getenv(Variable)
@@ -59,21 +60,21 @@ func Open(t testing.TB) *Tab {
 			if err != nil {
 				return
 			}
-			if m.IsException() || m.Type == chromedp.ConsoleError { // such as what a content security policy forbids
-				tab.fault(m.String())
+			if m.IsException() || m.Type == chromedp.ConsoleError { // such as violations of a content security policy
+				tab.addFault(m.String())
 			}
 		}
 	}()
 	return tab
 }
 
-func (tab *Tab) fault(text string) {
+func (tab *Tab) addFault(text string) {
 	tab.mu.Lock()
 	defer tab.mu.Unlock()
 	tab.faults = append(tab.faults, text)
 }
 
-// Faults are what went wrong in the page since the last call: exceptions, and what the browser refused.
+// Faults returns the errors of the page since the last call: exceptions, and requests that the browser refused.
 func (tab *Tab) Faults() []string {
 	tab.mu.Lock()
 	defer tab.mu.Unlock()
@@ -82,13 +83,13 @@ func (tab *Tab) Faults() []string {
 	return out
 }
 
-// Do carries out what a user does.
+// Do performs actions of a user, such as clicks.
 func (tab *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	tab.t.Helper()
 	run(tab, chromedp.Steps(steps...))
 }
 
-// run is the value of an action.
+// run performs an action and returns its value.
 func run[T any](tab *Tab, a chromedp.Action[T]) T {
 	tab.t.Helper()
 	ctx, done := context.WithTimeout(tab.ctx, limit)
@@ -100,22 +101,22 @@ func run[T any](tab *Tab, a chromedp.Action[T]) T {
 	return out
 }
 
-// Ask is the value of an expression in the page, or of the promise that it is.
-func Ask[T any](tab *Tab, expression string) T {
+// Eval returns the value of a JavaScript expression in the page; it awaits a promise.
+func Eval[T any](tab *Tab, expression string) T {
 	tab.t.Helper()
 	return run(tab, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 }
 
-// Until waits for an expression to be true in the page, and returns how long that took.
+// Until waits until an expression is true in the page, and returns how long that took.
 func (tab *Tab) Until(expression string) time.Duration {
 	tab.t.Helper()
 	began := time.Now()
 	for {
-		if Ask[bool](tab, "Boolean("+expression+")") {
+		if Eval[bool](tab, "Boolean("+expression+")") {
 			return time.Since(began)
 		}
 		if time.Since(began) > limit {
-			tab.t.Fatalf("not within %s: %s; the page:\n%s", limit, expression, Ask[string](tab, "document.body.innerText"))
+			tab.t.Fatalf("not within %s: %s; the page:\n%s", limit, expression, Eval[string](tab, "document.body.innerText"))
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

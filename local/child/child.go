@@ -1,4 +1,4 @@
-// Package child starts programs that die with the one that started them, also when that is killed.
+// Package child starts processes that end with the process that started them, also when it is killed.
 package child
 
 import (
@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// PIDs is where, in the state directory, each living process has a file.
+// PIDs is the directory, in the state directory, with a file for each running process.
 const PIDs = "pids"
 
-// Process is one child. It is started once; to start it again, make another.
+// Process is a child process. It is started once; a restart needs a new Process.
 type Process struct {
 	name    string
 	cmd     *exec.Cmd
@@ -28,15 +28,14 @@ type Process struct {
 	err     error // valid once exited is closed
 }
 
-// Launcher starts children from one thread that lives until Close: the kernel's "die
-// with your parent" is tied to the thread that forked, and the runtime may end any
-// other one.
+// Launcher starts child processes from one thread that exists until Close: the kernel sends the parent-death signal
+// when the thread that forked ends, and the Go runtime may end any thread that is not locked.
 type Launcher struct {
 	jobs chan func()
 	once sync.Once
 }
 
-// NewLauncher makes one.
+// NewLauncher starts the thread of a launcher.
 func NewLauncher() *Launcher {
 	l := &Launcher{jobs: make(chan func())}
 	go func() {
@@ -48,11 +47,11 @@ func NewLauncher() *Launcher {
 	return l
 }
 
-// Close ends the thread, and on Linux the children that still run.
+// Close ends the thread, and with it, on Linux, the children that still run.
 func (l *Launcher) Close() { l.once.Do(func() { close(l.jobs) }) }
 
-// Start runs a program in its own process group, its output in logs/NAME.log of a state
-// directory that has logs and PIDs.
+// Start runs a program in its own process group and writes its output to logs/NAME.log in the state directory, which
+// must have the directories logs and PIDs.
 func (l *Launcher) Start(name, stateDir, path string, args, env []string) (*Process, error) {
 	p := &Process{
 		name:    name,
@@ -76,7 +75,7 @@ func (l *Launcher) Start(name, stateDir, path string, args, env []string) (*Proc
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	if err := recordPID(p.pidPath, p.cmd.Process.Pid); err != nil {
+	if err := writePIDFile(p.pidPath, p.cmd.Process.Pid); err != nil {
 		p.signal(syscall.SIGKILL)
 		p.cmd.Wait()
 		return nil, err
@@ -99,7 +98,7 @@ func (p *Process) Alive() bool {
 	}
 }
 
-// signal reaches the whole process group.
+// signal sends a signal to the whole process group.
 func (p *Process) signal(s syscall.Signal) {
 	if p.Alive() {
 		syscall.Kill(-p.cmd.Process.Pid, s)
@@ -124,11 +123,11 @@ func (p *Process) Stop(timeout time.Duration) {
 	}
 }
 
-// Ended describes how a process that does not run any more has ended, such as "signal: killed".
-func (p *Process) Ended() string { return p.cmd.ProcessState.String() }
+// ExitStatus describes how an ended process has ended, such as "signal: killed".
+func (p *Process) ExitStatus() string { return p.cmd.ProcessState.String() }
 
-// Died describes an unexpected exit, with the end of the log.
-func (p *Process) Died() error {
+// ExitError returns an error about an unexpected exit, with the end of the log.
+func (p *Process) ExitError() error {
 	return fmt.Errorf("%s ended unexpectedly (%v); the end of its log:\n%s", p.name, p.err, Tail(p.logPath, 15))
 }
 
@@ -139,9 +138,9 @@ func Tail(path string, lines int) string {
 		return "    (" + err.Error() + ")"
 	}
 	defer f.Close()
-	const most = 16 << 10
-	if st, err := f.Stat(); err == nil && st.Size() > most {
-		f.Seek(-most, io.SeekEnd)
+	const maxRead = 16 << 10
+	if st, err := f.Stat(); err == nil && st.Size() > maxRead {
+		f.Seek(-maxRead, io.SeekEnd)
 	}
 	b, _ := io.ReadAll(f)
 	all := strings.Split(string(bytes.TrimSpace(b)), "\n")
@@ -151,9 +150,9 @@ func Tail(path string, lines int) string {
 	return "    " + strings.Join(all, "\n    ")
 }
 
-// recordPID notes a process with the time of its start, which distinguishes it from a
-// later process with the same number.
-func recordPID(path string, pid int) error {
+// writePIDFile stores PID and start time of a process. The start time distinguishes it from a later process with the
+// same PID.
+func writePIDFile(path string, pid int) error {
 	start, err := startTime(pid)
 	if err != nil {
 		start = "unknown"
@@ -164,8 +163,7 @@ func recordPID(path string, pid int) error {
 	return nil
 }
 
-// KillRecorded ends the processes noted in dir that still are what they were
-// when they were noted.
+// KillRecorded kills the processes whose files are in dir, if PID and start time still match.
 func KillRecorded(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -176,12 +174,12 @@ func KillRecorded(dir string) {
 		if err != nil {
 			continue
 		}
-		pidText, noted, _ := strings.Cut(strings.TrimSpace(string(b)), " ")
+		pidText, recordedStart, _ := strings.Cut(strings.TrimSpace(string(b)), " ")
 		pid, err := strconv.Atoi(pidText)
 		if err != nil || pid <= 1 {
 			continue
 		}
-		if now, err := startTime(pid); err == nil && now == noted {
+		if start, err := startTime(pid); err == nil && start == recordedStart {
 			syscall.Kill(-pid, syscall.SIGKILL)
 		}
 	}

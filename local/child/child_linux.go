@@ -9,15 +9,15 @@ import (
 	"syscall"
 )
 
-// childAttributes puts a child in its own process group, so that Ctrl-C in a terminal
-// reaches only the supervisor, and makes it die with the supervisor.
+// childAttributes puts a child in its own process group, so that Ctrl-C in a terminal reaches only the supervisor,
+// and makes the kernel kill it when the supervisor ends.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
 func lockThread() { runtime.LockOSThread() }
 
-// startTime returns the time a process started, in the kernel's ticks.
+// startTime returns the start time of a process, in clock ticks of the kernel.
 func startTime(pid int) (string, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// childAttributes puts a child in its own process group. Without Linux's
-// parent-death signal, what a killed supervisor leaves is ended by the next
-// world that starts.
+// childAttributes puts a child in its own process group. Other systems have no parent-death signal; the next world
+// that starts kills the processes that a killed supervisor left.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

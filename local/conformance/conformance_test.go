@@ -39,7 +39,7 @@ const (
 	albController = "gateway.k8s.aws/alb"
 )
 
-// profilesOf are the profiles that a class of a controller claims.
+// profilesOf returns the profiles that a class of a controller claims.
 func profilesOf(controller string) string {
 	if controller == albController {
 		return string(suite.GatewayHTTPConformanceProfileName)
@@ -52,14 +52,14 @@ const className = "fulcrum"
 
 // TestConformance runs the suite. What it skips is in docs/conformance.md.
 func TestConformance(t *testing.T) {
-	w := worldtest.Start(t, world.Options{GatewayAPI: "standard", ActiveAtOnce: true, Keep: os.Getenv("FULCRUM_KEEP") != ""})
+	w := worldtest.Start(t, world.Options{GatewayAPI: "standard", ActiveImmediately: true, Keep: os.Getenv("FULCRUM_KEEP") != ""})
 	resolveIn(t, w)
 	t.Setenv("KUBECONFIG", w.Kubeconfig())
 	opts := gatewayconformance.DefaultOptions(t)
 	opts.RestConfig.QPS = -1
 	grantSecrets(t, w)
 	startController(t, w)
-	configure(t, w)
+	applyConfiguration(t, w)
 	controller := cmp.Or(os.Getenv(controllerVariable), anyController)
 	createClass(t, opts.Client, controller)
 
@@ -73,7 +73,7 @@ func TestConformance(t *testing.T) {
 			opts.ConformanceProfiles = append(opts.ConformanceProfiles, suite.ConformanceProfileName(name))
 		}
 	}
-	opts.SkipTests = append(opts.SkipTests, skipped(controller)...)
+	opts.SkipTests = append(opts.SkipTests, skippedTests(controller)...)
 	opts.ReportOutputPath = cmp.Or(opts.ReportOutputPath, os.Getenv(reportVariable))
 	// The API server of a busy machine takes longer than the 10 s that the suite has for these calls; others have a minute.
 	opts.TimeoutConfig.GetTimeout, opts.TimeoutConfig.DeleteTimeout = time.Minute, time.Minute
@@ -159,7 +159,7 @@ spec:
     - {key: deregistration_delay.timeout_seconds, value: "1"}
 `
 
-func configure(t *testing.T, w *world.World) {
+func applyConfiguration(t *testing.T, w *world.World) {
 	t.Helper()
 	objects, err := manifest.Parse([]byte(configuration))
 	if err != nil {

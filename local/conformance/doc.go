@@ -1,5 +1,3 @@
-// Package conformance runs the conformance suite of Gateway API, as it is published,
-// against Fulcrum in a local world: the API server is real, the suite's images are
-// played by the pods (package images), and its requests go through the data plane of
-// the emulated load balancers.
+// Package conformance runs the published conformance suite of Gateway API against Fulcrum in a local world: package
+// images replaces the images of the suite, and its requests go through the data plane of the emulated load balancers.
 package conformance

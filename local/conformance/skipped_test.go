@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// beyondAWS are the tests of core features that AWS does not let a controller pass.
+// unsupportedByAWS are the tests of core features that AWS does not let a controller pass.
 // docs/conformance.md has the documents of AWS.
-var beyondAWS = map[string]string{
+var unsupportedByAWS = map[string]string{
 	"HTTPRouteRequestHeaderModifier":            "an Application Load Balancer does not add, set or remove request headers by route",
 	"GatewaySecretReferenceGrantAllInNamespace": withoutDomain,
 	"GatewaySecretReferenceGrantSpecific":       withoutDomain,
@@ -15,19 +15,19 @@ var beyondAWS = map[string]string{
 
 const withoutDomain = "the certificate of the test is for no domain name, and AWS refuses such certificates"
 
-// asBefore are further tests that classes of controller gateway.k8s.aws/alb cannot pass: what older controllers made for
+// unsupportedByALBClasses are further tests that classes of controller gateway.k8s.aws/alb cannot pass: what older controllers made for
 // these classes is not changed when Fulcrum takes over.
-var asBefore = map[string]string{
+var unsupportedByALBClasses = map[string]string{
 	"HTTPRouteHostnameIntersection": portInHost,
 	"HTTPRouteListenerPortMatching": portInHost,
 }
 
 const portInHost = "rules match the hostname alone, and an Application Load Balancer compares a Host header with its port"
 
-func skipped(controller string) []string {
-	out := slices.Collect(maps.Keys(beyondAWS))
+func skippedTests(controller string) []string {
+	out := slices.Collect(maps.Keys(unsupportedByAWS))
 	if controller == albController {
-		out = slices.AppendSeq(out, maps.Keys(asBefore))
+		out = slices.AppendSeq(out, maps.Keys(unsupportedByALBClasses))
 	}
 	slices.Sort(out)
 	return out

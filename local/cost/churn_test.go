@@ -29,7 +29,7 @@ const (
 	latency   = 30 * time.Millisecond // of each call to AWS
 )
 
-// shape is what a cluster has.
+// shape describes the objects and the quotas of a cluster.
 type shape struct {
 	world    world.Options
 	quotas   map[string]int // of AWS, where they differ from its defaults
@@ -46,7 +46,7 @@ func TestChurn(t *testing.T) {
 		t.Skip("a measurement of ten minutes; FULCRUM_BENCH=1 runs it")
 	}
 	const groups, pods = 50, 1000
-	h := settled(t, shape{services: groups, pods: pods, spare: 6000, objects: services(groups) + ingresses(groups/2, 2)})
+	h := startSettled(t, shape{services: groups, pods: pods, spare: 6000, objects: services(groups) + ingresses(groups/2, 2)})
 	t.Logf("BENCH %d pods, %d target groups: %.0f MiB resident", pods, groups, h.usage(t).resident/(1<<20))
 	for _, rate := range []int{1, 4} {
 		t.Run(fmt.Sprintf("%d a second", rate), func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestChurn(t *testing.T) {
 	}
 }
 
-// duration is how long a cluster is measured.
+// duration returns how long a cluster is measured.
 func duration(t *testing.T) time.Duration {
 	t.Helper()
 	d, err := time.ParseDuration(cmp.Or(os.Getenv("FULCRUM_BENCH_DURATION"), "5m"))
@@ -71,9 +71,9 @@ func duration(t *testing.T) time.Duration {
 	return d
 }
 
-// settled starts a world of a shape with a controller, and waits until all of it is served and at rest. From then on AWS
+// startSettled starts a world of a shape with a controller, and waits until all of it is served and at rest. From then on AWS
 // has the limits that it documents, and takes its time.
-func settled(t *testing.T, of shape, flags ...string) *herd {
+func startSettled(t *testing.T, of shape, flags ...string) *herd {
 	t.Helper()
 	w := worldtest.Start(t, of.world)
 	// Nodes, pods and EndpointSlices are written by the test alone from here on.
@@ -93,7 +93,7 @@ func settled(t *testing.T, of shape, flags ...string) *herd {
 	h.awaitTargets(t, of.pods)
 	h.admin(t, http.MethodPut, "limits", map[string]any{"name": "documented", "factor": 1})
 	h.admin(t, http.MethodPost, "faults", map[string]any{"Action": map[string]any{"Latency": latency}})
-	h.rest(t)
+	h.awaitNoCalls(t)
 	return h
 }
 
@@ -154,7 +154,7 @@ metadata: {name: alb}
 spec: {controller: ingress.k8s.aws/alb}
 `
 
-// services are Services of type ClusterIP.
+// services returns Services of type ClusterIP.
 func services(n int) string {
 	text := ""
 	for g := range n {
@@ -168,7 +168,7 @@ spec: {ports: [{port: 80, targetPort: 8080}]}
 	return text
 }
 
-// ingresses are Ingresses that lead to the first Services, each to a number of them.
+// ingresses returns Ingresses that lead to the first Services, each to a number of them.
 func ingresses(n, each int) string {
 	text := ""
 	for i := range n {
@@ -244,7 +244,7 @@ func (h *herd) add(t *testing.T, g int) {
 	h.pods[g] = append(h.pods[g], pod{name: p.Name, uid: string(p.UID), address: address})
 }
 
-// slice is the EndpointSlice of a Service.
+// slice returns the EndpointSlice of a Service.
 func (h *herd) slice(g int) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Name: service(g) + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: service(g)}},
@@ -288,7 +288,7 @@ func (h *herd) churn(t *testing.T, rate int, d time.Duration) {
 		time.Sleep(time.Until(next))
 		h.replace(t, random.IntN(len(h.pods)))
 	}
-	if err := await.True(t.Context(), 2*time.Minute, func(ctx context.Context) error {
+	if err := await.Success(t.Context(), 2*time.Minute, func(ctx context.Context) error {
 		in, out, err := h.seen(ctx)
 		if err != nil {
 			return err

@@ -1,3 +1,3 @@
-// Package cost measures what a controller costs beside a real API server: its processor time, its
-// memory, and how long a change takes to reach AWS. There is no code in it but tests.
+// Package cost measures the CPU time and the memory of a controller with a real API server, and how long a change
+// takes to reach AWS. It contains only tests.
 package cost

@@ -29,8 +29,8 @@ func TestLargeCluster(t *testing.T) {
 		"--enable-leader-election=true", "--leader-election-namespace=kube-system", // or nothing is remembered over a restart
 		"--profiling-bind-addr=" + os.Getenv("FULCRUM_BENCH_PROFILES")}
 	start := time.Now()
-	h := settled(t, shape{
-		world:    world.Options{ActiveAtOnce: true, WithoutTraffic: true},
+	h := startSettled(t, shape{
+		world:    world.Options{ActiveImmediately: true, WithoutTraffic: true},
 		quotas:   map[string]int{"application-load-balancers": 2 * balancers, "security-groups": 5000},
 		services: balancers, pods: pods, objects: services(balancers) + pathed(balancers, rules),
 		// Within the limits that AWS documents 50,000 rules take hours.
@@ -54,12 +54,12 @@ func TestLargeCluster(t *testing.T) {
 	}
 	// The first one forgets the rate limits under which everything was made.
 	restart(func() {})
-	h.rest(t)
+	h.awaitNoCalls(t)
 	for i := range 3 {
 		path := fmt.Sprintf("/restart-%d", i)
 		started, ready := restart(func() { h.edit(t, 7*i, path) })
 		carried := h.made(t, path).Sub(started)
-		h.rest(t)
+		h.awaitNoCalls(t)
 		u := h.usage(t)
 		t.Logf("BENCH restart: ready after %v, an edit that was made meanwhile is carried out after %v (goal: at most 5s); %d calls, %.1f s of CPU, %.0f MiB resident",
 			ready.Round(time.Millisecond), carried.Round(time.Millisecond), h.calls(t), u.cpu, u.resident/(1<<20))
@@ -77,7 +77,7 @@ func TestLargeCluster(t *testing.T) {
 	t.Logf("BENCH %d edits, one a second, until AWS has answered: %s (goal: at most 300ms)", edits, quantiles(took))
 
 	d := duration(t)
-	h.rest(t)
+	h.awaitNoCalls(t)
 	h.admin(t, http.MethodDelete, "calls", nil)
 	before := h.usage(t)
 	time.Sleep(d)
@@ -85,7 +85,7 @@ func TestLargeCluster(t *testing.T) {
 	t.Logf("BENCH at rest for %v: %.1f s of CPU, %.0f MiB resident (goal: at most 400), %d calls", d, after.cpu-before.cpu, after.resident/(1<<20), h.calls(t))
 }
 
-// pathed are Ingresses with a load balancer each and many paths, which lead to a Service each.
+// pathed returns Ingresses with a load balancer each and many paths, which lead to a Service each.
 func pathed(n, paths int) string {
 	var b strings.Builder
 	for i := range n {
@@ -128,7 +128,7 @@ func (h *herd) edit(t *testing.T, i int, path string) {
 // made returns when AWS had answered the call that makes a rule for a path.
 func (h *herd) made(t *testing.T, path string) (at time.Time) {
 	t.Helper()
-	if err := await.True(t.Context(), 5*time.Minute, func(ctx context.Context) error {
+	if err := await.Success(t.Context(), 5*time.Minute, func(ctx context.Context) error {
 		for _, operation := range []string{"ModifyRule", "CreateRule"} {
 			var log struct {
 				Calls []struct {

@@ -21,7 +21,7 @@ import (
 
 func types(uid string) k8stypes.UID { return k8stypes.UID(uid) }
 
-// usage is what the controller has used.
+// usage has the CPU time and the memory of the controller.
 type usage struct {
 	cpu      float64 // seconds of processor time
 	resident float64 // bytes
@@ -54,7 +54,7 @@ func (h *herd) usage(t *testing.T) usage {
 func (h *herd) awaitTargets(t *testing.T, want int) {
 	t.Helper()
 	api := elb.NewFromConfig(h.AWSConfig())
-	if err := await.True(t.Context(), 30*time.Minute, func(ctx context.Context) error {
+	if err := await.Success(t.Context(), 30*time.Minute, func(ctx context.Context) error {
 		var all []elbtypes.TargetGroup
 		for pages := elb.NewDescribeTargetGroupsPaginator(api, &elb.DescribeTargetGroupsInput{}); pages.HasMorePages(); {
 			page, err := pages.NextPage(ctx)
@@ -83,10 +83,10 @@ func (h *herd) awaitTargets(t *testing.T, want int) {
 // atRest is how many calls in ten seconds the search for drift makes at most, with 1,000 load balancers.
 const atRest = 60
 
-// rest waits until the controller makes no more calls to AWS than the search for drift does.
-func (h *herd) rest(t *testing.T) {
+// awaitNoCalls waits until the controller makes no more calls to AWS than the search for drift does.
+func (h *herd) awaitNoCalls(t *testing.T) {
 	t.Helper()
-	if err := await.True(t.Context(), 30*time.Minute, func(context.Context) error {
+	if err := await.Success(t.Context(), 30*time.Minute, func(context.Context) error {
 		before := h.calls(t)
 		time.Sleep(10 * time.Second)
 		if n := h.calls(t) - before; n > atRest {

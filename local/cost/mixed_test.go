@@ -19,8 +19,8 @@ func TestMixedCluster(t *testing.T) {
 	const ingressed, balanced, routed, pods = 200, 150, 50, 5000
 	const all = ingressed + routed + balanced
 	objects := services(ingressed+routed) + ingresses(ingressed, 1) + gateways(ingressed, routed) + balancers(ingressed+routed, balanced)
-	h := settled(t, shape{
-		world:    world.Options{GatewayAPI: "standard", ActiveAtOnce: true},
+	h := startSettled(t, shape{
+		world:    world.Options{GatewayAPI: "standard", ActiveImmediately: true},
 		quotas:   map[string]int{"application-load-balancers": 500, "network-load-balancers": 500, "security-groups": 5000},
 		services: all, pods: pods, spare: 3000, objects: objects,
 	}, "--default-target-type=ip")
@@ -45,7 +45,7 @@ func TestMixedCluster(t *testing.T) {
 	}
 }
 
-// gateways are Gateways with a route each, which lead to the Services from first on.
+// gateways returns Gateways with a route each, which lead to the Services from first on.
 func gateways(first, n int) string {
 	text := `---
 apiVersion: gateway.networking.k8s.io/v1
@@ -73,7 +73,7 @@ spec:
 	return text
 }
 
-// balancers are Services of type LoadBalancer.
+// balancers returns Services of type LoadBalancer.
 func balancers(first, n int) string {
 	text := ""
 	for g := first; g < first+n; g++ {

@@ -9,14 +9,14 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/fulcrum-lb/fulcrum/local/elsewhere"
+	"github.com/fulcrum-lb/fulcrum/local/secondregion"
 )
 
 // cmdElsewhere makes a load balancer in another region.
 func cmdElsewhere(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, args, 2, "elsewhere REGION APP")
 	s := of(ts)
-	r, err := elsewhere.Start(s.ctx, s.World, args[0], args[1])
+	r, err := secondregion.Start(s.ctx, s.World, args[0], args[1])
 	outcome(ts, neg, err)
 	ts.Setenv("ELSEWHERE", r.ARN)
 	ts.Defer(func() {

@@ -35,15 +35,15 @@ func TestAcceptance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts two worlds")
 	}
-	if worldtest.Foreign() {
+	if worldtest.TestsOtherController() {
 		t.Skip("the acceptance run has flags of Fulcrum")
 	}
 	first := worldtest.Start(t, world.Options{}) // the VPC and the certificates of the other cluster stay in its AWS
-	w := worldtest.Start(t, world.Options{Cluster: "elsewhere", Beside: first.Number()})
-	untag(t, w)
+	w := worldtest.Start(t, world.Options{Cluster: "elsewhere", AWSOfWorld: first.Number()})
+	removeSubnetTags(t, w)
 	before := inventory(t, w)
-	line := newCuttableLine(t, w.AWSEndpoint())
-	line.cutAt = "Action=CreateListener&"
+	line := newBreakableProxy(t, w.AWSEndpoint())
+	line.breakAt = "Action=CreateListener&"
 	run := acceptanceOf(t, w, line.url)
 
 	began := time.Now()
@@ -122,8 +122,8 @@ func recordingOf(t *testing.T, w *world.World, out string) {
 	}
 }
 
-// untag takes the tags of roles and clusters from the subnets.
-func untag(t *testing.T, w *world.World) {
+// removeSubnetTags takes the tags of roles and clusters from the subnets.
+func removeSubnetTags(t *testing.T, w *world.World) {
 	t.Helper()
 	l := w.Layout()
 	var ids []string
@@ -148,21 +148,22 @@ func inventory(t *testing.T, w *world.World) inspect.Inventory {
 	return out
 }
 
-// cuttableLine is the way to AWS. It is cut by the first request with a text, before AWS gets that.
-type cuttableLine struct {
-	url   string
-	cutAt string
-	cut   atomic.Bool
-	off   atomic.Bool // it is not cut any more
+// breakableProxy forwards requests to AWS until a request contains a text. From then on it closes connections without
+// an answer.
+type breakableProxy struct {
+	url      string
+	breakAt  string
+	broken   atomic.Bool
+	restored atomic.Bool // restore was called; it does not break again
 }
 
-func newCuttableLine(t *testing.T, to string) *cuttableLine {
+func newBreakableProxy(t *testing.T, to string) *breakableProxy {
 	t.Helper()
 	target, err := url.Parse(to)
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := &cuttableLine{}
+	line := &breakableProxy{}
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -173,10 +174,10 @@ func newCuttableLine(t *testing.T, to string) *cuttableLine {
 		if err != nil {
 			panic(http.ErrAbortHandler)
 		}
-		if bytes.Contains(body, []byte(line.cutAt)) && !line.off.Load() {
-			line.cut.Store(true)
+		if bytes.Contains(body, []byte(line.breakAt)) && !line.restored.Load() {
+			line.broken.Store(true)
 		}
-		if line.cut.Load() {
+		if line.broken.Load() {
 			panic(http.ErrAbortHandler)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -188,7 +189,7 @@ func newCuttableLine(t *testing.T, to string) *cuttableLine {
 	return line
 }
 
-func (c *cuttableLine) restore() {
-	c.off.Store(true)
-	c.cut.Store(false)
+func (c *breakableProxy) restore() {
+	c.restored.Store(true)
+	c.broken.Store(false)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/await"
 )
 
-// awaits are the things that await can wait for:
+// awaits returns the things that await can wait for:
 //
 //	await hostname NS/INGRESS [NAME]    its status shows a load balancer, of that name; or service:NS/NAME, gateway:NS/NAME, accelerator:NS/NAME
 //	await condition KIND NS/NAME TYPE=STATUS [REASON]
@@ -55,11 +55,11 @@ func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.C
 		if len(args) == 4 {
 			state += " " + args[3]
 		}
-		return func(ctx context.Context) error { return s.Condition(ctx, kind, ns, name, state) }, nil
+		return func(ctx context.Context) error { return s.CheckCondition(ctx, kind, ns, name, state) }, nil
 	case what == "targets" && len(args) == 2:
 		ns, name := split(ts, args[0])
 		n := number(ts, args[1])
-		return func(ctx context.Context) error { return s.HealthyTargets(ctx, ns, name, n) }, nil
+		return func(ctx context.Context) error { return s.CheckHealthyTargets(ctx, ns, name, n) }, nil
 	case what == "pods" && len(args) == 2:
 		ns, selector := split(ts, args[0])
 		n := number(ts, args[1])
@@ -132,10 +132,10 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	if err != nil {
 		ts.Fatalf("%v", err)
 	}
-	outcome(ts, neg, await.True(s.ctx, limit, check))
+	outcome(ts, neg, await.Success(s.ctx, limit, check))
 }
 
-// cmdHold fails as soon as a thing is not true.
+// cmdHold fails as soon as its condition is not true.
 func cmdHold(ts *testscript.TestScript, neg bool, args []string) {
 	s := of(ts)
 	f := flag.NewFlagSet("hold", flag.ContinueOnError)
@@ -148,7 +148,7 @@ func cmdHold(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%v", err)
 	}
 	began := time.Now()
-	err = await.Throughout(s.ctx, *limit, check)
+	err = await.NoFailure(s.ctx, *limit, check)
 	if err != nil {
 		err = fmt.Errorf("after %s: %w", time.Since(began).Round(time.Millisecond), err)
 	}

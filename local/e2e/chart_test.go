@@ -28,7 +28,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// renderings is where the tests of the chart keep what its values files render to.
+// renderings is the directory of the golden files of the chart's tests.
 const renderings = "../../charts/testdata/golden"
 
 // chartAccount is the user of the chart's default service account.
@@ -129,7 +129,7 @@ func TestChartUpgradesInPlace(t *testing.T) {
 	sh.run("helm upgrade aws-load-balancer-controller charts/fulcrum -n kube-system -f charts/testdata/values/irsa.yaml")
 }
 
-// release is the one of aws-load-balancer-controller, with one values file.
+// release is a Helm release of aws-load-balancer-controller, with one values file.
 type release struct {
 	*shell
 	applier      *manifest.Applier
@@ -180,7 +180,7 @@ func (r *release) chart(objects []*unstructured.Unstructured, definitions bool) 
 	return dir
 }
 
-// webhookSecret is the certificate of the webhooks as the other chart makes it where no values give another one.
+// webhookSecret returns the certificate of the webhooks as the other chart makes it where no values give another one.
 func webhookSecret(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	dir := t.TempDir()
@@ -202,7 +202,7 @@ func secrets(objects []*unstructured.Unstructured) []*unstructured.Unstructured 
 	return slices.DeleteFunc(slices.Clone(objects), func(u *unstructured.Unstructured) bool { return u.GetKind() != "Secret" })
 }
 
-// bundles are the certificates that the API server trusts, by webhook.
+// bundles returns the certificates that the API server trusts, by webhook.
 func bundles(configuration *unstructured.Unstructured) map[string]any {
 	out := map[string]any{}
 	hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
@@ -362,7 +362,7 @@ func TestWebhooksOfChart(t *testing.T) {
 	}
 	dir := t.TempDir()
 	ca := selfSigned(t, dir)
-	w := worlds.Lend(t, world.Options{})
+	w := worlds.AcquireForTest(t, world.Options{})
 	port := w.WebhookPort()
 	if err := w.StartController(worldtest.Controller(t), "--webhook-cert-dir="+dir); err != nil {
 		t.Fatal(err)

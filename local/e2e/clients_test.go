@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/scenario"
 )
 
-// hostname is the name of the load balancer in the status of NS/INGRESS,
+// hostname returns the name of the load balancer in the status of NS/INGRESS,
 // service:NS/NAME, gateway:NS/NAME or accelerator:NS/NAME.
 func (s *stage) hostname(ctx context.Context, ref string) (string, error) {
 	kind, object, ok := strings.Cut(ref, ":")
@@ -42,8 +42,8 @@ func (s *stage) hostname(ctx context.Context, ref string) (string, error) {
 	return "", fmt.Errorf("%q has no load balancer in its status", kind)
 }
 
-// named is the name of a load balancer as clients know it: a record of DNS with the name
-// in the status, which they remember for a while.
+// named resolves the DNS name of a load balancer as clients do: a record with the name in the status, cached for its
+// TTL.
 type named struct {
 	stage *stage
 	ref   string
@@ -97,7 +97,7 @@ func newClient(at *named, address string, keep bool) (client, error) {
 	return requests{c}, nil
 }
 
-// caller is what clients have in common.
+// caller has the fields that all clients share.
 type caller struct {
 	at      *named
 	url     *url.URL
@@ -126,11 +126,10 @@ func (c requests) ask(ctx context.Context) (scenario.Reply, error) {
 func (c requests) oneByOne() bool { return false }
 func (c requests) close()         {}
 
-// keptConnection keeps its connection until that breaks, which is the failure of a
-// request.
+// keptConnection reuses its connection. A broken connection counts as a failed request.
 type keptConnection struct {
 	caller
-	conn *scenario.Kept
+	conn *scenario.PersistentConn
 }
 
 func (c *keptConnection) ask(ctx context.Context) (scenario.Reply, error) {
@@ -147,7 +146,7 @@ func (c *keptConnection) ask(ctx context.Context) (scenario.Reply, error) {
 			}
 			conn = secure
 		}
-		c.conn = scenario.Keep(conn)
+		c.conn = scenario.NewPersistentConn(conn)
 	}
 	r, err := c.conn.Get(c.url.String())
 	if err != nil {

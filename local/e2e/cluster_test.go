@@ -38,7 +38,7 @@ func cmdCluster(ts *testscript.TestScript, neg bool, args []string) {
 	case len(args) == 2 && args[0] == "use" && s.named[args[1]] != nil:
 		s.current = s.named[args[1]]
 	case len(args) >= 3 && args[0] == "start" && s.named[args[1]] == nil:
-		made, err := s.first.beside(ts, args[1], args[2], args[3:])
+		made, err := s.first.startSharingAWS(ts, args[1], args[2], args[3:])
 		ts.Check(err)
 		s.named[args[1]], s.current = made, made
 	default:
@@ -46,11 +46,11 @@ func cmdCluster(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// beside starts a world whose AWS is that of the stage.
-func (s *stage) beside(ts *testscript.TestScript, cluster, region string, arguments []string) (*stage, error) {
+// startSharingAWS starts a world whose AWS is that of the stage.
+func (s *stage) startSharingAWS(ts *testscript.TestScript, cluster, region string, arguments []string) (*stage, error) {
 	w, err := world.Start(s.ctx, world.Options{
-		Binary: s.binary, Cluster: cluster, Region: region, Beside: s.World.Number(),
-		AdminController: worldtest.Foreign(), Keep: os.Getenv("FULCRUM_KEEP") != "",
+		Binary: s.binary, Cluster: cluster, Region: region, AWSOfWorld: s.World.Number(),
+		AdminController: worldtest.TestsOtherController(), Keep: os.Getenv("FULCRUM_KEEP") != "",
 	})
 	if err != nil {
 		return nil, err

@@ -328,7 +328,7 @@ func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var err error
 	if until != "" {
-		err = await.True(s.ctx, defaultLimit, once)
+		err = await.Success(s.ctx, defaultLimit, once)
 	} else {
 		err = once(s.ctx)
 	}
@@ -352,7 +352,7 @@ func (s *stage) get(ctx context.Context, host, address string, header http.Heade
 	return scenario.Datagram(ctx, conn, "GET")
 }
 
-// line is a reply in one line for scripts to match.
+// line returns a reply in one line for scripts to match.
 func line(r scenario.Reply) string {
 	text := strconv.Itoa(r.Status)
 	if l := r.Header.Get("Location"); l != "" {

@@ -19,7 +19,7 @@ import (
 // document is a part of what the program answers to the page.
 type document = map[string]any
 
-// answers is the program for a page: it says what a test has it say.
+// answers is a fake console server that returns the documents of a test.
 type answers struct {
 	mu       sync.Mutex
 	news     document
@@ -50,7 +50,7 @@ func (a *answers) latest() ([]byte, chan struct{}, error) {
 	return data, a.changed, err
 }
 
-func (a *answers) looks(w http.ResponseWriter, r *http.Request) {
+func (a *answers) serveLooks(w http.ResponseWriter, r *http.Request) {
 	for {
 		data, changed, err := a.latest()
 		if err != nil {
@@ -77,7 +77,7 @@ func (a *answers) ask(w http.ResponseWriter, r *http.Request) {
 // answeredPage opens the page of a program that has these stacks, and answers commands with these documents.
 func answeredPage(t *testing.T, stacks []document, commands map[string]document) (*browser.Tab, *answers, func(hash string)) {
 	t.Helper()
-	if worldtest.Foreign() {
+	if worldtest.TestsOtherController() {
 		t.Skip("the console is Fulcrum's")
 	}
 	t.Parallel()
@@ -92,7 +92,7 @@ func answeredPage(t *testing.T, stacks []document, commands map[string]document)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", console.Page())
-	mux.HandleFunc("/api/looks", a.looks)
+	mux.HandleFunc("/api/looks", a.serveLooks)
 	mux.HandleFunc("/api/command/{name}", a.ask)
 	mux.HandleFunc("/api/again", func(w http.ResponseWriter, r *http.Request) {
 		a.mu.Lock()
@@ -111,14 +111,14 @@ func answeredPage(t *testing.T, stacks []document, commands map[string]document)
 			t.Errorf("in the page: %q", faults)
 		}
 	})
-	return tab, a, func(hash string) { browser.Ask[string](tab, fmt.Sprintf("location.hash = %q", hash)) }
+	return tab, a, func(hash string) { browser.Eval[string](tab, fmt.Sprintf("location.hash = %q", hash)) }
 }
 
-// narrow checks that nothing is wider than a phone.
-func narrow(t *testing.T, tab *browser.Tab) {
+// checkFitsPhone checks that nothing is wider than a phone.
+func checkFitsPhone(t *testing.T, tab *browser.Tab) {
 	t.Helper()
 	tab.Do(chromedp.EmulateViewport(320, 640))
-	if wide := browser.Ask[int64](tab, "document.documentElement.scrollWidth"); wide > 320 {
+	if wide := browser.Eval[int64](tab, "document.documentElement.scrollWidth"); wide > 320 {
 		t.Errorf("the page is %d wide on a screen of 320", wide)
 	}
 	tab.Do(chromedp.EmulateViewport(1200, 800))

@@ -33,12 +33,12 @@ spec:
 // TestConsoleShowsAMove follows a load balancer from its Ingress to a Gateway on the page: the state, both plans field by field, and
 // the next step.
 func TestConsoleShowsAMove(t *testing.T) {
-	if worldtest.Foreign() {
+	if worldtest.TestsOtherController() {
 		t.Skip("the console is Fulcrum's")
 	}
 	t.Parallel()
 	tab := browser.Open(t)
-	w := worlds.Lend(t, world.Options{})
+	w := worlds.AcquireForTest(t, world.Options{})
 	s, err := scenario.New(w)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestConsoleShowsAMove(t *testing.T) {
 	if err := w.StartController(worldtest.Controller(t)); err != nil {
 		t.Fatal(err)
 	}
-	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error { return s.HealthyTargets(ctx, "default", "web", 2) })
+	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error { return s.CheckHealthyTargets(ctx, "default", "web", 2) })
 
 	page := startConsole(t, w, "--aws-calls-per-minute=100000")     // the test asks more often than a person
 	const answer = `document.querySelector("#migrate").textContent` // also of what is closed
@@ -61,7 +61,7 @@ func TestConsoleShowsAMove(t *testing.T) {
 		tab.Until(`(() => { const d = document.querySelector('#migrate details[data-id="default/web"]'); if (d) d.open = true; return !!d; })()`)
 	}
 	tab.Do(chromedp.Navigate(page))
-	browser.Ask[string](tab, `location.hash = "#/migrate"`)
+	browser.Eval[string](tab, `location.hash = "#/migrate"`)
 	open()
 	tab.Until(answer + `.includes("no Gateway asks for the load balancer") && ` + answer + `.includes("fulcrum migrate --from-cluster --in-place --namespaces=default --ingress-name=web")`)
 
@@ -78,7 +78,7 @@ func TestConsoleShowsAMove(t *testing.T) {
 	worldtest.Eventually(t, defaultLimit, func(context.Context) error {
 		again()
 		tab.Until(`!` + answer + `.includes("is running")`)
-		if got := browser.Ask[string](tab, answer); !strings.Contains(got, "shadow") || !strings.Contains(got, "nothing is in the way") {
+		if got := browser.Eval[string](tab, answer); !strings.Contains(got, "shadow") || !strings.Contains(got, "nothing is in the way") {
 			return fmt.Errorf("the page shows no shadow: %s", got)
 		}
 		return nil
@@ -87,21 +87,21 @@ func TestConsoleShowsAMove(t *testing.T) {
 	tab.Do(chromedp.Click(chromedp.CSS(`#migrate .status button:not(.quiet)`)))
 	tab.Until(`document.querySelector("#migrate .plans table") !== null`)
 	const rows = `[...document.querySelectorAll("#migrate .plans tbody tr")].map((r) => r.innerText).join("\n")`
-	if got := browser.Ask[string](tab, rows); !strings.Contains(got, "AWS cannot change it: what is live stays") || strings.Contains(got, "✓ same") {
+	if got := browser.Eval[string](tab, rows); !strings.Contains(got, "AWS cannot change it: what is live stays") || strings.Contains(got, "✓ same") {
 		t.Errorf("the fields that differ: %s", got)
 	}
-	if got := browser.Ask[string](tab, `(() => { const s = document.querySelector("#migrate .plans select"); s.value = "same"; s.dispatchEvent(new Event("change"));
+	if got := browser.Eval[string](tab, `(() => { const s = document.querySelector("#migrate .plans select"); s.value = "same"; s.dispatchEvent(new Event("change"));
 		const i = document.querySelector("#migrate .plans input"); i.value = "targetgroup httpcode"; i.dispatchEvent(new Event("input")); return `+rows+`; })()`); !strings.Contains(got, "default/web:80") || strings.Count(got, "\n") > 4 {
 		t.Errorf("target groups that are the same: %q", got)
 	}
-	exported := browser.Ask[string](tab, `new Promise((done) => { const make = URL.createObjectURL; URL.createObjectURL = (b) => { b.text().then(done); URL.createObjectURL = make; return make(b); };
+	exported := browser.Eval[string](tab, `new Promise((done) => { const make = URL.createObjectURL; URL.createObjectURL = (b) => { b.text().then(done); URL.createObjectURL = make; return make(b); };
 		[...document.querySelectorAll("#migrate .plans button")].pop().click(); })`)
 	if !strings.Contains(exported, `"status": "same"`) || !strings.Contains(exported, `"state": "shadow"`) {
 		t.Errorf("the export is %s", exported)
 	}
 	tab.Do(chromedp.EmulateViewport(320, 640))
 	tab.Screenshot("move-320")
-	if wide := browser.Ask[int64](tab, "document.documentElement.scrollWidth"); wide > 320 {
+	if wide := browser.Eval[int64](tab, "document.documentElement.scrollWidth"); wide > 320 {
 		t.Errorf("the page is %d wide on a screen of 320", wide)
 	}
 	tab.Do(chromedp.EmulateViewport(1280, 800))
@@ -112,7 +112,7 @@ func TestConsoleShowsAMove(t *testing.T) {
 	worldtest.Eventually(t, defaultLimit, func(context.Context) error {
 		again()
 		tab.Until(`!` + answer + `.includes("is running")`)
-		got := browser.Ask[string](tab, answer)
+		got := browser.Eval[string](tab, answer)
 		for _, part := range []string{"adopted", "kubectl delete ingress -n default web", "gateway.k8s.aws/dry-run=true"} {
 			if !strings.Contains(got, part) { // the rest of the plan may still be carried out
 				return fmt.Errorf("the page does not show %q: %s", part, got)

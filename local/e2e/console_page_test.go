@@ -38,13 +38,13 @@ func TestConsolePageHasAWSReadAgain(t *testing.T) {
 	})
 	program.say(func(n document) { n["wanted"], n["next"] = true, 40 })
 	tab.Until(`document.querySelector("#next").innerText.includes("Look again, within the limit, in ")`)
-	if text := browser.Ask[string](tab, `document.querySelector(".looks").innerText`); strings.Count(text, " in ") != 2 || strings.Contains(text, "read again") {
+	if text := browser.Eval[string](tab, `document.querySelector(".looks").innerText`); strings.Count(text, " in ") != 2 || strings.Contains(text, "read again") {
 		t.Errorf("there is not one clock for the next look: %q", text) // the other one is "in the last minute"
 	}
 	if n := count("/api/command/doctor"); n != 1 {
 		t.Errorf("the checks were asked for %d times before AWS was read", n)
 	}
-	narrow(t, tab)
+	checkFitsPhone(t, tab)
 	program.say(func(n document) { n["wanted"], n["next"], n["reads"] = false, 30, 2 })
 	tab.Until(`document.querySelector("#again").getAttribute("aria-busy") === "false"`)
 	if a, b := count("/api/command/doctor"), count("/api/command/orphans"); a != 2 || b != 2 {
@@ -55,7 +55,7 @@ func TestConsolePageHasAWSReadAgain(t *testing.T) {
 	tab.Until(`document.querySelector("#status").innerText.includes("calls to AWS in the last minute: looks 98 (limit 100), commands 566")`)
 }
 
-// replacedStack is one whose load balancer is being replaced, while something else of it differs for other causes.
+// replacedStack returns one whose load balancer is being replaced, while something else of it differs for other causes.
 func replacedStack(rules int) document {
 	made := func(state string, n int) []document {
 		var out []document
@@ -95,36 +95,36 @@ func TestConsolePageFoldsOneCause(t *testing.T) {
 	const folds = `[...document.querySelectorAll("#trouble details.fold")]`
 	tab.Until(folds + `.some((d) => d.innerText.includes("replacement of load balancer k8s-old: 13 resources") && d.innerText.includes("surplus 6") && d.innerText.includes("missing 7"))`)
 	for _, other := range []string{"target group k8s-other", "rule new"} {
-		if !browser.Ask[bool](tab, fmt.Sprintf(`document.querySelector("#trouble").innerText.includes(%q)`, other)) {
+		if !browser.Eval[bool](tab, fmt.Sprintf(`document.querySelector("#trouble").innerText.includes(%q)`, other)) {
 			t.Errorf("%s is of another cause and not shown", other)
 		}
 	}
-	if got := browser.Ask[string](tab, `[...document.querySelectorAll("#trouble article.finding")].map((f) => f.classList[1] + " " + f.querySelector("p").innerText).join(", ")`); got != "error an error, warning the same fault, warning another fault" {
+	if got := browser.Eval[string](tab, `[...document.querySelectorAll("#trouble article.finding")].map((f) => f.classList[1] + " " + f.querySelector("p").innerText).join(", ")`); got != "error an error, warning the same fault, warning another fault" {
 		t.Errorf("the findings are %s", got)
 	}
 	// What is missing has the colour of a warning, not that of what is well, and a sign.
-	if got := browser.Ask[string](tab, `(() => { const make = (c) => { const e = document.createElement("span"); e.className = "badge " + c; document.body.append(e); const s = getComputedStyle(e), out = s.color + s.backgroundColor; e.remove(); return out; };
+	if got := browser.Eval[string](tab, `(() => { const make = (c) => { const e = document.createElement("span"); e.className = "badge " + c; document.body.append(e); const s = getComputedStyle(e), out = s.color + s.backgroundColor; e.remove(); return out; };
 		const m = document.querySelector("#trouble .badge.missing"), s = getComputedStyle(m); return (s.color + s.backgroundColor === make("warning") && make("warning") !== make("ok")) + " " + m.innerText; })()`); got != "true + missing" {
 		t.Errorf("what is missing is shown as %q", got)
 	}
 	// It opens by keys, has links, and stays open when something else changes.
-	browser.Ask[bool](tab, folds+`.find((d) => d.innerText.includes("k8s-old")).firstElementChild.focus() || true`)
+	browser.Eval[bool](tab, folds+`.find((d) => d.innerText.includes("k8s-old")).firstElementChild.focus() || true`)
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	const links = `[...document.querySelectorAll('#trouble details.fold[open] a[href^="#/topology?row="]')].length`
 	tab.Until(links + ` === 13`)
-	narrow(t, tab)
+	checkFitsPhone(t, tab)
 	program.say(func(n document) {
 		s := replacedStack(5)
 		n["stacks"] = []document{s}
 	})
 	tab.Until(links + ` === 15`)
-	if !browser.Ask[bool](tab, `document.activeElement.tagName === "SUMMARY" && document.activeElement.innerText.includes("k8s-old")`) {
+	if !browser.Eval[bool](tab, `document.activeElement.tagName === "SUMMARY" && document.activeElement.innerText.includes("k8s-old")`) {
 		t.Error("the keyboard is elsewhere once something has changed")
 	}
 	// Very many are folded as quickly, and shown so many at a time.
 	program.say(func(n document) { n["stacks"] = []document{replacedStack(10000)} })
 	tab.Until(folds + `.some((d) => d.innerText.includes("20005 resources"))`)
-	if n := browser.Ask[int](tab, links); n != 100 {
+	if n := browser.Eval[int](tab, links); n != 100 {
 		t.Errorf("%d rows are shown", n)
 	}
 }
@@ -169,7 +169,7 @@ func TestConsolePageShowsAPlanAndDecisions(t *testing.T) {
 	const answer = `document.querySelector("#detail .answer")`
 	tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="plan Ingress shop/web"]`)))
 	tab.Until(answer + `.querySelectorAll("ol.steps > li").length === 2`)
-	steps := browser.Ask[[]string](tab, `[...`+answer+`.querySelectorAll("ol.steps > li")].map((s) => s.innerText.replace(/\s+/g, " "))`)
+	steps := browser.Eval[[]string](tab, `[...`+answer+`.querySelectorAll("ol.steps > li")].map((s) => s.innerText.replace(/\s+/g, " "))`)
 	for i, want := range [][]string{
 		{"+ create", "rule 80:1", "conditions: " + hostile, "reason from spec.rules[0] of Ingress shop/web", "asked for by Ingress shop/web"},
 		{"~ change", "target group shop/web:80", "impact: brief", "interval: 15 → 5", "reason the health check differs", "waits for targets to be healthy", "after step 1"},
@@ -180,20 +180,20 @@ func TestConsolePageShowsAPlanAndDecisions(t *testing.T) {
 			}
 		}
 	}
-	narrow(t, tab)
+	checkFitsPhone(t, tab)
 	raw := func(of string) {
 		t.Helper()
-		if text := browser.Ask[string](tab, answer+`.innerText`); strings.ContainsAny(text, "{}") || strings.Contains(text, "raw") {
+		if text := browser.Eval[string](tab, answer+`.innerText`); strings.ContainsAny(text, "{}") || strings.Contains(text, "raw") {
 			t.Errorf("%s is raw: %s", of, text)
 		}
-		if n := browser.Ask[int](tab, `document.querySelectorAll("main img").length`); n != 0 {
+		if n := browser.Eval[int](tab, `document.querySelectorAll("main img").length`); n != 0 {
 			t.Errorf("%s makes markup of text", of)
 		}
 	}
 	raw("the plan")
 	tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="explain Ingress shop/web"]`)))
 	tab.Until(answer + `.querySelectorAll("ol.rules > li").length === 1`)
-	text := browser.Ask[string](tab, answer+`.innerText.replace(/\s+/g, " ")`)
+	text := browser.Eval[string](tab, answer+`.innerText.replace(/\s+/g, " ")`)
 	for _, w := range []string{"Ingress shop/web accepted", "way out: remove it", "internal from metadata.annotations[scheme] of Ingress shop/web", "subnet-1 in us-west-2a", "subnet-2: it has no free address",
 		"listener HTTP:80", "rule 1 host " + hostile + " → forward to web from spec.rules[0] of Ingress shop/web", "of this object"} {
 		if !strings.Contains(text, w) {
@@ -201,7 +201,7 @@ func TestConsolePageShowsAPlanAndDecisions(t *testing.T) {
 		}
 	}
 	raw("explain")
-	narrow(t, tab)
+	checkFitsPhone(t, tab)
 }
 
 // TestConsolePageSaysFirstThatNoRuleNamesTheHost: what other load balancers would answer comes after it, and is closed.
@@ -213,7 +213,7 @@ func TestConsolePageSaysFirstThatNoRuleNamesTheHost(t *testing.T) {
 	tab, _, show := answeredPage(t, nil, map[string]document{"request": request})
 	show("#/ask?url=http://nope.example.com/")
 	tab.Until(answered + `.includes('No rule for http on port 80 names host "nope.example.com"')`)
-	text := browser.Ask[string](tab, answered)
+	text := browser.Eval[string](tab, answered)
 	for _, w := range []string{"Ingress shop/mistyped spec.rules[0].host: IngressClass albb does not exist", "What one load balancer answers if DNS leads the host to it"} {
 		if !strings.Contains(text, w) {
 			t.Errorf("the page does not say %q: %s", w, text)
@@ -224,5 +224,5 @@ func TestConsolePageSaysFirstThatNoRuleNamesTheHost(t *testing.T) {
 	}
 	tab.Do(chromedp.Click(chromedp.CSS("#answer details summary")))
 	tab.Until(answered + `.includes("answer 404") && ` + answered + `.includes("the default action answers")`)
-	narrow(t, tab)
+	checkFitsPhone(t, tab)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/browser"
 )
 
-// plainStack is one as desired, of one Ingress.
+// plainStack returns one as desired, of one Ingress.
 func plainStack(namespace, name string) document {
 	id := namespace + "/" + name
 	arn := "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/k8s-" + namespace + "/0123456789abcdef"
@@ -29,7 +29,7 @@ func plainStack(namespace, name string) document {
 	}
 }
 
-// sharedStack is an IngressGroup of two Ingresses.
+// sharedStack returns an IngressGroup of two Ingresses.
 func sharedStack() document {
 	s := plainStack("shop", "front")
 	s["id"] = "edge"
@@ -39,7 +39,7 @@ func sharedStack() document {
 	return s
 }
 
-// findingAbout is a finding about an object.
+// findingAbout returns a finding about an object.
 func findingAbout(severity, kind, namespace, name, field, message string) document {
 	return document{"severity": severity, "reason": "Odd", "object": document{"kind": kind, "namespace": namespace, "name": name}, "field": field, "message": message, "blocks": "nothing"}
 }
@@ -62,18 +62,18 @@ func TestConsolePageLeadsToTheObject(t *testing.T) {
 	tab, program, show := answeredPage(t, stacks, map[string]document{"migrate": migrated, "status": {"loadBalancers": []document{}}})
 	show("#/trouble")
 	tab.Until(troubleLinks + `.length >= 2`)
-	browser.Ask[bool](tab, troubleLinks+`.find((a) => a.innerText === "Ingress bank/web").click() || true`)
+	browser.Eval[bool](tab, troubleLinks+`.find((a) => a.innerText === "Ingress bank/web").click() || true`)
 	tab.Until(selectedRow + `.includes("Ingress bank/web") && ` + detailTitle + `.includes("bank/web")`)
-	if hash := browser.Ask[string](tab, "location.hash"); hash != "#/topology?object=Ingress+bank%2Fweb" {
+	if hash := browser.Eval[string](tab, "location.hash"); hash != "#/topology?object=Ingress+bank%2Fweb" {
 		t.Errorf("the link to the object is %q", hash)
 	}
 	show("#/trouble")
-	browser.Ask[bool](tab, troubleLinks+`.find((a) => a.innerText === "Service bank/app").click() || true`)
+	browser.Eval[bool](tab, troubleLinks+`.find((a) => a.innerText === "Service bank/app").click() || true`)
 	tab.Until(selectedRow + `.includes("load balancer k8s-bank-web")`)
 	// Of an Ingress that shares a load balancer, it is the first row that comes from it, and what that is in is opened.
 	show("#/migrate?id=edge")
 	tab.Until(`[...document.querySelectorAll("#migrate a")].some((a) => a.innerText === "Ingress shop/back")`)
-	browser.Ask[bool](tab, `[...document.querySelectorAll("#migrate a")].find((a) => a.innerText === "Ingress shop/back").click() || true`)
+	browser.Eval[bool](tab, `[...document.querySelectorAll("#migrate a")].find((a) => a.innerText === "Ingress shop/back").click() || true`)
 	tab.Until(selectedRow + `.includes("of Ingress shop/back") && ` + detailTitle + `.startsWith("rule")`)
 	// An event leads there too, and the link is the same for who opens it first.
 	program.say(func(n document) {
@@ -81,15 +81,15 @@ func TestConsolePageLeadsToTheObject(t *testing.T) {
 	})
 	show("#/history")
 	tab.Until(`document.querySelector("#history a") !== null`)
-	browser.Ask[bool](tab, `document.querySelector("#history a").click() || true`)
+	browser.Eval[bool](tab, `document.querySelector("#history a").click() || true`)
 	tab.Until(selectedRow + `.includes("Ingress shop/web")`)
-	link := browser.Ask[string](tab, "location.href")
+	link := browser.Eval[string](tab, "location.href")
 	tab.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(link))
 	tab.Until(selectedRow + `.includes("Ingress shop/web")`)
 	// What is in no load balancer is not mistaken for another one.
 	show("#/topology?object=Ingress+gone%2Fweb")
 	tab.Until(`document.querySelector("#detail").innerText.includes("No load balancer that is shown has this object") && !` + selectedRow)
-	narrow(t, tab)
+	checkFitsPhone(t, tab)
 }
 
 // TestConsolePageSearchesForNamespaceAndName: both together match, what matches nothing says so where the rows were, and orphans are
@@ -104,7 +104,7 @@ func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 		search(text)
 		tab.Until(fmt.Sprintf(`%s.replace(/\s+/g, " ").includes(%q)`, rowsText, want))
 	}
-	if got := browser.Ask[string](tab, rowsText); strings.Contains(got, "shop/web") && strings.Contains(got, "bank/web") {
+	if got := browser.Eval[string](tab, rowsText); strings.Contains(got, "shop/web") && strings.Contains(got, "bank/web") {
 		t.Errorf("all is found: %s", got)
 	}
 	// Each word of it, as a person types it.
@@ -114,16 +114,16 @@ func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 	// Where nothing matches, both boxes stay where they were.
 	const place = `((e) => { const r = e.getBoundingClientRect(); return Math.round(r.left) + " " + Math.round(r.top) + " " + Math.round(r.width); })(document.querySelector("#detail"))`
 	const empty = `document.querySelector("#empty")`
-	before := browser.Ask[string](tab, place)
+	before := browser.Eval[string](tab, place)
 	search("nothing-has-this")
 	tab.Until(empty + `.innerText.includes("Nothing matches")`)
-	if after := browser.Ask[string](tab, place); after != before {
+	if after := browser.Eval[string](tab, place); after != before {
 		t.Errorf("the details are at %s, and at %s where nothing matches", before, after)
 	}
-	if !browser.Ask[bool](tab, empty+`.getBoundingClientRect().right <= document.querySelector("#detail").getBoundingClientRect().left`) {
+	if !browser.Eval[bool](tab, empty+`.getBoundingClientRect().right <= document.querySelector("#detail").getBoundingClientRect().left`) {
 		t.Error("that nothing matches is not said where the rows were")
 	}
-	narrow(t, tab)
+	checkFitsPhone(t, tab)
 	// An orphan is looked for once, by its namespace, its name or an ARN of it.
 	for _, text := range []string{"old/", "old/gone", "targetgroup/k8s-old-gone/"} {
 		search(text)
@@ -136,7 +136,7 @@ func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 	show("#/trouble")
 	tab.Until(`document.querySelector("#trouble").innerText.includes("checks are ok")`)
 	tab.Until(`document.querySelector("#trouble").innerText.includes("k8s-old-gone")`)
-	if got := browser.Ask[string](tab, `document.querySelector("#trouble").innerText`); strings.Count(got, "old/gone") != 1 {
+	if got := browser.Eval[string](tab, `document.querySelector("#trouble").innerText`); strings.Count(got, "old/gone") != 1 {
 		t.Errorf("an orphan is not listed once: %s", got)
 	}
 }
@@ -150,26 +150,26 @@ func TestConsolePageCountsWhatItLists(t *testing.T) {
 	checks := document{"checks": []document{{"result": "warning", "area": "orphans", "message": "no object asks for sg-1 of Ingress old/gone"}, {"result": "error", "area": "permissions", "message": "denied"}, {"result": "ok", "area": "discovery", "message": "region"}}}
 	tab, _, show := answeredPage(t, []document{empty, plainStack("shop", "api"), replacedStack(4)}, map[string]document{"orphans": orphans, "doctor": checks})
 	const badge = `document.querySelector("#count-%s").innerText`
-	if got := browser.Ask[string](tab, fmt.Sprintf(badge, "stacks")); got != "3" {
+	if got := browser.Eval[string](tab, fmt.Sprintf(badge, "stacks")); got != "3" {
 		t.Errorf("there are %q load balancers", got)
 	}
-	if n := browser.Ask[string](tab, `(document.querySelector("#query").value = "load balancer", document.querySelector("#query").dispatchEvent(new Event("input")), `+
+	if n := browser.Eval[string](tab, `(document.querySelector("#query").value = "load balancer", document.querySelector("#query").dispatchEvent(new Event("input")), `+
 		`String([...document.querySelectorAll("#rows .what")].filter((e) => e.innerText === "load balancer").length))`); n != "3" {
 		t.Errorf("%s load balancers are listed", n)
 	}
 	const before = "7 + checks" // the finding of the empty one and three folds of them, the replacement, and what is beside it
-	if got := browser.Ask[string](tab, fmt.Sprintf(badge, "trouble")); got != before {
+	if got := browser.Eval[string](tab, fmt.Sprintf(badge, "trouble")); got != before {
 		t.Errorf("the badge of Trouble is %q before it is opened", got)
 	}
 	show("#/trouble")
 	tab.Until(`document.querySelector("#trouble").innerText.includes("denied") && document.querySelector("#trouble").innerText.includes("old/gone")`)
 	tab.Until(fmt.Sprintf(badge, "trouble") + ` === "9"`)
-	listed := browser.Ask[int](tab, `document.querySelectorAll("#trouble > div > article, #trouble > div > ul.plain > li").length`)
-	sum := browser.Ask[int](tab, `[...document.querySelectorAll("#trouble h3 .count")].reduce((n, e) => n + Number(e.innerText), 0)`)
+	listed := browser.Eval[int](tab, `document.querySelectorAll("#trouble > div > article, #trouble > div > ul.plain > li").length`)
+	sum := browser.Eval[int](tab, `[...document.querySelectorAll("#trouble h3 .count")].reduce((n, e) => n + Number(e.innerText), 0)`)
 	if listed != 9 || sum != 9 {
 		t.Errorf("%d entries are listed and %d counted", listed, sum)
 	}
-	narrow(t, tab)
+	checkFitsPhone(t, tab)
 }
 
 // TestConsolePageMarksRowsWithFaults: a load balancer has the worst severity of findings and events, and a rule that of the findings about
@@ -196,21 +196,21 @@ func TestConsolePageMarksRowsWithFaults(t *testing.T) {
 		"Ingress bank/denied|object": "✕ error", "Ingress bank/fine|object": "", "Ingress shop/web|object": "! warning", "Ingress shop/wide|object": "✕ error", "Ingress shop/other|object": "! warning",
 		"listener|HTTP:80": "! 1 inside;✕ 2 inside;;;;",
 	} {
-		if got := browser.Ask[string](tab, fmt.Sprintf(row, of)); got != want {
+		if got := browser.Eval[string](tab, fmt.Sprintf(row, of)); got != want {
 			t.Errorf("the row %s has %q, want %q", of, got, want)
 		}
 	}
-	browser.Ask[bool](tab, `(document.querySelector("#query").value = "rule", document.querySelector("#query").dispatchEvent(new Event("input")), true)`)
+	browser.Eval[bool](tab, `(document.querySelector("#query").value = "rule", document.querySelector("#query").dispatchEvent(new Event("input")), true)`)
 	for of, want := range map[string]string{
 		"rule|paths[0] of Ingress shop/web": "", "rule|paths[1] of Ingress shop/web": "! warning", "rule|paths[0] of Ingress shop/wide": "✕ error", "rule|paths[1] of Ingress shop/wide": "✕ error",
 		"rule|paths[0] of Ingress shop/other": "", "rule|paths[1] of Ingress shop/other": "",
 	} {
-		if got := browser.Ask[string](tab, fmt.Sprintf(row, of)); got != want {
+		if got := browser.Eval[string](tab, fmt.Sprintf(row, of)); got != want {
 			t.Errorf("the row %s has %q, want %q", of, got, want)
 		}
 	}
 	// Trouble alone has the rows that only an event tells of.
-	browser.Ask[bool](tab, `(document.querySelector("#query").value = "bank", document.querySelector("#query").dispatchEvent(new Event("input")), document.querySelector("#state").value = "trouble", document.querySelector("#state").dispatchEvent(new Event("input")), true)`)
+	browser.Eval[bool](tab, `(document.querySelector("#query").value = "bank", document.querySelector("#query").dispatchEvent(new Event("input")), document.querySelector("#state").value = "trouble", document.querySelector("#state").dispatchEvent(new Event("input")), true)`)
 	tab.Until(rowsText + `.includes("bank/odd") && ` + rowsText + `.includes("bank/denied") && !` + rowsText + `.includes("bank/fine")`)
 }
 
@@ -236,18 +236,18 @@ func TestConsolePageScrollsToAnAnswer(t *testing.T) {
 		says string
 	}{{"plan", 0, "nothing to change, 7 calls"}, {"plan", 2, "there are changes, 7 calls"}, {"plan", 1, "failed, 7 calls"}, {"explain", 0, "7 calls"}} {
 		program.say(func(document) { program.exit = press.exit })
-		browser.Ask[bool](tab, fmt.Sprintf(`(() => { document.querySelector("#detail").scrollTop = 0; const b = document.querySelector('#detail button[aria-label="%s Ingress shop/web"]'); b.focus(); b.click(); return true; })()`, press.name))
+		browser.Eval[bool](tab, fmt.Sprintf(`(() => { document.querySelector("#detail").scrollTop = 0; const b = document.querySelector('#detail button[aria-label="%s Ingress shop/web"]'); b.focus(); b.click(); return true; })()`, press.name))
 		tab.Until(fmt.Sprintf(answer+`.innerText.includes(%q)`, press.says))
-		text := browser.Ask[string](tab, answer+`.innerText`)
+		text := browser.Eval[string](tab, answer+`.innerText`)
 		if !strings.HasPrefix(text, press.name+" of Ingress shop/web") || strings.Contains(text, "exit code") {
 			t.Errorf("the answer is %q", text)
 		}
-		if !browser.Ask[bool](tab, `(() => { const t = `+answer+`.firstElementChild.getBoundingClientRect(), d = document.querySelector("#detail").getBoundingClientRect();
+		if !browser.Eval[bool](tab, `(() => { const t = `+answer+`.firstElementChild.getBoundingClientRect(), d = document.querySelector("#detail").getBoundingClientRect();
 			return document.activeElement === `+answer+`.firstElementChild && t.top >= d.top - 1 && t.bottom <= d.bottom && t.bottom <= innerHeight; })()`) {
 			t.Errorf("the answer of %s with exit code %d is not in view, or has not the keyboard", press.name, press.exit)
 		}
 	}
-	narrow(t, tab)
+	checkFitsPhone(t, tab)
 }
 
 // TestConsolePageListsDeadPodsOnce: a Service without endpoints is one entry with its target groups beneath, and a link to the load balancer
@@ -275,7 +275,7 @@ func TestConsolePageListsDeadPodsOnce(t *testing.T) {
 	})
 	show("#/trouble")
 	tab.Until(`document.querySelector("#trouble").innerText.includes("Service heard/app")`)
-	got := browser.Ask[[]string](tab, `[...document.querySelectorAll("#trouble > div > article, #trouble > div > ul.plain > li")].map((e) => e.innerText.replace(/\s+/g, " "))`)
+	got := browser.Eval[[]string](tab, `[...document.querySelectorAll("#trouble > div > article, #trouble > div > ul.plain > li")].map((e) => e.innerText.replace(/\s+/g, " "))`)
 	want := [][]string{{"Service told/app", "target group k8s-told-app", "0 of 1 healthy", "codes: [503]"}, {"Service heard/app", "target group k8s-heard-app", "codes: [503]"}, {"target group k8s-alone-app"}, {"target 10.0.0.1"}}
 	if len(got) != len(want) {
 		t.Fatalf("the entries are %q", got)
@@ -287,7 +287,7 @@ func TestConsolePageListsDeadPodsOnce(t *testing.T) {
 			}
 		}
 	}
-	browser.Ask[bool](tab, troubleLinks+`.find((a) => a.innerText === "Service heard/app").click() || true`)
+	browser.Eval[bool](tab, troubleLinks+`.find((a) => a.innerText === "Service heard/app").click() || true`)
 	tab.Until(selectedRow + `.includes("load balancer k8s-heard-web")`)
 }
 
@@ -314,7 +314,7 @@ func TestConsolePageScrollsByKeysOnceAPageIsChosen(t *testing.T) {
 	tab.Until(troubleHasKeys)
 	tab.Do(chromedp.KeyEvent("/"))
 	tab.Until(`document.activeElement.id === "query"`)
-	if got := browser.Ask[string](tab, `new Promise((done) => setTimeout(() => done(document.activeElement.id), 200))`); got != "query" {
+	if got := browser.Eval[string](tab, `new Promise((done) => setTimeout(() => done(document.activeElement.id), 200))`); got != "query" {
 		t.Errorf("the search loses the keyboard to %q", got)
 	}
 }
@@ -337,14 +337,14 @@ func TestConsolePageShowsLocalTimes(t *testing.T) {
 		name, want := of.name, of.want
 		tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="` + name + ` Ingress shop/web"]`)))
 		tab.Until(answer + `.innerText.startsWith("` + name + `") && ` + answer + `.innerText.includes("7 calls")`)
-		if got := browser.Ask[[]string](tab, `[...`+answer+`.querySelectorAll("time")].map((e) => e.title)`); !slices.Equal(got, want) {
+		if got := browser.Eval[[]string](tab, `[...`+answer+`.querySelectorAll("time")].map((e) => e.title)`); !slices.Equal(got, want) {
 			t.Errorf("%s has the times %q", name, got)
 		}
-		if !browser.Ask[bool](tab, `[...`+answer+`.querySelectorAll("time")].every((e) => e.innerText.includes(new Date(e.title).toLocaleTimeString()))`) {
-			t.Errorf("%s has no local times: %s", name, browser.Ask[string](tab, answer+`.innerText`))
+		if !browser.Eval[bool](tab, `[...`+answer+`.querySelectorAll("time")].every((e) => e.innerText.includes(new Date(e.title).toLocaleTimeString()))`) {
+			t.Errorf("%s has no local times: %s", name, browser.Eval[string](tab, answer+`.innerText`))
 		}
 	}
-	if got := browser.Ask[string](tab, answer+`.querySelector("ins").innerText`); got != at {
+	if got := browser.Eval[string](tab, answer+`.querySelector("ins").innerText`); got != at {
 		t.Errorf("the value of a field is %q", got)
 	}
 }

@@ -122,12 +122,12 @@ const (
 // TestConsole opens the page in a browser: pages open, search, ask, links, keys; a target that fails is shown; and what a tenant
 // writes is text.
 func TestConsole(t *testing.T) {
-	if worldtest.Foreign() {
+	if worldtest.TestsOtherController() {
 		t.Skip("the console is Fulcrum's")
 	}
 	t.Parallel()
 	tab := browser.Open(t)
-	w := worlds.Lend(t, world.Options{})
+	w := worlds.AcquireForTest(t, world.Options{})
 	s, err := scenario.New(w)
 	if err != nil {
 		t.Fatal(err)
@@ -152,10 +152,10 @@ func TestConsole(t *testing.T) {
 	if err := w.StartController(worldtest.Controller(t)); err != nil {
 		t.Fatal(err)
 	}
-	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error { return s.HealthyTargets(ctx, "default", "web", 2) })
+	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error { return s.CheckHealthyTargets(ctx, "default", "web", 2) })
 
 	page := startConsole(t, w)
-	show := func(hash string) { browser.Ask[string](tab, fmt.Sprintf("location.hash = %q", hash)) }
+	show := func(hash string) { browser.Eval[string](tab, fmt.Sprintf("location.hash = %q", hash)) }
 	tab.Do(chromedp.Navigate(page))
 	tab.Until(rowsText + `.includes("load balancer k8s-default-web-")`)
 	tab.Screenshot("topology")
@@ -163,7 +163,7 @@ func TestConsole(t *testing.T) {
 	// Search by a host leads to the rule and what it is in.
 	tab.Do(chromedp.SendKeys(chromedp.CSS("#query"), "web.example.com"))
 	tab.Until(rowsText + `.includes("host web.example.com") && !` + rowsText + `.includes("evil")`)
-	if hash := browser.Ask[string](tab, "location.hash"); hash != "#/topology?query=web.example.com" {
+	if hash := browser.Eval[string](tab, "location.hash"); hash != "#/topology?query=web.example.com" {
 		t.Errorf("the link to the search is %q", hash)
 	}
 	// By keys: into the tree, down to the rule, and the details are shown.
@@ -176,7 +176,7 @@ func TestConsole(t *testing.T) {
 	tab.Until(`document.querySelector("#detail .answer ol.rules")?.innerText.includes("host web.example.com")`)
 
 	// A link opens the same view.
-	link := browser.Ask[string](tab, "location.href")
+	link := browser.Eval[string](tab, "location.href")
 	tab.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(link))
 	tab.Until(`document.querySelector("#detail h3")?.innerText.startsWith("rule ")`)
 
@@ -212,7 +212,7 @@ func TestConsole(t *testing.T) {
 	// What a tenant writes is shown as it was written, and nothing of it is run.
 	show("#/topology?query=hostile&row=/Ingress%20evil")
 	tab.Until(`document.querySelector("#detail").innerText.includes("<img src=x onerror=alert(1)>")`)
-	if n := browser.Ask[int](tab, `document.querySelectorAll("main img, main script, main iframe, main object").length`); n != 0 {
+	if n := browser.Eval[int](tab, `document.querySelectorAll("main img, main script, main iframe, main object").length`); n != 0 {
 		t.Errorf("%d elements were made of what a tenant wrote", n)
 	}
 	if faults := tab.Faults(); len(faults) > 0 {
@@ -230,7 +230,7 @@ func TestConsole(t *testing.T) {
 		t.Fatal(err)
 	}
 	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error {
-		if s.HealthyTargets(ctx, "default", "web", 2) == nil {
+		if s.CheckHealthyTargets(ctx, "default", "web", 2) == nil {
 			return fmt.Errorf("both targets are healthy")
 		}
 		return nil
@@ -247,7 +247,7 @@ func TestConsole(t *testing.T) {
 		for _, name := range []string{"topology", "trouble", "ask", "migrate", "history"} {
 			show("#/" + name)
 			tab.Screenshot(fmt.Sprintf("%s-%d", name, width))
-			if wide := browser.Ask[int64](tab, "document.documentElement.scrollWidth"); wide > width {
+			if wide := browser.Eval[int64](tab, "document.documentElement.scrollWidth"); wide > width {
 				t.Errorf("page %s is %d wide on a screen of %d", name, wide, width)
 			}
 		}
@@ -259,12 +259,12 @@ func TestConsole(t *testing.T) {
 
 // TestConsoleKeepsOutOtherSites: a page of another site in the same browser reads nothing of the console.
 func TestConsoleKeepsOutOtherSites(t *testing.T) {
-	if worldtest.Foreign() {
+	if worldtest.TestsOtherController() {
 		t.Skip("the console is Fulcrum's")
 	}
 	t.Parallel()
 	tab := browser.Open(t)
-	w := worlds.Lend(t, world.Options{})
+	w := worlds.AcquireForTest(t, world.Options{})
 	page := strings.TrimSuffix(startConsole(t, w), "/")
 	tab.Do(chromedp.Navigate("data:text/html,<h1>hostile</h1>"))
 	for name, try := range map[string]string{
@@ -277,12 +277,12 @@ func TestConsoleKeepsOutOtherSites(t *testing.T) {
 		"a picture":         `new Promise((yes, no) => { const s = new Image(); s.src = "%s/icon.svg"; s.onload = yes; s.onerror = no; })`,
 		"a name of its own": `fetch("http://evil.localhost:" + new URL("%s").port + "/")`,
 	} {
-		got := browser.Ask[string](tab, fmt.Sprintf(`(`+try+`).then(() => "answered", () => "refused")`, page))
+		got := browser.Eval[string](tab, fmt.Sprintf(`(`+try+`).then(() => "answered", () => "refused")`, page))
 		if got != "refused" {
 			t.Errorf("%s is %s", name, got)
 		}
 	}
-	frames := browser.Ask[string](tab, fmt.Sprintf(`new Promise((done) => { const f = document.createElement("iframe"); f.src = %q; f.onload = () => { try { done(f.contentDocument ? "read" : "closed"); } catch { done("closed"); } }; document.body.append(f); })`, page))
+	frames := browser.Eval[string](tab, fmt.Sprintf(`new Promise((done) => { const f = document.createElement("iframe"); f.src = %q; f.onload = () => { try { done(f.contentDocument ? "read" : "closed"); } catch { done("closed"); } }; document.body.append(f); })`, page))
 	if frames != "closed" {
 		t.Errorf("a frame of the page is %s", frames)
 	}

@@ -84,12 +84,12 @@ spec:
 // TestTenFaultsAreOnThePage: each of ten faults is on the page Trouble, or on its first page, with what it is about and the
 // way out, within a minute after the page is opened and without a click.
 func TestTenFaultsAreOnThePage(t *testing.T) {
-	if worldtest.Foreign() {
+	if worldtest.TestsOtherController() {
 		t.Skip("the console is Fulcrum's")
 	}
 	t.Parallel()
 	tab := browser.Open(t)
-	w := worldtest.Start(t, world.Options{ActiveAtOnce: true})
+	w := worldtest.Start(t, world.Options{ActiveImmediately: true})
 	s, err := scenario.New(w)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestTenFaultsAreOnThePage(t *testing.T) {
 	}
 	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error {
 		_, err := s.Hostname(ctx, "default", "moved")
-		return errors.Join(err, s.HealthyTargets(ctx, "default", "web", 4))
+		return errors.Join(err, s.CheckHealthyTargets(ctx, "default", "web", 4))
 	})
 	breakIt(t, s)
 	apply("internet-facing")
@@ -159,13 +159,13 @@ func whileAWSHangs(t *testing.T, tab *browser.Tab, w *world.World, shows func(st
 	t.Helper()
 	admin(t, w, http.MethodPost, "faults", map[string]any{"Operation": "*", "Action": map[string]bool{"Hang": true}})
 	tab.Until(shows("status", "the next look has not ended for"))
-	browser.Ask[string](tab, `location.hash = "#/topology?query=shop.example.com"`)
+	browser.Eval[string](tab, `location.hash = "#/topology?query=shop.example.com"`)
 	tab.Until(rowsText + `.includes("host shop.example.com")`)
-	browser.Ask[string](tab, `location.hash = "#/topology?query=moved"`)
+	browser.Eval[string](tab, `location.hash = "#/topology?query=moved"`)
 	tab.Until(rowsText + `.includes("moved") && !` + rowsText + `.includes("shop.example.com")`)
 	took := tab.Until(shows("banner", "The last look failed", "What is shown is as of before"))
 	t.Logf("BENCH the page says that a look has failed %.1f s after it was overdue", took.Seconds())
-	if !browser.Ask[bool](tab, `Boolean(`+rowsText+`.includes("moved"))`) {
+	if !browser.Eval[bool](tab, `Boolean(`+rowsText+`.includes("moved"))`) {
 		t.Error("what was seen is not shown any more")
 	}
 	admin(t, w, http.MethodDelete, "faults", nil)

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// documentedElsewhere says of each command in the documentation that the tests of this package do not run, which
-// test runs it or why none does. A command is known by the page and how it begins.
+// documentedElsewhere lists the commands in the documentation that the tests of this package do not run, with the
+// test that runs them or the reason why none does. Commands are identified by page and prefix.
 var documentedElsewhere = []struct{ page, begins, why string }{
 	{"CONTRIBUTING.md", "make ", "they run tests"},
 	{"docs/migration.md", "kubectl annotate gateway NAME", "testdata/migrate-back.txtar does the same to a Gateway"},
@@ -118,7 +118,7 @@ func commandsOf(block string) []string {
 	return out
 }
 
-// pages are those of the documentation.
+// pages returns those of the documentation.
 func pages(t *testing.T) []string {
 	t.Helper()
 	root := worldtest.Root(t)
@@ -139,7 +139,7 @@ func pages(t *testing.T) []string {
 	return out
 }
 
-// whyNotHere is the entry of documentedElsewhere for a command, or -1.
+// whyNotHere returns the entry of documentedElsewhere for a command, or -1.
 func whyNotHere(page, command string) int {
 	return slices.IndexFunc(documentedElsewhere, func(e struct{ page, begins, why string }) bool {
 		return e.page == page && strings.HasPrefix(command, e.begins)
@@ -156,7 +156,7 @@ func TestEachDocumentedCommandIsRun(t *testing.T) {
 			commands++
 			why := whyNotHere(page, command)
 			used[why] = true
-			if !slices.Contains(followed, page) && slices.Contains(triedOf(page), command) == (why >= 0) {
+			if !slices.Contains(orderedPages, page) && slices.Contains(triedOf(page), command) == (why >= 0) {
 				t.Errorf("%s: %q has to be in tried or in documentedElsewhere, and not in both", page, command)
 			}
 		}
@@ -196,10 +196,10 @@ func declared(t *testing.T, dir, test string) bool {
 	})
 }
 
-// followed are the pages whose commands are run in their order.
-var followed = []string{"docs/install.md", "docs/takeover.md"}
+// orderedPages are the pages whose commands are run in their order.
+var orderedPages = []string{"docs/install.md", "docs/takeover.md"}
 
-// tried are the commands of other pages that are run in the world of TestTakeOverRehearsal, after it, in this order.
+// tried are the commands of other pages that TestTakeOverRehearsal runs at its end, in this order.
 var tried = []struct {
 	page     string
 	commands []string
@@ -227,7 +227,7 @@ var tried = []struct {
 	{"docs/chart-values.md", []string{"helm upgrade --install aws-load-balancer-controller charts/fulcrum -n kube-system -f values.yaml"}},
 }
 
-// triedOf are the commands of a page in tried.
+// triedOf returns the commands of a page in tried.
 func triedOf(page string) (out []string) {
 	for _, p := range tried {
 		if p.page == page {
@@ -237,9 +237,9 @@ func triedOf(page string) (out []string) {
 	return out
 }
 
-// here puts the names of a local world with the recorded cases in place of those of the documentation: the cluster,
+// inLocalWorld puts the names of a local world with the recorded cases in place of those of the documentation: the cluster,
 // the Ingress shop/web, and the directory of programs.
-func (s *shell) here(command string) string {
+func (s *shell) inLocalWorld(command string) string {
 	command = regexp.MustCompile(`(cluster-?[nN]ame=)(shop|prod|NAME)`).ReplaceAllString(command, "${1}"+harness.ClusterName)
 	command = strings.ReplaceAll(command, "-n shop", "-n ingress-minimal")
 	command = strings.ReplaceAll(command, "_linux_amd64.", "_"+runtime.GOOS+"_"+runtime.GOARCH+".")
@@ -258,7 +258,7 @@ func (s *shell) follow(page string, after map[string]func(command, output string
 		if whyNotHere(page, command) >= 0 {
 			continue
 		}
-		output, code := s.try(s.here(command))
+		output, code := s.try(s.inLocalWorld(command))
 		refused := strings.Contains(command, "clustername=") // an example of a typo
 		if (code != 0) != refused {
 			s.t.Fatalf("%s: exit code %d of %q:\n%s", page, code, command, output)
@@ -287,11 +287,11 @@ func (s *shell) tryOthers() {
 			if strings.HasPrefix(command, "kubectl annotate") {
 				clear(done)
 			}
-			if done[s.here(command)] {
+			if done[s.inLocalWorld(command)] {
 				continue
 			}
-			done[s.here(command)] = true
-			output, code := s.try(s.here(command))
+			done[s.inLocalWorld(command)] = true
+			output, code := s.try(s.inLocalWorld(command))
 			if planned := code == 2 && strings.Contains(command, "fulcrum plan"); code != 0 && !planned {
 				s.t.Errorf("%s: exit code %d of %q:\n%s", p.page, code, command, output)
 			}

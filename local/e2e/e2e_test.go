@@ -49,7 +49,7 @@ func runScripts(t *testing.T, dir string) {
 	})
 }
 
-// stage is what a script works on.
+// stage has the world, controller and state of a script.
 type stage struct {
 	*scenario.Scenario
 	ctx        context.Context
@@ -75,7 +75,7 @@ func setup(env *testscript.Env, binary, controller string) error {
 		return err
 	}
 	opts.Binary, opts.Keep = binary, os.Getenv("FULCRUM_KEEP") != ""
-	w, err := worlds.Take(ctx, opts)
+	w, err := worlds.Acquire(ctx, opts)
 	if err != nil {
 		cancel()
 		return err
@@ -93,7 +93,7 @@ func setup(env *testscript.Env, binary, controller string) error {
 			}
 			return
 		}
-		if err := w.Return(context.Background()); err != nil {
+		if err := w.Release(context.Background()); err != nil {
 			env.T().Fatal(err)
 		}
 	})
@@ -141,7 +141,7 @@ func options(env *testscript.Env) (world.Options, []string, error) {
 	return opts, file.Controller, nil
 }
 
-// shared is in every world before its script begins.
+// shared are objects that are applied in every world before its script begins.
 const shared = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass

@@ -108,7 +108,7 @@ func cmdZone(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// recordOf is the load balancer that the record of a name leads to.
+// recordOf returns the load balancer that the record of a name leads to.
 func recordOf(ctx context.Context, w *world.World, name string) (string, error) {
 	api := route53.NewFromConfig(w.AWSConfig())
 	zones, err := api.ListHostedZones(ctx, &route53.ListHostedZonesInput{})
@@ -129,7 +129,7 @@ func recordOf(ctx context.Context, w *world.World, name string) (string, error) 
 	return "", fmt.Errorf("there is no alias record %s", name)
 }
 
-// recordIs is an error unless the record of a name leads to the load balancer in a status; "-" for no record.
+// recordIs returns an error unless the record of a name leads to the load balancer in a status; "-" for no record.
 func recordIs(ctx context.Context, s *stage, name, ref string) error {
 	at, err := recordOf(ctx, s.World, name)
 	if ref == "-" {
@@ -156,7 +156,7 @@ func cmdShares(ts *testscript.TestScript, neg bool, args []string) {
 	pattern := regexp.MustCompile(args[2])
 	want, err := strconv.Atoi(args[3])
 	ts.Check(err)
-	outcome(ts, neg, await.True(s.ctx, defaultLimit, func(ctx context.Context) error {
+	outcome(ts, neg, await.Success(s.ctx, defaultLimit, func(ctx context.Context) error {
 		to, err := s.hostname(ctx, args[0])
 		if err != nil {
 			return err
@@ -198,7 +198,7 @@ func cmdRollouts(ts *testscript.TestScript, neg bool, args []string) {
 	api := client.Resource(rollouts).Namespace(ns)
 	patch := map[string]string{"promote": `{"status":{"pauseConditions":null}}`, "abort": `{"status":{"abort":true}}`}[args[0]]
 	if args[0] == "promote" {
-		ts.Check(await.True(s.ctx, defaultLimit, func(ctx context.Context) error {
+		ts.Check(await.Success(s.ctx, defaultLimit, func(ctx context.Context) error {
 			u, err := api.Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return err
@@ -214,7 +214,7 @@ func cmdRollouts(ts *testscript.TestScript, neg bool, args []string) {
 		outcome(ts, neg, err)
 		return
 	}
-	outcome(ts, neg, await.True(s.ctx, defaultLimit, func(ctx context.Context) error {
+	outcome(ts, neg, await.Success(s.ctx, defaultLimit, func(ctx context.Context) error {
 		u, err := api.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -272,7 +272,7 @@ func cmdRenew(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(unstructured.SetNestedSlice(u.Object, conditions, "status", "conditions"))
 	_, err = api.UpdateStatus(s.ctx, u, metav1.UpdateOptions{})
 	ts.Check(err)
-	outcome(ts, neg, await.True(s.ctx, defaultLimit, func(ctx context.Context) error {
+	outcome(ts, neg, await.Success(s.ctx, defaultLimit, func(ctx context.Context) error {
 		u, err := api.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err

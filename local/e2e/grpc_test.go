@@ -37,7 +37,7 @@ func cmdGRPC(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var err error
 	if *until != "" {
-		err = await.True(s.ctx, defaultLimit, once)
+		err = await.Success(s.ctx, defaultLimit, once)
 	} else {
 		err = once(s.ctx)
 	}

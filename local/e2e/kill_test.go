@@ -113,7 +113,7 @@ func TestKilledBetweenCalls(t *testing.T) {
 
 func killBetweenCalls(t *testing.T, points []killedAfter) {
 	controller := worldtest.Controller(t)
-	w := worlds.Lend(t, world.Options{})
+	w := worlds.AcquireForTest(t, world.Options{})
 	see, err := scenario.New(w)
 	if err != nil {
 		t.Fatal(err)
@@ -133,13 +133,13 @@ spec: {controller: ingress.k8s.aws/alb}
 
 	k.startController()
 	k.apply(killedIngress)
-	k.served()
+	k.awaitServed()
 	want := k.inventory()
 	k.replace(killedEdit)
-	k.settles(want)
+	k.awaitStableInventory(want)
 	edited := k.inventory()
 	k.delete(killedIngress)
-	k.holds(empty)
+	k.awaitInventory(empty)
 	k.stopController()
 
 	for _, p := range points {
@@ -147,24 +147,24 @@ spec: {controller: ingress.k8s.aws/alb}
 			k := k.in(t)
 			k.dieAfter(p.creating, func() { k.apply(killedIngress) })
 			k.startController()
-			k.served()
-			k.holds(want)
+			k.awaitServed()
+			k.awaitInventory(want)
 		})
 		if p.replacing != "" {
 			t.Run(fmt.Sprintf("replacing after %s and %s", p.replacing, p.undoing), func(t *testing.T) {
 				k := k.in(t)
 				k.dieAfter(p.replacing, func() { k.replace(killedEdit) })
 				k.startController()
-				k.served()
-				k.holds(edited)
-				k.ruled("/new")
+				k.awaitServed()
+				k.awaitInventory(edited)
+				k.awaitRule("/new")
 				k.dieAfter(p.undoing, func() { k.replace(killedIngress) })
 				k.replace(killedEdit)
 				k.replace(killedIngress)
 				k.startController()
-				k.served()
-				k.holds(want)
-				k.guarded()
+				k.awaitServed()
+				k.awaitInventory(want)
+				k.awaitFinalizer()
 			})
 		}
 		t.Run("deleting after "+p.deleting, func(t *testing.T) {
@@ -172,7 +172,7 @@ spec: {controller: ingress.k8s.aws/alb}
 			k.dieAfter(p.deleting, func() { k.delete(killedIngress) })
 			k.startController()
 			k.gone()
-			k.holds(empty)
+			k.awaitInventory(empty)
 			k.stopController()
 		})
 	}
@@ -184,8 +184,8 @@ spec: {controller: ingress.k8s.aws/alb}
 func (k *killing) apiServerRestarts(before, after inspect.Inventory) {
 	k.startController()
 	k.apply(killedIngress)
-	k.served()
-	k.holds(before)
+	k.awaitServed()
+	k.awaitInventory(before)
 	k.check(k.w.Kill(world.RoleAPIServer))
 	down := time.Now()
 	ctx, cancel := context.WithTimeout(k.t.Context(), time.Minute)
@@ -201,17 +201,17 @@ func (k *killing) apiServerRestarts(before, after inspect.Inventory) {
 				return err
 			}
 		}
-		return k.holdsNow(ctx, after)
+		return k.checkInventory(ctx, after)
 	})
 	k.t.Logf("BENCH API server killed, ready again after %s: an edit is in AWS %s after that%s", back.Sub(down).Round(time.Millisecond), time.Since(back).Round(time.Millisecond), ended)
-	k.served()
+	k.awaitServed()
 	// A binding that goes before it was claimed has its rules for a minute.
-	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error { return k.see.HealthyTargets(ctx, "default", "new", 2) })
+	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error { return k.see.CheckHealthyTargets(ctx, "default", "new", 2) })
 	k.delete(killedIngress)
-	k.goneWithin(2 * time.Minute)
+	k.awaitDeletedWithin(2 * time.Minute)
 }
 
-// killing has the verbs of this test.
+// killing has the steps and checks of this test.
 type killing struct {
 	t          *testing.T
 	w          *world.World
@@ -259,8 +259,8 @@ func (k *killing) replace(text string) {
 	k.check(err)
 }
 
-// guarded waits until the Ingress has its finalizer again.
-func (k *killing) guarded() {
+// awaitFinalizer waits until the Ingress has its finalizer again.
+func (k *killing) awaitFinalizer() {
 	k.t.Helper()
 	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
 		ing, err := k.w.Kube().NetworkingV1().Ingresses("default").Get(ctx, "web", metav1.GetOptions{})
@@ -271,9 +271,8 @@ func (k *killing) guarded() {
 	})
 }
 
-// settles waits until AWS holds something else than before, and no calls
-// change it any more.
-func (k *killing) settles(before inspect.Inventory) {
+// awaitStableInventory waits until the resources in AWS differ from before, and no calls change them any more.
+func (k *killing) awaitStableInventory(before inspect.Inventory) {
 	k.t.Helper()
 	last := before
 	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
@@ -306,11 +305,11 @@ func (k *killing) stopController() {
 	k.check(k.w.StopController())
 }
 
-// served waits until the Ingress answers from pods.
-func (k *killing) served() {
+// awaitServed waits until the Ingress answers from pods.
+func (k *killing) awaitServed() {
 	k.t.Helper()
 	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
-		if err := k.see.HealthyTargets(ctx, "default", "web", 2); err != nil {
+		if err := k.see.CheckHealthyTargets(ctx, "default", "web", 2); err != nil {
 			return err
 		}
 		host, err := k.see.Hostname(ctx, "default", "web")
@@ -325,8 +324,8 @@ func (k *killing) served() {
 	})
 }
 
-// ruled waits until a load balancer has a rule for a path, which comes after all that an inventory has.
-func (k *killing) ruled(path string) {
+// awaitRule waits until a load balancer has a rule for a path. Rules are created last, so all resources exist then.
+func (k *killing) awaitRule(path string) {
 	k.t.Helper()
 	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
 		lbs, err := k.w.LoadBalancers(ctx)
@@ -345,10 +344,10 @@ func (k *killing) ruled(path string) {
 // gone waits until the Ingress is no more: its finalizer is released.
 func (k *killing) gone() {
 	k.t.Helper()
-	k.goneWithin(time.Minute)
+	k.awaitDeletedWithin(time.Minute)
 }
 
-func (k *killing) goneWithin(d time.Duration) {
+func (k *killing) awaitDeletedWithin(d time.Duration) {
 	k.t.Helper()
 	worldtest.Eventually(k.t, d, func(ctx context.Context) error {
 		_, err := k.w.Kube().NetworkingV1().Ingresses("default").Get(ctx, "web", metav1.GetOptions{})
@@ -382,13 +381,13 @@ func normal(lines inspect.Inventory) inspect.Inventory {
 	return out
 }
 
-// holds waits until AWS holds exactly what is wanted.
-func (k *killing) holds(want inspect.Inventory) {
+// awaitInventory waits until AWS holds exactly what is wanted.
+func (k *killing) awaitInventory(want inspect.Inventory) {
 	k.t.Helper()
-	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error { return k.holdsNow(ctx, want) })
+	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error { return k.checkInventory(ctx, want) })
 }
 
-func (k *killing) holdsNow(ctx context.Context, want inspect.Inventory) error {
+func (k *killing) checkInventory(ctx context.Context, want inspect.Inventory) error {
 	lines, err := k.see.Inspector.Inventory(ctx)
 	if err != nil {
 		return err
@@ -399,9 +398,8 @@ func (k *killing) holdsNow(ctx context.Context, want inspect.Inventory) error {
 	return nil
 }
 
-// dieAfter does something that makes the controller work, and kills it as soon
-// as the first call of an operation has taken effect. The answer to the call
-// is lost, so nothing can follow it.
+// dieAfter calls begin, and kills the controller as soon as the first call of an operation has taken effect. The
+// answer to the call is lost.
 func (k *killing) dieAfter(operation string, begin func()) {
 	k.t.Helper()
 	k.startController()
@@ -410,7 +408,7 @@ func (k *killing) dieAfter(operation string, begin func()) {
 		"Operation": operation, "Action": map[string]any{"Lose": true},
 	})
 	begin()
-	k.check(await.True(k.t.Context(), time.Minute, func(ctx context.Context) error {
+	k.check(await.Success(k.t.Context(), time.Minute, func(ctx context.Context) error {
 		if !k.called(operation) {
 			return fmt.Errorf("%s has not been called", operation)
 		}

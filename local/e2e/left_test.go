@@ -27,7 +27,7 @@ func TestWhatIsLeftInAWorldIsFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a world")
 	}
-	l, err := worlds.Take(t.Context(), world.Options{Binary: worldtest.Binary(t)})
+	l, err := worlds.Acquire(t.Context(), world.Options{Binary: worldtest.Binary(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestWhatIsLeftInAWorldIsFound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := l.Return(t.Context()); err != nil {
+	if err := l.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -26,7 +26,7 @@ const loadInterval = 20 * time.Millisecond
 // balancers.
 const settling = 300 * time.Millisecond
 
-// load sends requests at a steady rate, whatever becomes of them.
+// load sends requests at a steady rate, also after failures.
 type load struct {
 	title string
 	app   string // of any application if empty
@@ -180,7 +180,7 @@ func (s *stage) rollout(ns, deployment string) error {
 	return err
 }
 
-// rolledOut is an error until a Deployment has its wanted pods, all new ones,
+// rolledOut returns an error until a Deployment has its wanted pods, all new ones,
 // and the old ones are gone.
 func (s *stage) rolledOut(ctx context.Context, ns, deployment string) error {
 	d, err := s.World.Kube().AppsV1().Deployments(ns).Get(ctx, deployment, metav1.GetOptions{})

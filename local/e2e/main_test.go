@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// worlds are those that tests use one after the other.
+// worlds is the pool of local worlds for all tests.
 var worlds worldtest.Pool
 
 // mostWorlds bounds the memory of local worlds, each of which takes most of a gigabyte.

@@ -19,7 +19,7 @@ import (
 // its golden tests.
 func TestTheAPIServerTakesTranslatedObjects(t *testing.T) {
 	t.Parallel()
-	w := worlds.Lend(t, world.Options{})
+	w := worlds.AcquireForTest(t, world.Options{})
 	c, err := kube.New(w.RESTConfig(), kube.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ var resources = map[string]schema.GroupVersionResource{
 	"TCPRoute":  {Group: "gateway.networking.k8s.io", Version: "v1", Resource: "tcproutes"},
 }
 
-// objectsOf is a client for the objects of a kind in a namespace.
+// objectsOf returns a client for the objects of a kind in a namespace.
 func objectsOf(s *stage, kind, namespace string) (dynamic.ResourceInterface, error) {
 	resource, ok := resources[kind]
 	if !ok {
@@ -101,7 +101,7 @@ func describe(ts *testscript.TestScript, kind, ref string) (string, error) {
 	return b.String(), nil
 }
 
-// released is an error while an object has a finalizer or shows a load balancer.
+// released returns an error while an object has a finalizer or shows a load balancer.
 func released(ctx context.Context, s *stage, kind, namespace, name string) error {
 	c, err := objectsOf(s, kind, namespace)
 	if err != nil {

@@ -77,12 +77,12 @@ func leaveRecorded(t *testing.T, w *world.World) int {
 	seeded := p.seed()
 	p.applyAll(seeded)
 	before := p.read()
-	takeover.Leave(t, takeover.Site{AWS: w.AWSConfig(), World: seeded, Objects: p.objects}, recorded...)
+	takeover.Build(t, takeover.Site{AWS: w.AWSConfig(), World: seeded, Objects: p.objects}, recorded...)
 	p.write(before)
 	return recordedRuns(t)
 }
 
-// recordedRuns is how many stacks and bindings the recorded cases are.
+// recordedRuns returns how many stacks and bindings the recorded cases are.
 func recordedRuns(t *testing.T) int {
 	t.Helper()
 	n := 0
@@ -138,7 +138,7 @@ func (p *previous) seed() harness.Seeded {
 	for _, n := range l.Nodes {
 		network.Instances = append(network.Instances, harness.Instance{ID: n.Instance, Zone: n.Zone, Address: n.Address.String()})
 	}
-	seeded, err := harness.SeedBeside(p.t.Context(), p.world.AWSConfig(), network)
+	seeded, err := harness.SeedAddons(p.t.Context(), p.world.AWSConfig(), network)
 	p.check(err)
 	return seeded
 }
@@ -198,7 +198,7 @@ func (p *previous) namespace(name string) {
 	}
 }
 
-// podOf is a pod behind a Service, with the ports that it names.
+// podOf returns a pod behind a Service, with the ports that it names.
 func podOf(service *corev1.Service, i int) *corev1.Pod {
 	c := corev1.Container{Name: "c", Image: "echo"}
 	for _, port := range service.Spec.Ports {
@@ -214,7 +214,7 @@ func podOf(service *corev1.Service, i int) *corev1.Pod {
 	}
 }
 
-// ready is an error until all pods are endpoints of their Services.
+// ready returns an error until all pods are endpoints of their Services.
 func (p *previous) ready(ctx context.Context) error {
 	slices, err := p.world.Kube().DiscoveryV1().EndpointSlices("").List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -288,7 +288,7 @@ func (p *previous) patch(obj cluster.Object, field string, value any) (crclient.
 	return target, crclient.RawPatch(types.MergePatchType, data)
 }
 
-// status is that of an object as JSON has it; nil without one.
+// status returns that of an object as JSON has it; nil without one.
 func (p *previous) status(obj cluster.Object) any {
 	p.t.Helper()
 	data, err := json.Marshal(obj)

@@ -68,7 +68,7 @@ func TestRights(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a world")
 	}
-	w := worlds.Lend(t, world.Options{})
+	w := worlds.AcquireForTest(t, world.Options{})
 	start := func() {
 		t.Helper()
 		if err := w.StartController(worldtest.Controller(t), "--enable-leader-election=true", "--leader-election-namespace=kube-system"); err != nil {

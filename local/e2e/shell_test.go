@@ -84,7 +84,7 @@ func (s *shell) try(command string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// run runs a command that has to succeed.
+// run runs a command and fails the test if the command fails.
 func (s *shell) run(command string) string {
 	s.t.Helper()
 	out, code := s.try(command)

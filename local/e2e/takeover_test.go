@@ -42,7 +42,7 @@ func TestTakeOverRehearsal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a world")
 	}
-	w := worldtest.Start(t, world.Options{Cluster: harness.ClusterName, Region: harness.Region, Nodes: 3, ActiveAtOnce: true, GatewayAPI: "standard"})
+	w := worldtest.Start(t, world.Options{Cluster: harness.ClusterName, Region: harness.Region, Nodes: 3, ActiveImmediately: true, GatewayAPI: "standard"})
 	t.Cleanup(func() {
 		if t.Failed() && w.Started(world.RoleController) {
 			t.Log("the end of the controller's log:\n" + w.LogTail(world.RoleController, 40))
@@ -116,7 +116,7 @@ func takeOver(t *testing.T, s *stage, sh *shell, runs int) {
 	values := "clusterName: " + harness.ClusterName + "\ncreateIngressClassResource: false\n"
 	sh.check(os.WriteFile(filepath.Join(sh.dir, r.values), []byte(values), 0o600))
 	r.does("install "+r.chart(asOtherChart(t, ours, webhookSecret(t)), false)+" --server-side=false", nil)
-	aws, kubernetes := found(t, s)
+	aws, kubernetes := awsAndObjectState(t, s)
 
 	swap := func(command, _ string) {
 		if strings.Contains(command, "--dry-run") {
@@ -126,13 +126,13 @@ func takeOver(t *testing.T, s *stage, sh *shell, runs int) {
 		_, err := s.calls([]string{"reset"})
 		sh.check(err)
 		startAsDeployed(t, s)
-		untouched(t, s, runs)
+		checkUnchanged(t, s, runs)
 	}
 	back := func(string, string) {
 		if s.World.Alive(world.RoleController) {
 			sh.check(s.World.StopController())
 		}
-		nowAWS, nowKubernetes := found(t, s)
+		nowAWS, nowKubernetes := awsAndObjectState(t, s)
 		if d := cmp.Diff(aws, nowAWS); d != "" {
 			t.Errorf("AWS changed:\n%s", d)
 		}
@@ -142,7 +142,7 @@ func takeOver(t *testing.T, s *stage, sh *shell, runs int) {
 		if out := sh.run("kubectl -n kube-system get deployment " + releaseName + " -o yaml"); !strings.Contains(out, "registry.example.com/"+releaseName+":v3.5.0") {
 			t.Errorf("the image of the other controller is not back:\n%s", out)
 		}
-		forget(t, s) // the other controller has its own lease and none of our Secrets
+		deleteFulcrumState(t, s) // the other controller has its own lease and none of our Secrets
 	}
 	sh.follow("docs/takeover.md", map[string]func(command, output string){
 		"fulcrum plan": func(_, output string) {
@@ -161,7 +161,7 @@ func startAsDeployed(t *testing.T, s *stage) {
 	startProgram(t, s, worldtest.Controller(t))
 }
 
-// startProgram does so with a program of its own.
+// startProgram starts a program with the arguments that the pods of the Deployment have.
 func startProgram(t *testing.T, s *stage, program string) {
 	t.Helper()
 	d, err := s.World.Kube().AppsV1().Deployments("kube-system").Get(t.Context(), releaseName, metav1.GetOptions{})
@@ -182,8 +182,8 @@ func startProgram(t *testing.T, s *stage, program string) {
 	})
 }
 
-// forget removes what only Fulcrum leaves: its Secrets and its lease.
-func forget(t *testing.T, s *stage) {
+// deleteFulcrumState removes what only Fulcrum leaves: its Secrets and its lease.
+func deleteFulcrumState(t *testing.T, s *stage) {
 	t.Helper()
 	kube := s.World.Kube()
 	for _, name := range []string{"fulcrum-checkpoints", "fulcrum-memberships"} {
@@ -196,8 +196,8 @@ func forget(t *testing.T, s *stage) {
 	}
 }
 
-// found is what AWS has, and what objects show of it.
-func found(t *testing.T, s *stage) ([]string, map[string]any) {
+// awsAndObjectState returns what AWS has, and what objects show of it.
+func awsAndObjectState(t *testing.T, s *stage) ([]string, map[string]any) {
 	t.Helper()
 	inventory, err := s.Inspector.Inventory(t.Context())
 	if err != nil {
@@ -248,15 +248,15 @@ func fillProtocols(v any) {
 	}
 }
 
-// untouched waits until the controller has run for each stack and binding, and then sees that it changes nothing.
-func untouched(t *testing.T, s *stage, runs int) {
+// checkUnchanged waits until the controller has run for each stack and binding, and then sees that it changes nothing.
+func checkUnchanged(t *testing.T, s *stage, runs int) {
 	t.Helper()
 	worldtest.Eventually(t, 2*time.Minute, func(ctx context.Context) error {
 		r, err := scenario.Get(ctx, http.DefaultClient, s.World.ControllerMetrics(), nil)
 		if err != nil {
 			return err
 		}
-		n, err := inspect.Runs(r.Body)
+		n, err := inspect.ReconcileCount(r.Body)
 		if err != nil {
 			return err
 		}
@@ -265,7 +265,7 @@ func untouched(t *testing.T, s *stage, runs int) {
 		}
 		return nil
 	})
-	err := await.Throughout(t.Context(), 5*time.Second, func(context.Context) error {
+	err := await.NoFailure(t.Context(), 5*time.Second, func(context.Context) error {
 		text, err := s.calls([]string{"-mutating"})
 		if err == nil && text != "sum 0\n" {
 			err = fmt.Errorf("calls change AWS: %s", text)

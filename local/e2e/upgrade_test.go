@@ -30,7 +30,7 @@ func TestUpgradesFromEarlierVersions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a world")
 	}
-	if worldtest.Foreign() {
+	if worldtest.TestsOtherController() {
 		t.Skip("another controller has versions of its own")
 	}
 	root := worldtest.Root(t)
@@ -38,11 +38,11 @@ func TestUpgradesFromEarlierVersions(t *testing.T) {
 		t.Skip("needs the sources of earlier versions; this is no whole clone")
 	}
 	for _, version := range upgradedFrom(t, root) {
-		t.Run(version, func(t *testing.T) { upgrade(t, earlier(t, root, version)) })
+		t.Run(version, func(t *testing.T) { upgrade(t, buildEarlierVersion(t, root, version)) })
 	}
 }
 
-// upgradedFrom are the tags or commits from which an upgrade is promised.
+// upgradedFrom returns the tags or commits from which an upgrade is promised.
 func upgradedFrom(t *testing.T, root string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "tools/release/release.yaml"))
@@ -61,8 +61,8 @@ func upgradedFrom(t *testing.T, root string) []string {
 // earlierVersion is a version's chart and program.
 type earlierVersion struct{ chart, definitions, program string }
 
-// earlier builds a version from its sources. Go keeps what it has compiled, so that the second time takes seconds.
-func earlier(t *testing.T, root, version string) earlierVersion {
+// buildEarlierVersion builds a version from its sources. Go keeps what it has compiled, so that the second time takes seconds.
+func buildEarlierVersion(t *testing.T, root, version string) earlierVersion {
 	t.Helper()
 	dir := t.TempDir()
 	out, err := exec.Command("bash", "-euo", "pipefail", "-c", `
@@ -78,7 +78,7 @@ cd "$3" && go build -trimpath -o fulcrum.built ./cmd/fulcrum`, "-", root, versio
 const upgradeValues = "clusterName: " + harness.ClusterName + "\ncreateIngressClassResource: false\nimage: {repository: registry.example.com/fulcrum, tag: v0}\n"
 
 func upgrade(t *testing.T, from earlierVersion) {
-	w := worldtest.Start(t, world.Options{Cluster: harness.ClusterName, Region: harness.Region, Nodes: 3, ActiveAtOnce: true, GatewayAPI: "standard"})
+	w := worldtest.Start(t, world.Options{Cluster: harness.ClusterName, Region: harness.Region, Nodes: 3, ActiveImmediately: true, GatewayAPI: "standard"})
 	t.Cleanup(func() {
 		if t.Failed() && w.Started(world.RoleController) {
 			t.Log("the end of the controller's log:\n" + w.LogTail(world.RoleController, 40))
@@ -102,13 +102,13 @@ func upgrade(t *testing.T, from earlierVersion) {
 	}
 	chart("helm install " + releaseName + " " + from.chart + " -n kube-system -f values.yaml")
 	startProgram(t, s, from.program)
-	worldtest.Eventually(t, 5*time.Minute, func(ctx context.Context) error { return carriedOut(ctx, sh, from.program) })
-	aws, kubernetes := found(t, s)
+	worldtest.Eventually(t, 5*time.Minute, func(ctx context.Context) error { return checkNothingToDo(ctx, sh, from.program) })
+	aws, kubernetes := awsAndObjectState(t, s)
 	sh.check(w.StopController())
 
 	same := func(when string) {
 		t.Helper()
-		nowAWS, nowKubernetes := found(t, s)
+		nowAWS, nowKubernetes := awsAndObjectState(t, s)
 		if d := cmp.Diff(aws, nowAWS); d != "" {
 			t.Errorf("%s: AWS changed:\n%s", when, d)
 		}
@@ -122,7 +122,7 @@ func upgrade(t *testing.T, from earlierVersion) {
 		_, err := s.calls([]string{"reset"})
 		sh.check(err)
 		startProgram(t, s, program)
-		untouched(t, s, runs)
+		checkUnchanged(t, s, runs)
 		same(when)
 		text, err := s.calls(nil)
 		sh.check(err)
@@ -139,7 +139,7 @@ func upgrade(t *testing.T, from earlierVersion) {
 
 	// What this version makes is an earlier one's, too.
 	edit(t, s, sh)
-	aws, kubernetes = found(t, s)
+	aws, kubernetes = awsAndObjectState(t, s)
 	sh.check(w.StopController())
 	swap("after the way back", from.program, "helm rollback "+releaseName+" 1 -n kube-system")
 	sh.check(w.StopController())
@@ -156,8 +156,8 @@ func applyRecorded(t *testing.T, w *world.World) int {
 	return recordedRuns(t)
 }
 
-// carriedOut is an error until a version has nothing left to do.
-func carriedOut(ctx context.Context, sh *shell, program string) error {
+// checkNothingToDo returns an error until a version has nothing left to do.
+func checkNothingToDo(ctx context.Context, sh *shell, program string) error {
 	out, code := sh.try(fmt.Sprintf("%s plan --cluster-name=%s --all %q", program, harness.ClusterName, fastAWS))
 	if code != 0 {
 		return fmt.Errorf("the plan ends with code %d:\n%s", code, out)
@@ -183,5 +183,5 @@ func edit(t *testing.T, s *stage, sh *shell) {
 	if _, err := ingresses.Patch(t.Context(), list.Items[0].Name, types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	worldtest.Eventually(t, 2*time.Minute, func(ctx context.Context) error { return carriedOut(ctx, sh, worldtest.Controller(t)) })
+	worldtest.Eventually(t, 2*time.Minute, func(ctx context.Context) error { return checkNothingToDo(ctx, sh, worldtest.Controller(t)) })
 }

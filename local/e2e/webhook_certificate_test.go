@@ -27,7 +27,7 @@ func TestWebhookCertificate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a world")
 	}
-	w := worlds.Lend(t, world.Options{})
+	w := worlds.AcquireForTest(t, world.Options{})
 	applier, err := manifest.NewApplier(w.RESTConfig())
 	if err != nil {
 		t.Fatal(err)

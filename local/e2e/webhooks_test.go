@@ -76,12 +76,12 @@ var refusedBySchema = map[string]struct{ docs, want string }{
 	"an address without a port":      {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: ALBTargetControlConfig, metadata: {name: bad, namespace: shop}, spec: {image: i, dataAddress: a, controlAddress: "a:2", destinationAddress: "a:3"}}`, "spec.dataAddress"},
 }
 
-// acceleratorDoc is a GlobalAccelerator with a spec.
+// acceleratorDoc returns a GlobalAccelerator with a spec.
 func acceleratorDoc(spec string) string {
 	return `{apiVersion: aga.k8s.aws/v1beta1, kind: GlobalAccelerator, metadata: {name: bad, namespace: shop}, spec: {` + spec + `}}`
 }
 
-// refusedAccelerators are specs of GlobalAccelerators that the definition alone keeps out.
+// refusedAccelerators returns specs of GlobalAccelerators that the definition alone keeps out.
 func refusedAccelerators() map[string]struct{ docs, want string } {
 	out := map[string]struct{ docs, want string }{}
 	listener := func(l string) string { return "listeners: [{" + l + "}]" }

@@ -10,12 +10,11 @@ import (
 	"time"
 )
 
-// Identity is the pod that answers.
+// Identity identifies the pod that answers.
 type Identity struct {
 	Pod       string `json:"pod"`
 	Namespace string `json:"namespace"`
-	// Service is the name of a Service that the pod belongs to; the first by
-	// name where there are several, empty where there is none.
+	// Service is the name of the Service that selects the pod: the first by name, or empty.
 	Service string            `json:"service,omitempty"`
 	App     string            `json:"app,omitempty"`
 	Node    string            `json:"node"`
@@ -102,14 +101,14 @@ func (s *Server) answerHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(append(b, '\n'))
 }
 
-// splitPath takes the first two elements of a path.
+// splitPath returns the first two elements of a path.
 func splitPath(p string) (first, second string) {
 	first, second, _ = strings.Cut(strings.TrimPrefix(p, "/"), "/")
 	second, _, _ = strings.Cut(second, "/")
 	return first, second
 }
 
-// letters is an endless text.
+// letters is an endless reader of letters.
 type letters struct{}
 
 func (letters) Read(p []byte) (int, error) {

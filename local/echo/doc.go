@@ -1,6 +1,5 @@
-// Package echo is the program that runs in every pod of the local world: a server that
-// answers each request with its identity and the request. It does not use Kubernetes;
-// its identity is configured.
+// Package echo has the server that runs in every pod of a local world. It answers each request with its identity and
+// the request. It does not use Kubernetes; its identity is configured.
 //
 // # Answers
 //
@@ -16,12 +15,10 @@
 // JSON in the header metadata "fulcrum-echo". The method grpc.health.v1.
 // Health/Check answers SERVING. A method called Fail answers INTERNAL.
 //
-// Datagrams are answered with one that has the Answer, and the first 4 KiB of
-// what was asked as its body.
+// Each datagram gets an Answer, with the first 4 KiB of the datagram as its body.
 //
 // # Protocols
 //
-// A port has its configured protocol and no other, like a program of that kind: a plain
-// HTTP port does not accept TLS, an HTTP port does not accept HTTP/2 in clear text.
-// Connections and datagrams of one number are two ports.
+// A port accepts only its configured protocol: a plain HTTP port accepts neither TLS nor HTTP/2 in clear text. TCP
+// and UDP ports with the same number are independent.
 package echo

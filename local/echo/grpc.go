@@ -21,12 +21,11 @@ import (
 // MetadataKey is the header of gRPC answers that holds an Answer as JSON.
 const MetadataKey = "fulcrum-echo"
 
-// healthMethod is what load balancers call by default; they expect the answer of a
-// server without this method.
+// healthMethod is the default method of health checks by load balancers. They expect the answer of a server without
+// this method.
 const healthMethod = "/AWS.ALB/healthcheck"
 
-// newGRPC makes a server that has the health service and answers every other method in
-// the same way.
+// newGRPC returns a server with the health service; answerGRPC handles all other methods.
 func (s *Server) newGRPC() *grpc.Server {
 	srv := grpc.NewServer(
 		grpc.ForceServerCodecV2(rawCodec{proto: encoding.GetCodecV2("proto")}),
@@ -79,10 +78,10 @@ func (s *Server) answerGRPC(_ any, stream grpc.ServerStream) error {
 	}
 }
 
-// raw is a message that is passed on unavailable.
+// raw is a message that is not decoded.
 type raw []byte
 
-// rawCodec leaves raw messages alone and gives the rest to protobuf.
+// rawCodec does not change raw messages and encodes others as protobuf.
 type rawCodec struct{ proto encoding.CodecV2 }
 
 func (c rawCodec) Marshal(v any) (mem.BufferSlice, error) {

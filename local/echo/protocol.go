@@ -11,12 +11,11 @@ const (
 	H2C   Protocol = "h2c"   // HTTP/2 in clear text, by prior knowledge
 	GRPC  Protocol = "grpc"  // gRPC in clear text
 	GRPCS Protocol = "grpcs" // gRPC over TLS
-	TCP   Protocol = "tcp"   // every byte back
+	TCP   Protocol = "tcp"   // echoes all bytes
 )
 
-// ProtocolOf reads a protocol from the name of a port ("https", "grpc-admin") or from
-// an application protocol ("kubernetes.io/h2c", "HTTPS"). ok is false if the name has
-// no protocol.
+// ProtocolOf returns the protocol for the name of a port ("https", "grpc-admin") or for an appProtocol
+// ("kubernetes.io/h2c", "HTTPS"). ok is false for other names.
 func ProtocolOf(name string) (p Protocol, ok bool) {
 	name = strings.ToLower(name)
 	name = strings.TrimPrefix(name, "kubernetes.io/")

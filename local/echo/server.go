@@ -16,32 +16,31 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// Config is a server's identity. The functions are asked for each connection
-// or request, so that changes are seen at once.
+// Config has the identity and the behaviour of a server. It calls the functions for each connection or request, so
+// that changes take effect immediately.
 type Config struct {
 	// Address is the address of the pod in the VPC; the server listens on its
 	// loopback mirror.
 	Address netip.Addr
-	// Identity is who answers.
+	// Identity returns the identity in answers.
 	Identity func() Identity
-	// Protocol is the protocol of a port.
+	// Protocol returns the protocol of a port.
 	Protocol func(port int) Protocol
-	// Status, if not zero, is the status of every HTTP answer: a program that
-	// runs and fails.
+	// Status returns the status of all HTTP answers, or 0. It may be nil.
 	Status func() int
 	// Certificate is the certificate of TLS ports.
 	Certificate tls.Certificate
 }
 
-// Server is one pod's program. Make it with New, open ports with Listen.
+// Server is the server of one pod. New creates it, Listen opens ports.
 type Server struct {
 	cfg   Config
 	http1 *http.Server
 	http2 *http.Server
 	rpc   *grpc.Server
 	tls   *tls.Config
-	// Connections reach the servers above through these.
-	conns1, conns2, connsRPC *funnel
+	// Each is the listener of the server above it, and gets the connections of all its ports.
+	conns1, conns2, connsRPC *connListener
 
 	mu        sync.Mutex
 	listeners map[int]net.Listener
@@ -51,16 +50,16 @@ type Server struct {
 	wg        sync.WaitGroup
 }
 
-// New makes a server that listens nowhere yet.
+// New returns a server without open ports.
 func New(cfg Config) *Server {
 	s := &Server{
 		cfg:       cfg,
 		listeners: map[int]net.Listener{},
 		datagrams: map[int]net.PacketConn{},
 		raw:       map[net.Conn]struct{}{},
-		conns1:    newFunnel(),
-		conns2:    newFunnel(),
-		connsRPC:  newFunnel(),
+		conns1:    newConnListener(),
+		conns2:    newConnListener(),
+		connsRPC:  newConnListener(),
 	}
 	s.tls = &tls.Config{
 		Certificates: []tls.Certificate{cfg.Certificate},
@@ -81,7 +80,7 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Listen opens a port. One that is open already stays as it is.
+// Listen opens a TCP port, unless it is open.
 func (s *Server) Listen(port int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,11 +107,11 @@ func (s *Server) Listen(port int) error {
 	return nil
 }
 
-// dispatch hands a connection to the server of its port's protocol.
+// dispatch passes a connection to the server for its port's protocol.
 func (s *Server) dispatch(c net.Conn, port int) {
 	protocol := s.cfg.Protocol(port)
 	if protocol.tls() {
-		// A client that never finishes its handshake must not hold the pod.
+		// A client that never finishes its handshake must not delay the shutdown.
 		c.SetDeadline(time.Now().Add(10 * time.Second))
 		t := tls.Server(c, s.tls)
 		if err := t.Handshake(); err != nil {
@@ -121,7 +120,7 @@ func (s *Server) dispatch(c net.Conn, port int) {
 		}
 		c.SetDeadline(time.Time{})
 		if protocol == HTTPS {
-			s.conns1.put(t) // Chooses by the negotiated protocol.
+			s.conns1.put(t) // http1 chooses by the negotiated protocol.
 			return
 		}
 		s.connsRPC.put(t)
@@ -196,18 +195,18 @@ func (s *Server) Shutdown(ctx context.Context) {
 	s.wg.Wait()
 }
 
-// funnel is a listener whose connections come from elsewhere.
-type funnel struct {
+// connListener is a net.Listener for connections that other listeners have accepted.
+type connListener struct {
 	conns chan net.Conn
 	done  chan struct{}
 	once  sync.Once
 }
 
-func newFunnel() *funnel {
-	return &funnel{conns: make(chan net.Conn), done: make(chan struct{})}
+func newConnListener() *connListener {
+	return &connListener{conns: make(chan net.Conn), done: make(chan struct{})}
 }
 
-func (f *funnel) put(c net.Conn) {
+func (f *connListener) put(c net.Conn) {
 	select {
 	case f.conns <- c:
 	case <-f.done:
@@ -215,7 +214,7 @@ func (f *funnel) put(c net.Conn) {
 	}
 }
 
-func (f *funnel) Accept() (net.Conn, error) {
+func (f *connListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-f.conns:
 		return c, nil
@@ -224,9 +223,9 @@ func (f *funnel) Accept() (net.Conn, error) {
 	}
 }
 
-func (f *funnel) Close() error {
+func (f *connListener) Close() error {
 	f.once.Do(func() { close(f.done) })
 	return nil
 }
 
-func (f *funnel) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4zero} }
+func (f *connListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4zero} }

@@ -29,8 +29,8 @@ import (
 var address = netip.AddrFrom4([4]byte{10, 3, 0, 9})
 
 const (
-	// hang is how long something may take: only a hang misses it.
-	hang = 2 * time.Minute
+	// hangTimeout is how long something may take: only a hang misses it.
+	hangTimeout = 2 * time.Minute
 	// brief is how long a server has for what is under way when its test is over; no test depends on it.
 	brief = time.Second
 )
@@ -69,7 +69,7 @@ func start(t *testing.T, p Protocol, change func(*Config)) (*Server, string) {
 func client(protocols func(*http.Protocols)) *http.Client {
 	var p http.Protocols
 	protocols(&p)
-	return &http.Client{Timeout: hang, Transport: &http.Transport{
+	return &http.Client{Timeout: hangTimeout, Transport: &http.Transport{
 		Protocols:       &p,
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
@@ -184,7 +184,7 @@ func TestGRPCAnswersAnyMethod(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), hang)
+	ctx, cancel := context.WithTimeout(t.Context(), hangTimeout)
 	defer cancel()
 	check, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{})
 	if err != nil || check.Status != healthpb.HealthCheckResponse_SERVING {
@@ -234,7 +234,7 @@ func TestShutdownFinishesWhatIsUnderWay(t *testing.T) {
 		results <- result{status: res.StatusCode}
 	}()
 	<-under
-	ctx, cancel := context.WithTimeout(t.Context(), hang)
+	ctx, cancel := context.WithTimeout(t.Context(), hangTimeout)
 	defer cancel()
 	s.Shutdown(ctx)
 	if r := <-results; r.err != nil || r.status != http.StatusOK {
@@ -265,7 +265,7 @@ func TestDatagramsAreAnswered(t *testing.T) {
 	if _, err := conn.Write([]byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	conn.SetDeadline(time.Now().Add(hang))
+	conn.SetDeadline(time.Now().Add(hangTimeout))
 	buf := make([]byte, 64<<10)
 	n, err := conn.Read(buf)
 	if err != nil {

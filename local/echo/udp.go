@@ -12,7 +12,7 @@ import (
 // maxDatagram is the largest payload of UDP over IPv4.
 const maxDatagram = 65507
 
-// ListenUDP opens a port for datagrams. One that is open already stays as it is.
+// ListenUDP opens a UDP port, unless it is open.
 func (s *Server) ListenUDP(port int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +31,7 @@ func (s *Server) ListenUDP(port int) error {
 	return nil
 }
 
-// answerDatagrams answers each datagram with one, until the socket is closed.
+// answerDatagrams answers each datagram until the socket is closed.
 func (s *Server) answerDatagrams(c net.PacketConn, port int) {
 	buf := make([]byte, maxDatagram)
 	for {
@@ -40,7 +40,7 @@ func (s *Server) answerDatagrams(c net.PacketConn, port int) {
 			return
 		}
 		if err != nil {
-			continue // The sender of an earlier one is gone.
+			continue // The error is about an earlier answer, whose receiver is gone.
 		}
 		b, err := json.Marshal(Answer{
 			Identity: s.cfg.Identity(),

@@ -13,12 +13,12 @@ func isWebSocket(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// answerWebSocket sends the answer and then every message back.
+// answerWebSocket sends the answer and then echoes every message.
 func (s *Server) answerWebSocket(w http.ResponseWriter, r *http.Request, a Answer) {
 	up := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
 	c, err := up.Upgrade(w, r, nil)
 	if err != nil {
-		return // Upgrade has answered.
+		return // Upgrade has already answered.
 	}
 	raw := c.NetConn()
 	s.mu.Lock()
@@ -42,7 +42,7 @@ func (s *Server) answerWebSocket(w http.ResponseWriter, r *http.Request, a Answe
 	}
 }
 
-// localPort is the port that the request came in on.
+// localPort returns the port that received the request.
 func localPort(r *http.Request) int {
 	if a, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
 		return a.Port

@@ -10,18 +10,18 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// dnsPort is that of the suite's Corefile.
+// dnsPort is the port in the Corefile of the conformance suite.
 const dnsPort = 53
 
-// coreDNS answers every question, over UDP and TCP, with an empty answer. The suite's
-// Corefile has the plugin whoami for the one name that is asked for, which adds the
-// address of the client as an additional record; nothing reads it.
+// coreDNS answers every question, over UDP and TCP, with an empty answer. The Corefile of the conformance suite
+// enables the plugin whoami, which would add the address of the client as an additional record; the suite does not
+// read it.
 func coreDNS(p *Program, cfg Config) error {
 	l, err := cfg.listen(dnsPort)
 	if err != nil {
 		return err
 	}
-	p.ends = append(p.ends, func(context.Context) { l.Close() })
+	p.shutdowns = append(p.shutdowns, func(context.Context) { l.Close() })
 	p.wg.Go(func() {
 		for {
 			c, err := l.Accept()
@@ -29,16 +29,16 @@ func coreDNS(p *Program, cfg Config) error {
 				return
 			}
 			p.wg.Go(func() {
-				defer p.adopt(c)()
-				talkDNS(c)
+				defer p.track(c)()
+				serveDNSConn(c)
 			})
 		}
 	})
 	return serveUDP(p, cfg, dnsPort, answerDNS)
 }
 
-// talkDNS answers the questions of a connection, each with its length before it.
-func talkDNS(c net.Conn) {
+// serveDNSConn answers the queries of a TCP connection, each preceded by its length.
+func serveDNSConn(c net.Conn) {
 	for {
 		c.SetDeadline(time.Now().Add(10 * time.Second))
 		var size [2]byte

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/gateway-api-conformance-images/echo-basic/grpcechoserver"
 )
 
-// grpcEcho is the service of the image.
+// grpcEcho implements the gRPC service of the image.
 type grpcEcho struct {
 	grpcechoserver.UnimplementedGrpcEchoServer
 	pod *grpcechoserver.Context
@@ -56,7 +56,7 @@ func (e *grpcEcho) serve(p *Program, cfg Config, port int, opts ...grpc.ServerOp
 	srv := grpc.NewServer(opts...)
 	grpcechoserver.RegisterGrpcEchoServer(srv, e)
 	reflection.Register(srv)
-	p.ends = append(p.ends, func(ctx context.Context) {
+	p.shutdowns = append(p.shutdowns, func(ctx context.Context) {
 		stop := context.AfterFunc(ctx, srv.Stop)
 		defer stop()
 		srv.GracefulStop()

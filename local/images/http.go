@@ -19,7 +19,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// podContext is who answers.
+// podContext identifies the pod that answers.
 type podContext struct {
 	Namespace string `json:"namespace"`
 	Ingress   string `json:"ingress"`
@@ -87,7 +87,7 @@ func echoHTTP(p *Program, cfg Config) error {
 	if err := e.serve(cfg, ports[1], &http.Server{Handler: http.HandlerFunc(e.h2c), Protocols: &both}, nil); err != nil {
 		return err
 	}
-	secure, err := cfg.tls()
+	secure, err := cfg.tlsConfig()
 	if secure == nil || err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (e *httpEcho) serve(cfg Config, port int, srv *http.Server, secure *tls.Con
 	}
 	srv.ReadHeaderTimeout = time.Minute
 	srv.TLSConfig = secure
-	e.program.ends = append(e.program.ends, func(ctx context.Context) {
+	e.program.shutdowns = append(e.program.shutdowns, func(ctx context.Context) {
 		if err := srv.Shutdown(ctx); errors.Is(err, ctx.Err()) {
 			srv.Close()
 		}
@@ -116,8 +116,8 @@ func (e *httpEcho) serve(cfg Config, port int, srv *http.Server, secure *tls.Con
 	return nil
 }
 
-// tls is the configuration of the HTTPS port, nil if the pod has none.
-func (c Config) tls() (*tls.Config, error) {
+// tlsConfig returns the configuration of the HTTPS port, or nil if the pod has no such port.
+func (c Config) tlsConfig() (*tls.Config, error) {
 	cert, key, ok, err := c.files("TLS_SERVER_CERT", "TLS_SERVER_PRIVKEY")
 	if !ok || err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (e *httpEcho) h2c(w http.ResponseWriter, r *http.Request) {
 }
 
 func (e *httpEcho) answer(w http.ResponseWriter, r *http.Request) {
-	if err := wait(r, "delay"); err != nil {
+	if err := delay(r, "delay"); err != nil {
 		answerError(w, err)
 		return
 	}
@@ -183,8 +183,8 @@ func (e *httpEcho) answer(w http.ResponseWriter, r *http.Request) {
 	w.Write(b)
 }
 
-// setHeaders adds the headers that a request asks for, as "name:value" with commas
-// between them, in the case in which they are asked for.
+// setHeaders sets the headers that a request lists as "name:value" separated by commas, in the letter case of the
+// list.
 func setHeaders(h http.Header, wanted []string) {
 	for _, list := range wanted {
 		for pair := range strings.SplitSeq(list, ",") {
@@ -208,7 +208,7 @@ func answerStatus(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
-// retry fails until a request with a uuid has been made succeedAfter times.
+// retry answers with errors until succeedAfter requests with the same uuid have been made.
 func (e *httpEcho) retry(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get("uuid")
 	after, err := strconv.Atoi(r.URL.Query().Get("succeedAfter"))
@@ -223,7 +223,7 @@ func (e *httpEcho) retry(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e.attempts[id]++
-	if err := wait(r, "delayRetry"); err != nil {
+	if err := delay(r, "delayRetry"); err != nil {
 		answerError(w, err)
 		return
 	}
@@ -242,14 +242,14 @@ func (e *httpEcho) retry(w http.ResponseWriter, r *http.Request) {
 	c.Close()
 }
 
-// webSocket sends every message back.
+// webSocket echoes every message.
 func (e *httpEcho) webSocket(w http.ResponseWriter, r *http.Request) {
 	up := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
 	c, err := up.Upgrade(w, r, nil)
 	if err != nil {
-		return // Upgrade has answered.
+		return // Upgrade has already answered.
 	}
-	defer e.program.adopt(c)()
+	defer e.program.track(c)()
 	for {
 		kind, message, err := c.ReadMessage()
 		if err != nil || c.WriteMessage(kind, message) != nil {
@@ -258,8 +258,8 @@ func (e *httpEcho) webSocket(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wait waits as long as a parameter of the request says.
-func wait(r *http.Request, parameter string) error {
+// delay waits for the duration in a parameter of the request.
+func delay(r *http.Request, parameter string) error {
 	text := r.FormValue(parameter)
 	if text == "" {
 		return nil
@@ -298,5 +298,5 @@ func describeTLS(s *tls.ConnectionState) *tlsAnswer {
 	return a
 }
 
-// versionName is "TLSv1.3" for what Go calls "TLS 1.3".
+// versionName returns the name of a TLS version in the form "TLSv1.3"; Go has "TLS 1.3".
 func versionName(v uint16) string { return strings.Replace(tls.VersionName(v), " ", "v", 1) }

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// Config is what a container is given.
+// Config is the configuration of a container.
 type Config struct {
 	// Address is the address of the pod in the VPC; programs listen on its loopback
 	// mirror.
@@ -25,19 +25,19 @@ type Config struct {
 	ReadFile func(path string) ([]byte, error)
 }
 
-// Program is what runs in a container.
+// Program is the running program of a container.
 type Program struct {
-	mu     sync.Mutex
-	closed bool
-	ends   []func(context.Context) // one for each server
-	conns  map[io.Closer]struct{}
-	wg     sync.WaitGroup
+	mu        sync.Mutex
+	closed    bool
+	shutdowns []func(context.Context) // one for each server
+	conns     map[io.Closer]struct{}
+	wg        sync.WaitGroup
 }
 
-// Known reports whether the package has the program of an image.
-func Known(image string) bool { return mainOf(image) != nil }
+// HasProgram reports whether the package has the program of an image.
+func HasProgram(image string) bool { return mainOf(image) != nil }
 
-// Start runs the program of an image until Shutdown. On an error nothing runs.
+// Start runs the program of an image until Shutdown. If it returns an error, nothing keeps running.
 func Start(image string, cfg Config) (*Program, error) {
 	main := mainOf(image)
 	if main == nil {
@@ -53,7 +53,7 @@ func Start(image string, cfg Config) (*Program, error) {
 	return p, nil
 }
 
-// mainOf finds the program of an image by the last element of its name.
+// mainOf returns the main function for an image, by the last element of its name, or nil.
 func mainOf(image string) func(*Program, Config) error {
 	name, _, _ := strings.Cut(path.Base(image), "@")
 	name, _, _ = strings.Cut(name, ":")
@@ -66,7 +66,7 @@ func mainOf(image string) func(*Program, Config) error {
 	return nil
 }
 
-// echoBasic chooses the form of the image by its environment, as the image does.
+// echoBasic chooses the server by environment variables, as the image does.
 func echoBasic(p *Program, cfg Config) error {
 	switch {
 	case cfg.Env["GRPC_ECHO_SERVER"] != "":
@@ -90,7 +90,7 @@ func (p *Program) Shutdown(ctx context.Context) {
 	p.closed = true
 	p.mu.Unlock()
 	var wg sync.WaitGroup
-	for _, end := range p.ends {
+	for _, end := range p.shutdowns {
 		wg.Go(func() { end(ctx) })
 	}
 	wg.Wait()
@@ -102,9 +102,9 @@ func (p *Program) Shutdown(ctx context.Context) {
 	p.wg.Wait()
 }
 
-// adopt closes a connection at the end of the program, or now if that is over. The
-// caller calls the result when the connection has ended.
-func (p *Program) adopt(c io.Closer) (forget func()) {
+// track makes Shutdown close a connection, or closes it now if Shutdown has been called. The caller calls the
+// returned function when the connection has ended.
+func (p *Program) track(c io.Closer) (untrack func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -120,7 +120,7 @@ func (p *Program) adopt(c io.Closer) (forget func()) {
 	}
 }
 
-// port is the number of a port in the environment.
+// port returns the port in an environment variable, or unset if the variable is empty.
 func (c Config) port(name string, unset int) (int, error) {
 	text := c.Env[name]
 	if text == "" {
@@ -137,8 +137,8 @@ func (c Config) listen(port int) (net.Listener, error) {
 	return net.Listen("tcp4", loopback.HostPort(c.Address, port))
 }
 
-// files reads the certificate and the key that two variables name. ok is false where
-// one of them is not set.
+// files reads the files of certificate and key whose paths are in two environment variables. ok is false if one of
+// them is not set.
 func (c Config) files(certificate, key string) (cert, private []byte, ok bool, err error) {
 	if c.Env[certificate] == "" || c.Env[key] == "" {
 		return nil, nil, false, nil

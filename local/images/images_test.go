@@ -195,7 +195,7 @@ func TestKnown(t *testing.T) {
 	for name, want := range map[string]bool{
 		image: true, "echo-basic": true, "r.test/coredns@sha256:00": true, "echo": false, "nginx:1": false, "": false,
 	} {
-		if Known(name) != want {
+		if HasProgram(name) != want {
 			t.Errorf("%q: %t", name, !want)
 		}
 	}

@@ -22,7 +22,7 @@ func echoTCP(p *Program, cfg Config) error {
 		return err
 	}
 	pod := cfg.context()
-	who := tcpserver.Context{
+	podInfo := tcpserver.Context{
 		Namespace: pod.Namespace, Ingress: pod.Ingress, Service: pod.Service, Pod: pod.Pod,
 		TCPPort: strconv.Itoa(plain), TLSPort: strconv.Itoa(secure),
 	}
@@ -30,7 +30,7 @@ func echoTCP(p *Program, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	serveTCP(p, l, who)
+	serveTCP(p, l, podInfo)
 	cert, key, ok, err := cfg.files("TLS_SERVER_CERT", "TLS_SERVER_PRIV_KEY")
 	if !ok || err != nil {
 		return err
@@ -42,12 +42,12 @@ func echoTCP(p *Program, cfg Config) error {
 	if l, err = cfg.listen(secure); err != nil {
 		return err
 	}
-	serveTCP(p, tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}}), who)
+	serveTCP(p, tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}}), podInfo)
 	return nil
 }
 
-func serveTCP(p *Program, l net.Listener, who tcpserver.Context) {
-	p.ends = append(p.ends, func(context.Context) { l.Close() })
+func serveTCP(p *Program, l net.Listener, podInfo tcpserver.Context) {
+	p.shutdowns = append(p.shutdowns, func(context.Context) { l.Close() })
 	p.wg.Go(func() {
 		for {
 			c, err := l.Accept()
@@ -55,16 +55,16 @@ func serveTCP(p *Program, l net.Listener, who tcpserver.Context) {
 				return
 			}
 			p.wg.Go(func() {
-				defer p.adopt(c)()
-				talk(c, who)
+				defer p.track(c)()
+				serveEchoConn(c, podInfo)
 			})
 		}
 	})
 }
 
-// talk greets and then answers line by line.
-func talk(c net.Conn, who tcpserver.Context) {
-	a := tcpserver.TCPAssertions{Context: who}
+// serveEchoConn sends the welcome message and then answers line by line.
+func serveEchoConn(c net.Conn, podInfo tcpserver.Context) {
+	a := tcpserver.TCPAssertions{Context: podInfo}
 	if t, ok := c.(*tls.Conn); ok {
 		if t.Handshake() != nil {
 			return

@@ -36,7 +36,7 @@ func serveUDP(p *Program, cfg Config, port int, answer func([]byte) []byte) erro
 	if err != nil {
 		return err
 	}
-	p.ends = append(p.ends, func(context.Context) { c.Close() })
+	p.shutdowns = append(p.shutdowns, func(context.Context) { c.Close() })
 	p.wg.Go(func() {
 		buf := make([]byte, 1024)
 		for {
@@ -45,7 +45,7 @@ func serveUDP(p *Program, cfg Config, port int, answer func([]byte) []byte) erro
 				return
 			}
 			if err != nil {
-				continue // The sender of an earlier one is gone.
+				continue // The error is about an earlier answer, whose receiver is gone.
 			}
 			if b := answer(buf[:n]); b != nil {
 				c.WriteTo(b, from)

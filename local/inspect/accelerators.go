@@ -10,11 +10,11 @@ import (
 	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
 )
 
-// acceleratorRegion is the one region in which AWS answers about accelerators.
+// acceleratorRegion is the only region with the API of Global Accelerator.
 const acceleratorRegion = "us-west-2"
 
-// acceleratorGroup is the name of the security group that AWS makes for accelerators.
-const acceleratorGroup = "GlobalAccelerator"
+// acceleratorSecurityGroup is the name of the security group that AWS creates for accelerators.
+const acceleratorSecurityGroup = "GlobalAccelerator"
 
 func (in *Inspector) accelerators(ctx context.Context) (Inventory, error) {
 	var out Inventory
@@ -31,7 +31,7 @@ func (in *Inspector) accelerators(ctx context.Context) (Inventory, error) {
 	return out, nil
 }
 
-// Accelerator has a line for each endpoint group of an accelerator and a line for each endpoint, sorted, such as
+// Accelerator returns a line for each endpoint group of an accelerator and a line for each endpoint, sorted, such as
 // "TCP:80 us-west-2 dial=100" and "TCP:80 us-west-2 k8s-shop-web-1 weight=128 HEALTHY".
 func (in *Inspector) Accelerator(ctx context.Context, arn string) ([]string, error) {
 	var out []string
@@ -49,10 +49,10 @@ func (in *Inspector) Accelerator(ctx context.Context, arn string) ([]string, err
 			return nil, err
 		}
 		for _, g := range groups.EndpointGroups {
-			of := fmt.Sprintf("%s:%s %s", l.Protocol, strings.Join(ports, ","), aws.ToString(g.EndpointGroupRegion))
-			out = append(out, fmt.Sprintf("%s dial=%v", of, aws.ToFloat32(g.TrafficDialPercentage)))
+			location := fmt.Sprintf("%s:%s %s", l.Protocol, strings.Join(ports, ","), aws.ToString(g.EndpointGroupRegion))
+			out = append(out, fmt.Sprintf("%s dial=%v", location, aws.ToFloat32(g.TrafficDialPercentage)))
 			for _, e := range g.EndpointDescriptions {
-				out = append(out, fmt.Sprintf("%s %s weight=%d %s", of, shortName(aws.ToString(e.EndpointId)), aws.ToInt32(e.Weight), e.HealthState))
+				out = append(out, fmt.Sprintf("%s %s weight=%d %s", location, shortName(aws.ToString(e.EndpointId)), aws.ToInt32(e.Weight), e.HealthState))
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func (in *Inspector) Accelerator(ctx context.Context, arn string) ([]string, err
 	return out, nil
 }
 
-// shortName is the name of the load balancer in an ARN; other ids are returned as they are.
+// shortName returns the name of the load balancer in an ARN; other IDs are returned unchanged.
 func shortName(id string) string {
 	parts := strings.Split(id, "/")
 	if len(parts) < 2 {

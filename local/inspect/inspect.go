@@ -1,5 +1,5 @@
-// Package inspect reads what a controller has made in the AWS of a local world, through
-// AWS's own API. It changes nothing.
+// Package inspect reads the resources of a controller in the AWS of a local world, through the API of AWS. It changes
+// nothing.
 package inspect
 
 import (
@@ -17,7 +17,7 @@ import (
 	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
 )
 
-// Inspector asks one AWS about one VPC.
+// Inspector reads resources of one VPC.
 type Inspector struct {
 	elb *elb.Client
 	ec2 *ec2.Client
@@ -26,16 +26,16 @@ type Inspector struct {
 	vpc string
 }
 
-// New makes an inspector of a VPC.
+// New returns an inspector of a VPC.
 func New(cfg aws.Config, vpc string) *Inspector {
 	home := func(o *ga.Options) { o.Region = acceleratorRegion }
 	return &Inspector{elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), ga: ga.NewFromConfig(cfg, home), acm: acm.NewFromConfig(cfg), vpc: vpc}
 }
 
-// Inventory is a sorted list of what exists, one line for each thing.
+// Inventory is a sorted list of resources, one line for each.
 type Inventory []string
 
-// Minus is what is in the inventory and not in the other.
+// Minus returns the lines that are not in the other inventory.
 func (i Inventory) Minus(other Inventory) Inventory {
 	var out Inventory
 	for _, line := range i {
@@ -47,11 +47,11 @@ func (i Inventory) Minus(other Inventory) Inventory {
 }
 
 // Inventory lists the accelerators, load balancers, target groups and certificates, and in the VPC the
-// security groups with their rules and the ENIs that AWS itself keeps for load balancers.
+// security groups with their rules and the ENIs that AWS manages for load balancers.
 func (in *Inspector) Inventory(ctx context.Context) (Inventory, error) {
 	var out Inventory
 	for _, part := range []func(context.Context) (Inventory, error){
-		in.accelerators, in.balancers, in.groups, in.certificates, in.securityGroups, in.interfaces,
+		in.accelerators, in.loadBalancers, in.targetGroups, in.certificates, in.securityGroups, in.enis,
 	} {
 		lines, err := part(ctx)
 		if err != nil {
@@ -63,7 +63,7 @@ func (in *Inspector) Inventory(ctx context.Context) (Inventory, error) {
 	return out, nil
 }
 
-func (in *Inspector) balancers(ctx context.Context) (Inventory, error) {
+func (in *Inspector) loadBalancers(ctx context.Context) (Inventory, error) {
 	var out Inventory
 	pages := elb.NewDescribeLoadBalancersPaginator(in.elb, &elb.DescribeLoadBalancersInput{})
 	for pages.HasMorePages() {
@@ -78,7 +78,7 @@ func (in *Inspector) balancers(ctx context.Context) (Inventory, error) {
 	return out, nil
 }
 
-func (in *Inspector) groups(ctx context.Context) (Inventory, error) {
+func (in *Inspector) targetGroups(ctx context.Context) (Inventory, error) {
 	var out Inventory
 	pages := elb.NewDescribeTargetGroupsPaginator(in.elb, &elb.DescribeTargetGroupsInput{})
 	for pages.HasMorePages() {
@@ -124,7 +124,7 @@ func (in *Inspector) securityGroups(ctx context.Context) (Inventory, error) {
 		}
 		for _, g := range page.SecurityGroups {
 			name := aws.ToString(g.GroupName)
-			if name == acceleratorGroup { // AWS makes it for the ENIs of accelerators, and keeps it
+			if name == acceleratorSecurityGroup { // AWS creates it for the ENIs of accelerators and never deletes it
 				continue
 			}
 			out = append(out, "security group "+name)
@@ -156,7 +156,7 @@ func sources(p ec2types.IpPermission) []string {
 	return out
 }
 
-func (in *Inspector) interfaces(ctx context.Context) (Inventory, error) {
+func (in *Inspector) enis(ctx context.Context) (Inventory, error) {
 	var out Inventory
 	pages := ec2.NewDescribeNetworkInterfacesPaginator(in.ec2, &ec2.DescribeNetworkInterfacesInput{Filters: in.inVPC()})
 	for pages.HasMorePages() {
@@ -175,7 +175,7 @@ func (in *Inspector) interfaces(ctx context.Context) (Inventory, error) {
 
 // Target is one target of a target group.
 type Target struct {
-	ID     string // an address or an instance
+	ID     string // an IP address or an instance ID
 	Port   int
 	State  string // healthy, initial, draining, …
 	Reason string

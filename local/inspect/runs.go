@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// runLine is a line of the controller's metrics.
-var runLine = regexp.MustCompile(`(?m)^controller_runtime_reconcile_total{[^}]*} (\d+)$`)
+// reconcileLine matches a line of the controller's metrics with a number of reconciles.
+var reconcileLine = regexp.MustCompile(`(?m)^controller_runtime_reconcile_total{[^}]*} (\d+)$`)
 
-// Runs counts the runs that a controller has made, by the text of its metrics.
-func Runs(metrics string) (int, error) {
+// ReconcileCount returns the number of reconciles in the text of a controller's metrics.
+func ReconcileCount(metrics string) (int, error) {
 	n := 0
-	for _, match := range runLine.FindAllStringSubmatch(metrics, -1) {
+	for _, match := range reconcileLine.FindAllStringSubmatch(metrics, -1) {
 		count, err := strconv.Atoi(match[1])
 		if err != nil {
 			return 0, err

@@ -1,5 +1,5 @@
-// Package layout is the plan of a local world: its addresses, subnets and nodes, and
-// the identifiers that AWS gave to them. Package vpc and the agent create them.
+// Package layout has the addresses, subnets and nodes of a local world, and their IDs in AWS. Package vpc and the
+// agent create them.
 package layout
 
 import (
@@ -9,12 +9,11 @@ import (
 	"os"
 )
 
-// Layout is the plan of one local world, for both AWS and Kubernetes.
+// Layout describes the network and the nodes of one local world, in AWS and in Kubernetes.
 type Layout struct {
 	Cluster string `json:"cluster"`
 	Region  string `json:"region"`
-	// AWS is the endpoint of the emulator. Empty: a world without AWS, whose
-	// identifiers are invented.
+	// AWS is the endpoint of the emulator. It is empty in a world without AWS, where the IDs are placeholders.
 	AWS     string       `json:"aws,omitempty"`
 	VPC     string       `json:"vpc"`
 	CIDR    netip.Prefix `json:"cidr"`
@@ -26,7 +25,7 @@ type Layout struct {
 	Certificates map[string]string `json:"certificates,omitempty"`
 }
 
-// Subnet is one of a pair in each zone.
+// Subnet is a public or private subnet. Each zone has one of each.
 type Subnet struct {
 	ID   string       `json:"id"`
 	Name string       `json:"name"`
@@ -47,17 +46,16 @@ type Node struct {
 	Pods netip.Prefix `json:"pods"`
 }
 
-// ProviderID is the node's name for the cloud, as Kubernetes writes it.
+// ProviderID returns the spec.providerID of the node.
 func (n Node) ProviderID() string { return fmt.Sprintf("aws:///%s/%s", n.Zone, n.Instance) }
 
 const zones = 3
 
-// maxNodes is what the ranges below have room for: in each zone, pod ranges
-// from the fifth /24 of the subnet to its last.
+// maxNodes is the number of /24 ranges for pods in the subnets: in each zone those from the fifth to the last.
 const maxNodes = zones * 12
 
-// Plan returns the layout of local world number n with the given count of nodes, in
-// three zones. Identifiers are invented ones; package vpc replaces them by real ones.
+// Plan returns the layout of local world number n with the given count of nodes, in three zones. The IDs are
+// placeholders; package vpc replaces them by those of AWS.
 func Plan(n int, cluster, region string, nodes int) (Layout, error) {
 	if nodes < 1 || nodes > maxNodes {
 		return Layout{}, fmt.Errorf("%d nodes: a world has 1 to %d", nodes, maxNodes)
@@ -93,11 +91,11 @@ func Plan(n int, cluster, region string, nodes int) (Layout, error) {
 	return l, nil
 }
 
-// Elsewhere is the range of a VPC in another region. It is a part of the range of this world that no subnet of its own VPC
-// has, as this machine has one address for each.
-func (l Layout) Elsewhere() netip.Prefix { return l.part(64, 18) }
+// SecondRegion returns the range of a VPC in another region. It is a part of this world's range without subnets, so
+// that its loopback addresses are not in use.
+func (l Layout) SecondRegion() netip.Prefix { return l.part(64, 18) }
 
-// Accelerators is the range that takes the place of the static addresses of accelerators. No subnet has it.
+// Accelerators returns the range for the static addresses of accelerators. No subnet contains it.
 func (l Layout) Accelerators() netip.Prefix { return l.part(240, 22) }
 
 func (l Layout) part(x byte, bits int) netip.Prefix {
@@ -117,7 +115,7 @@ func (l Layout) Write(path string) error {
 	return os.WriteFile(path, b, 0o600)
 }
 
-// Read loads what Write stored.
+// Read loads a layout that Write stored.
 func Read(path string) (Layout, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

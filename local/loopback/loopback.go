@@ -1,5 +1,5 @@
-// Package loopback maps addresses of a VPC to addresses of this machine. The mapping
-// itself is the data plane's, so that both sides cannot disagree.
+// Package loopback maps addresses of a VPC to addresses of this machine. It uses the mapping of the data plane, so
+// that pods and load balancers agree.
 package loopback
 
 import (
@@ -12,29 +12,28 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
 )
 
-// offset is added to ports below 1024 of pods where this user may not open
-// those. It leads to ports that neither pods nor node ports nor outgoing
-// connections commonly use.
+// offset is added to ports of pods below 1024 if this user may not open such ports. Neither pods nor node ports nor
+// outgoing connections commonly use the resulting ports.
 const offset = 28000
 
-// Addr maps an address of a VPC, 10.x.y.z, to the address on this machine in its place,
-// 127.x.y.z. Other addresses are returned as they are.
+// Addr returns the loopback address, 127.x.y.z, for an address of a VPC, 10.x.y.z. Other addresses are returned
+// unchanged.
 func Addr(a netip.Addr) netip.Addr { return dataplane.Loopback(a) }
 
-// Prefix is Addr for a range.
+// Prefix returns the loopback range for a range of a VPC.
 func Prefix(p netip.Prefix) netip.Prefix { return netip.PrefixFrom(Addr(p.Addr()), p.Bits()) }
 
-// Port is where a port of a pod really is: there, or at 28000 and more for a
-// port below 1024 that this user may not open.
+// Port returns the port on this machine for a port of a pod. It differs, by offset, only for ports below 1024 that
+// this user may not open.
 func Port(port int) int {
-	if port >= 1024 || mayOpenLowPorts() {
+	if port >= 1024 || canOpenLowPorts() {
 		return port
 	}
 	return port + offset
 }
 
-// mayOpenLowPorts tries one, at an address that belongs to no world.
-func mayOpenLowPorts() bool {
+// canOpenLowPorts reports whether this user may open ports below 1024. It tries one on an address that no world uses.
+func canOpenLowPorts() bool {
 	l, err := net.Listen("tcp4", "127.15.255.254:999")
 	if err == nil {
 		l.Close()
@@ -43,12 +42,12 @@ func mayOpenLowPorts() bool {
 	return !errors.Is(err, fs.ErrPermission)
 }
 
-// HostPort is Addr and Port, in the form that dialing and listening take.
+// HostPort returns Addr and Port as host:port, for package net.
 func HostPort(a netip.Addr, port int) string {
 	return net.JoinHostPort(Addr(a).String(), strconv.Itoa(Port(port)))
 }
 
-// Target is the same for addresses with ports.
+// Target maps address and port of a pod as Addr and Port do.
 func Target(at netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(Addr(at.Addr()), uint16(Port(int(at.Port()))))
 }

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// fieldManager owns what is applied here.
+// fieldManager is the field manager of all fields that an Applier writes.
 const fieldManager = "fulcrum-local"
 
 // Applier writes objects to one API server.
@@ -26,7 +26,7 @@ type Applier struct {
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 }
 
-// NewApplier makes an applier. It does not call the server yet.
+// NewApplier returns an applier. It does not call the API server.
 func NewApplier(cfg *rest.Config) (*Applier, error) {
 	client, err := dynamic.NewForConfig(cfg)
 	if err != nil {
@@ -42,8 +42,8 @@ func NewApplier(cfg *rest.Config) (*Applier, error) {
 	}, nil
 }
 
-// Apply writes the objects: namespaces and CRDs first, the rest in the order
-// given. It waits until CRDs are served, since what follows may use them.
+// Apply writes the objects: namespaces and CRDs first, the rest in the given order. It waits until the API server
+// serves the CRDs, since later objects may use them.
 func (a *Applier) Apply(ctx context.Context, objects []*unstructured.Unstructured) error {
 	rank := func(u *unstructured.Unstructured) int {
 		switch u.GetKind() {
@@ -57,7 +57,7 @@ func (a *Applier) Apply(ctx context.Context, objects []*unstructured.Unstructure
 	var crds []*unstructured.Unstructured
 	for i, u := range sorted {
 		if rank(u) == 1 && len(crds) > 0 {
-			if err := a.awaitServed(ctx, crds); err != nil {
+			if err := a.waitForCRDs(ctx, crds); err != nil {
 				return err
 			}
 			crds = nil
@@ -69,7 +69,7 @@ func (a *Applier) Apply(ctx context.Context, objects []*unstructured.Unstructure
 			crds = append(crds, u)
 		}
 	}
-	return a.awaitServed(ctx, crds)
+	return a.waitForCRDs(ctx, crds)
 }
 
 func (a *Applier) applyOne(ctx context.Context, u *unstructured.Unstructured) error {
@@ -81,8 +81,7 @@ func (a *Applier) applyOne(ctx context.Context, u *unstructured.Unstructured) er
 	return err
 }
 
-// Delete deletes the objects in reverse order. One that is gone already is no
-// error. It does not wait for finalizers.
+// Delete deletes the objects in reverse order and ignores those that do not exist. It does not wait for finalizers.
 func (a *Applier) Delete(ctx context.Context, objects []*unstructured.Unstructured) error {
 	for _, u := range slices.Backward(objects) {
 		resource, err := a.resource(u)
@@ -101,7 +100,7 @@ func (a *Applier) Delete(ctx context.Context, objects []*unstructured.Unstructur
 	return nil
 }
 
-// Get reads the live form of an object.
+// Get reads an object from the API server.
 func (a *Applier) Get(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	resource, err := a.resource(u)
 	if err != nil {
@@ -110,8 +109,8 @@ func (a *Applier) Get(ctx context.Context, u *unstructured.Unstructured) (*unstr
 	return resource.Get(ctx, u.GetName(), metav1.GetOptions{})
 }
 
-// resource finds the endpoint of an object's kind. A kind that is unknown is
-// looked up again, for its CRD may be new.
+// resource returns the client for an object's kind. For an unknown kind it repeats the discovery, since its CRD may
+// be new.
 func (a *Applier) resource(u *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	gvk := u.GroupVersionKind()
 	mapping, err := a.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -133,15 +132,15 @@ func (a *Applier) resource(u *unstructured.Unstructured) (dynamic.ResourceInterf
 	return client.Namespace(namespace), nil
 }
 
-// awaitServed waits until the API server serves the CRDs.
-func (a *Applier) awaitServed(ctx context.Context, crds []*unstructured.Unstructured) error {
+// waitForCRDs waits until the API server serves the CRDs.
+func (a *Applier) waitForCRDs(ctx context.Context, crds []*unstructured.Unstructured) error {
 	for _, crd := range crds {
 		for {
 			live, err := a.Get(ctx, crd)
 			if err != nil {
 				return fmt.Errorf("wait for %s: %w", Name(crd), err)
 			}
-			if established(live) {
+			if isEstablished(live) {
 				break
 			}
 			select {
@@ -157,7 +156,7 @@ func (a *Applier) awaitServed(ctx context.Context, crds []*unstructured.Unstruct
 	return nil
 }
 
-func established(crd *unstructured.Unstructured) bool {
+func isEstablished(crd *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
 	for _, c := range conditions {
 		m, _ := c.(map[string]any)
@@ -168,7 +167,7 @@ func established(crd *unstructured.Unstructured) bool {
 	return false
 }
 
-// Name is how an object is called in messages.
+// Name returns kind, namespace and name of an object, for messages.
 func Name(u *unstructured.Unstructured) string {
 	if u.GetNamespace() == "" {
 		return u.GetKind() + " " + u.GetName()

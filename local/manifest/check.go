@@ -14,18 +14,18 @@ import (
 	"k8s.io/component-base/version"
 )
 
-// LoadChecked is Load with all faults at once, and with those that otherwise only an API server would find:
-// paths without an object, kinds that do not exist and objects without a name. installed are objects that
-// will be there before these; definitions among them and among the files make kinds.
+// LoadChecked reads files as Load does and reports all faults together, also those that only an API server would
+// find: paths without an object, kinds that do not exist and objects without a name. installed are the objects that
+// will be applied earlier; CRDs among them and in the files define kinds.
 func LoadChecked(installed []*unstructured.Unstructured, paths ...string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	var faults []error
 	var files []file
 	for _, p := range paths {
-		found, err := load(p)
+		found, err := loadFiles(p)
 		faults = append(faults, err)
 		files = append(files, found...)
-		if err == nil && count(found) == 0 {
+		if err == nil && countObjects(found) == 0 {
 			faults = append(faults, fmt.Errorf("%s has no object", p))
 		}
 	}
@@ -43,18 +43,18 @@ func LoadChecked(installed []*unstructured.Unstructured, paths ...string) ([]*un
 	return out, errors.Join(faults...)
 }
 
-func count(files []file) (n int) {
+func countObjects(files []file) (n int) {
 	for _, f := range files {
 		n += len(f.objects)
 	}
 	return n
 }
 
-// kinds are those that an API server has besides its own.
+// kinds are the kinds of an API server that are not built into Kubernetes.
 type kinds map[schema.GroupVersionKind]bool
 
-// customKinds are the kinds of the definitions among the objects, and two of the API server that its
-// client has no types for.
+// customKinds returns the kinds that the CRDs among the objects define, and two built-in kinds for which client-go
+// has no types.
 func customKinds(objects []*unstructured.Unstructured) kinds {
 	out := kinds{
 		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}: true,
@@ -79,9 +79,9 @@ func customKinds(objects []*unstructured.Unstructured) kinds {
 
 func (k kinds) check(o *unstructured.Unstructured) error {
 	gvk := o.GroupVersionKind()
-	if !k[gvk] && !served(gvk) {
+	if !k[gvk] && !isBuiltIn(gvk) {
 		message := fmt.Sprintf("there is no kind %q in %q", gvk.Kind, o.GetAPIVersion())
-		if others := k.elsewhere(gvk.Kind); len(others) > 0 {
+		if others := k.apiVersionsOf(gvk.Kind); len(others) > 0 {
 			message += "; it is in " + strings.Join(others, ", ")
 		}
 		return errors.New(message)
@@ -92,8 +92,8 @@ func (k kinds) check(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// elsewhere are the API versions that have a kind of this name.
-func (k kinds) elsewhere(kind string) []string {
+// apiVersionsOf returns the API versions that have a kind of this name.
+func (k kinds) apiVersionsOf(kind string) []string {
 	var out []string
 	for gvk := range k {
 		if gvk.Kind == kind {
@@ -101,7 +101,7 @@ func (k kinds) elsewhere(kind string) []string {
 		}
 	}
 	for _, gv := range scheme.Scheme.PrioritizedVersionsAllGroups() {
-		if served(gv.WithKind(kind)) {
+		if isBuiltIn(gv.WithKind(kind)) {
 			out = append(out, gv.String())
 		}
 	}
@@ -109,8 +109,8 @@ func (k kinds) elsewhere(kind string) []string {
 	return out
 }
 
-// served reports whether this version of Kubernetes still has a kind of its own.
-func served(gvk schema.GroupVersionKind) bool {
+// isBuiltIn reports whether the kind is built into this version of Kubernetes and not removed from it.
+func isBuiltIn(gvk schema.GroupVersionKind) bool {
 	o, err := scheme.Scheme.New(gvk)
 	if err != nil {
 		return false

@@ -1,6 +1,5 @@
-// Package manifest reads Kubernetes YAML and applies it to an API server, as `kubectl
-// apply --server-side` does. It does not wait for the effects of the objects, except
-// for CRDs.
+// Package manifest reads Kubernetes YAML and applies it to an API server, as `kubectl apply --server-side` does. It
+// waits until CRDs are established, and for nothing else.
 package manifest
 
 import (
@@ -18,12 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Load reads files and, in name order, the *.yaml and *.yml files of
-// directories (not of directories below them).
+// Load reads files and, sorted by name, the *.yaml and *.yml files of directories, without subdirectories.
 func Load(paths ...string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, p := range paths {
-		files, err := load(p)
+		files, err := loadFiles(p)
 		if err != nil {
 			return nil, err
 		}
@@ -34,16 +32,16 @@ func Load(paths ...string) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// file is a file with its objects.
+// file is a YAML file and its objects.
 type file struct {
 	path    string
 	objects []*unstructured.Unstructured
 }
 
-// load reads a file or the files of a directory. With an error it returns
-// those that it could read.
-func load(path string) ([]file, error) {
-	paths, err := expand(path)
+// loadFiles reads a file or the files of a directory. It returns the files that it could read even when it returns an
+// error.
+func loadFiles(path string) ([]file, error) {
+	paths, err := filesIn(path)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +63,7 @@ func load(path string) ([]file, error) {
 	return out, errors.Join(faults...)
 }
 
-func expand(path string) ([]string, error) {
+func filesIn(path string) ([]string, error) {
 	st, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -87,7 +85,7 @@ func expand(path string) ([]string, error) {
 	return out, nil
 }
 
-// ParseAll does Parse for several.
+// ParseAll parses several YAML streams.
 func ParseAll(streams [][]byte) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, s := range streams {
@@ -100,8 +98,7 @@ func ParseAll(streams [][]byte) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// Parse reads the documents of a YAML stream. Empty documents are skipped,
-// lists are taken apart.
+// Parse reads the documents of a YAML stream. It skips empty documents and returns the items of lists.
 func Parse(b []byte) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	r := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(b)))

@@ -16,17 +16,17 @@ func (s *Scenario) Accelerator(ctx context.Context, namespace, name string) (*un
 	return s.dynamic.Resource(globalAccelerators).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// AcceleratorHostname is the DNS name in the status of a GlobalAccelerator. It is an error that there is none.
+// AcceleratorHostname returns the DNS name in the status of a GlobalAccelerator, or an error if there is none.
 func (s *Scenario) AcceleratorHostname(ctx context.Context, namespace, name string) (string, error) {
-	return s.ofAccelerator(ctx, namespace, name, "dnsName")
+	return s.acceleratorStatus(ctx, namespace, name, "dnsName")
 }
 
-// AcceleratorARN is the ARN in the status of a GlobalAccelerator. It is an error that there is none.
+// AcceleratorARN returns the ARN in the status of a GlobalAccelerator, or an error if there is none.
 func (s *Scenario) AcceleratorARN(ctx context.Context, namespace, name string) (string, error) {
-	return s.ofAccelerator(ctx, namespace, name, "acceleratorARN")
+	return s.acceleratorStatus(ctx, namespace, name, "acceleratorARN")
 }
 
-// AcceleratorState has a line for each endpoint group and endpoint that AWS has of a GlobalAccelerator.
+// AcceleratorState returns a line for each endpoint group and endpoint of a GlobalAccelerator in AWS.
 func (s *Scenario) AcceleratorState(ctx context.Context, namespace, name string) ([]string, error) {
 	arn, err := s.AcceleratorARN(ctx, namespace, name)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Scenario) AcceleratorState(ctx context.Context, namespace, name string)
 	return s.Inspector.Accelerator(ctx, arn)
 }
 
-func (s *Scenario) ofAccelerator(ctx context.Context, namespace, name, field string) (string, error) {
+func (s *Scenario) acceleratorStatus(ctx context.Context, namespace, name, field string) (string, error) {
 	got, err := s.Accelerator(ctx, namespace, name)
 	if err != nil {
 		return "", err

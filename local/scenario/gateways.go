@@ -11,14 +11,14 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// GatewayHostname is the name of the load balancer in a Gateway's status. It is an error
-// that there is none, or that it is not known to serve what the Gateway says.
+// GatewayHostname returns the DNS name of the load balancer in a Gateway's status. It returns an error if there is
+// none, or if the Gateway's newest generation is not Programmed.
 func (s *Scenario) GatewayHostname(ctx context.Context, namespace, gateway string) (string, error) {
 	got, err := s.GatewayObject(ctx, "Gateway", namespace, gateway)
 	if err != nil {
 		return "", err
 	}
-	if err := condition(got, "Programmed=True"); err != nil {
+	if err := checkCondition(got, "Programmed=True"); err != nil {
 		return "", err
 	}
 	addresses, _, err := unstructured.NestedSlice(got.Object, "status", "addresses")
@@ -33,15 +33,14 @@ func (s *Scenario) GatewayHostname(ctx context.Context, namespace, gateway strin
 	return "", fmt.Errorf("gateway %s/%s has no host name in its status", namespace, gateway)
 }
 
-// Condition is an error unless an object of Gateway API has a condition, which is
-// "TYPE=STATUS" or "TYPE=STATUS REASON", about its newest form; a route has to have it for
-// each of its parents.
-func (s *Scenario) Condition(ctx context.Context, kind, namespace, name, state string) error {
+// CheckCondition returns an error unless an object of Gateway API has a condition for its newest generation. The
+// condition is written "TYPE=STATUS" or "TYPE=STATUS REASON"; a route must have it for each of its parents.
+func (s *Scenario) CheckCondition(ctx context.Context, kind, namespace, name, state string) error {
 	got, err := s.GatewayObject(ctx, kind, namespace, name)
 	if err != nil {
 		return err
 	}
-	return condition(got, state)
+	return checkCondition(got, state)
 }
 
 // GatewayObject reads an object of Gateway API.
@@ -57,7 +56,7 @@ func gatewayResource(name string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Resource: name}
 }
 
-func condition(u *unstructured.Unstructured, state string) error {
+func checkCondition(u *unstructured.Unstructured, state string) error {
 	lists := [][]any{}
 	if own, ok, _ := unstructured.NestedSlice(u.Object, "status", "conditions"); ok {
 		lists = append(lists, own)

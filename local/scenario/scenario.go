@@ -1,6 +1,5 @@
-// Package scenario has the queries of demonstrations and end-to-end tests to a local
-// world: the host name of an Ingress, the healthy targets, the pod that answered. It
-// starts nothing and decides nothing.
+// Package scenario has queries that demonstrations and end-to-end tests make in a local world: the host name of an
+// Ingress, the healthy targets, the pod that answered.
 package scenario
 
 import (
@@ -30,7 +29,7 @@ type Scenario struct {
 	dynamic   dynamic.Interface
 }
 
-// New makes a scenario in a local world with AWS.
+// New returns a scenario for a local world with AWS.
 func New(w *world.World) (*Scenario, error) {
 	client, err := dynamic.NewForConfig(w.RESTConfig())
 	if err != nil {
@@ -39,8 +38,8 @@ func New(w *world.World) (*Scenario, error) {
 	return &Scenario{World: w, Inspector: inspect.New(w.AWSConfig(), w.Layout().VPC), dynamic: client}, nil
 }
 
-// FrontendNLBHostname is the name of the frontend NLB, the status entry that lists no ports. It is an
-// error if there is none yet.
+// FrontendNLBHostname returns the DNS name of the frontend NLB, which is the status entry without ports, or an error
+// if there is none.
 func (s *Scenario) FrontendNLBHostname(ctx context.Context, namespace, ingress string) (string, error) {
 	got, err := s.World.Kube().NetworkingV1().Ingresses(namespace).Get(ctx, ingress, metav1.GetOptions{})
 	if err != nil {
@@ -54,8 +53,7 @@ func (s *Scenario) FrontendNLBHostname(ctx context.Context, namespace, ingress s
 	return "", fmt.Errorf("ingress %s/%s shows no network load balancer", namespace, ingress)
 }
 
-// Hostname is the name of the load balancer in an Ingress's status. It is an
-// error that there is none.
+// Hostname returns the DNS name of the load balancer in an Ingress's status, or an error if there is none.
 func (s *Scenario) Hostname(ctx context.Context, namespace, ingress string) (string, error) {
 	i, err := s.World.Kube().NetworkingV1().Ingresses(namespace).Get(ctx, ingress, metav1.GetOptions{})
 	if err != nil {
@@ -69,7 +67,7 @@ func (s *Scenario) Hostname(ctx context.Context, namespace, ingress string) (str
 	return "", fmt.Errorf("ingress %s/%s has no load balancer in its status", namespace, ingress)
 }
 
-// Targets are those of the target groups that are bound to a Service.
+// Targets returns the targets of the target groups that are bound to a Service.
 func (s *Scenario) Targets(ctx context.Context, namespace, service string) ([]inspect.Target, error) {
 	arns, err := inspect.TargetGroupsOf(ctx, s.dynamic, namespace, service)
 	if err != nil {
@@ -78,9 +76,8 @@ func (s *Scenario) Targets(ctx context.Context, namespace, service string) ([]in
 	return s.Inspector.Targets(ctx, arns)
 }
 
-// HealthyTargets is an error unless exactly n targets of a Service are healthy
-// and no other one is there but those that drain.
-func (s *Scenario) HealthyTargets(ctx context.Context, namespace, service string, n int) error {
+// CheckHealthyTargets returns an error unless exactly n targets of a Service are healthy and all others are draining.
+func (s *Scenario) CheckHealthyTargets(ctx context.Context, namespace, service string, n int) error {
 	targets, err := s.Targets(ctx, namespace, service)
 	if err != nil {
 		return err
@@ -97,20 +94,20 @@ func (s *Scenario) HealthyTargets(ctx context.Context, namespace, service string
 		}
 	}
 	if healthy != n || len(other) > 0 {
-		return fmt.Errorf("%d of %d targets of %s/%s are healthy%s", healthy, n, namespace, service, list(other))
+		return fmt.Errorf("%d of %d targets of %s/%s are healthy%s", healthy, n, namespace, service, otherTargets(other))
 	}
 	return nil
 }
 
-func list(items []string) string {
+func otherTargets(items []string) string {
 	if len(items) == 0 {
 		return ""
 	}
 	return "; others: " + strings.Join(items, ", ")
 }
 
-// ReadyPods is an error unless exactly n pods that match a label selector are
-// ready; pods that are being deleted do not count.
+// ReadyPods returns the names of the ready pods that match a label selector, and an error unless there are exactly n.
+// Pods that are being deleted do not count.
 func (s *Scenario) ReadyPods(ctx context.Context, namespace, selector string, n int) ([]string, error) {
 	pods, err := s.World.Kube().CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
@@ -138,7 +135,7 @@ func isReady(p corev1.Pod) bool {
 	return false
 }
 
-// Scale sets the count of replicas of a Deployment.
+// Scale sets the number of replicas of a Deployment.
 func (s *Scenario) Scale(ctx context.Context, namespace, deployment string, replicas int) error {
 	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
 	_, err := s.World.Kube().AppsV1().Deployments(namespace).Patch(ctx, deployment, types.MergePatchType, patch, metav1.PatchOptions{}, "scale")
@@ -150,14 +147,13 @@ type Reply struct {
 	Status int
 	Header http.Header
 	Body   string
-	// Certificate names what the server's certificate is for; empty without
-	// TLS.
+	// Certificate has the DNS names of the server's certificate; it is empty without TLS.
 	Certificate string
-	// Pod is set where a pod answered.
+	// Pod is the answer of a pod, or nil if no pod answered.
 	Pod *echo.Answer
 }
 
-// String describes the pod that answered.
+// String returns the status with the pod that answered or the target of a redirect.
 func (r Reply) String() string {
 	text := fmt.Sprint(r.Status)
 	switch {
@@ -189,7 +185,7 @@ func Get(ctx context.Context, client *http.Client, url string, header http.Heade
 	return replyOf(res)
 }
 
-// replyOf reads an answer to its end.
+// replyOf reads the body of a response.
 func replyOf(res *http.Response) (Reply, error) {
 	defer res.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))

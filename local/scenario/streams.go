@@ -16,12 +16,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/echo"
 )
 
-// datagramWait is how long the answer to a datagram may take: on a busy machine some come seconds late. A lost one never
-// comes, which a long wait does not hide.
-const datagramWait = 15 * time.Second
+// datagramTimeout is how long the answer to a datagram may take. It is long because answers are late on a busy
+// machine.
+const datagramTimeout = 15 * time.Second
 
-// ServiceHostname is the name of the load balancer in a Service's status. It is an error
-// that there is none.
+// ServiceHostname returns the DNS name of the load balancer in a Service's status, or an error if there is none.
 func (s *Scenario) ServiceHostname(ctx context.Context, namespace, service string) (string, error) {
 	got, err := s.World.Kube().CoreV1().Services(namespace).Get(ctx, service, metav1.GetOptions{})
 	if err != nil {
@@ -35,10 +34,9 @@ func (s *Scenario) ServiceHostname(ctx context.Context, namespace, service strin
 	return "", fmt.Errorf("service %s/%s has no load balancer in its status", namespace, service)
 }
 
-// Datagram sends a datagram and returns the pod that answered it. An answer to another
-// one is skipped. The status is that of an HTTP request that went well.
+// Datagram sends a datagram and returns the answer of the pod, with status 200. It skips answers to other datagrams.
 func Datagram(ctx context.Context, conn net.Conn, text string) (Reply, error) {
-	stop := expire(ctx, conn)
+	stop := setReadTimeout(ctx, conn)
 	defer stop()
 	if _, err := io.WriteString(conn, text); err != nil {
 		return Reply{}, err
@@ -59,27 +57,29 @@ func Datagram(ctx context.Context, conn net.Conn, text string) (Reply, error) {
 	}
 }
 
-// expire ends the reads of a connection after datagramWait, or when ctx ends.
-func expire(ctx context.Context, conn net.Conn) (stop func() bool) {
-	conn.SetReadDeadline(time.Now().Add(datagramWait))
+// setReadTimeout ends the reads of a connection after datagramTimeout, or when ctx ends.
+func setReadTimeout(ctx context.Context, conn net.Conn) (stop func() bool) {
+	conn.SetReadDeadline(time.Now().Add(datagramTimeout))
 	return context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })
 }
 
-// Kept is a connection on which one HTTP request follows another. Unlike an http.Client
-// it does not hide that a connection has ended.
-type Kept struct {
+// PersistentConn sends one HTTP request after the other on a connection. Unlike http.Client it returns an error when
+// the connection has ended.
+type PersistentConn struct {
 	conn net.Conn
 	in   *bufio.Reader
 }
 
-// Keep makes the first request of a connection possible.
-func Keep(conn net.Conn) *Kept { return &Kept{conn, bufio.NewReader(conn)} }
+// NewPersistentConn returns a PersistentConn for a connection.
+func NewPersistentConn(conn net.Conn) *PersistentConn {
+	return &PersistentConn{conn, bufio.NewReader(conn)}
+}
 
 // Close ends the connection.
-func (k *Kept) Close() error { return k.conn.Close() }
+func (k *PersistentConn) Close() error { return k.conn.Close() }
 
-// Get sends a GET request. After an error the connection is of no use any more.
-func (k *Kept) Get(url string) (Reply, error) {
+// Get sends a GET request. After an error the connection cannot be used.
+func (k *PersistentConn) Get(url string) (Reply, error) {
 	req, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
 		return Reply{}, err

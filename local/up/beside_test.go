@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// findTheirRegions has commands in the environment of each cluster find the region of that cluster.
-func findTheirRegions(t *testing.T, first, second *running, fulcrum string) {
+// checkRegions has commands in the environment of each cluster find the region of that cluster.
+func checkRegions(t *testing.T, first, second *running, fulcrum string) {
 	t.Helper()
 	for r, want := range map[*running]string{first: "us-west-2", second: "eu-west-1"} {
 		out, err := r.shell(fulcrum + " doctor -A").CombinedOutput()
@@ -19,8 +19,8 @@ func findTheirRegions(t *testing.T, first, second *running, fulcrum string) {
 	}
 }
 
-// refusals are of lines for a second cluster that differ from the printed one.
-func refusals(t *testing.T, first *running, line string) {
+// checkRefusals are of lines for a second cluster that differ from the printed one.
+func checkRefusals(t *testing.T, first *running, line string) {
 	t.Helper()
 	for _, refused := range []struct{ args, want string }{
 		{"--beside 15", "no world 15 runs"},

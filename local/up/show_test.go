@@ -20,7 +20,7 @@ func TestCurlLines(t *testing.T) {
 	tls := netip.MustParseAddrPort(server.Listener.Addr().String())
 	at := netip.MustParseAddrPort("127.0.0.9:80")
 	on := func(protocol string, port int, at netip.AddrPort) []world.Listener {
-		return []world.Listener{{Protocol: protocol, Port: port, Real: []netip.AddrPort{at}}}
+		return []world.Listener{{Protocol: protocol, Port: port, TCPAddresses: []netip.AddrPort{at}}}
 	}
 	for name, tc := range map[string]struct {
 		lb    world.LoadBalancer

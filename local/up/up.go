@@ -1,5 +1,5 @@
-// Package up is the command that starts a local world, shows how to reach it and what happens in it, and keeps it until it
-// is interrupted. The roles of the world are processes of the program that the command is part of.
+// Package up has the command that starts a local world, prints how to use it and what happens in it, and ends it when
+// it is interrupted. The roles of the world are subcommands of the same program.
 package up
 
 import (
@@ -33,7 +33,7 @@ type flags struct {
 	console        bool
 }
 
-// NewCommand starts a world and keeps it until it is interrupted.
+// NewCommand returns the command up, which runs a world until it is interrupted.
 func NewCommand() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -60,7 +60,7 @@ func NewCommand() *cobra.Command {
 	fl.BoolVar(&f.restart, "restart", false, "start the controller again when it ends, each time later, up to half a minute")
 	fl.StringVar(&f.opts.Cluster, "cluster-name", "local", "name of the cluster in tags")
 	fl.StringVar(&f.opts.Region, "region", "us-west-2", "region of the emulated AWS")
-	fl.IntVar(&f.opts.Beside, "beside", 0, "number N of a running world, whose VPC is 10.N.0.0/16; its AWS is used, for a second cluster")
+	fl.IntVar(&f.opts.AWSOfWorld, "beside", 0, "number N of a running world, whose VPC is 10.N.0.0/16; its AWS is used, for a second cluster")
 	fl.IntVar(&f.opts.Nodes, "nodes", 3, "count of nodes, over three zones")
 	fl.StringArrayVar(&f.opts.Domains, "domain", nil, "domain with a certificate in ACM, for itself and its subdomains; may be repeated (default: example.com, app.test)")
 	fl.StringVar(&f.opts.GatewayAPI, "gateway-api", "standard", "channel of the CRDs of Gateway API, standard or experimental; empty: no such CRDs")
@@ -81,7 +81,7 @@ func (f *flags) up(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Commands find the flags of the controller by its Lease.
+	// The commands of Fulcrum find the flags of the controller through its Lease.
 	f.controllerArgs = append([]string{"--enable-leader-election=true", "--leader-election-namespace=" + metav1.NamespaceSystem}, f.controllerArgs...)
 	began := time.Now()
 	progress := func(s world.Step) { fmt.Fprintf(out, "%6.1fs  %s\n", s.Took.Seconds(), s.Name) }
@@ -118,12 +118,12 @@ func (f *flags) up(ctx context.Context, out io.Writer) error {
 		progress(world.Step{Name: "the API server asks the webhooks", Took: time.Since(began)})
 	}
 	watch := newWatcher(out, w, controller{path: path, args: f.controllerArgs, restart: f.restart})
-	printAccess(out, w, cmp.Or(f.opts.Beside, w.Number()), besideOf(binary), binary)
+	printAccess(out, w, cmp.Or(f.opts.AWSOfWorld, w.Number()), fulcrumPath(binary), binary)
 	if f.controller == noController {
-		fmt.Fprintf(out, "\nno controller runs; start one with:\n%s\n", w.ControllerCommand(besideOf(binary), f.controllerArgs...))
+		fmt.Fprintf(out, "\nno controller runs; start one with:\n%s\n", w.ControllerCommand(fulcrumPath(binary), f.controllerArgs...))
 	}
 	if f.console {
-		page, err := world.StartConsole(w, besideOf(binary))
+		page, err := world.StartConsole(w, fulcrumPath(binary))
 		if err != nil {
 			return fmt.Errorf("start the console: %w", err)
 		}
@@ -134,16 +134,16 @@ func (f *flags) up(ctx context.Context, out io.Writer) error {
 	return w.Close()
 }
 
-// besideOf is where Fulcrum is, if it is beside this program.
-func besideOf(self string) string { return filepath.Join(filepath.Dir(self), "fulcrum") }
+// fulcrumPath returns the path of Fulcrum in the directory of this program, where it need not exist.
+func fulcrumPath(self string) string { return filepath.Join(filepath.Dir(self), "fulcrum") }
 
-// controllerPath finds the controller; empty is none. One that is not there is
-// an error before anything is started.
+// controllerPath returns the path of the controller, or an empty string for a world without one. It returns an error
+// if the file does not exist, before anything is started.
 func (f *flags) controllerPath(self string) (string, error) {
 	if f.opts.WithoutAWS || f.controller == noController {
 		return "", nil
 	}
-	path := cmp.Or(f.controller, besideOf(self))
+	path := cmp.Or(f.controller, fulcrumPath(self))
 	if _, err := os.Stat(path); err != nil {
 		if errors.Is(err, fs.ErrNotExist) && f.controller == "" {
 			return "", fmt.Errorf("no controller at %s; build it there, or use --controller PATH or --controller none", path)

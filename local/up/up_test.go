@@ -21,7 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// running is a `fulcrum-local up` under test.
+// running is a process of `fulcrum-local up` with its output.
 type running struct {
 	t    *testing.T
 	base string
@@ -30,7 +30,7 @@ type running struct {
 	out strings.Builder
 }
 
-// Write takes what up prints.
+// Write appends to the output.
 func (r *running) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,8 +43,8 @@ func (r *running) String() string {
 	return r.out.String()
 }
 
-// ended is the last line of what up prints before it waits.
-const ended = "Ctrl-C ends this world\n"
+// lastLine is the last line of what up prints before it waits.
+const lastLine = "Ctrl-C ends this world\n"
 
 // up starts a world and waits until it has been shown how to reach it.
 func up(t *testing.T, args ...string) *running {
@@ -52,7 +52,7 @@ func up(t *testing.T, args ...string) *running {
 	return upIn(t, t.TempDir(), args...)
 }
 
-// upIn is the same in a base directory that other worlds may use.
+// upIn returns the same in a base directory that other worlds may use.
 func upIn(t *testing.T, base string, args ...string) *running {
 	t.Helper()
 	r := &running{t: t, base: base}
@@ -70,17 +70,17 @@ func upIn(t *testing.T, base string, args ...string) *running {
 			t.Log(r.String())
 		}
 	})
-	r.printsWithin(t, 2*world.StartTimeout, ended) // of the local world, then of the controller
+	r.awaitOutputWithin(t, 2*world.StartTimeout, lastLine) // of the local world, then of the controller
 	return r
 }
 
-// prints waits until up has printed a text.
-func (r *running) prints(t *testing.T, text string) {
+// awaitOutput waits until up has printed a text.
+func (r *running) awaitOutput(t *testing.T, text string) {
 	t.Helper()
-	r.printsWithin(t, time.Minute, text)
+	r.awaitOutputWithin(t, time.Minute, text)
 }
 
-func (r *running) printsWithin(t *testing.T, limit time.Duration, text string) {
+func (r *running) awaitOutputWithin(t *testing.T, limit time.Duration, text string) {
 	t.Helper()
 	worldtest.Eventually(t, limit, func(context.Context) error {
 		if !strings.Contains(r.String(), text) {
@@ -90,7 +90,7 @@ func (r *running) printsWithin(t *testing.T, limit time.Duration, text string) {
 	})
 }
 
-// exports are the lines that a user copies.
+// exports returns the lines that a user copies.
 func (r *running) exports() string {
 	return strings.Join(regexp.MustCompile(`(?m)^export .*\n`).FindAllString(r.String(), -1), "")
 }
@@ -166,7 +166,7 @@ func read(t *testing.T, path ...string) string {
 	return string(b)
 }
 
-// libraryMetrics are those that docs/metrics.md lists of controller-runtime.
+// libraryMetrics returns those that docs/metrics.md lists of controller-runtime.
 func libraryMetrics(t *testing.T) []string {
 	t.Helper()
 	_, section, _ := strings.Cut(read(t, "docs", "metrics.md"), "\n## Metrics of controller-runtime\n")
@@ -184,13 +184,13 @@ func libraryMetrics(t *testing.T) []string {
 // print.
 func TestPrintedCommandsWork(t *testing.T) {
 	fulcrum := worldtest.Controller(t)
-	if worldtest.Foreign() {
+	if worldtest.TestsOtherController() {
 		t.Skip("the commands are those of Fulcrum")
 	}
 	r := up(t, "--controller=none", "-f", filepath.Join(worldtest.Root(t), "examples", "shop"))
 	// Programs of a test need not be beside each other.
 	beside := filepath.Join(filepath.Dir(worldtest.Binary(t)), "fulcrum")
-	r.prints(t, "--leader-election-namespace=kube-system\n")
+	r.awaitOutput(t, "--leader-election-namespace=kube-system\n")
 	_, command, _ := strings.Cut(r.String(), "start one with:\n")
 	command = strings.ReplaceAll(command, beside, fulcrum)
 
@@ -256,7 +256,7 @@ func TestFaultyFilesStartNothing(t *testing.T) {
 // TestUp follows what `up` prints in two clusters of one AWS: from nothing to traffic, a second cluster, and the end of
 // each controller.
 func TestUp(t *testing.T) {
-	if worldtest.Foreign() {
+	if worldtest.TestsOtherController() {
 		t.Skip("the commands are those of Fulcrum")
 	}
 	fulcrum := worldtest.Controller(t)
@@ -269,19 +269,19 @@ func TestUp(t *testing.T) {
 			t.Fatal("up prints no line for another cluster")
 		}
 		second := upIn(t, first.base, append(strings.Fields(line[1]), "--controller="+fulcrum, "--restart")...)
-		findTheirRegions(t, first, second, fulcrum)
-		refusals(t, first, line[1])
+		checkRegions(t, first, second, fulcrum)
+		checkRefusals(t, first, line[1])
 		t.Run("its controller is started again", func(t *testing.T) {
 			second.killController(t)
-			second.prints(t, "controller has ended: signal: killed")
-			second.prints(t, "starting it again in 1s")
-			second.prints(t, "the controller is started again")
+			second.awaitOutput(t, "controller has ended: signal: killed")
+			second.awaitOutput(t, "starting it again in 1s")
+			second.awaitOutput(t, "the controller is started again")
 		})
 	})
 	t.Run("the end of the controller is reported, with the command to start it again", func(t *testing.T) {
 		first.killController(t)
-		first.prints(t, "controller has ended: signal: killed")
-		first.prints(t, "--leader-election-namespace=kube-system\n")
+		first.awaitOutput(t, "controller has ended: signal: killed")
+		first.awaitOutput(t, "--leader-election-namespace=kube-system\n")
 		_, command, _ := strings.Cut(first.String(), "(or use up --restart):\n")
 		first.becomesReady(t, command)
 	})

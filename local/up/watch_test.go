@@ -7,7 +7,7 @@ import (
 
 func TestBackOffDoublesUntilTheControllerHasSettled(t *testing.T) {
 	var b backOff
-	for i, c := range []struct{ lived, want time.Duration }{
+	for i, c := range []struct{ ranFor, want time.Duration }{
 		{time.Hour, time.Second}, // the first end
 		{time.Second, 2 * time.Second},
 		{time.Second, 4 * time.Second},
@@ -18,7 +18,7 @@ func TestBackOffDoublesUntilTheControllerHasSettled(t *testing.T) {
 		{time.Minute, time.Second},
 		{0, 2 * time.Second},
 	} {
-		if got := b.next(c.lived); got != c.want {
+		if got := b.next(c.ranFor); got != c.want {
 			t.Errorf("wait %d is %s, want %s", i, got, c.want)
 		}
 	}

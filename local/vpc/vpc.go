@@ -1,6 +1,5 @@
-// Package vpc makes the network of a local world in AWS, through AWS's API: a VPC with
-// public and private subnets in three zones, instances for the nodes, certificates. It
-// is run once for a world, in an empty account.
+// Package vpc creates the network of a local world in AWS: a VPC with public and private subnets in three zones,
+// instances for the nodes, and certificates. It runs once for each world, in an empty account.
 package vpc
 
 import (
@@ -17,14 +16,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/layout"
 )
 
-// Certificate is imported into ACM.
+// Certificate is a certificate that Setup imports into ACM.
 type Certificate struct {
 	Domain           string
 	Cert, Key, Chain []byte // PEM
 }
 
-// Setup makes what the layout plans and writes the identifiers that AWS gives
-// into it. The addresses of nodes are AWS's choice, too.
+// Setup creates the resources of a layout and writes their IDs, and the addresses of the nodes, into it.
 func Setup(ctx context.Context, cfg aws.Config, l *layout.Layout, certificates []Certificate) error {
 	s := setup{ec2: ec2.NewFromConfig(cfg), acm: acm.NewFromConfig(cfg), l: l}
 	for _, step := range []struct {
@@ -33,7 +31,7 @@ func Setup(ctx context.Context, cfg aws.Config, l *layout.Layout, certificates [
 	}{
 		{"VPC", s.vpc},
 		{"subnets", s.subnets},
-		{"internet gateway", s.gateway},
+		{"internet gateway", s.internetGateway},
 		{"security group", s.securityGroup},
 		{"instances", s.instances},
 	} {
@@ -63,23 +61,23 @@ type setup struct {
 	l   *layout.Layout
 }
 
-// clusterTag marks what belongs to the cluster.
+// clusterTag returns the tag of resources that belong to the cluster.
 func (s *setup) clusterTag(value string) types.Tag {
 	return types.Tag{Key: aws.String("kubernetes.io/cluster/" + s.l.Cluster), Value: aws.String(value)}
 }
 
-func named(name string) types.Tag {
+func nameTag(name string) types.Tag {
 	return types.Tag{Key: aws.String("Name"), Value: aws.String(name)}
 }
 
-func tags(of types.ResourceType, t ...types.Tag) []types.TagSpecification {
+func tagSpecs(of types.ResourceType, t ...types.Tag) []types.TagSpecification {
 	return []types.TagSpecification{{ResourceType: of, Tags: t}}
 }
 
 func (s *setup) vpc(ctx context.Context) error {
 	out, err := s.ec2.CreateVpc(ctx, &ec2.CreateVpcInput{
 		CidrBlock:         aws.String(s.l.CIDR.String()),
-		TagSpecifications: tags(types.ResourceTypeVpc, named(s.l.Cluster), s.clusterTag("owned")),
+		TagSpecifications: tagSpecs(types.ResourceTypeVpc, nameTag(s.l.Cluster), s.clusterTag("owned")),
 	})
 	if err != nil {
 		return err
@@ -102,7 +100,7 @@ func (s *setup) subnets(ctx context.Context) error {
 				VpcId:            aws.String(s.l.VPC),
 				CidrBlock:        aws.String(sub.CIDR.String()),
 				AvailabilityZone: aws.String(sub.Zone),
-				TagSpecifications: tags(types.ResourceTypeSubnet, named(sub.Name),
+				TagSpecifications: tagSpecs(types.ResourceTypeSubnet, nameTag(sub.Name),
 					types.Tag{Key: aws.String(kind.role), Value: aws.String("1")}, s.clusterTag("shared")),
 			})
 			if err != nil {
@@ -114,11 +112,11 @@ func (s *setup) subnets(ctx context.Context) error {
 	return nil
 }
 
-// gateway makes the public subnets public: a route to the internet. The
-// private ones stay with the VPC's main route table.
-func (s *setup) gateway(ctx context.Context) error {
+// internetGateway gives the public subnets a route to the internet. The private subnets keep the main route table of
+// the VPC.
+func (s *setup) internetGateway(ctx context.Context) error {
 	igw, err := s.ec2.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{
-		TagSpecifications: tags(types.ResourceTypeInternetGateway, named(s.l.Cluster)),
+		TagSpecifications: tagSpecs(types.ResourceTypeInternetGateway, nameTag(s.l.Cluster)),
 	})
 	if err != nil {
 		return err
@@ -131,7 +129,7 @@ func (s *setup) gateway(ctx context.Context) error {
 	}
 	table, err := s.ec2.CreateRouteTable(ctx, &ec2.CreateRouteTableInput{
 		VpcId:             aws.String(s.l.VPC),
-		TagSpecifications: tags(types.ResourceTypeRouteTable, named("public")),
+		TagSpecifications: tagSpecs(types.ResourceTypeRouteTable, nameTag("public")),
 	})
 	if err != nil {
 		return err
@@ -158,7 +156,7 @@ func (s *setup) securityGroup(ctx context.Context) error {
 		GroupName:         aws.String("nodes"),
 		Description:       aws.String("nodes"),
 		VpcId:             aws.String(s.l.VPC),
-		TagSpecifications: tags(types.ResourceTypeSecurityGroup, named("nodes"), s.clusterTag("owned")),
+		TagSpecifications: tagSpecs(types.ResourceTypeSecurityGroup, nameTag("nodes"), s.clusterTag("owned")),
 	})
 	if err != nil {
 		return err
@@ -184,7 +182,7 @@ func (s *setup) instances(ctx context.Context) error {
 			MaxCount:          aws.Int32(1),
 			SubnetId:          aws.String(s.l.Private[n.Subnet].ID),
 			SecurityGroupIds:  []string{s.l.NodeSG},
-			TagSpecifications: tags(types.ResourceTypeInstance, named(n.Name), s.clusterTag("owned")),
+			TagSpecifications: tagSpecs(types.ResourceTypeInstance, nameTag(n.Name), s.clusterTag("owned")),
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", n.Name, err)

@@ -25,26 +25,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/vpc"
 )
 
-// awsHealthPath answers once the emulator serves.
+// awsHealthPath is a path of the emulator that answers as soon as it serves.
 const awsHealthPath = "/_fulcrum/clock"
 
-// AWSEndpoint is the URL of the emulator's API, for every service, and of its
-// admin API below /_fulcrum/. Empty in a world without AWS.
+// AWSEndpoint returns the URL of the emulator, for all services and, below /_fulcrum/, for its admin API. It is empty
+// in a world without AWS.
 func (w *World) AWSEndpoint() string {
 	if w.opts.WithoutAWS {
 		return ""
 	}
-	return "http://" + atAWS(w, portAWS)
+	return "http://" + awsHostPort(w, portAWS)
 }
 
-// Resolver is the host:port of a DNS server, UDP and TCP, that resolves the names of
-// the local world's load balancers.
-func (w *World) Resolver() string { return atAWS(w, portResolver) }
+// Resolver returns the host:port of a DNS server, UDP and TCP, that resolves the names of the local world's load
+// balancers.
+func (w *World) Resolver() string { return awsHostPort(w, portResolver) }
 
 func (w *World) startAWS(ctx context.Context) error {
 	var certs []vpc.Certificate
 	g, gctx := errgroup.WithContext(ctx)
-	if w.opts.Beside == 0 {
+	if w.opts.AWSOfWorld == 0 {
 		g.Go(func() error { return w.StartRole(gctx, RoleAWS) })
 	}
 	g.Go(func() (err error) {
@@ -55,20 +55,20 @@ func (w *World) startAWS(ctx context.Context) error {
 		return err
 	}
 	w.layout.AWS = w.AWSEndpoint()
-	// The world that runs AWS has limited the controllers of all.
-	if w.opts.Beside == 0 {
-		if err := w.limitController(ctx); err != nil {
+	// The permissions apply to the controllers of all worlds that use this AWS; the world that runs it has set them.
+	if w.opts.AWSOfWorld == 0 {
+		if err := w.restrictController(ctx); err != nil {
 			return err
 		}
 	}
 	if err := vpc.Setup(ctx, awsclient.Config(w.layout.AWS, w.layout.Region), &w.layout, certs); err != nil {
 		return err
 	}
-	w.step("AWS answers, with a VPC and instances")
+	w.reportStep("AWS answers, with a VPC and instances")
 	return nil
 }
 
-// SetPropagationDelay changes the option of that name, by a restart of AWS.
+// SetPropagationDelay restarts AWS with another PropagationDelay.
 func (w *World) SetPropagationDelay(ctx context.Context, d time.Duration) error {
 	if d == w.opts.PropagationDelay {
 		return nil
@@ -80,8 +80,8 @@ func (w *World) SetPropagationDelay(ctx context.Context, d time.Duration) error 
 	return w.StartRole(ctx, RoleAWS)
 }
 
-// limitController lets the controller do in AWS what the policies of config/iam allow, and nothing else.
-func (w *World) limitController(ctx context.Context) error {
+// restrictController gives the controller exactly the permissions of the policies in config/iam.
+func (w *World) restrictController(ctx context.Context) error {
 	policy, err := iam.PolicyOf(store.AWSPartitionOf(w.layout.Region).Name)
 	if err != nil {
 		return err
@@ -107,18 +107,17 @@ func (w *World) limitController(ctx context.Context) error {
 	return nil
 }
 
-// DeniedByAWS are the texts of the errors by which AWS refused the controller what its policies do not
-// allow.
+// DeniedByAWS returns the messages of the AccessDenied errors that AWS has returned to the controller.
 func (w *World) DeniedByAWS(ctx context.Context) ([]string, error) {
 	var out struct{ Denied map[string]int }
-	if err := askEmulator(ctx, w, "permissions", &out); err != nil {
+	if err := readAdminAPI(ctx, w, "permissions", &out); err != nil {
 		return nil, err
 	}
 	return slices.Sorted(maps.Keys(out.Denied)), nil
 }
 
-// acmCertificates makes a certificate for each domain of the options. The keys
-// are RSA, as what ACM lists without being asked for other kinds.
+// acmCertificates makes a certificate for each domain of the options. The keys are RSA, because ACM lists only RSA
+// certificates by default.
 func (w *World) acmCertificates() ([]vpc.Certificate, error) {
 	out := make([]vpc.Certificate, len(w.opts.Domains))
 	var g errgroup.Group
@@ -129,7 +128,7 @@ func (w *World) acmCertificates() ([]vpc.Certificate, error) {
 				return err
 			}
 			name := "acm-" + domain
-			if err := w.creds.issueFor(name, key, []string{domain, "*." + domain}, nil); err != nil {
+			if err := w.creds.issueServerCertForKey(name, key, []string{domain, "*." + domain}, nil); err != nil {
 				return fmt.Errorf("make certificate of %s: %w", domain, err)
 			}
 			c := vpc.Certificate{Domain: domain, Chain: w.creds.caPEM}
@@ -144,7 +143,7 @@ func (w *World) acmCertificates() ([]vpc.Certificate, error) {
 	return out, g.Wait()
 }
 
-// encodeKey writes a private key in the form that OpenSSL reads everywhere.
+// encodeKey returns a private key as PEM, in a form that all versions of OpenSSL read.
 func encodeKey(key any) ([]byte, error) {
 	switch k := key.(type) {
 	case *rsa.PrivateKey:

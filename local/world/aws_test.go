@@ -85,7 +85,7 @@ func TestAWSAgreesWithCluster(t *testing.T) {
 			want = append(want, p.Status.PodIP)
 		}
 		slices.Sort(want)
-		worldtest.Eventually(t, hang, func(ctx context.Context) error {
+		worldtest.Eventually(t, hangTimeout, func(ctx context.Context) error {
 			got, err := secondary(ctx)
 			if err == nil && !slices.Equal(got, want) {
 				err = fmt.Errorf("AWS has %v, the cluster %v", got, want)

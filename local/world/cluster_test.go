@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// hang is how long something may take: only a hang misses it.
-	hang = 2 * time.Minute
+	// hangTimeout is how long something may take: only a hang misses it.
+	hangTimeout = 2 * time.Minute
 	// brief is how long an answer to a datagram may take, which may be lost: who waits for it asks again.
 	brief = 2 * time.Second
 	// grace is the grace period of the pods of webManifest.
@@ -105,7 +105,7 @@ func TestClusterServesPods(t *testing.T) {
 	t.Run("a node port reaches every ready pod from every node", func(t *testing.T) {
 		port := c.nodePort("web")
 		for _, n := range w.Layout().Nodes {
-			c.settles(n.Address, port, names(pods))
+			c.awaitAnswersFrom(n.Address, port, names(pods))
 		}
 	})
 
@@ -118,14 +118,14 @@ func TestClusterServesPods(t *testing.T) {
 					want = append(want, p.Name)
 				}
 			}
-			c.settles(n.Address, port, want)
+			c.awaitAnswersFrom(n.Address, port, want)
 		}
 	})
 
 	t.Run("a node port for datagrams reaches every ready pod, and a flow stays with one", func(t *testing.T) {
 		at := loopback.HostPort(w.Layout().Nodes[0].Address, c.nodePort("web-datagrams"))
 		answered := map[string]bool{}
-		worldtest.Eventually(t, hang, func(context.Context) error {
+		worldtest.Eventually(t, hangTimeout, func(context.Context) error {
 			first, second, err := twoDatagrams(at)
 			if err != nil {
 				return err
@@ -145,9 +145,9 @@ func TestClusterServesPods(t *testing.T) {
 		victim := pods[0]
 		others := names(pods[1:])
 		c.annotate(victim.Name, "local.fulcrum/ready", "false")
-		c.settles(w.Layout().Nodes[0].Address, c.nodePort("web"), others)
+		c.awaitAnswersFrom(w.Layout().Nodes[0].Address, c.nodePort("web"), others)
 		c.annotate(victim.Name, "local.fulcrum/ready", "true")
-		c.settles(w.Layout().Nodes[0].Address, c.nodePort("web"), names(pods))
+		c.awaitAnswersFrom(w.Layout().Nodes[0].Address, c.nodePort("web"), names(pods))
 	})
 
 	t.Run("a deleted pod serves until its grace period is over", func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestClusterServesPods(t *testing.T) {
 				t.Fatalf("after %s: %v", time.Since(began), err)
 			}
 		}
-		worldtest.Eventually(t, hang, func(ctx context.Context) error {
+		worldtest.Eventually(t, hangTimeout, func(ctx context.Context) error {
 			_, err := w.Kube().CoreV1().Pods("default").Get(ctx, victim.Name, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {
 				return nil
@@ -192,7 +192,7 @@ func TestClusterServesPods(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c.settles(w.Layout().Nodes[1].Address, c.nodePort("web"), names(before))
+		c.awaitAnswersFrom(w.Layout().Nodes[1].Address, c.nodePort("web"), names(before))
 	})
 }
 
@@ -209,7 +209,7 @@ spec:
 `)
 	ready := func(want corev1.ConditionStatus, reason string) {
 		t.Helper()
-		worldtest.Eventually(t, hang, func(ctx context.Context) error {
+		worldtest.Eventually(t, hangTimeout, func(ctx context.Context) error {
 			p, err := w.Kube().CoreV1().Pods("default").Get(ctx, "gated", metav1.GetOptions{})
 			if err != nil {
 				return err
@@ -237,7 +237,7 @@ spec:
 	ready(corev1.ConditionFalse, "ReadinessGatesNotReady")
 }
 
-// cluster has the verbs of these tests.
+// cluster has the steps and checks of these tests.
 type cluster struct {
 	t *testing.T
 	w *world.World
@@ -262,7 +262,7 @@ func (c *cluster) apply(text string) {
 func (c *cluster) runningPods(selector string, n int) []corev1.Pod {
 	c.t.Helper()
 	var out []corev1.Pod
-	worldtest.Eventually(c.t, hang, func(ctx context.Context) error {
+	worldtest.Eventually(c.t, hangTimeout, func(ctx context.Context) error {
 		list, err := c.w.Kube().CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: selector})
 		if err != nil {
 			return err
@@ -306,7 +306,7 @@ func (c *cluster) annotate(pod, key, value string) {
 
 // get asks an address in the VPC, over a connection of its own.
 func (c *cluster) get(addr netip.Addr, port int) (echo.Answer, error) {
-	client := &http.Client{Timeout: hang, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: hangTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Get("http://" + loopback.HostPort(addr, port) + "/some/path")
 	if err != nil {
 		return echo.Answer{}, err
@@ -320,10 +320,10 @@ func (c *cluster) get(addr netip.Addr, port int) (echo.Answer, error) {
 	return a, json.Unmarshal(b, &a)
 }
 
-// settles waits until a round of connections sees exactly these pods.
-func (c *cluster) settles(addr netip.Addr, port int, want []string) {
+// awaitAnswersFrom waits until a round of connections sees exactly these pods.
+func (c *cluster) awaitAnswersFrom(addr netip.Addr, port int, want []string) {
 	c.t.Helper()
-	worldtest.Eventually(c.t, hang, func(context.Context) error {
+	worldtest.Eventually(c.t, hangTimeout, func(context.Context) error {
 		seen := map[string]bool{}
 		for range 30 {
 			a, err := c.get(addr, port)

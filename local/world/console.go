@@ -2,11 +2,11 @@ package world
 
 import "path/filepath"
 
-// RoleConsole is the process of the console, if there is one.
+// RoleConsole is the role of the console, which runs only after StartConsole.
 const RoleConsole = "console"
 
-// StartConsole starts the console of Fulcrum, the program at a path, for this world, and returns the URL of its page. It has
-// the rights of a cluster admin.
+// StartConsole starts `fulcrum console` for this world and returns the URL of its page. fulcrum is the path of the
+// program. The console has the rights of a cluster admin.
 func StartConsole(w *World, fulcrum string) (url string, err error) {
 	path, err := filepath.Abs(fulcrum)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/awsclient"
 )
 
-// ControllerArgs are the arguments of a controller in this local world: cluster,
-// account, endpoints, ports of its own.
+// ControllerArgs returns the arguments of a controller in this local world: kubeconfig, cluster, region, VPC,
+// endpoints and ports.
 func (w *World) ControllerArgs() []string {
 	kubeconfig := w.file("controller.kubeconfig")
 	if w.opts.AdminController {
@@ -33,11 +33,12 @@ func (w *World) ControllerArgs() []string {
 	}
 }
 
-// WebhookPort is where the controller serves webhooks, on all addresses: the port distinguishes local worlds.
+// WebhookPort returns the port on which the controller serves webhooks. It serves them on all addresses, so each
+// local world has a port of its own.
 func (w *World) WebhookPort() int { return portWebhook + w.slot.n }
 
-// controllerEnv gives AWS credentials and keeps the SDK from looking for any
-// in the surroundings.
+// controllerEnv returns environment variables with AWS credentials, and with values that keep the SDK from finding
+// other credentials on this machine.
 func (w *World) controllerEnv() []string {
 	key := awsclient.ControllerKey
 	if w.opts.AdminController {
@@ -52,14 +53,13 @@ func (w *World) controllerEnv() []string {
 		"AWS_EC2_METADATA_DISABLED=true",
 		"AWS_CONFIG_FILE=" + w.file("no-aws-config"),
 		"AWS_SHARED_CREDENTIALS_FILE=" + w.file("no-aws-credentials"),
-		// Tests collect garbage more rarely than a controller does.
+		// Tests may set GOGC for themselves; the controller runs with the default.
 		"GOGC=",
 	}
 }
 
-// StartController starts a controller with ControllerArgs and then args, which
-// win where both set a flag. It returns once the process lives; readiness is
-// for the caller to ask, with ControllerReady.
+// StartController starts a controller with ControllerArgs followed by args, which override them. It returns once the
+// process runs; ControllerReady waits until the controller is ready.
 func (w *World) StartController(binary string, args ...string) error {
 	if w.opts.WithoutAWS {
 		return errors.New("world: no controller without AWS")
@@ -71,8 +71,7 @@ func (w *World) StartController(binary string, args ...string) error {
 	return w.run(RoleController, path, append(w.ControllerArgs(), args...), w.controllerEnv())
 }
 
-// ControllerCommand is a shell command that starts a controller as
-// StartController does.
+// ControllerCommand returns a shell command that starts a controller as StartController does.
 func (w *World) ControllerCommand(binary string, args ...string) string {
 	words := []string{"env"}
 	for _, e := range w.controllerEnv() {
@@ -85,12 +84,12 @@ func (w *World) ControllerCommand(binary string, args ...string) string {
 	return strings.Join(lines, " \\\n  ")
 }
 
-// plainWord is what a shell takes as it is written.
-var plainWord = regexp.MustCompile(`^[\w./:=,@%+-]+$`)
+// unquotedWord matches words that need no quotes in a shell.
+var unquotedWord = regexp.MustCompile(`^[\w./:=,@%+-]+$`)
 
-// quote makes one word of a text for a shell.
+// quote quotes a text as one word for a shell.
 func quote(s string) string {
-	if plainWord.MatchString(s) {
+	if unquotedWord.MatchString(s) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
@@ -98,11 +97,10 @@ func quote(s string) string {
 
 // ControllerReady waits until the controller's readiness endpoint answers with success.
 func (w *World) ControllerReady(ctx context.Context) error {
-	return w.await(ctx, "controller", httpOK("http://"+w.at(portHealth)+"/readyz"), RoleController)
+	return w.waitFor(ctx, "controller", httpOK("http://"+w.at(portHealth)+"/readyz"), RoleController)
 }
 
-// StopController asks the controller to end and waits for it, half a minute at
-// most.
+// StopController sends SIGTERM to the controller and waits for its end; after 30 seconds it kills it.
 func (w *World) StopController() error {
 	p := w.process(RoleController)
 	if p == nil || !p.Alive() {
@@ -115,23 +113,23 @@ func (w *World) StopController() error {
 // KillController ends the controller as a crash would.
 func (w *World) KillController() error { return w.Kill(RoleController) }
 
-// Environment is what the AWS command line, the AWS SDKs and the commands of Fulcrum
-// need in their environment to find this local world, as NAME=value. Region and VPC are
-// in the instance metadata too, as on a node, but not in a world that uses the AWS of another.
+// Environment returns the environment variables, as NAME=value, by which the AWS CLI, the AWS SDKs and the commands
+// of Fulcrum find this local world. Region and VPC are in the instance metadata too, except in a world that uses the
+// AWS of another world.
 func (w *World) Environment() []string {
 	out := []string{"KUBECONFIG=" + w.kubeconfig, "FULCRUM_CLUSTER_NAME=" + w.layout.Cluster}
 	if w.opts.WithoutAWS {
 		return out
 	}
-	// The metadata are those of an instance of the cluster that AWS was started for.
+	// The instance metadata belong to the cluster of the world that runs AWS.
 	metadata := "AWS_EC2_METADATA_SERVICE_ENDPOINT=" + w.AWSEndpoint()
-	if w.opts.Beside != 0 {
+	if w.opts.AWSOfWorld != 0 {
 		metadata = "AWS_EC2_METADATA_DISABLED=true"
 	}
 	return append(out,
 		"AWS_ENDPOINT_URL="+w.AWSEndpoint(),
 		metadata,
-		// The AWS command line reads the first, the SDKs read the second.
+		// The AWS CLI reads the first, the SDKs read the second.
 		"AWS_DEFAULT_REGION="+w.layout.Region,
 		"AWS_REGION="+w.layout.Region,
 		"AWS_ACCESS_KEY_ID="+awsclient.AccessKey,
@@ -139,7 +137,7 @@ func (w *World) Environment() []string {
 	)
 }
 
-// Exports are shell commands that set Environment.
+// Exports returns shell commands that export Environment.
 func (w *World) Exports() string {
 	var b strings.Builder
 	for _, e := range w.Environment() {
@@ -149,7 +147,7 @@ func (w *World) Exports() string {
 	return b.String()
 }
 
-// ControllerMetrics is the URL of the controller's metrics.
+// ControllerMetrics returns the URL of the controller's metrics.
 func (w *World) ControllerMetrics() string {
 	return fmt.Sprintf("http://%s/metrics", w.at(portMetrics))
 }

@@ -70,9 +70,9 @@ func processes(t *testing.T, dir string) []string {
 	return out
 }
 
-func gone(t *testing.T, dir string) {
+func checkRemoved(t *testing.T, dir string) {
 	t.Helper()
-	worldtest.Eventually(t, hang, func(context.Context) error {
+	worldtest.Eventually(t, hangTimeout, func(context.Context) error {
 		if left := processes(t, dir); len(left) > 0 {
 			return fmt.Errorf("processes still run: %v", left)
 		}
@@ -89,7 +89,7 @@ func TestInterruptLeavesNothing(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("up ended with %v", err)
 	}
-	gone(t, dir)
+	checkRemoved(t, dir)
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the state directory is still there: %v", err)
 	}
@@ -100,7 +100,7 @@ func TestCrashLeavesNoProcessAndNextWorldCleansUp(t *testing.T) {
 	cmd, dir := up(t, base)
 	cmd.Process.Signal(syscall.SIGKILL)
 	cmd.Wait()
-	gone(t, dir)
+	checkRemoved(t, dir)
 	if _, err := os.Stat(dir); err != nil {
 		t.Fatalf("the logs of a crashed world are kept until the next one: %v", err)
 	}

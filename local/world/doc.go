@@ -1,11 +1,9 @@
-// Package world starts and stops a whole local world: etcd, the Kubernetes control
-// plane, nodes and pods, an emulated AWS and, if asked, a controller. Everything
-// listens on loopback addresses that only this local world has, so several of them run
-// in parallel, and ports never collide.
+// Package world starts and stops a whole local world: etcd, the Kubernetes control plane, nodes and pods, an emulated
+// AWS and, on request, a controller. Everything listens on loopback addresses that only this local world has, so
+// several of them run in parallel, and ports never collide.
 //
-// It only supervises. What nodes and pods do is in package agent; what AWS
-// does is in the emulator of the parent module. It does not link Kubernetes:
-// the roles are processes of the fulcrum-local binary.
+// The package only starts and supervises processes, which are subcommands of fulcrum-local. Package agent implements
+// nodes and pods, and the emulator of the parent module implements AWS.
 //
 // # Addresses
 //
@@ -13,10 +11,9 @@
 // reachable on the host as 127.N.0.0/16 (see package loopback). The control plane
 // listens on 127.N.255.1, an address that no subnet covers.
 //
-// # Death
+// # End of processes
 //
-// Child processes die with the process that started the world, also when that is
-// killed. What an earlier crash may have left (state, processes, where the kernel could
-// not end them) is found through the lock file, which the kernel releases, and removed
-// by the next world that starts.
+// Child processes end with the process that started the world, also when that process is killed. The kernel then
+// releases the lock file of the world. The next world that starts finds state directories without a held lock and
+// removes them, with their remaining processes.
 package world

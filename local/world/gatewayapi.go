@@ -19,13 +19,11 @@ import (
 // gatewayChannels are the channels in which Gateway API is published.
 var gatewayChannels = []string{"standard", "experimental"}
 
-// GatewayAPI reads the CRDs of a channel of Gateway API, for tests that install them
-// later.
+// GatewayAPI returns the CRDs of a channel of Gateway API, for tests that install them after the start.
 func GatewayAPI(channel string) ([]*unstructured.Unstructured, error) { return gatewayAPI(channel) }
 
-// gatewayAPI reads the CRDs of a channel of Gateway API, none for the empty name. They
-// are those of the Go module that this program is built with, in the version that it is
-// built with.
+// gatewayAPI returns the CRDs of a channel of Gateway API, or none if channel is empty. It reads them from the Go
+// module of Gateway API, in the version that this program is built with.
 func gatewayAPI(channel string) ([]*unstructured.Unstructured, error) {
 	if channel == "" {
 		return nil, nil
@@ -46,7 +44,7 @@ func gatewayAPI(channel string) ([]*unstructured.Unstructured, error) {
 	return manifest.Load(files...)
 }
 
-// moduleCache is the directory of downloaded Go modules.
+// moduleCache returns the directory of downloaded Go modules.
 func moduleCache() string {
 	if out, err := exec.Command("go", "env", "GOMODCACHE").Output(); err == nil {
 		return strings.TrimSpace(string(out))

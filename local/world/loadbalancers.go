@@ -23,41 +23,42 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// LoadBalancer is one that exists in AWS, with what its clients need.
+// LoadBalancer is a load balancer in AWS, with the facts that its clients need.
 type LoadBalancer struct {
 	ARN, Name, DNSName, Scheme, State string
 	Listeners                         []Listener
 	Rules                             []Rule // by port, in order of precedence
 }
 
-// Rule is what a request has to be like for a rule of a listener.
+// Rule has the conditions of a listener rule.
 type Rule struct {
 	Port         int
-	Hosts, Paths []string // as patterns of AWS
-	Other        bool     // there are other conditions too
+	Hosts, Paths []string // wildcard patterns as in AWS
+	Other        bool     // the rule has conditions of other kinds
 	Action       string   // such as forward
-	GRPC         bool     // gRPC is forwarded
+	GRPC         bool     // the target group has protocol version GRPC
 }
 
 // Listener is one port of a load balancer.
 type Listener struct {
 	Protocol string
 	Port     int
-	// Real are where it listens on this machine, one for each zone. The port
-	// differs from Port where this user may not open that one.
-	Real []netip.AddrPort
-	// Datagrams are the same for datagrams.
-	Datagrams []netip.AddrPort
+	// TCPAddresses are the addresses on this machine, one for each zone. Their port differs from Port if
+	// this user may not open Port.
+	TCPAddresses []netip.AddrPort
+	// UDPAddresses are the same for UDP.
+	UDPAddresses []netip.AddrPort
 }
 
-// AWSConfig is what SDK clients for this world are made from.
+// AWSConfig returns the configuration for SDK clients of this world.
 func (w *World) AWSConfig() aws.Config {
 	return awsclient.Config(w.AWSEndpoint(), w.layout.Region)
 }
 
-// LoadBalancers lists the load balancers of the world's region by name, with what really listens.
+// LoadBalancers lists the load balancers in the world's region, sorted by name, with the addresses on which they
+// listen.
 func (w *World) LoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
-	served, err := w.served(ctx)
+	served, err := w.emulatedLoadBalancers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -74,9 +75,9 @@ func (w *World) LoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
 				byPort[port] = &Listener{Protocol: e.Protocol, Port: port}
 			}
 			if e.UDP {
-				byPort[port].Datagrams = append(byPort[port].Datagrams, e.Address)
+				byPort[port].UDPAddresses = append(byPort[port].UDPAddresses, e.Address)
 			} else {
-				byPort[port].Real = append(byPort[port].Real, e.Address)
+				byPort[port].TCPAddresses = append(byPort[port].TCPAddresses, e.Address)
 			}
 		}
 		for _, port := range slices.Sorted(maps.Keys(byPort)) {
@@ -99,12 +100,12 @@ type servedBalancer struct {
 	Rules []Rule
 }
 
-func (w *World) served(ctx context.Context) (out []servedBalancer, err error) {
-	return out, askEmulator(ctx, w, "loadbalancers", &out)
+func (w *World) emulatedLoadBalancers(ctx context.Context) (out []servedBalancer, err error) {
+	return out, readAdminAPI(ctx, w, "loadbalancers", &out)
 }
 
-// askEmulator reads from its admin API.
-func askEmulator(ctx context.Context, w *World, what string, out any) error {
+// readAdminAPI reads a JSON document from the emulator's admin API.
+func readAdminAPI(ctx context.Context, w *World, what string, out any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.AWSEndpoint()+"/_fulcrum/"+what, nil)
 	if err != nil {
 		return err
@@ -131,10 +132,10 @@ type servedAccelerator struct {
 	}
 }
 
-// realEndpoint finds where a port of a load balancer's node or of an accelerator listens, if it
-// is not at its name and port.
-func (w *World) realEndpoint(ctx context.Context, node netip.Addr, port string, udp bool) (string, bool) {
-	served, err := w.served(ctx)
+// shiftedEndpoint returns the address of a load balancer node or accelerator for a port, if it listens on another
+// port.
+func (w *World) shiftedEndpoint(ctx context.Context, node netip.Addr, port string, udp bool) (string, bool) {
+	served, err := w.emulatedLoadBalancers(ctx)
 	if err != nil {
 		return "", false
 	}
@@ -146,7 +147,7 @@ func (w *World) realEndpoint(ctx context.Context, node netip.Addr, port string, 
 		}
 	}
 	var accelerators []servedAccelerator
-	if askEmulator(ctx, w, "accelerators", &accelerators) != nil {
+	if readAdminAPI(ctx, w, "accelerators", &accelerators) != nil {
 		return "", false
 	}
 	for _, a := range accelerators {
@@ -159,7 +160,7 @@ func (w *World) realEndpoint(ctx context.Context, node netip.Addr, port string, 
 	return "", false
 }
 
-// Lookup asks the world's resolver for the addresses of a name.
+// Lookup resolves a name with the world's resolver.
 func (w *World) Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	r := net.Resolver{
 		PreferGo: true,
@@ -168,7 +169,7 @@ func (w *World) Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 			return d.DialContext(ctx, network, w.Resolver())
 		},
 	}
-	// A final dot keeps the search list of this machine out of it.
+	// The final dot disables the DNS search list of this machine.
 	addrs, err := r.LookupNetIP(ctx, "ip4", strings.TrimSuffix(name, ".")+".")
 	if err != nil {
 		return nil, err
@@ -180,12 +181,11 @@ func (w *World) Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	return addrs, nil
 }
 
-// HTTPClient makes a client for requests to load balancers: it resolves their names,
-// trusts the world's CA, follows no redirects, and opens a connection for each request,
-// so that no request is bound to a pod or node.
+// HTTPClient returns a client for requests to load balancers: it resolves their names, trusts the world's CA, follows
+// no redirects, and opens a connection for each request, so that each request may reach any node and pod.
 //
-// to, if not empty, is the name of the load balancer that every request goes
-// to whatever its host, as a DNS record for the host would have it.
+// If to is not empty, it is the DNS name of the load balancer that gets every request, whatever the host of the
+// request.
 func (w *World) HTTPClient(to string) *http.Client {
 	return &http.Client{
 		Timeout: 30 * time.Second,
@@ -199,14 +199,14 @@ func (w *World) HTTPClient(to string) *http.Client {
 	}
 }
 
-// RootCAs trusts the certificates of load balancers.
+// RootCAs returns a pool with the world's CA, which signs the certificates of load balancers.
 func (w *World) RootCAs() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(w.creds.caPEM)
 	return pool
 }
 
-// Dialer opens connections to load balancers by name. to is as in HTTPClient.
+// Dialer returns a function that opens connections to load balancers by name. to is as in HTTPClient.
 func (w *World) Dialer(to string) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, port, err := net.SplitHostPort(address)
@@ -221,9 +221,9 @@ func (w *World) Dialer(to string) func(ctx context.Context, network, address str
 		var last error
 		udp := strings.HasPrefix(network, "udp")
 		for _, a := range addrs {
-			if udp && shifted(port) { // a wrong port would not be noticed
-				if real, ok := w.realEndpoint(ctx, a, port, udp); ok {
-					return d.DialContext(ctx, network, real)
+			if udp && isShifted(port) { // a dial to a closed UDP port does not fail
+				if endpoint, ok := w.shiftedEndpoint(ctx, a, port, udp); ok {
+					return d.DialContext(ctx, network, endpoint)
 				}
 			}
 			c, err := d.DialContext(ctx, network, net.JoinHostPort(a.String(), port))
@@ -231,8 +231,8 @@ func (w *World) Dialer(to string) func(ctx context.Context, network, address str
 				return c, nil
 			}
 			last = err
-			if real, ok := w.realEndpoint(ctx, a, port, udp); ok {
-				if c, err = d.DialContext(ctx, network, real); err == nil {
+			if endpoint, ok := w.shiftedEndpoint(ctx, a, port, udp); ok {
+				if c, err = d.DialContext(ctx, network, endpoint); err == nil {
 					return c, nil
 				}
 			}
@@ -241,9 +241,8 @@ func (w *World) Dialer(to string) func(ctx context.Context, network, address str
 	}
 }
 
-// shifted reports whether this user may not open a port, so that load balancers
-// listen at another.
-func shifted(port string) bool {
+// isShifted reports whether load balancers listen on another port instead, because this user may not open it.
+func isShifted(port string) bool {
 	n, err := strconv.Atoi(port)
 	return err == nil && loopback.Port(n) != n
 }

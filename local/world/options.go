@@ -8,44 +8,40 @@ import (
 	"time"
 )
 
-// StartTimeout is how long a start may take if nothing else is said. It takes 10 seconds on an idle machine, and two
-// minutes on one that does much else.
+// StartTimeout is the default of Options.Timeout. A start takes 10 seconds on an idle machine and two minutes on a
+// busy one.
 const StartTimeout = 5 * time.Minute
 
-// Options describe a world. The zero value of each field but Binary has a
-// meaning.
+// Options describe a world. All fields except Binary are optional.
 type Options struct {
 	// Binary is the path of fulcrum-local, whose subcommands are the roles.
 	Binary string
-	// Assets is a directory with the programs etcd and kube-apiserver to run in place of those of Binary, as tests with
-	// controller-runtime know it. Default: the environment variable KUBEBUILDER_ASSETS, and without it those of Binary.
+	// Assets is a directory with the programs etcd and kube-apiserver, as for envtest of controller-runtime. Default:
+	// the environment variable KUBEBUILDER_ASSETS; if it is empty, those of Binary run.
 	Assets string
 	// Cluster is the cluster's name in tags. Default: local.
 	Cluster string
-	// Region is the region of the emulated AWS, which is of its partition. Default: us-west-2.
+	// Region is the region of the emulated AWS, and sets its partition. Default: us-west-2.
 	Region string
 	// Nodes is the count of nodes, over three zones. Default: 3.
 	Nodes int
-	// WithoutAWS leaves the emulator out: a cluster with nodes and pods whose
-	// instances exist nowhere. No controller can run in it.
+	// WithoutAWS starts only a cluster with nodes and pods. No controller can run in it.
 	WithoutAWS bool
-	// Beside is the number of a running world with the same Base whose AWS this one uses too, as a cluster of its
-	// own in another VPC, and if Region says so in another region of the same partition. The other options
-	// about AWS are those of that world. Default: an AWS of its own.
-	Beside int
-	// AdminController lets the controller be a cluster admin who may do everything in AWS: another
-	// one than Fulcrum may need other rights. Default: it has those of config/rbac and config/iam.
+	// AWSOfWorld is the number of a running world with the same Base, whose AWS this world uses for a second cluster,
+	// in another VPC and possibly another Region of the same partition. The other options about AWS have no effect
+	// then. Default: the world runs its own AWS.
+	AWSOfWorld int
+	// AdminController gives the controller all rights in the cluster and in AWS, for controllers other than Fulcrum.
+	// Default: the rights of config/rbac and config/iam.
 	AdminController bool
-	// PropagationDelay is the delay until load balancers apply changes that AWS has
-	// accepted: new listeners, rules, target groups and targets. Removals apply at
-	// once, so that the delay hides no fault. Default: none.
+	// PropagationDelay is the delay until load balancers apply changes that AWS has accepted: new listeners, rules,
+	// target groups and targets. Removals apply immediately, so that the delay hides no fault. Default: none.
 	PropagationDelay time.Duration
-	// ActiveAtOnce lets new load balancers be active from the start, for tests that make
-	// many and whose subject is not how long that takes. Default: they are after a second,
-	// which a controller may see many seconds later.
-	ActiveAtOnce bool
-	// WithoutTraffic leaves out the listeners of load balancers and the checks of targets: all targets are healthy.
-	// For measurements of many load balancers. Default: traffic flows.
+	// ActiveImmediately makes new load balancers active when they are created, for tests that create many. Default:
+	// they become active after a second.
+	ActiveImmediately bool
+	// WithoutTraffic disables the listeners of load balancers and the health checks, so that all targets are healthy.
+	// It is for measurements with many load balancers. Default: load balancers serve traffic.
 	WithoutTraffic bool
 	// Domains get one certificate each in ACM, valid for the domain and all
 	// its direct subdomains. Default: example.com and app.test.
@@ -59,25 +55,24 @@ type Options struct {
 	// Base is the directory of all worlds of this user. Default: one under
 	// the system's directory for temporary files.
 	Base string
-	// Keep leaves the state directory, with the logs, when the world ends.
-	// The next world of the same base directory removes it.
+	// Keep keeps the state directory, with the logs, when the world ends. The next world with the same Base removes
+	// it.
 	Keep bool
 	// Timeout is how long Start may take. Default: StartTimeout.
 	Timeout time.Duration
-	// Progress is called with each stage that has been reached, from one goroutine at a
-	// time. Default: none.
+	// Progress is called with each completed step, from one goroutine at a time. Default: none.
 	Progress func(Step)
 }
 
-// Step is one thing that Start has done.
+// Step is a completed step of Start.
 type Step struct {
 	Name string
 	// Took is the time since Start was called.
 	Took time.Duration
 }
 
-// prebuilt is the path of a role's program in Assets, empty if it is part of Binary.
-func (o Options) prebuilt(role string) string {
+// assetPath returns the path of a role's program in Assets, or an empty string if Binary runs the role.
+func (o Options) assetPath(role string) string {
 	if o.Assets == "" || role != RoleEtcd && role != RoleAPIServer {
 		return ""
 	}
@@ -100,14 +95,14 @@ func (o Options) withDefaults() (Options, error) {
 		o.Assets = os.Getenv("KUBEBUILDER_ASSETS")
 	}
 	for _, role := range []string{RoleEtcd, RoleAPIServer} {
-		if p := o.prebuilt(role); p != "" {
+		if p := o.assetPath(role); p != "" {
 			if _, err := os.Stat(p); err != nil {
 				return o, fmt.Errorf("world: KUBEBUILDER_ASSETS, or Options.Assets, is a directory without %s: %w", role, err)
 			}
 		}
 	}
-	if o.Beside != 0 && o.WithoutAWS {
-		return o, errors.New("world: Options.Beside shares an AWS, and Options.WithoutAWS is for a cluster without one; set one of them")
+	if o.AWSOfWorld != 0 && o.WithoutAWS {
+		return o, errors.New("world: Options.AWSOfWorld shares an AWS, and Options.WithoutAWS is for a cluster without one; set one of them")
 	}
 	if o.Cluster == "" {
 		o.Cluster = "local"
@@ -130,8 +125,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Progress == nil {
 		o.Progress = func(Step) {}
 	}
-	if o.Beside != 0 {
-		return o, o.checkNeighbor()
+	if o.AWSOfWorld != 0 {
+		return o, o.checkSharedAWS()
 	}
 	return o, nil
 }

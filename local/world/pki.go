@@ -21,8 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/config/rbac"
 )
 
-// credentials are the certificates and keys that the processes of one local world
-// trust. They exist as long as the local world; nothing outside of it accepts them.
+// credentials are the certificates, keys and tokens of one local world. They are created and removed with it.
 type credentials struct {
 	dir    string
 	caPEM  []byte
@@ -38,8 +37,8 @@ const (
 	userController = rbac.User
 )
 
-// newCredentials makes a CA, the API server's certificate, the key of service
-// account tokens and a bearer token for each user, as files in dir.
+// newCredentials creates a CA, the API server's certificate, the key of service account tokens and a bearer token for
+// each user, as files in dir.
 func newCredentials(dir string, server net.IP) (*credentials, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make credentials: %w", err)
@@ -50,10 +49,10 @@ func newCredentials(dir string, server net.IP) (*credentials, error) {
 	}
 	names := []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
 	ips := []net.IP{server, net.IPv4(127, 0, 0, 1), net.IPv4(10, servicesSlot, 0, 1)}
-	if err := c.issue("apiserver", names, ips); err != nil {
+	if err := c.issueServerCert("apiserver", names, ips); err != nil {
 		return nil, fmt.Errorf("make API server certificate: %w", err)
 	}
-	if err := c.admitWebhookCalls(); err != nil {
+	if err := c.writeAdmissionConfig(); err != nil {
 		return nil, fmt.Errorf("make the API server's certificate for webhooks: %w", err)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -97,20 +96,20 @@ func (c *credentials) makeCA() error {
 	return os.WriteFile(c.path("ca.crt"), c.caPEM, 0o600)
 }
 
-// issue makes name.crt and name.key for a server.
-func (c *credentials) issue(name string, dns []string, ips []net.IP) error {
+// issueServerCert writes name.crt and name.key for a server.
+func (c *credentials) issueServerCert(name string, dns []string, ips []net.IP) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
 	}
-	return c.issueFor(name, key, dns, ips)
+	return c.issueServerCertForKey(name, key, dns, ips)
 }
 
-func (c *credentials) issueFor(name string, key crypto.Signer, dns []string, ips []net.IP) error {
-	return c.issueAs(x509.ExtKeyUsageServerAuth, name, key, dns, ips)
+func (c *credentials) issueServerCertForKey(name string, key crypto.Signer, dns []string, ips []net.IP) error {
+	return c.issueCert(x509.ExtKeyUsageServerAuth, name, key, dns, ips)
 }
 
-func (c *credentials) issueAs(usage x509.ExtKeyUsage, name string, key crypto.Signer, dns []string, ips []net.IP) error {
+func (c *credentials) issueCert(usage x509.ExtKeyUsage, name string, key crypto.Signer, dns []string, ips []net.IP) error {
 	der, err := c.sign(usage, key.Public(), dns, ips)
 	if err != nil {
 		return err
@@ -122,7 +121,7 @@ func (c *credentials) issueAs(usage x509.ExtKeyUsage, name string, key crypto.Si
 	return c.writeKey(name+".key", key)
 }
 
-// sign makes a certificate. The first name is that of its subject.
+// sign returns a certificate. The first name is the common name of its subject.
 func (c *credentials) sign(usage x509.ExtKeyUsage, key crypto.PublicKey, dns []string, ips []net.IP) ([]byte, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100))
 	if err != nil {
@@ -131,7 +130,7 @@ func (c *credentials) sign(usage x509.ExtKeyUsage, key crypto.PublicKey, dns []s
 	template := &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: dns[0]},
-		// Load balancers prefer the certificate that is valid for longer: all are for as long.
+		// Load balancers prefer the certificate that is valid longest, so all certificates have the same validity.
 		NotBefore:   c.caCert.NotBefore,
 		NotAfter:    c.caCert.NotAfter,
 		KeyUsage:    x509.KeyUsageDigitalSignature,
@@ -142,8 +141,8 @@ func (c *credentials) sign(usage x509.ExtKeyUsage, key crypto.PublicKey, dns []s
 	return x509.CreateCertificate(rand.Reader, template, c.caCert, key, c.caKey)
 }
 
-// IssueCertificate makes a certificate for names of servers that clients of this world
-// trust, as PEM, with that of its issuer after it.
+// IssueCertificate returns a server certificate that clients of this world trust, as PEM, followed by the certificate
+// of the CA.
 func (w *World) IssueCertificate(names ...string) (certificate, key []byte, err error) {
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -182,9 +181,8 @@ func (c *credentials) makeTokens() error {
 	return os.WriteFile(c.path("tokens.csv"), []byte(table), 0o600)
 }
 
-// writeKubeconfig writes a kubeconfig for one user. It holds the CA itself, not
-// its path: Go clients keep connections by that path, and the next world may
-// have the same one.
+// writeKubeconfig writes a kubeconfig for one user. It contains the CA, not its path: Go clients cache transports by
+// the path, and the next world may use the same path.
 func (c *credentials) writeKubeconfig(path, server, user string) error {
 	const form = `apiVersion: v1
 kind: Config

@@ -11,18 +11,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// condition returns nil once it is true; otherwise the error names what is missing. An
-// error that wraps errNever ends the wait.
+// condition returns nil when it is met; otherwise its error names what is missing. An error that wraps errPermanent
+// ends the wait.
 type condition func(ctx context.Context) error
 
-var errNever = errors.New("will not come true")
+var errPermanent = errors.New("permanent error")
 
-// pollInterval is short because everything asked is on this machine.
+// pollInterval is short because all servers are on this machine.
 const pollInterval = 40 * time.Millisecond
 
-// await polls until the condition is true, ctx ends, or one of the processes that it
-// depends on has exited.
-func (w *World) await(ctx context.Context, what string, ready condition, roles ...string) error {
+// waitFor polls until the condition is met, ctx ends, or the process of one of the roles has exited.
+func (w *World) waitFor(ctx context.Context, what string, ready condition, roles ...string) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
@@ -30,12 +29,12 @@ func (w *World) await(ctx context.Context, what string, ready condition, roles .
 		if last == nil {
 			return nil
 		}
-		if errors.Is(last, errNever) {
+		if errors.Is(last, errPermanent) {
 			return fmt.Errorf("%s: %w", what, last)
 		}
 		for _, role := range roles {
 			if p := w.process(role); p != nil && !p.Alive() {
-				return p.Died()
+				return p.ExitError()
 			}
 		}
 		select {
@@ -46,8 +45,8 @@ func (w *World) await(ctx context.Context, what string, ready condition, roles .
 	}
 }
 
-// readiness is how a role shows that it is of use. Roles without an entry are
-// waited for by their effects.
+// readiness returns the condition that shows that a role serves. For other roles Start waits until it observes their
+// effects.
 func (w *World) readiness(role string) (condition, bool) {
 	switch role {
 	case RoleEtcd:
@@ -66,7 +65,7 @@ func httpOK(url string) condition {
 		defer cancel()
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
-			return errors.Join(errNever, err)
+			return errors.Join(errPermanent, err)
 		}
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
@@ -106,8 +105,9 @@ func (w *World) nodesReady(ctx context.Context) error {
 	return nil
 }
 
-// defaultAccount is there: without it no pod can be made in the namespace.
-func (w *World) defaultAccount(ctx context.Context) error {
+// defaultAccountExists returns met when namespace default has its service account, without which no pod can be created in
+// it.
+func (w *World) defaultAccountExists(ctx context.Context) error {
 	_, err := w.kube.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 	return err
 }

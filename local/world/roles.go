@@ -10,8 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// Roles: the processes of a world. Each but the controller is a subcommand of
-// fulcrum-local.
+// Roles are the processes of a world. Each one except the controller is a subcommand of fulcrum-local.
 const (
 	RoleEtcd              = "etcd"
 	RoleAPIServer         = "kube-apiserver"
@@ -23,10 +22,9 @@ const (
 	RoleController        = "controller"
 )
 
-// Ports on the control address of a world. The address is the world's own, so
-// they are fixed.
+// Ports on the control address of a world. They are fixed, as each world has its own control address.
 const (
-	portClaim             = 1999 // open as long as the local world runs, without answers
+	portClaim             = 1999 // open while the world runs, to reserve its addresses
 	portEtcd              = 2379
 	portEtcdPeer          = 2380
 	portAPIServer         = 6443
@@ -40,7 +38,7 @@ const (
 	portWebhook           = 9443
 )
 
-// at is a host:port on the control address.
+// at returns the host:port of a port on the control address.
 func (w *World) at(port int) string {
 	return net.JoinHostPort(w.control.String(), strconv.Itoa(port))
 }
@@ -62,7 +60,7 @@ func (w *World) roleCommand(role string) (args, env []string) {
 			"--listen-peer-urls=" + peer,
 			"--initial-advertise-peer-urls=" + peer,
 			"--initial-cluster=local=" + peer,
-			// The data need not outlive the machine.
+			// The data need not survive a crash of the machine.
 			"--unsafe-no-fsync",
 			"--log-level=warn",
 		}
@@ -70,8 +68,7 @@ func (w *World) roleCommand(role string) (args, env []string) {
 		args = []string{
 			"--bind-address=" + w.control.String(),
 			"--secure-port=" + strconv.Itoa(portAPIServer),
-			// Nothing in the world dials the advertised address, but a loopback address
-			// is rejected here.
+			// Nothing in the world connects to the advertised address, but kube-apiserver rejects a loopback address.
 			"--advertise-address=" + w.slot.Addr(255, 1).String(),
 			"--endpoint-reconciler-type=none",
 			"--etcd-servers=http://" + w.at(portEtcd),
@@ -90,8 +87,8 @@ func (w *World) roleCommand(role string) (args, env []string) {
 			"--enable-priority-and-fairness=false",
 			"--profiling=false",
 			"--shutdown-delay-duration=0s",
-			// A node taints itself until a controller has seen it ready; these
-			// nodes are ready when they are made.
+			// This plugin taints new nodes until a controller has observed that they are ready; these nodes are ready
+			// from the start.
 			"--disable-admission-plugins=TaintNodesByCondition",
 		}
 	case RoleControllerManager:
@@ -107,7 +104,7 @@ func (w *World) roleCommand(role string) (args, env []string) {
 			"--node-monitor-grace-period=" + strconv.Itoa(2*nodeLease) + "s",
 			"--concurrent-gc-syncs=5",
 			"--profiling=false",
-			// What happens in a second in a cluster shall not take five here.
+			// Endpoints change without a batch period, and with higher rate limits, so that tests wait less.
 			"--endpointslice-updates-batch-period=0s",
 			"--endpoint-updates-batch-period=0s",
 			"--kube-api-qps=200", "--kube-api-burst=400",
@@ -149,15 +146,15 @@ func (w *World) roleCommand(role string) (args, env []string) {
 		if w.opts.WithoutTraffic {
 			args = append(args, "--traffic=false")
 		}
-		if w.opts.ActiveAtOnce {
+		if w.opts.ActiveImmediately {
 			args = append(args, "--provisioning-delay=0s")
 		}
 	}
 	return append([]string{role}, args...), env
 }
 
-// nodeLease is how long a node's lease lasts, in seconds. A quarter of it passes between renewals, which are most of the
-// writes of a world at rest.
+// nodeLease is the duration of a node's lease, in seconds. It is long, as renewals, after a quarter of it, are most
+// of the writes of an idle world.
 const nodeLease = 160
 
 // kubeControllers are the parts of kube-controller-manager that a world with

@@ -15,9 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// Numbers that a world may have. 127.0 is the host's own, the numbers below 16
-// are left to whatever else uses the loopback range, and 10.96.0.0/16 holds
-// the cluster IPs of Services.
+// Numbers of worlds are between firstSlot and lastSlot, without servicesSlot. Lower numbers are left to other users
+// of the loopback range, and 10.96.0.0/16 has the cluster IPs of Services.
 const (
 	firstSlot    = 16
 	lastSlot     = 254
@@ -30,9 +29,8 @@ type slot struct {
 	n    int
 	dir  string
 	lock *os.File
-	// claim is an open port on the slot's control address. The lock file keeps
-	// worlds of one base directory apart, this one all others: those of other
-	// users, or of tests with directories of their own.
+	// claim is an open port on the slot's control address. The lock file separates worlds with the same base
+	// directory; claim separates those with different ones.
 	claim net.Listener
 }
 
@@ -88,13 +86,13 @@ func (s *slot) takeAddresses() bool {
 	return l.Close() == nil
 }
 
-// release gives the number back. The state directory is the caller's.
+// release frees the number. It does not remove the state directory.
 func (s *slot) release() {
 	if s.claim != nil {
 		s.claim.Close()
 	}
-	// Closing the file drops the lock. The file stays: removing it would let
-	// two processes hold locks on two files of the same name.
+	// Closing the file releases the lock. The file is not removed: otherwise two processes could lock two files of
+	// the same name.
 	s.lock.Close()
 }
 
@@ -103,7 +101,7 @@ func statePath(base string, n int) string { return filepath.Join(base, strconv.I
 
 var errLocked = errors.New("locked by another process")
 
-// tryLock takes an exclusive lock, which ends with the process at the latest.
+// tryLock takes an exclusive lock, which the kernel releases when the process ends.
 func tryLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -119,10 +117,9 @@ func tryLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// sweep removes what is left of local worlds that have ended, also of those that were
-// kept: processes first, then state. It returns the directories that are gone. A local
-// world whose lock is held is running and is not changed.
-func sweep(base string) (removed []string) {
+// removeEndedWorlds removes the remaining processes and state directories of worlds that have ended, also of those
+// with Options.Keep. It returns the removed directories. A world whose lock is held is running and is not changed.
+func removeEndedWorlds(base string) (removed []string) {
 	entries, err := os.ReadDir(base)
 	if err != nil {
 		return nil

@@ -18,13 +18,14 @@ import (
 )
 
 const (
-	// webhookCertificate begins the names of the files with the certificate of the webhooks.
+	// webhookCertificate is the name, without extension, of the files with the certificate of the webhooks.
 	webhookCertificate = "webhooks"
-	// webhookCaller begins the names of the files with the certificate that the API server shows to webhooks.
+	// webhookCaller is the name, without extension, of the files with the client certificate of the API server for
+	// webhooks.
 	webhookCaller = "webhook-caller"
 )
 
-// admissionConfig has the API server authenticate to all webhooks with a client certificate:
+// admissionConfig makes the API server authenticate to all webhooks with a client certificate:
 // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#authenticate-apiservers
 const admissionConfig = `apiVersion: apiserver.config.k8s.io/v1
 kind: AdmissionConfiguration
@@ -42,13 +43,13 @@ users:
   user: {client-certificate: %q, client-key: %q}
 `
 
-// admitWebhookCalls writes the API server's configuration of admission, by which it authenticates itself to webhooks.
-func (c *credentials) admitWebhookCalls() error {
+// writeAdmissionConfig writes the API server's configuration of admission, by which it authenticates itself to webhooks.
+func (c *credentials) writeAdmissionConfig() error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
 	}
-	if err := c.issueAs(x509.ExtKeyUsageClientAuth, webhookCaller, key, []string{"webhook-caller"}, nil); err != nil {
+	if err := c.issueCert(x509.ExtKeyUsageClientAuth, webhookCaller, key, []string{"webhook-caller"}, nil); err != nil {
 		return err
 	}
 	callers := c.path("webhook-callers.kubeconfig")
@@ -58,10 +59,10 @@ func (c *credentials) admitWebhookCalls() error {
 	return os.WriteFile(c.path("admission.yaml"), fmt.Appendf(nil, admissionConfig, callers), 0o600)
 }
 
-// WebhookArgs are the arguments with which a controller serves webhooks by a certificate of this world, and to its API server
-// alone.
+// WebhookArgs returns the arguments with which a controller serves webhooks with a certificate of this world, and
+// only to its API server.
 func (w *World) WebhookArgs() ([]string, error) {
-	if err := w.creds.issue(webhookCertificate, []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
+	if err := w.creds.issueServerCert(webhookCertificate, []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
 		return nil, fmt.Errorf("certificate of webhooks: %w", err)
 	}
 	return []string{
@@ -70,8 +71,8 @@ func (w *World) WebhookArgs() ([]string, error) {
 	}, nil
 }
 
-// InstallWebhooks has the API server ask the webhooks that a controller with WebhookArgs serves: those of config/webhook,
-// at an address of this machine in place of a Service.
+// InstallWebhooks configures the API server to call the webhooks of a controller with WebhookArgs: those of
+// config/webhook, with a URL on this machine instead of a Service.
 func (w *World) InstallWebhooks(ctx context.Context) error {
 	objects, err := manifest.Parse(webhook.Manifests)
 	if err != nil {
@@ -79,7 +80,7 @@ func (w *World) InstallWebhooks(ctx context.Context) error {
 	}
 	var hooks []*unstructured.Unstructured
 	for _, o := range objects {
-		found, err := reachWebhooks(o, w.WebhookPort(), w.creds.caPEM)
+		found, err := setWebhookURLs(o, w.WebhookPort(), w.creds.caPEM)
 		if err != nil {
 			return fmt.Errorf("webhooks: %w", err)
 		}
@@ -94,8 +95,9 @@ func (w *World) InstallWebhooks(ctx context.Context) error {
 	return applier.Apply(ctx, hooks)
 }
 
-// reachWebhooks puts the address of this machine into a configuration; false for any other object.
-func reachWebhooks(o *unstructured.Unstructured, port int, ca []byte) (bool, error) {
+// setWebhookURLs replaces the Services in a webhook configuration by URLs on this machine. It returns false for other
+// objects.
+func setWebhookURLs(o *unstructured.Unstructured, port int, ca []byte) (bool, error) {
 	list, found, err := unstructured.NestedSlice(o.Object, "webhooks")
 	if err != nil || !found {
 		return false, err

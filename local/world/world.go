@@ -27,30 +27,29 @@ import (
 //go:embed kwok.yaml
 var kwokStages []byte
 
-// World is a running world. Its methods may be called from any goroutine.
+// World is a running local world. Its methods are safe for concurrent use.
 type World struct {
 	opts       Options
 	began      time.Time
 	slot       *slot
-	control    netip.Addr // where the control plane listens
+	control    netip.Addr // address of the control plane
 	creds      *credentials
 	kubeconfig string
 	rest       *rest.Config
 	kube       kubernetes.Interface
 	layout     layout.Layout
 	launch     *child.Launcher
-	manifests  []*unstructured.Unstructured // what Start applies
+	manifests  []*unstructured.Unstructured // objects that Start applies
 
 	mu        sync.Mutex
 	processes map[string]*child.Process
 	closed    bool
 }
 
-// Start starts a world and returns when it can be used: the API server answers, the
-// nodes are ready, the manifests are applied. No controller runs yet. Faults of the
-// manifests are reported before anything is started. On an error, or when ctx ends
-// while starting, nothing remains; afterwards the local world runs until Close, even if
-// ctx ends.
+// Start starts a world and returns when it can be used: the API server serves, the nodes are ready, the manifests are
+// applied. It starts no controller. Faults in the manifests are reported before anything is started. If Start returns
+// an error, or ctx ends before it returns, it removes everything that it has started. A started world runs until
+// Close, even if ctx ends.
 func Start(ctx context.Context, opts Options) (*World, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -63,8 +62,8 @@ func Start(ctx context.Context, opts Options) (*World, error) {
 	if err := w.loadManifests(); err != nil {
 		return nil, err
 	}
-	for _, dir := range sweep(opts.Base) {
-		w.step("removed " + dir + ", left by an earlier world")
+	for _, dir := range removeEndedWorlds(opts.Base) {
+		w.reportStep("removed " + dir + ", left by an earlier world")
 	}
 	if w.slot, err = takeSlot(opts.Base); err != nil {
 		return nil, err
@@ -72,7 +71,7 @@ func Start(ctx context.Context, opts Options) (*World, error) {
 	w.launch = child.NewLauncher()
 	w.control = loopback.Addr(w.slot.Addr(255, 1))
 	if err := w.start(ctx); err != nil {
-		// The error of the wait is more useful than that of the deadline.
+		// Release err: it names what Start was waiting for.
 		w.Close()
 		return nil, err
 	}
@@ -99,20 +98,20 @@ func (w *World) start(ctx context.Context) error {
 	}
 	g, gctx = errgroup.WithContext(ctx)
 	g.Go(func() error {
-		if err := w.await(gctx, "nodes", w.nodesReady, RoleAgent, RoleKwok); err != nil {
+		if err := w.waitFor(gctx, "nodes", w.nodesReady, RoleAgent, RoleKwok); err != nil {
 			return err
 		}
-		w.step("nodes are ready")
+		w.reportStep("nodes are ready")
 		return nil
 	})
 	g.Go(func() error {
-		return w.await(gctx, "default service account", w.defaultAccount, RoleControllerManager)
+		return w.waitFor(gctx, "default service account", w.defaultAccountExists, RoleControllerManager)
 	})
 	g.Go(func() error { return w.applyManifests(gctx) })
 	return g.Wait()
 }
 
-// prepare makes everything that needs no running process.
+// prepare writes the files and creates the clients, before any process runs.
 func (w *World) prepare() error {
 	for _, d := range []string{"logs", child.PIDs, "kwok"} {
 		if err := os.Mkdir(w.file(d), 0o700); err != nil {
@@ -123,8 +122,8 @@ func (w *World) prepare() error {
 	if w.creds, err = newCredentials(w.file("pki"), w.control.AsSlice()); err != nil {
 		return err
 	}
-	// All TLS ports of pods have one certificate, for every client.
-	if err := w.creds.issue("echo", []string{"echo.fulcrum.local"}, nil); err != nil {
+	// All TLS ports of pods share one certificate.
+	if err := w.creds.issueServerCert("echo", []string{"echo.fulcrum.local"}, nil); err != nil {
 		return err
 	}
 	server := "https://" + w.at(portAPIServer)
@@ -144,7 +143,7 @@ func (w *World) prepare() error {
 	if w.rest, err = clientcmd.BuildConfigFromFlags("", w.kubeconfig); err != nil {
 		return err
 	}
-	w.rest.QPS = -1 // Tests ask often, and the server is on this machine.
+	w.rest.QPS = -1 // No rate limit: tests make many requests, and the server is on this machine.
 	w.kube, err = kubernetes.NewForConfig(w.rest)
 	return err
 }
@@ -153,12 +152,12 @@ func (w *World) startCluster(ctx context.Context) error {
 	if err := w.StartRole(ctx, RoleEtcd); err != nil {
 		return err
 	}
-	w.step("etcd answers")
+	w.reportStep("etcd answers")
 	if err := w.StartRole(ctx, RoleAPIServer); err != nil {
 		return err
 	}
-	w.step("the API server answers")
-	// These three do not wait for others, and are waited for by their effects.
+	w.reportStep("the API server answers")
+	// Start waits for these three later, by their effects.
 	for _, role := range []string{RoleControllerManager, RoleScheduler, RoleKwok} {
 		if err := w.StartRole(ctx, role); err != nil {
 			return err
@@ -167,8 +166,7 @@ func (w *World) startCluster(ctx context.Context) error {
 	return nil
 }
 
-// loadManifests reads Fulcrum's CRDs, which any controller for AWS load
-// balancers uses, Fulcrum's rights, and what the options name.
+// loadManifests reads Fulcrum's CRDs and RBAC manifests, the CRDs of Gateway API, and the manifests in the options.
 func (w *World) loadManifests() error {
 	var shipped []*unstructured.Unstructured
 	if !w.opts.WithoutAWS {
@@ -208,25 +206,25 @@ func (w *World) applyManifests(ctx context.Context) error {
 	if err := applier.Apply(ctx, w.manifests); err != nil {
 		return err
 	}
-	w.step(fmt.Sprintf("%d objects are applied", len(w.manifests)))
+	w.reportStep(fmt.Sprintf("%d objects are applied", len(w.manifests)))
 	return nil
 }
 
-func (w *World) step(name string) {
+func (w *World) reportStep(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.opts.Progress(Step{Name: name, Took: time.Since(w.began)})
 }
 
-// StartRole starts a role that is not running and waits until it is of use.
+// StartRole starts a role that is not running and waits until it serves.
 func (w *World) StartRole(ctx context.Context, role string) error {
 	args, env := w.roleCommand(role)
 	if len(args) == 1 {
 		return fmt.Errorf("world: no role %q", role)
 	}
 	program := w.opts.Binary
-	if prebuilt := w.opts.prebuilt(role); prebuilt != "" {
-		program, args = prebuilt, args[1:]
+	if path := w.opts.assetPath(role); path != "" {
+		program, args = path, args[1:]
 	}
 	if err := w.run(role, program, args, env); err != nil {
 		return err
@@ -235,7 +233,7 @@ func (w *World) StartRole(ctx context.Context, role string) error {
 	if !ok {
 		return nil
 	}
-	return w.await(ctx, role, ready, role)
+	return w.waitFor(ctx, role, ready, role)
 }
 
 func (w *World) run(role, path string, args, env []string) error {
@@ -261,10 +259,8 @@ func (w *World) process(role string) *child.Process {
 	return w.processes[role]
 }
 
-// Kill ends a role as a crash would (SIGKILL) and returns when it is gone. It
-// stays gone until StartRole or StartController. AWS is the exception: it ends
-// in order and has forgotten nothing when it is started again, for that is
-// what an outage of AWS is like.
+// Kill kills the process of a role with SIGKILL, as a crash would, and waits for its end. StartRole and
+// StartController start it again. RoleAWS gets SIGTERM instead, so that it keeps its state, as AWS does in an outage.
 func (w *World) Kill(role string) error {
 	p := w.process(role)
 	if p == nil || !p.Alive() {
@@ -284,26 +280,26 @@ func (w *World) Alive(role string) bool {
 	return p != nil && p.Alive()
 }
 
-// Started reports whether a role was ever started, running now or not.
+// Started reports whether a role was ever started.
 func (w *World) Started(role string) bool { return w.process(role) != nil }
 
-// Ended describes how a role's process ended, such as "signal: killed" or
-// "exit status 1". It is empty for one that runs or was never started.
-func (w *World) Ended(role string) string {
+// ExitStatus describes how a role's process ended, such as "signal: killed" or "exit status 1". It is empty if the
+// process runs or was never started.
+func (w *World) ExitStatus(role string) string {
 	p := w.process(role)
 	if p == nil || p.Alive() {
 		return ""
 	}
-	return p.Ended()
+	return p.ExitStatus()
 }
 
-// Log is the path of a role's log.
+// Log returns the path of a role's log.
 func (w *World) Log(role string) string { return w.file("logs", role+".log") }
 
-// LogTail is the end of a role's log, as text to show.
+// LogTail returns the last lines of a role's log, indented.
 func (w *World) LogTail(role string, lines int) string { return child.Tail(w.Log(role), lines) }
 
-// Close ends all processes and removes the state. It may be called twice.
+// Close kills all processes and removes the state directory. Further calls have no effect.
 func (w *World) Close() error {
 	w.mu.Lock()
 	if w.closed {
@@ -316,7 +312,7 @@ func (w *World) Close() error {
 		processes = append(processes, p)
 	}
 	w.mu.Unlock()
-	// State is discarded, so no process needs time to save any.
+	// The state is discarded, so no process needs to save it.
 	var wg sync.WaitGroup
 	for _, p := range processes {
 		wg.Go(p.Kill)
@@ -331,24 +327,24 @@ func (w *World) Close() error {
 	return err
 }
 
-// Kubeconfig is the path of a kubeconfig for a cluster admin.
+// Kubeconfig returns the path of a kubeconfig for a cluster admin.
 func (w *World) Kubeconfig() string { return w.kubeconfig }
 
-// RESTConfig is the same for Go clients. The caller gets a copy.
+// RESTConfig returns a copy of the configuration of a cluster admin's client.
 func (w *World) RESTConfig() *rest.Config { return rest.CopyConfig(w.rest) }
 
-// Kube is a client of the API server.
+// Kube returns a client of the API server.
 func (w *World) Kube() kubernetes.Interface { return w.kube }
 
-// Layout is what the world consists of in AWS.
+// Layout returns the addresses, subnets, nodes and identifiers of the world in AWS.
 func (w *World) Layout() layout.Layout { return w.layout }
 
-// Number is the world's number: its VPC is 10.Number.0.0/16.
+// Number returns the world's number: its VPC is 10.Number.0.0/16.
 func (w *World) Number() int { return w.slot.n }
 
-// Dir is the state directory, gone after Close unless Options.Keep is set.
+// Dir returns the state directory. Close removes it unless Options.Keep is set.
 func (w *World) Dir() string { return w.slot.dir }
 
-// CA is the path of the certificate that signed everything in the world,
-// also the certificates in ACM. Its key is beside it, in ca.key.
+// CA returns the path of the certificate of the CA that signs all certificates of the world, also those in ACM. Its
+// key is in ca.key in the same directory.
 func (w *World) CA() string { return w.creds.path("ca.crt") }

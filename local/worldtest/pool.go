@@ -21,56 +21,59 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// Pool lends local worlds, to one test after the other: the start of a world costs more than most tests do. All have the
-// Gateway API, so that those of Ingresses are those of Gateways. The zero value is ready to use.
+// Pool reuses local worlds, since starting a world takes longer than most tests. Each world is used by one test at a
+// time. All have the CRDs of Gateway API, so that tests with and without Gateways share worlds. The zero value is
+// ready to use.
 type Pool struct {
 	mu     sync.Mutex
-	worlds map[string][]*Loan // by what their options have in common
+	worlds map[string][]*PooledWorld // by the options that must be equal
 }
 
-// Loan is a world for one test at a time.
-type Loan struct {
+// PooledWorld is a world of a pool, for one test at a time.
+type PooledWorld struct {
 	*world.World
-	pool   *Pool
-	kind   string
-	inUse  bool
-	state  *kubernetesState
-	before map[string]object
-	aws    *inspect.Inspector
-	held   inspect.Inventory // what AWS held before
-	logs   int
+	pool      *Pool
+	kind      string
+	inUse     bool
+	state     *kubernetesState
+	before    map[string]object
+	aws       *inspect.Inspector
+	inventory inspect.Inventory // resources in AWS before the test
+	logs      int
 }
 
-// cleanLimit is how long the end of a loan waits for what a test has not waited for.
+// cleanLimit is how long Clean waits for changes that the test has not waited for.
 const cleanLimit = time.Minute
 
-// returnLimit is how long the end of a loan takes at most: two waits, and requests between them.
-const returnLimit = 3 * cleanLimit
+// releaseLimit is the deadline for Release: two waits of cleanLimit, and requests between them.
+const releaseLimit = 3 * cleanLimit
 
-// Lend takes a world for a test and puts it back when the test ends. What the test applies need not be deleted, but
-// what a controller has made for it. The test fails if anything in the world is not as before.
-func (p *Pool) Lend(t testing.TB, opts world.Options) *world.World {
+// AcquireForTest acquires a world for a test and releases it when the test ends. The test need not delete the objects
+// that it applies, unless a controller has created AWS resources for them. The test fails if resources or objects
+// remain or are missing afterwards.
+func (p *Pool) AcquireForTest(t testing.TB, opts world.Options) *world.World {
 	t.Helper()
 	if opts.Binary == "" {
 		opts.Binary = Binary(t)
 	}
-	l, err := p.Take(t.Context(), opts)
+	l, err := p.Acquire(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
 			l.Close()
-		} else if err := l.Return(context.WithoutCancel(t.Context())); err != nil {
+		} else if err := l.Release(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
 	return l.World
 }
 
-// Take takes a world with the options out of the pool, or starts one. It is given back by Return, or ended by Close.
-func (p *Pool) Take(ctx context.Context, opts world.Options) (*Loan, error) {
-	opts.AdminController = opts.AdminController || Foreign()
+// Acquire returns a world with the options that is not in use, or starts one. Release puts it back into the pool,
+// Close ends it.
+func (p *Pool) Acquire(ctx context.Context, opts world.Options) (*PooledWorld, error) {
+	opts.AdminController = opts.AdminController || TestsOtherController()
 	opts.GatewayAPI = cmp.Or(opts.GatewayAPI, "standard")
 	delay := opts.PropagationDelay
 	opts.PropagationDelay = 0
@@ -78,9 +81,9 @@ func (p *Pool) Take(ctx context.Context, opts world.Options) (*Loan, error) {
 		Cluster, Region, GatewayAPI string
 		Nodes                       int
 		Domains                     []string
-		ActiveAtOnce, Admin         bool
+		ActiveImmediately, Admin    bool
 		WithoutTraffic              bool
-	}{opts.Cluster, opts.Region, opts.GatewayAPI, opts.Nodes, opts.Domains, opts.ActiveAtOnce, opts.AdminController, opts.WithoutTraffic})
+	}{opts.Cluster, opts.Region, opts.GatewayAPI, opts.Nodes, opts.Domains, opts.ActiveImmediately, opts.AdminController, opts.WithoutTraffic})
 	l, err := p.reserve(kind)
 	if err != nil {
 		return nil, err
@@ -98,8 +101,8 @@ func (p *Pool) Take(ctx context.Context, opts world.Options) (*Loan, error) {
 	return l, nil
 }
 
-// reserve returns a world that is not in use, or one that is to be started.
-func (p *Pool) reserve(kind string) (*Loan, error) {
+// reserve marks a world as used and returns it; if all are in use it adds one that the caller starts.
+func (p *Pool) reserve(kind string) (*PooledWorld, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, l := range p.worlds[kind] {
@@ -109,14 +112,14 @@ func (p *Pool) reserve(kind string) (*Loan, error) {
 		}
 	}
 	if p.worlds == nil {
-		p.worlds = map[string][]*Loan{}
+		p.worlds = map[string][]*PooledWorld{}
 	}
-	l := &Loan{pool: p, kind: kind, inUse: true}
+	l := &PooledWorld{pool: p, kind: kind, inUse: true}
 	p.worlds[kind] = append(p.worlds[kind], l)
 	return l, nil
 }
 
-func (l *Loan) start(ctx context.Context, opts world.Options) error {
+func (l *PooledWorld) start(ctx context.Context, opts world.Options) error {
 	var err error
 	if l.World, err = world.Start(ctx, opts); err != nil {
 		return err
@@ -125,15 +128,16 @@ func (l *Loan) start(ctx context.Context, opts world.Options) error {
 		return err
 	}
 	l.aws = inspect.New(l.AWSConfig(), l.Layout().VPC)
-	if l.held, err = l.aws.Inventory(ctx); err != nil {
+	if l.inventory, err = l.aws.Inventory(ctx); err != nil {
 		return err
 	}
-	return l.settles(ctx)
+	return l.recordState(ctx)
 }
 
-// settles waits until Kubernetes has made what it makes in every cluster, and notes all that is there.
-func (l *Loan) settles(ctx context.Context) error {
-	return await.True(ctx, cleanLimit, func(ctx context.Context) error {
+// recordState waits until Kubernetes has created the default objects of each namespace, and records all objects in
+// before.
+func (l *PooledWorld) recordState(ctx context.Context) error {
+	return await.Success(ctx, cleanLimit, func(ctx context.Context) error {
 		last := l.before
 		var err error
 		if l.before, err = l.state.all(ctx); err != nil {
@@ -153,9 +157,10 @@ func (l *Loan) settles(ctx context.Context) error {
 	})
 }
 
-// Return puts the world back. An error says what a test has left in it; then the world is ended instead.
-func (l *Loan) Return(ctx context.Context) error {
-	ctx, done := context.WithTimeout(ctx, returnLimit)
+// Release puts the world back into the pool. If the test has left anything in it, it closes the world and returns an
+// error.
+func (l *PooledWorld) Release(ctx context.Context) error {
+	ctx, done := context.WithTimeout(ctx, releaseLimit)
 	defer done()
 	if err := l.Clean(ctx); err != nil {
 		return errors.Join(fmt.Errorf("the world is not as before the test: %w", err), l.Close())
@@ -166,16 +171,16 @@ func (l *Loan) Return(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the world instead of putting it back.
-func (l *Loan) Close() error {
+// Close ends the world and removes it from the pool.
+func (l *PooledWorld) Close() error {
 	l.pool.mu.Lock()
-	kept := l.pool.worlds[l.kind][:0]
+	others := l.pool.worlds[l.kind][:0]
 	for _, other := range l.pool.worlds[l.kind] {
 		if other != l {
-			kept = append(kept, other)
+			others = append(others, other)
 		}
 	}
-	l.pool.worlds[l.kind] = kept
+	l.pool.worlds[l.kind] = others
 	l.pool.mu.Unlock()
 	if l.World == nil {
 		return nil
@@ -183,16 +188,17 @@ func (l *Loan) Close() error {
 	return l.World.Close()
 }
 
-// Clean checks that a test has left nothing that a controller has to remove, and removes what only the test put there.
-func (l *Loan) Clean(ctx context.Context) error {
+// Clean returns an error if a test has left anything that its controller should have removed, and deletes the objects
+// of the test.
+func (l *PooledWorld) Clean(ctx context.Context) error {
 	for _, role := range world.Roles() {
 		if role != world.RoleController && !l.Alive(role) {
 			return fmt.Errorf("%s does not run", role)
 		}
 	}
 	var now map[string]object
-	err := await.True(ctx, cleanLimit, func(ctx context.Context) (err error) {
-		now, err = l.letGo(ctx)
+	err := await.Success(ctx, cleanLimit, func(ctx context.Context) (err error) {
+		now, err = l.checkControllerCleanup(ctx)
 		return err
 	})
 	if err != nil {
@@ -210,14 +216,14 @@ func (l *Loan) Clean(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := l.remove(ctx, now); err != nil {
+	if err := l.restoreObjects(ctx, now); err != nil {
 		return err
 	}
 	if err := l.state.deleteEvents(ctx, l.before); err != nil {
 		return err
 	}
-	for _, what := range []string{"calls", "faults"} {
-		if err := l.forget(ctx, what); err != nil {
+	for _, list := range []string{"calls", "faults"} {
+		if err := l.emptyList(ctx, list); err != nil {
 			return err
 		}
 	}
@@ -229,17 +235,17 @@ func (l *Loan) Clean(ctx context.Context) error {
 	return nil
 }
 
-// letGo lists the objects of the cluster. It is an error as long as AWS holds something that the controller has made, or
-// an object waits for it.
-func (l *Loan) letGo(ctx context.Context) (map[string]object, error) {
-	held, err := l.aws.Inventory(ctx)
+// checkControllerCleanup returns the objects of the cluster, or an error if resources of the controller remain in
+// AWS, resources of the world are missing, or objects have finalizers.
+func (l *PooledWorld) checkControllerCleanup(ctx context.Context) (map[string]object, error) {
+	found, err := l.aws.Inventory(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if left := held.Minus(l.held); len(left) > 0 {
+	if left := found.Minus(l.inventory); len(left) > 0 {
 		return nil, fmt.Errorf("left in AWS: %s", strings.Join(left, "; "))
 	}
-	if lost := l.held.Minus(held); len(lost) > 0 {
+	if lost := l.inventory.Minus(found); len(lost) > 0 {
 		return nil, fmt.Errorf("lost in AWS: %s", strings.Join(lost, "; "))
 	}
 	now, err := l.state.all(ctx)
@@ -254,11 +260,11 @@ func (l *Loan) letGo(ctx context.Context) (map[string]object, error) {
 	return now, nil
 }
 
-// remove deletes what was added to the cluster, and waits until its objects, which are now these, are those of before.
-// Only kinds that differ are read again and again.
-func (l *Loan) remove(ctx context.Context, now map[string]object) error {
+// restoreObjects deletes the objects that were added to the cluster and waits until its objects are those of before.
+// now are its current objects. It polls only kinds that differ.
+func (l *PooledWorld) restoreObjects(ctx context.Context, now map[string]object) error {
 	before := l.before
-	return await.True(ctx, cleanLimit, func(ctx context.Context) error {
+	return await.Success(ctx, cleanLimit, func(ctx context.Context) error {
 		differ, differs := difference(before, now)
 		var err error
 		if differs == nil {
@@ -269,7 +275,7 @@ func (l *Loan) remove(ctx context.Context, now map[string]object) error {
 			_, differs = difference(before, now)
 			return differs
 		}
-		if err := l.delete(ctx, before, differ); err != nil {
+		if err := l.deleteAdded(ctx, before, differ); err != nil {
 			return err
 		}
 		kinds := map[schema.GroupVersionResource]struct{}{}
@@ -288,9 +294,9 @@ func (l *Loan) remove(ctx context.Context, now map[string]object) error {
 	})
 }
 
-// delete deletes those of the objects that were not there before.
-func (l *Loan) delete(ctx context.Context, before map[string]object, objects []object) error {
-	// Kubernetes waits half a minute when it finds pods in a namespace that goes.
+// deleteAdded deletes the objects that are not in before.
+func (l *PooledWorld) deleteAdded(ctx context.Context, before map[string]object, objects []object) error {
+	// Kubernetes deletes a namespace with pods only after half a minute, so pods are deleted first.
 	withPods := slices.ContainsFunc(objects, object.isPod)
 	for _, o := range objects {
 		if _, ok := before[o.String()]; ok || withPods && o.resource.Resource == "namespaces" {
@@ -303,8 +309,8 @@ func (l *Loan) delete(ctx context.Context, before map[string]object, objects []o
 	return nil
 }
 
-// forget empties a list of the emulator.
-func (l *Loan) forget(ctx context.Context, list string) error {
+// emptyList empties a list of the emulator.
+func (l *PooledWorld) emptyList(ctx context.Context, list string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, l.AWSEndpoint()+"/_fulcrum/"+list, nil)
 	if err != nil {
 		return err
@@ -322,7 +328,7 @@ func (l *Loan) forget(ctx context.Context, list string) error {
 // Close ends all worlds.
 func (p *Pool) Close() error {
 	p.mu.Lock()
-	var all []*Loan
+	var all []*PooledWorld
 	for _, loans := range p.worlds {
 		all = append(all, loans...)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// kubernetesState reads what a cluster has, for one test to leave it as the next one expects it.
+// kubernetesState reads and deletes the objects of a cluster, so that tests can share it.
 type kubernetesState struct {
 	w        *world.World
 	metadata metadata.Interface
@@ -33,13 +33,13 @@ func newKubernetesState(w *world.World) (*kubernetesState, error) {
 	return &kubernetesState{w: w, metadata: client}, nil
 }
 
-// object is an object of a cluster, without its content.
+// object identifies an object of a cluster.
 type object struct {
 	resource        schema.GroupVersionResource
 	namespace, name string
-	owned           bool     // goes with another one
-	finalizers      []string // without those of Kubernetes
-	form            string   // what differs after an edit
+	owned           bool     // has an owner
+	finalizers      []string // those of load balancer controllers
+	form            string   // changes when the object is edited
 }
 
 func (o object) String() string {
@@ -49,7 +49,8 @@ func (o object) String() string {
 	return o.resource.Resource + " " + o.namespace + "/" + o.name
 }
 
-// resources are those whose objects are the state of a cluster. Events are not, and Endpoints say what EndpointSlices do.
+// resources returns the kinds whose objects are compared: all that can be deleted, except Events, and Endpoints,
+// which EndpointSlices duplicate.
 func (k *kubernetesState) resources() (map[schema.GroupVersionResource]struct{}, error) {
 	lists, err := k.w.Kube().Discovery().ServerPreferredResources()
 	if err != nil {
@@ -63,12 +64,12 @@ func (k *kubernetesState) resources() (map[schema.GroupVersionResource]struct{},
 	return out, err
 }
 
-// sign reports whether a lease shows that a node or an API server lives. A restart makes it again.
-func sign(namespace, name string) bool {
+// isHeartbeatLease reports whether a Lease is the heartbeat of a node or an API server, which recreates it.
+func isHeartbeatLease(namespace, name string) bool {
 	return namespace == corev1.NamespaceNodeLease || namespace == metav1.NamespaceSystem && strings.HasPrefix(name, "apiserver-")
 }
 
-// objects lists the objects of resources, but for the leases that are signs of life.
+// objects lists the objects of resources, except heartbeat Leases.
 func (k *kubernetesState) objects(ctx context.Context, resources map[schema.GroupVersionResource]struct{}) (map[string]object, error) {
 	nodes, err := k.nodes(ctx)
 	if err != nil {
@@ -77,14 +78,14 @@ func (k *kubernetesState) objects(ctx context.Context, resources map[schema.Grou
 	out := map[string]object{}
 	for resource := range resources {
 		list, err := k.metadata.Resource(resource).List(ctx, metav1.ListOptions{})
-		if apierrors.IsNotFound(err) { // its definition has just been deleted
+		if apierrors.IsNotFound(err) { // its CRD has just been deleted
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", resource.Resource, err)
 		}
 		for _, item := range list.Items {
-			if resource.Resource == "leases" && sign(item.Namespace, item.Name) {
+			if resource.Resource == "leases" && isHeartbeatLease(item.Namespace, item.Name) {
 				continue
 			}
 			o := object{resource: resource, namespace: item.Namespace, name: item.Name, owned: len(item.OwnerReferences) > 0}
@@ -103,7 +104,7 @@ func (k *kubernetesState) objects(ctx context.Context, resources map[schema.Grou
 	return out, nil
 }
 
-// nodes are the specifications of nodes, whose generation does not count their edits.
+// nodes returns the specs of the nodes as text. The generation of a Node does not change with its spec.
 func (k *kubernetesState) nodes(ctx context.Context) (map[string]string, error) {
 	list, err := k.w.Kube().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -116,11 +117,12 @@ func (k *kubernetesState) nodes(ctx context.Context) (map[string]string, error) 
 	return out, nil
 }
 
-// delete removes an object at once. One with an owner goes with it, and what Kubernetes makes in each namespace with that.
+// delete deletes an object without a grace period. It leaves objects with an owner to the garbage collector, and
+// the default objects of deleted namespaces to their namespace.
 func (k *kubernetesState) delete(ctx context.Context, o object, before map[string]object) error {
-	_, kept := before["namespaces "+o.namespace]
-	made := o.resource.Resource == "serviceaccounts" || o.resource.Resource == "configmaps"
-	if o.owned && !o.isPod() || o.namespace != "" && !kept && made {
+	_, namespaceRemains := before["namespaces "+o.namespace]
+	isDefaultKind := o.resource.Resource == "serviceaccounts" || o.resource.Resource == "configmaps"
+	if o.owned && !o.isPod() || o.namespace != "" && !namespaceRemains && isDefaultKind {
 		return nil
 	}
 	now, background := int64(0), metav1.DeletePropagationBackground
@@ -132,7 +134,7 @@ func (k *kubernetesState) delete(ctx context.Context, o object, before map[strin
 	return err
 }
 
-// deleteEvents forgets what was reported about objects whose names the next test may use, too.
+// deleteEvents deletes all Events, since the next test may use the same names of objects.
 func (k *kubernetesState) deleteEvents(ctx context.Context, before map[string]object) error {
 	var errs []error
 	for _, o := range before {
@@ -152,8 +154,8 @@ func (k *kubernetesState) all(ctx context.Context) (map[string]object, error) {
 	return k.objects(ctx, resources)
 }
 
-// difference lists what is there and was not before, what was and is not, and what is another one. Webhooks are the
-// first, as they could refuse that the others are deleted.
+// difference returns the objects that were added, removed or changed, and an error that lists them, or nil. Webhook
+// configurations come first, since their webhooks could reject the deletion of the others.
 func difference(before, now map[string]object) (objects []object, err error) {
 	var texts []string
 	for name, o := range now {
@@ -176,7 +178,7 @@ func difference(before, now map[string]object) (objects []object, err error) {
 		return nil, nil
 	}
 	slices.SortFunc(objects, func(a, b object) int {
-		return cmp.Or(strings.Compare(a.rank(), b.rank()), strings.Compare(a.String(), b.String()))
+		return cmp.Or(strings.Compare(a.sortKey(), b.sortKey()), strings.Compare(a.String(), b.String()))
 	})
 	slices.Sort(texts)
 	return objects, errors.New(strings.Join(texts, "\n"))
@@ -184,7 +186,7 @@ func difference(before, now map[string]object) (objects []object, err error) {
 
 func (o object) isPod() bool { return o.resource.Resource == "pods" }
 
-func (o object) rank() string {
+func (o object) sortKey() string {
 	if strings.HasSuffix(o.resource.Resource, "webhookconfigurations") {
 		return "0"
 	}

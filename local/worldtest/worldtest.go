@@ -1,5 +1,5 @@
-// Package worldtest makes local worlds for tests. It is not for production
-// code and asserts nothing itself, but that the policies of the controller suffice.
+// Package worldtest starts local worlds for tests. A test fails if the IAM policies of the controller lack a
+// permission.
 package worldtest
 
 import (
@@ -17,28 +17,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// BinVariable names an environment variable with a directory of programs that
-// are built already, as `make build` does. Without it, they are built when a
-// test needs them.
+// BinVariable is an environment variable with a directory of programs that `make build` has built. Without it,
+// programs are built when a test needs them.
 const BinVariable = "FULCRUM_BIN"
 
-// ControllerVariable names one with the path of a controller to test instead
-// of Fulcrum.
+// ControllerVariable is an environment variable with the path of a controller to test instead of Fulcrum.
 const ControllerVariable = "FULCRUM_CONTROLLER"
 
-// Binary returns the path of fulcrum-local. It is kept between runs, and rebuilt only
-// if its sources have changed; the first build takes minutes.
+// Binary returns the path of fulcrum-local. It is built only if its sources have changed; the first build takes
+// minutes.
 func Binary(t testing.TB) string {
 	t.Helper()
 	return build(t, "local", "fulcrum-local")
 }
 
-// Foreign reports whether another controller than Fulcrum is tested. It is a cluster
-// admin, as it may need other rights.
-func Foreign() bool { return os.Getenv(ControllerVariable) != "" }
+// TestsOtherController reports whether ControllerVariable is set. Worlds then have Options.AdminController,
+// as the other controller may need other rights.
+func TestsOtherController() bool { return os.Getenv(ControllerVariable) != "" }
 
-// Controller returns the path of Fulcrum itself, built in the same way, in its own
-// module: with the versions of libraries that it is released with.
+// Controller returns the path of the controller to test: ControllerVariable, or Fulcrum, built in its own module with
+// the versions of libraries of its release.
 func Controller(t testing.TB) string {
 	t.Helper()
 	if p := os.Getenv(ControllerVariable); p != "" {
@@ -47,7 +45,7 @@ func Controller(t testing.TB) string {
 	return build(t, ".", "fulcrum")
 }
 
-// Applier returns a function that applies manifests, as users do, and fails the test if that fails.
+// Applier returns a function that applies manifests, or fails the test.
 func Applier(t testing.TB, w *world.World) func(docs string) {
 	t.Helper()
 	applier, err := manifest.NewApplier(w.RESTConfig())
@@ -66,19 +64,19 @@ func Applier(t testing.TB, w *world.World) func(docs string) {
 	}
 }
 
-// Client returns the path of helm or kubectl, built in the same way, in the module of the chart.
+// Client returns the path of helm or kubectl, built in the module of the chart.
 func Client(t testing.TB, name string) string {
 	t.Helper()
 	return build(t, "charts", name)
 }
 
-// Program returns the path of another program, built in the same way in the module of its directory, "." or "local".
+// Program returns the path of a program, built in the module of a directory, "." or "local".
 func Program(t testing.TB, module, name string) string {
 	t.Helper()
 	return build(t, module, name)
 }
 
-// Root is the directory of the source tree.
+// Root returns the directory of the source tree.
 func Root(t testing.TB) string {
 	t.Helper()
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/fulcrum-lb/fulcrum").Output()
@@ -88,7 +86,7 @@ func Root(t testing.TB) string {
 	return strings.TrimSpace(string(root))
 }
 
-// build makes a program as `make build` does, from a directory of the source tree with a module.
+// build builds a program as `make build` does. module is a directory of the source tree.
 func build(t testing.TB, module, name string) string {
 	t.Helper()
 	if bin := os.Getenv(BinVariable); bin != "" {
@@ -99,8 +97,7 @@ func build(t testing.TB, module, name string) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(cache, "fulcrum", name)
-	// Packages are tested side by side: one builds, the others wait and find
-	// it built.
+	// Tests of several packages run in parallel: one builds, the others wait.
 	unlock, err := lock(path + ".lock")
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +125,7 @@ func lock(path string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// Start starts a world that ends with the test.
+// Start starts a world for a test and ends it after the test.
 func Start(t testing.TB, opts world.Options) *world.World {
 	t.Helper()
 	if opts.Binary == "" {
@@ -137,7 +134,7 @@ func Start(t testing.TB, opts world.Options) *world.World {
 	if opts.Progress == nil {
 		opts.Progress = func(s world.Step) { t.Logf("%5.1fs %s", s.Took.Seconds(), s.Name) }
 	}
-	opts.AdminController = opts.AdminController || Foreign()
+	opts.AdminController = opts.AdminController || TestsOtherController()
 	w, err := world.Start(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +148,7 @@ func Start(t testing.TB, opts world.Options) *world.World {
 	return w
 }
 
-// reportDenials fails a test in which the policies of the controller did not suffice.
+// reportDenials fails a test in which AWS denied a call of the controller.
 func reportDenials(t testing.TB, w *world.World) {
 	if !w.Alive(world.RoleAWS) {
 		return
@@ -167,11 +164,10 @@ func reportDenials(t testing.TB, w *world.World) {
 	}
 }
 
-// Eventually asks until check returns nil, and fails the test if that takes
-// longer than limit.
+// Eventually calls check until it returns nil, and fails the test after limit.
 func Eventually(t testing.TB, limit time.Duration, check func(ctx context.Context) error) {
 	t.Helper()
-	if err := await.True(t.Context(), limit, check); err != nil {
+	if err := await.Success(t.Context(), limit, check); err != nil {
 		t.Fatal(err)
 	}
 }

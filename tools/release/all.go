@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// platforms are the platforms of the programs. The image is for those with Linux.
+// platforms are the platforms of the programs. The image is for the Linux platforms.
 const platforms = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
 
-// places are the values of release.yaml.
-type places struct {
+// publishSettings are the values of release.yaml.
+type publishSettings struct {
 	Image     string `json:"image"`
 	Charts    string `json:"charts"`
 	Downloads string `json:"downloads"`
@@ -33,11 +33,11 @@ type places struct {
 // semver matches a version in the form of a tag, such as v0.9.0.
 var semver = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$`)
 
-// all has the settings and the files of a whole release.
-type all struct {
+// fullRelease has the settings and the files of a release.
+type fullRelease struct {
 	settings
 	root   string // folder of the repository, with the chart and the manifests
-	places places
+	places publishSettings
 	files  map[string][]byte // content of the files of the release, by name
 }
 
@@ -51,28 +51,28 @@ func makeRelease(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := a.archives(programs); err != nil {
+	if err := a.addArchives(programs); err != nil {
 		return err
 	}
-	digest, err := write(a.out, a.release, slices.DeleteFunc(slices.Clone(programs), func(p program) bool { return p.platform.OS != "linux" }))
+	digest, err := writeImage(a.out, a.release, slices.DeleteFunc(slices.Clone(programs), func(p program) bool { return p.platform.OS != "linux" }))
 	if err != nil {
 		return err
 	}
 	for _, step := range []func() error{
-		func() error { return a.chart(digest) },
-		a.manifests,
-		func() error { return a.completions(ctx, programs) },
-		a.krew,
-		func() error { return a.changelog(ctx) },
+		func() error { return a.addChart(digest) },
+		a.addManifests,
+		func() error { return a.addCompletions(ctx, programs) },
+		a.addKrewManifest,
+		func() error { return a.addChangelog(ctx) },
 	} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
-	if err := a.provenance(digest); err != nil {
+	if err := a.addProvenance(digest); err != nil {
 		return err
 	}
-	a.checksums()
+	a.addChecksums()
 	for name, data := range a.files {
 		at := filepath.Join(a.out, filepath.FromSlash(name))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, data, 0o644)); err != nil {
@@ -83,8 +83,8 @@ func makeRelease(ctx context.Context, args []string, stdout io.Writer) error {
 	return nil
 }
 
-func parseRelease(args []string) (*all, error) {
-	a := &all{files: map[string][]byte{}}
+func parseRelease(args []string) (*fullRelease, error) {
+	a := &fullRelease{files: map[string][]byte{}}
 	var rest []string
 	f := flag.NewFlagSet("release", flag.ContinueOnError)
 	f.StringVar(&a.root, "root", ".", "folder of the repository")
@@ -99,14 +99,14 @@ func parseRelease(args []string) (*all, error) {
 		return nil, err
 	}
 	if f.NArg() > 0 {
-		return nil, fmt.Errorf("%q is no command; there is image, and without a command the whole release is made", f.Arg(0))
+		return nil, fmt.Errorf("%q is no command; use \"release image\" for the image alone, or no command for the whole release", f.Arg(0))
 	}
 	var err error
 	if a.settings, err = parse(append([]string{"--source=" + a.root, "--platforms=" + platforms}, rest...)); err != nil {
 		return nil, err
 	}
 	if !semver.MatchString(a.release.version) {
-		return nil, fmt.Errorf("--version %q is no version of a release; write it as v0.9.0", a.release.version)
+		return nil, fmt.Errorf("--version %q is not a release version; write it as v0.9.0", a.release.version)
 	}
 	if *names == "" {
 		*names = filepath.Join(a.root, "tools", "release", "release.yaml")
@@ -124,31 +124,31 @@ func parseRelease(args []string) (*all, error) {
 		}
 	}
 	if !slices.ContainsFunc(a.platforms, func(p v1.Platform) bool { return p.OS == "linux" }) {
-		return nil, errors.New("--platforms has none of Linux, for which the image is")
+		return nil, errors.New("--platforms has no linux platform; the image needs one, such as linux/amd64")
 	}
 	return a, nil
 }
 
-// plain returns the version without the v, in the form of charts.
-func (a *all) plain() string { return strings.TrimPrefix(a.release.version, "v") }
+// chartVersion returns the version without the leading v, as charts need it.
+func (a *fullRelease) chartVersion() string { return strings.TrimPrefix(a.release.version, "v") }
 
-// read returns a file of the repository.
-func (a *all) read(name ...string) ([]byte, error) {
+// readFile returns a file of the repository.
+func (a *fullRelease) readFile(name ...string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(append([]string{a.root}, name...)...))
 }
 
-// archives adds the archive with program and licence for each platform, and its SBOM.
-func (a *all) archives(programs []program) error {
-	licence, err := a.read("LICENSE")
+// addArchives adds the archive with program and licence for each platform, and its SBOM.
+func (a *fullRelease) addArchives(programs []program) error {
+	licence, err := a.readFile("LICENSE")
 	if err != nil {
 		return err
 	}
 	for _, p := range programs {
 		name := "fulcrum"
-		pack := tarred
+		pack := tarArchive
 		ending := ".tar.gz"
 		if p.platform.OS == "windows" {
-			name, pack, ending = "fulcrum.exe", zipped, ".zip"
+			name, pack, ending = "fulcrum.exe", zipArchive, ".zip"
 		}
 		data, err := pack([]file{{name: name, mode: 0o755, content: p.binary}, {name: "LICENSE", mode: 0o644, content: licence}}, a.release.date)
 		if err != nil {
@@ -162,8 +162,8 @@ func (a *all) archives(programs []program) error {
 
 func archiveName(p v1.Platform) string { return fmt.Sprintf("fulcrum_%s_%s", p.OS, p.Architecture) }
 
-// manifests adds a file with the CRDs, one with the roles, one with the webhooks, and an archive of the IAM policies.
-func (a *all) manifests() error {
+// addManifests adds a file with the CRDs, one with the roles, one with the webhooks, and an archive of the IAM policies.
+func (a *fullRelease) addManifests() error {
 	for name, dir := range map[string]string{"crds.yaml": "config/crd", "rbac.yaml": "config/rbac", "webhooks.yaml": "config/webhook"} {
 		parts, err := filepath.Glob(filepath.Join(a.root, dir, "*.yaml"))
 		if err != nil {
@@ -197,6 +197,6 @@ func (a *all) manifests() error {
 	if len(entries) == 0 {
 		return errors.New("config/iam has no policies")
 	}
-	a.files["iam-policies.tar.gz"], err = tarred(entries, a.release.date)
+	a.files["iam-policies.tar.gz"], err = tarArchive(entries, a.release.date)
 	return err
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// tarred returns a tar.gz archive, whose bytes depend on files and time only.
-func tarred(files []file, at time.Time) ([]byte, error) {
+// tarArchive returns a tar.gz archive, whose bytes depend on files and time only.
+func tarArchive(files []file, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err != nil {
@@ -34,8 +34,8 @@ func tarred(files []file, at time.Time) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// zipped returns a zip archive for Windows, whose bytes depend on files and time only.
-func zipped(files []file, at time.Time) ([]byte, error) {
+// zipArchive returns a zip archive for Windows, whose bytes depend on files and time only.
+func zipArchive(files []file, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
 	for _, f := range files {

@@ -24,9 +24,9 @@ const (
 	chartContent types.MediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 )
 
-// chart adds the chart as an archive, and as an OCI artefact in a layout. It has the version, and the digest of the image, so
+// addChart adds the chart as an archive, and as an OCI artefact in a layout. It has the version, and the digest of the image, so
 // that a later change of the image's tag has no effect.
-func (a *all) chart(image v1.Hash) error {
+func (a *fullRelease) addChart(image v1.Hash) error {
 	dir := filepath.Join(a.root, "charts", "fulcrum")
 	var files []file
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
@@ -44,9 +44,9 @@ func (a *all) chart(image v1.Hash) error {
 		rel = filepath.ToSlash(rel)
 		switch rel {
 		case "Chart.yaml":
-			text, err = replaced(text, "version: 0.1.0\n", "version: "+a.plain()+"\n", "appVersion: 0.1.0\n", "appVersion: "+a.release.version+"\n")
+			text, err = replaceLines(text, "version: 0.1.0\n", "version: "+a.chartVersion()+"\n", "appVersion: 0.1.0\n", "appVersion: "+a.release.version+"\n")
 		case "values.yaml":
-			text, err = replaced(text, "  repository: fulcrum-lb/fulcrum\n", "  repository: "+a.places.Image+"\n", "  digest: \"\"\n", "  digest: "+image.String()+"\n")
+			text, err = replaceLines(text, "  repository: fulcrum-lb/fulcrum\n", "  repository: "+a.places.Image+"\n", "  digest: \"\"\n", "  digest: "+image.String()+"\n")
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", rel, err)
@@ -58,17 +58,17 @@ func (a *all) chart(image v1.Hash) error {
 		return err
 	}
 	slices.SortFunc(files, func(x, y file) int { return strings.Compare(x.name, y.name) })
-	data, err := tarred(files, a.release.date)
+	data, err := tarArchive(files, a.release.date)
 	if err != nil {
 		return err
 	}
-	a.files["fulcrum-"+a.plain()+".tgz"] = data
+	a.files["fulcrum-"+a.chartVersion()+".tgz"] = data
 	i := slices.IndexFunc(files, func(f file) bool { return f.name == "fulcrum/Chart.yaml" })
-	return a.chartArtefact(files[i].content, data)
+	return a.addChartArtefact(files[i].content, data)
 }
 
-// replaced returns a text in which the first text of each pair, which must occur exactly once, is replaced by the second.
-func replaced(text []byte, pairs ...string) ([]byte, error) {
+// replaceLines returns a text in which the first text of each pair, which must occur exactly once, is replaced by the second.
+func replaceLines(text []byte, pairs ...string) ([]byte, error) {
 	for i := 0; i < len(pairs); i += 2 {
 		if n := bytes.Count(text, []byte("\n"+pairs[i])); n != 1 {
 			return nil, fmt.Errorf("%d lines are %q, and one is needed", n, pairs[i])
@@ -86,9 +86,9 @@ type descriptor struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// chartArtefact adds an OCI image layout with the chart, in which Chart.yaml is the configuration. A registry client can push
+// addChartArtefact adds an OCI image layout with the chart, in which Chart.yaml is the configuration. A registry client can push
 // the layout to a registry for Helm.
-func (a *all) chartArtefact(chart, data []byte) error {
+func (a *fullRelease) addChartArtefact(chart, data []byte) error {
 	config, err := yaml.YAMLToJSON(chart)
 	if err != nil {
 		return err
@@ -105,14 +105,14 @@ func (a *all) chartArtefact(chart, data []byte) error {
 		Layers        []descriptor      `json:"layers"`
 		Annotations   map[string]string `json:"annotations"`
 	}{2, types.OCIManifestSchema1, put(chartConfig, config), []descriptor{put(chartContent, data)}, map[string]string{
-		"org.opencontainers.image.title": "fulcrum", "org.opencontainers.image.version": a.plain(), "org.opencontainers.image.created": a.release.date.Format(time.RFC3339),
+		"org.opencontainers.image.title": "fulcrum", "org.opencontainers.image.version": a.chartVersion(), "org.opencontainers.image.created": a.release.date.Format(time.RFC3339),
 		"org.opencontainers.image.source": a.places.Source, "org.opencontainers.image.revision": a.release.commit,
 	}})
 	if err != nil {
 		return err
 	}
 	top := put(types.OCIManifestSchema1, manifest)
-	top.Annotations = map[string]string{"org.opencontainers.image.ref.name": a.plain()}
+	top.Annotations = map[string]string{"org.opencontainers.image.ref.name": a.chartVersion()}
 	index, err := json.Marshal(struct {
 		SchemaVersion int             `json:"schemaVersion"`
 		MediaType     types.MediaType `json:"mediaType"`

@@ -48,7 +48,7 @@ func TestTwoBuildsHaveOneDigest(t *testing.T) {
 	}
 }
 
-// layoutIn is an OCI layout in a folder, whose parts are whole.
+// layoutIn returns an OCI layout in a folder, whose parts are whole.
 func layoutIn(t *testing.T, dir ...string) (v1.ImageIndex, *v1.IndexManifest) {
 	t.Helper()
 	path, err := layout.FromPath(filepath.Join(dir...))
@@ -182,7 +182,7 @@ func TestSBOM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := describe(v1.Platform{OS: runtime.GOOS, Architecture: runtime.GOARCH}, self, release{version: "v1.2.3", date: time.Unix(0, 0).UTC()})
+	p, err := readProgram(v1.Platform{OS: runtime.GOOS, Architecture: runtime.GOARCH}, self, release{version: "v1.2.3", date: time.Unix(0, 0).UTC()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,7 @@ import (
 )
 
 const (
-	// user is the user id of the program. The chart sets runAsNonRoot, for which the kubelet needs
-	// a numeric user.
+	// user is the user ID of the program. It is numeric because the chart sets runAsNonRoot.
 	user = 65532
 
 	sbomPath = "usr/share/sbom/fulcrum.cdx.json"
@@ -29,9 +28,9 @@ const (
 	title    = "Fulcrum"
 )
 
-// write creates a folder with the OCI image layout of one image for all platforms, and the SBOMs.
-// It returns the digest of the image in a registry.
-func write(out string, r release, programs []program) (v1.Hash, error) {
+// writeImage writes the OCI image layout of one image for all platforms, and the SBOMs, to a folder. It returns the
+// digest of the image.
+func writeImage(out string, r release, programs []program) (v1.Hash, error) {
 	base, err := layer(baseFiles(), r.date)
 	if err != nil {
 		return v1.Hash{}, err
@@ -126,7 +125,7 @@ func baseFiles() []file {
 		{name: "etc/ssl/", mode: 0o755},
 		{name: "etc/ssl/certs/", mode: 0o755},
 		{name: "etc/ssl/certs/ca-certificates.crt", mode: 0o644, content: roots()},
-		// The chart mounts the certificate of the webhooks below tmp. All else is read-only.
+		// The chart mounts the certificate of the webhooks below tmp.
 		{name: "tmp/", mode: 0o1777},
 		{name: "usr/", mode: 0o755},
 		{name: "usr/share/", mode: 0o755},

@@ -1,7 +1,8 @@
 // Command release creates the files of a release, without a container engine, a registry or a network: programs for
-// all platforms, the container image as an OCI image layout, the chart, manifests, completion scripts, SBOMs (lists of the
-// modules in the programs), checksums, provenance and a list of changes. "release image" only creates the image. The files
-// only depend on the source and the version of Go: they have no present time, path or account of the machine.
+// all platforms, the container image as an OCI image layout, the chart, manifests, completion scripts, SBOMs (lists
+// of the modules in the programs), checksums, provenance and a list of changes. "release image" only creates the
+// image. The files depend only on the source and the version of Go; they do not contain the current time, or paths
+// and accounts of the machine.
 package main
 
 import (
@@ -52,7 +53,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	return makeRelease(ctx, args, stdout)
 }
 
-// makeImage runs the command image.
+// makeImage runs the command "release image".
 func makeImage(ctx context.Context, args []string, stdout io.Writer) error {
 	s, err := parse(args)
 	if err != nil {
@@ -62,7 +63,7 @@ func makeImage(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	digest, err := write(s.out, s.release, programs)
+	digest, err := writeImage(s.out, s.release, programs)
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func buildAll(ctx context.Context, s settings) ([]program, error) {
 		if err := build(ctx, s, p, file); err != nil {
 			return nil, err
 		}
-		b, err := describe(p, file, s.release)
+		b, err := readProgram(p, file, s.release)
 		if err != nil {
 			return nil, err
 		}
@@ -92,8 +93,8 @@ func buildAll(ctx context.Context, s settings) ([]program, error) {
 	return programs, nil
 }
 
-// word matches values that can be part of a linker flag.
-var word = regexp.MustCompile(`^[A-Za-z0-9._+-]+$`)
+// linkerValue matches values that are allowed in a linker flag.
+var linkerValue = regexp.MustCompile(`^[A-Za-z0-9._+-]+$`)
 
 func parse(args []string) (settings, error) {
 	var s settings
@@ -116,7 +117,7 @@ func parse(args []string) (settings, error) {
 		return s, fmt.Errorf("--out %q exists; name a folder that does not exist yet", s.out)
 	}
 	for _, v := range [][2]string{{"--version", s.release.version}, {"--commit", s.release.commit}} {
-		if !word.MatchString(v[1]) {
+		if !linkerValue.MatchString(v[1]) {
 			return s, fmt.Errorf("%s %q has characters other than letters, digits and ._+-; name a version as of git describe", v[0], v[1])
 		}
 	}

@@ -46,8 +46,8 @@ func build(ctx context.Context, s settings, p v1.Platform, out string) error {
 	return nil
 }
 
-// describe reads a program and creates its SBOM from the modules that the linker has listed in it.
-func describe(p v1.Platform, file string, r release) (program, error) {
+// readProgram reads a program and creates its SBOM from the modules that the linker has listed in it.
+func readProgram(p v1.Platform, file string, r release) (program, error) {
 	binary, err := os.ReadFile(file)
 	if err != nil {
 		return program{}, err
@@ -69,7 +69,7 @@ func describe(p v1.Platform, file string, r release) (program, error) {
 	slices.SortFunc(parts, func(a, b cdx.Component) int { return bytes.Compare([]byte(a.PackageURL), []byte(b.PackageURL)) })
 
 	bom := cdx.NewBOM()
-	bom.SerialNumber = "" // would be random
+	bom.SerialNumber = "" // it would be random
 	bom.Metadata = &cdx.Metadata{Timestamp: r.date.Format(time.RFC3339), Component: &main}
 	bom.Components = &parts
 	var text bytes.Buffer

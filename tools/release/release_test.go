@@ -39,7 +39,7 @@ func released(t *testing.T) string {
 	return out
 }
 
-// filesBelow are the digests of all files of a folder, by name.
+// filesBelow returns the digests of all files of a folder, by name.
 func filesBelow(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -66,7 +66,7 @@ func readFile(t *testing.T, name ...string) []byte {
 	return data
 }
 
-// unpacked are the files of an archive by name.
+// unpacked returns the files of an archive by name.
 func unpacked(t *testing.T, data []byte) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -156,7 +156,7 @@ func TestRelease(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(chart["fulcrum/Chart.yaml"]), &about); err != nil {
 		t.Fatal(err)
 	}
-	var names places
+	var names publishSettings
 	if err := yaml.UnmarshalStrict(readFile(t, "release.yaml"), &names); err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestWhatIsNoReleaseIsRefused(t *testing.T) {
 		"--out x --version 0.9.0":                                        "write it as v0.9.0",
 		"--out x --version v0.9":                                         "write it as v0.9.0",
 		"--out x --version v0.9.0 --root ../.. --places " + empty:        "is empty",
-		"--out x --version v0.9.0 --root ../.. --platforms darwin/arm64": "has none of Linux",
+		"--out x --version v0.9.0 --root ../.. --platforms darwin/arm64": "has no linux platform",
 		"--version v0.9.0":                                               "--out is empty",
 		"images":                                                         "is no command",
 	} {

@@ -141,7 +141,7 @@ func (s *Service) nextPage(all []*store.Certificate, token *string, size *int32)
 		if err != nil || !arnPattern.Match(raw) {
 			return nil, nil, fail(store.Unproven, "InvalidArgsException", "The token '%s' is not valid", *token)
 		}
-		if at < 0 { // it was deleted meanwhile
+		if at < 0 { // it has been deleted since
 			at = slices.IndexFunc(all, func(c *store.Certificate) bool { return c.ARN > string(raw) }) - 1
 			if at < -1 {
 				at = len(all) - 1

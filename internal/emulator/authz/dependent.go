@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// dependentActions returns the permissions that a call needs besides that for its action, as the service takes further
-// actions with the caller's permissions: Elastic Load Balancing reads the caller's network. Where AWS does not document
-// which call needs which permission, they follow public reports of denials:
+// dependentActions returns the permissions that a call needs in addition to that for its action, since the service
+// performs further actions with the caller's permissions: Elastic Load Balancing reads the caller's network. Where
+// AWS does not document which call needs which permission, they follow public reports of denials:
 //
 //   - ec2:DescribeAccountAttributes, ec2:DescribeInternetGateways and the service-linked role, of
 //     CreateLoadBalancer: terraform-aws-modules/terraform-aws-eks#900, pulumi/pulumi-eks#576

@@ -11,14 +11,14 @@ import (
 // failoverGroups is how many other endpoint groups are tried for a flow.
 const failoverGroups = 3
 
-// anycastFlow is what the choice of an endpoint depends on, besides the configuration.
+// anycastFlow has the properties of a flow on which the choice of its endpoint depends.
 type anycastFlow struct {
 	client netip.AddrPort // in the emulated network
 	to     netip.AddrPort // static address and port
 	udp    bool
 }
 
-// anycastChoice is where a flow goes.
+// anycastChoice is the endpoint that was chosen for a flow.
 type anycastChoice struct {
 	group    EndpointGroup
 	endpoint AcceleratorEndpoint

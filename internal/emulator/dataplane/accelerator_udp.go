@@ -34,7 +34,7 @@ func (s *datagrams) read() {
 	readAll(s.conn, func(packet []byte, from netip.AddrPort) {
 		if f := s.flowOf(from); f != nil {
 			f.idle.Reset(s.plane.opt.AcceleratorUDPIdleTimeout)
-			_, _ = f.conn.Write(packet) // what cannot be sent is lost, as datagrams may be
+			_, _ = f.conn.Write(packet) // packets that cannot be sent are dropped, as UDP allows
 		}
 	})
 }

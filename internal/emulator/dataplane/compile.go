@@ -16,7 +16,7 @@ type route struct {
 	lb       *lbView
 	listener *listenerView
 	node     netip.Addr     // its IPv4 address
-	at       netip.AddrPort // where clients reach the listener
+	at       netip.AddrPort // address to which clients connect
 	zone     string
 	groups   map[string]*targetGroup
 }

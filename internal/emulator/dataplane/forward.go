@@ -159,7 +159,7 @@ func (x *exchange) fail(ctx context.Context, body *requestBody, err error) {
 		x.w.Header().Set("Connection", "close")
 		x.answer(http.StatusRequestTimeout)
 	case x.r.Context().Err() != nil:
-		x.entry.Status = 460 // the client has gone
+		x.entry.Status = 460 // the client has closed the connection
 		panic(http.ErrAbortHandler)
 	case body.broken():
 		x.w.Header().Set("Connection", "close")

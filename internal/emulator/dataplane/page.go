@@ -9,8 +9,7 @@ import (
 // serverName is the Server header of AWS's load balancers.
 const serverName = "awselb/2.0"
 
-// statusTexts are the reason phrases in pages, where they differ from those of
-// net/http.
+// statusTexts are the reason phrases in pages that differ from those of net/http.
 var statusTexts = map[int]string{
 	http.StatusServiceUnavailable: "Service Temporarily Unavailable",
 	http.StatusGatewayTimeout:     "Gateway Time-out",

@@ -48,9 +48,8 @@ func (o origin) packet(to netip.AddrPort, udp bool) Packet {
 	return Packet{From: o.node, To: to, UDP: udp}
 }
 
-// hairpin reports whether the target itself is the client whose address is preserved:
-// it would get packets from its own address, and drop them. The common loopback
-// addresses are those of outside clients, not of a target.
+// hairpin reports whether the client is the target and its address is preserved: the target would drop packets from
+// its own address. The common loopback addresses belong to clients outside the VPC.
 func (o origin) hairpin(to netip.AddrPort) bool {
 	common := o.local == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || o.local == netip.IPv6Loopback()
 	return o.local.IsValid() && !common && o.local == Loopback(to.Addr())

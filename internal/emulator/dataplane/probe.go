@@ -117,7 +117,7 @@ func (c *checker) request(ctx context.Context, v *groupView) (int, error) {
 	version := tg.ProtocolVersion
 	secure := targetTLS()
 	if c.source.network {
-		secure.MaxVersion = tls.VersionTLS12 // targets with TLS 1.3 alone fail
+		secure.MaxVersion = tls.VersionTLS12 // targets that accept only TLS 1.3 fail
 	}
 	tr := &http.Transport{
 		Protocols:          transportProtocols(h.Protocol, version),

@@ -54,7 +54,7 @@ type target struct {
 	mu    sync.Mutex
 	state State // StateInitial, StateHealthy or StateUnhealthy
 	since time.Time
-	stop  func() // ends the health checker; nil while there is none
+	stop  func() // stops the health checker; nil if none runs
 	kick  chan struct{}
 }
 

@@ -27,7 +27,7 @@ var (
 	zone          = regexp.MustCompile(`^[a-z]{2,3}(-[a-z]+)+-\d[a-z]?$|^[a-z]{3,4}\d-az\d$`)
 )
 
-// plain are values that identify nobody, besides those of enumerations.
+// plain are values, in addition to those of enumerations, that do not identify an account.
 var plain = []string{"true", "false", "tcp", "udp", "icmp", "icmpv6", "-1", "default", "/", "amazon", "Sender", "Receiver", "#{protocol}", "#{host}", "#{port}", "/#{path}", "#{query}"}
 
 // redactor replaces values that identify an account. Equal values get equal replacements.

@@ -113,7 +113,7 @@ func (s *ELBState) Reattach(loadBalancer string, now time.Time) {
 		default:
 			g.Attached = now
 			for _, t := range g.Targets {
-				t.Verdict = nil // health results are those of one load balancer
+				t.Verdict = nil // health check results depend on the load balancer
 			}
 		}
 		g.LoadBalancer = lb

@@ -56,6 +56,6 @@ func (ec2Query) Fail(err *store.Error, requestID string) Response {
 		Message   string   `xml:"Errors>Error>Message"`
 		RequestID string   `xml:"RequestID"`
 	}{Code: err.Code, Message: err.Message, RequestID: requestID}
-	text, _ := xml.Marshal(body) // strings alone always marshal
+	text, _ := xml.Marshal(body) // marshalling of strings cannot fail
 	return newResponse(status, "text/xml;charset=UTF-8", requestID, text)
 }

@@ -82,6 +82,6 @@ func (q query) Fail(err *store.Error, requestID string) Response {
 		Message   string   `xml:"Error>Message"`
 		RequestID string   `xml:"RequestId"`
 	}{Namespace: q.namespace, Type: kind, Code: err.Code, Message: err.Message, RequestID: requestID}
-	text, _ := xml.Marshal(body) // strings alone always marshal
+	text, _ := xml.Marshal(body) // marshalling of strings cannot fail
 	return newResponse(status, "text/xml", requestID, text)
 }

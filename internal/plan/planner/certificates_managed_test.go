@@ -58,7 +58,7 @@ func answerCertificates(have *observed.Stack, asks []model.Question) {
 				}
 			}
 		case model.AskValidation:
-			v := observed.Validation{InUse: plantest.Uses(*have, q.ARN)}
+			v := observed.Validation{InUse: plantest.UsesCertificate(*have, q.ARN)}
 			for _, c := range have.Facts.OwnCertificates {
 				if c.ARN == q.ARN {
 					v.Records = plantest.Records(c.Domains)

@@ -85,7 +85,7 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 		check := func(have observed.Stack, p plan.Plan, n int) {
 			t.Helper()
 			for _, c := range append(slices.Clone(have.Facts.OwnCertificates), observed.OwnCertificate{ARN: "foreign", Domains: foreign, Public: true}) {
-				if !c.Public || c.ARN != "foreign" && !plantest.Uses(have, c.ARN) {
+				if !c.Public || c.ARN != "foreign" && !plantest.UsesCertificate(have, c.ARN) {
 					continue
 				}
 				for name := range namesOf(c.Domains) {

@@ -96,7 +96,7 @@ spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], end
 ---
 `
 
-// victimEdge is the accelerator of namespace pay. The weight of one of its endpoints changes.
+// victimEdge returns the accelerator of namespace pay. The weight of one of its endpoints changes.
 func victimEdge(weight int) string {
 	return fmt.Sprintf(`apiVersion: aga.k8s.aws/v1beta1
 kind: GlobalAccelerator
@@ -268,7 +268,7 @@ func (w *acceleratorWorld) somebodys(name string, tags map[string]string) {
 	check2(client.CreateAccelerator(context.Background(), in))
 }
 
-// accelerators are those in AWS.
+// accelerators returns those in AWS.
 func (w *acceleratorWorld) accelerators() (out []*emulated.Accelerator) {
 	s := w.Emulator.Store()
 	s.Lock()
@@ -280,7 +280,7 @@ func (w *acceleratorWorld) accelerators() (out []*emulated.Accelerator) {
 	return out
 }
 
-// described is all of an accelerator that must not change.
+// described returns all of an accelerator that must not change.
 func described(a *emulated.Accelerator) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, a.ARN, a.Name, a.Addressing, a.Enabled, a.IPv4, a.IPv6, a.Tags)

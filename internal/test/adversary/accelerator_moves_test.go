@@ -47,10 +47,10 @@ func (w *acceleratorWorld) attackByAccelerators() {
 // evilDocuments are what the attacker applies.
 type evilDocuments struct{ *acceleratorWorld }
 
-// nameOfEvil is one of its GlobalAccelerators.
+// nameOfEvil returns one of its GlobalAccelerators.
 func (w evilDocuments) nameOfEvil() string { return w.any("g0", "g1", "g2", "edge") }
 
-// lbOf is the ARN of a load balancer: of the victims, or of the attacker.
+// lbOf returns the ARN of a load balancer: of the victims, or of the attacker.
 func (w evilDocuments) lbOf() string {
 	p, unlock := w.partition()
 	defer unlock()
@@ -58,7 +58,7 @@ func (w evilDocuments) lbOf() string {
 	return all[w.IntN(len(all))]
 }
 
-// endpointOfEvil is an endpoint of whatever it can name.
+// endpointOfEvil returns an endpoint of whatever it can name.
 func (w evilDocuments) endpointOfEvil() string {
 	more := w.any("", "", ", weight: 0", ", weight: 255", ", clientIPPreservationEnabled: false", ", clientIPPreservationEnabled: true")
 	id := ""
@@ -86,7 +86,7 @@ func (w evilDocuments) endpointsOfEvil() string {
 	return strings.Join(out, ", ")
 }
 
-// acceleratorOfEvil is a GlobalAccelerator with listeners, endpoint groups and settings, right and wrong.
+// acceleratorOfEvil returns a GlobalAccelerator with listeners, endpoint groups and settings, right and wrong.
 func (w evilDocuments) acceleratorOfEvil() string {
 	var listeners []string
 	n := w.IntN(4)
@@ -118,7 +118,7 @@ func (w evilDocuments) acceleratorOfEvil() string {
 		w.nameOfEvil(), w.any("", "", "", "", `, annotations: {fulcrum.dev/accelerator-protection: "true"}`), settings, strings.Join(listeners, ", "))
 }
 
-// ingressOfEvil is an Ingress of its own or of another controller, or one that joins the victims' IngressGroup.
+// ingressOfEvil returns an Ingress of its own or of another controller, or one that joins the victims' IngressGroup.
 func (w evilDocuments) ingressOfEvil() string {
 	return fmt.Sprintf(`apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -127,7 +127,7 @@ spec: {ingressClassName: %s, rules: [{host: evil.com, http: {paths: [{path: /, p
 `, w.any("i0", "i1", "web"), w.any("", "alb.ingress.kubernetes.io/group.name: shared, ", "alb.ingress.kubernetes.io/group.name: web, "), w.any("alb", "alb", "alb", "other", "missing"))
 }
 
-// exposedByEvil is a Service with a load balancer of its own, or of another controller.
+// exposedByEvil returns a Service with a load balancer of its own, or of another controller.
 func (w evilDocuments) exposedByEvil() string {
 	doc := w.exposedAs(w.any("e2", "front"))
 	if w.chance(40) {
@@ -170,7 +170,7 @@ func (w *acceleratorWorld) consentOfVictims() {
 	})
 }
 
-// ownAccelerators are the GlobalAccelerators of the attacker.
+// ownAccelerators returns the GlobalAccelerators of the attacker.
 func (w *acceleratorWorld) ownAccelerators() (out []*aga.GlobalAccelerator) {
 	for _, o := range w.Store.All(cluster.KindGlobalAccelerator) {
 		if o.GetNamespace() == attackerNamespace {

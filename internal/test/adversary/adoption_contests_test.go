@@ -49,7 +49,7 @@ func (g *adoptionGrammar) sharing() string {
 	return strings.Replace(doc, "number: 80", "name: use-annotation", 1)
 }
 
-// accelerator is a GlobalAccelerator of the attacker with whatever leads to a load balancer that is handed over.
+// accelerator returns a GlobalAccelerator of the attacker with whatever leads to a load balancer that is handed over.
 func (g *adoptionGrammar) accelerator() string {
 	var endpoints []string
 	for range 1 + g.IntN(3) {

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// lookAnswers is what the victims' clients get, by load balancer and request.
+// lookAnswers returns what the victims' clients get, by load balancer and request.
 func (w *adoptionWorld) lookAnswers() map[string]map[string]string {
 	p, unlock := w.partition()
 	defer unlock()
@@ -31,7 +31,7 @@ func (w *adoptionWorld) lookAnswers() map[string]map[string]string {
 	return out
 }
 
-// lookSettings is what is set of a load balancer of the victims, and what their objects show of it.
+// lookSettings returns what is set of a load balancer of the victims, and what their objects show of it.
 func (w *adoptionWorld) lookSettings(name string) map[string]string {
 	out := map[string]string{}
 	p, unlock := w.partition()
@@ -126,7 +126,7 @@ func (w *adoptionWorld) lookObjects(name string, lb *emulated.LoadBalancer, out 
 	}
 }
 
-// differs is the first setting that is not as in a state, "" if all are.
+// differs returns the first setting that is not as in a state, "" if all are.
 func differs(want, got map[string]string) string {
 	for _, k := range slices.Sorted(maps.Keys(want)) {
 		if got[k] != want[k] {
@@ -144,7 +144,7 @@ func differs(want, got map[string]string) string {
 // stacksOfVictims are the values of the tags of their stacks.
 var stacksOfVictims = []string{"shared", "edge", "pay/solo", "pay/mail", "pay/edge"}
 
-// ofVictims is the tag by which a resource is one of the victims, "" if it is none.
+// ofVictims returns the tag by which a resource is one of the victims, "" if it is none.
 func (w *adoptionWorld) ofVictims(tags map[string]string) string {
 	for k, v := range tags {
 		if w.released && k == "ingress.k8s.aws/stack" && v == "edge" {
@@ -158,7 +158,7 @@ func (w *adoptionWorld) ofVictims(tags map[string]string) string {
 	return ""
 }
 
-// ofAttacker is the tag by which a resource is one of the attacker.
+// ofAttacker returns the tag by which a resource is one of the attacker.
 func ofAttacker(tags map[string]string) string {
 	for k, v := range tags {
 		if strings.HasSuffix(k, "/stack") && strings.HasPrefix(v, attackerNamespace+"/") || k == naming.AdoptedTag && strings.Contains(v, ":"+attackerNamespace+"/") || v == "own" {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// adoptionMember is an Ingress of the attacker in an IngressGroup. It may be older than those of the victims.
+// adoptionMember returns an Ingress of the attacker in an IngressGroup. It may be older than those of the victims.
 func adoptionMember(group, host, annotations string) string {
 	return ingressOfEvil("i0", "1999-01-01T00:00:00Z", "alb", annotationPrefix+"group.name: "+group+annotations, "", host, "/", "e0")
 }

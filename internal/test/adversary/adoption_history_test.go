@@ -144,7 +144,7 @@ func TestAdoptionHistories(t *testing.T) {
 	}
 }
 
-// adoptionSeeds are those that are asked for, or as few as have all that the first ones have: a tenancy, a way back, each
+// adoptionSeeds returns those that are asked for, or as few as have all that the first ones have: a tenancy, a way back, each
 // kind of object that is written or deleted, each turn.
 func adoptionSeeds() []uint64 {
 	first, n := seedsOf(uint64(seeds.Amount(0, adoptionHistories)))
@@ -197,7 +197,7 @@ func shrinkAdoptions(t *testing.T, h adoptionHistory, failures []string) (adopti
 	return h, failures
 }
 
-// undisturbedAdoptions is the course of a run without the attacker.
+// undisturbedAdoptions returns the course of a run without the attacker.
 func undisturbedAdoptions(t *testing.T, of tenancy) *adoptionCourse {
 	t.Helper()
 	adoptionCourses.Lock()

@@ -35,7 +35,7 @@ var deletable = map[cluster.Kind][]string{
 	cluster.KindGlobalAccelerator: {"a0", "a1"},
 }
 
-// move is one of them.
+// move returns one of them.
 func (g *adoptionGrammar) move() adoptionMove {
 	m := adoptionMove{wait: time.Duration(1+g.IntN(40)) * time.Second}
 	switch n := g.IntN(130); {
@@ -84,7 +84,7 @@ var adoptValues = []string{
 	"ingress/pay/front", "ingress-group/pay/edge", "ingress-group/", "ingress-group", "edge", "gateway/pay/edge", "ingress//solo", "service/pay/mail/25", "Ingress/pay/solo", " ingress-group/edge", "ingress-group/EDGE", "../pay/solo",
 }
 
-// dryRuns are values of that annotation.
+// dryRun has the values of that annotation.
 func (g *adoptionGrammar) dryRun() string {
 	return g.any("", "", "", ", "+onlyPlanned, ", "+onlyPlanned, `, gateway.k8s.aws/dry-run: "false"`, `, gateway.k8s.aws/dry-run: "TRUE"`)
 }
@@ -124,7 +124,7 @@ metadata:
 `, name, annotations, finalizers, class, configuration, listener)
 }
 
-// consent is an annotation that names a Gateway.
+// consent returns an annotation that names a Gateway.
 func (g *adoptionGrammar) consent() string {
 	return ", fulcrum.dev/adopted-by: \"" + g.any("pay/edge", "pay/edge", "pay/edge", "evil/g0", "g0", "edge", "pay/solo", "pay/mail", "pay/", "/", "pay/edge/x", "") + "\""
 }
@@ -138,7 +138,7 @@ var forgedTags = []string{
 	"ingress.k8s.aws/stack=edge", "gateway.k8s.aws.alb/stack=pay/edge", "elbv2.k8s.aws/cluster=other", "ingress.k8s.aws/resource=LoadBalancer",
 }
 
-// ingress is one of the attacker. A member of an IngressGroup that everybody may join uses its own host there: another's is what
+// ingress returns one of the attacker. A member of an IngressGroup that everybody may join uses its own host there: another's is what
 // the order of the IngressGroup openly gives.
 func (g *adoptionGrammar) ingress() string {
 	name, age, more := g.any(deletable[cluster.KindIngress]...), g.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), ""
@@ -183,7 +183,7 @@ metadata:
 `, name, age, annotations, finalizers, class, host, path, service)
 }
 
-// exposed is a Service with a network load balancer.
+// exposed returns a Service with a network load balancer.
 func (g *adoptionGrammar) exposed() string {
 	more := ""
 	if g.chance(60) {
@@ -238,7 +238,7 @@ metadata: {name: alike, namespace: evil}
 spec: {parentRefs: [{name: solo}], hostnames: [solo.example.com], rules: [{backendRefs: [{name: web, namespace: pay, port: 80}]}]}
 `
 
-// member is an Ingress of IngressGroup edge that consents.
+// member returns an Ingress of IngressGroup edge that consents.
 func (g *adoptionGrammar) member() string {
 	host := g.any("front.example.com", "post.example.com", "evil.com")
 	if g.tenancy == sharedGroups {
@@ -262,7 +262,7 @@ func (g *adoptionGrammar) configuration() string {
 	) + "}}\n"
 }
 
-// binding is one with a target group of the victims, or with the labels of their stacks.
+// binding returns one with a target group of the victims, or with the labels of their stacks.
 func (g *adoptionGrammar) binding() string {
 	n := g.IntN(5)
 	labels := g.any("a: b", "ingress.k8s.aws/stack: edge", "ingress.k8s.aws/stack: edge", "ingress.k8s.aws/stack: shared", "gateway.k8s.aws.alb/stack-namespace: pay, gateway.k8s.aws.alb/stack-name: edge", "gateway.k8s.aws.alb/stack-namespace: pay, gateway.k8s.aws.alb/stack-name: edge, ingress.k8s.aws/stack: edge",
@@ -278,7 +278,7 @@ metadata:
 		g.any(fmt.Sprintf("targetGroupARN: $TGARN%d", n), fmt.Sprintf("targetGroupARN: $TGARN%d", n), fmt.Sprintf("targetGroupName: $TGNAME%d", n)), g.any("e0", "e0", "e1", "web"))
 }
 
-// service is one with a pod.
+// service returns one with a pod.
 func (g *adoptionGrammar) service() string {
 	return backendOfEvil(g.any("e0", "e0", "e1"))
 }

@@ -142,7 +142,7 @@ spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: evi
 ---
 `
 
-// shopOf is the Ingress of IngressGroup "shared" that the victims edit: requests for /new go to another Service in version 2.
+// shopOf returns the Ingress of IngressGroup "shared" that the victims edit: requests for /new go to another Service in version 2.
 func shopOf(version int) string {
 	return fmt.Sprintf(`
 apiVersion: networking.k8s.io/v1
@@ -153,7 +153,7 @@ spec: {ingressClassName: alb, rules: [{host: shop.example.com, http: {paths: [{p
 `, versionOf(version))
 }
 
-// frontOf is the route of Gateway edge that they edit likewise.
+// frontOf returns the route of Gateway edge that they edit likewise.
 func frontOf(version int) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -168,7 +168,7 @@ spec:
 
 func versionOf(version int) string { return map[int]string{1: "web", 2: "web-2"}[version] }
 
-// adoptionWorkloads are the victims' Services. Service web-2 has a pod of Service web/api.
+// adoptionWorkloads returns the victims' Services. Service web-2 has a pod of Service web/api.
 func adoptionWorkloads() string {
 	var b strings.Builder
 	for _, o := range workloads() {
@@ -192,7 +192,7 @@ var gatewayAsks = map[string]struct{ class, adopts, listeners string }{
 	"mail": {"nlb", "service/pay/mail", `{name: smtp, port: 25, protocol: TCP}`},
 }
 
-// victimGateway is one of these with annotations.
+// victimGateway returns one of these with annotations.
 func victimGateway(name, annotations string) string {
 	g, configuration := gatewayAsks[name], ""
 	if g.class == "alb" {
@@ -294,7 +294,7 @@ func finishes() honestAct {
 	}}
 }
 
-// honestActs are what the victims do in each history. Load balancers are given back by the ways that it says.
+// honestActs returns what the victims do in each history. Load balancers are given back by the ways that it says.
 func honestActs(back [4]way) []honestAct {
 	return []honestAct{
 		edits("shared", "version 2", shopOf(2)),

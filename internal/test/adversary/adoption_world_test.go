@@ -251,7 +251,7 @@ func (w *adoptionWorld) confirm(c *adoptionCourse) {
 	}
 }
 
-// eventsOf are the warnings of the victims' objects, for a failure.
+// eventsOf returns the warnings of the victims' objects, for a failure.
 func (w *adoptionWorld) eventsOf(name string) string {
 	var b strings.Builder
 	for _, o := range w.Store.All("Event") {

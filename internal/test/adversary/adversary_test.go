@@ -49,7 +49,7 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// histories are the seeds to play: as many as FULCRUM_ADVERSARY says from FULCRUM_ADVERSARY_FROM on, or those that
+// histories returns the seeds to play: as many as FULCRUM_ADVERSARY says from FULCRUM_ADVERSARY_FROM on, or those that
 // have all that the first ones have.
 func histories() []uint64 {
 	n, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY"), 10, 64)
@@ -121,7 +121,7 @@ func shrink(t *testing.T, h history, failures []string) (history, []string) {
 	}
 }
 
-// kindOf is what a failure is about, without the time.
+// kindOf returns what a failure is about, without the time.
 func kindOf(failure string) string {
 	if rest, ok := strings.CutPrefix(failure, "after "); ok {
 		_, failure, _ = strings.Cut(rest, ": ")

@@ -57,7 +57,7 @@ func (a *awsReading) answerOf(list []compiled, r dataplane.Facts) answer {
 	return answer{a.textOf(list[i].then), list[i].rule.IsDefault()}
 }
 
-// rules are those of some load balancers, in the order in which they are tried.
+// rules returns those of some load balancers, in the order in which they are tried.
 func (a *awsReading) rules(of func(lb string) bool) map[endpoint][]compiled {
 	rules := map[endpoint][]compiled{}
 	for _, r := range a.p.ELB.Rules {

@@ -25,7 +25,7 @@ func chosen(n uint64) []uint64 {
 	return out
 }
 
-// elementsOf is what a history consists of, each once.
+// elementsOf returns what a history consists of, each once.
 func elementsOf(h history) []string {
 	known := map[string]bool{
 		h.setup.String():     true,
@@ -77,7 +77,7 @@ func addElements(m move, known map[string]bool) {
 	}
 }
 
-// rowOf is the key of an annotation in the table of settings, or the annotation itself if it has none there.
+// rowOf returns the key of an annotation in the table of settings, or the annotation itself if it has none there.
 func rowOf(annotation string) string {
 	key := strings.TrimPrefix(annotation, annotationPrefix)
 	if _, ok := choices[key]; ok {

@@ -179,7 +179,7 @@ func (w *testCluster) begin() {
 	w.Emulator.Calls().Reset()
 }
 
-// addressesOfPods are those of all pods, the attacker's too.
+// addressesOfPods returns those of all pods, the attacker's too.
 func addressesOfPods() []string {
 	out := append([]string{replacement}, attackerAddresses...)
 	for _, o := range workloads() {
@@ -188,7 +188,7 @@ func addressesOfPods() []string {
 	return out
 }
 
-// arnOf is the load balancer that the status of an Ingress shows.
+// arnOf returns the load balancer that the status of an Ingress shows.
 func (w *testCluster) arnOf(name string) string {
 	host := w.status(name)
 	p, unlock := w.partition()
@@ -202,7 +202,7 @@ func (w *testCluster) arnOf(name string) string {
 	return ""
 }
 
-// status is the host name that an Ingress or Service shows, empty if it shows none.
+// status returns the host name that an Ingress or Service shows, empty if it shows none.
 func (w *testCluster) status(name string) string {
 	namespace, short, _ := strings.Cut(name, "/")
 	if name == mailService {

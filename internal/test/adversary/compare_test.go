@@ -129,7 +129,7 @@ func (w *testCluster) perform(a act) {
 	a.do(w)
 }
 
-// allowed are the values of a fact that may be seen now: that of the last epoch, and as long as an
+// allowed returns the values of a fact that may be seen now: that of the last epoch, and as long as an
 // act need not be effective, what it changes.
 func allowed[V any](j *comparison, now time.Time, of func(facts) V, same func(V, V) bool) []V {
 	out := []V{of(j.epochs[len(j.epochs)-1].facts)}
@@ -144,7 +144,7 @@ func allowed[V any](j *comparison, now time.Time, of func(facts) V, same func(V,
 
 func equal[V comparable](a, b V) bool { return a == b }
 
-// deadline is when the next act has to be effective; false if all are.
+// deadline returns when the next act has to be effective; false if all are.
 func (j *comparison) deadline(now time.Time) (time.Time, bool) {
 	var next time.Time
 	for _, e := range j.epochs {
@@ -204,7 +204,7 @@ func (w *testCluster) compare(j *comparison, now time.Time, got facts) []string 
 	return out[:min(len(out), enough)]
 }
 
-// keys are the settings that are compared. What the attacker may add to a shared load balancer is
+// keys returns the settings that are compared. What the attacker may add to a shared load balancer is
 // not among them.
 func (w *testCluster) keys(j *comparison, got facts) map[string]bool {
 	keys := map[string]bool{}

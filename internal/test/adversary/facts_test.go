@@ -85,7 +85,7 @@ func (a *awsReading) objects() {
 	}
 }
 
-// finalizers are those of an Ingress of a victim: one that is deleted must not wait for other
+// finalizers returns those of an Ingress of a victim: one that is deleted must not wait for other
 // members.
 func (w *testCluster) finalizers(name string) string {
 	return w.finalizersOf(cluster.KindIngress, name)
@@ -160,7 +160,7 @@ func (a *awsReading) loadBalancer(stack string, lb *emulated.LoadBalancer) {
 	}
 }
 
-// stackTag is the stack of a load balancer by its tags.
+// stackTag returns the stack of a load balancer by its tags.
 func stackTag(lb *emulated.LoadBalancer) string {
 	for _, k := range []model.Kind{model.Ingress, model.Service} {
 		if id := lb.Tags[naming.StackTag(k)]; id != "" {

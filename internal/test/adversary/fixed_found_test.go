@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// binding is a TargetGroupBinding of the attacker for its Service "app".
+// binding returns a TargetGroupBinding of the attacker for its Service "app".
 func binding(spec string) string {
 	return fmt.Sprintf(`
 apiVersion: elbv2.k8s.aws/v1beta1

@@ -180,7 +180,7 @@ func TestFixedRules(t *testing.T) {
 	}
 }
 
-// manyPorts is an Ingress whose paths are to be served on many ports.
+// manyPorts returns an Ingress whose paths are to be served on many ports.
 func manyPorts(ports, paths int, group string) string {
 	var listen, list []string
 	for i := range ports {

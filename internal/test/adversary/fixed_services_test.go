@@ -9,7 +9,7 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// evilExposed is a Service of the attacker with a network load balancer and pods.
+// evilExposed returns a Service of the attacker with a network load balancer and pods.
 func evilExposed(finalizer string, pairs ...string) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// ownStack is an Ingress of the attacker with a load balancer of its own.
+// ownStack returns an Ingress of the attacker with a load balancer of its own.
 func ownStack(service string, pairs ...string) string {
 	return attacker{class: "alb", host: "evil.example.com", service: service, pairs: with(pairs, "target-type", "ip", "scheme", "internal")}.docs()
 }

@@ -133,7 +133,7 @@ func (w *testCluster) check(ok bool, format string, args ...any) {
 	}
 }
 
-// acts are those of the scenario.
+// acts returns those of the scenario.
 func (w *testCluster) acts() []act { return scenarios()[w.scenario] }
 
 const (

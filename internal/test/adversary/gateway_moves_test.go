@@ -93,7 +93,7 @@ func (w *gatewayWorld) write(doc string) {
 	}
 }
 
-// parents are parentRefs, sometimes in masses.
+// parents returns parentRefs, sometimes in masses.
 func (w *gatewayWorld) parents() string {
 	n := 1 + w.IntN(3)
 	if w.chance(10) {
@@ -132,7 +132,7 @@ func (w *gatewayWorld) backends() string {
 	return strings.Join(out, ", ")
 }
 
-// victimGroup is the name of a target group of the victims.
+// victimGroup returns the name of a target group of the victims.
 func (w *gatewayWorld) victimGroup() string {
 	p, unlock := w.partition()
 	defer unlock()
@@ -220,7 +220,7 @@ status: {conditions: [{type: Programmed, status: "True", reason: Programmed, mes
 `, w.IntN(2), w.any("", "gateway.k8s.aws/alb", "gateway.k8s.aws/nlb"), w.chance(20), w.any("alb", "nlb", "other"), w.any("LoadBalancerConfiguration", "ConfigMap"), w.any("HTTP", "TCP", "HTTPS"))
 }
 
-// lbName is the name of a load balancer of the victims.
+// lbName returns the name of a load balancer of the victims.
 func (w *gatewayWorld) lbName() string {
 	p, unlock := w.partition()
 	defer unlock()
@@ -250,7 +250,7 @@ func (w *gatewayWorld) configurationOfEvil() string {
 	) + "}\n"
 }
 
-// serviceOfEvil is a Service of the attacker with a pod.
+// serviceOfEvil returns a Service of the attacker with a pod.
 func (w *gatewayWorld) serviceOfEvil() string {
 	name, address := w.any("e0", "e1"), attackerAddresses[w.IntN(len(attackerAddresses))]
 	return fmt.Sprintf(`apiVersion: v1

@@ -61,7 +61,7 @@ const givenHost = "new.pay.com"
 const givenListener = `  - {name: new, port: 80, protocol: HTTP, hostname: ` + givenHost + `, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}
 `
 
-// edgeDoc is the Gateway with the ALB, edgeConfiguration its configuration.
+// edgeDoc returns the Gateway with the ALB, edgeConfiguration its configuration.
 func edgeDoc() string           { return victimDoc("kind: Gateway\nmetadata: {name: edge, namespace: infra") }
 func edgeConfiguration() string { return victimDoc("kind: LoadBalancerConfiguration") }
 
@@ -104,7 +104,7 @@ func (w *gatewayWorld) claimHost() {
 	}
 }
 
-// routeForHost is a route of the attacker with one rule for all paths, a further condition and more rules.
+// routeForHost returns a route of the attacker with one rule for all paths, a further condition and more rules.
 func routeForHost(name, host, match string, more int) string {
 	out := fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: %s, namespace: evil, creationTimestamp: \"1999-01-01T00:00:00Z\"}\nspec:\n  parentRefs: [{name: edge, namespace: infra}]\n  hostnames: [%s]\n  rules:\n  - {matches: [{path: {type: PathPrefix, value: /}%s}], backendRefs: [{name: e0, port: 80}]}\n", name, host, match)
 	for i := range more {

@@ -158,7 +158,7 @@ func TestGatewayHistories(t *testing.T) {
 	}
 }
 
-// seedsOf are the first seed and the number of histories to play: all of them, as many as FULCRUM_ADVERSARY says from
+// seedsOf returns the first seed and the number of histories to play: all of them, as many as FULCRUM_ADVERSARY says from
 // FULCRUM_ADVERSARY_FROM on, or the one of FULCRUM_ADVERSARY_SEED.
 func seedsOf(all uint64) (first, n uint64) {
 	if seed, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_SEED"), 10, 64); err == nil {
@@ -240,7 +240,7 @@ func (w *gatewayWorld) expectShop(answer string) {
 	w.facts["shop.pay.com/"], w.facts["shop.pay.com/x/y"] = answer, answer
 }
 
-// victimShop is the victims' first route.
+// victimShop returns the victims' first route.
 func victimShop() string {
 	for doc := range strings.SplitSeq(victimGateways, "---\n") {
 		if strings.Contains(doc, "name: shop, namespace: pay") {
@@ -274,7 +274,7 @@ func (w *gatewayWorld) partition() (*emulated.Partition, func()) {
 	return s.Partition(harness.Account, harness.Region), s.Unlock
 }
 
-// look is what clients of the victims and the victims themselves see.
+// look returns what clients of the victims and the victims themselves see.
 func (w *gatewayWorld) look() map[string]string {
 	out := map[string]string{}
 	p, unlock := w.partition()

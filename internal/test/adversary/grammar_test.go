@@ -88,7 +88,7 @@ func (g *grammar) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: attackerNamespace, Name: name}
 }
 
-// base are the annotations of an Ingress that is made to be accepted and to be served.
+// base returns the annotations of an Ingress that is made to be accepted and to be served.
 func (g *grammar) base() map[string]string {
 	out := map[string]string{}
 	set := func(percent int, key string, values ...string) {
@@ -131,7 +131,7 @@ func (g *grammar) annotate(to map[string]string, n int, service bool) {
 	}
 }
 
-// nameIn is the value for the variable part of a key.
+// nameIn returns the value for the variable part of a key.
 func (g *grammar) nameIn(key string) string {
 	switch {
 	case strings.HasPrefix(key, "listener-attributes."):
@@ -244,7 +244,7 @@ func (g *grammar) actUpon(ing *networkingv1.Ingress) {
 	}
 }
 
-// largest is an Ingress as large as the API server takes it: 1.5 MB, with 256 KiB of annotations.
+// largest returns an Ingress as large as the API server takes it: 1.5 MB, with 256 KiB of annotations.
 func (g *grammar) largest() cluster.Object {
 	ing := &networkingv1.Ingress{ObjectMeta: g.meta(g.ingressName())}
 	ing.Annotations = g.base()
@@ -331,7 +331,7 @@ func (g *grammar) service() cluster.Object {
 	return s
 }
 
-// addressOf is the address of a pod of the attacker, which the network gave to it.
+// addressOf returns the address of a pod of the attacker, which the network gave to it.
 func (g *grammar) addressOf(pod string) string {
 	if g.recycled && pod == "p0" {
 		return replaced
@@ -409,7 +409,7 @@ func (g *grammar) endpoint(family discoveryv1.AddressType) discoveryv1.Endpoint 
 	return e
 }
 
-// endpoints is the older form of EndpointSlices.
+// endpoints returns the older form of EndpointSlices.
 func (g *grammar) endpoints() cluster.Object {
 	return &corev1.Endpoints{ObjectMeta: g.meta(g.serviceName()), Subsets: []corev1.EndpointSubset{{
 		Addresses: []corev1.EndpointAddress{{IP: pick(g, foreign...), TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: attackerNamespace, Name: g.podName()}}},

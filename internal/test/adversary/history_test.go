@@ -83,7 +83,7 @@ func waited(h history, d time.Duration) bool {
 	return sum >= d
 }
 
-// workload is a Service of the attacker that works.
+// workload returns a Service of the attacker that works.
 func (g *grammar) workload() move {
 	docs := strings.NewReplacer("name: app-0", "name: p0", "name: app-1", "name: s0-1", "name: app", "name: s0", "app: app", "app: s0", "service-name: app", "service-name: s0").Replace(served)
 	return move{write: docs}
@@ -321,7 +321,7 @@ func (w *testCluster) unprotect() {
 	}
 }
 
-// longestDraining is how long AWS drains a deregistered target of the attacker: a choice of the attacker, for
+// longestDraining returns how long AWS drains a deregistered target of the attacker: a choice of the attacker, for
 // which the deletion of its target groups has to wait.
 func (w *testCluster) longestDraining() time.Duration {
 	p, unlock := w.partition()

@@ -105,7 +105,7 @@ func shutdown() act {
 // randomScenarios are those of random histories; the others are of fixed cases.
 const randomScenarios = 4
 
-// scenarios are what the victims do in the course of a history: a change, a deletion and a rollout.
+// scenarios returns what the victims do in the course of a history: a change, a deletion and a rollout.
 func scenarios() [][]act {
 	open := change("pay/shop", route{"shop.example.com", "/new", "api"})
 	vault := change("pay/vault", route{"vault.app.test", "/new", "api"})

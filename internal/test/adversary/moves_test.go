@@ -71,7 +71,7 @@ func (w *testCluster) attack(m move) {
 	}
 }
 
-// textOf is an object for people.
+// textOf returns an object for people.
 func textOf(obj cluster.Object) string {
 	kind, _ := cluster.KindOf(obj)
 	data, err := json.Marshal(obj)
@@ -94,7 +94,7 @@ func textOf(obj cluster.Object) string {
 	return string(data)
 }
 
-// filled is a copy of an object with ids and ARNs in place of their placeholders.
+// filled returns a copy of an object with ids and ARNs in place of their placeholders.
 func (w *testCluster) filled(obj cluster.Object) cluster.Object {
 	kind, _ := cluster.KindOf(obj)
 	typ, _ := cluster.TypeOf(kind)
@@ -133,7 +133,7 @@ func (w *testCluster) placeholders(text string) string {
 	return w.fill.Replace(text)
 }
 
-// targetGroupNames are those that the victims' target groups have at some time. Every tenant can
+// targetGroupNames returns those that the victims' target groups have at some time. Every tenant can
 // compute them.
 func (w *testCluster) targetGroupNames() []string {
 	known := map[string]bool{}
@@ -304,5 +304,5 @@ func (a *attackerRights) askedFor(source string, port int32) bool {
 	return a.asked[opened{source, port}]
 }
 
-// finalizerOf is the finalizer of the members of an IngressGroup.
+// finalizerOf returns the finalizer of the members of an IngressGroup.
 func finalizerOf(group string) string { return naming.ExplicitFinalizerPrefix + group }

@@ -30,7 +30,7 @@ const lingering = 2 * time.Minute
 
 var validGroup = regexp.MustCompile(`^([a-z0-9][-a-z0-9.]*)?[a-z0-9]$`)
 
-// acceptedIn is the victims' stack that an Ingress of the attacker is an accepted member of, empty
+// acceptedIn returns the victims' stack that an Ingress of the attacker is an accepted member of, empty
 // if it is none.
 func (a *attackerRights) acceptedIn(ing *networkingv1.Ingress) string {
 	group, named := ing.Annotations[annotationPrefix+"group.name"]
@@ -151,7 +151,7 @@ func (a *attackerRights) released(r request) bool {
 	return err == nil && (obj == nil || obj.GetDeletionTimestamp() != nil)
 }
 
-// endOf is until when a version of an Ingress may have an effect: a little longer than it existed,
+// endOf returns until when a version of an Ingress may have an effect: a little longer than it existed,
 // or than the Ingress, if its later versions are not accepted and it keeps its rules in AWS.
 func (a *attackerRights) endOf(m membership) time.Time {
 	if m.until.IsZero() {

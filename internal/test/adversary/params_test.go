@@ -101,7 +101,7 @@ func (g *grammar) fill(v reflect.Value) {
 	}
 }
 
-// parameters are those of the attacker's own class.
+// parameters returns those of the attacker's own class.
 func (g *grammar) parameters() cluster.Object {
 	p := &elbv2.IngressClassParams{ObjectMeta: metav1.ObjectMeta{Name: attackerClass}}
 	g.fields(&p.Spec, 15)
@@ -114,7 +114,7 @@ func (g *grammar) parameters() cluster.Object {
 	return p
 }
 
-// class is the attacker's own.
+// class returns the attacker's own.
 func (g *grammar) class() cluster.Object {
 	c := &networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: attackerClass}}
 	if g.chance(20) {

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// backlogOf is an Ingress of the attacker with n rules, of which AWS takes only some.
+// backlogOf returns an Ingress of the attacker with n rules, of which AWS takes only some.
 func backlogOf(r *rand.Rand, n int) move {
 	var paths []string
 	prefix := fmt.Sprintf("/%c", 'a'+rune(r.IntN(3)))
@@ -99,7 +99,7 @@ func TestABacklogTakesNoPlaceOfAnEdit(t *testing.T) {
 	})
 }
 
-// rules is how many rules the shared load balancer has.
+// rules returns how many rules the shared load balancer has.
 func (w *testCluster) rules() (n int) {
 	p, unlock := w.partition()
 	defer unlock()

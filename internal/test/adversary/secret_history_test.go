@@ -220,7 +220,7 @@ func (w *secretWorld) restart() {
 	}
 }
 
-// imported are the certificates in ACM by the Secret they came from, of stacks of the victims or of the attacker.
+// imported returns the certificates in ACM by the Secret they came from, of stacks of the victims or of the attacker.
 func (w *secretWorld) imported(p *emulated.Partition, evil bool) map[string]*emulated.Certificate {
 	out := map[string]*emulated.Certificate{}
 	for _, c := range p.ACM.Certificates {

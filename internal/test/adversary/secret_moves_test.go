@@ -36,7 +36,7 @@ func (w *secretWorld) stepSecrets() {
 	}
 }
 
-// certificateFor is one of three certificates for names.
+// certificateFor returns one of three certificates for names.
 func (w *secretWorld) certificateFor(names string) certified {
 	for len(w.pool[names]) < 3 {
 		w.pool[names] = append(w.pool[names], w.issue(-1, 90, strings.Split(names, ",")...))
@@ -44,7 +44,7 @@ func (w *secretWorld) certificateFor(names string) certified {
 	return w.pool[names][w.IntN(3)]
 }
 
-// hostsOfEvil are names that it writes into certificates and listeners.
+// hostsOfEvil returns names that it writes into certificates and listeners.
 func (w *secretWorld) hostsOfEvil() string {
 	return w.any("evil.com", "evil.com", "www.evil.com", "shop.pay.com", "evil.com,shop.pay.com", "*.pay.com", "SHOP.pay.com", "www.pay.com", "*.com", "evil.com,api.pay.com,www.pay.com", "xn--evil.com")
 }
@@ -145,7 +145,7 @@ func (w *secretWorld) grantOfSecrets() string {
 		w.IntN(2), w.any("Gateway", "ListenerSet"), w.any("evil", "pay", "infra"), w.any("", ", name: t0"))
 }
 
-// discoveryOfEvil are listeners of the attacker without a certificate, for hosts of the victims: one is to be discovered.
+// discoveryOfEvil returns listeners of the attacker without a certificate, for hosts of the victims: one is to be discovered.
 func (w *secretWorld) discoveryOfEvil() string {
 	host := w.any("www.pay.com", "shop.pay.com", "api.pay.com")
 	if w.chance(50) {

@@ -72,7 +72,7 @@ func (a *authority) issue(from, to int, names ...string) certified {
 	return out
 }
 
-// secretOf is a TLS Secret.
+// secretOf returns a TLS Secret.
 func secretOf(namespace, name, kind, body, key, root string) string {
 	text := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 	return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s}\ntype: %s\ndata: {ca.crt: %s, tls.crt: %s, tls.key: %s}\n",

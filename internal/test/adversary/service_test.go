@@ -19,7 +19,7 @@ const mailService = "pay/mail"
 
 const serviceHead = "service.beta.kubernetes.io/"
 
-// exposedMail is that Service, with elastic addresses, a certificate and clients of its own; more are further annotations.
+// exposedMail returns that Service, with elastic addresses, a certificate and clients of its own; more are further annotations.
 func exposedMail(more string) string {
 	return `
 apiVersion: v1
@@ -41,14 +41,14 @@ metadata:
 `
 }
 
-// exposure is an edit of that Service.
+// exposure returns an edit of that Service.
 func exposure() act {
 	return act{"edit of Service " + mailService, changeWithin, func(w *testCluster) {
 		w.apply(exposedMail("    " + serviceHead + "aws-load-balancer-additional-resource-tags: Release=2\n"))
 	}}
 }
 
-// mailStatus is the host name that it shows.
+// mailStatus returns the host name that it shows.
 func (w *testCluster) mailStatus() string {
 	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "pay", Name: "mail"})
 	if err != nil {
@@ -60,7 +60,7 @@ func (w *testCluster) mailStatus() string {
 	return ""
 }
 
-// mailPlaceholders are names and ids of what it has in AWS, for what the attacker writes.
+// mailPlaceholders returns names and ids of what it has in AWS, for what the attacker writes.
 func (w *testCluster) mailPlaceholders() []string {
 	p, unlock := w.partition()
 	defer unlock()
@@ -103,7 +103,7 @@ var serviceChoices = map[string]choice{
 	}, []string{`{`, `null`, `{"type":"forward"}`, `{"type":"redirect"}`, `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"mail","servicePort":80,"weight":1}]}}`}},
 }
 
-// exposed is a Service of the attacker with a network load balancer.
+// exposed returns a Service of the attacker with a network load balancer.
 func (g *grammar) exposed() cluster.Object {
 	s := g.service().(*corev1.Service)
 	name := s.Name

@@ -25,7 +25,7 @@ type sharedWorld struct {
 	away bool
 }
 
-// sharedService is a Service with a network load balancer; day is its age.
+// sharedService returns a Service with a network load balancer; day is its age.
 func sharedService(namespace, name, address, day, annotations, port string) string {
 	doc := fmt.Sprintf(`
 apiVersion: v1
@@ -123,7 +123,7 @@ func (w *sharedWorld) begin(t *testing.T) {
 	}
 }
 
-// look is what the shared load balancer is like, and what the victims' ports lead to.
+// look returns what the shared load balancer is like, and what the victims' ports lead to.
 func (w *sharedWorld) look() map[string]string {
 	out := map[string]string{}
 	p, unlock := w.partition()

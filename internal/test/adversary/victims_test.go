@@ -32,7 +32,7 @@ const (
 	victimSecret = "victim-client-secret-5f2c"
 )
 
-// clusterDocs are the objects of the operator.
+// clusterDocs returns the objects of the operator.
 func clusterDocs(a access) string {
 	alb := "spec: {controller: ingress.k8s.aws/alb}"
 	if a == shutOut {
@@ -183,7 +183,7 @@ endpoints:`, w.namespace, w.name, w.slicePorts())
 	return b.String() + "\n"
 }
 
-// slicePorts are the ports of its EndpointSlice.
+// slicePorts returns the ports of its EndpointSlice.
 func (w workload) slicePorts() string {
 	if w.key() == mailService {
 		return "{name: plain, port: 8080, protocol: TCP}, {name: tls, port: 8080, protocol: TCP}"

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// withSecrets returns the actions of a rule with the client secrets that AWS keeps to itself.
+// withSecrets returns the actions of a rule with the client secrets, which the API of AWS does not return.
 func (rd *reader) withSecrets(r elbtypes.Rule) []elbtypes.Action {
 	w := rd.harness.Emulator.Store()
 	w.Lock()
@@ -29,7 +29,7 @@ func (rd *reader) withSecrets(r elbtypes.Rule) []elbtypes.Action {
 	return out
 }
 
-// actions are in the order in which they are taken.
+// actions returns actions as recorded, in the order in which they are performed.
 func (rd *reader) actions(list []elbtypes.Action) []any {
 	rd.t.Helper()
 	var out []any
@@ -39,13 +39,13 @@ func (rd *reader) actions(list []elbtypes.Action) []any {
 	return out
 }
 
-// redirectDefaults are what a redirect keeps of the request if nothing else is said.
+// redirectDefaults are the default values of a redirect, which keep parts of the request.
 var redirectDefaults = map[string]any{
 	"Protocol": "#{protocol}", "Port": "#{port}", "Host": "#{host}", "Path": "/#{path}", "Query": "#{query}",
 }
 
-// Normalise brings a recorded or a read record into the one form in which they are compared: what
-// AWS takes for equal becomes equal. The wording of events is free; others depend on type and reason.
+// Normalise changes a record to the form in which records are compared: values that are equivalent in AWS become
+// equal. The messages of events are not compared, only type and reason.
 func Normalise(r Record) {
 	for _, e := range r[events] {
 		if m, ok := e.(map[string]any); ok {
@@ -53,7 +53,7 @@ func Normalise(r Record) {
 		}
 	}
 	for _, section := range r {
-		// The wording of what is not true is free.
+		// The messages of conditions that are not true are not compared.
 		walk(map[string]any(section), func(m map[string]any) {
 			if _, condition := m["observedGeneration"]; condition && m["status"] != nil && m["status"] != "True" {
 				delete(m, "message")
@@ -102,8 +102,7 @@ func normaliseAction(m map[string]any) {
 	}
 }
 
-// normaliseCondition drops the older spelling of a condition where the newer one is there, and
-// orders its values.
+// normaliseCondition removes the legacy field of a condition that also has the newer one, and sorts its values.
 func normaliseCondition(m map[string]any) {
 	if _, ok := m["Field"]; !ok {
 		return

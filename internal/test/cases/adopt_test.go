@@ -39,7 +39,7 @@ type adoption struct {
 	t      *testing.T
 	r      *harness.Harness
 	groups []migrate.IngressGroup
-	arns   []string // of the load balancers of the groups
+	arns   []string // nameOf the load balancers of the groups
 	// bound are the Services of target groups whose binding is made again.
 	bound map[string]string
 
@@ -68,7 +68,7 @@ func (a *adoption) watch(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// answers are what the load balancers answer now, and whether target groups have targets.
+// answers returns what the load balancers answer now, and whether target groups have targets.
 func (a *adoption) answers() map[string]map[string]string {
 	services := servicesOf(a.r)
 	all := a.r.Emulator.Store()
@@ -134,7 +134,7 @@ func (a *adoption) gateway(edit func(gw *gwv1.Gateway, g migrate.IngressGroup)) 
 	}
 }
 
-// events are the warnings there are.
+// events returns the warnings there are.
 func (a *adoption) events() (out []string) {
 	for _, o := range a.r.Store.All("Event") {
 		if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning {
@@ -145,7 +145,7 @@ func (a *adoption) events() (out []string) {
 	return out
 }
 
-// tagged are the resources that carry a tag of a kind of stack.
+// tagged returns the resources that carry a tag of a kind of stack.
 func (a *adoption) tagged(kind model.Kind) (out []string) {
 	for _, line := range a.r.State() {
 		if strings.Contains(line, naming.StackTag(kind)) {

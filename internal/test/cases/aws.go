@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// Record is what became of the objects of one case or of many, in the form of the recorded files:
-// section, key, value.
+// Record has the AWS resources and the status for the objects of one or more cases, in the form of the recorded
+// files: section, key, value.
 type Record map[string]map[string]any
 
 func (r Record) put(section, key string, value any) {
@@ -26,7 +26,7 @@ func (r Record) put(section, key string, value any) {
 	r[section][key] = value
 }
 
-// The sections.
+// Sections of a Record.
 const (
 	loadBalancers  = "LoadBalancers"
 	targetGroups   = "TargetGroups"
@@ -36,7 +36,7 @@ const (
 	events         = "Events"
 )
 
-// reader looks at a world from outside, as a user with the AWS CLI and kubectl.
+// reader reads AWS and the cluster through their APIs, as a user with the AWS CLI and kubectl can.
 type reader struct {
 	t       *testing.T
 	harness *harness.Harness
@@ -46,17 +46,17 @@ type reader struct {
 	shield  *shield.Client
 
 	names nameTable
-	tags  map[string]map[string]string // of load balancers, listeners, rules and target groups
+	tags  map[string]map[string]string // nameOf load balancers, listeners, rules and target groups
 	out   Record
 }
 
-// Read writes down everything that a controller has made in a world.
+// Read returns a record of everything that a controller has created.
 func Read(t *testing.T, r *harness.Harness) Record {
 	t.Helper()
 	rd := newReader(t, r)
 	rd.subnets()
-	groups := rd.groups()
-	lbs, tgs := rd.balancers(), rd.targets()
+	groups := rd.managedSecurityGroups()
+	lbs, tgs := rd.describeLoadBalancers(), rd.describeTargetGroups()
 	for _, g := range groups {
 		rd.securityGroup(g)
 	}
@@ -79,7 +79,7 @@ func newReader(t *testing.T, r *harness.Harness) *reader {
 	}
 }
 
-// must stops the test if AWS refuses to answer.
+// must returns out, and fails the test on an error.
 func must[T any](t *testing.T, out T, err error) T {
 	t.Helper()
 	if err != nil {
@@ -88,7 +88,7 @@ func must[T any](t *testing.T, out T, err error) T {
 	return out
 }
 
-// stackKey is "<stack>:<resource id>" of the tracking tags, empty without them.
+// stackKey returns "<stack>:<resource id>" from the tracking tags, or an empty string without them.
 func stackKey(tags map[string]string) string {
 	for _, prefix := range []string{"ingress.k8s.aws/", "service.k8s.aws/", "gateway.k8s.aws.alb/", "gateway.k8s.aws.nlb/"} {
 		if stack, id := tags[prefix+"stack"], tags[prefix+"resource"]; stack != "" && id != "" {
@@ -113,8 +113,8 @@ func (rd *reader) subnets() {
 	}
 }
 
-// groups names the security groups that a controller made, and returns them.
-func (rd *reader) groups() []ec2types.SecurityGroup {
+// managedSecurityGroups returns the security groups of the controller and adds their names to the name table.
+func (rd *reader) managedSecurityGroups() []ec2types.SecurityGroup {
 	rd.t.Helper()
 	var out []ec2types.SecurityGroup
 	pages := ec2.NewDescribeSecurityGroupsPaginator(rd.ec2, &ec2.DescribeSecurityGroupsInput{})
@@ -142,7 +142,7 @@ func groupTags(g ec2types.SecurityGroup) map[string]string {
 	return tags
 }
 
-func (rd *reader) balancers() (out []elbtypes.LoadBalancer) {
+func (rd *reader) describeLoadBalancers() (out []elbtypes.LoadBalancer) {
 	rd.t.Helper()
 	pages := elb.NewDescribeLoadBalancersPaginator(rd.elb, &elb.DescribeLoadBalancersInput{})
 	for pages.HasMorePages() {
@@ -160,7 +160,7 @@ func (rd *reader) balancers() (out []elbtypes.LoadBalancer) {
 	return out
 }
 
-func (rd *reader) targets() (out []elbtypes.TargetGroup) {
+func (rd *reader) describeTargetGroups() (out []elbtypes.TargetGroup) {
 	rd.t.Helper()
 	pages := elb.NewDescribeTargetGroupsPaginator(rd.elb, &elb.DescribeTargetGroupsInput{})
 	for pages.HasMorePages() {
@@ -197,13 +197,13 @@ func (rd *reader) readTags(arns []string) {
 	}
 }
 
-// securityGroup writes down a managed group.
+// securityGroup records a managed security group.
 func (rd *reader) securityGroup(g ec2types.SecurityGroup) {
 	rd.t.Helper()
 	var ingress []string
 	rule := func(p ec2types.IpPermission, source *string) {
 		proto, from, to := aws.ToString(p.IpProtocol), aws.ToInt32(p.FromPort), aws.ToInt32(p.ToPort)
-		ingress = append(ingress, strings.Join([]string{proto, port(from) + "-" + port(to), rd.names.of(aws.ToString(source))}, " "))
+		ingress = append(ingress, strings.Join([]string{proto, port(from) + "-" + port(to), rd.names.nameOf(aws.ToString(source))}, " "))
 	}
 	for _, p := range g.IpPermissions {
 		for _, r := range p.IpRanges {

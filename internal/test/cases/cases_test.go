@@ -93,7 +93,7 @@ func (s summary) String() string {
 	return fmt.Sprintf("SUM %d equal, %d differ on purpose, %d out of scope, %d failed", s.equal, s.onPurpose, s.later, s.failed)
 }
 
-// judge compares what a case has become with what was recorded.
+// compare compares what a case has become with what was recorded.
 func (s *summary) compare(t *testing.T, name string, got Record, failed map[string]error) {
 	t.Helper()
 	want := Recorded(t, name)

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// cluster writes down what became of the objects in the cluster.
+// cluster records bindings, objects and events of the cluster.
 func (rd *reader) cluster() {
 	rd.t.Helper()
 	for _, obj := range rd.harness.Store.All(cluster.KindBinding) {
@@ -30,12 +30,12 @@ func (rd *reader) cluster() {
 	rd.events()
 }
 
-// unrecorded are kinds with a status of which the recordings have nothing.
+// unrecorded are kinds whose status is not in the recordings.
 var unrecorded = []cluster.Kind{cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration}
 
 func (rd *reader) binding(b *elbv2.TargetGroupBinding) {
 	rd.t.Helper()
-	group := rd.names.of(b.Spec.TargetGroupARN)
+	group := rd.names.nameOf(b.Spec.TargetGroupARN)
 	spec := b.Spec
 	spec.TargetGroupARN = ""
 	out := map[string]any{
@@ -52,7 +52,7 @@ func (rd *reader) binding(b *elbv2.TargetGroupBinding) {
 	rd.out.put(bindings, strings.TrimPrefix(group, "tg:"), out)
 }
 
-// object writes down finalizers and status, unless it was never touched.
+// object records finalizers and status of an object that has any.
 func (rd *reader) object(kind cluster.Kind, obj cluster.Object) {
 	rd.t.Helper()
 	status := Exact(rd.t, cluster.StatusOf(obj))
@@ -71,7 +71,7 @@ func (rd *reader) object(kind cluster.Kind, obj cluster.Object) {
 			m["value"] = "<dns>"
 		}
 		if text, ok := m["message"].(string); ok && strings.HasPrefix(text, "arn:") {
-			m["message"] = rd.names.of(text)
+			m["message"] = rd.names.nameOf(text)
 		}
 		delete(m, "lastTransitionTime")
 	})
@@ -85,7 +85,7 @@ func (rd *reader) object(kind cluster.Kind, obj cluster.Object) {
 	rd.out.put(objects, string(kind)+" "+obj.GetNamespace()+"/"+obj.GetName(), out)
 }
 
-// events keeps the last one of each object.
+// events records the last event of each object.
 func (rd *reader) events() {
 	rd.t.Helper()
 	last := map[string]int64{}

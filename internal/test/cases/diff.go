@@ -9,24 +9,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Diff lists where two values differ, a line for each place: its path, what was recorded (-) and
-// what there is (+). It is empty for equal values.
+// Diff lists the differences of two values, one line each: path, recorded value (-) and actual value (+). It is empty
+// for equal values.
 func Diff(want, got any) string {
-	r := &places{}
+	r := &diffReporter{}
 	cmp.Equal(want, got, cmp.Reporter(r))
 	return r.lines.String()
 }
 
-// places is a cmp.Reporter.
-type places struct {
+// diffReporter is a cmp.Reporter.
+type diffReporter struct {
 	path  cmp.Path
 	lines strings.Builder
 }
 
-func (r *places) PushStep(s cmp.PathStep) { r.path = append(r.path, s) }
-func (r *places) PopStep()                { r.path = r.path[:len(r.path)-1] }
+func (r *diffReporter) PushStep(s cmp.PathStep) { r.path = append(r.path, s) }
+func (r *diffReporter) PopStep()                { r.path = r.path[:len(r.path)-1] }
 
-func (r *places) Report(rs cmp.Result) {
+func (r *diffReporter) Report(rs cmp.Result) {
 	if rs.Equal() {
 		return
 	}

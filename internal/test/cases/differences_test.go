@@ -183,7 +183,7 @@ func replace(r Record, name string) {
 	maps.Copy(r, own)
 }
 
-// withoutRoutes is that a listener without routes says that the load balancer does not listen on its port.
+// withoutRoutes returns that a listener without routes says that the load balancer does not listen on its port.
 func withoutRoutes(port int) difference {
 	return difference{
 		what: "the condition Programmed of a listener without routes says that the load balancer does not listen on the port",

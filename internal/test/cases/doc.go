@@ -1,6 +1,5 @@
-// Package cases holds the recorded behaviour cases: objects that a user applies, and what became of
-// them in AWS and in the cluster, recorded from the controller that Fulcrum takes the place of. It
-// is used by tests alone. They apply each case to a whole controller in memory, read AWS back
-// through its API and compare; where Fulcrum differs on purpose, the table in differences_test.go
-// says how and why. Package takeover builds what was recorded and lets a controller find it.
+// Package cases has the recorded behaviour cases: objects that a user applies, and the resulting AWS resources and
+// status, recorded from aws-load-balancer-controller. Only tests use it. They apply each case to a whole controller
+// in memory, read AWS through its API and compare. The table in differences_test.go lists intended differences with
+// their reasons. Package takeover creates the recorded resources and lets a controller take them over.
 package cases

@@ -96,13 +96,13 @@ func tableOf(t *testing.T, r *harness.Harness) nameTable {
 	t.Helper()
 	rd := newReader(t, r)
 	rd.subnets()
-	rd.groups()
+	rd.managedSecurityGroups()
 	return rd.names
 }
 
 var generatedName = regexp.MustCompile(`"(k8s-[0-9a-z-]+-)[0-9a-f]{10}(-nlb)?"`)
 
-// readable is a document for people, without what differs from world to world: a line for each
+// readable returns a document for people, without what differs from world to world: a line for each
 // resource.
 func readable(t *testing.T, document string, names nameTable) string {
 	t.Helper()

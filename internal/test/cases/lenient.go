@@ -9,27 +9,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// The cases were recorded against an AWS that knew less than ours. This is what they need of it.
+// The cases were recorded against an emulator with fewer checks. This file disables checks that they would not pass.
 
-// NewWorld is a world in which the cases can be applied, with a controller that does nothing before
-// it is asked to settle.
+// NewWorld returns a harness in which the cases can be applied. Its controller does nothing before Settle.
 func NewWorld(t *testing.T, o harness.Options) *harness.Harness {
 	t.Helper()
 	own := o.Ingress
 	o.Ingress = func(in *ingress.Options) {
-		raised(in)
+		raiseConditionValues(in)
 		if own != nil {
 			own(in)
 		}
 	}
 	r := harness.New(t, o)
 	seedTrustStore(r)
-	lenient(r)
+	disableChecks(r)
 	return r
 }
 
-// seedTrustStore makes the trust store that a case names by a fixed ARN, which the API would not
-// give.
+// seedTrustStore adds the trust store with the fixed ARN of a case, which the API could not create.
 func seedTrustStore(r *harness.Harness) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -38,12 +36,12 @@ func seedTrustStore(r *harness.Harness) {
 	w.Partition(harness.Account, harness.Region).ELB.TrustStores[arn] = &store.TrustStore{ARN: arn, Name: "ts", Bucket: "bucket", Key: "ca.pem"}
 }
 
-// raised informs the controller of the quota that lenient raises.
-func raised(o *ingress.Options) { o.ConditionValues = 10 }
+// raiseConditionValues sets the option of the controller for the quota that disableChecks raises.
+func raiseConditionValues(o *ingress.Options) { o.ConditionValues = 10 }
 
-// lenient switches off checks of AWS that the recorded configurations would not pass: six values in
-// the conditions of a rule, a comma in a tag, more load balancers than the default quota.
-func lenient(r *harness.Harness) {
+// disableChecks disables checks that the recorded configurations would not pass: six values in the conditions of a
+// rule, a comma in a tag, more load balancers than the default quota.
+func disableChecks(r *harness.Harness) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()

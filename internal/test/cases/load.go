@@ -24,7 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// Names lists the cases.
+// Names returns the names of the cases.
 func Names(t *testing.T) []string {
 	t.Helper()
 	files, err := fs.Glob(testdata.Files, "*.yaml")
@@ -38,7 +38,7 @@ func Names(t *testing.T) []string {
 	return out
 }
 
-// Recorded reads the expectation of a case.
+// Recorded returns the record of a case.
 func Recorded(t *testing.T, name string) Record {
 	t.Helper()
 	raw, err := testdata.Files.ReadFile(name + ".json")
@@ -52,17 +52,17 @@ func Recorded(t *testing.T, name string) Record {
 	return out
 }
 
-// PodsAnnotation on a Service says how many ready pods it has.
+// PodsAnnotation is the annotation of a Service with the number of its ready pods.
 const PodsAnnotation = "test.fulcrum/pods"
 
-// Loader puts the objects of cases into a store as an API server and the controllers beside us
-// would: with node ports, cluster addresses, pods and endpoint slices. Numbers go on from case to
-// case, so that many cases fit into one store.
+// Loader adds the objects of cases to a store, with the fields and objects that an API server and other controllers
+// add: node ports, cluster IPs, pods and EndpointSlices. Ports and addresses are unique across cases, so that several
+// cases fit into one store.
 type Loader struct {
 	harness    *harness.Harness
-	interfaces []string // of the nodes
+	interfaces []string // ENIs of the nodes
 	nodePort   int32
-	address    int // of Services
+	address    int // nameOf Services
 	pod        int
 }
 
@@ -78,8 +78,8 @@ func NewLoader(t *testing.T, r *harness.Harness) *Loader {
 
 func (l *Loader) ec2() *ec2.Client { return ec2.NewFromConfig(harness.AWSConfig(l.harness.Emulator)) }
 
-// podAddress gives a node's interface another address, as the usual network plugin does. It is not
-// one of those that were recorded, so that the rules of pods can be made; nothing else shows it.
+// podAddress assigns another address to the ENI of a node, as the VPC CNI plugin does, and returns it. The recordings
+// do not contain addresses of pods.
 func (l *Loader) podAddress(t *testing.T, node int) string {
 	t.Helper()
 	out, err := l.ec2().AssignPrivateIpAddresses(t.Context(), &ec2.AssignPrivateIpAddressesInput{
@@ -88,7 +88,7 @@ func (l *Loader) podAddress(t *testing.T, node int) string {
 	return aws.ToString(must(t, out, err).AssignedPrivateIpAddresses[0].PrivateIpAddress)
 }
 
-// Text is the file of a case, for a world.
+// Text returns the YAML of a case, with the IDs of a world.
 func Text(t *testing.T, name string, world harness.Seeded) []byte {
 	t.Helper()
 	raw, err := testdata.Files.ReadFile(name + ".yaml")
@@ -127,7 +127,7 @@ func (l *Loader) Apply(t *testing.T, name string) {
 		}
 		if _, err := l.harness.Store.Create(obj); err != nil {
 			if _, class := cluster.KindOf(obj); class && obj.GetNamespace() == "" && obj.GetName() == "alb" {
-				continue // many files repeat the class
+				continue // many files contain the same class
 			}
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func (l *Loader) Apply(t *testing.T, name string) {
 	}
 }
 
-// namespace makes a namespace that does not exist yet.
+// namespace creates a namespace unless it exists.
 func (l *Loader) namespace(t *testing.T, name string) {
 	t.Helper()
 	ref := cluster.Ref{Kind: cluster.KindNamespace, Name: name}
@@ -152,7 +152,7 @@ func (l *Loader) namespace(t *testing.T, name string) {
 	}
 }
 
-// allocate fills in what the API server gives to a Service.
+// allocate sets the fields of a Service that an API server sets.
 func (l *Loader) allocate(svc *corev1.Service) {
 	s := &svc.Spec
 	if s.Type == corev1.ServiceTypeExternalName {
@@ -170,7 +170,7 @@ func (l *Loader) allocate(svc *corev1.Service) {
 		return
 	}
 	port := func() int32 { l.nodePort++; return l.nodePort - 1 }
-	ofNumber := map[int32]int32{} // the API server gives TCP and UDP of one number the same
+	ofNumber := map[int32]int32{} // the API server allocates the same node port for TCP and UDP on one port
 	for i := range s.Ports {
 		if p := &s.Ports[i]; p.NodePort == 0 {
 			p.NodePort = ofNumber[p.Port]
@@ -185,10 +185,10 @@ func (l *Loader) allocate(svc *corev1.Service) {
 	}
 }
 
-// namedPort is the container port behind a target port that is a name.
+// namedPort is the container port for named target ports.
 const namedPort = 8080
 
-// pods makes the ready pods of a Service and its endpoint slice.
+// pods creates the ready pods and the EndpointSlice of a Service.
 func (l *Loader) pods(t *testing.T, svc *corev1.Service) {
 	t.Helper()
 	n, err := strconv.Atoi(svc.Annotations[PodsAnnotation])

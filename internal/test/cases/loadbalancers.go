@@ -14,7 +14,7 @@ import (
 	wafv2types "github.com/aws/aws-sdk-go-v2/service/wafv2/types"
 )
 
-// loadBalancer writes down a load balancer that a controller made, with its listeners and rules.
+// loadBalancer records a load balancer of the controller, with its listeners and rules.
 func (rd *reader) loadBalancer(lb elbtypes.LoadBalancer) {
 	rd.t.Helper()
 	arn := aws.ToString(lb.LoadBalancerArn)
@@ -32,11 +32,11 @@ func (rd *reader) loadBalancer(lb elbtypes.LoadBalancer) {
 	var zones []string
 	var fixed []any
 	for _, z := range lb.AvailabilityZones {
-		subnet := rd.names.of(aws.ToString(z.SubnetId))
+		subnet := rd.names.nameOf(aws.ToString(z.SubnetId))
 		zones = append(zones, subnet)
 		for _, a := range z.LoadBalancerAddresses {
 			address := plainMap(rd.t, map[string]any{
-				"AllocationId": rd.names.of(aws.ToString(a.AllocationId)), "PrivateIPv4Address": a.PrivateIPv4Address, "IPv6Address": a.IPv6Address,
+				"AllocationId": rd.names.nameOf(aws.ToString(a.AllocationId)), "PrivateIPv4Address": a.PrivateIPv4Address, "IPv6Address": a.IPv6Address,
 			})
 			if len(address) > 0 {
 				address["SubnetId"] = subnet
@@ -50,7 +50,7 @@ func (rd *reader) loadBalancer(lb elbtypes.LoadBalancer) {
 	}
 	var groups []string
 	for _, id := range lb.SecurityGroups {
-		groups = append(groups, rd.names.of(id))
+		groups = append(groups, rd.names.nameOf(id))
 	}
 	if len(groups) > 0 || lb.Type == elbtypes.LoadBalancerTypeEnumNetwork {
 		out["SecurityGroups"] = sortedStrings(groups)
@@ -75,14 +75,14 @@ func (rd *reader) capacity(arn string, out map[string]any) {
 	}
 }
 
-// addons are a web ACL and a protection.
+// addons records the web ACL and the Shield protection.
 func (rd *reader) addons(arn string, lb elbtypes.LoadBalancer, out map[string]any) {
 	rd.t.Helper()
 	if lb.Type == elbtypes.LoadBalancerTypeEnumApplication {
 		acl, err := rd.wafv2.GetWebACLForResource(rd.t.Context(), &wafv2.GetWebACLForResourceInput{ResourceArn: &arn})
 		var none *wafv2types.WAFNonexistentItemException
 		if !errors.As(err, &none) && must(rd.t, acl, err).WebACL != nil {
-			out["WebACL"] = rd.names.of(aws.ToString(acl.WebACL.ARN))
+			out["WebACL"] = rd.names.nameOf(aws.ToString(acl.WebACL.ARN))
 		}
 	}
 	_, err := rd.shield.DescribeProtection(rd.t.Context(), &shield.DescribeProtectionInput{ResourceArn: &arn})
@@ -126,17 +126,17 @@ func (rd *reader) listener(l elbtypes.Listener, lb elbtypes.LoadBalancer) map[st
 		out["MutualAuthentication"] = plain(rd.t, m)
 	}
 	if len(l.Certificates) > 0 {
-		out["DefaultCertificate"] = rd.names.of(aws.ToString(l.Certificates[0].CertificateArn))
+		out["DefaultCertificate"] = rd.names.nameOf(aws.ToString(l.Certificates[0].CertificateArn))
 		var all []string
 		pages := elb.NewDescribeListenerCertificatesPaginator(rd.elb, &elb.DescribeListenerCertificatesInput{ListenerArn: &arn})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(rd.t.Context())
 			for _, c := range must(rd.t, page, err).Certificates {
-				all = append(all, rd.names.of(aws.ToString(c.CertificateArn)))
+				all = append(all, rd.names.nameOf(aws.ToString(c.CertificateArn)))
 			}
 		}
 		slices.Sort(all)
-		out["Certificates"] = sortedStrings(slices.Compact(all)) // AWS lists the default one twice if it was also added
+		out["Certificates"] = sortedStrings(slices.Compact(all)) // AWS lists the default certificate twice if it was also added
 	}
 	attrs, err := rd.elb.DescribeListenerAttributes(rd.t.Context(), &elb.DescribeListenerAttributesInput{ListenerArn: &arn})
 	values := map[string]string{}
@@ -150,7 +150,7 @@ func (rd *reader) listener(l elbtypes.Listener, lb elbtypes.LoadBalancer) map[st
 	return out
 }
 
-// rules are those of a listener without its default rule, by priority.
+// rules returns the rules of a listener without its default rule, by priority.
 func (rd *reader) rules(listener string) map[string]any {
 	rd.t.Helper()
 	out := map[string]any{}

@@ -60,7 +60,7 @@ func alikeInFront(t *testing.T, r *harness.Harness, p *store.Partition, g migrat
 	return n
 }
 
-// frontendHostnameOf is the name of the frontend NLB, which the status of an Ingress has after that of the ALB.
+// frontendHostnameOf returns the name of the frontend NLB, which the status of an Ingress has after that of the ALB.
 func frontendHostnameOf(r *harness.Harness, namespace, name string) string {
 	obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: name})
 	ing, ok := obj.(*networkingv1.Ingress)
@@ -70,7 +70,7 @@ func frontendHostnameOf(r *harness.Harness, namespace, name string) string {
 	return ing.Status.LoadBalancer.Ingress[1].Hostname
 }
 
-// targetsBehind is the target group of a listener of a network load balancer; nil where there is none.
+// targetsBehind returns the target group of a listener of a network load balancer; nil where there is none.
 func targetsBehind(p *store.Partition, l *store.Listener) *store.TargetGroup {
 	for _, a := range p.ELB.Rules[l.DefaultRule].Actions {
 		if a.ForwardConfig != nil && len(a.ForwardConfig.TargetGroups) == 1 {
@@ -80,7 +80,7 @@ func targetsBehind(p *store.Partition, l *store.Listener) *store.TargetGroup {
 	return nil
 }
 
-// portBehind is the port of an ALB to which a port of a network load balancer leads; 0 where it leads nowhere.
+// portBehind returns the port of an ALB to which a port of a network load balancer leads; 0 where it leads nowhere.
 func portBehind(p *store.Partition, lb *store.LoadBalancer, port int32) int32 {
 	for _, l := range p.ELB.Listeners {
 		if l.LoadBalancer != lb.ARN || l.Port != port {
@@ -93,7 +93,7 @@ func portBehind(p *store.Partition, lb *store.LoadBalancer, port int32) int32 {
 	return 0
 }
 
-// networkText is all of a network load balancer that clients and operators notice, line by line. alb is the ARN of the ALB that
+// networkText returns all of a network load balancer that clients and operators notice, line by line. alb is the ARN of the ALB that
 // it leads to.
 func networkText(p *store.Partition, lb *store.LoadBalancer, alb string) []string {
 	out := []string{fmt.Sprintf("%s %s %s, source NAT prefix %s", lb.Type, lb.Scheme, lb.Addressing, lb.PrefixForSourceNAT)}

@@ -225,7 +225,7 @@ func balancerOf(p *store.Partition, dnsName string) *store.LoadBalancer {
 	return nil
 }
 
-// servicesOf are the Services behind target groups, by ARN.
+// servicesOf returns the Services behind target groups, by ARN.
 func servicesOf(r *harness.Harness) map[string]string {
 	services := map[string]string{}
 	for _, obj := range r.Store.All(cluster.KindBinding) {

@@ -11,10 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// nameTable knows what generated ids and ARNs stand for.
+// nameTable maps generated IDs and ARNs to fixed names.
 type nameTable map[string]string
 
-// seededNames are the names of what existed beforehand.
+// seededNames returns the names of seeded resources.
 func seededNames(w harness.Seeded) nameTable {
 	n := nameTable{w.VPC: "vpc", w.NodeSG: "sg:nodes", w.ExtraSG: "sg:extra", w.WebACL: "webacl", w.PrefixList: "prefix-list"}
 	for domain, arn := range w.Certs {
@@ -32,16 +32,15 @@ func seededNames(w harness.Seeded) nameTable {
 	return n
 }
 
-// of names an id; ids without a name stand for themselves.
-func (n nameTable) of(id string) string {
+// nameOf returns the name of an ID, or the ID if it has no name.
+func (n nameTable) nameOf(id string) string {
 	if name, ok := n[id]; ok {
 		return name
 	}
 	return id
 }
 
-// replacer replaces every id within a text. Longer ids come first, so that none is taken for a part
-// of another.
+// replacer returns a replacer for all IDs in a text. Longer IDs come first, since one may be a prefix of another.
 func (n nameTable) replacer() *strings.Replacer {
 	keys := slices.SortedFunc(maps.Keys(n), func(a, b string) int {
 		if len(a) != len(b) {
@@ -58,7 +57,7 @@ func (n nameTable) replacer() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// renameAll replaces ids in all texts within a value.
+// renameAll replaces IDs in all strings of a value.
 func renameAll(v any, r *strings.Replacer) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -75,7 +74,7 @@ func renameAll(v any, r *strings.Replacer) any {
 	return v
 }
 
-// port writes a port of the node port range as what it is; others as they are.
+// port returns a placeholder for a port of the node port range, and the number for other ports.
 func port(n int32) string {
 	if n >= 30000 && n <= 32767 {
 		return "nodeport"
@@ -83,7 +82,7 @@ func port(n int32) string {
 	return strconv.Itoa(int(n))
 }
 
-// portText is port for a port in a text that may say something else.
+// portText applies port to a text that is a number, and returns other texts unchanged.
 func portText(s string) string {
 	if n, err := strconv.ParseInt(s, 10, 32); err == nil {
 		return port(int32(n))
@@ -93,14 +92,15 @@ func portText(s string) string {
 
 var generatedHash = regexp.MustCompile(`^(k8s-.*-)[0-9a-f]{10}$`)
 
-// ofGateway reports whether tags are those of a resource of a Gateway.
-func ofGateway(tags map[string]string) bool {
+// belongsToGateway reports whether tags are those of a resource of a Gateway.
+func belongsToGateway(tags map[string]string) bool {
 	return tags["gateway.k8s.aws.alb/stack"]+tags["gateway.k8s.aws.nlb/stack"] != ""
 }
 
-// ownedName is the name of a load balancer or its security group, in which the UID of a Service or a Gateway is hashed.
+// ownedName returns the name of a load balancer or its security group, without the hash of the UID of a Service or a
+// Gateway.
 func ownedName(name string, tags map[string]string) string {
-	if tags["service.k8s.aws/stack"] != "" || ofGateway(tags) {
+	if tags["service.k8s.aws/stack"] != "" || belongsToGateway(tags) {
 		return withoutHash(name)
 	}
 	return name

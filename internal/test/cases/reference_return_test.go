@@ -24,7 +24,7 @@ import (
 // returned is this controller in a cluster that the other one has worked on.
 type returned struct {
 	*successor
-	runs int // of stacks
+	runs int // nameOf stacks
 	// lbs are the load balancers that there were, and faults is what was answered otherwise, or made besides them, the first time.
 	lbs    []string
 	faults string
@@ -33,7 +33,7 @@ type returned struct {
 // comeBack lets this controller start again where the other one has ended.
 func (s *successor) comeBack() *returned {
 	b := &returned{}
-	m := harness.MomentOf(s.r)
+	m := harness.SnapshotOf(s.r)
 	b.successor = &successor{of: s.of}
 	b.adoption = &adoption{t: s.t, groups: s.groups, arns: s.arns, step: s.step}
 	b.r = NewWorld(s.t, harness.Options{From: &m, Transport: b.watch, Ran: b.ran})

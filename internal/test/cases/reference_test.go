@@ -35,7 +35,7 @@ func recorded(t *testing.T, name string) (*adoption, *desires, []moment) {
 	a := &adoption{t: t}
 	rec := &recorder{a: a}
 	a.r = NewWorld(t, harness.Options{Transport: rec.transport, API: func(api kube.API) kube.API { rec.API = api; return rec }})
-	empty := harness.MomentOf(a.r)
+	empty := harness.SnapshotOf(a.r)
 	ofCase(t, name)(a.r)
 	a.settle("ingress")
 	time.Sleep(horizon) // all targets are healthy
@@ -46,7 +46,7 @@ func recorded(t *testing.T, name string) (*adoption, *desires, []moment) {
 	rec.begin("ingress")
 	a.shadow(result)
 	rec.begin("shadow")
-	docs := &desires{t: t, empty: empty.AWS, made: map[string][]byte{}, from: harness.MomentOf(a.r)}
+	docs := &desires{t: t, empty: empty.AWS, made: map[string][]byte{}, from: harness.SnapshotOf(a.r)}
 	for _, step := range []struct {
 		name string
 		do   func()
@@ -166,7 +166,7 @@ func (s *successor) leaving() bool {
 	})
 }
 
-// unmarks are how many calls have removed the tags by which a load balancer can be given back: the other controller does not know them.
+// unmarks returns how many calls have removed the tags by which a load balancer can be given back: the other controller does not know them.
 func (s *successor) unmarks() (n int) {
 	for _, e := range s.r.Emulator.Calls().Entries() {
 		if in, ok := e.Input.(*elb.RemoveTagsInput); ok && slices.Equal(in.TagKeys, []string{naming.AdoptedTag, naming.NamespacesTag}) {

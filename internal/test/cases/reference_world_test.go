@@ -26,7 +26,7 @@ import (
 
 // moment is where an adoption may be when the cluster is given to the other controller.
 type moment struct {
-	harness.Moment
+	harness.Snapshot
 	step   string
 	n      int    // calls and writes since the step began
 	change string // the last one: its operation
@@ -34,7 +34,7 @@ type moment struct {
 
 func (m moment) String() string { return fmt.Sprintf("%s, change %d, %s", m.step, m.n, m.change) }
 
-// direction is in which direction the load balancer changes hands.
+// direction returns in which direction the load balancer changes hands.
 func (m moment) direction() string { return strings.TrimSuffix(m.step, " again") }
 
 // recorder notes the moments of an adoption: after each call that changes something in AWS, and after each write to Kubernetes. A process
@@ -50,7 +50,7 @@ type recorder struct {
 func (rec *recorder) note(change string) {
 	if rec.on {
 		rec.n++
-		rec.moments = append(rec.moments, moment{harness.MomentOf(rec.a.r), rec.a.step, rec.n, change})
+		rec.moments = append(rec.moments, moment{harness.SnapshotOf(rec.a.r), rec.a.step, rec.n, change})
 	}
 }
 
@@ -72,7 +72,7 @@ func (rec *recorder) transport(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// changes are how many calls have changed something.
+// changes returns how many calls have changed something.
 func (a *adoption) changes() int {
 	if a.r == nil {
 		return 0
@@ -128,7 +128,7 @@ type successor struct {
 func (a *adoption) succeed(m moment, desired *desires) *successor {
 	s := &successor{of: a, frontends: map[model.Kind]engine.Frontend{}}
 	s.adoption = &adoption{t: a.t, groups: a.groups, arns: a.arns, step: m.String()}
-	s.r = NewWorld(a.t, harness.Options{From: &m.Moment, Frontends: s.frontends})
+	s.r = NewWorld(a.t, harness.Options{From: &m.Snapshot, Frontends: s.frontends})
 	s.controller = &reference.Controller{AWS: harness.AWSConfig(s.r.Emulator), Cluster: harness.ClusterName, VPC: s.r.World.VPC, Objects: s.r.Store,
 		Bindings: func() { s.r.Settle(horizon); s.look() }}
 	s.controller.AWS.HTTPClient = checked{s.r.Emulator.Client(), s}
@@ -150,7 +150,7 @@ func gatewayStack(namespace, name string) model.StackID {
 	return model.StackID{Kind: model.ALBGateway, Namespace: namespace, Name: name}
 }
 
-// states are what `fulcrum migrate status` says of each group.
+// states returns what `fulcrum migrate status` says of each group.
 func (s *successor) states() (out []handover.State) {
 	for _, g := range s.groups {
 		by, from := s.r.Draft(gatewayStack(g.Gateway.Namespace, g.Gateway.Name)), s.r.Draft(g.ID)
@@ -207,7 +207,7 @@ func (s *successor) difference(before, after map[string]map[string]string) strin
 	return fmt.Sprintf("after %v (-before +after):\n%s", s.changed, cmp.Diff(before, after))
 }
 
-// served is what clients of the load balancers get: the answers, and from where they may come.
+// served returns what clients of the load balancers get: the answers, and from where they may come.
 func (s *successor) served() map[string]map[string]string {
 	out := s.answers()
 	all := s.r.Emulator.Store()
@@ -265,7 +265,7 @@ func (s *successor) work(order []int, at int) map[model.StackID]reference.Outcom
 	return out
 }
 
-// forwards are the places of stacks in order.
+// forwards returns the places of stacks in order.
 func (s *successor) forwards() (out []int) {
 	for i := range s.stacks {
 		out = append(out, i)
@@ -278,7 +278,7 @@ type desires struct {
 	t     *testing.T
 	empty []byte // the state of AWS
 	made  map[string][]byte
-	from  harness.Moment
+	from  harness.Snapshot
 }
 
 func (d *desires) stack(id model.StackID, of []cluster.Ref) reference.Stack {
@@ -292,7 +292,7 @@ func (d *desires) stack(id model.StackID, of []cluster.Ref) reference.Stack {
 }
 
 func (d *desires) make(id model.StackID, live []cluster.Ref) []byte {
-	from := harness.Moment{AWS: d.empty, World: d.from.World}
+	from := harness.Snapshot{AWS: d.empty, World: d.from.World}
 	for _, obj := range d.from.Objects {
 		ref := cluster.RefOf(obj)
 		if slices.Contains([]cluster.Kind{cluster.KindIngress, cluster.KindGateway}, ref.Kind) && !slices.Contains(live, ref) || ref.Kind == cluster.KindBinding {
@@ -315,7 +315,7 @@ func (d *desires) make(id model.StackID, live []cluster.Ref) []byte {
 	return []byte(doc.JSON())
 }
 
-// sample are the moments after the first change of each kind in each direction that is not seen yet; all with FULCRUM_ADOPTIONS=all.
+// sample returns the moments after the first change of each kind in each direction that is not seen yet; all with FULCRUM_ADOPTIONS=all.
 func sample(moments []moment, seen map[string]bool) (out []moment) {
 	for _, m := range moments {
 		key := m.direction() + " " + m.change

@@ -8,7 +8,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// targetGroup writes down a target group that a controller made.
+// targetGroup records a target group of the controller.
 func (rd *reader) targetGroup(tg elbtypes.TargetGroup) {
 	rd.t.Helper()
 	arn := aws.ToString(tg.TargetGroupArn)
@@ -24,8 +24,8 @@ func (rd *reader) targetGroup(tg elbtypes.TargetGroup) {
 	if p := aws.ToString(tg.HealthCheckPort); p != "" {
 		out["HealthCheckPort"] = portText(p)
 	}
-	// The name of a group for an ALB, or of a Gateway's group of pods, holds nothing that chance decides.
-	if tg.TargetType != elbtypes.TargetTypeEnumAlb && !(tg.TargetType == elbtypes.TargetTypeEnumIp && ofGateway(rd.tags[arn])) {
+	// The name of a target group for an ALB, or for pods of a Gateway, has no random part.
+	if tg.TargetType != elbtypes.TargetTypeEnumAlb && !(tg.TargetType == elbtypes.TargetTypeEnumIp && belongsToGateway(rd.tags[arn])) {
 		out["Name"] = withoutHash(aws.ToString(tg.TargetGroupName))
 	} else {
 		out["Name"] = aws.ToString(tg.TargetGroupName)
@@ -49,20 +49,20 @@ func (rd *reader) targetGroup(tg elbtypes.TargetGroup) {
 	rd.out.put(targetGroups, key, out)
 }
 
-// target names a target by what it is. Pods are not distinguished.
+// target returns the name of a target. All pods have the same name.
 func (rd *reader) target(tg elbtypes.TargetGroup, d *elbtypes.TargetDescription) string {
-	name := rd.names.of(aws.ToString(d.Id))
+	name := rd.names.nameOf(aws.ToString(d.Id))
 	if tg.TargetType == elbtypes.TargetTypeEnumIp {
 		name = "pod"
 	}
 	zone := aws.ToString(d.AvailabilityZone)
 	if zone != "all" {
-		zone = "" // of what is inside the VPC, AWS knows the zone by itself
+		zone = "" // nameOf what is inside the VPC, AWS knows the zone by itself
 	}
 	return name + ":" + port(aws.ToInt32(d.Port)) + ":" + zone
 }
 
-// setAttributes writes down what differs from the defaults.
+// setAttributes records the attributes that differ from the defaults.
 func setAttributes(out map[string]any, have, defaults map[string]string) {
 	set := map[string]any{}
 	for k, v := range have {
@@ -75,7 +75,7 @@ func setAttributes(out map[string]any, have, defaults map[string]string) {
 	}
 }
 
-// The defaults of AWS. A key that is not listed defaults to the empty text.
+// The functions below return the defaults of AWS. Other attributes are empty by default.
 
 func targetGroupDefaults(tg elbtypes.TargetGroup) map[string]string {
 	out := map[string]string{

@@ -6,16 +6,15 @@ import (
 	"testing"
 )
 
-// A record is written as JSON, and values here are what encoding/json makes of it.
+// Records are JSON. The functions below use values as encoding/json decodes them.
 
-// plain turns any value into maps, lists, strings and numbers, without nulls, empty texts and
-// empty collections.
+// plain converts a value to maps, lists, strings and numbers, without nulls, empty strings and empty collections.
 func plain(t *testing.T, v any) any {
 	t.Helper()
 	return prune(Exact(t, v))
 }
 
-// plainMap is plain for structs.
+// plainMap converts a struct as plain does.
 func plainMap(t *testing.T, v any) map[string]any {
 	t.Helper()
 	m, ok := plain(t, v).(map[string]any)
@@ -25,7 +24,7 @@ func plainMap(t *testing.T, v any) map[string]any {
 	return m
 }
 
-// Exact is plain without leaving anything out.
+// Exact converts a value as plain does, but keeps nulls and empty values.
 func Exact(t *testing.T, v any) any {
 	t.Helper()
 	data, err := json.Marshal(v)
@@ -39,7 +38,7 @@ func Exact(t *testing.T, v any) any {
 	return out
 }
 
-// prune returns nil for what says nothing.
+// prune returns a value without nulls and empty parts, or nil if nothing remains.
 func prune(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -81,12 +80,12 @@ func walk(v any, visit func(map[string]any)) {
 	}
 }
 
-// sorted orders a list by its JSON.
+// sorted sorts a list by the JSON of its elements.
 func sorted(list []any) []any {
 	text := func(v any) string {
 		data, err := json.Marshal(v)
 		if err != nil {
-			panic(err) // values came out of encoding/json
+			panic(err) // values from encoding/json can always be encoded
 		}
 		return string(data)
 	}

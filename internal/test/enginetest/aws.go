@@ -1,5 +1,4 @@
-// Package enginetest runs frontends over a Kubernetes in memory and an AWS that answers everything, for golden
-// tests. Only tests use it.
+// Package enginetest runs frontends with a Kubernetes store in memory and a fake AWS, for golden tests.
 package enginetest
 
 import (
@@ -21,9 +20,9 @@ const (
 	testAccount = "123456789012"
 )
 
-// AWS has no load balancers at first, and whatever a case refers to: subnets, security groups,
-// target groups, web ACLs and trust stores exist under every name, and ACM has certificates for
-// example.com and app.test. Each target is healthy and each call succeeds at once.
+// AWS is a fake AWS without load balancers at the start. Subnets, security groups, target groups, web ACLs and trust
+// stores exist under every name, and ACM has certificates for example.com and app.test. All targets are healthy and
+// all calls succeed.
 type AWS struct {
 	t       testing.TB
 	stacks  map[model.StackID]observed.Stack
@@ -134,8 +133,7 @@ func (a *AWS) answer(have *observed.Stack, q model.Question) {
 	}
 }
 
-// subnetsOf are the subnets that a question names, each in an availability zone of its own, or two that
-// are discovered.
+// subnetsOf returns the subnets that a question names, each in another availability zone, or two discovered subnets.
 func subnetsOf(q model.AskSubnets) []observed.Subnet {
 	refs := []string{"subnet-a", "subnet-b"}
 	if q.Refs != "" {

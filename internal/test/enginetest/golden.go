@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// Options are those of a case: its options.json laid over the usual ones.
+// Options returns the options of a case: usual, overridden by its options.json.
 func Options[T any](t testing.TB, c goldentest.Case, usual T) T {
 	t.Helper()
 	if raw := c.Text("options.json"); raw != "" {
@@ -36,8 +36,8 @@ func Load(t testing.TB, yaml string) *cluster.Memory {
 	return m
 }
 
-// Translate translates a stack as a controller does that reads its objects from informers. An object
-// with a reference that leads nowhere must be confirmed.
+// Translate translates a stack as a controller with informers does. It requires that objects with missing references
+// are confirmed.
 func Translate(t testing.TB, f engine.Frontend, src cluster.Source, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	t.Helper()
 	v := cluster.NewView(&cluster.Reduced{Source: src})
@@ -63,7 +63,7 @@ func Translate(t testing.TB, f engine.Frontend, src cluster.Source, id model.Sta
 	return stack, found
 }
 
-// confirming is a source that notes what it is to confirm.
+// confirming is a source that records the objects to confirm.
 type confirming struct {
 	cluster.Source
 	objects map[string]bool
@@ -75,8 +75,8 @@ func (c confirming) Confirm(obj cluster.Object) error {
 	return nil
 }
 
-// UsualReach is what the page of findings says of a reason.
-func UsualReach(r finding.Reason) finding.Reach {
+// DefaultReach returns the reach that the page of findings documents for a reason.
+func DefaultReach(r finding.Reason) finding.Reach {
 	for _, e := range finding.Reasons {
 		if e.Reason == r {
 			return e.Reaches

@@ -19,10 +19,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// maxRuns is how often a stack is run; every case is at rest before that, or waits for what never comes.
+// maxRuns is how often a stack is run. Each case needs fewer runs, or waits for something that never happens.
 const maxRuns = 8
 
-// Stacks are all stacks that the objects of a kind belong to.
+// Stacks returns all stacks with members of a kind.
 func Stacks(t testing.TB, f engine.Frontend, src cluster.Source, kind cluster.Kind) []model.StackID {
 	t.Helper()
 	v := cluster.NewView(&cluster.Reduced{Source: src})
@@ -44,9 +44,9 @@ func Stacks(t testing.TB, f engine.Frontend, src cluster.Source, kind cluster.Ki
 	return out
 }
 
-// RunLine runs stacks of one kind against an AWS without load balancers, and returns their first plans and what
-// the objects show at the end.
-func RunLine(t testing.TB, src *cluster.Memory, f engine.Frontend, ids []model.StackID, opt plan.Options) (plans, status string) {
+// RunStacks runs stacks of one kind with a fake AWS without load balancers, and returns their first plans and the
+// final status and events of the objects.
+func RunStacks(t testing.TB, src *cluster.Memory, f engine.Frontend, ids []model.StackID, opt plan.Options) (plans, status string) {
 	t.Helper()
 	if len(ids) == 0 {
 		return "", shown(src)
@@ -88,7 +88,7 @@ type shownEntry struct {
 	Ports    []string
 }
 
-// shownObject is what an object says to people.
+// shownObject has the status and the events of an object.
 type shownObject struct {
 	Object               string
 	LoadBalancer         []shownEntry
@@ -103,8 +103,8 @@ type shownObject struct {
 
 type shownObjects []*shownObject
 
-// of is the object of a name, which is added at its first use.
-func (o *shownObjects) of(name string) *shownObject {
+// objectOf returns the object with a name, and adds it if it is new.
+func (o *shownObjects) objectOf(name string) *shownObject {
 	i := slices.IndexFunc(*o, func(s *shownObject) bool { return s.Object == name })
 	if i < 0 {
 		i, *o = len(*o), append(*o, &shownObject{Object: name})
@@ -112,13 +112,13 @@ func (o *shownObjects) of(name string) *shownObject {
 	return (*o)[i]
 }
 
-// shown is what the status of each Ingress and Service, of each object of the Gateway API, and the events of each object
-// say. Services without finalizer are left out.
+// shown returns the status of all Ingresses, Services and objects of Gateway API, with their events, as YAML. It
+// omits Services without finalizer.
 func shown(src *cluster.Memory) string {
 	var out shownObjects
 	for _, obj := range src.All(cluster.KindIngress) {
 		if ing, ok := obj.(*networkingv1.Ingress); ok {
-			o := out.of(cluster.RefOf(ing).String())
+			o := out.objectOf(cluster.RefOf(ing).String())
 			o.Finalizers = ing.Finalizers
 			for _, lb := range ing.Status.LoadBalancer.Ingress {
 				e := shownEntry{Hostname: lb.Hostname}
@@ -131,7 +131,7 @@ func shown(src *cluster.Memory) string {
 	}
 	for _, obj := range src.All(cluster.KindService) {
 		if svc, ok := obj.(*corev1.Service); ok && len(svc.Finalizers)+len(svc.Status.LoadBalancer.Ingress) > 0 {
-			o := out.of(cluster.RefOf(svc).String())
+			o := out.objectOf(cluster.RefOf(svc).String())
 			o.Finalizers = svc.Finalizers
 			for _, lb := range svc.Status.LoadBalancer.Ingress {
 				e := shownEntry{Hostname: lb.Hostname}
@@ -142,10 +142,10 @@ func shown(src *cluster.Memory) string {
 			}
 		}
 	}
-	out.gateways(src)
+	out.addGateways(src)
 	for _, obj := range src.All("Event") {
 		if ev, ok := obj.(*corev1.Event); ok {
-			o := out.of(strings.Replace(fmt.Sprintf("%s %s/%s", ev.InvolvedObject.Kind, ev.InvolvedObject.Namespace, ev.InvolvedObject.Name), " /", " ", 1))
+			o := out.objectOf(strings.Replace(fmt.Sprintf("%s %s/%s", ev.InvolvedObject.Kind, ev.InvolvedObject.Namespace, ev.InvolvedObject.Name), " /", " ", 1))
 			o.Events = append(o.Events, ev.Type+" "+ev.Reason+" "+ev.Message)
 		}
 	}

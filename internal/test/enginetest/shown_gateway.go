@@ -18,21 +18,21 @@ type shownListener struct {
 	Conditions     []string
 }
 
-// shownParent is what one controller says of a route for one parent.
+// shownParent is the status of a route for one parent and controller.
 type shownParent struct {
 	Parent, Controller string
 	Conditions         []string
 }
 
-// gateways adds what Gateways, ListenerSets and routes say. Those that no controller has looked at are left out.
-func (o *shownObjects) gateways(src *cluster.Memory) {
+// addGateways adds the status of Gateways, ListenerSets and routes that a controller has processed.
+func (o *shownObjects) addGateways(src *cluster.Memory) {
 	for _, kind := range append([]cluster.Kind{cluster.KindGateway, cluster.KindListenerSet}, cluster.RouteKinds...) {
 		for _, obj := range src.All(kind) {
 			name := cluster.RefOf(obj).String()
 			switch obj := obj.(type) {
 			case *gwv1.Gateway:
-				if compared(obj.Status.Conditions) {
-					s := o.of(name)
+				if hasConditions(obj.Status.Conditions) {
+					s := o.objectOf(name)
 					s.Finalizers, s.Conditions, s.Listeners = obj.Finalizers, conditions(obj.Status.Conditions), listeners(obj.Status.Listeners)
 					for _, a := range obj.Status.Addresses {
 						s.Addresses = append(s.Addresses, a.Value)
@@ -40,8 +40,8 @@ func (o *shownObjects) gateways(src *cluster.Memory) {
 					s.AttachedListenerSets = obj.Status.AttachedListenerSets
 				}
 			case *gwv1.ListenerSet:
-				if compared(obj.Status.Conditions) {
-					s := o.of(name)
+				if hasConditions(obj.Status.Conditions) {
+					s := o.objectOf(name)
 					s.Conditions = conditions(obj.Status.Conditions)
 					for _, l := range obj.Status.Listeners {
 						s.Listeners = append(s.Listeners, listeners([]gwv1.ListenerStatus{gwv1.ListenerStatus(l)})...)
@@ -50,7 +50,7 @@ func (o *shownObjects) gateways(src *cluster.Memory) {
 			default:
 				_, parents := cluster.RouteParents(obj)
 				for _, p := range parents {
-					s := o.of(name)
+					s := o.objectOf(name)
 					s.Parents = append(s.Parents, shownParent{parentName(p.ParentRef), string(p.ControllerName), conditions(p.Conditions)})
 				}
 			}
@@ -58,8 +58,8 @@ func (o *shownObjects) gateways(src *cluster.Memory) {
 	}
 }
 
-// compared reports whether a controller has looked at an object.
-func compared(all []metav1.Condition) bool {
+// hasConditions reports whether a controller has set conditions of an object.
+func hasConditions(all []metav1.Condition) bool {
 	return slices.ContainsFunc(all, func(c metav1.Condition) bool { return c.Message != "Waiting for controller" })
 }
 
@@ -87,7 +87,7 @@ func listeners(all []gwv1.ListenerStatus) []shownListener {
 	return out
 }
 
-// parentName names a parent with the part of it that a route means.
+// parentName returns the name of a parent, with section and port if the route has them.
 func parentName(p gwv1.ParentReference) string {
 	out := string(p.Name)
 	if p.Namespace != nil {

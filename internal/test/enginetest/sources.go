@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// EachCase calls f with the objects of every golden case of files, which are in the folder testdata.
+// EachCase calls f with the objects of each golden case in the folder testdata of files.
 func EachCase(t *testing.T, files fs.FS, f func(t *testing.T, src *cluster.Memory)) {
 	t.Helper()
 	names, err := fs.Glob(files, "testdata/*.txtar")
@@ -37,7 +37,7 @@ func EachCase(t *testing.T, files fs.FS, f func(t *testing.T, src *cluster.Memor
 	}
 }
 
-// Shuffled is a source that answers lists in another order.
+// Shuffled returns a source that returns lists in a random order.
 func Shuffled(src cluster.Source, seed uint64) cluster.Source {
 	return shuffled{src, rand.New(rand.NewPCG(seed, 0))}
 }
@@ -55,9 +55,9 @@ func (s shuffled) List(q cluster.Query) ([]cluster.Object, error) {
 	return out, err
 }
 
-// Remembered is a source that answers only what a view has asked before.
-func Remembered(src cluster.Source, v *cluster.View) cluster.Source {
-	only := remembered{Source: src, refs: map[cluster.Ref]bool{}, queries: map[cluster.Query]bool{}}
+// OnlyViewed returns a source that answers only the queries that a view has recorded.
+func OnlyViewed(src cluster.Source, v *cluster.View) cluster.Source {
+	only := viewedSource{Source: src, refs: map[cluster.Ref]bool{}, queries: map[cluster.Query]bool{}}
 	for _, r := range v.Refs() {
 		only.refs[r] = true
 	}
@@ -67,14 +67,14 @@ func Remembered(src cluster.Source, v *cluster.View) cluster.Source {
 	return only
 }
 
-type remembered struct {
+type viewedSource struct {
 	cluster.Source
 	refs    map[cluster.Ref]bool
 	queries map[cluster.Query]bool
 }
 
 // Get implements cluster.Source.
-func (r remembered) Get(ref cluster.Ref) (cluster.Object, error) {
+func (r viewedSource) Get(ref cluster.Ref) (cluster.Object, error) {
 	if !r.refs[ref] {
 		return nil, nil
 	}
@@ -82,7 +82,7 @@ func (r remembered) Get(ref cluster.Ref) (cluster.Object, error) {
 }
 
 // List implements cluster.Source.
-func (r remembered) List(q cluster.Query) ([]cluster.Object, error) {
+func (r viewedSource) List(q cluster.Query) ([]cluster.Object, error) {
 	if !r.queries[q] {
 		return nil, nil
 	}

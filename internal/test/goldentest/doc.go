@@ -1,4 +1,3 @@
-// Package goldentest runs golden tests kept in txtar archives: one file per case, with what goes
-// in, what comes out, and a comment on what the case shows. With -update the outputs are
-// rewritten. It does not depend on what is tested.
+// Package goldentest runs golden tests in txtar archives: one file per case, with inputs, outputs and a comment. With
+// -update the outputs are rewritten. It does not depend on the tested packages.
 package goldentest

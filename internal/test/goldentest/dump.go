@@ -9,14 +9,13 @@ import (
 	"strings"
 )
 
-// Dump writes a value as YAML for people: fields in their order, without those that are empty;
-// maps by key; values behind Go interfaces under the name of their type; values that have a
-// text form of their own (MarshalText, String) in that form.
+// Dump returns a value as readable YAML: non-empty fields in their order; maps sorted by key; values in Go interfaces
+// under the name of their type; values with MarshalText or String as that text.
 func Dump(v any) string {
 	return strings.Join(lines(reflect.ValueOf(v)), "\n") + "\n"
 }
 
-// lines renders a value; a scalar is exactly one line without a colon or dash of ours.
+// lines renders a value. A scalar is one line without key or dash.
 func lines(v reflect.Value) []string {
 	for v.IsValid() && v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
@@ -25,7 +24,7 @@ func lines(v reflect.Value) []string {
 		return []string{"null"}
 	}
 	if text, ok := textOf(v); ok {
-		return []string{quoted(text)}
+		return []string{quoteIfNeeded(text)}
 	}
 	switch v.Kind() {
 	case reflect.Interface:
@@ -37,13 +36,13 @@ func lines(v reflect.Value) []string {
 	case reflect.Slice, reflect.Array:
 		return items(v)
 	case reflect.String:
-		return []string{quoted(v.String())}
+		return []string{quoteIfNeeded(v.String())}
 	}
 	return []string{fmt.Sprint(v.Interface())}
 }
 
-// scalar reports whether a kind of value is written on one line behind its key.
-func scalar(v reflect.Value) bool {
+// isScalar reports whether a kind of value is written on one line behind its key.
+func isScalar(v reflect.Value) bool {
 	for v.IsValid() && v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
 	}
@@ -56,17 +55,17 @@ func scalar(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Interface:
 		e := v.Elem()
-		return e.Kind() == reflect.Struct && blank(e)
+		return e.Kind() == reflect.Struct && isEmpty(e)
 	case reflect.Struct:
-		return blank(v)
+		return isEmpty(v)
 	case reflect.Map, reflect.Slice, reflect.Array:
 		return v.Len() == 0
 	}
 	return true
 }
 
-// blank reports whether a value has nothing to show.
-func blank(v reflect.Value) bool {
+// isEmpty reports whether a value is omitted.
+func isEmpty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Map, reflect.Slice:
 		return v.Len() == 0
@@ -75,7 +74,7 @@ func blank(v reflect.Value) bool {
 			return v.IsZero()
 		}
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() && !blank(v.Field(i)) {
+			if v.Type().Field(i).IsExported() && !isEmpty(v.Field(i)) {
 				return false
 			}
 		}
@@ -84,9 +83,9 @@ func blank(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-func under(key string, v reflect.Value) []string {
+func withKey(key string, v reflect.Value) []string {
 	inner := lines(v)
-	if scalar(v) {
+	if isScalar(v) {
 		return []string{key + ": " + inner[0]}
 	}
 	out := []string{key + ":"}
@@ -101,17 +100,17 @@ func variant(v reflect.Value) []string {
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
-	if v.Kind() == reflect.Struct && blank(v) {
+	if v.Kind() == reflect.Struct && isEmpty(v) {
 		return []string{v.Type().Name()}
 	}
-	return under(v.Type().Name(), v)
+	return withKey(v.Type().Name(), v)
 }
 
 func fields(v reflect.Value) []string {
 	var out []string
 	for i := range v.NumField() {
-		if f := v.Type().Field(i); f.IsExported() && !blank(v.Field(i)) {
-			out = append(out, under(f.Name, v.Field(i))...)
+		if f := v.Type().Field(i); f.IsExported() && !isEmpty(v.Field(i)) {
+			out = append(out, withKey(f.Name, v.Field(i))...)
 		}
 	}
 	if out == nil {
@@ -134,7 +133,7 @@ func entries(v reflect.Value) []string {
 	slices.Sort(names)
 	var out []string
 	for _, name := range names {
-		out = append(out, under(quoted(name), byName[name])...)
+		out = append(out, withKey(quoteIfNeeded(name), byName[name])...)
 	}
 	return out
 }
@@ -156,7 +155,7 @@ func items(v reflect.Value) []string {
 	return out
 }
 
-// textOf is the text form of a value that has one.
+// textOf returns the text of a value with MarshalText or String.
 func textOf(v reflect.Value) (string, bool) {
 	if !v.CanInterface() {
 		return "", false
@@ -177,8 +176,8 @@ func textOf(v reflect.Value) (string, bool) {
 	return "", false
 }
 
-// quoted quotes a text only where YAML would misread it.
-func quoted(s string) string {
+// quoteIfNeeded quotes a text only where YAML would misread it.
+func quoteIfNeeded(s string) string {
 	if s == "" || strings.ContainsAny(s, "\n\t\"") || strings.TrimSpace(s) != s ||
 		strings.ContainsAny(s[:1], "[]{}*&!|>%@`'#?-,") || strings.Contains(s, ": ") || strings.Contains(s, " #") || strings.HasSuffix(s, ":") {
 		return strconv.Quote(s)

@@ -8,15 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Page compares a file that is made from what the program is with how it should be, and writes it with
-// -update.
+// Page compares a generated file with its wanted content, and writes it with -update.
 func Page(t *testing.T, path, want string) {
 	t.Helper()
 	compare(t, os.ReadFile, path, want)
 }
 
-// Embedded is Page for a file below the folder of the test, which embeds it (see Run).
-func Embedded(t *testing.T, files embed.FS, path, want string) {
+// EmbeddedPage does the same for a file that the package of the test embeds (see Run).
+func EmbeddedPage(t *testing.T, files embed.FS, path, want string) {
 	t.Helper()
 	compare(t, files.ReadFile, path, want)
 }

@@ -40,11 +40,11 @@ func (c Case) Has(name string) bool {
 	return slices.ContainsFunc(c.archive.Files, func(f txtar.File) bool { return f.Name == name })
 }
 
-// Run runs each case of files that matches the pattern (such as "testdata/*.txtar") as a subtest: produce
-// returns every output in the order of the file; an output without text is left out of it.
+// Run runs each case of files that matches the pattern (such as "testdata/*.txtar") as a subtest. produce returns all
+// outputs in the order of the file; outputs without text are omitted.
 //
-// The files are those that the package of the test embeds: Go keeps a result by what was embedded, but by
-// the path and the age of what was opened, so that a new clone would run each test again.
+// The package of the test must embed the files: the test cache of Go depends on the content of embedded files, but on
+// path and time of opened files, so that a new clone would run each test again.
 func Run(t *testing.T, files fs.FS, pattern string, produce func(t *testing.T, c Case) []File) {
 	t.Helper()
 	names, err := fs.Glob(files, pattern)
@@ -65,7 +65,7 @@ func Run(t *testing.T, files fs.FS, pattern string, produce func(t *testing.T, c
 				return
 			}
 			for _, f := range got {
-				if diff := cmp.Diff(c.Text(f.Name), ended(f.Text)); diff != "" {
+				if diff := cmp.Diff(c.Text(f.Name), withNewline(f.Text)); diff != "" {
 					t.Errorf("%s differs (-want +got); run the test with -update to rewrite it\n%s", f.Name, diff)
 				}
 			}
@@ -85,7 +85,7 @@ func rewrite(t *testing.T, file string, c Case, got []File) {
 	}
 	for _, g := range got {
 		if g.Text != "" {
-			out.Files = append(out.Files, txtar.File{Name: g.Name, Data: []byte(ended(g.Text))})
+			out.Files = append(out.Files, txtar.File{Name: g.Name, Data: []byte(withNewline(g.Text))})
 		}
 	}
 	if err := os.WriteFile(file, txtar.Format(out), 0o644); err != nil {
@@ -93,8 +93,8 @@ func rewrite(t *testing.T, file string, c Case, got []File) {
 	}
 }
 
-// ended makes a text end with one newline, as archives store it.
-func ended(s string) string {
+// withNewline returns a text that ends with one newline, as archives need it.
+func withNewline(s string) string {
 	if s == "" {
 		return ""
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// hostileAccelerators are GlobalAccelerators of namespace evil: endpoints that AWS refuses, listeners that clash, texts that
+// hostileAccelerators returns GlobalAccelerators of namespace evil: endpoints that AWS refuses, listeners that clash, texts that
 // mislead, sizes beyond every quota, and names of what others have.
 func hostileAccelerators(r *Harness) []string {
 	var wide, many []string
@@ -27,7 +27,7 @@ func hostileAccelerators(r *Harness) []string {
 		accelerator("evil", "wide", listenerTo(strings.Join(wide, ", "))),
 		accelerator("evil", "many", "listeners: ["+strings.Join(many, ", ")+"]"),
 		accelerator("evil", "texts", `name: "x", tags: {"a\nNormal SuccessfullyReconciled": "\u202e"}, listeners: [{protocol: "TCP\nReady", portRanges: [{fromPort: 1, toPort: 1}]}]`),
-		accelerator("evil", "victims", fmt.Sprintf(`name: %q, %s`, live(r)[0].Name, listenerTo(fmt.Sprintf(`{type: EndpointID, endpointID: %q}, {type: Ingress, namespace: shop, name: web}`, albARN(r))))),
+		accelerator("evil", "victims", fmt.Sprintf(`name: %q, %s`, liveAccelerators(r)[0].Name, listenerTo(fmt.Sprintf(`{type: EndpointID, endpointID: %q}, {type: Ingress, namespace: shop, name: web}`, albARN(r))))),
 	}
 	for i := range 8 {
 		out = append(out, accelerator("evil", fmt.Sprint("refused-", i), listenerTo(fmt.Sprintf("{type: EndpointID, endpointID: i-0000%d}, {type: EndpointID, endpointID: eipalloc-%d}", i, i))))
@@ -40,8 +40,8 @@ func hostileAccelerators(r *Harness) []string {
 func TestHostileAcceleratorsStopNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := accelerated(t, Options{})
-		r.Apply(edge(webListener))
+		r := newAcceleratorHarness(t, Options{})
+		r.Apply(edgeAccelerator(webListener))
 		r.Settle(10 * time.Minute)
 		own := func() (out []string) {
 			for _, l := range acceleratorState(r) {
@@ -51,12 +51,12 @@ func TestHostileAcceleratorsStopNoOther(t *testing.T) {
 			}
 			return out
 		}
-		before, arn, alb := own(), live(r)[0].ARN, albARN(r)
+		before, arn, alb := own(), liveAccelerators(r)[0].ARN, albARN(r)
 		attack := hostileAccelerators(r)
 		r.Apply(attack...)
 		r.Settle(30 * time.Minute)
 		mine := 0
-		for _, a := range live(r) {
+		for _, a := range liveAccelerators(r) {
 			if a.Tags["aga.k8s.aws/stack"] == "shop/edge" {
 				mine++
 				if a.ARN != arn || len(a.Listeners) != 1 || len(a.Listeners[0].Groups[0].Endpoints) != 1 {
@@ -84,7 +84,7 @@ func TestHostileAcceleratorsStopNoOther(t *testing.T) {
 		}
 		r.Apply(attack...) // and all at once with the edit
 		begun := time.Now()
-		r.Apply(edge(strings.Replace(webListener, "name: web", "name: web, weight: 5", 1)))
+		r.Apply(edgeAccelerator(strings.Replace(webListener, "name: web", "name: web, weight: 5", 1)))
 		for time.Since(begun) < 10*time.Minute && !strings.Contains(strings.Join(acceleratorState(r), "\n"), "weight=5") {
 			r.Settle(time.Second)
 			time.Sleep(time.Second)
@@ -104,10 +104,10 @@ func TestHostileAcceleratorsStopNoOther(t *testing.T) {
 			}
 		}
 		r.Settle(2 * time.Hour)
-		if n := len(live(r)); n != 1 {
+		if n := len(liveAccelerators(r)); n != 1 {
 			t.Errorf("%d accelerators are left", n)
 		}
-		r.Apply(edge(webListener))
+		r.Apply(edgeAccelerator(webListener))
 		r.Settle(10 * time.Minute)
 		if d := cmp.Diff(before, own()); d != "" {
 			t.Errorf("the victim's accelerator differs: %s", d)
@@ -120,14 +120,14 @@ func TestHostileAcceleratorsStopNoOther(t *testing.T) {
 func TestAcceleratorWithoutObjectIsAnOrphan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := accelerated(t, Options{})
-		r.Apply(edge(webListener))
+		r := newAcceleratorHarness(t, Options{})
+		r.Apply(edgeAccelerator(webListener))
 		r.Settle(10 * time.Minute)
 		if got := r.Orphans(); len(got) > 0 {
 			t.Errorf("orphans beside their object: %v", got)
 		}
 		// Another one with its tags is not used, and stays too.
-		other := made(r, "other", live(r)[0].Tags)
+		other := made(r, "other", liveAccelerators(r)[0].Tags)
 		r.Start()
 		r.Settle(10 * time.Minute)
 		if got := r.Orphans(); len(got) != 1 || len(got[0].Resources) != 1 || got[0].Resources[0] != other {
@@ -147,7 +147,7 @@ func TestAcceleratorWithoutObjectIsAnOrphan(t *testing.T) {
 		}
 		r.drop(cluster.KindGlobalAccelerator, "shop", "edge") // before the controller has put the finalizer back
 		r.Settle(time.Hour)
-		if n := len(live(r)); n != 1 || !live(r)[0].Enabled || len(live(r)[0].Listeners) != 1 {
+		if n := len(liveAccelerators(r)); n != 1 || !liveAccelerators(r)[0].Enabled || len(liveAccelerators(r)[0].Listeners) != 1 {
 			t.Errorf("%d accelerators, want the one that was there: %v", n, acceleratorState(r))
 		}
 		got := r.Orphans()
@@ -155,10 +155,10 @@ func TestAcceleratorWithoutObjectIsAnOrphan(t *testing.T) {
 			t.Errorf("orphans %v", got)
 		}
 		// The object comes back, as from a backup, and has its accelerator again.
-		arn := live(r)[0].ARN
-		r.Apply(edge(webListener))
+		arn := liveAccelerators(r)[0].ARN
+		r.Apply(edgeAccelerator(webListener))
 		r.Settle(10 * time.Minute)
-		if ga := acceleratorObject(r, "shop", "edge"); ga.Status.AcceleratorARN != arn || len(live(r)) != 1 {
+		if ga := acceleratorObject(r, "shop", "edge"); ga.Status.AcceleratorARN != arn || len(liveAccelerators(r)) != 1 {
 			t.Errorf("the status shows %s, want %s", ga.Status.AcceleratorARN, arn)
 		}
 	})

@@ -15,9 +15,9 @@ import (
 	accelerators "github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 )
 
-// stacksOfAccelerators are the objects that have an accelerator.
+// stacksOfAccelerators returns the objects that have an accelerator.
 func stacksOfAccelerators(r *Harness) (out []string) {
-	for _, a := range live(r) {
+	for _, a := range liveAccelerators(r) {
 		out = append(out, a.Tags["aga.k8s.aws/stack"])
 	}
 	return out
@@ -28,8 +28,8 @@ func TestAcceleratorsOfANamespaceAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		most := 1
-		r := accelerated(t, Options{Accelerator: func(o *accelerators.Options) { o.MaxPerNamespace = most }})
-		r.Apply(edge(webListener))
+		r := newAcceleratorHarness(t, Options{Accelerator: func(o *accelerators.Options) { o.MaxPerNamespace = most }})
+		r.Apply(edgeAccelerator(webListener))
 		r.Settle(10 * time.Minute)
 		r.Apply(accelerator("shop", "later", listenerTo("{type: Ingress, name: web}")), edgeNamespace, accelerator("edge", "front", "listeners: []"))
 		r.Settle(10 * time.Minute)
@@ -48,8 +48,8 @@ func TestAcceleratorsOfANamespaceAreBounded(t *testing.T) {
 			}
 		}
 		expect("shop/edge", "edge/front")
-		if ga := acceleratorObject(r, "shop", "later"); readiness(ga) != "False DeploymentFailed" || len(ga.Finalizers) > 0 {
-			t.Errorf("Ready is %s, finalizers %v", readiness(ga), ga.Finalizers)
+		if ga := acceleratorObject(r, "shop", "later"); readyCondition(ga) != "False DeploymentFailed" || len(ga.Finalizers) > 0 {
+			t.Errorf("Ready is %s, finalizers %v", readyCondition(ga), ga.Finalizers)
 		}
 		if got := strings.Join(eventsOf(r, "shop", "later"), "\n"); !strings.Contains(got, "QuotaReached") || !strings.Contains(got, "--max-accelerators-per-namespace") {
 			t.Errorf("events: %s", got)
@@ -59,12 +59,12 @@ func TestAcceleratorsOfANamespaceAreBounded(t *testing.T) {
 		expect("shop/later", "edge/front")
 		most = 2
 		r.Start()
-		r.Apply(edge(webListener))
+		r.Apply(edgeAccelerator(webListener))
 		r.Settle(10 * time.Minute)
 		expect("shop/later", "shop/edge", "edge/front")
 		most = 1 // what is live is served on
 		r.Start()
-		r.Apply(edge(strings.Replace(webListener, "name: web", "name: web, weight: 7", 1)))
+		r.Apply(edgeAccelerator(strings.Replace(webListener, "name: web", "name: web, weight: 7", 1)))
 		r.Settle(10 * time.Minute)
 		expect("shop/later", "shop/edge", "edge/front")
 		if state := strings.Join(acceleratorState(r), "\n"); !strings.Contains(state, "weight=7") {
@@ -92,12 +92,12 @@ func TestEndpointIDsAreBoundedByPatterns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := accelerated(t, Options{Accelerator: func(o *accelerators.Options) { o.EndpointIDs = c.patterns }})
+				r := newAcceleratorHarness(t, Options{Accelerator: func(o *accelerators.Options) { o.EndpointIDs = c.patterns }})
 				node := nodeInstance(r)
-				r.Apply(edge(strings.Replace(webListener, "[{type: Ingress, name: web}]", fmt.Sprintf("[{type: Ingress, name: web}, {type: EndpointID, endpointID: %q}]", node), 1)))
+				r.Apply(edgeAccelerator(strings.Replace(webListener, "[{type: Ingress, name: web}]", fmt.Sprintf("[{type: Ingress, name: web}, {type: EndpointID, endpointID: %q}]", node), 1)))
 				r.Settle(10 * time.Minute)
 				found := false
-				for _, a := range live(r) {
+				for _, a := range liveAccelerators(r) {
 					for _, l := range a.Listeners {
 						for _, g := range l.Groups {
 							found = found || g.Endpoint(node) != nil
@@ -115,7 +115,7 @@ func TestEndpointIDsAreBoundedByPatterns(t *testing.T) {
 	}
 }
 
-// nodeInstance is the instance of a node of the cluster.
+// nodeInstance returns the instance of a node of the cluster.
 func nodeInstance(r *Harness) string {
 	for _, o := range r.Store.All(cluster.KindNode) {
 		id := o.(*corev1.Node).Spec.ProviderID
@@ -135,11 +135,11 @@ func TestOwnAddressesAreBoundedByNamespaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := accelerated(t, Options{Accelerator: func(o *accelerators.Options) { o.AddressNamespaces = c.allowed }})
+				r := newAcceleratorHarness(t, Options{Accelerator: func(o *accelerators.Options) { o.AddressNamespaces = c.allowed }})
 				r.Apply(accelerator("shop", "edge", `ipAddresses: ["198.51.100.10"], `+listenerTo("{type: Ingress, name: web}")))
 				r.Settle(10 * time.Minute)
 				// The account has no range with the address, so that AWS refuses a creation that asks for it.
-				if made := len(live(r)) == 1; made == c.asked {
+				if made := len(liveAccelerators(r)) == 1; made == c.asked {
 					t.Errorf("an accelerator is made without the address: %t, events %v", made, eventsOf(r, "shop", "edge"))
 				}
 			})
@@ -173,7 +173,7 @@ spec: {ingressClassName: alb, rules: [{host: %[1]s.example, http: {paths: [{path
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := accelerated(t, Options{Accelerator: func(o *accelerators.Options) { o.Isolated = c.isolated }})
+				r := newAcceleratorHarness(t, Options{Accelerator: func(o *accelerators.Options) { o.Isolated = c.isolated }})
 				r.Apply(edgeNamespace, edgeService, member("shop"), member("edge"))
 				r.Settle(10 * time.Minute)
 				arn := lbsByStack(r)["shared"]
@@ -200,7 +200,7 @@ spec: {ingressClassName: alb, rules: [{host: %[1]s.example, http: {paths: [{path
 	}
 }
 
-// lbsByStack are the ARNs of load balancers by the value of their tag.
+// lbsByStack returns the ARNs of load balancers by the value of their tag.
 func lbsByStack(r *Harness) map[string]string {
 	w := r.Emulator.Store()
 	w.Lock()

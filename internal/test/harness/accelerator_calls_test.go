@@ -22,7 +22,7 @@ metadata: {name: api, namespace: shop}
 spec: {ingressClassName: alb, rules: [{http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: api, port: {number: 80}}}}]}}]}
 `
 
-// threeEndpoints is an accelerator with two listeners and three endpoints.
+// threeEndpoints returns an accelerator with two listeners and three endpoints.
 func threeEndpoints(name string, weight int) string {
 	return accelerator("shop", name, fmt.Sprintf(`listeners: [
 		{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Ingress, name: web, weight: %d}, {type: Ingress, name: api}]}]},
@@ -34,7 +34,7 @@ func threeEndpoints(name string, weight int) string {
 func TestAcceleratorCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := accelerated(t, Options{Checkpoints: true, Drift: true})
+		r := newAcceleratorHarness(t, Options{Checkpoints: true, Drift: true})
 		r.Emulator.Store().Lock()
 		r.Emulator.Store().Config.Quotas["standard-accelerators-per-account"] = 40
 		r.Emulator.Store().Unlock()
@@ -82,7 +82,7 @@ func TestAcceleratorCalls(t *testing.T) {
 			r.Apply(threeEndpoints(fmt.Sprint("a", i), 128))
 		}
 		r.Settle(30 * time.Minute)
-		if n := len(live(r)); n != 20 {
+		if n := len(liveAccelerators(r)); n != 20 {
 			t.Fatalf("%d accelerators", n)
 		}
 		r.Emulator.Calls().Reset()

@@ -61,11 +61,11 @@ func TestAcceleratorDriftIsRepaired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := accelerated(t, Options{Drift: true})
-				r.Apply(edge(webListener))
+				r := newAcceleratorHarness(t, Options{Drift: true})
+				r.Apply(edgeAccelerator(webListener))
 				r.Settle(10 * time.Minute)
 				want := acceleratorState(r)
-				a := live(r)[0]
+				a := liveAccelerators(r)[0]
 				if err := change(r, acceleratorClient(r), a.ARN, a.Listeners[0].ARN, a.Listeners[0].Groups[0].ARN); err != nil {
 					t.Fatal(err)
 				}
@@ -90,19 +90,19 @@ func TestAnAcceleratorThatIsGoneIsMadeAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := accelerated(t, Options{Drift: true})
-				doc := edge(webListener)
+				r := newAcceleratorHarness(t, Options{Drift: true})
+				doc := edgeAccelerator(webListener)
 				if protected {
 					doc = strings.Replace(doc, "uid: shop-edge", "uid: shop-edge, annotations: {fulcrum.dev/accelerator-protection: 'true'}", 1)
 				}
 				r.Apply(doc)
 				r.Settle(10 * time.Minute)
-				w, arn, old := r.Emulator.Store(), live(r)[0].ARN, acceleratorObject(r, "shop", "edge").Status.IPSets[0].IPAddresses
+				w, arn, old := r.Emulator.Store(), liveAccelerators(r)[0].ARN, acceleratorObject(r, "shop", "edge").Status.IPSets[0].IPAddresses
 				w.Lock()
 				delete(w.AcceleratorState(Account).Accelerators, arn)
 				w.Unlock()
 				r.Settle(30 * time.Minute)
-				all := live(r)
+				all := liveAccelerators(r)
 				if protected {
 					if len(all) > 0 {
 						t.Error("it is made again although it is protected")
@@ -124,8 +124,8 @@ func TestAnAcceleratorThatIsGoneIsMadeAgain(t *testing.T) {
 func TestAcceleratorIsLeftAloneAfterARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := accelerated(t, Options{Checkpoints: true})
-		r.Apply(edge(webListener))
+		r := newAcceleratorHarness(t, Options{Checkpoints: true})
+		r.Apply(edgeAccelerator(webListener))
 		r.Settle(20 * time.Minute)
 		r.Emulator.Calls().Reset()
 		r.Start()
@@ -153,7 +153,7 @@ func TestABusyAcceleratorIsNoFailure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := accelerated(t, Options{})
+				r := newAcceleratorHarness(t, Options{})
 				w := r.Emulator.Store()
 				w.Lock()
 				config(&w.Config.Accelerator)
@@ -176,9 +176,9 @@ func TestABusyAcceleratorIsNoFailure(t *testing.T) {
 func TestARefusedEndpointHoldsNothingElse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := accelerated(t, Options{})
+		r := newAcceleratorHarness(t, Options{})
 		bad := `{type: EndpointID, endpointID: i-0123456789abcdef0}`
-		r.Apply(edge(strings.Replace(webListener, "{type: Ingress", bad+", {type: Ingress", 1) +
+		r.Apply(edgeAccelerator(strings.Replace(webListener, "{type: Ingress", bad+", {type: Ingress", 1) +
 			`, {protocol: UDP, portRanges: [{fromPort: 53, toPort: 53}], endpointGroups: [{endpoints: [` + bad + `]}]}`))
 		r.Settle(10 * time.Minute)
 		var got []string
@@ -193,25 +193,25 @@ func TestARefusedEndpointHoldsNothingElse(t *testing.T) {
 		if !strings.Contains(texts, "i-0123456789abcdef0") {
 			t.Errorf("not reported: %s", texts)
 		}
-		if ga := acceleratorObject(r, "shop", "edge"); readiness(ga) != "False DeploymentFailed" {
-			t.Errorf("Ready is %s", readiness(ga))
+		if ga := acceleratorObject(r, "shop", "edge"); readyCondition(ga) != "False DeploymentFailed" {
+			t.Errorf("Ready is %s", readyCondition(ga))
 		}
 		before := len(mutations(r))
 		r.Settle(time.Hour)
 		if n := len(mutations(r)) - before; n > 20 {
 			t.Errorf("the refused endpoint costs %d calls in an hour", n)
 		}
-		r.Apply(edge(webListener))
+		r.Apply(edgeAccelerator(webListener))
 		r.Settle(10 * time.Minute)
-		if ga := acceleratorObject(r, "shop", "edge"); readiness(ga) != "True AcceleratorReady" {
-			t.Errorf("Ready is %s: %s", readiness(ga), fmt.Sprint(ga.Status.Conditions))
+		if ga := acceleratorObject(r, "shop", "edge"); readyCondition(ga) != "True AcceleratorReady" {
+			t.Errorf("Ready is %s: %s", readyCondition(ga), fmt.Sprint(ga.Status.Conditions))
 		}
 	})
 }
 
 // endpointWatch looks after every call whether accelerators lead somewhere, and to nothing that is gone.
 type endpointWatch struct {
-	both bool // some endpoint group had two endpoints
+	both bool // entriesOf endpoint group had two endpoints
 }
 
 func watchEndpoints(t *testing.T, r *Harness, empty bool) *endpointWatch {
@@ -246,7 +246,7 @@ func watchEndpoints(t *testing.T, r *Harness, empty bool) *endpointWatch {
 // before the old one is deleted. So it is where an object goes to another load balancer.
 func TestAcceleratorFollowsLoadBalancers(t *testing.T) {
 	t.Parallel()
-	webService := func(annotations string) string { return sharing("api", "01", annotations, portOf("80")) }
+	webService := func(annotations string) string { return sharedService("api", "01", annotations, portOf("80")) }
 	for name, c := range map[string]struct{ endpoint, before, after string }{
 		"the scheme changes":              {"{type: Ingress, name: web}", ingressOf("", "/=web"), ingressOf(", alb.ingress.kubernetes.io/scheme: internet-facing", "/=web")},
 		"an Ingress joins a group":        {"{type: Ingress, name: web}", ingressOf("", "/=web"), ingressOf(", alb.ingress.kubernetes.io/group.name: team", "/=web")},
@@ -257,10 +257,10 @@ func TestAcceleratorFollowsLoadBalancers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := accelerated(t, Options{})
+				r := newAcceleratorHarness(t, Options{})
 				r.Apply(pods("api", podAddresses[3]), c.before)
 				r.Settle(20 * time.Minute)
-				r.Apply(edge(strings.Replace(webListener, "{type: Ingress, name: web}", c.endpoint, 1)))
+				r.Apply(edgeAccelerator(strings.Replace(webListener, "{type: Ingress, name: web}", c.endpoint, 1)))
 				r.Settle(20 * time.Minute)
 				before := endpointsOf(r)
 				watch := watchEndpoints(t, r, false)
@@ -286,8 +286,8 @@ func TestAcceleratorFollowsLoadBalancers(t *testing.T) {
 func TestEndpointLeavesBeforeItsLoadBalancerIsDeleted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := accelerated(t, Options{})
-		r.Apply(edge(webListener))
+		r := newAcceleratorHarness(t, Options{})
+		r.Apply(edgeAccelerator(webListener))
 		r.Settle(20 * time.Minute)
 		watchEndpoints(t, r, true)
 		begun := time.Now()
@@ -304,7 +304,7 @@ func TestEndpointLeavesBeforeItsLoadBalancerIsDeleted(t *testing.T) {
 		if got := endpointsOf(r); len(got) > 0 {
 			t.Errorf("endpoints %v", got)
 		}
-		if ga := acceleratorObject(r, "shop", "edge"); len(live(r)) != 1 || ga.Status.AcceleratorARN == "" {
+		if ga := acceleratorObject(r, "shop", "edge"); len(liveAccelerators(r)) != 1 || ga.Status.AcceleratorARN == "" {
 			t.Error("the accelerator went with it")
 		}
 	})

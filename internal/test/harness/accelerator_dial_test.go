@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ready is Service web with as many ready pods of three.
-func ready(n int) string {
+// webWithReadyPods returns Service web with as many ready pods of three.
+func webWithReadyPods(n int) string {
 	text := pods("web", podAddresses[:3]...)
 	at := strings.Index(text, "kind: EndpointSlice")
 	return text[:at] + strings.Replace(strings.ReplaceAll(text[at:], "ready: true", "ready: false"), "ready: false", "ready: true", n)
@@ -20,25 +20,25 @@ func TestTrafficDialFollowsReadyPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTwoClusters(t)
 		const follows = ", fulcrum.dev/traffic-dial: ready-targets"
-		c.owner.Apply(sharedEdge(guestsOf(Elsewhere+"=rig/shop/edge")+follows, webListener))
+		c.owner.Apply(sharedEdge(guestsOf(SecondRegion+"=rig/shop/edge")+follows, webListener))
 		c.settle(10 * time.Minute)
-		arn := live(c.owner)[0].ARN
+		arn := liveAccelerators(c.owner)[0].ARN
 		c.guest.Apply(sharedEdge(sharedBy(arn)+follows, webListener))
 		c.settle(10 * time.Minute)
 		c.want(t, "all pods are ready", guestGroup, ownGroup)
 		updates := func() (n int) { return c.owner.Emulator.Calls().Count("UpdateEndpointGroup") }
 
 		c.owner.Emulator.Calls().Reset()
-		c.guest.Apply(ready(1))
+		c.guest.Apply(webWithReadyPods(1))
 		c.settle(15 * time.Minute)
 		c.want(t, "one of three pods of the guest is ready", "80 eu-west-1 dial=40 eu-west-1=128", ownGroup)
 		if n := updates(); n != 3 {
 			t.Errorf("%d changes from 100 to 40 in steps of 20", n)
 		}
-		c.owner.Apply(ready(2))
+		c.owner.Apply(webWithReadyPods(2))
 		c.settle(15 * time.Minute)
 		c.want(t, "the owner lacks a pod as well", "80 eu-west-1 dial=40 eu-west-1=128", ownGroup)
-		c.guest.Apply(ready(3))
+		c.guest.Apply(webWithReadyPods(3))
 		c.settle(15 * time.Minute)
 		c.want(t, "the guest is ready again, and the owner lacks a pod", guestGroup, "80 us-west-2 dial=70 us-west-2=128")
 		if n := updates(); n != 8 {
@@ -51,7 +51,7 @@ func TestTrafficDialFollowsReadyPods(t *testing.T) {
 		}
 
 		// By hand, and against all rules.
-		c.setDial(Elsewhere, 50)
+		c.setDial(SecondRegion, 50)
 		c.settle(time.Hour)
 		c.want(t, "both were below 100", guestGroup, "80 us-west-2 dial=70 us-west-2=128")
 	})
@@ -79,15 +79,15 @@ func TestDialsOfTwoClustersThatLosePodsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTwoClusters(t)
 		const follows = ", fulcrum.dev/traffic-dial: 'ready-targets,step=30'"
-		c.owner.Apply(sharedEdge(guestsOf(Elsewhere+"=rig/shop/edge")+follows, webListener))
+		c.owner.Apply(sharedEdge(guestsOf(SecondRegion+"=rig/shop/edge")+follows, webListener))
 		c.settle(10 * time.Minute)
-		c.guest.Apply(sharedEdge(sharedBy(live(c.owner)[0].ARN)+follows, webListener))
+		c.guest.Apply(sharedEdge(sharedBy(liveAccelerators(c.owner)[0].ARN)+follows, webListener))
 		c.settle(10 * time.Minute)
 		lowered := map[string]bool{}
 		for round := range 12 {
 			both := []*Harness{c.owner, c.guest}
 			for i := range both {
-				both[(i+round)%2].Apply(ready(1 + 2*(round%2)))
+				both[(i+round)%2].Apply(webWithReadyPods(1 + 2*(round%2)))
 			}
 			for second := range 600 {
 				both[(second+round)%2].Settle(0)
@@ -121,7 +121,7 @@ func TestFlappingPodsMoveDialsSeldom(t *testing.T) {
 		c.settle(10 * time.Minute)
 		c.owner.Emulator.Calls().Reset()
 		for i := range 600 {
-			c.guest.Apply(ready(1 + 2*(i%2)))
+			c.guest.Apply(webWithReadyPods(1 + 2*(i%2)))
 			time.Sleep(time.Second)
 			c.guest.Settle(0)
 		}

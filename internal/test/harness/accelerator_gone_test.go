@@ -48,7 +48,7 @@ func TestConsentCountsWithoutAnObject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := accelerated(t, Options{})
+				r := newAcceleratorHarness(t, Options{})
 				doc := accelerator("edge", "front", listenerTo(`{type: Ingress, namespace: shop, name: web}`))
 				r.Apply(edgeNamespace, grantTo("networking.k8s.io", "Ingress"), doc)
 				r.Settle(10 * time.Minute)
@@ -67,7 +67,7 @@ func TestConsentCountsWithoutAnObject(t *testing.T) {
 				if got := endpointsOf(r); len(got) > 0 {
 					t.Errorf("an endpoint after consent was withdrawn: %v", got)
 				}
-				if n := len(live(r)); n != 1 || !live(r)[0].Enabled || len(live(r)[0].Listeners) != 1 {
+				if n := len(liveAccelerators(r)); n != 1 || !liveAccelerators(r)[0].Enabled || len(liveAccelerators(r)[0].Listeners) != 1 {
 					t.Errorf("%d accelerators: %v", n, acceleratorState(r))
 				}
 			})
@@ -81,8 +81,8 @@ func TestAcceleratorsStayWhenTheirDefinitionIsDeleted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		allowed := false
-		r := accelerated(t, Options{Accelerator: func(o *accelerators.Options) { o.AllowMassRemoval = allowed }})
-		r.Apply(edge(webListener), accelerator("shop", "second", listenerTo("{type: Ingress, name: web}")))
+		r := newAcceleratorHarness(t, Options{Accelerator: func(o *accelerators.Options) { o.AllowMassRemoval = allowed }})
+		r.Apply(edgeAccelerator(webListener), accelerator("shop", "second", listenerTo("{type: Ingress, name: web}")))
 		r.Settle(10 * time.Minute)
 		before := acceleratorState(r)
 		r.Emulator.Calls().Reset()
@@ -119,8 +119,8 @@ func TestAcceleratorsStayWhenTheirDefinitionIsDeleted(t *testing.T) {
 func TestAcceleratorsStayWhenAllObjectsDisappear(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := accelerated(t, Options{})
-		docs := []string{edge(webListener), accelerator("shop", "second", listenerTo("{type: Ingress, name: web}"))}
+		r := newAcceleratorHarness(t, Options{})
+		docs := []string{edgeAccelerator(webListener), accelerator("shop", "second", listenerTo("{type: Ingress, name: web}"))}
 		r.Apply(docs...)
 		r.Settle(10 * time.Minute)
 		before := acceleratorState(r)
@@ -152,8 +152,8 @@ func TestAcceleratorsStayWhenAllObjectsDisappear(t *testing.T) {
 func TestListenersStayWhereTheDefinitionDropsThem(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := accelerated(t, Options{})
-		r.Apply(edge(webListener))
+		r := newAcceleratorHarness(t, Options{})
+		r.Apply(edgeAccelerator(webListener))
 		r.Settle(10 * time.Minute)
 		before := acceleratorState(r)
 		r.Emulator.Calls().Reset()
@@ -173,7 +173,7 @@ func TestListenersStayWhereTheDefinitionDropsThem(t *testing.T) {
 		if err := r.Store.Define(cluster.KindGlobalAccelerator, cluster.Definition{Spec: []string{"listeners", "name", "tags"}}); err != nil {
 			t.Fatal(err)
 		}
-		r.Apply(edge(webListener))
+		r.Apply(edgeAccelerator(webListener))
 		r.Settle(time.Hour)
 		if d := cmp.Diff(before, acceleratorState(r)); d != "" {
 			t.Error(d)

@@ -19,10 +19,10 @@ type twoClusters struct{ owner, guest *Harness }
 
 func newTwoClusters(t *testing.T) twoClusters {
 	t.Helper()
-	c := twoClusters{owner: accelerated(t, Options{})}
-	c.guest = New(t, Options{Accelerators: true, Beside: c.owner, Drift: true})
+	c := twoClusters{owner: newAcceleratorHarness(t, Options{})}
+	c.guest = New(t, Options{Accelerators: true, SharesAWSWith: c.owner, Drift: true})
 	cfg := AWSConfig(c.owner.Emulator)
-	cfg.Region = Elsewhere
+	cfg.Region = SecondRegion
 	for i, a := range podAddresses[:3] {
 		if err := Assign(t.Context(), cfg, c.guest.World.Instances[i], a); err != nil {
 			t.Fatal(err)
@@ -33,7 +33,7 @@ func newTwoClusters(t *testing.T) twoClusters {
 	return c
 }
 
-// settle lets both controllers work for some time, by turns.
+// settle runs both controllers in turn for some time.
 func (c twoClusters) settle(d time.Duration) {
 	const each = 30 * time.Second
 	for end := time.Now().Add(d); time.Now().Before(end); {
@@ -44,29 +44,29 @@ func (c twoClusters) settle(d time.Duration) {
 	}
 }
 
-// sharedEdge is GlobalAccelerator shop/edge with an annotation.
+// sharedEdge returns GlobalAccelerator shop/edge with an annotation.
 func sharedEdge(annotation, listeners string) string {
-	return strings.Replace(edge(listeners), "uid: shop-edge", "uid: shop-edge, annotations: {"+annotation+"}", 1)
+	return strings.Replace(edgeAccelerator(listeners), "uid: shop-edge", "uid: shop-edge, annotations: {"+annotation+"}", 1)
 }
 
 func guestsOf(names string) string { return fmt.Sprintf("fulcrum.dev/accelerator-guests: %q", names) }
 
 func sharedBy(arn string) string { return fmt.Sprintf("fulcrum.dev/shared-accelerator: %q", arn) }
 
-// share makes the accelerator of the owner, and has the guest get its endpoint group.
+// share creates the accelerator of the owner and the endpoint group of the guest.
 func (c twoClusters) share(t *testing.T) (arn string) {
 	t.Helper()
-	c.owner.Apply(sharedEdge(guestsOf(Elsewhere+"=rig/shop/edge"), webListener))
+	c.owner.Apply(sharedEdge(guestsOf(SecondRegion+"=rig/shop/edge"), webListener))
 	c.settle(10 * time.Minute)
-	arn = live(c.owner)[0].ARN
+	arn = liveAccelerators(c.owner)[0].ARN
 	c.guest.Apply(sharedEdge(sharedBy(arn), webListener))
 	c.settle(10 * time.Minute)
 	return arn
 }
 
-// groups are "ports region weight dial" of all endpoint groups.
+// groups returns "ports region weight dial" of all endpoint groups.
 func (c twoClusters) groups() (out []string) {
-	for _, a := range live(c.owner) {
+	for _, a := range liveAccelerators(c.owner) {
 		for _, l := range a.Listeners {
 			for _, g := range l.Groups {
 				text := fmt.Sprintf("%d %s dial=%v", l.Ranges[0].From, g.Region, g.Dial)
@@ -114,10 +114,10 @@ func TestTwoClustersShareAnAccelerator(t *testing.T) {
 		arn := c.share(t)
 		c.want(t, "shared", guestGroup, ownGroup)
 		ga := acceleratorObject(c.guest, "shop", "edge")
-		if got := readiness(ga); got != "True AcceleratorReady" || ga.Status.AcceleratorARN != "" {
+		if got := readyCondition(ga); got != "True AcceleratorReady" || ga.Status.AcceleratorARN != "" {
 			t.Errorf("the guest shows %s and ARN %q", got, ga.Status.AcceleratorARN)
 		}
-		if a := live(c.owner)[0]; a.Tags["fulcrum.dev/guest/"+Elsewhere] != "rig/shop/edge" || a.Tags["elbv2.k8s.aws/cluster-region"] != Region {
+		if a := liveAccelerators(c.owner)[0]; a.Tags["fulcrum.dev/guest/"+SecondRegion] != "rig/shop/edge" || a.Tags["elbv2.k8s.aws/cluster-region"] != Region {
 			t.Errorf("tags %v", a.Tags)
 		}
 		c.owner.Emulator.Calls().Reset()
@@ -129,10 +129,10 @@ func TestTwoClustersShareAnAccelerator(t *testing.T) {
 		c.guest.Apply(sharedEdge(sharedBy(arn), strings.Replace(webListener, "name: web}", "name: web, weight: 7}", 1)))
 		c.settle(10 * time.Minute)
 		c.want(t, "the guest sets a weight", "80 eu-west-1 dial=100 eu-west-1=7", ownGroup)
-		c.owner.Apply(sharedEdge(guestsOf(Elsewhere+"=rig/shop/edge"), webListener+", "+strings.ReplaceAll(webListener, "80", "8443")))
+		c.owner.Apply(sharedEdge(guestsOf(SecondRegion+"=rig/shop/edge"), webListener+", "+strings.ReplaceAll(webListener, "80", "8443")))
 		c.settle(10 * time.Minute)
 		c.want(t, "the owner adds a listener", "80 eu-west-1 dial=100 eu-west-1=7", ownGroup, "8443 us-west-2 dial=100 us-west-2=128")
-		c.owner.Apply(sharedEdge(guestsOf(Elsewhere+"=rig/shop/edge"), strings.ReplaceAll(webListener, "80", "8443")))
+		c.owner.Apply(sharedEdge(guestsOf(SecondRegion+"=rig/shop/edge"), strings.ReplaceAll(webListener, "80", "8443")))
 		c.settle(10 * time.Minute)
 		c.want(t, "the owner removes the listener of the guest", "80 eu-west-1 dial=100 eu-west-1=7", "8443 us-west-2 dial=100 us-west-2=128")
 		if texts := strings.Join(eventsOf(c.owner, "shop", "edge"), "\n"); !strings.Contains(texts, "HeldForGuest") || !strings.Contains(texts, "rig/shop/edge (eu-west-1)") {
@@ -168,7 +168,7 @@ func TestDeletionOfASharedAccelerator(t *testing.T) {
 					deleteEdge(t, c.guest)
 				}
 				c.settle(20 * time.Minute)
-				if got := live(c.owner); len(got) > 0 {
+				if got := liveAccelerators(c.owner); len(got) > 0 {
 					t.Errorf("the accelerator stays: %v", c.groups())
 				}
 				for _, r := range []*Harness{c.owner, c.guest} {
@@ -187,10 +187,10 @@ func TestWithdrawnGuest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTwoClusters(t)
 		c.share(t)
-		c.owner.Apply(edge(webListener))
+		c.owner.Apply(edgeAccelerator(webListener))
 		c.settle(30 * time.Minute) // the search for drift finds the tag gone
 		c.want(t, "withdrawn", ownGroup)
-		if tags := live(c.owner)[0].Tags; tags["fulcrum.dev/guest/"+Elsewhere] != "" {
+		if tags := liveAccelerators(c.owner)[0].Tags; tags["fulcrum.dev/guest/"+SecondRegion] != "" {
 			t.Errorf("tags %v", tags)
 		}
 		if texts := strings.Join(eventsOf(c.guest, "shop", "edge"), "\n"); !strings.Contains(texts, "AcceleratorNotShared") {
@@ -209,9 +209,9 @@ func TestWithdrawnGuest(t *testing.T) {
 func TestNoConsentToAGuest(t *testing.T) {
 	t.Parallel()
 	for name, consent := range map[string]string{
-		"none": "", "for another cluster": Elsewhere + "=other/shop/edge", "for another namespace": Elsewhere + "=rig/bank/edge",
-		"for another name": Elsewhere + "=rig/shop/edge2", "for another region": "eu-central-1=rig/shop/edge", "for the region of the owner": Region + "=rig/shop/edge",
-		"not a guest": Elsewhere + "=rig", "by a tag of the user": "tag",
+		"none": "", "for another cluster": SecondRegion + "=other/shop/edge", "for another namespace": SecondRegion + "=rig/bank/edge",
+		"for another name": SecondRegion + "=rig/shop/edge2", "for another region": "eu-central-1=rig/shop/edge", "for the region of the owner": Region + "=rig/shop/edge",
+		"not a guest": SecondRegion + "=rig", "by a tag of the user": "tag",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -219,21 +219,21 @@ func TestNoConsentToAGuest(t *testing.T) {
 				c := newTwoClusters(t)
 				switch consent {
 				case "":
-					c.owner.Apply(edge(webListener))
+					c.owner.Apply(edgeAccelerator(webListener))
 				case "tag":
-					c.owner.Apply(accelerator("shop", "edge", "tags: {fulcrum.dev/guest/"+Elsewhere+": rig/shop/edge}, listeners: ["+webListener+"]"))
+					c.owner.Apply(accelerator("shop", "edge", "tags: {fulcrum.dev/guest/"+SecondRegion+": rig/shop/edge}, listeners: ["+webListener+"]"))
 				default:
 					c.owner.Apply(sharedEdge(guestsOf(consent), webListener))
 				}
 				c.settle(10 * time.Minute)
 				before := acceleratorState(c.owner)
-				for _, arn := range []string{live(c.owner)[0].ARN, "arn:aws:globalaccelerator::123456789012:accelerator/no-such", "x", strings.Repeat("a", 5000), live(c.owner)[0].ARN + "/listener/1"} {
+				for _, arn := range []string{liveAccelerators(c.owner)[0].ARN, "arn:aws:globalaccelerator::123456789012:accelerator/no-such", "x", strings.Repeat("a", 5000), liveAccelerators(c.owner)[0].ARN + "/listener/1"} {
 					c.guest.Apply(sharedEdge(sharedBy(arn), webListener))
 					c.settle(5 * time.Minute)
 					if got := acceleratorState(c.owner); !slices.Equal(got, before) {
 						t.Fatalf("changed by %q: %q", arn, got)
 					}
-					if got := readiness(acceleratorObject(c.guest, "shop", "edge")); !strings.HasPrefix(got, "False ") {
+					if got := readyCondition(acceleratorObject(c.guest, "shop", "edge")); !strings.HasPrefix(got, "False ") {
 						t.Errorf("with %q the guest is %s", arn, got)
 					}
 				}
@@ -261,7 +261,7 @@ func TestGuestKeepsTheLastTraffic(t *testing.T) {
 		c.want(t, "the owner takes it all", "80 eu-west-1 dial=0 eu-west-1=128", ownGroup)
 		c.guest.Apply(sharedEdge(sharedBy(arn), webListener))
 		c.settle(10 * time.Minute)
-		c.owner.Apply(sharedEdge(guestsOf(Elsewhere+"=rig/shop/edge"), dialed(20)))
+		c.owner.Apply(sharedEdge(guestsOf(SecondRegion+"=rig/shop/edge"), dialed(20)))
 		c.settle(10 * time.Minute)
 		c.guest.Apply(sharedEdge(sharedBy(arn), dialed(50)))
 		c.settle(10 * time.Minute)
@@ -293,9 +293,9 @@ func TestPortOverridesOfOwnerAndGuestContradict(t *testing.T) {
 				t.Errorf("no event has %q: %s", text, texts)
 			}
 		}
-		ours := guestsOf(Elsewhere + "=rig/shop/edge")
+		ours := guestsOf(SecondRegion + "=rig/shop/edge")
 		lists(c.owner, ours, to(80, 9000), at(443))
-		shared := sharedBy(live(c.owner)[0].ARN)
+		shared := sharedBy(liveAccelerators(c.owner)[0].ARN)
 		c.owner.Emulator.Calls().Reset()
 		lists(c.guest, shared, at(80), to(443, 9000))
 		c.want(t, "the owner has the port", "443 "+owner+" us-west-2=128", guestGroup, "80 "+owner+" 80->9000 us-west-2=128")
@@ -328,14 +328,14 @@ func TestGuestOfAnAcceleratorThatAPersonMade(t *testing.T) {
 		deleteEdge(t, c.guest)
 		c.settle(10 * time.Minute)
 		c.owner.stop() // from here on nobody serves the accelerator
-		tags := map[string]string{"fulcrum.dev/guest/" + Elsewhere: "rig/shop/edge", "team": "edge"}
+		tags := map[string]string{"fulcrum.dev/guest/" + SecondRegion: "rig/shop/edge", "team": "edge"}
 		c.retag(arn, tags)
 		c.guest.Allow(slices.Concat(shippedPolicies(c.guest.T, c.guest.Emulator), [][]byte{policyFor(arn)})...)
 		c.guest.Settle(20 * time.Minute)
 		c.guest.Apply(sharedEdge(sharedBy(arn), webListener))
 		c.guest.Settle(10 * time.Minute)
 		c.want(t, "tagged by a person", guestGroup, ownGroup)
-		if got := live(c.owner)[0].Tags; !maps.Equal(got, tags) {
+		if got := liveAccelerators(c.owner)[0].Tags; !maps.Equal(got, tags) {
 			t.Errorf("tags %v", got)
 		}
 		deleteEdge(t, c.guest)
@@ -344,7 +344,7 @@ func TestGuestOfAnAcceleratorThatAPersonMade(t *testing.T) {
 	})
 }
 
-// policyFor is the policy of docs/accelerators.md for an accelerator that a person made.
+// policyFor returns the policy of docs/accelerators.md for an accelerator that a person made.
 func policyFor(arn string) []byte {
 	return fmt.Appendf(nil, `{"Version": "2012-10-17", "Statement": [{
 		"Effect": "Allow",

@@ -14,11 +14,11 @@ import (
 
 // acceleratorEdits are forms of GlobalAccelerator shop/edge, each of which changes something of the one before.
 var acceleratorEdits = []string{
-	edge(webListener),
-	edge(`{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [
+	edgeAccelerator(webListener),
+	edgeAccelerator(`{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [
 		{trafficDialPercentage: 50, portOverrides: [{listenerPort: 80, endpointPort: 8080}], endpoints: [{type: Ingress, name: web, weight: 7}]}, {region: eu-west-1}]},
 		{protocol: UDP, portRanges: [{fromPort: 53, toPort: 54}], clientAffinity: SOURCE_IP}`),
-	edge(`{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}, {fromPort: 8080, toPort: 8080}], endpointGroups: [{endpoints: [{type: Ingress, name: web}]}]},
+	edgeAccelerator(`{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}, {fromPort: 8080, toPort: 8080}], endpointGroups: [{endpoints: [{type: Ingress, name: web}]}]},
 		{protocol: UDP, portRanges: [{fromPort: 53, toPort: 53}]}, {protocol: UDP, portRanges: [{fromPort: 54, toPort: 54}]}`),
 	accelerator("shop", "edge", `name: by-hand, tags: {team: a}, listeners: [{protocol: UDP, portRanges: [{fromPort: 5000, toPort: 5000}]}]`),
 }
@@ -38,10 +38,10 @@ func TestAcceleratorSurvivesAnyCall(t *testing.T) {
 	interruptEach(t, want, calls, seeds.Step(6), acceleratorLifecycle)
 }
 
-// acceleratorLifecycle is what is there after each edit of an accelerator whose calls a hook sees. At last it is deleted.
+// acceleratorLifecycle returns what is there after each edit of an accelerator whose calls a hook sees. At last it is deleted.
 func acceleratorLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*Harness)) (out []string) {
 	t.Helper()
-	r := accelerated(t, Options{Checkpoints: true})
+	r := newAcceleratorHarness(t, Options{Checkpoints: true})
 	if with != nil {
 		with(r)
 	}

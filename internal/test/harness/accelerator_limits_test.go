@@ -46,11 +46,11 @@ func TestAcceleratorsOfTheNamespaceThatIsWatched(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				only := ""
-				r := accelerated(t, Options{
+				r := newAcceleratorHarness(t, Options{
 					Source:      func(s cluster.Source) cluster.Source { return watched{s, &only} },
 					Accelerator: func(o *accelerators.Options) { o.Watched = only },
 				})
-				r.Apply(edgeNamespace, grantTo("networking.k8s.io", "Ingress"), accelerator("edge", "front", listenerTo(endpoint(r))), edge(webListener))
+				r.Apply(edgeNamespace, grantTo("networking.k8s.io", "Ingress"), accelerator("edge", "front", listenerTo(endpoint(r))), edgeAccelerator(webListener))
 				r.Settle(10 * time.Minute)
 				before := acceleratorState(r)
 				if got := endpointsOf(r); len(got) != 2 {
@@ -97,7 +97,7 @@ func TestAcceleratorsOfTheNamespaceThatIsWatched(t *testing.T) {
 func TestQuotaOfAccelerators(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := accelerated(t, Options{})
+		r := newAcceleratorHarness(t, Options{})
 		quota := func(n int) {
 			s := r.Emulator.Store()
 			s.Lock()
@@ -105,14 +105,14 @@ func TestQuotaOfAccelerators(t *testing.T) {
 			s.Config.Quotas["standard-accelerators-per-account"] = n
 		}
 		quota(1)
-		r.Apply(edge(webListener))
+		r.Apply(edgeAccelerator(webListener))
 		r.Settle(10 * time.Minute)
 		r.Emulator.Calls().Reset()
 		for i := range 3 {
 			r.Apply(accelerator("shop", fmt.Sprint("more", i), listenerTo("{type: Ingress, name: web}")))
 		}
 		r.Settle(time.Hour)
-		if n := len(live(r)); n != 1 {
+		if n := len(liveAccelerators(r)); n != 1 {
 			t.Errorf("%d accelerators", n)
 		}
 		if n := r.Emulator.Calls().Count("CreateAccelerator"); n < 1 || n > 3*12 { // 5 seconds to 15 minutes apart
@@ -123,12 +123,12 @@ func TestQuotaOfAccelerators(t *testing.T) {
 			if got := strings.Join(eventsOf(r, "shop", name), "\n"); !strings.Contains(got, "QuotaReached") {
 				t.Errorf("events of %s: %s", name, got)
 			}
-			if got := readiness(acceleratorObject(r, "shop", name)); got != "False DeploymentFailed" {
+			if got := readyCondition(acceleratorObject(r, "shop", name)); got != "False DeploymentFailed" {
 				t.Errorf("Ready of %s is %s", name, got)
 			}
 		}
 		begun := time.Now()
-		r.Apply(edge(strings.Replace(webListener, "name: web", "name: web, weight: 5", 1)))
+		r.Apply(edgeAccelerator(strings.Replace(webListener, "name: web", "name: web, weight: 5", 1)))
 		r.Settle(10 * time.Second)
 		if state := strings.Join(acceleratorState(r), "\n"); !strings.Contains(state, "weight=5") {
 			t.Errorf("an edit of another does not take effect in %s: %s", time.Since(begun), state)
@@ -140,11 +140,11 @@ func TestQuotaOfAccelerators(t *testing.T) {
 		}
 		quota(20)
 		r.Settle(20 * time.Minute)
-		if n := len(live(r)); n != 3 {
+		if n := len(liveAccelerators(r)); n != 3 {
 			t.Errorf("%d accelerators once there is room", n)
 		}
 		for _, name := range []string{"more0", "more2"} {
-			if got := readiness(acceleratorObject(r, "shop", name)); got != "True AcceleratorReady" {
+			if got := readyCondition(acceleratorObject(r, "shop", name)); got != "True AcceleratorReady" {
 				t.Errorf("Ready of %s is %s", name, got)
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// weighed is GlobalAccelerator edge/front with a weight of the Ingress of another namespace.
-func weighed(weight int) string {
+// weightedAccelerator returns GlobalAccelerator edge/front with a weight of the Ingress of another namespace.
+func weightedAccelerator(weight int) string {
 	return accelerator("edge", "front", listenerTo(fmt.Sprintf(`{type: Ingress, namespace: shop, name: web, weight: %d}`, weight)))
 }
 
@@ -21,19 +21,19 @@ func weighed(weight int) string {
 func TestFlappingAcceleratorIsPaced(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := accelerated(t, Options{})
-		r.Apply(edgeNamespace, grantTo("networking.k8s.io", "Ingress"), weighed(10))
+		r := newAcceleratorHarness(t, Options{})
+		r.Apply(edgeNamespace, grantTo("networking.k8s.io", "Ingress"), weightedAccelerator(10))
 		r.Settle(10 * time.Minute)
 		r.Emulator.Calls().Reset()
 		for i := range 600 {
-			r.Apply(weighed(11 + i%7))
+			r.Apply(weightedAccelerator(11 + i%7))
 			time.Sleep(time.Second)
 			r.Settle(0)
 			if i == 30 {
-				if ga := acceleratorObject(r, "edge", "front"); readiness(ga) != "Unknown AcceleratorProvisioning" {
-					t.Errorf("an edit that waits: %s", readiness(ga))
+				if ga := acceleratorObject(r, "edge", "front"); readyCondition(ga) != "Unknown AcceleratorProvisioning" {
+					t.Errorf("an edit that waits: %s", readyCondition(ga))
 				}
-				r.Apply(edge(webListener))
+				r.Apply(edgeAccelerator(webListener))
 			}
 			if i == 45 && !slices.ContainsFunc(acceleratorState(r), func(l string) bool {
 				return strings.HasPrefix(l, "k8s_shop_edge_") && strings.Contains(l, " endpoint ")
@@ -58,7 +58,7 @@ func TestFlappingAcceleratorIsPaced(t *testing.T) {
 		if !slices.ContainsFunc(eventsOf(r, "edge", "front"), func(e string) bool { return strings.Contains(e, "ChangedTooOften") }) {
 			t.Errorf("nothing says so: %v", eventsOf(r, "edge", "front"))
 		}
-		r.Apply(weighed(77))
+		r.Apply(weightedAccelerator(77))
 		r.Settle(time.Second)
 		r.drop(cluster.KindReferenceGrant, "shop", "edge")
 		r.Settle(2 * time.Second)
@@ -72,8 +72,8 @@ func TestFlappingAcceleratorIsPaced(t *testing.T) {
 		if !slices.ContainsFunc(acceleratorState(r), func(l string) bool { return strings.Contains(l, "weight=77") }) {
 			t.Errorf("the last edit is not carried out: %v", acceleratorState(r))
 		}
-		if ga := acceleratorObject(r, "edge", "front"); readiness(ga) != "True AcceleratorReady" {
-			t.Errorf("after the last edit: %s", readiness(ga))
+		if ga := acceleratorObject(r, "edge", "front"); readyCondition(ga) != "True AcceleratorReady" {
+			t.Errorf("after the last edit: %s", readyCondition(ga))
 		}
 	})
 }

@@ -12,23 +12,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// permittedLife is the life of an accelerator that makes every call of the table: it is made, changed, emptied, and deleted.
+// permittedLife returns the life of an accelerator that makes every call of the table: it is made, changed, emptied, and deleted.
 func permittedLife(t *testing.T, policies ...[]byte) *Harness {
 	t.Helper()
 	shipped, err := iam.PolicyOf("aws")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := accelerated(t, Options{Drift: true, Policies: append([][]byte{shipped, iam.Optional}, policies...)})
+	r := newAcceleratorHarness(t, Options{Drift: true, Policies: append([][]byte{shipped, iam.Optional}, policies...)})
 	for _, doc := range acceleratorEdits {
 		r.Apply(doc)
 		r.Settle(20 * time.Minute)
 	}
-	r.Apply(edge(strings.Replace(webListener, "{type: Ingress, name: web}", "", 1)))
+	r.Apply(edgeAccelerator(strings.Replace(webListener, "{type: Ingress, name: web}", "", 1)))
 	r.Settle(20 * time.Minute)
-	r.Apply(edge(webListener))
+	r.Apply(edgeAccelerator(webListener))
 	r.Settle(20 * time.Minute)
-	r.Apply(edge(strings.Replace(webListener, "{type: Ingress, name: web}", "", 1)))
+	r.Apply(edgeAccelerator(strings.Replace(webListener, "{type: Ingress, name: web}", "", 1)))
 	r.Settle(20 * time.Minute)
 	r.Start()
 	r.Settle(20 * time.Minute)

@@ -68,46 +68,46 @@ func acceleratorLife(t *testing.T, r *Harness) (denied []string) {
 		return c.CreateEndpointGroup(ctx, &ga.CreateEndpointGroupInput{ListenerArn: listener, EndpointGroupRegion: aws.String(RegionOf(r.Emulator))})
 	}, api, other).EndpointGroup.EndpointGroupArn
 	for _, step := range []func(*ga.Client) error{
-		func(c *ga.Client) error { return only(c.ListAccelerators(ctx, &ga.ListAcceleratorsInput{})) },
+		func(c *ga.Client) error { return errorOf(c.ListAccelerators(ctx, &ga.ListAcceleratorsInput{})) },
 		func(c *ga.Client) error {
-			return only(c.ListTagsForResource(ctx, &ga.ListTagsForResourceInput{ResourceArn: accelerator}))
+			return errorOf(c.ListTagsForResource(ctx, &ga.ListTagsForResourceInput{ResourceArn: accelerator}))
 		},
 		func(c *ga.Client) error {
-			return only(c.ListListeners(ctx, &ga.ListListenersInput{AcceleratorArn: accelerator}))
+			return errorOf(c.ListListeners(ctx, &ga.ListListenersInput{AcceleratorArn: accelerator}))
 		},
 		func(c *ga.Client) error {
-			return only(c.ListEndpointGroups(ctx, &ga.ListEndpointGroupsInput{ListenerArn: listener}))
+			return errorOf(c.ListEndpointGroups(ctx, &ga.ListEndpointGroupsInput{ListenerArn: listener}))
 		},
 		func(c *ga.Client) error {
-			return only(c.AddEndpoints(ctx, &ga.AddEndpointsInput{EndpointGroupArn: group, EndpointConfigurations: []gatypes.EndpointConfiguration{{EndpointId: &endpoint}}}))
+			return errorOf(c.AddEndpoints(ctx, &ga.AddEndpointsInput{EndpointGroupArn: group, EndpointConfigurations: []gatypes.EndpointConfiguration{{EndpointId: &endpoint}}}))
 		},
 		func(c *ga.Client) error {
-			return only(c.UpdateEndpointGroup(ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: group, TrafficDialPercentage: aws.Float32(50)}))
+			return errorOf(c.UpdateEndpointGroup(ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: group, TrafficDialPercentage: aws.Float32(50)}))
 		},
 		func(c *ga.Client) error {
-			return only(c.RemoveEndpoints(ctx, &ga.RemoveEndpointsInput{EndpointGroupArn: group, EndpointIdentifiers: []gatypes.EndpointIdentifier{{EndpointId: &endpoint}}}))
+			return errorOf(c.RemoveEndpoints(ctx, &ga.RemoveEndpointsInput{EndpointGroupArn: group, EndpointIdentifiers: []gatypes.EndpointIdentifier{{EndpointId: &endpoint}}}))
 		},
 		func(c *ga.Client) error {
-			return only(c.UpdateListener(ctx, &ga.UpdateListenerInput{ListenerArn: listener, PortRanges: ports(8443)}))
+			return errorOf(c.UpdateListener(ctx, &ga.UpdateListenerInput{ListenerArn: listener, PortRanges: ports(8443)}))
 		},
 		func(c *ga.Client) error {
-			return only(c.TagResource(ctx, &ga.TagResourceInput{ResourceArn: accelerator, Tags: []gatypes.Tag{tag("team", "a")}}))
+			return errorOf(c.TagResource(ctx, &ga.TagResourceInput{ResourceArn: accelerator, Tags: []gatypes.Tag{tag("team", "a")}}))
 		},
 		func(c *ga.Client) error {
-			return only(c.UntagResource(ctx, &ga.UntagResourceInput{ResourceArn: accelerator, TagKeys: []string{"team"}}))
+			return errorOf(c.UntagResource(ctx, &ga.UntagResourceInput{ResourceArn: accelerator, TagKeys: []string{"team"}}))
 		},
 		func(c *ga.Client) error {
-			return only(c.UpdateAccelerator(ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: accelerator, Enabled: aws.Bool(false)}))
+			return errorOf(c.UpdateAccelerator(ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: accelerator, Enabled: aws.Bool(false)}))
 		},
 		func(c *ga.Client) error {
-			return only(c.DeleteEndpointGroup(ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: group}))
+			return errorOf(c.DeleteEndpointGroup(ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: group}))
 		},
 		func(c *ga.Client) error {
-			return only(c.DeleteListener(ctx, &ga.DeleteListenerInput{ListenerArn: listener}))
+			return errorOf(c.DeleteListener(ctx, &ga.DeleteListenerInput{ListenerArn: listener}))
 		},
 		func(c *ga.Client) error {
 			time.Sleep(10 * time.Minute) // until it is disabled everywhere
-			return only(c.DeleteAccelerator(ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: accelerator}))
+			return errorOf(c.DeleteAccelerator(ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: accelerator}))
 		},
 	} {
 		call(note, func(c *ga.Client) (struct{}, error) { return struct{}{}, step(c) }, api, other)
@@ -115,7 +115,7 @@ func acceleratorLife(t *testing.T, r *Harness) (denied []string) {
 	return denied
 }
 
-func only[T any](_ T, err error) error { return err }
+func errorOf[T any](_ T, err error) error { return err }
 
 // call makes a call by the first client, and by the second one where that is denied.
 func call[T any](note func(error) bool, make func(*ga.Client) (T, error), first, second *ga.Client) T {
@@ -183,10 +183,10 @@ func TestThePolicyOfAcceleratorsLeavesOthersAlone(t *testing.T) {
 		cfg.Credentials = credentials.NewStaticCredentialsProvider(ControllerKey, "secret", "")
 		api := ga.NewFromConfig(cfg)
 		for what, err := range map[string]error{
-			"disable":  only(api.UpdateAccelerator(t.Context(), &ga.UpdateAcceleratorInput{AcceleratorArn: made.Accelerator.AcceleratorArn, Enabled: aws.Bool(false)})),
-			"untag":    only(api.UntagResource(t.Context(), &ga.UntagResourceInput{ResourceArn: made.Accelerator.AcceleratorArn, TagKeys: []string{"elbv2.k8s.aws/cluster"}})),
-			"listen":   only(api.CreateListener(t.Context(), &ga.CreateListenerInput{AcceleratorArn: made.Accelerator.AcceleratorArn, Protocol: gatypes.ProtocolTcp, PortRanges: []gatypes.PortRange{{FromPort: aws.Int32(1), ToPort: aws.Int32(1)}}})),
-			"untagged": only(api.CreateAccelerator(t.Context(), &ga.CreateAcceleratorInput{Name: aws.String("ours")})),
+			"disable":  errorOf(api.UpdateAccelerator(t.Context(), &ga.UpdateAcceleratorInput{AcceleratorArn: made.Accelerator.AcceleratorArn, Enabled: aws.Bool(false)})),
+			"untag":    errorOf(api.UntagResource(t.Context(), &ga.UntagResourceInput{ResourceArn: made.Accelerator.AcceleratorArn, TagKeys: []string{"elbv2.k8s.aws/cluster"}})),
+			"listen":   errorOf(api.CreateListener(t.Context(), &ga.CreateListenerInput{AcceleratorArn: made.Accelerator.AcceleratorArn, Protocol: gatypes.ProtocolTcp, PortRanges: []gatypes.PortRange{{FromPort: aws.Int32(1), ToPort: aws.Int32(1)}}})),
+			"untagged": errorOf(api.CreateAccelerator(t.Context(), &ga.CreateAcceleratorInput{Name: aws.String("ours")})),
 		} {
 			var refused smithy.APIError
 			if !errors.As(err, &refused) || refused.ErrorCode() != "AccessDeniedException" {
@@ -200,7 +200,7 @@ func TestThePolicyOfAcceleratorsLeavesOthersAlone(t *testing.T) {
 func TestTheControllerUsesThePolicyOfAccelerators(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := accelerated(t, Options{Policies: [][]byte{rights.Policy("aws"), rights.AcceleratorPolicy("", "")}})
+		r := newAcceleratorHarness(t, Options{Policies: [][]byte{rights.Policy("aws"), rights.AcceleratorPolicy("", "")}})
 		act := func(spec string) {
 			r.Apply(accelerator("shop", "edge", spec))
 			r.Settle(30 * time.Minute)

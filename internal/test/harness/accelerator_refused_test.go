@@ -23,7 +23,7 @@ func TestRefusedPartOfAnAcceleratorNamesItsField(t *testing.T) {
 		t.Run(operation, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := accelerated(t, Options{})
+				r := newAcceleratorHarness(t, Options{})
 				refused, _, _ := strings.Cut(operation, "/")
 				r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
 					if call.Service == "globalaccelerator" && call.Operation == refused {
@@ -31,7 +31,7 @@ func TestRefusedPartOfAnAcceleratorNamesItsField(t *testing.T) {
 					}
 					return fault.Action{}
 				})
-				r.Apply(edge(webListener))
+				r.Apply(edgeAccelerator(webListener))
 				r.Settle(5 * time.Minute)
 				if events := eventsOf(r, "shop", "edge"); !slices.ContainsFunc(events, func(s string) bool {
 					return strings.Contains(s, c.field) && strings.Contains(strings.ToLower(s), strings.ToLower(c.words))

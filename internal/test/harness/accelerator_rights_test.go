@@ -39,7 +39,7 @@ func listenerTo(endpoints string) string {
 	return `listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [` + endpoints + `]}]}]`
 }
 
-// endpointsOf are the endpoints of all accelerators, by what they are for.
+// endpointsOf returns the endpoints of all accelerators, by what they are for.
 func endpointsOf(r *Harness) (out []string) {
 	for _, l := range acceleratorState(r) {
 		if _, e, ok := strings.Cut(l, " endpoint "); ok {
@@ -59,7 +59,7 @@ func eventsOf(r *Harness, namespace, name string) (out []string) {
 	return out
 }
 
-// albARN is that of the load balancer of Ingress shop/web.
+// albARN returns that of the load balancer of Ingress shop/web.
 func albARN(r *Harness) string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -83,7 +83,7 @@ func TestAcceleratorNeedsConsentForEndpoints(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := accelerated(t, Options{})
+				r := newAcceleratorHarness(t, Options{})
 				r.Apply(edgeNamespace, accelerator("edge", "front", listenerTo(endpoint(r))))
 				r.Settle(10 * time.Minute)
 				if got := endpointsOf(r); len(got) > 0 {
@@ -105,7 +105,7 @@ func TestAcceleratorNeedsConsentForEndpoints(t *testing.T) {
 				if got := endpointsOf(r); len(got) != 1 {
 					t.Fatalf("%d endpoints with consent", len(got))
 				}
-				if got := readiness(acceleratorObject(r, "edge", "front")); got != "True AcceleratorReady" {
+				if got := readyCondition(acceleratorObject(r, "edge", "front")); got != "True AcceleratorReady" {
 					t.Errorf("Ready is %s", got)
 				}
 				r.drop(cluster.KindReferenceGrant, "shop", "edge")
@@ -122,7 +122,7 @@ func TestAcceleratorNeedsConsentForEndpoints(t *testing.T) {
 func TestAcceleratorDoesNotBelieveWhatObjectsShow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := accelerated(t, Options{})
+		r := newAcceleratorHarness(t, Options{})
 		host := host(r)
 		service := func(name, class, finalizers string) string {
 			return fmt.Sprintf(`
@@ -178,8 +178,8 @@ func made(r *Harness, name string, tags map[string]string) string {
 	return *out.Accelerator.AcceleratorArn
 }
 
-// recorded writes an ARN into the status of a GlobalAccelerator.
-func recorded(r *Harness, namespace, name, arn string) {
+// setStatusARN writes an ARN into the status of a GlobalAccelerator.
+func setStatusARN(r *Harness, namespace, name, arn string) {
 	r.T.Helper()
 	obj := acceleratorObject(r, namespace, name).DeepCopyObject().(*aga.GlobalAccelerator)
 	obj.Status.AcceleratorARN = arn
@@ -206,7 +206,7 @@ func TestAForgedARNIsNotBelieved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := accelerated(t, Options{})
+				r := newAcceleratorHarness(t, Options{})
 				victim := made(r, "victim", of)
 				seen := func() (out []string) {
 					for _, l := range acceleratorState(r) {
@@ -217,24 +217,24 @@ func TestAForgedARNIsNotBelieved(t *testing.T) {
 					return out
 				}
 				before := seen()
-				r.Apply(edge(webListener))
-				recorded(r, "shop", "edge", victim)
+				r.Apply(edgeAccelerator(webListener))
+				setStatusARN(r, "shop", "edge", victim)
 				r.Settle(10 * time.Minute)
 				if got := acceleratorObject(r, "shop", "edge").Status.AcceleratorARN; got == victim || got == "" {
 					t.Errorf("the status shows %q", got)
 				}
-				recorded(r, "shop", "edge", victim)
+				setStatusARN(r, "shop", "edge", victim)
 				r.Settle(10 * time.Minute)
-				if n := len(live(r)); n != 2 {
+				if n := len(liveAccelerators(r)); n != 2 {
 					t.Errorf("there are %d accelerators, want two", n)
 				}
-				recorded(r, "shop", "edge", victim)
+				setStatusARN(r, "shop", "edge", victim)
 				r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
 				r.Settle(30 * time.Minute)
 				if d := cmp.Diff(before, seen()); d != "" {
 					t.Errorf("the victim was changed: %s", d)
 				}
-				if n := len(live(r)); n != 1 {
+				if n := len(liveAccelerators(r)); n != 1 {
 					t.Errorf("there are %d accelerators, want the victim's", n)
 				}
 			})
@@ -249,10 +249,10 @@ func TestAcceleratorIsAdopted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := accelerated(t, Options{})
-				r.Apply(edge(webListener))
+				r := newAcceleratorHarness(t, Options{})
+				r.Apply(edgeAccelerator(webListener))
 				r.Settle(10 * time.Minute)
-				state, arn := acceleratorState(r), live(r)[0].ARN
+				state, arn := acceleratorState(r), liveAccelerators(r)[0].ARN
 				// Another controller made it, and this one is new.
 				obj := acceleratorObject(r, "shop", "edge").DeepCopyObject().(*aga.GlobalAccelerator)
 				obj.Status = aga.GlobalAcceleratorStatus{}
@@ -271,7 +271,7 @@ func TestAcceleratorIsAdopted(t *testing.T) {
 				if d := cmp.Diff(state, acceleratorState(r)); d != "" {
 					t.Error(d)
 				}
-				if ga := acceleratorObject(r, "shop", "edge"); ga.Status.AcceleratorARN != arn || readiness(ga) != "True AcceleratorReady" {
+				if ga := acceleratorObject(r, "shop", "edge"); ga.Status.AcceleratorARN != arn || readyCondition(ga) != "True AcceleratorReady" {
 					t.Errorf("status %+v", ga.Status)
 				}
 			})

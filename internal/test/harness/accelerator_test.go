@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// accelerated makes a harness that serves GlobalAccelerators, with the Ingress shop/web.
-func accelerated(t *testing.T, opt Options) *Harness {
+// newAcceleratorHarness makes a harness that serves GlobalAccelerators, with the Ingress shop/web.
+func newAcceleratorHarness(t *testing.T, opt Options) *Harness {
 	t.Helper()
 	opt.Accelerators = true
 	r := shopWith(t, opt)
@@ -26,8 +26,10 @@ func accelerated(t *testing.T, opt Options) *Harness {
 	return r
 }
 
-// edge is GlobalAccelerator shop/edge with listeners in YAML's flow form.
-func edge(listeners string) string { return accelerator("shop", "edge", "listeners: ["+listeners+"]") }
+// edgeAccelerator returns GlobalAccelerator shop/edge with listeners in YAML's flow form.
+func edgeAccelerator(listeners string) string {
+	return accelerator("shop", "edge", "listeners: ["+listeners+"]")
+}
 
 func accelerator(namespace, name, spec string) string {
 	return fmt.Sprintf(`
@@ -41,7 +43,7 @@ spec: {%[3]s}
 // webListener is TCP 80 in front of Ingress shop/web.
 const webListener = `{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Ingress, name: web}]}]}`
 
-// acceleratorState is what AWS has of accelerators, a line for each part, with what endpoints are for in place of their ids.
+// acceleratorState returns what AWS has of accelerators, a line for each part, with what endpoints are for in place of their ids.
 func acceleratorState(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -74,8 +76,8 @@ func acceleratorObject(r *Harness, namespace, name string) *aga.GlobalAccelerato
 	return ga
 }
 
-// readiness is "status reason" of the condition Ready.
-func readiness(ga *aga.GlobalAccelerator) string {
+// readyCondition returns "status reason" of the condition Ready.
+func readyCondition(ga *aga.GlobalAccelerator) string {
 	for _, c := range ga.Status.Conditions {
 		if c.Type == "Ready" {
 			return string(c.Status) + " " + c.Reason
@@ -84,8 +86,8 @@ func readiness(ga *aga.GlobalAccelerator) string {
 	return ""
 }
 
-// live are the accelerators in AWS.
-func live(r *Harness) []*store.Accelerator {
+// liveAccelerators returns the accelerators in AWS.
+func liveAccelerators(r *Harness) []*store.Accelerator {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -99,9 +101,9 @@ func live(r *Harness) []*store.Accelerator {
 func TestAcceleratorComesAndGoes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := accelerated(t, Options{})
+		r := newAcceleratorHarness(t, Options{})
 		before := r.State()
-		r.Apply(edge(webListener))
+		r.Apply(edgeAccelerator(webListener))
 		r.Settle(10 * time.Minute)
 		name := "k8s_shop_edge_"
 		if d := cmp.Diff([]string{
@@ -109,11 +111,11 @@ func TestAcceleratorComesAndGoes(t *testing.T) {
 			name + " endpoint [{80 80}] us-west-2 lb:k8s-shop-web-",
 			name + " group [{80 80}] us-west-2 dial=100 overrides=[]",
 			name + " listener TCP [{80 80}] NONE",
-		}, brief(acceleratorState(r))); d != "" {
+		}, withoutHashes(acceleratorState(r))); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
 		}
 		ga := acceleratorObject(r, "shop", "edge")
-		if !slices.Equal(ga.Finalizers, []string{naming.AcceleratorFinalizer}) || readiness(ga) != "True AcceleratorReady" || ga.Status.Status != "DEPLOYED" ||
+		if !slices.Equal(ga.Finalizers, []string{naming.AcceleratorFinalizer}) || readyCondition(ga) != "True AcceleratorReady" || ga.Status.Status != "DEPLOYED" ||
 			ga.Status.AcceleratorARN == "" || ga.Status.DNSName == "" || len(ga.Status.IPSets) != 1 || len(ga.Status.IPSets[0].IPAddresses) != 2 {
 			t.Errorf("status %+v, finalizers %v", ga.Status, ga.Finalizers)
 		}
@@ -141,8 +143,8 @@ func withoutGroup(state []string) []string {
 	return slices.DeleteFunc(state, func(line string) bool { return strings.HasPrefix(line, `security-group ["GlobalAccelerator"`) })
 }
 
-// brief leaves the hashes of generated names out.
-func brief(lines []string) []string {
+// withoutHashes leaves the hashes of generated names out.
+func withoutHashes(lines []string) []string {
 	for i, l := range lines {
 		words := strings.Fields(l)
 		for j, w := range words {
@@ -160,7 +162,7 @@ func brief(lines []string) []string {
 	return lines
 }
 
-// mutations are the calls to Global Accelerator that change something.
+// mutations returns the calls to Global Accelerator that change something.
 func mutations(r *Harness) (out []string) {
 	for _, c := range r.Emulator.Calls().Entries() {
 		if c.Service == "globalaccelerator" && c.Mutating {

@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// guarded returns what the one ALB is tied to.
-func guarded(r *Harness) string {
+// attachedAddons returns what the one ALB is tied to.
+func attachedAddons(r *Harness) string {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -67,7 +67,7 @@ func TestWebACLAndProtectionComeAndGoAsAsked(t *testing.T) {
 		} {
 			r.Apply(ingressOf(act.annotations, "/=web"))
 			settled(t, r)
-			if got := guarded(r); got != act.want {
+			if got := attachedAddons(r); got != act.want {
 				t.Errorf("with %q want %q, got %q", act.annotations, act.want, got)
 			}
 		}
@@ -125,7 +125,7 @@ func TestTroubleOfTheFirewallHoldsUpNothingThatServes(t *testing.T) {
 					}
 					r.Emulator.Faults().Reset()
 					settled(t, r)
-					if got := guarded(r); got != "acl rig" || !hasRule(r.State(), "/api") {
+					if got := attachedAddons(r); got != "acl rig" || !hasRule(r.State(), "/api") {
 						t.Errorf("afterwards: %s", got)
 					}
 				})
@@ -134,7 +134,7 @@ func TestTroubleOfTheFirewallHoldsUpNothingThatServes(t *testing.T) {
 	}
 }
 
-// statusNames are the host names in the status of an Ingress of namespace shop.
+// statusNames returns the host names in the status of an Ingress of namespace shop.
 func statusNames(r *Harness, name string) (out []string) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: name})
@@ -166,12 +166,12 @@ func TestALoadBalancerIsNotOpenedWithoutTheWebACLOfItsARN(t *testing.T) {
 		}
 		r.Apply(ingressOf(annotated("wafv2-acl-arn", r.World.WebACL), "/=web"))
 		settled(t, r)
-		if got := guarded(r); got != "acl rig" || !hasRule(r.State(), "/*") || len(statusNames(r, "web")) != 1 {
+		if got := attachedAddons(r); got != "acl rig" || !hasRule(r.State(), "/*") || len(statusNames(r, "web")) != 1 {
 			t.Errorf("after the correction: %s, status %v", got, statusNames(r, "web"))
 		}
 		r.Apply(ingressOf(annotated("wafv2-acl-arn", missing), "/=web"))
 		r.Settle(10 * time.Minute)
-		if got := guarded(r); got != "acl rig" || !hasRule(r.State(), "/*") {
+		if got := attachedAddons(r); got != "acl rig" || !hasRule(r.State(), "/*") {
 			t.Errorf("a live load balancer loses its web ACL: %s", got)
 		}
 	})
@@ -183,7 +183,7 @@ func TestALoadBalancerIsNotMadeWithoutTheWebACLThatItNames(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("wafv2-acl-name", "missing"), "/=web"))
 		r.Settle(10 * time.Minute)
-		if got := guarded(r); got != "no load balancer" {
+		if got := attachedAddons(r); got != "no load balancer" {
 			t.Errorf("want none, got one with %s", got)
 		}
 		if w := strings.Join(warnings(r)["web"], ""); !strings.Contains(w, "WebACLNotFound") {
@@ -193,7 +193,7 @@ func TestALoadBalancerIsNotMadeWithoutTheWebACLThatItNames(t *testing.T) {
 		settled(t, r)
 		r.Apply(ingressOf(annotated("wafv2-acl-name", "missing"), "/=web"))
 		r.Settle(10 * time.Minute)
-		if got := guarded(r); got != "acl rig" {
+		if got := attachedAddons(r); got != "acl rig" {
 			t.Errorf("a live load balancer loses its web ACL: %s", got)
 		}
 	})
@@ -209,7 +209,7 @@ func TestAnUnsubscribedAccountIsServedWithoutProtection(t *testing.T) {
 		w.Unlock()
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("shield-advanced-protection", "true"), "/=web"))
 		settled(t, r)
-		if got := guarded(r); got != "acl " {
+		if got := attachedAddons(r); got != "acl " {
 			t.Errorf("got %s", got)
 		}
 		if w := strings.Join(warnings(r)["web"], ""); !strings.Contains(w, "ServiceUnavailable") {
@@ -229,7 +229,7 @@ func TestTrustStoresAreFoundByName(t *testing.T) {
 		}
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(verify("clients"), "/=web"))
 		r.Settle(2 * time.Minute)
-		if got := guarded(r); got != "no load balancer" {
+		if got := attachedAddons(r); got != "no load balancer" {
 			t.Errorf("clients are let in unchecked: %s", got)
 		}
 		if w := strings.Join(warnings(r)["web"], ""); !strings.Contains(w, "TrustStoreNotFound") {

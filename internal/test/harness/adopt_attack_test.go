@@ -26,7 +26,7 @@ spec: {type: NodePort, selector: {app: web}, ports: [{port: 80, targetPort: 8080
 ---
 `
 
-// adoptedShop is a shop whose IngressGroup g serves, or whose Gateway has its load balancer.
+// adoptedShop returns a shop whose IngressGroup g serves, or whose Gateway has its load balancer.
 func adoptedShop(t *testing.T, opt Options, taken bool) *adopting {
 	t.Helper()
 	r := adoptHarness(t, opt)
@@ -227,7 +227,7 @@ func TestSquattersOfAnAdoptedGroupStopNothing(t *testing.T) {
 						r.dropIf(cluster.KindIngress, "shop", "b")
 						r.Settle(10 * time.Minute)
 						for _, name := range []string{"a", "b"} {
-							if !r.gone(cluster.KindIngress, "shop", name) {
+							if !r.isDeleted(cluster.KindIngress, "shop", name) {
 								t.Errorf("Ingress %s is not gone", name)
 							}
 						}
@@ -255,7 +255,7 @@ func TestSquattersOfAnAdoptedGroupStopNothing(t *testing.T) {
 						}
 						r.drop(cluster.KindGateway, "shop", "edge")
 						r.Settle(10 * time.Minute)
-						if !r.gone(cluster.KindGateway, "shop", "edge") {
+						if !r.isDeleted(cluster.KindGateway, "shop", "edge") {
 							t.Errorf("the Gateway is not gone\n%s", r.warnings())
 						}
 					})

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// takenOverGroup is an IngressGroup of two namespaces whose load balancer a Gateway has taken over.
+// takenOverGroup returns an IngressGroup of two namespaces whose load balancer a Gateway has taken over.
 func takenOverGroup(t *testing.T, opt Options) *Harness {
 	t.Helper()
 	r := shopWith(t, opt)

@@ -21,7 +21,7 @@ type adoptHooked struct {
 	watch   *adoptWatch
 	n, at   int
 	act     func(r *adopting) fault.Action
-	after   bool // act after a write of Kubernetes, not before
+	after   bool // withActionBackend after a write of Kubernetes, not before
 	counts  bool
 	reached string
 	event   func()

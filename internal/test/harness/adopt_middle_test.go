@@ -33,7 +33,7 @@ func (r *adopting) configure(namespace, name, spec string) {
 	}
 }
 
-// certificateOf is the certificate of the listener for HTTPS, "" if it has none that ACM has.
+// certificateOf returns the certificate of the listener for HTTPS, "" if it has none that ACM has.
 func (r *adopting) certificateOf() string {
 	w := r.Emulator.Store()
 	w.Lock()

@@ -33,7 +33,7 @@ func (s *slowChange) begun() bool {
 	return !s.until.IsZero()
 }
 
-// plans is how many plans of stacks of a kind were made meanwhile.
+// plans returns how many plans of stacks of a kind were made meanwhile.
 func (s *slowChange) plans(kind model.Kind) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -105,13 +105,13 @@ spec: {targetGroupARN: %q, targetType: ip, serviceRef: {name: web, port: 80}}
 						r.dropAll(cluster.KindIngress)
 						r.Settle(10 * time.Minute)
 						for _, name := range []string{"a", "b"} {
-							if !r.gone(cluster.KindIngress, "shop", name) {
+							if !r.isDeleted(cluster.KindIngress, "shop", name) {
 								t.Errorf("Ingress %s is not gone", name)
 							}
 						}
 						r.drop(cluster.KindGateway, "shop", "edge")
 						r.Settle(time.Hour)
-						if !r.gone(cluster.KindGateway, "shop", "edge") {
+						if !r.isDeleted(cluster.KindGateway, "shop", "edge") {
 							t.Error("the Gateway is not gone")
 						}
 						if d := cmp.Diff(empty, r.State()); d != "" {

@@ -49,7 +49,7 @@ metadata: {name: imap, namespace: shop}
 spec: {parentRefs: [{name: mail, sectionName: imap}], rules: [{backendRefs: [{name: mail, port: 143}]}]}
 `
 
-// shownBy is the hostname in the status of Service mail, and of Gateway mail.
+// shownBy returns the hostname in the status of Service mail, and of Gateway mail.
 func shownBy(r *Harness) (service, gateway string) {
 	obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
 	if svc, ok := obj.(*corev1.Service); ok && len(svc.Status.LoadBalancer.Ingress) > 0 {

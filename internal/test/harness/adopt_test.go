@@ -23,7 +23,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// adoptedMember is an Ingress of IngressGroup g with one path; more are further annotations.
+// adoptedMember returns an Ingress of IngressGroup g with one path; more are further annotations.
 func adoptedMember(namespace, name, path, more string) string {
 	return fmt.Sprintf(`
 apiVersion: networking.k8s.io/v1
@@ -53,7 +53,7 @@ spec: {controllerName: gateway.k8s.aws/alb}
 ---
 `
 
-// gatewayOf is a Gateway with a listener for HTTP and annotations.
+// gatewayOf returns a Gateway with a listener for HTTP and annotations.
 func gatewayOf(namespace, name, annotations string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -66,7 +66,7 @@ spec:
 `, namespace, name, annotations)
 }
 
-// routeTo is an HTTPRoute of a Gateway of its namespace with one path.
+// routeTo returns an HTTPRoute of a Gateway of its namespace with one path.
 func routeTo(namespace, name, gateway, path, service string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -90,7 +90,7 @@ var adoptingRoutes = routeTo("shop", "a", "edge", "/a", "web") + routeTo("shop",
 // adopting is a harness in which load balancers change hands.
 type adopting struct{ *Harness }
 
-// adoptHarness is a shop with Gateways whose target groups have the type of those of the Ingresses.
+// adoptHarness returns a shop with Gateways whose target groups have the type of those of the Ingresses.
 func adoptHarness(t *testing.T, opt Options) *adopting {
 	t.Helper()
 	opt.Gateway = func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }
@@ -99,7 +99,7 @@ func adoptHarness(t *testing.T, opt Options) *adopting {
 	return r
 }
 
-// watchedHarness is one whose answers can be watched.
+// watchedHarness returns one whose answers can be watched.
 func watchedHarness(t *testing.T, opt Options) (*adopting, *adoptWatch) {
 	t.Helper()
 	watch := &adoptWatch{}
@@ -132,7 +132,7 @@ func annotateGateway(r *Harness, namespace, name string, annotations ...string) 
 	}
 }
 
-// arns are the load balancers there are.
+// arns returns the load balancers there are.
 func (r *adopting) arns() (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -144,7 +144,7 @@ func (r *adopting) arns() (out []string) {
 	return out
 }
 
-// carrying are the resources with a tag.
+// carrying returns the resources with a tag.
 func (r *adopting) carrying(tag string) (out []string) {
 	for _, line := range r.State() {
 		if strings.Contains(line, tag) {
@@ -179,7 +179,7 @@ func (r *adopting) expectOwner(kind model.Kind, step string) {
 	}
 }
 
-// answering wraps the connection to AWS so that after each call the answers are compared once begin was called.
+// adoptWatch wraps the connection to AWS so that after each call the answers are compared once begin was called.
 type adoptWatch struct {
 	r  *adopting
 	mu sync.Mutex

@@ -12,7 +12,7 @@ import (
 
 // What a team can do to others with TargetGroupBindings of its own namespace.
 
-// bindingsOf are the bindings of a namespace.
+// bindingsOf returns the bindings of a namespace.
 func bindingsOf(r *Harness, namespace string) []*elbv2.TargetGroupBinding {
 	var out []*elbv2.TargetGroupBinding
 	for _, o := range r.Store.All(cluster.KindBinding) {
@@ -23,7 +23,7 @@ func bindingsOf(r *Harness, namespace string) []*elbv2.TargetGroupBinding {
 	return out
 }
 
-// impostor is a copy of a binding in namespace team.
+// impostor returns a copy of a binding in namespace team.
 func impostor(of *elbv2.TargetGroupBinding) *elbv2.TargetGroupBinding {
 	b := &elbv2.TargetGroupBinding{}
 	b.Namespace, b.Name, b.Labels, b.Spec = "team", "impostor", of.Labels, *of.Spec.DeepCopy()

@@ -32,7 +32,7 @@ func TestNothingIsTakenWhileAClassIsMadeAgain(t *testing.T) {
 						mine := strings.Replace(hostileParameters, "group: {name: edge}, ", "", 1)
 						mine = strings.Replace(mine, `, {key: access_logs.s3.bucket, value: theirs}`, "", 1)
 						mine = strings.Replace(mine, `sslRedirectPort: "444", subnets: {tags: {tier: [public]}},`, "", 1)
-						r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", firm), classNamed("hostile", mine))
+						r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters), classNamed("hostile", mine))
 						r.Apply(inGroup("shop", "a", "firm", "a.example.com", ""), inGroup("shop", "b", "firm", "b.example.com", ""))
 						settled(t, r)
 						time.Sleep(time.Hour)
@@ -74,7 +74,7 @@ func TestNothingIsTakenWhileAClassIsMadeAgain(t *testing.T) {
 							r.Apply(inGroup("team", "newcomer", class, "team.example.com", "", notes...)) // none says that there is no redirect
 						}
 						time.Sleep(time.Hour) // what is made again is younger than the newcomer
-						r.Apply(classNamed("firm", firm))
+						r.Apply(classNamed("firm", victimParameters))
 						r.Settle(settleFor)
 						if d := cmp.Diff(before, look()); d != "" {
 							t.Errorf("when it is back (-before +after):\n%s", d)
@@ -92,14 +92,14 @@ func TestWhoCannotBeHeardDoesNotSilenceTheClass(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = ingress.Isolated }})
-		r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", firm))
+		r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters))
 		r.Apply(inGroup("shop", "a", "firm", "a.example.com", ""), inGroup("shop", "b", "firm", "b.example.com", ""))
 		settled(t, r)
 		r.Apply(inGroup("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge"))
 		settled(t, r)
 		r.Apply(inGroup("team", "newcomer", "none-such", "team.example.com", "group.ingress.k8s.aws/edge", "group.name", "edge"))
 		r.Settle(settleFor)
-		r.Apply(classNamed("firm", strings.NewReplacer("10.0.0.0/8", "10.1.0.0/16", `"120"`, `"90"`).Replace(firm)))
+		r.Apply(classNamed("firm", strings.NewReplacer("10.0.0.0/8", "10.1.0.0/16", `"120"`, `"90"`).Replace(victimParameters)))
 		r.Settle(settleFor)
 		state := strings.Join(onlyOf(r, "load-balancer", "security-group"), "\n")
 		if !strings.Contains(state, "tcp 80-80 10.1.0.0/16") || !strings.Contains(state, `"idle_timeout.timeout_seconds":"90"`) {

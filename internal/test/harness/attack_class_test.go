@@ -12,7 +12,7 @@ import (
 // What the owner of an IngressClass can do to the IngressGroup of another class. To name the group in its
 // parameters is allowed by design.
 
-// classNamed is a class with parameters.
+// classNamed returns a class with parameters.
 func classNamed(name, spec string) string {
 	return fmt.Sprintf(`
 apiVersion: networking.k8s.io/v1
@@ -27,8 +27,8 @@ spec: %[2]s
 `, name, spec)
 }
 
-// firm is what the victims' class, or the victims themselves, say of the load balancer.
-const firm = `{group: {name: edge}, namespaceSelector: {matchLabels: {edge: "yes"}}, scheme: internal, ipAddressType: ipv4, inboundCIDRs: [10.0.0.0/8], wafv2AclName: rig,
+// victimParameters is what the victims' class, or the victims themselves, say of the load balancer.
+const victimParameters = `{group: {name: edge}, namespaceSelector: {matchLabels: {edge: "yes"}}, scheme: internal, ipAddressType: ipv4, inboundCIDRs: [10.0.0.0/8], wafv2AclName: rig,
   loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "120"}, {key: access_logs.s3.enabled, value: "false"}],
   listeners: [{protocol: HTTP, port: 80, listenerAttributes: [{key: routing.http.response.server.enabled, value: "false"}]}], tags: [{key: Team, value: shop}]}`
 
@@ -51,7 +51,7 @@ func TestAClassThatNamesAnothersGroupChangesNothingThatIsAskedFor(t *testing.T) 
 			t.Run(fmt.Sprintf("%s, victims speak by %s", tenancy, by), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = tenancy }})
-					r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", firm))
+					r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters))
 					if by == "class" {
 						r.Apply(inGroup("shop", "a", "firm", "a.example.com", ""), inGroup("shop", "b", "firm", "b.example.com", ""))
 					} else {
@@ -67,7 +67,7 @@ func TestAClassThatNamesAnothersGroupChangesNothingThatIsAskedFor(t *testing.T) 
 						lb := strings.Join(onlyOf(r, "load-balancer"), "\n")
 						listener := strings.Join(onlyOf(r, "listener"), "\n")
 						return fmt.Sprintln(strings.Count(lb, "load-balancer ["), strings.Contains(lb, `"internal","ipv4"`), value(lb, "idle_timeout.timeout_seconds"),
-							value(lb, "access_logs.s3.enabled"), value(lb, "Team"), value(listener, "routing.http.response.server.enabled"), guarded(r), onlyOf(r, "security-group"))
+							value(lb, "access_logs.s3.enabled"), value(lb, "Team"), value(listener, "routing.http.response.server.enabled"), attachedAddons(r), onlyOf(r, "security-group"))
 					}
 					before := look()
 					if !strings.HasPrefix(before, "1 true 120 false shop false acl rig") {

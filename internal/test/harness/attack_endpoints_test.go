@@ -16,7 +16,7 @@ import (
 
 // What a team can do to others with pods and EndpointSlices of its own namespace.
 
-// ownPod is a pod of namespace team with an EndpointSlice of Service web that names it, at ports.
+// ownPod returns a pod of namespace team with an EndpointSlice of Service web that names it, at ports.
 func ownPod(address, meta, spec string, ports ...int) string {
 	var list []string
 	for _, p := range ports {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// act turns the backend of an Ingress into its annotation actions.act.
-func act(ingress string) string {
+// withActionBackend turns the backend of an Ingress into its annotation actions.act.
+func withActionBackend(ingress string) string {
 	return strings.Replace(ingress, "name: web, port: {number: 80}", "name: act, port: {name: use-annotation}", 1)
 }
 
@@ -35,7 +35,7 @@ func TestNoMemberForwardsToAnothersTargetGroup(t *testing.T) {
 					if where == "another IngressGroup" {
 						group = "theirs"
 					}
-					doc := act(inGroup("team", "thief", "alb", "team.example.com", "", "group.name", group, "actions.act", action))
+					doc := withActionBackend(inGroup("team", "thief", "alb", "team.example.com", "", "group.name", group, "actions.act", action))
 					if where == "default backend" {
 						doc = withDefault(doc)
 					}
@@ -106,7 +106,7 @@ endpoints: [%s]
 				r.Apply(victims(r, "alb", "group.name", "edge")...)
 				settled(t, r)
 				own, _, _ := strings.Cut(pods("own", podAddresses[5]), "---")
-				r.Apply(elsewhere("team", own))
+				r.Apply(inNamespace("team", own))
 				r.Apply(docs...)
 				r.Apply(inGroup("team", "thief", "alb", "team.example.com", "", "group.name", "edge"))
 				r.Settle(30 * time.Minute)

@@ -189,7 +189,7 @@ func TestSilenceProtectsTheFrontendNLBOfOthers(t *testing.T) {
 	}
 }
 
-// withoutGroupsOf are the lines of a state that are not about target groups of a namespace.
+// withoutGroupsOf returns the lines of a state that are not about target groups of a namespace.
 func withoutGroupsOf(state, namespace string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(state, "\n"), func(l string) bool { return strings.Contains(l, "k8s-"+namespace+"-") }), "\n")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// hostileBinding is a binding of namespace team with a spec.
+// hostileBinding returns a binding of namespace team with a spec.
 func hostileBinding(name, spec string) string {
 	return fmt.Sprintf(`
 apiVersion: elbv2.k8s.aws/v1beta1
@@ -27,8 +27,8 @@ spec: %s
 
 const noGroup = "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/none/0000000000000000"
 
-// hostile are objects of namespace team, and of class owners, by kind.
-func hostile(r *Harness) map[string][]string {
+// hostileObjects returns objects of namespace team, and of class owners, by kind.
+func hostileObjects(r *Harness) map[string][]string {
 	secure := func(secret string) string {
 		oidc := fmt.Sprintf(`{"issuer":"https://i","authorizationEndpoint":"https://a","tokenEndpoint":"https://t","userInfoEndpoint":"https://u","secretName":%q}`, secret)
 		return inGroup("team", "login", "alb", "team.example.com", "", "group.name", "edge", "listen-ports", `[{"HTTPS":8443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", oidc)
@@ -93,7 +93,7 @@ endpoints: [{addresses: []}, {addresses: [""], targetRef: {kind: Pod}}, {address
 	}
 }
 
-// ownPodAlone is a pod of namespace team that lists an address.
+// ownPodAlone returns a pod of namespace team that lists an address.
 func ownPodAlone(address string) string {
 	pod, _, _ := strings.Cut(ownPod(address, "", "", 80), "---")
 	return pod
@@ -105,7 +105,7 @@ func TestHostileObjectsStopNoOther(t *testing.T) {
 	t.Parallel()
 	var names []string
 	synctest.Test(t, func(t *testing.T) {
-		for name := range hostile(newShop(t)) {
+		for name := range hostileObjects(newShop(t)) {
 			names = append(names, name)
 		}
 	})
@@ -118,7 +118,7 @@ func TestHostileObjectsStopNoOther(t *testing.T) {
 				settled(t, r)
 				before := onlyOf(r, "load-balancer", "security-group", "web-acl")
 				r.Emulator.Calls().Reset()
-				r.Apply(hostile(r)[name]...)
+				r.Apply(hostileObjects(r)[name]...)
 				for item, err := range r.Settle(time.Hour) {
 					if strings.Contains(err.Error(), "panic") {
 						t.Errorf("%s: %v", item, err)

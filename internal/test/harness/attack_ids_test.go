@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// hyphened is a route and its Service of a namespace, whose names are joined to a-b-c as those of another namespace are.
+// hyphened returns a route and its Service of a namespace, whose names are joined to a-b-c as those of another namespace are.
 func hyphened(namespace, name, address, host string, year int) string {
 	service := `
 apiVersion: v1
@@ -17,10 +17,10 @@ metadata: {name: ` + name + `, namespace: shop}
 spec: {selector: {app: ` + name + `}, ports: [{port: 80, targetPort: 8080}]}
 ---` + pods(name, address) + "---\n"
 	return strings.ReplaceAll(service, "namespace: shop", "namespace: "+namespace) +
-		strings.ReplaceAll(routed("HTTPRoute", namespace, name, year, toEdge, host), "{name: web,", "{name: "+name+",")
+		strings.ReplaceAll(routeOfNamespace("HTTPRoute", namespace, name, year, toEdge, host), "{name: web,", "{name: "+name+",")
 }
 
-// forwardedTo are the addresses that requests for a host go to.
+// forwardedTo returns the addresses that requests for a host go to.
 func forwardedTo(t *testing.T, r *Harness, host string) (out []string) {
 	t.Helper()
 	for _, arn := range forwardsOn(80, host)(r) {

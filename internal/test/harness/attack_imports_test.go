@@ -96,15 +96,15 @@ func TestAnOlderNewcomerBringsNoCertificateForALiveHost(t *testing.T) {
 				opt.Gateway = func(o *gateways.Options) { o.ImportCertificates, o.DefaultTargetType = true, model.IPTargets }
 				r := New(t, opt)
 				r.Apply(ownedGateways, webOf("evil", podAddresses[1]), webOf("bank", podAddresses[2]), in("bank", i.issue("tls", elliptic.P256(), "bank.example.com")),
-					added("bank", "more", 2024, "edge", "port: 443, protocol: HTTPS, hostname: bank.example.com, tls: {certificateRefs: [{name: tls}]}"), routed("HTTPRoute", "bank", "web", 2024, toSet, ""))
+					listenerSet("bank", "more", 2024, "edge", "port: 443, protocol: HTTPS, hostname: bank.example.com, tls: {certificateRefs: [{name: tls}]}"), routeOfNamespace("HTTPRoute", "bank", "web", 2024, toSet, ""))
 				r.during(20 * time.Minute)
 				r.Apply(in("evil", i.issue("tls", elliptic.P256(), name)),
-					added("evil", "more", 2020, "edge", `port: 443, protocol: HTTPS, hostname: "*.example.com", tls: {certificateRefs: [{name: tls}]}`), routed("HTTPRoute", "evil", "web", 2020, toSet, ""))
+					listenerSet("evil", "more", 2020, "edge", `port: 443, protocol: HTTPS, hostname: "*.example.com", tls: {certificateRefs: [{name: tls}]}`), routeOfNamespace("HTTPRoute", "evil", "web", 2020, toSet, ""))
 				r.during(time.Hour)
 				if got := gatewayImports(r); len(got) != 1 || !strings.HasPrefix(got[0], "imported/bank/tls ") {
 					t.Errorf("imported: %q", got)
 				}
-				expect(t, "requests for the host", "bank-web", reached(r, "application", 443, "bank.example.com", "/"))
+				expect(t, "requests for the host", "bank-web", routeReached(r, "application", 443, "bank.example.com", "/"))
 				before := gatewayImports(r)
 				r.Apply(in("bank", i.issue("tls", elliptic.P256(), "bank.example.com")))
 				r.during(time.Hour)

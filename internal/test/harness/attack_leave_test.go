@@ -45,7 +45,7 @@ func TestAMemberThatLeavesBadlyKeepsNoOther(t *testing.T) {
 						}
 						r.Settle(settleFor)
 						for _, n := range []string{"a", "b"} {
-							if !r.gone(cluster.KindIngress, "shop", n) {
+							if !r.isDeleted(cluster.KindIngress, "shop", n) {
 								t.Errorf("Ingress shop/%s hangs; warnings: %v", n, warnings(r))
 							}
 						}
@@ -84,7 +84,7 @@ func TestABindingThatCannotBeDeletedKeepsNoOtherMember(t *testing.T) {
 				remove(t, r, "shop", "b")
 				r.Settle(settleFor)
 				for _, n := range []string{"a", "b"} {
-					if !r.gone(cluster.KindIngress, "shop", n) {
+					if !r.isDeleted(cluster.KindIngress, "shop", n) {
 						t.Errorf("Ingress shop/%s hangs; warnings: %v", n, warnings(r))
 					}
 				}
@@ -113,17 +113,17 @@ func TestWhoIsDeletedIsNotServedWhereAllOthersAreHeld(t *testing.T) {
 				settled(t, r)
 				r.Apply(member(notes...))
 				r.Settle(settleFor)
-				expect(t, "the default backend before", "shop/c-web:80", reached(r, "application", 80, "other.example.com", "/"))
+				expect(t, "the default backend before", "shop/c-web:80", routeReached(r, "application", 80, "other.example.com", "/"))
 				for _, n := range []string{"a", "b", "c"} {
 					remove(t, r, "shop", n)
 				}
 				r.Settle(settleFor)
 				for _, host := range []string{"a", "b", "c", "other"} {
-					expect(t, host, "dataplane.FixedResponse", reached(r, "application", 80, host+".example.com", "/"))
+					expect(t, host, "dataplane.FixedResponse", routeReached(r, "application", 80, host+".example.com", "/"))
 				}
-				expect(t, "the member that remains", "team/newcomer-web:80", reached(r, "application", 80, "team.example.com", "/"))
+				expect(t, "the member that remains", "team/newcomer-web:80", routeReached(r, "application", 80, "team.example.com", "/"))
 				for _, n := range []string{"a", "b", "c"} {
-					if !r.gone(cluster.KindIngress, "shop", n) {
+					if !r.isDeleted(cluster.KindIngress, "shop", n) {
 						t.Errorf("Ingress shop/%s hangs: %v", n, warnings(r))
 					}
 				}
@@ -147,16 +147,16 @@ func TestAServiceThatIsDeletedIsNotServedWhereAllOthersAreHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
-		r.Apply(pods("web", podAddresses[0]), pods("mail", podAddresses[1]), sharing("web", "10", sharesPublic, portOf("443")), sharing("mail", "12", sharesPublic, portOf("25")))
+		r.Apply(pods("web", podAddresses[0]), pods("mail", podAddresses[1]), sharedService("web", "10", sharesPublic, portOf("443")), sharedService("mail", "12", sharesPublic, portOf("25")))
 		r.during(20 * time.Minute)
-		expect(t, "mail before", "shop/mail:25", reached(r, "network", 25, "", ""))
-		r.Apply(sharing("web", "10", sharesPublic+lbAnnotation+"scheme: outside", portOf("443")))
+		expect(t, "mail before", "shop/mail:25", routeReached(r, "network", 25, "", ""))
+		r.Apply(sharedService("web", "10", sharesPublic+lbAnnotation+"scheme: outside", portOf("443")))
 		r.during(10 * time.Minute)
 		r.drop(cluster.KindService, "shop", "mail")
 		r.during(20 * time.Minute)
-		expect(t, "mail", "refused", reached(r, "network", 25, "", ""))
-		expect(t, "web", "shop/web:443", reached(r, "network", 443, "", ""))
-		if !r.gone(cluster.KindService, "shop", "mail") {
+		expect(t, "mail", "refused", routeReached(r, "network", 25, "", ""))
+		expect(t, "web", "shop/web:443", routeReached(r, "network", 443, "", ""))
+		if !r.isDeleted(cluster.KindService, "shop", "mail") {
 			t.Error("the Service hangs")
 		}
 	})

@@ -26,7 +26,7 @@ func manyTags(prefix string, n int) string {
 	return strings.Join(out, ",")
 }
 
-// tagsOf are the tags of the one load balancer.
+// tagsOf returns the tags of the one load balancer.
 func tagsOf(t *testing.T, r *Harness) map[string]string {
 	t.Helper()
 	w := r.Emulator.Store()

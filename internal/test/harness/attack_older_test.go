@@ -31,7 +31,7 @@ func TestAnOldIngressThatJoinsIsANewcomer(t *testing.T) {
 					alone := strings.Replace(hostileParameters, "group: {name: edge}, ", "", 1)
 					alone = strings.Replace(alone, `, {key: access_logs.s3.bucket, value: theirs}`, "", 1) // of which the victims say nothing
 					alone = strings.Replace(alone, `sslRedirectPort: "444", subnets: {tags: {tier: [public]}},`, "", 1)
-					r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", firm), classNamed("hostile", alone))
+					r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters), classNamed("hostile", alone))
 					time.Sleep(time.Hour)
 					r.Apply(inGroup("team", "newcomer", "hostile", "team.example.com", ""))
 					settled(t, r)
@@ -70,7 +70,7 @@ func TestAnOldIngressThatJoinsIsANewcomer(t *testing.T) {
 	}
 }
 
-// webACLOf is the web ACL of the load balancer whose name begins with a text.
+// webACLOf returns the web ACL of the load balancer whose name begins with a text.
 func webACLOf(r *Harness, name string) string {
 	w := r.Emulator.Store()
 	w.Lock()

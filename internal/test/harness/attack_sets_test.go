@@ -20,16 +20,16 @@ func TestAListenerSetThatMovesIsANewcomer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		moved := func(name, to, listener string) string {
-			return strings.Replace(added("evil", name, 2020, to, listener), "namespace: infra}", "namespace: "+map[bool]string{true: "infra", false: "evil"}[to == "edge" || to == "net"]+"}", 1)
+			return strings.Replace(listenerSet("evil", name, 2020, to, listener), "namespace: infra}", "namespace: "+map[bool]string{true: "infra", false: "evil"}[to == "edge" || to == "net"]+"}", 1)
 		}
 		const host, port = "port: 80, protocol: HTTP, hostname: bank.example.com", "port: 7000, protocol: TCP"
 		toWire := strings.Replace(toSet, "more", "wire", 1)
 		r := ownedWorld(t, attackersGateways, moved("more", "mine", host), moved("wire", "wire", port),
-			routed("HTTPRoute", "evil", "all", 2020, toSet, ""), routed("TCPRoute", "evil", "all", 2020, toWire, ""))
-		expect(t, "on its own Gateways", "evil-all evil-all", reached(r, "application", 80, "bank.example.com", "/")+" "+reached(r, "network", 7000, "", ""))
+			routeOfNamespace("HTTPRoute", "evil", "all", 2020, toSet, ""), routeOfNamespace("TCPRoute", "evil", "all", 2020, toWire, ""))
+		expect(t, "on its own Gateways", "evil-all evil-all", routeReached(r, "application", 80, "bank.example.com", "/")+" "+routeReached(r, "network", 7000, "", ""))
 		bank := []string{
-			added("bank", "more", 2024, "edge", host), added("bank", "wire", 2024, "net", port),
-			routed("HTTPRoute", "bank", "web", 2024, toSet, ""), routed("TCPRoute", "bank", "db", 2024, toWire, ""),
+			listenerSet("bank", "more", 2024, "edge", host), listenerSet("bank", "wire", 2024, "net", port),
+			routeOfNamespace("HTTPRoute", "bank", "web", 2024, toSet, ""), routeOfNamespace("TCPRoute", "bank", "db", 2024, toWire, ""),
 		}
 		r.drop(cluster.KindHTTPRoute, "evil", "all")
 		r.drop(cluster.KindTCPRoute, "evil", "all")
@@ -37,10 +37,10 @@ func TestAListenerSetThatMovesIsANewcomer(t *testing.T) {
 		r.during(10 * time.Minute)
 		check := func(when string) {
 			t.Helper()
-			expect(t, when, "bank-web bank-db", reached(r, "application", 80, "bank.example.com", "/")+" "+reached(r, "network", 7000, "", ""))
+			expect(t, when, "bank-web bank-db", routeReached(r, "application", 80, "bank.example.com", "/")+" "+routeReached(r, "network", 7000, "", ""))
 		}
 		check("before")
-		r.Apply(routed("HTTPRoute", "evil", "all", 2020, toSet, ""), routed("TCPRoute", "evil", "all", 2020, toWire, ""))
+		r.Apply(routeOfNamespace("HTTPRoute", "evil", "all", 2020, toSet, ""), routeOfNamespace("TCPRoute", "evil", "all", 2020, toWire, ""))
 		r.Apply(moved("more", "edge", host), moved("wire", "net", port))
 		r.during(10 * time.Minute)
 		check("after the move")
@@ -70,7 +70,7 @@ spec:
   to: [{group: "", kind: Secret}]
 ---
 `
-	for way, hold := range some(certificateAuthority.ways, "not held", "configuration missing", "configuration wrong", "class missing", "Secret missing", "Secret wrong") {
+	for way, hold := range entriesOf(certificateAuthority.ways, "not held", "configuration missing", "configuration wrong", "class missing", "Secret missing", "Secret wrong") {
 		for _, who := range []string{"team", "shop"} {
 			t.Run(way+"/"+who, func(t *testing.T) {
 				t.Parallel()

@@ -19,7 +19,7 @@ import (
 // disguise is a value that clears the screen, begins a line of its own and says that all is well.
 const disguise = "x\u001b[2J\r\nNormal  SuccessfullyReconciled  Successfully reconciled\u202e\u0000"
 
-// disguised is an Ingress of namespace team whose every annotation holds the value.
+// disguised returns an Ingress of namespace team whose every annotation holds the value.
 func disguised(t *testing.T, value string, keys ...string) string {
 	t.Helper()
 	var b strings.Builder

@@ -10,7 +10,7 @@ import (
 // The law of authority for rules that forward to no target group of the stack: redirects, fixed responses and target
 // groups by ARN. Nothing in AWS says whose they are.
 
-// answersOn is what a request gets, nothing where it is refused.
+// answersOn returns what a request gets, nothing where it is refused.
 func answersOn(port int32, host, path string) func(r *Harness) []string {
 	return func(r *Harness) []string {
 		switch got := answered(r, port, host, path); got {
@@ -35,7 +35,7 @@ func init() {
 	}
 }
 
-// redirectTo is a route of team that redirects one path of two hosts to another host.
+// redirectTo returns a route of team that redirects one path of two hosts to another host.
 func redirectTo(host string) string {
 	return `
 apiVersion: gateway.networking.k8s.io/v1
@@ -62,14 +62,14 @@ var redirectAuthority = authority{
 	},
 	serving: answersOn(80, "team.example.com", "/login"),
 	ways: func() map[string]func(r *Harness) {
-		out := some(heldWays, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
+		out := entriesOf(heldWays, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
 		out["refused by AWS"] = func(r *Harness) {
 			refusing("CreateRule", "ModifyRule")(r)
 			r.Apply(redirectTo("worse.example.net"))
 		}
 		return out
 	}(),
-	edges: some(withdrawals, "label of the namespace", "allowedRoutes", "allowedRoutes.kinds", "hostname of the listener", "a more specific listener", "port"),
+	edges: entriesOf(withdrawals, "label of the namespace", "allowedRoutes", "allowedRoutes.kinds", "hostname of the listener", "a more specific listener", "port"),
 }
 
 // deletedAuthority is a Gateway whose load balancer a protection keeps after the Gateway was deleted.
@@ -86,14 +86,14 @@ var deletedAuthority = authority{
 			r.drop(cluster.KindHTTPRoute, "team", "r")
 		},
 	},
-	edges: some(withdrawals, "ReferenceGrant", "ReferenceGrant for another name", "label of the namespace"),
+	edges: entriesOf(withdrawals, "ReferenceGrant", "ReferenceGrant for another name", "label of the namespace"),
 }
 
 // goneAuthority is one whose finalizer somebody has taken off.
 var goneAuthority = authority{
 	docs: deletedAuthority.docs, serving: deletedAuthority.serving,
-	ways:  map[string]func(r *Harness){"finalizer taken off": func(r *Harness) { r.lose(cluster.KindGateway, "shop", "edge") }},
-	edges: some(withdrawals, "ReferenceGrant", "ReferenceGrant for another name"),
+	ways:  map[string]func(r *Harness){"finalizer taken off": func(r *Harness) { r.forceDelete(cluster.KindGateway, "shop", "edge") }},
+	edges: entriesOf(withdrawals, "ReferenceGrant", "ReferenceGrant for another name"),
 }
 
 func answeringAuthority(action string) authority {
@@ -105,7 +105,7 @@ func answeringAuthority(action string) authority {
 	a.docs = func(t *testing.T) []string { return append(ingressAuthority.docs(t), ingress()) }
 	a.serving = answersOn(80, "team.example.com", "/")
 	a.kept = nil
-	a.ways = some(ingressAuthority.ways, "not held", "alone")
+	a.ways = entriesOf(ingressAuthority.ways, "not held", "alone")
 	for way, notes := range map[string][]string{
 		"too large":        {"listen-ports", `[{"HTTP": 80},{"HTTP": 81}]`, "conditions.x", `[{"field":"path-pattern","pathPatternConfig":{"values":["/a"]}}]`},
 		"unreadable ports": {"listen-ports", "nonsense"},

@@ -50,7 +50,7 @@ var setCertificateAuthority = authority{
 		}
 	},
 	serving: presented("api.example.com"),
-	ways:    some(certificateAuthority.ways, "not held", "configuration missing", "configuration wrong", "class missing", "Secret missing", "Secret wrong"),
+	ways:    entriesOf(certificateAuthority.ways, "not held", "configuration missing", "configuration wrong", "class missing", "Secret missing", "Secret wrong"),
 	edges: map[string]func(r *Harness){
 		"label of the namespace": func(r *Harness) { r.Apply(vault("")) },
 		"allowedListeners":       func(r *Harness) { r.Apply(secureEdge("{from: Same}")) },

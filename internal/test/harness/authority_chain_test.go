@@ -9,7 +9,7 @@ import (
 
 func init() { authorities["Gateway behind another"] = chainAuthority }
 
-// frontOf is the Gateway in front, with its configuration and listener.
+// frontOf returns the Gateway in front, with its configuration and listener.
 func frontOf(configuration, listener string) string {
 	return `
 apiVersion: gateway.k8s.aws/v1
@@ -54,9 +54,9 @@ var chainAuthority = authority{
 	serving: fronts,
 	ways: map[string]func(r *Harness){
 		"not held":              func(*Harness) {},
-		"configuration missing": func(r *Harness) { r.lose(cluster.KindLoadBalancerConfiguration, "net", "front") },
+		"configuration missing": func(r *Harness) { r.forceDelete(cluster.KindLoadBalancerConfiguration, "net", "front") },
 		"configuration wrong":   func(r *Harness) { r.Apply(frontOf("scheme: nonsense", frontListener)) },
-		"class missing":         func(r *Harness) { r.lose(cluster.KindGatewayClass, "", "nlb") },
+		"class missing":         func(r *Harness) { r.forceDelete(cluster.KindGatewayClass, "", "nlb") },
 		"replaced":              func(r *Harness) { r.Apply(frontOf("scheme: internet-facing", frontListener)) },
 		"too many backends": func(r *Harness) {
 			r.Apply(chainedRoute(strings.Repeat("{kind: TargetGroupName, group: gateway.k8s.aws, name: x}, ", 5)))

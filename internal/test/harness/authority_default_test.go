@@ -45,14 +45,14 @@ var defaultAuthority = func() authority {
 	ingress := ingressAuthority.docs
 	a.docs = func(t *testing.T) []string { return append(ingress(t), defaultBackend()) }
 	a.serving = defaultForwards
-	a.ways = some(ingressAuthority.ways, "not held", "alone")
+	a.ways = entriesOf(ingressAuthority.ways, "not held", "alone")
 	a.ways["unreadable ports"] = func(r *Harness) { r.Apply(defaultBackend("listen-ports", "nonsense")) }
 	a.ways["unreadable order"] = func(r *Harness) { r.Apply(defaultBackend("group.order", "nonsense")) }
 	a.ways["refused by AWS"] = func(r *Harness) {
 		refusing("CreateTargetGroup")(r)
 		r.Apply(defaultBackend("backend-protocol", "HTTPS"))
 	}
-	a.kept = some(ingressAuthority.kept, "the class is gone", "the parameters are gone")
+	a.kept = entriesOf(ingressAuthority.kept, "the class is gone", "the parameters are gone")
 	return a
 }()
 
@@ -60,7 +60,7 @@ var defaultAuthority = func() authority {
 var movingAuthority = func() authority {
 	a := ingressAuthority
 	a.kept, a.edges = nil, map[string]func(r *Harness){}
-	a.ways = some(ingressAuthority.ways, "not held", "too large", "unreadable value")
+	a.ways = entriesOf(ingressAuthority.ways, "not held", "too large", "unreadable value")
 	for edge, withdraw := range ingressAuthority.edges {
 		for order, notes := range map[string][]string{"first": {"group.order", "-5"}, "last": {"group.order", "900"}, "another group": {"group.name", "other"}} {
 			a.edges[edge+", "+order] = func(r *Harness) {

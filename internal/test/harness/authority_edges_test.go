@@ -63,8 +63,8 @@ var ambiguousChainAuthority = authority{
 	serving: forwardsOn(8000, ""),
 	ways: map[string]func(r *Harness){
 		"not held":              func(*Harness) {},
-		"class missing":         func(r *Harness) { r.lose(cluster.KindGatewayClass, "", "nlb") },
-		"configuration missing": func(r *Harness) { r.lose(cluster.KindLoadBalancerConfiguration, "net", "front") },
+		"class missing":         func(r *Harness) { r.forceDelete(cluster.KindGatewayClass, "", "nlb") },
+		"configuration missing": func(r *Harness) { r.forceDelete(cluster.KindLoadBalancerConfiguration, "net", "front") },
 		"too many backends": func(r *Harness) {
 			r.Apply(strings.ReplaceAll(frontGateways(strings.Repeat("{kind: TargetGroupName, group: gateway.k8s.aws, name: x}, ", 5)), "namespace: shop", "namespace: my-shop"))
 		},
@@ -86,10 +86,10 @@ func frontGateways(backends string) string {
 		"\n---\napiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: front, namespace: net}\nspec: {scheme: internal}\n---\n"
 }
 
-// ofTeam is the route of team with another backend or filter; the namespace shop has a route for the same hosts.
+// ofTeam returns the route of team with another backend or filter; the namespace shop has a route for the same hosts.
 func ofTeam(edit func(string) string) authority {
 	// Of a route that is too large only rules that forward to its own target groups stay.
-	ways := some(heldWays, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
+	ways := entriesOf(heldWays, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
 	ways["conditions that AWS does not take"] = func(r *Harness) {
 		r.Apply(edit(teamRoute("matches: [{path: {type: PathPrefix, value: /}, headers: [{name: x, value: "+strings.Repeat("x", 200)+"}]}]", "")))
 	}
@@ -112,7 +112,7 @@ var redirectRouteAuthority = ofTeam(func(route string) string {
 	return strings.ReplaceAll(route, "backendRefs: [{name: web, namespace: bank, port: 80}]", "filters: [{type: RequestRedirect, requestRedirect: {hostname: evil.example.com}}]")
 })
 
-// answerAuthority is that of an Ingress whose rule has an action that leads to no target group of the stack.
+// answerAuthority returns that of an Ingress whose rule has an action that leads to no target group of the stack.
 func answerAuthority(action string) authority {
 	notes := func(more ...string) []string { return append([]string{"actions.act", action}, more...) }
 	team := func(more ...string) string {

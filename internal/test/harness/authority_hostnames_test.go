@@ -14,7 +14,7 @@ import (
 // listener, and it serves the others on.
 func TestARuleOfAHeldGatewayDoesNotServeTheHostnameOfAnotherListener(t *testing.T) {
 	t.Parallel()
-	for way, hold := range some(heldWays, "configuration missing", "configuration wrong", "class missing") {
+	for way, hold := range entriesOf(heldWays, "configuration missing", "configuration wrong", "class missing") {
 		for _, hosts := range []string{`hostnames: ["*.example.com"]`, ""} {
 			t.Run(way+"/"+hosts, func(t *testing.T) {
 				t.Parallel()
@@ -68,11 +68,11 @@ func TestAHeldRouteDoesNotServeTheHostnameOfAnotherListener(t *testing.T) {
 		listeners string
 		serves    string // a hostname that goes on being served, if any
 	}{
-		"too large": {route(wildcard, "", many()), own, "other.example.com"},
-		"too large, wildcard of another listener":  {route(wildcard, "", many()), own + ", " + wide, "other.example.com"},
-		"too large with other hostnames":           {route("a.example.com", "", many()), own, "other.example.com"},
-		"too large, for all hostnames":             {strings.Replace(route(wildcard, "", many()), "hostnames: ["+wildcard+"]", "", 1), own + ", " + wide, "other.example.com"},
-		"too large, on another port":               {strings.Replace(route(wildcard, "", many()), "{name: edge, namespace: shop, sectionName: http}, ", "", 1), own, "other.example.com"},
+		"too large": {route(wildcard, "", manyRules()), own, "other.example.com"},
+		"too large, wildcard of another listener":  {route(wildcard, "", manyRules()), own + ", " + wide, "other.example.com"},
+		"too large with other hostnames":           {route("a.example.com", "", manyRules()), own, "other.example.com"},
+		"too large, for all hostnames":             {strings.Replace(route(wildcard, "", manyRules()), "hostnames: ["+wildcard+"]", "", 1), own + ", " + wide, "other.example.com"},
+		"too large, on another port":               {strings.Replace(route(wildcard, "", manyRules()), "{name: edge, namespace: shop, sectionName: http}, ", "", 1), own, "other.example.com"},
 		"conditions that AWS does not take":        {route(wildcard, refused, ""), own, "other.example.com"},
 		"such conditions for other hostnames":      {route("a.example.com", refused, ""), own, ""},
 		"such conditions, wildcard of another one": {route(wildcard, refused, ""), own + ", " + wide, ""},
@@ -124,7 +124,7 @@ func TestAHeldRouteDoesNotServeTheHostnameOfAnotherListener(t *testing.T) {
 	}
 }
 
-// answersOfEach are what the load balancers with a port, by their ARNs, do with a request.
+// answersOfEach returns what the load balancers with a port, by their ARNs, do with a request.
 func answersOfEach(r *Harness, port int32, host string) map[string]string {
 	out := map[string]string{}
 	w := r.Emulator.Store()
@@ -149,10 +149,10 @@ func answersOfEach(r *Harness, port int32, host string) map[string]string {
 func TestAReplacedLoadBalancerDoesNotServeTheHostnameOfAnotherListener(t *testing.T) {
 	t.Parallel()
 	wildcard := strings.Replace(teamRoute("", ""), "team.example.com", `"*.example.com"`, 1)
-	for name, hold := range some(heldWays, "not held", "too large") {
+	for name, hold := range entriesOf(heldWays, "not held", "too large") {
 		if name == "too large" {
 			hold = func(r *Harness) {
-				r.Apply(strings.Replace(teamRoute("", many()), "team.example.com", `"*.example.com"`, 1))
+				r.Apply(strings.Replace(teamRoute("", manyRules()), "team.example.com", `"*.example.com"`, 1))
 			}
 		}
 		for _, first := range []string{"listener", "replacement"} {

@@ -30,8 +30,8 @@ func refusing(operations ...string) func(r *Harness) {
 	}
 }
 
-// some are entries of a map.
-func some(all map[string]func(r *Harness), names ...string) map[string]func(r *Harness) {
+// entriesOf returns entries of a map.
+func entriesOf(all map[string]func(r *Harness), names ...string) map[string]func(r *Harness) {
 	out := map[string]func(r *Harness){}
 	for _, n := range names {
 		out[n] = all[n]
@@ -65,8 +65,8 @@ var setAuthority = authority{
 	},
 	serving: forwardsOn(80, "team.example.com"),
 	ways: func() map[string]func(r *Harness) {
-		out := some(heldWays, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
-		out["too large"] = func(r *Harness) { r.Apply(setRoute("", many())) }
+		out := entriesOf(heldWays, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
+		out["too large"] = func(r *Harness) { r.Apply(setRoute("", manyRules())) }
 		return out
 	}(),
 	edges: map[string]func(r *Harness){
@@ -106,7 +106,7 @@ var tcpAuthority = authority{
 	},
 	serving: forwardsOn(80, ""),
 	ways: func() map[string]func(r *Harness) {
-		out := some(heldWays, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
+		out := entriesOf(heldWays, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
 		out["too many backends"] = func(r *Harness) {
 			r.Apply(tcpRoute(strings.Repeat("{kind: TargetGroupName, group: gateway.k8s.aws, name: x}, ", 5) + bankBackend))
 		}
@@ -147,7 +147,7 @@ var certificateAuthority = authority{
 	},
 	serving: presented("api.example.com"),
 	ways: func() map[string]func(r *Harness) {
-		out := some(heldWays, "not held", "configuration missing", "configuration wrong", "class missing")
+		out := entriesOf(heldWays, "not held", "configuration missing", "configuration wrong", "class missing")
 		out["Secret missing"] = func(r *Harness) { r.drop(cluster.KindSecret, "vault", "api") }
 		out["Secret wrong"] = func(r *Harness) {
 			r.Apply("apiVersion: v1\nkind: Secret\nmetadata: {name: api, namespace: vault}\ntype: kubernetes.io/tls\ndata: {tls.crt: eA==, tls.key: eA==}\n---\n")
@@ -162,7 +162,7 @@ var certificateAuthority = authority{
 	},
 }
 
-// pinnedGroup is a class that admits namespaces with a label into an IngressGroup.
+// pinnedClass returns a class that admits namespaces with a label into an IngressGroup.
 func pinnedClass(selector string) string {
 	return "\n---\napiVersion: elbv2.k8s.aws/v1beta1\nkind: IngressClassParams\nmetadata: {name: pinned}\nspec: {group: {name: edge}, namespaceSelector: " + selector + "}\n"
 }
@@ -203,9 +203,9 @@ var ingressAuthority = authority{
 		"namespaceSelector":      func(r *Harness) { r.Apply(pinnedClass("{matchLabels: {edge: other}}")) },
 	},
 	kept: map[string]func(r *Harness){
-		"the class is gone":                 func(r *Harness) { r.lose(cluster.KindIngressClass, "", "pinned") },
-		"the parameters are gone":           func(r *Harness) { r.lose(cluster.KindIngressClassParams, "", "pinned") },
+		"the class is gone":                 func(r *Harness) { r.forceDelete(cluster.KindIngressClass, "", "pinned") },
+		"the parameters are gone":           func(r *Harness) { r.forceDelete(cluster.KindIngressClassParams, "", "pinned") },
 		"the selector cannot be read":       func(r *Harness) { r.Apply(pinnedClass("{matchExpressions: [{key: a b, operator: Near}]}")) },
-		"the namespace has not arrived yet": func(r *Harness) { r.lose(cluster.KindNamespace, "", "team") },
+		"the namespace has not arrived yet": func(r *Harness) { r.forceDelete(cluster.KindNamespace, "", "team") },
 	},
 }

@@ -64,7 +64,7 @@ spec:
 ---
 `
 
-// edgeOf is the Gateway with listeners.
+// edgeOf returns the Gateway with listeners.
 func edgeOf(spec string) string {
 	return `
 apiVersion: gateway.networking.k8s.io/v1
@@ -83,7 +83,7 @@ const (
 	openListener = `{name: http, port: 80, protocol: HTTP, ` + labelled + `}`
 )
 
-// teamRoute is the route of team, with an edit of its one rule and more rules.
+// teamRoute returns the route of team, with an edit of its one rule and more rules.
 func teamRoute(rule, more string) string {
 	if rule == "" {
 		rule = "matches: [{path: {type: PathPrefix, value: /}}]"
@@ -103,8 +103,8 @@ spec:
 `
 }
 
-// many are more rules than a namespace may have.
-func many() string {
+// manyRules returns more rules than a namespace may have.
+func manyRules() string {
 	var b strings.Builder
 	for i := range 12 {
 		fmt.Fprintf(&b, "  - matches: [{path: {type: PathPrefix, value: /p%d}}]\n    backendRefs: [{name: web, namespace: bank, port: 80}]\n", i)
@@ -115,7 +115,7 @@ func many() string {
 // heldWays are the ways in which what is live is held.
 var heldWays = map[string]func(r *Harness){
 	"not held":  func(*Harness) {},
-	"too large": func(r *Harness) { r.Apply(teamRoute("", many())) },
+	"too large": func(r *Harness) { r.Apply(teamRoute("", manyRules())) },
 	"conditions that AWS does not take": func(r *Harness) {
 		r.Apply(teamRoute("matches: [{path: {type: PathPrefix, value: /}, headers: [{name: x, value: "+strings.Repeat("x", 200)+"}]}]", ""))
 	},
@@ -136,11 +136,11 @@ spec: {actions: [{type: authenticate-cognito, authenticateCognitoConfig: {userPo
 		})
 		r.Apply(teamRoute("matches: [{path: {type: PathPrefix, value: /}, method: GET}, {path: {type: PathPrefix, value: /}}]", ""))
 	},
-	"configuration missing": func(r *Harness) { r.lose(cluster.KindLoadBalancerConfiguration, "shop", "edge") },
+	"configuration missing": func(r *Harness) { r.forceDelete(cluster.KindLoadBalancerConfiguration, "shop", "edge") },
 	"configuration wrong": func(r *Harness) {
 		r.Apply("apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: edge, namespace: shop}\nspec: {scheme: nonsense}\n---\n")
 	},
-	"class missing": func(r *Harness) { r.lose(cluster.KindGatewayClass, "", "alb") },
+	"class missing": func(r *Harness) { r.forceDelete(cluster.KindGatewayClass, "", "alb") },
 	"replaced": func(r *Harness) {
 		r.Apply("apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: edge, namespace: shop}\nspec: {scheme: internet-facing}\n---\n")
 	},
@@ -172,8 +172,8 @@ var withdrawals = map[string]func(r *Harness){
 	},
 }
 
-// lose deletes an object although it carries finalizers.
-func (r *Harness) lose(kind cluster.Kind, namespace, name string) {
+// forceDelete deletes an object although it carries finalizers.
+func (r *Harness) forceDelete(kind cluster.Kind, namespace, name string) {
 	r.T.Helper()
 	ref := cluster.Ref{Kind: kind, Namespace: namespace, Name: name}
 	obj, err := r.Store.Get(ref)
@@ -239,7 +239,7 @@ type authority struct {
 	serving func(r *Harness) []string
 	// ways to be held, and withdrawals of each right.
 	ways, edges map[string]func(r *Harness)
-	// kept are edges that are no withdrawal: what serves goes on.
+	// storedForm are edges that are no withdrawal: what serves goes on.
 	kept map[string]func(r *Harness)
 }
 
@@ -372,7 +372,7 @@ func TestAHeldWildcardRuleIsNotInFrontOfAMoreSpecificListener(t *testing.T) {
 		if !strings.HasPrefix(before, "k8s-") {
 			t.Fatalf("the wildcard is not served: %s", before)
 		}
-		r.Apply(wild(many()))
+		r.Apply(wild(manyRules()))
 		r.Settle(time.Minute)
 		own := shop + "---" + edgeOf(`listeners: [`+openListener+`, {name: web, port: 80, protocol: HTTP, hostname: web.example.com}]`)
 		r.Apply(own)

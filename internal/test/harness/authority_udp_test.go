@@ -20,7 +20,7 @@ spec:
 ---
 `
 
-// bothListeners are listeners for TCP and UDP of port 80; udp is what the second has beside that.
+// bothListeners returns listeners for TCP and UDP of port 80; udp is what the second has beside that.
 func bothListeners(udp string) string {
 	return edgeOf("listeners: [{name: tcp, protocol: TCP, port: 80, " + labelled + "}, {name: udp, protocol: UDP, " + udp + "}]")
 }
@@ -48,7 +48,7 @@ var udpAuthority = authority{
 			bankPods(), "---" + bothListeners("port: 80, "+labelled) + tcpRoute(bankBackend)}
 	},
 	serving: takingUDP,
-	ways:    some(tcpAuthority.ways, "not held", "configuration missing", "configuration wrong", "class missing", "replaced", "too many backends", "target group configuration wrong"),
+	ways:    entriesOf(tcpAuthority.ways, "not held", "configuration missing", "configuration wrong", "class missing", "replaced", "too many backends", "target group configuration wrong"),
 	edges: map[string]func(r *Harness){
 		"listener": func(r *Harness) { r.Apply(tcpListener("port: 80, " + labelled)) },
 		"port":     func(r *Harness) { r.Apply(bothListeners("port: 81, " + labelled)) },
@@ -59,7 +59,7 @@ var udpAuthority = authority{
 // in place, and forwards where it did.
 func TestAPortWithoutItsUDPListenerServesTCPOn(t *testing.T) {
 	t.Parallel()
-	for way, hold := range some(udpAuthority.ways, "configuration missing", "configuration wrong", "class missing") {
+	for way, hold := range entriesOf(udpAuthority.ways, "configuration missing", "configuration wrong", "class missing") {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// reserved is the capacity of the only load balancer.
-func reserved(r *Harness) int32 {
+// reservedCapacity returns the capacity of the only load balancer.
+func reservedCapacity(r *Harness) int32 {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -48,12 +48,12 @@ func TestCapacityWaitsForTheLoadBalancerAlone(t *testing.T) {
 				if n := r.Emulator.Calls().Count("RegisterTargets"); n != 1 {
 					t.Errorf("%d registrations while the load balancer is being made", n)
 				}
-				if n := reserved(r); n != 0 {
+				if n := reservedCapacity(r); n != 0 {
 					t.Errorf("%d units reserved while the load balancer is being made", n)
 				}
 				r.Emulator.Calls().Reset()
 				r.Settle(6 * time.Minute)
-				if n := reserved(r); n != 500 {
+				if n := reservedCapacity(r); n != 500 {
 					t.Errorf("%d units reserved in the end", n)
 				}
 				if n := r.Emulator.Calls().Count("ModifyCapacityReservation"); n != 1 {

@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 )
 
-// imported is a new certificate in ACM.
-func imported(r *Harness, host string) string {
+// importCertificate returns a new certificate in ACM.
+func importCertificate(r *Harness, host string) string {
 	r.T.Helper()
 	cert, key, err := selfSigned(host)
 	if err != nil {
@@ -25,7 +25,7 @@ func imported(r *Harness, host string) string {
 	return *out.CertificateArn
 }
 
-// attachedCertificates are the certificates of all listeners.
+// attachedCertificates returns the certificates of all listeners.
 func attachedCertificates(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -51,10 +51,10 @@ func TestACertificateLeavesWhereANeighbourWaitsForOne(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				quota(r, "certificates-per-application-load-balancer", 4)
-				first, old, successor := imported(r, "first.example.org"), imported(r, "victim.example.org"), imported(r, "victim.example.org")
+				first, old, successor := importCertificate(r, "first.example.org"), importCertificate(r, "victim.example.org"), importCertificate(r, "victim.example.org")
 				var theirs []string
 				for i := range 6 {
-					theirs = append(theirs, imported(r, fmt.Sprintf("t%d.example.org", i)))
+					theirs = append(theirs, importCertificate(r, fmt.Sprintf("t%d.example.org", i)))
 				}
 				r.Apply(shop, pods("web", podAddresses[:3]...), neighbourNamespace, secureMember("shop", "other", "1", "first.example.org", first))
 				settled(t, r)

@@ -25,14 +25,14 @@ func TestACertificateIsReplacedWhereANeighbourWaitsForOne(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				quota(r, "certificates-per-application-load-balancer", 4+c.more)
-				stay := []string{imported(r, "first.example.org")}
+				stay := []string{importCertificate(r, "first.example.org")}
 				for i := range c.more {
-					stay = append(stay, imported(r, fmt.Sprintf("s%d.example.org", i)))
+					stay = append(stay, importCertificate(r, fmt.Sprintf("s%d.example.org", i)))
 				}
-				old, successor := imported(r, "victim.example.org"), imported(r, c.host)
+				old, successor := importCertificate(r, "victim.example.org"), importCertificate(r, c.host)
 				var theirs []string
 				for i := range 6 {
-					theirs = append(theirs, imported(r, fmt.Sprintf("t%d.example.org", i)))
+					theirs = append(theirs, importCertificate(r, fmt.Sprintf("t%d.example.org", i)))
 				}
 				r.Apply(shop, pods("web", podAddresses[:3]...), neighbourNamespace, secureMember("shop", "other", "1", "first.example.org", stay...))
 				settled(t, r)

@@ -24,27 +24,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// newManagingShop is a shop whose controller requests certificates, in a world with a public zone,
+// newManagingShop returns a shop whose controller requests certificates, in a world with a public zone,
 // in which ACM takes the given time to see a record; negative: it never does. A private zone is
 // nearer to the hosts, and another user has a certificate for one of them.
 func newManagingShop(t *testing.T, delay time.Duration) *Harness {
 	t.Helper()
 	var opt Options
-	managing(&opt)
+	requestCertificates(&opt)
 	r := shopWith(t, opt)
-	r.validated(delay)
+	r.seedZones(delay)
 	return r
 }
 
-// managing has a controller request certificates.
-func managing(o *Options) {
+// requestCertificates has a controller request certificates.
+func requestCertificates(o *Options) {
 	o.Ingress = func(o *ingress.Options) { o.ManageCertificates = true }
 	o.Plan = func(o *plan.Options) { o.ManageCertificates, o.SkipManagedCertificates = true, true }
 	o.Cloud = func(c *cloud.Config) { c.ManagedCertificates = true }
 }
 
-// validated makes the zones, and a certificate that is not ours; see newManagingShop.
-func (r *Harness) validated(delay time.Duration) {
+// seedZones makes the zones, and a certificate that is not ours; see newManagingShop.
+func (r *Harness) seedZones(delay time.Duration) {
 	t := r.T
 	t.Helper()
 	w := r.Emulator.Store()
@@ -73,9 +73,9 @@ func (r *Harness) zone(name, vpc string) {
 	}
 }
 
-// served lists the certificates of the controller with their hosts and whether a listener has them,
+// managedCertificates lists the certificates of the controller with their hosts and whether a listener has them,
 // and the domains of all validation records.
-func served(r *Harness) []string {
+func managedCertificates(r *Harness) []string {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -127,7 +127,7 @@ func certificateLifecycle(t *testing.T, r *Harness) (states [][]string) {
 			}
 			r.Start()
 		}
-		states = append(states, served(r))
+		states = append(states, managedCertificates(r))
 	}
 	act(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("create-acm-cert", "true"), "/=web"))
 	act(more)
@@ -182,10 +182,10 @@ func TestAPendingCertificateCostsLittle(t *testing.T) {
 		r := newManagingShop(t, -1)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("create-acm-cert", "true"), "/=web"))
 		r.Settle(time.Minute)
-		if got := guarded(r); got != "no load balancer" {
+		if got := attachedAddons(r); got != "no load balancer" {
 			t.Errorf("one was made")
 		}
-		if diff := cmp.Diff([]string{"record shop.example.com. 60", "shop.example.com 0"}, served(r)); diff != "" {
+		if diff := cmp.Diff([]string{"record shop.example.com. 60", "shop.example.com 0"}, managedCertificates(r)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if w := warnings(r)["web"]; len(w) > 0 {
@@ -209,7 +209,7 @@ func TestAPendingCertificateCostsLittle(t *testing.T) {
 		w.UpdateValidations(Account)
 		w.Unlock()
 		settled(t, r)
-		if diff := cmp.Diff([]string{"record shop.example.com. 60", "shop.example.com 1"}, served(r)); diff != "" {
+		if diff := cmp.Diff([]string{"record shop.example.com. 60", "shop.example.com 1"}, managedCertificates(r)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		r.Emulator.Calls().Reset()
@@ -230,7 +230,7 @@ func TestNothingIsRequestedForAHostWithoutAZone(t *testing.T) {
 		live := []string{"record shop.example.com. 60", "shop.example.com 1"}
 		r.Apply(strings.ReplaceAll(more, "www.example.com", "www.example.org"))
 		settled(t, r)
-		if diff := cmp.Diff(live, served(r)); diff != "" {
+		if diff := cmp.Diff(live, managedCertificates(r)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if w := strings.Join(warnings(r)["web"], ""); !strings.Contains(w, "HostedZoneNotFound") || !strings.Contains(w, "www.example.org") {
@@ -239,7 +239,7 @@ func TestNothingIsRequestedForAHostWithoutAZone(t *testing.T) {
 		r.zone("example.org", "")
 		r.Settle(4 * time.Minute)
 		want := []string{"record shop.example.com. 60", "record www.example.org. 60", "shop.example.com,www.example.org 1"}
-		if diff := cmp.Diff(want, served(r)); diff != "" {
+		if diff := cmp.Diff(want, managedCertificates(r)); diff != "" {
 			t.Errorf("once the zone is there (-want +got):\n%s", diff)
 		}
 	})
@@ -256,7 +256,7 @@ func TestWithoutRightsInRoute53AnotherUserMakesTheRecords(t *testing.T) {
 			other := strings.Replace(ingressOf(annotated("group.name", "g"), "/other=web"), "name: web\n", "name: other\n", 1)
 			r.Apply(shop, pods("web", podAddresses[:3]...), other, ingressOf(annotated("group.name", "g", "create-acm-cert", "true"), "/=web"))
 			settled(t, r)
-			if diff := cmp.Diff([]string{"shop.example.com 0"}, served(r)); diff != "" {
+			if diff := cmp.Diff([]string{"shop.example.com 0"}, managedCertificates(r)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", operation, diff)
 			}
 			name, value := store.ValidationRecord(Account, "shop.example.com")
@@ -267,7 +267,7 @@ func TestWithoutRightsInRoute53AnotherUserMakesTheRecords(t *testing.T) {
 			if n := r.Emulator.Calls().Count(operation); n > 10 {
 				t.Errorf("%s: %d attempts within half an hour", operation, n)
 			}
-			if guarded(r) == "no load balancer" {
+			if attachedAddons(r) == "no load balancer" {
 				t.Errorf("%s: the other Ingress is not served", operation)
 			}
 			w := r.Emulator.Store()
@@ -275,14 +275,14 @@ func TestWithoutRightsInRoute53AnotherUserMakesTheRecords(t *testing.T) {
 			w.Config.ACM.AssumeRecords = true // it was made elsewhere
 			w.Unlock()
 			settled(t, r)
-			if diff := cmp.Diff([]string{"shop.example.com 1"}, served(r)); diff != "" {
+			if diff := cmp.Diff([]string{"shop.example.com 1"}, managedCertificates(r)); diff != "" {
 				t.Errorf("%s, made by hand (-want +got):\n%s", operation, diff)
 			}
 			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
 				t.Fatal(err)
 			}
 			settled(t, r)
-			if diff := cmp.Diff([]string(nil), served(r)); diff != "" {
+			if diff := cmp.Diff([]string(nil), managedCertificates(r)); diff != "" {
 				t.Errorf("%s, deleted (-want +got):\n%s", operation, diff)
 			}
 		})

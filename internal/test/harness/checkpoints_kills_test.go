@@ -42,7 +42,7 @@ var takenBack = map[string]struct{ edit, back func(r *Harness) }{
 	},
 }
 
-// shopWithRoute is a shop with an Ingress and a Gateway, of which everything is carried out and stored.
+// shopWithRoute returns a shop with an Ingress and a Gateway, of which everything is carried out and stored.
 func shopWithRoute(t *testing.T, opt Options) *Harness {
 	t.Helper()
 	opt.Checkpoints = true

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// shopWithCheckpoints is a shop whose load balancer stands.
+// shopWithCheckpoints returns a shop whose load balancer stands.
 func shopWithCheckpoints(t *testing.T) *Harness {
 	t.Helper()
 	r := New(t, Options{Checkpoints: true})

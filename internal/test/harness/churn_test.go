@@ -296,7 +296,7 @@ func TestRegistrationSecondsCountFromTheirChange(t *testing.T) {
 	})
 }
 
-// registrationSeconds is the metric fulcrum_registration_seconds.
+// registrationSeconds returns the metric fulcrum_registration_seconds.
 func registrationSeconds(t *testing.T, m *controller.Metrics) (sum float64, count uint64) {
 	t.Helper()
 	reg := prometheus.NewRegistry()
@@ -324,7 +324,7 @@ func TestChurnOfOneTenantDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHerd(t, size(25, 10), 20, Options{Workers: 3, Checkpoints: true})
 		victim := func(ips ...string) {
-			h.r.Apply(elsewhere("victim", pods("web", ips...)))
+			h.r.Apply(inNamespace("victim", pods("web", ips...)))
 		}
 		var own []string
 		for i := range size(40, 7) {
@@ -333,7 +333,7 @@ func TestChurnOfOneTenantDelaysNoOther(t *testing.T) {
 		if err := Assign(t.Context(), AWSConfig(h.r.Emulator), h.r.World.Instances[0], own...); err != nil {
 			t.Fatal(err)
 		}
-		h.r.Apply(elsewhere("victim", strings.SplitN(shop, "---", 2)[1], ingressOf("", "/=web")))
+		h.r.Apply(inNamespace("victim", strings.SplitN(shop, "---", 2)[1], ingressOf("", "/=web")))
 		victim(own[0])
 		time.Sleep(10 * time.Minute)
 		h.r.Emulator.Calls().Reset()

@@ -12,7 +12,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// protectedLoadBalancer is the name and the protection of the one load balancer, "" if there is none.
+// protectedLoadBalancer returns the name and the protection of the one load balancer, "" if there is none.
 func protectedLoadBalancer(r *Harness) (out string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -23,7 +23,7 @@ func protectedLoadBalancer(r *Harness) (out string) {
 	return out
 }
 
-// protect has a person switch deletion protection on.
+// protect enables deletion protection outside of the controller.
 func protect(r *Harness) {
 	w := r.Emulator.Store()
 	w.Lock()

@@ -29,7 +29,7 @@ const (
 	ofThread  = 1
 )
 
-// cpuTime is the CPU time that has been used: real time, also where the clock is virtual.
+// cpuTime returns the CPU time that has been used: real time, also where the clock is virtual.
 func cpuTime(t testing.TB, who int) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(who, &u); err != nil {
@@ -105,7 +105,7 @@ var costlyEvents = []costlyEvent{
 	}},
 }
 
-// sizes are the numbers of load balancers to measure with.
+// sizes returns the numbers of load balancers to measure with.
 func sizes(t *testing.T) (out []int) {
 	for _, s := range strings.Split(cmp.Or(os.Getenv("FULCRUM_BENCH_SIZES"), "10,100,1000"), ",") {
 		n, err := strconv.Atoi(s)

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// teamIngress is a member of the group "team" on plain HTTP. Namespace shop is replaced by the
+// teamIngress returns a member of the group "team" on plain HTTP. Namespace shop is replaced by the
 // caller where another one is meant.
 func teamIngress(name, order string, paths ...string) string {
 	doc := ingressOf(annotated("group.name", "team", "group.order", order), paths...)
@@ -42,8 +42,8 @@ func (r *Harness) neverHealthy(service string) {
 	}
 }
 
-// pass lets time pass second by second, and stops early once done.
-func (r *Harness) pass(limit time.Duration, each func(), done func() bool) time.Duration {
+// passUntil lets time pass second by second, and stops early once done.
+func (r *Harness) passUntil(limit time.Duration, each func(), done func() bool) time.Duration {
 	begun := time.Now()
 	for time.Since(begun) < limit && !done() {
 		next := time.Now().Add(time.Second)
@@ -54,7 +54,7 @@ func (r *Harness) pass(limit time.Duration, each func(), done func() bool) time.
 	return time.Since(begun)
 }
 
-// answer is the Service behind the rule that a path meets on a listener for HTTP, with those that
+// answer returns the Service behind the rule that a path meets on a listener for HTTP, with those that
 // share its requests, or "" where no rule matches.
 func (r *Harness) answer(path string) string {
 	w := r.Emulator.Store()
@@ -93,7 +93,7 @@ func (r *Harness) answer(path string) string {
 	return ""
 }
 
-func (r *Harness) gone(kind cluster.Kind, namespace, name string) bool {
+func (r *Harness) isDeleted(kind cluster.Kind, namespace, name string) bool {
 	obj, err := r.Store.Get(cluster.Ref{Kind: kind, Namespace: namespace, Name: name})
 	if err != nil {
 		r.T.Fatal(err)
@@ -101,7 +101,7 @@ func (r *Harness) gone(kind cluster.Kind, namespace, name string) bool {
 	return obj == nil
 }
 
-// sickCatchAll is a group of a healthy member on /a and a member that takes everything else, whose
+// sickCatchAll returns a group of a healthy member on /a and a member that takes everything else, whose
 // targets are not healthy: there are none, or their health checks fail.
 func sickCatchAll(t *testing.T, checkFails bool) (r *Harness, each func()) {
 	t.Helper()
@@ -112,7 +112,7 @@ func sickCatchAll(t *testing.T, checkFails bool) (r *Harness, each func()) {
 		sick = pods("api", podAddresses[3:5]...)
 	}
 	r.Apply(shop, pods("web", podAddresses[:2]...), sick, teamIngress("all", "900", "/=api"), teamIngress("good", "10", "/a=web", "/b=web"))
-	r.pass(20*time.Minute, each, func() bool { return false })
+	r.passUntil(20*time.Minute, each, func() bool { return false })
 	if r.answer("/a") != "web" || r.answer("/b") != "web" || r.answer("/c") != "api" {
 		t.Fatalf("at first: %q %q %q", r.answer("/a"), r.answer("/b"), r.answer("/c"))
 	}
@@ -136,12 +136,12 @@ func TestAHealthyMemberIsDeletedBesideASickOne(t *testing.T) {
 	t.Parallel()
 	besidesSick(t, func(t *testing.T, r *Harness, each func()) {
 		r.drop(cluster.KindIngress, "shop", "good")
-		took := r.pass(30*time.Second, each, func() bool { return r.answer("/a") == "api" })
+		took := r.passUntil(30*time.Second, each, func() bool { return r.answer("/a") == "api" })
 		if r.answer("/a") != "api" {
 			t.Errorf("after %s /a is still answered by %q", took, r.answer("/a"))
 		}
-		took = r.pass(10*time.Minute, each, func() bool { return r.gone(cluster.KindIngress, "shop", "good") })
-		if !r.gone(cluster.KindIngress, "shop", "good") {
+		took = r.passUntil(10*time.Minute, each, func() bool { return r.isDeleted(cluster.KindIngress, "shop", "good") })
+		if !r.isDeleted(cluster.KindIngress, "shop", "good") {
 			t.Errorf("the Ingress is still there after %s", took)
 		}
 		if n := r.Emulator.Calls().Count("DescribeTargetHealth"); n > 50 {
@@ -154,7 +154,7 @@ func TestARemovedPathIsNotServedForLongBesideASickMember(t *testing.T) {
 	t.Parallel()
 	besidesSick(t, func(t *testing.T, r *Harness, each func()) {
 		r.Apply(teamIngress("good", "10", "/a=web"))
-		took := r.pass(30*time.Second, each, func() bool { return r.answer("/b") == "api" })
+		took := r.passUntil(30*time.Second, each, func() bool { return r.answer("/b") == "api" })
 		if r.answer("/b") != "api" || r.answer("/a") != "web" {
 			t.Errorf("after %s /b is answered by %q and /a by %q", took, r.answer("/b"), r.answer("/a"))
 		}
@@ -166,13 +166,13 @@ func TestANewMemberIsServedBesideASickOne(t *testing.T) {
 	besidesSick(t, func(t *testing.T, r *Harness, each func()) {
 		// One that takes the place of a path of another at the same time.
 		r.Apply(teamIngress("good", "10", "/a=web"), teamIngress("new", "20", "/new=web", "/b/new=web"))
-		took := r.pass(time.Minute, each, func() bool {
+		took := r.passUntil(time.Minute, each, func() bool {
 			return r.answer("/new") == "web" && r.answer("/b/new") == "web" && r.answer("/b") == "api"
 		})
 		if r.answer("/new") != "web" || r.answer("/b/new") != "web" || r.answer("/b") != "api" {
 			t.Errorf("after %s /new is answered by %q, /b/new by %q, /b by %q", took, r.answer("/new"), r.answer("/b/new"), r.answer("/b"))
 		}
-		r.pass(10*time.Minute, each, func() bool { return false })
+		r.passUntil(10*time.Minute, each, func() bool { return false })
 		if n := r.Emulator.Calls().Count("DescribeTargetHealth"); n > 60 {
 			t.Errorf("%d calls of DescribeTargetHealth in ten minutes", n)
 		}
@@ -185,7 +185,7 @@ func TestANamespaceIsDeletedBesideASickMember(t *testing.T) {
 		other := func(doc string) string { return strings.ReplaceAll(doc, "shop", "other") }
 		member := strings.Replace(teamIngress("theirs", "5", "/theirs=web"), "namespace: shop", "namespace: other", 1)
 		r.Apply(other(shop), other(pods("web", podAddresses[5])), member)
-		r.pass(10*time.Minute, each, func() bool { return false })
+		r.passUntil(10*time.Minute, each, func() bool { return false })
 		if r.answer("/theirs") != "web" {
 			t.Fatalf("/theirs is answered by %q", r.answer("/theirs"))
 		}
@@ -203,7 +203,7 @@ func TestANamespaceIsDeletedBesideASickMember(t *testing.T) {
 			}
 			return n
 		}
-		took := r.pass(10*time.Minute, func() { each(); left() }, func() bool { return left() == 0 })
+		took := r.passUntil(10*time.Minute, func() { each(); left() }, func() bool { return left() == 0 })
 		if left() > 0 {
 			t.Errorf("%d objects are left in the namespace after %s", left(), took)
 		}
@@ -234,10 +234,10 @@ func TestTrafficMovesAtTheDeadline(t *testing.T) {
 					r.deletePods("api", 2)
 				}
 				r.Apply(pods("web", podAddresses[:2]...), sick, teamIngress("mine", "10", "/a=web"), teamIngress("theirs", "20", "/b=web"))
-				r.pass(10*time.Minute, each, func() bool { return false })
+				r.passUntil(10*time.Minute, each, func() bool { return false })
 				r.Emulator.Calls().Reset()
 				r.Apply(teamIngress("mine", "10", "/a=api"))
-				took := r.pass(10*time.Minute, each, func() bool { return r.answer("/a") == "api" })
+				took := r.passUntil(10*time.Minute, each, func() bool { return r.answer("/a") == "api" })
 				// 15 s x 2, and two minutes.
 				if r.answer("/a") != "api" || took < 150*time.Second || took > 155*time.Second {
 					t.Errorf("after %s /a is answered by %q", took, r.answer("/a"))
@@ -251,7 +251,7 @@ func TestTrafficMovesAtTheDeadline(t *testing.T) {
 				}
 				// The other one's changes are made meanwhile, and this does not begin once more.
 				r.Apply(teamIngress("theirs", "20", "/b=web", "/c=web"))
-				took = r.pass(time.Minute, each, func() bool { return r.answer("/c") == "web" })
+				took = r.passUntil(time.Minute, each, func() bool { return r.answer("/c") == "web" })
 				if r.answer("/c") != "web" || r.answer("/a") != "api" {
 					t.Errorf("after %s /c is answered by %q, /a by %q", took, r.answer("/c"), r.answer("/a"))
 				}

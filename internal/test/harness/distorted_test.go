@@ -23,8 +23,8 @@ func (d distortion) String() string {
 	return fmt.Sprintf("%s:%s %s %s", d.service, d.operation, strings.ReplaceAll(d.Member, ".", "-"), d.How)
 }
 
-// rich uses most of what a load balancer has.
-func rich(r *Harness, paths ...string) string {
+// richIngress uses most of what a load balancer has.
+func richIngress(r *Harness, paths ...string) string {
 	return ingressOf(annotated(
 		"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"]+","+r.World.Certs["app.test"],
 		"tags", "team=shop,cost=7", "scheme", "internal", "wafv2-acl-arn", r.World.WebACL, "inbound-cidrs", "10.0.0.0/8,192.0.2.0/24",
@@ -38,7 +38,7 @@ func rich(r *Harness, paths ...string) string {
 }
 
 func richDocument(r *Harness) string {
-	doc := rich(r, "/=web", "/api=api", "/query=query", "/split=split")
+	doc := richIngress(r, "/=web", "/api=api", "/query=query", "/split=split")
 	for _, action := range []string{"query", "split"} {
 		doc = strings.Replace(doc, "{name: "+action+", port: {number: 80}}", "{name: "+action+", port: {name: use-annotation}}", 1)
 	}
@@ -51,7 +51,7 @@ func richShop(t *testing.T) *Harness {
 	return r
 }
 
-// distortions are all of the answers that the controller reads for a rich load balancer.
+// distortions returns all of the answers that the controller reads for a rich load balancer.
 func distortions(t *testing.T) (out []distortion) {
 	synctest.Test(t, func(t *testing.T) {
 		r := richShop(t)
@@ -81,7 +81,7 @@ func (r *Harness) made() map[string]int {
 	return out
 }
 
-// asDesired is a shop whose rich load balancer is complete.
+// asDesired returns a shop whose rich load balancer is complete.
 func asDesired(t *testing.T) *Harness {
 	t.Helper()
 	r := richShop(t)
@@ -118,9 +118,9 @@ func TestTheOrderOfListsInAnswersMeansNothing(t *testing.T) {
 	})
 }
 
-// otherwise are the members that AWS shows otherwise than they were written, by the operation that shows them. Those by which
+// distortedMembers are the members that AWS shows otherwise than they were written, by the operation that shows them. Those by which
 // something is found, such as ARNs and names, are not among them.
-var otherwise = map[string][]string{
+var distortedMembers = map[string][]string{
 	"DescribeRules":                  {"Rules.Conditions", "Rules.Actions", "Rules.Transforms"},
 	"DescribeListeners":              {"Listeners.Protocol", "Listeners.Certificates", "Listeners.DefaultActions", "Listeners.SslPolicy", "Listeners.AlpnPolicy", "Listeners.MutualAuthentication"},
 	"DescribeListenerCertificates":   {"Certificates."},
@@ -139,7 +139,7 @@ func TestWhatAWSShowsOtherwiseIsNotMadeTwice(t *testing.T) {
 	t.Parallel()
 	samples := map[string]bool{}
 	for _, d := range distortions(t) {
-		members, ok := otherwise[d.operation]
+		members, ok := distortedMembers[d.operation]
 		if !ok || d.How == fault.Reorder || !slices.ContainsFunc(members, func(m string) bool { return d.Member == "Rules" || strings.HasPrefix(d.Member, m) }) {
 			continue
 		}
@@ -156,7 +156,7 @@ func TestWhatAWSShowsOtherwiseIsNotMadeTwice(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { shownOtherwise(t, d) })
 		})
 	}
-	if len(samples) < 2*len(otherwise) {
+	if len(samples) < 2*len(distortedMembers) {
 		t.Fatalf("%d distortions", len(samples))
 	}
 }
@@ -173,7 +173,7 @@ func shownOtherwise(t *testing.T, d distortion) {
 	answers := func() (out []string) {
 		for _, path := range []string{"/", "/other"} {
 			for _, port := range []int32{80, 443} {
-				out = append(out, reached(r, "application", port, "shop.example.com", path))
+				out = append(out, routeReached(r, "application", port, "shop.example.com", path))
 			}
 		}
 		return out
@@ -260,7 +260,7 @@ func TestRulesOfWhichAWSDropsRegularExpressionsAreNotMadeTwice(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			most = max(most, r.made()["rule"])
 			if n == 60 {
-				if got := reached(r, "application", 443, "shop.example.com", "/"); got != "shop/web-web:80" {
+				if got := routeReached(r, "application", 443, "shop.example.com", "/"); got != "shop/web-web:80" {
 					t.Errorf("a request for another rule is answered by %q", got)
 				}
 			}

@@ -1,5 +1,4 @@
-// Package harness is the whole controller over a Kubernetes and an AWS in memory, for tests: no
-// socket, no goroutine, and all waiting in virtual time when it is used inside a testing/synctest
-// bubble. It is where faults are explored: the process can die at any call, answers can get lost,
-// and everything starts again from what is left in the cluster and in AWS.
+// Package harness runs the whole controller with a Kubernetes store and an AWS emulator in memory, for tests. It uses
+// no sockets and no goroutines, and in a testing/synctest bubble it waits in virtual time. Tests can kill the
+// controller at any call, lose answers, and restart the controller.
 package harness

@@ -6,11 +6,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// documents keeps the objects of texts that were applied, by text: a test applies the same ones in each of
-// its worlds, and reading YAML costs more than all else that an apply does.
+// documents caches the objects of applied YAML texts, by text: tests apply the same texts often, and parsing YAML is
+// the most expensive part of an apply.
 var documents sync.Map
 
-// read returns the objects of YAML documents. All worlds share them, so they must not be changed.
+// read returns the objects of YAML documents. All harnesses share them, so they must not be changed.
 func read(doc string) ([]cluster.Object, error) {
 	if objects, ok := documents.Load(doc); ok {
 		return objects.([]cluster.Object), nil

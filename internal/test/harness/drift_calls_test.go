@@ -64,7 +64,7 @@ func TestOwnWritesAreNoDrift(t *testing.T) {
 		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeTags", Action: fault.Action{Stale: 10 * time.Second}})
 		paths := []string{"/=web", "/api=api", "/v2=api", "/v3=web", "/v4=api"}
 		for i := range seeds.Amount(40, 80) {
-			doc := everything(r, paths[:1+i%len(paths)]...)
+			doc := fullIngress(r, paths[:1+i%len(paths)]...)
 			doc = strings.Replace(doc, "timeout_seconds=77", fmt.Sprintf("timeout_seconds=%d", 60+i%7), 1)
 			doc = strings.Replace(doc, "timeout_seconds=33", fmt.Sprintf("timeout_seconds=%d", 30+i%5), 1)
 			doc = strings.Replace(doc, "team=shop", fmt.Sprintf("team=shop%d", i%3), 1)

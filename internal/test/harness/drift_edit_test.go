@@ -25,7 +25,7 @@ func notOfTheEdit(name string) bool {
 		strings.HasPrefix(name, "rule of the nodes") || strings.HasPrefix(name, "tag of")
 }
 
-// driftTotal is the sum of fulcrum_drift_total, by mode.
+// driftTotal returns the sum of fulcrum_drift_total, by mode.
 func driftTotal(t *testing.T, m *controller.Metrics) map[string]float64 {
 	t.Helper()
 	reg := prometheus.NewRegistry()
@@ -66,7 +66,7 @@ func TestDriftThatAnEditRestoresIsReported(t *testing.T) {
 					metrics := controller.NewMetrics()
 					r := driftShop(t, Options{DriftMode: mode, Workers: 3, Checkpoints: true, Metrics: metrics})
 					drift(newExternalActor(t, r))
-					r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
+					r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
 					r.during(time.Minute)
 					reported := driftEvents(r, "DriftRepaired")
 					t.Logf("%q", reported)
@@ -94,10 +94,10 @@ func TestAnEditIsNoDrift(t *testing.T) {
 		metrics := controller.NewMetrics()
 		r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true, Metrics: metrics})
 		for _, edit := range []string{
-			everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"),
-			everything(r, "/=api", "/v3=web"),
+			fullIngress(r, "/=web", "/api=api", "/v2=api", "/v3=web"),
+			fullIngress(r, "/=api", "/v3=web"),
 			ingressOf(annotated("listen-ports", `[{"HTTP":81}]`, "inbound-cidrs", "10.0.0.0/8", "load-balancer-attributes", "idle_timeout.timeout_seconds=78"), "/=web"),
-			everything(r, "/=web"),
+			fullIngress(r, "/=web"),
 		} {
 			r.Apply(edit)
 			r.during(5 * time.Second)

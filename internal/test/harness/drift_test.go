@@ -24,7 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// externalActor is a person who changes AWS by hand. Methods act on what the harness's Ingress has made.
+// externalActor changes AWS outside of the controller. Its methods change resources of the harness's Ingress.
 type externalActor struct {
 	t   *testing.T
 	ctx context.Context
@@ -72,7 +72,7 @@ func (s externalActor) rules() []elbtypes.Rule {
 	return rules
 }
 
-// group is the target group of a Service.
+// group returns the target group of a Service.
 func (s externalActor) group(service string) string {
 	out, err := s.elb.DescribeTargetGroups(s.ctx, &elb.DescribeTargetGroupsInput{})
 	s.must(err)
@@ -85,7 +85,7 @@ func (s externalActor) group(service string) string {
 	return ""
 }
 
-// securityGroup is one by a part of its name.
+// securityGroup returns one by a part of its name.
 func (s externalActor) securityGroup(name string) ec2types.SecurityGroup {
 	out, err := s.ec2.DescribeSecurityGroups(s.ctx, &ec2.DescribeSecurityGroupsInput{})
 	s.must(err)
@@ -252,8 +252,8 @@ var drifts = map[string]func(s externalActor){
 	},
 }
 
-// everything is an Ingress of which a load balancer has something of every kind.
-func everything(r *Harness, paths ...string) string {
+// fullIngress returns an Ingress of which a load balancer has something of every kind.
+func fullIngress(r *Harness, paths ...string) string {
 	return ingressOf(annotated(
 		"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"]+","+r.World.Certs["app.test"],
 		"tags", "team=shop", "wafv2-acl-arn", r.World.WebACL, "minimum-load-balancer-capacity", "CapacityUnits=500", "ip-address-type", "ipv4",
@@ -269,21 +269,21 @@ func (r *Harness) during(d time.Duration) {
 	time.Sleep(time.Until(end))
 }
 
-// driftShop is a shop whose load balancer is complete, and was read a moment ago.
+// driftShop returns a shop whose load balancer is complete, and was read a moment ago.
 func driftShop(t *testing.T, opt Options) *Harness {
 	t.Helper()
 	r := shopWith(t, opt)
-	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:5]...), everything(r, "/=web", "/api=api", "/v2=api"))
+	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:5]...), fullIngress(r, "/=web", "/api=api", "/v2=api"))
 	r.during(4 * time.Minute)
 	return r
 }
 
-// whole is the state with what State leaves out.
-func (r *Harness) whole() []string {
-	return append(r.State(), "tied to "+guarded(r), fmt.Sprint("capacity ", reserved(r)))
+// fullState returns the state with what State leaves out.
+func (r *Harness) fullState() []string {
+	return append(r.State(), "tied to "+attachedAddons(r), fmt.Sprint("capacity ", reservedCapacity(r)))
 }
 
-// shownHost is the name of the load balancer in the status of the Ingress.
+// shownHost returns the name of the load balancer in the status of the Ingress.
 func shownHost(r *Harness) string {
 	ing := r.Store.All(cluster.KindIngress)[0].(*networkingv1.Ingress)
 	if len(ing.Status.LoadBalancer.Ingress) == 0 {
@@ -321,18 +321,18 @@ func TestDriftIsRepairedWithinTheSyncPeriod(t *testing.T) {
 			}
 			eachDrift(t, every, func(t *testing.T, drift func(externalActor)) {
 				r := driftShop(t, opt)
-				clean := r.whole()
+				clean := r.fullState()
 				r.during(period / 3)
 				drift(newExternalActor(t, r))
-				if cmp.Equal(clean, r.whole()) {
+				if cmp.Equal(clean, r.fullState()) {
 					t.Fatal("nothing has changed")
 				}
 				r.during(period)
 				r.during(15 * time.Second) // what is made again has to become healthy, and takes its turn
-				if remade(r) {
+				if isRecreated(r) {
 					r.during(3 * time.Minute)
 				}
-				if diff := cmp.Diff(clean, r.whole()); diff != "" {
+				if diff := cmp.Diff(clean, r.fullState()); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)
 				}
 				if want := strings.ToLower(*newExternalActor(t, r).loadBalancer().DNSName); shownHost(r) != want {
@@ -368,7 +368,7 @@ func TestDriftWhileNoControllerRunsIsRepairedWithinTheSyncPeriod(t *testing.T) {
 	t.Parallel()
 	eachDrift(t, 3, func(t *testing.T, drift func(externalActor)) {
 		r := driftShop(t, Options{Resync: 5 * time.Minute, Checkpoints: true})
-		clean := r.whole()
+		clean := r.fullState()
 		r.process.save()
 		r.Kill()
 		drift(newExternalActor(t, r))
@@ -379,17 +379,17 @@ func TestDriftWhileNoControllerRunsIsRepairedWithinTheSyncPeriod(t *testing.T) {
 			t.Errorf("%d calls in the first minute: %v", n, r.Emulator.Calls().Counts())
 		}
 		r.during(5 * time.Minute)
-		if remade(r) {
+		if isRecreated(r) {
 			r.during(3 * time.Minute)
 		}
-		if diff := cmp.Diff(clean, r.whole()); diff != "" {
+		if diff := cmp.Diff(clean, r.fullState()); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
 }
 
-// remade reports whether a load balancer was made again, whose capacity is reserved once it is active.
-func remade(r *Harness) bool {
+// isRecreated reports whether a load balancer was made again, whose capacity is reserved once it is active.
+func isRecreated(r *Harness) bool {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -415,14 +415,14 @@ func TestSuccessMeansThatAWSWasCompared(t *testing.T) {
 	t.Parallel()
 	eachDrift(t, 3, func(t *testing.T, drift func(externalActor)) {
 		r := driftShop(t, Options{})
-		r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
+		r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
 		r.during(time.Minute)
-		want := r.whole()
-		r.Apply(everything(r, "/=web", "/api=api", "/v2=api"))
+		want := r.fullState()
+		r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api"))
 		r.during(time.Minute)
 		drift(newExternalActor(t, r))
 		before := successes(r)
-		r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
+		r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
 		for range 600 {
 			r.during(time.Second)
 			if successes(r) > before {
@@ -432,7 +432,7 @@ func TestSuccessMeansThatAWSWasCompared(t *testing.T) {
 		if successes(r) == before {
 			t.Error("no success is reported")
 		}
-		got := r.whole()
+		got := r.fullState()
 		without := func(state []string) []string {
 			return slices.DeleteFunc(slices.Clone(state), func(l string) bool {
 				// Targets and the rules of nodes are those of bindings, and tags wait for the sync period.
@@ -459,11 +459,11 @@ func TestDriftThatComesAgainIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{Resync: 5 * time.Minute})
-		clean := r.whole()
+		clean := r.fullState()
 		for n := range 6 {
 			newExternalActor(t, r).deleteRules(1)
 			r.during(5 * time.Minute)
-			if diff := cmp.Diff(clean, r.whole()); diff != "" {
+			if diff := cmp.Diff(clean, r.fullState()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			reported := strings.Contains(strings.Join(warnings(r)["web"], "\n"), "ChangeNotKept")
@@ -479,7 +479,7 @@ func TestABindingWithoutCheckpointIsCompared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{})
-		clean := r.whole()
+		clean := r.fullState()
 		drifts["target deregistered"](newExternalActor(t, r))
 		drifts["rule of the nodes' security group revoked"](newExternalActor(t, r))
 		for _, o := range r.Store.All(cluster.KindBinding) {
@@ -492,7 +492,7 @@ func TestABindingWithoutCheckpointIsCompared(t *testing.T) {
 			}
 		}
 		r.during(time.Minute)
-		if diff := cmp.Diff(clean, r.whole()); diff != "" {
+		if diff := cmp.Diff(clean, r.fullState()); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})

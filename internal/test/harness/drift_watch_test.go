@@ -16,7 +16,7 @@ import (
 // unwatched are drifts that are left to the sync period.
 var unwatched = map[string]bool{"web ACL taken off": true}
 
-// driftEvents are the messages of events of a reason, with the kind and name of their objects.
+// driftEvents returns the messages of events of a reason, with the kind and name of their objects.
 func driftEvents(r *Harness, reason string) (out []string) {
 	for _, o := range r.Store.All("Event") {
 		if e := o.(*corev1.Event); e.Reason == reason {
@@ -37,9 +37,9 @@ func TestDriftIsFoundWithinAQuarterOfAnHour(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
-				clean := r.whole()
+				clean := r.fullState()
 				r.during(40 * time.Minute)
-				if diff := cmp.Diff(clean, r.whole()); diff != "" {
+				if diff := cmp.Diff(clean, r.fullState()); diff != "" {
 					t.Fatalf("-want +got:\n%s", diff)
 				}
 				if reported := append(driftEvents(r, "DriftRepaired"), driftEvents(r, "DriftFound")...); len(reported) > 0 {
@@ -47,10 +47,10 @@ func TestDriftIsFoundWithinAQuarterOfAnHour(t *testing.T) {
 				}
 				drift(newExternalActor(t, r))
 				r.during(15 * time.Minute)
-				if remade(r) {
+				if isRecreated(r) {
 					r.during(3 * time.Minute)
 				}
-				if diff := cmp.Diff(clean, r.whole()); diff != "" {
+				if diff := cmp.Diff(clean, r.fullState()); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)
 				}
 				reported := driftEvents(r, "DriftRepaired")
@@ -75,10 +75,10 @@ func TestDriftIsOnlyReported(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := driftShop(t, Options{Drift: true, DriftMode: engine.ReportDrift, Workers: 3, Checkpoints: true})
 				drift(newExternalActor(t, r))
-				changed := r.whole()
+				changed := r.fullState()
 				r.Emulator.Calls().Reset()
 				r.during(40 * time.Minute)
-				if diff := cmp.Diff(changed, r.whole()); diff != "" {
+				if diff := cmp.Diff(changed, r.fullState()); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)
 				}
 				if n := r.Emulator.Calls().Mutating(); n > 0 {
@@ -101,14 +101,14 @@ func TestAnEditRestoresWhatWasReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := driftShop(t, Options{Drift: true, DriftMode: engine.ReportDrift, Workers: 3, Checkpoints: true})
-				clean := r.whole()
+				clean := r.fullState()
 				drifts[name](newExternalActor(t, r))
 				r.during(40 * time.Minute)
-				r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
+				r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
 				r.during(5 * time.Minute)
-				r.Apply(everything(r, "/=web", "/api=api", "/v2=api"))
+				r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api"))
 				r.during(5 * time.Minute)
-				if diff := cmp.Diff(clean, r.whole()); diff != "" {
+				if diff := cmp.Diff(clean, r.fullState()); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)
 				}
 			})
@@ -122,14 +122,14 @@ func TestDriftIsNotLookedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{DriftMode: engine.IgnoreDrift, Workers: 3, Checkpoints: true})
 		newExternalActor(t, r).deleteRules(1)
-		changed := r.whole()
+		changed := r.fullState()
 		r.Emulator.Calls().Reset()
 		r.during(40 * time.Minute)
-		if diff := cmp.Diff(changed, r.whole()); diff != "" {
+		if diff := cmp.Diff(changed, r.fullState()); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		r.during(10 * time.Hour)
-		if cmp.Equal(changed, r.whole()) {
+		if cmp.Equal(changed, r.fullState()) {
 			t.Error("the sync period does not restore it")
 		}
 		if reported := strings.Join(append(driftEvents(r, "DriftFound"), driftEvents(r, "DriftRepaired")...), "\n"); reported != "" {

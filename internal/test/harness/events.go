@@ -15,7 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayclass"
 )
 
-// loadMemberships takes up what the process before has stored, and queues what no event will name.
+// loadMemberships loads the memberships that the previous process has stored, and queues the stacks for which there
+// will be no event.
 func (p *process) loadMemberships() {
 	if p.memberships == nil {
 		return
@@ -26,7 +27,7 @@ func (p *process) loadMemberships() {
 	}
 }
 
-// owners are all objects that may make up stacks.
+// owners returns all objects that may be members of stacks.
 func (r *Harness) owners() []cluster.Object {
 	var out []cluster.Object
 	for _, kind := range cluster.Roots() {
@@ -35,14 +36,14 @@ func (r *Harness) owners() []cluster.Object {
 	return out
 }
 
-// versions are those of the CRDs of the Gateway API.
+// versions returns the versions of the CRDs of the Gateway API.
 func versions() *controller.Versions {
 	out := &controller.Versions{}
 	out.Set(map[string]string{"gatewayclasses.gateway.networking.k8s.io": consts.BundleVersion})
 	return out
 }
 
-// listAll queues everything that exists, as informers do at their start.
+// listAll sends an event for each existing object, as informers do at their start.
 func (p *process) listAll() {
 	all := append(p.harness.owners(), p.harness.Store.All(cluster.KindBinding)...)
 	for _, kind := range append(slices.Clone(gatewayclass.Kinds), cluster.RouteKinds...) {
@@ -53,11 +54,11 @@ func (p *process) listAll() {
 	}
 }
 
-// event queues who is concerned by a change.
+// event queues the stacks and bindings that a change affects.
 func (p *process) event(old, new cluster.Object) {
 	now := time.Now()
-	// As informers and their handlers do.
-	old, new = kept(old), kept(new)
+	// Informers and their handlers do the same.
+	old, new = storedForm(old), storedForm(new)
 	if cluster.SameContent(old, new) {
 		return
 	}
@@ -66,7 +67,7 @@ func (p *process) event(old, new cluster.Object) {
 			continue
 		}
 		if _, ok := cluster.KindOf(obj); !ok {
-			return // such objects are not read
+			return // informers do not store such objects
 		}
 	}
 	stacks, err := p.stacks.Affected(old, new)
@@ -95,13 +96,13 @@ func (p *process) event(old, new cluster.Object) {
 	}
 }
 
-// kept is what informers keep of an object, nil if nothing.
-func kept(obj cluster.Object) cluster.Object {
+// storedForm returns the part of an object that informers store, or nil.
+func storedForm(obj cluster.Object) cluster.Object {
 	r := cluster.Reduced{QUICEnv: targets.DefaultQUICVariable}
 	return r.Reduce(obj)
 }
 
-// save stores the checkpoints, as a process does from time to time and at its end.
+// save stores the checkpoints, as a process does periodically and at its end.
 func (p *process) save() {
 	if p.checkpoints != nil && p.ctx.Err() == nil {
 		p.checkpoints.Save(p.ctx)
@@ -110,20 +111,22 @@ func (p *process) save() {
 	}
 }
 
-// savedAtOnce are checkpoints of a process in which one thing happens after the other: what is urgent is saved before the
-// run goes on.
-type savedAtOnce struct {
+// synchronousCheckpoints are checkpoints for a process without goroutines: urgent changes are saved before the run
+// continues.
+type synchronousCheckpoints struct {
 	*checkpoint.Book
 	process *process
 }
 
-func (s savedAtOnce) Forget(id model.StackID) <-chan struct{} { return s.saved(s.Book.Forget(id)) }
+func (s synchronousCheckpoints) Forget(id model.StackID) <-chan struct{} {
+	return s.saved(s.Book.Forget(id))
+}
 
-func (s savedAtOnce) ForgetSecretMark(id model.StackID, arn string) <-chan struct{} {
+func (s synchronousCheckpoints) ForgetSecretMark(id model.StackID, arn string) <-chan struct{} {
 	return s.saved(s.Book.ForgetSecretMark(id, arn))
 }
 
-func (s savedAtOnce) saved(written <-chan struct{}) <-chan struct{} {
+func (s synchronousCheckpoints) saved(written <-chan struct{}) <-chan struct{} {
 	if written != nil && s.process.ctx.Err() == nil {
 		s.process.checkpoints.Save(s.process.ctx)
 	}

@@ -41,7 +41,7 @@ spec: {type: NodePort, selector: {app: api}, ports: [{port: 80, targetPort: 8080
 // podAddresses belong to the network interfaces of the nodes, in their order.
 var podAddresses = []string{"10.0.132.10", "10.0.148.10", "10.0.164.10", "10.0.132.11", "10.0.148.11", "10.0.164.11"}
 
-// newShop is a test harness whose nodes carry the addresses of pods.
+// newShop returns a test harness whose nodes carry the addresses of pods.
 func newShop(t *testing.T) *Harness { return shopWith(t, Options{}) }
 
 // newTaggedShop finds its load balancers by a tagging service that is behind.
@@ -55,7 +55,7 @@ func shopWith(t *testing.T, opt Options) *Harness {
 	return r
 }
 
-// pods are ready endpoints of a Service in namespace shop, on the nodes that have their addresses, in turn for others.
+// pods returns ready endpoints of a Service in namespace shop, on the nodes that have their addresses, in turn for others.
 func pods(service string, addresses ...string) string {
 	var b strings.Builder
 	for i, a := range addresses {
@@ -108,18 +108,18 @@ spec:
 	return b.String() + "\n"
 }
 
-// lifecycle is a scenario in three acts; after each the world comes to rest and is written down.
+// lifecycle returns a scenario in three acts; after each the world comes to rest and is written down.
 func lifecycle(t *testing.T, r *Harness) (states [][]string) {
 	t.Helper()
 	return lifecycleOf(t, r, r.State)
 }
 
-// lifecycleOf is the lifecycle, with what is written down after each act given.
+// lifecycleOf returns the lifecycle, with what is written down after each act given.
 func lifecycleOf(t *testing.T, r *Harness, state func() []string) (states [][]string) {
 	t.Helper()
 	act := func() {
 		t.Helper()
-		r.surviving(30 * time.Minute)
+		r.settleRestarting(30 * time.Minute)
 		states = append(states, state())
 	}
 	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]),
@@ -141,8 +141,8 @@ func lifecycleOf(t *testing.T, r *Harness, state func() []string) (states [][]st
 	return states
 }
 
-// surviving runs the controller, and the next one where it dies, until nothing is due within the horizon.
-func (r *Harness) surviving(horizon time.Duration) {
+// settleRestarting runs the controller, and the next one where it dies, until nothing is due within the horizon.
+func (r *Harness) settleRestarting(horizon time.Duration) {
 	r.T.Helper()
 	var started, changed time.Time
 	defer r.Store.Watch(func(_, new cluster.Object) {
@@ -183,8 +183,8 @@ func recovery(t *testing.T, when string, took []time.Duration) {
 		when, len(took), took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond), durations.LeaseDuration)
 }
 
-// clean is the lifecycle without any fault, with its AWS calls.
-func clean(t *testing.T, build func(*testing.T) *Harness) (states [][]string, calls, mutations int, before []string) {
+// runWithoutFaults returns the lifecycle without any fault, with its AWS calls.
+func runWithoutFaults(t *testing.T, build func(*testing.T) *Harness) (states [][]string, calls, mutations int, before []string) {
 	synctest.Test(t, func(t *testing.T) {
 		r := build(t)
 		before = r.State()
@@ -196,7 +196,7 @@ func clean(t *testing.T, build func(*testing.T) *Harness) (states [][]string, ca
 
 func TestALifeLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	states, calls, mutations, before := clean(t, newShop)
+	states, calls, mutations, before := runWithoutFaults(t, newShop)
 	t.Logf("%d AWS calls, %d of them mutating", calls, mutations)
 	if diff := cmp.Diff(before, states[2]); diff != "" {
 		t.Errorf("deletion does not restore the world (-before +after):\n%s", diff)
@@ -210,11 +210,11 @@ func TestALifeLeavesNothingBehind(t *testing.T) {
 
 func TestASecondLookAndARestartMakeNoMutatingCall(t *testing.T) {
 	t.Parallel()
-	t.Run("own tags", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { looksAgain(t, newShop(t)) }) })
-	t.Run("tagging service", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { looksAgain(t, newTaggedShop(t)) }) })
+	t.Run("own tags", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { checkResync(t, newShop(t)) }) })
+	t.Run("tagging service", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { checkResync(t, newTaggedShop(t)) }) })
 }
 
-func looksAgain(t *testing.T, r *Harness) {
+func checkResync(t *testing.T, r *Harness) {
 	t.Helper()
 	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf("", "/=web", "/api=api"))
 	if failed := r.Settle(5 * time.Minute); len(failed) > 0 {
@@ -242,7 +242,7 @@ func looksAgain(t *testing.T, r *Harness) {
 // n-th call.
 func explore(t *testing.T, build func(*testing.T) *Harness, limit int, hook func(r *Harness, n int) fault.Hook) (recovered []time.Duration) {
 	t.Helper()
-	want, _, _, _ := clean(t, build)
+	want, _, _, _ := runWithoutFaults(t, build)
 	for n := 1; n <= limit; n += seeds.Step(2) {
 		synctest.Test(t, func(t *testing.T) {
 			r := build(t)
@@ -275,7 +275,7 @@ func TestKilledAfterEachCall(t *testing.T) {
 	builds := map[string]func(*testing.T) *Harness{"own tags": newShop, "tagging service": newTaggedShop}
 	for name, build := range builds {
 		t.Run(name, func(t *testing.T) {
-			_, calls, _, _ := clean(t, build)
+			_, calls, _, _ := runWithoutFaults(t, build)
 			recovery(t, "after each call of AWS ("+name+")", explore(t, build, calls, func(r *Harness, n int) fault.Hook {
 				return func(c fault.Call) fault.Action {
 					if c.Sequence == n {
@@ -290,7 +290,7 @@ func TestKilledAfterEachCall(t *testing.T) {
 
 func TestKilledBeforeEachCall(t *testing.T) {
 	t.Parallel()
-	_, calls, _, _ := clean(t, newShop)
+	_, calls, _, _ := runWithoutFaults(t, newShop)
 	recovery(t, "before each call of AWS", explore(t, newShop, calls, func(r *Harness, n int) fault.Hook {
 		return func(c fault.Call) fault.Action {
 			if c.Sequence == n {
@@ -304,7 +304,7 @@ func TestKilledBeforeEachCall(t *testing.T) {
 
 func TestEachAnswerOfAMutatingCallLost(t *testing.T) {
 	t.Parallel()
-	_, _, mutations, _ := clean(t, newShop)
+	_, _, mutations, _ := runWithoutFaults(t, newShop)
 	explore(t, newShop, mutations, func(_ *Harness, n int) fault.Hook {
 		return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
 	})
@@ -312,7 +312,7 @@ func TestEachAnswerOfAMutatingCallLost(t *testing.T) {
 
 func TestEachCallThrottledOnce(t *testing.T) {
 	t.Parallel()
-	_, calls, _, _ := clean(t, newShop)
+	_, calls, _, _ := runWithoutFaults(t, newShop)
 	explore(t, newShop, calls, func(_ *Harness, n int) fault.Hook {
 		return func(c fault.Call) fault.Action { return fault.Action{Throttle: c.Sequence == n} }
 	})

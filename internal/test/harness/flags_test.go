@@ -34,7 +34,7 @@ func (r *Harness) issuedBy(ca, host string) string {
 	return *out.CertificateArn
 }
 
-// certificatesOn are those that listeners of a port have, each once.
+// certificatesOn returns those that listeners of a port have, each once.
 func (r *Harness) certificatesOn(port int32) (out []string) {
 	r.T.Helper()
 	api := elb.NewFromConfig(AWSConfig(r.Emulator))

@@ -52,7 +52,7 @@ const (
 	tick           = 200 * time.Millisecond
 )
 
-// slowChecks is an AWS in which registration and health checks take their time.
+// slowChecks returns an AWS in which registration and health checks take their time.
 func slowChecks() emulator.Options {
 	c := store.DefaultConfig()
 	c.ELB.RegistrationDelayALB, c.ELB.RegistrationDelayNLB = 3*time.Second, 3*time.Second
@@ -89,7 +89,7 @@ func (f *fleet) start() {
 	f.pods = append(f.pods, &member{name: fmt.Sprintf("web-%d", f.serial), ip: ip, node: node, version: f.version, gate: f.gate, born: time.Now()})
 }
 
-// alive are the pods that are not about to go.
+// alive returns the pods that are not about to go.
 func (f *fleet) alive() []*member {
 	return slices.DeleteFunc(slices.Clone(f.pods), func(m *member) bool { return !m.leaving.IsZero() })
 }
@@ -149,7 +149,7 @@ func (f *fleet) publish() {
 	f.put(slice)
 }
 
-// put stores an object if it differs from what was stored last.
+// put stores an object if it has changed.
 func (f *fleet) put(obj cluster.Object) {
 	f.r.T.Helper()
 	key, text := obj.GetName(), fmt.Sprintf("%+v", obj)
@@ -162,7 +162,7 @@ func (f *fleet) put(obj cluster.Object) {
 	}
 }
 
-// pod is the object of a member, with the conditions that the controller has given it.
+// pod returns the object of a member, with the conditions that the controller has given it.
 func (f *fleet) pod(m *member) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -204,7 +204,7 @@ func (f *fleet) pod(m *member) *corev1.Pod {
 	return p
 }
 
-// gateOf is the condition that the stored pod has for its gate.
+// gateOf returns the condition that the stored pod has for its gate.
 func (f *fleet) gateOf(m *member) (corev1.PodCondition, bool) {
 	obj, err := f.r.Store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "shop", Name: m.name})
 	if err != nil {
@@ -244,7 +244,7 @@ type watcher struct {
 	bad  []string
 	// least is how many targets there have to be once there were so many.
 	least int
-	// judged reports whether there must always be a target that has been healthy.
+	// compared reports whether there must always be a target that has been healthy.
 	compared bool
 }
 
@@ -256,7 +256,7 @@ func (r *Harness) watchTargets(least int, compared bool) *watcher {
 	return w
 }
 
-// active are the targets that are not draining, with their health.
+// active returns the targets that are not draining, with their health.
 func (r *Harness) active() map[string]string {
 	w := r.Emulator.Store()
 	w.Lock()

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// warningEvents are the events that warn, as "Kind name Reason: message", with how often each was
+// warningEvents returns the events that warn, as "Kind name Reason: message", with how often each was
 // written since the last event that said that something was done, or together with it.
 func warningEvents(r *Harness) map[string]int {
 	out, at := map[string]int{}, map[string]time.Time{}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// settingsInOrder are annotations that differ in what AWS wants done in a certain order.
+// settingsInOrder returns annotations that differ in what AWS wants done in a certain order.
 func settingsInOrder(r *Harness) map[string]string {
 	example, app := r.World.Certs["example.com"], r.World.Certs["app.test"]
 	all := map[string]string{

@@ -65,7 +65,7 @@ func TestAForetoldNameKeepsNobodyFromATargetGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		open := strings.Replace(albOwned, "{from: Selector, selector: {matchLabels: {team: shop}}}", "{from: All}", 1)
-		victim := routed("HTTPRoute", "shop", "shop", 2025, toEdge, "shop.example.com")
+		victim := routeOfNamespace("HTTPRoute", "shop", "shop", 2025, toEdge, "shop.example.com")
 		r := ownedWorld(t, open, victim)
 		name := ""
 		for _, arn := range forwardsOn(80, "shop.example.com")(r) {
@@ -76,7 +76,7 @@ func TestAForetoldNameKeepsNobodyFromATargetGroup(t *testing.T) {
 		}
 		r.drop("HTTPRoute", "shop", "shop")
 		r.during(30 * time.Minute)
-		r.Apply(routed("HTTPRoute", "evil", "evil", 2020, toEdge, "evil.example.com"), `
+		r.Apply(routeOfNamespace("HTTPRoute", "evil", "evil", 2020, toEdge, "evil.example.com"), `
 apiVersion: gateway.k8s.aws/v1
 kind: TargetGroupConfiguration
 metadata: {name: web, namespace: evil}

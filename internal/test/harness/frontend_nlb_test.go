@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// frontendNLBs returns where the ports of network load balancers lead, by what is registered.
+// fronts returns where the ports of network load balancers lead, by what is registered.
 func fronts(r *Harness) []string {
 	w := r.Emulator.Store()
 	w.Lock()

@@ -48,7 +48,7 @@ spec:
 ---
 `
 
-// addressed is the configuration of the Gateway; each of entries is one of loadBalancerSubnets.
+// addressed returns the configuration of the Gateway; each of entries is one of loadBalancerSubnets.
 func addressed(spec string, entries ...string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.k8s.aws/v1
@@ -61,7 +61,7 @@ spec:
 `, spec, strings.Join(entries, ", "))
 }
 
-// entries are entries of loadBalancerSubnets with one field.
+// entries returns entries of loadBalancerSubnets with one field.
 func entries(field string, values ...string) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
@@ -70,7 +70,7 @@ func entries(field string, values ...string) []string {
 	return out
 }
 
-// addressesIn are the addresses of the only load balancer by subnet.
+// addressesIn returns the addresses of the only load balancer by subnet.
 func (r *Harness) addressesIn(of func(types.AvailabilityZone, types.LoadBalancerAddress) string) map[string]string {
 	r.T.Helper()
 	found, err := elasticloadbalancingv2.NewFromConfig(AWSConfig(r.Emulator)).DescribeLoadBalancers(r.T.Context(), &elasticloadbalancingv2.DescribeLoadBalancersInput{})
@@ -110,7 +110,7 @@ func (r *Harness) tagSubnets(ids ...string) {
 	}
 }
 
-// ipv6Of are addresses of the subnets, the last of their 64 bits is given.
+// ipv6Of returns addresses of the subnets, the last of their 64 bits is given.
 func (r *Harness) ipv6Of(format string, subnets ...string) []string {
 	r.T.Helper()
 	out, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).DescribeSubnets(r.T.Context(), &ec2.DescribeSubnetsInput{SubnetIds: subnets})

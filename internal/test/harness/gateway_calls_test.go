@@ -36,7 +36,7 @@ var gatewayReasons = map[string]struct {
 	"elasticloadbalancing:DescribeRules":      {0, 0, "to compare rules"},
 }
 
-// gatewayCallReason is why a call is made.
+// gatewayCallReason returns why a call is made.
 func gatewayCallReason(op string) string {
 	if r, ok := gatewayReasons[op]; ok {
 		return r.why
@@ -44,12 +44,12 @@ func gatewayCallReason(op string) string {
 	return callReasons[op].why
 }
 
-// gatewayNumber is Gateway i.
+// gatewayNumber returns Gateway i.
 func gatewayNumber(i int) string {
 	return strings.NewReplacer("name: edge", fmt.Sprintf("name: edge%d", i), "33333333-0000-4000-8000-000000000001", fmt.Sprintf("uid-edge%d", i)).Replace(edgeGateway)
 }
 
-// routeNumber is route j of Gateway i, for one path of a host of its own.
+// routeNumber returns route j of Gateway i, for one path of a host of its own.
 func routeNumber(i, j int, path string) string {
 	name := fmt.Sprintf("r%d-%d", i, j)
 	rule := fmt.Sprintf("backendRefs: [{name: %s, port: 80}]", name)
@@ -87,7 +87,7 @@ spec: {selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}
 	}
 }
 
-// countedGateways are the options of a test harness whose status writes are counted.
+// countedGateways returns the options of a test harness whose status writes are counted.
 func countedGateways(writes *statusWrites) Options {
 	return Options{
 		Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets },

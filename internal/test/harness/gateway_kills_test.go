@@ -55,7 +55,7 @@ func TestGatewaysSurviveAnyCall(t *testing.T) {
 	interruptEach(t, want, calls, seeds.Step(14), edgeLifecycle) // each lifecycle takes a while
 }
 
-// edgeLifecycle is what is there, and what the Gateway shows, after all edits of a Gateway whose calls a hook sees. After its
+// edgeLifecycle returns what is there, and what the Gateway shows, after all edits of a Gateway whose calls a hook sees. After its
 // deletion nothing may be left.
 func edgeLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*Harness)) []string {
 	t.Helper()
@@ -84,7 +84,7 @@ func edgeLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*
 	return append(out, fmt.Sprint(len(r.Store.All(cluster.KindBinding)), " bindings"))
 }
 
-// shownOfEdge are the conditions of the Gateway and of its routes.
+// shownOfEdge returns the conditions of the Gateway and of its routes.
 func (r *Harness) shownOfEdge() string {
 	v := cluster.NewView(r.Store)
 	gw, _ := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, "shop", "edge")

@@ -79,7 +79,7 @@ spec:
 ---
 `
 
-// webOf is a Service web of a namespace with one pod.
+// webOf returns a Service web of a namespace with one pod.
 func webOf(namespace, address string) string {
 	return strings.ReplaceAll(fmt.Sprintf(`
 apiVersion: v1
@@ -90,8 +90,8 @@ spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 `, pods("web", address)), "namespace: shop", "namespace: "+namespace)
 }
 
-// routed is a route of a namespace to its Service web, made in a year.
-func routed(kind, namespace, name string, year int, parent, hosts string) string {
+// routeOfNamespace returns a route of a namespace to its Service web, made in a year.
+func routeOfNamespace(kind, namespace, name string, year int, parent, hosts string) string {
 	out := fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
 kind: %s
@@ -106,8 +106,8 @@ spec:
 	return out + "---\n"
 }
 
-// added is a ListenerSet with one listener that admits routes of its own namespace, made in a year.
-func added(namespace, name string, year int, gateway, listener string) string {
+// listenerSet returns a ListenerSet with one listener that admits routes of its own namespace, made in a year.
+func listenerSet(namespace, name string, year int, gateway, listener string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
 kind: ListenerSet
@@ -119,9 +119,9 @@ spec:
 `, name, namespace, year, gateway, listener)
 }
 
-// reached is the route that gets a request or connection, as namespace-name, or the backend of an Ingress, or what else becomes
+// routeReached returns the route that gets a request or connection, as namespace-name, or the backend of an Ingress, or what else becomes
 // of it.
-func reached(r *Harness, kind string, port int32, host, path string) string {
+func routeReached(r *Harness, kind string, port int32, host, path string) string {
 	r.T.Helper()
 	s := r.Emulator.Store()
 	s.Lock()
@@ -170,7 +170,7 @@ func reached(r *Harness, kind string, port int32, host, path string) string {
 	return "refused"
 }
 
-// protocolOf is the protocol of a port of the NLB.
+// protocolOf returns the protocol of a port of the NLB.
 func protocolOf(r *Harness, port int32) string {
 	s := r.Emulator.Store()
 	s.Lock()
@@ -183,7 +183,7 @@ func protocolOf(r *Harness, port int32) string {
 	return "none"
 }
 
-// setSays is the state of the conflict of the listener of a ListenerSet.
+// setSays returns the state of the conflict of the listener of a ListenerSet.
 func setSays(r *Harness, namespace, name string) string {
 	set, _ := cluster.Get[*gwv1.ListenerSet](cluster.NewView(r.Store), cluster.KindListenerSet, namespace, name)
 	if set == nil || len(set.Status.Listeners) == 0 {
@@ -212,24 +212,24 @@ const (
 func TestAListenerSetDoesNotWidenAnHTTPPort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := ownedWorld(t, routed("HTTPRoute", "shop", "web", 2025, toEdge, "shop.example.com"))
-		expect(t, "before", "shop-web", reached(r, "application", 80, "shop.example.com", "/"))
-		r.Apply(added("evil", "more", 2020, "edge", "port: 80, protocol: HTTP"), routed("HTTPRoute", "evil", "all", 2020, toSet, "shop.example.com, free.example.com"))
+		r := ownedWorld(t, routeOfNamespace("HTTPRoute", "shop", "web", 2025, toEdge, "shop.example.com"))
+		expect(t, "before", "shop-web", routeReached(r, "application", 80, "shop.example.com", "/"))
+		r.Apply(listenerSet("evil", "more", 2020, "edge", "port: 80, protocol: HTTP"), routeOfNamespace("HTTPRoute", "evil", "all", 2020, toSet, "shop.example.com, free.example.com"))
 		r.during(10 * time.Minute)
-		expect(t, "the host of the Gateway's listener", "shop-web", reached(r, "application", 80, "shop.example.com", "/"))
-		expect(t, "another host of it", "dataplane.FixedResponse", reached(r, "application", 80, "free.example.com", "/"))
+		expect(t, "the host of the Gateway's listener", "shop-web", routeReached(r, "application", 80, "shop.example.com", "/"))
+		expect(t, "another host of it", "dataplane.FixedResponse", routeReached(r, "application", 80, "free.example.com", "/"))
 		expect(t, "the ListenerSet", "HostnameConflict False", setSays(r, "evil", "more"))
 		// Another hostname is its own to serve, as the standard has it.
-		r.Apply(added("bank", "more", 2024, "edge", "port: 80, protocol: HTTP, hostname: bank.example.com"), routed("HTTPRoute", "bank", "web", 2024, toSet, ""))
+		r.Apply(listenerSet("bank", "more", 2024, "edge", "port: 80, protocol: HTTP, hostname: bank.example.com"), routeOfNamespace("HTTPRoute", "bank", "web", 2024, toSet, ""))
 		r.during(10 * time.Minute)
-		expect(t, "the hostname of a ListenerSet", "bank-web", reached(r, "application", 80, "bank.example.com", "/"))
-		r.Apply(added("evil", "more", 2020, "edge", "port: 80, protocol: HTTP, hostname: bank.example.com"))
+		expect(t, "the hostname of a ListenerSet", "bank-web", routeReached(r, "application", 80, "bank.example.com", "/"))
+		r.Apply(listenerSet("evil", "more", 2020, "edge", "port: 80, protocol: HTTP, hostname: bank.example.com"))
 		r.during(10 * time.Minute)
-		expect(t, "the hostname of a ListenerSet, named by an older one", "bank-web", reached(r, "application", 80, "bank.example.com", "/"))
+		expect(t, "the hostname of a ListenerSet, named by an older one", "bank-web", routeReached(r, "application", 80, "bank.example.com", "/"))
 		expect(t, "the older ListenerSet", "HostnameConflict False", setSays(r, "evil", "more"))
-		r.Apply(added("evil", "more", 2020, "edge", "port: 80, protocol: HTTPS, hostname: x.example.com"))
+		r.Apply(listenerSet("evil", "more", 2020, "edge", "port: 80, protocol: HTTPS, hostname: x.example.com"))
 		r.during(10 * time.Minute)
-		expect(t, "the hostname of a ListenerSet, on whose port an older one has HTTPS", "bank-web", reached(r, "application", 80, "bank.example.com", "/"))
+		expect(t, "the hostname of a ListenerSet, on whose port an older one has HTTPS", "bank-web", routeReached(r, "application", 80, "bank.example.com", "/"))
 		expect(t, "the ListenerSet of the bank", "NoConflicts True", setSays(r, "bank", "more"))
 	})
 }
@@ -245,11 +245,11 @@ func TestAListenerSetTakesNoPortOfAnNLB(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := ownedWorld(t, routed("TCPRoute", "shop", "db", 2025, toDB, ""))
+				r := ownedWorld(t, routeOfNamespace("TCPRoute", "shop", "db", 2025, toDB, ""))
 				before := r.State()
-				r.Apply(added("evil", "more", 2020, "net", c.listener), routed(c.kind, "evil", "all", 2020, toSet, ""))
+				r.Apply(listenerSet("evil", "more", 2020, "net", c.listener), routeOfNamespace(c.kind, "evil", "all", 2020, toSet, ""))
 				r.during(10 * time.Minute)
-				expect(t, "connections", "shop-db", reached(r, "network", 5432, "", ""))
+				expect(t, "connections", "shop-db", routeReached(r, "network", 5432, "", ""))
 				expect(t, "protocol", "TCP", protocolOf(r, 5432))
 				expect(t, "the ListenerSet", c.says, setSays(r, "evil", "more"))
 				expect(t, "AWS", strings.Join(before, "\n"), strings.Join(r.State(), "\n"))
@@ -263,17 +263,17 @@ func TestAListenerSetTakesNoPortOfAnNLB(t *testing.T) {
 func TestThePortOfAListenerSetStaysItsOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := ownedWorld(t, added("bank", "more", 2024, "net", "port: 7000, protocol: TCP"), routed("TCPRoute", "bank", "db", 2024, toSet, ""))
-		expect(t, "before", "bank-db", reached(r, "network", 7000, "", ""))
-		r.Apply(added("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), routed("TCPRoute", "evil", "all", 2020, toSet, ""))
+		r := ownedWorld(t, listenerSet("bank", "more", 2024, "net", "port: 7000, protocol: TCP"), routeOfNamespace("TCPRoute", "bank", "db", 2024, toSet, ""))
+		expect(t, "before", "bank-db", routeReached(r, "network", 7000, "", ""))
+		r.Apply(listenerSet("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), routeOfNamespace("TCPRoute", "evil", "all", 2020, toSet, ""))
 		r.during(10 * time.Minute)
-		expect(t, "an older one asks for the port", "bank-db", reached(r, "network", 7000, "", ""))
+		expect(t, "an older one asks for the port", "bank-db", routeReached(r, "network", 7000, "", ""))
 		expect(t, "the one that serves", "NoConflicts True", setSays(r, "bank", "more"))
 		expect(t, "the older one", "ProtocolConflict False", setSays(r, "evil", "more"))
 		r.drop(cluster.KindTCPRoute, "bank", "db")
 		r.drop(cluster.KindListenerSet, "bank", "more")
 		r.during(30 * time.Minute)
-		expect(t, "when the first one leaves", "evil-all", reached(r, "network", 7000, "", ""))
+		expect(t, "when the first one leaves", "evil-all", routeReached(r, "network", 7000, "", ""))
 		expect(t, "the one that comes next", "NoConflicts True", setSays(r, "evil", "more"))
 	})
 }
@@ -291,12 +291,12 @@ func TestAPortOfAnNLBHasRoutesOfOneListener(t *testing.T) {
 	t.Run("new", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			r := ownedWorld(t, routed("TLSRoute", "evil", "all", 2020, toPort, "evil.example.com"))
-			expect(t, "connections for a listener without routes", "refused", reached(r, "network", 443, "", ""))
+			r := ownedWorld(t, routeOfNamespace("TLSRoute", "evil", "all", 2020, toPort, "evil.example.com"))
+			expect(t, "connections for a listener without routes", "refused", routeReached(r, "network", 443, "", ""))
 			expect(t, "the route of the second listener", "False UnsupportedValue", accepted(r, "evil", "all"))
-			r.Apply(routed("TLSRoute", "shop", "web", 2025, toPort, "shop.example.com"))
+			r.Apply(routeOfNamespace("TLSRoute", "shop", "web", 2025, toPort, "shop.example.com"))
 			r.during(10 * time.Minute)
-			expect(t, "connections", "shop-web", reached(r, "network", 443, "", ""))
+			expect(t, "connections", "shop-web", routeReached(r, "network", 443, "", ""))
 			expect(t, "the route of the first listener", "True Accepted", accepted(r, "shop", "web"))
 			expect(t, "the route of the second listener", "False UnsupportedValue", accepted(r, "evil", "all"))
 		})
@@ -307,16 +307,16 @@ func TestAPortOfAnNLBHasRoutesOfOneListener(t *testing.T) {
 			r := ownedWorld(t)
 			r.Apply(strings.Replace(nlbOwned, "  - {name: evil,", "  - {name: bank, port: 6000, protocol: TCP}\n  - {name: evil,", 1))
 			r.Apply(strings.Replace(nlbOwned, "shop.example.com, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: shop}}}}", "shop.example.com, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: evil}}}}", 1),
-				routed("TLSRoute", "evil", "all", 2020, toPort, "evil.example.com"))
+				routeOfNamespace("TLSRoute", "evil", "all", 2020, toPort, "evil.example.com"))
 			r.during(10 * time.Minute)
-			expect(t, "listeners that admit the same", "evil-all", reached(r, "network", 443, "", ""))
-			r.Apply(nlbOwned, routed("TLSRoute", "shop", "web", 2019, toPort, "shop.example.com"))
+			expect(t, "listeners that admit the same", "evil-all", routeReached(r, "network", 443, "", ""))
+			r.Apply(nlbOwned, routeOfNamespace("TLSRoute", "shop", "web", 2019, toPort, "shop.example.com"))
 			r.during(10 * time.Minute)
-			expect(t, "what is served stays", "evil-all", reached(r, "network", 443, "", ""))
+			expect(t, "what is served stays", "evil-all", routeReached(r, "network", 443, "", ""))
 			expect(t, "the route that comes later", "False UnsupportedValue", accepted(r, "shop", "web"))
 			r.drop(cluster.KindTLSRoute, "evil", "all")
 			r.during(10 * time.Minute)
-			expect(t, "when that leaves", "shop-web", reached(r, "network", 443, "", ""))
+			expect(t, "when that leaves", "shop-web", routeReached(r, "network", 443, "", ""))
 		})
 	})
 }
@@ -326,14 +326,14 @@ func TestARouteKeepsThePortOfAnNLB(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		open := strings.Replace(nlbOwned, "name: db, port: 5432, protocol: TCP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: shop}}}}", "name: db, port: 5432, protocol: TCP, allowedRoutes: {namespaces: {from: All}}", 1)
-		r := ownedWorld(t, open, routed("TCPRoute", "shop", "db", 2025, toDB, ""))
-		r.Apply(routed("TCPRoute", "evil", "all", 2020, toDB, ""))
+		r := ownedWorld(t, open, routeOfNamespace("TCPRoute", "shop", "db", 2025, toDB, ""))
+		r.Apply(routeOfNamespace("TCPRoute", "evil", "all", 2020, toDB, ""))
 		r.during(10 * time.Minute)
-		expect(t, "connections", "shop-db", reached(r, "network", 5432, "", ""))
+		expect(t, "connections", "shop-db", routeReached(r, "network", 5432, "", ""))
 		r.Kill()
 		r.Start()
 		r.during(10 * time.Minute)
-		expect(t, "connections after a restart", "shop-db", reached(r, "network", 5432, "", ""))
+		expect(t, "connections after a restart", "shop-db", routeReached(r, "network", 5432, "", ""))
 		route, _ := cluster.Get[*gwv1.TCPRoute](cluster.NewView(r.Store), cluster.KindTCPRoute, "evil", "all")
 		if c := conditionNamed(route.Status.Parents[0].Conditions, "Accepted"); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "port 5432") {
 			t.Errorf("the older route: %+v", c)
@@ -347,21 +347,21 @@ func TestLiveRulesOfAListenerThatIsRepeatedStay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		none := strings.Replace(albOwned, "port: 80,", "port: 81,", 1)
-		r := ownedWorld(t, none, added("bank", "more", 2024, "edge", "port: 80, protocol: HTTP"), routed("HTTPRoute", "bank", "web", 2024, toSet, "bank.example.com"),
-			routed("HTTPRoute", "bank", "both", 2024, toSet, "shop.example.com"))
-		expect(t, "before", "bank-web bank-both", reached(r, "application", 80, "bank.example.com", "/")+" "+reached(r, "application", 80, "shop.example.com", "/"))
-		r.Apply(albOwned, routed("HTTPRoute", "shop", "web", 2025, toEdge, "shop.example.com"))
+		r := ownedWorld(t, none, listenerSet("bank", "more", 2024, "edge", "port: 80, protocol: HTTP"), routeOfNamespace("HTTPRoute", "bank", "web", 2024, toSet, "bank.example.com"),
+			routeOfNamespace("HTTPRoute", "bank", "both", 2024, toSet, "shop.example.com"))
+		expect(t, "before", "bank-web bank-both", routeReached(r, "application", 80, "bank.example.com", "/")+" "+routeReached(r, "application", 80, "shop.example.com", "/"))
+		r.Apply(albOwned, routeOfNamespace("HTTPRoute", "shop", "web", 2025, toEdge, "shop.example.com"))
 		r.during(10 * time.Minute)
-		expect(t, "a host that is live", "bank-web", reached(r, "application", 80, "bank.example.com", "/"))
-		expect(t, "a host of a route of the Gateway's listener", "shop-web", reached(r, "application", 80, "shop.example.com", "/"))
+		expect(t, "a host that is live", "bank-web", routeReached(r, "application", 80, "bank.example.com", "/"))
+		expect(t, "a host of a route of the Gateway's listener", "shop-web", routeReached(r, "application", 80, "shop.example.com", "/"))
 		expect(t, "the ListenerSet", "HostnameConflict False", setSays(r, "bank", "more"))
-		r.Apply(routed("HTTPRoute", "bank", "web", 2024, toSet, "bank.example.com, new.example.com"))
+		r.Apply(routeOfNamespace("HTTPRoute", "bank", "web", 2024, toSet, "bank.example.com, new.example.com"))
 		r.during(10 * time.Minute)
-		expect(t, "a host that is new", "dataplane.FixedResponse", reached(r, "application", 80, "new.example.com", "/"))
-		expect(t, "a host that is live", "bank-web", reached(r, "application", 80, "bank.example.com", "/"))
+		expect(t, "a host that is new", "dataplane.FixedResponse", routeReached(r, "application", 80, "new.example.com", "/"))
+		expect(t, "a host that is live", "bank-web", routeReached(r, "application", 80, "bank.example.com", "/"))
 		r.drop(cluster.KindHTTPRoute, "bank", "web")
 		r.during(10 * time.Minute)
-		expect(t, "a route that is deleted", "dataplane.FixedResponse", reached(r, "application", 80, "bank.example.com", "/"))
+		expect(t, "a route that is deleted", "dataplane.FixedResponse", routeReached(r, "application", 80, "bank.example.com", "/"))
 	})
 }
 
@@ -370,15 +370,15 @@ func TestLiveRulesOfAListenerThatIsRepeatedStay(t *testing.T) {
 func TestConflictsStayAsTheyAreWhileAWSIsSilent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := ownedWorld(t, added("bank", "more", 2024, "net", "port: 7000, protocol: TCP"), routed("TCPRoute", "bank", "db", 2024, toSet, ""))
-		r.Apply(added("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), routed("TCPRoute", "evil", "all", 2020, toSet, ""))
+		r := ownedWorld(t, listenerSet("bank", "more", 2024, "net", "port: 7000, protocol: TCP"), routeOfNamespace("TCPRoute", "bank", "db", 2024, toSet, ""))
+		r.Apply(listenerSet("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), routeOfNamespace("TCPRoute", "evil", "all", 2020, toSet, ""))
 		r.during(10 * time.Minute)
 		r.Kill()
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 			return fault.Action{Reset: c.Operation == "DescribeListeners"}
 		})
 		r.Start()
-		r.Apply(routed("TCPRoute", "evil", "all", 2020, toSet, "")+"# edited\n", strings.Replace(added("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), "name: l,", "name: other,", 1))
+		r.Apply(routeOfNamespace("TCPRoute", "evil", "all", 2020, toSet, "")+"# edited\n", strings.Replace(listenerSet("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), "name: l,", "name: other,", 1))
 		r.Settle(20 * time.Minute)
 		expect(t, "the one that serves", "NoConflicts True", setSays(r, "bank", "more"))
 		r.Emulator.Faults().SetHook(nil)
@@ -403,9 +403,9 @@ func TestTheCertificateOfARepeatedListenerIsNotImported(t *testing.T) {
 		https := strings.Replace(albOwned, "{name: http, port: 80, protocol: HTTP,", "{name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: own}]},", 1)
 		r.Apply(ownedGateways, https, webOf("shop", podAddresses[0]), webOf("evil", podAddresses[1]),
 			in("infra", i.issue("own", elliptic.P256(), "own.example.com")), in("evil", i.issue("shop", elliptic.P256(), "shop.example.com")),
-			routed("HTTPRoute", "shop", "web", 2025, toEdge, "own.example.com, shop.example.com"))
+			routeOfNamespace("HTTPRoute", "shop", "web", 2025, toEdge, "own.example.com, shop.example.com"))
 		r.during(10 * time.Minute)
-		r.Apply(added("evil", "more", 2020, "edge", "port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}"), routed("HTTPRoute", "evil", "all", 2020, toSet, "shop.example.com"))
+		r.Apply(listenerSet("evil", "more", 2020, "edge", "port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}"), routeOfNamespace("HTTPRoute", "evil", "all", 2020, toSet, "shop.example.com"))
 		r.during(time.Hour)
 		if got := gatewayImports(r); len(got) != 1 || !strings.HasPrefix(got[0], "imported/infra/own ") {
 			t.Errorf("imported: %q", got)

@@ -44,7 +44,7 @@ spec:
 ---
 `
 
-// setOf is a ListenerSet of a Gateway.
+// setOf returns a ListenerSet of a Gateway.
 func setOf(gateway string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -57,7 +57,7 @@ spec:
 `, gateway)
 }
 
-// shownOfSet is what the ListenerSet and its route say.
+// shownOfSet returns what the ListenerSet and its route say.
 func shownOfSet(r *Harness) string {
 	v := cluster.NewView(r.Store)
 	var out []string

@@ -40,7 +40,7 @@ spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 ---
 `
 
-// routeOf is an HTTPRoute of the edge Gateway with one host; rule is the rest of its one rule.
+// routeOf returns an HTTPRoute of the edge Gateway with one host; rule is the rest of its one rule.
 func routeOf(name, host, rule string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1

@@ -17,7 +17,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// truthGateway is a Gateway shop/edge of a class with listeners, and its routes.
+// truthGateway returns a Gateway shop/edge of a class with listeners, and its routes.
 func truthGateway(class, listeners, routes string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -195,14 +195,14 @@ func TestGatewayWithCapacityIsProgrammedWhenItsLoadBalancerIsActive(t *testing.T
 					t.Errorf("programmed %s after AWS has made the load balancer", took-takes)
 				}
 				r.Settle(5 * time.Minute)
-				if n := reserved(r); n != 500 {
+				if n := reservedCapacity(r); n != 500 {
 					t.Errorf("%d units are reserved", n)
 				}
 				// Neither does an edit of the load balancer make it wait for what is there.
 				r.Apply(strings.Replace(capacityOf, "500}", "600}", 1))
 				r.Settle(5 * time.Minute)
-				if p := conditionNamed(edgeStatus(r).Status.Conditions, "Programmed"); p.Status != metav1.ConditionTrue || reserved(r) != 600 {
-					t.Errorf("after an edit: %s %s %s, %d units", p.Status, p.Reason, p.Message, reserved(r))
+				if p := conditionNamed(edgeStatus(r).Status.Conditions, "Programmed"); p.Status != metav1.ConditionTrue || reservedCapacity(r) != 600 {
+					t.Errorf("after an edit: %s %s %s, %d units", p.Status, p.Reason, p.Message, reservedCapacity(r))
 				}
 			})
 		})

@@ -65,7 +65,7 @@ func (w gatewayWalker) head(ref cluster.Ref) string {
 	return fmt.Sprintf("\napiVersion: %s\nkind: %s\nmetadata: {name: %s, namespace: %s, uid: 44444444-0000-4000-8000-0000000000%02d, creationTimestamp: \"1999-12-0%dT00:00:00Z\"}\nspec:\n", group, ref.Kind, ref.Name, ref.Namespace, n, 1+n%4)
 }
 
-// doc is a random form of an object; a sound one has no fault of its own.
+// doc returns a random form of an object; a sound one has no fault of its own.
 func (w gatewayWalker) doc(ref cluster.Ref, sound bool) string {
 	out := w.head(ref)
 	switch ref.Kind {
@@ -90,7 +90,7 @@ func (w gatewayWalker) doc(ref cluster.Ref, sound bool) string {
 	panic(ref.Kind)
 }
 
-// last is a sound form of an object for the end of a walk. What is live stays with the namespace that has it, so there
+// last returns a sound form of an object for the end of a walk. What is live stays with the namespace that has it, so there
 // routes and ListenerSets of team ask for nothing that those of shop ask for too.
 func (w gatewayWalker) last(ref cluster.Ref) string {
 	out := w.doc(ref, true)
@@ -226,7 +226,7 @@ func configures(ref cluster.Ref) bool {
 // namedInAWS are names that AWS chooses at random.
 var namedInAWS = regexp.MustCompile(`arn:aws[^" ]*|[a-z0-9.-]+\.elb\.[a-z0-9-]*\.?amazonaws\.com`)
 
-// shownOfWalk are the statuses of the objects of a walk, without times and random names.
+// shownOfWalk returns the statuses of the objects of a walk, without times and random names.
 func shownOfWalk(r *Harness) []string {
 	var out []string
 	for _, ref := range walked {

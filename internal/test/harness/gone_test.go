@@ -13,13 +13,13 @@ import (
 // soon is within how long the address of a pod that is gone leaves where AWS has calls to spare.
 const soon = 5 * time.Second
 
-// elsewhere moves documents of namespace shop to another one.
-func elsewhere(namespace string, docs ...string) string {
+// inNamespace moves documents of namespace shop to another one.
+func inNamespace(namespace string, docs ...string) string {
 	return strings.NewReplacer("namespace: shop", "namespace: "+namespace, "metadata: {name: shop}", "metadata: {name: "+namespace+"}").
 		Replace(strings.Join(docs, "\n---\n"))
 }
 
-// addresses are the active targets of all target groups.
+// addresses returns the active targets of all target groups.
 func (r *Harness) addresses() string {
 	var out []string
 	for ip := range r.active() {
@@ -73,7 +73,7 @@ func TestAnAddressThatAnotherTenantHasGotLeavesABindingThatIsHeld(t *testing.T) 
 		r.calm(time.Hour)
 		expect(t, "addresses while slices are missing", "10.0.132.10 10.0.148.10", r.addresses())
 		stolen, _, _ := strings.Cut(pods("other", podAddresses[1]), "---")
-		r.Apply(elsewhere("other", stolen))
+		r.Apply(inNamespace("other", stolen))
 		r.calm(soon)
 		expect(t, "addresses after another tenant has got one", "10.0.132.10", r.addresses())
 	})
@@ -95,7 +95,7 @@ func TestHandWrittenSlicesRegisterOnlyWhatLives(t *testing.T) {
 		}
 		doc = strings.Replace(doc, "name: web-2}}", "name: web-2, uid: the-one-before}}", 1)
 		doc = strings.Replace(doc, "- {addresses: ["+podAddresses[3]+"]", "- {addresses: ["+podAddresses[5]+"]", 1)
-		r.Apply(shop, doc, elsewhere("other", strings.Split(pods("victim", podAddresses[5]), "---")[0]), ingressOf("", "/=web"))
+		r.Apply(shop, doc, inNamespace("other", strings.Split(pods("victim", podAddresses[5]), "---")[0]), ingressOf("", "/=web"))
 		r.calm(30 * time.Minute)
 		expect(t, "addresses", podAddresses[4], r.addresses())
 	})
@@ -112,7 +112,7 @@ func TestTheAddressesOfADeletedNamespaceLeave(t *testing.T) {
 		}
 		catchAll := strings.Replace(ingressOf(group("1000"), "/=web"), "- host: shop.example.com\n    http:", "- http:", 1)
 		r.Apply(shop, pods("web", podAddresses[:2]...), ingressOf(group("1"), "/=web"))
-		r.Apply(elsewhere("other", strings.SplitN(shop, "---", 2)[1], pods("web"), catchAll))
+		r.Apply(inNamespace("other", strings.SplitN(shop, "---", 2)[1], pods("web"), catchAll))
 		r.calm(30 * time.Minute)
 		expect(t, "addresses", "10.0.132.10 10.0.148.10", r.addresses())
 
@@ -144,14 +144,14 @@ func TestATargetGroupIsFilledForTheNamespaceThatItWasMadeForAlone(t *testing.T) 
 
 		r := newShop(t)
 		foreign := strings.NewReplacer("targetGroupARN: ARN", "targetGroupName: "+name, "namespace: shop", "namespace: other").Replace(bindingTo("ARN"))
-		r.Apply(shop, elsewhere("other", strings.SplitN(shop, "---", 2)[1], pods("web", podAddresses[3])), foreign)
+		r.Apply(shop, inNamespace("other", strings.SplitN(shop, "---", 2)[1], pods("web", podAddresses[3])), foreign)
 		r.calm(10 * time.Minute)
 		r.Apply(pods("web", podAddresses[:2]...), ingressOf("", "/=web"))
 		r.calm(10 * time.Minute)
 		expect(t, "addresses", "10.0.132.10 10.0.148.10", r.addresses())
 		r.Start()
 		r.Apply(pods("web", podAddresses[:3]...))
-		r.Apply(elsewhere("other", pods("web", podAddresses[3:5]...)))
+		r.Apply(inNamespace("other", pods("web", podAddresses[3:5]...)))
 		r.calm(time.Hour)
 		expect(t, "addresses after a restart", "10.0.132.10 10.0.148.10 10.0.164.10", r.addresses())
 	})

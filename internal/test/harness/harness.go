@@ -40,13 +40,13 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// ClusterName and Region of every harness.
+// ClusterName and Region are the cluster name and the region of each harness.
 const (
 	ClusterName = "rig"
 	Region      = "us-west-2"
 )
 
-// Options of a harness. The zero value is a controller with the documented defaults.
+// Options configure a harness. The zero value means a controller with the documented defaults.
 type Options struct {
 	// Ingress, Service, Gateway, Plan, Cloud change settings before each start of the controller.
 	Ingress func(*ingress.Options)
@@ -56,57 +56,57 @@ type Options struct {
 	// Accelerators serves GlobalAccelerators, Accelerator changes their settings likewise.
 	Accelerators bool
 	Accelerator  func(*accelerators.Options)
-	// Classes changes the configuration of the line of classes likewise.
+	// Classes changes the configuration of the queue of classes likewise.
 	Classes func(*config.Config)
 	Cloud   func(*cloud.Config)
-	// Frontends take the place of those of their kinds; nil switches a kind off.
+	// Frontends replace the frontends of their kinds; nil disables a kind.
 	Frontends map[model.Kind]engine.Frontend
-	// Source wraps what the controller reads of the cluster.
+	// Source wraps the source from which the controller reads objects.
 	Source func(cluster.Source) cluster.Source
-	// Fence returns an error once the controller must not write any more. Nil: it always may.
+	// Fence returns an error when the controller must not write any more. Default: it may always write.
 	Fence func() error
 	// API wraps the API server, so that a test can let writes fail or the process die there.
 	API func(kube.API) kube.API
-	// Checkpoints are kept over restarts, as the real controller does. Otherwise every start looks
-	// at everything at once, which most tests are about.
+	// Checkpoints enables checkpoints, as in the real controller. Without them each start reconciles everything
+	// immediately, which most tests need.
 	Checkpoints bool
 	// Transport wraps the connection to AWS, so that a test can let requests hang.
 	Transport func(http.RoundTripper) http.RoundTripper
-	// Planned gets each plan with what it was made of.
+	// Planned is called with each plan and its inputs.
 	Planned func(engine.Draft)
 	// Ran is called after each run of a stack or a binding. Only Settle calls it.
 	Ran func(what string, err error)
-	// Resync is how often what has not changed is compared with AWS; 0: the default.
+	// Resync is how often unchanged stacks are compared with AWS. Default: that of the controller.
 	Resync time.Duration
-	// Drift looks for what others change in AWS, as the real controller does.
+	// Drift enables the search for drift, as in the real controller.
 	Drift bool
-	// DriftMode is what happens to it; empty: the default.
+	// DriftMode is the reaction to drift. Default: that of the controller.
 	DriftMode engine.DriftMode
-	// Workers runs the controller's own queues with so many workers each, instead of one item
-	// after the other by Settle.
+	// Workers, if not 0, runs the queues of the controller with this number of workers each. Default: Settle runs one
+	// item after the other.
 	Workers int
-	// StacksOnly leaves TargetGroupBindings alone. Only Settle heeds it.
+	// StacksOnly makes Settle ignore TargetGroupBindings.
 	StacksOnly bool
-	// Log is that of the queues; the zero value writes nothing.
+	// Log is the logger of the queues; the zero value writes nothing.
 	Log logr.Logger
-	// Metrics are those of the queues; nil: new ones that are not read.
+	// Metrics are the metrics of the queues. Default: new ones.
 	Metrics *controller.Metrics
-	// TaggingLag lets the controller find its load balancers by the Resource Groups Tagging API,
-	// which is behind by so much; 0: by their own tags.
+	// TaggingLag makes the controller find its load balancers through the Resource Groups Tagging API, with this
+	// delay. Default: it reads the tags of load balancers.
 	TaggingLag time.Duration
-	// Policies are what the controller may do in AWS. Nil: all policies that are shipped.
+	// Policies are the IAM policies of the controller. Default: all policies of config/iam.
 	Policies [][]byte
-	// Roles are what it may do in the cluster. Nil: all roles that are shipped.
+	// Roles are the roles of the controller in the cluster. Default: all roles of config/rbac.
 	Roles []rights.Role
-	// Addresses of pods, which the nodes have whose subnets they lie in.
+	// Addresses are addresses of pods, assigned to the nodes in whose subnets they are.
 	Addresses []string
 	// Emulator options.
 	Emulator emulator.Options
-	// Beside is another cluster of the account, whose AWS this one has too, in Elsewhere in place of the usual region. Whoever
-	// settles one of them settles the other too.
-	Beside *Harness
-	// From is what the world begins with in place of the usual.
-	From *Moment
+	// SharesAWSWith is another cluster whose AWS account this one uses, in Elsewhere instead of Region. Settle of one
+	// of them settles both.
+	SharesAWSWith *Harness
+	// From is the state to begin with, instead of the seeded one.
+	From *Snapshot
 }
 
 // Harness is one world with one controller at a time.
@@ -115,18 +115,18 @@ type Harness struct {
 	Emulator *emulator.Emulator
 	Store    *cluster.Memory
 	World    Seeded
-	// Models holds requests and answers against what AWS's models say.
+	// Models checks requests and answers against the service models of AWS.
 	Models *awsmodel.Checker
 
 	opt     Options
-	bound   roleBound // what the controller may do in the cluster
+	bound   roleBound // API server that enforces the roles of the controller
 	process *process
 	stop    func()
-	// recovered is how long processes that followed a dead one made changes.
+	// recovered are the times for which a controller has made changes after the previous one was killed.
 	recovered []time.Duration
 }
 
-// New makes the world and starts a controller in it.
+// New creates the store and the emulator and starts a controller.
 func New(t testing.TB, opt Options) *Harness {
 	t.Helper()
 	objects, err := cluster.NewMemory(clock.RealClock{})
@@ -134,8 +134,8 @@ func New(t testing.TB, opt Options) *Harness {
 		t.Fatal(err)
 	}
 	r := &Harness{T: t, Store: objects}
-	if opt.Beside != nil {
-		r.Models, r.Emulator = opt.Beside.Models, opt.Beside.Emulator
+	if opt.SharesAWSWith != nil {
+		r.Models, r.Emulator = opt.SharesAWSWith.Models, opt.SharesAWSWith.Emulator
 	} else {
 		r.Models = awsmodel.Watch(t, &opt.Emulator)
 		r.Emulator = emulator.New(opt.Emulator)
@@ -157,7 +157,7 @@ func New(t testing.TB, opt Options) *Harness {
 	if opt.Roles == nil {
 		r.bound.roles = rights.Kubernetes
 		t.Cleanup(func() {
-			for _, verb := range r.bound.lacking() {
+			for _, verb := range r.bound.deniedVerbs() {
 				t.Errorf("the roles that are shipped lack %s", verb)
 			}
 		})
@@ -171,7 +171,7 @@ func New(t testing.TB, opt Options) *Harness {
 	return r
 }
 
-// Allow limits the controller to policies from now on.
+// Allow replaces the IAM policies of the controller.
 func (r *Harness) Allow(policies ...[]byte) {
 	r.T.Helper()
 	var who store.Principal
@@ -188,7 +188,7 @@ func (r *Harness) Allow(policies ...[]byte) {
 	w.PutPrincipal(ControllerKey, who)
 }
 
-// Apply creates the objects of YAML documents, or changes them as a user does.
+// Apply creates or updates the objects of YAML documents, as a user does.
 func (r *Harness) Apply(docs ...string) {
 	r.T.Helper()
 	for _, doc := range docs {
@@ -204,10 +204,10 @@ func (r *Harness) Apply(docs ...string) {
 	}
 }
 
-// mostObservations is how often a run may read a stack in AWS; every test holds the controller to it.
-const mostObservations = 8
+// maxObservations is how often a run may read a stack in AWS. The harness fails a test that exceeds it.
+const maxObservations = 8
 
-// process is a process of the controller: caches and a queue, which end with it.
+// process is a process of the controller with its caches and queues.
 type process struct {
 	harness  *Harness
 	ctx      context.Context
@@ -219,18 +219,18 @@ type process struct {
 	tracked  *queue.Triggers[bindings.Key]
 	classes  queue.Line[cluster.Ref]
 	queue    dueQueue
-	watch    *drift.Watch // nil: nothing is looked for
+	watch    *drift.Watch // nil without Options.Drift
 
 	k8s  *kube.Cluster
 	line engine.Config
 	fill bindings.Config
 
-	checkpoints *controller.Checkpoints // nil: none are kept
-	memberships *controller.Memberships // nil: as checkpoints
+	checkpoints *controller.Checkpoints // nil without Options.Checkpoints
+	memberships *controller.Memberships // nil without Options.Checkpoints
 	saved       time.Time
 }
 
-// Start starts the controller again; what the one before remembered is gone.
+// Start starts a new process of the controller, without the caches of the previous one.
 func (r *Harness) Start() {
 	r.T.Helper()
 	if r.stop != nil {
@@ -320,7 +320,7 @@ func (r *Harness) Start() {
 		p.saved = time.Now()
 		line.Checkpoints = book
 		if r.opt.Workers == 0 {
-			line.Checkpoints, line.Secrets = savedAtOnce{book, p}, savedAtOnce{book, p}
+			line.Checkpoints, line.Secrets = synchronousCheckpoints{book, p}, synchronousCheckpoints{book, p}
 		}
 		p.memberships = &controller.Memberships{
 			Memory: k8s.Members, Store: kube.Checkpoints{API: killableServer{p, api}, Namespace: "kube-system", Name: kube.MembershipsName},
@@ -347,7 +347,7 @@ func (r *Harness) Start() {
 	r.stop = func() { unwatch(); kill() }
 }
 
-// watchDrift queues looking for what others have changed, as an item that is always due again.
+// watchDrift queues the search for drift as an item that is always requeued.
 func (p *process) watchDrift() {
 	aws, ok := p.line.Cloud.(controller.DriftReader)
 	if !ok || !p.harness.opt.Drift {
@@ -359,14 +359,14 @@ func (p *process) watchDrift() {
 	p.queue.add(key{drift: true}, time.Now())
 }
 
-// Kill ends the controller at once: no further call of it arrives.
+// Kill ends the controller: none of its further calls reach AWS or the API server.
 func (r *Harness) Kill() { r.process.kill() }
 
 // Dead reports whether the controller was killed.
 func (r *Harness) Dead() bool { return r.process.ctx.Err() != nil }
 
-// Settle runs the controller until nothing is due within the horizon, or it is dead. It returns
-// the errors of the last run of each item.
+// Settle runs the controller until nothing is due within the horizon, or it was killed. It returns the errors of the
+// last run of each item.
 func (r *Harness) Settle(horizon time.Duration) map[string]error {
 	r.T.Helper()
 	p := r.process
@@ -385,7 +385,7 @@ func (r *Harness) Settle(horizon time.Duration) map[string]error {
 			p.save()
 		}
 		after, err := p.run(k)
-		idle.ran(r, k)
+		idle.recordRun(r, k)
 		if r.opt.Ran != nil {
 			r.opt.Ran(k.String(), err)
 		}
@@ -394,7 +394,7 @@ func (r *Harness) Settle(horizon time.Duration) map[string]error {
 			failed[k.String()] = err
 			after = p.queue.backOff(k)
 		} else {
-			p.queue.forgive(k)
+			p.queue.resetBackOff(k)
 		}
 		if after > 0 {
 			p.queue.add(k, time.Now().Add(after))
@@ -422,7 +422,7 @@ func (p *process) run(k key) (time.Duration, error) {
 		p.k8s.Store.Persist(p.ctx)
 	}
 	out, err := p.engine.Reconcile(p.ctx, k.stack)
-	if out.Observations > mostObservations {
+	if out.Observations > maxObservations {
 		p.harness.T.Errorf("%s was observed %d times in one run", k.stack, out.Observations)
 	}
 	if err == nil {
@@ -434,7 +434,7 @@ func (p *process) run(k key) (time.Duration, error) {
 	return out.RetryAfter, err
 }
 
-// Draft returns the plan of a stack as it stands.
+// Draft returns the current plan of a stack with its inputs.
 func (r *Harness) Draft(id model.StackID) engine.Draft {
 	r.T.Helper()
 	d, err := r.process.engine.Draft(r.process.ctx, id)
@@ -444,13 +444,13 @@ func (r *Harness) Draft(id model.StackID) engine.Draft {
 	return d
 }
 
-// Plan returns what a stack becomes, nil if that is not known.
+// Plan returns the desired state of a stack as a document, or nil if it is unknown.
 func (r *Harness) Plan(id model.StackID) *document.Document {
 	r.T.Helper()
 	return r.Draft(id).Describe()
 }
 
-// Orphans are the stacks of which AWS has something and that no object asks for.
+// Orphans returns the stacks with resources in AWS and without members.
 func (r *Harness) Orphans() []controller.Orphan {
 	r.T.Helper()
 	p := r.process
@@ -461,7 +461,7 @@ func (r *Harness) Orphans() []controller.Orphan {
 	return out
 }
 
-// Stacks are those that an object belongs to.
+// Stacks returns the stacks to which an object belongs.
 func (r *Harness) Stacks(obj cluster.Object) []model.StackID {
 	var out []model.StackID
 	for _, kind := range model.Kinds {
@@ -472,7 +472,7 @@ func (r *Harness) Stacks(obj cluster.Object) []model.StackID {
 	return out
 }
 
-// transport reaches the emulator while the process lives.
+// transport sends requests to the emulator until the process is killed.
 type transport struct{ p *process }
 
 func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {

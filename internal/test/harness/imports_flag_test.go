@@ -46,7 +46,7 @@ func attached(r *Harness) []string {
 	return out
 }
 
-// vaultIngress is an Ingress of a namespace whose hosts only imported certificates cover.
+// vaultIngress returns an Ingress of a namespace whose hosts only imported certificates cover.
 func vaultIngress(namespace, annotations, tls string) string {
 	return strings.NewReplacer("namespace: shop", "namespace: "+namespace, "shop.example.com", "vault.test").Replace(ingressOf(annotations, "/=web")) + tls
 }
@@ -191,7 +191,7 @@ func TestWithoutTheGateWhatWasRequestedServesOn(t *testing.T) {
 		r := newManagingShop(t, 0)
 		r.Apply(shop, pods("web", podAddresses[:3]...), more)
 		settled(t, r)
-		want := served(r)
+		want := managedCertificates(r)
 		if !slices.ContainsFunc(want, func(s string) bool { return strings.HasSuffix(s, ".com 1") }) {
 			t.Fatalf("serving: %v", want)
 		}
@@ -199,13 +199,13 @@ func TestWithoutTheGateWhatWasRequestedServesOn(t *testing.T) {
 		counts.Reset()
 		r.restart(Options{})
 		r.Settle(24 * time.Hour)
-		if diff := cmp.Diff(want, served(r)); diff != "" || counts.Mutating() > 0 {
+		if diff := cmp.Diff(want, managedCertificates(r)); diff != "" || counts.Mutating() > 0 {
 			t.Errorf("%v (-want +got):\n%s", counts.Counts(), diff)
 		}
 		r.edit("web", func(ing *networkingv1.Ingress) { delete(ing.Annotations, prefix+"create-acm-cert") })
 		settled(t, r)
-		if slices.ContainsFunc(served(r), func(s string) bool { return strings.HasSuffix(s, ".com 1") }) {
-			t.Errorf("it serves without the annotation: %v", served(r))
+		if slices.ContainsFunc(managedCertificates(r), func(s string) bool { return strings.HasSuffix(s, ".com 1") }) {
+			t.Errorf("it serves without the annotation: %v", managedCertificates(r))
 		}
 	})
 }
@@ -261,7 +261,7 @@ func TestWithoutTheFlagAGatewayKeepsWhatWasImported(t *testing.T) {
 	}
 }
 
-// conditionsOf are the messages of the conditions of a Gateway and of its listeners.
+// conditionsOf returns the messages of the conditions of a Gateway and of its listeners.
 func conditionsOf(r *Harness, name string) (out []string) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: "shop", Name: name})

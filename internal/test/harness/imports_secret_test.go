@@ -54,7 +54,7 @@ func (s *uttered) forms(as string, v any) {
 	}
 }
 
-// leaks are the texts in which something of a private key can be read.
+// leaks returns the texts in which something of a private key can be read.
 func (s *uttered) leaks(keys []string) (out []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -114,7 +114,7 @@ func (i *issuer) issue(name string, curve elliptic.Curve, names ...string) strin
 	return i.secret(name, certificatePEM(leaf), i.keyPEM(key))
 }
 
-// secret is a TLS Secret as cert-manager writes it.
+// secret returns a TLS Secret as cert-manager writes it.
 func (i *issuer) secret(name string, certificate, key []byte) string {
 	text := base64.StdEncoding.EncodeToString
 	return fmt.Sprintf(`
@@ -130,7 +130,7 @@ data: {ca.crt: %[2]s, tls.crt: %[3]s, tls.key: %[4]s}
 `, name, text(certificatePEM(i.cert)), text(certificate), text(key))
 }
 
-// withTLS is an Ingress with TLS Secrets, each for a host of its own.
+// withTLS returns an Ingress with TLS Secrets, each for a host of its own.
 func withTLS(annotations string, secrets ...string) string {
 	out := ingressOf(annotations, "/=web") + "  tls:\n"
 	for _, s := range secrets {

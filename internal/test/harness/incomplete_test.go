@@ -20,7 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// numbered is an Ingress of its own name, with the class as given.
+// numbered returns an Ingress of its own name, with the class as given.
 func numbered(name, class string) string {
 	return strings.NewReplacer("name: web\n", "name: "+name+"\n", "  ingressClassName: alb\n", class).Replace(ingressOf("", "/=web"))
 }

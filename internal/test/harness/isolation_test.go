@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// memberOf is one Ingress of the group "team", served over HTTPS on a path of its own.
+// memberOf returns one Ingress of the group "team", served over HTTPS on a path of its own.
 func memberOf(n int, certificate, path string) string {
 	return fmt.Sprintf(`
 apiVersion: networking.k8s.io/v1

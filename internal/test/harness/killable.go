@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// killableServer is an API server that a dead process does not reach.
+// killableServer is an API server that returns errors to a killed process.
 type killableServer struct {
 	p   *process
 	api kube.API

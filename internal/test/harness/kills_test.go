@@ -33,7 +33,7 @@ func TestKillsLeaveNothingBehind(t *testing.T) {
 		first, last = n, n+1
 	}
 	for seed := first; seed < last; seed++ {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { killed(t, seed) }) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { runKillHistory(t, seed) }) })
 	}
 }
 
@@ -44,10 +44,10 @@ type killer struct {
 	r    *Harness
 	docs walkDocs
 	log  []string
-	over bool // everything is deleted
+	over bool // fullIngress is deleted
 }
 
-func killed(t *testing.T, seed uint64) {
+func runKillHistory(t *testing.T, seed uint64) {
 	w, r := newWalkWith(t, seed, Options{Checkpoints: true})
 	k := killer{walker: w, t: t, r: r, docs: walkDocs{}}
 	defer func() {
@@ -71,7 +71,7 @@ func killed(t *testing.T, seed uint64) {
 	k.over = true
 	k.deletes(2)
 	k.deletes(len(walkIngresses))
-	k.accused()
+	k.checkNoDriftWarnings()
 	failed := r.Settle(3 * time.Hour)
 	if diff := cmp.Diff(before, r.State()); diff != "" {
 		t.Errorf("something is left (-before +after), failing: %v\n%s", failed, diff)
@@ -112,7 +112,7 @@ func (k *killer) deletes(n int) {
 	k.log = append(k.log, "deleted")
 }
 
-// deleting are the Ingresses that are being deleted.
+// deleting returns the Ingresses that are being deleted.
 func (k *killer) deleting() []cluster.Object {
 	return slices.DeleteFunc(k.r.Store.All(cluster.KindIngress), func(o cluster.Object) bool { return o.GetDeletionTimestamp() == nil })
 }
@@ -186,8 +186,8 @@ func (k *killer) rest(d time.Duration) {
 	k.r.Settle(d)
 }
 
-// accused looks for warnings that others have changed something.
-func (k *killer) accused() {
+// checkNoDriftWarnings looks for warnings that others have changed something.
+func (k *killer) checkNoDriftWarnings() {
 	k.t.Helper()
 	for _, o := range k.r.Store.All("Event") {
 		if e, ok := o.(*corev1.Event); ok && strings.Contains(e.Message, "RulesRevoked") {

@@ -20,13 +20,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// atHost is an Ingress for another host than that of the seeded certificates.
+// atHost returns an Ingress for another host than that of the seeded certificates.
 func atHost(host, annotations string, paths ...string) string {
 	return strings.Replace(ingressOf(annotations, paths...), "shop.example.com", host, 1)
 }
 
-// names gives things in the network a name.
-func named(t *testing.T, r *Harness, name string, ids ...string) {
+// nameResources sets the Name tag of network resources.
+func nameResources(t *testing.T, r *Harness, name string, ids ...string) {
 	t.Helper()
 	_, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateTags(t.Context(), &ec2.CreateTagsInput{
 		Resources: ids, Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: &name}},
@@ -41,8 +41,8 @@ func toAction(doc string) string {
 	return strings.Replace(doc, "{name: late, port: {number: 80}}", "{name: late, port: {name: use-annotation}}", 1)
 }
 
-// vanish takes a certificate out of ACM and returns how to put it back.
-func vanish(r *Harness, arn string) func() {
+// removeCertificate takes a certificate out of ACM and returns how to put it back.
+func removeCertificate(r *Harness, arn string) func() {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -87,7 +87,7 @@ func TestWhatWasMissingIsFoundWhenItAppears(t *testing.T) {
 		},
 		"a certificate by ARN": {
 			given: func(_ *testing.T, r *Harness) step {
-				back := vanish(r, r.World.Certs["app.test"])
+				back := removeCertificate(r, r.World.Certs["app.test"])
 				return func(*testing.T, *Harness) { back() }
 			},
 			object: func(r *Harness) string {
@@ -98,8 +98,8 @@ func TestWhatWasMissingIsFoundWhenItAppears(t *testing.T) {
 		"subnets by name": {
 			given: func(*testing.T, *Harness) step {
 				return func(t *testing.T, r *Harness) {
-					named(t, r, "edge-1", r.World.Public[0])
-					named(t, r, "edge-2", r.World.Public[1])
+					nameResources(t, r, "edge-1", r.World.Public[0])
+					nameResources(t, r, "edge-2", r.World.Public[1])
 				}
 			},
 			object: func(*Harness) string { return ingressOf(annotated("subnets", "edge-1,edge-2"), "/=web") },
@@ -125,7 +125,7 @@ func TestWhatWasMissingIsFoundWhenItAppears(t *testing.T) {
 		},
 		"a security group by name": {
 			given: func(*testing.T, *Harness) step {
-				return func(t *testing.T, r *Harness) { named(t, r, "edge", r.World.ExtraSG) }
+				return func(t *testing.T, r *Harness) { nameResources(t, r, "edge", r.World.ExtraSG) }
 			},
 			object: func(*Harness) string { return ingressOf(annotated("security-groups", "edge"), "/=web") },
 			reason: "SecurityGroupNotFound", served: "load-balancer [",
@@ -158,7 +158,7 @@ func TestWhatWasMissingIsFoundWhenItAppears(t *testing.T) {
 		},
 		"subnets of a frontend NLB": {
 			given: func(*testing.T, *Harness) step {
-				return func(t *testing.T, r *Harness) { named(t, r, "front-1", r.World.Public[0]) }
+				return func(t *testing.T, r *Harness) { nameResources(t, r, "front-1", r.World.Public[0]) }
 			},
 			object: func(*Harness) string {
 				return ingressOf(annotated("enable-frontend-nlb", "true", "frontend-nlb-subnets", "front-1"), "/=web")
@@ -228,7 +228,7 @@ func makeGroup(t *testing.T, r *Harness) {
 	}
 }
 
-// lateTargets are those of the target group that came late.
+// lateTargets returns those of the target group that came late.
 func lateTargets(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()

@@ -18,8 +18,8 @@ import (
 
 const sharesPublic = ipTargets + ", fulcrum.dev/load-balancer-group: public"
 
-// sharing is a Service of the class that is served, made on a day of January, with an annotation block and ports.
-func sharing(name, day, annotations, ports string) string {
+// sharedService returns a Service of the class that is served, made on a day of January, with an annotation block and ports.
+func sharedService(name, day, annotations, ports string) string {
 	return `
 apiVersion: v1
 kind: Service
@@ -39,7 +39,7 @@ func serviceNamed(r *Harness, name string) cluster.Object {
 	return obj
 }
 
-// linesOf are the lines of the state that speak of target groups, or of listeners that forward to them, of a Service.
+// linesOf returns the lines of the state that speak of target groups, or of listeners that forward to them, of a Service.
 func linesOf(r *Harness, service string) (out []string) {
 	for _, line := range r.State() {
 		if strings.Contains(line, "shop/"+service+":") {
@@ -58,8 +58,8 @@ func TestMembersOfASharedLoadBalancerComeAndGo(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				docs := map[string]string{
-					"web": sharing("web", "10", sharesPublic, portOf("80")), "api": sharing("api", "11", sharesPublic, portOf("9000")),
-					"mail": sharing("mail", "12", sharesPublic, portOf("25")),
+					"web": sharedService("web", "10", sharesPublic, portOf("80")), "api": sharedService("api", "11", sharesPublic, portOf("9000")),
+					"mail": sharedService("mail", "12", sharesPublic, portOf("25")),
 				}
 				r := shopWith(t, Options{})
 				before := r.State()
@@ -113,10 +113,10 @@ func TestThePortOfASharedLoadBalancerStaysWithItsService(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
-		r.Apply(pods("web", podAddresses[0]), pods("api", podAddresses[1]), sharing("api", "11", sharesPublic, portOf("80")))
+		r.Apply(pods("web", podAddresses[0]), pods("api", podAddresses[1]), sharedService("api", "11", sharesPublic, portOf("80")))
 		r.during(8 * time.Minute)
 		had := linesOf(r, "api")
-		r.Apply(sharing("web", "10", sharesPublic, portOf("80")+", "+strings.Replace(portOf("443"), "{", "{name: tls, ", 1)))
+		r.Apply(sharedService("web", "10", sharesPublic, portOf("80")+", "+strings.Replace(portOf("443"), "{", "{name: tls, ", 1)))
 		r.during(8 * time.Minute)
 		if d := cmp.Diff(had, linesOf(r, "api")); d != "" {
 			t.Errorf("an older Service takes the port: %s", d)
@@ -159,7 +159,7 @@ func unservedPort(port int) func(r *Harness, name string) string {
 	}
 }
 
-// moveLifecycle is a Service that moves from a load balancer of its own to a shared one and back, and is deleted.
+// moveLifecycle returns a Service that moves from a load balancer of its own to a shared one and back, and is deleted.
 // act comes before the first move and returns the client that follows it.
 func moveLifecycle(t *testing.T, r *Harness, act func() *follower) (states [][]string) {
 	t.Helper()
@@ -178,14 +178,14 @@ func moveLifecycle(t *testing.T, r *Harness, act func() *follower) (states [][]s
 		states = append(states, append(r.State(), clusterState(r)...))
 	}
 	r.Apply(pods("web", podAddresses[0]), pods("api", podAddresses[1]),
-		sharing("api", "11", sharesPublic, portOf("9000")), sharing("web", "10", ipTargets, portOf("80")))
+		sharedService("api", "11", sharesPublic, portOf("9000")), sharedService("web", "10", ipTargets, portOf("80")))
 	rest(10 * time.Minute)
 	time.Sleep(10 * time.Minute) // the load balancers become active, their targets healthy
 	rest(10 * time.Minute)
 	client := act()
-	r.Apply(sharing("web", "10", sharesPublic, portOf("80")))
+	r.Apply(sharedService("web", "10", sharesPublic, portOf("80")))
 	rest(time.Hour)
-	r.Apply(sharing("web", "10", ipTargets, portOf("80")))
+	r.Apply(sharedService("web", "10", ipTargets, portOf("80")))
 	rest(time.Hour)
 	client.unserved = func(*Harness, string) string { return "" } // nothing serves what is deleted
 	r.drop(cluster.KindService, "shop", "web")
@@ -194,7 +194,7 @@ func moveLifecycle(t *testing.T, r *Harness, act func() *follower) (states [][]s
 	return states
 }
 
-// followService is a client of a port of a Service.
+// followService returns a client of a port of a Service.
 func followService(r *Harness, name string, port int) *follower {
 	f := follow(r)
 	f.unserved = unservedPort(port)
@@ -265,15 +265,15 @@ func TestAProtectedLoadBalancerStaysWhenItsServiceMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const protected = `, service.beta.kubernetes.io/aws-load-balancer-attributes: "deletion_protection.enabled=true"`
 		r := shopWith(t, Options{})
-		r.Apply(pods("web", podAddresses[0]), sharing("web", "10", ipTargets+protected, portOf("80")))
+		r.Apply(pods("web", podAddresses[0]), sharedService("web", "10", ipTargets+protected, portOf("80")))
 		r.during(10 * time.Minute)
-		r.Apply(sharing("web", "10", sharesPublic+protected, portOf("80")))
+		r.Apply(sharedService("web", "10", sharesPublic+protected, portOf("80")))
 		r.during(time.Hour)
 		expect(t, "load balancers of a Service that moves", "internal internal", schemes(r))
 		if host := hostShown(serviceNamed(r, "web")); !strings.HasPrefix(host, "internal-k8s-shop-grouppub") && !strings.HasPrefix(host, "k8s-shop-grouppub") {
 			t.Errorf("the status shows %q", host)
 		}
-		r.Apply(sharing("web", "10", sharesPublic+strings.Replace(protected, "true", "false", 1), portOf("80")))
+		r.Apply(sharedService("web", "10", sharesPublic+strings.Replace(protected, "true", "false", 1), portOf("80")))
 		r.during(time.Hour)
 		expect(t, "load balancers when the protection is lifted", "internal", schemes(r))
 	})
@@ -286,9 +286,9 @@ func TestEventsOfAMoveNameTheLoadBalancerThatIsMade(t *testing.T) {
 		r := shopWith(t, Options{})
 		open := sharesPublic + ", service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing"
 		r.Apply(pods("web", podAddresses[0]), pods("api", podAddresses[1]),
-			sharing("api", "11", open, portOf("9000")), sharing("web", "10", sharesPublic, portOf("80")))
+			sharedService("api", "11", open, portOf("9000")), sharedService("web", "10", sharesPublic, portOf("80")))
 		r.during(10 * time.Minute)
-		r.Apply(sharing("web", "10", ipTargets, portOf("80")))
+		r.Apply(sharedService("web", "10", ipTargets, portOf("80")))
 		r.during(10 * time.Minute)
 		obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "web"})
 		if err != nil {

@@ -41,7 +41,7 @@ func (l *logged) take() []string {
 	return out
 }
 
-// with are the lines that contain all of the texts.
+// with returns the lines that contain all of the texts.
 func with(lines []string, texts ...string) (out []string) {
 	for _, line := range lines {
 		all := true
@@ -55,7 +55,7 @@ func with(lines []string, texts ...string) (out []string) {
 	return out
 }
 
-// errorsOf are the lines of level error: only these have no level number.
+// errorsOf returns the lines of level error: only these have no level number.
 func errorsOf(lines []string) (out []string) {
 	for _, l := range lines {
 		if !strings.Contains(l, `"level":`) {
@@ -65,8 +65,8 @@ func errorsOf(lines []string) (out []string) {
 	return out
 }
 
-// working is a shop whose own queues run and write a log.
-func working(t *testing.T, opt Options) (*Harness, *logged) {
+// newWorkingShop returns a shop whose own queues run and write a log.
+func newWorkingShop(t *testing.T, opt Options) (*Harness, *logged) {
 	log := &logged{}
 	opt.Workers, opt.Log = 2, log.logger()
 	r := shopWith(t, opt)
@@ -79,7 +79,7 @@ func working(t *testing.T, opt Options) (*Harness, *logged) {
 func TestTheLogOfAFaultIsOneErrorForEachChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r, log := working(t, Options{})
+		r, log := newWorkingShop(t, Options{})
 		r.Apply(ingressOf("", "/=web"))
 		time.Sleep(10 * time.Minute)
 		lines := log.take()
@@ -119,7 +119,7 @@ func TestTheLogOfAFaultIsOneErrorForEachChange(t *testing.T) {
 func TestTheLogOfAnOutageIsOneErrorForEachItem(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r, log := working(t, Options{})
+		r, log := newWorkingShop(t, Options{})
 		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeLoadBalancers", Action: fault.Action{Error: &store.Error{Code: "AccessDenied", Message: "not for you", Status: 403}}})
 		r.Apply(ingressOf("", "/=web"))
 		time.Sleep(2 * time.Hour)
@@ -141,7 +141,7 @@ func TestTheOwnRateLimiterIsNoErrorInTheLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, log := working(t, Options{Cloud: func(c *cloud.Config) { c.TokenBuckets = limits }})
+		r, log := newWorkingShop(t, Options{Cloud: func(c *cloud.Config) { c.TokenBuckets = limits }})
 		for n := range 8 {
 			r.Apply(strings.Replace(ingressOf("", "/=web"), "name: web\n", fmt.Sprintf("name: web%d\n", n), 1))
 		}
@@ -161,7 +161,7 @@ func TestTheLogHasNoClientSecrets(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t-of-shop"
 	synctest.Test(t, func(t *testing.T) {
-		r, log := working(t, Options{})
+		r, log := newWorkingShop(t, Options{})
 		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "CreateRule", Count: 1, Action: fault.Action{
 			Error: &store.Error{Code: "ValidationError", Message: "Value '" + secret + "' at 'actions.1.member.authenticateOidcConfig.clientSecret' is not valid", Status: 400},
 		}})
@@ -186,7 +186,7 @@ stringData: {clientID: id-of-shop, clientSecret: `+secret+`}
 	})
 }
 
-// lastingEvents are those of an object that say a text, as the API server has them now. It drops an event
+// lastingEvents returns those of an object that say a text, as the API server has them now. It drops an event
 // an hour after its last write.
 func lastingEvents(r *Harness, name, text string) (out []*corev1.Event) {
 	for _, o := range r.Store.All("Event") {
@@ -202,7 +202,7 @@ func lastingEvents(r *Harness, name, text string) (out []*corev1.Event) {
 func TestTheEventOfAHeldIngressIsRaisedWhileItLasts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r, _ := working(t, Options{})
+		r, _ := newWorkingShop(t, Options{})
 		r.Apply(ingressOf(annotated("scheme", "public"), "/=web"))
 		time.Sleep(time.Minute)
 		first := lastingEvents(r, "web", "scheme")

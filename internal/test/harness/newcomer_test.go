@@ -39,7 +39,7 @@ metadata: {name: pinned}
 spec: {group: {name: edge}, namespaceSelector: {matchLabels: {edge: "yes"}}}
 `
 
-// inGroup is an Ingress of a namespace with one rule.
+// inGroup returns an Ingress of a namespace with one rule.
 func inGroup(namespace, name, class, host, finalizer string, notes ...string) string {
 	fin := ""
 	if finalizer != "" {
@@ -60,7 +60,7 @@ spec:
 `, namespace, name, class, host, fin, prefix, annotated(notes...))
 }
 
-// victims are two Ingresses of the group that agree on what the load balancer is like.
+// victims returns two Ingresses of the group that agree on what the load balancer is like.
 func victims(r *Harness, class string, notes ...string) []string {
 	notes = append(notes, "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig")
 	return []string{

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// noEndpointsEvents are the events about pods that are missing behind a Service, with their objects.
+// noEndpointsEvents returns the events about pods that are missing behind a Service, with their objects.
 func noEndpointsEvents(r *Harness) (out []string) {
 	for _, o := range r.Store.All("Event") {
 		switch e := o.(*corev1.Event); e.Reason {
@@ -25,13 +25,13 @@ func noEndpointsEvents(r *Harness) (out []string) {
 	return out
 }
 
-// unready are the pods of a Service that do not get ready.
-func unready(service string, addresses ...string) string {
+// unreadyPods returns the pods of a Service that do not get ready.
+func unreadyPods(service string, addresses ...string) string {
 	return strings.NewReplacer(`status: "True"`, `status: "False"`, "ready: true", "ready: false").Replace(pods(service, addresses...))
 }
 
-// unnamed are pods with a port of another name than the Service has, as Kubernetes makes slices of them.
-func unnamed(service string, addresses ...string) string {
+// podsOfOtherPort returns pods with a port of another name than the Service has, as Kubernetes makes slices of them.
+func podsOfOtherPort(service string, addresses ...string) string {
 	return strings.NewReplacer(`ports: [{name: "", port: 8080, protocol: TCP}]`, "ports: []", "{containerPort: 8080}", "{containerPort: 8080, name: http}").Replace(pods(service, addresses...))
 }
 
@@ -55,8 +55,8 @@ func TestAServiceWithoutPodsIsReported(t *testing.T) {
 		want          string
 	}{
 		"a selector that matches no pod": {shop, pods("web"), 50 * time.Second, `SelectorMatchesNoPod: Service shop/web has no ready endpoints: spec.selector "app=web" matches no pod that has an address; correct it, or start pods with these labels`},
-		"pods that do not get ready":     {shop, unready("web", podAddresses[:2]...), 290 * time.Second, `ServiceWithoutEndpoints: Service shop/web has no ready endpoints: its selector matches 2 pods, and none is ready; look at the pods and their readiness probes`},
-		"a targetPort without a port":    {named, unnamed("web", podAddresses[:2]...), 50 * time.Second, `TargetPortNotFound: Service shop/web has no ready endpoints for port 80: targetPort "htp" is the name of no container port of its pods (did you mean "http"?); correct one of the two`},
+		"pods that do not get ready":     {shop, unreadyPods("web", podAddresses[:2]...), 290 * time.Second, `ServiceWithoutEndpoints: Service shop/web has no ready endpoints: its selector matches 2 pods, and none is ready; look at the pods and their readiness probes`},
+		"a targetPort without a port":    {named, podsOfOtherPort("web", podAddresses[:2]...), 50 * time.Second, `TargetPortNotFound: Service shop/web has no ready endpoints for port 80: targetPort "htp" is the name of no container port of its pods (did you mean "http"?); correct one of the two`},
 	} {
 		for _, kind := range []string{"ip", "instance"} {
 			t.Run(name+", "+kind, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestAServiceThatIsEmptiedIsNotReported(t *testing.T) {
 		r.Apply(pods("web"))
 		r.deletePods("web", 2)
 		r.during(time.Hour)
-		r.Apply(unready("web", podAddresses[:2]...))
+		r.Apply(unreadyPods("web", podAddresses[:2]...))
 		r.during(4 * time.Minute)
 		r.Apply(pods("web", podAddresses[:2]...))
 		r.during(10 * time.Minute)

@@ -63,7 +63,7 @@ func TestRefusedPrioritiesLeaveNothingBehind(t *testing.T) {
 					}}
 				})
 				r.Apply(doc)
-				busy(r, "web", 30*time.Second, 20*time.Minute)
+				editOften(r, "web", 30*time.Second, 20*time.Minute)
 				r.Emulator.Faults().SetHook(nil)
 				if edit < 7 {
 					continue
@@ -87,7 +87,7 @@ func TestRefusedPrioritiesLeaveNothingBehind(t *testing.T) {
 	})
 }
 
-// answersOf are the Services that the paths of an Ingress send requests to, in their order; "default" if
+// answersOf returns the Services that the paths of an Ingress send requests to, in their order; "default" if
 // none does.
 func answersOf(doc string, asked []string) map[string]string {
 	type rule struct{ path, service string }

@@ -17,7 +17,7 @@ var outages = map[string]fault.Action{
 	"fails":   {Error: store.Errorf(store.Own, "ServiceUnavailable", "unavailable").WithStatus(503)},
 }
 
-// silences are the events on an object about AWS that does not answer.
+// silences returns the events on an object about AWS that does not answer.
 func silences(r *Harness, object string) (out []string) {
 	for _, text := range warnings(r)[object] {
 		if strings.Contains(text, "AWS has not answered since ") {

@@ -22,7 +22,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// hostsShown are the host names that the Ingress, the Service and the Gateway show.
+// hostsShown returns the host names that the Ingress, the Service and the Gateway show.
 func hostsShown(r *Harness) map[string]string {
 	out := map[string]string{}
 	for _, o := range r.Store.All(cluster.KindIngress) {

@@ -40,7 +40,7 @@ type permitted struct {
 	// instead is the call that is made more often where the permissions are missing, which then show in
 	// metrics alone.
 	instead string
-	// apart is a scenario without whose permissions an Ingress that does not ask for it is served all the same.
+	// separate is a scenario without whose permissions an Ingress that does not ask for it is served all the same.
 	separate bool
 }
 
@@ -227,14 +227,14 @@ var permittedScenarios = map[rights.Scenario]permitted{
 		p.again()
 		p.act(ingressOf(annotated("shield-advanced-protection", "false"), "/=web"))
 	}},
-	rights.OwnCertificates: {separate: true, features: []string{rowCertificates}, setUp: managing, live: func(p *permittedRun) {
-		p.validated(30 * time.Second)
+	rights.OwnCertificates: {separate: true, features: []string{rowCertificates}, setUp: requestCertificates, live: func(p *permittedRun) {
+		p.seedZones(30 * time.Second)
 		p.shopping("create-acm-cert", "true")
 		p.act(more)
 		p.act(ingressOf(annotated("certificate-arn", p.World.Certs["example.com"]), "/=web"))
 		p.Settle(2 * time.Hour)
 	}},
-	rights.PrivateCA: {separate: true, features: []string{rowCertificates}, setUp: managing, live: func(p *permittedRun) {
+	rights.PrivateCA: {separate: true, features: []string{rowCertificates}, setUp: requestCertificates, live: func(p *permittedRun) {
 		ca := fmt.Sprintf("arn:%s:acm-pca:%s:%s:certificate-authority/00000000-0000-4000-8000-000000000001", p.Emulator.Store().AWS().Name, RegionOf(p.Emulator), Account)
 		p.shopping("create-acm-cert", "true", "acm-pca-arn", ca)
 	}},

@@ -83,7 +83,7 @@ spec: {parentRefs: [{name: net, sectionName: l%[1]d}], rules: [{backendRefs: [{n
 	}
 }
 
-// openNetworkGateway is a Gateway that is a network load balancer, with some listeners.
+// openNetworkGateway returns a Gateway that is a network load balancer, with some listeners.
 func openNetworkGateway(n int) string {
 	var b strings.Builder
 	b.WriteString(`

@@ -15,7 +15,7 @@ type key struct {
 	stack   model.StackID
 	binding bindings.Key
 	class   cluster.Ref
-	drift   bool // looking for what others have changed
+	drift   bool // the search for drift
 }
 
 func (k key) String() string {
@@ -31,7 +31,7 @@ func (k key) String() string {
 	return string(k.stack.Kind) + " " + k.stack.String()
 }
 
-// dueQueue holds when each item is due. What is due at the same time comes in the order of its addition.
+// dueQueue orders items by the time when they are due, and then by the order in which they were added.
 type dueQueue struct {
 	items    items
 	of       map[key]*item
@@ -43,7 +43,7 @@ type item struct {
 	key   key
 	due   time.Time
 	added int
-	at    int // in the heap
+	at    int // index in the heap
 }
 
 // items is a heap, the next item first.
@@ -68,7 +68,7 @@ func (s *items) Pop() any {
 	return last
 }
 
-// add makes an item due; one that is due earlier stays so.
+// add adds an item, or makes it due earlier.
 func (q *dueQueue) add(k key, due time.Time) {
 	if it := q.of[k]; it != nil {
 		if due.Before(it.due) {
@@ -110,4 +110,4 @@ func (q *dueQueue) backOff(k key) time.Duration {
 	return min(d, 1000*time.Second)
 }
 
-func (q *dueQueue) forgive(k key) { delete(q.failures, k) }
+func (q *dueQueue) resetBackOff(k key) { delete(q.failures, k) }

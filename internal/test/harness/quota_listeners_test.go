@@ -11,7 +11,7 @@ import (
 // sharedListeners is the quota of listeners of the tests.
 const sharedListeners = 6
 
-// inGroupOn is a member of an IngressGroup on some ports.
+// inGroupOn returns a member of an IngressGroup on some ports.
 func inGroupOn(namespace, name string, first bool, ports ...int32) string {
 	var list []string
 	for _, p := range ports {
@@ -21,7 +21,7 @@ func inGroupOn(namespace, name string, first bool, ports ...int32) string {
 	return strings.Replace(doc, "{note: shared", "{note: shared"+annotated("listen-ports", "["+strings.Join(list, ",")+"]"), 1)
 }
 
-// ports are n of them from a number on.
+// ports returns n of them from a number on.
 func ports(from int32, n int) (out []int32) {
 	for i := range n {
 		out = append(out, from+int32(i))
@@ -29,8 +29,8 @@ func ports(from int32, n int) (out []int32) {
 	return out
 }
 
-// open is how many of the ports answer for a member.
-func open(r *Harness, namespace, name string, ports ...int32) (n int) {
+// countOpenPorts returns how many of the ports answer for a member.
+func countOpenPorts(r *Harness, namespace, name string, ports ...int32) (n int) {
 	for _, p := range ports {
 		if strings.HasPrefix(answered(r, p, name+".example.com", "/"), "k8s-"+namespace+"-") {
 			n++
@@ -55,7 +55,7 @@ func TestListenersAreSharedBetweenNamespaces(t *testing.T) {
 		settled(t, r)
 		r.Apply(inGroupOn("team", "front", true, ports(low, 2*sharedListeners)...))
 		r.Settle(time.Hour)
-		if v, n := open(r, "shop", "victim", ports(high, victim)...), open(r, "team", "front", ports(low, 2*sharedListeners)...); v != victim || n != sharedListeners-victim {
+		if v, n := countOpenPorts(r, "shop", "victim", ports(high, victim)...), countOpenPorts(r, "team", "front", ports(low, 2*sharedListeners)...); v != victim || n != sharedListeners-victim {
 			t.Fatalf("the victim has %d, the neighbour %d", v, n)
 		}
 	}
@@ -64,7 +64,7 @@ func TestListenersAreSharedBetweenNamespaces(t *testing.T) {
 			r := begin(t)
 			r.Apply(inGroupOn("team", "front", true, ports(low, 8)...), inGroupOn("shop", "victim", false, ports(high, 5)...))
 			r.Settle(time.Hour)
-			if v, n := open(r, "shop", "victim", ports(high, 5)...), open(r, "team", "front", ports(low, 8)...); v != sharedListeners/2 || n != sharedListeners/2 {
+			if v, n := countOpenPorts(r, "shop", "victim", ports(high, 5)...), countOpenPorts(r, "team", "front", ports(low, 8)...); v != sharedListeners/2 || n != sharedListeners/2 {
 				t.Errorf("the victim has %d of 5 and the neighbour %d of 8", v, n)
 			}
 		})
@@ -76,11 +76,11 @@ func TestListenersAreSharedBetweenNamespaces(t *testing.T) {
 			for _, at := range []int32{high + 10, high + 20} {
 				r.Apply(inGroupOn("shop", "victim", false, append(ports(high, 2), at, at+1)...))
 				r.Settle(time.Hour)
-				if v := open(r, "shop", "victim", append(ports(high, 2), at, at+1)...); v != 4 {
+				if v := countOpenPorts(r, "shop", "victim", append(ports(high, 2), at, at+1)...); v != 4 {
 					t.Errorf("the victim has %d of 4; warnings %v", v, warnings(r)["victim"])
 				}
 			}
-			if n := open(r, "team", "front", ports(low, 2*sharedListeners)...); n != 2 {
+			if n := countOpenPorts(r, "team", "front", ports(low, 2*sharedListeners)...); n != 2 {
 				t.Errorf("the neighbour has %d", n)
 			}
 		})
@@ -91,7 +91,7 @@ func TestListenersAreSharedBetweenNamespaces(t *testing.T) {
 			crowded(t, r, 4)
 			r.Apply(inGroupOn("shop", "victim", false, high))
 			r.Settle(mostBackOffHere)
-			if n := open(r, "team", "front", ports(low, 2*sharedListeners)...); n != sharedListeners-1 {
+			if n := countOpenPorts(r, "team", "front", ports(low, 2*sharedListeners)...); n != sharedListeners-1 {
 				t.Errorf("the neighbour has %d", n)
 			}
 		})
@@ -102,12 +102,12 @@ func TestListenersAreSharedBetweenNamespaces(t *testing.T) {
 			crowded(t, r, 1)
 			r.Apply(inGroupOn("shop", "victim", false, ports(high, 3)...))
 			r.Settle(time.Hour)
-			if v := open(r, "shop", "victim", ports(high, 3)...); v != 1 {
+			if v := countOpenPorts(r, "shop", "victim", ports(high, 3)...); v != 1 {
 				t.Fatalf("the victim has %d of 3", v)
 			}
 			quota(r, "listeners-per-application-load-balancer", sharedListeners+2)
 			r.Settle(time.Hour)
-			if v := open(r, "shop", "victim", ports(high, 3)...); v != 3 {
+			if v := countOpenPorts(r, "shop", "victim", ports(high, 3)...); v != 3 {
 				t.Errorf("the victim has %d of 3; warnings %v", v, warnings(r)["victim"])
 			}
 		})
@@ -118,7 +118,7 @@ func TestListenersAreSharedBetweenNamespaces(t *testing.T) {
 			r := begin(t)
 			r.Apply(inGroupOn("team", "front", true, append(ports(low, 8), ports(high, 3)...)...), inGroupOn("shop", "victim", false, ports(high, 3)...))
 			r.Settle(time.Hour)
-			if v := open(r, "shop", "victim", ports(high, 3)...); v != 3 {
+			if v := countOpenPorts(r, "shop", "victim", ports(high, 3)...); v != 3 {
 				t.Errorf("the victim has %d of 3", v)
 			}
 		})

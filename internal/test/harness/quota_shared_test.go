@@ -35,7 +35,7 @@ type memberKind struct {
 	member func(namespace, name string, first bool, host string, rules ...string) string
 }
 
-// groupMember is an Ingress of the group "edge".
+// groupMember returns an Ingress of the group "edge".
 func groupMember(namespace, name string, first bool, host string, rules ...string) string {
 	order := "10"
 	if first {
@@ -74,7 +74,7 @@ spec:
 `, name, namespace, annotated(unique...), host, paths.String())
 }
 
-// gatewayMember is an HTTPRoute of the Gateway "edge", or several of them where one takes no more rules.
+// gatewayMember returns an HTTPRoute of the Gateway "edge", or several of them where one takes no more rules.
 func gatewayMember(namespace, name string, _ bool, host string, rules ...string) string {
 	const most = 15
 	if len(rules) > most {
@@ -122,7 +122,7 @@ var memberKinds = []memberKind{
 	{name: "gateway", shared: openGateway, member: gatewayMember},
 }
 
-// backlog are n rules of the neighbour, which all have paths of their own.
+// backlog returns n rules of the neighbour, which all have paths of their own.
 func backlog(n int) (out []string) {
 	for i := range n {
 		out = append(out, fmt.Sprintf("/n%d=web", i))
@@ -130,7 +130,7 @@ func backlog(n int) (out []string) {
 	return out
 }
 
-// servedOf is how many of the rules of a member are served by its own target groups, or by its own actions.
+// servedOf returns how many of the rules of a member are served by its own target groups, or by its own actions.
 func servedOf(r *Harness, namespace, host string, rules ...string) (n int, missing []string) {
 	for _, rule := range rules {
 		at, to, _ := strings.Cut(rule, "=")

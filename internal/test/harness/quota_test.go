@@ -21,7 +21,7 @@ func TestAChangeOfTheTargetTypeAtTheQuotaOfUniqueTargetGroups(t *testing.T) {
 		before := answered(r, 80, "shop.example.com", "/")
 		r.Emulator.Calls().Reset()
 		r.Apply(strings.Replace(old, "target-type: ip", "target-type: instance", 1))
-		busy(r, "web", oftenLooked(), time.Hour)
+		editOften(r, "web", oftenLooked(), time.Hour)
 		if after := answered(r, 80, "shop.example.com", "/"); after == before || after == "503" || after == "default" {
 			t.Errorf("before %s, an hour later %s; warnings %v", before, after, warnings(r))
 		}
@@ -55,7 +55,7 @@ func TestAtTheQuotaOfTargetGroupsTheOldOneServes(t *testing.T) {
 		r.Emulator.Calls().Reset()
 		r.Apply(strings.Replace(old, "target-type: ip", "target-type: instance", 1))
 		for range 360 {
-			busy(r, "web", 10*time.Second, 10*time.Second)
+			editOften(r, "web", 10*time.Second, 10*time.Second)
 			if now := answered(r, 80, "shop.example.com", "/"); now != before {
 				t.Fatalf("answered by %s, before by %s", now, before)
 			}

@@ -13,7 +13,7 @@ const (
 	frontHost  = "a-longer-name.example.com"
 )
 
-// pathsOf are n rules of a member.
+// pathsOf returns n rules of a member.
 func pathsOf(prefix string, n int) (out []string) {
 	for i := range n {
 		out = append(out, fmt.Sprintf("/%s%d=web", prefix, i))
@@ -21,9 +21,9 @@ func pathsOf(prefix string, n int) (out []string) {
 	return out
 }
 
-// crowded is a load balancer whose rules are used up: by a victim, and by a neighbour in front that has some more
+// newFullLoadBalancer is a load balancer whose rules are used up: by a victim, and by a neighbour in front that has some more
 // that AWS has refused.
-func crowded(t *testing.T, r *Harness, kind memberKind, victim, neighbour int) {
+func newFullLoadBalancer(t *testing.T, r *Harness, kind memberKind, victim, neighbour int) {
 	t.Helper()
 	quota(r, "rules-per-application-load-balancer", sharedRules)
 	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), neighbourNamespace, kind.shared)
@@ -36,8 +36,8 @@ func crowded(t *testing.T, r *Harness, kind memberKind, victim, neighbour int) {
 	}
 }
 
-// has reports how many rules of a member are served.
-func has(r *Harness, namespace, host, prefix string, n int) int {
+// countServedRules reports how many rules of a member are served.
+func countServedRules(r *Harness, namespace, host, prefix string, n int) int {
 	served, _ := servedOf(r, namespace, host, pathsOf(prefix, n)...)
 	return served
 }
@@ -54,7 +54,7 @@ func TestFreeRulesGoToTheNamespaceThatHasTheFewest(t *testing.T) {
 					r.Apply(shop, pods("web", podAddresses[:3]...), neighbourNamespace, kind.shared,
 						kind.member("team", "front", true, frontHost, pathsOf("n", 25)...), kind.member("shop", "victim", false, victimHost, pathsOf("v", 15)...))
 					r.Settle(time.Hour)
-					if v, n := has(r, "shop", victimHost, "v", 15), has(r, "team", frontHost, "n", 25); v != sharedRules/2 || n != sharedRules/2 {
+					if v, n := countServedRules(r, "shop", victimHost, "v", 15), countServedRules(r, "team", frontHost, "n", 25); v != sharedRules/2 || n != sharedRules/2 {
 						t.Errorf("the victim has %d of 15 and the neighbour %d of 25", v, n)
 					}
 				})
@@ -62,15 +62,15 @@ func TestFreeRulesGoToTheNamespaceThatHasTheFewest(t *testing.T) {
 			t.Run("of a raised quota", func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
-					crowded(t, r, kind, 3, sharedRules+6)
+					newFullLoadBalancer(t, r, kind, 3, sharedRules+6)
 					r.Apply(kind.member("shop", "victim", false, victimHost, pathsOf("v", 5)...))
 					r.Settle(time.Hour)
-					if v := has(r, "shop", victimHost, "v", 5); v != 3 {
+					if v := countServedRules(r, "shop", victimHost, "v", 5); v != 3 {
 						t.Fatalf("the victim has %d of 5", v)
 					}
 					quota(r, "rules-per-application-load-balancer", sharedRules+2)
 					r.Settle(time.Hour)
-					if v := has(r, "shop", victimHost, "v", 5); v != 5 {
+					if v := countServedRules(r, "shop", victimHost, "v", 5); v != 5 {
 						t.Errorf("the victim has %d of 5; warnings %v", v, warnings(r)["victim"])
 					}
 				})
@@ -78,10 +78,10 @@ func TestFreeRulesGoToTheNamespaceThatHasTheFewest(t *testing.T) {
 			t.Run("that a member gives up", func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
-					crowded(t, r, kind, 3, sharedRules+6)
+					newFullLoadBalancer(t, r, kind, 3, sharedRules+6)
 					r.Apply(kind.member("shop", "victim", false, victimHost, pathsOf("v", 1)...))
 					r.Settle(time.Minute)
-					if v, n := has(r, "shop", victimHost, "v", 1), has(r, "team", frontHost, "n", sharedRules+6); v != 1 || n != sharedRules-1 {
+					if v, n := countServedRules(r, "shop", victimHost, "v", 1), countServedRules(r, "team", frontHost, "n", sharedRules+6); v != 1 || n != sharedRules-1 {
 						t.Errorf("the victim has %d of 1 and the neighbour %d, want %d", v, n, sharedRules-1)
 					}
 					if len(liveRules(r, 80)) != sharedRules {
@@ -95,14 +95,14 @@ func TestFreeRulesGoToTheNamespaceThatHasTheFewest(t *testing.T) {
 				}
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
-					crowded(t, r, kind, 3, sharedRules+6)
+					newFullLoadBalancer(t, r, kind, 3, sharedRules+6)
 					for _, m := range []string{
 						kind.member("shop", "victim", false, victimHost, pathsOf("v", 3)...), kind.member("team", "front", true, frontHost, pathsOf("n", sharedRules+6)...),
 					} {
 						r.Apply(strings.Replace(m, "{note: shared", "{note: shared"+annotated("scheme", "internet-facing"), 1))
 					}
 					r.Settle(3 * time.Hour)
-					if v := has(r, "shop", victimHost, "v", 3); v != 3 {
+					if v := countServedRules(r, "shop", victimHost, "v", 3); v != 3 {
 						t.Errorf("the victim has %d of 3; warnings %v", v, warnings(r)["victim"])
 					}
 				})

@@ -49,7 +49,7 @@ func create(t *testing.T, n int, limits fault.Limits, opt Options) (c creation) 
 	return c
 }
 
-// share is the part of the calls that AWS throttled.
+// share returns the part of the calls that AWS throttled.
 func (c creation) share() float64 { return float64(c.throttled) / float64(c.calls) }
 
 // TestRateLimits measures, in virtual time, how close creation comes to what AWS's documented token buckets

@@ -38,7 +38,7 @@ func (r bindingRecorder) Viewed(k bindings.Key, v *cluster.View) { r.process.tra
 // Gone implements bindings.Recorder.
 func (r bindingRecorder) Gone(k bindings.Key) { r.process.tracked.Forget(k) }
 
-// bindingChanges leaves out the checkpoints that a process writes itself.
+// bindingChanges ignores changes of checkpoints, which the process itself writes.
 type bindingChanges struct {
 	controller.BindingChanges
 	process *process
@@ -49,7 +49,7 @@ func (c bindingChanges) Ignores(old, new cluster.Object) bool {
 	return c.process.bindings.OwnCheckpoint(old, new)
 }
 
-// outsideChanges queues the stacks of a process of which others have changed something.
+// outsideChanges queues the stacks in which drift was found.
 type outsideChanges struct{ process *process }
 
 // ChangedOutside implements drift.Notifier.

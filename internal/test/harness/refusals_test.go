@@ -21,9 +21,9 @@ const mostAnHour = 30
 // oftenLooked is how often busy has a stack looked at in an hour, several times as often as mostAnHour.
 func oftenLooked() time.Duration { return time.Duration(seeds.Step(10)) * 3 * time.Second }
 
-// busy edits an object of the stack again and again, in a way that changes nothing in AWS, so that the
+// editOften edits an object of the stack again and again, in a way that changes nothing in AWS, so that the
 // stack is looked at as often as one that waits for targets.
-func busy(r *Harness, name string, every, d time.Duration) {
+func editOften(r *Harness, name string, every, d time.Duration) {
 	for range int(d / every) {
 		annotate(r, name, prefix+"note", time.Now().String())
 		next := time.Now().Add(every)
@@ -32,9 +32,9 @@ func busy(r *Harness, name string, every, d time.Duration) {
 	}
 }
 
-// team are two members of one load balancer, each at a host of its own; the annotations are those of the
+// teamMembers returns two members of one load balancer, each at a host of its own; the annotations are those of the
 // first.
-func team(pairs ...string) string {
+func teamMembers(pairs ...string) string {
 	return strings.Replace(ingressOf(annotated(append(pairs, "group.name", "team")...), "/=web", "/api=api"), "shop.example.com", "a.example.com", 1)
 }
 
@@ -68,7 +68,7 @@ func countOf(r *Harness, operation string) (n int) {
 	return n
 }
 
-// numbered are n paths of one Service.
+// numberedPaths returns n paths of one Service.
 func numberedPaths(n int, service string) (out []string) {
 	for i := range n {
 		out = append(out, fmt.Sprintf("/p%d=%s", i, service))
@@ -83,21 +83,21 @@ func TestARefusedCallIsRepeatedAHandfulOfTimesAnHour(t *testing.T) {
 		refuse    func(r *Harness) // once all is served; nil denies the operation
 		edit      func() string    // the change that AWS refuses
 	}{
-		"AddTags is denied": {"AddTags", nil, func() string { return team("tags", "Team=a") }},
+		"AddTags is denied": {"AddTags", nil, func() string { return teamMembers("tags", "Team=a") }},
 		"ModifyLoadBalancerAttributes is denied": {"ModifyLoadBalancerAttributes", nil, func() string {
-			return team("load-balancer-attributes", "idle_timeout.timeout_seconds=90")
+			return teamMembers("load-balancer-attributes", "idle_timeout.timeout_seconds=90")
 		}},
 		"CreateRule is denied": {"CreateRule", nil, func() string { return teammate(numberedPaths(40, "web")...) }},
 		"ModifyRule is denied": {"ModifyRule", nil, func() string {
-			return strings.ReplaceAll(team(), "service: {name: api", "service: {name: web")
+			return strings.ReplaceAll(teamMembers(), "service: {name: api", "service: {name: web")
 		}},
 		"SetRulePriorities is denied": {"SetRulePriorities", nil, func() string {
-			return strings.Replace(team(), "paths:", "paths:\n      - {path: /a/first, pathType: Exact, backend: {service: {name: web, port: {number: 80}}}}", 1)
+			return strings.Replace(teamMembers(), "paths:", "paths:\n      - {path: /a/first, pathType: Exact, backend: {service: {name: web, port: {number: 80}}}}", 1)
 		}},
-		"SetSecurityGroups is denied": {"SetSecurityGroups", nil, func() string { return team("security-groups", "extra-sg") }},
+		"SetSecurityGroups is denied": {"SetSecurityGroups", nil, func() string { return teamMembers("security-groups", "extra-sg") }},
 		"CreateTargetGroup is denied": {"CreateTargetGroup", nil, func() string { return teammate("/=web", "/api=api") }},
-		"CreateListener is denied":    {"CreateListener", nil, func() string { return team("listen-ports", `[{"HTTP":80},{"HTTP":81},{"HTTP":82}]`) }},
-		"ModifyTargetGroup is denied": {"ModifyTargetGroup", nil, func() string { return team("healthcheck-interval-seconds", "20") }},
+		"CreateListener is denied":    {"CreateListener", nil, func() string { return teamMembers("listen-ports", `[{"HTTP":80},{"HTTP":81},{"HTTP":82}]`) }},
+		"ModifyTargetGroup is denied": {"ModifyTargetGroup", nil, func() string { return teamMembers("healthcheck-interval-seconds", "20") }},
 		"the quota of rules": {"CreateRule", func(r *Harness) { quota(r, "rules-per-application-load-balancer", 20) },
 			func() string { return teammate(numberedPaths(200, "web")...) }},
 		"the quota of target groups": {"CreateTargetGroup", func(r *Harness) { quota(r, "target-groups", 4) },
@@ -109,7 +109,7 @@ func TestARefusedCallIsRepeatedAHandfulOfTimesAnHour(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), team(), teammate("/=web"))
+				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), teamMembers(), teammate("/=web"))
 				if failed := r.Settle(10 * time.Minute); len(failed) > 0 {
 					t.Fatal(failed)
 				}
@@ -124,7 +124,7 @@ func TestARefusedCallIsRepeatedAHandfulOfTimesAnHour(t *testing.T) {
 				if name == "the quota of rules" {
 					every = 45 * time.Second // each look is a lot of work
 				}
-				busy(r, "web", every, time.Hour)
+				editOften(r, "web", every, time.Hour)
 				n := countOf(r, c.operation)
 				served := 0 // by the quota of rules
 				if name == "the quota of rules" {
@@ -159,16 +159,16 @@ func TestARefusedCallIsRepeatedAHandfulOfTimesAnHour(t *testing.T) {
 func TestARefusedSettingKeepsNoOtherMemberWaiting(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ operation, edit string }{
-		"tags of the security group":      {"CreateTags", team("tags", "Team=a")},
-		"tags":                            {"AddTags", team("tags", "Team=a")},
-		"attributes of the load balancer": {"ModifyLoadBalancerAttributes", team("load-balancer-attributes", "idle_timeout.timeout_seconds=90")},
-		"security groups":                 {"SetSecurityGroups", team("security-groups", "extra-sg")},
-		"a health check":                  {"ModifyTargetGroup", team("healthcheck-interval-seconds", "20")},
+		"tags of the security group":      {"CreateTags", teamMembers("tags", "Team=a")},
+		"tags":                            {"AddTags", teamMembers("tags", "Team=a")},
+		"attributes of the load balancer": {"ModifyLoadBalancerAttributes", teamMembers("load-balancer-attributes", "idle_timeout.timeout_seconds=90")},
+		"security groups":                 {"SetSecurityGroups", teamMembers("security-groups", "extra-sg")},
+		"a health check":                  {"ModifyTargetGroup", teamMembers("healthcheck-interval-seconds", "20")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), team(), teammate("/=web"))
+				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), teamMembers(), teammate("/=web"))
 				settled(t, r)
 				deny(r, c.operation)
 				r.Apply(c.edit)

@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// liveRules are the rules of a port in order of precedence, without the default rule.
+// liveRules returns the rules of a port in order of precedence, without the default rule.
 func liveRules(r *Harness, port int32) (out []*store.Rule) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -33,7 +33,7 @@ func liveRules(r *Harness, port int32) (out []*store.Rule) {
 	return out
 }
 
-// answered is what the rules of a port do with a request: the status of a fixed response, or the name
+// answered returns what the rules of a port do with a request: the status of a fixed response, or the name
 // of a target group that gets traffic.
 func answered(r *Harness, port int32, host, at string) string {
 	for _, rule := range liveRules(r, port) {
@@ -92,8 +92,8 @@ func outcomeOf(r *Harness, actions []elbtypes.Action) string {
 	return "?"
 }
 
-// acting is a member of the group "team" whose one rule answers a status.
-func acting(name, order, status, at string) string {
+// memberWithStatus returns a member of the group "team" whose one rule answers a status.
+func memberWithStatus(name, order, status, at string) string {
 	doc := ingressOf(annotated("group.name", "team", "group.order", order,
 		"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"`+status+`"}}`), at+"=act")
 	doc = strings.Replace(doc, "{name: act, port: {number: 80}}", "{name: act, port: {name: use-annotation}}", 1)
@@ -114,7 +114,7 @@ func TestARefusedRuleTakesNothingFromAnother(t *testing.T) {
 			t.Run(name+", first: "+first, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
-					r.Apply(shop, acting("other", "500", "201", "/other"))
+					r.Apply(shop, memberWithStatus("other", "500", "201", "/other"))
 					settled(t, r)
 					seen := map[string]bool{}
 					r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
@@ -122,7 +122,7 @@ func TestARefusedRuleTakesNothingFromAnother(t *testing.T) {
 							seen[answered(r, 80, "shop.example.com", "/shared")] = true
 						}}
 					})
-					good, bad := acting("good", c.good, "200", "/shared"), acting("bad", c.bad, "999", "/shared")
+					good, bad := memberWithStatus("good", c.good, "200", "/shared"), memberWithStatus("bad", c.bad, "999", "/shared")
 					switch first {
 					case "good":
 						r.Apply(good)
@@ -165,16 +165,16 @@ func TestARefusedDefaultActionIsReportedToItsOwnerAlone(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ bad, other string }{
 		"new listener":   {},
-		"live listener":  {bad: acting("bad", "-1", "200", "/bad"), other: acting("other", "500", "201", "/other")},
-		"another change": {bad: acting("bad", "-1", "200", "/bad"), other: secure(acting("other", "500", "201", "/other"), "ELBSecurityPolicy-2016-08")},
+		"live listener":  {bad: memberWithStatus("bad", "-1", "200", "/bad"), other: memberWithStatus("other", "500", "201", "/other")},
+		"another change": {bad: memberWithStatus("bad", "-1", "200", "/bad"), other: withHTTPS(memberWithStatus("other", "500", "201", "/other"), "ELBSecurityPolicy-2016-08")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				with := func(doc string) string { return strings.ReplaceAll(doc, "CERTIFICATE", r.World.Certs["example.com"]) }
-				bad, other := withDefault(acting("bad", "-1", "999", "/bad")), acting("other", "500", "202", "/other")
+				bad, other := withDefault(memberWithStatus("bad", "-1", "999", "/bad")), memberWithStatus("other", "500", "202", "/other")
 				if name == "another change" {
-					c.bad, bad, other = secure(c.bad, "ELBSecurityPolicy-2016-08"), secure(bad, "ELBSecurityPolicy-TLS13-1-2-2021-06"), secure(other, "ELBSecurityPolicy-TLS13-1-2-2021-06")
+					c.bad, bad, other = withHTTPS(c.bad, "ELBSecurityPolicy-2016-08"), withHTTPS(bad, "ELBSecurityPolicy-TLS13-1-2-2021-06"), withHTTPS(other, "ELBSecurityPolicy-TLS13-1-2-2021-06")
 				}
 				if c.bad != "" {
 					r.Apply(shop, with(c.bad), with(c.other))
@@ -201,8 +201,8 @@ func TestARefusedDefaultActionIsReportedToItsOwnerAlone(t *testing.T) {
 	}
 }
 
-// secure serves an Ingress on HTTPS with a policy.
-func secure(doc, policy string) string {
+// withHTTPS serves an Ingress on HTTPS with a policy.
+func withHTTPS(doc, policy string) string {
 	more := annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "CERTIFICATE", "ssl-policy", policy)
 	return strings.Replace(doc, ", "+prefix+"group.name:", more+", "+prefix+"group.name:", 1)
 }
@@ -225,9 +225,9 @@ func TestRefusedRulesThatAreDueDelayNoOther(t *testing.T) {
 				bad = strings.NewReplacer("{name: act, port: {number: 80}}", "{name: act, port: {name: use-annotation}}", "name: web\n", "name: bad\n").Replace(bad)
 				docs := []string{strings.ReplaceAll(bad, "namespace: shop", "namespace: evil")}
 				// One that is live has to move as soon as those are made, and answers requests of the other's path.
-				docs = append(docs, strings.ReplaceAll(acting("fine", "-10", "200", "/good/fine"), "namespace: shop", "namespace: evil"))
-				good := func(status string) string { return acting("good", "500", status, "/good") }
-				r.Apply(append(docs, shop, good("200"), acting("other", "501", "200", "/other"))...)
+				docs = append(docs, strings.ReplaceAll(memberWithStatus("fine", "-10", "200", "/good/fine"), "namespace: shop", "namespace: evil"))
+				good := func(status string) string { return memberWithStatus("good", "500", status, "/good") }
+				r.Apply(append(docs, shop, good("200"), memberWithStatus("other", "501", "200", "/other"))...)
 				r.Settle(settle)
 				for i := range 5 {
 					status := fmt.Sprint(201 + i)

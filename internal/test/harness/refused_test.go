@@ -40,18 +40,18 @@ func withDefault(ingress string) string {
 	return strings.Replace(ingress, "  rules:", "  defaultBackend: {service: {name: act, port: {name: use-annotation}}}\n  rules:", 1)
 }
 
-// needed are those without which a new listener, or its port in the security group, would be more
+// requiredAnnotations are those without which a new listener, or its port in the security group, would be more
 // open than was asked for, so that it is not made.
-var needed = []string{"ssl-policy", "mutual-authentication", "security-group-prefix-lists", "wafv2-acl-arn"}
+var requiredAnnotations = []string{"ssl-policy", "mutual-authentication", "security-group-prefix-lists", "wafv2-acl-arn"}
 
 func TestAValueThatAWSRefusesStopsNoOther(t *testing.T) {
 	t.Parallel()
 	for i, key := range slices.Sorted(maps.Keys(refusable)) {
 		for _, fresh := range []bool{false, true} {
-			if fresh && slices.Contains(needed, key) {
+			if fresh && slices.Contains(requiredAnnotations, key) {
 				continue
 			}
-			if fresh != (i%2 == 0) && !slices.Contains(needed, key) && !seeds.Long() {
+			if fresh != (i%2 == 0) && !slices.Contains(requiredAnnotations, key) && !seeds.Long() {
 				continue // each key in one of the ways
 			}
 			name := key + "/live"
@@ -72,14 +72,14 @@ func TestAValueThatAWSRefusesStopsNoOther(t *testing.T) {
 					}
 					other := func(path string) string { return strings.Replace(second(r), "path: /,", "path: "+path+",", 1) }
 					if !fresh {
-						r.Apply(withDefault(outspoken("alb", good)), other("/old"))
+						r.Apply(withDefault(leadingMember("alb", good)), other("/old"))
 						if failed := r.Settle(20 * time.Minute); len(failed) > 0 {
 							t.Fatal(failed)
 						}
 					}
 					bad := maps.Clone(good)
 					bad[key] = refusable[key]
-					r.Apply(withDefault(outspoken("alb", bad)), other("/new"))
+					r.Apply(withDefault(leadingMember("alb", bad)), other("/new"))
 					r.Settle(time.Hour)
 					state := r.State()
 					if slices.ContainsFunc(state, func(l string) bool { return strings.HasPrefix(l, "rule ") && strings.Contains(l, `"/old"`) }) {

@@ -72,11 +72,11 @@ func TestARefusedValueIsReportedInWordsForPeople(t *testing.T) {
 						good["enable-frontend-nlb"], good["frontend-nlb-scheme"] = "true", "internet-facing"
 					}
 					if name == "live" {
-						r.Apply(withDefault(outspoken("alb", good)), second(r))
+						r.Apply(withDefault(leadingMember("alb", good)), second(r))
 						settled(t, r)
 					}
 					good[key] = refusable[key]
-					r.Apply(withDefault(outspoken("alb", good)), second(r))
+					r.Apply(withDefault(leadingMember("alb", good)), second(r))
 					r.Settle(20 * time.Minute)
 					reported := warnings(r)["first"]
 					if want := refusedTexts[key][i]; want != "" && !slices.Contains(reported, want) {

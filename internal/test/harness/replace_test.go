@@ -39,8 +39,8 @@ spec: {controller: k8s.io/ingress-nginx}
 
 const grouped = ", alb.ingress.kubernetes.io/group.name: "
 
-// strip takes the finalizers off the Ingress, as a person does.
-func strip(r *Harness) {
+// stripFinalizers takes the finalizers off the Ingress, as a person does.
+func stripFinalizers(r *Harness) {
 	r.T.Helper()
 	obj, err := r.Store.Get(ingressRef)
 	if err != nil || obj == nil {
@@ -78,16 +78,16 @@ func TestAnIngressThatLosesItsFinalizerLeavesNothingBehind(t *testing.T) {
 			r.Replace(strings.Replace(ingressOf("", "/=web"), "ingressClassName: alb", "ingressClassName: nginx", 1))
 		}},
 		"deletion": {deleted: true, edit: func(r *Harness) {
-			strip(r)
+			stripFinalizers(r)
 			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
 		}},
 		"deletion out of a group": {from: grouped + "one", deleted: true, edit: func(r *Harness) {
-			strip(r)
+			stripFinalizers(r)
 			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
 		}},
 		"finalizers taken off during deletion": {deleted: true, edit: func(r *Harness) {
 			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
-			strip(r)
+			stripFinalizers(r)
 		}},
 	}
 	for name, c := range cases {
@@ -143,17 +143,17 @@ func TestWhatIsLeftWhileNoControllerRunsIsCleanedUp(t *testing.T) {
 		}},
 		// A user may have done so to keep the load balancer.
 		"deletion without a controller": {kept: true, meanwhile: func(r *Harness) {
-			strip(r)
+			stripFinalizers(r)
 			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
 		}},
 		"deletion of which the process has seen something": {during: 3, alive: func(r *Harness) {
-			strip(r)
+			stripFinalizers(r)
 			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
 		}},
 		"deletion after an edit of which the process has seen something": {during: 3,
 			alive: func(r *Harness) { r.Replace(ingressOf(grouped+"two", "/=web")) },
 			meanwhile: func(r *Harness) {
-				strip(r)
+				stripFinalizers(r)
 				drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
 			},
 		},

@@ -41,7 +41,7 @@ func (f *follower) hook(c fault.Call) fault.Action {
 	return fault.Action{After: func() { f.look(c.Operation) }}
 }
 
-// host is the first name that the status of the Ingress shows.
+// host returns the first name that the status of the Ingress shows.
 func host(r *Harness) string {
 	obj, err := r.Store.Get(ingressRef)
 	if err != nil {
@@ -101,7 +101,7 @@ func unserved(r *Harness, name string) string {
 	return "it does not exist"
 }
 
-// schemes are those of the load balancers.
+// schemes returns those of the load balancers.
 func schemes(r *Harness) string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -157,7 +157,7 @@ func TestAChangeOfTheSchemeLosesNoRequest(t *testing.T) {
 	})
 }
 
-// replacementLifecycle is an Ingress whose scheme is changed, and that is deleted then. act comes before the change.
+// replacementLifecycle returns an Ingress whose scheme is changed, and that is deleted then. act comes before the change.
 func replacementLifecycle(t *testing.T, r *Harness, act func()) (states [][]string) {
 	t.Helper()
 	rest := func(d time.Duration) {
@@ -293,7 +293,7 @@ func TestAnIngressThatIsDeletedWhileItsLoadBalancerIsReplaced(t *testing.T) {
 				if diff := cmp.Diff(before, r.State()); diff != "" {
 					t.Errorf("something is left (-before +after):\n%s", diff)
 				}
-				if !r.gone(cluster.KindIngress, "shop", "web") || len(r.Store.All(cluster.KindBinding)) > 0 {
+				if !r.isDeleted(cluster.KindIngress, "shop", "web") || len(r.Store.All(cluster.KindBinding)) > 0 {
 					t.Error("objects are left")
 				}
 			})

@@ -213,7 +213,7 @@ func TestAFinalizerThatCannotBeWrittenKeepsNoOtherWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, Options{API: func(api kube.API) kube.API { return noFinalizerOn{api, "bad"} }})
-		r.Apply(shop, acting("good", "5", "200", "/good"), acting("bad", "-5", "201", "/bad"))
+		r.Apply(shop, memberWithStatus("good", "5", "200", "/good"), memberWithStatus("bad", "-5", "201", "/bad"))
 		r.Settle(10 * time.Minute)
 		r.Apply(strings.Replace(ingressOf(annotated("group.name", "team"), "/new=web"), "name: web\n", "name: other\n", 1))
 		r.Settle(10 * time.Minute)

@@ -13,13 +13,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// address is the i-th address of a pod on the first node.
+// address returns the i-th address of a pod on the first node.
 func address(i int) string { return fmt.Sprintf("10.0.%d.%d", 132+i/250, 1+i%250) }
 
 // newcomer is an address on the second node.
 const newcomer = "10.0.148.200"
 
-// size is how large the world of a measurement is: as large as the goal says for "make bench", and
+// size returns how large the world of a measurement is: as large as the goal says for "make bench", and
 // smaller in ordinary runs, which only see to it that nothing gets worse.
 func size(full, small int) int {
 	if os.Getenv("FULCRUM_BENCH") != "" {
@@ -28,7 +28,7 @@ func size(full, small int) int {
 	return small
 }
 
-// fleetOf is a world with n load balancers with two target groups each, made without limits and
+// fleetOf returns a world with n load balancers with two target groups each, made without limits and
 // with AWS's limits on from then on.
 func fleetOf(t *testing.T, n int, opt Options) *Harness {
 	t.Helper()
@@ -96,7 +96,7 @@ func (r *Harness) rest(d time.Duration) {
 	}
 }
 
-// done is how long after a moment a call was answered for the first time.
+// done returns how long after a moment a call was answered for the first time.
 func (r *Harness) done(operation string, since time.Time) time.Duration {
 	for _, e := range r.Emulator.Calls().Entries() {
 		if e.Operation == operation && !e.Time.Before(since) && e.Fault == "" {

@@ -28,8 +28,8 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// ledger notes the rights that an API server would ask for, as "resource verb". The first patch of a
-// pod meets the write of another client, and the first status of each kind of the Gateway API.
+// ledger records the rights that the requests of the controller need, as "resource verb". The first patch of a pod
+// meets the write of another client, and the first status of each kind of the Gateway API.
 type ledger struct {
 	api kube.API
 
@@ -82,7 +82,7 @@ func (l *ledger) Delete(ctx context.Context, obj cluster.Object) error {
 	return l.api.Delete(ctx, obj)
 }
 
-// granted are the rights of the named cluster roles in the same form.
+// granted returns the rights of the named cluster roles in the same form.
 func granted(t *testing.T, names ...string) []string {
 	t.Helper()
 	documents, err := rbac.Documents()
@@ -195,7 +195,7 @@ func (r *Harness) everyWrite(t *testing.T, rest func(time.Duration)) {
 	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf("", "/=web", "/api=api"))
 	rest(30 * time.Minute)
 	if r.opt.Accelerators {
-		r.Apply(edge(webListener))
+		r.Apply(edgeAccelerator(webListener))
 		rest(30 * time.Minute)
 		r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
 		rest(30 * time.Minute)
@@ -287,7 +287,7 @@ func TestWithoutVerb(t *testing.T) {
 									return &ledger{api: api, used: map[string]bool{}, met: map[string]bool{}}
 								}})
 							r.everyWrite(t, func(d time.Duration) { r.Settle(d) })
-							if !slices.Contains(r.bound.lacking(), resource+" "+verb) {
+							if !slices.Contains(r.bound.deniedVerbs(), resource+" "+verb) {
 								t.Fatal("the verb is not used")
 							}
 							if quiet[resource+" "+verb] != "" {

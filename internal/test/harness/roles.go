@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// roleBound is an API server that allows what roles allow, and nothing else.
+// roleBound is an API server that allows only the verbs of roles.
 type roleBound struct {
 	api   kube.API
 	roles []rights.Role
@@ -25,7 +25,7 @@ type roleBound struct {
 	denied map[string]bool // "resource verb"
 }
 
-// check returns the error of an API server for who lacks a verb.
+// check returns a Forbidden error if the roles do not allow the verb.
 func (b *roleBound) check(obj cluster.Object, part cluster.Part, verb string) error {
 	resource := groupResourceOf(obj)
 	full := resource.Resource
@@ -42,8 +42,8 @@ func (b *roleBound) check(obj cluster.Object, part cluster.Part, verb string) er
 		errors.New(`User "system:serviceaccount:`+rights.Namespace+":"+rights.ServiceAccount+`" cannot `+verb+" resource"))
 }
 
-// lacking are the verbs that were denied, as "resource verb".
-func (b *roleBound) lacking() []string {
+// deniedVerbs returns the verbs that were denied, as "resource verb".
+func (b *roleBound) deniedVerbs() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var out []string
@@ -53,14 +53,14 @@ func (b *roleBound) lacking() []string {
 	return out
 }
 
-// groupResourceOf is the resource of an object's kind.
+// groupResourceOf returns the resource of an object's kind.
 func groupResourceOf(obj cluster.Object) schema.GroupResource {
 	kind := KindOf(obj)
 	typ, _ := cluster.TypeOf(cluster.Kind(kind))
 	return schema.GroupResource{Group: typ.GVK.Group, Resource: ResourceOf(kind)}
 }
 
-// KindOf is the kind of an object, also of those that the controller only writes.
+// KindOf returns the kind of an object, also of kinds that the controller only writes.
 func KindOf(obj cluster.Object) string {
 	switch obj.(type) {
 	case *corev1.ConfigMap:
@@ -72,7 +72,7 @@ func KindOf(obj cluster.Object) string {
 	return string(k)
 }
 
-// ResourceOf is the name of the resource of a kind.
+// ResourceOf returns the name of the resource of a kind.
 func ResourceOf(kind string) string {
 	resource := strings.ToLower(kind)
 	switch {

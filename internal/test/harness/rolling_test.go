@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// startFleet is an Ingress with three healthy targets.
+// startFleet returns an Ingress with three healthy targets.
 func startFleet(t *testing.T) (*Harness, *fleet) {
 	t.Helper()
 	r := New(t, Options{Emulator: slowChecks()})
@@ -33,7 +33,7 @@ func startFleet(t *testing.T) (*Harness, *fleet) {
 	return r, f
 }
 
-// gateOfBinding is the readiness gate of the only binding.
+// gateOfBinding returns the readiness gate of the only binding.
 func gateOfBinding(t *testing.T, r *Harness) corev1.PodConditionType {
 	t.Helper()
 	all := r.Store.All(cluster.KindBinding)

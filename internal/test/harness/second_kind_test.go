@@ -120,7 +120,7 @@ func (exposed) Shows(v *cluster.View, m model.Member) bool {
 	return ok && len(svc.Status.LoadBalancer.Ingress) > 0
 }
 
-// mail is a Service that exposed serves.
+// mail returns a Service that exposed serves.
 func mail(annotations string) string {
 	return `
 apiVersion: v1
@@ -130,7 +130,7 @@ spec: {type: LoadBalancer, loadBalancerClass: ` + ownClass + `, selector: {app: 
 `
 }
 
-// owned are the lines of the state that carry the tags of a kind.
+// owned returns the lines of the state that carry the tags of a kind.
 func owned(r *Harness, kind model.Kind) (out []string) {
 	for _, line := range r.State() {
 		if strings.Contains(line, kind.TagPrefix()+"/stack") {
@@ -253,7 +253,7 @@ func TestTwoKindsShareOneLine(t *testing.T) {
 	}
 }
 
-// hostShown is the host name in the status of an object.
+// hostShown returns the host name in the status of an object.
 func hostShown(obj cluster.Object) string {
 	switch o := obj.(type) {
 	case *corev1.Service:

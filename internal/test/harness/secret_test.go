@@ -22,7 +22,7 @@ data: {clientID: c2hvcA==, clientSecret: %s}
 `, base64.StdEncoding.EncodeToString([]byte(value)))
 }
 
-// secrets are the client secrets that AWS holds, of rules and of default actions.
+// secrets returns the client secrets that AWS holds, of rules and of default actions.
 func secrets(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()

@@ -16,16 +16,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// Account owns everything in a harness. AccessKey belongs to it and may do everything; ControllerKey may do
-// what the policies of the harness allow.
+// Account is the AWS account of a harness. AccessKey has all permissions in it; ControllerKey has those of the IAM
+// policies of the harness.
 const (
 	Account       = "123456789012"
 	AccessKey     = "AKIA" + Account
 	ControllerKey = AccessKey + "FULCRUM"
 )
 
-// Seeded is what a world has before anything is applied to it. Templates of test objects are
-// executed over it.
+// Seeded has the IDs of the AWS resources that exist before anything is applied. It is the data of the templates of
+// test objects.
 type Seeded struct {
 	VPC string
 	// Public and Private are subnet ids in zone order.
@@ -38,7 +38,7 @@ type Seeded struct {
 	WebACL     string
 	PrefixList string
 	EIPs       []string
-	// TargetGroups are ARNs of target groups that no controller made, by name.
+	// TargetGroups are ARNs of target groups without a controller, by name.
 	TargetGroups map[string]string
 	// Instances are the nodes, one in each private subnet.
 	Instances []Instance
@@ -49,7 +49,7 @@ type Instance struct {
 	ID, Zone, Address string
 }
 
-// AWSConfig is what an SDK client needs to reach the emulator as a user other than the controller.
+// AWSConfig returns the configuration for SDK clients of the emulator, with AccessKey.
 func AWSConfig(em *emulator.Emulator) aws.Config {
 	return aws.Config{
 		Region: RegionOf(em), HTTPClient: em.Client(),
@@ -57,7 +57,7 @@ func AWSConfig(em *emulator.Emulator) aws.Config {
 	}
 }
 
-// RegionOf is where everything is in an emulator: Region, or the first region of another partition.
+// RegionOf returns the region of the seeded resources: Region, or the first region of another partition.
 func RegionOf(em *emulator.Emulator) string {
 	if home := em.Store().AWS(); home.Name != "aws" {
 		return home.Home
@@ -65,7 +65,7 @@ func RegionOf(em *emulator.Emulator) string {
 	return Region
 }
 
-// Seed makes the network, the certificates and what else exists beforehand, through the API.
+// Seed creates the resources of Seeded through the API.
 func Seed(ctx context.Context, em *emulator.Emulator) (Seeded, error) {
 	cfg := AWSConfig(em)
 	s := seeder{cfg: cfg, ec2: ec2.NewFromConfig(cfg), shield: em.Store().AWS().Shield, out: Seeded{
@@ -88,8 +88,9 @@ func Seed(ctx context.Context, em *emulator.Emulator) (Seeded, error) {
 	return s.out, err
 }
 
-// SeedBeside adds to a network with nodes and certificates what the objects of tests refer to besides these.
-func SeedBeside(ctx context.Context, cfg aws.Config, network Seeded) (Seeded, error) {
+// SeedAddons adds to a network the other resources to which test objects refer: security group, web ACL, prefix list,
+// addresses and target group.
+func SeedAddons(ctx context.Context, cfg aws.Config, network Seeded) (Seeded, error) {
 	network.TargetGroups = map[string]string{}
 	s := seeder{cfg: cfg, ec2: ec2.NewFromConfig(cfg), shield: true, out: network}
 	err := run(ctx, []seeding{

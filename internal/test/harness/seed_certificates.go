@@ -16,8 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 )
 
-// certificates imports one certificate for each domain and its wildcard. The ARNs sort in the order
-// of the list, because the choice between certificates may depend on it.
+// certificates imports one certificate for each domain and its wildcard. It makes the ARNs sort like the domains,
+// because the choice of a certificate may depend on their order.
 func (s *seeder) certificates(ctx context.Context) error {
 	client := acm.NewFromConfig(s.cfg)
 	before := ""
@@ -26,7 +26,7 @@ func (s *seeder) certificates(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// AWS chooses ARNs at random: try until one is in its place.
+		// ARNs are random: import until the ARN is greater than the last one.
 		for range 64 {
 			out, err := client.ImportCertificate(ctx, &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key})
 			if err != nil {
@@ -49,8 +49,7 @@ func (s *seeder) certificates(ctx context.Context) error {
 	return nil
 }
 
-// arnLeavesRoom reports whether the random part of an ARN is in the lower half, so that another one
-// above it is soon found.
+// arnLeavesRoom reports whether the random part of an ARN is in the lower half, so that a greater ARN is likely.
 func arnLeavesRoom(arn string) bool {
 	const uuid = 36
 	return len(arn) > uuid && arn[len(arn)-uuid] < '8'

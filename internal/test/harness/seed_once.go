@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// seededStates has what Seed made, by what it depends on: a test makes up to hundreds of emulators, and the calls that
-// seed one take as long as many a test.
+// seededStates caches the results of Seed by its inputs: tests create up to hundreds of emulators, and seeding takes
+// as long as a test.
 var seededStates sync.Map
 
 type seededState struct {
@@ -21,10 +21,9 @@ type seededState struct {
 	seeded   Seeded
 }
 
-// seedOnce brings a new emulator to the state that Seed makes. It calls Seed once for each instant and kind of emulator,
-// as all worlds in synctest bubbles begin at the same instant, and in an emulator of its own: so the first world
-// continues from the same state as all others. The ENIs of the nodes get the addresses that lie in
-// their subnets.
+// seedOnce gives a new emulator the state that Seed creates. It calls Seed once for each start time and kind of
+// emulator, in a separate emulator, so that all harnesses begin with the same state. The ENIs of the nodes get the
+// addresses that are in their subnets.
 func seedOnce(ctx context.Context, em *emulator.Emulator, o emulator.Options, addresses []string) (Seeded, error) {
 	if o.Clock != nil {
 		return seedWith(ctx, em, addresses)
@@ -78,10 +77,10 @@ func seedWith(ctx context.Context, em *emulator.Emulator, addresses []string) (S
 	return world, nil
 }
 
-// NodeOf is the node in whose subnet an address lies, by its place in Instances.
+// NodeOf returns the index in Instances of the node in whose subnet an address is.
 func NodeOf(address string) int {
 	var third int
-	_, _ = fmt.Sscanf(address, "10.0.%d.", &third) // others lie in no subnet of a node
+	_, _ = fmt.Sscanf(address, "10.0.%d.", &third) // other addresses are in no subnet of a node
 	return (third - 128) / 16
 }
 

@@ -35,7 +35,7 @@ func TestABadValueDoesNotKeepTheValuesOfOthersAway(t *testing.T) {
 				if !slices.ContainsFunc(r.State(), func(l string) bool { return strings.HasPrefix(l, "load-balancer ") && strings.Contains(l, c.state) }) {
 					t.Errorf("the load balancer does not have %s: %v", c.state, warnings(r))
 				}
-				busy(r, "good", oftenLooked(), time.Hour)
+				editOften(r, "good", oftenLooked(), time.Hour)
 				if n := countOf(r, "ModifyLoadBalancerAttributes") + countOf(r, "AddTags"); n > 2*mostAnHour {
 					t.Errorf("%d calls in an hour", n)
 				}

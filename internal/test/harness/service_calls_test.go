@@ -14,12 +14,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// twoPorts is a Service with a network load balancer and two ports.
+// twoPorts returns a Service with a network load balancer and two ports.
 func twoPorts(name string) string {
 	return strings.Replace(exposedService(name, ipTargets, "{name: a, port: 80, targetPort: 8080}, {name: b, port: 443, targetPort: 8080}"), "22222222-0000-4000-8000-000000000001", "uid-"+name, 1)
 }
 
-// podsOfPorts are pods that serve both ports.
+// podsOfPorts returns pods that serve both ports.
 func podsOfPorts(name string, addresses ...string) string {
 	return strings.Replace(pods(name, addresses...), `{name: "", port: 8080, protocol: TCP}`, "{name: a, port: 8080, protocol: TCP}, {name: b, port: 8080, protocol: TCP}", 1)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// withService are ip targets and further annotations of Services, by name without prefix and value.
+// withService returns ip targets and further annotations of Services, by name without prefix and value.
 func withService(pairs ...string) string {
 	out := ipTargets
 	for i := 0; i < len(pairs); i += 2 {

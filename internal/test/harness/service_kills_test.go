@@ -35,7 +35,7 @@ func TestServicesSurviveAnyCall(t *testing.T) {
 	interruptEach(t, want, calls, seeds.Step(8), mailLifecycle)
 }
 
-// mailLifecycle is what is there after all edits, and after the deletion, of a Service whose calls a hook sees.
+// mailLifecycle returns what is there after all edits, and after the deletion, of a Service whose calls a hook sees.
 func mailLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*Harness)) []string {
 	t.Helper()
 	r := shopWith(t, Options{Checkpoints: true})

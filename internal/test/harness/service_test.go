@@ -16,7 +16,7 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// exposedService is a Service of the class that the controller serves, with an annotation block and ports.
+// exposedService returns a Service of the class that the controller serves, with an annotation block and ports.
 func exposedService(name, annotations, ports string) string {
 	return `
 apiVersion: v1
@@ -71,7 +71,7 @@ func TestServiceLifecycle(t *testing.T) {
 	}
 }
 
-// portsShown are the ports of the load balancer in the status of a Service.
+// portsShown returns the ports of the load balancer in the status of a Service.
 func portsShown(obj cluster.Object) string {
 	var out []string
 	for _, lb := range obj.(*corev1.Service).Status.LoadBalancer.Ingress {

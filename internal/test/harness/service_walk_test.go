@@ -17,7 +17,7 @@ import (
 // walkExposed are the Services with a network load balancer that a walk changes.
 var walkExposed = []string{"edge", "dns"}
 
-// exposedDoc is a random Service with a network load balancer. What AWS keeps when it is not asked for any more is
+// exposedDoc returns a random Service with a network load balancer. What AWS keeps when it is not asked for any more is
 // always asked for, as the last objects alone would not show otherwise.
 func (w walker) exposedDoc(n int, sound bool) string {
 	notes := map[string]string{
@@ -75,7 +75,7 @@ func (w walker) exposedDoc(n int, sound bool) string {
 	return b.String()
 }
 
-// exposedEndpoints are one or two pods of such a Service, which serve all of its ports.
+// exposedEndpoints returns one or two pods of such a Service, which serve all of its ports.
 func (w walker) exposedEndpoints(n int) string {
 	own := exposedAddresses(n)
 	doc := strings.NewReplacer(podAddresses[n]+"]", own[0]+"]", podAddresses[n+3]+"]", own[1]+"]", podAddresses[n]+",", own[0]+",", podAddresses[n+3]+",", own[1]+",").
@@ -84,7 +84,7 @@ func (w walker) exposedEndpoints(n int) string {
 		"ports: [{name: http, port: 8080, protocol: TCP}, {name: tls, port: 8080, protocol: TCP}, {name: t, port: 8080, protocol: TCP}, {name: u, port: 8080, protocol: UDP}]", 1)
 }
 
-// exposedAddresses are those of the pods of such a Service, on the node of that number.
+// exposedAddresses returns those of the pods of such a Service, on the node of that number.
 func exposedAddresses(n int) []string {
 	return []string{fmt.Sprintf("10.0.%d.200", 132+16*n), fmt.Sprintf("10.0.%d.201", 132+16*n)}
 }

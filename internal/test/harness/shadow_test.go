@@ -68,7 +68,7 @@ func startShadow(t *testing.T, r *Harness) *shadowed {
 	s.Shadow, stacks.Workers, bound.Workers = shadow, 2, 2
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	src := stored{r.Store}
+	src := storeEvents{r.Store}
 	for _, run := range []func() error{
 		func() error { return stacks.Start(ctx, src, controller.StackKinds(), logr.Discard()) },
 		func() error { return bound.Start(ctx, src, controller.BindingKinds(), logr.Discard()) },
@@ -99,7 +99,7 @@ func (s *shadowed) read(t *testing.T) controller.ShadowReport {
 	return out
 }
 
-// steps is the sum of the metric fulcrum_shadow_steps.
+// steps returns the sum of the metric fulcrum_shadow_steps.
 func (s *shadowed) steps(t *testing.T) (sum float64) {
 	t.Helper()
 	reg := prometheus.NewRegistry()

@@ -15,16 +15,16 @@ import (
 
 const lbAnnotation = ", service.beta.kubernetes.io/aws-load-balancer-"
 
-// invited is a Service of namespace bank on the shared load balancer of namespace shop, made on a day of January.
-func invited(name, day, annotations, port string) string {
+// guestService returns a Service of namespace bank on the shared load balancer of namespace shop, made on a day of January.
+func guestService(name, day, annotations, port string) string {
 	return strings.NewReplacer("namespace: shop", "namespace: bank", "load-balancer-group: public", "load-balancer-group: shop/public", "uid: 33333333", "uid: 44444444").
-		Replace(sharing(name, day, sharesPublic+annotations, portOf(port)))
+		Replace(sharedService(name, day, sharesPublic+annotations, portOf(port)))
 }
 
-// crossing lets Services of other namespaces share a load balancer.
-func crossing(o *services.Options) { o.CrossNamespaceGroups = true }
+// allowCrossNamespace lets Services of other namespaces share a load balancer.
+func allowCrossNamespace(o *services.Options) { o.CrossNamespaceGroups = true }
 
-// sharedSettings are what the shared load balancer has once: its own line, without what is of one port.
+// sharedSettings returns what the shared load balancer has once: its own line, without what is of one port.
 func sharedSettings(r *Harness) []string {
 	var out []string
 	for _, line := range r.State() {
@@ -59,10 +59,10 @@ func TestAGuestDecidesNothingThatIsShared(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					shared := func(fromTheStart bool) *Harness {
-						r := shopWith(t, Options{Service: crossing})
-						owner := pods("web", podAddresses[0]) + "---\n" + sharing("web", "10", sharesPublic, portOf("80"))
+						r := shopWith(t, Options{Service: allowCrossNamespace})
+						owner := pods("web", podAddresses[0]) + "---\n" + sharedService("web", "10", sharesPublic, portOf("80"))
 						guest := strings.ReplaceAll(pods("mail", podAddresses[1]), "namespace: shop", "namespace: bank") + "---\n" +
-							invited("mail", day, strings.NewReplacer("SUBNET", r.World.Private[0], "GROUP", r.World.ExtraSG).Replace(annotation), "25")
+							guestService("mail", day, strings.NewReplacer("SUBNET", r.World.Private[0], "GROUP", r.World.ExtraSG).Replace(annotation), "25")
 						if fromTheStart {
 							r.Apply(owner, guest)
 							r.during(20 * time.Minute)
@@ -101,12 +101,14 @@ func TestAGuestDecidesNothingThatIsShared(t *testing.T) {
 func TestTheOwnerOfASharedLoadBalancerDecides(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := shopWith(t, Options{Service: crossing})
+		r := shopWith(t, Options{Service: allowCrossNamespace})
 		foreign := func(namespace, service, address string) string {
 			return strings.ReplaceAll(pods(service, address), "namespace: shop", "namespace: "+namespace) + "---\n"
 		}
-		owner := func(annotations string) string { return sharing("web", "10", sharesPublic+annotations, portOf("80")) }
-		r.Apply(pods("web", podAddresses[0])+"---\n"+owner(""), foreign("bank", "mail", podAddresses[1])+invited("mail", "12", lbAnnotation+`attributes: "load_balancing.cross_zone.enabled=false"`, "25"))
+		owner := func(annotations string) string {
+			return sharedService("web", "10", sharesPublic+annotations, portOf("80"))
+		}
+		r.Apply(pods("web", podAddresses[0])+"---\n"+owner(""), foreign("bank", "mail", podAddresses[1])+guestService("mail", "12", lbAnnotation+`attributes: "load_balancing.cross_zone.enabled=false"`, "25"))
 		r.during(20 * time.Minute)
 		r.Apply(owner(lbAnnotation + "ip-address-type: dualstack" + lbAnnotation + `subnets: "` + strings.Join(r.World.Private[:2], ", ") + `"` +
 			lbAnnotation + `attributes: "load_balancing.cross_zone.enabled=true"`))
@@ -121,7 +123,7 @@ func TestTheOwnerOfASharedLoadBalancerDecides(t *testing.T) {
 			t.Errorf("a subnet that the owner has not named is live: %s", settings)
 		}
 		evil := strings.NewReplacer("namespace: bank", "namespace: evil", "uid: 44444444", "uid: 55555555").
-			Replace(invited("bulk", "01", lbAnnotation+"ip-address-type: ipv4"+lbAnnotation+"subnets: "+r.World.Private[0], "26"))
+			Replace(guestService("bulk", "01", lbAnnotation+"ip-address-type: ipv4"+lbAnnotation+"subnets: "+r.World.Private[0], "26"))
 		r.Apply(foreign("evil", "bulk", podAddresses[2]) + evil)
 		r.during(20 * time.Minute)
 		r.drop(cluster.KindService, "shop", "web")

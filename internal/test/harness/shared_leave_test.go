@@ -17,11 +17,11 @@ func TestAServiceThatLeavesASharedLoadBalancerKeepsItsScheme(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{})
-				r.Apply(pods("web", podAddresses[0]), pods("mail", podAddresses[1]), sharing("web", "10", sharesPublic+public, portOf("443")), sharing("mail", "12", sharesPublic, portOf("25")))
+				r.Apply(pods("web", podAddresses[0]), pods("mail", podAddresses[1]), sharedService("web", "10", sharesPublic+public, portOf("443")), sharedService("mail", "12", sharesPublic, portOf("25")))
 				r.during(20 * time.Minute)
 				expect(t, "the shared load balancer", "internet-facing", schemes(r))
 				previous := hostShown(serviceNamed(r, "mail"))
-				r.Apply(sharing("mail", "12", to, portOf("25")))
+				r.Apply(sharedService("mail", "12", to, portOf("25")))
 				r.during(6 * time.Minute)
 				expect(t, "load balancers on the way", "internet-facing internet-facing", schemes(r))
 				says := func(what, text string) {
@@ -43,7 +43,7 @@ func TestAServiceThatLeavesASharedLoadBalancerKeepsItsScheme(t *testing.T) {
 				r.Start()
 				r.during(20 * time.Minute)
 				expect(t, "load balancers after a restart", "internet-facing internet-facing", schemes(r))
-				r.Apply(sharing("mail", "12", to+lbAnnotation+"scheme: internal", portOf("25")))
+				r.Apply(sharedService("mail", "12", to+lbAnnotation+"scheme: internal", portOf("25")))
 				r.during(time.Hour)
 				expect(t, "load balancers once the Service names another scheme", "internal internet-facing", schemes(r))
 			})
@@ -56,9 +56,9 @@ func TestAServiceIsToldTheSchemeOfTheLoadBalancerThatItJoins(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
-		r.Apply(pods("web", podAddresses[0]), pods("mail", podAddresses[1]), sharing("web", "10", sharesPublic+lbAnnotation+"scheme: internet-facing", portOf("443")), sharing("mail", "12", ipTargets, portOf("25")))
+		r.Apply(pods("web", podAddresses[0]), pods("mail", podAddresses[1]), sharedService("web", "10", sharesPublic+lbAnnotation+"scheme: internet-facing", portOf("443")), sharedService("mail", "12", ipTargets, portOf("25")))
 		r.during(20 * time.Minute)
-		r.Apply(sharing("mail", "12", sharesPublic, portOf("25")))
+		r.Apply(sharedService("mail", "12", sharesPublic, portOf("25")))
 		r.during(20 * time.Minute)
 		if len(lastingEvents(r, "mail", `it is "internet-facing", and the former one "internal"`)) == 0 {
 			t.Error("no event names the schemes")

@@ -93,7 +93,7 @@ spec:
 `, arn, strings.Join(lines, "\n  "))
 }
 
-// registered are the active targets of a target group as its own account sees them, with their zones.
+// registered returns the active targets of a target group as its own account sees them, with their zones.
 func registered(t *testing.T, r *Harness, account, arn string) string {
 	t.Helper()
 	out, err := elb.NewFromConfig(configOf(r, account)).DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: &arn})
@@ -177,7 +177,7 @@ func TestTwoClustersShareATargetGroup(t *testing.T) {
 	})
 }
 
-// sharedLifecycle is that of a binding to a group in which another cluster has a target too.
+// sharedLifecycle returns that of a binding to a group in which another cluster has a target too.
 func sharedLifecycle(t *testing.T, r *Harness) (states [][]string) {
 	t.Helper()
 	arn := r.World.TargetGroups["external"]
@@ -287,7 +287,7 @@ func otherGroup(t *testing.T, r *Harness) (arn, vpc string) {
 	return aws.ToString(out.TargetGroups[0].TargetGroupArn), aws.ToString(made.Vpc.VpcId)
 }
 
-// reported is all that the controller has written into the cluster about the binding.
+// reported returns all that the controller has written into the cluster about the binding.
 func reported(r *Harness) string {
 	var b strings.Builder
 	for _, o := range r.Store.All("Event") {

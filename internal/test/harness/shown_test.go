@@ -35,8 +35,8 @@ func (w planWrites) Patch(ctx context.Context, obj cluster.Object, part cluster.
 	return w.API.Patch(ctx, obj, part, kind, data)
 }
 
-// showing is a shop with a load balancer, whose controller shows plans while on is true.
-func showing(t *testing.T, on *bool, err error) (*Harness, map[string]int) {
+// newShowingShop returns a shop with a load balancer, whose controller shows plans while on is true.
+func newShowingShop(t *testing.T, on *bool, err error) (*Harness, map[string]int) {
 	t.Helper()
 	writes := planWrites{count: map[string]int{}, err: err}
 	r := New(t, Options{
@@ -74,7 +74,7 @@ func annotate(r *Harness, name, key, value string) {
 	}
 }
 
-// shown are the plans that Ingresses show, by name, as far as they are plans of what they say.
+// shown returns the plans that Ingresses show, by name, as far as they are plans of what they say.
 func shown(r *Harness) map[string]string {
 	out := map[string]string{}
 	for _, o := range r.Store.All(cluster.KindIngress) {
@@ -96,7 +96,7 @@ func TestAPlanIsShownOnTheFirstMemberAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on := true
-		r, writes := showing(t, &on, nil)
+		r, writes := newShowingShop(t, &on, nil)
 		expect := func(what string, want map[string]string, wantWrites map[string]int) {
 			t.Helper()
 			settled(t, r)
@@ -148,7 +148,7 @@ func TestAPlanThatCannotBeShownStopsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on := true
-		r, writes := showing(t, &on, errors.New("not today"))
+		r, writes := newShowingShop(t, &on, errors.New("not today"))
 		r.Apply(orderedMember(1, "1"))
 		settled(t, r)
 		m1, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "m1"})
@@ -168,7 +168,7 @@ func TestAPlanThatDoesNotFitIsReportedInstead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on := true
-		r, writes := showing(t, &on, nil)
+		r, writes := newShowingShop(t, &on, nil)
 		annotate(r, "web", "example.com/large", strings.Repeat("x", 230<<10))
 		settled(t, r)
 		if diff := cmp.Diff(map[string]int{}, writes); diff != "" {
@@ -198,7 +198,7 @@ func TestPlansCostNoCalls(t *testing.T) {
 	t.Parallel()
 	calls := func(on bool) (counts map[string]int) {
 		synctest.Test(t, func(t *testing.T) {
-			r, _ := showing(t, &on, nil)
+			r, _ := newShowingShop(t, &on, nil)
 			r.Emulator.Calls().Reset()
 			r.Apply(orderedMember(1, "1"), orderedMember(2, "2"))
 			settled(t, r)

@@ -51,7 +51,7 @@ func TestWhatIsAskedForIsServedWhereAWSAnswersSlowly(t *testing.T) {
 	}
 }
 
-// documentedRate is how many calls of an operation a second AWS documents.
+// documentedRate returns how many calls of an operation a second AWS documents.
 func documentedRate(service, operation string) float64 {
 	for _, b := range fault.Documented(1).Buckets {
 		for _, pattern := range b.Operations {

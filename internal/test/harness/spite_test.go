@@ -11,9 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// spiteful is a member of the group "team" in a namespace of its own, with n rules whose action AWS
+// refusedMember returns a member of the group "team" in a namespace of its own, with n rules whose action AWS
 // refuses; the values differ with every turn.
-func spiteful(turn, n int) string {
+func refusedMember(turn, n int) string {
 	var paths []string
 	for i := range n {
 		paths = append(paths, fmt.Sprintf("/spite%d=act", i))
@@ -31,16 +31,16 @@ func TestManyRefusedValuesThatChangeEverySecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Emulator.Faults().SetLimits(fault.Documented(1))
-		r.Apply(shop, "apiVersion: v1\nkind: Namespace\nmetadata: {name: spite}\n", acting("good", "5", "200", "/good"))
+		r.Apply(shop, "apiVersion: v1\nkind: Namespace\nmetadata: {name: spite}\n", memberWithStatus("good", "5", "200", "/good"))
 		settled(t, r)
 		r.Emulator.Calls().Reset()
 		longest := time.Duration(0)
 		turns := seeds.Amount(120, 300)
 		for turn := range turns {
-			r.Apply(spiteful(turn, 100))
+			r.Apply(refusedMember(turn, 100))
 			status := fmt.Sprint(200 + turn/30)
 			if turn%30 == 0 {
-				r.Apply(acting("good", "5", status, "/good"))
+				r.Apply(memberWithStatus("good", "5", status, "/good"))
 			}
 			begun := time.Now()
 			r.Settle(time.Second)

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// State is what the controller has made in AWS, a line per resource in order, with generated ids
-// replaced by what the resources are for. Two worlds are equal for a user when their states are.
+// State returns the controller's resources in AWS as sorted lines, one for each resource, with names instead of
+// generated IDs. Harnesses whose states are equal look the same to a user.
 func (r *Harness) State() []string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -52,7 +52,7 @@ func (r *Harness) State() []string {
 	}
 	for _, g := range p.ELB.TargetGroups {
 		if len(g.Tags) == 0 {
-			continue // of another user
+			continue // the controller has not created it
 		}
 		var ts []string
 		for _, t := range g.Targets {
@@ -79,7 +79,8 @@ func (r *Harness) State() []string {
 	return out
 }
 
-// groupName is what a target group is for. The name of one of a Service depends on health checks that it once had.
+// groupName returns the purpose of a target group. The names of target groups of Services are not used, as they
+// depend on earlier health checks.
 func groupName(g *store.TargetGroup) string {
 	if of := g.Tags[naming.ResourceTag(model.Service)]; of != "" {
 		return of
@@ -87,7 +88,7 @@ func groupName(g *store.TargetGroup) string {
 	return generated(g.Name)
 }
 
-// generated is a name without the number that it has where the name itself was taken.
+// generated returns a name without the number that is appended when the name is in use.
 func generated(name string) string {
 	if !strings.HasPrefix(name, "k8s-") {
 		return name
@@ -105,7 +106,7 @@ func deref(n *int32) int32 {
 	return *n
 }
 
-// names replaces ids by names. Longer ids first, so that none is taken for a part of another.
+// names returns a replacer of IDs by names. Longer IDs come first, since one may be a prefix of another.
 func (r *Harness) names(p *store.Partition) *strings.Replacer {
 	of := map[string]string{}
 	for arn, lb := range p.ELB.LoadBalancers {

@@ -45,7 +45,7 @@ func TestStatusShowsNamesAndPorts(t *testing.T) {
 	})
 }
 
-// nameInDNS is the name of a load balancer as statuses show it, "" if there is none.
+// nameInDNS returns the name of a load balancer as statuses show it, "" if there is none.
 func nameInDNS(r *Harness, name string) string {
 	w := r.Emulator.Store()
 	w.Lock()

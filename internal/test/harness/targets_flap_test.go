@@ -17,7 +17,7 @@ func TestTargetsFollowPodsWhileAWSShowsThemLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{Drift: true, Workers: 3})
-		r.Apply(everything(r, "/=web"), pods("web", podAddresses[:2]...))
+		r.Apply(fullIngress(r, "/=web"), pods("web", podAddresses[:2]...))
 		r.during(10 * time.Minute)
 		arn := forwardsOn(80, "shop.example.com")(r)[0]
 		r.Emulator.Faults().KeepHistory(time.Minute)

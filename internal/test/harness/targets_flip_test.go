@@ -90,7 +90,7 @@ func (f *flipper) flip(d time.Duration, each func()) {
 	}
 }
 
-// registered are those of the pods that are targets.
+// registered returns those of the pods that are targets.
 func (f *flipper) registered() (out []int) {
 	active := f.h.r.active()
 	for _, n := range f.all {
@@ -199,8 +199,8 @@ func TestTargetsThatFlipDelayNoOther(t *testing.T) {
 		if err := Assign(t.Context(), AWSConfig(h.r.Emulator), h.r.World.Instances[0], own...); err != nil {
 			t.Fatal(err)
 		}
-		victim := func(ip string) { h.r.Apply(elsewhere("victim", pods("web", ip))) }
-		h.r.Apply(elsewhere("victim", strings.SplitN(shop, "---", 2)[1], ingressOf("", "/=web")))
+		victim := func(ip string) { h.r.Apply(inNamespace("victim", pods("web", ip))) }
+		h.r.Apply(inNamespace("victim", strings.SplitN(shop, "---", 2)[1], ingressOf("", "/=web")))
 		victim(own[0])
 		time.Sleep(5 * time.Minute)
 		h.r.Emulator.Calls().Reset()

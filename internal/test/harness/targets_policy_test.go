@@ -21,7 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// bindingsAlone are a Service with pods and bindings to a target group of pods and one of nodes, both with rules that admit
+// bindingsAlone returns a Service with pods and bindings to a target group of pods and one of nodes, both with rules that admit
 // a load balancer: by its security group, and by the addresses of the VPC.
 func bindingsAlone(t *testing.T, r *Harness) (docs []string, pods, nodes string) {
 	t.Helper()
@@ -39,7 +39,7 @@ func bindingsAlone(t *testing.T, r *Harness) (docs []string, pods, nodes string)
 	return []string{bindingTo(pods, admitting("{securityGroup: {groupID: "+r.World.ExtraSG+"}}")), toNodes}, pods, nodes
 }
 
-// podWithENI is an ENI of a pod of the Service web, and the pod.
+// podWithENI returns an ENI of a pod of the Service web, and the pod.
 func podWithENI(t *testing.T, r *Harness) string {
 	t.Helper()
 	out, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateNetworkInterface(t.Context(), &ec2.CreateNetworkInterfaceInput{
@@ -87,7 +87,7 @@ func TestThePolicyForTargetsIsEnoughForBindings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := bindAlone(t, iam.Targets)
-		if !r.gone(cluster.KindBinding, "shop", "shared") {
+		if !r.isDeleted(cluster.KindBinding, "shop", "shared") {
 			t.Errorf("not served: %v", warnings(r))
 		}
 		for denied := range r.Emulator.Denials() {

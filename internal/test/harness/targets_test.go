@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// described are the active targets of a group of our own account: id, zone and server id.
+// described returns the active targets of a group of our own account: id, zone and server id.
 func described(t *testing.T, r *Harness, arn string) string {
 	t.Helper()
 	out, err := elb.NewFromConfig(AWSConfig(r.Emulator)).DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: &arn})

@@ -27,9 +27,9 @@ metadata: {name: pinned}
 spec: %s
 `
 
-// outspoken is the first member of the group "team". It says what the group's load balancer is
+// leadingMember returns the first member of the group "team". It says what the group's load balancer is
 // like; the other member says nothing but where it listens.
-func outspoken(class string, annotations map[string]string) string {
+func leadingMember(class string, annotations map[string]string) string {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
 		fmt.Fprintf(&b, ", %s%s: '%s'", prefix, k, annotations[k])
@@ -70,7 +70,7 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: api, port: {number: 80}}}}]}
 `
 
-// second is the other member, with further annotations.
+// second returns the other member, with further annotations.
 func second(r *Harness, pairs ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(pairs); i += 2 {
@@ -79,8 +79,8 @@ func second(r *Harness, pairs ...string) string {
 	return fmt.Sprintf(quietMember, r.World.Certs["example.com"], b.String())
 }
 
-// spoken are annotations of the first member with, after a bar, a value that cannot be read.
-var spoken = map[string]string{
+// leaderAnnotations are annotations of the first member with, after a bar, a value that cannot be read.
+var leaderAnnotations = map[string]string{
 	"group.order":                               "-1|first",
 	"listen-ports":                              `[{"HTTP":80},{"HTTPS":443}]|[{"HTTP":0}]`,
 	"certificate-arn":                           "CERT|",
@@ -128,11 +128,11 @@ var spoken = map[string]string{
 	"unhealthy-threshold-count":                 "3|x",
 }
 
-// says are the annotations as they can be read, without some.
-func says(r *Harness, without ...string) map[string]string {
+// readableAnnotations returns the annotations as they can be read, without some.
+func readableAnnotations(r *Harness, without ...string) map[string]string {
 	fill := strings.NewReplacer("CERT", r.World.Certs["example.com"], "PREFIXLIST", r.World.PrefixList)
 	out := map[string]string{}
-	for k, v := range spoken {
+	for k, v := range leaderAnnotations {
 		if v, _, _ = strings.Cut(v, "|"); !slices.Contains(without, k) {
 			out[k] = fill.Replace(v)
 		}
@@ -140,17 +140,17 @@ func says(r *Harness, without ...string) map[string]string {
 	return out
 }
 
-// unmoved expects that a change of objects moves nothing in AWS.
-func unmoved(t *testing.T, r *Harness, change func()) {
+// expectUnchanged expects that a change of objects moves nothing in AWS.
+func expectUnchanged(t *testing.T, r *Harness, change func()) {
 	t.Helper()
-	before := append(r.State(), guarded(r))
+	before := append(r.State(), attachedAddons(r))
 	r.Emulator.Calls().Reset()
 	change()
 	r.Settle(20 * time.Minute)
 	if n := r.Emulator.Calls().Mutating(); n > 0 {
 		t.Errorf("%d mutating calls: %v", n, r.Emulator.Calls().Counts())
 	}
-	if d := cmp.Diff(before, append(r.State(), guarded(r))); d != "" {
+	if d := cmp.Diff(before, append(r.State(), attachedAddons(r))); d != "" {
 		t.Errorf("the state moved:\n%s", d)
 	}
 	if len(warnings(r)["first"]) == 0 {
@@ -160,8 +160,8 @@ func unmoved(t *testing.T, r *Harness, change func()) {
 
 func TestATypoInOneMemberMovesNothing(t *testing.T) {
 	t.Parallel()
-	for _, key := range slices.Sorted(maps.Keys(spoken)) {
-		_, bad, _ := strings.Cut(spoken[key], "|")
+	for _, key := range slices.Sorted(maps.Keys(leaderAnnotations)) {
+		_, bad, _ := strings.Cut(leaderAnnotations[key], "|")
 		if bad == "" {
 			continue
 		}
@@ -169,11 +169,11 @@ func TestATypoInOneMemberMovesNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))
-				good := says(r)
+				good := readableAnnotations(r)
 				if key == "manage-backend-security-group-rules" {
 					good["security-groups"] = "extra-sg"
 				}
-				r.Apply(outspoken("alb", good), second(r))
+				r.Apply(leadingMember("alb", good), second(r))
 				if failed := r.Settle(20 * time.Minute); len(failed) > 0 {
 					t.Fatal(failed)
 				}
@@ -181,7 +181,7 @@ func TestATypoInOneMemberMovesNothing(t *testing.T) {
 					t.Fatalf("warnings before anything is wrong: %v", w)
 				}
 				good[key] = bad
-				unmoved(t, r, func() { r.Apply(outspoken("alb", good)) })
+				expectUnchanged(t, r, func() { r.Apply(leadingMember("alb", good)) })
 			})
 		})
 	}
@@ -200,18 +200,18 @@ func TestATypoDoesNotTurnAConflict(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))
-				good := says(r)
+				good := readableAnnotations(r)
 				opposing := strings.Replace(second(r, key, other), `{"HTTPS":443}]`, `{"HTTPS":443},{"HTTPS":8443}]`, 1)
-				r.Apply(outspoken("alb", good), opposing)
+				r.Apply(leadingMember("alb", good), opposing)
 				if failed := r.Settle(20 * time.Minute); len(failed) > 0 {
 					t.Fatal(failed)
 				}
 				if w := warnings(r); len(w) != 1 || len(w["second"]) == 0 {
 					t.Fatalf("want a warning for the second member, got %v", w)
 				}
-				_, bad, _ := strings.Cut(spoken[key], "|")
+				_, bad, _ := strings.Cut(leaderAnnotations[key], "|")
 				good[key] = bad
-				unmoved(t, r, func() { r.Apply(outspoken("alb", good)) })
+				expectUnchanged(t, r, func() { r.Apply(leadingMember("alb", good)) })
 			})
 		})
 	}
@@ -231,13 +231,13 @@ func TestALostClassOfOneMemberMovesNothing(t *testing.T) {
 		r.Apply(shop, fmt.Sprintf(parameters, pinned), pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))
 		own := map[string]string{}
 		for _, k := range []string{"listen-ports", "certificate-arn", "actions.act"} {
-			own[k] = says(r)[k]
+			own[k] = readableAnnotations(r)[k]
 		}
-		r.Apply(outspoken("pinned", own), second(r))
+		r.Apply(leadingMember("pinned", own), second(r))
 		if failed := r.Settle(20 * time.Minute); len(failed) > 0 {
 			t.Fatal(failed)
 		}
-		unmoved(t, r, func() {
+		expectUnchanged(t, r, func() {
 			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngressClassParams, Name: "pinned"}); err != nil {
 				t.Fatal(err)
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// strict is a class whose parameters decide about the load balancer of the group "team".
-const strict = `
+// strictClass is a class whose parameters decide about the load balancer of the group "team".
+const strictClass = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: strict, annotations: {ingressclass.kubernetes.io/is-default-class: "true"}}
@@ -35,7 +35,7 @@ spec:
   minimumLoadBalancerCapacity: {capacityUnits: 0}
 `
 
-// teamMember is one Ingress of the group "team" that listens on the ports, on a path of its own. An
+// teamMember returns one Ingress of the group "team" that listens on the ports, on a path of its own. An
 // empty class is left out.
 func teamMember(name, class, certificate, path, ports string, annotations ...string) string {
 	named := ""
@@ -114,7 +114,7 @@ func TestWhatAMemberThatCannotBeReadSaidStays(t *testing.T) {
 					return teamMember("a", c.class, certificate, "/a", ports, c.annotations...)
 				}
 				other := func(path string) string { return teamMember("b", "alb", certificate, path, c.others) }
-				r.Apply(shop, strict, pods("web", podAddresses[:3]...), member(both), other("/b"))
+				r.Apply(shop, strictClass, pods("web", podAddresses[:3]...), member(both), other("/b"))
 				if failed := r.Settle(20 * time.Minute); len(failed) > 0 {
 					t.Fatal(failed)
 				}

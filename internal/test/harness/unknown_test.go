@@ -39,7 +39,7 @@ func TestASecurityGroupThatDoesNotExistTakesNothingAway(t *testing.T) {
 	}
 }
 
-// onlyOf are the lines of some kinds.
+// onlyOf returns the lines of some kinds.
 func onlyOf(r *Harness, kinds ...string) []string {
 	return slices.DeleteFunc(r.State(), func(l string) bool {
 		kind, _, _ := strings.Cut(l, " ")

@@ -46,7 +46,7 @@ func (u unreadable) hook(action fault.Action) fault.Hook {
 	}
 }
 
-// action is what the finding has to name.
+// action returns what the finding has to name.
 func (u unreadable) action() string {
 	service := u.service
 	if service == "tagging" {
@@ -206,7 +206,7 @@ func tagsBelow(input any) bool {
 	return ok && slices.ContainsFunc(in.ResourceArns, func(arn string) bool { return strings.Contains(arn, ":listener") })
 }
 
-// shown is the state with what load balancers are tied to, without the rules of the second member, what
+// shown returns the state with what load balancers are tied to, without the rules of the second member, what
 // moves, and the host that is new.
 func (r *Harness) shown(u unreadable) (out []string) {
 	for _, l := range r.State() {
@@ -318,7 +318,7 @@ func holdsWhatDepends(t *testing.T, u unreadable, trouble string) {
 	}
 }
 
-// failedCalls are the attempts of an operation that failed.
+// failedCalls returns the attempts of an operation that failed.
 func failedCalls(r *Harness, operation string) (n int) {
 	for _, e := range r.Emulator.Calls().Entries() {
 		if e.Operation == operation && e.Fault != "" {

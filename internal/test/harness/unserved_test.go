@@ -81,7 +81,7 @@ func TestWhatIsNearlyServedIsReported(t *testing.T) {
 	}
 }
 
-// unservedEvents are the warnings about objects other than bindings, with their objects.
+// unservedEvents returns the warnings about objects other than bindings, with their objects.
 func unservedEvents(r *Harness) (out []string) {
 	for _, o := range r.Store.All("Event") {
 		if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning && (e.Reason == "NotServed" || e.Reason == "ParametersInvalid") {

@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// before runs something once, just before the next call of an operation reaches AWS.
+// before runs a function once, before the next call of an operation reaches AWS.
 type before struct {
 	inner http.RoundTripper
 
@@ -110,18 +110,18 @@ func TestWhatVanishesWhileItIsReadIsMadeAgain(t *testing.T) {
 						b.inner = inner
 						return &b
 					}})
-					r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
+					r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
 					r.during(10 * time.Minute)
-					clean := r.whole()
-					r.Apply(everything(r, "/=web", "/api=api", "/v2=api"))
+					clean := r.fullState()
+					r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api"))
 					r.during(10 * time.Minute)
 					if !edited {
-						r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
+						r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
 						r.during(10 * time.Minute)
 					}
 					b.arm(c.operation, func() { c.delete(newExternalActor(t, r)) })
 					if edited {
-						r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
+						r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
 					}
 					for range 11 * 60 {
 						if r.during(time.Minute); !b.armed() {
@@ -132,7 +132,7 @@ func TestWhatVanishesWhileItIsReadIsMadeAgain(t *testing.T) {
 						t.Fatalf("%s was not called", c.operation)
 					}
 					r.during(5 * time.Minute)
-					if diff := cmp.Diff(clean, r.whole()); diff != "" {
+					if diff := cmp.Diff(clean, r.fullState()); diff != "" {
 						t.Errorf("-want +got:\n%s", diff)
 					}
 					if want := strings.ToLower(*newExternalActor(t, r).loadBalancer().DNSName); shownHost(r) != want {
@@ -176,7 +176,7 @@ func TestAWSContradictsItself(t *testing.T) {
 				Error: &store.Error{Code: "LoadBalancerNotFound", Message: "One or more load balancers not found"},
 			}})
 			r.Emulator.Calls().Reset()
-			edited := strings.Replace(everything(r, "/=web", "/api=api"), "seconds=77", "seconds=78", 1)
+			edited := strings.Replace(fullIngress(r, "/=web", "/api=api"), "seconds=77", "seconds=78", 1)
 			r.Apply(edited)
 			if workers == 0 {
 				r.Settle(10 * time.Minute)

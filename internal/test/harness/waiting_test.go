@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// leave deletes two of four members of an IngressGroup, with a kill at the n-th call, and returns how
+// deleteMembers deletes two of four members of an IngressGroup, with a kill at the n-th call, and returns how
 // long it takes until they are gone; false once there are fewer calls.
-func leave(t *testing.T, n int) (took time.Duration, more bool) {
+func deleteMembers(t *testing.T, n int) (took time.Duration, more bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Checkpoints: true})
@@ -30,7 +30,7 @@ func leave(t *testing.T, n int) (took time.Duration, more bool) {
 		drop(t, r, cluster.KindIngress, "one")
 		drop(t, r, cluster.KindIngress, "two")
 		begun := time.Now()
-		for time.Since(begun) < time.Hour && !(r.gone(cluster.KindIngress, "shop", "one") && r.gone(cluster.KindIngress, "shop", "two")) {
+		for time.Since(begun) < time.Hour && !(r.isDeleted(cluster.KindIngress, "shop", "one") && r.isDeleted(cluster.KindIngress, "shop", "two")) {
 			r.Settle(time.Second)
 			time.Sleep(time.Second)
 			if r.Dead() {
@@ -48,7 +48,7 @@ func TestMembersLeaveSoonAfterAKill(t *testing.T) {
 	t.Parallel()
 	for n, more := 1, true; more; n++ {
 		var took time.Duration
-		if took, more = leave(t, n); took > 30*time.Second {
+		if took, more = deleteMembers(t, n); took > 30*time.Second {
 			t.Errorf("killed at call %d, it takes %v", n, took)
 		}
 	}
@@ -66,7 +66,7 @@ func TestAnEventSaysWhatADeletionWaitsFor(t *testing.T) {
 		r.Settle(5 * time.Second)
 		drop(t, r, cluster.KindIngress, "one")
 		r.Settle(30 * time.Second)
-		if r.gone(cluster.KindIngress, "shop", "one") {
+		if r.isDeleted(cluster.KindIngress, "shop", "one") {
 			t.Fatal("the Ingress is gone while targets drain")
 		}
 		var reported []string
@@ -79,7 +79,7 @@ func TestAnEventSaysWhatADeletionWaitsFor(t *testing.T) {
 			t.Errorf("events: %q", reported)
 		}
 		r.calm(10 * time.Minute)
-		if !r.gone(cluster.KindIngress, "shop", "one") {
+		if !r.isDeleted(cluster.KindIngress, "shop", "one") {
 			t.Error("the Ingress is left")
 		}
 	})

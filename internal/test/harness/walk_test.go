@@ -59,7 +59,7 @@ spec: {type: NodePort, selector: {app: %[2]s}, ports: [{port: 80, targetPort: 80
 `, namespace, name, n)
 }
 
-// endpoints are one or two pods of a Service.
+// endpoints returns one or two pods of a Service.
 func (w walker) endpoints(namespace, service string, n int) string {
 	var b strings.Builder
 	addresses := []string{podAddresses[n], podAddresses[n+3]}
@@ -88,7 +88,7 @@ status: {podIP: %[3]s, phase: Running, conditions: [{type: Ready, status: "True"
 	return b.String()
 }
 
-// ingress is a random Ingress; a sound one has no fault.
+// ingress returns a random Ingress; a sound one has no fault.
 func (w walker) ingress(namespace, name string, sound bool) string {
 	notes := map[string]string{
 		"target-type": w.pick("ip", "instance"),

@@ -47,7 +47,7 @@ func (admission) AgentConfig(context.Context, string) (*v1beta1.ALBTargetControl
 	return &v1beta1.ALBTargetControlConfig{}, nil
 }
 
-// webhooks are those of the harness's controller, with everything switched on.
+// webhooks returns those of the harness's controller, with everything switched on.
 func (r *Harness) webhooks() webhook.Config {
 	return webhook.Config{
 		Source: r.Store, Ingress: r.process.frontend, IngressClass: "alb", ReadinessGates: true, LoadBalancerClass: "service.k8s.aws/nlb",

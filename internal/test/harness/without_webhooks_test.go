@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// secondBinding is a TargetGroupBinding of Service web besides the one of bindingTo.
+// secondBinding returns a TargetGroupBinding of Service web besides the one of bindingTo.
 func secondBinding(lines ...string) string {
 	return fmt.Sprintf(`
 apiVersion: elbv2.k8s.aws/v1beta1
@@ -25,7 +25,7 @@ spec:
 `, strings.Join(lines, "\n  "))
 }
 
-// classWith is a class with parameters, and an Ingress of it.
+// classWith returns a class with parameters, and an Ingress of it.
 func classWith(spec string) string {
 	return `
 apiVersion: elbv2.k8s.aws/v1beta1
@@ -40,7 +40,7 @@ spec: {controller: ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, ki
 ---` + strings.NewReplacer("ingressClassName: alb", "ingressClassName: bad", "name: web\n", "name: bad\n").Replace(ingressOf("", "/bad=web"))
 }
 
-// badIngress is a second Ingress of the shop.
+// badIngress returns a second Ingress of the shop.
 func badIngress(old, new string, annotations string) string {
 	return strings.NewReplacer("name: web\n", "name: bad\n", old, new).Replace(ingressOf(annotations, "/bad=web"))
 }
@@ -99,7 +99,7 @@ func spareGroup(t *testing.T, r *Harness) string {
 	return aws.ToString(made.TargetGroups[0].TargetGroupArn)
 }
 
-// saidOfBad are the warnings about the object of that name.
+// reportedOfBad returns the warnings about the object of that name.
 func reportedOfBad(r *Harness) string {
 	var out []string
 	for _, o := range r.Store.All("Event") {

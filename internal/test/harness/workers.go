@@ -15,10 +15,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// work starts the controller's own queues over the store. stop ends them and waits for the workers.
+// work starts the queues of the controller. stop ends them and waits for the workers.
 func (p *process) work(workers int) (stop func()) {
 	metrics := cmp.Or(p.harness.opt.Metrics, controller.NewMetrics())
-	src := stored{p.harness.Store}
+	src := storeEvents{p.harness.Store}
 	stacks := controller.StackLine(p.line, p.k8s, metrics, p.harness.opt.Log)
 	stacks.Workers = workers
 	fill, reconciler := controller.BindingLine(p.fill, p.k8s, metrics, p.harness.opt.Log)
@@ -37,14 +37,14 @@ func (p *process) work(workers int) (stop func()) {
 			})
 		}
 	}
-	running.Go(func() { _ = controller.RepeatEvents(p.ctx, p.k8s.RepeatEvents) }) // it ends without an error
-	running.Go(func() {                                                           // as the controller does after its start
+	running.Go(func() { _ = controller.RepeatEvents(p.ctx, p.k8s.RepeatEvents) }) // it returns no error
+	running.Go(func() {                                                           // the controller does this after its start
 		timer := time.NewTimer(durations.Settle)
 		defer timer.Stop()
 		select {
 		case <-p.ctx.Done():
 		case <-timer.C:
-			_ = bindings.New(p.fill).SyncRules(p.ctx) // an error costs nothing here
+			_ = bindings.New(p.fill).SyncRules(p.ctx) // errors are not relevant here
 		}
 	})
 	running.Go(func() {
@@ -76,14 +76,14 @@ func (p *process) Prepare(ctx context.Context) []model.StackID {
 	return ownership.DepartedStacks(p.k8s.View(), gone)
 }
 
-// stored is a store in memory seen as a source of events.
-type stored struct{ store *cluster.Memory }
+// storeEvents is a store in memory as a source of events.
+type storeEvents struct{ store *cluster.Memory }
 
-// WaitForSync returns at once: a store in memory is always complete.
-func (stored) WaitForSync(context.Context) error { return nil }
+// WaitForSync returns immediately, as a store in memory is always complete.
+func (storeEvents) WaitForSync(context.Context) error { return nil }
 
-// Watch reports everything that is there and every change of what is read, as informers do.
-func (s stored) Watch(ctx context.Context, kinds []cluster.Kind, notify func(kube.Event)) error {
+// Watch reports all objects and then all changes, as informers do.
+func (s storeEvents) Watch(ctx context.Context, kinds []cluster.Kind, notify func(kube.Event)) error {
 	read := map[cluster.Kind]bool{}
 	for _, k := range kinds {
 		read[k] = true
@@ -93,7 +93,7 @@ func (s stored) Watch(ctx context.Context, kinds []cluster.Kind, notify func(kub
 		return ok && read[k]
 	}
 	stop := s.store.Watch(func(old, new cluster.Object) {
-		old, new = kept(old), kept(new)
+		old, new = storedForm(old), storedForm(new)
 		switch {
 		case old != nil && !of(old), new != nil && !of(new):
 		case cluster.SameContent(old, new):
@@ -104,7 +104,7 @@ func (s stored) Watch(ctx context.Context, kinds []cluster.Kind, notify func(kub
 	context.AfterFunc(ctx, stop)
 	for _, k := range kinds {
 		for _, obj := range s.store.All(k) {
-			if obj := kept(obj); obj != nil {
+			if obj := storedForm(obj); obj != nil {
 				notify(kube.Event{New: obj, Stale: true})
 			}
 		}

@@ -38,7 +38,7 @@ type writeFaults struct {
 	fired bool
 }
 
-// newFaultyShop is newShop with an API server whose n-th write goes wrong.
+// newFaultyShop returns newShop with an API server whose n-th write goes wrong.
 func newFaultyShop(t *testing.T, n int, fault func(*writeFaults, func() error) error) (*Harness, *writeFaults) {
 	t.Helper()
 	f := &writeFaults{at: n, fault: fault}
@@ -97,7 +97,7 @@ func conflict(*writeFaults, func() error) error {
 	return apierrors.NewConflict(schema.GroupResource{Resource: "objects"}, "it", errors.New("the object has been modified"))
 }
 
-// lost lets the write take effect, and its answer not arrive.
+// lost performs the write and loses its answer.
 func lost(_ *writeFaults, write func() error) error {
 	if err := write(); err != nil {
 		return err
@@ -105,7 +105,7 @@ func lost(_ *writeFaults, write func() error) error {
 	return apierrors.NewServerTimeout(schema.GroupResource{Resource: "objects"}, "write", 1)
 }
 
-// clusterState is what the controller has written to Kubernetes, a line per object, for those
+// clusterState returns what the controller has written to Kubernetes, a line per object, for those
 // kinds whose objects it writes.
 func clusterState(r *Harness) []string {
 	var out []string
@@ -166,18 +166,18 @@ func exploreWrites(t *testing.T, live func(t *testing.T, r *Harness) [][]string,
 	return recovered
 }
 
-// wholeLifecycle is the lifecycle of an Ingress; after each act what is in AWS and in the cluster is written down.
+// wholeLifecycle returns the lifecycle of an Ingress; after each act what is in AWS and in the cluster is written down.
 func wholeLifecycle(t *testing.T, r *Harness) [][]string {
 	t.Helper()
 	return lifecycleOf(t, r, func() []string { return append(r.State(), clusterState(r)...) })
 }
 
-// gatedLifecycle is that of pods that wait for their targets, until their Ingress goes.
+// gatedLifecycle returns that of pods that wait for their targets, until their Ingress goes.
 func gatedLifecycle(t *testing.T, r *Harness) (states [][]string) {
 	t.Helper()
 	act := func() {
 		t.Helper()
-		r.surviving(10 * time.Minute)
+		r.settleRestarting(10 * time.Minute)
 		states = append(states, append(r.State(), clusterState(r)...))
 	}
 	r.Apply(shop, ingressOf("", "/=web"))

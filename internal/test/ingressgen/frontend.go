@@ -9,19 +9,19 @@ import (
 )
 
 var (
-	// frontendOfAll are settings of a frontend NLB, for all members alike.
-	frontendOfAll = map[string][]string{
+	// frontendGroupSettings are settings of a frontend NLB that all members share.
+	frontendGroupSettings = map[string][]string{
 		"scheme": {"internal", "internet-facing"}, "subnets": {"$SUBNETS"}, "security-groups": {"$GROUP"}, "tags": {"team=network"},
 		"attributes":       {"load_balancing.cross_zone.enabled=true", "dns_record.client_routing_policy=availability_zone_affinity"},
 		"healthcheck-path": {"/ready"}, "healthcheck-protocol": {"HTTPS"}, "healthcheck-success-codes": {"200-399"}, "healthcheck-healthy-threshold-count": {"4"},
 	}
-	// frontendOfOne are those of one member, for the ports that it asks for.
-	frontendOfOne = map[string][]string{
+	// frontendMemberSettings are settings of a single member, for its ports.
+	frontendMemberSettings = map[string][]string{
 		"listener-port-mapping": {"81=80", "80=80,8443=443", "443=80"}, "healthcheck-interval-seconds": {"20", "30"},
 	}
 )
 
-// WithFrontendNLB returns the manifests of Group with a frontend NLB, for which members ask with random settings.
+// WithFrontendNLB returns the manifests of Group with a frontend NLB, with random settings of its members.
 func WithFrontendNLB(r *rand.Rand, manifests string) string {
 	const before = "    alb.ingress.kubernetes.io/group.name: \"g\"\n"
 	some := func(from map[string][]string, out *strings.Builder) {
@@ -32,7 +32,7 @@ func WithFrontendNLB(r *rand.Rand, manifests string) string {
 		}
 	}
 	var all strings.Builder
-	some(frontendOfAll, &all)
+	some(frontendGroupSettings, &all)
 	parts := strings.Split(manifests, before)
 	out := parts[0]
 	for i, part := range parts[1:] {
@@ -41,7 +41,7 @@ func WithFrontendNLB(r *rand.Rand, manifests string) string {
 			one.WriteString("    alb.ingress.kubernetes.io/enable-frontend-nlb: \"true\"\n")
 		}
 		one.WriteString(all.String())
-		some(frontendOfOne, one)
+		some(frontendMemberSettings, one)
 		out += before + one.String() + part
 	}
 	return out

@@ -1,5 +1,4 @@
-// Package ingressgen makes random IngressGroups of sound Ingresses: all values are ones that the controller takes. Only tests
-// use it.
+// Package ingressgen generates random IngressGroups of valid Ingresses. Only tests use it.
 package ingressgen
 
 import (
@@ -10,13 +9,13 @@ import (
 	"strings"
 )
 
-// choices of the generator. All values are ones that the controller takes; a key stands as often as it is to be chosen.
+// Choices of the generator. All values are valid; repeated values are chosen more often.
 var (
-	someHosts   = []string{"", "", "a.example.com", "b.example.com", "*.example.com"}
-	prefixPaths = []string{"/", "/a", "/a/b", "/b"}
-	exactPaths  = []string{"/", "/a", "/a/b", "/b/c"}
-	otherPaths  = []string{"/*", "/a/*", "/a", "/*.png", "/a?", "/b/*"}
-	someNotes   = map[string][]string{
+	someHosts         = []string{"", "", "a.example.com", "b.example.com", "*.example.com"}
+	prefixPaths       = []string{"/", "/a", "/a/b", "/b"}
+	exactPaths        = []string{"/", "/a", "/a/b", "/b/c"}
+	otherPaths        = []string{"/*", "/a/*", "/a", "/*.png", "/a?", "/b/*"}
+	memberAnnotations = map[string][]string{
 		"listen-ports":                {`[{"HTTP":80}]`, `[{"HTTP":80},{"HTTPS":443}]`, `[{"HTTPS":443}]`, `[{"HTTP":80},{"HTTP":8080}]`},
 		"group.order":                 {"-1", "1", "5"},
 		"actions.act":                 {`{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"410","messageBody":"gone"}}`, `{"type":"redirect","redirectConfig":{"host":"new.example.com","path":"/moved","statusCode":"HTTP_301"}}`, `{"type":"redirect","redirectConfig":{"protocol":"HTTPS","port":"443","statusCode":"HTTP_302"}}`, `{"type":"redirect","redirectConfig":{"protocol":"HTTPS","path":"/moved","query":"from=ingress","statusCode":"HTTP_301"}}`, `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":80,"weight":30},{"serviceName":"api","servicePort":80,"weight":70}],"targetGroupStickinessConfig":{"enabled":true,"durationSeconds":60}}}`},
@@ -37,8 +36,8 @@ var (
 		"listener-attributes.HTTP-80": {"routing.http.response.server.enabled=false"},
 		"healthy-threshold-count":     {"5"},
 	}
-	// ofAll are settings of the whole load balancer, for all members alike.
-	ofAll = map[string][]string{
+	// groupSettings are settings of the load balancer that all members share.
+	groupSettings = map[string][]string{
 		"scheme": {"internal", "internet-facing"}, "ip-address-type": {"dualstack"}, "ssl-redirect": {"443"}, "inbound-cidrs": {"10.0.0.0/8, 192.0.2.0/24"},
 		"security-group-prefix-lists": {"$PREFIXLIST"}, "security-groups": {"$GROUP"}, "manage-backend-security-group-rules": {"true", "false"},
 		"subnets": {"$SUBNETS"}, "ssl-policy": {"ELBSecurityPolicy-TLS13-1-2-Res-2021-06"}, "shield-advanced-protection": {"true"},
@@ -56,8 +55,9 @@ spec: {controller: ingress.k8s.aws/alb}
 
 func pick(r *rand.Rand, from []string) string { return from[r.IntN(len(from))] }
 
-// Group returns an IngressGroup "g" of one to three Ingresses in the namespaces shop and blog, with the Services web and api of each, as
-// YAML. $CERT, $SUBNETS, $GROUP, $WEBACL, $TRUSTSTORE and $PREFIXLIST stand for what AWS has.
+// Group returns an IngressGroup "g" of one to three Ingresses in the namespaces shop and blog, with the Services web
+// and api of each, as YAML. $CERT, $SUBNETS, $GROUP, $WEBACL, $TRUSTSTORE and $PREFIXLIST are placeholders for AWS
+// resources.
 func Group(r *rand.Rand) string {
 	var out strings.Builder
 	out.WriteString(fixedObjects)
@@ -67,9 +67,9 @@ func Group(r *rand.Rand) string {
 		}
 	}
 	all := map[string]string{}
-	for _, key := range slices.Sorted(maps.Keys(ofAll)) {
+	for _, key := range slices.Sorted(maps.Keys(groupSettings)) {
 		if r.IntN(5) == 0 {
-			all[key] = pick(r, ofAll[key])
+			all[key] = pick(r, groupSettings[key])
 		}
 	}
 	for i := range 1 + r.IntN(3) {
@@ -82,22 +82,22 @@ func ingress(r *rand.Rand, i int, all map[string]string) string {
 	notes := map[string]string{"group.name": "g", "certificate-arn": "$CERT"}
 	notes["auth-idp-cognito"] = `{"userPoolARN":"arn:aws:cognito-idp:us-west-2:123456789012:userpool/us-west-2_abcdefghi","userPoolClientID":"c","userPoolDomain":"d"}`
 	notes["auth-idp-oidc"] = `{"issuer":"https://id.example.com","authorizationEndpoint":"https://id.example.com/a","tokenEndpoint":"https://id.example.com/t","userInfoEndpoint":"https://id.example.com/u","secretName":"login"}`
-	for _, key := range slices.Sorted(maps.Keys(someNotes)) {
+	for _, key := range slices.Sorted(maps.Keys(memberAnnotations)) {
 		if r.IntN(7) == 0 {
-			notes[key] = pick(r, someNotes[key])
+			notes[key] = pick(r, memberAnnotations[key])
 		}
 	}
 	if notes["auth-type"] != "" {
 		delete(notes, "jwt-validation")
 	}
 	if notes["actions.act"] == "" {
-		notes["actions.act"] = someNotes["actions.act"][0]
+		notes["actions.act"] = memberAnnotations["actions.act"][0]
 	}
 	for k, v := range all {
 		notes[k] = v
 	}
 	if all["ssl-redirect"] != "" {
-		notes["listen-ports"] = someNotes["listen-ports"][1]
+		notes["listen-ports"] = memberAnnotations["listen-ports"][1]
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata:\n  namespace: %s\n  name: i%d\n  annotations:\n", []string{"shop", "blog"}[r.IntN(2)], i)

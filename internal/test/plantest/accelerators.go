@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// cloneAccelerators copies accelerators with all that is in them.
+// cloneAccelerators returns a deep copy of accelerators.
 func cloneAccelerators(list []observed.Accelerator) []observed.Accelerator {
 	list = slices.Clone(list)
 	for i := range list {
@@ -28,11 +28,12 @@ func cloneAccelerators(list []observed.Accelerator) []observed.Accelerator {
 	return list
 }
 
-// accelerators simulates steps of accelerators.
-type accelerators struct{ *simulation }
+// acceleratorSteps simulates steps of accelerators.
+type acceleratorSteps struct{ *simulation }
 
-// accelerator carries out a step of an accelerator as AWS does, and panics where AWS refuses it. It reports whether the step is one.
-func (s accelerators) accelerator(st plan.Step) bool {
+// apply performs a step of an accelerator as AWS does, and panics if AWS would refuse it. It returns false for other
+// steps.
+func (s acceleratorSteps) apply(st plan.Step) bool {
 	switch do := st.Do.(type) {
 	case plan.RecordAccelerator:
 		s.have.Facts.Recorded = observed.RecordedOwn
@@ -123,8 +124,8 @@ func (s accelerators) accelerator(st plan.Step) bool {
 	return true
 }
 
-// mostOfGroup is how many endpoints AWS lets an endpoint group have.
-const mostOfGroup = 10
+// maxEndpoints is the quota of endpoints in an endpoint group.
+const maxEndpoints = 10
 
 func put(g *observed.EndpointGroup, list []plan.EndpointSettings) {
 	for _, e := range list {
@@ -140,13 +141,13 @@ func put(g *observed.EndpointGroup, list []plan.EndpointSettings) {
 		g.Endpoints = append(g.Endpoints, x)
 	}
 	slices.SortFunc(g.Endpoints, func(a, b observed.Endpoint) int { return cmp.Compare(a.ID, b.ID) })
-	if len(g.Endpoints) > mostOfGroup {
+	if len(g.Endpoints) > maxEndpoints {
 		panic("simulate: an endpoint group has too many endpoints")
 	}
 }
 
-// count counts what is there and known, so that ids differ.
-func (s accelerators) count() (n int) {
+// count returns the number of existing and known resources, to make unique IDs.
+func (s acceleratorSteps) count() (n int) {
 	for _, a := range s.have.Accelerators {
 		n += len(a.Listeners)
 		for _, l := range a.Listeners {
@@ -159,7 +160,7 @@ func (s accelerators) count() (n int) {
 	return n
 }
 
-func (s accelerators) acceleratorAt(a plan.Address) *observed.Accelerator {
+func (s acceleratorSteps) acceleratorAt(a plan.Address) *observed.Accelerator {
 	id := cmp.Or(s.known[a], a.ID)
 	for i := range s.have.Accelerators {
 		if s.have.Accelerators[i].ARN == id {
@@ -169,7 +170,7 @@ func (s accelerators) acceleratorAt(a plan.Address) *observed.Accelerator {
 	panic("simulate: no accelerator " + id)
 }
 
-func (s accelerators) acceleratorListener(arn string) *observed.AcceleratorListener {
+func (s acceleratorSteps) acceleratorListener(arn string) *observed.AcceleratorListener {
 	for i := range s.have.Accelerators {
 		for j := range s.have.Accelerators[i].Listeners {
 			if l := &s.have.Accelerators[i].Listeners[j]; l.ARN == arn {
@@ -180,7 +181,7 @@ func (s accelerators) acceleratorListener(arn string) *observed.AcceleratorListe
 	panic("simulate: no listener " + arn)
 }
 
-func (s accelerators) endpointGroup(arn string) *observed.EndpointGroup {
+func (s acceleratorSteps) endpointGroup(arn string) *observed.EndpointGroup {
 	for i := range s.have.Accelerators {
 		for j := range s.have.Accelerators[i].Listeners {
 			for k := range s.have.Accelerators[i].Listeners[j].Groups {
@@ -193,7 +194,7 @@ func (s accelerators) endpointGroup(arn string) *observed.EndpointGroup {
 	panic("simulate: no endpoint group " + arn)
 }
 
-// checkAccelerator panics where AWS would have refused the last step.
+// checkAccelerator panics if AWS would have refused the last step.
 func checkAccelerator(a observed.Accelerator) {
 	taken := map[int32]string{} // endpoint ports of overrides, by listener
 	for i, l := range a.Listeners {

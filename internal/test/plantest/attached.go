@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// addOn does to the facts what the call of a step would do.
-func (s *simulation) addOn(st plan.Step) {
+// applyAddOn changes the facts as the call of a step would do.
+func (s *simulation) applyAddOn(st plan.Step) {
 	set := func(lb plan.Address, of model.AddOn, v observed.AddOn) {
 		if s.have.Facts.AddOns == nil {
 			s.have.Facts.AddOns = map[string]observed.AddOn{}
@@ -29,8 +29,8 @@ func (s *simulation) addOn(st plan.Step) {
 	}
 }
 
-// albTarget does to the facts what the call of a step would do.
-func (s *simulation) albTarget(st plan.Step) {
+// applyALBTarget changes the facts as the call of a step would do.
+func (s *simulation) applyALBTarget(st plan.Step) {
 	if s.have.Facts.ALBTargets == nil {
 		s.have.Facts.ALBTargets = map[string][]observed.Target{}
 	}
@@ -44,7 +44,7 @@ func (s *simulation) albTarget(st plan.Step) {
 		if len(all[g.ARN]) > 0 {
 			panic("simulate: " + g.Name + " has a target already")
 		}
-		if do.ARN != "" { // of another stack, which the simulation does not have
+		if do.ARN != "" { // the target group belongs to another stack, which is not simulated
 			all[g.ARN] = append(slices.Clone(all[g.ARN]), observed.Target{ID: do.ARN, Port: do.Port})
 			return
 		}
@@ -59,9 +59,9 @@ func (s *simulation) albTarget(st plan.Step) {
 	}
 }
 
-// isTarget panics if a load balancer, or one of its ports if given, is the target of a group: AWS
-// would not delete it.
-func (s *simulation) isTarget(lb string, port int32) {
+// checkNotTarget panics if a load balancer, or the given port of it, is the target of a target group, since AWS would
+// not delete it.
+func (s *simulation) checkNotTarget(lb string, port int32) {
 	for group, ts := range s.have.Facts.ALBTargets {
 		for _, t := range ts {
 			if t.ID == lb && (port == 0 || port == t.Port) {

@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// ownCertificate does what the call of a step would do. A private certificate is issued at once, a
-// public one when its last record is made.
-func (s *simulation) ownCertificate(st plan.Step) {
+// applyCertificate does what the call of a step would do. A private certificate is issued immediately, a public one
+// when its last record is created.
+func (s *simulation) applyCertificate(st plan.Step) {
 	all := slices.Clone(s.have.Facts.OwnCertificates)
 	switch do := st.Do.(type) {
 	case plan.RequestCertificate:
@@ -31,23 +31,23 @@ func (s *simulation) ownCertificate(st plan.Step) {
 		all = append(slices.DeleteFunc(all, func(o observed.OwnCertificate) bool { return o.ARN == c.ARN }), c)
 	case plan.CreateRecord:
 		for i := range all {
-			found(&all[i], do)
+			validateRecord(&all[i], do)
 		}
 	case plan.DeleteCertificate:
-		if Uses(s.have, do.ARN) {
+		if UsesCertificate(s.have, do.ARN) {
 			panic("simulate: " + do.ARN + " is in use")
 		}
 		all = slices.DeleteFunc(all, func(c observed.OwnCertificate) bool { return c.ARN == do.ARN })
 	case plan.DeleteRecord:
-		if Uses(s.have, do.Certificate) {
+		if UsesCertificate(s.have, do.Certificate) {
 			panic("simulate: the certificate of " + do.Name + " is in use")
 		}
 	}
 	s.have.Facts.OwnCertificates = all
 }
 
-// found lets ACM find a record.
-func found(c *observed.OwnCertificate, do plan.CreateRecord) {
+// validateRecord marks a record as found by ACM.
+func validateRecord(c *observed.OwnCertificate, do plan.CreateRecord) {
 	if c.Status != observed.PendingValidation {
 		return
 	}
@@ -63,7 +63,7 @@ func found(c *observed.OwnCertificate, do plan.CreateRecord) {
 	}
 }
 
-// Records are the DNS records of domains, which do not depend on the certificate.
+// Records returns the validation records of domains, which do not depend on the certificate.
 func Records(domains []string) (out []observed.DNSRecord) {
 	for _, d := range domains {
 		d = strings.TrimPrefix(strings.ToLower(d), "*.")
@@ -72,8 +72,8 @@ func Records(domains []string) (out []observed.DNSRecord) {
 	return out
 }
 
-// Uses reports whether a listener has a certificate.
-func Uses(have observed.Stack, arn string) bool {
+// UsesCertificate reports whether a listener has a certificate.
+func UsesCertificate(have observed.Stack, arn string) bool {
 	for _, lb := range have.LoadBalancers {
 		for _, l := range lb.Listeners {
 			if l.Certificate == arn || slices.Contains(l.Certificates, arn) {

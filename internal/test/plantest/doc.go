@@ -1,3 +1,3 @@
-// Package plantest carries plans out without AWS, for tests: each step does to observed state what its
-// call would do. What AWS would refuse is a panic.
+// Package plantest simulates plans without AWS, for tests: each step changes observed state as its call would do. It
+// panics if AWS would refuse a step.
 package plantest

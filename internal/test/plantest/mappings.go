@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// setMappings gives a network load balancer its subnets. AWS changes no address of a subnet that stays, and
-// chooses those that are missing, prefixes where source NAT is on.
+// setMappings sets the subnets of a Network Load Balancer. AWS does not change addresses of existing subnets, and
+// chooses missing ones, also prefixes if source NAT is on.
 func setMappings(lb *observed.LoadBalancer, to []plan.SubnetMapping, sourceNAT string) {
 	lb.SourceNAT = cmp.Or(sourceNAT, lb.SourceNAT, "off")
 	var out []model.SubnetMapping
@@ -20,10 +20,10 @@ func setMappings(lb *observed.LoadBalancer, to []plan.SubnetMapping, sourceNAT s
 		at := slices.IndexFunc(lb.Mappings, func(h model.SubnetMapping) bool { return h.Subnet == m.Subnet })
 		if at >= 0 {
 			had := lb.Mappings[at]
-			same(m.Subnet, m.Allocation, had.Allocation)
-			same(m.Subnet, m.PrivateIPv4, had.PrivateIPv4)
+			checkUnchanged(m.Subnet, m.Allocation, had.Allocation)
+			checkUnchanged(m.Subnet, m.PrivateIPv4, had.PrivateIPv4)
 			if had.IPv6 != "" {
-				same(m.Subnet, m.IPv6, had.IPv6)
+				checkUnchanged(m.Subnet, m.IPv6, had.IPv6)
 			}
 			m.Allocation, m.PrivateIPv4, m.IPv6 = had.Allocation, had.PrivateIPv4, cmp.Or(had.IPv6, m.IPv6)
 			if m.SourceNATPrefix == "" {
@@ -42,8 +42,8 @@ func setMappings(lb *observed.LoadBalancer, to []plan.SubnetMapping, sourceNAT s
 	lb.Mappings = out
 }
 
-// same panics if AWS would be asked to change an address.
-func same(subnet, want, had string) {
+// checkUnchanged panics if a step changes an address, which AWS does not allow.
+func checkUnchanged(subnet, want, had string) {
 	if want != "" && want != had {
 		panic(fmt.Sprintf("simulate: the address %q of %s cannot become %q", had, subnet, want))
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Simulate returns what is there after the steps, without AWS: each step does to a copy of what is there
-// what its call would do. New resources get an id made from their address. Steps that wait are carried out
-// too. Callers leave them out if they want the state before.
+// Simulate returns the observed state after the steps. It changes a copy of have as the calls of the steps would do.
+// New resources get an ID made from their address. Steps that wait are performed too; callers omit them if they want
+// the state before.
 func Simulate(have observed.Stack, known plan.KnownIDs, steps []plan.Step) observed.Stack {
 	s := simulation{have: Clone(have), known: maps.Clone(known)}
 	for _, st := range steps {
@@ -28,13 +28,13 @@ type simulation struct {
 	known plan.KnownIDs
 }
 
-// ResolveActions returns actions as AWS shows them, with the ARNs of the target groups.
+// ResolveActions returns actions as AWS returns them, with the ARNs of the target groups.
 func ResolveActions(have observed.Stack, known plan.KnownIDs, actions []model.Action) []model.Action {
 	s := simulation{have: have, known: known}
 	return s.actions(actions)
 }
 
-// Clone returns a copy that shares nothing with a stack that Simulate changes.
+// Clone returns a copy that does not share memory which Simulate changes.
 func Clone(h observed.Stack) observed.Stack {
 	h.LoadBalancers = slices.Clone(h.LoadBalancers)
 	for i := range h.LoadBalancers {
@@ -69,17 +69,17 @@ func Clone(h observed.Stack) observed.Stack {
 
 func (s *simulation) id(a plan.Address) string { return cmp.Or(s.known[a], a.String()) }
 
-// made gives a new resource an id that no other has.
-func (s *simulation) made(a plan.Address) string {
+// newID returns a unique ID for a new resource.
+func (s *simulation) newID(a plan.Address) string {
 	id := a.String()
-	for s.taken(id) {
+	for s.isUsedID(id) {
 		id += "'"
 	}
 	s.known[a] = id
 	return id
 }
 
-func (s *simulation) taken(id string) bool {
+func (s *simulation) isUsedID(id string) bool {
 	for _, lb := range s.have.LoadBalancers {
 		if lb.ARN == id {
 			return true
@@ -177,12 +177,12 @@ func (s *simulation) groupIDs(gs []plan.GroupID) []string {
 }
 
 func (s *simulation) step(st plan.Step) {
-	if (accelerators{s}).accelerator(st) {
+	if (acceleratorSteps{s}).apply(st) {
 		return
 	}
 	switch do := st.Do.(type) {
 	case plan.CreateSecurityGroup:
-		g := observed.SecurityGroup{ID: s.made(st.Address), ResourceID: st.Address.ID, Name: do.Name, Tags: maps.Clone(do.Tags)}
+		g := observed.SecurityGroup{ID: s.newID(st.Address), ResourceID: st.Address.ID, Name: do.Name, Tags: maps.Clone(do.Tags)}
 		if st.Address.Kind == plan.BackendGroup {
 			s.have.Facts.BackendGroup = &g
 			return
@@ -203,7 +203,7 @@ func (s *simulation) step(st plan.Step) {
 			panic("simulate: a load balancer of the name " + do.Name + " exists")
 		}
 		lb := observed.LoadBalancer{
-			ARN: s.made(st.Address), ResourceID: st.Address.ID, Name: do.Name, Type: do.Type.String(), Scheme: do.Scheme,
+			ARN: s.newID(st.Address), ResourceID: st.Address.ID, Name: do.Name, Type: do.Type.String(), Scheme: do.Scheme,
 			AddressType: do.AddressType, Subnets: subnetsOf(do.Subnets), SecurityGroups: s.groupIDs(do.SecurityGroups),
 			Addresses: allocationsOf(do.Subnets), CoIPPool: do.CoIPPool, IPAMPool: do.IPAMPool, Tags: maps.Clone(do.Tags), Attributes: map[string]string{},
 			State: "active", DNSName: do.Name + ".example",
@@ -236,7 +236,7 @@ func (s *simulation) step(st plan.Step) {
 	case plan.SetCapacity:
 		s.lb(do.LoadBalancer).Capacity = &do.Units
 	case plan.DeleteLoadBalancer:
-		s.isTarget(do.ARN, 0)
+		s.checkNotTarget(do.ARN, 0)
 		s.have.LoadBalancers = slices.DeleteFunc(s.have.LoadBalancers, func(l observed.LoadBalancer) bool { return l.ARN == do.ARN })
 	case plan.SetAttributes:
 		s.attributes(do)
@@ -248,7 +248,7 @@ func (s *simulation) step(st plan.Step) {
 			panic("simulate: a target group of the name " + w.Name + " exists")
 		}
 		s.have.TargetGroups = append(s.have.TargetGroups, observed.TargetGroup{
-			ARN: s.made(st.Address), ResourceID: w.ID, Name: w.Name, Type: w.Type, Port: w.Port, Protocol: w.Protocol,
+			ARN: s.newID(st.Address), ResourceID: w.ID, Name: w.Name, Type: w.Type, Port: w.Port, Protocol: w.Protocol,
 			ProtocolVersion: w.ProtocolVersion, AddressType: w.AddressType, ControlPort: w.ControlPort,
 			HealthCheck: w.HealthCheck, Tags: maps.Clone(do.Tags), Attributes: map[string]string{},
 		})
@@ -259,7 +259,7 @@ func (s *simulation) step(st plan.Step) {
 		s.have.Facts.TargetGroups = maps.Clone(s.have.Facts.TargetGroups)
 		for name, arn := range s.have.Facts.TargetGroups {
 			if arn == do.ARN {
-				s.have.Facts.TargetGroups[name] = "" // who asks by name or ARN finds none
+				s.have.Facts.TargetGroups[name] = "" // queries by name or ARN find none
 			}
 		}
 		s.have.TargetGroups = slices.DeleteFunc(s.have.TargetGroups, func(g observed.TargetGroup) bool { return g.ARN == do.ARN })
@@ -269,12 +269,12 @@ func (s *simulation) step(st plan.Step) {
 		s.have.Bindings = slices.DeleteFunc(s.have.Bindings, func(h observed.Binding) bool { return h.Namespace == do.Namespace && h.Name == do.Name })
 	default:
 		s.listeners(st)
-		s.oneLoadBalancer(st)
+		s.checkOneLoadBalancer(st)
 	}
 }
 
-// oneLoadBalancer panics if a target group serves several load balancers.
-func (s *simulation) oneLoadBalancer(st plan.Step) {
+// checkOneLoadBalancer panics if a target group serves several load balancers.
+func (s *simulation) checkOneLoadBalancer(st plan.Step) {
 	if len(s.have.LoadBalancers) < 2 {
 		return
 	}
@@ -293,7 +293,7 @@ func (s *simulation) oneLoadBalancer(st plan.Step) {
 	}
 }
 
-// forwardsTo are the ARNs of the target groups to which actions forward.
+// forwardsTo returns the ARNs of the target groups to which actions forward.
 func forwardsTo(actions []model.Action) (out []string) {
 	for _, a := range actions {
 		if f, ok := a.(model.Forward); ok {
@@ -308,14 +308,14 @@ func forwardsTo(actions []model.Action) (out []string) {
 func (s *simulation) listeners(st plan.Step) {
 	switch do := st.Do.(type) {
 	case plan.SetWebACL, plan.SetClassicACL, plan.Protect, plan.Unprotect:
-		s.addOn(st)
+		s.applyAddOn(st)
 	case plan.RegisterALB, plan.DeregisterALB:
-		s.albTarget(st)
+		s.applyALBTarget(st)
 	case plan.RequestCertificate, plan.ImportCertificate, plan.DeleteCertificate, plan.CreateRecord, plan.DeleteRecord:
-		s.ownCertificate(st)
+		s.applyCertificate(st)
 	case plan.CreateListener:
 		lb := s.lb(do.LoadBalancer)
-		l := observed.Listener{ARN: s.made(st.Address), Port: do.Settings.Port, Tags: maps.Clone(do.Tags), Attributes: map[string]string{}}
+		l := observed.Listener{ARN: s.newID(st.Address), Port: do.Settings.Port, Tags: maps.Clone(do.Tags), Attributes: map[string]string{}}
 		lb.Listeners = append(lb.Listeners, l)
 		s.settings(&lb.Listeners[len(lb.Listeners)-1], do.Settings)
 		slices.SortFunc(lb.Listeners, func(a, b observed.Listener) int { return cmp.Compare(a.Port, b.Port) })
@@ -335,7 +335,7 @@ func (s *simulation) listeners(st plan.Step) {
 			lb := &s.have.LoadBalancers[i]
 			for _, l := range lb.Listeners {
 				if l.ARN == do.ARN {
-					s.isTarget(lb.ARN, l.Port)
+					s.checkNotTarget(lb.ARN, l.Port)
 				}
 			}
 			lb.Listeners = slices.DeleteFunc(lb.Listeners, func(l observed.Listener) bool { return l.ARN == do.ARN })
@@ -346,7 +346,7 @@ func (s *simulation) listeners(st plan.Step) {
 			panic(fmt.Sprintf("simulate: priority %d of port %d is in use", do.Priority, l.Port))
 		}
 		l.Rules = append(l.Rules, observed.Rule{
-			ARN: s.made(st.Address), Priority: do.Priority, Conditions: do.Rule.Conditions,
+			ARN: s.newID(st.Address), Priority: do.Priority, Conditions: do.Rule.Conditions,
 			Transforms: do.Rule.Transforms, Actions: s.actions(do.Rule.Actions), Tags: maps.Clone(do.Tags),
 		})
 		sortRules(l)
@@ -372,7 +372,7 @@ func (s *simulation) listeners(st plan.Step) {
 	}
 }
 
-// lastPriority is the highest that AWS takes.
+// lastPriority is the highest rule priority that AWS accepts.
 const lastPriority = 50000
 
 func sortRules(l *observed.Listener) {
@@ -389,12 +389,12 @@ func sortRules(l *observed.Listener) {
 
 func (s *simulation) settings(l *observed.Listener, set plan.ListenerSettings) {
 	if l.Protocol != "" && l.Protocol != set.Protocol {
-		l.Attributes = map[string]string{} // each protocol has its own
+		l.Attributes = map[string]string{} // each protocol has other attributes
 	}
 	l.Protocol, l.Policy, l.Certificate, l.ALPN = set.Protocol, set.Policy, set.Certificate, cmp.Or(set.ALPN, l.ALPN)
 	l.MutualAuth, l.Default = set.MutualAuth, s.actions(set.Default)
 	if set.Certificate == "" {
-		l.Certificates, l.ALPN = nil, "" // they go with TLS
+		l.Certificates, l.ALPN = nil, "" // only TLS listeners have them
 	}
 }
 
@@ -421,7 +421,7 @@ func (s *simulation) tags(do plan.SetTags) {
 	case plan.Rule:
 		to = s.rule(do.Of).Tags
 	case plan.Accelerator:
-		to = accelerators{s}.acceleratorAt(do.Of).Tags
+		to = acceleratorSteps{s}.acceleratorAt(do.Of).Tags
 	case plan.TargetGroup:
 		g := s.group(do.Of)
 		to = g.Tags
@@ -489,7 +489,7 @@ func allocationsOf(ms []plan.SubnetMapping) []string {
 	return sorted(out)
 }
 
-// sorted returns texts in order, each once.
+// sorted returns the distinct texts in order.
 func sorted(in []string) []string {
 	out := slices.Clone(in)
 	slices.Sort(out)

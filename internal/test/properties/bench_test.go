@@ -24,7 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// manyPaths are the objects of a group of n paths: 100 of each Ingress, on a host of its own, for 10
+// manyPaths returns the objects of a group of n paths: 100 of each Ingress, on a host of its own, for 10
 // Services. Every fourth one redirects.
 func manyPaths(n int) []cluster.Object {
 	id := model.StackID{Kind: model.Ingress, Name: "g"}
@@ -107,7 +107,7 @@ func BenchmarkDraft(b *testing.B) {
 	}
 }
 
-// cpuTime is the time that the process has used processors.
+// cpuTime returns the time that the process has used processors.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

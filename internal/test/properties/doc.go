@@ -1,4 +1,3 @@
-// Package properties holds what must be true of every group of Ingresses, tried on thousands of random
-// ones, from the objects that users write to what stands in AWS after each single step. AWS is the
-// plan's own simulation. It has only tests.
+// Package properties has property tests with thousands of random IngressGroups, from the objects of users to the
+// state of AWS after each step of a plan. Package plantest simulates AWS. It contains only tests.
 package properties

@@ -89,7 +89,7 @@ func reorders(moments []moment) bool {
 	return slices.ContainsFunc(moments, func(m moment) bool { return strings.HasPrefix(string(m.step), "order ") })
 }
 
-// parts is a document with a line for each resource.
+// parts returns a document with a line for each resource.
 func parts(d *document.Document) string {
 	if d == nil {
 		return ""

@@ -90,7 +90,7 @@ var annotations = []struct {
 	{"frontend-nlb-listener-port-mapping", []string{"80=80", "9000=80", "x"}},
 }
 
-// long is a text of n characters.
+// long returns a text of n characters.
 func long(n int) string { return strings.Repeat("abcdefghij", n/10+1)[:n] }
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
@@ -230,7 +230,7 @@ func store(t *testing.T, objs []cluster.Object) *cluster.Memory {
 	return m
 }
 
-// describe is what a failing seed looked like.
+// describe returns what a failing seed looked like.
 func describe(objs []cluster.Object) string {
 	var b strings.Builder
 	for _, o := range objs {

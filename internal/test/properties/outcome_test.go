@@ -62,7 +62,7 @@ func outcomes(have observed.Stack) []string {
 	return out
 }
 
-// listenersOf are all that outcomes depend on. Most steps change something else.
+// listenersOf returns all that outcomes depend on. Most steps change something else.
 func listenersOf(have observed.Stack) []observed.Listener {
 	if lb := have.Live(model.LoadBalancerID); lb != nil {
 		return lb.Listeners
@@ -70,7 +70,7 @@ func listenersOf(have observed.Stack) []observed.Listener {
 	return nil
 }
 
-// said returns what a rule does. Target groups without weight are only looked at by AWS.
+// reported returns what a rule does. Target groups without weight are only looked at by AWS.
 func reported(transforms []model.Transform, actions []model.Action) string {
 	var out []string
 	if len(transforms) > 0 {

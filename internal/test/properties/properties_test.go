@@ -168,7 +168,7 @@ func answersOfOthers(want model.Stack, end observed.Stack, request int, is strin
 	return false
 }
 
-// answersOfFormer reports whether a request was answered like this by a rule behind the one that it met,
+// answersOfPrevious reports whether a request was answered like this by a rule behind the one that it met,
 // which belongs to another namespace or which a rule of another namespace grows out of: the one in front
 // may go before the other changes. Default actions are the last rules.
 func answersOfPrevious(first, second model.Stack, have observed.Stack, request int, is string) bool {
@@ -198,7 +198,7 @@ func answersOfPrevious(first, second model.Stack, have observed.Stack, request i
 	return false
 }
 
-// defaultNamespace is that of the member whose default backend a port has, empty if there is none.
+// defaultNamespace returns that of the member whose default backend a port has, empty if there is none.
 func defaultNamespace(s model.Stack, port int32) string {
 	for _, l := range s.LoadBalancer.Listeners {
 		if l.Port == port {
@@ -208,7 +208,7 @@ func defaultNamespace(s model.Stack, port int32) string {
 	return ""
 }
 
-// namespacesWith are those of the members that have a rule with the conditions.
+// namespacesWith returns those of the members that have a rule with the conditions.
 func namespacesWith(s model.Stack, port int32, conditions []model.Condition) []string {
 	var out []string
 	for _, l := range s.LoadBalancer.Listeners {
@@ -221,7 +221,7 @@ func namespacesWith(s model.Stack, port int32, conditions []model.Condition) []s
 	return out
 }
 
-// membersOf are the members of live rules; those of the same conditions are in the desired order.
+// membersOf returns the members of live rules; those of the same conditions are in the desired order.
 func membersOf(l model.Listener, live []observed.Rule) []finding.Ref {
 	out := make([]finding.Ref, len(live))
 	taken := map[int]bool{}
@@ -236,7 +236,7 @@ func membersOf(l model.Listener, live []observed.Rule) []finding.Ref {
 	return out
 }
 
-// mixtures are the groups between two: each Ingress as it is in one or the other.
+// mixtures returns the groups between two: each Ingress as it is in one or the other.
 func mixtures(first, second []cluster.Object) (out [][]cluster.Object) {
 	names := map[string][2]cluster.Object{}
 	var others []cluster.Object

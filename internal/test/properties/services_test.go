@@ -69,7 +69,7 @@ var serviceAnnotations = []struct {
 	}},
 }
 
-// exposed is a random Service with a network load balancer, beside one that it may lead to.
+// exposed returns a random Service with a network load balancer, beside one that it may lead to.
 func exposed(r *rand.Rand) []cluster.Object {
 	svc := &corev1.Service{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "web", UID: types.UID("uid-web"), Annotations: map[string]string{}, Finalizers: []string{"service.k8s.aws/resources"},
@@ -169,7 +169,7 @@ var forwards = map[string][]string{
 	"TCP": {"TCP", "TCP_UDP"}, "TLS": {"TCP", "TLS"}, "UDP": {"UDP", "TCP_UDP"}, "TCP_UDP": {"TCP_UDP"}, "QUIC": {"QUIC", "TCP_QUIC"}, "TCP_QUIC": {"TCP_QUIC"},
 }
 
-// listenerFault is what AWS would not take of listeners; empty if there is nothing.
+// listenerFault returns what AWS would not take of listeners; empty if there is nothing.
 func listenerFault(have observed.Stack) string {
 	protocols := map[string]string{}
 	for _, g := range have.TargetGroups {

@@ -106,7 +106,7 @@ func settled(t *testing.T, want model.Stack, have *observed.Stack, state func(st
 	return plan.Plan{}
 }
 
-// runnable are the steps that can be carried out now.
+// runnable returns the steps that can be carried out now.
 func runnable(p plan.Plan) (out []plan.Step) {
 	done := p.NewProgress()
 	for _, s := range p.Steps {

@@ -14,10 +14,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// bindings carries out TargetGroupBindings.
+// bindings deploys TargetGroupBindings.
 type bindings struct{ *deploy }
 
-// checkpoints are annotations of the controller of bindings, which do not count.
+// checkpoints are annotations of the controller of bindings, which are not compared.
 var checkpoints = []string{"elbv2.k8s.aws/checkpoint", "elbv2.k8s.aws/checkpoint-timestamp"}
 
 type bindingSpec struct {
@@ -27,7 +27,8 @@ type bindingSpec struct {
 	}
 }
 
-// synthesize makes, updates and deletes bindings. They are known by the ARN of their target group, among those with the labels of the stack. Their names count for nothing.
+// synthesize creates, updates and deletes bindings. It matches bindings with the labels of the stack by the ARN of
+// their target group, not by name.
 func (d bindings) synthesize() error {
 	labels := naming.StackLabels(d.stack)
 	have := map[string]*elbv2.TargetGroupBinding{}
@@ -50,7 +51,7 @@ func (d bindings) synthesize() error {
 			continue
 		}
 		made := &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: want.Template.Metadata.Namespace, Name: want.Template.Metadata.Name, Labels: labels}, Spec: spec}
-		d.changes("CreateTargetGroupBinding", made.Name)
+		d.announce("CreateTargetGroupBinding", made.Name)
 		if _, err := d.Objects.Create(made); err != nil {
 			return fmt.Errorf("binding %s: %w", made.Name, err)
 		}
@@ -59,7 +60,7 @@ func (d bindings) synthesize() error {
 	d.post = append(d.post, func() error {
 		for _, b := range have {
 			ref := cluster.RefOf(b)
-			d.changes("DeleteTargetGroupBinding", b.Name)
+			d.announce("DeleteTargetGroupBinding", b.Name)
 			if err := d.Objects.Delete(ref); err != nil {
 				return err
 			}
@@ -73,7 +74,7 @@ func (d bindings) synthesize() error {
 	return nil
 }
 
-// updateBinding writes all of a binding if something differs: labels and annotations of others go.
+// updateBinding replaces a binding that differs, so that labels and annotations of others are lost.
 func (d bindings) updateBinding(b *elbv2.TargetGroupBinding, want elbv2.TargetGroupBindingSpec, labels map[string]string) error {
 	annotations := maps.Clone(b.Annotations)
 	for _, k := range checkpoints {
@@ -82,7 +83,7 @@ func (d bindings) updateBinding(b *elbv2.TargetGroupBinding, want elbv2.TargetGr
 	if equality.Semantic.DeepEqual(b.Spec, want) && maps.Equal(b.Labels, labels) && len(annotations) == 0 {
 		return nil
 	}
-	d.changes("UpdateTargetGroupBinding", b.Name)
+	d.announce("UpdateTargetGroupBinding", b.Name)
 	next := b.DeepCopy()
 	next.Spec, next.Labels, next.Annotations = want, labels, nil
 	_, err := d.Objects.Update(next, cluster.Main)

@@ -13,47 +13,47 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Controller is the other controller in a world.
+// Controller is a model of aws-load-balancer-controller, with its AWS account and cluster.
 type Controller struct {
 	AWS     aws.Config
 	Cluster string
 	VPC     string
 	Objects *cluster.Memory
-	// Bindings lets the controller of TargetGroupBindings work until it has nothing to do. It is the same here and there.
+	// Bindings runs the controller of TargetGroupBindings until it is idle. Both controllers have the same one.
 	Bindings func()
-	// Before is called before each change, so that something else can happen meanwhile. Nil: nothing does.
+	// Before, if not nil, is called before each change, so that tests can act in between.
 	Before func(Change)
 
-	backend string // id of the shared security group
+	backend string // ID of the shared backend security group
 }
 
 // Change is a change that the controller makes in AWS, or of a TargetGroupBinding.
 type Change struct {
 	Operation string
-	Of        string // ARN or id of what is changed, or the name of what is made
+	Of        string // ARN or ID of the changed resource, or the name of the created one
 }
 
 // Stack is one load balancer, of an IngressGroup or a Gateway.
 type Stack struct {
 	ID model.StackID
-	// Objects are the members of the IngressGroup, or the Gateway. An object that does not exist is none.
+	// Objects are the members of the IngressGroup, or the Gateway. Objects that do not exist are ignored.
 	Objects []cluster.Ref
-	// Desired is the desired state of the stack as a document, if of the objects only some are there.
+	// Desired returns the desired state of the stack as a document, for the objects that exist.
 	Desired func(live []cluster.Ref) ([]byte, error)
 }
 
-// Outcome is what became of a stack.
+// Outcome is the result of a reconcile.
 type Outcome struct {
 	Stack model.StackID
-	// Planned: the Gateway is planned only.
+	// Planned reports whether the Gateway is only planned.
 	Planned bool
-	// LoadBalancer is the DNS name that the objects show afterwards; empty if their status is not written.
+	// LoadBalancer is the DNS name in the status of the objects, or empty if their status is not written.
 	LoadBalancer string
-	// Err is the error with which the stack ends, in an event.
+	// Err is the error of the reconcile, which is also in an event.
 	Err error
 }
 
-// Reconcile works on a stack once. Errors of AWS and of Kubernetes are in the outcome.
+// Reconcile reconciles a stack once. Errors of AWS and of Kubernetes are in the outcome.
 func (c *Controller) Reconcile(ctx context.Context, s Stack) Outcome {
 	out := Outcome{Stack: s.ID}
 	var live, leaving []cluster.Ref
@@ -76,8 +76,8 @@ func (c *Controller) Reconcile(ctx context.Context, s Stack) Outcome {
 	if out.Planned = s.ID.Kind == model.ALBGateway && len(live) > 0 && c.planned(s.ID, live[0]); out.Planned {
 		return out
 	}
-	// An Ingress gets its finalizer before anything is built. A Gateway does not, but nothing of it is changed until then.
-	if out.Err = c.finalizers(live, s.ID, true); out.Err != nil {
+	// The real controller adds the finalizer of a Gateway later than that of an Ingress, but changes nothing before.
+	if out.Err = c.setFinalizers(live, s.ID, true); out.Err != nil {
 		return out
 	}
 	d, err := c.build(ctx, s, live)
@@ -92,18 +92,19 @@ func (c *Controller) Reconcile(ctx context.Context, s Stack) Outcome {
 	if len(live) > 0 {
 		out.LoadBalancer = d.dnsName
 	}
-	out.Err = c.finalizers(leaving, s.ID, false)
+	out.Err = c.setFinalizers(leaving, s.ID, false)
 	return out
 }
 
-// planned reports whether a Gateway is planned only: the annotation counts for nothing once the finalizer is there.
+// planned reports whether a Gateway is only planned. The annotation is ignored once the Gateway has the finalizer.
 func (c *Controller) planned(id model.StackID, ref cluster.Ref) bool {
 	obj, err := c.Objects.Get(ref)
 	return err == nil && obj != nil && obj.GetAnnotations()[naming.DryRunAnnotation] == "true" && !slices.Contains(obj.GetFinalizers(), naming.Finalizer(id))
 }
 
-// finalizers adds the finalizer of a stack to objects, or removes it. An object under deletion goes with its last one.
-func (c *Controller) finalizers(refs []cluster.Ref, id model.StackID, has bool) error {
+// setFinalizers adds the finalizer of a stack to objects, or removes it. An object that is being deleted is removed with
+// its last finalizer.
+func (c *Controller) setFinalizers(refs []cluster.Ref, id model.StackID, has bool) error {
 	for _, ref := range refs {
 		obj, err := c.Objects.Get(ref)
 		if err != nil || obj == nil {
@@ -123,7 +124,7 @@ func (c *Controller) finalizers(refs []cluster.Ref, id model.StackID, has bool) 
 	return nil
 }
 
-// build makes the model of a stack, for which the shared security group is made if it is needed and missing.
+// build returns the deploy of a stack. It creates the shared security group if it is needed and missing.
 func (c *Controller) build(ctx context.Context, s Stack, live []cluster.Ref) (*deploy, error) {
 	d := newDeploy(ctx, c, s.ID)
 	if len(live) == 0 {
@@ -134,7 +135,7 @@ func (c *Controller) build(ctx context.Context, s Stack, live []cluster.Ref) (*d
 		return nil, err
 	}
 	if bytes.Contains(text, []byte(naming.BackendGroup(c.Cluster))) {
-		if err := (groups{d}).backendGroup(); err != nil {
+		if err := (securityGroups{d}).backendGroup(); err != nil {
 			return nil, err
 		}
 	}

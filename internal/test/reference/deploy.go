@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// deploy carries out the desired state of one stack once.
+// deploy deploys the desired state of one stack once.
 type deploy struct {
 	*Controller
 	ctx   context.Context
@@ -28,24 +28,24 @@ type deploy struct {
 	ec2   *ec2.Client
 
 	desired map[document.ResourceType]map[string]any
-	// fulfilled are the values for references of the document, by their text.
-	fulfilled map[string]string
-	dnsName   string
-	// post is what is deleted at the end, in order, if all else was carried out.
+	// references are the values of references in the document, by their text.
+	references map[string]string
+	dnsName    string
+	// post are deletions at the end, performed in order if everything else has succeeded.
 	post []func() error
 }
 
 func newDeploy(ctx context.Context, c *Controller, id model.StackID) *deploy {
 	return &deploy{
 		Controller: c, ctx: ctx, stack: id, elb: elb.NewFromConfig(c.AWS), ec2: ec2.NewFromConfig(c.AWS),
-		desired: map[document.ResourceType]map[string]any{}, fulfilled: map[string]string{},
+		desired: map[document.ResourceType]map[string]any{}, references: map[string]string{},
 	}
 }
 
-// unknown are the types that this model does not know how to carry out.
-var unknown = []document.ResourceType{document.TypeWebACL, document.TypeClassicACL, document.TypeProtection, document.TypeCertificate}
+// unsupported are the types that this model cannot deploy.
+var unsupported = []document.ResourceType{document.TypeWebACL, document.TypeClassicACL, document.TypeProtection, document.TypeCertificate}
 
-// read takes the desired state from a document.
+// read reads the desired state from a document.
 func (d *deploy) read(text []byte) error {
 	var doc struct {
 		Resources map[document.ResourceType]map[string]struct{ Spec any }
@@ -54,7 +54,7 @@ func (d *deploy) read(text []byte) error {
 		return err
 	}
 	for t, resources := range doc.Resources {
-		if slices.Contains(unknown, t) && len(resources) > 0 {
+		if slices.Contains(unsupported, t) && len(resources) > 0 {
 			return fmt.Errorf("the model of the other controller does not know %s", t)
 		}
 		d.desired[t] = map[string]any{}
@@ -65,11 +65,11 @@ func (d *deploy) read(text []byte) error {
 	return nil
 }
 
-// run synthesizes all kinds of resources in order. The first error ends it, and nothing is deleted then but load balancers, listeners
-// and rules.
+// run synthesizes all kinds of resources in order. After the first error it stops, so that only load balancers,
+// listeners and rules may have been deleted.
 func (d *deploy) run() error {
 	for _, synthesize := range []func() error{
-		groups{d}.synthesize, targetGroups{d}.synthesize, balancers{d}.synthesize, listeners{d}.synthesize, rules{d}.synthesize, bindings{d}.synthesize,
+		securityGroups{d}.synthesize, targetGroups{d}.synthesize, loadBalancers{d}.synthesize, listeners{d}.synthesize, rules{d}.synthesize, bindings{d}.synthesize,
 	} {
 		if err := synthesize(); err != nil {
 			return err
@@ -84,10 +84,10 @@ func (d *deploy) run() error {
 	return nil
 }
 
-// ids are the logical ids of the desired resources of a type, in order.
+// ids returns the sorted logical IDs of the desired resources of a type.
 func (d *deploy) ids(t document.ResourceType) []string { return slices.Sorted(maps.Keys(d.desired[t])) }
 
-// spec fills in what is desired of a resource, with values in place of references.
+// spec decodes the desired state of a resource, with values instead of references.
 func (d *deploy) spec(t document.ResourceType, id string, into any) error {
 	value, err := d.resolved(d.desired[t][id])
 	if err != nil {
@@ -107,10 +107,10 @@ func (d *deploy) resolved(value any) (any, error) {
 	switch v := value.(type) {
 	case map[string]any:
 		if ref, ok := v["$ref"].(string); ok {
-			if d.fulfilled[ref] == "" {
+			if d.references[ref] == "" {
 				return nil, fmt.Errorf("%s is not fulfilled", ref)
 			}
-			return d.fulfilled[ref], nil
+			return d.references[ref], nil
 		}
 		out := map[string]any{}
 		for k := range v {
@@ -137,13 +137,13 @@ func (d *deploy) resolved(value any) (any, error) {
 	return value, nil
 }
 
-// fulfil notes what a resource is known by.
-func (d *deploy) fulfil(t document.ResourceType, id, field, value string) {
-	d.fulfilled["#/resources/"+string(t)+"/"+id+"/status/"+field] = value
+// setReference stores the value of a reference to a resource.
+func (d *deploy) setReference(t document.ResourceType, id, field, value string) {
+	d.references["#/resources/"+string(t)+"/"+id+"/status/"+field] = value
 }
 
-// changes announces a change.
-func (d *deploy) changes(operation, of string) {
+// announce calls Before with a change.
+func (d *deploy) announce(operation, of string) {
 	if d.Before != nil {
 		d.Before(Change{operation, of})
 	}
@@ -165,7 +165,7 @@ func refused(err error, code string) bool {
 	return errors.As(err, &of) && of.ErrorCode() == code
 }
 
-// matching divides what is there of a kind by the logical ids of what is desired. Several may have one id.
+// matching assigns existing resources to desired ones by their logical IDs. Several may have the same ID.
 type matching[T any] struct {
 	create []string
 	update []pair[T]
@@ -177,7 +177,8 @@ type pair[T any] struct {
 	have T
 }
 
-// match compares by the resource tag alone, never by name. What would have to be replaced counts as another one.
+// match matches resources only by the resource tag, never by name. Resources that would have to be replaced do not
+// match.
 func match[T any](d *deploy, t document.ResourceType, have []tagged[T], replaces func(id string, have T) (bool, error)) (out matching[T], err error) {
 	by := map[string][]T{}
 	for _, h := range have {
@@ -220,7 +221,7 @@ type tagged[T any] struct {
 	tags map[string]string
 }
 
-// ownTags are the tags of a resource of the stack: of users, and those by which it is found.
+// ownTags returns the tags of a resource of the stack: tags of users and the tracking tags.
 func (d *deploy) ownTags(id string, user map[string]string) map[string]string {
 	return naming.ResourceTags(d.Cluster, d.stack, id, user)
 }

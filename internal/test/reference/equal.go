@@ -10,7 +10,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// canonical is a value as text, in which what is nil and what is empty is left out.
+// canonical returns a value as text, without nil and empty parts.
 func canonical(v any) string {
 	text, err := json.Marshal(v)
 	if err == nil {
@@ -25,7 +25,7 @@ func canonical(v any) string {
 	return string(text)
 }
 
-// pruned leaves out null and empty lists.
+// pruned returns a value without nulls and empty lists.
 func pruned(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -69,8 +69,8 @@ func sameActions(want, have []elbtypes.Action) bool {
 	return true
 }
 
-// actionText is an action as it is compared with a desired one. Stickiness of target groups counts only where it is desired, and the weight of
-// one that is alone never.
+// actionText returns an action as text for comparison. The stickiness of target groups is compared only if it is
+// desired, and the weight of a single target group never.
 func actionText(a, want elbtypes.Action) string {
 	a.Order, a.TargetGroupArn = nil, nil
 	if a.ForwardConfig != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// listeners carries out listeners.
+// listeners deploys listeners.
 type listeners struct{ *deploy }
 
 type listenerSpec struct {
@@ -37,15 +37,15 @@ func (s listenerSpec) arns() (out []string) {
 	return out
 }
 
-// first is the default certificate.
-func (s listenerSpec) first() []elbtypes.Certificate {
+// defaultCertificate returns the default certificate.
+func (s listenerSpec) defaultCertificate() []elbtypes.Certificate {
 	if len(s.Certificates) == 0 {
 		return nil
 	}
 	return []elbtypes.Certificate{{CertificateArn: aws.String(s.Certificates[0].CertificateARN)}}
 }
 
-// wantedListeners are the desired ones by port.
+// wantedListeners returns the desired listeners by port.
 func (d listeners) wantedListeners() (map[int32]listenerSpec, error) {
 	out := map[int32]listenerSpec{}
 	for _, id := range d.ids(document.TypeListener) {
@@ -62,7 +62,8 @@ func (d listeners) wantedListeners() (map[int32]listenerSpec, error) {
 	return out, nil
 }
 
-// synthesize makes, updates and deletes listeners. They are known by their ports alone, on the load balancers that the tags name.
+// synthesize creates, updates and deletes listeners. It matches them only by port, on the load balancers with the
+// tags of the stack.
 func (d listeners) synthesize() error {
 	wants, err := d.wantedListeners()
 	if err != nil {
@@ -74,7 +75,7 @@ func (d listeners) synthesize() error {
 	}
 	if len(wants) == 0 {
 		for _, id := range d.ids(document.TypeLoadBalancer) {
-			balancers[d.fulfilled["#/resources/"+string(document.TypeLoadBalancer)+"/"+id+"/status/loadBalancerARN"]] = true
+			balancers[d.references["#/resources/"+string(document.TypeLoadBalancer)+"/"+id+"/status/loadBalancerARN"]] = true
 		}
 	}
 	for _, lb := range slices.Sorted(maps.Keys(balancers)) {
@@ -105,7 +106,7 @@ func (d listeners) listenersOf(lb string, wants map[int32]listenerSpec) error {
 			by[port] = l
 			continue
 		}
-		d.changes("DeleteListener", text(l.ListenerArn))
+		d.announce("DeleteListener", text(l.ListenerArn))
 		if _, err := d.elb.DeleteListener(d.ctx, &elb.DeleteListenerInput{ListenerArn: l.ListenerArn}); err != nil {
 			return err
 		}
@@ -129,16 +130,16 @@ func (d listeners) listenersOf(lb string, wants map[int32]listenerSpec) error {
 	return nil
 }
 
-// listener makes one if the live one has no ARN, or updates it: tags, settings, certificates and attributes.
+// listener creates a listener if the live one has no ARN, or updates it: tags, settings, certificates and attributes.
 func (d listeners) listener(want listenerSpec, l elbtypes.Listener, tags map[string]string) error {
 	id := strconv.Itoa(int(want.Port))
 	own := d.ownTags(id, want.Tags)
 	made := l.ListenerArn == nil
 	if made {
-		d.changes("CreateListener", id)
+		d.announce("CreateListener", id)
 		out, err := d.elb.CreateListener(d.ctx, &elb.CreateListenerInput{
 			LoadBalancerArn: aws.String(want.LoadBalancerARN), Port: aws.Int32(want.Port), Protocol: elbtypes.ProtocolEnum(want.Protocol),
-			DefaultActions: want.DefaultActions, Certificates: want.first(), SslPolicy: set(want.SSLPolicy), AlpnPolicy: want.ALPNPolicy,
+			DefaultActions: want.DefaultActions, Certificates: want.defaultCertificate(), SslPolicy: nonZero(want.SSLPolicy), AlpnPolicy: want.ALPNPolicy,
 			MutualAuthentication: want.MutualAuthentication, Tags: elbTags(own),
 		})
 		if err != nil {
@@ -153,7 +154,7 @@ func (d listeners) listener(want listenerSpec, l elbtypes.Listener, tags map[str
 			return err
 		}
 	}
-	d.fulfil(document.TypeListener, id, "listenerARN", text(l.ListenerArn))
+	d.setReference(document.TypeListener, id, "listenerARN", text(l.ListenerArn))
 	if err := d.certificates(want, l, made); err != nil {
 		return err
 	}
@@ -165,17 +166,18 @@ func (d listeners) listener(want listenerSpec, l elbtypes.Listener, tags map[str
 	if err != nil || len(change) == 0 {
 		return err
 	}
-	d.changes("ModifyListenerAttributes", text(l.ListenerArn))
+	d.announce("ModifyListenerAttributes", text(l.ListenerArn))
 	_, err = d.elb.ModifyListenerAttributes(d.ctx, &elb.ModifyListenerAttributesInput{ListenerArn: l.ListenerArn, Attributes: change})
 	return err
 }
 
-// settings are modified together if one of them differs. What an Ingress does not ask for stays; of a Gateway it is removed.
+// settings modifies all settings if one of them differs. Settings that are not desired are kept for an Ingress and
+// removed for a Gateway.
 func (d listeners) settings(want listenerSpec, l elbtypes.Listener) error {
 	strict := d.stack.Kind == model.ALBGateway
 	in := &elb.ModifyListenerInput{
 		ListenerArn: l.ListenerArn, Port: aws.Int32(want.Port), Protocol: elbtypes.ProtocolEnum(want.Protocol), DefaultActions: want.DefaultActions,
-		Certificates: want.first(), SslPolicy: set(want.SSLPolicy), AlpnPolicy: want.ALPNPolicy, MutualAuthentication: want.MutualAuthentication,
+		Certificates: want.defaultCertificate(), SslPolicy: nonZero(want.SSLPolicy), AlpnPolicy: want.ALPNPolicy, MutualAuthentication: want.MutualAuthentication,
 	}
 	differs := want.Protocol != string(l.Protocol) || !sameActions(want.DefaultActions, l.DefaultActions) || want.SSLPolicy != "" && want.SSLPolicy != text(l.SslPolicy)
 	var live []string
@@ -183,7 +185,7 @@ func (d listeners) settings(want listenerSpec, l elbtypes.Listener) error {
 		live = append(live, text(c.CertificateArn))
 	}
 	var first []string
-	for _, c := range want.first() {
+	for _, c := range want.defaultCertificate() {
 		first = append(first, text(c.CertificateArn))
 	}
 	differs = differs || !slices.Equal(first, live)
@@ -222,12 +224,12 @@ func (d listeners) settings(want listenerSpec, l elbtypes.Listener) error {
 	if !differs {
 		return nil
 	}
-	d.changes("ModifyListener", text(l.ListenerArn))
+	d.announce("ModifyListener", text(l.ListenerArn))
 	_, err := d.elb.ModifyListener(d.ctx, in)
 	return err
 }
 
-// certificates are attached one by one, the default one a second time; others are removed first.
+// certificates removes certificates that are not desired and adds missing ones one by one, also the default one.
 func (d listeners) certificates(want listenerSpec, l elbtypes.Listener, made bool) error {
 	if want.SSLPolicy == "" && l.SslPolicy == nil {
 		return nil
@@ -249,7 +251,7 @@ func (d listeners) certificates(want listenerSpec, l elbtypes.Listener, made boo
 		if slices.Contains(want.arns(), arn) {
 			continue
 		}
-		d.changes("RemoveListenerCertificates", text(l.ListenerArn))
+		d.announce("RemoveListenerCertificates", text(l.ListenerArn))
 		if _, err := d.elb.RemoveListenerCertificates(d.ctx, &elb.RemoveListenerCertificatesInput{
 			ListenerArn: l.ListenerArn, Certificates: []elbtypes.Certificate{{CertificateArn: aws.String(arn)}},
 		}); err != nil {
@@ -260,7 +262,7 @@ func (d listeners) certificates(want listenerSpec, l elbtypes.Listener, made boo
 		if slices.Contains(live, arn) {
 			continue
 		}
-		d.changes("AddListenerCertificates", text(l.ListenerArn))
+		d.announce("AddListenerCertificates", text(l.ListenerArn))
 		if err := d.retry("ListenerNotFound", 2*time.Second, 20*time.Second, func() error {
 			_, err := d.elb.AddListenerCertificates(d.ctx, &elb.AddListenerCertificatesInput{
 				ListenerArn: l.ListenerArn, Certificates: []elbtypes.Certificate{{CertificateArn: aws.String(arn)}},

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// balancers carries out load balancers.
-type balancers struct{ *deploy }
+// loadBalancers deploys load balancers.
+type loadBalancers struct{ *deploy }
 
 type loadBalancerSpec struct {
 	Name, Type, Scheme, IPAddressType string
@@ -28,8 +28,8 @@ func (s loadBalancerSpec) subnets() (out []string) {
 	return out
 }
 
-// liveLoadBalancers are those of the VPC with the tags of the stack.
-func (d balancers) liveLoadBalancers() (out []tagged[elbtypes.LoadBalancer], err error) {
+// liveLoadBalancers returns the load balancers in the VPC with the tags of the stack.
+func (d loadBalancers) liveLoadBalancers() (out []tagged[elbtypes.LoadBalancer], err error) {
 	var all []elbtypes.LoadBalancer
 	var arns []string
 	pages := elb.NewDescribeLoadBalancersPaginator(d.elb, &elb.DescribeLoadBalancersInput{})
@@ -49,15 +49,16 @@ func (d balancers) liveLoadBalancers() (out []tagged[elbtypes.LoadBalancer], err
 		return nil, err
 	}
 	for i, lb := range all {
-		if d.found(tags[arns[i]]) {
+		if d.hasStackTags(tags[arns[i]]) {
 			out = append(out, tagged[elbtypes.LoadBalancer]{arns[i], lb, tags[arns[i]]})
 		}
 	}
 	return out, nil
 }
 
-// synthesize deletes what is not desired before it makes and updates others. Names do not count.
-func (d balancers) synthesize() error {
+// synthesize deletes load balancers that are not desired before it creates and updates others. It does not match by
+// name.
+func (d loadBalancers) synthesize() error {
 	have, err := d.liveLoadBalancers()
 	if err != nil {
 		return err
@@ -88,10 +89,10 @@ func (d balancers) synthesize() error {
 	return nil
 }
 
-// deleteLoadBalancer switches off the protection from deletion, if there is one.
-func (d balancers) deleteLoadBalancer(arn string) error {
+// deleteLoadBalancer deletes a load balancer, after it has disabled its deletion protection.
+func (d loadBalancers) deleteLoadBalancer(arn string) error {
 	remove := func() error {
-		d.changes("DeleteLoadBalancer", arn)
+		d.announce("DeleteLoadBalancer", arn)
 		_, err := d.elb.DeleteLoadBalancer(d.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: aws.String(arn)})
 		return err
 	}
@@ -99,7 +100,7 @@ func (d balancers) deleteLoadBalancer(arn string) error {
 	if !refused(err, "OperationNotPermitted") {
 		return err
 	}
-	d.changes("ModifyLoadBalancerAttributes", arn)
+	d.announce("ModifyLoadBalancerAttributes", arn)
 	if _, err := d.elb.ModifyLoadBalancerAttributes(d.ctx, &elb.ModifyLoadBalancerAttributesInput{
 		LoadBalancerArn: aws.String(arn), Attributes: []elbtypes.LoadBalancerAttribute{{Key: aws.String("deletion_protection.enabled"), Value: aws.String("false")}},
 	}); err != nil {
@@ -108,7 +109,7 @@ func (d balancers) deleteLoadBalancer(arn string) error {
 	return remove()
 }
 
-func (d balancers) createLoadBalancer(id string) error {
+func (d loadBalancers) createLoadBalancer(id string) error {
 	var want loadBalancerSpec
 	if err := d.spec(document.TypeLoadBalancer, id, &want); err != nil {
 		return err
@@ -120,15 +121,15 @@ func (d balancers) createLoadBalancer(id string) error {
 	for _, s := range want.subnets() {
 		in.SubnetMappings = append(in.SubnetMappings, elbtypes.SubnetMapping{SubnetId: aws.String(s)})
 	}
-	d.changes("CreateLoadBalancer", want.Name)
+	d.announce("CreateLoadBalancer", want.Name)
 	out, err := d.elb.CreateLoadBalancer(d.ctx, in)
 	if err != nil {
 		return err
 	}
-	return d.isLoadBalancer(id, out.LoadBalancers[0], want)
+	return d.useLoadBalancer(id, out.LoadBalancers[0], want)
 }
 
-func (d balancers) updateLoadBalancer(id string, lb tagged[elbtypes.LoadBalancer]) error {
+func (d loadBalancers) updateLoadBalancer(id string, lb tagged[elbtypes.LoadBalancer]) error {
 	var want loadBalancerSpec
 	if err := d.spec(document.TypeLoadBalancer, id, &want); err != nil {
 		return err
@@ -137,7 +138,7 @@ func (d balancers) updateLoadBalancer(id string, lb tagged[elbtypes.LoadBalancer
 		return err
 	}
 	if !sameSet(want.SecurityGroups, lb.of.SecurityGroups) {
-		d.changes("SetSecurityGroups", lb.id)
+		d.announce("SetSecurityGroups", lb.id)
 		if _, err := d.elb.SetSecurityGroups(d.ctx, &elb.SetSecurityGroupsInput{LoadBalancerArn: aws.String(lb.id), SecurityGroups: want.SecurityGroups}); err != nil {
 			return err
 		}
@@ -151,24 +152,24 @@ func (d balancers) updateLoadBalancer(id string, lb tagged[elbtypes.LoadBalancer
 		for _, s := range want.subnets() {
 			in.SubnetMappings = append(in.SubnetMappings, elbtypes.SubnetMapping{SubnetId: aws.String(s)})
 		}
-		d.changes("SetSubnets", lb.id)
+		d.announce("SetSubnets", lb.id)
 		if _, err := d.elb.SetSubnets(d.ctx, in); err != nil {
 			return err
 		}
 	}
 	if want.IPAddressType != string(lb.of.IpAddressType) {
-		d.changes("SetIpAddressType", lb.id)
+		d.announce("SetIpAddressType", lb.id)
 		if _, err := d.elb.SetIpAddressType(d.ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: aws.String(lb.id), IpAddressType: elbtypes.IpAddressType(want.IPAddressType)}); err != nil {
 			return err
 		}
 	}
-	return d.isLoadBalancer(id, lb.of, want)
+	return d.useLoadBalancer(id, lb.of, want)
 }
 
-// isLoadBalancer notes the load balancer of the stack, and sets its attributes.
-func (d balancers) isLoadBalancer(id string, lb elbtypes.LoadBalancer, want loadBalancerSpec) error {
-	d.fulfil(document.TypeLoadBalancer, id, "loadBalancerARN", text(lb.LoadBalancerArn))
-	d.fulfil(document.TypeLoadBalancer, id, "dnsName", text(lb.DNSName))
+// useLoadBalancer stores the references to the load balancer of the stack, and sets its attributes.
+func (d loadBalancers) useLoadBalancer(id string, lb elbtypes.LoadBalancer, want loadBalancerSpec) error {
+	d.setReference(document.TypeLoadBalancer, id, "loadBalancerARN", text(lb.LoadBalancerArn))
+	d.setReference(document.TypeLoadBalancer, id, "dnsName", text(lb.DNSName))
 	d.dnsName = text(lb.DNSName)
 	out, err := d.elb.DescribeLoadBalancerAttributes(d.ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: lb.LoadBalancerArn})
 	if err != nil {
@@ -178,7 +179,7 @@ func (d balancers) isLoadBalancer(id string, lb elbtypes.LoadBalancer, want load
 	if err != nil || len(change) == 0 {
 		return err
 	}
-	d.changes("ModifyLoadBalancerAttributes", text(lb.LoadBalancerArn))
+	d.announce("ModifyLoadBalancerAttributes", text(lb.LoadBalancerArn))
 	_, err = d.elb.ModifyLoadBalancerAttributes(d.ctx, &elb.ModifyLoadBalancerAttributesInput{LoadBalancerArn: lb.LoadBalancerArn, Attributes: change})
 	return err
 }

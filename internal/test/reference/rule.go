@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// rules carries out listener rules.
+// rules deploys listener rules.
 type rules struct{ *deploy }
 
 type ruleSpec struct {
@@ -27,14 +27,14 @@ type ruleSpec struct {
 	Tags        map[string]string
 }
 
-// liveRule is a rule of AWS that is not the default one.
+// liveRule is a rule in AWS other than a default rule.
 type liveRule struct {
 	elbtypes.Rule
 	priority int32
 	taken    bool
 }
 
-// synthesize changes rules. They are compared by what they do, and then by their priorities. Their tags count for nothing.
+// synthesize changes rules. It matches them by conditions and actions, and then by priority, not by tags.
 func (d rules) synthesize() error {
 	wants := map[string][]ruleSpec{}
 	for _, id := range d.ids(document.TypeRule) {
@@ -49,7 +49,7 @@ func (d rules) synthesize() error {
 		wants[want.ListenerARN] = append(wants[want.ListenerARN], want)
 	}
 	for _, id := range d.ids(document.TypeListener) {
-		listener := d.fulfilled["#/resources/"+string(document.TypeListener)+"/"+id+"/status/listenerARN"]
+		listener := d.references["#/resources/"+string(document.TypeListener)+"/"+id+"/status/listenerARN"]
 		slices.SortFunc(wants[listener], func(a, b ruleSpec) int { return cmp.Compare(a.Priority, b.Priority) })
 		if err := d.rulesOf(listener, id, wants[listener]); err != nil {
 			return fmt.Errorf("rules of listener %s: %w", id, err)
@@ -115,7 +115,7 @@ func (d rules) rulesOf(listener, port string, wants []ruleSpec) error {
 		for i, r := range slices.Backward(gone) {
 			moved = append(moved, elbtypes.RulePriorityPair{RuleArn: r.RuleArn, Priority: aws.Int32(50000 - int32(len(gone)-1-i))})
 		}
-		d.changes("SetRulePriorities", listener)
+		d.announce("SetRulePriorities", listener)
 		if _, err := d.elb.SetRulePriorities(d.ctx, &elb.SetRulePrioritiesInput{RulePriorities: moved}); err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (d rules) rulesOf(listener, port string, wants []ruleSpec) error {
 			if len(w.Transforms) == 0 {
 				in.ResetTransforms = aws.Bool(true)
 			}
-			d.changes("ModifyRule", text(r.RuleArn))
+			d.announce("ModifyRule", text(r.RuleArn))
 			if _, err := d.elb.ModifyRule(d.ctx, in); err != nil {
 				return err
 			}
@@ -142,11 +142,11 @@ func (d rules) rulesOf(listener, port string, wants []ruleSpec) error {
 	return d.retagRules(port, wants, pairs)
 }
 
-// replaceRules makes rules before it deletes others, and only where there is no room it deletes first.
+// replaceRules creates rules before it deletes others; it deletes first only if there is no room.
 func (d rules) replaceRules(listener, port string, created []ruleSpec, gone []*liveRule, count int) error {
 	remove := func() error {
 		arn := gone[0].RuleArn
-		d.changes("DeleteRule", text(arn))
+		d.announce("DeleteRule", text(arn))
 		_, err := d.elb.DeleteRule(d.ctx, &elb.DeleteRuleInput{RuleArn: arn})
 		gone, count = gone[1:], count-1
 		return err
@@ -162,7 +162,7 @@ func (d rules) replaceRules(listener, port string, created []ruleSpec, gone []*l
 			}
 		}
 		w := created[0]
-		d.changes("CreateRule", fmt.Sprintf("%s:%d", port, w.Priority))
+		d.announce("CreateRule", fmt.Sprintf("%s:%d", port, w.Priority))
 		_, err := d.elb.CreateRule(d.ctx, &elb.CreateRuleInput{
 			ListenerArn: aws.String(listener), Priority: aws.Int32(w.Priority), Actions: w.Actions, Conditions: w.Conditions, Transforms: w.Transforms,
 			Tags: elbTags(d.ownTags(fmt.Sprintf("%s:%d", port, w.Priority), w.Tags)),
@@ -204,7 +204,8 @@ func (d rules) retagRules(port string, wants []ruleSpec, pairs map[int32]*liveRu
 	return nil
 }
 
-// ordered gives actions their order. The model refuses OIDC, of which a document does not hold the secret.
+// ordered returns actions with their order. It returns an error for OIDC, since documents do not contain its client
+// secret.
 func ordered(actions []elbtypes.Action) ([]elbtypes.Action, error) {
 	for i := range actions {
 		if actions[i].AuthenticateOidcConfig != nil {
@@ -215,7 +216,7 @@ func ordered(actions []elbtypes.Action) ([]elbtypes.Action, error) {
 	return actions, nil
 }
 
-// byKey orders conditions, transforms or target groups as they are compared.
+// byKey returns a sorted list of conditions, transforms or target groups, for comparison.
 func byKey[T any](list []T, key func(T) string) []T {
 	out := slices.Clone(list)
 	slices.SortStableFunc(out, func(a, b T) int { return strings.Compare(key(a), key(b)) })

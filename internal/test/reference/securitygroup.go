@@ -15,11 +15,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// groups carries out security groups.
-type groups struct{ *deploy }
+// securityGroups deploys security groups.
+type securityGroups struct{ *deploy }
 
-// groupsWith are the security groups of the VPC that carry tags.
-func (d groups) groupsWith(tags map[string]string) (out []tagged[ec2types.SecurityGroup], err error) {
+// groupsWith returns the security groups of the VPC with tags.
+func (d securityGroups) groupsWith(tags map[string]string) (out []tagged[ec2types.SecurityGroup], err error) {
 	in := &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{{Name: aws.String("vpc-id"), Values: []string{d.VPC}}}}
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		in.Filters = append(in.Filters, ec2types.Filter{Name: aws.String("tag:" + k), Values: []string{tags[k]}})
@@ -42,9 +42,9 @@ func (d groups) groupsWith(tags map[string]string) (out []tagged[ec2types.Securi
 	return out, nil
 }
 
-// backendGroup finds the shared security group, or makes it. Its tags are brought into order once in a process. It is never released, as
-// a Gateway or an Ingress with a finalizer needs it all the while.
-func (d groups) backendGroup() error {
+// backendGroup finds or creates the shared security group, and corrects its tags once in a process. It is never
+// deleted, as an Ingress or Gateway with a finalizer always needs it.
+func (d securityGroups) backendGroup() error {
 	if d.backend != "" {
 		return nil
 	}
@@ -61,8 +61,8 @@ func (d groups) backendGroup() error {
 	return err
 }
 
-func (d groups) createGroup(name, description string, tags map[string]string) (string, error) {
-	d.changes("CreateSecurityGroup", name)
+func (d securityGroups) createGroup(name, description string, tags map[string]string) (string, error) {
+	d.announce("CreateSecurityGroup", name)
 	out, err := d.ec2.CreateSecurityGroup(d.ctx, &ec2.CreateSecurityGroupInput{
 		GroupName: aws.String(name), Description: aws.String(description), VpcId: aws.String(d.VPC),
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: ec2Tags(tags)}},
@@ -88,7 +88,7 @@ type permission struct {
 	PrefixLists      []struct{ ListID string }
 }
 
-// grant is an ingress rule with one source. Descriptions do not count.
+// grant is an ingress rule with one source. Descriptions are not compared.
 type grant struct {
 	protocol           string
 	from, to           int32
@@ -152,8 +152,9 @@ func (g grant) permission() ec2types.IpPermission {
 	return out
 }
 
-// synthesize makes and updates the managed one. Others with its id, and what is not desired, go at the end.
-func (d groups) synthesize() error {
+// synthesize creates and updates the managed security group. Others with its ID, and those that are not desired, are
+// deleted at the end.
+func (d securityGroups) synthesize() error {
 	have, err := d.groupsWith(naming.StackTags(d.Cluster, d.stack))
 	if err != nil {
 		return err
@@ -174,7 +175,7 @@ func (d groups) synthesize() error {
 		if err := d.permissions(group, nil, want); err != nil {
 			return err
 		}
-		d.fulfil(document.TypeSecurityGroup, id, "groupID", group)
+		d.setReference(document.TypeSecurityGroup, id, "groupID", group)
 	}
 	for i, u := range m.update {
 		if i > 0 && m.update[i-1].id == u.id {
@@ -191,12 +192,12 @@ func (d groups) synthesize() error {
 		if err := d.permissions(u.have.id, u.have.of.IpPermissions, want); err != nil {
 			return err
 		}
-		d.fulfil(document.TypeSecurityGroup, u.id, "groupID", u.have.id)
+		d.setReference(document.TypeSecurityGroup, u.id, "groupID", u.have.id)
 	}
 	d.post = append(d.post, func() error {
 		for _, g := range m.remove {
 			if err := d.retry("DependencyViolation", 2*time.Second, 10*time.Second, func() error {
-				d.changes("DeleteSecurityGroup", g.id)
+				d.announce("DeleteSecurityGroup", g.id)
 				_, err := d.ec2.DeleteSecurityGroup(d.ctx, &ec2.DeleteSecurityGroupInput{GroupId: aws.String(g.id)})
 				return err
 			}); err != nil {
@@ -208,7 +209,7 @@ func (d groups) synthesize() error {
 	return nil
 }
 
-// wrapped keeps tags with resources through a matching.
+// wrapped wraps resources so that match keeps their tags.
 func wrapped[T any](have []tagged[T]) (out []tagged[tagged[T]]) {
 	for _, h := range have {
 		out = append(out, tagged[tagged[T]]{h.id, h, h.tags})
@@ -216,8 +217,8 @@ func wrapped[T any](have []tagged[T]) (out []tagged[tagged[T]]) {
 	return out
 }
 
-// permissions grants what is missing and revokes everything else.
-func (d groups) permissions(group string, live []ec2types.IpPermission, want groupSpec) error {
+// permissions adds missing rules and revokes all others that are not desired.
+func (d securityGroups) permissions(group string, live []ec2types.IpPermission, want groupSpec) error {
 	var has, wants []grant
 	for _, p := range live {
 		has = append(has, grantsOf(p)...)
@@ -234,13 +235,13 @@ func (d groups) permissions(group string, live []ec2types.IpPermission, want gro
 		return out
 	}
 	if add := without(wants, has); len(add) > 0 {
-		d.changes("AuthorizeSecurityGroupIngress", group)
+		d.announce("AuthorizeSecurityGroupIngress", group)
 		if _, err := d.ec2.AuthorizeSecurityGroupIngress(d.ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: add}); err != nil {
 			return err
 		}
 	}
 	if gone := without(has, wants); len(gone) > 0 {
-		d.changes("RevokeSecurityGroupIngress", group)
+		d.announce("RevokeSecurityGroupIngress", group)
 		if _, err := d.ec2.RevokeSecurityGroupIngress(d.ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: gone}); err != nil {
 			return err
 		}

@@ -33,12 +33,12 @@ func (d *deploy) tagsOf(arns []string) (map[string]map[string]string, error) {
 	return out, nil
 }
 
-// found reports whether tags are those by which resources of the stack are found.
-func (d *deploy) found(tags map[string]string) bool {
+// hasStackTags reports whether tags are the tracking tags of the stack.
+func (d *deploy) hasStackTags(tags map[string]string) bool {
 	return naming.HasAll(tags, naming.StackTags(d.Cluster, d.stack))
 }
 
-// difference is what is added to tags and which keys are removed. Tags that the controller does not know are removed.
+// difference returns the tags to add and the keys to remove. Tags that are not desired are removed.
 func difference(want, have map[string]string) (add map[string]string, remove []string) {
 	add = map[string]string{}
 	for k, v := range want {
@@ -69,17 +69,17 @@ func ec2Tags(tags map[string]string) (out []ec2types.Tag) {
 	return out
 }
 
-// retag gives a load balancer, listener, rule or target group its tags: first it adds, then it removes.
+// retag changes the tags of a load balancer, listener, rule or target group: first it adds, then it removes.
 func (d *deploy) retag(arn string, want, have map[string]string) error {
 	add, remove := difference(want, have)
 	if len(add) > 0 {
-		d.changes("AddTags", arn)
+		d.announce("AddTags", arn)
 		if _, err := d.elb.AddTags(d.ctx, &elb.AddTagsInput{ResourceArns: []string{arn}, Tags: elbTags(add)}); err != nil {
 			return err
 		}
 	}
 	if len(remove) > 0 {
-		d.changes("RemoveTags", arn)
+		d.announce("RemoveTags", arn)
 		if _, err := d.elb.RemoveTags(d.ctx, &elb.RemoveTagsInput{ResourceArns: []string{arn}, TagKeys: remove}); err != nil {
 			return err
 		}
@@ -87,11 +87,11 @@ func (d *deploy) retag(arn string, want, have map[string]string) error {
 	return nil
 }
 
-// retagGroup is retag for a security group.
+// retagGroup changes the tags of a security group.
 func (d *deploy) retagGroup(id string, want, have map[string]string) error {
 	add, remove := difference(want, have)
 	if len(add) > 0 {
-		d.changes("CreateTags", id)
+		d.announce("CreateTags", id)
 		if _, err := d.ec2.CreateTags(d.ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: ec2Tags(add)}); err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (d *deploy) retagGroup(id string, want, have map[string]string) error {
 		for _, k := range remove {
 			gone[k] = have[k]
 		}
-		d.changes("DeleteTags", id)
+		d.announce("DeleteTags", id)
 		if _, err := d.ec2.DeleteTags(d.ctx, &ec2.DeleteTagsInput{Resources: []string{id}, Tags: ec2Tags(gone)}); err != nil {
 			return err
 		}

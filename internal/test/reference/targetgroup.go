@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// targetGroups carries out target groups.
+// targetGroups deploys target groups.
 type targetGroups struct{ *deploy }
 
 type targetGroupSpec struct {
@@ -35,8 +35,8 @@ type healthCheck struct {
 	HealthyThresholdCount, UnhealthyThresholdCount int32
 }
 
-// set is a value, nil where none is desired.
-func set[T comparable](v T) *T {
+// nonZero returns a pointer to a value, or nil for the zero value.
+func nonZero[T comparable](v T) *T {
 	if v == *new(T) {
 		return nil
 	}
@@ -54,10 +54,10 @@ func (h healthCheck) matcher() *elbtypes.Matcher {
 	if h.Matcher == nil {
 		return nil
 	}
-	return &elbtypes.Matcher{HttpCode: set(h.Matcher.HTTPCode), GrpcCode: set(h.Matcher.GRPCCode)}
+	return &elbtypes.Matcher{HttpCode: nonZero(h.Matcher.HTTPCode), GrpcCode: nonZero(h.Matcher.GRPCCode)}
 }
 
-// differs reports whether a live check is another one. What is not desired is not compared.
+// differs reports whether the health check of a target group differs. Fields that are not desired are not compared.
 func (h healthCheck) differs(g elbtypes.TargetGroup) bool {
 	number := func(want int32, have *int32) bool { return want != 0 && want != aws.ToInt32(have) }
 	if m := h.Matcher; m != nil && (g.Matcher == nil || m.HTTPCode != text(g.Matcher.HttpCode) || m.GRPCCode != text(g.Matcher.GrpcCode)) {
@@ -69,7 +69,7 @@ func (h healthCheck) differs(g elbtypes.TargetGroup) bool {
 		number(h.UnhealthyThresholdCount, g.UnhealthyThresholdCount)
 }
 
-// liveTargetGroups are those of the VPC with the tags of the stack.
+// liveTargetGroups returns the target groups in the VPC with the tags of the stack.
 func (d targetGroups) liveTargetGroups() (out []tagged[elbtypes.TargetGroup], err error) {
 	var all []elbtypes.TargetGroup
 	var arns []string
@@ -90,14 +90,15 @@ func (d targetGroups) liveTargetGroups() (out []tagged[elbtypes.TargetGroup], er
 		return nil, err
 	}
 	for i, g := range all {
-		if d.found(tags[arns[i]]) {
+		if d.hasStackTags(tags[arns[i]]) {
 			out = append(out, tagged[elbtypes.TargetGroup]{arns[i], g, tags[arns[i]]})
 		}
 	}
 	return out, nil
 }
 
-// synthesize makes those that no tag names, and updates others. Those that are not desired go at the end. Names and ports do not count.
+// synthesize creates missing target groups and updates others. It deletes those that are not desired at the end. It
+// matches by tags, not by names and ports.
 func (d targetGroups) synthesize() error {
 	have, err := d.liveTargetGroups()
 	if err != nil {
@@ -127,7 +128,7 @@ func (d targetGroups) synthesize() error {
 	d.post = append(d.post, func() error {
 		for _, g := range m.remove {
 			if err := d.retry("ResourceInUse", 2*time.Second, 20*time.Second, func() error {
-				d.changes("DeleteTargetGroup", g.id)
+				d.announce("DeleteTargetGroup", g.id)
 				_, err := d.elb.DeleteTargetGroup(d.ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: aws.String(g.id)})
 				return err
 			}); err != nil {
@@ -147,21 +148,21 @@ func (d targetGroups) createTargetGroup(id string) error {
 	check := want.HealthCheckConfig
 	in := &elb.CreateTargetGroupInput{
 		Name: aws.String(want.Name), TargetType: elbtypes.TargetTypeEnum(want.TargetType), Port: aws.Int32(want.Port), VpcId: aws.String(d.VPC),
-		Protocol: elbtypes.ProtocolEnum(want.Protocol), ProtocolVersion: set(want.ProtocolVersion), TargetControlPort: want.TargetControlPort,
-		HealthCheckEnabled: aws.Bool(true), HealthCheckPort: check.port(), HealthCheckProtocol: elbtypes.ProtocolEnum(check.Protocol), HealthCheckPath: set(check.Path),
-		Matcher: check.matcher(), HealthCheckIntervalSeconds: set(check.IntervalSeconds), HealthCheckTimeoutSeconds: set(check.TimeoutSeconds),
-		HealthyThresholdCount: set(check.HealthyThresholdCount), UnhealthyThresholdCount: set(check.UnhealthyThresholdCount), Tags: elbTags(d.ownTags(id, want.Tags)),
+		Protocol: elbtypes.ProtocolEnum(want.Protocol), ProtocolVersion: nonZero(want.ProtocolVersion), TargetControlPort: want.TargetControlPort,
+		HealthCheckEnabled: aws.Bool(true), HealthCheckPort: check.port(), HealthCheckProtocol: elbtypes.ProtocolEnum(check.Protocol), HealthCheckPath: nonZero(check.Path),
+		Matcher: check.matcher(), HealthCheckIntervalSeconds: nonZero(check.IntervalSeconds), HealthCheckTimeoutSeconds: nonZero(check.TimeoutSeconds),
+		HealthyThresholdCount: nonZero(check.HealthyThresholdCount), UnhealthyThresholdCount: nonZero(check.UnhealthyThresholdCount), Tags: elbTags(d.ownTags(id, want.Tags)),
 	}
 	if want.IPAddressType != "ipv4" {
 		in.IpAddressType = elbtypes.TargetGroupIpAddressTypeEnum(want.IPAddressType)
 	}
-	d.changes("CreateTargetGroup", want.Name)
+	d.announce("CreateTargetGroup", want.Name)
 	out, err := d.elb.CreateTargetGroup(d.ctx, in)
 	if err != nil {
 		return err
 	}
 	arn := text(out.TargetGroups[0].TargetGroupArn)
-	d.fulfil(document.TypeTargetGroup, id, "targetGroupARN", arn)
+	d.setReference(document.TypeTargetGroup, id, "targetGroupARN", arn)
 	return d.targetGroupAttributes(arn, want)
 }
 
@@ -174,16 +175,16 @@ func (d targetGroups) updateTargetGroup(id string, g tagged[elbtypes.TargetGroup
 		return err
 	}
 	if check := want.HealthCheckConfig; check.differs(g.of) {
-		d.changes("ModifyTargetGroup", g.id)
+		d.announce("ModifyTargetGroup", g.id)
 		if _, err := d.elb.ModifyTargetGroup(d.ctx, &elb.ModifyTargetGroupInput{
 			TargetGroupArn: aws.String(g.id), HealthCheckEnabled: aws.Bool(true), HealthCheckPort: check.port(), HealthCheckProtocol: elbtypes.ProtocolEnum(check.Protocol),
-			HealthCheckPath: set(check.Path), Matcher: check.matcher(), HealthCheckIntervalSeconds: set(check.IntervalSeconds),
-			HealthCheckTimeoutSeconds: set(check.TimeoutSeconds), HealthyThresholdCount: set(check.HealthyThresholdCount), UnhealthyThresholdCount: set(check.UnhealthyThresholdCount),
+			HealthCheckPath: nonZero(check.Path), Matcher: check.matcher(), HealthCheckIntervalSeconds: nonZero(check.IntervalSeconds),
+			HealthCheckTimeoutSeconds: nonZero(check.TimeoutSeconds), HealthyThresholdCount: nonZero(check.HealthyThresholdCount), UnhealthyThresholdCount: nonZero(check.UnhealthyThresholdCount),
 		}); err != nil {
 			return err
 		}
 	}
-	d.fulfil(document.TypeTargetGroup, id, "targetGroupARN", g.id)
+	d.setReference(document.TypeTargetGroup, id, "targetGroupARN", g.id)
 	return d.targetGroupAttributes(g.id, want)
 }
 
@@ -196,23 +197,23 @@ func (d targetGroups) targetGroupAttributes(arn string, want targetGroupSpec) er
 	if err != nil || len(change) == 0 {
 		return err
 	}
-	d.changes("ModifyTargetGroupAttributes", arn)
+	d.announce("ModifyTargetGroupAttributes", arn)
 	_, err = d.elb.ModifyTargetGroupAttributes(d.ctx, &elb.ModifyTargetGroupAttributesInput{TargetGroupArn: aws.String(arn), Attributes: change})
 	return err
 }
 
-// attributes are those that are desired and differ. Others are not looked at.
+// attributes returns the desired attributes that differ. Others are ignored.
 func attributes[T any](want []attribute, have []T) (change []T, err error) {
 	var live []attribute
-	if err := remake(have, &live); err != nil {
+	if err := convert(have, &live); err != nil {
 		return nil, err
 	}
 	differ := slices.DeleteFunc(slices.Clone(want), func(a attribute) bool { return slices.Contains(live, a) })
-	return change, remake(differ, &change)
+	return change, convert(differ, &change)
 }
 
-// remake fills a value from another one with fields of the same names.
-func remake(from, into any) error {
+// convert copies a value into another one with fields of the same names.
+func convert(from, into any) error {
 	text, err := json.Marshal(from)
 	if err != nil {
 		return err

@@ -2,12 +2,11 @@ package seeds
 
 import "fmt"
 
-// Pairs returns as few of the cases as have each two values that any case has, or all in the long form. Faults in a
-// product of kinds, events and states are nearly always of one of them or of two together, so that the rest of the
-// product finds little for what it costs.
+// Pairs returns a small subset of the cases that contains each pair of values of any case, or all cases in the long
+// form. Nearly all faults depend on one value or on a pair of values, so that the other cases would find little.
 //
-// The values of a case, two or more, are in the order of what they are of. The result depends on the cases and their order
-// alone.
+// The values of a case, two or more, are in the order of their dimensions. The result depends only on the cases and
+// their order.
 func Pairs[C any](cases []C, values func(C) []string) []C {
 	if Long() {
 		return cases

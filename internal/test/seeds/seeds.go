@@ -1,4 +1,4 @@
-// Package seeds runs property tests: one property for many seeds, each of which names a random case.
+// Package seeds runs property tests: one property for many seeds, each of which determines a random case.
 package seeds
 
 import (
@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// lots is how many batches of seeds run in parallel: at most one for each processor.
-const lots = 8
+// batches is the number of batches of seeds that run in parallel.
+const batches = 8
 
 // Long reports whether tests run in their long form, as in "make soak" (FULCRUM_LONG=1): all pairs instead of
 // a third of them, each call instead of some (see Step).
 func Long() bool { return os.Getenv("FULCRUM_LONG") != "" }
 
-// Step is how far apart the tried ones of many like cases are, for example calls at which the process dies: n, or 1 in
-// the long form.
+// Step returns the distance between tested cases in a series of similar ones, such as the calls at which the process
+// is killed: n, or 1 in the long form.
 func Step(n int) int {
 	if Long() {
 		return 1
@@ -24,7 +24,7 @@ func Step(n int) int {
 	return n
 }
 
-// Amount is how much of something that goes on for long is tried: the first number, or the second one in the long form.
+// Amount returns short, or long in the long form. It is for the length of long tests.
 func Amount(short, long int) int {
 	if Long() {
 		return long
@@ -46,10 +46,10 @@ func Each(t *testing.T, n int, property func(t *testing.T, seed uint64)) {
 	} else if testing.Short() {
 		all = (all + 9) / 10
 	}
-	for lot := range min(lots, all) {
+	for lot := range min(batches, all) {
 		t.Run(fmt.Sprint(lot), func(t *testing.T) {
 			t.Parallel()
-			for seed := lot; seed < all && !t.Failed(); seed += lots {
+			for seed := lot; seed < all && !t.Failed(); seed += batches {
 				property(t, seed)
 			}
 		})

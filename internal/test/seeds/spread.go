@@ -20,8 +20,8 @@ func SpreadKeys[K cmp.Ordered, C any](n int, cases map[K]C) []K {
 	return Spread(n, slices.Sorted(maps.Keys(cases)))
 }
 
-// Cover returns the places of as few cases as have each element that any of the cases has, in their order. The result
-// depends on the cases and their order alone.
+// Cover returns the indexes of a small subset of the cases that contains each element of any case. The result depends
+// only on the cases and their order.
 func Cover[E comparable](cases [][]E) []int {
 	left := map[E]bool{}
 	for _, elements := range cases {

@@ -43,14 +43,14 @@ type ruledEndpoint struct {
 // unnamed is what is left out of names in names.
 var unnamed = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 
-// generated is the name of an accelerator whose object gives none.
+// generated returns the name of an accelerator whose object gives none.
 func generated(namespace, name, kind string) string {
 	part := func(s string) string { s = unnamed.ReplaceAllString(s, ""); return s[:min(16, len(s))] }
 	sum := sha256.Sum256([]byte(harness.ClusterName + harness.Region + namespace + name + kind))
 	return fmt.Sprintf("k8s_%s_%s_%s", part(namespace), part(name), hex.EncodeToString(sum[:])[:25])
 }
 
-// portsKey is protocol and ports, in order.
+// portsKey returns protocol and ports, in order.
 func portsKey(protocol string, ranges []types.PortRange) string {
 	var list []string
 	for _, r := range ranges {
@@ -67,7 +67,7 @@ func rangesOf(l aga.Listener) (out []types.PortRange) {
 	return out
 }
 
-// ruleOf is what the documentation of aws-load-balancer-controller says of an object whose listeners have protocol and ports.
+// ruleOf returns what the documentation of aws-load-balancer-controller says of an object whose listeners have protocol and ports.
 // arns are those of what endpoints name; what is not among them cannot be loaded.
 func ruleOf(o *aga.GlobalAccelerator, defaults map[string]string, arns map[string]string) ruled {
 	kind := string(o.Spec.IPAddressType)
@@ -114,7 +114,7 @@ func ruleOf(o *aga.GlobalAccelerator, defaults map[string]string, arns map[strin
 	return out
 }
 
-// liveRuled are the accelerators in AWS by the value of their stack tag.
+// liveRuled returns the accelerators in AWS by the value of their stack tag.
 func liveRuled(t *testing.T, c *ga.Client) (out map[string]ruled, arns map[string]string) {
 	t.Helper()
 	out, arns = map[string]ruled{}, map[string]string{}

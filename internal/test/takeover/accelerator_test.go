@@ -58,7 +58,7 @@ metadata: {name: edge, namespace: shop}
 spec: {from: [{group: aga.k8s.aws, kind: GlobalAccelerator, namespace: edge}], to: [{group: networking.k8s.io, kind: Ingress}]}
 `
 
-// acceleratorObjects are GlobalAccelerators. Each listener has protocol and ports, but for the last object, whose listener
+// acceleratorObjects returns GlobalAccelerators. Each listener has protocol and ports, but for the last object, whose listener
 // has those of its endpoint.
 func acceleratorObjects() []string {
 	object := func(namespace, name, spec string) string {
@@ -122,7 +122,7 @@ func discovered(o *aga.GlobalAccelerator) *aga.GlobalAccelerator {
 // acceleratorDefaults are tags for all accelerators.
 var acceleratorDefaults = map[string]string{"Env": "prod", "Owner": "platform"}
 
-// acceleratorSite is a cluster with the endpoints.
+// acceleratorSite returns a cluster with the endpoints.
 func acceleratorSite(t *testing.T) (*harness.Harness, *ga.Client, map[string]string) {
 	t.Helper()
 	r := harness.New(t, harness.Options{Accelerators: true, Accelerator: func(o *accelerator.Options) { o.DefaultTags = acceleratorDefaults }})

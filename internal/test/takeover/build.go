@@ -26,34 +26,35 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// Site is where another controller has worked.
+// Site is an AWS account and a cluster in which resources of another controller are created.
 type Site struct {
 	AWS aws.Config
-	// World is what there is besides what controllers make.
+	// World has the resources that controllers do not create.
 	World harness.Seeded
-	// Objects has the objects of the cases, and gets what the controller has written to them.
+	// Objects has the objects of the cases, and gets the finalizers and status that the controller has written.
 	Objects *cluster.Memory
 }
 
-// Leave makes in a site what the other controller has made of cases. The objects of the cases are there already.
-func Leave(t *testing.T, site Site, names ...string) {
+// Build creates in a site the resources that the other controller has created for cases. The objects of the cases
+// must exist.
+func Build(t *testing.T, site Site, names ...string) {
 	t.Helper()
-	leaveAs(t, site, oddities{}, names...)
+	buildWith(t, site, variations{}, names...)
 }
 
-func leaveAs(t *testing.T, site Site, odd oddities, names ...string) {
+func buildWith(t *testing.T, site Site, odd variations, names ...string) {
 	t.Helper()
-	var l left
+	var l recorded
 	for _, name := range names {
 		l.add(t, name)
 	}
-	l.placed()
+	l.setNamespaces()
 	newBuilder(t, site, odd).build(l)
 }
 
-// left is what was recorded of one or many cases, and is built in AWS. Spelling is in the
-// normalised form of the cases: names for ids, without what AWS takes for granted.
-type left struct {
+// recorded is the record of one or many cases, from which resources are built. Values have the normalised form of the
+// cases: names instead of IDs, without defaults.
+type recorded struct {
 	LoadBalancers  map[string]loadBalancer
 	TargetGroups   map[string]targetGroup
 	SecurityGroups map[string]securityGroup
@@ -115,13 +116,13 @@ type securityGroup struct {
 	Ingress           []string
 }
 
-func (l *left) add(t *testing.T, name string) {
+func (l *recorded) add(t *testing.T, name string) {
 	t.Helper()
 	data, err := json.Marshal(cases.Recorded(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var one left
+	var one recorded
 	if err := json.Unmarshal(data, &one); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -139,28 +140,29 @@ func merge[V any](into *map[string]V, from map[string]V) {
 	maps.Copy(*into, from)
 }
 
-// oddities are ways in which what was left may differ from what a controller would make now, and
-// which are no reason to touch it.
-type oddities struct {
-	// renamed gives load balancers, target groups and groups names that are not computed.
+// variations are differences between existing resources and those that a controller would create, for which it must
+// not change them.
+type variations struct {
+	// renamed gives load balancers, target groups and security groups other names than the computed ones.
 	renamed bool
-	// shuffled turns conditions, their values and target groups of an action around.
+	// shuffled reverses conditions, their values and the target groups of an action.
 	shuffled bool
-	// spelled writes out what is the default: all fields of a redirect, the weight of a single
-	// target group, stickiness that is off, the order of a single action. Otherwise it is left out.
-	spelled bool
-	// short writes a forward to one target group in the older form.
+	// explicit sets default values: all fields of a redirect, the weight of a single target group, disabled
+	// stickiness, the order of a single action. Otherwise they are omitted.
+	explicit bool
+	// short writes a forward to one target group in the legacy form.
 	short bool
-	// tagged puts tags of others on everything.
+	// tagged adds tags of others to all resources.
 	tagged bool
 	// described gives rules of security groups descriptions by other people, and the nodes a rule
 	// that belongs to no controller.
 	described bool
-	// fewer leaves load balancers in two zones, as before the cluster had a third.
+	// fewer puts load balancers into two zones, as before the cluster had a third.
 	fewer bool
-	// tuned sets by hand what no annotation speaks of.
+	// tuned sets attributes that no annotation sets.
 	tuned bool
-	// lag is how far the tagging service is behind by which it is found; 0: it is found without.
+	// lag is the delay of the Resource Groups Tagging API through which the controller finds load balancers. 0 means
+	// that it does not use this API.
 	lag time.Duration
 	// stale bindings have no checkpoint, as after a change just before the take-over.
 	stale bool
@@ -168,27 +170,27 @@ type oddities struct {
 
 const foreignTag = "cost-center"
 
-// builder makes what was left through the API, as anybody would.
+// builder creates recorded resources through the API.
 type builder struct {
 	t     *testing.T
 	site  Site
-	odd   oddities
+	odd   variations
 	elb   *elb.Client
 	ec2   *ec2.Client
 	ids   map[string]string // by the names of the recording: sg:…, tg:…, cert:…, lb:…, subnets
 	dns   map[string]string // host names of load balancers by stack and id
 	nodes []harness.Instance
-	// wanted are the ranges of ports that the backend group reaches on the nodes, ranges the ports for address
-	// ranges.
+	// wanted are the port ranges of the nodes that the backend security group may reach, by protocol. ranges are
+	// permissions for address ranges.
 	wanted map[string]portRange
 	ranges []ec2types.IpPermission
-	// renamed counts names that were made up.
+	// renamed counts generated names.
 	renamed int
 }
 
 type portRange struct{ from, to int32 }
 
-func newBuilder(t *testing.T, site Site, odd oddities) *builder {
+func newBuilder(t *testing.T, site Site, odd variations) *builder {
 	t.Helper()
 	cfg, w := site.AWS, site.World
 	b := &builder{
@@ -221,7 +223,7 @@ func must[T any](t *testing.T, out T, err error) T {
 
 func (b *builder) ctx() context.Context { return b.t.Context() }
 
-// id turns a name of the recording back into an id.
+// id returns the ID for a name in the recording.
 func (b *builder) id(name string) string {
 	b.t.Helper()
 	id, ok := b.ids[name]
@@ -231,8 +233,8 @@ func (b *builder) id(name string) string {
 	return id
 }
 
-// build makes everything, in the order in which it depends on each other.
-func (b *builder) build(l left) {
+// build creates all resources in the order of their dependencies.
+func (b *builder) build(l recorded) {
 	b.t.Helper()
 	b.backendGroup()
 	for _, key := range slices.Sorted(maps.Keys(l.SecurityGroups)) {
@@ -256,7 +258,7 @@ func (b *builder) build(l left) {
 	}
 }
 
-// split takes "<stack>:<id>" apart.
+// split splits "<stack>:<id>".
 func split(key string) (model.StackID, string) {
 	stack, id, _ := strings.Cut(key, ":")
 	ns, name, ok := strings.Cut(stack, "/")
@@ -275,8 +277,8 @@ func split(key string) (model.StackID, string) {
 	return model.StackID{Kind: kind, Namespace: ns, Name: name}, id
 }
 
-// filled is a generated name in place of a recorded one without its hash.
-func filled(recorded, name string) string {
+// withHash returns the generated name for a recorded name without its hash.
+func withHash(recorded, name string) string {
 	if strings.HasSuffix(recorded, "#") {
 		return name
 	}
@@ -304,7 +306,7 @@ func (b *builder) loadBalancer(key string, lb loadBalancer) {
 	b.t.Helper()
 	id, _ := split(key)
 	if id.Kind != model.Ingress {
-		lb.Name = filled(lb.Name, naming.OwnedLoadBalancer(harness.ClusterName, id, b.ownerUID(id), model.Scheme(lb.Scheme)))
+		lb.Name = withHash(lb.Name, naming.OwnedLoadBalancer(harness.ClusterName, id, b.ownerUID(id), model.Scheme(lb.Scheme)))
 	}
 	in := &elb.CreateLoadBalancerInput{
 		Name: aws.String(b.name(lb.Name)), Type: elbtypes.LoadBalancerTypeEnum(lb.Type), Scheme: elbtypes.LoadBalancerSchemeEnum(lb.Scheme),
@@ -384,7 +386,7 @@ func (b *builder) listener(lb *string, l listener) {
 	out, err := b.elb.CreateListener(b.ctx(), in)
 	arn := must(b.t, out, err).Listeners[0].ListenerArn
 	for _, c := range l.Certificates {
-		// The default one is among them a second time.
+		// The default certificate is added too.
 		_, err := b.elb.AddListenerCertificates(b.ctx(), &elb.AddListenerCertificatesInput{
 			ListenerArn: arn, Certificates: []elbtypes.Certificate{{CertificateArn: aws.String(b.id(c))}},
 		})
@@ -404,7 +406,7 @@ func (b *builder) listener(lb *string, l listener) {
 	}
 }
 
-// tuned sets an attribute by hand, unless it is set already.
+// tuned adds an attribute unless it is set.
 func (b *builder) tuned(have map[string]string, key, value string, known bool) map[string]string {
 	if !b.odd.tuned || !known || have[key] != "" {
 		return have
@@ -425,7 +427,7 @@ func (b *builder) service(namespace, name string) *corev1.Service {
 	return svc
 }
 
-// ownerUID is the UID of the Service or the Gateway that makes up a stack.
+// ownerUID returns the UID of the Service or the Gateway that is the member of a stack.
 func (b *builder) ownerUID(id model.StackID) string {
 	b.t.Helper()
 	if id.Kind == model.Service {
@@ -435,7 +437,7 @@ func (b *builder) ownerUID(id model.StackID) string {
 	return string(must(b.t, obj, err).GetUID())
 }
 
-// backendGroup is the one that all load balancers of the cluster share.
+// backendGroup creates the security group that all load balancers of the cluster share.
 func (b *builder) backendGroup() {
 	b.t.Helper()
 	b.ids["sg:backend"] = b.createGroup(naming.BackendGroup(harness.ClusterName), naming.BackendGroupDescription, map[string]string{

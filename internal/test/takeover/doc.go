@@ -1,4 +1,4 @@
-// Package takeover makes in AWS and in a cluster what the recorded cases say another controller leaves, with ids,
-// names and annotations as it makes them. Its tests let a controller find it, and expect that it changes nothing. Only
+// Package takeover creates in AWS and in a cluster the resources that another controller has created for the recorded
+// cases, with the same names and annotations. Its tests start a controller and expect that it changes nothing. Only
 // tests use it.
 package takeover

@@ -35,12 +35,12 @@ func (b *builder) createGroup(name, description string, tags map[string]string) 
 	return aws.ToString(must(b.t, out, err).GroupId)
 }
 
-// securityGroup makes a managed one. Rules are recorded as "<protocol> <from>-<to> <source>".
+// securityGroup creates a managed security group. Rules are recorded as "<protocol> <from>-<to> <source>".
 func (b *builder) securityGroup(key string, g securityGroup) {
 	b.t.Helper()
 	stack, _ := split(key)
 	if stack.Kind != model.Ingress {
-		g.Name = filled(g.Name, naming.OwnedManagedGroup(harness.ClusterName, stack, b.ownerUID(stack)))
+		g.Name = withHash(g.Name, naming.OwnedManagedGroup(harness.ClusterName, stack, b.ownerUID(stack)))
 	}
 	id := b.createGroup(g.Name, g.Description, g.Tags)
 	b.ids["sg:"+key] = id
@@ -85,8 +85,7 @@ func (b *builder) permission(protocol string, from, to int32, source, descriptio
 	return p
 }
 
-// nodeRules opens the nodes for the backend group, from the lowest to the highest port that any
-// binding asks for.
+// nodeRules allows the backend security group to reach the nodes, from the lowest to the highest port of any binding.
 func (b *builder) nodeRules() {
 	b.t.Helper()
 	var permissions []ec2types.IpPermission
@@ -101,7 +100,7 @@ func (b *builder) nodeRules() {
 	b.authorize(b.site.World.NodeSG, permissions)
 }
 
-// want widens the range of ports of a protocol.
+// want extends the port range of a protocol.
 func (b *builder) want(protocol string, port int32) {
 	r, ok := b.wanted[protocol]
 	if !ok {
@@ -155,7 +154,7 @@ func (b *builder) groupPort(g targetGroup, bound binding) int32 {
 	return int32(must(b.t, n, err))
 }
 
-// groupName fills in the hash of a recorded name.
+// groupName returns the name of a target group with the hash that a recorded name lacks.
 func (b *builder) groupName(key string, g targetGroup, bound binding, port int32) string {
 	b.t.Helper()
 	prefix, generated := strings.CutSuffix(g.Name, "#")
@@ -195,7 +194,7 @@ func (b *builder) groupName(key string, g targetGroup, bound binding, port int32
 	return name
 }
 
-// route is the route whose name is in the id of a target group.
+// route returns the route whose name is in the ID of a target group.
 func (b *builder) route(id string) finding.Ref {
 	b.t.Helper()
 	parts := strings.Split(id, ":")
@@ -209,7 +208,7 @@ func (b *builder) route(id string) finding.Ref {
 	return finding.Ref{}
 }
 
-// register registers the targets that are recorded, which the endpoints of the cluster give.
+// register registers the endpoints of the cluster that are recorded as targets.
 func (b *builder) register(key string, g targetGroup, bound binding) {
 	b.t.Helper()
 	in := &elb.RegisterTargetsInput{TargetGroupArn: aws.String(b.id("tg:" + key))}
@@ -231,14 +230,14 @@ func (b *builder) register(key string, g targetGroup, bound binding) {
 	must(b.t, 0, err)
 }
 
-// endpoint is a target as the cluster gives it.
+// endpoint is a target in the cluster.
 type endpoint struct {
-	id   string
-	port int32
-	born int64 // milliseconds
+	id      string
+	port    int32
+	created int64 // milliseconds
 }
 
-// endpoints are all nodes, or the ready addresses of the Service's slices.
+// endpoints returns all nodes, or the ready addresses in the EndpointSlices of the Service.
 func (b *builder) endpoints(bound binding) (out []endpoint) {
 	b.t.Helper()
 	port := b.servicePort(bound)

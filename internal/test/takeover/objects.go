@@ -36,9 +36,9 @@ type object struct {
 	Status     json.RawMessage `json:"status"`
 }
 
-// placed gives the bindings their namespace: the first part of the target group's id, or that of the backend of a
-// Gateway's.
-func (l *left) placed() {
+// setNamespaces sets the namespace of bindings: the first part of the target group's ID, or the namespace of the
+// backend of a Gateway's target group.
+func (l *recorded) setNamespaces() {
 	for key, bound := range l.Bindings {
 		stack, id := split(key)
 		bound.namespace, _, _ = strings.Cut(id, "/")
@@ -50,7 +50,7 @@ func (l *left) placed() {
 	}
 }
 
-// servicePort is the port of the Service that a binding refers to.
+// servicePort returns the port of the Service to which a binding refers.
 func (b *builder) servicePort(bound binding) corev1.ServicePort {
 	b.t.Helper()
 	ref := bound.Spec.ServiceRef
@@ -63,8 +63,8 @@ func (b *builder) servicePort(bound binding) corev1.ServicePort {
 	return corev1.ServicePort{}
 }
 
-// binding makes a TargetGroupBinding with ids for names, the ports in the order in which they are
-// made (that of the traffic first, then that of the health check), and the checkpoint.
+// binding creates a TargetGroupBinding with IDs instead of names, the ports in the order of the other controller
+// (traffic port, then health check port), and the checkpoint.
 func (b *builder) binding(key string, bound binding) {
 	b.t.Helper()
 	arn := b.id("tg:" + key)
@@ -85,10 +85,10 @@ func (b *builder) binding(key string, bound binding) {
 				case p.Port.StrVal != "nodeport":
 				case j == 0:
 					p.Port = &traffic
-				default: // that of health checks
+				default: // the health check port
 					p.Port = new(intstr.FromInt32(b.service(bound.namespace, bound.Spec.ServiceRef.Name).Spec.HealthCheckNodePort))
 				}
-				b.opens(n.Ingress[i].From, strings.ToLower(string(*p.Protocol)), b.portNumber(*p.Port, bound))
+				b.allow(n.Ingress[i].From, strings.ToLower(string(*p.Protocol)), b.portNumber(*p.Port, bound))
 			}
 			for _, from := range n.Ingress[i].From {
 				if from.SecurityGroup != nil {
@@ -117,8 +117,9 @@ func (b *builder) binding(key string, bound binding) {
 	must(b.t, 0, b.site.Objects.Put(stored))
 }
 
-// opens notes the rules of nodes for a port of a binding. Those from the backend group are united.
-func (b *builder) opens(peers []elbv2.NetworkingPeer, protocol string, port int32) {
+// allow records the security group rules of nodes for a port of a binding. Those of the backend security group are
+// merged.
+func (b *builder) allow(peers []elbv2.NetworkingPeer, protocol string, port int32) {
 	for _, from := range peers {
 		if from.SecurityGroup != nil {
 			b.want(protocol, port)
@@ -143,13 +144,13 @@ func (b *builder) portNumber(p intstr.IntOrString, bound binding) int32 {
 	return b.endpoints(bound)[0].port
 }
 
-// checkpoint is a hash of the endpoints with their ages, and one of the spec, written here a second
-// time so that it cannot share a mistake with the product.
+// checkpoint returns a hash of the endpoints with their ages, and one of the spec. It does not use the code of the
+// controller, so that it does not share its faults.
 func (b *builder) checkpoint(bound binding, spec elbv2.TargetGroupBindingSpec) string {
 	b.t.Helper()
 	var all []string
 	for _, e := range b.endpoints(bound) {
-		all = append(all, fmt.Sprintf("%s:%d:%d", e.id, e.port, e.born))
+		all = append(all, fmt.Sprintf("%s:%d:%d", e.id, e.port, e.created))
 	}
 	slices.Sort(all)
 	text, err := json.Marshal(spec)
@@ -161,8 +162,8 @@ func (b *builder) checkpoint(bound binding, spec elbv2.TargetGroupBindingSpec) s
 	return hash(strings.Join(all, ",")) + "/" + hash(string(text))
 }
 
-// exposed gives a Service its finalizers and its status.
-func (b *builder) exposed(path string, o object) {
+// exposedService sets the finalizers and the status of a Service.
+func (b *builder) exposedService(path string, o object) {
 	b.t.Helper()
 	ns, name, _ := strings.Cut(path, "/")
 	svc := b.service(ns, name).DeepCopy()
@@ -179,15 +180,15 @@ func (b *builder) exposed(path string, o object) {
 	must(b.t, 0, b.site.Objects.Put(svc))
 }
 
-// object gives an Ingress or a Service its finalizers and its status. Its load balancer is found by the rules
-// of the group; of several addresses, the first is that of the application load balancer.
+// object sets the finalizers and the status of an Ingress or a Service. It finds the load balancer by its
+// IngressGroup; of several addresses, the first is that of the ALB.
 func (b *builder) object(key string, o object) {
 	b.t.Helper()
 	kind, path, _ := strings.Cut(key, " ")
 	switch cluster.Kind(kind) {
 	case cluster.KindIngress:
 	case cluster.KindService:
-		b.exposed(path, o)
+		b.exposedService(path, o)
 		return
 	default:
 		b.gatewayObject(cluster.Kind(kind), path, o)
@@ -217,7 +218,7 @@ func (b *builder) object(key string, o object) {
 	must(b.t, 0, b.site.Objects.Put(stored))
 }
 
-// gatewayObject gives an object of the Gateway API its finalizers and its status.
+// gatewayObject sets the finalizers and the status of an object of the Gateway API.
 func (b *builder) gatewayObject(kind cluster.Kind, path string, o object) {
 	b.t.Helper()
 	ns, name, _ := strings.Cut(path, "/")
@@ -230,7 +231,7 @@ func (b *builder) gatewayObject(kind cluster.Kind, path string, o object) {
 	if status == "" {
 		status = "{}"
 	}
-	// The recordings leave out times, which an API server demands.
+	// The recordings omit times, which an API server requires.
 	status = strings.ReplaceAll(status, `"observedGeneration":`, fmt.Sprintf(`"lastTransitionTime":%q,"observedGeneration":`, time.Now().UTC().Format(time.RFC3339)))
 	finalizers, err := json.Marshal(o.Finalizers)
 	must(b.t, finalizers, err)

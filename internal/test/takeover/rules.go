@@ -49,20 +49,21 @@ func (b *builder) conditions(list []elbtypes.RuleCondition) []elbtypes.RuleCondi
 	return out
 }
 
-// actions are as recorded, with ids for names, and the order that AWS wants where there are many.
+// actions returns recorded actions with IDs instead of names, and with the order that AWS requires for several
+// actions.
 func (b *builder) actions(list []elbtypes.Action) []elbtypes.Action {
 	b.t.Helper()
 	out := slices.Clone(list)
 	for i := range out {
 		a := &out[i]
-		if len(out) > 1 || b.odd.spelled {
+		if len(out) > 1 || b.odd.explicit {
 			a.Order = aws.Int32(int32(i + 1))
 		}
 		if a.ForwardConfig != nil {
 			b.forward(a)
 		}
-		if a.RedirectConfig != nil && b.odd.spelled {
-			a.RedirectConfig = spelled(*a.RedirectConfig)
+		if a.RedirectConfig != nil && b.odd.explicit {
+			a.RedirectConfig = explicitRedirect(*a.RedirectConfig)
 		}
 	}
 	return out
@@ -85,7 +86,7 @@ func (b *builder) forward(a *elbtypes.Action) {
 	switch {
 	case b.odd.short && f.TargetGroupStickinessConfig == nil:
 		a.TargetGroupArn, a.ForwardConfig = f.TargetGroups[0].TargetGroupArn, nil
-	case b.odd.spelled:
+	case b.odd.explicit:
 		f.TargetGroups[0].Weight = aws.Int32(1)
 		if f.TargetGroupStickinessConfig == nil {
 			f.TargetGroupStickinessConfig = &elbtypes.TargetGroupStickinessConfig{Enabled: aws.Bool(false)}
@@ -93,8 +94,8 @@ func (b *builder) forward(a *elbtypes.Action) {
 	}
 }
 
-// spelled is a redirect with all its fields.
-func spelled(r elbtypes.RedirectActionConfig) *elbtypes.RedirectActionConfig {
+// explicitRedirect returns a redirect with all fields set.
+func explicitRedirect(r elbtypes.RedirectActionConfig) *elbtypes.RedirectActionConfig {
 	for _, f := range []struct {
 		field **string
 		value string

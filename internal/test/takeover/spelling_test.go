@@ -32,7 +32,7 @@ func TestTakeOverOfOtherSpellings(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				name, _, _ := strings.Cut(s.object, "/")
-				r := leave(t, oddities{}, name)
+				r := leave(t, variations{}, name)
 				respell(t, r, s.object, s.annotation, s.from, s.to)
 				finds(t, r, true)
 			})
@@ -69,7 +69,7 @@ func respell(t *testing.T, r *harness.Harness, object, annotation, from, to stri
 func TestTakeOverSeesDrift(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := leave(t, oddities{}, "ingress-inbound-cidrs")
+		r := leave(t, variations{}, "ingress-inbound-cidrs")
 		respell(t, r, "ingress-inbound-cidrs/web", "inbound-cidrs", "10.0.0.0/8, 192.168.1.0/24", "10.0.0.0/8")
 		r.Emulator.Calls().Reset()
 		r.Start()

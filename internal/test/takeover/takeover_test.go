@@ -27,14 +27,14 @@ import (
 // found are the states in which a controller may find what was left.
 var found = []struct {
 	name string
-	odd  oddities
+	odd  variations
 }{
-	{"as recorded", oddities{}},
-	{"other names", oddities{renamed: true}},
-	{"other orders and spellings", oddities{shuffled: true, spelled: true, described: true}},
-	{"fewer zones, tuned by hand", oddities{fewer: true, tuned: true}},
-	{"short spellings, tags of others, no checkpoints", oddities{short: true, tagged: true, stale: true}},
-	{"by a tagging service that does not know it yet", oddities{lag: 12 * time.Minute}},
+	{"as recorded", variations{}},
+	{"other names", variations{renamed: true}},
+	{"other orders and spellings", variations{shuffled: true, explicit: true, described: true}},
+	{"fewer zones, tuned by hand", variations{fewer: true, tuned: true}},
+	{"short spellings, tags of others, no checkpoints", variations{short: true, tagged: true, stale: true}},
+	{"by a tagging service that does not know it yet", variations{lag: 12 * time.Minute}},
 }
 
 // TestTakeOver lets a controller find what another one left, case by case: it makes no call that
@@ -69,7 +69,7 @@ func TestTakeOverOfAll(t *testing.T) {
 // here; without it, the rest of the group is built.
 const unhealthy = "ingress-group-conflict-scheme"
 
-func world(t *testing.T, odd oddities, strict bool) *harness.Harness {
+func world(t *testing.T, odd variations, strict bool) *harness.Harness {
 	t.Helper()
 	var external []string
 	if odd.tagged {
@@ -86,24 +86,24 @@ func world(t *testing.T, odd oddities, strict bool) *harness.Harness {
 // quiet is the time in which bindings whose checkpoint is as it should be are left alone.
 const quiet = 20 * time.Minute
 
-func takeOver(t *testing.T, odd oddities, names ...string) {
+func takeOver(t *testing.T, odd variations, names ...string) {
 	t.Helper()
 	r := leave(t, odd, names...)
-	if odd == (oddities{}) {
+	if odd == (variations{}) {
 		faithful(t, r, names)
 	}
 	finds(t, r, odd.stale)
 }
 
 // leave makes a world in which another controller has done its work and is gone.
-func leave(t *testing.T, odd oddities, names ...string) *harness.Harness {
+func leave(t *testing.T, odd variations, names ...string) *harness.Harness {
 	t.Helper()
 	r := world(t, odd, slices.Contains(names, unhealthy))
 	loader := cases.NewLoader(t, r)
 	for _, name := range names {
 		loader.Apply(t, name)
 	}
-	leaveAs(t, Site{AWS: harness.AWSConfig(r.Emulator), World: r.World, Objects: r.Store}, odd, names...)
+	buildWith(t, Site{AWS: harness.AWSConfig(r.Emulator), World: r.World, Objects: r.Store}, odd, names...)
 	time.Sleep(10 * time.Minute) // all targets are healthy
 	return r
 }
@@ -187,7 +187,7 @@ func faithful(t *testing.T, r *harness.Harness, names []string) {
 	}
 }
 
-// objects are what a take-over must not change of the cluster: specs, labels and finalizers of
+// objects returns what a take-over must not change of the cluster: specs, labels and finalizers of
 // bindings, finalizers and status of Ingresses and Services. The protocol of ports may be filled in.
 func objects(r *harness.Harness) map[string]any {
 	out := map[string]any{}

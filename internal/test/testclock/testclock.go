@@ -7,7 +7,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Of returns a clock that shows the time in a variable. What reads the clock must not run while the test sets it.
+// Of returns a clock that returns the time in a variable. Code that reads the clock must not run while the test sets
+// it.
 func Of(t *time.Time) clock.PassiveClock { return variable{t} }
 
 type variable struct{ t *time.Time }

@@ -117,7 +117,7 @@ func TestTranslate(t *testing.T) {
 			}
 			for _, x := range found {
 				findings.WriteString(x.String() + "\n")
-				if x.Blocks > finding.BlocksNothing && x.Blocks > enginetest.UsualReach(x.Reason) {
+				if x.Blocks > finding.BlocksNothing && x.Blocks > enginetest.DefaultReach(x.Reason) {
 					t.Errorf("%s blocks %s", x.Reason, x.Blocks)
 				}
 			}

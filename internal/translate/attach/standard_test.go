@@ -72,7 +72,7 @@ func TestAttachmentNeedsOnlyWhatItsViewRemembers(t *testing.T) {
 		opt := attach.Options{ListenerSets: true}
 		v := cluster.NewView(s.src)
 		want := attach.Evaluate(v, s.gateway, s.kind, opt)
-		got := attach.Evaluate(cluster.NewView(enginetest.Remembered(s.src, v)), s.gateway, s.kind, opt)
+		got := attach.Evaluate(cluster.NewView(enginetest.OnlyViewed(s.src, v)), s.gateway, s.kind, opt)
 		if diff := gocmp.Diff(want, got, cmpopts.IgnoreUnexported(attach.Result{}), cmpopts.IgnoreFields(attach.Result{}, "Grants")); diff != "" {
 			t.Fatal(diff)
 		}

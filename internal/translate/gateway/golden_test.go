@@ -38,12 +38,12 @@ func TestTranslate(t *testing.T) {
 				models.WriteString("--- # stack " + id.String() + " of kind " + string(kind) + "\n" + goldentest.Dump(stack))
 				for _, x := range found {
 					findings.WriteString(x.String() + " (blocks " + x.Blocks.String() + ")\n")
-					if usual := enginetest.UsualReach(x.Reason); x.Blocks > max(usual, finding.BlocksRule) {
+					if usual := enginetest.DefaultReach(x.Reason); x.Blocks > max(usual, finding.BlocksRule) {
 						t.Errorf("%s blocks %s, and its page says %s", x.Reason, x.Blocks, usual)
 					}
 				}
 			}
-			p, status := enginetest.RunLine(t, src, f, ids, plan.Options{Cluster: opt.Cluster, ImportCertificates: opt.ImportCertificates, StrictGroups: opt.StrictGroups})
+			p, status := enginetest.RunStacks(t, src, f, ids, plan.Options{Cluster: opt.Cluster, ImportCertificates: opt.ImportCertificates, StrictGroups: opt.StrictGroups})
 			plans.WriteString(p)
 			statuses.WriteString(status)
 		}

@@ -35,13 +35,13 @@ func TestTranslate(t *testing.T) {
 			models.WriteString("--- # stack " + id.String() + "\n" + goldentest.Dump(stack))
 			for _, x := range found {
 				findings.WriteString(x.String() + " (blocks " + x.Blocks.String() + ")\n")
-				if usual := enginetest.UsualReach(x.Reason); x.Blocks > usual {
+				if usual := enginetest.DefaultReach(x.Reason); x.Blocks > usual {
 					t.Errorf("%s blocks %s, and its page says %s", x.Reason, x.Blocks, usual)
 				}
 			}
 		}
 		opt := enginetest.Options(t, c, ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
-		plans, status := enginetest.RunLine(t, src, f, stacks(t, f, src), plan.Options{Cluster: opt.Cluster, StrictGroups: opt.StrictGroups, ManageCertificates: opt.ManageCertificates, ImportCertificates: opt.ImportCertificates})
+		plans, status := enginetest.RunStacks(t, src, f, stacks(t, f, src), plan.Options{Cluster: opt.Cluster, StrictGroups: opt.StrictGroups, ManageCertificates: opt.ManageCertificates, ImportCertificates: opt.ImportCertificates})
 		return []goldentest.File{
 			{Name: "model.yaml", Text: models.String()}, {Name: "findings.txt", Text: findings.String()},
 			{Name: "plan.txt", Text: plans}, {Name: "status.yaml", Text: status},

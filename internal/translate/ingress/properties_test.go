@@ -38,7 +38,7 @@ func TestTranslationNeedsOnlyWhatItsViewRemembers(t *testing.T) {
 		for _, id := range stacks(t, f, src) {
 			v := cluster.NewView(src)
 			want, _ := f.Translate(v, id, nil)
-			got, _ := enginetest.Translate(t, f, enginetest.Remembered(src, v), id, nil)
+			got, _ := enginetest.Translate(t, f, enginetest.OnlyViewed(src, v), id, nil)
 			if diff := cmp.Diff(goldentest.Dump(want), goldentest.Dump(got)); diff != "" {
 				t.Fatalf("stack %s:\n%s", id, diff)
 			}

@@ -32,12 +32,12 @@ func TestTranslate(t *testing.T) {
 			for _, x := range found {
 				findings.WriteString(x.String() + " (blocks " + x.Blocks.String() + ")\n")
 				// The default action is all that a listener of a network load balancer has.
-				if usual := enginetest.UsualReach(x.Reason); x.Blocks > max(usual, finding.BlocksListener) || usual == finding.BlocksNothing && x.Blocks > usual {
+				if usual := enginetest.DefaultReach(x.Reason); x.Blocks > max(usual, finding.BlocksListener) || usual == finding.BlocksNothing && x.Blocks > usual {
 					t.Errorf("%s blocks %s, and its page says %s", x.Reason, x.Blocks, usual)
 				}
 			}
 		}
-		plans, status := enginetest.RunLine(t, src, f, ids, plan.Options{Cluster: opt.Cluster, StrictGroups: opt.StrictGroups})
+		plans, status := enginetest.RunStacks(t, src, f, ids, plan.Options{Cluster: opt.Cluster, StrictGroups: opt.StrictGroups})
 		return []goldentest.File{
 			{Name: "model.yaml", Text: models.String()}, {Name: "findings.txt", Text: findings.String()},
 			{Name: "plan.txt", Text: plans}, {Name: "status.yaml", Text: status},

@@ -49,7 +49,7 @@ func TestTranslationNeedsOnlyWhatItsViewRemembers(t *testing.T) {
 			reduced := &cluster.Reduced{Source: src}
 			v := cluster.NewView(reduced)
 			want, _ := f.Translate(v, id, nil)
-			got, _ := f.Translate(cluster.NewView(enginetest.Remembered(reduced, v)), id, nil)
+			got, _ := f.Translate(cluster.NewView(enginetest.OnlyViewed(reduced, v)), id, nil)
 			if diff := cmp.Diff(goldentest.Dump(want), goldentest.Dump(got)); diff != "" {
 				t.Fatalf("stack %s:\n%s", id, diff)
 			}

@@ -1,4 +1,4 @@
-// Command fulcrum-acceptance tries Fulcrum in an account of AWS and a cluster, as "make acceptance" does.
+// Command fulcrum-acceptance tests Fulcrum in an AWS account and a cluster, for "make acceptance".
 package main
 
 import (
@@ -17,11 +17,11 @@ import (
 
 // Exit codes.
 const (
-	exitPassed   = 0
-	exitFailed   = 1 // a part failed, or it could not begin
-	exitUsage    = 2
-	exitDeclined = 3
-	exitCut      = 4 // the same command goes on
+	exitPassed    = 0
+	exitFailed    = 1 // a part failed, or the run could not start
+	exitUsage     = 2
+	exitDeclined  = 3
+	exitResumable = 4 // interrupted; the same command continues the run
 )
 
 func main() {
@@ -72,8 +72,8 @@ func run(ctx context.Context) int {
 		return exitDeclined
 	}
 	fmt.Fprintln(os.Stderr, "fulcrum-acceptance:", err)
-	if errors.Is(err, acceptance.ErrCut) {
-		return exitCut
+	if errors.Is(err, acceptance.ErrResumable) {
+		return exitResumable
 	}
 	return exitFailed
 }

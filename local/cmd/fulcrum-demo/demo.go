@@ -13,22 +13,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fulcrum-lb/fulcrum/local/await"
-	"github.com/fulcrum-lb/fulcrum/local/elsewhere"
 	"github.com/fulcrum-lb/fulcrum/local/inspect"
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
 	"github.com/fulcrum-lb/fulcrum/local/scenario"
+	"github.com/fulcrum-lb/fulcrum/local/secondregion"
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// namespace of everything in the example.
+// namespace is the namespace of the objects of examples/shop.
 const namespace = "shop"
 
-// How long things may take. They are far longer than what they usually take,
-// for machines that are busy.
+// Deadlines. They are long, for busy machines.
 const (
 	limitController = time.Minute
 	limitConverge   = 90 * time.Second
-	limitDelete     = 5 * time.Minute // an accelerator is disabled first, which has to spread
+	limitDelete     = 5 * time.Minute // an accelerator must be disabled and deployed first
 )
 
 type demo struct {
@@ -37,18 +36,17 @@ type demo struct {
 	out                         io.Writer
 
 	world    *world.World
-	see      *scenario.Scenario
+	scenario *scenario.Scenario
 	objects  []*unstructured.Unstructured
 	applier  *manifest.Applier
 	before   inspect.Inventory
 	hostname string
 	client   *http.Client
 
-	elsewhere *elsewhere.Region
+	secondRegion *secondregion.Region
 }
 
-// run goes through the acts and stops at the first thing that is not as it
-// should be.
+// run performs all steps and stops at the first failure.
 func (d *demo) run(ctx context.Context) (err error) {
 	defer func() {
 		if d.world == nil {
@@ -59,30 +57,30 @@ func (d *demo) run(ctx context.Context) (err error) {
 		}
 		err = errors.Join(err, d.world.Close())
 	}()
-	for _, act := range []struct {
+	for _, step := range []struct {
 		title string
-		play  func(context.Context) error
+		run   func(context.Context) error
 	}{
 		{"Start a world: Kubernetes, an AWS, Fulcrum", d.start},
 		{"Apply two applications behind one IngressGroup", d.apply},
-		{"Send requests through the load balancer", d.request},
+		{"Send requests through the load balancer", d.requestShop},
 		{"Publish a TCP, a UDP and a TLS application with Services", d.applyStreams},
 		{"Publish HTTP, gRPC and TCP applications with Gateways", d.applyGateways},
 		{"Reach them over an accelerator, and fail over to another region", d.applyAccelerator},
 		{"Scale the storefront from 2 to 3 pods", d.scale},
 		{"Delete everything", d.remove},
 	} {
-		fmt.Fprintf(d.out, "\n%s\n", act.title)
-		if err := act.play(ctx); err != nil {
-			return fmt.Errorf("%s: %w", strings.ToLower(act.title[:1])+act.title[1:], err)
+		fmt.Fprintf(d.out, "\n%s\n", step.title)
+		if err := step.run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", strings.ToLower(step.title[:1])+step.title[1:], err)
 		}
 	}
 	fmt.Fprintf(d.out, "\nEach step was seen to be true.\n")
 	return nil
 }
 
-// seen prints one thing that was found true.
-func (d *demo) seen(format string, args ...any) {
+// report prints an observation.
+func (d *demo) report(format string, args ...any) {
 	fmt.Fprintf(d.out, "  ✓ "+format+"\n", args...)
 }
 
@@ -91,19 +89,19 @@ func (d *demo) start(ctx context.Context) error {
 		Binary:     d.local,
 		Keep:       d.keep,
 		GatewayAPI: "standard",
-		Progress:   func(s world.Step) { d.seen("%s (%.1f s)", s.Name, s.Took.Seconds()) },
+		Progress:   func(s world.Step) { d.report("%s (%.1f s)", s.Name, s.Took.Seconds()) },
 	})
 	if err != nil {
 		return err
 	}
 	d.world = w
-	if d.see, err = scenario.New(w); err != nil {
+	if d.scenario, err = scenario.New(w); err != nil {
 		return err
 	}
 	if d.applier, err = manifest.NewApplier(w.RESTConfig()); err != nil {
 		return err
 	}
-	if d.before, err = d.see.Inspector.Inventory(ctx); err != nil {
+	if d.before, err = d.scenario.Inspector.Inventory(ctx); err != nil {
 		return err
 	}
 	if err := w.StartController(d.controller, "--import-tls-secrets=gateway", "--feature-gates=GlobalAcceleratorController=true"); err != nil {
@@ -114,12 +112,12 @@ func (d *demo) start(ctx context.Context) error {
 	if err := w.ControllerReady(limit); err != nil {
 		return err
 	}
-	d.seen("Fulcrum is ready")
+	d.report("Fulcrum is ready")
 	page, err := world.StartConsole(w, d.controller)
 	if err != nil {
 		return err
 	}
-	d.seen("%s shows all of it on a page while this runs", page)
+	d.report("%s shows all of it on a page while this runs", page)
 	return nil
 }
 
@@ -132,13 +130,13 @@ func (d *demo) apply(ctx context.Context) error {
 		return err
 	}
 	for _, o := range d.objects {
-		d.seen("%s", manifest.Name(o))
+		d.report("%s", manifest.Name(o))
 	}
 	began := time.Now()
-	err = await.True(ctx, limitConverge, func(ctx context.Context) error {
+	err = await.Success(ctx, limitConverge, func(ctx context.Context) error {
 		hosts := map[string]bool{}
 		for _, ingress := range []string{"shop", "api"} {
-			if d.hostname, err = d.see.Hostname(ctx, namespace, ingress); err != nil {
+			if d.hostname, err = d.scenario.Hostname(ctx, namespace, ingress); err != nil {
 				return err
 			}
 			hosts[d.hostname] = true
@@ -152,11 +150,11 @@ func (d *demo) apply(ctx context.Context) error {
 		return err
 	}
 	d.client = d.world.HTTPClient(d.hostname)
-	d.seen("both Ingresses show %s after %.1f s", d.hostname, time.Since(began).Seconds())
-	// An instance target is a node, and each node is one.
+	d.report("both Ingresses show %s after %.1f s", d.hostname, time.Since(began).Seconds())
+	// The targets of api are instances: all nodes.
 	for service, want := range map[string]int{"shop": 2, "api": len(d.world.Layout().Nodes)} {
-		if err := await.True(ctx, limitConverge, func(ctx context.Context) error {
-			return d.see.HealthyTargets(ctx, namespace, service, want)
+		if err := await.Success(ctx, limitConverge, func(ctx context.Context) error {
+			return d.scenario.CheckHealthyTargets(ctx, namespace, service, want)
 		}); err != nil {
 			return err
 		}
@@ -166,7 +164,7 @@ func (d *demo) apply(ctx context.Context) error {
 
 func (d *demo) showTargets(ctx context.Context, services ...string) error {
 	for _, service := range services {
-		targets, err := d.see.Targets(ctx, namespace, service)
+		targets, err := d.scenario.Targets(ctx, namespace, service)
 		if err != nil {
 			return err
 		}
@@ -174,29 +172,29 @@ func (d *demo) showTargets(ctx context.Context, services ...string) error {
 		for _, t := range targets {
 			text = append(text, t.String())
 		}
-		d.seen("targets of %s: %s", service, strings.Join(text, ", "))
+		d.report("targets of %s: %s", service, strings.Join(text, ", "))
 	}
 	return nil
 }
 
 func (d *demo) scale(ctx context.Context) error {
-	old, err := d.see.ReadyPods(ctx, namespace, "app=shop", 2)
+	old, err := d.scenario.ReadyPods(ctx, namespace, "app=shop", 2)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	if err := d.see.Scale(ctx, namespace, "shop", 3); err != nil {
+	if err := d.scenario.Scale(ctx, namespace, "shop", 3); err != nil {
 		return err
 	}
-	if err := await.True(ctx, limitConverge, func(ctx context.Context) error {
-		return d.see.HealthyTargets(ctx, namespace, "shop", 3)
+	if err := await.Success(ctx, limitConverge, func(ctx context.Context) error {
+		return d.scenario.CheckHealthyTargets(ctx, namespace, "shop", 3)
 	}); err != nil {
 		return err
 	}
 	if err := d.showTargets(ctx, "shop"); err != nil {
 		return err
 	}
-	return await.True(ctx, limitConverge, func(ctx context.Context) error {
+	return await.Success(ctx, limitConverge, func(ctx context.Context) error {
 		r, err := scenario.Get(ctx, d.client, "https://shop.example.com/", nil)
 		switch {
 		case err != nil:
@@ -206,7 +204,7 @@ func (d *demo) scale(ctx context.Context) error {
 		case slices.Contains(old, r.Pod.Pod):
 			return errors.New("only the old pods have answered")
 		}
-		d.seen("the new pod answers %.1f s after it was asked for: %s", time.Since(began).Seconds(), r)
+		d.report("the new pod answers %.1f s after it was asked for: %s", time.Since(began).Seconds(), r)
 		return nil
 	})
 }
@@ -216,7 +214,7 @@ func (d *demo) remove(ctx context.Context) error {
 	if err := d.applier.Delete(ctx, d.objects); err != nil {
 		return err
 	}
-	if err := await.True(ctx, limitDelete, func(ctx context.Context) error {
+	if err := await.Success(ctx, limitDelete, func(ctx context.Context) error {
 		for _, o := range d.objects {
 			if _, err := d.applier.Get(ctx, o); err == nil {
 				return fmt.Errorf("%s is still there", manifest.Name(o))
@@ -226,12 +224,12 @@ func (d *demo) remove(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	d.seen("all objects are gone from Kubernetes after %.1f s", time.Since(began).Seconds())
-	if err := d.elsewhere.Close(ctx); err != nil {
+	d.report("all objects are gone from Kubernetes after %.1f s", time.Since(began).Seconds())
+	if err := d.secondRegion.Close(ctx); err != nil {
 		return err
 	}
-	if err := await.True(ctx, limitDelete, func(ctx context.Context) error {
-		now, err := d.see.Inspector.Inventory(ctx)
+	if err := await.Success(ctx, limitDelete, func(ctx context.Context) error {
+		now, err := d.scenario.Inspector.Inventory(ctx)
 		if err != nil {
 			return err
 		}
@@ -245,7 +243,7 @@ func (d *demo) remove(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	d.seen("AWS holds what it held before and nothing else: %s", strings.Join(d.before, ", "))
+	d.report("AWS holds what it held before and nothing else: %s", strings.Join(d.before, ", "))
 	return nil
 }
 

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// gatewaysNamespace is that of the Gateways of the example, routesNamespace that of
-	// their routes and applications.
+	// gatewaysNamespace is the namespace of the Gateways of the example, routesNamespace that of their routes and
+	// applications.
 	gatewaysNamespace = "edge"
 	routesNamespace   = "store"
 	// storeHost has no certificate in ACM before the Secret of the Gateway is imported.
@@ -28,7 +28,7 @@ const (
 	catalogHost = "catalog.store.test"
 )
 
-// applyGateways publishes applications with two Gateways and talks to each.
+// applyGateways publishes applications with two Gateways and sends requests to each.
 func (d *demo) applyGateways(ctx context.Context) error {
 	objects, err := manifest.Load(filepath.Join(filepath.Dir(d.examples), "gateway"))
 	if err != nil {
@@ -38,7 +38,7 @@ func (d *demo) applyGateways(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// After the namespaces, before what refers to it.
+	// Insert the Secret after the namespaces and before objects that refer to it.
 	at := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() != "Namespace" })
 	objects = slices.Insert(objects, at, secret)
 	d.objects = append(d.objects, objects...)
@@ -48,36 +48,36 @@ func (d *demo) applyGateways(ctx context.Context) error {
 	}
 	shown := map[string]string{}
 	for _, gateway := range []string{"web", "queues"} {
-		if err := await.True(ctx, limitConverge, func(ctx context.Context) error {
-			shown[gateway], err = d.see.GatewayHostname(ctx, gatewaysNamespace, gateway)
+		if err := await.Success(ctx, limitConverge, func(ctx context.Context) error {
+			shown[gateway], err = d.scenario.GatewayHostname(ctx, gatewaysNamespace, gateway)
 			return err
 		}); err != nil {
 			return err
 		}
-		d.seen("Gateway %-6s shows %s after %.1f s", gateway, shown[gateway], time.Since(began).Seconds())
+		d.report("Gateway %-6s shows %s after %.1f s", gateway, shown[gateway], time.Since(began).Seconds())
 	}
 	for service, want := range map[string]int{"store": 4, "store-next": 1, "catalog": 1} {
-		if err := await.True(ctx, limitConverge, func(ctx context.Context) error {
-			return d.see.HealthyTargets(ctx, routesNamespace, service, want) // store: two ports of two pods
+		if err := await.Success(ctx, limitConverge, func(ctx context.Context) error {
+			return d.scenario.CheckHealthyTargets(ctx, routesNamespace, service, want) // store: two ports of two pods
 		}); err != nil {
 			return err
 		}
 	}
-	for _, talk := range []func(context.Context, string) error{d.redirects, d.weights, d.calls} {
-		if err := await.True(ctx, limitConverge, func(ctx context.Context) error { return talk(ctx, shown["web"]) }); err != nil {
+	for _, request := range []func(context.Context, string) error{d.requestRedirect, d.requestWeighted, d.requestGRPC} {
+		if err := await.Success(ctx, limitConverge, func(ctx context.Context) error { return request(ctx, shown["web"]) }); err != nil {
 			return err
 		}
 	}
-	return await.True(ctx, limitConverge, func(ctx context.Context) error {
-		reported, err := d.talkTCP(ctx, shown["queues"])
+	return await.Success(ctx, limitConverge, func(ctx context.Context) error {
+		reported, err := d.requestTCP(ctx, shown["queues"])
 		if err == nil {
-			d.seen("TCPRoute  %s", reported)
+			d.report("TCPRoute  %s", reported)
 		}
 		return err
 	})
 }
 
-// tlsSecret is a Secret with a certificate that the CA of this world has signed.
+// tlsSecret returns a Secret with a certificate that the CA of this world has signed.
 func (d *demo) tlsSecret(name, host string) (*unstructured.Unstructured, error) {
 	cert, key, err := d.world.IssueCertificate(host)
 	if err != nil {
@@ -93,8 +93,8 @@ func (d *demo) tlsSecret(name, host string) (*unstructured.Unstructured, error) 
 	}}, nil
 }
 
-// redirects asks the HTTP listener, which leads to the HTTPS listener.
-func (d *demo) redirects(ctx context.Context, hostname string) error {
+// requestRedirect sends a request to the HTTP listener, which redirects to the HTTPS listener.
+func (d *demo) requestRedirect(ctx context.Context, hostname string) error {
 	const url = "http://" + storeHost + "/cart"
 	r, err := scenario.Get(ctx, d.world.HTTPClient(hostname), url, nil)
 	if err != nil {
@@ -103,12 +103,12 @@ func (d *demo) redirects(ctx context.Context, hostname string) error {
 	if to := r.Header.Get("Location"); r.Status != 301 || !strings.HasPrefix(to, "https://"+storeHost) {
 		return fmt.Errorf("GET %s gave %s: want a redirect to HTTPS", url, r)
 	}
-	d.seen("HTTPRoute GET %s %s", url, r)
+	d.report("HTTPRoute GET %s %s", url, r)
 	return nil
 }
 
-// weights asks often and counts which version answers.
-func (d *demo) weights(ctx context.Context, hostname string) error {
+// requestWeighted sends many requests and counts the answers of each version.
+func (d *demo) requestWeighted(ctx context.Context, hostname string) error {
 	const requests, url = 200, "https://" + storeHost + "/"
 	client := d.world.HTTPClient(hostname)
 	count := map[string]int{}
@@ -124,30 +124,30 @@ func (d *demo) weights(ctx context.Context, hostname string) error {
 		count[r.Pod.App]++
 		certificate = r.Certificate
 	}
-	// Nine of ten are 180; what is this far from it is not chance.
+	// The weights 9 to 1 make 180 requests likely; fewer than 150 are practically impossible.
 	if n := count["store"]; n < 150 || n >= requests || n+count["store-next"] != requests {
 		return fmt.Errorf("of %d requests, these were answered: %v", requests, count)
 	}
-	d.seen("HTTPRoute %d of %d requests to %s were answered by store, %d by store-next, certificate for %s",
+	d.report("HTTPRoute %d of %d requests to %s were answered by store, %d by store-next, certificate for %s",
 		count["store"], requests, storeHost, count["store-next"], certificate)
 	return nil
 }
 
-// calls calls a method of the one service that has a route, and one of another.
-func (d *demo) calls(ctx context.Context, hostname string) error {
+// requestGRPC calls a method of the gRPC service with a route, and one of a service without a route.
+func (d *demo) requestGRPC(ctx context.Context, hostname string) error {
 	const method = "/store.Catalog/List"
-	st, pod, err := d.see.Call(ctx, hostname, catalogHost, method)
+	st, pod, err := d.scenario.Call(ctx, hostname, catalogHost, method)
 	switch {
 	case err != nil:
 		return err
 	case st.Code() != codes.OK || pod == nil:
 		return fmt.Errorf("call %s: %w", method, st.Err())
 	}
-	if other, p, err := d.see.Call(ctx, hostname, catalogHost, "/store.Admin/Drop"); err != nil {
+	if other, p, err := d.scenario.Call(ctx, hostname, catalogHost, "/store.Admin/Drop"); err != nil {
 		return err
 	} else if p != nil || other.Code() == codes.OK {
 		return errors.New("a service without a route was answered")
 	}
-	d.seen("GRPCRoute %s%s is answered by %s, other services are not", catalogHost, method, pod.Pod)
+	d.report("GRPCRoute %s%s is answered by %s, other services are not", catalogHost, method, pod.Pod)
 	return nil
 }

@@ -1,8 +1,7 @@
-// Command fulcrum-demo shows Fulcrum at work in a local world: an IngressGroup becomes
-// a load balancer, requests reach pods, Services become Network Load Balancers for TCP,
-// UDP and TLS, Gateways become load balancers for HTTP, gRPC and TCP, an accelerator leads
-// to one of each kind and fails over to another region, a new pod comes into service, and deleting everything leaves nothing in AWS. It exits with 0 only if it
-// has seen each of these.
+// Command fulcrum-demo shows Fulcrum at work in a local world: an IngressGroup becomes a load balancer, requests
+// reach pods, Services become Network Load Balancers for TCP, UDP and TLS, Gateways become load balancers for HTTP,
+// gRPC and TCP, an accelerator leads to one of each kind and fails over to another region, a new pod gets requests,
+// and deleting everything leaves nothing in AWS. It exits with 0 only if it has observed all of these.
 package main
 
 import (
@@ -32,10 +31,10 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	beside := func(name string) string { return filepath.Join(filepath.Dir(self), name) }
+	siblingPath := func(name string) string { return filepath.Join(filepath.Dir(self), name) }
 	var d demo
-	flag.StringVar(&d.local, "local", beside("fulcrum-local"), "path of fulcrum-local")
-	flag.StringVar(&d.controller, "controller", beside("fulcrum"), "path of the controller")
+	flag.StringVar(&d.local, "local", siblingPath("fulcrum-local"), "path of fulcrum-local")
+	flag.StringVar(&d.controller, "controller", siblingPath("fulcrum"), "path of the controller")
 	flag.StringVar(&d.examples, "examples", "", "directory of the example (default: examples/shop of the source tree)")
 	flag.BoolVar(&d.keep, "keep", false, "leave the state directory with its logs when done")
 	flag.Parse()
@@ -47,7 +46,7 @@ func run(ctx context.Context) error {
 	return d.run(ctx)
 }
 
-// findUp looks for a path in a directory and the directories above it.
+// findUp returns a path in a directory or the nearest directory above in which it exists, or an empty string.
 func findUp(dir, path string) string {
 	for {
 		if _, err := os.Stat(filepath.Join(dir, path)); err == nil {

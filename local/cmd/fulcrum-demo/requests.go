@@ -9,14 +9,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/scenario"
 )
 
-// expectation is a request and what its answer has to be.
+// expectation is a request and a check of its answer.
 type expectation struct {
 	url, what string
 	check     func(scenario.Reply) error
 }
 
-// from expects an answer from a pod of an application.
-func from(app string) func(scenario.Reply) error {
+// fromApp returns a check that a pod of an app has answered.
+func fromApp(app string) func(scenario.Reply) error {
 	return func(r scenario.Reply) error {
 		if r.Status != 200 || r.Pod == nil || r.Pod.App != app {
 			return fmt.Errorf("want 200 from a pod of %s", app)
@@ -25,7 +25,7 @@ func from(app string) func(scenario.Reply) error {
 	}
 }
 
-func redirect(to string) func(scenario.Reply) error {
+func redirectTo(to string) func(scenario.Reply) error {
 	return func(r scenario.Reply) error {
 		if r.Status != 301 || r.Header.Get("Location") != to {
 			return fmt.Errorf("want 301 to %s", to)
@@ -34,7 +34,7 @@ func redirect(to string) func(scenario.Reply) error {
 	}
 }
 
-func status(want int) func(scenario.Reply) error {
+func statusFromBalancer(want int) func(scenario.Reply) error {
 	return func(r scenario.Reply) error {
 		if r.Status != want || r.Pod != nil {
 			return fmt.Errorf("want %d from the load balancer itself", want)
@@ -43,13 +43,13 @@ func status(want int) func(scenario.Reply) error {
 	}
 }
 
-func (d *demo) request(ctx context.Context) error {
+func (d *demo) requestShop(ctx context.Context) error {
 	for _, e := range []expectation{
-		{"http://shop.example.com/cart?item=1", "redirect to HTTPS", redirect("https://shop.example.com:443/cart?item=1")},
-		{"https://shop.example.com/", "default path", from("shop")},
-		{"https://shop.example.com/api/orders", "path route", from("api")},
-		{"https://api.example.com/orders", "host route", from("api")},
-		{"https://other.example.com/", "no rule", status(404)},
+		{"http://shop.example.com/cart?item=1", "redirect to HTTPS", redirectTo("https://shop.example.com:443/cart?item=1")},
+		{"https://shop.example.com/", "default path", fromApp("shop")},
+		{"https://shop.example.com/api/orders", "path route", fromApp("api")},
+		{"https://api.example.com/orders", "host route", fromApp("api")},
+		{"https://other.example.com/", "no rule", statusFromBalancer(404)},
 	} {
 		r, err := scenario.Get(ctx, d.client, e.url, nil)
 		if err != nil {
@@ -58,25 +58,25 @@ func (d *demo) request(ctx context.Context) error {
 		if err := e.check(r); err != nil {
 			return fmt.Errorf("GET %s gave %s: %w", e.url, r, err)
 		}
-		d.seen("%-17s GET %-40s %s", e.what, e.url, r)
+		d.report("%-17s GET %-40s %s", e.what, e.url, r)
 	}
-	return d.bothPods(ctx)
+	return d.requestBothPods(ctx)
 }
 
-// bothPods sends requests until each pod of the storefront has answered.
-func (d *demo) bothPods(ctx context.Context) error {
-	pods, err := d.see.ReadyPods(ctx, namespace, "app=shop", 2)
+// requestBothPods sends requests until each pod of the storefront has answered.
+func (d *demo) requestBothPods(ctx context.Context) error {
+	pods, err := d.scenario.ReadyPods(ctx, namespace, "app=shop", 2)
 	if err != nil {
 		return err
 	}
 	count := map[string]int{}
-	err = await.True(ctx, limitConverge, func(ctx context.Context) error {
+	err = await.Success(ctx, limitConverge, func(ctx context.Context) error {
 		for range 10 {
 			r, err := scenario.Get(ctx, d.client, "https://shop.example.com/", nil)
 			if err != nil {
 				return err
 			}
-			if err := from("shop")(r); err != nil {
+			if err := fromApp("shop")(r); err != nil {
 				return fmt.Errorf("%s: %w", r, err)
 			}
 			count[r.Pod.Pod]++
@@ -90,7 +90,7 @@ func (d *demo) bothPods(ctx context.Context) error {
 		return err
 	}
 	for _, p := range pods {
-		d.seen("%d requests were answered by %s", count[p], p)
+		d.report("%d requests were answered by %s", count[p], p)
 	}
 	return nil
 }

@@ -18,23 +18,23 @@ import (
 )
 
 const (
-	// streamsNamespace is that of the Services of the example.
+	// streamsNamespace is the namespace of the Services of the example.
 	streamsNamespace = "streams"
-	// certificateAnnotation names the certificate of a Service.
+	// certificateAnnotation is the annotation with the certificate ARN of a Service.
 	certificateAnnotation = "service.beta.kubernetes.io/aws-load-balancer-ssl-cert"
 )
 
-// stream is a Service of the example and what its clients do.
+// stream is a Service of the example, with a function that sends a request to it.
 type stream struct {
 	service, kind string
-	talk          func(ctx context.Context, hostname string) (string, error)
+	request       func(ctx context.Context, hostname string) (string, error)
 }
 
 func (d *demo) streams() []stream {
-	return []stream{{"queue", "TCP", d.talkTCP}, {"names", "UDP", d.talkUDP}, {"console", "TLS", d.talkTLS}}
+	return []stream{{"queue", "TCP", d.requestTCP}, {"names", "UDP", d.requestUDP}, {"console", "TLS", d.requestTLS}}
 }
 
-// applyStreams publishes three applications with Services and talks to each.
+// applyStreams publishes three applications with Services and sends requests to each.
 func (d *demo) applyStreams(ctx context.Context) error {
 	objects, err := manifest.Load(filepath.Join(filepath.Dir(d.examples), "streams"))
 	if err != nil {
@@ -42,7 +42,7 @@ func (d *demo) applyStreams(ctx context.Context) error {
 	}
 	for _, o := range objects {
 		if o.GetAnnotations()[certificateAnnotation] != "" {
-			d.certify(o)
+			d.setCertificate(o)
 		}
 	}
 	d.objects = append(d.objects, objects...)
@@ -55,57 +55,57 @@ func (d *demo) applyStreams(ctx context.Context) error {
 		if shown[s.service], err = d.streamHostname(ctx, s.service); err != nil {
 			return err
 		}
-		d.seen("Service %-8s shows %s after %.1f s", s.service, shown[s.service], time.Since(began).Seconds())
+		d.report("Service %-8s shows %s after %.1f s", s.service, shown[s.service], time.Since(began).Seconds())
 	}
 	if shown["queue"] != shown["names"] || shown["queue"] == shown["console"] {
 		return errors.New("not exactly the Services queue and names share a load balancer")
 	}
-	d.seen("queue and names share one NLB, as their annotation fulcrum.dev/load-balancer-group says")
+	d.report("queue and names share one NLB, as their annotation fulcrum.dev/load-balancer-group says")
 	for _, s := range d.streams() {
-		if err := await.True(ctx, limitConverge, func(ctx context.Context) error {
-			return d.see.HealthyTargets(ctx, streamsNamespace, s.service, 2)
+		if err := await.Success(ctx, limitConverge, func(ctx context.Context) error {
+			return d.scenario.CheckHealthyTargets(ctx, streamsNamespace, s.service, 2)
 		}); err != nil {
 			return err
 		}
 	}
-	return d.talkToStreams(ctx)
+	return d.requestStreams(ctx)
 }
 
-// certify gives a Service the certificate of this world for example.com.
-func (d *demo) certify(o *unstructured.Unstructured) {
+// setCertificate sets the annotation of a Service to the certificate of this world for example.com.
+func (d *demo) setCertificate(o *unstructured.Unstructured) {
 	annotations := o.GetAnnotations()
 	annotations[certificateAnnotation] = d.world.Layout().Certificates["example.com"]
 	o.SetAnnotations(annotations)
 }
 
 func (d *demo) streamHostname(ctx context.Context, service string) (hostname string, err error) {
-	return hostname, await.True(ctx, limitConverge, func(ctx context.Context) error {
-		hostname, err = d.see.ServiceHostname(ctx, streamsNamespace, service)
+	return hostname, await.Success(ctx, limitConverge, func(ctx context.Context) error {
+		hostname, err = d.scenario.ServiceHostname(ctx, streamsNamespace, service)
 		return err
 	})
 }
 
-// talkToStreams sends traffic to each application until it is answered.
-func (d *demo) talkToStreams(ctx context.Context) error {
+// requestStreams sends requests to each application until it answers.
+func (d *demo) requestStreams(ctx context.Context) error {
 	for _, s := range d.streams() {
 		hostname, err := d.streamHostname(ctx, s.service)
 		if err != nil {
 			return err
 		}
 		var reported string
-		if err := await.True(ctx, limitConverge, func(ctx context.Context) error {
-			reported, err = s.talk(ctx, hostname)
+		if err := await.Success(ctx, limitConverge, func(ctx context.Context) error {
+			reported, err = s.request(ctx, hostname)
 			return err
 		}); err != nil {
 			return fmt.Errorf("%s %s: %w", s.kind, s.service, err)
 		}
-		d.seen("%s %-8s %s", s.kind, s.service, reported)
+		d.report("%s %-8s %s", s.kind, s.service, reported)
 	}
 	return nil
 }
 
-// talkTCP sends a line, which the pod sends back.
-func (d *demo) talkTCP(ctx context.Context, hostname string) (string, error) {
+// requestTCP sends a line, which the pod must echo.
+func (d *demo) requestTCP(ctx context.Context, hostname string) (string, error) {
 	conn, err := d.world.Dialer(hostname)(ctx, "tcp", hostname+":5672")
 	if err != nil {
 		return "", err
@@ -123,8 +123,8 @@ func (d *demo) talkTCP(ctx context.Context, hostname string) (string, error) {
 	return fmt.Sprintf("%s:5672 sends %q back", hostname, line), err
 }
 
-// talkUDP sends datagrams from sockets of their own until both pods have answered.
-func (d *demo) talkUDP(ctx context.Context, hostname string) (string, error) {
+// requestUDP sends datagrams from new sockets until both pods have answered.
+func (d *demo) requestUDP(ctx context.Context, hostname string) (string, error) {
 	var pods []string
 	for range 40 {
 		conn, err := d.world.Dialer(hostname)(ctx, "udp", hostname+":53")
@@ -147,8 +147,8 @@ func (d *demo) talkUDP(ctx context.Context, hostname string) (string, error) {
 	return "", fmt.Errorf("all of 40 datagrams were answered by %s", pods[0])
 }
 
-// talkTLS sends a request over TLS, which ends at the load balancer.
-func (d *demo) talkTLS(ctx context.Context, hostname string) (string, error) {
+// requestTLS sends a request over TLS, which the load balancer terminates.
+func (d *demo) requestTLS(ctx context.Context, hostname string) (string, error) {
 	const url = "https://console.example.com/"
 	r, err := scenario.Get(ctx, d.world.HTTPClient(hostname), url, nil)
 	switch {

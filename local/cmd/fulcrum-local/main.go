@@ -1,10 +1,7 @@
-// Command fulcrum-local is a whole small world in one binary: a Kubernetes
-// control plane, nodes and pods, an AWS, and Fulcrum between them.
+// Command fulcrum-local runs a local world: a Kubernetes control plane, nodes and pods, an emulated AWS, and Fulcrum.
 //
-// `fulcrum-local up` starts the world and keeps it running until it is
-// interrupted. Every other subcommand is one role of that world, run as a
-// process of its own, so that any of them can be killed at any instant; the
-// roles are started by `up` and are of little use alone.
+// `fulcrum-local up` starts the world and keeps it running until it is interrupted. Every other subcommand is one
+// role of that world. Roles are separate processes, so that tests can kill each of them; `up` starts them.
 package main
 
 import (
@@ -20,7 +17,7 @@ func main() {
 		os.Exit(2)
 	}
 	name := os.Args[1]
-	// The roles read os.Args themselves, as their own binaries do.
+	// The roles read os.Args, as their original programs do.
 	os.Args = append([]string{name}, os.Args[2:]...)
 	if run, ok := roles()[name]; ok {
 		os.Exit(run())

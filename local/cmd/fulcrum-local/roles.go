@@ -20,8 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// roles lists what a process of this binary can be. Each function reads
-// os.Args, whose first element is the role's name, and returns an exit code.
+// roles returns the main functions of the roles. Each reads os.Args, whose first element is the role's name, and
+// returns an exit code.
 func roles() map[string]func() int {
 	return map[string]func() int{
 		world.RoleEtcd: func() int {
@@ -47,11 +47,10 @@ func roles() map[string]func() int {
 	}
 }
 
-// runKwok does what kwok's own main does: its configuration travels in the
-// context, so the files named by --config are read before the command exists.
+// runKwok does what the main function of kwok does: it reads the files of --config into the context before it creates
+// the command.
 func runKwok() int {
-	// Kubernetes' packages put flags of their own (--version) into the
-	// process-wide set, which every command inherits and kwok's clashes with.
+	// Packages of Kubernetes add flags such as --version to the process-wide set, which conflict with those of kwok.
 	pflag.CommandLine = pflag.NewFlagSet("kwok", pflag.ContinueOnError)
 	flags := pflag.NewFlagSet("global", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true

@@ -7,23 +7,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// Moment is a world at an instant, in which another controller can start: see Options.From.
-type Moment struct {
-	AWS     []byte // of all accounts and regions
+// Snapshot is a copy of AWS and the cluster, in which another controller can start: see Options.From.
+type Snapshot struct {
+	AWS     []byte // state of all accounts and regions
 	Objects []cluster.Object
 	World   Seeded
 }
 
-// momentKinds are the kinds of objects that belong to a moment. Events do not.
-var momentKinds = append([]cluster.Kind{
+// snapshotKinds are the kinds of objects in a Snapshot. Events are not included.
+var snapshotKinds = append([]cluster.Kind{
 	cluster.KindNamespace, cluster.KindNode, cluster.KindPod, cluster.KindEndpointSlice, cluster.KindEndpoints, cluster.KindSecret,
 	cluster.KindIngressClass, cluster.KindIngressClassParams, cluster.KindIngress, cluster.KindService, cluster.KindBinding,
 	cluster.KindGatewayClass, cluster.KindGateway, cluster.KindListenerSet, cluster.KindReferenceGrant, cluster.KindLoadBalancerConfiguration,
 	cluster.KindTargetGroupConfiguration, cluster.KindListenerRuleConfiguration, cluster.KindGlobalAccelerator,
 }, cluster.RouteKinds...)
 
-// MomentOf returns a world as it is now.
-func MomentOf(r *Harness) Moment {
+// SnapshotOf returns a copy of the current state.
+func SnapshotOf(r *Harness) Snapshot {
 	r.T.Helper()
 	w := r.Emulator.Store()
 	w.Lock()
@@ -32,15 +32,15 @@ func MomentOf(r *Harness) Moment {
 	if err != nil {
 		r.T.Fatal(err)
 	}
-	m := Moment{AWS: state, World: r.World.clone()}
-	for _, kind := range momentKinds {
+	m := Snapshot{AWS: state, World: r.World.clone()}
+	for _, kind := range snapshotKinds {
 		m.Objects = append(m.Objects, r.Store.All(kind)...)
 	}
 	return m
 }
 
-// restore brings a new emulator and an empty cluster to the moment.
-func (m *Moment) restore(em *emulator.Emulator, objects *cluster.Memory) (Seeded, error) {
+// restore loads the snapshot into a new emulator and an empty cluster.
+func (m *Snapshot) restore(em *emulator.Emulator, objects *cluster.Memory) (Seeded, error) {
 	w := em.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -50,14 +50,14 @@ func (m *Moment) restore(em *emulator.Emulator, objects *cluster.Memory) (Seeded
 	return m.World.clone(), objects.Put(m.Objects...)
 }
 
-// begin makes what there is before the controller starts.
+// begin creates the state before the controller starts.
 func begin(ctx context.Context, em *emulator.Emulator, objects *cluster.Memory, opt Options) (Seeded, error) {
 	if opt.From != nil {
 		return opt.From.restore(em, objects)
 	}
 	seed := func() (Seeded, error) { return seedOnce(ctx, em, opt.Emulator, opt.Addresses) }
-	if opt.Beside != nil {
-		seed = func() (Seeded, error) { return seedElsewhere(ctx, em) }
+	if opt.SharesAWSWith != nil {
+		seed = func() (Seeded, error) { return seedSecondRegion(ctx, em) }
 	}
 	world, err := seed()
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 // shells are the shells for which the program prints completion scripts.
 var shells = []string{"bash", "fish", "powershell", "zsh"}
 
-// completions adds the completion scripts, which it gets from the program for the platform of this machine.
-func (a *all) completions(ctx context.Context, programs []program) error {
+// addCompletions adds the completion scripts, which it gets from the program for the platform of this machine.
+func (a *fullRelease) addCompletions(ctx context.Context, programs []program) error {
 	i := slices.IndexFunc(programs, func(p program) bool {
 		return p.platform.OS == runtime.GOOS && p.platform.Architecture == runtime.GOARCH
 	})
@@ -47,12 +47,12 @@ func (a *all) completions(ctx context.Context, programs []program) error {
 		}
 		entries = append(entries, file{name: "fulcrum." + shell, mode: 0o644, content: text})
 	}
-	a.files["completions.tar.gz"], err = tarred(entries, a.release.date)
+	a.files["completions.tar.gz"], err = tarArchive(entries, a.release.date)
 	return err
 }
 
-// krew adds the manifest for krew, the plugin manager of kubectl, which installs the program as "kubectl fulcrum".
-func (a *all) krew() error {
+// addKrewManifest adds the manifest for krew, the plugin manager of kubectl, which installs the program as "kubectl fulcrum".
+func (a *fullRelease) addKrewManifest() error {
 	type object map[string]any
 	var platforms []object
 	for _, p := range a.platforms {
@@ -80,9 +80,9 @@ func (a *all) krew() error {
 	return err
 }
 
-// changelog adds a list of the subjects of the commits since the last version, by their prefix, and the page about
+// addChangelog adds a list of the subjects of the commits since the last version, by their prefix, and the page about
 // differences from aws-load-balancer-controller. Outside of a git repository the list only has a sentence about that.
-func (a *all) changelog(ctx context.Context) error {
+func (a *fullRelease) addChangelog(ctx context.Context) error {
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "git", args...)
 		cmd.Dir = a.root
@@ -121,7 +121,7 @@ func (a *all) changelog(ctx context.Context) error {
 			}
 		}
 	}
-	differences, err := a.read("docs", "differences.md")
+	differences, err := a.readFile("docs", "differences.md")
 	if err != nil {
 		return err
 	}
@@ -135,11 +135,11 @@ type subject struct {
 	Digest map[string]string `json:"digest"`
 }
 
-// provenance adds an in-toto statement with the SLSA provenance predicate: source, version of Go and parameters of the files.
+// addProvenance adds an in-toto statement with the SLSA provenance predicate: source, version of Go and parameters of the files.
 // It is not signed; the publisher of the release signs it.
-func (a *all) provenance(image v1.Hash) error {
+func (a *fullRelease) addProvenance(image v1.Hash) error {
 	subjects := []subject{{a.places.Image, map[string]string{image.Algorithm: image.Hex}}}
-	for _, name := range a.flat() {
+	for _, name := range a.downloadNames() {
 		subjects = append(subjects, subject{name, map[string]string{"sha256": fmt.Sprintf("%x", sha256.Sum256(a.files[name]))}})
 	}
 	type object map[string]any
@@ -159,15 +159,15 @@ func (a *all) provenance(image v1.Hash) error {
 	return err
 }
 
-// flat returns the names of the files for downloads, which are all except for those of layouts.
-func (a *all) flat() []string {
+// downloadNames returns the names of the files for downloads, which are all except for those of layouts.
+func (a *fullRelease) downloadNames() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(a.files)), func(name string) bool { return strings.Contains(name, "/") })
 }
 
-// checksums adds the digests of all files for downloads, in the form of sha256sum.
-func (a *all) checksums() {
+// addChecksums adds the digests of all files for downloads, in the form of sha256sum.
+func (a *fullRelease) addChecksums() {
 	var out bytes.Buffer
-	for _, name := range a.flat() {
+	for _, name := range a.downloadNames() {
 		fmt.Fprintf(&out, "%x  %s\n", sha256.Sum256(a.files[name]), name)
 	}
 	a.files["SHA256SUMS"] = out.Bytes()

@@ -10,21 +10,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// Elsewhere is the region of a second cluster.
-const Elsewhere = "eu-west-1"
+// SecondRegion is the region of a second cluster.
+const SecondRegion = "eu-west-1"
 
-// regionOf is the region that a cluster is in.
+// regionOf returns the region of a cluster.
 func regionOf(r *Harness) string {
-	if r.opt.Beside != nil {
-		return Elsewhere
+	if r.opt.SharesAWSWith != nil {
+		return SecondRegion
 	}
 	return RegionOf(r.Emulator)
 }
 
-// seedElsewhere makes the network and the nodes of a second cluster, in another region.
-func seedElsewhere(ctx context.Context, em *emulator.Emulator) (Seeded, error) {
+// seedSecondRegion creates the network and the nodes of a second cluster in SecondRegion.
+func seedSecondRegion(ctx context.Context, em *emulator.Emulator) (Seeded, error) {
 	cfg := AWSConfig(em)
-	cfg.Region = Elsewhere
+	cfg.Region = SecondRegion
 	s := seeder{cfg: cfg, ec2: ec2.NewFromConfig(cfg), out: Seeded{Certs: map[string]string{}, TargetGroups: map[string]string{}}}
 	err := run(ctx, []seeding{
 		{"VPC", s.vpc}, {"subnets", s.subnets}, {"internet gateway", s.gateway}, {"security group of nodes", s.nodeGroup}, {"instances", s.instances},
@@ -32,7 +32,7 @@ func seedElsewhere(ctx context.Context, em *emulator.Emulator) (Seeded, error) {
 	return s.out, err
 }
 
-// shippedPolicies are all policies that are shipped.
+// shippedPolicies returns all IAM policies of config/iam.
 func shippedPolicies(t testing.TB, em *emulator.Emulator) [][]byte {
 	t.Helper()
 	policy, err := iam.PolicyOf(em.Store().AWS().Name)

@@ -1,6 +1,6 @@
-// Package elsewhere is a second region of a local world: a network with a load balancer that leads to a program, and no
-// cluster. Accelerators lead to it by the ARN of the load balancer.
-package elsewhere
+// Package secondregion sets up a second region of a local world: a VPC with a load balancer in front of an echo
+// server, and no cluster. GlobalAccelerators use it through the ARN of the load balancer.
+package secondregion
 
 import (
 	"context"
@@ -22,32 +22,32 @@ import (
 )
 
 const (
-	// name is that of the network and of all in it.
+	// name is the name of the VPC and of all resources in it.
 	name = "elsewhere"
-	// port is that of the program.
+	// port is the port of the echo server.
 	port = 8080
-	// activeLimit is how long a load balancer may take to be active with a healthy target.
+	// activeLimit is the deadline for an active load balancer with a healthy target.
 	activeLimit = time.Minute
 )
 
 // Region is a region with a load balancer that answers HTTP on port 80.
 type Region struct {
-	// ARN and DNSName are those of the load balancer.
+	// ARN and DNSName identify the load balancer.
 	ARN, DNSName string
 
-	cidr   netip.Prefix
-	region string
-	ec2    *ec2.Client
-	elb    *elb.Client
-	server *echo.Server
-	group  *string
+	cidr        netip.Prefix
+	region      string
+	ec2         *ec2.Client
+	elb         *elb.Client
+	server      *echo.Server
+	targetGroup *string // ARN of the target group
 }
 
-// Start makes the load balancer in a region, in front of a program that answers as a pod of an application does. The network
-// is made once and stays, as it is the same for all who come.
+// Start creates the load balancer in a region, with an echo server as its target that answers like a pod of the app.
+// It reuses the VPC of an earlier call and Close does not delete it.
 func Start(ctx context.Context, w *world.World, region, app string) (*Region, error) {
 	cfg := awsclient.Config(w.AWSEndpoint(), region)
-	r := &Region{cidr: w.Layout().Elsewhere(), region: region, ec2: ec2.NewFromConfig(cfg), elb: elb.NewFromConfig(cfg)}
+	r := &Region{cidr: w.Layout().SecondRegion(), region: region, ec2: ec2.NewFromConfig(cfg), elb: elb.NewFromConfig(cfg)}
 	at := r.address(63, 1)
 	r.server = echo.New(echo.Config{
 		Address: at,
@@ -56,20 +56,20 @@ func Start(ctx context.Context, w *world.World, region, app string) (*Region, er
 		},
 		Protocol: func(int) echo.Protocol { return echo.HTTP },
 	})
-	if err := errors.Join(r.server.Listen(port), r.make(ctx, at)); err != nil {
+	if err := errors.Join(r.server.Listen(port), r.create(ctx, at)); err != nil {
 		return nil, errors.Join(fmt.Errorf("set up region %s: %w", region, err), r.Close(ctx))
 	}
 	return r, nil
 }
 
-// address is one in a /24 of the network.
+// address returns an address of the VPC, by its /24 and its last byte.
 func (r *Region) address(third, last byte) netip.Addr {
 	a := r.cidr.Addr().As4()
 	return netip.AddrFrom4([4]byte{a[0], a[1], a[2] + third, last})
 }
 
-func (r *Region) make(ctx context.Context, target netip.Addr) error {
-	vpc, subnets, sg, err := r.network(ctx)
+func (r *Region) create(ctx context.Context, target netip.Addr) error {
+	vpc, subnets, sg, err := r.findOrCreateVPC(ctx)
 	if err != nil {
 		return err
 	}
@@ -85,21 +85,21 @@ func (r *Region) make(ctx context.Context, target netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	r.group = group.TargetGroups[0].TargetGroupArn
-	if _, err := r.elb.RegisterTargets(ctx, &elb.RegisterTargetsInput{TargetGroupArn: r.group, Targets: []types.TargetDescription{{Id: aws.String(target.String())}}}); err != nil {
+	r.targetGroup = group.TargetGroups[0].TargetGroupArn
+	if _, err := r.elb.RegisterTargets(ctx, &elb.RegisterTargetsInput{TargetGroupArn: r.targetGroup, Targets: []types.TargetDescription{{Id: aws.String(target.String())}}}); err != nil {
 		return err
 	}
 	if _, err := r.elb.CreateListener(ctx, &elb.CreateListenerInput{
 		LoadBalancerArn: &r.ARN, Protocol: types.ProtocolEnumHttp, Port: aws.Int32(80),
-		DefaultActions: []types.Action{{Type: types.ActionTypeEnumForward, TargetGroupArn: r.group}},
+		DefaultActions: []types.Action{{Type: types.ActionTypeEnumForward, TargetGroupArn: r.targetGroup}},
 	}); err != nil {
 		return err
 	}
-	return await.True(ctx, activeLimit, r.serves)
+	return await.Success(ctx, activeLimit, r.checkTargetHealth)
 }
 
-func (r *Region) serves(ctx context.Context) error {
-	health, err := r.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: r.group})
+func (r *Region) checkTargetHealth(ctx context.Context) error {
+	health, err := r.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: r.targetGroup})
 	if err != nil {
 		return err
 	}
@@ -111,15 +111,15 @@ func (r *Region) serves(ctx context.Context) error {
 	return nil
 }
 
-// network returns the VPC, its subnets and a security group that admits everybody.
-func (r *Region) network(ctx context.Context) (vpc string, subnets []string, sg string, err error) {
+// findOrCreateVPC returns the VPC, its subnets and a security group that allows all clients.
+func (r *Region) findOrCreateVPC(ctx context.Context) (vpc string, subnets []string, sg string, err error) {
 	named := []ec2types.Filter{{Name: aws.String("tag:Name"), Values: []string{name}}}
 	vpcs, err := r.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: named})
 	if err != nil {
 		return "", nil, "", err
 	}
 	if len(vpcs.Vpcs) == 0 {
-		return r.newNetwork(ctx)
+		return r.createVPC(ctx)
 	}
 	vpc = aws.ToString(vpcs.Vpcs[0].VpcId)
 	in := []ec2types.Filter{{Name: aws.String("vpc-id"), Values: []string{vpc}}}
@@ -140,7 +140,7 @@ func (r *Region) network(ctx context.Context) (vpc string, subnets []string, sg 
 	return vpc, subnets, aws.ToString(groups.SecurityGroups[0].GroupId), nil
 }
 
-func (r *Region) newNetwork(ctx context.Context) (vpc string, subnets []string, sg string, err error) {
+func (r *Region) createVPC(ctx context.Context) (vpc string, subnets []string, sg string, err error) {
 	fail := func(err error) (string, []string, string, error) { return "", nil, "", err }
 	tags := []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeVpc, Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: aws.String(name)}}}}
 	made, err := r.ec2.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String(r.cidr.String()), TagSpecifications: tags})
@@ -174,7 +174,7 @@ func (r *Region) newNetwork(ctx context.Context) (vpc string, subnets []string, 
 	return vpc, subnets, aws.ToString(group.GroupId), err
 }
 
-// Close removes the load balancer and ends the program.
+// Close deletes the load balancer and its target group, and stops the echo server.
 func (r *Region) Close(ctx context.Context) error {
 	r.server.Shutdown(ctx)
 	var errs []error
@@ -182,9 +182,9 @@ func (r *Region) Close(ctx context.Context) error {
 		_, err := r.elb.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: &r.ARN})
 		errs = append(errs, err)
 	}
-	if r.group != nil {
-		errs = append(errs, await.True(ctx, activeLimit, func(ctx context.Context) error {
-			_, err := r.elb.DeleteTargetGroup(ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: r.group})
+	if r.targetGroup != nil {
+		errs = append(errs, await.Success(ctx, activeLimit, func(ctx context.Context) error {
+			_, err := r.elb.DeleteTargetGroup(ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: r.targetGroup})
 			return err
 		}))
 	}

@@ -13,8 +13,8 @@ import (
 // TestCertificatesOfAllKeysAreFound checks that the certificate of a run that the controller has left is found and
 // removed: it has an ECDSA key, which ACM lists only where it is asked for.
 func TestCertificatesOfAllKeysAreFound(t *testing.T) {
-	p, _ := proxied(t, emulator.New(emulator.Options{}).Handler())
-	p.begin("tls-secret")
+	p, _ := startTestProxy(t, emulator.New(emulator.Options{}).Handler())
+	p.setPart("tls-secret")
 	c, err := newCertificate()
 	if err != nil {
 		t.Fatal(err)
@@ -27,12 +27,12 @@ func TestCertificatesOfAllKeysAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := tagged{config: p.config(), run: "r1"}
-	left, err := of.left(t.Context())
+	of := taggedResources{config: p.config(), run: "r1"}
+	left, err := of.remaining(t.Context())
 	if err != nil || len(left) != 1 || left[0].name != aws.ToString(imported.CertificateArn) {
-		t.Fatalf("left are %v, %v", left, err)
+		t.Fatalf("remaining are %v, %v", left, err)
 	}
-	if other, err := (tagged{config: p.config(), run: "r2"}).left(t.Context()); err != nil || len(other) > 0 {
+	if other, err := (taggedResources{config: p.config(), run: "r2"}).remaining(t.Context()); err != nil || len(other) > 0 {
 		t.Errorf("another run has left %v, %v", other, err)
 	}
 	if err := left[0].delete(t.Context()); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// tagged is what a run has in AWS.
-type tagged struct {
+// taggedResources finds and removes the resources of a run in AWS.
+type taggedResources struct {
 	config aws.Config
 	run    string
 }
@@ -28,11 +28,11 @@ type leftover struct {
 	delete func(context.Context) error
 }
 
-// left asks AWS itself, not the controller, for what has the run's tag; load balancers first.
-func (t tagged) left(ctx context.Context) ([]leftover, error) {
+// remaining lists the resources in AWS with the run's tag, load balancers first.
+func (t taggedResources) remaining(ctx context.Context) ([]leftover, error) {
 	lb, group := elbv2.NewFromConfig(t.config), ec2.NewFromConfig(t.config)
 	var out []leftover
-	ours := func(arns []string, delete func(ctx context.Context, arn string) error) error {
+	addTagged := func(arns []string, delete func(ctx context.Context, arn string) error) error {
 		for chunk := range slices.Chunk(arns, 20) {
 			tags, err := lb.DescribeTags(ctx, &elbv2.DescribeTagsInput{ResourceArns: chunk})
 			if err != nil {
@@ -59,7 +59,7 @@ func (t tagged) left(ctx context.Context) ([]leftover, error) {
 			arns = append(arns, aws.ToString(b.LoadBalancerArn))
 		}
 	}
-	err := ours(arns, func(ctx context.Context, arn string) error {
+	err := addTagged(arns, func(ctx context.Context, arn string) error {
 		_, err := lb.DeleteLoadBalancer(ctx, &elbv2.DeleteLoadBalancerInput{LoadBalancerArn: &arn})
 		return err
 	})
@@ -77,7 +77,7 @@ func (t tagged) left(ctx context.Context) ([]leftover, error) {
 			arns = append(arns, aws.ToString(g.TargetGroupArn))
 		}
 	}
-	err = ours(arns, func(ctx context.Context, arn string) error {
+	err = addTagged(arns, func(ctx context.Context, arn string) error {
 		_, err := lb.DeleteTargetGroup(ctx, &elbv2.DeleteTargetGroupInput{TargetGroupArn: &arn})
 		return err
 	})
@@ -98,8 +98,8 @@ func (t tagged) left(ctx context.Context) ([]leftover, error) {
 	return append(out, more...), err
 }
 
-// certificates are those of ACM.
-func (t tagged) certificates(ctx context.Context) ([]leftover, error) {
+// certificates lists the certificates in ACM with the run's tag.
+func (t taggedResources) certificates(ctx context.Context) ([]leftover, error) {
 	api := acm.NewFromConfig(t.config)
 	var out []leftover
 	all := &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()} // by default, ACM lists those with RSA keys
@@ -130,9 +130,9 @@ func (t tagged) certificates(ctx context.Context) ([]leftover, error) {
 	return out, nil
 }
 
-// remove deletes what AWS lets it delete, and is an error until nothing is left.
-func (t tagged) remove(ctx context.Context) error {
-	left, err := t.left(ctx)
+// remove deletes all resources that AWS allows it to delete, and returns an error until none remain.
+func (t taggedResources) remove(ctx context.Context) error {
+	left, err := t.remaining(ctx)
 	if err != nil || len(left) == 0 {
 		return err
 	}
@@ -145,8 +145,8 @@ func (t tagged) remove(ctx context.Context) error {
 	return errors.Join(append(all, fmt.Errorf("%d resources are left", len(left)))...)
 }
 
-// mark gives security groups of nodes the tag of the run's cluster.
-func (t tagged) mark(ctx context.Context, groups []string) error {
+// addClusterTag adds the tag of the run's cluster to security groups of nodes.
+func (t taggedResources) addClusterTag(ctx context.Context, groups []string) error {
 	if len(groups) == 0 {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (t tagged) mark(ctx context.Context, groups []string) error {
 	return err
 }
 
-func (t tagged) unmark(ctx context.Context, groups []string) error {
+func (t taggedResources) removeClusterTag(ctx context.Context, groups []string) error {
 	if len(groups) == 0 {
 		return nil
 	}

@@ -1,0 +1,47 @@
+package world
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/local/layout"
+	"github.com/fulcrum-lb/fulcrum/local/loopback"
+)
+
+// layoutFile is the file in the state directory of a world with its layout. It exists once the AWS of the world is
+// set up.
+const layoutFile = "layout.json"
+
+// checkSharedAWS returns an error unless the world AWSOfWorld runs an AWS that a second cluster can use.
+func (o Options) checkSharedAWS() error {
+	l, err := layout.Read(filepath.Join(statePath(o.Base, o.AWSOfWorld), layoutFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("world: no world %d runs under %s; 10.N.0.0/16 is the VPC of world N", o.AWSOfWorld, o.Base)
+	case err != nil:
+		return err
+	case l.AWS == "":
+		return fmt.Errorf("world: world %d has no AWS", o.AWSOfWorld)
+	case l.AWS != "http://"+hostPort(o.AWSOfWorld, portAWS):
+		return fmt.Errorf("world: world %d has no AWS of its own but uses %s; name the world that runs it", o.AWSOfWorld, l.AWS)
+	case l.Cluster == o.Cluster:
+		return fmt.Errorf("world: the cluster of world %d has the name %q too; tags would not tell their load balancers apart, give this one another name", o.AWSOfWorld, o.Cluster)
+	case store.AWSPartitionOf(l.Region).Name != store.AWSPartitionOf(o.Region).Name:
+		return fmt.Errorf("world: region %s is in another partition than %s, the region of world %d", o.Region, l.Region, o.AWSOfWorld)
+	}
+	return nil
+}
+
+// hostPort returns the host:port of a port on the control address of a world.
+func hostPort(number, port int) string {
+	return loopback.HostPort((&slot{n: number}).Addr(255, 1), port)
+}
+
+// awsHostPort returns the host:port of a port of the AWS that a world uses, which another world may run.
+func awsHostPort(w *World, port int) string {
+	return hostPort(cmp.Or(w.opts.AWSOfWorld, w.slot.n), port)
+}
