@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,7 +88,9 @@ func (m *fightDetector) recordWrite(k fightKey, field string, content contentHas
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.byObject) > maxRemembered {
-		m.byObject = nil // fights that go on are detected again after a few more writes
+		// Fights that go on are detected again after a few more writes. Those that are reported stay, as removeEnded
+		// ends their events.
+		maps.DeleteFunc(m.byObject, func(_ fightKey, f *fight) bool { return !f.reported })
 	}
 	if m.byObject == nil {
 		m.byObject = map[fightKey]*fight{}

@@ -1,8 +1,11 @@
 package kube
 
 import (
+	"strconv"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
@@ -117,5 +120,28 @@ func TestFightsAreForgotten(t *testing.T) {
 	w.now = w.now.Add(time.Hour)
 	if out := w.m.removeEnded(w.now); len(out) != 1 || len(w.m.byObject) > 0 {
 		t.Errorf("%v has ended, %d are remembered", out, len(w.m.byObject))
+	}
+}
+
+// TestReportedFightsEndAlsoAfterManyWrites records writes of more objects than are remembered while a fight is reported. The
+// end of the fight is noticed all the same, so that its event is not emitted again and again.
+func TestReportedFightsEndAlsoAfterManyWrites(t *testing.T) {
+	t.Parallel()
+	w := &writer{now: time.Unix(1000, 0)}
+	for range 5 {
+		w.try("status", 1)
+		w.now = w.now.Add(time.Second)
+	}
+	if !w.m.markReported(foughtObject) {
+		t.Fatal("the fight is not reported")
+	}
+	for n := range 2*maxRemembered + 10 {
+		w.m.recordWrite(fightKey{uid: types.UID(strconv.Itoa(n))}, "status", contentHash{1}, w.now)
+	}
+	if n := len(w.m.byObject); n > maxRemembered+2 {
+		t.Errorf("%d objects are remembered", n)
+	}
+	if ended := w.m.removeEnded(w.now.Add(24 * time.Hour)); len(ended) != 1 || ended[0] != foughtObject.ref {
+		t.Errorf("ended are the fights of %v", ended)
 	}
 }

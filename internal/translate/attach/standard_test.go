@@ -366,7 +366,7 @@ func reaches(p gatewayv1.ParentReference, l sceneListener) bool {
 		(p.SectionName == nil || *p.SectionName == l.spec.Name) && (p.Port == nil || *p.Port == l.spec.Port)
 }
 
-// admits reports why a listener does not take a route, "" if it does.
+// refusal reports why a listener does not take a route, "" if it does.
 func (s *scene) refusal(l sceneListener, obj cluster.Object) string {
 	kind, _ := cluster.KindOf(obj)
 	var from *gatewayv1.FromNamespaces
