@@ -114,7 +114,7 @@ func (o otherControllerRun) watch(t *testing.T, objects string, looks int, after
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	code := Run(ctx, output.Environment{
 		Args: append([]string{"tree", "--watch", "--interval=5s", "-f", objects}, flags...), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" },
-		Clock: testclock.Of(&now),
+		Clock: testclock.FromVariable(&now),
 		Wait: func(ctx context.Context, d time.Duration) error {
 			got.out, got.calls = append(got.out, out.String()), append(got.calls, o.em.Calls().Total())
 			out.Reset()
@@ -185,7 +185,7 @@ func TestAViewReadsUnchangedLoadBalancersRarely(t *testing.T) {
 	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.with}) + "/objects.yaml"
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	cmd := &cobra.Command{}
-	v := tree.NewView(cmd, output.Environment{Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }, Clock: testclock.Of(&now)})
+	v := tree.NewView(cmd, output.Environment{Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }, Clock: testclock.FromVariable(&now)})
 	if err := cmd.ParseFlags(append([]string{"-f", objects}, emulatorFlags(t, o.em, o.vpc)...)); err != nil {
 		t.Fatal(err)
 	}

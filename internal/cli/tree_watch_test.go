@@ -26,7 +26,7 @@ func TestAWatchShowsWhatChanges(t *testing.T) {
 		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		code := Run(ctx, output.Environment{
 			Args: append([]string{"tree", "--watch", "--interval=5s", "-f", objects}, flags...), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" },
-			Clock: testclock.Of(&now),
+			Clock: testclock.FromVariable(&now),
 			Wait: func(ctx context.Context, d time.Duration) error {
 				if d != 5*time.Second {
 					t.Errorf("it waits for %s", d)

@@ -38,7 +38,7 @@ func BenchmarkObserve(b *testing.B) {
 // fullInventory knows n load balancers with two target groups, a security group and two rules each.
 func fullInventory(n int) (*Cloud, []model.StackID) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	cfg := sdk.Config{Cluster: "rig", Refresh: 10 * time.Minute, Clock: testclock.Of(&now), RuleTags: true}
+	cfg := sdk.Config{Cluster: "rig", Refresh: 10 * time.Minute, Clock: testclock.FromVariable(&now), RuleTags: true}
 	c := compose(&sdk.Client{Config: cfg, VPC: "vpc"})
 	v := c.inv
 	v.LoadBalancersAt, v.TargetGroupsAt, v.SecurityGroupsAt = now, now, now

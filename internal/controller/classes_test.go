@@ -127,7 +127,7 @@ func newClassWorld(t *testing.T, gates string) *classWorld {
 	t.Helper()
 	w := &classWorld{T: t, now: time.Unix(1000, 0), versions: &Versions{}}
 	w.versions.Set(map[string]string{"gatewayclasses.gateway.networking.k8s.io": consts.BundleVersion})
-	store, err := cluster.FromYAML(testclock.Of(&w.now), []byte(classDocs))
+	store, err := cluster.FromYAML(testclock.FromVariable(&w.now), []byte(classDocs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,8 +136,8 @@ func newClassWorld(t *testing.T, gates string) *classWorld {
 	if err := cfg.Gates.Set(gates); err != nil {
 		t.Fatal(err)
 	}
-	cl := kube.New(&cluster.Reduced{Source: store}, kube.InMemory{Store: store}, testclock.Of(&w.now))
-	w.line = newClasses(cfg, cl, NewMetrics(), engine.Unfenced{}, testclock.Of(&w.now), w.versions)
+	cl := kube.New(&cluster.Reduced{Source: store}, kube.InMemory{Store: store}, testclock.FromVariable(&w.now))
+	w.line = newClasses(cfg, cl, NewMetrics(), engine.Unfenced{}, testclock.FromVariable(&w.now), w.versions)
 	return w
 }
 

@@ -38,7 +38,7 @@ func TestStaleCacheIsNoFight(t *testing.T) {
 			_, behind := newTestCluster(t, binding.DeepCopy(), pod.DeepCopy())
 			_, live := newTestCluster(t, binding.DeepCopy(), pod.DeepCopy())
 			now := time.Unix(1700000000, 0)
-			c := New(behind, InMemory{live}, testclock.Of(&now))
+			c := New(behind, InMemory{live}, testclock.FromVariable(&now))
 			delayed := 0
 			for n := range 20 {
 				now = now.Add(100 * time.Millisecond)

@@ -85,7 +85,7 @@ func TestDefinition(t *testing.T) {
 				t.Fatal(err)
 			}
 			now := time.Now()
-			l := NewLookups(live, testclock.Of(&now))
+			l := NewLookups(live, testclock.FromVariable(&now))
 			for range 3 {
 				got, err := l.definition(t.Context(), cluster.KindGlobalAccelerator)
 				if got.Deleting != c.ending || got.Drops("listeners") != c.drops || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {

@@ -41,7 +41,7 @@ func newWarnedCluster(t *testing.T, objects, each int, refuse bool) (*Cluster, *
 	_, m := newTestCluster(t)
 	api := &eventCountingAPI{API: InMemory{m}, refuse: refuse}
 	now := time.Unix(1700000000, 0)
-	c := New(m, api, testclock.Of(&now))
+	c := New(m, api, testclock.FromVariable(&now))
 	for n := range objects {
 		ing := ingress()
 		ing.Name, ing.UID = fmt.Sprint("web", n), types.UID(fmt.Sprint("web", n))

@@ -58,7 +58,7 @@ func TestEventsOfOneObjectAreBounded(t *testing.T) {
 	ing.UID = "web"
 	_, m := newTestCluster(t, ing)
 	now := time.Unix(1700000000, 0)
-	c := New(m, InMemory{m}, testclock.Of(&now))
+	c := New(m, InMemory{m}, testclock.FromVariable(&now))
 	write := func(kind string, n int) int {
 		t.Helper()
 		before := len(m.All("Event"))

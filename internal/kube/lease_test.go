@@ -36,7 +36,7 @@ func (l *lock) Describe() string   { return "lock" }
 func TestFenceClosesBeforeAnotherLeaderMayWrite(t *testing.T) {
 	at := time.Unix(1000, 0)
 	server := &lock{}
-	l := newLease(context.Background(), server, "ns", "name", nil, testclock.Of(&at))
+	l := newLease(context.Background(), server, "ns", "name", nil, testclock.FromVariable(&at))
 	open := func() bool { return l.Fence() == nil }
 	mine := resourcelock.LeaderElectionRecord{HolderIdentity: "me"}
 
@@ -73,7 +73,7 @@ func TestFenceClosesBeforeAnotherLeaderMayWrite(t *testing.T) {
 func TestSlowRenewalCountsFromTheRequest(t *testing.T) {
 	at := time.Unix(1000, 0)
 	server := &lock{before: func() { at = at.Add(5 * time.Second) }}
-	l := newLease(t.Context(), server, "ns", "name", nil, testclock.Of(&at))
+	l := newLease(t.Context(), server, "ns", "name", nil, testclock.FromVariable(&at))
 	sent := at
 	if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func TestWebhookCertificate(t *testing.T) {
 		return &serving.Keeper{
 			Secrets: own.CoreV1().Secrets("kube-system"), Hooks: own.AdmissionregistrationV1(), Namespace: "kube-system",
 			Secret: "aws-load-balancer-tls", Service: "aws-load-balancer-webhook-service", Configuration: "aws-load-balancer-webhook",
-			Users: own.AuthenticationV1().SelfSubjectReviews(), Clock: testclock.Of(&now), Log: logr.Discard(),
+			Users: own.AuthenticationV1().SelfSubjectReviews(), Clock: testclock.FromVariable(&now), Log: logr.Discard(),
 		}
 	}
 	one, two := keeper(), keeper()

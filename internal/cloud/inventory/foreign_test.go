@@ -17,7 +17,7 @@ import (
 // the plan, so that the next one takes the change for one of others: it would be undone in spite of --drift=report.
 func TestAChangeIsNotedWhenItIsEntered(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	v := New("prod", "vpc-1", time.Hour, testclock.Of(&now))
+	v := New("prod", "vpc-1", time.Hour, testclock.FromVariable(&now))
 	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 	tags := map[string]string{naming.ClusterTag: "prod", naming.StackTag(id.Kind): naming.StackTagValue(id), naming.ResourceTag(id.Kind): "web"}
 	v.TargetGroups.Put("group", &TargetGroup{Seen: observed.TargetGroup{ARN: "group", Tags: tags, Name: "before"}})
@@ -33,7 +33,7 @@ func TestAChangeIsNotedWhenItIsEntered(t *testing.T) {
 // Stacks come and go, and changes to them are noted also where nothing looks for drift.
 func TestNotesOfStacksThatAreGoneAreForgotten(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	v := New("prod", "vpc-1", time.Hour, testclock.Of(&now))
+	v := New("prod", "vpc-1", time.Hour, testclock.FromVariable(&now))
 	for n := range 100 {
 		id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: fmt.Sprintf("web-%d", n)}
 		v.Foreign.Note(map[string]string{naming.ClusterTag: "prod", naming.StackTag(id.Kind): naming.StackTagValue(id), naming.ResourceTag(id.Kind): "web"}, plan.LoadBalancer, "arn")
@@ -73,7 +73,7 @@ func TestWhatOthersHaveChanged(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := New("prod", "vpc-1", time.Hour, testclock.Of(&at))
+			v := New("prod", "vpc-1", time.Hour, testclock.FromVariable(&at))
 			seen := observed.LoadBalancer{ARN: "lb", Tags: tags, State: "active", AddressType: model.IPv4}
 			of := func() *Listener {
 				return &Listener{Seen: observed.Listener{ARN: "l", Port: 443, Policy: "p", Certificates: []string{"c"}}}

@@ -350,7 +350,7 @@ func TestRateLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := NewLimiter(table, testclock.Of(&now), 0)
+	p := NewLimiter(table, testclock.FromVariable(&now), 0)
 	for i := range 2 {
 		if _, err := p.wait(t.Context(), "EC2", "DescribeVpcs"); err != nil {
 			t.Fatalf("call %d: %v", i, err)

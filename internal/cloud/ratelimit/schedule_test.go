@@ -20,7 +20,7 @@ type testSchedule struct {
 
 func newTestSchedule(rate float64, burst int) *testSchedule {
 	t := &testSchedule{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	t.Schedule = NewSchedule(NewLimiter([]TokenBucket{{Service: services.ELB, Operation: regexp.MustCompile("Targets$"), Rate: rate, Burst: burst, Fixed: true}}, testclock.Of(&t.at), 0))
+	t.Schedule = NewSchedule(NewLimiter([]TokenBucket{{Service: services.ELB, Operation: regexp.MustCompile("Targets$"), Rate: rate, Burst: burst, Fixed: true}}, testclock.FromVariable(&t.at), 0))
 	return t
 }
 

@@ -18,7 +18,7 @@ type TokenBucket struct {
 	Operation *regexp.Regexp
 	Rate      float64 // calls per second
 	Burst     int
-	// Fixed limits stay as they are. The others are where the rate limiter starts to learn.
+	// Fixed reports whether the limit is used as it is. The others are where the rate limiter starts to learn.
 	Fixed bool
 }
 

@@ -11,7 +11,7 @@ import (
 // quick answers bring it back. Only one attempt at a time has a deadline that has grown.
 func TestDeadlinesFollowWhatIsSeen(t *testing.T) {
 	now := time.Unix(0, 0)
-	d := newDeadlines(30*time.Second, testclock.Of(&now))
+	d := newDeadlines(30*time.Second, testclock.FromVariable(&now))
 	attempt := func(operation string, takes time.Duration) time.Duration {
 		limit, end := d.beginAttempt("ELB", operation)
 		missed := takes > limit

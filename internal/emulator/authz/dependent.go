@@ -84,7 +84,7 @@ func (c call) network() []iam.Request {
 
 // linkedRole returns the permission to create the service-linked role of a service, if the account does not have the role.
 func (c call) linkedRole(service, role string) []iam.Request {
-	if c.Partition.Store().RoleLinked(c.Account, service) {
+	if c.Partition.Store().HasServiceLinkedRole(c.Account, service) {
 		return nil
 	}
 	host := service + ".amazonaws.com"

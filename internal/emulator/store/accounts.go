@@ -76,8 +76,10 @@ const (
 // LinkRole notes that an account has the service-linked role of a service.
 func (w *Store) LinkRole(account, service string) { w.linked[account+" "+service] = true }
 
-// RoleLinked reports whether an account has the service-linked role of a service.
-func (w *Store) RoleLinked(account, service string) bool { return w.linked[account+" "+service] }
+// HasServiceLinkedRole reports whether an account has the service-linked role of a service.
+func (w *Store) HasServiceLinkedRole(account, service string) bool {
+	return w.linked[account+" "+service]
+}
 
 // DefaultAccount returns the account of access keys that no account was registered for.
 func (w *Store) DefaultAccount() string { return w.account }

@@ -69,7 +69,7 @@ func TestFlapping(t *testing.T) {
 
 // What flaps is forgotten with the binding, and notes change no map that others have read.
 func TestFlappingIsForgottenWithTheBinding(t *testing.T) {
-	m := newMemory(Config{Clock: testclock.Of(&start)})
+	m := newMemory(Config{Clock: testclock.FromVariable(&start)})
 	key := Key{Namespace: "ns", Name: "a"}
 	for range 4 {
 		before := m.get(key)

@@ -216,7 +216,7 @@ func (a picky) Patch(ctx context.Context, obj cluster.Object, part cluster.Part,
 
 func TestAPodThatCannotBeWrittenDoesNotKeepTheOthersWaiting(t *testing.T) {
 	w := ipHarness(t, gated(p1), gated(p2))
-	w.conf.Cluster = kube.New(w.store, picky{kube.InMemory{Store: w.store}, "p1"}, testclock.Of(&w.now))
+	w.conf.Cluster = kube.New(w.store, picky{kube.InMemory{Store: w.store}, "p1"}, testclock.FromVariable(&w.now))
 	w.restart()
 	step := func(what, gate string) {
 		t.Helper()

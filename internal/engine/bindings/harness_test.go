@@ -325,7 +325,7 @@ type harness struct {
 func newHarness(t testing.TB, objects ...string) *harness {
 	t.Helper()
 	w := &harness{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	store, err := cluster.NewMemory(testclock.Of(&w.now))
+	store, err := cluster.NewMemory(testclock.FromVariable(&w.now))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,8 +339,8 @@ func newHarness(t testing.TB, objects ...string) *harness {
 		rules:  map[string][]model.IngressRule{"sg-node": nil}, refuse: map[string]engine.Class{}, store: store,
 	}
 	w.conf = bindings.Config{
-		Cloud: w.aws, Cluster: kube.New(store, kube.InMemory{Store: store}, testclock.Of(&w.now)),
-		ClusterName: "c", VPC: "vpc-1", Targets: targets.Options{FailOpen: true}, Clock: testclock.Of(&w.now),
+		Cloud: w.aws, Cluster: kube.New(store, kube.InMemory{Store: store}, testclock.FromVariable(&w.now)),
+		ClusterName: "c", VPC: "vpc-1", Targets: targets.Options{FailOpen: true}, Clock: testclock.FromVariable(&w.now),
 	}
 	w.restart()
 	w.put(nodes)

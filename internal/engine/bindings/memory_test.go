@@ -307,7 +307,7 @@ func TestOwnCheckpointsAreTheLastTwo(t *testing.T) {
 // time keeps no rule from going.
 func TestRunsWaitForOthersForALimitedTime(t *testing.T) {
 	now := start
-	m := newMemory(Config{Clock: testclock.Of(&now)})
+	m := newMemory(Config{Clock: testclock.FromVariable(&now)})
 	for _, x := range []struct {
 		after time.Duration
 		want  bool
@@ -339,7 +339,7 @@ func TestAbsenceIsBelievedAfterAMoment(t *testing.T) {
 
 // A run may end after its binding was forgotten.
 func TestAForgottenBindingIsNotRemembered(t *testing.T) {
-	m := newMemory(Config{Clock: testclock.Of(&start)})
+	m := newMemory(Config{Clock: testclock.FromVariable(&start)})
 	key := Key{Name: "a"}
 	m.note(key, noteRunBegan)
 	m.note(key, noteRegistered(first, endpoints(1)))
@@ -353,7 +353,7 @@ func TestAForgottenBindingIsNotRemembered(t *testing.T) {
 
 // Who has read an entry sees that a run came in between, even if the binding was forgotten and comes back.
 func TestARunIsNotTakenForAnother(t *testing.T) {
-	m := newMemory(Config{Clock: testclock.Of(&start)})
+	m := newMemory(Config{Clock: testclock.FromVariable(&start)})
 	key := Key{Name: "a"}
 	m.note(key, noteRunBegan)
 	before := m.note(key, noteRunEnded(true))

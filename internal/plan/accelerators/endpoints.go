@@ -69,7 +69,7 @@ func (m groupPlanner) changeEndpoints(p listenerPair, w *model.EndpointGroup, li
 			leave = append(leave, e)
 		}
 	}
-	// At the limit of endpoints room is made first.
+	// At the limit of endpoints, some are removed before others are added.
 	var room []plan.StepID
 	if excess := min(len(live.Endpoints)+len(missing)-maxEndpointsPerCall, len(leave)); excess > 0 && len(missing) > 0 {
 		first := leave[:excess]

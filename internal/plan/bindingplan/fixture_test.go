@@ -81,7 +81,7 @@ spec: {nodeName: n1, %scontainers: [{name: c, image: i, ports: [{containerPort: 
 status: {podIP: 10.0.0.%s, podIPs: [{ip: 10.0.0.%s}], conditions: [{type: ContainersReady, status: "True"}]}
 `, n, n, gates, n, n)
 	}
-	store, err := cluster.NewMemory(testclock.Of(&now))
+	store, err := cluster.NewMemory(testclock.FromVariable(&now))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func RunStacks(t testing.TB, src *cluster.Memory, f engine.Frontend, ids []model
 		return "", shown(src)
 	}
 	now := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
-	clock := testclock.Of(&now)
+	clock := testclock.FromVariable(&now)
 	opt.VPC, opt.RuleTags, opt.SubnetClusterCheck = "vpc-1", true, true
 	e := engine.New(engine.Config{
 		Cloud: newAWS(t), Cluster: kube.New(src, kube.InMemory{Store: src}, clock), Clock: clock,

@@ -7,14 +7,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Of returns a clock that returns the time in a variable. Code that reads the clock must not run while the test sets
+// FromVariable returns a clock with the time of a variable. Code that reads the clock must not run while the test sets
 // it.
-func Of(t *time.Time) clock.PassiveClock { return variable{t} }
+func FromVariable(t *time.Time) clock.PassiveClock { return variableClock{t} }
 
-type variable struct{ t *time.Time }
+type variableClock struct{ t *time.Time }
 
 // Now implements clock.PassiveClock.
-func (v variable) Now() time.Time { return *v.t }
+func (v variableClock) Now() time.Time { return *v.t }
 
 // Since implements clock.PassiveClock.
-func (v variable) Since(t time.Time) time.Duration { return v.t.Sub(t) }
+func (v variableClock) Since(t time.Time) time.Duration { return v.t.Sub(t) }

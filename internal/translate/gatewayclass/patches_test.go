@@ -197,7 +197,7 @@ func TestPatches(t *testing.T) {
 				}
 				text = strings.ReplaceAll(text, x.replace[i], x.replace[i+1])
 			}
-			store, err := cluster.FromYAML(testclock.Of(&now), []byte(text))
+			store, err := cluster.FromYAML(testclock.FromVariable(&now), []byte(text))
 			if err != nil {
 				t.Fatal(err)
 			}

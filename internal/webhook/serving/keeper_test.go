@@ -67,7 +67,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func newTestClock() (*time.Time, clock.PassiveClock) {
 	now := start
-	return &now, testclock.Of(&now)
+	return &now, testclock.FromVariable(&now)
 }
 
 func TestReplicasShareATrustedCertificate(t *testing.T) {

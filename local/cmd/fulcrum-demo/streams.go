@@ -58,7 +58,7 @@ func (d *demo) applyStreams(ctx context.Context) error {
 		d.report("Service %-8s shows %s after %.1f s", s.service, shown[s.service], time.Since(began).Seconds())
 	}
 	if shown["queue"] != shown["names"] || shown["queue"] == shown["console"] {
-		return errors.New("not exactly the Services queue and names share a load balancer")
+		return errors.New("the Services queue and names do not share one load balancer")
 	}
 	d.report("queue and names share one NLB, as their annotation fulcrum.dev/load-balancer-group says")
 	for _, s := range d.streams() {
