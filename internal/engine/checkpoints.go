@@ -55,7 +55,7 @@ func (e *Engine) noteConverged(out Outcome, reported bool, found finding.List, d
 
 // forgetCheckpoints removes the checkpoints of the stacks that a run is about to change: its own, and one whose load
 // balancer it takes over. If the process ended within the change, and the change was taken back, the next process would
-// otherwise count the stack as unchanged. A stack that is restored to the desired state of its checkpoint keeps it.
+// otherwise count the stack as unchanged. The same holds for drift that was restored in part.
 func (r *execution) forgetCheckpoints() {
 	if r.e.Checkpoints == nil {
 		return
@@ -64,11 +64,10 @@ func (r *execution) forgetCheckpoints() {
 		r.forgotten = map[model.StackID]bool{}
 	}
 	for _, id := range *r.reserved {
-		if r.forgotten[id] || id == r.out.ID && r.e.Checkpoints.Unchanged(id, r.digest) {
-			continue
+		if !r.forgotten[id] {
+			r.forgotten[id] = true
+			r.writes.Add(r.e.Checkpoints.Forget(id))
 		}
-		r.forgotten[id] = true
-		r.writes.Add(r.e.Checkpoints.Forget(id))
 	}
 }
 

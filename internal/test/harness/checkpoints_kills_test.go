@@ -139,6 +139,45 @@ func TestWorkersUndoAnEditTakenBackBetweenProcesses(t *testing.T) {
 	}
 }
 
+// A process ends after each call in turn with which it restores a load balancer that a person has deleted. The next one
+// restores the rest at once, and the status shows the new load balancer.
+func TestARepairThatIsCutOffGoesOnAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"load balancer deleted", "listener deleted", "all rules deleted", "target group deleted"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for at, over := 1, false; !over; at++ {
+				synctest.Test(t, func(t *testing.T) { over = cutOffRepair(t, drifts[name], at) })
+			}
+		})
+	}
+}
+
+// cutOffRepair ends a process after so many calls of a repair, and reports whether there were fewer.
+func cutOffRepair(t *testing.T, drift func(externalActor), at int) (over bool) {
+	r := driftShop(t, Options{Checkpoints: true, Drift: true})
+	r.process.save()
+	before := r.State()
+	s := newExternalActor(t, r)
+	drift(s)
+	n := killAfter(r, at)
+	r.Settle(15 * time.Minute)
+	if over = !r.Dead(); over && *n == 0 {
+		t.Fatal("nothing is restored")
+	}
+	r.Kill()
+	r.Emulator.Faults().SetHook(nil)
+	r.Start()
+	r.Settle(50 * time.Second)
+	if d := cmp.Diff(before, r.State()); d != "" {
+		t.Errorf("ended after call %d; in AWS (-before +a minute after the start):\n%s", at, d)
+	}
+	if shown, live := shownHost(r), *s.loadBalancer().DNSName; shown != live {
+		t.Errorf("ended after call %d; the status shows %s, AWS has %s", at, shown, live)
+	}
+	return over
+}
+
 // behindCheckpoint is a cache that shows bindings as they were before their checkpoint was last set.
 type behindCheckpoint struct {
 	cluster.Source
