@@ -25,13 +25,14 @@ func TestWhatIsLeftIsLookedAtFirst(t *testing.T) {
 		"something is held":             {edit: func(o *Outcome) { o.Plan.Retains = true }},
 		"AWS refused something":         {edit: func(o *Outcome) { o.Findings = finding.List{fault} }},
 		"the translation finds a fault": {edit: func(o *Outcome) { o.Findings = finding.List{fault} }, found: finding.List{fault}, late: true},
+		"nothing is live":               {edit: func(o *Outcome) { o.Live = nil }},
 		"nothing is asked for":          {edit: func(o *Outcome) { o.Stack = model.Stack{ID: id} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			book := checkpoint.New()
 			book.Begin("")
 			e := &Engine{Checkpoints: book}
-			out := Outcome{ID: id, Stack: model.Stack{ID: id, LoadBalancer: &model.LoadBalancer{}, Members: []model.Member{{Ref: fault.Object}}}, Done: true}
+			out := Outcome{ID: id, Stack: model.Stack{ID: id, LoadBalancer: &model.LoadBalancer{}, Members: []model.Member{{Ref: fault.Object}}}, Done: true, Live: map[string]Live{"lb": {}}}
 			c.edit(&out)
 			e.noteConverged(out, true, c.found, "digest")
 			if late := book.Unchanged(id, "digest"); late != c.late {

@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
 // checkpointServer is an API server that treats the checkpoints otherwise than the rest.
@@ -116,6 +117,25 @@ func TestAnEditHardlyWaitsForCheckpoints(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What has no load balancer takes no room in the Secret, so that nobody fills it with objects that cost nothing.
+func TestWhatHasNoLoadBalancerHasNoCheckpoint(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{Checkpoints: true})
+		broken := func(name, key string) string {
+			return strings.Replace(ingressOf(annotated(key, "nonsense"), "/=web"), "name: web\n", "name: "+name+"\n", 1)
+		}
+		r.Apply(shop, gatewayClassALB, ingressOf("", "/=web"), broken("one", "scheme"), broken("two", "listen-ports"),
+			gatewayOf("shop", "dry", naming.DryRunAnnotation+`: "true"`))
+		r.rest(10 * time.Minute)
+		r.process.save()
+		text := string(checkpointsOf(r)["v1"])
+		if !strings.HasPrefix(text, "Ingress shop/web ") || strings.Count(text, "\n") != 1 {
+			t.Errorf("stored: %q", text)
+		}
+	})
 }
 
 // Many stacks are edited at once: none is changed in AWS while the store has its checkpoint, many share a write, and they
