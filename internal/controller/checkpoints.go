@@ -39,6 +39,8 @@ func (c *Checkpoints) Load(ctx context.Context) {
 	text, err := c.Store.Read(ctx)
 	if err != nil {
 		c.Log.Info("failed to read checkpoints", "err", err.Error(), "effect", "everything is compared with AWS at once")
+		c.Book.BeginUnavailable()
+		return
 	}
 	stacks, leftOut := c.Book.Begin(text)
 	c.Log.Info("read checkpoints", "loadBalancers", stacks)

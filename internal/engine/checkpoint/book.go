@@ -22,6 +22,8 @@ type Book struct {
 	// stored has the stacks that may have a mark in the store: those of the last write, and of writes that failed after it.
 	// It is nil before Begin, because nothing may be written then.
 	stored map[model.StackID]bool
+	// unavailable reports whether the store may have a mark of any stack, because it was not read in full and not written since.
+	unavailable bool
 	// failing reports whether the last write failed. Runs do not wait for writes then.
 	failing bool
 	// urgent has a value while a write is requested.
@@ -44,9 +46,21 @@ func New() *Book {
 func (b *Book) Begin(stored string) (stacks, leftOut int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.begin(stored)
+}
+
+// BeginUnavailable begins without the text that the previous leader stored, which could not be read.
+func (b *Book) BeginUnavailable() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.begin("")
+	b.unavailable = true
+}
+
+func (b *Book) begin(stored string) (stacks, leftOut int) {
 	b.changed = false
 	b.marks, b.secrets, leftOut = parse(stored)
-	b.stored = map[model.StackID]bool{}
+	b.stored, b.unavailable = map[model.StackID]bool{}, leftOut > 0
 	b.noteStored()
 	return len(b.marks), leftOut
 }
@@ -88,11 +102,11 @@ func (b *Book) Note(id model.StackID, digest string) {
 func (b *Book) Forget(id model.StackID) (written <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.marks[id] != "" {
+	if b.marks[id] != "" || b.unavailable {
 		b.changed = true
 		delete(b.marks, id)
 	}
-	if !b.stored[id] {
+	if !b.stored[id] && !b.unavailable {
 		return nil
 	}
 	return b.requestWrite()
@@ -201,15 +215,16 @@ func (b *Book) Save(write func(text string) error) error {
 	b.writing <- struct{}{}
 	defer func() { <-b.writing }()
 	b.mu.Lock()
-	if !b.changed {
+	ended, changed := b.next, b.changed
+	b.next = make(chan struct{})
+	defer close(ended)
+	if !changed {
 		b.mu.Unlock()
 		return nil
 	}
-	text, ended := b.text(), b.next
-	b.next = make(chan struct{})
+	text := b.text()
 	b.noteStored()
 	b.mu.Unlock()
-	defer close(ended)
 	err := write(text)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -218,6 +233,7 @@ func (b *Book) Save(write func(text string) error) error {
 	}
 	b.changed = b.text() != text
 	marks, _, _ := parse(text)
+	b.unavailable = false
 	b.stored = make(map[model.StackID]bool, len(marks))
 	for id := range marks {
 		b.stored[id] = true

@@ -239,6 +239,38 @@ func TestForgettingIsWaitedFor(t *testing.T) {
 	}
 }
 
+// While the store may have marks that were not read, what is forgotten waits for a write.
+func TestMarksThatWereNotReadAreForgotten(t *testing.T) {
+	ids := many(3)
+	for name, begin := range map[string]func(b *Book){
+		"nothing was read":    func(b *Book) { b.BeginUnavailable() },
+		"a line was not read": func(b *Book) { b.Begin("Ingress of quite another version\n") },
+	} {
+		b := New()
+		begin(b)
+		first := b.Forget(ids[0])
+		if first == nil || len(b.Urgent()) != 1 {
+			t.Fatalf("%s: no write is requested", name)
+		}
+		var second <-chan struct{}
+		err := b.Save(func(string) error { second = b.Forget(ids[1]); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		save(t, b, "nothing")
+		for _, c := range []<-chan struct{}{first, second} {
+			select {
+			case <-c:
+			default:
+				t.Errorf("%s: a run waits although the store has no mark", name)
+			}
+		}
+		if b.Forget(ids[2]) != nil {
+			t.Errorf("%s: what is not in the store is waited for", name)
+		}
+	}
+}
+
 // A client secret that is about to be replaced is that of no secret until it is noted again.
 func TestASecretIsForgottenBeforeAnotherIsGiven(t *testing.T) {
 	web := many(1)[0]

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
@@ -131,6 +133,38 @@ func TestWorkersUndoAnEditTakenBackBetweenProcesses(t *testing.T) {
 				c.back(r)
 				r.Start()
 				time.Sleep(50 * time.Second)
+				if d := cmp.Diff(before, r.State()); d != "" {
+					t.Errorf("in AWS (-before the edit +a minute after the start):\n%s", d)
+				}
+			})
+		})
+	}
+}
+
+// The same with a process that could not read the checkpoints at its start. It has none, but the store has.
+func TestAnEditIsUndoneAlthoughCheckpointsWereNotRead(t *testing.T) {
+	t.Parallel()
+	for name, c := range takenBack {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &checkpointServer{}
+				r := shopWithRoute(t, Options{API: func(api kube.API) kube.API { server.API = api; return server }})
+				before := r.State()
+				r.Kill()
+				server.set(func() error { return errors.New("no leader") })
+				r.Start()
+				server.set(nil)
+				r.Settle(2 * time.Second)
+				killAfter(r, 1)
+				c.edit(r)
+				r.Settle(20 * time.Second)
+				if !r.Dead() {
+					t.Fatal("the edit changes nothing in AWS")
+				}
+				r.Emulator.Faults().SetHook(nil)
+				c.back(r)
+				r.Start()
+				r.Settle(50 * time.Second)
 				if d := cmp.Diff(before, r.State()); d != "" {
 					t.Errorf("in AWS (-before the edit +a minute after the start):\n%s", d)
 				}
