@@ -133,17 +133,23 @@ func (b *Book) Urgent() <-chan struct{} { return b.urgent }
 func (b *Book) SecretMark(id model.StackID, arn string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.secrets[id][Digest(arn)]
+	if mark := b.secrets[id][Digest(arn)]; mark != "" {
+		return mark
+	}
+	return b.secrets[id][newSecrets]
 }
 
 // NoteSecretMark notes the mark of the client secret that a listener or rule was given.
 func (b *Book) NoteSecretMark(id model.StackID, arn, mark string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.noteSecretMark(id, Digest(arn), mark)
+}
+
+func (b *Book) noteSecretMark(id model.StackID, key, mark string) {
 	if b.secrets[id] == nil {
 		b.secrets[id] = map[string]string{}
 	}
-	key := Digest(arn)
 	b.changed = b.changed || b.secrets[id][key] != mark
 	b.secrets[id][key] = mark
 }
@@ -151,17 +157,22 @@ func (b *Book) NoteSecretMark(id model.StackID, arn, mark string) {
 // unknownSecret is the mark of a listener or rule whose client secret in AWS is not known. It is the mark of no secret.
 const unknownSecret = "-"
 
+// newSecrets is the key of the mark of listeners and rules of a stack that have no mark, as they have just been created.
+// There is none where they are taken to have the right client secret. RetainSecretMarks forgets it.
+var newSecrets = Digest("")
+
 // ForgetSecretMark marks the client secret of a listener or rule as unknown before AWS gets another one, and requests a
 // write of that. Otherwise, if this process ended within the call and the old secret came back, the next process would
-// assume that AWS has the old one. The channel is as that of Forget.
+// assume that AWS has the old one. An empty ARN is that of all that are about to be created: if this process ended after it
+// created one, the next process would assume that AWS has the secret that is there then. The channel is as that of Forget.
 func (b *Book) ForgetSecretMark(id model.StackID, arn string) (written <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := Digest(arn)
-	if mark := b.secrets[id][key]; mark == "" || mark == unknownSecret {
+	if mark := b.secrets[id][key]; mark == unknownSecret || mark == "" && key != newSecrets {
 		return nil
 	}
-	b.secrets[id][key], b.changed = unknownSecret, true
+	b.noteSecretMark(id, key, unknownSecret)
 	return b.requestWrite()
 }
 

@@ -293,12 +293,18 @@ func TestASecretIsForgottenBeforeAnotherIsGiven(t *testing.T) {
 	if b.ForgetSecretMark(web, "a") != nil {
 		t.Error("what is forgotten is forgotten again")
 	}
+	if b.ForgetSecretMark(web, "") == nil || b.ForgetSecretMark(web, "") != nil {
+		t.Error("rules that are about to be created are not forgotten, or twice")
+	}
 	text, _ := b.Text()
 	after := New()
 	after.Begin(text)
-	for _, arn := range []string{"a", "b"} {
+	for _, arn := range []string{"a", "b", "created meanwhile"} {
 		if mark := after.SecretMark(web, arn); mark == "" || mark == "one" {
 			t.Errorf("after a start the mark of %s is %q", arn, mark)
 		}
+	}
+	if after.RetainSecretMarks(web, []string{"a"}); after.SecretMark(web, "b") != "" {
+		t.Error("a rule that was not created here counts as one")
 	}
 }
