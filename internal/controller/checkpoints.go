@@ -2,6 +2,8 @@ package controller
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -27,10 +29,14 @@ type Checkpoints struct {
 	// has written.
 	Fence engine.Fence
 	Log   logr.Logger
+	// Running is the number of current runs of stacks; nil: none goes on after the process was asked to stop.
+	Running *atomic.Int32
 
-	// Both are of the write that is under way.
-	failed bool
+	failed bool // the last write
 	pace   writePace
+	// again requests the write that failed once more, after backOff.
+	again   *time.Timer
+	backOff time.Duration
 }
 
 // Load reads the book. It is to be called once this process leads and before the first item is
@@ -49,12 +55,27 @@ func (c *Checkpoints) Load(ctx context.Context) {
 	}
 }
 
-// Save writes the book if it has news.
+// Save writes the book if it has news. Where that fails, or the fence refuses it, it is soon requested again, as runs do
+// not wait for writes meanwhile, or wait in vain.
 func (c *Checkpoints) Save(ctx context.Context) {
-	if c.Fence != nil && c.Fence.Fence() != nil {
+	if c.again != nil {
+		c.again.Stop()
+	}
+	if c.save(ctx) == nil {
+		c.backOff = 0
 		return
 	}
-	_ = c.Book.Save(func(text string) error { // the error has been logged
+	c.backOff = min(max(2*c.backOff, durations.KeepEach), durations.Request)
+	c.again = time.AfterFunc(c.backOff, c.Book.RequestSave)
+}
+
+func (c *Checkpoints) save(ctx context.Context) error {
+	if c.Fence != nil {
+		if err := c.Fence.Fence(); err != nil {
+			return fmt.Errorf("write checkpoints: %w", err)
+		}
+	}
+	return c.Book.Save(func(text string) error {
 		c.pace.wrote(len(text))
 		err := c.Store.Write(ctx, text)
 		if err != nil && !c.failed {
@@ -68,7 +89,25 @@ func (c *Checkpoints) Save(ctx context.Context) {
 // Start saves the book until ctx ends, and then for the last time: from time to time, and soon where a stack is about to
 // be changed in AWS. It implements a runnable of the manager that runs while this process leads.
 func (c *Checkpoints) Start(ctx context.Context) error {
-	return saveUntil(ctx, c.Save, c.Book.Urgent(), &c.pace)
+	err := saveUntil(ctx, c.Save, c.Book.Urgent(), &c.pace)
+	c.saveForLastRuns(context.WithoutCancel(ctx))
+	return err
+}
+
+// saveForLastRuns makes the writes that runs request after the process was asked to stop, until they end. The manager
+// releases the lease only then.
+func (c *Checkpoints) saveForLastRuns(ctx context.Context) {
+	if c.Running == nil || c.Running.Load() == 0 {
+		return
+	}
+	for c.Running.Load() > 0 {
+		select {
+		case <-c.Book.Urgent():
+			saveSoon(ctx, c.Save, &c.pace, durations.Glance)
+		case <-time.After(durations.KeepEach):
+		}
+	}
+	saveSoon(ctx, c.Save, &writePace{}, durations.Glance)
 }
 
 // saveUntil saves from time to time, and when it is urgent as soon as the pace of writes admits it, until ctx ends, and
@@ -81,16 +120,21 @@ func saveUntil(ctx context.Context, save func(context.Context), urgent <-chan st
 		case <-tick.C:
 			save(ctx)
 		case <-urgent:
-			if pace.wait(ctx) {
-				soon, cancel := context.WithTimeout(ctx, durations.Answer)
-				save(soon)
-				cancel()
-			}
+			saveSoon(ctx, save, pace, durations.Answer)
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), durations.Glance)
 			defer cancel()
 			save(last)
 			return nil
 		}
+	}
+}
+
+// saveSoon saves as soon as the pace of writes admits it. The write takes limit at most.
+func saveSoon(ctx context.Context, save func(context.Context), pace *writePace, limit time.Duration) {
+	if pace.wait(ctx) {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		save(ctx)
 	}
 }

@@ -118,11 +118,16 @@ func (b *Book) requestWrite() <-chan struct{} {
 	if b.stored == nil || b.failing {
 		return nil
 	}
+	b.RequestSave()
+	return b.next
+}
+
+// RequestSave gives the channel of Urgent a value.
+func (b *Book) RequestSave() {
 	select {
 	case b.urgent <- struct{}{}:
 	default: // one write is enough for all
 	}
-	return b.next
 }
 
 // Urgent returns a channel that has a value when a write is requested. The receiver has to call Save soon.

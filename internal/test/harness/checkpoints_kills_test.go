@@ -173,6 +173,37 @@ func TestAnEditIsUndoneAlthoughCheckpointsWereNotRead(t *testing.T) {
 	}
 }
 
+// A process is asked to stop while the first runs after its start read AWS. They have time to finish, and what they change
+// counts as unchanged no more.
+func TestRunsThatEndAProcessForgetCheckpoints(t *testing.T) {
+	t.Parallel()
+	for name, c := range takenBack {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWithRoute(t, Options{Workers: 3})
+				time.Sleep(time.Minute)
+				before := r.State()
+				r.Kill()
+				r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: 10 * latency} })
+				c.edit(r)
+				r.Start()
+				time.Sleep(latency)
+				r.process.end()
+				if fmt.Sprint(before) == fmt.Sprint(r.State()) {
+					t.Fatal("the edit changes nothing in AWS")
+				}
+				r.Kill()
+				c.back(r)
+				r.Start()
+				time.Sleep(50 * time.Second)
+				if d := cmp.Diff(before, r.State()); d != "" {
+					t.Errorf("in AWS (-before the edit +a minute after the start):\n%s", d)
+				}
+			})
+		})
+	}
+}
+
 // A process ends after each call in turn with which it restores a load balancer that a person has deleted. The next one
 // restores the rest at once, and the status shows the new load balancer.
 func TestARepairThatIsCutOffGoesOnAtOnce(t *testing.T) {
