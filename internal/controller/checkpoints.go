@@ -2,6 +2,8 @@ package controller
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -18,17 +20,22 @@ type CheckpointStore interface {
 }
 
 // Checkpoints stores the book of stacks for the next process. A failed read costs calls to AWS, and a failed write may delay
-// the comparison of a stack with AWS. Therefore Checkpoints logs the first of several failures and does not retry at once.
+// the comparison of a stack with AWS. Therefore Checkpoints logs the first of several failures, and repeats a failed write with a back-off.
 type Checkpoints struct {
 	Book  *checkpoint.Book
 	Store CheckpointStore
 	// Fence, if not nil, keeps a process that has lost its lease from overwriting the state of the next leader.
 	Fence engine.Fence
 	Log   logr.Logger
+	// Running is the number of current runs of stacks. Default: no run goes on after the process was asked to stop.
+	Running *atomic.Int32
 
 	// failed reports whether the last write failed. The book does not let writes overlap.
 	failed  bool
 	limiter writeLimiter
+	// retry requests a write that failed once more, after retryDelay.
+	retry      *time.Timer
+	retryDelay time.Duration
 }
 
 // Load reads the book. It must be called after this process has become the leader, because the previous leader writes until
@@ -37,6 +44,8 @@ func (c *Checkpoints) Load(ctx context.Context) {
 	text, err := c.Store.Read(ctx)
 	if err != nil {
 		c.Log.Info("failed to read checkpoints", "err", err.Error(), "effect", "everything is compared with AWS at once")
+		c.Book.BeginUnavailable()
+		return
 	}
 	stacks, leftOut := c.Book.Begin(text)
 	c.Log.Info("read checkpoints", "loadBalancers", stacks)
@@ -45,12 +54,28 @@ func (c *Checkpoints) Load(ctx context.Context) {
 	}
 }
 
-// Save writes the book if it has changed.
+// Save writes the book if it has changed. If that fails, or the fence refuses it, another write is requested after a
+// back-off, because until then runs wait for no write, or wait in vain.
 func (c *Checkpoints) Save(ctx context.Context) {
-	if c.Fence != nil && c.Fence.Fence() != nil {
+	if c.retry != nil {
+		c.retry.Stop()
+	}
+	if c.save(ctx) == nil {
+		c.retryDelay = 0
 		return
 	}
-	_ = c.Book.Save(func(text string) error { // the error has been logged
+	c.retryDelay = min(max(2*c.retryDelay, durations.StoreWriteCost), durations.Request)
+	c.retry = time.AfterFunc(c.retryDelay, c.Book.RequestSave)
+}
+
+// save writes the book if it has changed and the fence permits it.
+func (c *Checkpoints) save(ctx context.Context) error {
+	if c.Fence != nil {
+		if err := c.Fence.Fence(); err != nil {
+			return fmt.Errorf("write checkpoints: %w", err)
+		}
+	}
+	return c.Book.Save(func(text string) error {
 		c.limiter.countWrite(len(text))
 		err := c.Store.Write(ctx, text)
 		if err != nil && !c.failed {
@@ -64,7 +89,25 @@ func (c *Checkpoints) Save(ctx context.Context) {
 // Start saves the book at an interval, earlier before a stack is changed in AWS, and for the last time when ctx ends. It
 // implements manager.Runnable and runs while this process leads.
 func (c *Checkpoints) Start(ctx context.Context) error {
-	return saveUntil(ctx, c.Save, c.Book.Urgent(), &c.limiter)
+	err := saveUntil(ctx, c.Save, c.Book.Urgent(), &c.limiter)
+	c.saveForLastRuns(context.WithoutCancel(ctx))
+	return err
+}
+
+// saveForLastRuns writes what runs request after the process was asked to stop, until the last run has ended. The manager
+// releases the lease after that.
+func (c *Checkpoints) saveForLastRuns(ctx context.Context) {
+	if c.Running == nil || c.Running.Load() == 0 {
+		return
+	}
+	for c.Running.Load() > 0 {
+		select {
+		case <-c.Book.Urgent():
+			saveSoon(ctx, c.Save, &c.limiter, durations.BriefWait)
+		case <-time.After(durations.StoreWriteCost):
+		}
+	}
+	saveSoon(ctx, c.Save, &writeLimiter{}, durations.BriefWait)
 }
 
 // saveUntil calls save at an interval, after a value of urgent as soon as limiter admits a write, and for the last time when ctx
@@ -77,16 +120,21 @@ func saveUntil(ctx context.Context, save func(context.Context), urgent <-chan st
 		case <-tick.C:
 			save(ctx)
 		case <-urgent:
-			if limiter.wait(ctx) {
-				limited, cancel := context.WithTimeout(ctx, durations.Answer)
-				save(limited)
-				cancel()
-			}
+			saveSoon(ctx, save, limiter, durations.Answer)
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), durations.BriefWait)
 			defer cancel()
 			save(last)
 			return nil
 		}
+	}
+}
+
+// saveSoon calls save as soon as limiter admits a write. The write takes limit at most.
+func saveSoon(ctx context.Context, save func(context.Context), limiter *writeLimiter, limit time.Duration) {
+	if limiter.wait(ctx) {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		save(ctx)
 	}
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,7 +30,8 @@ func addPersistence(s Setup, mgr manager.Manager, live client.Client, source *ku
 		return nil
 	}
 	api := kube.Live{Client: live}
-	c := &Checkpoints{Book: book, Fence: fence, Log: log, Store: kube.Checkpoints{API: api, Namespace: namespace}}
+	line.Running = &atomic.Int32{}
+	c := &Checkpoints{Book: book, Fence: fence, Log: log, Store: kube.Checkpoints{API: api, Namespace: namespace}, Running: line.Running}
 	m := &Memberships{
 		Memory: cl.Members, Fence: fence, Log: log,
 		Store: kube.Checkpoints{API: api, Namespace: namespace, Name: kube.MembershipsName},

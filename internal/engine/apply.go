@@ -63,7 +63,6 @@ type observation struct {
 // execution carries out steps, and notes their results in the outcome.
 type execution struct {
 	observation
-	digest string // of all inputs of the run except for AWS; see Engine.digest
 	// forgotten are the stacks whose checkpoints the run has removed.
 	forgotten map[model.StackID]bool
 	// writes remove these checkpoints from the store. The first change in AWS waits for them.

@@ -42,12 +42,14 @@ func (e *Engine) deferral(stack model.Stack, digest string) time.Duration {
 // noteConverged makes a checkpoint of a desired state that was carried out in full, and removes that of any other. Errors
 // that the translation found are no reason against a checkpoint, because they last until its input changes. Other errors
 // are: AWS may accept the next time what it refused. So is what is held, as it may lose its right in the meantime, which
-// the translation does not show.
+// the translation does not show. A stack without a load balancer in AWS has none, so that checkpoints take room only for
+// what has a cost.
 func (e *Engine) noteConverged(out Outcome, reported bool, found finding.List, digest string) {
 	if e.Checkpoints == nil {
 		return
 	}
-	if !reported || out.Err != nil || !out.Done || out.sharesLoadBalancer || out.Plan.Retains || out.Stack.Empty() || countErrors(out.Findings) > countErrors(found.Sorted()) {
+	nothingLive := out.Stack.Accelerator == nil && len(out.Live) == 0
+	if !reported || out.Err != nil || !out.Done || out.sharesLoadBalancer || out.Plan.Retains || out.Stack.Empty() || nothingLive || countErrors(out.Findings) > countErrors(found.Sorted()) {
 		digest = ""
 	}
 	e.Checkpoints.Note(out.ID, digest)
@@ -55,7 +57,7 @@ func (e *Engine) noteConverged(out Outcome, reported bool, found finding.List, d
 
 // forgetCheckpoints removes the checkpoints of the stacks that a run is about to change: its own, and one whose load
 // balancer it takes over. If the process ended within the change, and the change was taken back, the next process would
-// otherwise count the stack as unchanged. A stack that is restored to the desired state of its checkpoint keeps it.
+// otherwise count the stack as unchanged. The same holds for drift that was restored in part.
 func (r *execution) forgetCheckpoints() {
 	if r.e.Checkpoints == nil {
 		return
@@ -64,11 +66,10 @@ func (r *execution) forgetCheckpoints() {
 		r.forgotten = map[model.StackID]bool{}
 	}
 	for _, id := range *r.reserved {
-		if r.forgotten[id] || id == r.out.ID && r.e.Checkpoints.Unchanged(id, r.digest) {
-			continue
+		if !r.forgotten[id] {
+			r.forgotten[id] = true
+			r.writes.Add(r.e.Checkpoints.Forget(id))
 		}
-		r.forgotten[id] = true
-		r.writes.Add(r.e.Checkpoints.Forget(id))
 	}
 }
 

@@ -366,7 +366,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	reported := false
 	defer func() { e.noteConverged(out, reported, found, digest) }()
 	observed := observation{e: e, out: &out, view: v, mem: &mem, reserved: &reserved}
-	run := run{execution: execution{observation: observed, digest: digest}, edited: edited, delay: delay}
+	run := run{execution: execution{observation: observed}, edited: edited, delay: delay}
 	if edited {
 		run.forgetCheckpoints() // stored while the run reads, so that the edit does not wait for it
 	}

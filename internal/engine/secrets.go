@@ -16,7 +16,8 @@ type Secrets interface {
 	SecretMark(id model.StackID, arn string) string
 	// NoteSecretMark remembers the mark of a listener or rule.
 	NoteSecretMark(id model.StackID, arn, mark string)
-	// ForgetSecretMark forgets a mark before another client secret is given. The channel is as that of Checkpoints.Forget.
+	// ForgetSecretMark forgets a mark before another client secret is given. An empty ARN is that of listeners and rules
+	// that are about to be created. The channel is as that of Checkpoints.Forget.
 	ForgetSecretMark(id model.StackID, arn string) (written <-chan struct{})
 	// RetainSecretMarks forgets the marks of a stack except for those of the ARNs.
 	RetainSecretMarks(id model.StackID, arns []string)
@@ -100,6 +101,9 @@ func (r *execution) forgetSecrets(p plan.Plan) {
 	}
 	for _, s := range p.Steps {
 		arn, mark := givenSecret(s, p.KnownIDs)
+		if arn == "" {
+			_, mark = madeWithSecret(s, plan.Result{})
+		}
 		if mark == "" || mark == r.e.Secrets.SecretMark(r.out.ID, arn) || s.Waits() {
 			continue
 		}

@@ -38,6 +38,9 @@ type Line[K comparable] struct {
 	// Metrics, if not nil, measures how long items wait for a worker.
 	Metrics Metrics
 
+	// Running, if not nil, is the number of current runs.
+	Running *atomic.Int32
+
 	items *items[K]
 }
 
@@ -149,6 +152,10 @@ func (l Line[K]) controller(src Source, kinds []cluster.Kind, opts controller.Ty
 
 // reconcile makes a run of an item, and queues the item for its next run.
 func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
+	if l.Running != nil {
+		l.Running.Add(1)
+		defer l.Running.Add(-1)
+	}
 	// When ctx ends, a run gets some time to finish, so that it is not cut off between two steps. The fence stops its
 	// writes once the lease is lost.
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))

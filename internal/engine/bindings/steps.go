@@ -184,10 +184,12 @@ func (p *run) write(ctx context.Context, f *bindingplan.Facts, do bindingplan.Ac
 	return nil
 }
 
-// setCheckpoint writes the checkpoint, unless the annotation has that value.
+// setCheckpoint writes the checkpoint, unless the annotation has that value. The annotation that was read may be older than
+// the last one that this process has written.
 func (p *run) setCheckpoint(ctx context.Context, value string) error {
+	last := p.r.memory.get(p.key).checkpoint
 	p.r.memory.note(p.key, noteCheckpointSet(value))
-	if p.checkpoint == value {
+	if p.checkpoint == value && (last == nil || *last == value) {
 		return nil
 	}
 	at := p.r.Clock.Now().Unix()

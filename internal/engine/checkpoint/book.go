@@ -22,6 +22,8 @@ type Book struct {
 	// stored has the stacks that may have a mark in the store: those of the last write, and of writes that failed after it.
 	// It is nil before Begin, because nothing may be written then.
 	stored map[model.StackID]bool
+	// unavailable reports whether the store may have a mark of any stack, because it was not read in full and not written since.
+	unavailable bool
 	// failing reports whether the last write failed. Runs do not wait for writes then.
 	failing bool
 	// urgent has a value while a write is requested.
@@ -44,9 +46,21 @@ func New() *Book {
 func (b *Book) Begin(stored string) (stacks, leftOut int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.begin(stored)
+}
+
+// BeginUnavailable begins without the text that the previous leader stored, which could not be read.
+func (b *Book) BeginUnavailable() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.begin("")
+	b.unavailable = true
+}
+
+func (b *Book) begin(stored string) (stacks, leftOut int) {
 	b.changed = false
 	b.marks, b.secrets, leftOut = parse(stored)
-	b.stored = map[model.StackID]bool{}
+	b.stored, b.unavailable = map[model.StackID]bool{}, leftOut > 0
 	b.noteStored()
 	return len(b.marks), leftOut
 }
@@ -88,11 +102,11 @@ func (b *Book) Note(id model.StackID, digest string) {
 func (b *Book) Forget(id model.StackID) (written <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.marks[id] != "" {
+	if b.marks[id] != "" || b.unavailable {
 		b.changed = true
 		delete(b.marks, id)
 	}
-	if !b.stored[id] {
+	if !b.stored[id] && !b.unavailable {
 		return nil
 	}
 	return b.requestWrite()
@@ -104,11 +118,16 @@ func (b *Book) requestWrite() <-chan struct{} {
 	if b.stored == nil || b.failing {
 		return nil
 	}
+	b.RequestSave()
+	return b.next
+}
+
+// RequestSave gives the channel of Urgent a value.
+func (b *Book) RequestSave() {
 	select {
 	case b.urgent <- struct{}{}:
 	default: // one write is enough for all
 	}
-	return b.next
 }
 
 // Urgent returns a channel that has a value when a write is requested. The receiver has to call Save soon.
@@ -118,17 +137,23 @@ func (b *Book) Urgent() <-chan struct{} { return b.urgent }
 func (b *Book) SecretMark(id model.StackID, arn string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.secrets[id][Digest(arn)]
+	if mark := b.secrets[id][Digest(arn)]; mark != "" {
+		return mark
+	}
+	return b.secrets[id][newSecrets]
 }
 
 // NoteSecretMark records the mark of the client secret of a listener or rule in AWS.
 func (b *Book) NoteSecretMark(id model.StackID, arn, mark string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.noteSecretMark(id, Digest(arn), mark)
+}
+
+func (b *Book) noteSecretMark(id model.StackID, key, mark string) {
 	if b.secrets[id] == nil {
 		b.secrets[id] = map[string]string{}
 	}
-	key := Digest(arn)
 	b.changed = b.changed || b.secrets[id][key] != mark
 	b.secrets[id][key] = mark
 }
@@ -136,17 +161,22 @@ func (b *Book) NoteSecretMark(id model.StackID, arn, mark string) {
 // unknownSecret is the mark of a listener or rule whose client secret in AWS is not known. It is the mark of no secret.
 const unknownSecret = "-"
 
+// newSecrets is the key of the mark of listeners and rules of a stack that have no mark, as they have just been created.
+// There is none where they are taken to have the right client secret. RetainSecretMarks forgets it.
+var newSecrets = Digest("")
+
 // ForgetSecretMark marks the client secret of a listener or rule as unknown before AWS gets another one, and requests a
 // write of that. Otherwise, if this process ended within the call and the old secret came back, the next process would
-// assume that AWS has the old one. The channel is as that of Forget.
+// assume that AWS has the old one. An empty ARN is that of all that are about to be created: if this process ended after it
+// created one, the next process would assume that AWS has the secret that is there then. The channel is as that of Forget.
 func (b *Book) ForgetSecretMark(id model.StackID, arn string) (written <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := Digest(arn)
-	if mark := b.secrets[id][key]; mark == "" || mark == unknownSecret {
+	if mark := b.secrets[id][key]; mark == unknownSecret || mark == "" && key != newSecrets {
 		return nil
 	}
-	b.secrets[id][key], b.changed = unknownSecret, true
+	b.noteSecretMark(id, key, unknownSecret)
 	return b.requestWrite()
 }
 
@@ -201,15 +231,16 @@ func (b *Book) Save(write func(text string) error) error {
 	b.writing <- struct{}{}
 	defer func() { <-b.writing }()
 	b.mu.Lock()
-	if !b.changed {
+	ended, changed := b.next, b.changed
+	b.next = make(chan struct{})
+	defer close(ended)
+	if !changed {
 		b.mu.Unlock()
 		return nil
 	}
-	text, ended := b.text(), b.next
-	b.next = make(chan struct{})
+	text := b.text()
 	b.noteStored()
 	b.mu.Unlock()
-	defer close(ended)
 	err := write(text)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -218,6 +249,7 @@ func (b *Book) Save(write func(text string) error) error {
 	}
 	b.changed = b.text() != text
 	marks, _, _ := parse(text)
+	b.unavailable = false
 	b.stored = make(map[model.StackID]bool, len(marks))
 	for id := range marks {
 		b.stored[id] = true

@@ -239,6 +239,38 @@ func TestForgetWaitsForTheStore(t *testing.T) {
 	}
 }
 
+// TestMarksThatWereNotReadAreForgotten: while the store may have marks that were not read, each Forget waits for a write.
+func TestMarksThatWereNotReadAreForgotten(t *testing.T) {
+	ids := stackIDs(3)
+	for name, begin := range map[string]func(b *Book){
+		"nothing was read":    func(b *Book) { b.BeginUnavailable() },
+		"a line was not read": func(b *Book) { b.Begin("Ingress of quite another version\n") },
+	} {
+		b := New()
+		begin(b)
+		first := b.Forget(ids[0])
+		if first == nil || len(b.Urgent()) != 1 {
+			t.Fatalf("%s: no write is requested", name)
+		}
+		var second <-chan struct{}
+		err := b.Save(func(string) error { second = b.Forget(ids[1]); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		save(t, b, "nothing")
+		for _, c := range []<-chan struct{}{first, second} {
+			select {
+			case <-c:
+			default:
+				t.Errorf("%s: a run waits although the store has no mark", name)
+			}
+		}
+		if b.Forget(ids[2]) != nil {
+			t.Errorf("%s: what is not in the store is waited for", name)
+		}
+	}
+}
+
 // TestForgetSecretMark: the mark of a client secret that is about to be replaced matches no secret until it is recorded again.
 func TestForgetSecretMark(t *testing.T) {
 	web := stackIDs(1)[0]
@@ -261,12 +293,18 @@ func TestForgetSecretMark(t *testing.T) {
 	if b.ForgetSecretMark(web, "a") != nil {
 		t.Error("what is forgotten is forgotten again")
 	}
+	if b.ForgetSecretMark(web, "") == nil || b.ForgetSecretMark(web, "") != nil {
+		t.Error("rules that are about to be created are not forgotten, or twice")
+	}
 	text, _ := b.Text()
 	after := New()
 	after.Begin(text)
-	for _, arn := range []string{"a", "b"} {
+	for _, arn := range []string{"a", "b", "created meanwhile"} {
 		if mark := after.SecretMark(web, arn); mark == "" || mark == "one" {
 			t.Errorf("after a start the mark of %s is %q", arn, mark)
 		}
+	}
+	if after.RetainSecretMarks(web, []string{"a"}); after.SecretMark(web, "b") != "" {
+		t.Error("a rule that was not created here counts as one")
 	}
 }

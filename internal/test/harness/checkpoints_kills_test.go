@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -8,9 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
@@ -72,16 +76,22 @@ func TestAnEditTakenBackBetweenProcessesIsUndoneAtOnce(t *testing.T) {
 	}
 }
 
-// takeBack ends a process after so many calls of an edit, and reports whether there were fewer.
-func takeBack(t *testing.T, edit, back func(r *Harness), found bool, at int) (over bool) {
-	r := shopWithRoute(t, Options{})
-	before, n := r.State(), 0
+// killAfter ends the process after so many calls that change something, and returns their number.
+func killAfter(r *Harness, at int) (n *int) {
+	n = new(int)
 	r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
-		if count(call, &n); call.Mutating && n == at {
+		if count(call, n); call.Mutating && *n == at {
 			return fault.Action{After: r.Kill}
 		}
 		return fault.Action{}
 	})
+	return n
+}
+
+// takeBack ends a process after so many calls of an edit, and reports whether there were fewer.
+func takeBack(t *testing.T, edit, back func(r *Harness), found bool, at int) (over bool) {
+	r := shopWithRoute(t, Options{})
+	before, n := r.State(), killAfter(r, at)
 	if found {
 		r.Kill()
 	}
@@ -90,7 +100,7 @@ func takeBack(t *testing.T, edit, back func(r *Harness), found bool, at int) (ov
 		r.Start()
 	}
 	r.Settle(20 * time.Second)
-	if over = !r.Dead(); over && n == 0 {
+	if over = !r.Dead(); over && *n == 0 {
 		t.Fatal("the edit changes nothing in AWS")
 	}
 	r.Kill()
@@ -125,6 +135,170 @@ func TestWorkersUndoAnEditTakenBackBetweenProcesses(t *testing.T) {
 				time.Sleep(50 * time.Second)
 				if d := cmp.Diff(before, r.State()); d != "" {
 					t.Errorf("in AWS (-before the edit +a minute after the start):\n%s", d)
+				}
+			})
+		})
+	}
+}
+
+// The same with a process that could not read the checkpoints at its start. It has none, but the store has.
+func TestAnEditIsUndoneAlthoughCheckpointsWereNotRead(t *testing.T) {
+	t.Parallel()
+	for name, c := range takenBack {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &checkpointServer{}
+				r := shopWithRoute(t, Options{API: func(api kube.API) kube.API { server.API = api; return server }})
+				before := r.State()
+				r.Kill()
+				server.set(func() error { return errors.New("no leader") })
+				r.Start()
+				server.set(nil)
+				r.Settle(2 * time.Second)
+				killAfter(r, 1)
+				c.edit(r)
+				r.Settle(20 * time.Second)
+				if !r.Dead() {
+					t.Fatal("the edit changes nothing in AWS")
+				}
+				r.Emulator.Faults().SetHook(nil)
+				c.back(r)
+				r.Start()
+				r.Settle(50 * time.Second)
+				if d := cmp.Diff(before, r.State()); d != "" {
+					t.Errorf("in AWS (-before the edit +a minute after the start):\n%s", d)
+				}
+			})
+		})
+	}
+}
+
+// A process is asked to stop while the first runs after its start read AWS. They have time to finish, and what they change
+// counts as unchanged no more.
+func TestRunsThatEndAProcessForgetCheckpoints(t *testing.T) {
+	t.Parallel()
+	for name, c := range takenBack {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWithRoute(t, Options{Workers: 3})
+				time.Sleep(time.Minute)
+				before := r.State()
+				r.Kill()
+				r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: 10 * latency} })
+				c.edit(r)
+				r.Start()
+				time.Sleep(latency)
+				r.process.end()
+				if fmt.Sprint(before) == fmt.Sprint(r.State()) {
+					t.Fatal("the edit changes nothing in AWS")
+				}
+				r.Kill()
+				c.back(r)
+				r.Start()
+				time.Sleep(50 * time.Second)
+				if d := cmp.Diff(before, r.State()); d != "" {
+					t.Errorf("in AWS (-before the edit +a minute after the start):\n%s", d)
+				}
+			})
+		})
+	}
+}
+
+// A process ends after each call in turn with which it restores a load balancer that a person has deleted. The next one
+// restores the rest at once, and the status shows the new load balancer.
+func TestARepairThatIsCutOffGoesOnAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"load balancer deleted", "listener deleted", "all rules deleted", "target group deleted"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for at, over := 1, false; !over; at++ {
+				synctest.Test(t, func(t *testing.T) { over = cutOffRepair(t, drifts[name], at) })
+			}
+		})
+	}
+}
+
+// cutOffRepair ends a process after so many calls of a repair, and reports whether there were fewer.
+func cutOffRepair(t *testing.T, drift func(externalActor), at int) (over bool) {
+	r := driftShop(t, Options{Checkpoints: true, Drift: true})
+	r.process.save()
+	before := r.State()
+	s := newExternalActor(t, r)
+	drift(s)
+	n := killAfter(r, at)
+	r.Settle(15 * time.Minute)
+	if over = !r.Dead(); over && *n == 0 {
+		t.Fatal("nothing is restored")
+	}
+	r.Kill()
+	r.Emulator.Faults().SetHook(nil)
+	r.Start()
+	r.Settle(50 * time.Second)
+	if d := cmp.Diff(before, r.State()); d != "" {
+		t.Errorf("ended after call %d; in AWS (-before +a minute after the start):\n%s", at, d)
+	}
+	if shown, live := shownHost(r), *s.loadBalancer().DNSName; shown != live {
+		t.Errorf("ended after call %d; the status shows %s, AWS has %s", at, shown, live)
+	}
+	return over
+}
+
+// behindCheckpoint is a cache that shows bindings as they were before their checkpoint was last set.
+type behindCheckpoint struct {
+	cluster.Source
+	behind *bool
+}
+
+func (s behindCheckpoint) Get(ref cluster.Ref) (cluster.Object, error) {
+	obj, err := s.Source.Get(ref)
+	return s.before(obj), err
+}
+
+func (s behindCheckpoint) List(q cluster.Query) ([]cluster.Object, error) {
+	list, err := s.Source.List(q)
+	out := make([]cluster.Object, len(list))
+	for i := range list {
+		out[i] = s.before(list[i])
+	}
+	return out, err
+}
+
+func (s behindCheckpoint) before(obj cluster.Object) cluster.Object {
+	b, ok := obj.(*elbv2.TargetGroupBinding)
+	if !ok || !*s.behind {
+		return obj
+	}
+	b = b.DeepCopy()
+	b.Annotations[targets.CheckpointAnnotation] = ""
+	return b
+}
+
+// A pod leaves right after the checkpoint of its binding was written, and comes back after the process has ended. The next
+// process registers it at once, also if the cache of the one before had not shown that checkpoint yet.
+func TestATargetThatComesBackIsRegisteredAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprintf("the cache is behind %t", late), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				behind := false
+				r := shopWith(t, Options{Checkpoints: true, Source: func(s cluster.Source) cluster.Source { return behindCheckpoint{s, &behind} }})
+				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+				r.rest(10 * time.Minute)
+				before := r.State()
+				behind = late
+				killAfter(r, 1)
+				r.Apply(pods("web", podAddresses[:2]...))
+				r.Settle(20 * time.Second)
+				if !r.Dead() || fmt.Sprint(before) == fmt.Sprint(r.State()) {
+					t.Fatal("no target is taken out")
+				}
+				behind = false
+				r.Emulator.Faults().SetHook(nil)
+				r.Apply(pods("web", podAddresses[:3]...))
+				r.Start()
+				r.Settle(50 * time.Second)
+				if d := cmp.Diff(before, r.State()); d != "" {
+					t.Errorf("in AWS (-before +a minute after the start):\n%s", d)
 				}
 			})
 		})

@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
 // checkpointServer is an API server that treats the checkpoints otherwise than the rest.
@@ -116,6 +117,55 @@ func TestAnEditHardlyWaitsForCheckpoints(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A write fails during an edit. It is repeated soon, so that edits a few seconds later do not come before theirs.
+func TestAWriteOfCheckpointsThatFailsIsRepeated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := &checkpointServer{}
+		r := fleetOf(t, 3, Options{Workers: 3, API: func(api kube.API) kube.API { server.API = api; return server }})
+		time.Sleep(time.Until(r.process.started.Add(time.Since(r.process.started).Truncate(30*time.Second) + 31*time.Second))) // right after a write
+		server.set(func() error { return errors.New("no leader") })
+		r.Apply(ingressNumber(0, fmt.Sprintf(idle, 73)))
+		time.Sleep(2 * time.Second)
+		server.set(nil)
+		time.Sleep(5 * time.Second)
+		if server.written() == 0 {
+			t.Error("the write is not repeated")
+		}
+		early := false
+		r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
+			if call.Mutating {
+				early = early || strings.Contains(string(checkpointsOf(r)["v1"]), "shop/ing1 ")
+			}
+			return fault.Action{Latency: latency}
+		})
+		r.Apply(ingressNumber(1, fmt.Sprintf(idle, 73)))
+		time.Sleep(5 * time.Second)
+		if early {
+			t.Error("AWS is changed while the store has the checkpoint")
+		}
+	})
+}
+
+// What has no load balancer takes no room in the Secret, so that nobody fills it with objects that cost nothing.
+func TestWhatHasNoLoadBalancerHasNoCheckpoint(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{Checkpoints: true})
+		broken := func(name, key string) string {
+			return strings.Replace(ingressOf(annotated(key, "nonsense"), "/=web"), "name: web\n", "name: "+name+"\n", 1)
+		}
+		r.Apply(shop, gatewayClassALB, ingressOf("", "/=web"), broken("one", "scheme"), broken("two", "listen-ports"),
+			gatewayOf("shop", "dry", naming.DryRunAnnotation+`: "true"`))
+		r.rest(10 * time.Minute)
+		r.process.save()
+		text := string(checkpointsOf(r)["v1"])
+		if !strings.HasPrefix(text, "Ingress shop/web ") || strings.Count(text, "\n") != 1 {
+			t.Errorf("stored: %q", text)
+		}
+	})
 }
 
 // Many stacks are edited at once: none is changed in AWS while the store has its checkpoint, many share a write, and they

@@ -209,9 +209,12 @@ const maxObservations = 8
 
 // process is a process of the controller with its caches and queues.
 type process struct {
-	harness  *Harness
-	ctx      context.Context
-	kill     context.CancelFunc
+	harness *Harness
+	ctx     context.Context
+	kill    context.CancelFunc
+	// end asks the workers to stop, and waits until they have.
+	end      func()
+	started  time.Time
 	engine   *engine.Engine
 	frontend *ingress.Frontend
 	bindings *bindings.Reconciler
@@ -238,7 +241,7 @@ func (r *Harness) Start() {
 		r.stop()
 	}
 	ctx, kill := context.WithCancel(context.Background())
-	p := &process{harness: r, ctx: ctx, kill: kill}
+	p := &process{harness: r, ctx: ctx, kill: kill, started: time.Now()}
 	var wire http.RoundTripper = transport{p}
 	if r.opt.Transport != nil {
 		wire = r.opt.Transport(wire)

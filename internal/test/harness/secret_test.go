@@ -134,3 +134,42 @@ func clientSecretTakenBack(t *testing.T, at int) {
 		t.Errorf("%d writes after another start", n)
 	}
 }
+
+// A process ends after it has made a rule with a client secret, before it stores what it knows, and the client secret changes
+// before the next process starts. AWS gets the secret that is there now.
+func TestAClientSecretOfANewRuleThatChangesIsGivenToAWS(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{Checkpoints: true})
+		secure := annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", idp)
+		r.Apply(shop, clientSecret("one"), pods("web", podAddresses[:3]...), ingressOf(secure, "/=web"))
+		r.rest(time.Hour)
+		r.process.save()
+		r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
+			if call.Operation == "CreateRule" {
+				return fault.Action{After: r.Kill}
+			}
+			return fault.Action{}
+		})
+		r.Apply(ingressOf(secure, "/=web", "/b=web"))
+		r.Settle(20 * time.Second)
+		r.Emulator.Faults().SetHook(nil)
+		if !r.Dead() {
+			t.Fatal("no rule is made")
+		}
+		r.Apply(clientSecret("two"))
+		r.Start()
+		r.rest(2 * time.Hour)
+		if d := cmp.Diff([]string{"two", "two"}, secrets(r)); d != "" {
+			t.Errorf("AWS holds (-want +got):\n%s", d)
+		}
+		r.process.save()
+		r.Kill()
+		r.Emulator.Calls().Reset()
+		r.Start()
+		r.rest(2 * time.Hour)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("%d writes after another start", n)
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -23,49 +24,56 @@ func (p *process) work(workers int) (stop func()) {
 	stacks.Workers = workers
 	fill, reconciler := controller.BindingLine(p.fill, p.k8s, metrics, p.harness.opt.Log)
 	fill.Workers, fill.MaxDelay = workers, 1000*time.Second
+	ctx, stopping := context.WithCancel(p.ctx)
 	var running sync.WaitGroup
+	p.end = func() {
+		stopping()
+		running.Wait()
+	}
 	if v, ok := p.line.Cloud.(controller.DriftReader); ok && p.harness.opt.Drift {
-		running.Go(func() { controller.DriftWatch(v, reconciler, p.harness.opt.Log).Run(p.ctx) })
+		running.Go(func() { controller.DriftWatch(v, reconciler, p.harness.opt.Log).Run(ctx) })
 	}
 	if p.checkpoints != nil {
 		stacks.Preparer = p
+		stacks.Running = &atomic.Int32{}
+		p.checkpoints.Running = stacks.Running
 		for _, start := range []func(context.Context) error{p.checkpoints.Start, p.memberships.Start} {
 			running.Go(func() {
-				if err := start(p.ctx); err != nil {
+				if err := start(ctx); err != nil {
 					p.harness.T.Error(err)
 				}
 			})
 		}
 	}
-	running.Go(func() { _ = controller.RepeatEvents(p.ctx, p.k8s.RepeatEvents) }) // it returns no error
-	running.Go(func() {                                                           // the controller does this after its start
+	running.Go(func() { _ = controller.RepeatEvents(ctx, p.k8s.RepeatEvents) }) // it returns no error
+	running.Go(func() {                                                         // the controller does this after its start
 		timer := time.NewTimer(durations.Settle)
 		defer timer.Stop()
 		select {
-		case <-p.ctx.Done():
+		case <-ctx.Done():
 		case <-timer.C:
-			_ = bindings.New(p.fill).SyncRules(p.ctx) // errors are not relevant here
+			_ = bindings.New(p.fill).SyncRules(ctx) // errors are not relevant here
 		}
 	})
 	running.Go(func() {
-		if err := stacks.Start(p.ctx, src, controller.StackKinds(), p.harness.opt.Log); err != nil {
+		if err := stacks.Start(ctx, src, controller.StackKinds(), p.harness.opt.Log); err != nil {
 			p.harness.T.Error(err)
 		}
 	})
 	running.Go(func() {
-		if err := fill.Start(p.ctx, src, controller.BindingKinds(), p.harness.opt.Log); err != nil {
+		if err := fill.Start(ctx, src, controller.BindingKinds(), p.harness.opt.Log); err != nil {
 			p.harness.T.Error(err)
 		}
 	})
 	p.classes.Workers = workers
 	running.Go(func() {
-		if err := p.classes.Start(p.ctx, src, controller.ClassKinds(), p.harness.opt.Log); err != nil {
+		if err := p.classes.Start(ctx, src, controller.ClassKinds(), p.harness.opt.Log); err != nil {
 			p.harness.T.Error(err)
 		}
 	})
 	return func() {
 		p.kill()
-		running.Wait()
+		p.end()
 	}
 }
 
