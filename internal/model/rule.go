@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -179,6 +180,21 @@ type Action interface{ action() }
 type Forward struct {
 	Groups     []WeightedGroup
 	Stickiness *GroupStickiness
+}
+
+// WithGroups returns a copy of the actions in which each reference to a target group is what replace returns for it.
+func WithGroups(actions []Action, replace func(GroupRef) GroupRef) []Action {
+	out := slices.Clone(actions)
+	for i, a := range out {
+		if f, ok := a.(Forward); ok {
+			f.Groups = slices.Clone(f.Groups)
+			for j := range f.Groups {
+				f.Groups[j].Group = replace(f.Groups[j].Group)
+			}
+			out[i] = f
+		}
+	}
+	return out
 }
 
 // WeightedGroup is a target group of a forward action.

@@ -109,20 +109,11 @@ func conditionTexts(conditions []model.Condition) (out []string) {
 // withGroupIDs returns live actions with the ids that target groups have in the stack in place of their ARNs, as
 // desired actions have them.
 func withGroupIDs(actions []model.Action, have observed.Stack) []model.Action {
-	out := slices.Clone(actions)
-	for i, a := range out {
-		f, ok := a.(model.Forward)
-		if !ok {
-			continue
+	return model.WithGroups(actions, func(g model.GroupRef) model.GroupRef {
+		at := slices.IndexFunc(have.TargetGroups, func(t observed.TargetGroup) bool { return t.ARN == g.ARN && t.ResourceID != "" })
+		if at < 0 {
+			return g
 		}
-		f.Groups = slices.Clone(f.Groups)
-		for j, g := range f.Groups {
-			at := slices.IndexFunc(have.TargetGroups, func(t observed.TargetGroup) bool { return t.ARN == g.Group.ARN && t.ResourceID != "" })
-			if at >= 0 {
-				f.Groups[j].Group = model.GroupRef{ID: have.TargetGroups[at].ResourceID}
-			}
-		}
-		out[i] = f
-	}
-	return out
+		return model.GroupRef{ID: have.TargetGroups[at].ResourceID}
+	})
 }

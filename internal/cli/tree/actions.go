@@ -33,21 +33,12 @@ func (c *Comparer) SameActions(x, y []model.Action) bool {
 
 // withGroupIDs returns a deep copy of actions in which target groups of the stack have their ids in place of ARNs.
 func (c *Comparer) withGroupIDs(actions []model.Action) []model.Action {
-	out := slices.Clone(actions)
-	for i, a := range out {
-		f, ok := a.(model.Forward)
-		if !ok {
-			continue
+	return model.WithGroups(actions, func(g model.GroupRef) model.GroupRef {
+		if id := c.groupIDs[g.ARN]; id != "" {
+			return model.GroupRef{ID: id}
 		}
-		f.Groups = slices.Clone(f.Groups)
-		for j := range f.Groups {
-			if id := c.groupIDs[f.Groups[j].Group.ARN]; id != "" {
-				f.Groups[j].Group = model.GroupRef{ID: id}
-			}
-		}
-		out[i] = f
-	}
-	return out
+		return g
+	})
 }
 
 // TargetGroupsOf returns the target groups that actions forward to: ids of those of the stack, ARNs or names of others.

@@ -54,21 +54,12 @@ func (tg *TargetGroups) ARN(r model.GroupRef) string {
 // WithARNs replaces references to target groups by name with ARNs. The engine, which carries out steps, does not know
 // the names.
 func (tg *TargetGroups) WithARNs(actions []model.Action) []model.Action {
-	out := slices.Clone(actions)
-	for i, a := range out {
-		f, ok := a.(model.Forward)
-		if !ok {
-			continue
+	return model.WithGroups(actions, func(g model.GroupRef) model.GroupRef {
+		if arn := tg.ARN(g); g.Name != "" && arn != "" {
+			return model.GroupRef{ARN: arn}
 		}
-		f.Groups = slices.Clone(f.Groups)
-		for j, g := range f.Groups {
-			if arn := tg.ARN(g.Group); g.Group.Name != "" && arn != "" {
-				f.Groups[j].Group = model.GroupRef{ARN: arn}
-			}
-		}
-		out[i] = f
-	}
-	return out
+		return g
+	})
 }
 
 // GroupOwners returns the members for which a live target group was created; nil if they are not known.

@@ -147,24 +147,15 @@ func (s *simulation) securityGroup(a plan.Address) *observed.SecurityGroup {
 }
 
 func (s *simulation) actions(as []model.Action) []model.Action {
-	out := slices.Clone(as)
-	for i, a := range out {
-		f, ok := a.(model.Forward)
-		if !ok {
-			continue
+	return model.WithGroups(as, func(g model.GroupRef) model.GroupRef {
+		switch {
+		case g.ID != "":
+			return model.GroupRef{ARN: s.id(plan.TargetGroupAddress(g.ID))}
+		case g.Name != "":
+			return model.GroupRef{ARN: s.have.Facts.TargetGroups[g.Name]}
 		}
-		f.Groups = slices.Clone(f.Groups)
-		for j, g := range f.Groups {
-			switch {
-			case g.Group.ID != "":
-				f.Groups[j].Group = model.GroupRef{ARN: s.id(plan.TargetGroupAddress(g.Group.ID))}
-			case g.Group.Name != "":
-				f.Groups[j].Group = model.GroupRef{ARN: s.have.Facts.TargetGroups[g.Group.Name]}
-			}
-		}
-		out[i] = f
-	}
-	return out
+		return g
+	})
 }
 
 func (s *simulation) groupIDs(gs []plan.GroupID) []string {
