@@ -126,10 +126,10 @@ func readAdminAPI(ctx context.Context, w *World, what string, out any) error {
 
 // servedAccelerator is an accelerator in the emulator's admin API.
 type servedAccelerator struct {
-	Entrances []struct {
+	Sockets []struct {
 		Static, Real netip.AddrPort
 		UDP          bool
-	}
+	} `json:"Entrances"`
 }
 
 // shiftedEndpoint returns the address of a load balancer node or accelerator for a port, if it listens on another
@@ -151,7 +151,7 @@ func (w *World) shiftedEndpoint(ctx context.Context, node netip.Addr, port strin
 		return "", false
 	}
 	for _, a := range accelerators {
-		for _, e := range a.Entrances {
+		for _, e := range a.Sockets {
 			if e.UDP == udp && e.Real.Addr() == node && fmt.Sprint(e.Static.Port()) == port && e.Real.Port() != e.Static.Port() {
 				return e.Real.String(), true
 			}

@@ -274,7 +274,7 @@ func TestFaultsAreNoDepartures(t *testing.T) {
 	c := Watch(t, &o)
 	em := emulator.New(o)
 	cfg := aws.Config{Region: "us-west-2", HTTPClient: em.Client(), RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", "")}
-	em.Faults().Add(fault.Rule{Operation: "DescribeVpcs", Count: 1, Action: fault.Action{Distort: []fault.Distortion{{Member: "Vpcs.State", How: fault.Case}}}})
+	em.Faults().Add(fault.Rule{Operation: "DescribeVpcs", Count: 1, Action: fault.Action{Distort: []fault.Distortion{{Member: "Vpcs.State", Kind: fault.Case}}}})
 	em.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Action: fault.Action{Error: &store.Error{Code: "Nonsense"}}})
 	must(ec2.NewFromConfig(cfg).DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{}))(t)
 	if _, err := elb.NewFromConfig(cfg).DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{}); err == nil {

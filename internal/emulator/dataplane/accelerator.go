@@ -18,22 +18,22 @@ const maxPorts = 200
 // errNoEndpoint is the error of a flow for which no endpoint can be reached.
 var errNoEndpoint = errors.New("there is no endpoint that can be reached")
 
-// entranceKey is an open port of a static address.
-type entranceKey struct {
+// listenAddress is a port of a static address that an accelerator listens on.
+type listenAddress struct {
 	at  netip.AddrPort // in the emulated network
 	udp bool
 }
 
-func (k entranceKey) compare(other entranceKey) int {
+func (k listenAddress) compare(other listenAddress) int {
 	udp := map[bool]int{true: 1}
 	return cmp.Or(k.at.Compare(other.at), cmp.Compare(udp[k.udp], udp[other.udp]))
 }
 
-// entrance is the socket of a static address for one port and protocol. New flows follow the view. Existing flows
+// listenSocket is the socket of a static address for one port and protocol. New flows follow the view. Existing flows
 // keep their endpoint for as long as they last, even if the configuration changes.
-type entrance struct {
+type listenSocket struct {
 	plane *Plane
-	key   entranceKey
+	key   listenAddress
 	view  atomic.Pointer[anycastView]
 	real  netip.AddrPort // the address of the socket
 	stop  func()         // stops accepting new flows
@@ -50,56 +50,56 @@ type anycastView struct {
 	names  map[string]nameView
 }
 
-// Entrance is an open port of an accelerator.
-type Entrance struct {
+// AcceleratorSocket is an open socket of an accelerator.
+type AcceleratorSocket struct {
 	Accelerator, Listener string         // ARNs
 	Static                netip.AddrPort // in the emulated network
 	Real                  netip.AddrPort // on this machine
 	UDP                   bool
 }
 
-// Entrances lists the open ports of accelerators, ordered by address and port.
-func (p *Plane) Entrances() []Entrance {
+// AcceleratorSockets lists the open sockets of accelerators, ordered by address and port.
+func (p *Plane) AcceleratorSockets() []AcceleratorSocket {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var all []Entrance
-	for _, key := range sortedEntrances(p.entrances) {
-		e := p.entrances[key]
+	var all []AcceleratorSocket
+	for _, key := range sortedListenAddresses(p.listenSockets) {
+		e := p.listenSockets[key]
 		view := e.view.Load()
-		all = append(all, Entrance{view.accelerator, view.listener.ARN, key.at, e.real, key.udp})
+		all = append(all, AcceleratorSocket{view.accelerator, view.listener.ARN, key.at, e.real, key.udp})
 	}
 	return all
 }
 
-// entrances opens and closes the entrances of a plane.
-type entrances struct{ *Plane }
+// acceleratorSockets opens and closes the sockets of accelerators.
+type acceleratorSockets struct{ *Plane }
 
 // applyAccelerators opens and closes ports of static addresses.
-func (p entrances) applyAccelerators(cfg Config) []error {
+func (p acceleratorSockets) applyAccelerators(cfg Config) []error {
 	wanted, errs := p.compileAccelerators(cfg)
-	for key, e := range p.entrances {
+	for key, e := range p.listenSockets {
 		if wanted[key] == nil {
-			delete(p.entrances, key)
+			delete(p.listenSockets, key)
 			e.stop()
 		}
 	}
-	for _, key := range sortedEntrances(wanted) {
-		if e := p.entrances[key]; e != nil {
+	for _, key := range sortedListenAddresses(wanted) {
+		if e := p.listenSockets[key]; e != nil {
 			e.view.Store(wanted[key])
 			continue
 		}
-		e, err := p.openEntrance(key, wanted[key])
+		e, err := p.openListenSocket(key, wanted[key])
 		if err != nil {
 			errs = append(errs, fmt.Errorf("accelerator %s: %w", wanted[key].accelerator, err))
 			continue
 		}
-		p.entrances[key] = e
+		p.listenSockets[key] = e
 	}
 	return errs
 }
 
-func (p entrances) compileAccelerators(cfg Config) (map[entranceKey]*anycastView, []error) {
-	wanted := map[entranceKey]*anycastView{}
+func (p acceleratorSockets) compileAccelerators(cfg Config) (map[listenAddress]*anycastView, []error) {
+	wanted := map[listenAddress]*anycastView{}
 	var errs []error
 	for _, a := range cfg.Accelerators {
 		open := 0
@@ -114,7 +114,7 @@ func (p entrances) compileAccelerators(cfg Config) (map[entranceKey]*anycastView
 				for _, s := range a.Addresses {
 					one := view
 					one.local = cmp.Or(s.Local, netip.IPv6Loopback())
-					key := entranceKey{netip.AddrPortFrom(s.Public, port), l.UDP}
+					key := listenAddress{netip.AddrPortFrom(s.Public, port), l.UDP}
 					if other := wanted[key]; other != nil {
 						errs = append(errs, fmt.Errorf("accelerator %s: %s is already served by %s", a.ARN, key.at, other.accelerator))
 						continue
@@ -140,18 +140,19 @@ func (l AcceleratorListener) each() func(yield func(uint16) bool) {
 	}
 }
 
-func sortedEntrances[V any](m map[entranceKey]V) []entranceKey {
-	keys := make([]entranceKey, 0, len(m))
+// sortedListenAddresses returns the keys of a map, ordered by address, port and protocol.
+func sortedListenAddresses[V any](m map[listenAddress]V) []listenAddress {
+	keys := make([]listenAddress, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)
 	}
-	slices.SortFunc(keys, entranceKey.compare)
+	slices.SortFunc(keys, listenAddress.compare)
 	return keys
 }
 
-// openEntrance binds the socket of a port.
-func (p entrances) openEntrance(key entranceKey, view *anycastView) (*entrance, error) {
-	e := &entrance{plane: p.Plane, key: key}
+// openListenSocket opens the socket for an address and port.
+func (p acceleratorSockets) openListenSocket(key listenAddress, view *anycastView) (*listenSocket, error) {
+	e := &listenSocket{plane: p.Plane, key: key}
 	e.view.Store(view)
 	at := netip.AddrPortFrom(netip.IPv6Loopback(), 0) // as the IPv6 addresses of load balancers
 	if view.local.Is4() {
@@ -162,7 +163,7 @@ func (p entrances) openEntrance(key entranceKey, view *anycastView) (*entrance, 
 		if err != nil {
 			return nil, err
 		}
-		s := &datagrams{entrance: e, conn: conn, life: newLifetime(), flows: map[netip.AddrPort]*datagramFlow{}}
+		s := &datagrams{listenSocket: e, conn: conn, life: newLifetime(), flows: map[netip.AddrPort]*datagramFlow{}}
 		e.real, e.stop = conn.LocalAddr().(*net.UDPAddr).AddrPort(), s.close
 		p.work.Go(s.read)
 		return e, nil
@@ -179,7 +180,7 @@ func (p entrances) openEntrance(key entranceKey, view *anycastView) (*entrance, 
 }
 
 // serve forwards one connection until it ends.
-func (e *entrance) serve(conn *net.TCPConn) {
+func (e *listenSocket) serve(conn *net.TCPConn) {
 	stop := context.AfterFunc(e.plane.life, func() { reset(conn) })
 	defer stop()
 	raw, done, err := e.connect(e.plane.life, e.plane.clientOf(conn.RemoteAddr().(*net.TCPAddr).AddrPort()))
@@ -199,7 +200,7 @@ func (e *entrance) serve(conn *net.TCPConn) {
 
 // connect chooses the endpoint of a new flow and connects to it. The caller calls the returned function when the flow has
 // ended.
-func (e *entrance) connect(ctx context.Context, from handover) (net.Conn, func(), error) {
+func (e *listenSocket) connect(ctx context.Context, from handover) (net.Conn, func(), error) {
 	view, p := e.view.Load(), e.plane
 	f := anycastFlow{client: from.client, to: e.key.at, udp: e.key.udp}
 	c, ok := view.listener.choose(f, view.distances)
@@ -232,7 +233,7 @@ func (e *entrance) connect(ctx context.Context, from handover) (net.Conn, func()
 }
 
 // connectInstance connects to an address of the network: that of an instance, or the one behind an elastic IP.
-func (e *entrance) connectInstance(ctx context.Context, network string, view *anycastView, from handover, c anycastChoice) (net.Conn, func(), error) {
+func (e *listenSocket) connectInstance(ctx context.Context, network string, view *anycastView, from handover, c anycastChoice) (net.Conn, func(), error) {
 	if !c.endpoint.Address.IsValid() {
 		return nil, nil, errNoEndpoint
 	}
@@ -252,7 +253,7 @@ func (e *entrance) connectInstance(ctx context.Context, network string, view *an
 }
 
 // unpreserved returns the handover for an endpoint without client IP preservation, which sees the static address.
-func (e *entrance) unpreserved(from handover) handover {
+func (e *listenSocket) unpreserved(from handover) handover {
 	return handover{client: netip.AddrPortFrom(e.key.at.Addr(), from.client.Port())}
 }
 

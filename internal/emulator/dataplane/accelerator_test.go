@@ -25,7 +25,7 @@ func TestWhatCannotBeOpenedIsNamed(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "accelerator wide: it has more than 200 ports") || !strings.Contains(err.Error(), "75.2.0.1:1000 is already served by wide") {
 		t.Errorf("error %v", err)
 	}
-	if n := len(p.Entrances()); n != 200 {
+	if n := len(p.AcceleratorSockets()); n != 200 {
 		t.Errorf("%d ports are open, want 200", n)
 	}
 	// Names resolve without a port too.
@@ -33,14 +33,14 @@ func TestWhatCannotBeOpenedIsNamed(t *testing.T) {
 		t.Errorf("the name has %v", found)
 	}
 	apply(t, p, Config{Accelerators: []Accelerator{anycastOf("wide", "75.2.0.1", "127.252.0.1", PortRange{1000, 1001})}})
-	before := p.Entrances()
+	before := p.AcceleratorSockets()
 	apply(t, p, Config{Accelerators: []Accelerator{anycastOf("wide", "75.2.0.1", "127.252.0.1", PortRange{1001, 1002})}})
-	after := p.Entrances()
+	after := p.AcceleratorSockets()
 	if len(before) != 2 || len(after) != 2 || before[1].Real != after[0].Real || after[1].Static.Port() != 1002 {
 		t.Errorf("a port that stays is opened again: %v, then %v", before, after)
 	}
 	apply(t, p, Config{})
-	if n := len(p.Entrances()); n != 0 {
+	if n := len(p.AcceleratorSockets()); n != 0 {
 		t.Errorf("%d ports are open without an accelerator", n)
 	}
 	if _, ok := p.Resolve("wide.awsglobalaccelerator.com"); ok {
@@ -48,7 +48,7 @@ func TestWhatCannotBeOpenedIsNamed(t *testing.T) {
 	}
 }
 
-// reached opens an entrance that leads to an address of this machine, as to an instance.
+// reached opens a socket of an accelerator that leads to an address of this machine, as to an instance.
 func reached(t *testing.T, at netip.AddrPort, udp bool, change func(*Options)) netip.AddrPort {
 	t.Helper()
 	p := startPlane(t, change)
@@ -59,7 +59,7 @@ func reached(t *testing.T, at netip.AddrPort, udp bool, change func(*Options)) n
 		Endpoints: []AcceleratorEndpoint{{ID: "i", Weight: 1, Healthy: true, PreserveClient: true, Address: at.Addr()}},
 	}}
 	apply(t, p, Config{Accelerators: []Accelerator{a}})
-	return p.Entrances()[0].Real
+	return p.AcceleratorSockets()[0].Real
 }
 
 func TestIdleConnectionsOfAcceleratorsEnd(t *testing.T) {

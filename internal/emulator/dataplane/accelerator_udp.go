@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// datagrams is the socket of an entrance for datagrams, with its flows.
+// datagrams is the listenSocket for datagrams, with its flows.
 type datagrams struct {
-	*entrance
+	*listenSocket
 	conn *net.UDPConn
 	life lifetime
 

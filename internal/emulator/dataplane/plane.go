@@ -78,7 +78,7 @@ type Plane struct {
 	groups          map[string]*targetGroup
 	listenerSockets map[netip.AddrPort]*listenerSocket
 	streams         map[netip.AddrPort]*stream
-	entrances       map[entranceKey]*entrance
+	listenSockets   map[listenAddress]*listenSocket
 	work            sync.WaitGroup
 }
 
@@ -133,7 +133,7 @@ func New(opt Options) *Plane {
 		groups:          map[string]*targetGroup{},
 		listenerSockets: map[netip.AddrPort]*listenerSocket{},
 		streams:         map[netip.AddrPort]*stream{},
-		entrances:       map[entranceKey]*entrance{},
+		listenSockets:   map[listenAddress]*listenSocket{},
 		seed:            maphash.MakeSeed(),
 	}
 }
@@ -185,7 +185,7 @@ func (p *Plane) Apply(cfg Config) error {
 		p.listenerSockets[at] = f
 	}
 	p.publishSockets()
-	return errors.Join(append(errs, entrances{p}.applyAccelerators(cfg)...)...)
+	return errors.Join(append(errs, acceleratorSockets{p}.applyAccelerators(cfg)...)...)
 }
 
 // Endpoint is the local address of a listener of a node.
@@ -274,7 +274,7 @@ func (p *Plane) Close() {
 	for _, s := range p.streams {
 		s.close()
 	}
-	for _, e := range p.entrances {
+	for _, e := range p.listenSockets {
 		e.stop()
 	}
 	for _, g := range p.groups {

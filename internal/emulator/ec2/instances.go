@@ -69,7 +69,7 @@ func (s *instances) RunInstances(c *store.Call, in *ec2.RunInstancesInput) (*ec2
 			i.HTTPTokens = cmp.Or(string(m.HttpTokens), i.HTTPTokens)
 			i.HopLimit = cmp.Or(aws.ToInt32(m.HttpPutResponseHopLimit), i.HopLimit)
 		}
-		p.MoveInstance(i, store.InstancePending, store.InstanceRunning)
+		p.StartInstanceTransition(i, store.InstancePending, store.InstanceRunning)
 		p.Instances[i.ID] = i
 		s.attach(c, eni, i, 0, true)
 		p.Tag(i.ID, tags)
@@ -219,7 +219,7 @@ func (s *instances) move(c *store.Call, ids []string, from, through, to string) 
 		before := p.InstanceState(i)
 		change := types.InstanceStateChange{InstanceId: aws.String(id), PreviousState: instanceState(before), CurrentState: instanceState(before)}
 		if before != through && before != to {
-			p.MoveInstance(i, through, to)
+			p.StartInstanceTransition(i, through, to)
 			change.CurrentState = instanceState(through)
 		}
 		out = append(out, change)

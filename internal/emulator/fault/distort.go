@@ -7,22 +7,22 @@ import (
 	"unicode"
 )
 
-// How a member of an answer is distorted.
-type How string
+// DistortionKind is how a field of a response is falsified.
+type DistortionKind string
 
 // The distortions. A distortion that a member's type does not support has no effect.
 const (
-	Drop    How = "dropped"        // the member is missing
-	Reorder How = "reordered"      // the list is reversed
-	Case    How = "in other case"  // upper and lower case are swapped
-	Default How = "default filled" // a missing member has a value
+	Drop    DistortionKind = "dropped"        // the member is missing
+	Reorder DistortionKind = "reordered"      // the list is reversed
+	Case    DistortionKind = "in other case"  // upper and lower case are swapped
+	Default DistortionKind = "default filled" // a missing member has a value
 )
 
 // Distortion changes one member of the answers to an operation, and not the state.
 type Distortion struct {
 	// Member is its path in the answer, through lists and structures: "Rules.Conditions.Values".
 	Member string
-	How    How
+	Kind   DistortionKind `json:"How"`
 }
 
 // Of returns the answer with the member distorted. The answer itself is not changed.
@@ -55,7 +55,7 @@ func (d Distortion) apply(v reflect.Value, path []string) {
 }
 
 func (d Distortion) member(f reflect.Value) {
-	switch d.How {
+	switch d.Kind {
 	case Drop:
 		f.SetZero()
 	case Reorder:
@@ -147,23 +147,23 @@ func copyOf(v reflect.Value) reflect.Value {
 func Distortions(answer reflect.Type) []Distortion {
 	var out []Distortion
 	eachMember(answer, "", nil, func(path string, t reflect.Type) {
-		hows := []How{Drop}
+		kinds := []DistortionKind{Drop}
 		for t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
 		switch {
 		case t.Kind() == reflect.Slice:
-			hows = append(hows, Reorder)
+			kinds = append(kinds, Reorder)
 			if e := t.Elem(); e.Kind() == reflect.String {
-				hows = append(hows, Case, Default)
+				kinds = append(kinds, Case, Default)
 			}
 		case t.Kind() == reflect.String:
-			hows = append(hows, Case, Default)
+			kinds = append(kinds, Case, Default)
 		case t.Kind() != reflect.Struct && t.Kind() != reflect.Map:
-			hows = append(hows, Default)
+			kinds = append(kinds, Default)
 		}
-		for _, how := range hows {
-			out = append(out, Distortion{Member: path, How: how})
+		for _, kind := range kinds {
+			out = append(out, Distortion{Member: path, Kind: kind})
 		}
 	})
 	return out

@@ -17,7 +17,7 @@ func readRange(text *string) (netip.Prefix, error) {
 	}
 	block, err := netip.ParsePrefix(*text)
 	if err != nil || block != block.Masked() || !block.Addr().Is4() || block.Bits() > 24 {
-		return netip.Prefix{}, invalid(store.Unproven, "The address range '%s' must be an IPv4 range of at most 24 bits", *text)
+		return netip.Prefix{}, invalid(store.Unproven, "The address range '%s' must be an IPv4 range with a prefix length of at most 24", *text)
 	}
 	return block, nil
 }

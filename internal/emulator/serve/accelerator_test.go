@@ -29,8 +29,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// entrancePort is that of the listeners of accelerators.
-const entrancePort = 18443
+// acceleratorPort is that of the listeners of accelerators.
+const acceleratorPort = 18443
 
 // client is the address of this machine that clients of accelerators come from.
 const client = "127.9.8.7"
@@ -66,7 +66,7 @@ func newAccelerated(t *testing.T, opt serve.Options, protocol gatypes.Protocol, 
 	}
 	r.arn = must(r.ga.CreateAccelerator(r.ctx, in))(t).Accelerator.AcceleratorArn
 	r.listener = must(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{
-		AcceleratorArn: r.arn, Protocol: protocol, PortRanges: []gatypes.PortRange{{FromPort: aws.Int32(entrancePort), ToPort: aws.Int32(entrancePort)}},
+		AcceleratorArn: r.arn, Protocol: protocol, PortRanges: []gatypes.PortRange{{FromPort: aws.Int32(acceleratorPort), ToPort: aws.Int32(acceleratorPort)}},
 	}))(t).Listener.ListenerArn
 	return r
 }
@@ -83,7 +83,7 @@ func (r *accelerated) lead(region string, list ...gatypes.EndpointConfiguration)
 	r.t.Helper()
 	return must(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{
 		ListenerArn: r.listener, EndpointGroupRegion: &region, EndpointConfigurations: list,
-		PortOverrides: []gatypes.PortOverride{{ListenerPort: aws.Int32(entrancePort), EndpointPort: aws.Int32(port)}},
+		PortOverrides: []gatypes.PortOverride{{ListenerPort: aws.Int32(acceleratorPort), EndpointPort: aws.Int32(port)}},
 	}))(r.t).EndpointGroup.EndpointGroupArn
 }
 
@@ -136,7 +136,7 @@ func (r *accelerated) addresses() []netip.Addr {
 func (r *accelerated) get(at netip.Addr) (status int, body, seen string, err error) {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(client)}}
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return dialer.DialContext(ctx, network, netip.AddrPortFrom(at, entrancePort).String())
+		return dialer.DialContext(ctx, network, netip.AddrPortFrom(at, acceleratorPort).String())
 	}}
 	req, err := http.NewRequestWithContext(r.ctx, http.MethodGet, "http://web.example.com/", nil)
 	if err != nil {
@@ -227,7 +227,7 @@ func TestClientBehindAnAcceleratorIsKnown(t *testing.T) {
 	r.answers(second, 200)
 	r.update(group, endpoint(r.lb.LoadBalancerArn, false))
 	r.answers(first, 403) // admitted by the range of one zone
-	conn, err := net.Dial("tcp", netip.AddrPortFrom(second, entrancePort).String())
+	conn, err := net.Dial("tcp", netip.AddrPortFrom(second, acceleratorPort).String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +292,7 @@ func TestAcceleratorLeadsToNLB(t *testing.T) {
 	r.register(g, target)
 	r.state(g, target, "healthy")
 	group := r.lead("us-west-2", endpoint(lb.LoadBalancerArn, true))
-	at := netip.AddrPortFrom(r.addresses()[0], entrancePort)
+	at := netip.AddrPortFrom(r.addresses()[0], acceleratorPort)
 	conn, in := r.greeting("tcp", at, target+" "+client)
 	// What is removed keeps its connections and gets no new ones.
 	must(r.ga.RemoveEndpoints(r.ctx, &ga.RemoveEndpointsInput{EndpointGroupArn: group, EndpointIdentifiers: []gatypes.EndpointIdentifier{{EndpointId: lb.LoadBalancerArn}}}))(t)
@@ -320,7 +320,7 @@ func TestAcceleratorCarriesDatagrams(t *testing.T) {
 	r.state(g, target, "healthy")
 	r.lead("us-west-2", endpoint(lb.LoadBalancerArn, true))
 	for _, at := range r.addresses() {
-		conn, in := r.greeting("udp", netip.AddrPortFrom(at, entrancePort), target+" "+client)
+		conn, in := r.greeting("udp", netip.AddrPortFrom(at, acceleratorPort), target+" "+client)
 		fmt.Fprint(conn, "again") // of the same flow
 		if text, err := in.ReadString('\n'); err != nil || text != target+" "+client+"\n" {
 			t.Errorf("the second datagram is answered with %q, %v", text, err)
@@ -347,14 +347,14 @@ func TestAcceleratorHasIPv6(t *testing.T) {
 	r.register(web, r.backend("0.73", 200))
 	r.health(r.lead("us-west-2", endpoint(r.lb.LoadBalancerArn, true)), "HEALTHY")
 	r.addresses()
-	var six []dataplane.Entrance
-	for _, e := range r.srv.Entrances() {
+	var six []dataplane.AcceleratorSocket
+	for _, e := range r.srv.AcceleratorSockets() {
 		if e.Static.Addr().Is6() {
 			six = append(six, e)
 		}
 	}
-	if len(six) != 2 || len(r.srv.Entrances()) != 4 {
-		t.Fatalf("entrances %+v", r.srv.Entrances())
+	if len(six) != 2 || len(r.srv.AcceleratorSockets()) != 4 {
+		t.Fatalf("sockets %+v", r.srv.AcceleratorSockets())
 	}
 	for _, e := range six {
 		r.eventually("the ALB answers over IPv6", func() error {
@@ -428,14 +428,14 @@ func TestAcceleratorChecksInstances(t *testing.T) {
 	group := must(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{
 		ListenerArn: r.listener, EndpointGroupRegion: aws.String("us-west-2"), ThresholdCount: aws.Int32(1), HealthCheckIntervalSeconds: aws.Int32(10),
 		EndpointConfigurations: []gatypes.EndpointConfiguration{{EndpointId: run.InstanceId}},
-		PortOverrides:          []gatypes.PortOverride{{ListenerPort: aws.Int32(entrancePort), EndpointPort: aws.Int32(9090)}},
+		PortOverrides:          []gatypes.PortOverride{{ListenerPort: aws.Int32(acceleratorPort), EndpointPort: aws.Int32(9090)}},
 	}))(t).EndpointGroup.EndpointGroupArn
 	host := strings.TrimPrefix(*run.PrivateIpAddress, r.net+".")
 	r.greeter(host)
 	r.health(group, "UNHEALTHY") // nothing listens at the listener's port
 	// It is reached all the same, as there is no other endpoint, with the client's address.
-	r.greeting("tcp", netip.AddrPortFrom(r.addresses()[0], entrancePort), *run.PrivateIpAddress+" "+client)
-	checked, err := net.Listen("tcp", netip.AddrPortFrom(dataplane.Loopback(netip.MustParseAddr(*run.PrivateIpAddress)), entrancePort).String())
+	r.greeting("tcp", netip.AddrPortFrom(r.addresses()[0], acceleratorPort), *run.PrivateIpAddress+" "+client)
+	checked, err := net.Listen("tcp", netip.AddrPortFrom(dataplane.Loopback(netip.MustParseAddr(*run.PrivateIpAddress)), acceleratorPort).String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -458,6 +458,6 @@ func TestAcceleratorLeadsToElasticIP(t *testing.T) {
 	r.state(g, target, "healthy")
 	r.lead("us-west-2", endpoint(allocation, true))
 	for _, at := range r.addresses() {
-		r.greeting("tcp", netip.AddrPortFrom(at, entrancePort), target+" "+r.addresses()[0].String())
+		r.greeting("tcp", netip.AddrPortFrom(at, acceleratorPort), target+" "+r.addresses()[0].String())
 	}
 }

@@ -124,14 +124,14 @@ type servedAccelerator struct {
 	ARN, Name, Status string
 	DNSNames          []string
 	Addresses         []netip.Addr
-	Entrances         []dataplane.Entrance
+	Sockets           []dataplane.AcceleratorSocket `json:"Entrances"`
 }
 
 // servedAccelerators lists the accelerators of all accounts with their open ports.
 func (s *Server) servedAccelerators() []servedAccelerator {
-	entrances := map[string][]dataplane.Entrance{}
-	for _, e := range s.plane.Entrances() {
-		entrances[e.Accelerator] = append(entrances[e.Accelerator], e)
+	sockets := map[string][]dataplane.AcceleratorSocket{}
+	for _, e := range s.plane.AcceleratorSockets() {
+		sockets[e.Accelerator] = append(sockets[e.Accelerator], e)
 	}
 	s.w.Lock()
 	defer s.w.Unlock()
@@ -140,12 +140,12 @@ func (s *Server) servedAccelerators() []servedAccelerator {
 	for _, p := range s.w.Partitions() {
 		for _, arn := range store.SortedKeys(p.Accelerators.Accelerators) {
 			a := p.Accelerators.Accelerators[arn]
-			item := servedAccelerator{ARN: arn, Name: a.Name, Status: string(a.Status(now)), DNSNames: []string{a.DNSName}, Entrances: []dataplane.Entrance{}}
+			item := servedAccelerator{ARN: arn, Name: a.Name, Status: string(a.Status(now)), DNSNames: []string{a.DNSName}, Sockets: []dataplane.AcceleratorSocket{}}
 			if a.DualStackDNSName != "" {
 				item.DNSNames = append(item.DNSNames, a.DualStackDNSName)
 			}
 			item.Addresses = append(append(item.Addresses, a.IPv4...), a.IPv6...)
-			item.Entrances = append(item.Entrances, entrances[arn]...)
+			item.Sockets = append(item.Sockets, sockets[arn]...)
 			out = append(out, item)
 		}
 	}

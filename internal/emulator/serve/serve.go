@@ -114,8 +114,10 @@ func (s *Server) Resolver() netip.AddrPort {
 // Endpoints lists the local addresses of listeners.
 func (s *Server) Endpoints() []dataplane.Endpoint { return s.plane.Endpoints() }
 
-// Entrances lists the local addresses of the open ports of accelerators.
-func (s *Server) Entrances() []dataplane.Entrance { return s.plane.Entrances() }
+// AcceleratorSockets lists the open sockets of accelerators with their local addresses.
+func (s *Server) AcceleratorSockets() []dataplane.AcceleratorSocket {
+	return s.plane.AcceleratorSockets()
+}
 
 // Lookup returns the addresses of a load balancer's or an accelerator's DNS name, and whether
 // there is such a name.

@@ -20,10 +20,9 @@ func (p *Partition) InstanceState(i *Instance) string {
 	return i.From
 }
 
-// MoveInstance starts a transition: the instance is in state from now and in
-// state next after Config.Delays.Instance.
-func (p *Partition) MoveInstance(i *Instance, from, next string) {
-	i.From, i.Next, i.Since = from, next, p.now()
+// StartInstanceTransition sets the state of an instance to current, and to next after Config.Delays.Instance.
+func (p *Partition) StartInstanceTransition(i *Instance, current, next string) {
+	i.From, i.Next, i.Since = current, next, p.now()
 }
 
 // privateDNS returns the host name of an instance with a private IPv4 address.

@@ -20,7 +20,7 @@ type distortion struct {
 }
 
 func (d distortion) String() string {
-	return fmt.Sprintf("%s:%s %s %s", d.service, d.operation, strings.ReplaceAll(d.Member, ".", "-"), d.How)
+	return fmt.Sprintf("%s:%s %s %s", d.service, d.operation, strings.ReplaceAll(d.Member, ".", "-"), d.Kind)
 }
 
 // richIngress uses most of what a load balancer has.
@@ -100,7 +100,7 @@ func TestTheOrderOfListsInAnswersMeansNothing(t *testing.T) {
 		r := asDesired(t)
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 			all := fault.Distortions(r.Emulator.AnswerOf(c.Service, c.Operation))
-			return fault.Action{Distort: slices.DeleteFunc(all, func(d fault.Distortion) bool { return d.How != fault.Reorder })}
+			return fault.Action{Distort: slices.DeleteFunc(all, func(d fault.Distortion) bool { return d.Kind != fault.Reorder })}
 		})
 		r.Emulator.Calls().Reset()
 		r.during(40 * time.Minute)
@@ -140,10 +140,10 @@ func TestWhatAWSShowsOtherwiseIsNotMadeTwice(t *testing.T) {
 	samples := map[string]bool{}
 	for _, d := range distortions(t) {
 		members, ok := distortedMembers[d.operation]
-		if !ok || d.How == fault.Reorder || !slices.ContainsFunc(members, func(m string) bool { return d.Member == "Rules" || strings.HasPrefix(d.Member, m) }) {
+		if !ok || d.Kind == fault.Reorder || !slices.ContainsFunc(members, func(m string) bool { return d.Member == "Rules" || strings.HasPrefix(d.Member, m) }) {
 			continue
 		}
-		kind := d.operation + string(d.How) // one of each, unless there is time for all
+		kind := d.operation + string(d.Kind) // one of each, unless there is time for all
 		if d.Member == "LoadBalancers.Type" || d.Member == "LoadBalancers.Scheme" {
 			kind += d.Member // what is of another type or scheme is replaced
 		}
@@ -250,7 +250,7 @@ func TestRulesOfWhichAWSDropsRegularExpressionsAreNotMadeTwice(t *testing.T) {
 		for _, operation := range []string{"CreateRule", "ModifyRule", "DescribeRules"} {
 			var drop []fault.Distortion
 			for _, kind := range []string{"HttpHeaderConfig", "PathPatternConfig", "HostHeaderConfig"} {
-				drop = append(drop, fault.Distortion{Member: "Rules.Conditions." + kind + ".RegexValues", How: fault.Drop})
+				drop = append(drop, fault.Distortion{Member: "Rules.Conditions." + kind + ".RegexValues", Kind: fault.Drop})
 			}
 			r.Emulator.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Distort: drop}})
 		}
