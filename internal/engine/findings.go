@@ -234,7 +234,7 @@ func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, a
 	if value, ofAWS := refused.ValueOf(kind, f.Step, f.Err); ofAWS && f.Class == Invalid {
 		held := "the rule is held: requests that no live rule serves get 503"
 		if f.Step.Verb == plan.Update && !f.isOfPlaceholder() {
-			held = "the rule is held: it stays as it is"
+			held = "the rule is held: it stays unchanged"
 		}
 		return fmt.Sprintf("%s; %s", value.Text(text), held)
 	}
@@ -245,7 +245,7 @@ func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, a
 	case f.Class == Unknown && !f.isHeld():
 		then = "it is tried again"
 	case f.Step.Verb == plan.Update:
-		then = "it stays as it is"
+		then = "it stays unchanged"
 	}
 	return fmt.Sprintf("AWS refuses the %s that is to %s: %s; %s", text, plan.ActionsText(actions), why, then)
 }

@@ -45,7 +45,7 @@ const (
 	maxUnknownFailures = 3 // failures of unknown kind in a row after which a step is held
 )
 
-// refusals are what AWS has refused of one stack.
+// refusals has the steps of one stack that AWS has refused.
 type refusals struct {
 	runs   int // the number of the current run, by which refusals are forgotten that no longer occur
 	steps  map[stepKey]*refusal

@@ -17,7 +17,6 @@ func (w writtenCheckpoints) has(c [2]string) bool {
 }
 
 // checkpointOf returns the values of the checkpoint annotations of a binding.
-// checkpointOf returns the values of the checkpoint annotations of a binding.
 func checkpointOf(b *elbv2.TargetGroupBinding) [2]string {
 	return [2]string{b.Annotations[targets.CheckpointAnnotation], b.Annotations[targets.CheckpointTimeAnnotation]}
 }

@@ -54,7 +54,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 }
 
 // reconcile makes and carries out the plan of a binding whose facts have been read.
-// reconcile makes and carries out the plan of a binding whose facts have been read.
 func (p *run) reconcile(ctx context.Context, f *bindingplan.Facts) error {
 	switch {
 	case f.Absent:
@@ -183,7 +182,6 @@ func (p *run) retry(after time.Duration) {
 	p.reported.RetryAfter = p.out.RetryAfter
 }
 
-// failure returns an error with its class, and the time until a postponed call may be sent; nil if there is no error.
 // failure returns an error with its class, and the time until a postponed call may be sent; nil if there is no error.
 func (r *Reconciler) failure(err error) *bindingplan.Failure {
 	if err == nil {

@@ -17,7 +17,6 @@ import (
 )
 
 // options returns the options for planning rules.
-// options returns the options for planning rules.
 func (r rules) options() bindingplan.RuleOptions {
 	return bindingplan.RuleOptions{ClusterName: r.ClusterName, GroupTags: r.GroupTags, Unmerged: r.UnmergedRules, Now: r.Clock.Now()}
 }
@@ -67,7 +66,6 @@ func (r rules) nodeGroups(ctx context.Context, list *targets.NodeList, age time.
 	return g, nil
 }
 
-// findENIs finds network interfaces, without a call if the query is empty.
 // findENIs finds network interfaces, without a call if the query is empty.
 func (r rules) findENIs(ctx context.Context, q ENIQuery) (ENIs, error) {
 	if q.Empty() {

@@ -17,13 +17,13 @@ import (
 // that no run of another binding removes a rule that it needs. For bindings that have had no run in this process, it is read
 // once for all of them.
 type ruleOwner struct {
-	mu               sync.Mutex
-	contributions    *bindingplan.Aggregate
-	complete         bool // what bindings asked for before they have had a run is in sum
-	byBinding        map[Key]contributor
-	uncomparedGroups map[string]bool          // security groups that are still to be compared, for no binding
-	changing         map[string]chan struct{} // security groups whose rules are being changed, closed when that ends
-	knownGroupIDs    map[string]bool          // security groups that have carried rules, which may lack the tag of the cluster
+	mu                    sync.Mutex
+	contributions         *bindingplan.Aggregate
+	contributionsComplete bool // contributions also has those of bindings that have had no run in this process
+	byBinding             map[Key]contributor
+	uncomparedGroups      map[string]bool          // security groups that are still to be compared, for no binding
+	changing              map[string]chan struct{} // security groups whose rules are being changed, closed when that ends
+	knownGroupIDs         map[string]bool          // security groups that have carried rules, which may lack the tag of the cluster
 
 	nodeGroups map[string]*bindingplan.NodeGroups // by selector
 }
@@ -56,7 +56,6 @@ func (o *ruleOwner) nodesOf(selector string) *bindingplan.NodeGroups {
 const maxSelectors = 32
 
 // noteNodes remembers the security groups of the nodes that a selector matches.
-// noteNodes remembers the security groups of the nodes that a selector matches.
 func (o *ruleOwner) noteNodes(selector string, g *bindingplan.NodeGroups) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -70,7 +69,7 @@ func (o *ruleOwner) noteNodes(selector string, g *bindingplan.NodeGroups) {
 func (o *ruleOwner) isComplete() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.complete
+	return o.contributionsComplete
 }
 
 // mayHaveRules reports whether a binding asks for rules, or may have asked for some in an earlier process.
@@ -88,7 +87,7 @@ func (o *ruleOwner) mayHaveRules(key Key) bool {
 func (o *ruleOwner) addMissing(by Key, all map[Key]bindingplan.RequestedRules) (added, run []Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.complete && by != (Key{}) {
+	if !o.contributionsComplete && by != (Key{}) {
 		o.addUnsynced(by, nil, true)
 	}
 	for key, a := range all {
@@ -104,7 +103,7 @@ func (o *ruleOwner) addMissing(by Key, all map[Key]bindingplan.RequestedRules) (
 			run = append(run, key)
 		}
 	}
-	o.complete = true
+	o.contributionsComplete = true
 	return added, run
 }
 
@@ -190,8 +189,6 @@ type pendingGroups struct {
 	all                bool     // all security groups are compared first
 }
 
-// pendingFor returns the security groups that a run of a binding compares. again reports that those with rules of the binding
-// are compared even if nothing of them has changed.
 // pendingFor returns the security groups that a run of a binding compares. again reports that those with rules of the binding
 // are compared even if nothing of them has changed.
 func (o *ruleOwner) pendingFor(key Key, again bool) pendingGroups {

@@ -223,7 +223,6 @@ func (r rules) syncGroup(ctx context.Context, key Key, group string, age time.Du
 }
 
 // securityGroups reads the security groups that are tagged for the cluster or have the IDs.
-// securityGroups reads the security groups that are tagged for the cluster or have the IDs.
 func (r rules) securityGroups(ctx context.Context, ids []string, age time.Duration) ([]EndpointGroup, error) {
 	groups, err := r.Cloud.EndpointGroups(ctx, ids, age)
 	if err != nil {

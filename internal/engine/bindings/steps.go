@@ -130,7 +130,6 @@ func (p *run) completeSpec(ctx context.Context, f *bindingplan.Facts, do binding
 }
 
 // applyNote applies a note of a plan to what is remembered of the binding.
-// applyNote applies a note of a plan to what is remembered of the binding.
 func (p *run) applyNote(f *bindingplan.Facts, n bindingplan.Note) {
 	switch n {
 	case bindingplan.Forgotten:
@@ -217,7 +216,6 @@ func (p *run) setGate(ctx context.Context, g bindingplan.SetGate) error {
 	return nil
 }
 
-// setStatus writes the status of the binding. If that fails, it writes an event about the failure.
 // setStatus writes the status of the binding. If that fails, it writes an event about the failure.
 func (p *run) setStatus(ctx context.Context, f *bindingplan.Facts, s bindingplan.SetStatus) error {
 	if s.OnlyText {

@@ -131,7 +131,6 @@ func (r *Reconciler) driftEvent(of finding.Ref, text string) cluster.Event {
 const maxNamed = 5
 
 // joinNames joins the first names of a list, with the number of the others.
-// joinNames joins the first names of a list, with the number of the others.
 func joinNames(list []string) string {
 	if len(list) <= maxNamed {
 		return strings.Join(list, ", ")

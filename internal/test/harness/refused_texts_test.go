@@ -45,7 +45,7 @@ var refusedTexts = map[string][2]string{
 		`RejectedByAWS: tags: AWS refuses "Team=a<b": it must satisfy regular expression pattern: ^([\p{L}\p{Z}\p{N}_.:/=+\-@]*)$; the other tags are set; change the value`,
 	},
 	"auth-idp-cognito": {
-		`RejectedByAWS: spec.rules[0].http.paths[0]: AWS refuses "none" for the rule on port 443, host "a.example.com", path "/": the user pool ARN "none" is not valid; the rule is held: it stays as it is; change the value`,
+		`RejectedByAWS: spec.rules[0].http.paths[0]: AWS refuses "none" for the rule on port 443, host "a.example.com", path "/": the user pool ARN "none" is not valid; the rule is held: it stays unchanged; change the value`,
 		`RejectedByAWS: spec.rules[0].http.paths[0]: AWS refuses "none" for the rule on port 443, host "a.example.com", path "/": the user pool ARN "none" is not valid; the rule is held: requests that no live rule serves get 503; change the value`,
 	},
 }
