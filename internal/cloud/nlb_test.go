@@ -34,11 +34,11 @@ func desiredNetwork(edit ...func(*model.Stack)) model.Stack {
 var serviceRef = finding.Ref{Kind: "Service", Namespace: nlb.Namespace, Name: nlb.Name}
 
 // serve adds a listener with a target group of its own, or changes that of the port.
-func serve(port int32, base model.Base, tls *model.TLS) func(*model.Stack) {
+func serve(port int32, base model.BaseProtocol, tls *model.TLS) func(*model.Stack) {
 	return func(s *model.Stack) {
 		id := fmt.Sprintf("%s:%d", nlb, port)
 		l := model.Listener{
-			Port: port, Base: base, TLS: tls, Members: []finding.Ref{serviceRef}, DefaultOf: finding.Origin{Object: serviceRef},
+			Port: port, BaseProtocol: base, TLS: tls, Members: []finding.Ref{serviceRef}, DefaultOf: finding.Origin{Object: serviceRef},
 			Default: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: id}}}}},
 		}
 		g := model.TargetGroup{
@@ -47,7 +47,7 @@ func serve(port int32, base model.Base, tls *model.TLS) func(*model.Stack) {
 			HealthCheck: model.HealthCheck{Port: "traffic-port", Protocol: "TCP", IntervalSeconds: 10, TimeoutSeconds: 10, HealthyThreshold: 3, UnhealthyThreshold: 3},
 		}
 		managed := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
-		protocols := map[model.Base][]string{model.TCP: {"tcp"}, model.UDP: {"udp"}, model.TCPUDP: {"tcp", "udp"}}[base]
+		protocols := map[model.BaseProtocol][]string{model.TCP: {"tcp"}, model.UDP: {"udp"}, model.TCPUDP: {"tcp", "udp"}}[base]
 		for _, p := range protocols {
 			managed.Group.Ingress = append(managed.Group.Ingress, model.IngressRule{Protocol: p, From: port, To: port, CIDR: "0.0.0.0/0"})
 		}

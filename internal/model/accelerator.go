@@ -87,7 +87,7 @@ func PortRangesText(ranges []PortRange) string {
 type AcceleratorListener struct {
 	// ID is the id in the model, such as Listener-0.
 	ID       string
-	Protocol Base // TCP or UDP
+	Protocol BaseProtocol // TCP or UDP
 	// Ports are in ascending order.
 	Ports []PortRange
 	// SourceIP is client affinity SOURCE_IP: all connections of a client go to one endpoint.

@@ -172,26 +172,26 @@ func (r IngressRule) String() string {
 	return r.Protocol + " " + ports + " from " + cmp.Or(r.Group, r.CIDR, r.PrefixList)
 }
 
-// Base is the protocol of a listener without TLS. The zero value is HTTP.
-type Base string
+// BaseProtocol is the protocol of a listener without TLS. The zero value is HTTP.
+type BaseProtocol string
 
-// The values of Base. All but HTTP are for network load balancers.
+// The values of BaseProtocol. All but HTTP are for network load balancers.
 const (
-	HTTP    Base = ""
-	TCP     Base = "TCP"
-	UDP     Base = "UDP"
-	TCPUDP  Base = "TCP_UDP"
-	QUIC    Base = "QUIC"
-	TCPQUIC Base = "TCP_QUIC"
+	HTTP    BaseProtocol = ""
+	TCP     BaseProtocol = "TCP"
+	UDP     BaseProtocol = "UDP"
+	TCPUDP  BaseProtocol = "TCP_UDP"
+	QUIC    BaseProtocol = "QUIC"
+	TCPQUIC BaseProtocol = "TCP_QUIC"
 )
 
 // String returns the protocol as in the API of AWS.
-func (b Base) String() string { return cmp.Or(string(b), "HTTP") }
+func (b BaseProtocol) String() string { return cmp.Or(string(b), "HTTP") }
 
 // Listener is a listener of a load balancer. Listeners of network load balancers have no rules.
 type Listener struct {
-	Port int32
-	Base Base
+	Port         int32
+	BaseProtocol BaseProtocol
 	// TLS is nil for a listener without TLS. It is for the protocols HTTP and TCP.
 	TLS *TLS
 	// Default are the actions if no rule matches. With DefaultHeld the live ones stay.
@@ -219,8 +219,8 @@ type Listener struct {
 func (l Listener) Protocol() string {
 	switch {
 	case l.TLS == nil:
-		return l.Base.String()
-	case l.Base == HTTP:
+		return l.BaseProtocol.String()
+	case l.BaseProtocol == HTTP:
 		return "HTTPS"
 	}
 	return "TLS"

@@ -25,7 +25,7 @@ type Withdrawn struct {
 
 // WithdrawnProtocol is the protocol that remains of a TCP_UDP listener, and why the other one is withdrawn.
 type WithdrawnProtocol struct {
-	Left Base
+	Left BaseProtocol
 	Withdrawal
 }
 

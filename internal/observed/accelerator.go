@@ -43,7 +43,7 @@ type AddressSet struct {
 // AcceleratorListener is a listener of an accelerator.
 type AcceleratorListener struct {
 	ARN      string
-	Protocol model.Base
+	Protocol model.BaseProtocol
 	Ports    []model.PortRange // ascending
 	SourceIP bool
 	Groups   []EndpointGroup // ascending by region

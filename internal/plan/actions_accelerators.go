@@ -51,7 +51,7 @@ type DeleteAccelerator struct{ ARN string }
 // AcceleratorListenerSettings are the settings of a listener of an accelerator. SourceIP is client affinity
 // SOURCE_IP.
 type AcceleratorListenerSettings struct {
-	Protocol model.Base
+	Protocol model.BaseProtocol
 	Ports    []model.PortRange
 	SourceIP bool
 }

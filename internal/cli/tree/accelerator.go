@@ -161,7 +161,7 @@ func nestedComparison(parent, part comparison) comparison {
 // an accelerator that does not exist; parent is the comparison of the accelerator.
 func (c AcceleratorComparer) acceleratorListeners(chosen []resolved.AcceleratorListenerChoices, a *observed.Accelerator, parent comparison) []AcceleratorListener {
 	out := []AcceleratorListener{}
-	add := func(compared comparison, protocol model.Base, ports []model.PortRange, affinity bool, want *model.AcceleratorListener, live []observed.EndpointGroup) {
+	add := func(compared comparison, protocol model.BaseProtocol, ports []model.PortRange, affinity bool, want *model.AcceleratorListener, live []observed.EndpointGroup) {
 		listener := AcceleratorListener{comparison: compared, Protocol: string(protocol), Ports: model.PortRangesText(ports), ClientAffinity: plan.AffinityText(affinity)}
 		var desired []model.EndpointGroup
 		if want != nil {

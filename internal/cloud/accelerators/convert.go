@@ -40,7 +40,7 @@ func addressTypeToAWS(t model.AddressType) types.IpAddressType {
 }
 
 func listenerFromAWS(l types.Listener) observed.AcceleratorListener {
-	out := observed.AcceleratorListener{ARN: aws.ToString(l.ListenerArn), Protocol: model.Base(l.Protocol), SourceIP: l.ClientAffinity == types.ClientAffinitySourceIp}
+	out := observed.AcceleratorListener{ARN: aws.ToString(l.ListenerArn), Protocol: model.BaseProtocol(l.Protocol), SourceIP: l.ClientAffinity == types.ClientAffinitySourceIp}
 	for _, r := range l.PortRanges {
 		out.Ports = append(out.Ports, model.PortRange{From: aws.ToInt32(r.FromPort), To: aws.ToInt32(r.ToPort)})
 	}

@@ -26,8 +26,8 @@ func frontendStack(groups model.GroupChoice, alb string) model.Stack {
 			Type: model.Network, Name: "edge-nlb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsNamed{Refs: []string{"subnet-a"}}, Addresses: []string{"eipalloc-a"},
 			SecurityGroups: groups, Attributes: map[string]string{"zonal_shift.config.enabled": "true"}, Tags: map[string]string{"team": "a"},
 			Listeners: []model.Listener{
-				{Port: 80, Base: model.TCP, Default: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "80"}}}}}},
-				{Port: 443, Base: model.TCP, Default: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "443"}}}}}},
+				{Port: 80, BaseProtocol: model.TCP, Default: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "80"}}}}}},
+				{Port: 443, BaseProtocol: model.TCP, Default: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "443"}}}}}},
 			},
 		},
 		TargetGroups: []model.TargetGroup{albTargetGroup("443", 443, alb), albTargetGroup("80", 443, alb)},
@@ -96,9 +96,9 @@ func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 		"another tag":       {lb(func(lb *model.LoadBalancer) { lb.Tags = nil }), "frontend NLB: tags"},
 		"a port less":       {lb(func(lb *model.LoadBalancer) { lb.Listeners = lb.Listeners[1:] }), "port 80: frontend NLB: listener: Ingress TCP, Gateway none"},
 		"a port more": {lb(func(lb *model.LoadBalancer) {
-			lb.Listeners = append(lb.Listeners, model.Listener{Port: 9, Base: model.TCP})
+			lb.Listeners = append(lb.Listeners, model.Listener{Port: 9, BaseProtocol: model.TCP})
 		}), "port 9: frontend NLB: listener: Ingress none, Gateway TCP"},
-		"another protocol":     {lb(func(lb *model.LoadBalancer) { lb.Listeners[0].Base = model.UDP }), "port 80: frontend NLB: protocol: Ingress TCP, Gateway UDP"},
+		"another protocol":     {lb(func(lb *model.LoadBalancer) { lb.Listeners[0].BaseProtocol = model.UDP }), "port 80: frontend NLB: protocol: Ingress TCP, Gateway UDP"},
 		"held port":            {lb(func(lb *model.LoadBalancer) { lb.Listeners[0].Default = nil }), "port 80: frontend NLB: target: Ingress port 443 of the ALB, Gateway nowhere"},
 		"another port":         {group(func(g *model.TargetGroup) { g.Port = 80 }), "port 80: frontend NLB: target: Ingress port 443 of the ALB, Gateway port 80 of the ALB"},
 		"another ALB":          {group(func(g *model.TargetGroup) { g.LoadBalancer = "other" }), "port 80: frontend NLB: target: Ingress port 443 of the ALB, Gateway port 443 of other"},

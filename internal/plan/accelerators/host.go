@@ -109,7 +109,7 @@ func (m listenerPlanner) isBlocked(p listenerPair) bool {
 }
 
 // guestsAdmit reports whether the endpoint groups of guests admit that their listener gets a protocol and ports.
-func (m listenerPlanner) guestsAdmit(l observed.AcceleratorListener, protocol model.Base, ports []model.PortRange) bool {
+func (m listenerPlanner) guestsAdmit(l observed.AcceleratorListener, protocol model.BaseProtocol, ports []model.PortRange) bool {
 	for _, g := range m.others[l.ARN] {
 		if len(ports) == 0 || slices.ContainsFunc(g.Overrides, func(o model.PortOverride) bool { return protocol != l.Protocol || !model.HasPort(ports, o.Listener) }) {
 			return false

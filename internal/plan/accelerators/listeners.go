@@ -115,7 +115,7 @@ func (m listenerPlanner) planListeners(after []plan.StepID) {
 
 // release is a step that gives ports up.
 type portRelease struct {
-	protocol model.Base
+	protocol model.BaseProtocol
 	ports    []model.PortRange
 	step     plan.StepID
 }

@@ -103,7 +103,7 @@ func (m *acceleratorPlanner) match() {
 }
 
 // portsOverlap reports whether two listeners have a port of one protocol in common.
-func portsOverlap(p model.Base, a []model.PortRange, q model.Base, b []model.PortRange) bool {
+func portsOverlap(p model.BaseProtocol, a []model.PortRange, q model.BaseProtocol, b []model.PortRange) bool {
 	return p == q && slices.ContainsFunc(a, func(r model.PortRange) bool { return slices.ContainsFunc(b, r.Overlaps) })
 }
 

@@ -33,7 +33,7 @@ func (r random) accelerator() *model.Accelerator {
 	}
 	overrides := r.Perm(4)
 	for i := range r.IntN(4) {
-		l := model.AcceleratorListener{ID: fmt.Sprintf("Listener-%d", i), Protocol: []model.Base{model.TCP, model.UDP}[r.IntN(2)], SourceIP: r.one(3)}
+		l := model.AcceleratorListener{ID: fmt.Sprintf("Listener-%d", i), Protocol: []model.BaseProtocol{model.TCP, model.UDP}[r.IntN(2)], SourceIP: r.one(3)}
 		for _, first := range []int32{80, 443, 8000, 9000} {
 			p := model.PortRange{From: first + r.Int32N(2), To: first + 1 + r.Int32N(2)}
 			taken := slices.ContainsFunc(a.Listeners, func(o model.AcceleratorListener) bool {
@@ -75,7 +75,7 @@ var options = plan.Options{Cluster: "rig", DeletionDelay: time.Minute}
 
 // place is a port of a protocol.
 type place struct {
-	protocol model.Base
+	protocol model.BaseProtocol
 	port     int32
 }
 

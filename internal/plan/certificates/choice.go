@@ -177,7 +177,7 @@ func WithoutCertificate(l model.Listener, live *observed.Listener, made bool) st
 	switch {
 	case live != nil:
 		return fmt.Sprintf("port %d keeps what it served for this object", l.Port)
-	case made && l.Base == model.HTTP:
+	case made && l.BaseProtocol == model.HTTP:
 		return fmt.Sprintf("the rules of this object on port %d are held and answer 503", l.Port)
 	}
 	return fmt.Sprintf("the listener of port %d is not made", l.Port)

@@ -25,7 +25,7 @@ func fronted(s model.Stack, scheme model.Scheme, ports map[int32]int32) model.St
 	}
 	for _, p := range slices.Sorted(maps.Keys(ports)) {
 		id := naming.FrontendTargetGroupID(p)
-		l := model.Listener{Port: p, Base: model.TCP, Members: []finding.Ref{testMember}, Default: []model.Action{
+		l := model.Listener{Port: p, BaseProtocol: model.TCP, Members: []finding.Ref{testMember}, Default: []model.Action{
 			model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: id}}}},
 		}}
 		s.FrontendNLB.Listeners = append(s.FrontendNLB.Listeners, l)

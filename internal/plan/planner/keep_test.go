@@ -119,8 +119,8 @@ func publicFacts() observed.Facts {
 
 // AWS adds the first security group of a network load balancer, and removes the last one, only with it.
 func TestANetworkLoadBalancerKeepsWhetherItHasSecurityGroups(t *testing.T) {
-	with := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
-	without := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
+	with := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
+	without := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
 	without.LoadBalancer.SecurityGroups = nil
 	for _, c := range [][2]model.Stack{{with, without}, {without, with}} {
 		have := converge(t, c[0], observed.Stack{Facts: frontendFacts()})

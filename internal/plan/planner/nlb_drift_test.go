@@ -85,7 +85,7 @@ func TestDriftOfNetworkLoadBalancers(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := networkStack(model.Internal, map[int32]model.Base{443: model.TCP}, "arn:one")
+			want := networkStack(model.Internal, map[int32]model.BaseProtocol{443: model.TCP}, "arn:one")
 			have := converge(t, want, observed.Stack{Facts: serviceFacts()})
 			if c.desired != nil {
 				c.desired(want.LoadBalancer)
@@ -121,7 +121,7 @@ func prefixes(a, b string) func(*observed.LoadBalancer) {
 // With the gate off, what AWS once could not change of a health check replaces the target group.
 func TestHealthChecksReplaceTargetGroupsWithoutTheGate(t *testing.T) {
 	for _, replace := range []bool{false, true} {
-		want := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
+		want := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
 		want.TargetGroups[0].HealthCheck = model.HealthCheck{Protocol: "TCP", IntervalSeconds: 10, HealthyThreshold: 3}
 		have := converge(t, want, observed.Stack{Facts: serviceFacts()})
 		options := testOptions
@@ -140,7 +140,7 @@ func TestHealthChecksReplaceTargetGroupsWithoutTheGate(t *testing.T) {
 
 // A member that asks for ICMP has no port of its own for it, and the rule is known as the controller's own.
 func TestRulesForICMP(t *testing.T) {
-	want := networkStack(model.Internal, map[int32]model.Base{3: model.TCP})
+	want := networkStack(model.Internal, map[int32]model.BaseProtocol{3: model.TCP})
 	managed := want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 	plain := managed.Group.Ingress
 	managed.Group.Ingress = append(slices.Clone(plain),
@@ -160,7 +160,7 @@ func TestRulesForICMP(t *testing.T) {
 
 // The ranges of subnets and VPC are those of the family of the target group, and their order says nothing.
 func TestPeersAreResolvedByFacts(t *testing.T) {
-	want := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
+	want := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
 	want.LoadBalancer.SecurityGroups, want.LoadBalancer.AddressType = nil, model.DualStack
 	port := intstr.FromInt32(8080)
 	ports := []model.PeerPort{{Protocol: "TCP", Port: &port}}
@@ -220,10 +220,10 @@ func TestSharedAddressesCostAGap(t *testing.T) {
 			if c.scheme == model.Internal {
 				before = model.InternetFacing
 			}
-			have := converge(t, networkStack(before, map[int32]model.Base{80: model.TCP}), observed.Stack{Facts: serviceFacts()})
+			have := converge(t, networkStack(before, map[int32]model.BaseProtocol{80: model.TCP}), observed.Stack{Facts: serviceFacts()})
 			have.LoadBalancers[0].Attributes = map[string]string{}
 			c.live(&have.LoadBalancers[0])
-			want := networkStack(c.scheme, map[int32]model.Base{80: model.TCP})
+			want := networkStack(c.scheme, map[int32]model.BaseProtocol{80: model.TCP})
 			c.desired(want.LoadBalancer)
 			have.Facts.Health = map[string]observed.Health{}
 			targets := registrations{}
@@ -254,9 +254,9 @@ func TestSharedAddressesCostAGap(t *testing.T) {
 func TestNoReplacementWhileProtectionIsAskedFor(t *testing.T) {
 	options := testOptions
 	options.CreateFirst = true
-	have := converge(t, networkStack(model.Internal, map[int32]model.Base{80: model.TCP}), observed.Stack{Facts: serviceFacts()})
+	have := converge(t, networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP}), observed.Stack{Facts: serviceFacts()})
 	have.LoadBalancers[0].Attributes = map[string]string{"deletion_protection.enabled": "false"}
-	want := networkStack(model.InternetFacing, map[int32]model.Base{80: model.TCP})
+	want := networkStack(model.InternetFacing, map[int32]model.BaseProtocol{80: model.TCP})
 	want.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "true"}
 	p, found := planner.Make(want, have, options, plan.Memory{})
 	if stepIDs(p) != "attributes load-balancer/LoadBalancer" || reported(found) != "ReplacementHeld" {

@@ -22,7 +22,7 @@ var networkStackID = model.StackID{Kind: model.Service, Namespace: "shop", Name:
 
 // networkStack is a stack with a network load balancer that has a listener, with a target group of its own,
 // for each port. Ports with a certificate serve TLS.
-func networkStack(scheme model.Scheme, ports map[int32]model.Base, certificates ...string) model.Stack {
+func networkStack(scheme model.Scheme, ports map[int32]model.BaseProtocol, certificates ...string) model.Stack {
 	s := model.Stack{
 		ID:           networkStackID,
 		Members:      []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}},
@@ -37,7 +37,7 @@ func networkStack(scheme model.Scheme, ports map[int32]model.Base, certificates 
 		base := ports[port]
 		id := fmt.Sprintf("shop/web:%d", port)
 		l := model.Listener{
-			Port: port, Base: base, Members: []finding.Ref{testMember}, DefaultOf: finding.Origin{Object: testMember},
+			Port: port, BaseProtocol: base, Members: []finding.Ref{testMember}, DefaultOf: finding.Origin{Object: testMember},
 			Default: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: id}}}}},
 		}
 		if base == model.TCP && len(certificates) > 0 {
@@ -59,10 +59,10 @@ func networkStack(scheme model.Scheme, ports map[int32]model.Base, certificates 
 }
 
 func randomNetworkStack(r *rand.Rand) model.Stack {
-	ports := map[int32]model.Base{}
+	ports := map[int32]model.BaseProtocol{}
 	for _, port := range []int32{53, 80, 443} {
 		if r.IntN(4) > 0 || port == 80 {
-			ports[port] = []model.Base{model.TCP, model.UDP, model.TCPUDP}[r.IntN(3)]
+			ports[port] = []model.BaseProtocol{model.TCP, model.UDP, model.TCPUDP}[r.IntN(3)]
 		}
 	}
 	certificates := []string{"arn:one", "arn:two", "arn:three"}[:r.IntN(4)]
@@ -133,7 +133,7 @@ func TestNetworkLoadBalancerBecomesWhatIsDesiredAndLeavesNothing(t *testing.T) {
 }
 
 func TestHeldPortOfNetworkLoadBalancerStaysAsItIs(t *testing.T) {
-	want := networkStack(model.Internal, map[int32]model.Base{53: model.UDP, 80: model.TCP})
+	want := networkStack(model.Internal, map[int32]model.BaseProtocol{53: model.UDP, 80: model.TCP})
 	want.LoadBalancer.SecurityGroups = nil
 	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldInvalid
 	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
@@ -154,8 +154,8 @@ func TestHeldPortOfNetworkLoadBalancerStaysAsItIs(t *testing.T) {
 
 // A port that is held keeps its protocol, which goes with its target group.
 func TestHeldPortOfNetworkLoadBalancerKeepsItsProtocol(t *testing.T) {
-	have := converge(t, networkStack(model.Internal, map[int32]model.Base{53: model.UDP, 80: model.TCP}), observed.Stack{Facts: frontendFacts()})
-	want := networkStack(model.Internal, map[int32]model.Base{53: model.TCP, 80: model.TCP}, "arn:one")
+	have := converge(t, networkStack(model.Internal, map[int32]model.BaseProtocol{53: model.UDP, 80: model.TCP}), observed.Stack{Facts: frontendFacts()})
+	want := networkStack(model.Internal, map[int32]model.BaseProtocol{53: model.TCP, 80: model.TCP}, "arn:one")
 	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldRefused
 	have = converge(t, want, have)
 	wellFormed(t, have, "")
@@ -171,7 +171,7 @@ func TestHeldPortOfNetworkLoadBalancerKeepsItsProtocol(t *testing.T) {
 }
 
 func TestAddressesGoToTheSubnetsOfTheirRanges(t *testing.T) {
-	want := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
+	want := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
 	facts := frontendFacts()
 	key := want.LoadBalancer.SubnetQuestion().Key()
 	answer := facts.Subnets[key]

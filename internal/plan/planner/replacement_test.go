@@ -452,7 +452,7 @@ func TestAMemberThatLeavesWhileTheLoadBalancerIsReplaced(t *testing.T) {
 // A load balancer of another type takes the place of the live one in the same way.
 func TestAChangeOfTheTypeMakesTheNewOneFirst(t *testing.T) {
 	t.Parallel()
-	network := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
+	network := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
 	application := claimed(desiredOf(ruleTo("/*", "g1")))
 	application.ID = network.ID
 	for _, desires := range [][]model.Stack{{network, application}, {application, network}} {
@@ -483,7 +483,7 @@ func TestAChangeOfTheTypeMakesTheNewOneFirst(t *testing.T) {
 // desired listeners.
 func TestALoadBalancerThatCannotGetAnotherTypeStaysAsItIs(t *testing.T) {
 	t.Parallel()
-	network := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
+	network := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
 	application := claimed(desiredOf(ruleTo("/*", "g1")))
 	application.ID = network.ID
 	for _, desires := range [][]model.Stack{{network, application}, {application, network}} {

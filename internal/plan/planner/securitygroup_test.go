@@ -130,7 +130,7 @@ func TestAPortIsOpenedTogetherWithItsListener(t *testing.T) {
 
 // A held port of a network load balancer that was never made is not opened.
 func TestAHeldPortOfANetworkLoadBalancerIsNotOpened(t *testing.T) {
-	want := networkStack(model.Internal, map[int32]model.Base{53: model.UDP, 80: model.TCP})
+	want := networkStack(model.Internal, map[int32]model.BaseProtocol{53: model.UDP, 80: model.TCP})
 	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldInvalid
 	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
 	if d := cmp.Diff(map[int32]int{80: 1}, sourcesOf(have)); d != "" {

@@ -45,9 +45,9 @@ func (t listenerBuilder) discover(spec aga.Listener) {
 		}
 		return
 	}
-	protocols := []model.Base{model.Base(spec.Protocol)}
+	protocols := []model.BaseProtocol{model.BaseProtocol(spec.Protocol)}
 	if spec.Protocol == "" {
-		protocols = slices.DeleteFunc([]model.Base{model.TCP, model.UDP}, func(p model.Base) bool { return len(found[p]) == 0 })
+		protocols = slices.DeleteFunc([]model.BaseProtocol{model.TCP, model.UDP}, func(p model.BaseProtocol) bool { return len(found[p]) == 0 })
 	}
 	shown := t.endpointOrigin(spec.EndpointGroups[0].Endpoints[0], at)
 	for i, p := range protocols {
@@ -95,7 +95,7 @@ func portRanges(ports []int32) (out []model.PortRange) {
 }
 
 // ports are the ports of an endpoint by protocol.
-type ports map[model.Base][]int32
+type ports map[model.BaseProtocol][]int32
 
 func (p ports) add(protocol string, port int32) {
 	base := model.TCP

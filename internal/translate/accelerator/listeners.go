@@ -79,7 +79,7 @@ func (t listenerBuilder) sourceIP(spec aga.Listener, field string) bool {
 }
 
 // readPorts returns the protocol and the ports of a listener; false if they are not valid.
-func (t listenerBuilder) readPorts(spec aga.Listener, field string) (model.Base, []model.PortRange, bool) {
+func (t listenerBuilder) readPorts(spec aga.Listener, field string) (model.BaseProtocol, []model.PortRange, bool) {
 	const discovery = "they are taken from the endpoint only if there is one listener with one endpoint group with one endpoint"
 	switch {
 	case spec.Protocol == "":
@@ -93,7 +93,7 @@ func (t listenerBuilder) readPorts(spec aga.Listener, field string) (model.Base,
 		return "", nil, false
 	}
 	ports, ok := t.ranges(spec.PortRanges, field+".portRanges")
-	return model.Base(spec.Protocol), ports, ok
+	return model.BaseProtocol(spec.Protocol), ports, ok
 }
 
 // ranges returns sorted port ranges; false if they are not valid.

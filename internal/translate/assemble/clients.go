@@ -74,7 +74,7 @@ func portIngressRules(p *members.Port, cidrs, prefixLists []string, ipv6 bool) [
 // protocolsOf returns the protocols of a port in rules of security groups.
 func protocolsOf(p *members.Port) []string {
 	var out []string
-	for _, t := range transportProtocols(string(p.Base)) {
+	for _, t := range transportProtocols(string(p.BaseProtocol)) {
 		out = append(out, strings.ToLower(t))
 	}
 	return out

@@ -236,7 +236,7 @@ func (b frontendBuilder) frontendListener(out *model.LoadBalancer, p *frontendPo
 		UnhealthyThreshold: num(key+"unhealthy-threshold-count", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Unhealthy }, func(c model.HealthCheck) int32 { return c.UnhealthyThreshold }, 2),
 	}
 	id := naming.FrontendTargetGroupID(p.number)
-	l := model.Listener{Port: p.number, Base: model.TCP, Tags: out.Tags, Default: []model.Action{
+	l := model.Listener{Port: p.number, BaseProtocol: model.TCP, Tags: out.Tags, Default: []model.Action{
 		model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: id}}}},
 	}}
 	for _, m := range p.members {

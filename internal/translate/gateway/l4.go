@@ -32,7 +32,7 @@ func (t networkBuilder) networkPorts() []*port {
 		}
 		// A TCP_UDP target group can be behind a listener of one of the two protocols, but a TCP_UDP listener needs a
 		// target group of both.
-		if p.Base == model.TCPUDP {
+		if p.BaseProtocol == model.TCPUDP {
 			t.fixedProtocol[p.route] = p.Listens().Protocol()
 		}
 	}
@@ -44,12 +44,12 @@ func (t networkBuilder) networkPorts() []*port {
 func chooseProtocol(p *port) {
 	first := p.listeners[0].Spec
 	if first.Protocol == gwv1.TLSProtocolType {
-		p.Base, p.TLS = model.TCP, terminates(first.TLS)
+		p.BaseProtocol, p.TLS = model.TCP, terminates(first.TLS)
 		return
 	}
-	p.Base = model.Base(first.Protocol)
+	p.BaseProtocol = model.BaseProtocol(first.Protocol)
 	if slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return l.Spec.Protocol != first.Protocol }) {
-		p.Base = model.TCPUDP
+		p.BaseProtocol = model.TCPUDP
 	}
 }
 
@@ -63,7 +63,7 @@ func (t networkBuilder) upgradeToQUIC(p *port) {
 	if p.entry == nil || !valueOr(p.entry.QUICEnabled, false) {
 		return
 	}
-	quic, ok := map[model.Base]model.Base{model.UDP: model.QUIC, model.TCPUDP: model.TCPQUIC}[p.Base]
+	quic, ok := map[model.BaseProtocol]model.BaseProtocol{model.UDP: model.QUIC, model.TCPUDP: model.TCPQUIC}[p.BaseProtocol]
 	if !ok || p.TLS {
 		t.Found.Add(finding.Finding{
 			Object: p.at.Object, Field: p.at.Field, Reason: finding.ParametersInvalid, Severity: finding.Warning, Blocks: finding.BlocksNothing,
@@ -71,13 +71,13 @@ func (t networkBuilder) upgradeToQUIC(p *port) {
 		})
 		return
 	}
-	p.Base = quic
+	p.BaseProtocol = quic
 }
 
 // quicProtocol returns the protocol of a port with QUIC, "" for other ports. Its target groups need the same protocol and
 // cannot be used by other listeners.
 func quicProtocol(p *port) string {
-	if p.Base == model.QUIC || p.Base == model.TCPQUIC {
+	if p.BaseProtocol == model.QUIC || p.BaseProtocol == model.TCPQUIC {
 		return p.Listens().Protocol()
 	}
 	return ""

@@ -70,7 +70,7 @@ func (t *translation) portsOf(setProtocol func(*port)) []*port {
 
 // checkListener returns a listener with the settings that both types of load balancers have.
 func (t *translation) listener(p *port) model.Listener {
-	l := model.Listener{Port: p.Number, Base: p.Base, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{t.ref}}
+	l := model.Listener{Port: p.Number, BaseProtocol: p.BaseProtocol, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{t.ref}}
 	if p.TLS {
 		l.TLS = &model.TLS{Policy: t.opt.DefaultSSLPolicy, Certificates: certificateBuilder{t}.certificates(p)}
 		l.TLS.NotImported = !t.opt.ImportCertificates && slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return len(l.Certificates) > 0 })
@@ -78,7 +78,7 @@ func (t *translation) listener(p *port) model.Listener {
 			l.TLS.Policy = *p.entry.SSLPolicy
 		}
 	}
-	if p.entry != nil && (p.Base == model.HTTP || !p.TLS) && len(p.entry.ListenerAttributes) > 0 {
+	if p.entry != nil && (p.BaseProtocol == model.HTTP || !p.TLS) && len(p.entry.ListenerAttributes) > 0 {
 		l.Attributes = gatewayconfig.Attributes(p.entry.ListenerAttributes)
 		l.AttributesOf = []finding.Origin{p.at}
 		t.Found.Add(settings.ListenerAttributeKeys.Advice(l.Attributes, p.at.Object, p.at.Field, finding.ParametersInvalid)...)

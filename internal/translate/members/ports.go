@@ -15,7 +15,7 @@ import (
 // have another protocol for the port, are held.
 type Port struct {
 	Number             int32
-	Base               model.Base
+	BaseProtocol       model.BaseProtocol
 	TLS                bool
 	Members            []*Member
 	ConflictingMembers []*Member
@@ -26,7 +26,7 @@ type Port struct {
 
 // Listens returns the port number with its protocol.
 func (p *Port) Listens() settings.ListenPort {
-	return settings.ListenPort{Port: p.Number, Base: p.Base, TLS: p.TLS}
+	return settings.ListenPort{Port: p.Number, BaseProtocol: p.BaseProtocol, TLS: p.TLS}
 }
 
 // MembersWithRules returns the members that have rules on the port, ConflictingMembers included, in the order given.

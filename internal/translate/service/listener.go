@@ -18,7 +18,7 @@ import (
 // listener builds the listener of a port. A fault holds the listener as a whole, because a network load balancer cannot
 // answer itself.
 func (t *translation) listener(p *port) model.Listener {
-	l := model.Listener{Port: p.Number, Base: p.Base, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{p.of.Ref}, DefaultOf: p.at}
+	l := model.Listener{Port: p.Number, BaseProtocol: p.BaseProtocol, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{p.of.Ref}, DefaultOf: p.at}
 	key := p.Listens().Key()
 	attributes := p.of.set.ListenerAttributes[key]
 	switch {
@@ -39,7 +39,7 @@ func (t *translation) listener(p *port) model.Listener {
 	default:
 		l.Attributes, l.AttributesOf = t.ListenerAttributes(p.Port)
 	}
-	if quic := p.Base == model.QUIC || p.Base == model.TCPQUIC; quic && t.Stack.LoadBalancer.SecurityGroups != nil {
+	if quic := p.BaseProtocol == model.QUIC || p.BaseProtocol == model.TCPQUIC; quic && t.Stack.LoadBalancer.SecurityGroups != nil {
 		t.fault(p, p.of.set.QUICPorts.Origin.Field, finding.Unsupported, "AWS has no QUIC listeners on load balancers with security groups",
 			"set "+settings.ServicePrefix+`aws-load-balancer-disable-nlb-sg to "true" before the load balancer is made`)
 	}

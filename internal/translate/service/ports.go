@@ -60,7 +60,7 @@ func (t *translation) listeners(m *member) []*port {
 		p := &asked[i]
 		if byNumber[p.Port] == nil {
 			out = append(out, &port{
-				Port: &members.Port{Number: p.Port, Base: baseOf(p), Members: []*members.Member{m.Member}},
+				Port: &members.Port{Number: p.Port, BaseProtocol: baseOf(p), Members: []*members.Member{m.Member}},
 				of:   m, first: p, at: finding.Origin{Object: m.Ref, Field: fmt.Sprintf("spec.ports[%d]", i)},
 			})
 		}
@@ -81,11 +81,11 @@ func (t *translation) listeners(m *member) []*port {
 }
 
 // baseOf returns the protocol of a listener for one port of a Service, without TLS and QUIC.
-func baseOf(p *corev1.ServicePort) model.Base {
+func baseOf(p *corev1.ServicePort) model.BaseProtocol {
 	if p.Protocol == "" {
 		return model.TCP
 	}
-	return model.Base(p.Protocol)
+	return model.BaseProtocol(p.Protocol)
 }
 
 // mergeSetting is the annotation that makes one listener of a TCP and a UDP port.
@@ -97,11 +97,11 @@ func (t *translation) reportUnmerged(p *port, others []int) {
 		other := &p.of.svc.Spec.Ports[i]
 		t.Found.Add(finding.Finding{
 			Object: p.of.Ref, Field: fmt.Sprintf("spec.ports[%d]", i), Reason: finding.ListenerConflict, Severity: finding.Error,
-			Message: fmt.Sprintf("port %d has a listener for %s; the port for %s gets none", p.Number, p.Base, baseOf(other)),
+			Message: fmt.Sprintf("port %d has a listener for %s; the port for %s gets none", p.Number, p.BaseProtocol, baseOf(other)),
 			Fix:     "set " + mergeSetting + ` to "true", or use another port`,
 		})
 		// The managed security group admits clients over both protocols, as with older controllers.
-		t.Ports = append(t.Ports, &members.Port{Number: p.Number, Base: baseOf(other), Members: p.Members})
+		t.Ports = append(t.Ports, &members.Port{Number: p.Number, BaseProtocol: baseOf(other), Members: p.Members})
 	}
 }
 
@@ -109,7 +109,7 @@ func (t *translation) reportUnmerged(p *port, others []int) {
 func (t *translation) mergeTCPUDP(p *port, same []int) {
 	other := &p.of.svc.Spec.Ports[same[1]]
 	field := fmt.Sprintf("spec.ports[%d]", same[1])
-	protocols := []string{string(p.Base), string(baseOf(other))}
+	protocols := []string{string(p.BaseProtocol), string(baseOf(other))}
 	slices.Sort(protocols)
 	switch {
 	case len(same) > 2 || !slices.Equal(protocols, []string{"TCP", "UDP"}):
@@ -122,7 +122,7 @@ func (t *translation) mergeTCPUDP(p *port, same []int) {
 		t.fault(p, field, finding.ListenerConflict, fmt.Sprintf("TCP and UDP of port %d have the target ports %q and %q, and one listener needs one", p.Number, to.String(), too.String()),
 			"set the same targetPort for both, or set "+mergeSetting+` to "false"`)
 	default:
-		p.Base = model.TCPUDP
+		p.BaseProtocol = model.TCPUDP
 	}
 }
 
@@ -135,19 +135,19 @@ func (t *translation) targetType(m *member) model.TargetType {
 func (t *translation) chooseProtocol(p *port) {
 	set := p.of.set
 	listed := func(o settings.Opt[[]string]) bool { return slices.ContainsFunc(o.Value, p.isNamedBy) }
-	p.TLS = p.Base == model.TCP && len(set.Certificates.Value) > 0 && (len(set.TLSPorts.Value) == 0 || listed(set.TLSPorts))
+	p.TLS = p.BaseProtocol == model.TCP && len(set.Certificates.Value) > 0 && (len(set.TLSPorts.Value) == 0 || listed(set.TLSPorts))
 	quic := listed(set.QUICPorts)
 	switch {
-	case p.Base != model.TCP && p.Base != model.UDP && p.Base != model.TCPUDP:
-		t.fault(p, p.at.Field, finding.Unsupported, fmt.Sprintf("network load balancers have no listeners of protocol %q", p.Base), "use TCP or UDP")
-	case quic && p.Base == model.UDP:
-		p.Base = model.QUIC
-	case quic && p.Base == model.TCPUDP:
-		p.Base = model.TCPQUIC
+	case p.BaseProtocol != model.TCP && p.BaseProtocol != model.UDP && p.BaseProtocol != model.TCPUDP:
+		t.fault(p, p.at.Field, finding.Unsupported, fmt.Sprintf("network load balancers have no listeners of protocol %q", p.BaseProtocol), "use TCP or UDP")
+	case quic && p.BaseProtocol == model.UDP:
+		p.BaseProtocol = model.QUIC
+	case quic && p.BaseProtocol == model.TCPUDP:
+		p.BaseProtocol = model.TCPQUIC
 	case quic:
 		t.fault(p, set.QUICPorts.Origin.Field, finding.AnnotationInvalid, fmt.Sprintf("port %d is %s, and QUIC needs UDP", p.Number, p.Listens().Protocol()), "remove the port from the list, or change its protocol to UDP")
 	}
-	p.targetProtocol = string(p.Base)
+	p.targetProtocol = string(p.BaseProtocol)
 	if p.TLS && set.BackendProtocol.Value == settings.BackendTLS {
 		p.targetProtocol = "TLS"
 	}
@@ -193,7 +193,7 @@ func (t *translation) holdForMistypedTLSPorts(m *member) {
 	}
 	var held []string
 	for _, p := range m.ports {
-		if p.Base == model.TCP && !p.TLS && len(m.set.Certificates.Value) > 0 {
+		if p.BaseProtocol == model.TCP && !p.TLS && len(m.set.Certificates.Value) > 0 {
 			p.held = true
 			held = append(held, strconv.Itoa(int(p.Number)))
 		}

@@ -13,14 +13,14 @@ import (
 
 // ListenPort is a port that a member listens on.
 type ListenPort struct {
-	Port int32
-	Base model.Base
-	TLS  bool
+	Port         int32
+	BaseProtocol model.BaseProtocol
+	TLS          bool
 }
 
 // Protocol returns the protocol of the listener as in the API of AWS, such as HTTPS or TLS.
 func (p ListenPort) Protocol() string {
-	l := model.Listener{Base: p.Base}
+	l := model.Listener{BaseProtocol: p.BaseProtocol}
 	if p.TLS {
 		l.TLS = &model.TLS{}
 	}
