@@ -107,7 +107,7 @@ func (em *Emulator) adminState(r *http.Request, body []byte) (any, error) {
 		if err := em.store.Restore(body); err != nil {
 			return nil, err
 		}
-		em.store.Bump()
+		em.store.WakeWaiters()
 		return done, nil
 	}
 	return nil, errMethod
@@ -224,7 +224,7 @@ func (em *Emulator) adminClock(r *http.Request, body []byte) (any, error) {
 			return nil, err
 		}
 		clock.Advance(d)
-		em.store.Bump()
+		em.store.WakeWaiters()
 	}
 	_, manual := em.store.Clock.(advancer)
 	return map[string]any{"now": em.store.Clock.Now(), "manual": manual}, nil
@@ -245,7 +245,7 @@ func (em *Emulator) adminConfig(r *http.Request, body []byte) (any, error) {
 		for _, p := range em.store.Partitions() {
 			em.store.UpdateValidations(p.Account)
 		}
-		em.store.Bump()
+		em.store.WakeWaiters()
 	}
 	return em.store.Config, nil
 }

@@ -130,7 +130,7 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 		resp = fail(failure)
 	} else if entry.Mutating {
 		em.remember()
-		em.store.Bump()
+		em.store.WakeWaiters()
 	}
 	if act.Lose {
 		entry.Fault = "lost"
@@ -150,7 +150,7 @@ func (em *Emulator) execute(s *service, op wire.Operation, call store.Call, in a
 	w.Lock()
 	defer w.Unlock()
 	if act.Stale > 0 && !Mutating(s.name, op.Name) {
-		if past := em.past(act.Stale); past != nil {
+		if past := em.stateAt(act.Stale); past != nil {
 			w, op = past.store, past.operation(s.name, op.Name)
 		}
 	}

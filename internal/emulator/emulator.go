@@ -50,7 +50,7 @@ type Emulator struct {
 	imds     *imds.Server
 
 	historyMu sync.Mutex
-	history   []pastState
+	history   []savedState
 	changed   time.Time // of the last change, zero if the state after it is in the history
 
 	usedMu sync.Mutex
@@ -148,7 +148,7 @@ func (em *Emulator) Reset() {
 	em.historyMu.Lock()
 	em.history, em.changed = nil, time.Time{}
 	em.historyMu.Unlock()
-	em.store.Bump()
+	em.store.WakeWaiters()
 }
 
 // Client returns an HTTP client that reaches the emulator in memory, whatever

@@ -53,7 +53,7 @@ func (em *Emulator) adminForce(r *http.Request, body []byte) (any, error) {
 	for _, p := range em.store.Partitions() {
 		if lb := p.ELB.LoadBalancers[in.LoadBalancer]; lb != nil {
 			lb.ForcedState, lb.ForcedReason = elbtypes.LoadBalancerStateEnum(in.State), in.Reason
-			em.store.Bump()
+			em.store.WakeWaiters()
 			return done, nil
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// pastState is the emulator state after a change.
-type pastState struct {
+// savedState is the emulator state after a change.
+type savedState struct {
 	at    time.Time
 	state []byte
 }
@@ -28,9 +28,9 @@ func (em *Emulator) rememberFirst() {
 	now := em.store.Clock.Now()
 	switch {
 	case em.changed.IsZero() && len(em.history) == 0:
-		em.keep(time.Time{})
+		em.saveState(time.Time{})
 	case em.changed.Before(now) && !em.changed.IsZero():
-		em.keep(em.changed)
+		em.saveState(em.changed)
 		em.changed = time.Time{}
 	}
 	// Keep one state from before the window: it was valid at the beginning of the window.
@@ -40,12 +40,12 @@ func (em *Emulator) rememberFirst() {
 }
 
 // keep stores the present state. Both locks are held.
-func (em *Emulator) keep(since time.Time) {
+func (em *Emulator) saveState(since time.Time) {
 	state, err := em.store.Export()
 	if err != nil {
 		panic(fmt.Sprintf("the state cannot be exported: %v", err))
 	}
-	em.history = append(em.history, pastState{since, state})
+	em.history = append(em.history, savedState{since, state})
 }
 
 // remember notes the time of a change. The state after it is stored before the next change, as it is the present state
@@ -59,15 +59,15 @@ func (em *Emulator) remember() {
 	em.changed = em.store.Clock.Now()
 }
 
-// pastStore is a past state with the services over it.
-type pastStore struct {
+// savedStore is a saved state with the services that read it.
+type savedStore struct {
 	store    *store.Store
 	services []*service
 }
 
 // past returns the state of the given time ago, nil if nothing has changed since. The caller holds the lock of the
 // present state.
-func (em *Emulator) past(ago time.Duration) *pastStore {
+func (em *Emulator) stateAt(ago time.Duration) *savedStore {
 	em.historyMu.Lock()
 	defer em.historyMu.Unlock()
 	then := em.store.Clock.Now().Add(-ago)
@@ -88,10 +88,10 @@ func (em *Emulator) past(ago time.Duration) *pastStore {
 	if err := w.Restore(em.history[found].state); err != nil {
 		panic(fmt.Sprintf("a remembered state cannot be restored: %v", err))
 	}
-	return &pastStore{store: w, services: services(w)}
+	return &savedStore{store: w, services: services(w)}
 }
 
-func (p *pastStore) operation(service, name string) wire.Operation {
+func (p *savedStore) operation(service, name string) wire.Operation {
 	for _, s := range p.services {
 		if s.name == service {
 			return s.operations[name]

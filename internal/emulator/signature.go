@@ -35,16 +35,16 @@ func (em *Emulator) verify(r request) *store.Error {
 		return store.Errorf(store.Unproven, "RequestExpired", "Request has expired: signed at %s", at.Format(time.RFC3339))
 	}
 	given := r.http.Header.Get("Authorization")
-	again, err := resign(r.http.Context(), r, secret, at)
+	again, err := signAgain(r.http.Context(), r, secret, at)
 	if err != nil || subtle.ConstantTimeCompare([]byte(part(given, "Signature=")), []byte(part(again, "Signature="))) != 1 {
 		return wrong
 	}
 	return nil
 }
 
-// resign signs a copy of a request with a secret, over the headers that the request's
+// signAgain signs a copy of a request with a secret, over the headers that the request's
 // signature covers, and returns the Authorization header.
-func resign(ctx context.Context, r request, secret string, at time.Time) (string, error) {
+func signAgain(ctx context.Context, r request, secret string, at time.Time) (string, error) {
 	clone, err := http.NewRequestWithContext(ctx, r.http.Method, r.http.URL.String(), nil)
 	if err != nil {
 		return "", err

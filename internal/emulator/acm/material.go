@@ -74,9 +74,9 @@ func algorithmOf(key any) (types.KeyAlgorithm, error) {
 	return "", errors.New("the type of the key is not supported")
 }
 
-// Materialise generates the key and the content of a requested certificate, unless it has them.
+// GenerateContent generates the key and the content of a requested certificate, unless it has them.
 // RSA keys take long to generate, so this is done only when the content is needed.
-func Materialise(c *store.Certificate) error {
+func GenerateContent(c *store.Certificate) error {
 	if c.CertificatePEM != "" {
 		return nil
 	}

@@ -151,7 +151,7 @@ func (s *Service) GetCertificate(c *store.Call, in *acm.GetCertificateInput) (*a
 	default:
 		return nil, fail(store.Unproven, "RequestInProgressException", "The certificate %s is in the status %s", cert.ARN, status)
 	}
-	if err := Materialise(cert); err != nil {
+	if err := GenerateContent(cert); err != nil {
 		return nil, fail(store.Own, "InternalFailure", "the emulator fails: %v", err)
 	}
 	return &acm.GetCertificateOutput{Certificate: ptr(cert.CertificatePEM), CertificateChain: optionalText(cert.ChainPEM)}, nil

@@ -165,14 +165,14 @@ func (w *walk) located(op *operation, x emulator.Exchange) {
 	values := url.Values{}
 	want, have := strings.Split(strings.TrimSuffix(op.path, "/"), "/"), strings.Split(strings.TrimSuffix(x.Request.Path, "/"), "/")
 	if x.Request.Method != op.method || len(want) != len(have) {
-		w.departs(x.Request.Method+" "+x.Request.Path, "not %s %s", op.method, op.path)
+		w.reportDeparture(x.Request.Method+" "+x.Request.Path, "not %s %s", op.method, op.path)
 		return
 	}
 	for i := range want {
 		if name, ok := strings.CutPrefix(want[i], "{"); ok {
 			values.Set("uri "+strings.TrimSuffix(name, "}"), have[i])
 		} else if want[i] != have[i] {
-			w.departs(x.Request.Path, "not %s", op.path)
+			w.reportDeparture(x.Request.Path, "not %s", op.path)
 		}
 	}
 	for name := range x.Request.Query {
@@ -188,12 +188,12 @@ func (w *walk) located(op *operation, x emulator.Exchange) {
 		case values.Has(key):
 			w.at(m.name, m.shape, &node{text: values.Get(key)})
 		case m.required:
-			w.departs(m.name, "a required member of %s that is missing", op.input.name)
+			w.reportDeparture(m.name, "a required member of %s that is missing", op.input.name)
 		}
 		delete(values, key)
 	}
 	for key := range values {
-		w.departs(key, "not a member of %s", op.input.name)
+		w.reportDeparture(key, "not a member of %s", op.input.name)
 	}
 }
 
@@ -226,7 +226,7 @@ func (s *service) answer(op *operation, x emulator.Exchange, found report) {
 		if value := x.Answer.Header.Get(m.answer); value != "" {
 			w.at(m.name, m.shape, &node{text: value})
 		} else if m.required {
-			w.departs(m.name, "a required member of %s that is missing", output.name)
+			w.reportDeparture(m.name, "a required member of %s that is missing", output.name)
 		}
 	}
 }

@@ -24,14 +24,14 @@ func (w *walk) form() bool {
 	return !w.answer && (w.protocol == protocolQuery || w.protocol == protocolEC2)
 }
 
-func (w *walk) departs(value, format string, args ...any) {
+func (w *walk) reportDeparture(value, format string, args ...any) {
 	w.found(strings.Join(w.path, "."), value, fmt.Sprintf(format, args...))
 }
 
 // refuses reports a value of the right type that the model does not allow.
 func (w *walk) refuses(value, format string, args ...any) {
 	if !w.valuesAllowed {
-		w.departs(value, format, args...)
+		w.reportDeparture(value, format, args...)
 	}
 }
 
@@ -52,7 +52,7 @@ func (w *walk) value(s *shape, n *node) {
 		w.mapping(s, n)
 	default:
 		if len(n.kids) > 0 {
-			w.departs(n.kids[0].name, "a member of a %s", s.kind)
+			w.reportDeparture(n.kids[0].name, "a member of a %s", s.kind)
 			return
 		}
 		w.scalar(s, n)
@@ -64,7 +64,7 @@ func (w *walk) is(s *shape, n *node, want jsonKind) bool {
 	if n.kind == untyped || n.kind == want {
 		return true
 	}
-	w.departs(n.text, "not a %s", s.kind)
+	w.reportDeparture(n.text, "not a %s", s.kind)
 	return false
 }
 
@@ -73,7 +73,7 @@ func (w *walk) structure(s *shape, n *node) {
 		return
 	}
 	if n.text != "" {
-		w.departs(n.text, "text in place of members")
+		w.reportDeparture(n.text, "text in place of members")
 	}
 	names := s.request
 	if w.answer {
@@ -84,7 +84,7 @@ func (w *walk) structure(s *shape, n *node) {
 		m := names[kid.name]
 		switch {
 		case m == nil || m.location != "":
-			w.departs(kid.name, "not a member of %s", s.name)
+			w.reportDeparture(kid.name, "not a member of %s", s.name)
 		case kid.kind != jsonNull:
 			w.at(m.name, m.shape, kid)
 		}
@@ -98,7 +98,7 @@ func (w *walk) structure(s *shape, n *node) {
 			name = m.answer
 		}
 		if kid := n.kid(name); kid == nil || kid.kind == jsonNull {
-			w.departs(m.name, "a required member of %s that is missing", s.name)
+			w.reportDeparture(m.name, "a required member of %s that is missing", s.name)
 		}
 	}
 }
@@ -109,17 +109,17 @@ func (w *walk) list(s *shape, n *node) {
 		return
 	}
 	if n.text != "" {
-		w.departs(n.text, "text in place of items")
+		w.reportDeparture(n.text, "text in place of items")
 	}
 	switch {
 	case w.form():
 		if w.protocol == protocolQuery && len(n.kids) > 0 {
-			if n = w.only(s, n, "member"); n == nil {
+			if n = w.onlyChild(s, n, "member"); n == nil {
 				return
 			}
 		}
 		if err := n.numbered(); err != nil {
-			w.departs("", "%v", err)
+			w.reportDeparture("", "%v", err)
 			return
 		}
 	case w.protocol != protocolJSON:
@@ -129,7 +129,7 @@ func (w *walk) list(s *shape, n *node) {
 		}
 		for i := range n.kids {
 			if n.kids[i].name != want {
-				w.departs(n.kids[i].name, "not an item, which is called %s", want)
+				w.reportDeparture(n.kids[i].name, "not an item, which is called %s", want)
 				return
 			}
 		}
@@ -141,9 +141,9 @@ func (w *walk) list(s *shape, n *node) {
 }
 
 // only returns the value of the given name below n, and reports a departure if n has others.
-func (w *walk) only(s *shape, n *node, name string) *node {
+func (w *walk) onlyChild(s *shape, n *node, name string) *node {
 	if len(n.kids) != 1 || n.kids[0].name != name {
-		w.departs(n.kids[0].name, "not %s, which the %s has", name, s.kind)
+		w.reportDeparture(n.kids[0].name, "not %s, which the %s has", name, s.kind)
 		return nil
 	}
 	return &n.kids[0]
@@ -163,12 +163,12 @@ func (w *walk) mapping(s *shape, n *node) {
 	}
 	entries := n.kids
 	if w.form() && len(n.kids) > 0 {
-		entry := w.only(s, n, "entry")
+		entry := w.onlyChild(s, n, "entry")
 		if entry == nil {
 			return
 		}
 		if err := entry.numbered(); err != nil {
-			w.departs("", "%v", err)
+			w.reportDeparture("", "%v", err)
 			return
 		}
 		entries = entry.kids
@@ -177,7 +177,7 @@ func (w *walk) mapping(s *shape, n *node) {
 	for i := range entries {
 		key, value := entries[i].kid("key"), entries[i].kid("value")
 		if key == nil || value == nil || len(entries[i].kids) != 2 || !w.form() && entries[i].name != "entry" {
-			w.departs(entries[i].name, "not an entry of a key and a value")
+			w.reportDeparture(entries[i].name, "not an entry of a key and a value")
 			return
 		}
 		w.at(key.text, s.key, key)
@@ -197,13 +197,13 @@ func (w *walk) scalar(s *shape, n *node) {
 			raw, err = []byte(n.text), nil // the emulator's clients do not encode it
 		}
 		if err != nil || n.kind != untyped && n.kind != jsonText {
-			w.departs(n.text, "not base64")
+			w.reportDeparture(n.text, "not base64")
 			return
 		}
 		w.size(s, len(raw), "bytes")
 	case "boolean":
 		if n.kind != untyped && n.kind != jsonBool || n.text != "true" && n.text != "false" {
-			w.departs(n.text, "not a boolean")
+			w.reportDeparture(n.text, "not a boolean")
 		}
 	case "timestamp":
 		var err error
@@ -213,7 +213,7 @@ func (w *walk) scalar(s *shape, n *node) {
 			_, err = strconv.ParseFloat(n.text, 64)
 		}
 		if err != nil || n.kind != untyped && n.kind != jsonNumber {
-			w.departs(n.text, "not a timestamp")
+			w.reportDeparture(n.text, "not a timestamp")
 		}
 	default:
 		w.number(s, n)
@@ -233,7 +233,7 @@ func (w *walk) number(s *shape, n *node) {
 	}
 	switch {
 	case err != nil || n.kind != untyped && n.kind != jsonNumber:
-		w.departs(n.text, "not a number of type %s", s.kind)
+		w.reportDeparture(n.text, "not a number of type %s", s.kind)
 	case s.min != nil && f < *s.min:
 		w.refuses(n.text, "less than %v", *s.min)
 	case s.max != nil && f > *s.max:

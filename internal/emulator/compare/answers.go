@@ -31,7 +31,7 @@ type comparison struct {
 	call  recording.Call
 }
 
-func (x *comparison) differ(path []string, aws, emulator string) {
+func (x *comparison) reportDifference(path []string, aws, emulator string) {
 	member := strings.Join(path, ".")
 	timing := slices.ContainsFunc(path, func(p string) bool { return slices.Contains(states, p) })
 	x.result.Differences = append(x.result.Differences, Difference{
@@ -44,7 +44,7 @@ func (x *comparison) answers(emulated *recording.Node, status int) {
 	if x.call.Status >= 300 || status >= 300 {
 		recorded, got := strings.TrimSpace(fmt.Sprintf("%d %s", x.call.Status, aws)), strings.TrimSpace(fmt.Sprintf("%d %s", status, em))
 		if recorded != got {
-			x.differ(nil, recorded, got)
+			x.reportDifference(nil, recorded, got)
 			return
 		}
 	}
@@ -55,7 +55,7 @@ func (x *comparison) answers(emulated *recording.Node, status int) {
 func (x *comparison) nodes(path []string, aws, emulated *recording.Node) {
 	if aws == nil || emulated == nil {
 		if recorded, got := content(aws), content(emulated); recorded != got {
-			x.differ(path, recorded, got)
+			x.reportDifference(path, recorded, got)
 		}
 		return
 	}
@@ -137,7 +137,7 @@ func (x *comparison) leaf(path []string, aws, emulated string) {
 			}
 		}
 	}
-	x.differ(path, cmp.Or(aws, Missing), cmp.Or(emulated, Missing))
+	x.reportDifference(path, cmp.Or(aws, Missing), cmp.Or(emulated, Missing))
 }
 
 // volatileValue reports whether both values are times, as text or number.
@@ -198,11 +198,11 @@ func (x *comparison) items(path []string, aws, emulated []*recording.Node) {
 			match(a, i)
 			continue
 		}
-		x.differ(path, content(a), Missing)
+		x.reportDifference(path, content(a), Missing)
 	}
 	for _, e := range remaining {
 		if x.expected(e) {
-			x.differ(path, Missing, content(e))
+			x.reportDifference(path, Missing, content(e))
 		}
 	}
 }

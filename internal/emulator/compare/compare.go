@@ -54,7 +54,7 @@ func Run(ctx context.Context, r *recording.Recording) (*Result, error) {
 		ids:    map[string]string{},
 		result: &Result{Skipped: map[string]int{}},
 	}
-	if err := p.site(ctx, r); err != nil {
+	if err := p.createNetwork(ctx, r); err != nil {
 		return nil, fmt.Errorf("make the network of the recording: %w", err)
 	}
 	calls := slices.Clone(r.Calls)

@@ -23,7 +23,7 @@ import (
 )
 
 // site creates the network of the recorded run: VPC, subnets, security groups, instances.
-func (p *player) site(ctx context.Context, r *recording.Recording) error {
+func (p *player) createNetwork(ctx context.Context, r *recording.Recording) error {
 	if r.Site.VPC == "" || len(r.Site.CIDRs) == 0 {
 		return nil
 	}

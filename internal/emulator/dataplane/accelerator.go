@@ -221,7 +221,7 @@ func (e *listenSocket) connect(ctx context.Context, from handover) (net.Conn, fu
 		}
 		o := from
 		if !c.endpoint.PreserveClient {
-			o = e.unpreserved(from)
+			o = e.withoutClientIP(from)
 		}
 		source := view.source
 		if real.Addr().Is6() || !source.IsValid() {
@@ -239,7 +239,7 @@ func (e *listenSocket) connectInstance(ctx context.Context, network string, view
 	}
 	at := netip.AddrPortFrom(c.endpoint.Address, c.port)
 	if real, open := e.plane.socketAt(at, e.key.udp); open {
-		return e.plane.handed.dial(ctx, network, view.source, real, e.unpreserved(from))
+		return e.plane.handed.dial(ctx, network, view.source, real, e.withoutClientIP(from))
 	}
 	o := origin{node: view.source}
 	if c.endpoint.PreserveClient {
@@ -252,8 +252,8 @@ func (e *listenSocket) connectInstance(ctx context.Context, network string, view
 	return conn, func() {}, err
 }
 
-// unpreserved returns the handover for an endpoint without client IP preservation, which sees the static address.
-func (e *listenSocket) unpreserved(from handover) handover {
+// withoutClientIP returns the handover for an endpoint without client IP preservation, which sees the static address.
+func (e *listenSocket) withoutClientIP(from handover) handover {
 	return handover{client: netip.AddrPortFrom(e.key.at.Addr(), from.client.Port())}
 }
 

@@ -33,8 +33,8 @@ func groupAt(groups []WeightedGroup, draw func(sum int) int) string {
 	return ""
 }
 
-// place is the node and zone where a request has arrived.
-type place struct {
+// receivingNode is the load balancer node, with its zone, that has received a request.
+type receivingNode struct {
 	node      netip.Addr
 	zone      string
 	crossZone bool
@@ -42,7 +42,7 @@ type place struct {
 
 // candidates returns the members that may get a request: the healthy ones, or all when too
 // few are healthy. Members without a health check result yet are not among them.
-func (v *groupView) candidates(at place) []member {
+func (v *groupView) candidates(at receivingNode) []member {
 	cross := at.crossZone
 	switch v.attr.crossZone {
 	case "true":
@@ -70,7 +70,7 @@ func (v *groupView) candidates(at place) []member {
 }
 
 // choose picks the target of a request, or nil when there is none.
-func (g *targetGroup) choose(v *groupView, at place, now time.Time) *target {
+func (g *targetGroup) choose(v *groupView, at receivingNode, now time.Time) *target {
 	from := v.candidates(at)
 	if len(from) == 0 {
 		return nil

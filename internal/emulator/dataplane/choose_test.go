@@ -177,10 +177,10 @@ func TestCandidates(t *testing.T) {
 	one := func(name, zone string, declared, health State) member {
 		return member{target: &target{key: targetKey{id: name}, state: health}, zone: zone, declared: declared}
 	}
-	here := place{zone: "a", crossZone: true}
+	here := receivingNode{zone: "a", crossZone: true}
 	for name, c := range map[string]struct {
 		attr    tgAttributes
-		at      place
+		at      receivingNode
 		members []member
 		want    string
 	}{
@@ -192,7 +192,7 @@ func TestCandidates(t *testing.T) {
 		"other zones with cross-zone":          {tgAttributes{}, here, []member{one("1", "b", StateHealthy, StateHealthy)}, "1"},
 		"other zones without cross-zone": {tgAttributes{crossZone: "false"}, here,
 			[]member{one("1", "b", StateHealthy, StateHealthy), one("2", "a", StateHealthy, StateHealthy), one("3", "all", StateHealthy, StateHealthy)}, "2 3"},
-		"the setting of the target group wins": {tgAttributes{crossZone: "true"}, place{zone: "a"}, []member{one("1", "b", StateHealthy, StateHealthy)}, "1"},
+		"the setting of the target group wins": {tgAttributes{crossZone: "true"}, receivingNode{zone: "a"}, []member{one("1", "b", StateHealthy, StateHealthy)}, "1"},
 		"too few by count": {tgAttributes{minHealthy: 2}, here,
 			[]member{one("1", "a", StateHealthy, StateHealthy), one("2", "a", StateHealthy, StateUnhealthy)}, "1 2"},
 		"too few by percentage": {tgAttributes{minHealthyPart: 60}, here,

@@ -51,7 +51,7 @@ func (f *flow) choose(server string) bool {
 		return false
 	}
 	f.view = f.group.view.Load()
-	from := f.view.flowCandidates(f.place())
+	from := f.view.flowCandidates(f.receivingNode())
 	if server != "" {
 		from = slices.DeleteFunc(from, func(m member) bool { return m.target.server != server })
 	}
@@ -75,7 +75,7 @@ func (f *flow) choose(server string) bool {
 	}
 	f.at = f.target.addr
 	if len(f.target.nodes) > 0 {
-		nodes := f.target.nodesFor(f.place(), f.view)
+		nodes := f.target.nodesFor(f.receivingNode(), f.view)
 		h.target = targetKey{}
 		at := nodes[maphash.Comparable(f.plane.seed, h)%uint64(len(nodes))]
 		f.at = netip.AddrPortFrom(at.Address, f.target.addr.Port())
@@ -83,8 +83,8 @@ func (f *flow) choose(server string) bool {
 	return true
 }
 
-func (f *flow) place() place {
-	return place{node: f.route.node, zone: f.route.zone, crossZone: f.route.lb.attr.crossZone}
+func (f *flow) receivingNode() receivingNode {
+	return receivingNode{node: f.route.node, zone: f.route.zone, crossZone: f.route.lb.attr.crossZone}
 }
 
 // chooseGroup draws a target group by weight: for each flow, or with stickiness for
@@ -127,8 +127,8 @@ func (f *flow) log() {
 // newSalt returns a random salt, which distinguishes the connections of one client in the hash.
 func newSalt() uint64 { return rand.Uint64() | 1 }
 
-// crosses reports whether targets of other zones may be used.
-func (v *groupView) crosses(at place) bool {
+// mayCrossZones reports whether targets of other zones may be used.
+func (v *groupView) mayCrossZones(at receivingNode) bool {
 	switch v.attr.crossZone {
 	case "true":
 		return true
@@ -151,8 +151,8 @@ func (m member) serves(zone string, cross bool) bool {
 
 // nodesFor returns the nodes of an Application Load Balancer that a node may
 // use: with cross-zone load balancing all, else those of its zone.
-func (t *target) nodesFor(at place, v *groupView) []Node {
-	if v.crosses(at) {
+func (t *target) nodesFor(at receivingNode, v *groupView) []Node {
+	if v.mayCrossZones(at) {
 		return t.nodes
 	}
 	var own []Node
@@ -167,8 +167,8 @@ func (t *target) nodesFor(at place, v *groupView) []Node {
 // flowCandidates returns the members that may get a flow on a node of a Network Load
 // Balancer: the healthy ones, or all when too few are healthy. A node of a zone without
 // healthy targets has none while another zone has some.
-func (v *groupView) flowCandidates(at place) []member {
-	cross := v.crosses(at)
+func (v *groupView) flowCandidates(at receivingNode) []member {
+	cross := v.mayCrossZones(at)
 	var healthy, all []member
 	elsewhere := false
 	for _, m := range v.members {

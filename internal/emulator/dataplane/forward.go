@@ -32,7 +32,7 @@ func (x *exchange) forward(to Forward) {
 		x.answer(http.StatusInternalServerError)
 		return
 	}
-	at := place{node: x.route.node, zone: x.route.zone, crossZone: x.route.lb.attr.crossZone}
+	at := receivingNode{node: x.route.node, zone: x.route.zone, crossZone: x.route.lb.attr.crossZone}
 	t, stay := x.stickyTarget(g, v, at, now)
 	if t == nil {
 		t = g.choose(v, at, now)

@@ -56,7 +56,7 @@ func (p *Plane) Resolve(name string) ([]netip.Addr, bool) {
 func (v nameView) healthy(zone string) bool {
 	for _, g := range v.groups {
 		view := g.view.Load()
-		cross := view.crosses(place{zone: zone, crossZone: v.crossZone})
+		cross := view.mayCrossZones(receivingNode{zone: zone, crossZone: v.crossZone})
 		healthy, usable, registered := 0, 0, 0
 		for _, m := range view.members {
 			if !m.inService() {

@@ -23,7 +23,7 @@ const cookieLife = 7 * 24 * time.Hour
 
 // stay is the content of a stickiness cookie. The cookie is sealed, so clients can
 // neither read nor forge it.
-type stay struct {
+type stickySession struct {
 	Group  string    `json:"g"`
 	ID     string    `json:"i,omitempty"`
 	Port   uint16    `json:"p,omitempty"`
@@ -41,7 +41,7 @@ type groupChoice struct {
 func (x *exchange) chooseGroup(to Forward, now time.Time) groupChoice {
 	sticky := to.StickyFor > 0
 	if sticky {
-		s, ok := x.readStay("tg", cookieGroup, cookieGroupCORS)
+		s, ok := x.readStickyCookie("tg", cookieGroup, cookieGroupCORS)
 		known := slices.ContainsFunc(to.Groups, func(g WeightedGroup) bool { return g.ARN == s.Group })
 		if ok && known && now.Sub(s.Issued) < to.StickyFor {
 			return groupChoice{arn: s.Group, sticky: true}
@@ -52,11 +52,11 @@ func (x *exchange) chooseGroup(to Forward, now time.Time) groupChoice {
 
 // stickyTarget returns the target that the client's cookie names, or nil when there
 // is none that can take the request. stays reports whether it was found.
-func (x *exchange) stickyTarget(g *targetGroup, v *groupView, at place, now time.Time) (t *target, stays bool) {
+func (x *exchange) stickyTarget(g *targetGroup, v *groupView, at receivingNode, now time.Time) (t *target, stays bool) {
 	if !v.attr.sticky {
 		return nil, false
 	}
-	var s stay
+	var s stickySession
 	var ok bool
 	limit := v.attr.lbCookieFor
 	if v.attr.stickyType == "app_cookie" {
@@ -64,9 +64,9 @@ func (x *exchange) stickyTarget(g *targetGroup, v *groupView, at place, now time
 			return nil, false
 		}
 		limit = v.attr.appCookieFor
-		s, ok = x.readStay("app", cookieApp)
+		s, ok = x.readStickyCookie("app", cookieApp)
 	} else {
-		s, ok = x.readStay("lb", cookieTarget, cookieTargetCORS)
+		s, ok = x.readStickyCookie("lb", cookieTarget, cookieTargetCORS)
 	}
 	if !ok || s.Group != g.arn || now.Sub(s.Issued) >= limit {
 		return nil, false
@@ -84,21 +84,21 @@ func (x *exchange) stickyCookies(resp *http.Response, choice groupChoice, stays 
 	now := x.started
 	var out []*http.Cookie
 	if choice.sticky {
-		value := x.sealStay("tg", stay{Group: choice.arn, Issued: now})
+		value := x.sealStickyCookie("tg", stickySession{Group: choice.arn, Issued: now})
 		out = append(out, cookiePair(cookieGroup, cookieGroupCORS, value, now)...)
 	}
 	if !v.attr.sticky {
 		return out
 	}
-	here := stay{Group: g.arn, ID: t.key.id, Port: t.key.port, Issued: now}
+	here := stickySession{Group: g.arn, ID: t.key.id, Port: t.key.port, Issued: now}
 	if v.attr.stickyType != "app_cookie" {
-		return append(out, cookiePair(cookieTarget, cookieTargetCORS, x.sealStay("lb", here), now)...)
+		return append(out, cookiePair(cookieTarget, cookieTargetCORS, x.sealStickyCookie("lb", here), now)...)
 	}
 	sets := slices.ContainsFunc(resp.Cookies(), func(c *http.Cookie) bool { return c.Name == v.attr.appCookie })
 	if !sets && !stays {
 		return out
 	}
-	return append(out, &http.Cookie{Name: cookieApp, Value: x.sealStay("app", here), Path: "/", Expires: now.Add(cookieLife)})
+	return append(out, &http.Cookie{Name: cookieApp, Value: x.sealStickyCookie("app", here), Path: "/", Expires: now.Add(cookieLife)})
 }
 
 func cookiePair(name, cors, value string, now time.Time) []*http.Cookie {
@@ -109,21 +109,21 @@ func cookiePair(name, cors, value string, now time.Time) []*http.Cookie {
 	}
 }
 
-// readStay opens the first of the named cookies that is valid.
-func (x *exchange) readStay(kind string, names ...string) (stay, bool) {
+// readStickyCookie opens the first of the named cookies that is valid.
+func (x *exchange) readStickyCookie(kind string, names ...string) (stickySession, bool) {
 	for _, name := range names {
 		for _, c := range x.r.CookiesNamed(name) {
 			raw, ok := x.plane.secrets.open(kind+x.route.lb.arn, c.Value)
-			var s stay
+			var s stickySession
 			if ok && json.Unmarshal(raw, &s) == nil {
 				return s, true
 			}
 		}
 	}
-	return stay{}, false
+	return stickySession{}, false
 }
 
-func (x *exchange) sealStay(kind string, s stay) string {
+func (x *exchange) sealStickyCookie(kind string, s stickySession) string {
 	raw, err := json.Marshal(s)
 	if err != nil {
 		panic(err) // strings and a time always marshal

@@ -675,7 +675,7 @@ func TestProxyHeaderOfIPv6(t *testing.T) {
 }
 
 func TestSharesOfHealthyTargets(t *testing.T) {
-	at := place{zone: "a"}
+	at := receivingNode{zone: "a"}
 	one := func(zone string, s State) member {
 		return member{target: &target{state: s}, zone: zone, declared: s}
 	}

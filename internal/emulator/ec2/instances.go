@@ -197,8 +197,8 @@ func (s *instances) TerminateInstances(c *store.Call, in *ec2.TerminateInstances
 	return &ec2.TerminateInstancesOutput{TerminatingInstances: changes}, nil
 }
 
-// move begins a transition of instances from a state, or from any if from is "". Instances that are
-// in one of the other two states already do not change.
+// move starts the transition of instances that are in state from, or in any state if from is "". Instances that are already
+// in state through or to do not change.
 func (s *instances) move(c *store.Call, ids []string, from, through, to string) ([]types.InstanceStateChange, *store.Error) {
 	p := c.Partition
 	if len(ids) == 0 {

@@ -132,7 +132,7 @@ func op[I, O any](name string, fn func(*store.Call, *I) (*O, error), members ...
 				return nil, store.Errorf(store.Unproven, "DryRunOperation", "Request would have succeeded, but DryRun flag is set.").WithStatus(412)
 			}
 		}
-		c.Partition.Reap()
+		c.Partition.RemoveExpired()
 		return fn(c, in)
 	}, wire.Handles(members...))
 }

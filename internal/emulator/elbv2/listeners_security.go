@@ -69,7 +69,7 @@ func (s *listeners) setSecurity(c *store.Call, p *store.Partition, lb *store.Loa
 	if err := setALPN(lb, l, in.alpn); err != nil {
 		return err
 	}
-	return s.setMutual(c, p, lb, l, in.mutual)
+	return s.setMutualAuthentication(c, p, lb, l, in.mutual)
 }
 
 // checkListenerProtocol returns an error unless the load balancer supports a protocol.
@@ -113,9 +113,9 @@ func setALPN(lb *store.LoadBalancer, l *store.Listener, alpn []string) error {
 	return nil
 }
 
-// setMutual checks and sets mutual authentication. AWS describes that of an HTTPS listener
+// setMutualAuthentication checks and sets mutual authentication. AWS describes that of an HTTPS listener
 // without it as mode off.
-func (s *listeners) setMutual(c *store.Call, p *store.Partition, lb *store.LoadBalancer, l *store.Listener, in *types.MutualAuthenticationAttributes) error {
+func (s *listeners) setMutualAuthentication(c *store.Call, p *store.Partition, lb *store.LoadBalancer, l *store.Listener, in *types.MutualAuthenticationAttributes) error {
 	if l.Protocol != types.ProtocolEnumHttps {
 		if in != nil {
 			return invalid(store.Unproven, "Mutual authentication cannot be specified for %s listeners", l.Protocol)

@@ -78,7 +78,7 @@ func (s accelerators) assignAddresses(c *store.Call, a *store.Accelerator, reque
 			return invalid(store.Unproven, "The IP address '%s' is not in an address range that was provisioned for the account", text)
 		case taken[r.Block]:
 			return invalid(store.Unproven, "The IP addresses must be of different address ranges")
-		case s.holder(address) != nil && s.holder(address) != a:
+		case s.withAddress(address) != nil && s.withAddress(address) != a:
 			return invalid(store.Unproven, "The IP address '%s' is in use", text)
 		}
 		taken[r.Block] = true
@@ -111,7 +111,7 @@ func (s accelerators) rangeOf(c *store.Call, address netip.Addr) *store.Accelera
 }
 
 // holder returns the accelerator with an address, of any account.
-func (s accelerators) holder(address netip.Addr) *store.Accelerator {
+func (s accelerators) withAddress(address netip.Addr) *store.Accelerator {
 	for _, p := range s.w.Partitions() {
 		for _, a := range p.Accelerators.Accelerators {
 			if slices.Contains(a.IPv4, address) || slices.Contains(a.IPv6, address) {
@@ -124,7 +124,7 @@ func (s accelerators) holder(address netip.Addr) *store.Accelerator {
 
 func (s accelerators) freeAddress(block netip.Prefix) netip.Addr {
 	for {
-		if a := s.w.RandomAddress(block); s.holder(a) == nil {
+		if a := s.w.RandomAddress(block); s.withAddress(a) == nil {
 			return a
 		}
 	}

@@ -81,11 +81,11 @@ func (r *Recording) Redact(secrets ...string) error {
 			x.node(nil, c.Answer, false)
 		}
 	}
-	return r.holdsNone(secrets)
+	return r.checkNoSecrets(secrets)
 }
 
-// holdsNone returns an error if the recording contains one of the secrets.
-func (r *Recording) holdsNone(secrets []string) error {
+// checkNoSecrets returns an error if the recording contains one of the secrets.
+func (r *Recording) checkNoSecrets(secrets []string) error {
 	var out strings.Builder
 	if err := r.Write(&out); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (x *redactor) answer(path []string, text string, own bool) string {
 	if _, err := netip.ParsePrefix(text); err == nil {
 		return x.text(text)
 	}
-	return x.instead(replaced, text)
+	return x.replacementFor(replaced, text)
 }
 
 // replaced is the prefix of the replacement of a text.
@@ -199,7 +199,7 @@ func (x *redactor) text(text string) string {
 		case !named:
 			kind = "resource"
 		}
-		return fmt.Sprintf("arn:%s:%s:%s:%s:%s/%s", p[1], p[2], p[3], p[4], kind, x.instead("name-", p[5]))
+		return fmt.Sprintf("arn:%s:%s:%s:%s:%s/%s", p[1], p[2], p[3], p[4], kind, x.replacementFor("name-", p[5]))
 	})
 	text = accountNumber.ReplaceAllString(text, Account)
 	text = uuid.ReplaceAllStringFunc(text, func(id string) string {
@@ -223,7 +223,7 @@ func (x *redactor) text(text string) string {
 var shared = netip.MustParsePrefix("100.64.0.0/10")
 
 // instead returns the replacement of a text: a prefix and a number.
-func (x *redactor) instead(prefix, text string) string {
+func (x *redactor) replacementFor(prefix, text string) string {
 	return fmt.Sprintf("%s%d", prefix, x.number(prefix, text))
 }
 

@@ -75,7 +75,7 @@ func (r *accelerated) configure(change func(*store.AcceleratorConfig)) {
 	r.em.Store().Lock()
 	change(&r.em.Store().Config.Accelerator)
 	r.em.Store().Unlock()
-	r.em.Store().Bump()
+	r.em.Store().WakeWaiters()
 }
 
 // lead makes an endpoint group that leads to the port of load balancers.

@@ -64,7 +64,7 @@ func (b *builder) endpointGroup(l *store.AcceleratorListener, g *store.EndpointG
 	check := endpointCheck(l, g)
 	for _, e := range g.Endpoints {
 		if ready := e.Added.Add(b.s.w.Config.Accelerator.HealthDelay); b.now.Before(ready) {
-			b.wakeAt(ready)
+			b.rebuildAt(ready)
 		}
 		health := b.s.w.EndpointHealth(b.p.Account, g, e, b.now)
 		endpoint := dataplane.AcceleratorEndpoint{

@@ -56,7 +56,7 @@ func (b *builder) partition() {
 		lb := b.p.ELB.LoadBalancers[arn]
 		switch state, _ := lb.State(b.now); state {
 		case elbtypes.LoadBalancerStateEnumProvisioning:
-			b.wakeAt(lb.Active)
+			b.rebuildAt(lb.Active)
 			continue
 		case elbtypes.LoadBalancerStateEnumFailed:
 			continue
@@ -75,7 +75,7 @@ func (b *builder) partition() {
 }
 
 // wakeAt requests another build at that time.
-func (b *builder) wakeAt(t time.Time) {
+func (b *builder) rebuildAt(t time.Time) {
 	// The millisecond is for the case that the timer fires early.
 	d := max(t.Sub(b.now), 0) + time.Millisecond
 	if b.next == 0 || d < b.next {
@@ -144,7 +144,7 @@ func (b *builder) listener(l *store.Listener) (dataplane.Listener, bool) {
 			}
 			out.Certificates = append(out.Certificates, cert)
 		}
-		out.MutualTLS = b.mutual(l)
+		out.MutualTLS = b.mutualTLS(l)
 	}
 	for _, r := range b.rules[l.ARN] {
 		rule, err := RuleOf(r)
@@ -162,7 +162,7 @@ func (b *builder) listener(l *store.Listener) (dataplane.Listener, bool) {
 }
 
 // mutual returns the mutual authentication of a listener, nil if it does not request client certificates.
-func (b *builder) mutual(l *store.Listener) *dataplane.MutualTLS {
+func (b *builder) mutualTLS(l *store.Listener) *dataplane.MutualTLS {
 	if l.Mutual == nil || l.Mutual.Mode == nil || *l.Mutual.Mode == "off" {
 		return nil
 	}

@@ -63,7 +63,7 @@ func (k *keyring) createKeys(w *store.Store, arns []string) {
 			copied = *found
 		}
 		w.Unlock()
-		if found == nil || acm.Materialise(&copied) != nil {
+		if found == nil || acm.GenerateContent(&copied) != nil {
 			continue // the next build adds an error for the listener
 		}
 		w.Lock()

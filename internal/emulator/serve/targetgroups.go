@@ -22,7 +22,7 @@ func (b *builder) targetGroup(g *store.TargetGroup) dataplane.TargetGroup {
 	b.p.RemoveEnded(g, b.now)
 	for _, t := range g.Targets {
 		if t.Draining() {
-			b.wakeAt(t.DrainUntil)
+			b.rebuildAt(t.DrainUntil)
 		}
 		target := dataplane.Target{
 			ID: t.ID, Port: uint16(t.Port), Zone: b.zone(g, t), State: b.state(g, t), Epoch: g.Epoch(t), QUICServerID: t.QUICServerID,

@@ -264,14 +264,14 @@ func defaultAcceleratorConfig() AcceleratorConfig {
 func (c AcceleratorConfig) LocalAddress(public netip.Addr) netip.Addr {
 	for _, z := range c.Zones {
 		if z.Public.Contains(public) {
-			return moved(public, z.Local)
+			return replaceRange(public, z.Local)
 		}
 	}
-	return moved(public, c.OwnLocal)
+	return replaceRange(public, c.OwnLocal)
 }
 
 // moved returns an IPv4 address with its first bits replaced by those of a range.
-func moved(a netip.Addr, into netip.Prefix) netip.Addr {
+func replaceRange(a netip.Addr, into netip.Prefix) netip.Addr {
 	b, base := a.As4(), into.Masked().Addr().As4()
 	for i := range b {
 		ones := max(0, min(8, into.Bits()-8*i))

@@ -95,7 +95,7 @@ func (w *Store) ReportEndpoint(r EndpointReport) {
 	defer w.Unlock()
 	if e := w.endpointOf(r.EndpointGroup, r.Endpoint); e != nil && e.Checked != r.Health {
 		e.Checked = r.Health
-		w.Bump()
+		w.WakeWaiters()
 	}
 }
 
@@ -109,7 +109,7 @@ func (w *Store) ForceEndpoint(r EndpointReport) bool {
 		return false
 	}
 	e.Forced = r.Health
-	w.Bump()
+	w.WakeWaiters()
 	return true
 }
 

@@ -157,7 +157,7 @@ func (w *Store) ReportHealth(r HealthReport) {
 		t.Compared = w.Clock.Now()
 	}
 	t.Verdict = &v
-	w.Bump()
+	w.WakeWaiters()
 }
 
 // splitARN returns the account and region of an ARN.

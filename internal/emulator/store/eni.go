@@ -38,7 +38,7 @@ func (p *Partition) CreateServiceENI(desc, requester, subnetID string, groups []
 
 // CreateServiceInterface is [Partition.CreateServiceENI] with all options.
 func (p *Partition) CreateServiceInterface(o ServiceInterface) (*NetworkInterface, *Error) {
-	p.Reap()
+	p.RemoveExpired()
 	s := p.Subnets[o.SubnetID]
 	if s == nil {
 		return nil, Errorf(Quoted("terraform-aws-modules/terraform-aws-ec2-instance#20"), "InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", o.SubnetID)
@@ -132,9 +132,9 @@ func (p *Partition) SetENISecurityGroups(id string, groups []string) {
 	}
 }
 
-// Reap removes deleted ENIs that have lingered and instances that were terminated longer
+// RemoveExpired removes deleted ENIs that have lingered and instances that were terminated longer
 // than TerminatedVisible ago. Operations call it before they read resources.
-func (p *Partition) Reap() {
+func (p *Partition) RemoveExpired() {
 	now := p.now()
 	for id, eni := range p.NetworkInterfaces {
 		if !eni.Gone.IsZero() && !now.Before(eni.Gone) {
@@ -179,7 +179,7 @@ func (p *Partition) AssociateAddress(allocationID, eniID string) (*Address, *Err
 // SecurityGroupUsers returns the ids of the resources that prevent the deletion of a security
 // group: the ENIs that have it and the other security groups whose rules name it, sorted.
 func (p *Partition) SecurityGroupUsers(groupID string) []string {
-	p.Reap()
+	p.RemoveExpired()
 	var users []string
 	for _, eni := range p.NetworkInterfaces {
 		if slices.Contains(eni.Groups, groupID) {

@@ -27,7 +27,7 @@ type Options struct {
 	Partition string
 }
 
-// Store is the emulator state. Callers hold the lock, except for Lock, Unlock, Bump, Generation,
+// Store is the emulator state. Callers hold the lock, except for Lock, Unlock, WakeWaiters, Generation,
 // Wait and the clock.
 type Store struct {
 	Clock Clock
@@ -123,9 +123,9 @@ func (w *Store) Partitions() []*Partition {
 	return out
 }
 
-// Bump ends all calls of Wait after a change. It needs no lock. The dispatcher calls it
+// WakeWaiters makes all calls of Wait return after a change. It needs no lock. The dispatcher calls it
 // after each mutating operation. Other code that changes the state calls it itself.
-func (w *Store) Bump() {
+func (w *Store) WakeWaiters() {
 	w.genMu.Lock()
 	defer w.genMu.Unlock()
 	w.gen++
