@@ -92,22 +92,22 @@ func (c *Cloud) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 	return c.endpoints.VPCRanges(ctx, vpc)
 }
 
-// ENIs implements bindings.EndpointGroups.
+// ENIs implements bindings.EndpointSecurityGroups.
 func (c *Cloud) ENIs(ctx context.Context, q bindings.ENIQuery) (bindings.ENIs, error) {
 	return c.endpoints.ENIs(ctx, q)
 }
 
-// EndpointGroups implements bindings.EndpointGroups.
-func (c *Cloud) EndpointGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]bindings.EndpointGroup, error) {
-	return c.endpoints.EndpointGroups(ctx, ids, maxAge)
+// EndpointSecurityGroups implements bindings.EndpointSecurityGroups.
+func (c *Cloud) EndpointSecurityGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]bindings.EndpointSecurityGroup, error) {
+	return c.endpoints.EndpointSecurityGroups(ctx, ids, maxAge)
 }
 
-// ChangedEndpointGroups implements bindings.EndpointGroups.
-func (c *Cloud) ChangedEndpointGroups(ctx context.Context) ([]string, error) {
-	return c.endpoints.ChangedEndpointGroups(observe.Verifying(ctx))
+// ChangedEndpointSecurityGroups implements bindings.EndpointSecurityGroups.
+func (c *Cloud) ChangedEndpointSecurityGroups(ctx context.Context) ([]string, error) {
+	return c.endpoints.ChangedEndpointSecurityGroups(observe.Verifying(ctx))
 }
 
-// ChangeEndpointRules implements bindings.EndpointGroups.
+// ChangeEndpointRules implements bindings.EndpointSecurityGroups.
 func (c *Cloud) ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error {
 	return c.endpoints.ChangeEndpointRules(ctx, group, authorize, revoke)
 }

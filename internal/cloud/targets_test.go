@@ -149,7 +149,7 @@ func TestEndpointRules(t *testing.T) {
 	two := model.IngressRule{Protocol: "tcp", From: 80, To: 90, Group: extra, Description: network.SharedDescription}
 	rules := func() map[string][]model.IngressRule {
 		out := map[string][]model.IngressRule{}
-		for _, g := range must(r.cloud.EndpointGroups(r.ctx, []string{extra, "sg-00000000000000001"}, 0))(t) {
+		for _, g := range must(r.cloud.EndpointSecurityGroups(r.ctx, []string{extra, "sg-00000000000000001"}, 0))(t) {
 			out[g.ID] = g.Ingress
 		}
 		return out

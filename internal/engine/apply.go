@@ -38,7 +38,7 @@ type run struct {
 
 	// edited reports whether the desired state differs from the one of the previous run.
 	edited bool
-	// delay is how long the desired state is not carried out yet, because it changes all the time; 0: it is carried out now.
+	// delay is the time until the desired state is carried out, because it changes too often; 0: it is carried out now.
 	delay time.Duration
 	// repeated are the steps that repeat an earlier change. delayed are the steps that this run does not carry out, because
 	// their change was made too often. reportedRepeats are the repeated steps that findings name, and the steps after them.
@@ -55,9 +55,9 @@ type observation struct {
 	relation *handover.Relation
 	// reserved are the stacks that no other run works on until this one ends. It is nil for a draft, which writes nothing.
 	reserved *[]model.StackID
-	// takeOverHindered reports whether a load balancer that is being taken over stays as it is, because a step that the
+	// takeOverBlocked reports whether a load balancer that is being taken over stays unchanged, because a step that the
 	// take-over needs has failed.
-	takeOverHindered bool
+	takeOverBlocked bool
 }
 
 // execution carries out steps, and notes their results in the outcome.
@@ -89,7 +89,7 @@ func (r *run) resolveAndConverge(ctx context.Context, stack model.Stack, found f
 // the plan again where a step shows that the observed state was out of date.
 func (r *run) converge(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts) error {
 	stack = r.holdKnown(stack)
-	r.takeOverHindered = slices.ContainsFunc(r.heldSteps, FailedStep.hindersTakeOver)
+	r.takeOverBlocked = slices.ContainsFunc(r.heldSteps, FailedStep.blocksTakeOver)
 	waiting := slices.Collect(maps.Keys(r.mem.waits)) // keys of the waits: of earlier runs first, then of the latest plan
 	defer func() { r.mem.waits = r.mem.waits.onlyKeys(waiting) }()
 	for n := 0; ; n++ {
@@ -119,7 +119,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			return nil
 		}
 		for _, a := range d.Plan.LoadBalancers {
-			r.noteLive(a, serving(d, a))
+			r.noteLive(a, servingLoadBalancer(d, a))
 		}
 		r.out.Failed, r.out.RetryAfter = nil, 0
 		start := r.e.now()
@@ -150,7 +150,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			return nil
 		}
 		stack = r.holdKnown(next) // a refusal may have used up the budget of other steps
-		r.takeOverHindered = slices.ContainsFunc(r.heldSteps, FailedStep.hindersTakeOver)
+		r.takeOverBlocked = slices.ContainsFunc(r.heldSteps, FailedStep.blocksTakeOver)
 	}
 }
 
@@ -171,8 +171,8 @@ func (r *run) replan(stack model.Stack) (next model.Stack, again bool) {
 	return h.stack, again
 }
 
-// holdKnown holds the parts of a stack that AWS refused in earlier runs and whose back-off is not over, so that the plan
-// is made without them from the start.
+// holdKnown holds the parts of a stack that AWS refused in earlier runs and whose back-off is not over, so that the first
+// plan of the run is made without them.
 func (r *run) holdKnown(stack model.Stack) model.Stack {
 	h := &stackHolder{stack: stack}
 	for range maxObservations {
@@ -192,7 +192,7 @@ func (r *run) holdKnown(stack model.Stack) model.Stack {
 
 // serving returns the live load balancer at an address: the one that the plan keeps, or else the one that will be
 // replaced; nil if there is none.
-func serving(d Draft, a plan.Address) *observed.LoadBalancer {
+func servingLoadBalancer(d Draft, a plan.Address) *observed.LoadBalancer {
 	live := plan.ShownLoadBalancer(d.Have, a.ID)
 	for i := range d.Have.LoadBalancers {
 		if d.Have.LoadBalancers[i].ARN == cmp.Or(d.Plan.Shown[a], d.Plan.KnownIDs[a]) {
@@ -416,7 +416,7 @@ func (r *execution) performStep(ctx context.Context, s plan.Step, known plan.Kno
 	if err != nil {
 		return res, fmt.Errorf("%s%w", attemptPrefix(s), err)
 	}
-	r.e.memories.noteImport(r.out.ID, s, r.e.now())
+	r.e.memories.countImport(r.out.ID, s, r.e.now())
 	return res, nil
 }
 

@@ -81,8 +81,8 @@ func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.Fore
 }
 
 // findDrift finds the steps of a plan that restore drift, reports them, and decides whether they are carried out. With
-// --drift=report they are left, unless the stack was edited or an earlier run has left steps of it: then the whole plan is
-// carried out.
+// --drift=report they are not carried out, unless the stack was edited or an earlier run did not finish: then the whole
+// plan is carried out.
 func (r *run) findDrift(d Draft) {
 	mode := r.e.Drift
 	if mode == IgnoreDrift {

@@ -76,23 +76,23 @@ func (r *observation) portOf(b model.Binding) string {
 	return cluster.PortText(r.view, b.Namespace, b.Service, b.Port)
 }
 
-// hindersTakeOver reports whether a load balancer that is being taken over stays as it is because the step failed.
+// blocksTakeOver reports whether a load balancer that is being taken over stays unchanged because the step failed.
 // Requests for the missing rule would get 503, although the rule of the Ingress answers them. An invalid value and a rule
-// without room are no hindrance, because they failed for the Ingress as well.
-func (f FailedStep) hindersTakeOver() bool {
+// beyond a quota do not block the take-over, because they failed for the Ingress as well.
+func (f FailedStep) blocksTakeOver() bool {
 	return f.Class != Invalid && !f.lacksCapacity() && !f.isKubernetes()
 }
 
 // withRelation returns the desired state of a stack after its relation to another one is applied, with findings about that.
 func (r *observation) withRelation(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
 	stack, found := r.relation.Apply(stack, have)
-	if r.takeOverHindered && r.relation.Standing == handover.TakesOver && r.relation.DependsOnOther(have) {
+	if r.takeOverBlocked && r.relation.Standing == handover.TakesOver && r.relation.DependsOnOther(have) {
 		stack.Held.Everything = true
 	}
 	return stack, found
 }
 
-// holdUnlessAdmitted holds a stack that may not take over the load balancer that it asks for, and reports the obstacles.
+// holdUnlessAdmitted holds a stack that may not take over the desired load balancer, and reports the reasons.
 // It does not stop a take-over that has begun, which the tags of the load balancer show.
 func (r *observation) holdUnlessAdmitted(d *Draft) {
 	var found finding.List

@@ -164,7 +164,7 @@ func (h *stackHolder) changeRules(matches func(port int32, r *model.Rule) bool, 
 			listenerChanged = change(&l.Rules[j]) || listenerChanged
 		}
 		if listenerChanged {
-			l.Uncover()
+			l.RestoreCoveredRules()
 		}
 		changed = changed || listenerChanged
 	}

@@ -27,7 +27,7 @@ type memory struct {
 	waits      waits
 	comparison resync.State
 	drift      driftMemory
-	// silentSince is when the first of the runs in a row began that got no answer from AWS; zero: the last one got answers.
+	// silentSince is the start of the first of consecutive runs without an answer from AWS; zero: AWS answered the last run.
 	silentSince time.Time
 }
 
@@ -39,7 +39,7 @@ type memories struct {
 	byStack  map[model.StackID]memory
 	// reserved are the stacks that a run works on: its own stack, and the one whose load balancer it takes over.
 	reserved map[model.StackID]bool
-	// imports are the budgets of certificate imports. They count over all stacks, and outlive each.
+	// imports are the budgets of certificate imports. They count the imports of all stacks, also of deleted ones.
 	imports imports.Budgets
 }
 
@@ -94,7 +94,7 @@ func (m *memories) store(id model.StackID, of memory) {
 	m.byStack[id] = of
 }
 
-// forget removes the memory of a stack of which nothing is left.
+// forget removes the memory of a stack that no longer exists.
 func (m *memories) forget(id model.StackID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -108,8 +108,8 @@ func (m *memories) importsPaused(stack model.Stack, now time.Time) map[string]pl
 	return m.imports.Paused(stack, now)
 }
 
-// noteImport counts a step that has imported a certificate.
-func (m *memories) noteImport(id model.StackID, s plan.Step, now time.Time) {
+// countImport counts a step that has imported a certificate.
+func (m *memories) countImport(id model.StackID, s plan.Step, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.imports.Note(id, s, now)

@@ -29,12 +29,12 @@ type repeatedChange struct {
 	streak    repeat.Streak
 	createdID string    // what it has created last, if anything
 	compareAt time.Time // when the stack is compared because of it, if it is reported
-	// reported are its findings, once it was to be repeated more often than is usual.
+	// reported are the findings about the change; nil until it is repeated too often.
 	reported finding.List
 }
 
-// changePace is how often one change is repeated.
-var changePace = repeat.Pace{Free: 2, First: durations.Margin, Longest: durations.LongestBackOff, Rest: durations.RepeatWindow}
+// changeBackOff is how often one change is repeated.
+var changeBackOff = repeat.BackOff{Free: 2, First: durations.Margin, Longest: durations.LongestBackOff, Rest: durations.RepeatWindow}
 
 // changeKey returns a key that identifies a change over several runs. The ARNs of the load balancer and of the target groups
 // are part of it, because the same change to a replacement is no repetition. An update of a resource that the same plan
@@ -84,13 +84,13 @@ func (r *repeats) noteChange(key, created string, now time.Time) {
 		*r = repeats{}
 	}
 	c := (*r)[key]
-	if c == nil || changePace.HasEnded(c.streak, now) {
+	if c == nil || changeBackOff.HasEnded(c.streak, now) {
 		(*r)[key] = &repeatedChange{streak: repeat.Streak{At: now}, createdID: created}
 		return
 	}
 	c.streak.Times++
 	c.streak.At, c.createdID = now, created
-	c.compareAt = now.Add(changePace.Wait(c.streak))
+	c.compareAt = now.Add(changeBackOff.Wait(c.streak))
 }
 
 // due reports whether a stack is to be compared now because of a reported change, and otherwise the time until then; 0:
@@ -134,23 +134,23 @@ func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edite
 			delete(r, key) // the edit asks for the resource once more
 		}
 		c := r[key]
-		if c == nil || s.Revokes || changePace.HasEnded(c.streak, now) {
+		if c == nil || s.Revokes || changeBackOff.HasEnded(c.streak, now) {
 			continue
 		}
 		again[s.ID] = true
-		left := changePace.Left(c.streak, now)
+		left := changeBackOff.Remaining(c.streak, now)
 		if s.Verb == plan.Create {
 			// The answer or the next listing shows other values than were written, but the resource exists.
 			left = max(left, c.streak.At.Add(durations.Settle).Sub(now))
 		}
 		there := createdExists(s.Do, c.createdID, d.Have)
 		delayed[s.ID] = left > 0 || there
-		if changePace.Delays(c.streak) || there {
+		if changeBackOff.Delays(c.streak) || there {
 			reported[s.ID] = true
 			c.reported = reportNotKept(d, stack, s, *c)
 		}
-		if c.compareAt = c.streak.At.Add(changePace.Wait(c.streak)); !c.compareAt.After(now) {
-			c.compareAt = now.Add(changePace.Wait(c.streak)) // this run repeats it, or another step prevents that
+		if c.compareAt = c.streak.At.Add(changeBackOff.Wait(c.streak)); !c.compareAt.After(now) {
+			c.compareAt = now.Add(changeBackOff.Wait(c.streak)) // this run repeats it, or another step prevents that
 		}
 	}
 	for _, s := range d.Plan.Steps {
@@ -160,7 +160,7 @@ func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edite
 		}
 	}
 	for key, c := range r {
-		if !planned[key] && (edited || !read.Before(c.streak.At.Add(durations.Settle))) || changePace.HasEnded(c.streak, now) {
+		if !planned[key] && (edited || !read.Before(c.streak.At.Add(durations.Settle))) || changeBackOff.HasEnded(c.streak, now) {
 			delete(r, key)
 		}
 	}
@@ -220,8 +220,8 @@ func reportNotKept(d Draft, stack model.Stack, s plan.Step, c repeatedChange) (o
 	if len(blames) == 0 && len(stack.Members) > 0 {
 		blames = []finding.Ref{stack.Members[0].Ref}
 	}
-	times, again := fmt.Sprintf("%d times", changePace.Free+1), "it is applied again ever more rarely, every 15 minutes at last"
-	if !changePace.Delays(c.streak) {
+	times, again := fmt.Sprintf("%d times", changeBackOff.Free+1), "it is applied again ever more rarely, every 15 minutes at last"
+	if !changeBackOff.Delays(c.streak) {
 		times, again = "once", "it is not made a second time"
 	}
 	for _, ref := range blames[:min(len(blames), maxNamed)] {

@@ -62,7 +62,7 @@ func TestAChangeThatIsNotKeptIsMadeMoreRarely(t *testing.T) {
 		if made > 0 {
 			at = append(at, u.now.Sub(begun))
 		}
-		if (reported > 0) != (len(at) > changePace.Free+made) {
+		if (reported > 0) != (len(at) > changeBackOff.Free+made) {
 			t.Fatalf("after %d times: reported %d", len(at)-made, reported)
 		}
 	}

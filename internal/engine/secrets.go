@@ -16,8 +16,8 @@ type Secrets interface {
 	SecretMark(id model.StackID, arn string) string
 	// NoteSecretMark remembers the mark of a listener or rule.
 	NoteSecretMark(id model.StackID, arn, mark string)
-	// ForgetSecretMark forgets a mark before another client secret is given. An empty ARN is that of listeners and rules
-	// that are about to be created. The channel is as that of Checkpoints.Forget.
+	// ForgetSecretMark forgets a mark before another client secret is written. An empty ARN stands for listeners and
+	// rules that are about to be created. The channel is as that of Checkpoints.Forget.
 	ForgetSecretMark(id model.StackID, arn string) (written <-chan struct{})
 	// RetainSecretMarks forgets the marks of a stack except for those of the ARNs.
 	RetainSecretMarks(id model.StackID, arns []string)
@@ -61,18 +61,18 @@ func (r *execution) noteSecret(s plan.Step, res plan.Result, known plan.KnownIDs
 	if r.e.Secrets == nil {
 		return
 	}
-	arn, mark := givenSecret(s, known)
+	arn, mark := writtenSecret(s, known)
 	if arn == "" {
-		arn, mark = madeWithSecret(s, res)
+		arn, mark = createdWithSecret(s, res)
 	}
 	if mark != "" {
 		r.e.Secrets.NoteSecretMark(r.out.ID, arn, mark)
 	}
 }
 
-// givenSecret returns the ARN of the live listener or rule that a step changes, and the mark of the client secret that it
-// gives it, both empty if there is none.
-func givenSecret(s plan.Step, known plan.KnownIDs) (arn, mark string) {
+// writtenSecret returns the ARN of the live listener or rule that a step changes, and the mark of the client secret that it
+// writes; both are empty if it writes none.
+func writtenSecret(s plan.Step, known plan.KnownIDs) (arn, mark string) {
 	var actions []model.Action
 	switch do := s.Do.(type) {
 	case plan.ModifyRule:
@@ -83,8 +83,8 @@ func givenSecret(s plan.Step, known plan.KnownIDs) (arn, mark string) {
 	return arn, plan.SecretMark(arn, actions)
 }
 
-// madeWithSecret returns the ARN of the listener or rule that a step has made, and the mark of its client secret.
-func madeWithSecret(s plan.Step, res plan.Result) (arn, mark string) {
+// createdWithSecret returns the ARN of the listener or rule that a step has created, and the mark of its client secret.
+func createdWithSecret(s plan.Step, res plan.Result) (arn, mark string) {
 	switch do := s.Do.(type) {
 	case plan.CreateRule:
 		return res.ID, plan.SecretMark(res.ID, do.Rule.Actions)
@@ -94,15 +94,15 @@ func madeWithSecret(s plan.Step, res plan.Result) (arn, mark string) {
 	return "", ""
 }
 
-// forgetSecrets forgets which client secrets listeners and rules have that the steps of a plan give others.
+// forgetSecrets forgets the marks of listeners and rules whose client secrets the steps of a plan change.
 func (r *execution) forgetSecrets(p plan.Plan) {
 	if r.e.Secrets == nil {
 		return
 	}
 	for _, s := range p.Steps {
-		arn, mark := givenSecret(s, p.KnownIDs)
+		arn, mark := writtenSecret(s, p.KnownIDs)
 		if arn == "" {
-			_, mark = madeWithSecret(s, plan.Result{})
+			_, mark = createdWithSecret(s, plan.Result{})
 		}
 		if mark == "" || mark == r.e.Secrets.SecretMark(r.out.ID, arn) || s.Waits() {
 			continue

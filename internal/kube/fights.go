@@ -54,15 +54,15 @@ type contentHash [sha256.Size]byte
 // writesPerMinute limits the writes of an object while others undo some of them.
 const writesPerMinute = 10
 
-// repeatPace has the delays between repeated writes of one object.
-var repeatPace = repeat.Pace{Free: 3, First: durations.Answer, Longest: durations.LongestRepeatDelay, Rest: durations.MinuteInterval}
+// repeatBackOff has the delays between repeated writes of one object.
+var repeatBackOff = repeat.BackOff{Free: 3, First: durations.Answer, Longest: durations.LongestRepeatDelay, Rest: durations.MinuteInterval}
 
 // isOver reports whether the last repeated write is so long ago that the next write is not delayed.
 func (f *fight) isOver(now time.Time) bool {
 	if f.reported {
 		now = now.Add(-durations.LongestRepeatDelay)
 	}
-	return repeatPace.HasEnded(f.repeats, now)
+	return repeatBackOff.HasEnded(f.repeats, now)
 }
 
 // delayOf returns how long a write is delayed, and whether it repeats a write that others have undone.
@@ -75,7 +75,7 @@ func (m *fightDetector) delayOf(k fightKey, field string, content contentHash, n
 	}
 	last, written := f.lastWritten[field]
 	if repeated = written && last == content; repeated {
-		delay = repeatPace.Left(f.repeats, now)
+		delay = repeatBackOff.Remaining(f.repeats, now)
 	}
 	if f.repeats.Times > 0 && len(f.recentWrites) == writesPerMinute {
 		delay = max(delay, f.recentWrites[0].Add(time.Minute).Sub(now))

@@ -86,10 +86,10 @@ func TestRepeatedWritesBackOff(t *testing.T) {
 		if n := len(at); n < 50 || n > 80 {
 			t.Errorf("%s: %d writes in twelve hours", name, n)
 		}
-		if gap := at[len(at)-1].Sub(at[len(at)-2]); gap != repeatPace.Longest {
+		if gap := at[len(at)-1].Sub(at[len(at)-2]); gap != repeatBackOff.Longest {
 			t.Errorf("%s: at last every %s", name, gap)
 		}
-		w.now = at[len(at)-1].Add(2*repeatPace.Longest + 2*repeatPace.Rest)
+		w.now = at[len(at)-1].Add(2*repeatBackOff.Longest + 2*repeatBackOff.Rest)
 		for n := range 3 {
 			if !w.try("status", 1) {
 				t.Errorf("%s: when it is over, write %d is delayed", name, n)

@@ -28,10 +28,10 @@ type Accelerator struct {
 	Shared string
 	// Listeners are in the order of the object.
 	Listeners []AcceleratorListener
-	// Held reports whether live listeners, endpoint groups and endpoints stay, and none is made, because some of the object
-	// cannot be built.
+	// Held reports whether live listeners, endpoint groups and endpoints stay unchanged and none is created, because a part
+	// of the object cannot be translated.
 	Held bool
-	// Pending reports whether an endpoint has no load balancer yet, so that the accelerator is looked at again.
+	// Pending reports whether an endpoint has no load balancer yet, so that the stack runs again.
 	Pending bool
 	// Revoked are the ids of live endpoints to which the object has no right. They are removed at once from every endpoint
 	// group, without waiting for others in their place.
@@ -123,7 +123,7 @@ type EndpointGroup struct {
 	Dial int32
 	// DialHeld reports whether the live traffic dial stays.
 	DialHeld bool
-	// Follows is the value that the traffic dial reaches in steps, at most Dial; nil if it is Dial at once.
+	// Follows is the rule by which the traffic dial changes in steps, up to Dial; nil if it is set to Dial at once.
 	Follows   *DialRule
 	Overrides []PortOverride
 	// OverridesHeld reports whether the live overrides stay. Then a new endpoint group is not made.
@@ -149,7 +149,7 @@ type Endpoint struct {
 	Unready string
 	// DualStack reports whether the endpoint is known to have IPv6 addresses, SingleStack whether it is known to have none.
 	DualStack, SingleStack bool
-	// Leaves is since when another load balancer has replaced this one, which is to be removed; zero if it stays.
+	// Leaves is the time at which another load balancer replaced this endpoint, which is to be removed; zero if it stays.
 	Leaves time.Time
 	Origin finding.Origin
 }

@@ -2,8 +2,8 @@ package model
 
 import "github.com/fulcrum-lb/fulcrum/internal/finding"
 
-// AddOns are the associations of a load balancer with AWS WAF and Shield. A nil one is not managed: an association
-// that was made by other means stays.
+// AddOns are the associations of a load balancer with AWS WAF and Shield. A nil association is not managed: if it exists in
+// AWS, it stays.
 type AddOns struct {
 	WebACL     *WebACL
 	ClassicACL *ClassicACL

@@ -60,9 +60,9 @@ type CertificateIdentity struct {
 // clientAuth is the extended key usage that an import into ACM may lack although the previous certificate had it.
 const clientAuth = "1.3.6.1.5.5.7.3.2"
 
-// TakesPlaceOf reports whether ACM permits to import a certificate under the ARN of another one: whether its key has the
+// CanReplace reports whether ACM permits to import a certificate under the ARN of another one: whether its key has the
 // same type and size, and it has all usages of the other one.
-func (c CertificateIdentity) TakesPlaceOf(live CertificateIdentity) bool {
+func (c CertificateIdentity) CanReplace(live CertificateIdentity) bool {
 	return c.Algorithm == live.Algorithm && c.KeyUsages&live.KeyUsages == live.KeyUsages &&
 		!slices.ContainsFunc(live.ExtendedKeyUsages, func(u string) bool {
 			return u != clientAuth && !slices.Contains(c.ExtendedKeyUsages, u)

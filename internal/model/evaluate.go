@@ -44,7 +44,7 @@ func Matching(rules []Rule, r Request) []int {
 // matches reports whether all conditions of a rule match a request.
 func (r Rule) matches(req Request) bool {
 	for _, c := range r.Conditions {
-		if !holds(c, req) {
+		if !conditionMatches(c, req) {
 			return false
 		}
 	}
@@ -52,7 +52,7 @@ func (r Rule) matches(req Request) bool {
 }
 
 // holds reports whether one of the values of a condition matches a request.
-func holds(c Condition, r Request) bool {
+func conditionMatches(c Condition, r Request) bool {
 	switch c := c.(type) {
 	case HostHeader:
 		return anyGlob(c.Values, r.Host, foldCase) || anyRegex(c.Regex, r.Host, foldCase)
@@ -91,8 +91,8 @@ func queryHolds(c QueryString, query string) bool {
 	for _, part := range strings.Split(query, "&") {
 		key, value, _ := strings.Cut(part, "=")
 		for _, pair := range c.Pairs {
-			if (pair.Key == "" || wildcard(queryPattern(pair.Key), strings.ToLower(key))) &&
-				wildcard(queryPattern(pair.Value), strings.ToLower(value)) {
+			if (pair.Key == "" || matchesPattern(parseQueryPattern(pair.Key), strings.ToLower(key))) &&
+				matchesPattern(parseQueryPattern(pair.Value), strings.ToLower(value)) {
 				return true
 			}
 		}
@@ -113,7 +113,7 @@ func anyGlob(patterns []string, text string, c letterCase) bool {
 		if c == foldCase {
 			p, text = strings.ToLower(p), strings.ToLower(text)
 		}
-		if wildcard(pattern(p), text) {
+		if matchesPattern(parsePattern(p), text) {
 			return true
 		}
 	}
@@ -140,7 +140,7 @@ type token struct {
 }
 
 // pattern parses a text in which * is any number of bytes and ? is one byte.
-func pattern(s string) []token {
+func parsePattern(s string) []token {
 	out := make([]token, 0, len(s))
 	for i := range len(s) {
 		out = append(out, token{many: s[i] == '*', one: s[i] == '?', byte: s[i]})
@@ -149,7 +149,7 @@ func pattern(s string) []token {
 }
 
 // queryPattern parses a pattern of a query string, in lower case. A backslash makes * and ? literal.
-func queryPattern(s string) []token {
+func parseQueryPattern(s string) []token {
 	s = strings.ToLower(s)
 	var out []token
 	for i := 0; i < len(s); i++ {
@@ -165,7 +165,7 @@ func queryPattern(s string) []token {
 
 // wildcard reports whether a pattern matches the whole text. After a mismatch only the last * is extended: to extend an earlier
 // one could not help. So the time is at most the product of the lengths of pattern and text.
-func wildcard(p []token, text string) bool {
+func matchesPattern(p []token, text string) bool {
 	next, run, end := 0, -1, 0 // the next token, the last one that is a run, and where that run ends
 	for at := 0; at < len(text); {
 		switch {

@@ -48,7 +48,7 @@ func (t LoadBalancerType) String() string { return cmp.Or(string(t), "applicatio
 type LoadBalancer struct {
 	Type LoadBalancerType
 	Name string
-	// NamesTaken are generated names that resources of others have, so that another one is generated.
+	// NamesTaken are generated names that resources of other owners have, so that another name is generated.
 	NamesTaken  []string
 	Scheme      Scheme
 	AddressType AddressType
@@ -194,15 +194,15 @@ type Listener struct {
 	BaseProtocol BaseProtocol
 	// TLS is nil for a listener without TLS. It is for the protocols HTTP and TCP.
 	TLS *TLS
-	// Default are the actions if no rule matches. With DefaultHeld the live ones stay.
+	// Default are the actions if no rule matches. If DefaultHeld is set, the live actions stay unchanged.
 	Default     []Action
 	DefaultHeld Held
 	// DefaultInPlace changes the default action in one call instead of in steps, for which a quota has no room.
 	DefaultInPlace bool
 	DefaultOf      finding.Origin
 	Rules          []Rule // in order of precedence; priorities are 1, 2, 3, …
-	// Covered are all rules, with those that are not in Rules because an earlier redirect answers their requests; nil if
-	// there are none. Covering is how these were found.
+	// Covered has all rules, including those that are not in Rules because an earlier redirect answers their requests; nil
+	// if there are none of these. Covering is how they were found.
 	Covered  []Rule
 	Covering Shadowing
 	// OrderHeld is set while AWS refuses to reorder the rules, so that all keep their priorities.
@@ -242,11 +242,11 @@ func (l Listener) Target() string {
 // TLS are the settings of a listener with TLS.
 type TLS struct {
 	Policy string
-	// ALPN is the ALPN policy of a TLS listener; if empty, the live one stays.
+	// ALPN is the ALPN policy of a TLS listener; if empty, the live policy stays unchanged.
 	ALPN string
 	// Certificates are those of each member, in group order. The plan merges them into one list.
 	Certificates []CertChoice
-	// Refused are the ARNs of certificates that AWS refuses to attach, NoRoom those for which a quota has no room. Members
+	// Refused are the ARNs of certificates that AWS refuses to attach. NoRoom are the ARNs of certificates beyond a quota. Members
 	// that name them keep the live certificates for their hosts.
 	Refused, NoRoom []string
 	MutualAuth      *MutualAuth

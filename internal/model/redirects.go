@@ -40,12 +40,12 @@ func (d *redirects) isShadowed(r Rule) bool {
 		return false
 	}
 	hosts, paths := keysOf(hostValues(r)), keysOf(pathValues(r))
-	return d.oneShadows(r, []string{""}, []string{""}) || d.oneShadows(r, hosts, []string{""}) || d.oneShadows(r, []string{""}, paths) || d.oneShadows(r, hosts, paths)
+	return d.anyShadows(r, []string{""}, []string{""}) || d.anyShadows(r, hosts, []string{""}) || d.anyShadows(r, []string{""}, paths) || d.anyShadows(r, hosts, paths)
 }
 
-// oneShadows reports whether a redirect with all of the hosts and paths shadows a rule. It compares those with the rarest
+// anyShadows reports whether a redirect with all of the hosts and paths shadows a rule. It compares those with the rarest
 // pair of host and path.
-func (d *redirects) oneShadows(r Rule, hosts, paths []string) bool {
+func (d *redirects) anyShadows(r Rule, hosts, paths []string) bool {
 	var rarest []Rule
 	for i, h := range hosts {
 		for j, p := range paths {

@@ -21,7 +21,7 @@ type Rule struct {
 	Tags       map[string]string
 	Origin     finding.Origin
 	Member     finding.Ref
-	// Held are the reasons why a live rule with the same hosts and paths stays as it is.
+	// Held are the reasons why a live rule with the same hosts and paths stays unchanged.
 	Held Held
 	// Instead are the conditions of the response with status 503 in place of a held rule, if Conditions exceed the limits
 	// of AWS.

@@ -45,9 +45,9 @@ func Optimize(l Listener, s Shadowing) []Rule {
 	return kept
 }
 
-// Uncover adds the rules again that Optimize left out because of a redirect that is held now, and so does not answer
+// RestoreCoveredRules adds the rules again that Optimize left out because of a redirect that is held now, and so does not answer
 // their requests.
-func (l *Listener) Uncover() {
+func (l *Listener) RestoreCoveredRules() {
 	if l.Covered == nil {
 		return
 	}

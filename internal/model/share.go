@@ -1,9 +1,10 @@
 package model
 
-// A part of a quota, fewOf of it, is reserved for each of keptForMany sharers, including later ones: 10 of 2,500.
+// guaranteedPart is the part of a quota that is reserved for each of guaranteedSharers sharers, including those that come
+// later: 10 of 2,500.
 const (
-	fewOf       = 1.0 / 250
-	keptForMany = 50
+	guaranteedPart    = 1.0 / 250
+	guaranteedSharers = 50
 )
 
 // MayTakeOneMore reports whether one of several sharers of a quota may take one more. all is what all sharers have
@@ -14,10 +15,10 @@ const (
 func MayTakeOneMore(quota, all, have float64, others []float64) bool {
 	n := len(others) + 1
 	half := quota / 2 / float64(n+1)
-	few := min(fewOf*quota, half)
+	few := min(guaranteedPart*quota, half)
 	leaves := 0.0
 	if have+1 > max(few, 1) {
-		lacking, floor := few*float64(max(keptForMany-n, 0)), max(few, min(half, have))
+		lacking, floor := few*float64(max(guaranteedSharers-n, 0)), max(few, min(half, have))
 		for _, other := range others {
 			lacking += max(floor-other, 0)
 		}

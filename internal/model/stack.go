@@ -60,7 +60,7 @@ type Stack struct {
 	TargetGroups []TargetGroup
 	// Certificates are those that are requested or imported for members, in ascending order of ID.
 	Certificates []ManagedCertificate
-	// Held are the parts that stay as they are live.
+	// Held are the parts that stay unchanged in AWS.
 	Held HeldParts
 	// Contested reports whether the stack must be translated again with the observed state, because the live value decides:
 	// members disagree on a load-balancer-wide setting, or the setting of one of them cannot be read. An accelerator with
@@ -72,11 +72,11 @@ type Stack struct {
 	Members []Member
 	// Leaving are objects that have the finalizer of the stack but do not belong to it any more.
 	Leaving []Member
-	// Leavers are members that move to another stack. This stack serves them until clients know the other load balancer.
-	Leavers []Departure
-	// Arriving are members that move here from another stack. Their status shows the load balancer of that stack until
+	// Departures are members that move to another stack. This stack serves them until clients use the other load balancer.
+	Departures []Departure
+	// Arrivals are members that move to this stack from another one. Their status shows the load balancer of that stack until
 	// this one serves them as well.
-	Arriving []Arrival
+	Arrivals []Arrival
 	// DeletionGuard is set if the load balancer must not be deleted, because a member that is being deleted has deletion
 	// protection.
 	DeletionGuard *finding.Finding

@@ -34,7 +34,7 @@ type TargetGroup struct {
 	Binding         *Binding
 	// Named reports whether a user sets the name. Otherwise it is generated.
 	Named bool
-	// NamesTaken are generated names that resources of others have, so that another one is generated.
+	// NamesTaken are generated names that resources of other owners have, so that another name is generated.
 	NamesTaken []string
 	// LoadBalancer is, for type alb, the ARN of the load balancer of another stack that is the target; if empty, the target
 	// is the ALB of this stack.

@@ -33,7 +33,7 @@ func Unreachable(rules []Rule) []Covered {
 		if by, ok := c.find(r); ok && r.Held == 0 {
 			out = append(out, Covered{i, by})
 		}
-		c.note(i)
+		c.add(i)
 	}
 	return out
 }
@@ -45,7 +45,7 @@ func (c *covering) find(r Rule) (by int, found bool) {
 	own, redirected := -1, false
 	for _, h := range hosts {
 		for _, p := range paths {
-			i, ok := c.coverOf(h, p)
+			i, ok := c.firstCovering(h, p)
 			switch {
 			case !ok:
 				return 0, false
@@ -67,7 +67,7 @@ func (c *covering) find(r Rule) (by int, found bool) {
 }
 
 // note adds a rule to the earlier ones.
-func (c *covering) note(i int) {
+func (c *covering) add(i int) {
 	r := c.rules[i]
 	if r.Held != 0 || !slices.ContainsFunc(r.Conditions, isHostOrPath) || slices.ContainsFunc(r.Conditions, func(x Condition) bool { return !isHostOrPath(x) }) {
 		return
@@ -86,12 +86,12 @@ func (c *covering) note(i int) {
 			}
 		}
 		for _, p := range paths {
-			seen.note(p, i)
+			seen.add(p, i)
 		}
 	}
 }
 
-func (s *earlierPaths) note(path string, i int) {
+func (s *earlierPaths) add(path string, i int) {
 	if path == "" {
 		return
 	}
@@ -105,9 +105,9 @@ func (s *earlierPaths) note(path string, i int) {
 	}
 }
 
-// coverOf returns the first rule that answers all requests for a host pattern and a path pattern. An empty pattern, which
+// firstCovering returns the first rule that answers all requests for a host pattern and a path pattern. An empty pattern, which
 // stands for a regular expression, is never covered.
-func (c *covering) coverOf(host, path string) (best int, found bool) {
+func (c *covering) firstCovering(host, path string) (best int, found bool) {
 	if host == "" || path == "" {
 		return 0, false
 	}
@@ -115,7 +115,7 @@ func (c *covering) coverOf(host, path string) (best int, found bool) {
 		if s == nil {
 			return
 		}
-		if i, ok := s.coverOf(path); ok && (!found || i < best) {
+		if i, ok := s.firstCovering(path); ok && (!found || i < best) {
 			best, found = i, true
 		}
 	}
@@ -127,7 +127,7 @@ func (c *covering) coverOf(host, path string) (best int, found bool) {
 	return best, found
 }
 
-func (s *earlierPaths) coverOf(path string) (best int, found bool) {
+func (s *earlierPaths) firstCovering(path string) (best int, found bool) {
 	if i, ok := s.whole[path]; ok {
 		best, found = i, true
 	}

@@ -17,9 +17,9 @@ type Withdrawn struct {
 	TargetGroups map[string]Withdrawal
 	// Certificates are removed from their listeners. A listener without another certificate is deleted.
 	Certificates map[ListenerCertificate]Withdrawal
-	// Protocols, by ARN of a TCP_UDP listener, is the one that remains.
+	// Protocols has the protocol that remains, by the ARN of a TCP_UDP listener.
 	Protocols map[string]WithdrawnProtocol
-	// Hostnames are those that a live rule matches and that belong to other owners than its member.
+	// Hostnames are hostnames that a live rule matches and that belong to owners other than its member.
 	Hostnames []ForeignHostname
 }
 

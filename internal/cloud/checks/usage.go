@@ -34,8 +34,8 @@ type Usage struct {
 // maxUsageCalls bounds the calls that read single load balancers, target groups and accelerators.
 const maxUsageCalls = 400
 
-// rulesPerGroup is AWS's default quota of the rules of a security group.
-const rulesPerGroup = 60
+// rulesPerSecurityGroup is AWS's default quota of the rules of a security group.
+const rulesPerSecurityGroup = 60
 
 // Usage reads the quotas that the controller can exceed, and their usage: by the account, and by the resources with the
 // tag of the cluster. unseen is how many load balancers and target groups were not read.
@@ -216,7 +216,7 @@ func (u *usageCounter) listeners(ctx context.Context, lb observed.LoadBalancer, 
 // rules counts the rules of security groups of the cluster and of those of nodes and pods. AWS counts rules with an IPv4 and
 // an IPv6 range separately, and each other rule for both.
 func (u *usageCounter) rules(ctx context.Context, own []string) error {
-	groups, err := u.checker.cloud.EndpointGroups(ctx, own, 0)
+	groups, err := u.checker.cloud.EndpointSecurityGroups(ctx, own, 0)
 	if err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (u *usageCounter) rules(ctx context.Context, own []string) error {
 				ipv6++
 			}
 		}
-		u.keepHighest(Usage{Name: "rules-per-security-group", Of: g.ID, Used: max(ipv4, ipv6), Most: rulesPerGroup, Default: true})
+		u.keepHighest(Usage{Name: "rules-per-security-group", Of: g.ID, Used: max(ipv4, ipv6), Most: rulesPerSecurityGroup, Default: true})
 	}
 	return nil
 }

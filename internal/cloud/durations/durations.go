@@ -84,6 +84,6 @@ const (
 	Reserved = 2 * time.Second
 	// Trial is about how long AWS takes to answer a trial, a call that is made to learn whether AWS has a token.
 	Trial = 50 * time.Millisecond
-	// Behind is added to the time at which AWS is expected to have a token.
-	Behind = 5 * time.Millisecond
+	// TokenMargin is added to the time at which AWS is expected to have a token.
+	TokenMargin = 5 * time.Millisecond
 )

@@ -62,7 +62,7 @@ func newENICache() eniCache {
 	}
 }
 
-// ENIs implements bindings.EndpointGroups.
+// ENIs implements bindings.EndpointSecurityGroups.
 func (p *ENIs) ENIs(ctx context.Context, q bindings.ENIQuery) (bindings.ENIs, error) {
 	for _, by := range []struct {
 		name    keyKind
@@ -311,8 +311,8 @@ func eniGroups(groups []ec2types.GroupIdentifier) []network.ENIGroup {
 	return out
 }
 
-// setGroupTags fills in the tags of the security groups of ENIs with several: they decide which of the groups gets
-// the rules.
+// setGroupTags fills in the tags of the security groups of ENIs with several: they decide which of the
+// security groups gets the rules.
 func (p *ENIs) setGroupTags(ctx context.Context, found map[string][]network.ENI) error {
 	each := func(do func(*network.ENIGroup)) {
 		for _, l := range found {

@@ -32,8 +32,8 @@ type cachedRules struct {
 	written time.Time
 }
 
-// EndpointGroups implements bindings.EndpointGroups.
-func (p *ENIs) EndpointGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]bindings.EndpointGroup, error) {
+// EndpointSecurityGroups implements bindings.EndpointSecurityGroups.
+func (p *ENIs) EndpointSecurityGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]bindings.EndpointSecurityGroup, error) {
 	since := p.NotBefore(maxAge)
 	old := func(at time.Time) bool { return !p.IsYounger(at, p.Config.Refresh) || at.Before(since) }
 	stale := func() (tagged bool, missing []string) {
@@ -57,13 +57,13 @@ func (p *ENIs) EndpointGroups(ctx context.Context, ids []string, maxAge time.Dur
 		err := p.Optional(ctx, "endpoint groups", func() error {
 			tagged, missing := stale()
 			if tagged {
-				if err := p.readEndpointGroups(ctx, append(sdk.Filters("vpc-id", p.VPC), sdk.Filter(key, "owned", "shared")), nil); err != nil {
+				if err := p.readEndpointSecurityGroups(ctx, append(sdk.Filters("vpc-id", p.VPC), sdk.Filter(key, "owned", "shared")), nil); err != nil {
 					return err
 				}
 				_, missing = stale()
 			}
 			for batch := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(missing))), sdk.FilterBatch) {
-				if err := p.readEndpointGroups(ctx, sdk.Filters("group-id", batch...), batch); err != nil {
+				if err := p.readEndpointSecurityGroups(ctx, sdk.Filters("group-id", batch...), batch); err != nil {
 					return err
 				}
 			}
@@ -73,20 +73,20 @@ func (p *ENIs) EndpointGroups(ctx context.Context, ids []string, maxAge time.Dur
 			return nil, fmt.Errorf("read security groups of nodes and pods: %w", err)
 		}
 	}
-	var out []bindings.EndpointGroup
+	var out []bindings.EndpointSecurityGroup
 	p.With(func() {
 		for _, id := range slices.Sorted(maps.Keys(p.cache.groups)) {
 			if g := p.cache.groups[id]; g.exists && (g.tagged || slices.Contains(ids, id)) {
-				out = append(out, bindings.EndpointGroup{ID: id, Ingress: g.rules})
+				out = append(out, bindings.EndpointSecurityGroup{ID: id, Ingress: g.rules})
 			}
 		}
 	})
 	return out, nil
 }
 
-// readEndpointGroups reads the security groups that the filters select: those of the ids, or, if ids is nil, all with
+// readEndpointSecurityGroups reads the security groups that the filters select: those of the ids, or, if ids is nil, all with
 // the tag of the cluster.
-func (p *ENIs) readEndpointGroups(ctx context.Context, f []ec2types.Filter, ids []string) error {
+func (p *ENIs) readEndpointSecurityGroups(ctx context.Context, f []ec2types.Filter, ids []string) error {
 	start := p.Config.Clock.Now()
 	found := map[string]cachedRules{}
 	pages := ec2.NewDescribeSecurityGroupsPaginator(p.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: f})
@@ -128,8 +128,8 @@ func (p *ENIs) readEndpointGroups(ctx context.Context, f []ec2types.Filter, ids 
 	return nil
 }
 
-// ChangedEndpointGroups implements bindings.EndpointGroups.
-func (p *ENIs) ChangedEndpointGroups(ctx context.Context) ([]string, error) {
+// ChangedEndpointSecurityGroups implements bindings.EndpointSecurityGroups.
+func (p *ENIs) ChangedEndpointSecurityGroups(ctx context.Context) ([]string, error) {
 	previous, start := map[string]cachedRules{}, p.Config.Clock.Now()
 	p.With(func() {
 		for id, g := range p.cache.groups {
@@ -140,7 +140,7 @@ func (p *ENIs) ChangedEndpointGroups(ctx context.Context) ([]string, error) {
 	})
 	ids := slices.Sorted(maps.Keys(previous))
 	for batch := range slices.Chunk(ids, sdk.FilterBatch) {
-		err := p.Optional(ctx, "endpoint groups", func() error { return p.readEndpointGroups(ctx, sdk.Filters("group-id", batch...), batch) })
+		err := p.Optional(ctx, "endpoint groups", func() error { return p.readEndpointSecurityGroups(ctx, sdk.Filters("group-id", batch...), batch) })
 		if err != nil {
 			return nil, err
 		}
@@ -159,7 +159,7 @@ func (p *ENIs) ChangedEndpointGroups(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// ChangeEndpointRules implements bindings.EndpointGroups.
+// ChangeEndpointRules implements bindings.EndpointSecurityGroups.
 func (p *ENIs) ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error {
 	if len(authorize) > 0 {
 		_, err := p.API.EC2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: convert.IngressToAWS(sortedRules(authorize))})

@@ -93,8 +93,8 @@ func (v *Inventory) ForgetResource(q model.AskAttributes) {
 	})
 }
 
-// CapacityCurrent reports whether the capacity is fresh, and was not read before since.
-func (e *LoadBalancer) CapacityCurrent(c *sdk.Client, since time.Time) bool {
+// IsCapacityFresh reports whether the capacity is fresh, and was not read before since.
+func (e *LoadBalancer) IsCapacityFresh(c *sdk.Client, since time.Time) bool {
 	if e.Seen.State == observed.Provisioning {
 		return c.IsYounger(e.CapacityAt, durations.Recent)
 	}

@@ -22,7 +22,7 @@ import (
 // known before and its settle window is over: it is noted for the stack of the resource, and Changes is
 // notified. A note decides nothing by itself: the next plan determines whether something has to be restored.
 
-// maxForeign is how many such changes are kept for a stack.
+// maxForeign is the maximum number of changes by others that are recorded for a stack.
 const maxForeign = 32
 
 // foreign has the changes that others have made. It is part of the inventory, under its lock.

@@ -176,7 +176,7 @@ func (e *LoadBalancer) Observed(c *sdk.Client, since time.Time) observed.LoadBal
 	if !c.IsCurrent(e.AttributesAt, since, e.Seen.ARN) {
 		out.Attributes = nil
 	}
-	if !e.CapacityCurrent(c, since) {
+	if !e.IsCapacityFresh(c, since) {
 		out.Capacity = nil
 	}
 	for _, le := range e.Listeners {

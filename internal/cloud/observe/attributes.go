@@ -74,7 +74,7 @@ func (r *attributeReader) askCapacity(ctx context.Context, q model.AskCapacity, 
 	known := func() (fresh, provisioning bool) {
 		r.inv.Read(func() {
 			if e := r.inv.LoadBalancers.Get(q.ARN); e != nil {
-				fresh, provisioning = e.CapacityCurrent(r.Client, since), e.Seen.State == observed.Provisioning
+				fresh, provisioning = e.IsCapacityFresh(r.Client, since), e.Seen.State == observed.Provisioning
 			}
 		})
 		return fresh, provisioning

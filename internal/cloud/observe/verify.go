@@ -39,15 +39,15 @@ func (v *Verifier) Checks() []drift.Check {
 		if v.Inv.LoadBalancersAt.IsZero() || v.Inv.TargetGroupsAt.IsZero() {
 			return // nothing was compared yet
 		}
-		out = append(out, v.lists()...)
+		out = append(out, v.listChecks()...)
 		for arn, e := range v.Inv.LoadBalancers.All() {
 			if inventory.Tracked(v.Config.Cluster, e.Seen.Tags) && cache.Settled(now, e.Made, e.Written) {
-				out = append(out, v.ofLoadBalancer(arn, e)...)
+				out = append(out, v.loadBalancerChecks(arn, e)...)
 			}
 		}
 		for arn, e := range v.Inv.TargetGroups.All() {
 			if inventory.Tracked(v.Config.Cluster, e.Seen.Tags) && !e.AttributesAt.IsZero() && cache.Settled(now, e.Made, e.Written, e.AttributesAt) {
-				out = append(out, v.ofAttributes(plan.TargetGroup, arn, e.AttributesAt))
+				out = append(out, v.attributesCheck(plan.TargetGroup, arn, e.AttributesAt))
 			}
 		}
 		resources = len(v.taggedResources())
@@ -60,7 +60,7 @@ func (v *Verifier) Checks() []drift.Check {
 }
 
 // lists returns the checks of the lists of the region. The lock of the inventory is held.
-func (v *Verifier) lists() []drift.Check {
+func (v *Verifier) listChecks() []drift.Check {
 	return []drift.Check{
 		{Key: inventory.LoadBalancersListed, Every: durations.DriftOften, At: v.Inv.LoadBalancersAt, Read: func(ctx context.Context) error {
 			return v.Essential(Verifying(ctx), inventory.LoadBalancersListed, func() error { return v.listLoadBalancers(Verifying(ctx), time.Time{}) })
@@ -79,15 +79,15 @@ func Verifying(ctx context.Context) context.Context {
 	return sdk.WithCaller(ctx, "drift", "drift", sdk.ForDrift)
 }
 
-// ofLoadBalancer returns the checks of a load balancer. The lock of the inventory is held.
-func (v *Verifier) ofLoadBalancer(arn string, e *inventory.LoadBalancer) []drift.Check {
+// loadBalancerChecks returns the checks of a load balancer. The lock of the inventory is held.
+func (v *Verifier) loadBalancerChecks(arn string, e *inventory.LoadBalancer) []drift.Check {
 	var out []drift.Check
 	if !e.DetailAt.IsZero() {
 		out = append(out, drift.Check{Key: "listeners of " + arn, Every: durations.DriftSeldom, At: e.DetailAt, Read: func(ctx context.Context) error { return v.verifyDetail(ctx, arn) }})
 	}
 	now := v.Config.Clock.Now()
 	if !e.AttributesAt.IsZero() && cache.Settled(now, e.AttributesAt) {
-		out = append(out, v.ofAttributes(plan.LoadBalancer, arn, e.AttributesAt))
+		out = append(out, v.attributesCheck(plan.LoadBalancer, arn, e.AttributesAt))
 	}
 	if c := e.Seen.Capacity; c != nil && *c > 0 && e.Seen.State != observed.Provisioning && cache.Settled(now, e.CapacityAt) {
 		out = append(out, drift.Check{Key: "capacity of " + arn, Every: durations.DriftSeldom, At: e.CapacityAt, Read: func(ctx context.Context) error {
@@ -96,7 +96,7 @@ func (v *Verifier) ofLoadBalancer(arn string, e *inventory.LoadBalancer) []drift
 	}
 	for id, le := range e.Listeners {
 		if !le.AttributesAt.IsZero() && cache.Settled(now, le.AttributesAt) {
-			out = append(out, v.ofAttributes(plan.Listener, id, le.AttributesAt))
+			out = append(out, v.attributesCheck(plan.Listener, id, le.AttributesAt))
 		}
 	}
 	return out
@@ -119,8 +119,8 @@ func (v *Verifier) verifyDetail(ctx context.Context, arn string) error {
 	return nil
 }
 
-// ofAttributes returns the check of the attributes of a resource.
-func (v *Verifier) ofAttributes(kind plan.ResourceKind, arn string, at time.Time) drift.Check {
+// attributesCheck returns the check of the attributes of a resource.
+func (v *Verifier) attributesCheck(kind plan.ResourceKind, arn string, at time.Time) drift.Check {
 	q := model.AskAttributes{Of: string(kind), ARN: arn}
 	return drift.Check{Key: q.Key(), Every: durations.DriftSeldom, At: at, Read: func(ctx context.Context) error {
 		ctx = Verifying(ctx)

@@ -90,7 +90,7 @@ func (b *bucket) untilTokens(now time.Time, tokens float64) time.Duration {
 	if b.tokens >= tokens {
 		return 0
 	}
-	return time.Duration((tokens-b.tokens)/b.rate()*float64(time.Second)) + durations.Behind
+	return time.Duration((tokens-b.tokens)/b.rate()*float64(time.Second)) + durations.TokenMargin
 }
 
 // until returns how long it takes until a call may be sent that has so many waiting and postponed calls ahead of it.

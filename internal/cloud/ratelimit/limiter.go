@@ -180,14 +180,14 @@ func (l *Limiter) enqueue(buckets []*bucket, at, tenant queueKey) *waiter {
 
 // eligibleAt returns the time as which a tenant's call is queued, and charges the tenant for it. The lock is held.
 func (l *Limiter) eligibleAt(buckets []*bucket, tenant queueKey, now time.Time) time.Time {
-	since := now.Add(l.lead(tenant, now))
+	since := now.Add(l.chargedTimeLeft(tenant, now))
 	l.charge(buckets, tenant, now, 1)
 	return since
 }
 
-// lead returns the time that the charged calls of a tenant take at the present rate and that has not passed yet. The lock
-// is held.
-func (l *Limiter) lead(tenant queueKey, now time.Time) time.Duration {
+// chargedTimeLeft returns the rest of the time that the charged calls of a tenant take at the present rate. The lock is
+// held.
+func (l *Limiter) chargedTimeLeft(tenant queueKey, now time.Time) time.Duration {
 	return max(l.eligible[tenant].Sub(now), 0)
 }
 
@@ -198,7 +198,7 @@ func (l *Limiter) charge(buckets []*bucket, tenant queueKey, now time.Time, call
 	for _, b := range buckets {
 		each = max(each, time.Duration(float64(time.Second)/b.rate()))
 	}
-	l.eligible[tenant] = now.Add(min(l.lead(tenant, now)+time.Duration(calls)*each, durations.LastRetry))
+	l.eligible[tenant] = now.Add(min(l.chargedTimeLeft(tenant, now)+time.Duration(calls)*each, durations.LastRetry))
 }
 
 // dequeue takes a call out of the queue. The lock is held.
@@ -240,10 +240,10 @@ type part struct {
 	trial  bool
 }
 
-// An Outcome is how an attempt ended.
+// Outcome is how an attempt ended.
 type Outcome int
 
-// How an attempt may end.
+// The values of Outcome.
 const (
 	Unanswered Outcome = iota // it is not known whether AWS has handled it
 	Handled                   // AWS has handled it, whatever it answered

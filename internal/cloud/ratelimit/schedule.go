@@ -179,7 +179,7 @@ func (s *Schedule) ahead(w *callInSchedule, b *bucket, now time.Time) (n int) {
 	lead, orders, index := map[queueKey]time.Duration{}, make([][2]time.Duration, len(calls)), 0
 	for i, c := range calls {
 		if _, ok := lead[c.tenant]; !ok {
-			lead[c.tenant] = s.Limiter.lead(c.tenant, now)
+			lead[c.tenant] = s.Limiter.chargedTimeLeft(c.tenant, now)
 		}
 		within := lead[c.tenant] - most
 		orders[i] = [2]time.Duration{max(within, 0), max(within, c.due.Sub(now))}

@@ -22,7 +22,7 @@ type groupOwners struct {
 	of map[string]groupOwner // by ARN
 }
 
-// groupOwner has the namespaces of which one owns a target group, as groupMadeFor returns them.
+// groupOwner has the namespaces, one of which owns a target group, as ownerNamespacesIn returns them.
 type groupOwner struct {
 	namespaces []string
 	at         time.Time
@@ -37,7 +37,7 @@ func (t Groups) OwnerNamespaces(ctx context.Context, arn string, read bool) ([]s
 	t.inv.Read(func() {
 		// Tags of any age suffice: those that name the owner do not change.
 		if e := t.inv.TargetGroups.Get(arn); e != nil && (len(e.Seen.Tags) > 0 || !e.TagsAt.IsZero()) {
-			namespaces, found = groupMadeFor(t.Client, e.Seen.Tags), e.Seen.Tags != nil
+			namespaces, found = ownerNamespacesIn(t.Client, e.Seen.Tags), e.Seen.Tags != nil
 		}
 	})
 	if found || !read {
@@ -62,7 +62,7 @@ func (t Groups) OwnerNamespaces(ctx context.Context, arn string, read bool) ([]s
 		if o.of == nil {
 			o.of = map[string]groupOwner{}
 		}
-		o.of[arn] = groupOwner{groupMadeFor(t.Client, tags[arn]), start}
+		o.of[arn] = groupOwner{ownerNamespacesIn(t.Client, tags[arn]), start}
 		return nil
 	})
 	return out.namespaces, err
@@ -84,9 +84,9 @@ func (t Groups) OwnerStack(arn string) (id model.StackID, group string, ok bool)
 	return id, group, ok
 }
 
-// groupMadeFor returns the namespaces of which one has the Service that a target group with these tags was created for,
-// none if the controller of this cluster did not create it.
-func groupMadeFor(c *sdk.Client, tags map[string]string) []string {
+// ownerNamespacesIn returns namespaces, one of which has the Service for which a target group with these tags was created. It
+// returns none if the controller of this cluster did not create the target group.
+func ownerNamespacesIn(c *sdk.Client, tags map[string]string) []string {
 	if !naming.Owns(c.Config.Cluster, tags) {
 		return nil
 	}

@@ -65,7 +65,7 @@ type Groups struct {
 	account bindings.Account
 }
 
-// As returns the target groups that the credentials of an account reach.
+// TargetGroupsOf returns the target groups that the credentials of an account reach.
 func (t *Targets) TargetGroupsOf(a bindings.Account) Groups { return Groups{t, a} }
 
 // Own returns the target groups that the controller's own credentials reach.

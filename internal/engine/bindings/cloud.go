@@ -23,7 +23,7 @@ type Cloud interface {
 	// VPCRanges returns the IPv4 and IPv6 CIDR blocks of a VPC, as the controller's own account sees it. The error has class
 	// Gone if that account does not see the VPC. The answer may be some minutes old.
 	VPCRanges(ctx context.Context, vpc string) ([]string, error)
-	EndpointGroups
+	EndpointSecurityGroups
 	// Class classifies an error of any method.
 	Class(err error) engine.Class
 }
@@ -76,24 +76,24 @@ type (
 	ENIQuery = bindingplan.ENIQuery
 	// ENIs are the network interfaces that a query has found.
 	ENIs = bindingplan.ENIs
-	// EndpointGroup is a security group of nodes or pods.
-	EndpointGroup = bindingplan.EndpointSecurityGroup
+	// EndpointSecurityGroup is a security group of nodes or pods.
+	EndpointSecurityGroup = bindingplan.EndpointSecurityGroup
 )
 
-// EndpointGroups reads network interfaces, and reads and changes the rules of the security groups
+// EndpointSecurityGroups reads network interfaces, and reads and changes the rules of the security groups
 // of nodes and pods.
-type EndpointGroups interface {
+type EndpointSecurityGroups interface {
 	// ENIs finds network interfaces. Those that do not exist are left out of the answer, without an error. The answer may be
 	// some minutes old, or as old as the query allows. Interfaces that were not found are always read again.
 	ENIs(ctx context.Context, q ENIQuery) (ENIs, error)
-	// EndpointGroups returns the security groups of the VPC that are tagged for the cluster (kubernetes.io/cluster/<name>
+	// EndpointSecurityGroups returns the security groups of the VPC that are tagged for the cluster (kubernetes.io/cluster/<name>
 	// owned or shared) and those with the IDs, with all their ingress rules, one per source. Security groups that do not exist
 	// are left out. The answer may be some minutes old, but not older than maxAge if that is above zero. The later writes of
 	// this process are applied to it.
-	EndpointGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]EndpointGroup, error)
-	// ChangedEndpointGroups reads the known security groups again, and returns the IDs of those in which an external actor has
+	EndpointSecurityGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]EndpointSecurityGroup, error)
+	// ChangedEndpointSecurityGroups reads the known security groups again, and returns the IDs of those in which an external actor has
 	// changed rules of the controller since they were last read or written.
-	ChangedEndpointGroups(ctx context.Context) ([]string, error)
+	ChangedEndpointSecurityGroups(ctx context.Context) ([]string, error)
 	// ChangeEndpointRules authorizes and then revokes rules of one security group, each in one call. If the first call fails
 	// the second is not made. If the security group has changed since it was read (a rule to add exists, or one to revoke does
 	// not), it is read again, so that a repetition succeeds.

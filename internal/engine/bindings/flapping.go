@@ -13,17 +13,17 @@ import (
 // an address that has not been registered for longer than a streak lasts.
 type flapping map[string]repeat.Streak
 
-// returnPace has the delays of targets that are registered again: each is three times before it is delayed. The longest
+// returnBackOff has the delays of targets that are registered again: each is three times before it is delayed. The longest
 // delay is shorter than the one of calls that deregister targets of running pods. The VPC assigns no address to another pod
 // within Rest.
-var returnPace = repeat.Pace{Free: 3, First: durations.FirstBackOff, Longest: durations.FollowUpTime, Rest: durations.Requeue}
+var returnBackOff = repeat.BackOff{Free: 3, First: durations.FirstBackOff, Longest: durations.FollowUpTime, Rest: durations.Requeue}
 
 // current returns the streaks that have not ended. A streak that is delayed is remembered for longer, because a set of
 // targets that is exchanged for others at random may stay registered over several delays.
 func (f flapping) current(now time.Time) flapping {
 	out := flapping{}
 	for id, streak := range f {
-		if !returnPace.HasEnded(streak, now) || returnPace.Delays(streak) && now.Sub(streak.At) <= durations.DeniedWait {
+		if !returnBackOff.HasEnded(streak, now) || returnBackOff.Delays(streak) && now.Sub(streak.At) <= durations.DeniedWait {
 			out[id] = streak
 		}
 	}
@@ -59,9 +59,9 @@ func (f flapping) noteRegistered(ids []string, now time.Time) flapping {
 func (f flapping) heldTargets(now time.Time) (ids map[string]bool, left, alone time.Duration) {
 	streaks := f.current(now)
 	for _, streak := range streaks {
-		if returnPace.Delays(streak) {
-			left = max(left, returnPace.Left(streak, now))
-			alone = max(alone, streak.At.Add(returnPace.First).Sub(now))
+		if returnBackOff.Delays(streak) {
+			left = max(left, returnBackOff.Remaining(streak, now))
+			alone = max(alone, streak.At.Add(returnBackOff.First).Sub(now))
 		}
 	}
 	if left <= 0 {

@@ -48,7 +48,7 @@ func TestFlapping(t *testing.T) {
 					}
 				}
 				held, left, alone := f.heldTargets(now)
-				if alone > returnPace.First || alone > left || left > 0 && alone < left-returnPace.Longest {
+				if alone > returnBackOff.First || alone > left || left > 0 && alone < left-returnBackOff.Longest {
 					t.Errorf("step %d: alone for %s, and for %s beside others", i, alone, left)
 				}
 				var ids []string

@@ -219,20 +219,20 @@ func (a *aws) ENIs(_ context.Context, q bindings.ENIQuery) (bindings.ENIs, error
 	return out, nil
 }
 
-func (a *aws) EndpointGroups(_ context.Context, _ []string, _ time.Duration) ([]bindings.EndpointGroup, error) {
+func (a *aws) EndpointSecurityGroups(_ context.Context, _ []string, _ time.Duration) ([]bindings.EndpointSecurityGroup, error) {
 	if a.readsGroups() {
 		a.atRead()
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var out []bindings.EndpointGroup
+	var out []bindings.EndpointSecurityGroup
 	for _, id := range slices.Sorted(maps.Keys(a.rules)) {
-		out = append(out, bindings.EndpointGroup{ID: id, Ingress: slices.Clone(a.rules[id])})
+		out = append(out, bindings.EndpointSecurityGroup{ID: id, Ingress: slices.Clone(a.rules[id])})
 	}
 	return out, nil
 }
 
-func (a *aws) ChangedEndpointGroups(context.Context) ([]string, error) { return nil, nil }
+func (a *aws) ChangedEndpointSecurityGroups(context.Context) ([]string, error) { return nil, nil }
 
 func (a *aws) ChangeEndpointRules(_ context.Context, group string, authorize, revoke []model.IngressRule) error {
 	if wait := a.next(&a.changing); wait != nil {

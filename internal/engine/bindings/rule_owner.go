@@ -275,7 +275,7 @@ func (o *ruleOwner) lockGroup(ctx context.Context, group string, wait bool) (end
 }
 
 // changeOf returns the change that gives a security group the rules that all bindings ask for.
-func (o *ruleOwner) changeOf(g EndpointGroup, opts bindingplan.RuleOptions) bindingplan.GroupChange {
+func (o *ruleOwner) changeOf(g EndpointSecurityGroup, opts bindingplan.RuleOptions) bindingplan.GroupChange {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.contributions.Change(g, opts)

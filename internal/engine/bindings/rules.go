@@ -223,8 +223,8 @@ func (r rules) syncGroup(ctx context.Context, key Key, group string, age time.Du
 }
 
 // securityGroups reads the security groups that are tagged for the cluster or have the IDs.
-func (r rules) securityGroups(ctx context.Context, ids []string, age time.Duration) ([]EndpointGroup, error) {
-	groups, err := r.Cloud.EndpointGroups(ctx, ids, age)
+func (r rules) securityGroups(ctx context.Context, ids []string, age time.Duration) ([]EndpointSecurityGroup, error) {
+	groups, err := r.Cloud.EndpointSecurityGroups(ctx, ids, age)
 	if err != nil {
 		return nil, fmt.Errorf("read security groups of nodes and pods: %w", err)
 	}

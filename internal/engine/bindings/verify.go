@@ -141,7 +141,7 @@ func joinNames(list []string) string {
 // VerifyRules reads the rules of the security groups of nodes and pods. It restores drift unless the mode is
 // engine.ReportDrift, and reports it on the bindings whose traffic the rules admit.
 func (r *Reconciler) VerifyRules(ctx context.Context) error {
-	changed, err := r.Cloud.ChangedEndpointGroups(ctx)
+	changed, err := r.Cloud.ChangedEndpointSecurityGroups(ctx)
 	if err != nil {
 		return fmt.Errorf("read security groups of nodes and pods: %w", err)
 	}

@@ -19,9 +19,9 @@ import (
 // at zero.
 type Budgets struct {
 	spent map[importBudget]spentBudget
-	// years are the imports of a year by namespace.
+	// years has the decayed number of imports of each namespace.
 	years map[string]namespaceYear
-	// year are the imports of a year of all namespaces.
+	// year is the decayed number of imports of all namespaces.
 	year decayingCount
 }
 
@@ -55,9 +55,9 @@ const (
 // maxImportBudgets is how many entries are kept before those that no longer count are removed.
 const maxImportBudgets = 10000
 
-// namespaceYear are the imports of a year of one namespace.
+// namespaceYear has the decayed numbers of imports of one namespace.
 type namespaceYear struct {
-	// user counts imports for objects of the namespace, secret those of Secrets of the namespace.
+	// user counts imports for objects of the namespace. secret counts imports of Secrets of the namespace.
 	user, secret decayingCount
 	lastUsed     time.Time // when an object of the namespace last used a Secret
 }
@@ -136,7 +136,7 @@ func (y namespaceYear) sharesYear(now time.Time) bool {
 	return now.Sub(y.lastUsed) < week || y.user.remainingAt(now) >= 0.5
 }
 
-// noteUse notes that the namespace of an owner uses a Secret now.
+// noteUse records that the namespace of an owner uses a Secret now.
 func (m *Budgets) noteUse(owner importOwner, now time.Time) {
 	y, known := m.years[owner.user]
 	if !known {

@@ -5,25 +5,25 @@ package repeat
 
 import "time"
 
-// Pace has the delays between repetitions of one write.
-type Pace struct {
+// BackOff has the delays between repetitions of one write.
+type BackOff struct {
 	// Free is how many repetitions are not delayed, because a user may undo a write or restore an older state.
 	Free int
-	// First is the delay of the first repetition after these. The delay doubles with each repetition, up to Longest.
+	// First is the delay of the first repetition after the free ones. The delay doubles with each repetition, up to Longest.
 	First, Longest time.Duration
 	// Rest is how long a streak lasts beyond the time in which the next repetition was due.
 	Rest time.Duration
 }
 
-// Streak is a number of repetitions of one write, each within the time that Pace allows for it. The zero value is that of
-// something never written.
+// Streak is a number of repetitions of one write, each within the time that BackOff allows for it. The zero value is for
+// something that was never written.
 type Streak struct {
 	Times int       // number of repetitions, without the first write
 	At    time.Time // time of the last write
 }
 
 // Wait returns the time between the last write and the next repetition.
-func (p Pace) Wait(s Streak) time.Duration {
+func (p BackOff) Wait(s Streak) time.Duration {
 	if !p.Delays(s) {
 		return 0
 	}
@@ -31,10 +31,12 @@ func (p Pace) Wait(s Streak) time.Duration {
 }
 
 // Delays reports whether there were so many repetitions that the next one is delayed.
-func (p Pace) Delays(s Streak) bool { return s.Times >= p.Free }
+func (p BackOff) Delays(s Streak) bool { return s.Times >= p.Free }
 
 // Left returns how much longer the next repetition is delayed; zero or less: it is due.
-func (p Pace) Left(s Streak, now time.Time) time.Duration { return s.At.Add(p.Wait(s)).Sub(now) }
+func (p BackOff) Remaining(s Streak, now time.Time) time.Duration {
+	return s.At.Add(p.Wait(s)).Sub(now)
+}
 
 // HasEnded reports whether so much time has passed that the next write begins a new streak.
-func (p Pace) HasEnded(s Streak, now time.Time) bool { return now.Sub(s.At) > 2*p.Wait(s)+p.Rest }
+func (p BackOff) HasEnded(s Streak, now time.Time) bool { return now.Sub(s.At) > 2*p.Wait(s)+p.Rest }

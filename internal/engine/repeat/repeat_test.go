@@ -7,9 +7,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/repeat"
 )
 
-func TestPace(t *testing.T) {
+func TestBackOff(t *testing.T) {
 	t.Parallel()
-	p := repeat.Pace{Free: 2, First: 2 * time.Minute, Longest: 15 * time.Minute, Rest: time.Hour}
+	p := repeat.BackOff{Free: 2, First: 2 * time.Minute, Longest: 15 * time.Minute, Rest: time.Hour}
 	at := time.Unix(1000, 0)
 	for _, c := range []struct {
 		times  int
@@ -24,7 +24,7 @@ func TestPace(t *testing.T) {
 		if p.Delays(r) != c.delays || p.Wait(r) != c.wait {
 			t.Errorf("after %d: delays %t, wait %s", c.times, p.Delays(r), p.Wait(r))
 		}
-		if left := p.Left(r, at.Add(time.Minute)); left != c.wait-time.Minute {
+		if left := p.Remaining(r, at.Add(time.Minute)); left != c.wait-time.Minute {
 			t.Errorf("after %d: %s are left a minute later", c.times, left)
 		}
 		end := at.Add(2*c.wait + time.Hour)

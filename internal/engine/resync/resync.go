@@ -161,13 +161,13 @@ func (x *State) End(done bool, now time.Time) time.Duration {
 	return max(x.due.Sub(now), time.Second)
 }
 
-// editPace has the delays of a desired state that changes again and again. The first four changes are carried out at once,
+// editBackOff has the delays of a desired state that changes repeatedly. The first four changes are carried out at once,
 // which is enough to shift a weight in steps. So is every change of a user who makes fewer than four a minute.
-var editPace = repeat.Pace{Free: 3, First: durations.ShortWait, Longest: durations.MissingWait, Rest: durations.Requeue}
+var editBackOff = repeat.BackOff{Free: 3, First: durations.ShortWait, Longest: durations.MissingWait, Rest: durations.Requeue}
 
 // noteEdit notes a change of the desired state that is carried out.
 func (x *State) noteEdit(now time.Time) {
-	if x.edits.At.IsZero() || editPace.HasEnded(x.edits, now) {
+	if x.edits.At.IsZero() || editBackOff.HasEnded(x.edits, now) {
 		x.edits = repeat.Streak{At: now}
 		return
 	}
@@ -178,10 +178,10 @@ func (x *State) noteEdit(now time.Time) {
 // delay returns how long a change of the desired state is delayed; 0: it is carried out now. The deletion of a stack is
 // never delayed.
 func (x *State) delay(stack model.Stack, desired string, now time.Time) time.Duration {
-	if !stack.DelaysRepeats() || stack.Empty() || !x.Seen() || x.desired == desired || editPace.HasEnded(x.edits, now) {
+	if !stack.DelaysRepeats() || stack.Empty() || !x.Seen() || x.desired == desired || editBackOff.HasEnded(x.edits, now) {
 		return 0
 	}
-	return max(editPace.Left(x.edits, now), 0)
+	return max(editBackOff.Remaining(x.edits, now), 0)
 }
 
 // IsConverged reports whether the stack was compared and the last run left nothing to do, so that later differences are

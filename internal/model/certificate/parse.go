@@ -63,7 +63,7 @@ func parse(certificates, key, authorities []byte) (*model.CertificateContent, *F
 	if f != nil {
 		return nil, f
 	}
-	if f := usable(leaf); f != nil {
+	if f := checkUsable(leaf); f != nil {
 		return nil, f
 	}
 	chain, f := chainOf(leaf, all)
@@ -260,7 +260,7 @@ func leafOf(all []*x509.Certificate, key crypto.PublicKey) (*x509.Certificate, *
 }
 
 // usable returns the reason why load balancers do not accept a certificate; nil if they do.
-func usable(leaf *x509.Certificate) *Fault {
+func checkUsable(leaf *x509.Certificate) *Fault {
 	if algorithmOf(leaf.PublicKey) == "" {
 		return fault(fixKey, "the key is %s, which load balancers do not accept", keyText(leaf.PublicKey))
 	}

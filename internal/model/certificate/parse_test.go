@@ -233,7 +233,7 @@ func TestWhatTakesThePlaceOfWhat(t *testing.T) {
 		"without client auth": {with(func(c *model.CertificateIdentity) { c.ExtendedKeyUsages = c.ExtendedKeyUsages[:1] }), true},
 		"without server auth": {with(func(c *model.CertificateIdentity) { c.ExtendedKeyUsages = c.ExtendedKeyUsages[1:] }), false},
 	} {
-		if got := c.next.TakesPlaceOf(is); got != c.want {
+		if got := c.next.CanReplace(is); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -81,7 +81,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	}
 	do := plan.ImportCertificate{Secret: w.Import.Secret, Content: *content, Uses: w.Import.Uses, Meanwhile: interimText(live)}
 	why, verb := "from "+w.Of.String(), plan.Create
-	i := slices.IndexFunc(live, func(c observed.OwnCertificate) bool { return content.Is.TakesPlaceOf(*c.Imported) })
+	i := slices.IndexFunc(live, func(c observed.OwnCertificate) bool { return content.Is.CanReplace(*c.Imported) })
 	change := plan.Change{Path: "certificate", To: identityText(content.Is)}
 	switch {
 	case i >= 0:

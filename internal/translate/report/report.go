@@ -163,7 +163,7 @@ func PlanTooLarge(ref finding.Ref, annotation string, size int, fix string) clus
 // member moves.
 func showsOtherStack(o engine.Outcome, ref finding.Ref) bool {
 	return slices.Contains(o.Plan.StatusKept, ref) ||
-		slices.ContainsFunc(o.Stack.Leavers, func(d model.Departure) bool { return d.Member == ref })
+		slices.ContainsFunc(o.Stack.Departures, func(d model.Departure) bool { return d.Member == ref })
 }
 
 // isNotCreated reports whether a desired listener was not created: AWS refused it or a step before it, or it waits.

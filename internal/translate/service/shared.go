@@ -265,12 +265,12 @@ func (t sharedBuilder) setMoves() {
 					d.Since = time.Unix(0, 0)
 				}
 			}
-			t.Stack.Leavers = append(t.Stack.Leavers, d)
+			t.Stack.Departures = append(t.Stack.Departures, d)
 		case hasOtherStack && shown != "":
 			t.Stack.Contested = true
 			if t.Live != nil && !t.isOfStack(shown) {
 				partial := m.lostPort || m.Blocked || slices.ContainsFunc(m.ports, func(p *port) bool { return p.held })
-				t.Stack.Arriving = append(t.Stack.Arriving, model.Arrival{Member: m.Ref, From: t.previousScheme(m), Partial: partial})
+				t.Stack.Arrivals = append(t.Stack.Arrivals, model.Arrival{Member: m.Ref, From: t.previousScheme(m), Partial: partial})
 			}
 		}
 	}
