@@ -87,7 +87,7 @@ func TestDoctorLooksAtAccelerators(t *testing.T) {
 	}()
 	checkDoctorOfAccelerators(t, em, append(flags, acceleratorGate), nil, []string{
 		"ok      quotas       accelerators: 2 of 20 (the default of AWS) in use\n",
-		"warning quotas       listeners-per-accelerator: 9 of 10 (the default of AWS) in use by of-rig, which has most; ask AWS for more in Service Quotas\n",
+		"warning quotas       listeners-per-accelerator: 9 of 10 (the default of AWS) in use by of-rig, which has most; request a higher quota in Service Quotas\n",
 		"ok      quotas       endpoint-groups-per-accelerator: 9 of 42 (the default of AWS) in use by of-rig, which has most\n",
 		"ok      quotas       port-overrides-per-endpoint-group: 1 of 10 (the default of AWS) in use by of-rig, which has most\n",
 		"warning accelerators accelerator \"of-rig\" has been in progress since ",
@@ -128,7 +128,7 @@ func TestDoctorComparesDefaultsOfAccelerators(t *testing.T) {
 	em, flags := startEmulator(t)
 	checkDoctorOfAccelerators(t, em, append(flags, acceleratorGate), func(definition string) string {
 		return strings.Replace(strings.Replace(definition, "default: 128\n", "default: 100\n", 1), "default: IPV4\n", "nullable: true\n", 1)
-	}, []string{"warning definitions  defaults of GlobalAccelerators are not those of this version: v1beta1.spec.ipAddressType has none, v1beta1.spec.listeners.endpointGroups.endpoints.weight has 100; run \"kubectl apply -f config/crd\"\n"}, nil)
+	}, []string{"warning definitions  defaults of GlobalAccelerators differ from those of this version: v1beta1.spec.ipAddressType has none, v1beta1.spec.listeners.endpointGroups.endpoints.weight has 100; run \"kubectl apply -f config/crd\"\n"}, nil)
 }
 
 // Each missing permission is reported with the policy that contains it.

@@ -73,7 +73,7 @@ func TestDoctorOfAHealthyCluster(t *testing.T) {
 	before := emulatorState(t, em)
 	code, out := runDoctor(t, config, flags)
 	for _, want := range []string{
-		"ok      kubernetes   API server v1.37.2 at http://", "ok      definitions  7 custom resource definitions are as this version has them\n",
+		"ok      kubernetes   API server v1.37.2 at http://", "ok      definitions  7 custom resource definitions are equal to those of this version\n",
 		"ok      controller   \"fulcrum-0\" has the Lease kube-system/aws-load-balancer-controller-leader\n", "ok      webhooks     2 webhooks have a valid CA and ready endpoints\n",
 		"ok      credentials  arn:aws:", "ok      discovery    region us-west-2, VPC vpc-", "ok      discovery    subnets for scheme internal: subnet-",
 		"ok      discovery    subnets for scheme internet-facing: subnet-", "actions were tried and are granted to arn:aws:",
@@ -324,7 +324,7 @@ func TestDoctorShowsQuotas(t *testing.T) {
 	server.addHealthyCluster(t)
 	_, out := runDoctor(t, config, flags)
 	for _, want := range []string{
-		"error   quotas       rules-per-application-load-balancer: 2 of 2 in use by full, which has most; ask AWS for more in Service Quotas, or delete",
+		"error   quotas       rules-per-application-load-balancer: 2 of 2 in use by full, which has most; request a higher quota in Service Quotas, or delete",
 		"error   quotas       listeners-per-application-load-balancer: 1 of 1 in use by full, which has most; ",
 		"ok      quotas       certificates-per-application-load-balancer: 0 of 25 in use by full",
 		"ok      quotas       application-load-balancers: 1 of 50 in use\n",

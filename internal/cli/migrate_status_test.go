@@ -113,18 +113,18 @@ func TestMigrateStatus(t *testing.T) {
 			r.Apply(strings.Replace(ingresses, "group.name: edge\n", "group.name: edge\n    alb.ingress.kubernetes.io/enable-frontend-nlb: \"true\"\n", 1))
 			settle(t, r)
 		}, state: handover.InIngress, shows: []string{"it has a frontend NLB, which a Gateway cannot take over", "fulcrum migrate --from-cluster --group=edge --kubeconfig="}},
-		"shadow": {through: shadow, state: handover.Shadow, code: 2, shows: []string{"nothing is in the way", "kubectl annotate gateway " + edgeGateway, "-n shop --overwrite gateway.k8s.aws/dry-run- --kubeconfig="}},
+		"shadow": {through: shadow, state: handover.Shadow, code: 2, shows: []string{"there is no obstacle", "kubectl annotate gateway " + edgeGateway, "-n shop --overwrite gateway.k8s.aws/dry-run- --kubeconfig="}},
 		"shadow, with a difference": {through: func(t *testing.T, r *harness.Harness) {
 			shadow(t, r)
 			r.Apply(strings.Replace(ingresses, "path: /,", "path: /elsewhere,", 1))
 			settle(t, r)
-		}, state: handover.Shadow, code: 2, shows: []string{"in the way: ", "GET http://shop.example.com:80/", "--in-place --group=edge"}},
+		}, state: handover.Shadow, code: 2, shows: []string{"obstacle: ", "GET http://shop.example.com:80/", "--in-place --group=edge"}},
 		"refused, with a difference": {through: func(t *testing.T, r *harness.Harness) {
 			shadow(t, r)
 			r.Apply(strings.Replace(ingresses, "path: /,", "path: /elsewhere,", 1))
 			editGateway(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
 			settle(t, r)
-		}, state: handover.Refused, code: 2, shows: []string{"in the way: ", "--check"}},
+		}, state: handover.Refused, code: 2, shows: []string{"obstacle: ", "--check"}},
 		"refused, as it is mistyped": {through: func(t *testing.T, r *harness.Harness) {
 			shadow(t, r)
 			editGateway(t, r, func(a map[string]string) {

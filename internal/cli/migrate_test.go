@@ -55,8 +55,8 @@ func TestMigrateFiles(t *testing.T) {
 		return stdout
 	}
 	write(storefront)
-	migrated(3, "unguarded", "-f", in, "--output-dir", out)
-	migrated(2, "unguarded", "-f", in, "--check")
+	migrated(3, "would have no web ACL", "-f", in, "--output-dir", out)
+	migrated(2, "would have no web ACL", "-f", in, "--check")
 	write(strings.ReplaceAll(storefront, "    alb.ingress.kubernetes.io/waf-acl-id: classic\n", ""))
 	text := migrated(0, "all are answered alike", "-f", in, "--output-dir", out)
 	for _, says := range []string{"IngressGroup edge (shop/web)", "Ingress shop/nginx is served by another controller", `IngressClass "alb" is not among the manifests`, "gateway-resources.yaml: 5 objects"} {

@@ -293,7 +293,7 @@ func TestFilesThatHoldNothingToPlanForAreNamed(t *testing.T) {
 		"other kind":    {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n", 1, "# -: apps/v1 Deployment x is not used\n"},
 		"nothing":       {"# a comment\n", 1, "# - holds no object\n"},
 		"no object":     {"module example.com/x\n", 1, "Error: -: document 1: not a Kubernetes object; it needs apiVersion, kind and metadata\n"},
-		"bare name":     {"apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: off}\n", 1, "Error: -: document 1: metadata.name is of type bool, which does not fit there; write it in quotes if it is to be a string\n"},
+		"bare name":     {"apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: off}\n", 1, "Error: -: document 1: metadata.name is of type bool, which is not allowed there; write it in quotes if it should be a string\n"},
 		"no YAML":       {"text\n`quoted`: {\n", 1, "Error: -: document 1: not valid YAML: line 2: "},
 	}
 	for name, tc := range tests {

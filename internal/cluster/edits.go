@@ -68,13 +68,13 @@ func mentionsField(raw []byte, fields [][]byte) bool {
 func reduceEdits(obj Object) {
 	var kept []metav1.ManagedFieldsEntry
 	if _, ok := obj.(*networkingv1.Ingress); ok || len(finalizerValues(obj)) > 0 {
-		kept = editNotes(ClassEditedAt(obj), FinalizersEditedAt(obj), ShownSince(obj))
+		kept = editTimes(ClassEditedAt(obj), FinalizersEditedAt(obj), ShownSince(obj))
 	}
 	obj.SetManagedFields(kept)
 }
 
-// editNotes returns managed fields with one entry for each time that is not zero.
-func editNotes(class, finalizers, shown time.Time) []metav1.ManagedFieldsEntry {
+// editTimes returns managed fields with one entry for each time that is not zero.
+func editTimes(class, finalizers, shown time.Time) []metav1.ManagedFieldsEntry {
 	var out []metav1.ManagedFieldsEntry
 	note := func(at time.Time, fields []byte) {
 		if !at.IsZero() {
@@ -108,7 +108,7 @@ func noteEdits(cur, next Object, now time.Time) {
 	if len(next.GetFinalizers()) > 0 && (cur == nil || len(cur.GetFinalizers()) != len(next.GetFinalizers())) {
 		finalizers = now
 	}
-	next.SetManagedFields(editNotes(class, finalizers, shown))
+	next.SetManagedFields(editTimes(class, finalizers, shown))
 }
 
 // controllerFields returns the values of the fields that select the controller of an object; false for kinds without such

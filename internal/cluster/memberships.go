@@ -38,8 +38,8 @@ func NewMemberships() *Memberships {
 	return &Memberships{byObject: map[Ref]map[string]membership{}, leftByFinalizer: sets[string, Ref]{}}
 }
 
-// NoteChange notes a change of an object. old is nil for a new object, new for a deleted one. The changes of an object must be
-// noted in their order.
+// NoteChange records a change of an object. old is nil for a new object, new for a deleted one. The changes of an object
+// must be recorded in their order.
 func (m *Memberships) NoteChange(old, new Object) {
 	obj := new
 	if obj == nil {
@@ -74,7 +74,7 @@ func (m *Memberships) NoteChange(old, new Object) {
 	}
 }
 
-// noteDeleted notes that an object does not exist any more. An object that had its finalizer and was not being deleted has not
+// noteDeleted records that an object does not exist any more. An object that had its finalizer and was not being deleted has not
 // left its stack: it may be missing because the cluster was restored from a backup.
 func (m *Memberships) noteDeleted(ref Ref, old Object) {
 	for f, is := range m.byObject[ref] {
@@ -90,7 +90,7 @@ func (m *Memberships) noteDeleted(ref Ref, old Object) {
 	}
 }
 
-// Claiming notes that this process is about to add a finalizer to an object. The events of this write, and of another writer
+// Claiming records that this process is about to add a finalizer to an object. The events of this write, and of another writer
 // that removes the finalizer again, may arrive before the answer of the API server.
 func (m *Memberships) Claiming(ref Ref, finalizer string) {
 	m.mu.Lock()
@@ -103,7 +103,7 @@ func (m *Memberships) Claiming(ref Ref, finalizer string) {
 	}
 }
 
-// Claimed notes whether a finalizer was added after Claiming.
+// Claimed records whether a finalizer was added after Claiming.
 func (m *Memberships) Claimed(ref Ref, finalizer string, added bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,7 +118,7 @@ func (m *Memberships) Claimed(ref Ref, finalizer string, added bool) {
 	m.urgent = m.urgent || added && m.changed // the event may have arrived first
 }
 
-// Releasing notes that this process is about to remove a finalizer, so that the event does not count as an edit of another
+// Releasing records that this process is about to remove a finalizer, so that the event does not count as an edit of another
 // writer.
 func (m *Memberships) Releasing(ref Ref, finalizer string) {
 	m.mu.Lock()
@@ -128,7 +128,7 @@ func (m *Memberships) Releasing(ref Ref, finalizer string) {
 	}
 }
 
-// Released notes whether a finalizer was removed after Releasing. A stack that the object had left is forgotten then.
+// Released records whether a finalizer was removed after Releasing. A stack that the object had left is forgotten then.
 func (m *Memberships) Released(ref Ref, finalizer string, removed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -229,7 +229,7 @@ func (m *Memberships) Urgent() bool {
 	return m.urgent
 }
 
-// Stored notes that a text was stored.
+// Stored records that a text was stored.
 func (m *Memberships) Stored(text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

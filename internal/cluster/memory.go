@@ -136,7 +136,7 @@ func (m *Memory) Watch(notify func(old, new Object)) (stop func()) {
 	}
 }
 
-// store replaces an object, or removes it if obj is nil, and notes the event. The caller holds the lock.
+// store replaces an object, or removes it if obj is nil, and records the event. The caller holds the lock.
 func (m *Memory) store(ref Ref, obj Object) {
 	old, had := m.objects[ref]
 	m.reindex(ref, old, obj)

@@ -193,7 +193,7 @@ func (m *Memory) change(obj Object, part Part, make func(cur Object) (Object, er
 			return nil, apierrors.NewConflict(res, ref.Name, fmt.Errorf("the object has been modified"))
 		}
 		if u := next.GetUID(); u != "" && u != cur.GetUID() {
-			return nil, apierrors.NewConflict(res, ref.Name, fmt.Errorf("uid %s is not the present one", u))
+			return nil, apierrors.NewConflict(res, ref.Name, fmt.Errorf("uid %s is not the current one", u))
 		}
 		if part == Status {
 			status := next

@@ -57,8 +57,8 @@ type Event struct {
 // Lasting reports that the patches of a run have all warnings that exist about a subject. Their events are emitted again
 // periodically, until a later run has other warnings about the subject.
 type Lasting struct {
-	// Of is the subject, such as the ID of a stack.
-	Of string
+	// Subject is what the warnings are about, such as the ID of a stack.
+	Subject string
 }
 
 func (Lasting) patch()      {}

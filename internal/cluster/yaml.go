@@ -81,7 +81,7 @@ func (l *Loaded) add(decode runtime.Decoder, doc []byte) error {
 	if err := json.Unmarshal(raw, &head); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) && wrong.Field != "" {
-			return fmt.Errorf("%s is of type %s, which does not fit there; write it in quotes if it is to be a string", wrong.Field, wrong.Value)
+			return fmt.Errorf("%s is of type %s, which is not allowed there; write it in quotes if it should be a string", wrong.Field, wrong.Value)
 		}
 		return errors.New("not a Kubernetes object; it needs apiVersion, kind and metadata")
 	}

@@ -27,13 +27,13 @@ type Checkpoints struct {
 	// Fence, if not nil, keeps a process that has lost its lease from overwriting the state of the next leader.
 	Fence engine.Fence
 	Log   logr.Logger
-	// Running is the number of current runs of stacks. Default: no run goes on after the process was asked to stop.
+	// Running is the number of current runs of stacks. If nil, Start does not wait for runs when ctx ends.
 	Running *atomic.Int32
 
 	// failed reports whether the last write failed. The book does not let writes overlap.
 	failed  bool
 	limiter writeLimiter
-	// retry requests a write that failed once more, after retryDelay.
+	// retry is the timer that requests another write retryDelay after a failed one.
 	retry      *time.Timer
 	retryDelay time.Duration
 }
@@ -54,8 +54,8 @@ func (c *Checkpoints) Load(ctx context.Context) {
 	}
 }
 
-// Save writes the book if it has changed. If that fails, or the fence refuses it, another write is requested after a
-// back-off, because until then runs wait for no write, or wait in vain.
+// Save writes the book if it has changed. If the write fails, or the fence refuses it, another write is requested after a
+// back-off: runs may wait for the write.
 func (c *Checkpoints) Save(ctx context.Context) {
 	if c.retry != nil {
 		c.retry.Stop()
@@ -79,7 +79,7 @@ func (c *Checkpoints) save(ctx context.Context) error {
 		c.limiter.countWrite(len(text))
 		err := c.Store.Write(ctx, text)
 		if err != nil && !c.failed {
-			c.Log.Info("failed to write checkpoints", "err", err.Error(), "effect", "the next start compares everything with AWS at once, and a change that was taken back before it only within 45 minutes")
+			c.Log.Info("failed to write checkpoints", "err", err.Error(), "effect", "the next start compares everything with AWS at once, and a change that was reverted before the start only within 45 minutes")
 		}
 		c.failed = err != nil
 		return err

@@ -104,7 +104,7 @@ func eventsOf(ref cluster.Ref, found finding.List) []cluster.Patch {
 	for _, f := range found.Sorted() {
 		out = append(out, cluster.Event{Ref: report.RefTo(f.Object), Warning: true, Reason: string(f.Reason), Message: string(f.Reason) + ": " + f.Located()})
 	}
-	return append(out, cluster.Lasting{Of: "unserved " + ref.String()})
+	return append(out, cluster.Lasting{Subject: "unserved " + ref.String()})
 }
 
 // Reconcile writes the status and events of one object.

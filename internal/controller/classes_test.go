@@ -346,15 +346,15 @@ func TestSupportedVersion(t *testing.T) {
 		versions               map[string]string
 		status, reason, phrase string
 	}{
-		{map[string]string{crd: consts.BundleVersion}, "True", "SupportedVersion", "at a version that"},
+		{map[string]string{crd: consts.BundleVersion}, "True", "SupportedVersion", "version of the Gateway API CRDs is supported"},
 		{map[string]string{crd: "v1.99.0"}, "False", "UnsupportedVersion", `CRD gateways.gateway.networking.k8s.io has version "v1.99.0"`},
-		{map[string]string{crd: "v1.4.1", "httproutes.gateway.networking.k8s.io": "v1.6.0"}, "True", "SupportedVersion", "at a version that"},
+		{map[string]string{crd: "v1.4.1", "httproutes.gateway.networking.k8s.io": "v1.6.0"}, "True", "SupportedVersion", "version of the Gateway API CRDs is supported"},
 		{map[string]string{crd: "v1.6.0", "httproutes.gateway.networking.k8s.io": ""}, "False", "UnsupportedVersion", `CRD httproutes.gateway.networking.k8s.io has version ""`},
 		{map[string]string{crd: "v0.8.1"}, "False", "UnsupportedVersion", `version "v0.8.1"`},
 		{map[string]string{crd: "v2.0.0"}, "False", "UnsupportedVersion", `version "v2.0.0"`},
 		{map[string]string{crd: "main"}, "False", "UnsupportedVersion", `version "main"`},
 		{nil, "Unknown", "Pending", "gateway-versions.yaml"},
-		{map[string]string{crd: consts.BundleVersion}, "True", "SupportedVersion", "at a version that"},
+		{map[string]string{crd: consts.BundleVersion}, "True", "SupportedVersion", "version of the Gateway API CRDs is supported"},
 	} {
 		w.versions.Set(c.versions)
 		w.settle()

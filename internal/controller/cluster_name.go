@@ -44,6 +44,6 @@ func (c *clusterNameCheck) check(answers map[string]observed.SubnetAnswer) {
 	}
 	c.log.Info("cluster name fits no subnet", "cluster", c.clusterName, "clustersInTags", strings.Join(others[:min(len(others), maxNamed)], ", "),
 		"meant", finding.Nearest(c.clusterName, others),
-		"effect", "what was made under another name is not found, and is made again",
+		"effect", "resources with another cluster name are not found, and are created again",
 		"fix", "set --cluster-name to the name in the tags "+network.ClusterTag+"NAME, or tag the subnets of this cluster")
 }

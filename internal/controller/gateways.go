@@ -207,8 +207,8 @@ type kindsWatch struct {
 
 func (w *kindsWatch) wanted() []cluster.Kind { return wantedKinds(w.gates, w.accelerators) }
 
-// begin starts reading the kinds that are installed when the process starts. It fails if the kinds of a feature are missing
-// whose gate the operator has set to true.
+// begin starts reading the kinds that are installed when the process starts. It returns an error if the operator has set
+// the gate of a feature to true and its kinds are missing.
 func (w *kindsWatch) begin(ctx context.Context) error {
 	found, err := w.find(ctx, w.wanted())
 	if err != nil {
@@ -222,8 +222,8 @@ func (w *kindsWatch) begin(ctx context.Context) error {
 	return w.source.StartKinds(ctx, kinds, nil)
 }
 
-// classDependentKinds are the kinds whose events are repeated when kinds are installed or removed, because whether they are
-// accepted depends on that.
+// classDependentKinds are the kinds whose events are repeated when other kinds are installed or removed, because their
+// acceptance depends on the installed kinds.
 var classDependentKinds = []cluster.Kind{cluster.KindGatewayClass, cluster.KindGateway}
 
 // updateKinds starts reading kinds that were installed, stops reading kinds that were removed, and reports whether all are
@@ -283,7 +283,7 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 			tick.Reset(durations.ShortInterval)
 		}
 		if err != nil {
-			w.logOnChange("error "+err.Error(), func() { w.log.Error(err, "failed to look for optional kinds") })
+			w.logOnChange("error "+err.Error(), func() { w.log.Error(err, "failed to find optional kinds") })
 		}
 		select {
 		case <-ctx.Done():

@@ -28,8 +28,8 @@ type Memberships struct {
 	limiter writeLimiter
 }
 
-// Load loads the state of the previous process, and compares it with the objects that exist. It returns those that have left
-// a stack and do not exist any more. watched reports whether this process watches an object.
+// Load loads the state of the previous process, and compares it with the objects that exist. It returns the objects that
+// have left a stack and do not exist any more. watched reports whether this process watches an object.
 func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watched func(cluster.Ref) bool) []cluster.Ref {
 	text, err := m.Store.Read(ctx)
 	if err != nil {

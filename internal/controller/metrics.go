@@ -36,7 +36,7 @@ type Metrics struct {
 func NewMetrics() *Metrics {
 	m := &Metrics{topConsumers: newTopConsumers(), findings: newFindings()}
 	m.orphans = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fulcrum_orphans",
-		Help: "Load balancers, target groups and security groups with the tags of the cluster that no object asks for, as of the last look, which is every 6 hours."}, nil)
+		Help: "Load balancers, target groups and security groups with the tags of the cluster that no object asks for, as of the last search, which is made every 6 hours."}, nil)
 	m.collectors = append(m.collectors, m.topConsumers, m.findings, m.orphans, &m.rateLimits, &m.shadow)
 	full := []string{"service", "operation", "status_code", "error_code"}
 	short := []string{"service", "operation"}
@@ -55,7 +55,7 @@ func NewMetrics() *Metrics {
 	m.retries = histogram("aws", "api_call_retries", "Retries of a call.", prometheus.LinearBuckets(0, 1, 11), short)
 	m.requests = counter("aws", "api_requests_total", "HTTP requests to AWS.", full)
 	m.requestTime = histogram("aws", "api_request_duration_seconds", "Duration of one HTTP request.", prometheus.DefBuckets, short)
-	m.denied = counter("aws", "api_call_permission_errors_total", "Calls that failed for want of permission.", full)
+	m.denied = counter("aws", "api_call_permission_errors_total", "Calls that failed because a permission is missing.", full)
 	m.limited = counter("aws", "api_call_service_limit_exceeded_errors_total", "Calls that failed at a quota.", full)
 	m.throttled = counter("aws", "api_call_throttled_errors_total", "Calls that failed because AWS throttled them.", full)
 	m.invalid = counter("aws", "api_call_validation_errors_total", "Calls whose values AWS refused.", full)
@@ -105,8 +105,8 @@ var throttleCodes = map[string]bool{
 	"SlowDown": true, "PriorRequestNotComplete": true, "EC2ThrottledException": true,
 }
 
-// Called counts a call. A call without an answer counts only in fulcrum_aws_calls_total.
-func (m *Metrics) Called(c Call) {
+// CountCall counts a call. A call without an answer counts only in fulcrum_aws_calls_total.
+func (m *Metrics) CountCall(c Call) {
 	if m.countCause(c); c.Status == "0" {
 		return
 	}
@@ -116,7 +116,7 @@ func (m *Metrics) Called(c Call) {
 	m.retries.WithLabelValues(c.Service, c.Operation).Observe(float64(max(c.Attempts-1, 0)))
 	switch {
 	case c.Code == "":
-	case c.denied():
+	case c.isDenied():
 		m.denied.WithLabelValues(labels...).Inc()
 	case throttleCodes[c.Code]:
 		m.throttled.WithLabelValues(labels...).Inc()
@@ -127,8 +127,8 @@ func (m *Metrics) Called(c Call) {
 	}
 }
 
-// Requested counts one HTTP request.
-func (m *Metrics) Requested(c Call) {
+// CountRequest counts one HTTP request.
+func (m *Metrics) CountRequest(c Call) {
 	m.requests.WithLabelValues(c.Service, c.Operation, c.Status, c.Code).Inc()
 	m.requestTime.WithLabelValues(c.Service, c.Operation).Observe(c.Took.Seconds())
 }
@@ -170,8 +170,8 @@ var synthesizers = map[plan.ResourceKind]string{
 	plan.EndpointGroup:       "*aga.endpointGroupSynthesizer",
 }
 
-// stepped counts a step that was called.
-func (m *Metrics) stepped(kind model.Kind, f engine.FailedStep) {
+// countStep counts a step that was carried out or failed.
+func (m *Metrics) countStep(kind model.Kind, f engine.FailedStep) {
 	result := "done"
 	switch {
 	case f.Err != nil && f.IsTransient():
@@ -194,7 +194,7 @@ func (m *Metrics) countCause(c Call) {
 	case c.Status == "0" || c.Status == "":
 		result = "unanswered"
 	case c.Code == "":
-	case c.denied():
+	case c.isDenied():
 		result = "denied"
 	case throttleCodes[c.Code]:
 		result = "throttled"
@@ -206,18 +206,18 @@ func (m *Metrics) countCause(c Call) {
 	m.causes.WithLabelValues(c.Service, c.Operation, cmp.Or(c.Cause, "other"), result).Inc()
 }
 
-// denied reports whether the call failed because a permission is missing.
-func (c Call) denied() bool {
+// isDenied reports whether the call failed because a permission is missing.
+func (c Call) isDenied() bool {
 	return c.Status == "401" || c.Status == "403" || c.Code == "AccessDeniedException" || c.Code == "AuthFailure"
 }
 
-// drifted counts a resource that has drifted.
-func (m *Metrics) drifted(kind string, mode engine.DriftMode) {
+// countDrift counts a resource that has drifted.
+func (m *Metrics) countDrift(kind string, mode engine.DriftMode) {
 	m.drift.WithLabelValues(kind, string(mode)).Inc()
 }
 
-// phase records the duration of a phase of a run, under its stage.
-func (m *Metrics) phase(controller, phase string, took time.Duration) {
+// recordPhase records the duration of a phase of a run, under its stage.
+func (m *Metrics) recordPhase(controller, phase string, took time.Duration) {
 	m.stage.WithLabelValues(controller, stageOf(controller, phase)).Observe(took.Seconds())
 }
 

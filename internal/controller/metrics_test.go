@@ -45,7 +45,7 @@ func TestCallsAreCountedByWhatWentWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := func(status, code string) {
-		m.Called(Call{Service: "EC2", Operation: "X", Status: status, Code: code, Took: time.Second, Attempts: 1})
+		m.CountCall(Call{Service: "EC2", Operation: "X", Status: status, Code: code, Took: time.Second, Attempts: 1})
 	}
 	call("200", "")
 	call("403", "UnauthorizedOperation")

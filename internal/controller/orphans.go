@@ -35,7 +35,7 @@ func FindOrphans(ctx context.Context, aws OwnedLister, view func() *cluster.View
 	var out []Orphan
 	for kind, f := range frontends {
 		asks, ok := f.(interface {
-			Asked(v *cluster.View, id model.StackID) bool
+			HasObjects(v *cluster.View, id model.StackID) bool
 		})
 		if !ok {
 			continue
@@ -49,7 +49,7 @@ func FindOrphans(ctx context.Context, aws OwnedLister, view func() *cluster.View
 			if only != "" && id.Namespace != only {
 				continue
 			}
-			if asks.Asked(v, id) {
+			if asks.HasObjects(v, id) {
 				resources = unusedResources(v, f, id, resources)
 			}
 			if len(resources) > 0 {
@@ -67,9 +67,9 @@ func FindOrphans(ctx context.Context, aws OwnedLister, view func() *cluster.View
 // unusedResources returns the resources of a stack that its object does not use; none if the frontend cannot tell.
 func unusedResources(v *cluster.View, f engine.Frontend, id model.StackID, resources []string) []string {
 	if s, ok := f.(interface {
-		Surplus(v *cluster.View, id model.StackID, resources []string) []string
+		SurplusResources(v *cluster.View, id model.StackID, resources []string) []string
 	}); ok {
-		return s.Surplus(v, id, resources)
+		return s.SurplusResources(v, id, resources)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func watchOrphans(ctx context.Context, synced func(context.Context) error, find 
 		}
 		found, err := find(ctx)
 		if err != nil {
-			log.V(1).Info("failed to look for orphans", "err", err.Error())
+			log.V(1).Info("failed to find orphans", "err", err.Error())
 			continue
 		}
 		resources, still := 0, map[string]bool{}
@@ -99,7 +99,7 @@ func watchOrphans(ctx context.Context, synced func(context.Context) error, find 
 			text := fmt.Sprint(o)
 			still[text] = true
 			if !known[text] {
-				log.Info("found orphans", "stack", o.ID.String(), "resources", o.Resources, "effect", "no object asks for them; they stay", "fix", OrphanFix)
+				log.Info("found orphans", "stack", o.ID.String(), "resources", o.Resources, "effect", "no object asks for them; they are not deleted", "fix", OrphanFix)
 			}
 		}
 		m.orphans.WithLabelValues().Set(float64(resources))

@@ -26,18 +26,18 @@ func (r stackRecorder) Viewed(id model.StackID, v *cluster.View) { r.triggers.Re
 
 // Phase implements engine.Recorder.
 func (r stackRecorder) Phase(k model.Kind, phase string, took time.Duration) {
-	r.metrics.phase(k.Controller(), phase, took)
+	r.metrics.recordPhase(k.Controller(), phase, took)
 }
 
 // Stepped implements engine.Recorder.
 func (r stackRecorder) Stepped(id model.StackID, result plan.Result, f engine.FailedStep) {
-	r.metrics.stepped(id.Kind, f)
+	r.metrics.countStep(id.Kind, f)
 	logStep(r.log, id, result, f)
 }
 
 // Drifted implements engine.Recorder.
 func (r stackRecorder) Drifted(_ model.StackID, kind plan.ResourceKind, mode engine.DriftMode) {
-	r.metrics.drifted(string(kind), mode)
+	r.metrics.countDrift(string(kind), mode)
 }
 
 // bindingRecorder records the runs of bindings for triggers, metrics and logs. It implements bindings.Recorder.
@@ -55,7 +55,7 @@ func (r bindingRecorder) Gone(k bindings.Key) { r.triggers.Forget(k) }
 
 // Phase implements bindings.Recorder.
 func (r bindingRecorder) Phase(phase string, took time.Duration) {
-	r.metrics.phase(bindingController, phase, took)
+	r.metrics.recordPhase(bindingController, phase, took)
 }
 
 // PodReady implements bindings.Recorder.
@@ -72,7 +72,9 @@ func (r bindingRecorder) NoServerID(k bindings.Key, n int) {
 func (r bindingRecorder) Changed(c bindings.Change) { logChange(r.log, c) }
 
 // Drifted implements bindings.Recorder.
-func (r bindingRecorder) Drifted(kind string, mode engine.DriftMode) { r.metrics.drifted(kind, mode) }
+func (r bindingRecorder) Drifted(kind string, mode engine.DriftMode) {
+	r.metrics.countDrift(kind, mode)
+}
 
 // shadowRecorder records the reads of plans of a shadow, so that a change makes them be planned again.
 type shadowRecorder struct {

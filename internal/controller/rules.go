@@ -59,7 +59,8 @@ func afterStartup(synced func(context.Context) error) func(context.Context) erro
 	}
 }
 
-// withEndpointKind returns the kinds with Endpoints in place of EndpointSlices if the configuration says so.
+// withEndpointKind returns the kinds with Endpoints in place of EndpointSlices if the configuration disables
+// EndpointSlices.
 func withEndpointKind(c config.Config, kinds []cluster.Kind) []cluster.Kind {
 	out := make([]cluster.Kind, 0, len(kinds))
 	for _, k := range kinds {

@@ -157,7 +157,8 @@ func shadowItem(i bindingplan.Item) ShadowStep {
 // maxErrorText is how many characters of an error the report shows.
 const maxErrorText = 500
 
-// noteFailure notes that no plan could be made, and returns the error. A read of a stale object is not noted.
+// noteFailure records that no plan could be made, and returns the error. The failure is not recorded if a stale object was
+// read.
 func (s *Shadow) noteFailure(ctx context.Context, key shadowKey, err error) error {
 	if errors.As(err, new(cluster.Stale)) {
 		return err // the plan is made again when the change has arrived
@@ -166,7 +167,7 @@ func (s *Shadow) noteFailure(ctx context.Context, key shadowKey, err error) erro
 	return err
 }
 
-// notePlan notes a plan, and logs it if it differs from the previous one.
+// notePlan records a plan, and logs it if it differs from the previous one.
 func (s *Shadow) notePlan(ctx context.Context, key shadowKey, item ShadowItem) {
 	item.Kind, item.ID = key.kind, key.name
 	s.mu.Lock()

@@ -218,7 +218,7 @@ func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queu
 	began := time.Now()
 	out, err := s.engine.Reconcile(ctx, id)
 	if id.Kind.HasAccelerator() {
-		s.metrics.phase(id.Kind.Controller(), "run", time.Since(began))
+		s.metrics.recordPhase(id.Kind.Controller(), "run", time.Since(began))
 	}
 	if err == nil || len(out.Findings) > 0 {
 		s.metrics.findings.set(id, out.Findings)

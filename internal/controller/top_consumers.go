@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// topConsumers finds the items with the most runs, so that an endless loop is visible in metrics. It counts the runs in
-// windows of durations.SweepInterval, and shows the last full window.
+// topConsumers finds the items with the most runs, so that metrics show an endless loop. It counts the runs in windows of
+// durations.SweepInterval, and shows the last full window.
 type topConsumers struct {
 	mu          sync.Mutex
 	windowStart time.Time

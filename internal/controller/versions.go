@@ -91,7 +91,7 @@ func (w *versionsWatch) run(ctx context.Context) error {
 		case <-tick.C:
 		}
 		if err := w.readVersions(ctx); err != nil && ctx.Err() == nil {
-			w.log.Error(err, "failed to look at GatewayClasses again")
+			w.log.Error(err, "failed to enqueue GatewayClasses")
 		}
 	}
 }

@@ -458,7 +458,7 @@ func (e *Engine) report(ctx context.Context, v *cluster.View, out Outcome) error
 			return err
 		}
 	}
-	if err := e.Cluster.Write(ctx, append(patches, cluster.Lasting{Of: out.ID.String()})); err != nil {
+	if err := e.Cluster.Write(ctx, append(patches, cluster.Lasting{Subject: out.ID.String()})); err != nil {
 		return fmt.Errorf("report %s: %w", out.ID, err)
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 func (c *Cluster) recordAccelerator(ctx context.Context, action plan.RecordAccelerator, known plan.KnownIDs) error {
 	arn := known[plan.AcceleratorAddress]
 	if arn == "" {
-		return errors.New("the ARN of the accelerator is not known, since what makes it was not carried out")
+		return errors.New("the ARN of the accelerator is not known, because the step that creates it was not carried out")
 	}
 	ref := cluster.Ref{Kind: cluster.Kind(action.Ref.Kind), Namespace: action.Ref.Namespace, Name: action.Ref.Name}
 	return c.editStatus(ctx, cluster.StatusEdit{Ref: ref, Edit: func(obj cluster.Object, _ metav1.Time) any {

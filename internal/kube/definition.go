@@ -35,7 +35,7 @@ type cachedDefinition struct {
 func (l *Lookups) definition(ctx context.Context, kind cluster.Kind) (cluster.Definition, error) {
 	typ, ok := cluster.TypeOf(kind)
 	if !ok {
-		return cluster.Definition{}, fmt.Errorf("kind %s cannot be read", kind)
+		return cluster.Definition{}, fmt.Errorf("kind %q is not in the table of kinds that the controller reads", kind)
 	}
 	l.mu.Lock()
 	now := l.clock.Now()

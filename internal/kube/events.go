@@ -17,7 +17,7 @@ import (
 const maxEventMessage = 1024
 
 // eventMessage formats a message for an event: one line of printable text within the limit. It shortens a longer message in
-// the middle, because its beginning says what is wrong and its end what to do.
+// the middle, because its beginning describes the fault and its end the fix.
 func eventMessage(s string) string {
 	const (
 		gap = "…"

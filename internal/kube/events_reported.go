@@ -20,7 +20,7 @@ import (
 type eventFilter struct {
 	mu        sync.Mutex
 	histories map[types.UID]*eventHistory
-	lasting   map[string][]lastingWarning // by subject, which is cluster.Lasting.Of or that of a fight
+	lasting   map[string][]lastingWarning // by subject, which is cluster.Lasting.Subject or that of a fight
 }
 
 // eventHistory has the warnings that were written about an object.

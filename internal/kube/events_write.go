@@ -59,7 +59,7 @@ func (c *eventWriter) recordLastingWarnings(patches []cluster.Patch) {
 	for _, p := range patches {
 		switch p := p.(type) {
 		case cluster.Lasting:
-			subject = p.Of
+			subject = p.Subject
 		case cluster.Event:
 			if !p.Warning && !p.Once {
 				continue

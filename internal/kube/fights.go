@@ -88,7 +88,7 @@ func (m *fightDetector) recordWrite(k fightKey, field string, content contentHas
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.byObject) > maxRemembered {
-		// Fights that go on are detected again after a few more writes. Those that are reported stay, as removeEnded
+		// Fights that continue are detected again after a few more writes. Reported fights are kept, because removeEnded
 		// ends their events.
 		maps.DeleteFunc(m.byObject, func(_ fightKey, f *fight) bool { return !f.reported })
 	}
@@ -227,7 +227,7 @@ func (c *fieldWriter) reportFight(ctx context.Context, ref cluster.Ref, field st
 	who := c.lastManager(ctx, ref, field)
 	reason := string(finding.WriteUndone)
 	ev := cluster.Event{Ref: ref, Warning: true, Reason: reason, Message: fmt.Sprintf(
-		"%s: %s is changed back by %s after each write; it is written again ever more rarely, every 15 minutes at last; have %s leave it alone",
+		"%s: %s is reverted by %s after each write; the controller writes it again with increasing delays of up to 15 minutes; configure %s not to change it",
 		reason, field, who, who)}
 	c.writeEvent(ctx, ev)
 	if obj, err := c.source.Get(ref); err == nil && obj != nil {

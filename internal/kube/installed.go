@@ -30,7 +30,7 @@ func Installed(ctx context.Context, d discovery.ServerResourcesInterface, c clie
 	for _, k := range kinds {
 		typ, ok := cluster.TypeOf(k)
 		if !ok {
-			return out, fmt.Errorf("kind %s cannot be read", k)
+			return out, fmt.Errorf("kind %q is not in the table of kinds that the controller reads", k)
 		}
 		gv := typ.GVK.GroupVersion()
 		if kindsByVersion[gv] == nil {
@@ -85,7 +85,7 @@ func servedKinds(d discovery.ServerResourcesInterface, gv schema.GroupVersion) (
 		return out, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask the API server for the kinds of %s: %w", gv, err)
+		return nil, fmt.Errorf("read the kinds of API group %s: %w", gv, err)
 	}
 	for _, r := range list.APIResources {
 		out[r.Kind] = true

@@ -208,7 +208,7 @@ func (l *Lookups) cachedAnswer(ref cluster.Ref) (object cluster.Object, deleted 
 func (l *Lookups) mayAsk(ref cluster.Ref, now time.Time) (bool, error) {
 	if f, ok := l.failures[ref.Namespace]; ok {
 		if now.Before(f.until) {
-			return false, fmt.Errorf("read %s: the API server did not answer a moment ago: %w", ref, f.err)
+			return false, fmt.Errorf("read %s: the API server did not answer an earlier call: %w", ref, f.err)
 		}
 		delete(l.failures, ref.Namespace)
 	}

@@ -22,7 +22,7 @@ func redirectFilter(to model.Redirect) (f *gwv1.HTTPRequestRedirectFilter, query
 			return ""
 		}
 		if strings.Contains(value, "#{") {
-			fault = fmt.Sprintf("%s %q of the redirect is made from parts of the request, which a route cannot say", name, value)
+			fault = fmt.Sprintf("%s %q of the redirect is made from parts of the request, which a route cannot express", name, value)
 		}
 		return value
 	}
@@ -38,7 +38,7 @@ func redirectFilter(to model.Redirect) (f *gwv1.HTTPRequestRedirectFilter, query
 	if port := part("port", to.Port, "#{port}"); port != "" && fault == "" {
 		n, err := strconv.ParseInt(port, 10, 32)
 		if err != nil {
-			return nil, nil, fmt.Sprintf("port %q of the redirect is no number", port)
+			return nil, nil, fmt.Sprintf("port %q of the redirect is not a number", port)
 		}
 		f.Port = new(gwv1.PortNumber(n))
 	}

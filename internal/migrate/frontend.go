@@ -183,7 +183,7 @@ func (g networkBuilder) addFrontendNotes() {
 		fmt.Sprintf("move DNS records that name the frontend NLB to the address of this Gateway, and those that name the ALB to that of Gateway %s/%s", g.Gateway.Namespace, g.Gateway.Name))
 	if origin := g.lb.Origins["addresses"]; len(g.lb.Addresses) > 0 && addressesFit(g.lb) {
 		g.addNote(Differs, origin.Object, origin.Field, "an elastic address belongs to one load balancer at a time, so that AWS does not make that of the Gateway while the frontend NLB has the addresses",
-			"name other addresses in eipAllocation of the LoadBalancerConfiguration, or leave them out until the frontend NLB is gone")
+			"name other addresses in eipAllocation of the LoadBalancerConfiguration, or leave them out until the frontend NLB is deleted")
 	}
 	var missing []string
 	for _, k := range slices.Sorted(maps.Keys(g.opt.DefaultTags)) {

@@ -297,14 +297,14 @@ func (g configBuilder) setAddOns(out *gwconfig.LoadBalancerConfigurationSpec) {
 			out.WAFv2 = &gwconfig.WAFv2Configuration{WebACL: w.Name}
 			g.addNote(Lost, w.Of.Object, w.Of.Field, fmt.Sprintf("a Gateway takes the web ACL by its ARN, and %q is a name", w.Name), "replace the name in webACL by the ARN of the web ACL")
 		default:
-			g.addNote(Differs, w.Of.Object, w.Of.Field, "the value none takes a web ACL off; a Gateway without one leaves on what is live", "take the web ACL off before, if there is one")
+			g.addNote(Differs, w.Of.Object, w.Of.Field, "the value none removes the web ACL; a Gateway without one keeps the live web ACL", "remove the web ACL before the migration, if there is one")
 		}
 	}
 	if a.Shield != nil {
 		out.ShieldConfiguration = &gwconfig.ShieldConfiguration{Enabled: a.Shield.On}
 	}
 	if c := a.ClassicACL; c != nil && c.ID != "" {
-		g.addNote(Lost, c.Of.Object, c.Of.Field, "Gateways have no WAF Classic, so that the load balancer would be unguarded", "move to WAFv2 first")
+		g.addNote(Lost, c.Of.Object, c.Of.Field, "Gateways have no WAF Classic, so that the load balancer would have no web ACL", "move to WAFv2 first")
 	}
 }
 

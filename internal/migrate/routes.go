@@ -101,11 +101,11 @@ func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 	for _, c := range arranged.Conflicts {
 		r := listenerRules[c.First.RuleIndex]
 		g.addNote(Lost, cmp.Or(r.Member, listenerRules[c.Then.RuleIndex].Member), cmp.Or(r.Origin, listenerRules[c.Then.RuleIndex].Origin).Field,
-			fmt.Sprintf("on port %d %s were answered by this rule, and a Gateway gives them to that of %s", l.Port, c, listenerRules[c.Then.RuleIndex].Origin),
+			fmt.Sprintf("on port %d, this rule answers %s, and in a Gateway the rule of %s does", l.Port, c, listenerRules[c.Then.RuleIndex].Origin),
 			"make the paths disjoint, or keep this Ingress")
 	}
 	if len(arranged.Conflicts) == match.MaxConflicts {
-		g.addNote(Lost, finding.Ref{}, "", fmt.Sprintf("port %d may have more rules than those of the other notes whose order cannot be kept", l.Port), "make the paths disjoint, or keep these Ingresses")
+		g.addNote(Lost, finding.Ref{}, "", fmt.Sprintf("port %d has at least %d conflicts of rule order; any further conflicts are not listed", l.Port, match.MaxConflicts), "make the paths disjoint, or keep these Ingresses")
 	}
 	for _, n := range arranged.Unreachable {
 		if r := listenerRules[n]; n < len(l.Rules) {

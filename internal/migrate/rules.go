@@ -245,7 +245,7 @@ func (b *ruleBuilder) addAction(a model.Action) {
 	case model.FixedResponse:
 		status, err := strconv.ParseInt(a.Status, 10, 32)
 		if err != nil {
-			b.fault = fmt.Sprintf("status %q of a fixed response is no number", a.Status)
+			b.fault = fmt.Sprintf("status %q of a fixed response is not a number", a.Status)
 		}
 		b.config.Actions = append(b.config.Actions, gwconfig.Action{Type: gwconfig.ActionFixedResponse, FixedResponseConfig: &gwconfig.FixedResponseConfig{
 			StatusCode: int32(status), ContentType: nilIfEmpty(a.ContentType), MessageBody: nilIfEmpty(a.Body),
@@ -349,7 +349,7 @@ func (b *ruleBuilder) addForward(a model.Forward) {
 			if _, rest, ok := strings.Cut(g.Group.ARN, "targetgroup/"); ok {
 				name, _, _ = strings.Cut(rest, "/")
 			} else if g.Group.ARN != "" {
-				b.fault = fmt.Sprintf("%q is no ARN of a target group", g.Group.ARN)
+				b.fault = fmt.Sprintf("%q is not the ARN of a target group", g.Group.ARN)
 				continue
 			}
 			ref.Kind, ref.Name = new(gwv1.Kind(targetGroupNameKind)), gwv1.ObjectName(name)

@@ -113,7 +113,7 @@ func (g *generator) healthCheck(u targetUse) *gwconfig.HealthCheckConfiguration 
 		port = nil
 	}
 	if g.usesPlaceholderNodePort(u) {
-		g.addNote(Lost, u.member, u.targetGroup.Origin.Field, fmt.Sprintf("the health check of Service %s/%s goes to a node port that the manifests do not have", u.service.Namespace, u.service.Name),
+		g.addNote(Lost, u.member, u.targetGroup.Origin.Field, fmt.Sprintf("the health check of Service %s/%s uses a node port that is missing in the manifests", u.service.Namespace, u.service.Name),
 			"translate from the cluster, or set nodePort")
 	}
 	return healthCheckConfiguration(c, port)

@@ -96,7 +96,7 @@ func (g *generator) listAnnotations() {
 
 // untranslated are the prefixes of annotations without a counterpart, with reason and fix.
 var untranslated = []struct{ key, why, fix string }{
-	{"create-acm-cert", "Gateways request no certificates", "name the ARN of the certificate that was requested, and keep the certificate when the Ingress goes"},
+	{"create-acm-cert", "Gateways request no certificates", "name the ARN of the certificate that was requested, and keep the certificate when the Ingress is deleted"},
 	{"acm-pca-arn", "Gateways request no certificates", "name the ARN of the certificate that was requested"},
 }
 

@@ -61,7 +61,7 @@ func (g *ServerIDGenerator) Next(ctx context.Context) (string, error) {
 		now := g.Clock.Now().UnixMilli()
 		switch {
 		case now < g.last:
-			return "", fmt.Errorf("the clock has gone back by %d ms", g.last-now)
+			return "", fmt.Errorf("the clock was set back by %d ms", g.last-now)
 		case now > g.last:
 			g.last, g.seq = now, int64(g.Random.IntN(1<<sequenceBits-1))
 			return g.newID(), nil

@@ -55,7 +55,7 @@ type Options struct {
 var ErrFailed = errors.New("not everything passed; the report has the reasons")
 
 // ErrResumable is returned if the run was interrupted. Its resources still exist, and the same call continues it.
-var ErrResumable = errors.New("the run was interrupted; its resources still exist and cost money. The same command goes on with it and removes them")
+var ErrResumable = errors.New("the run was interrupted; its resources still exist and cost money. The same command continues the run and removes them")
 
 // ErrDeclined is returned if the user did not confirm the run with yes.
 var ErrDeclined = errors.New("the run was not confirmed with \"yes\"; nothing was created")

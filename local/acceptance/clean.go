@@ -19,7 +19,7 @@ import (
 // Resources that the controller did not remove are recorded in state.Left. After an error the run can be continued.
 func (r *run) clean(ctx context.Context) error {
 	r.proxy.setPart("remove")
-	r.printf("remove: all that the run has made")
+	r.printf("remove: all resources of the run")
 	if err := r.deleteServedObjects(ctx); err != nil {
 		if errors.Is(err, errUnreachable) || errors.Is(err, errInterrupted) {
 			return err
@@ -41,7 +41,7 @@ func (r *run) clean(ctx context.Context) error {
 	if err := r.save(); err != nil {
 		return err
 	}
-	if err := r.until(ctx, "all tagged resources are gone from AWS", resourcesOf(r).remove); err != nil {
+	if err := r.until(ctx, "all tagged resources are deleted in AWS", resourcesOf(r).remove); err != nil {
 		return err
 	}
 	if err := resourcesOf(r).removeClusterTag(ctx, r.state.Tagged); err != nil {
@@ -171,7 +171,7 @@ func (r *run) removeObjects(ctx context.Context) error {
 			return err
 		}
 		if used {
-			r.printf("  %s stays: others have made objects of it meanwhile", manifest.Name(u))
+			r.printf("  %s is not deleted: other objects of this kind exist", manifest.Name(u))
 			continue
 		}
 		if err := r.applier.Delete(ctx, []*unstructured.Unstructured{u}); err != nil {

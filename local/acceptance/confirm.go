@@ -35,7 +35,7 @@ func (r *run) confirm(resumed bool) error {
 	maxLoadBalancers := 0
 	r.printf("")
 	if resumed {
-		r.printf("The run %s of %s was cut off; this goes on with it, and then removes everything.", r.state.Run, r.state.At.Format("2006-01-02 15:04"))
+		r.printf("The run %s of %s was interrupted; this command continues it, and then removes everything.", r.state.Run, r.state.At.Format("2006-01-02 15:04"))
 	}
 	r.printf("Account %s, region %s, VPC %s; cluster of context %q, Kubernetes %s.", r.site.account, r.Region, r.site.VPC, r.Context, r.site.kubernetes)
 	r.printf("This runs %s on this machine as the cluster %q, for one namespace of the same name.", r.Controller, r.state.Run)
@@ -65,7 +65,7 @@ func (r *run) confirm(resumed bool) error {
 	if r.Yes {
 		return nil
 	}
-	fmt.Fprint(r.Out, "\nGo on? Only \"yes\" does: ")
+	fmt.Fprint(r.Out, "\nContinue? Only \"yes\" is accepted: ")
 	answer, _ := bufio.NewReader(r.In).ReadString('\n')
 	if strings.TrimSpace(answer) != "yes" {
 		return ErrDeclined

@@ -22,8 +22,8 @@ var parts = []part{
 	{"gateway", "a Gateway with an HTTPRoute: an ALB answers by pods, and redirects", 1, (*trial).gateway},
 	{"tls-secret", "an Ingress with a TLS Secret: imported into ACM, renewed under traffic", 1, (*trial).tlsSecret},
 	{"drift", "a listener rule is deleted by hand and restored; up to 15 minutes", 0, (*trial).drift},
-	{"replacement", "the scheme of the Ingress changes under traffic: a new ALB, then the old one goes", 1, (*trial).replacement},
-	{"take-over", "a controller without memory finds all this and changes nothing", 0, (*trial).takeOver},
+	{"replacement", "the scheme of the Ingress changes under traffic: a new ALB is created, then the old one is deleted", 1, (*trial).replacement},
+	{"take-over", "a controller without stored state finds all resources and changes nothing", 0, (*trial).takeOver},
 }
 
 // Names returns the names of the parts in their order.
@@ -83,7 +83,7 @@ func (r *run) runPart(ctx context.Context, p part) (*result, error) {
 		if err == nil || !r.proxy.isFailing() || n == maxTries {
 			return t.result, err
 		}
-		r.printf("  AWS is out of reach: %v", err)
+		r.printf("  AWS cannot be reached: %v", err)
 		// The calls of the controller show when AWS answers again.
 		if err := r.until(ctx, "AWS answers", func(context.Context) error {
 			if r.proxy.isFailing() {

@@ -41,13 +41,13 @@ func (r *run) readSite(ctx context.Context) error {
 	if err := r.checkNoController(ctx); err != nil {
 		return err
 	}
-	who, err := sts.NewFromConfig(r.proxy.config()).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	caller, err := sts.NewFromConfig(r.proxy.config()).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return fmt.Errorf("ask AWS whose credentials these are: %w", err)
+		return fmt.Errorf("read the account of the AWS credentials: %w", err)
 	}
-	r.site.account = aws.ToString(who.Account)
+	r.site.account = aws.ToString(caller.Account)
 	if r.state.Account != "" && r.state.Account != r.site.account {
-		return fmt.Errorf("the run %s was begun in account %s, and these are credentials of account %s; use those of the first, so that it can be removed", r.state.Run, r.state.Account, r.site.account)
+		return fmt.Errorf("run %q was started in account %s, but the current credentials belong to account %s; use credentials of account %s, so that the resources of the run can be deleted", r.state.Run, r.state.Account, r.site.account, r.state.Account)
 	}
 	r.state.Account = r.site.account
 	nodes, err := r.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})

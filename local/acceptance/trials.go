@@ -202,7 +202,7 @@ func (r *trial) drift(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	gone := r.until(ctx, "the rule is gone", func(ctx context.Context) error {
+	gone := r.until(ctx, "the rule is deleted", func(ctx context.Context) error {
 		a, err := r.requester.request(ctx, name, webURL+"teapot", nil)
 		if err == nil && a.status == http.StatusTeapot {
 			err = errors.New("it still answers")
@@ -288,7 +288,7 @@ func (r *trial) replacement(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	err = r.until(ctx, "the old load balancer is gone", func(ctx context.Context) error {
+	err = r.until(ctx, "the old load balancer is deleted", func(ctx context.Context) error {
 		_, err := r.loadBalancerARN(ctx, api, before)
 		switch {
 		case errors.Is(err, errNoLoadBalancer):
@@ -331,7 +331,7 @@ func (r *trial) takeOver(ctx context.Context) error {
 	if err := r.startController(ctx); err != nil {
 		return err
 	}
-	err = r.until(ctx, "the controller has looked at everything", func(ctx context.Context) error {
+	err = r.until(ctx, "the controller has reconciled everything", func(ctx context.Context) error {
 		n, err := r.controller.reconcileCount(ctx)
 		if err == nil && n <= want {
 			err = fmt.Errorf("it has made %d runs", n)

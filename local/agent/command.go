@@ -33,7 +33,7 @@ func NewCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&kubeconfig, "kubeconfig", "", "path of the kubeconfig")
 	f.StringVar(&layoutFile, "layout", "", "path of the world's layout")
-	f.StringVar(&certFile, "certificate", "", "path of the certificate that pods show")
+	f.StringVar(&certFile, "certificate", "", "path of the certificate that pods serve")
 	f.StringVar(&keyFile, "key", "", "path of its key")
 	return cmd
 }

@@ -50,8 +50,8 @@ func (c *container) shutdown(ctx context.Context) {
 	}
 }
 
-// syncPod starts or stops the servers of a pod according to its state. again is zero if the pod needs no further sync
-// without an event.
+// syncPod starts or stops the servers of a pod according to its state. requeueAfter is zero if the pod needs no further
+// sync without an event.
 func (a *agent) syncPod(ctx context.Context, key string) (requeueAfter time.Duration, err error) {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {

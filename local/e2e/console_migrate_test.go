@@ -78,7 +78,7 @@ func TestConsoleShowsAMove(t *testing.T) {
 	worldtest.Eventually(t, defaultLimit, func(context.Context) error {
 		again()
 		tab.Until(`!` + answer + `.includes("is running")`)
-		if got := browser.Eval[string](tab, answer); !strings.Contains(got, "shadow") || !strings.Contains(got, "nothing is in the way") {
+		if got := browser.Eval[string](tab, answer); !strings.Contains(got, "shadow") || !strings.Contains(got, "there is no obstacle") {
 			return fmt.Errorf("the page shows no shadow: %s", got)
 		}
 		return nil

@@ -135,7 +135,7 @@ func TestTenFaultsAreOnThePage(t *testing.T) {
 		{"missing Service", []string{"Service default/orders does not exist", "create the Service or correct its name"}},
 		{"refused certificate", []string{"Ingress default/secure", "00000000-1111-2222-3333-444444444444"}},
 		{"drift", []string{"rule 1 Ingress default/shop"}},
-		{"quota", []string{"application-load-balancers: 3 of 3 in use", "ask AWS for more in Service Quotas"}},
+		{"quota", []string{"application-load-balancers: 3 of 3 in use", "request a higher quota in Service Quotas"}},
 		{"shadowed rule", []string{"gets no requests; spec.rules[0].http.paths[0] of the same object comes first", "put the more specific one first"}},
 		{"missing permission", []string{"may not call wafv2:GetWebACLForResource", "grant it to the role"}},
 		{"wrong class", []string{"Ingress default/mistyped (albb)", "create the class, or correct spec.ingressClassName"}},

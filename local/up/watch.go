@@ -23,7 +23,7 @@ type watcher struct {
 	controller controller
 
 	shown     map[string]string // printed curl lines, by name of load balancer
-	ended     map[string]bool   // reportProcesses whose end is printed, by role
+	ended     map[string]bool   // processes whose end is printed, by role
 	started   time.Time         // last start of the controller
 	backOff   backOff
 	restartAt time.Time // next start of the controller; zero: none planned

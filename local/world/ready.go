@@ -105,8 +105,7 @@ func (w *World) nodesReady(ctx context.Context) error {
 	return nil
 }
 
-// defaultAccountExists returns met when namespace default has its service account, without which no pod can be created in
-// it.
+// defaultAccountExists returns nil if namespace default has its service account, without which no pod can be created in it.
 func (w *World) defaultAccountExists(ctx context.Context) error {
 	_, err := w.kube.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 	return err

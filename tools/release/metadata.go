@@ -100,7 +100,7 @@ func (a *fullRelease) addChangelog(ctx context.Context) error {
 	if last, err := git("describe", "--tags", "--abbrev=0", "--match=v*", to+"^"); err == nil && last != "" {
 		since, span = last, last+".."+to
 	}
-	fmt.Fprintf(&out, "The upgrade from %s and the way back are tested; docs/upgrades.md says what is kept.\n\n", strings.Join(a.places.UpgradesFrom, ", "))
+	fmt.Fprintf(&out, "The upgrade from %s and the way back are tested; docs/upgrades.md lists what is kept.\n\n", strings.Join(a.places.UpgradesFrom, ", "))
 	subjects, err := git("log", "--no-merges", "--format=%s", span)
 	if err != nil {
 		fmt.Fprintln(&out, "The commits are not known: this release was not made from a repository of git.")

@@ -13,8 +13,9 @@ type callBudget struct {
 	total     int64 // calls that countCalls has recorded
 	// lastMinute are the calls of the last minute.
 	lastMinute []calls
-	// paidUntil is when the calls of all refreshes so far are within the budget on average.
-	paidUntil time.Time
+	// withinBudgetAt is the time from which the average rate of all calls so far is within the budget. No large refresh
+	// starts before it.
+	withinBudgetAt time.Time
 	// pageCalls are the calls that a page will make by its commands after a refresh.
 	pageCalls calls
 }
@@ -41,18 +42,18 @@ func (s *callBudget) countCalls(now time.Time, total int64) {
 
 // countRefresh records the calls of a refresh that has ended, and the calls that a page will make after it.
 func (s *callBudget) countRefresh(at time.Time, refreshCalls, pageCalls int) {
-	s.paidUntil = laterOf(s.paidUntil, at).Add(refreshPause(refreshCalls+pageCalls, s.perMinute))
+	s.withinBudgetAt = laterOf(s.withinBudgetAt, at).Add(refreshPause(refreshCalls+pageCalls, s.perMinute))
 	if pageCalls > 0 {
 		s.pageCalls = calls{at, pageCalls}
 	}
 }
 
 // wait returns how long a full refresh with a number of calls has to wait, so that no minute has more calls than the
-// budget. A refresh with more calls than the budget of a minute waits until paidUntil, and for a minute without calls.
+// budget. A refresh with more calls than the budget of a minute waits until withinBudgetAt, and for a minute without calls.
 func (s *callBudget) wait(now time.Time, cost int) time.Duration {
 	at, used := now, 0
 	if cost > s.perMinute {
-		at = laterOf(now, s.paidUntil)
+		at = laterOf(now, s.withinBudgetAt)
 	}
 	cost = min(cost, s.perMinute)
 	made := append(slices.Clone(s.lastMinute), s.pageCalls)

@@ -78,7 +78,7 @@ token. Each call to AWS is counted and shown; the page looks less often when the
 	fs := cmd.Flags()
 	fs.StringVar(&c.listen, "listen", defaultAddress, "address and port to serve on; one that other machines reach needs --token")
 	fs.StringVar(&c.token, "token", "", "what a browser has to give, at least 16 characters; if empty, the environment variable "+tokenVariable)
-	fs.IntVar(&c.budget, "aws-calls-per-minute", defaultBudget, "calls to AWS in a minute beyond which the page looks less often, at least 1")
+	fs.IntVar(&c.budget, "aws-calls-per-minute", defaultBudget, "maximum calls to AWS in a minute, above which the page refreshes less often, at least 1")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.serve(cmd) }
 	return cmd
 }

@@ -214,7 +214,7 @@ func (h *hub) run(ctx context.Context) {
 				interval = durations.BriefWait
 			}
 		}
-		return max(0, laterOf(last.at.Add(interval), budget.paidUntil).Sub(now))
+		return max(0, laterOf(last.at.Add(interval), budget.withinBudgetAt).Sub(now))
 	}
 	// schedule sets the timer for the next refresh, and sends its time to all pages.
 	schedule := func() {

@@ -209,7 +209,7 @@ func (h *hub) updateFor(s *pageState, have int) update {
 func (h *hub) serveFullRefresh(w http.ResponseWriter, r *http.Request) {
 	after, err := strconv.Atoi(cmp.Or(r.URL.Query().Get("after"), "0"))
 	if err != nil || after < 0 {
-		http.Error(w, "after is how many calls to AWS the page makes once AWS is read", http.StatusBadRequest)
+		http.Error(w, "after is how many calls to AWS the page makes after AWS is read", http.StatusBadRequest)
 		return
 	}
 	h.requestFullRefresh(after)

@@ -43,7 +43,7 @@ func (d *doctor) checkAccelerators(ctx context.Context, caller checks.Identity) 
 	}
 	d.reportUsage(found.Usage)
 	for _, a := range found.Slow {
-		d.addResult(area, resultWarning, "see the AWS Health Dashboard; what was asked for takes effect when AWS has spread it", "accelerator %q has been in progress since %s: %s", a.Name, a.Since.UTC().Format(time.RFC3339), a.ARN)
+		d.addResult(area, resultWarning, "see the AWS Health Dashboard; changes take effect when AWS has deployed them", "accelerator %q has been in progress since %s: %s", a.Name, a.Since.UTC().Format(time.RFC3339), a.ARN)
 	}
 	if len(found.Slow) == 0 {
 		d.addResult(area, resultOK, "", "no accelerator of the cluster has been in progress for longer than %d minutes", int(durations.SlowChange.Minutes()))
@@ -100,7 +100,7 @@ func (d *doctor) checkAcceleratorDefaults(want, have map[string]any) {
 		}
 	}
 	if len(differences) > 0 {
-		d.addResult(area, resultWarning, "run \"kubectl apply -f config/crd\"", "defaults of GlobalAccelerators are not those of this version: %s", output.JoinFirst(differences))
+		d.addResult(area, resultWarning, "run \"kubectl apply -f config/crd\"", "defaults of GlobalAccelerators differ from those of this version: %s", output.JoinFirst(differences))
 		return
 	}
 	var texts []string

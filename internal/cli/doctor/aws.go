@@ -223,9 +223,9 @@ func (d *doctor) reportUsage(list []checks.Usage) {
 		result, fix := resultOK, ""
 		switch {
 		case u.Most > 0 && u.Used >= u.Most && !u.Default:
-			result, fix = resultError, "ask AWS for more in Service Quotas, or delete what is not needed"
+			result, fix = resultError, "request a higher quota in Service Quotas, or delete unused resources"
 		case u.Most > 0 && u.Used*100 >= u.Most*quotaWarningPercent:
-			result, fix = resultWarning, "ask AWS for more in Service Quotas"
+			result, fix = resultWarning, "request a higher quota in Service Quotas"
 		}
 		text := fmt.Sprintf("%s: %d of %d", u.Name, u.Used, u.Most)
 		if u.Default {

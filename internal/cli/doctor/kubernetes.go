@@ -124,7 +124,7 @@ func (d *doctor) checkDefinitions(ctx context.Context) {
 		}
 	}
 	if current > 0 {
-		d.addResult(area, resultOK, "", "%d custom resource definitions are as this version has them", current)
+		d.addResult(area, resultOK, "", "%d custom resource definitions are equal to those of this version", current)
 	}
 }
 
@@ -228,7 +228,7 @@ func (d *doctor) checkWebhooks(ctx context.Context) {
 		err := d.api.Get(ctx, client.ObjectKey{Name: name}, configuration.obj)
 		switch {
 		case apierrors.IsNotFound(err):
-			d.addResult(area, resultWarning, "apply config/webhook/manifests.yaml if you want it, or set --webhook-name-prefix as the controller has it", "there is no %s %q, so what users write is judged by the controller alone", configuration.kind, name)
+			d.addResult(area, resultWarning, "apply config/webhook/manifests.yaml if you want it, or set --webhook-name-prefix as the controller has it", "there is no %s %q, so that only the controller checks the objects of users", configuration.kind, name)
 		case err != nil:
 			d.addFailure(area, err, "grant the right to read webhook configurations")
 		}

@@ -58,7 +58,7 @@ func (d *doctor) simulatePolicy(ctx context.Context, caller checks.Identity, tab
 	})
 	d.addResult(area, resultOK, "", "%d of %d actions that can be tried only by a change are granted by a simulation of the policies of %s"+callerRightsNote, allowed, len(actions), caller.ARN)
 	if len(unknown) > 0 {
-		d.addResult(area, resultOK, "", "of %d actions the simulation says nothing: %s", len(unknown), strings.Join(countByService(unknown), ", "))
+		d.addResult(area, resultOK, "", "the simulation has no result for %d actions: %s", len(unknown), strings.Join(countByService(unknown), ", "))
 	}
 }
 

@@ -409,7 +409,7 @@ func explainListener(c resolved.ListenerChoices, isOwn func(model.Rule) bool, fa
 		note := ""
 		switch {
 		case r.Held != 0 && r.Kept != "":
-			note = "held: it stays as AWS has it"
+			note = "held: not changed in AWS"
 		case r.Held != 0:
 			note = heldRuleNote
 		}

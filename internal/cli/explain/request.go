@@ -408,7 +408,7 @@ func (a *answerCollector) location(actions []model.Action) string {
 		placeholders.Replace(cmp.Or(redirect.Port, "#{port}")), placeholders.Replace(cmp.Or(redirect.Path, "/#{path}")), query)
 }
 
-// noRuleMatches is a note of a document. It is left out if RequestDocument.Unserved says why no rule matches.
+// noRuleMatches is a note of a document. It is left out if RequestDocument.Unserved explains why no rule matches.
 const noRuleMatches = "no rule matches the request, so default actions answer"
 
 // buildDocument returns a document of the answers that a client may get: those of rules for the request and of the host of

@@ -154,7 +154,7 @@ func (a *answerCollector) unservedReason(obj cluster.Object) string {
 		ports := portsOf(d)
 		switch {
 		case len(ports) == 0:
-			return "its load balancer has no listener; \"fulcrum explain\" about the object says why"
+			return "its load balancer has no listener; \"fulcrum explain\" about the object explains why"
 		case !slices.ContainsFunc(ports, func(p string) bool { return strings.HasSuffix(p, fmt.Sprintf(":%d", a.port)) }):
 			return fmt.Sprintf("its load balancer listens on %s; use another URL, or have it listen on port %d too", strings.Join(ports, ", "), a.port)
 		}

@@ -132,7 +132,7 @@ func showExplainedListener(w io.Writer, l explainedListener) {
 	state := ""
 	switch {
 	case !l.Made && l.InAWS:
-		state = ": held, it stays as AWS has it"
+		state = ": held, not changed in AWS"
 	case !l.Made:
 		state = ": not made, see the findings"
 	case !l.InAWS:
@@ -171,7 +171,7 @@ func certificateText(c explainedCertificate) string {
 		}
 		return text + ", requested or imported   from " + c.From
 	case resolved.CertificateKept:
-		return text + ", kept for what is held"
+		return text + ", kept because a part of the desired state is held"
 	}
 	return text + ", named   from " + c.From
 }

@@ -55,7 +55,7 @@ func (s *scope) includesMember(ref cluster.Ref, gateway model.StackID) bool {
 		return o == ref || o == cluster.Ref{Kind: cluster.KindGateway, Namespace: gateway.Namespace, Name: gateway.Name}
 	}
 	switch {
-	case s.isEverything():
+	case s.coversEverything():
 		return true
 	case len(s.Named) > 0:
 		return slices.ContainsFunc(s.Named, isEither)

@@ -65,12 +65,12 @@ func (Connector) Unreached(err error) bool { return sdk.IsUnreached(err) }
 type measuredCalls struct{ metrics *controller.Metrics }
 
 // RecordCall implements sdk.CallRecorder.
-func (m measuredCalls) RecordCall(c cloud.Call) { m.metrics.Called(callOf(c)) }
+func (m measuredCalls) RecordCall(c cloud.Call) { m.metrics.CountCall(callOf(c)) }
 
 // RecordAttempt implements sdk.CallRecorder. A request without a response, whose status is 0, is not counted.
 func (m measuredCalls) RecordAttempt(c cloud.Call) {
 	if c.Status != 0 {
-		m.metrics.Requested(callOf(c))
+		m.metrics.CountRequest(callOf(c))
 	}
 }
 

@@ -181,7 +181,7 @@ func (d *Source) EachDraft(ctx context.Context, store *cluster.Memory, show func
 	return d.saveRecording(d.VPC, d.selected.stacks, rec.answers)
 }
 
-// Validate checks the flags. If the name of the cluster is missing, the error says how to set it.
+// Validate checks the flags. If the name of the cluster is missing, the error explains how to set it.
 func (d *Source) Validate() error {
 	err := d.Config.Validate()
 	if err != nil && d.Config.ClusterName == "" {

@@ -118,7 +118,7 @@ func (d *Source) findController(ctx context.Context, rc *rest.Config) (controlle
 	return flagsOfSingleDeployment(slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Labels["app.kubernetes.io/name"] != controllerName }), why)
 }
 
-// lease returns the Lease of the controller, or an error that says why there is none.
+// lease returns the Lease of the controller, or an error about why there is none.
 func (d *Source) lease(ctx context.Context, api coordinationv1client.CoordinationV1Interface) (*coordinationv1.Lease, error) {
 	namespace, name := d.Config.Election.Namespace, d.Config.Election.ID
 	if namespace == "" {
@@ -196,7 +196,7 @@ func flagsOfDeployment(x appsv1.Deployment) (controllerFlags, error) {
 	return controllerFlags{fmt.Sprintf("Deployment %s/%s", x.Namespace, x.Name), slices.Concat(c.Command, c.Args)}, nil
 }
 
-// readError returns an error that explains why what could not be read.
+// readError returns an error for users about a failed read of an object or list, which what describes.
 func readError(err error, what string) error {
 	switch {
 	case apierrors.IsForbidden(err):

@@ -74,7 +74,7 @@ func (l *lister) report(notes io.Writer) error {
 	return nil
 }
 
-// notReadError returns an error that says why an object that the command line names was not read.
+// notReadError returns an error that explains why an object that the command line names was not read.
 func notReadError(ref cluster.Ref, d *Source) error {
 	switch {
 	case slices.Contains(d.notInstalled, ref.Kind):

@@ -36,8 +36,8 @@ func (s *scope) bind(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
 }
 
-// isEverything reports whether the command is about everything that was read.
-func (s *scope) isEverything() bool {
+// coversEverything reports whether the command is about all objects that were read.
+func (s *scope) coversEverything() bool {
 	return s.All || s.Namespace == "" && len(s.Named) == 0 && len(s.fileChanges) == 0
 }
 
@@ -74,7 +74,7 @@ type selection struct {
 // selectAffected returns the stacks and bindings that the objects of a scope affect.
 func (s *scope) selectAffected(store *cluster.Memory, frontends engine.Frontends) selection {
 	all := stacksOf(store, frontends)
-	if s.isEverything() {
+	if s.coversEverything() {
 		return selection{stacks: all}
 	}
 	finder := stackFinder{store: store, frontends: frontends, reads: cluster.NewTracker[model.StackID]()}

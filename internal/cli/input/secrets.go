@@ -44,7 +44,7 @@ func (s *objectsAndSecrets) Get(ref cluster.Ref) (cluster.Object, error) {
 	return nil, nil
 }
 
-// readSecret reads a Secret, or notes why it cannot be read.
+// readSecret reads a Secret, or records why it cannot be read.
 func (s *objectsAndSecrets) readSecret(ref cluster.Ref) {
 	s.read[ref] = nil
 	if s.cluster == nil {

@@ -28,7 +28,7 @@ func ShowUnserved(w io.Writer, d *Source, store *cluster.Memory) {
 // allObjectsInScope returns the objects that a scope is about, which are all objects if it is about everything.
 func (s *scope) allObjectsInScope(store *cluster.Memory) []cluster.Object {
 	var out []cluster.Object
-	if !s.isEverything() {
+	if !s.coversEverything() {
 		for _, c := range s.objectsInScope(store) {
 			out = append(out, c.after)
 		}

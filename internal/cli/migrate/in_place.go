@@ -31,6 +31,6 @@ func (d *IngressGroup) addTakeOverObstacles(g migrate.IngressGroup, want model.S
 	}
 	gateway := finding.Ref{Kind: "Gateway", Namespace: want.ID.Namespace, Name: want.ID.Name}
 	d.Notes = append(d.Notes, Note{lost, gateway.String(), naming.AdoptAnnotation,
-		fmt.Sprintf("the load balancer of %s is not taken over: the Gateway would answer requests or have settings otherwise", g.ID.Title()),
+		fmt.Sprintf("the load balancer of %s is not taken over: the Gateway would answer some requests differently or have different settings", g.ID.Title()),
 		fmt.Sprintf("change the routes; to accept that, annotate each Ingress with %s: %s", naming.AdoptedByAnnotation, want.ID)})
 }

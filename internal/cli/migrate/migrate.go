@@ -283,7 +283,7 @@ func (m *migrateCommand) selects(id model.StackID, members []finding.Ref) (bool,
 	case len(chosen) == 0:
 		return false, ""
 	case id.Namespace == "" && len(input.Narrowed(&m.Source, cluster.KindIngress)) > 0:
-		return true, fmt.Sprintf("you may list the Ingresses of namespace %q alone, and the IngressGroup may have members in others, whose requests a part of it would take; have it translated by someone who may list all, or bind the rules of config/rbac with the verbs get and list", m.Namespace)
+		return true, fmt.Sprintf("you may list the Ingresses of namespace %q alone, and the IngressGroup may have members in others, whose requests a part of it would take; let it be translated by a user who may list all, or bind the rules of config/rbac with the verbs get and list", m.Namespace)
 	case len(others) > 0:
 		return true, fmt.Sprintf("Ingresses %s share the load balancer and are not chosen, and a part of an IngressGroup would take the requests of the others; choose them too", output.JoinFirst(others))
 	}

@@ -46,7 +46,7 @@ type IngressGroup struct {
 	Requests int `json:"requests"`
 	// Partial are ports with too many requests to compare all of them.
 	Partial []int32 `json:"partial,omitempty"`
-	// Manifests are the objects as YAML, with comments that say where each part comes from.
+	// Manifests are the objects as YAML, with comments that name the origin of each part.
 	Manifests string `json:"manifests,omitempty"`
 }
 

@@ -52,14 +52,14 @@ func (c commandLines) setNextSteps(out *Status, m move) {
 	case handover.InIngress:
 		out.Next, out.Command = "translate it, and apply the manifests: the Gateway is only planned at first", c.translateCommand(m.from, !out.noTakeOver)
 	case handover.Shadow:
-		out.Next, out.Command = "nothing is in the way: let the Gateway take the load balancer over", annotate(naming.DryRunAnnotation+"-")
+		out.Next, out.Command = "there is no obstacle: let the Gateway take the load balancer over", annotate(naming.DryRunAnnotation+"-")
 		if len(out.Obstacles) > 0 {
-			out.Next, out.Command = "correct what is in the way; nothing is changed until then", c.inspectCommand(out, m, plan)
+			out.Next, out.Command = "remove the obstacles; nothing is changed until then", c.inspectCommand(out, m, plan)
 		}
 	case handover.Refused:
-		out.Next, out.Command = "correct what is in the way; nothing is changed until then", c.inspectCommand(out, m, plan)
+		out.Next, out.Command = "remove the obstacles; nothing is changed until then", c.inspectCommand(out, m, plan)
 	case handover.Adopting:
-		out.Next, out.Command, out.Back = "wait until the controller has carried out the plan; what keeps it is in the events of the Gateway", plan, giveBack
+		out.Next, out.Command, out.Back = "wait until the controller has carried out the plan; the events of the Gateway have the reason for the wait", plan, giveBack
 	case handover.Adopted:
 		out.Next, out.Command, out.Back = "let DNS controllers and accelerators name the Gateway, then delete the Ingresses", c.releaseCommand(out), giveBack
 		if m.from.Kind == model.Service {
@@ -72,13 +72,13 @@ func (c commandLines) setNextSteps(out *Status, m move) {
 			out.Next, out.Command = "wait until the controller has carried out the rest of the plan, before anything is deleted", plan
 		}
 	case handover.GivingBack:
-		out.Next, out.Command = "wait until the load balancer is given back; what keeps it is in the events of the objects", plan
+		out.Next, out.Command = "wait until the load balancer is given back; the events of the objects have the reason for the wait", plan
 		if len(out.Members) > 0 {
 			member := out.Members[0]
 			out.Command = c.fulcrumLine("plan", strings.ToLower(member.Kind)+"/"+member.Name, "-n", member.Namespace) // the plan of the member has the steps
 		}
 	case handover.Released:
-		out.Next, out.Command = "remove the annotation: nothing is left to be given back", annotate(naming.AdoptAnnotation+"-")
+		out.Next, out.Command = "remove the annotation: there is no load balancer to give back", annotate(naming.AdoptAnnotation+"-")
 	case handover.Indeterminate:
 		out.Next, out.Command = "see the reason", c.fulcrumLine("doctor")
 	}

@@ -33,7 +33,7 @@ func showStatus(plain, w io.Writer, doc StatusDocument) {
 			fmt.Fprintf(w, "# not known: %s\n", s.Reason)
 		}
 		output.ShowFirst(s.Obstacles, maxObstaclesShown,
-			func(f output.Finding) { fmt.Fprintf(w, "# in the way: %s\n", f.Message) },
+			func(f output.Finding) { fmt.Fprintf(w, "# obstacle: %s\n", f.Message) },
 			func(n int) { fmt.Fprintf(w, "# … and %s, which -o json shows\n", output.Amount(n, "more finding")) })
 		for _, n := range s.Notes {
 			fmt.Fprintf(w, "# %s\n", n)

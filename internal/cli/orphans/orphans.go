@@ -138,7 +138,7 @@ func showOrphans(w io.Writer, doc Document) {
 	case len(doc.Orphans) == 0:
 		fmt.Fprintln(w, doc.AllOwned())
 	default:
-		fmt.Fprintf(w, "no object asks for these resources; they stay; %s\n", controller.OrphanFix)
+		fmt.Fprintf(w, "no object asks for these resources; they are not deleted; %s\n", controller.OrphanFix)
 	}
 	if len(certificates) > 0 {
 		fmt.Fprintln(w, "to delete the certificates:")

@@ -47,7 +47,7 @@ func (t *terminalWriter) Write(b []byte) (int, error) {
 	}
 }
 
-// format returns a line in its colour, as the lines that it is wrapped into.
+// format returns a line in its colour, wrapped at the width of the terminal.
 func (t *terminalWriter) format(line string) string {
 	colour, reset := t.colourOf(line), ""
 	if colour != "" {

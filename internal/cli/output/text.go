@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// JoinFirst joins at most ten texts by commas, and says how many more there are.
+// JoinFirst joins at most ten texts by commas, and appends how many more there are.
 func JoinFirst(texts []string) string {
 	const limit = 10
 	if more := len(texts) - limit; more > 0 {

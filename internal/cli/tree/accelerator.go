@@ -125,7 +125,7 @@ func (c AcceleratorComparer) accelerators() (out []Accelerator) {
 		case chosen.Live != nil && chosen.Live.ARN == a.ARN:
 			accelerator.Owner = chosen.Owner
 		case chosen.Live != nil:
-			listeners, accelerator.Note = nil, "another accelerator of the object; it stays, and \"fulcrum orphans\" lists it"
+			listeners, accelerator.Note = nil, "another accelerator of the object; it is not deleted, and \"fulcrum orphans\" lists it"
 		}
 		accelerator.Listeners = c.acceleratorListeners(listeners, a, accelerator.comparison)
 		out = append(out, accelerator)

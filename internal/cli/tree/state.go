@@ -25,7 +25,8 @@ type Comparer struct {
 	ClusterTargets
 }
 
-// Compare returns the document of a stack. facts are those of the draft with the answers to ExtraQuestions.
+// Compare compares the desired with the observed state of a stack, for output. facts must also have the answers to
+// ExtraQuestions.
 func Compare(d engine.Draft, facts observed.Facts, targets ClusterTargets) Stack {
 	c := NewComparer(d, facts, targets)
 	return Stack{
@@ -44,7 +45,7 @@ func membersOf(s model.Stack) []output.Object {
 	return out
 }
 
-// NewComparer returns a comparer of the stack of a draft. facts are those of the draft with the answers to ExtraQuestions.
+// NewComparer returns a comparer of the stack of a draft. facts must also have the answers to ExtraQuestions.
 func NewComparer(d engine.Draft, facts observed.Facts, targets ClusterTargets) *Comparer {
 	c := &Comparer{Draft: d, desired: d.Choices().Desired, Facts: facts, ClusterTargets: targets, addresses: map[string][]plan.Address{}, steps: map[plan.Address][]plan.Step{}, groupIDs: map[string]string{}}
 	for a, arn := range d.Plan.KnownIDs {
@@ -180,7 +181,7 @@ func (c *Comparer) comparisonOfUnplanned() comparison {
 	if slices.ContainsFunc(c.Findings, func(f finding.Finding) bool { return f.Severity == finding.Error }) {
 		return comparison{State: missing, Note: "held, see the findings"}
 	}
-	return comparison{State: missing, Note: "later, what it needs is not there yet"}
+	return comparison{State: missing, Note: "created later, because a resource that it needs does not exist yet"}
 }
 
 // markSurplus marks a listener, its certificates and its rules as surplus, because they are deleted with it.

@@ -7,17 +7,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// minMassRemoval is the number of objects that change controller without an edit from which on this counts as an accident.
+// minMassRemoval is the minimum number of objects that change controller without an edit for the change to count as an
+// accident.
 const minMassRemoval = 3
 
 // Class is a class, or a flag of the controller, that selects the controller of several objects.
 type Class interface {
 	// Objects returns the objects of the class.
 	Objects() []cluster.Object
-	// Edited reports whether a user has edited an object since the class selects another controller.
-	Edited(obj cluster.Object) bool
-	// Elsewhere reports whether the class selects another controller for an object.
-	Elsewhere(obj cluster.Object) bool
+	// EditedByUser reports whether a user has edited an object after the class began to select another controller.
+	EditedByUser(obj cluster.Object) bool
+	// SelectsOtherController reports whether the class selects another controller for an object.
+	SelectsOtherController(obj cluster.Object) bool
 }
 
 // ClassTexts has the words about a class in findings.
@@ -32,12 +33,12 @@ type ClassTexts struct {
 // load balancers are then kept, because they would get other DNS names if they were created again. It returns nil if the
 // object may be removed, as it may be after an edit of its class.
 func MassRemoval(v *cluster.View, obj cluster.Object, c Class, text ClassTexts) *finding.Finding {
-	if c.Edited(obj) {
+	if c.EditedByUser(obj) {
 		return nil
 	}
 	changed := 0
 	for _, o := range c.Objects() {
-		if o.GetDeletionTimestamp() == nil && len(Claims(v, o)) > 0 && !c.Edited(o) && c.Elsewhere(o) {
+		if o.GetDeletionTimestamp() == nil && len(Claims(v, o)) > 0 && !c.EditedByUser(o) && c.SelectsOtherController(o) {
 			changed++
 		}
 	}

@@ -27,9 +27,9 @@ const maxComparedText = 512
 // runFailedMessage is the log message of controller-runtime about a run that returned an error.
 const runFailedMessage = "Reconciler error"
 
-// changedFailureSink is the log sink of an item. It logs an error of a run only if it differs from that of the previous run,
-// and other errors at the debug level. It passes the values of the logger on with each line instead of through WithValues,
-// because most runs log nothing and a sink encodes values at once.
+// changedFailureSink is the log sink of an item. It logs the error of a run only if it differs from the error of the
+// previous run; repeated errors are logged at the debug level. It passes the values of the logger on with each line instead
+// of through WithValues, because most runs log nothing and a sink encodes values at once.
 type changedFailureSink[K comparable] struct {
 	logr.LogSink
 	items  *items[K]

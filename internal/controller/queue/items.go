@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// items is what a line remembers of the items of its queue, under one lock: since when each is queued, the open items of each
-// tenant, and the last failure of each.
+// items has the state of the items of a queue, under one lock: since when each item is queued, the open items of each
+// tenant, and the last failure of each item.
 type items[K comparable] struct {
 	line Line[K]
 
@@ -21,16 +21,16 @@ func newItems[K comparable](l Line[K]) *items[K] {
 	return &items[K]{line: l, queued: map[K]queuedItem{}, openItems: map[K]struct{}{}, openByTenant: map[string]int{}, lastFailure: map[K]string{}}
 }
 
-// queuedItem is what is remembered of an item in the queue.
+// queuedItem is the record of an item in the queue.
 type queuedItem struct {
-	due      time.Time // when it may be worked on
+	due      time.Time // when it may be reconciled
 	priority int
-	// changedAt is when the change came that it is queued for; zero if nothing has changed.
+	// changedAt is the time of the change because of which the item is queued; zero if nothing has changed.
 	changedAt time.Time
 }
 
-// add notes that an item is queued, to be worked on after a time. Of several times the earliest counts. changed reports
-// whether an object has changed.
+// add records that an item is queued and due after a time. If it is queued already, the earlier time counts. changed
+// reports whether an object of the item has changed.
 func (s *items[K]) add(k K, priority int, after time.Duration, changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,8 +45,8 @@ func (s *items[K]) add(k K, priority int, after time.Duration, changed bool) {
 	s.queued[k] = x
 }
 
-// beginRun notes that a worker has taken an item, and returns the time of the change that it was queued for; zero if nothing
-// has changed.
+// beginRun records that a worker has taken an item, and returns the time of the change because of which it was queued; zero
+// if nothing has changed.
 func (s *items[K]) beginRun(k K) (since time.Time) {
 	s.mu.Lock()
 	x, queued := s.queued[k]
@@ -58,7 +58,7 @@ func (s *items[K]) beginRun(k K) (since time.Time) {
 	return x.changedAt
 }
 
-// restoreChangedAt notes the time of a change that the last run has not answered, because a call was postponed.
+// restoreChangedAt records again the time of a change that the last run has not carried out, because a call was postponed.
 func (s *items[K]) restoreChangedAt(k K, since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,9 +74,9 @@ const (
 	maxTenantPenalty = 9
 )
 
-// openPriority notes that an item is open, and returns its priority in the queue. Open items are those that have changed, or
-// that run again soon. Within one priority, the items of a tenant with many open ones come later, so that a tenant that
-// changes very much does not delay all others.
+// openPriority records that an item is open, and returns its priority in the queue. Open items are those that have changed,
+// or that run again soon. Within one priority, the items of a tenant with many open items come later, so that a tenant with
+// many changes does not delay all others.
 func (s *items[K]) openPriority(k K, priority int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *items[K]) openPriority(k K, priority int) int {
 	return priority - min(s.openByTenant[t]-1, maxTenantPenalty)
 }
 
-// noteDone notes that an item is not open any more.
+// noteDone records that an item is not open any more.
 func (s *items[K]) noteDone(k K) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,8 +102,8 @@ func (s *items[K]) noteDone(k K) {
 	}
 }
 
-// noteFailure notes the error of a run, nil if it succeeded, and reports whether the error differs from that of the previous
-// run, so that a log has each error once and not at each retry.
+// noteFailure records the error of a run, nil if it succeeded, and reports whether the error differs from that of the
+// previous run, so that each error is logged once and not at each retry.
 func (s *items[K]) noteFailure(k K, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

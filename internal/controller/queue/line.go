@@ -29,7 +29,7 @@ type Line[K comparable] struct {
 	BackOff    workqueue.TypedRateLimiter[K]
 	Triggers   *Triggers[K]
 	Reconciler Reconciler[K]
-	// Preparer, if not nil, is called before the first item is worked on.
+	// Preparer, if not nil, is called before the first item is reconciled.
 	Preparer Preparer[K]
 
 	// Enqueuer, if not nil, enqueues items without an event.
@@ -44,9 +44,9 @@ type Line[K comparable] struct {
 	items *items[K]
 }
 
-// Reconciler works on the items of a line.
+// Reconciler reconciles the items of a line.
 type Reconciler[K comparable] interface {
-	// Reconcile works on one item. After an error the item is repeated with back-off.
+	// Reconcile reconciles one item. After an error, the item is reconciled again with back-off.
 	Reconcile(ctx context.Context, k K) (Next, error)
 	// Label returns keys and values that identify an item in logs.
 	Label(k K) []any
@@ -68,13 +68,13 @@ type Metrics interface {
 	Waited(line, priority string, d time.Duration)
 }
 
-// Next has the time when an item is worked on again, and with which priority.
+// Next determines when an item is reconciled again, and with which priority.
 type Next struct {
-	// After is the time until then; zero: when something changes.
+	// After is the time until the next run; zero: the item is reconciled when something changes.
 	After time.Duration
 	// Postponed reports whether the rate limiter has postponed a call of the item, so that the item keeps a high priority.
 	Postponed bool
-	// ChangeAnswered reports whether the change of the item counts as answered, although a call is postponed.
+	// ChangeAnswered reports whether the change of the item counts as carried out, although a call is postponed.
 	ChangeAnswered bool
 	// Idle reports whether nothing is left to do for the item, so that it gets the lowest priority.
 	Idle bool
@@ -180,7 +180,7 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	if again {
 		next = Next{After: time.Nanosecond}
 	}
-	// An item that waits for something goes on before items that have not changed.
+	// An item that waits for something is reconciled before items that have not changed.
 	priority := priorityResync
 	switch {
 	case next.Idle:

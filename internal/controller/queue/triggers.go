@@ -19,7 +19,7 @@ type Triggers[K comparable] struct {
 	memberships *cluster.Tracker[cluster.Ref]
 	reads       *cluster.Tracker[K]
 
-	// mu makes sure that changes of an object are noted in the order in which they are read.
+	// mu ensures that changes of an object are recorded in the order in which they are read.
 	mu sync.Mutex
 	// activeRuns are the active runs, by item. Until a run has recorded its reads, the changes since its begin are collected,
 	// because it may have read an object before the change.
@@ -57,7 +57,7 @@ func NewTriggers[K comparable](cl Cluster, roots []cluster.Kind, changes Changes
 	}
 }
 
-// Begin notes that a run of an item is about to read the cluster.
+// Begin records that a run of an item is about to read the cluster.
 func (t *Triggers[K]) Begin(k K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -79,7 +79,7 @@ func (t *Triggers[K]) RecordReads(k K, v *cluster.View) {
 	r.recorded, r.changes = true, nil
 }
 
-// End notes that a run is over, and reports whether it has to be repeated, because an object changed after the run had read it
+// End records that a run is over, and reports whether it has to be repeated, because an object changed after the run had read it
 // and before that was recorded.
 func (t *Triggers[K]) End(k K) (again bool) {
 	t.mu.Lock()

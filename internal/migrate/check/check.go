@@ -236,7 +236,7 @@ func mutualAuthText(m *model.MutualAuth) string {
 		return ""
 	}
 	ignore := m.IgnoreExpiry != nil && *m.IgnoreExpiry
-	return fmt.Sprintf("%s %s, expired ones are accepted: %t, names of authorities are sent: %t", m.Mode, m.TrustStore, ignore, m.AdvertiseCA == "on")
+	return fmt.Sprintf("%s %s, expired certificates are accepted: %t, names of certificate authorities are sent: %t", m.Mode, m.TrustStore, ignore, m.AdvertiseCA == "on")
 }
 
 // compareCertificates compares the certificates of listeners, and the hosts for which certificates are discovered.

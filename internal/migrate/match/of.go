@@ -125,7 +125,7 @@ func (b *conditionReader) readHosts(c model.HostHeader) {
 		case h == "*":
 			h = ""
 		case !hostnamePattern.MatchString(h):
-			b.addFault("host pattern %q is no hostname that a route can have: only a first label of * stands for others", h)
+			b.addFault("host pattern %q is not valid as a hostname of a route: a wildcard may only be the whole first label", h)
 		}
 		if !slices.Contains(b.hosts, h) {
 			b.hosts = append(b.hosts, h)

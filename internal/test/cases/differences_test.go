@@ -52,7 +52,7 @@ var everywhere = []difference{
 				status["supportedFeatures"] = names
 				status["conditions"] = append(status["conditions"].([]any), map[string]any{
 					"type": "SupportedVersion", "status": "True", "reason": "SupportedVersion", "observedGeneration": 1,
-					"message": "The Gateway API is installed at a version that the controller reads",
+					"message": "The installed version of the Gateway API CRDs is supported",
 				})
 			}
 		},

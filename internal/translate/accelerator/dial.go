@@ -32,7 +32,7 @@ const (
 
 // dialRule is the parsed annotation for traffic dials; floor and step are in percent.
 type dialRule struct {
-	// invalid reports whether the annotation is not valid, so that live dials stay.
+	// invalid reports whether the annotation is not valid, so that live dials are not changed.
 	invalid     bool
 	floor, step int32
 }

@@ -27,8 +27,8 @@ func (t *translation) namespaceOf(e aga.Endpoint) string {
 	return e.Namespace
 }
 
-// resolve returns the endpoints of an entry, with the settings of x: one load balancer, several while one takes the place of
-// another, or none if the entry is left out.
+// resolve returns the endpoints of an entry, with the settings of x: one load balancer, several while one replaces another,
+// or none if the entry is left out.
 func (t endpointBuilder) resolve(g *model.EndpointGroup, e aga.Endpoint, x model.Endpoint) []model.Endpoint {
 	if e.Type == aga.EndpointTypeEndpointID {
 		return t.byID(g, e.EndpointID, x)
@@ -166,7 +166,8 @@ func servesObject(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
 	return own || slices.ContainsFunc(lb.Backends, func(id string) bool { return naming.IsTargetGroupOf(id, ref) })
 }
 
-// keepPending reports that an object has no load balancer yet. Live endpoints that serve the object stay meanwhile.
+// keepPending reports that an object has no load balancer yet. Until then, live endpoints that serve the object are not
+// removed.
 func (t endpointBuilder) keepPending(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) {
 	t.acc.Pending = true
 	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer && len(svc.Finalizers) == 0 {
@@ -190,7 +191,7 @@ func (t endpointBuilder) keepPending(g *model.EndpointGroup, obj cluster.Object,
 		}
 	}
 	if adopter != (model.StackID{}) {
-		t.reportLeftOut(x, finding.EndpointNotReady, fmt.Sprintf("%s has taken over the load balancer of %s; the endpoint stays until %[2]s is deleted", adopter.Title(), ref),
+		t.reportLeftOut(x, finding.EndpointNotReady, fmt.Sprintf("%s has taken over the load balancer of %s; the endpoint is kept until %[2]s is deleted", adopter.Title(), ref),
 			"add the Gateway as an endpoint")
 		return
 	}

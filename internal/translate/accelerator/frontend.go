@@ -77,16 +77,16 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	return slices.Compact(out)
 }
 
-// Asked reports whether the GlobalAccelerator of a stack exists. One that is being deleted without the finalizer of this
-// controller does not count.
-func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
+// HasObjects reports whether the GlobalAccelerator of a stack exists. One that is being deleted without the finalizer of
+// this controller does not count.
+func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
 	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
 	return ok && (ga.DeletionTimestamp == nil || ownership.Member(v, ga, id).Claimed)
 }
 
-// Surplus returns the ARNs of accelerators of a stack that the status of its object does not show, if it shows another one.
+// SurplusResources returns the ARNs of accelerators of a stack that the status of its object does not show, if it shows another one.
 // They are not deleted.
-func (f *Frontend) Surplus(v *cluster.View, id model.StackID, accelerators []string) []string {
+func (f *Frontend) SurplusResources(v *cluster.View, id model.StackID, accelerators []string) []string {
 	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
 	if !ok || !slices.Contains(accelerators, ga.Status.AcceleratorARN) {
 		return nil
@@ -107,14 +107,14 @@ func ownStack(ga *aga.GlobalAccelerator) model.StackID {
 // an error, the result must not be used. live is the observed state; nil if it is not known yet. Then endpoints have no ids,
 // since it is not known which load balancers they are.
 //
-// The accelerator of a GlobalAccelerator that is gone without an orderly deletion, or without the finalizer of this controller,
-// becomes an orphan: it is not deleted, because its addresses could not be restored. Endpoints to which its namespace has no
-// right are removed from it, as from an accelerator with a deletion that is held.
+// The accelerator of a GlobalAccelerator that does not exist any more, but was not deleted through the finalizer of this
+// controller, becomes an orphan: it is not deleted, because its addresses could not be restored. Endpoints to which its
+// namespace has no right are removed from it, as from an accelerator with a deletion that is held.
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	t := &translation{opt: f.opt, view: v, live: live, stack: model.Stack{ID: id}}
 	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
 	if !ok {
-		t.orphan()
+		t.keepOrphan()
 		return t.stack, nil
 	}
 	t.ga, t.ref = ga, ownership.RefOf(ga)
@@ -122,7 +122,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	member.Recorded = ga.Status.AcceleratorARN
 	if ga.DeletionTimestamp != nil {
 		if !member.Claimed {
-			t.orphan()
+			t.keepOrphan()
 			return t.stack, nil
 		}
 		t.stack.Leaving = []model.Member{member}
@@ -152,7 +152,7 @@ func (t *translation) keepProtected() {
 		g.Fix = "remove the annotation to have the accelerator deleted"
 	case !t.opt.AllowMassRemoval && t.view.Definition(cluster.KindGlobalAccelerator).Deleting:
 		g.Reason = finding.RemovalNotTrusted
-		g.Message = "the GlobalAccelerator is being deleted because its CustomResourceDefinition is; the accelerator stays with its addresses, which could not be had back"
+		g.Message = "the GlobalAccelerator is being deleted because its CustomResourceDefinition is; the accelerator stays with its addresses, which could not be restored"
 		g.Fix = "start the controller with --allow-mass-removal to have all accelerators deleted; or remove the finalizers of the GlobalAccelerators, and install the definition and the objects again"
 	default:
 		return
@@ -160,8 +160,9 @@ func (t *translation) keepProtected() {
 	t.stack.DeletionGuard = &g
 }
 
-// orphan removes endpoints from an accelerator without an object if its namespace has no right to them. All else stays.
-func (t *translation) orphan() {
+// keepOrphan keeps an accelerator without an object. It only removes the endpoints to which the namespace of the object has
+// no right.
+func (t *translation) keepOrphan() {
 	if t.live != nil && len(t.live.Accelerators) == 0 {
 		return
 	}

@@ -42,8 +42,8 @@ func (t sharing) hasRegion(region string) bool {
 	return false
 }
 
-// guests returns the guests that the annotation names, by region. If a part of it is not valid, live guests of the accelerator
-// stay.
+// guests returns the guests that the annotation names, by region. If a part of it is not valid, the live guests of the
+// accelerator are not changed.
 func (t sharing) guests() map[string]string {
 	text := t.ga.Annotations[naming.GuestsAnnotation]
 	if text == "" {
@@ -58,7 +58,7 @@ func (t sharing) guests() map[string]string {
 		wrong = true
 	}
 	if len(text) > maxAnnotationLength {
-		fault("the annotation is longer than %d characters, and what is beyond is not read", maxAnnotationLength)
+		fault("the annotation is longer than %d characters, and the characters beyond the limit are not read", maxAnnotationLength)
 		text = text[:maxAnnotationLength]
 		text = text[:max(0, strings.LastIndexByte(text, ','))]
 	}

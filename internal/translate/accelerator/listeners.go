@@ -15,12 +15,12 @@ import (
 // listenerBuilder builds the listeners of an accelerator.
 type listenerBuilder struct{ *translation }
 
-// listeners builds the listeners. One that cannot be built is left out, and holds the accelerator, so that live listeners
-// stay.
+// listeners builds the listeners. A listener that cannot be built is left out, and the accelerator is held, so that its
+// live listener is not deleted.
 func (t listenerBuilder) listeners() {
 	spec := t.ga.Spec.Listeners
 	if len(spec) == 0 && t.hasListeners() && t.view.Definition(cluster.KindGlobalAccelerator).Drops("listeners") {
-		t.hold("spec.listeners", finding.SpecInvalid, "the CustomResourceDefinition that is installed has no field spec.listeners, so that those of the object are not known; the listeners that are live stay",
+		t.hold("spec.listeners", finding.SpecInvalid, "the CustomResourceDefinition that is installed has no field spec.listeners, so that those of the object are not known; the live listeners are not changed",
 			"install the definition again that belongs to this version of the controller")
 	}
 	if len(spec) > t.opt.MaxListeners {
@@ -131,7 +131,8 @@ func (t listenerBuilder) conflict(l model.AcceleratorListener) *model.Accelerato
 	return nil
 }
 
-// overrides checks the port overrides of all endpoint groups. If one is not valid, the live ones of its endpoint group stay.
+// overrides checks the port overrides of all endpoint groups. If a port override is not valid, the live port overrides of
+// its endpoint group are not changed.
 func (t listenerBuilder) overrides() {
 	type use struct {
 		listener int

@@ -36,7 +36,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 		return out
 	}
 	next := statusOf(o, ga)
-	if next.ready == metav1.ConditionTrue && next.allLoaded() && !hasSucceeded(ga) {
+	if next.ready == metav1.ConditionTrue && next.hasAllEndpoints() && !hasSucceeded(ga) {
 		out = append(out, cluster.Event{Ref: cluster.RefOf(ga), Reason: report.EventReconciled, Message: "Successfully reconciled"})
 	}
 	if e := addressChangeEvent(next.live, ga); e != nil && !next.guest {
@@ -109,7 +109,7 @@ func wasReleased(o engine.Outcome) bool {
 	})
 }
 
-// hasSucceeded reports whether the status shows that the current generation was carried out.
+// hasSucceeded reports whether the status shows that the current generation was deployed.
 func hasSucceeded(ga *aga.GlobalAccelerator) bool {
 	of := ga.Status.ObservedGeneration
 	return of != nil && *of == ga.Generation && slices.ContainsFunc(ga.Status.Conditions, func(c metav1.Condition) bool {

@@ -41,27 +41,29 @@ const maxMessage = 1024
 // newStatus is the desired status of a GlobalAccelerator.
 type newStatus struct {
 	generation int64
-	// arn is the ARN of the accelerator, "" if there is none. known reports whether that is certain.
+	// arn is the ARN of the accelerator, "" if there is none. known reports whether that is known.
 	arn   string
 	known bool
 	live  *observed.Accelerator
 	state string
-	// ready is the status of condition Ready; the condition stays as it is if ready is empty.
+	// ready is the status of condition Ready; if ready is empty, the condition is not changed.
 	ready           metav1.ConditionStatus
 	reason, message string
-	// endpoints are the findings about endpoints that are left out; unknown reports whether the run ended before these were
-	// known.
+	// endpoints are the findings about endpoints that are left out; unknown reports whether the run ended before these
+	// findings were known.
 	endpoints finding.List
 	unknown   bool
 	deleting  bool
-	// guest reports whether the object has endpoint groups in the accelerator of another owner. Then live is that one.
+	// guest reports whether the object has endpoint groups in the accelerator of another owner. In that case, live is that
+	// accelerator.
 	guest bool
 }
 
-// allLoaded reports whether no endpoint is left out.
-func (n newStatus) allLoaded() bool { return len(n.endpoints) == 0 && !n.unknown }
+// hasAllEndpoints reports whether no endpoint is left out.
+func (n newStatus) hasAllEndpoints() bool { return len(n.endpoints) == 0 && !n.unknown }
 
-// leftOutText returns the fields of all endpoints that are left out, and their messages as far as the condition has room.
+// leftOutText returns the fields of all endpoints that are left out, and as many of their messages as fit into the
+// condition.
 func (n newStatus) leftOutText() string {
 	var texts, fields []string
 	for _, x := range n.endpoints {
@@ -87,7 +89,7 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) newStatus {
 	if made := o.Live[model.AcceleratorID].ARN; made != "" {
 		n.arn = made
 	}
-	// The ARN of an accelerator that is gone stays until there is another one.
+	// The status keeps the ARN of a deleted accelerator until there is another accelerator.
 	n.known = o.Err == nil && (n.arn != "" || o.Have.Facts.Recorded != observed.RecordedGone)
 	for i := range o.Have.Accelerators {
 		if a := &o.Have.Accelerators[i]; a.ARN == n.arn && n.arn != "" {
@@ -125,7 +127,7 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) newStatus {
 			n.state = statusDeleting
 		}
 	case o.Err != nil && len(failed) == 0:
-		// The run was postponed by the rate limiter, or AWS throttles calls. The condition stays as it is.
+		// The run was postponed by the rate limiter, or AWS throttles calls. The condition is not changed.
 	case o.Err != nil && o.FailedIn == engine.Observing:
 		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonLoad, strings.Join(failed, " ")
 	case len(failed) > 0:
@@ -197,7 +199,7 @@ func (n newStatus) edit(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
 		conditions = n.setCondition(conditions, conditionReady, n.ready, n.reason, n.message, now)
 	}
 	if n.deleting && n.guest {
-		// The accelerator of another owner stays.
+		// The accelerator of another owner is not deleted.
 	} else if n.deleting {
 		conditions = n.setCondition(conditions, conditionDisabling, metav1.ConditionTrue, reasonDisabling, "the accelerator takes no traffic any more", now)
 	} else if !n.unknown {

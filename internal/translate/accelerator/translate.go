@@ -68,7 +68,7 @@ func (t *translation) build() {
 }
 
 // overLimit reports whether no accelerator is made for the object, because older objects of the namespace reach
-// MaxPerNamespace. Live accelerators stay.
+// MaxPerNamespace. Live accelerators are not deleted.
 func (t *translation) overLimit() bool {
 	most := t.opt.MaxPerNamespace
 	if most <= 0 || t.live != nil && len(t.live.Accelerators) > 0 {

@@ -108,7 +108,7 @@ func (b addOnBuilder) liveWebACL() members.LiveValue[webACL] {
 		}
 		acl, asked := b.Live.Facts.WebACLs[w.Name]
 		if acl.Fault != nil {
-			b.NoteUnanswered()
+			b.CountUnanswered()
 		}
 		return b.Compare(model.AskWebACL{Name: w.Name}, asked) && acl.Fault == nil && acl.ARN != "" && acl.ARN == have.ID
 	}

@@ -27,7 +27,7 @@ func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model
 	ranges := func(m *members.Member) settings.Opt[[]string] {
 		o := settings.NonEmptyList(m.Set.InboundCIDRs)
 		if b.Type == model.Network && !ipv6 && o.Set && !slices.ContainsFunc(o.Value, func(c string) bool { return !IsIPv6(c) }) {
-			// The ranges count as not valid: to shut out all clients would be worse than to keep the live rules.
+			// The ranges count as not valid, because excluding all clients would be worse than keeping the live rules.
 			return settings.Opt[[]string]{Fault: errIPv6Only, Origin: o.Origin}
 		}
 		return o
@@ -37,7 +37,7 @@ func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model
 	lists := b.mergeClients(p, b.name("security-group-prefix-lists"), prefixLists, ranges, func() members.LiveValue[[]string] { return b.livePrefixLists(p) })
 	if len(cidrs.Value)+len(lists.Value) == 0 && !cidrs.KeepsLive && !lists.KeepsLive {
 		if !slices.ContainsFunc(p.Members, func(m *members.Member) bool { return ranges(m).Check() == nil }) {
-			// Everything on the port is held: to open it to all clients would be worse than to keep the live rules.
+			// Everything on the port is held, because opening it to all clients would be worse than keeping the live rules.
 			return nil
 		}
 		return portIngressRules(p, AllClients(), nil, ipv6)
@@ -128,7 +128,6 @@ func (b clientBuilder) liveCIDRs(p *members.Port, ipv6 bool) members.LiveValue[[
 	}, func(r model.IngressRule) string { return r.CIDR })
 }
 
-// livePrefixLists returns the prefix lists that the live managed security group admits to a port.
 // livePrefixLists returns the prefix lists that the live managed security group admits to a port.
 func (b clientBuilder) livePrefixLists(p *members.Port) members.LiveValue[[]string] {
 	return b.liveClients(p, func(v []string) []model.IngressRule {

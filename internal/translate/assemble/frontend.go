@@ -211,7 +211,7 @@ func (b frontendBuilder) frontendPort(number int32, asks []frontendPortMapping) 
 			p.members = append(p.members, a.member)
 			continue
 		}
-		b.ReportNotTaken(a.member, a.member.Set.FrontendPorts.Origin, finding.AnnotationConflict, fmt.Sprintf("%s of port %d", b.name("frontend-nlb-listener-port-mapping"), number), a.target, won.target, won.member.Ref, isLive)
+		b.ReportIgnoredValue(a.member, a.member.Set.FrontendPorts.Origin, finding.AnnotationConflict, fmt.Sprintf("%s of port %d", b.name("frontend-nlb-listener-port-mapping"), number), a.target, won.target, won.member.Ref, isLive)
 	}
 	return p
 }

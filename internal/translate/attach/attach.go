@@ -112,7 +112,7 @@ type Attachment struct {
 	Hostnames []string
 }
 
-// Evaluate returns what is attached to a Gateway. kind is the kind of stack that the Gateway makes up.
+// Evaluate returns what is attached to a Gateway. kind is the kind of the stack of the Gateway.
 func Evaluate(v *cluster.View, gw *gatewayv1.Gateway, kind model.Kind, opt Options) Result {
 	e := &evaluation{view: v, gateway: gw, kind: kind, live: opt.Live, kinds: kindsOf(kind), protocols: protocolsOf(kind), byParent: map[parentKey][]int{}, rejected: map[parentKey]bool{}}
 	e.out.Grants = NewGrants(v)

@@ -13,8 +13,9 @@ import (
 
 // validateListeners sets the Problem of each listener. Of two listeners that conflict, the later one is not served:
 // listeners of the Gateway come before those of ListenerSets, and those of older sets before those of younger ones. But
-// live listeners stay: a listener of a ListenerSet that serves a hostname comes before an older one that does not, and on a
-// network load balancer, on which a port has one route, the listeners of the owner that serves the port come first.
+// listeners that are served now keep their port or hostname: a listener of a ListenerSet that serves a hostname comes
+// before an older one that does not, and on a network load balancer, on which a port has one route, the listeners of the
+// owner that serves the port come first.
 func (e *evaluation) validateListeners() {
 	all := make([]int, len(e.out.Listeners))
 	for i := range all {

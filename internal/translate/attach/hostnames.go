@@ -14,7 +14,7 @@ func intersectHosts(a, b string) (string, bool) {
 	return "", false
 }
 
-// coversHost reports whether hostname a matches all requests that b matches, and further ones. "" is any hostname.
+// coversHost reports whether hostname a matches all requests that b matches, and others. "" is any hostname.
 func coversHost(a, b string) bool {
 	if a == "" {
 		return b != ""

@@ -122,7 +122,7 @@ func scaledWeights(of []gwv1.BackendRef) []int32 {
 // maxTargetGroups is the maximum number of target groups in one forward action.
 const maxTargetGroups = 5
 
-// clientConditions returns the clients of a target group behind a network load balancer without security groups.
+// clients returns the clients of a target group behind a network load balancer without security groups.
 func (t *translation) clients(g assemble.TargetGroup) *assemble.Clients {
 	return &assemble.Clients{Ranges: t.set.InboundCIDRs.Value, Internal: t.EffectiveScheme(t.Stack.LoadBalancer) == model.Internal, PreservesClientIP: preservesClientIP(g), SeparateHealthCheckRule: true}
 }

@@ -17,7 +17,7 @@ import (
 // certificateBuilder builds the certificates of listeners.
 type certificateBuilder struct{ *translation }
 
-// checkCertificates returns the certificates of a port with TLS: those in the configuration, otherwise those of the Secrets of
+// certificates returns the certificates of a port with TLS: those in the configuration, otherwise those of the Secrets of
 // listeners if Secrets are imported, otherwise those that ACM has for the hostnames of listeners and routes. A hostname
 // without a certificate is reported on the object that names it.
 func (t certificateBuilder) certificates(p *port) []model.CertChoice {

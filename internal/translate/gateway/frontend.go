@@ -55,8 +55,8 @@ func (f *Frontend) installed(v *cluster.View) bool {
 	return v.Installed(cluster.KindHTTPRoute)
 }
 
-// Asked reports whether a Gateway makes up the stack, or still has to leave it.
-func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
+// HasObjects reports whether a Gateway belongs to the stack, or still has to leave it.
+func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
 	l := f.load(v, id)
 	return l.class != nil || len(l.leaving) > 0 || l.excluded
 }

@@ -29,7 +29,7 @@ type target struct {
 	fixed    bool
 	// variant is the protocol of a target group that is not the first one of the route for its backend.
 	variant string
-	// httpsRoutes reports whether the listener is HTTPS, which HTTP/2 and gRPC require.
+	// encrypted reports whether the listener is HTTPS, which HTTP/2 and gRPC require.
 	encrypted bool
 	at        finding.Origin
 }

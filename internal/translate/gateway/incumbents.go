@@ -86,8 +86,8 @@ func matchHosts(conditions []model.Condition, hosts []string) bool {
 	return any && slices.Contains(hosts, "")
 }
 
-// desiresRoute reports whether the desired state of a stack serves a route on a port, for one of the hosts. It is to the
-// desired state what incumbentBuilder.Serves is to the live one.
+// desiresRoute reports whether the desired state of a stack serves a route on a port, for one of the hosts. It does for the
+// desired state what incumbentBuilder.Serves does for the live state.
 func desiresRoute(stack model.Stack, number int32, route finding.Ref, hosts []string) bool {
 	if stack.LoadBalancer == nil {
 		return false
@@ -104,9 +104,9 @@ func desiresRoute(stack model.Stack, number int32, route finding.Ref, hosts []st
 	return false
 }
 
-// holdDuplicates holds the live rules of routes that are attached only to listeners of ListenerSets that are duplicates of a
-// listener without hostname. Older controllers served both. So live rules stay, except for hosts of other routes, and no new
-// rule is made.
+// holdDuplicates holds the live rules of routes that are attached only to listeners of ListenerSets that are duplicates of
+// a listener without hostname. Older controllers served both. So live rules are kept, except for hosts of other routes, and
+// no new rule is created.
 func (t incumbentBuilder) holdDuplicates() {
 	if t.Type == model.Network {
 		return

@@ -83,7 +83,7 @@ func quicProtocol(p *port) string {
 	return ""
 }
 
-// checkNetworkListener builds the listener of a port; false if no backend gets its connections.
+// networkListener builds the listener of a port; false if no backend gets its connections.
 func (t networkBuilder) networkListener(p *port) (model.Listener, bool) {
 	if p.route < 0 {
 		return model.Listener{}, false

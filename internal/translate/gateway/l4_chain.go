@@ -28,7 +28,7 @@ func (t networkBuilder) albTargetGroup(p *port, obj cluster.Object, ref gwv1.Bac
 		return model.GroupRef{}, false, false
 	}
 	if p.Listens().Protocol() != "TCP" {
-		t.reportInvalidBackend(at, finding.RouteValueUnsupported, fmt.Sprintf("AWS forwards from TCP listeners to application load balancers, and port %d is %s", p.Number, p.Listens().Protocol()), "use a TCPRoute and a TCP listener")
+		t.reportInvalidBackend(at, finding.RouteValueUnsupported, fmt.Sprintf("AWS forwards only from TCP listeners to application load balancers, and port %d is %s", p.Number, p.Listens().Protocol()), "use a TCPRoute and a TCP listener")
 		return model.GroupRef{}, false, false
 	}
 	if ok, fault := t.mayReference(obj, at, gwv1.GroupName, gatewayBackend, namespace, name); !ok {

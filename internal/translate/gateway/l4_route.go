@@ -103,7 +103,7 @@ func (t networkBuilder) unservedRoute(p *port, n int) (f finding.Finding, notAdm
 	i := slices.IndexFunc(p.routes, func(r attach.PortRoute) bool { return r.Route == n })
 	switch {
 	case !t.ownerAdmits(p, p.routes[i]):
-		f.Message = fmt.Sprintf("port %d belongs to listener %q, which admits other namespaces, %s", p.Number, p.owner.Spec.Name, then)
+		f.Message = fmt.Sprintf("port %d is served by listener %q, whose allowedRoutes.namespaces differ from those of the listener of this route, %s", p.Number, p.owner.Spec.Name, then)
 		f.Fix = "attach the route to a listener of another port, or ask the owner of the Gateway for one"
 		return f, true
 	case p.route < n: // routes are in the order of their age

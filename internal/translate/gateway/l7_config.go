@@ -52,7 +52,7 @@ func (t ruleConfigBuilder) ruleConfig(named []gwv1.LocalObjectReference, at find
 		return nil, true
 	case 1:
 	default:
-		return fault(fmt.Sprintf("the rule names %d ListenerRuleConfigurations", len(named)), "name one")
+		return fault(fmt.Sprintf("the rule names %d ListenerRuleConfigurations, and at most one is allowed", len(named)), "name one")
 	}
 	namespace, name := at.Object.Namespace, string(named[0].Name)
 	c, ok := cluster.Get[*gwconfig.ListenerRuleConfiguration](t.view, cluster.KindListenerRuleConfiguration, namespace, name)

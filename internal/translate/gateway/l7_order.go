@@ -21,7 +21,8 @@ type ruleInput struct {
 	isolation *isolation
 }
 
-// isolation is the field of a listener with a hostname for which requests must not reach routes of less specific listeners.
+// isolation is the origin of a rule of listener isolation: the hostname of a listener. Requests for that hostname must not
+// reach routes of less specific listeners.
 type isolation struct{ at finding.Origin }
 
 // compare orders rules by the precedence of the Gateway API: more specific ones first, then those of older routes. AWS uses

@@ -16,8 +16,8 @@ func fixedResponse(status string) []model.Action {
 	return []model.Action{model.FixedResponse{Status: status, ContentType: "text/plain"}}
 }
 
-// statusBroken is the status with which requests are answered if their rule cannot be built.
-const statusBroken = "500"
+// unusableRuleStatus is the HTTP status of the response to requests whose rule cannot be built.
+const unusableRuleStatus = "500"
 
 // rule builds one rule on a port.
 func (t *translation) rule(p *port, u *ruleInput) (model.Rule, bool) {
@@ -130,14 +130,14 @@ func (b *ruleBuilder) finalAction() ([]model.Action, []model.Transform, model.He
 	}
 	if b.filters.unsupported != "" {
 		b.unsupported("application load balancers have nothing like "+b.filters.unsupported, "remove the filter, or do it in the backend; some headers can be set by listenerAttributes of a LoadBalancerConfiguration")
-		return fixedResponse(statusBroken), nil, 0
+		return fixedResponse(unusableRuleStatus), nil, 0
 	}
 	if b.filters.redirect != nil {
 		return b.redirect()
 	}
 	if b.config != nil && b.config.hasRedirect && len(b.input.rule.filters) == 1 && !b.input.rule.grpc {
 		b.unsupported("ListenerRuleConfiguration "+b.config.name+" asks for a redirect, and the rule has no RequestRedirect filter", "add the filter")
-		return fixedResponse(statusBroken), nil, 0
+		return fixedResponse(unusableRuleStatus), nil, 0
 	}
 	if held != 0 {
 		return nil, nil, held
@@ -145,10 +145,10 @@ func (b *ruleBuilder) finalAction() ([]model.Action, []model.Transform, model.He
 	rewrite, why := transformsOf(b.filters.rewrites, b.input.match)
 	if why != "" {
 		b.unsupported(why, "change the filter")
-		return fixedResponse(statusBroken), nil, 0
+		return fixedResponse(unusableRuleStatus), nil, 0
 	}
 	if forward == nil {
-		return fixedResponse(statusBroken), rewrite, 0
+		return fixedResponse(unusableRuleStatus), rewrite, 0
 	}
 	if b.config != nil {
 		forward.Stickiness = b.config.stickiness
@@ -161,7 +161,7 @@ func (b *ruleBuilder) unusableConfiguration() ([]model.Action, []model.Transform
 	if b.filters.redirect != nil && b.filters.unsupported == "" {
 		return b.redirect()
 	}
-	return fixedResponse(statusBroken), nil, 0
+	return fixedResponse(unusableRuleStatus), nil, 0
 }
 
 func (b *ruleBuilder) redirect() ([]model.Action, []model.Transform, model.Held) {
@@ -172,7 +172,7 @@ func (b *ruleBuilder) redirect() ([]model.Action, []model.Transform, model.Held)
 	to, rewrite, fault := redirectOf(b.filters.redirect, b.port, b.input.match, query)
 	if fault != nil {
 		b.unsupported(fault.why, fault.fix)
-		return fixedResponse(statusBroken), nil, 0
+		return fixedResponse(unusableRuleStatus), nil, 0
 	}
 	return []model.Action{to}, rewrite, 0
 }

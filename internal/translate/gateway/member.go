@@ -18,10 +18,10 @@ import (
 
 const classField = "spec.gatewayClassName"
 
-// stackGateway is the Gateway of a stack, or what is left of it.
+// stackGateway is the Gateway of a stack, with the finding or the leaving member if it is not served any more.
 type stackGateway struct {
+	gw *gwv1.Gateway
 	// class is nil if the Gateway is not served.
-	gw    *gwv1.Gateway
 	class *gwv1.GatewayClass
 
 	leaving []model.Member
@@ -35,7 +35,7 @@ type stackGateway struct {
 	found    finding.List
 }
 
-// loadConfiguration returns the Gateway of a stack.
+// load returns the Gateway of a stack.
 func (f *Frontend) load(v *cluster.View, id model.StackID) stackGateway {
 	gw, ok := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, id.Namespace, id.Name)
 	if !ok {
@@ -116,8 +116,8 @@ func (l *stackGateway) setLeaving(v *cluster.View, id model.StackID, class *gwv1
 	}
 }
 
-// massRemoval returns a finding if a Gateway that is served has a class of another controller now, and so many others of its
-// class with it that a mistake is probable; nil otherwise.
+// massRemoval returns a finding if the class of a served Gateway, and of many other Gateways, is one of another controller
+// now, so that a mistake is probable; nil otherwise.
 func (f *Frontend) massRemoval(v *cluster.View, gw *gwv1.Gateway) *finding.Finding {
 	if f.opt.AllowMassRemoval {
 		return nil
@@ -125,7 +125,7 @@ func (f *Frontend) massRemoval(v *cluster.View, gw *gwv1.Gateway) *finding.Findi
 	return ownership.MassRemoval(v, gw, sameClass{v, gw}, ownership.ClassTexts{Field: classField, Kinds: "Gateways", Restore: "restore the GatewayClass"})
 }
 
-// sameClass are the Gateways with the same class as one. It implements ownership.Class.
+// sameClass has the Gateways with the class of a Gateway. It implements ownership.Class.
 type sameClass struct {
 	view    *cluster.View
 	gateway *gwv1.Gateway
@@ -140,13 +140,13 @@ func (c sameClass) Objects() []cluster.Object {
 	return out
 }
 
-// Edited implements ownership.Class.
-func (c sameClass) Edited(o cluster.Object) bool {
+// EditedByUser implements ownership.Class.
+func (c sameClass) EditedByUser(o cluster.Object) bool {
 	return changedControllerByEdit(c.view, o.(*gwv1.Gateway))
 }
 
-// Elsewhere implements ownership.Class.
-func (c sameClass) Elsewhere(o cluster.Object) bool {
+// SelectsOtherController implements ownership.Class.
+func (c sameClass) SelectsOtherController(o cluster.Object) bool {
 	_, ours := gatewayconfig.StackKind(c.view, o.(*gwv1.Gateway))
 	return !ours
 }

@@ -17,7 +17,7 @@ import (
 // port is one port of valid listeners.
 type port struct {
 	*members.Port
-	// listenersKnown are the valid listeners of the port, in order of validation.
+	// listeners are the valid listeners of the port, in order of validation.
 	listeners []*attach.Listener
 	// routes are the routes that are attached to the listeners, oldest first.
 	routes []attach.PortRoute
@@ -68,7 +68,7 @@ func (t *translation) portsOf(setProtocol func(*port)) []*port {
 	return out
 }
 
-// checkListener returns a listener with the settings that both types of load balancers have.
+// listener returns a listener with the settings that both types of load balancers have.
 func (t *translation) listener(p *port) model.Listener {
 	l := model.Listener{Port: p.Number, BaseProtocol: p.BaseProtocol, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{t.ref}}
 	if p.TLS {

@@ -23,7 +23,8 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 		return append(status.Events(o, l.gw, source, false), f.removeStatus(v, o.ID, l)...)
 	}
 	if o.Err != nil && o.FailedIn == engine.Observing && o.Stack.Contested {
-		// The live load balancer decides conflicts of listeners, and is not known. So their status stays.
+		// The live load balancer, which decides conflicts of listeners, is not known. So the status of listeners is not
+		// changed.
 		return status.Events(o, l.gw, source, false)
 	}
 	r := status.Report{
@@ -61,10 +62,11 @@ func eventSource(kind model.Kind) string {
 }
 
 // removeStatus removes the entries of a Gateway that is not served any more from the status of its routes and ListenerSets.
-// Entries of another kind of load balancer, or of another class of this controller, that serves the Gateway now stay.
+// If another class of this controller, or the frontend for the other kind of load balancer, serves the Gateway now, the
+// entries of that class or frontend are kept.
 func (f *Frontend) removeStatus(v *cluster.View, id model.StackID, l stackGateway) []cluster.Patch {
 	if l.excluded {
-		return nil // the load balancer stays as it is, and so does the status
+		return nil // neither the load balancer nor the status is changed
 	}
 	gone := f.previousControllers(v, id, l.gw)
 	if len(gone) == 0 {

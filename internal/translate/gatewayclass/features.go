@@ -8,7 +8,7 @@ import (
 )
 
 // The supported features of the Gateway API, by their names in its conformance suite: those with tests that all pass.
-// docs/conformance.md says why others are not supported.
+// docs/conformance.md explains why others are not supported.
 var (
 	sharedFeatures = []gwv1.FeatureName{"Gateway", "GatewayAddressEmpty", "ReferenceGrant"}
 	albFeatures    = []gwv1.FeatureName{

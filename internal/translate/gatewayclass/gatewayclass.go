@@ -137,7 +137,7 @@ func accepted(problem *gatewayconfig.Problem) metav1.Condition {
 }
 
 // classStatus returns the fields of the status of a GatewayClass that differ; nil if none does. Conditions of other types
-// stay.
+// are kept.
 func classStatus(obj cluster.Object, want []metav1.Condition, features []gwv1.SupportedFeature, now metav1.Time) any {
 	o, ok := obj.(*gwv1.GatewayClass)
 	if !ok {

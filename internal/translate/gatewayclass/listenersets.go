@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// Items returns the objects to look at after a change of an object: the object itself if it is one of the Kinds, and for a
-// route the ListenerSets about which this controller has written entries in its status. These may be gone.
+// Items returns the objects to reconcile after a change of an object: the object itself if it is one of the Kinds, and for
+// a route the ListenerSets about which this controller has written entries in its status. These may be gone.
 func Items(obj cluster.Object) []cluster.Ref {
 	ref := cluster.RefOf(obj)
 	if slices.Contains(Kinds, ref.Kind) {

@@ -22,7 +22,7 @@ var newest = version.MustParseSemantic(consts.BundleVersion)
 func supportedVersion(versions map[string]string) metav1.Condition {
 	out := metav1.Condition{
 		Type: string(gwv1.GatewayClassConditionStatusSupportedVersion), Status: metav1.ConditionTrue,
-		Reason: string(gwv1.GatewayClassReasonSupportedVersion), Message: "The Gateway API is installed at a version that the controller reads",
+		Reason: string(gwv1.GatewayClassReasonSupportedVersion), Message: "The installed version of the Gateway API CRDs is supported",
 	}
 	if versions == nil {
 		out.Status, out.Reason = metav1.ConditionUnknown, string(gwv1.GatewayClassReasonPending)

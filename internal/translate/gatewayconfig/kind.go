@@ -18,8 +18,8 @@ const (
 // Controllers are all values of spec.controllerName that this controller serves.
 var Controllers = []gwv1.GatewayController{ALBController, NLBController, AnyController}
 
-// KindFor returns the kind of stack that a Gateway makes up, by the controllerName of its class; false if that is one of
-// another controller.
+// KindFor returns the kind of the stack of a Gateway, by the controllerName of its class; false if that is one of another
+// controller.
 func KindFor(controller gwv1.GatewayController, gw *gwv1.Gateway) (model.Kind, bool) {
 	switch controller {
 	case ALBController:
@@ -58,8 +58,8 @@ func ClassOf(v *cluster.View, gw *gwv1.Gateway) *gwv1.GatewayClass {
 	return class
 }
 
-// StackKind returns the kind of stack that a Gateway makes up, by its class; false if the class does not exist or is one
-// of another controller.
+// StackKind returns the kind of the stack of a Gateway, by its class; false if the class does not exist or is one of
+// another controller.
 func StackKind(v *cluster.View, gw *gwv1.Gateway) (model.Kind, bool) {
 	class := ClassOf(v, gw)
 	if class == nil {

@@ -71,8 +71,8 @@ func (f *Frontend) stacksOf(v *cluster.View, ing *networkingv1.Ingress) []model.
 	return out
 }
 
-// Asked reports whether a stack has Ingresses, accepted or not, or ones that still have to leave it.
-func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
+// HasObjects reports whether a stack has Ingresses, accepted or not, or ones that still have to leave it.
+func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
 	g := f.load(v, id)
 	return len(g.members)+len(g.previous)+len(g.leaving) > 0 || g.notAccepted
 }

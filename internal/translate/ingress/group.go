@@ -58,8 +58,8 @@ type member struct {
 	ing   *networkingv1.Ingress
 	set   settings.Ingress
 	order int32
-	// withdrawn reports whether a previous member has lost its rights, so that nothing of it stays: its class does not admit
-	// its namespace, or is one of another controller. movedAway reports the latter.
+	// withdrawn reports whether a previous member has lost its rights, so that its live rules are deleted: its class does
+	// not admit its namespace, or is one of another controller. movedAway reports the latter.
 	withdrawn, movedAway bool
 }
 
@@ -67,7 +67,7 @@ type member struct {
 type stackIngresses struct {
 	members []*member // in group order
 	// previous are Ingresses that have the finalizer of the stack and are not accepted: their class is missing, or does not
-	// admit them. A finalizer gives no right, because users can edit it; at most live rules of their own stay.
+	// admit them. A finalizer gives no right, because users can edit it; at most their own live rules are held.
 	previous []*member
 	leaving  []model.Member
 	found    finding.List
@@ -101,7 +101,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) stackIngresses {
 }
 
 // releaseUnguarded turns leaving members that set deletion protection into previous ones, if other members leave as well.
-// So their rules stay, and the others need not wait until the protection is switched off.
+// So the rules of these members are held, and the other members need not wait until the protection is switched off.
 func (g *stackIngresses) releaseUnguarded() {
 	if len(g.members) > 0 || len(g.guarded) == 0 || len(g.guarded) == len(g.leaving) {
 		return
@@ -115,8 +115,9 @@ func (g *stackIngresses) releaseUnguarded() {
 	g.guard = nil
 }
 
-// retainForMovedAway makes Ingresses that set deletion protection, and have a class of another controller now, previous
-// members, so that the load balancer stays, without their rules. If the stack has other members, they leave instead.
+// retainForMovedAway makes previous members of the Ingresses that set deletion protection and now have a class of another
+// controller. So the load balancer is kept, without the rules of these Ingresses. If the stack has other members, these
+// Ingresses leave instead.
 func (g *stackIngresses) retainForMovedAway(leaving func(*member) model.Member) {
 	for _, m := range g.movedAwayGuarded {
 		if len(g.members) > 0 {
@@ -188,7 +189,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 	}
 	switch {
 	case p.fault != nil && claimed:
-		// Its live rules stay: a class that is deleted by mistake must not delete them.
+		// The live rules of the Ingress are held: they must not be deleted when its class is deleted by mistake.
 		g.found.Add(*p.fault)
 		m := newMember(ing, p)
 		m.Blocked, m.Undetermined, m.ClassMissing = true, true, p.fault.Reason == finding.IngressClassInvalid

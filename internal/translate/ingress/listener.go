@@ -101,7 +101,7 @@ func (t *translation) defaultAction(p *members.Port, l *model.Listener) {
 			continue
 		}
 		if winner != nil {
-			t.ReportNotTaken(m.Member, finding.Origin{Object: m.Ref, Field: defaultBackendField}, finding.ListenerConflict, fmt.Sprintf("the default backend of port %d,", p.Number),
+			t.ReportIgnoredValue(m.Member, finding.Origin{Object: m.Ref, Field: defaultBackendField}, finding.ListenerConflict, fmt.Sprintf("the default backend of port %d,", p.Number),
 				backendName(*m.ing.Spec.DefaultBackend), backendName(*winner.ing.Spec.DefaultBackend), winner.Ref, false)
 			continue
 		}

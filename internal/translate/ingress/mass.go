@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// massRemoval returns a finding if an Ingress that is served has a class of another controller now, and so many others of
-// its class with it that a mistake is probable; nil otherwise.
+// massRemoval returns a finding if the class of a served Ingress, and of many other Ingresses, is one of another controller
+// now, so that a mistake is probable; nil otherwise.
 func (f *Frontend) massRemoval(v *cluster.View, ing *networkingv1.Ingress) *finding.Finding {
 	if f.opt.AllowMassRemoval {
 		return nil
@@ -20,20 +20,20 @@ func (f *Frontend) massRemoval(v *cluster.View, ing *networkingv1.Ingress) *find
 		ownership.ClassTexts{Field: classNameField, Kinds: "Ingresses", Restore: "restore the class or --ingress-class"})
 }
 
-// sameClass are the Ingresses with the same class as one, named in the same field. It implements ownership.Class.
+// sameClass has the Ingresses that name the class of an Ingress in the same field. It implements ownership.Class.
 type sameClass struct {
 	frontend *Frontend
 	view     *cluster.View
 	ingress  *networkingv1.Ingress
 }
 
-// Edited implements ownership.Class.
-func (c sameClass) Edited(o cluster.Object) bool {
+// EditedByUser implements ownership.Class.
+func (c sameClass) EditedByUser(o cluster.Object) bool {
 	return c.frontend.changedControllerByEdit(c.view, o.(*networkingv1.Ingress))
 }
 
-// Elsewhere implements ownership.Class.
-func (c sameClass) Elsewhere(o cluster.Object) bool {
+// SelectsOtherController implements ownership.Class.
+func (c sameClass) SelectsOtherController(o cluster.Object) bool {
 	of := c.frontend.classify(c.view, o.(*networkingv1.Ingress))
 	return of.fault == nil && !of.managed
 }

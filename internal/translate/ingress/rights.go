@@ -87,7 +87,7 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 				r := &l.Rules[j]
 				check(r.ARN, r.Actions)
 				if !t.mayBeOfAdmitted(r) {
-					withdraw(r.ARN, blamedIngress(refused, r))
+					withdraw(r.ARN, ingressToReport(refused, r))
 				}
 			}
 		}
@@ -167,9 +167,9 @@ func (m *member) hasAction(r *observed.Rule) bool {
 	})
 }
 
-// blamedIngress returns the Ingress on which the deletion of a rule is reported: the one with the host and path of the rule,
+// ingressToReport returns the Ingress on which the deletion of a rule is reported: the one with the host and path of the rule,
 // or the first that is not admitted.
-func blamedIngress(refused []*member, r *observed.Rule) finding.Ref {
+func ingressToReport(refused []*member, r *observed.Rule) finding.Ref {
 	if i := slices.IndexFunc(refused, func(m *member) bool { return m.hasAction(r) }); i >= 0 {
 		return refused[i].Ref
 	}

@@ -25,7 +25,7 @@ func (t *translation) rule(m *member, p *members.Port, path rulePath, held model
 		return model.Rule{}, false
 	}
 	if ok && !t.fitsConditionLimits(m, path, conditions) {
-		// A live rule with these conditions may stay. A new one, with status 503, gets only the host and path.
+		// A live rule with these conditions is held. A new rule, with status 503, gets only the host and path.
 		r.Held, r.Instead = model.HeldInvalid, t.ownConditions(m, path)
 		if why, _ := t.limits().Excess(r.Instead); why != "" {
 			retainedBuilder{t}.retainLiveRule(m, r)

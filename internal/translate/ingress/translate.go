@@ -28,7 +28,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.FindMemberWithoutClass()
 	if len(t.Members) == 0 {
 		retainedBuilder{t}.retainPrevious()
-		// The load balancer of a single Ingress stays as it is while the class of the Ingress has a fault.
+		// The load balancer of a single Ingress is held while the class of the Ingress has a fault.
 		t.Stack.Held.Everything = g.notAccepted || len(t.Previous) > 0 && id.Namespace != ""
 		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id)
 		return t.Stack, t.Found.Sorted()

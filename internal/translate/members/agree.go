@@ -110,13 +110,13 @@ func agree[T any](t *Translation, members []*Member, guests bool, what string, g
 			if a.member == unavailable.member {
 				continue
 			}
-			t.ReportNotTaken(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, live.Value, unavailable.member.Ref, true)
+			t.ReportIgnoredValue(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, live.Value, unavailable.member.Ref, true)
 		}
 		return Merged[T]{Opt: settings.Opt[T]{Value: live.Value, Set: true, Origin: unavailable.setting.Origin}, KeepsLive: true}
 	case at < 0 && !live.Absent && t.memberWithoutClass != nil && t.LiveLoadBalancer() != nil:
 		// None of the values is live. A new member does not decide while the class of a served member cannot be read.
 		for _, a := range asks {
-			t.ReportNotTaken(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, live.Value, t.memberWithoutClass.Ref, true)
+			t.ReportIgnoredValue(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, live.Value, t.memberWithoutClass.Ref, true)
 		}
 		return Merged[T]{}
 	case len(asks) == 0:
@@ -126,7 +126,7 @@ func agree[T any](t *Translation, members []*Member, guests bool, what string, g
 	won := asks[max(at, 0)]
 	for _, a := range asks {
 		if !same(won.setting.Value, a.setting.Value) {
-			t.ReportNotTaken(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, won.setting.Value, won.member.Ref, isLive)
+			t.ReportIgnoredValue(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, won.setting.Value, won.member.Ref, isLive)
 		}
 	}
 	return Merged[T]{Opt: won.setting}
@@ -157,9 +157,9 @@ func AgreeOn[T any](t *Translation, p *Port, key string, get func(*Member) setti
 
 var errPortsUnknown = errors.New("it is not known on which ports the member listens")
 
-// ReportNotTaken reports that the value of a member has no effect, because the member by has another value that is
+// ReportIgnoredValue reports that the value of a member has no effect, because the member by has another value that is
 // live, or comes first in the order of the members.
-func (t *Translation) ReportNotTaken(m *Member, o finding.Origin, reason finding.Reason, what string, value, kept any, by finding.Ref, isLive bool) {
+func (t *Translation) ReportIgnoredValue(m *Member, o finding.Origin, reason finding.Reason, what string, value, kept any, by finding.Ref, isLive bool) {
 	why := "comes first in group order"
 	if isLive {
 		why = "has what is live"

@@ -145,7 +145,7 @@ func TestAgreement(t *testing.T) {
 				if i.Known && i.Matches == nil {
 					i.Matches = func(v string) bool {
 						if v == "unanswered" {
-							tr.NoteUnanswered()
+							tr.CountUnanswered()
 						}
 						return false
 					}

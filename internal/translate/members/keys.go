@@ -132,7 +132,7 @@ func (t *Translation) ResolveClassKey(members []*Member, what, key, value string
 	if t.memberWithoutClass != nil && t.Live != nil {
 		if live := current(); live.Known && !live.Matches(value) {
 			first := members[0]
-			t.ReportNotTaken(first, first.Set.Class.Origin, finding.AnnotationConflict, what+": "+key, value, live.Value, t.memberWithoutClass.Ref, true)
+			t.ReportIgnoredValue(first, first.Set.Class.Origin, finding.AnnotationConflict, what+": "+key, value, live.Value, t.memberWithoutClass.Ref, true)
 			return live.Value
 		}
 	}
@@ -150,7 +150,7 @@ func (t *Translation) ResolveClassKey(members []*Member, what, key, value string
 		}
 		if live := current(); live.Known && live.Matches(v) && !live.Matches(value) {
 			first := members[0]
-			t.ReportNotTaken(first, first.Set.Class.Origin, finding.AnnotationConflict, what+": "+key, value, v, m.Ref, true)
+			t.ReportIgnoredValue(first, first.Set.Class.Origin, finding.AnnotationConflict, what+": "+key, value, v, m.Ref, true)
 			return v
 		}
 	}

@@ -28,21 +28,21 @@ func (t *Translation) LiveFrontend() *observed.LoadBalancer {
 }
 
 // Compare reports whether a question about the live value of a contested setting is answered, and adds the question to
-// those of the stack if it is not. An answer that AWS does not give is counted by NoteUnanswered: then any value may be the
-// live one.
+// those of the stack if it is not. If AWS gives no answer, the value is counted by CountUnanswered, because any value may
+// be the live one.
 func (t *Translation) Compare(q model.Question, answered bool) bool {
 	switch {
 	case answered:
 	case t.Live.Facts.Fault(q) != nil:
-		t.NoteUnanswered()
+		t.CountUnanswered()
 	default:
 		t.Stack.Compare = append(t.Stack.Compare, q)
 	}
 	return answered
 }
 
-// NoteUnanswered counts a value that could not be compared with the live one, because AWS gives no answer.
-func (t *Translation) NoteUnanswered() { t.unanswered++ }
+// CountUnanswered counts a value that could not be compared with the live one, because AWS gives no answer.
+func (t *Translation) CountUnanswered() { t.unanswered++ }
 
 // LiveField returns a function that reads the live value of a field of a load balancer.
 func LiveField[T comparable](lb *observed.LoadBalancer, get func(*observed.LoadBalancer) T) func() LiveValue[T] {

@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// IsOlder reports whether a is older than b, by creation time and then by name. It decides which member gets a port, a host
-// or room for its rules first. It does not decide whose setting counts: see Agree.
+// IsOlder reports whether a is older than b, by creation time and then by name. It determines which member gets a port, a
+// host or capacity for its rules first. It does not determine whose setting counts: see Agree.
 func IsOlder(a, b *Member) bool {
 	if !a.Created.Equal(b.Created) {
 		return a.Created.Before(b.Created)

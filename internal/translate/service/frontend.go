@@ -35,8 +35,8 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	return slices.Compact(out)
 }
 
-// Asked reports whether a stack has Services, or ones that still have to leave it.
-func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
+// HasObjects reports whether a stack has Services, or ones that still have to leave it.
+func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
 	g := f.load(v, id)
 	return len(g.members)+len(g.leaving) > 0 || g.excluded
 }
@@ -72,11 +72,11 @@ func changedControllerByEdit(svc *corev1.Service) bool {
 	return !edited.Before(cluster.FinalizersEditedAt(svc).Add(time.Second)) // times of the API server are whole seconds
 }
 
-// untrustedFinding returns the finding about a served Service that the flags of the controller exclude.
-func untrustedFinding(svc *corev1.Service) finding.Finding {
+// excludedServiceFinding returns the finding about a served Service that the flags of the controller exclude.
+func excludedServiceFinding(svc *corev1.Service) finding.Finding {
 	return finding.Finding{
 		Object: ownership.RefOf(svc), Field: "spec.loadBalancerClass", Reason: finding.RemovalNotTrusted, Severity: finding.Error,
-		Message: "the flags of the controller exclude this Service, and it was not edited; its load balancer stays as it is",
+		Message: "the flags of the controller exclude this Service, and it was not edited; its load balancer is not changed",
 		Fix:     "restore --load-balancer-class or feature gate ServiceTypeLoadBalancerOnly; if the load balancer is to go, edit or delete the Service, or start the controller with --allow-mass-removal",
 		Blocks:  finding.BlocksMember,
 	}

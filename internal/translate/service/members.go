@@ -78,7 +78,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.Stac
 	case !claimed:
 	case svc.DeletionTimestamp == nil && !f.opt.AllowMassRemoval && !changedControllerByEdit(svc):
 		g.excluded = true
-		g.found.Add(untrustedFinding(svc))
+		g.found.Add(excludedServiceFinding(svc))
 	default:
 		g.leaving = append(g.leaving, ownership.Member(v, svc, id))
 		guard := members.DeletionGuard(ownership.RefOf(svc), svc.Annotations, attributesAnnotation)

@@ -25,9 +25,9 @@ type port struct {
 	at    finding.Origin
 	// targetProtocol is the protocol of its own target group.
 	targetProtocol string
-	// held reports whether the port has a fault, so that its live listener stays.
+	// held reports whether the port has a fault, so that its live listener is held.
 	held bool
-	// lostPort reports whether another Service has the port.
+	// lost reports whether another Service has the port.
 	lost bool
 }
 
@@ -50,7 +50,7 @@ func (t *translation) listeners(m *member) []*port {
 	asked := m.svc.Spec.Ports
 	switch {
 	case m.Oversized && t.shared:
-		asked = asked[:t.opt.MaxListeners] // live listeners of the first ports stay
+		asked = asked[:t.opt.MaxListeners] // the live listeners of the first ports are kept
 	case m.Oversized:
 		return nil
 	}

@@ -45,12 +45,12 @@ func listens(stack model.Stack, m model.Member, p corev1.ServicePort) bool {
 		return false
 	}
 	return slices.ContainsFunc(stack.LoadBalancer.Listeners, func(l model.Listener) bool {
-		return l.Port == p.Port && slices.Contains(l.Members, m.Ref) && takesProtocol(l.BaseProtocol, baseOf(&p))
+		return l.Port == p.Port && slices.Contains(l.Members, m.Ref) && acceptsProtocol(l.BaseProtocol, baseOf(&p))
 	})
 }
 
-// takesProtocol reports whether a listener accepts traffic that clients send over TCP or UDP.
-func takesProtocol(listener, sent model.BaseProtocol) bool {
+// acceptsProtocol reports whether a listener accepts traffic that clients send over TCP or UDP.
+func acceptsProtocol(listener, sent model.BaseProtocol) bool {
 	switch listener {
 	case model.TCPUDP, model.TCPQUIC:
 		return true

@@ -64,8 +64,8 @@ func candidates(v *cluster.View, id model.StackID) []*corev1.Service {
 	})
 }
 
-// removeForeignMembers makes members of other namespaces leave if they are not served. Those that are served joined while
-// that was permitted, and stay. It reports whether there are members of other namespaces.
+// removeForeignMembers makes members of other namespaces leave if they are not served. Members that are served joined while
+// that was permitted, and remain members. It reports whether there are members of other namespaces.
 func (g *stackServices) removeForeignMembers(v *cluster.View, id model.StackID, live *observed.Stack) bool {
 	some := false
 	g.members = slices.DeleteFunc(g.members, func(m *member) bool {
@@ -100,7 +100,7 @@ func (g *stackServices) sort() {
 type sharedBuilder struct{ *translation }
 
 // assignPorts gives each port number to one Service: the one with the live listener, otherwise the oldest one. It returns
-// the ports that are left.
+// the ports that were given to their Service.
 func (t sharedBuilder) assignPorts(ports []*port) []*port {
 	byNumber := map[int32][]*port{}
 	for _, p := range ports {
@@ -201,7 +201,7 @@ func (t sharedBuilder) retainScheme() {
 
 // retainPreviousScheme sets, on members without a scheme that move here from another stack, the scheme of the load balancer
 // that serves them now, if a new load balancer is made: clients that reach the previous one must reach the new one as well.
-// Later the scheme stays because it is live.
+// After that, the scheme is kept because it is live.
 func (t sharedBuilder) retainPreviousScheme() {
 	if t.LiveLoadBalancer() != nil {
 		return

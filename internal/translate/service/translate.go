@@ -95,8 +95,8 @@ func (t *translation) build() {
 	t.Stack.Held.Everything = blocked || t.Found.Stops(t.opt.StrictGroups)
 }
 
-// removeUnusedTargetGroups removes the target groups of held listeners from the stack: live ones stay, and new ones are not
-// made.
+// removeUnusedTargetGroups removes the target groups of held listeners from the stack: live target groups are kept, and new
+// ones are not created.
 func (t *translation) removeUnusedTargetGroups() {
 	used := map[string]bool{}
 	for _, l := range t.Stack.LoadBalancer.Listeners {

@@ -66,7 +66,7 @@ func (a Annotations) Advice(annotations map[string]string, object finding.Ref) f
 	}
 	found.Add(a.attributeAdvice(annotations, object)...)
 	for _, key := range a.withTrailingComma(annotations) {
-		advise(key, "the comma at the end is taken for a part of the last value", "remove it")
+		advise(key, "the comma at the end becomes a part of the last value", "remove it")
 	}
 	return found
 }

@@ -58,8 +58,8 @@ func Of(v *cluster.View, obj cluster.Object, opt Options) (finding.Finding, bool
 	return found[0], true
 }
 
-// Report returns the findings about an object. A new object is not reported yet: then wait is the time until it is to be
-// looked at again.
+// Report returns the findings about an object. A new object is not reported yet: wait is the time until it has to be
+// checked again.
 func Report(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) (found finding.List, wait time.Duration) {
 	obj, err := v.Object(ref.Kind, ref.Namespace, ref.Name)
 	if obj == nil || err != nil {
@@ -170,7 +170,7 @@ func ingress(v *cluster.View, ing *networkingv1.Ingress, opt Options) finding.Li
 }
 
 // gatewayClasses returns the names of the classes of this controller. It does not subscribe to changes of them, because a
-// tenant can create any number of Gateways without a class, which would all be looked at again.
+// tenant can create any number of Gateways without a class, which would all be checked again.
 func gatewayClasses(v *cluster.View) (out []string) {
 	for _, c := range cluster.List[*gwv1.GatewayClass](v.Unsubscribed(), cluster.Query{Kind: cluster.KindGatewayClass}) {
 		if slices.Contains(gatewayconfig.Controllers, c.Spec.ControllerName) {

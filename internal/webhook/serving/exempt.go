@@ -33,11 +33,11 @@ func (k *Keeper) ExemptController(ctx context.Context) error {
 	}
 	user, err := k.currentUser(ctx)
 	if apierrors.IsForbidden(err) {
-		k.logOnce("user", "user of the controller unknown: no right to create a SelfSubjectReview; the match conditions of the webhooks stay as they are", "configuration", k.Configuration)
+		k.logOnce("user", "user of the controller unknown: no right to create a SelfSubjectReview; the match conditions of the webhooks are not changed", "configuration", k.Configuration)
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("ask the API server for the own user: %w", err)
+		return fmt.Errorf("read the user of this process from the API server: %w", err)
 	}
 	configurations, err := k.readConfigurations(ctx)
 	if err != nil {

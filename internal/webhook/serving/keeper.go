@@ -152,7 +152,7 @@ func (k *Keeper) sharedIdentity(ctx context.Context) (identity, error) {
 		}
 		// Another replica has written a certificate, which is then used.
 	}
-	return identity{}, fmt.Errorf("secret %s is changed by another client at every attempt", k.Secret)
+	return identity{}, fmt.Errorf("secret %s was changed by another client during each attempt", k.Secret)
 }
 
 // serveUnshared serves a certificate that only this process has, and makes one if it has none that is valid long enough.

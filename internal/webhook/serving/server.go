@@ -39,7 +39,7 @@ type Options struct {
 	Own *Keeper
 	Log logr.Logger
 
-	limits limits // usualLimits if zero
+	limits limits // defaultLimits if zero
 }
 
 // Server is a TLS server that renews its certificate, and limits the resources that callers use.

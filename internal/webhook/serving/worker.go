@@ -62,5 +62,5 @@ func (w WorkerNumbers) Claim(ctx context.Context) (uint32, error) {
 			return 0, err
 		}
 	}
-	return 0, fmt.Errorf("ConfigMap %s/%s is changed by another client at every attempt", WorkerNamespace, workerMap)
+	return 0, fmt.Errorf("ConfigMap %s/%s was changed by another client during each attempt", WorkerNamespace, workerMap)
 }

@@ -20,7 +20,7 @@ export function titleOf(s) {
 
 /** statusOf shows where a load balancer is, what is in the way, and the next step as a command. */
 export function statusOf(s) {
-  const notes = [...s.obstacles.map((o) => ["in the way", o.message]), ...s.notes.map((n) => ["note", n])];
+  const notes = [...s.obstacles.map((o) => ["obstacle", o.message]), ...s.notes.map((n) => ["note", n])];
   const plans = el("div", { "aria-live": "polite" });
   return el("div", { class: "status" },
     el("p", {}, mark(states, s.state), s.gateway ? ` Gateway ${s.gateway}` : " no Gateway asks for the load balancer", s.reason ? `: ${s.reason}` : ""),

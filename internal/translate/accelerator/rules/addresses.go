@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// addresses checks spec.ipAddresses. Only IPv4 addresses can be brought along.
+// addresses checks spec.ipAddresses. Only IPv4 addresses of the account (BYOIP) can be used.
 func addresses(s Subject) (out []Violation) {
 	for k, text := range s.Spec.IPAddresses {
 		wrong := ""
@@ -36,8 +36,8 @@ func addresses(s Subject) (out []Violation) {
 // maxAddresses is the maximum number of addresses in the schema. Further ones are not checked.
 const maxAddresses = 2
 
-// Changes returns violations for changes of fields that cannot be changed: addresses take effect only when the accelerator is
-// created. It is no violation to name the addresses that the accelerator has, or to remove addresses that had no effect.
+// Changes returns violations for changes of fields that cannot be changed: addresses take effect only when the accelerator
+// is created. Naming the addresses that the accelerator has, or removing addresses that had no effect, is no violation.
 func Changes(was, now *aga.GlobalAccelerator) []Violation {
 	if was.Status.AcceleratorARN == "" || sameAddresses(was.Spec.IPAddresses, now.Spec.IPAddresses) {
 		return nil

@@ -32,7 +32,7 @@ type Violation struct {
 	Check Check
 	// Field is the path of the field, Value its value.
 	Field, Value string
-	// Message says what is wrong, with the value, and Fix what to do.
+	// Message describes what is wrong, with the value, and Fix what to do.
 	Message, Fix string
 	// Advice reports whether admission does not deny the object, because more must be known to decide, such as the ports
 	// of an endpoint or quotas that AWS has raised.
@@ -166,7 +166,7 @@ func exceededQuotas(s Subject) (out []Violation) {
 		if have > most {
 			out = append(out, Violation{
 				Check: Quotas, Field: field, Value: fmt.Sprint(have), Advice: true, key: what,
-				Message: fmt.Sprintf("%d %s, and AWS admits %d%s", have, what, most, raised), Fix: "what is beyond the quota is held; remove some, or have the quota raised where AWS does",
+				Message: fmt.Sprintf("%d %s, and AWS admits %d%s", have, what, most, raised), Fix: "resources beyond the quota are held; remove some, or request a higher quota if AWS can raise it",
 			})
 		}
 	}

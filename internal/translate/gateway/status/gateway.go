@@ -103,7 +103,7 @@ func (r *Status) accepted() metav1.Condition {
 func (r *Status) programmed() (metav1.Condition, bool) {
 	const of = gwv1.GatewayConditionProgrammed
 	lb, live := r.liveLoadBalancer()
-	unserved := listenerReport{r}.servesNothing()
+	unserved := listenerReport{r}.nothingServedReason()
 	switch {
 	case unserved.Reason != "":
 		return condition(of, metav1.ConditionFalse, unserved.Reason, unserved.Message, r.Gateway.Generation), true
@@ -137,7 +137,7 @@ func (r *Status) isProgrammed() bool {
 // BecomesProgrammed reports whether the load balancer is active and the status does not show that yet.
 func (r *Status) BecomesProgrammed() bool {
 	lb, live := r.liveLoadBalancer()
-	return live && lb.Active && !r.Blocked() && !r.isProgrammed() && listenerReport{r}.servesNothing().Reason == ""
+	return live && lb.Active && !r.Blocked() && !r.isProgrammed() && listenerReport{r}.nothingServedReason().Reason == ""
 }
 
 // attachedSets returns the number of ListenerSets with a valid listener; nil if ListenerSets are not read.

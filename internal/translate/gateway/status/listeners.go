@@ -160,9 +160,9 @@ func (r listenerReport) firstError(port int32) string {
 	return "see the events of the Gateway and the status of the routes"
 }
 
-// servesNothing returns the reason why no listener is served although the load balancer exists. There is none if a listener is
+// nothingServedReason returns the reason why no listener is served although the load balancer exists; zero if a listener is
 // served, or if no listener has a route.
-func (r listenerReport) servesNothing() attach.Problem {
+func (r listenerReport) nothingServedReason() attach.Problem {
 	if lb, live := r.liveLoadBalancer(); !live || !lb.Active || len(r.ports) > 0 || r.Outcome.Stack.Held.Everything {
 		return attach.Problem{}
 	}
