@@ -210,7 +210,7 @@ func (f *fields) accelerator(do Action) {
 	}
 }
 
-// Text returns the settings of the endpoint for people.
+// Text returns the settings of the endpoint as human-readable text.
 func (e EndpointSettings) Text() string {
 	text := fmt.Sprintf("weight %d", e.Weight)
 	if e.ClientIP != nil {
@@ -219,7 +219,7 @@ func (e EndpointSettings) Text() string {
 	return text
 }
 
-// EndpointsText returns endpoints with their settings for people.
+// EndpointsText returns a human-readable list of endpoints with their settings.
 func EndpointsText(list []EndpointSettings) string {
 	var out []string
 	for _, e := range list {
@@ -236,7 +236,7 @@ func AffinityText(sourceIP bool) string {
 	return "NONE"
 }
 
-// OverridesText returns port overrides for people, as "listener port->endpoint port".
+// OverridesText returns a human-readable list of port overrides, as "listener port->endpoint port".
 func OverridesText(overrides []model.PortOverride) string {
 	var out []string
 	for _, o := range overrides {

@@ -12,7 +12,7 @@ import (
 // the one of the object while another endpoint group of the listener takes all traffic of its region, and is restored
 // at once if none does. No dial moves while AWS deploys a change of the accelerator, so that each change is made with
 // knowledge of the previous one.
-func (m groupPlanner) followDials() {
+func (m endpointGroupPlanner) followDials() {
 	for i, p := range m.pairs {
 		for j := range p.want.Groups {
 			w := &p.want.Groups[j]
@@ -32,7 +32,7 @@ func (m groupPlanner) followDials() {
 }
 
 // followDial sets the next traffic dial of a live endpoint group.
-func (m groupPlanner) followDial(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup) {
+func (m endpointGroupPlanner) followDial(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup) {
 	to, is := float64(min(w.Dial, w.Follows.Dial)), live.Dial
 	others := slices.Clone(m.others[p.live.ARN])
 	for _, g := range p.live.Groups {

@@ -18,7 +18,7 @@ func endpointsOfGroup(endpoints []model.Endpoint) []plan.EndpointSettings {
 }
 
 // addEndpoints plans to add endpoints whose load balancers are active.
-func (m groupPlanner) addEndpoints(a plan.Address, list []model.Endpoint, after []plan.StepID) (out []plan.StepID) {
+func (m endpointGroupPlanner) addEndpoints(a plan.Address, list []model.Endpoint, after []plan.StepID) (out []plan.StepID) {
 	for n := 0; len(list) > 0; n++ {
 		call := list[:min(maxEndpointsPerCall, len(list))]
 		list = list[len(call):]
@@ -30,7 +30,7 @@ func (m groupPlanner) addEndpoints(a plan.Address, list []model.Endpoint, after 
 }
 
 // addEndpointsWhenCreated plans to add endpoints whose load balancers AWS is still creating; each waits.
-func (m groupPlanner) addEndpointsWhenCreated(a plan.Address, list []model.Endpoint, after []plan.StepID) {
+func (m endpointGroupPlanner) addEndpointsWhenCreated(a plan.Address, list []model.Endpoint, after []plan.StepID) {
 	for n, e := range list {
 		m.Ask(model.AskState{ARN: e.ID})
 		m.Add(plan.Step{
@@ -42,7 +42,7 @@ func (m groupPlanner) addEndpointsWhenCreated(a plan.Address, list []model.Endpo
 
 // changeEndpoints plans the endpoints of a live endpoint group: first it adds missing ones, then it changes those
 // that differ, and last it removes others when those that replace them are healthy.
-func (m groupPlanner) changeEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, after []plan.StepID) []plan.StepID {
+func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, after []plan.StepID) []plan.StepID {
 	desired := m.desiredEndpoints(w)
 	var missing, waiting []model.Endpoint
 	var differ, stops endpointChanges
@@ -88,7 +88,7 @@ func (m groupPlanner) changeEndpoints(p listenerPair, w *model.EndpointGroup, li
 
 // removeUndesiredEndpoints plans to remove endpoints that are not desired. One that serves waits until all desired
 // ones are healthy.
-func (m groupPlanner) removeUndesiredEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, desired []model.Endpoint, list []observed.Endpoint, after []plan.StepID) []plan.StepID {
+func (m endpointGroupPlanner) removeUndesiredEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, desired []model.Endpoint, list []observed.Endpoint, after []plan.StepID) []plan.StepID {
 	var now, later []observed.Endpoint
 	for _, e := range list {
 		if serving(e) && slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.Weight > 0 && !healthyNow(live, d.ID) }) {
@@ -131,7 +131,7 @@ func (c *endpointChanges) add(e model.Endpoint, have observed.Endpoint) {
 }
 
 // set changes endpoints.
-func (m groupPlanner) setEndpoints(what string, a plan.Address, c endpointChanges, after []plan.StepID, wait plan.Wait) {
+func (m endpointGroupPlanner) setEndpoints(what string, a plan.Address, c endpointChanges, after []plan.StepID, wait plan.Wait) {
 	if len(c.endpoints) == 0 {
 		return
 	}

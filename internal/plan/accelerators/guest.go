@@ -87,10 +87,10 @@ func (m guestPlanner) serveAsGuest() {
 		return
 	}
 	m.matchShared()
-	groupPlanner(m).revoke()
-	groupPlanner(m).followDials()
+	endpointGroupPlanner(m).removeUnpermittedEndpoints()
+	endpointGroupPlanner(m).followDials()
 	m.keepServing()
-	groupPlanner(m).holdOverrides()
+	endpointGroupPlanner(m).holdOverrides()
 	listenerPlanner(m).dropOverrides(first)
 	if !m.surplusStays() {
 		for _, l := range m.surplus {
@@ -99,7 +99,7 @@ func (m guestPlanner) serveAsGuest() {
 			}
 		}
 	}
-	groupPlanner(m).endpointGroups(first)
+	endpointGroupPlanner(m).endpointGroups(first)
 	if len(m.pairs) < len(m.want.Listeners) {
 		m.RetryWithin(durations.MissingWait)
 	}

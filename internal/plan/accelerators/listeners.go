@@ -24,7 +24,7 @@ func (m listenerPlanner) dropOverrides(after []plan.StepID) {
 			if len(keep) == len(g.Overrides) {
 				continue
 			}
-			a := groupPlanner(m).groupAddress(p, g)
+			a := endpointGroupPlanner(m).groupAddress(p, g)
 			m.Add(plan.Step{
 				ID: plan.NewStepID("drop-overrides", a), Address: a, Verb: plan.Update, After: after, Blames: m.blames(), Impact: plan.BriefImpact,
 				Do:      plan.ChangeEndpointGroup{Group: a, Overrides: &keep},

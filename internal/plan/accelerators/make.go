@@ -42,10 +42,11 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 	switch {
 	case want.DeletionGuard != nil && m.live != nil:
 		m.Findings.Add(*want.DeletionGuard)
-		groupPlanner{m}.revoke()
+		endpointGroupPlanner{m}.removeUnpermittedEndpoints()
 	case want.Held.Everything, len(want.Members)+len(want.Leaving) == 0:
-		// The object went without being deleted in order. What is there stays, as far as there is a right to it.
-		groupPlanner{m}.revoke()
+		// The object is gone, but was not deleted through its finalizer (or everything is held). The accelerator
+		// stays; only endpoints that the object may not use are removed.
+		endpointGroupPlanner{m}.removeUnpermittedEndpoints()
 	case m.isGuest() && len(want.Members) == 0:
 		guestPlanner{m}.leaveShared()
 	case m.isGuest():
@@ -139,7 +140,7 @@ func (m *acceleratorPlanner) converge() {
 	finalizers.Claim(m.Steps)
 	first := finalizers.HolderSteps()
 	m.match()
-	groupPlanner{m}.revoke()
+	endpointGroupPlanner{m}.removeUnpermittedEndpoints()
 	if m.live == nil && m.isGone() && m.want.Protected {
 		m.reportKept("", fmt.Sprintf("accelerator %q is gone, and a new one would have other addresses; none is made, because the annotation asks for protection", m.member.Recorded), "remove the annotation to have a new accelerator made")
 		return
@@ -150,12 +151,12 @@ func (m *acceleratorPlanner) converge() {
 	}
 	ready := m.accelerator(first)
 	listenerPlanner{m}.keepForGuests(ready)
-	groupPlanner{m}.holdOverrides()
+	endpointGroupPlanner{m}.holdOverrides()
 	listenerPlanner{m}.dropOverrides(ready)
 	listenerPlanner{m}.planListeners(ready)
-	groupPlanner{m}.holdOverrides() // more listeners may stay
-	groupPlanner{m}.followDials()
-	removed := groupPlanner{m}.endpointGroups(ready)
+	endpointGroupPlanner{m}.holdOverrides() // more listeners may stay
+	endpointGroupPlanner{m}.followDials()
+	removed := endpointGroupPlanner{m}.endpointGroups(ready)
 	m.toDualStack(append(slices.Clone(ready), removed...))
 	m.lookAgain()
 }

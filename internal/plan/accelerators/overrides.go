@@ -13,7 +13,7 @@ import (
 
 // holdOverrides keeps the live port overrides of endpoint groups that AWS would refuse because of what others
 // have of the accelerator: AWS lets no endpoint port be a port of any of its listeners, or be used under two of them.
-func (m groupPlanner) holdOverrides() {
+func (m endpointGroupPlanner) holdOverrides() {
 	for i, p := range m.pairs {
 		for j, g := range p.want.Groups {
 			k, why := m.refusedOverride(p, g)
@@ -36,7 +36,7 @@ func (m groupPlanner) holdOverrides() {
 
 // refusedOverride returns the first port override of an endpoint group that contradicts what others have, -1 if none
 // does, and why.
-func (m groupPlanner) refusedOverride(p listenerPair, g model.EndpointGroup) (int, string) {
+func (m endpointGroupPlanner) refusedOverride(p listenerPair, g model.EndpointGroup) (int, string) {
 	if g.OverridesHeld {
 		return -1, ""
 	}
@@ -57,7 +57,7 @@ func (m groupPlanner) refusedOverride(p listenerPair, g model.EndpointGroup) (in
 
 // overridden returns a live endpoint group under another listener than that of a pair which has an endpoint port and
 // stays, nil if there is none.
-func (m groupPlanner) overridden(p listenerPair, port int32) *observed.EndpointGroup {
+func (m endpointGroupPlanner) overridden(p listenerPair, port int32) *observed.EndpointGroup {
 	if m.live == nil {
 		return nil
 	}

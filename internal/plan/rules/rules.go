@@ -270,9 +270,9 @@ func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owner
 	return ro
 }
 
-// Plan adds the steps of the rules. listener are the steps after which the listener exists, and groups those that
-// create target groups, by id. changeDefault adds the change of the default action; it is called when new rules are
-// planned and deletions are not.
+// Plan returns the steps for the rules. They depend on the steps in listener and, by target group ID, on those in
+// groups. changeDefault plans the change of the default action; it is called after the creation steps are planned and
+// before the deletion steps.
 func (ro *Rollout) Plan(listener []plan.StepID, groups map[string][]plan.StepID, changeDefault func(after []plan.StepID) []plan.StepID) []plan.StepID {
 	room := ro.planRoom(listener)
 	r := rulePlanner{Rollout: ro, listener: append(slices.Clone(listener), room...), groups: groups, steps: room}

@@ -281,7 +281,7 @@ func (r *rulePlanner) deleteRules(defaultSteps []plan.StepID) {
 		// A later deleted rule that overlaps is deleted first, because it would get the requests of this one.
 		covered, complete := r.set.deletedIndex().FindSome(d.shape, overlap.Behind(i), maxNamedSteps, func(n int32) bool {
 			o := &r.set.deleted[n]
-			return o.wait.For == "" && d.maybeOfOwner(o)
+			return o.wait.For == "" && d.mayShareOwner(o)
 		})
 		if complete {
 			for _, n := range covered {

@@ -14,21 +14,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// RulePlaces shares the limited number of rules of a load balancer between namespaces.
-type RulePlaces struct {
+// RuleQuota shares the limited number of rules of a load balancer between namespaces.
+type RuleQuota struct {
 	*owners.TargetGroups
 	*draft.Finalizers
 	keys owners.ConditionKeys
 	lb   *resolved.LoadBalancer
 }
 
-// NewRulePlaces returns the RulePlaces of a load balancer.
-func NewRulePlaces(tg *owners.TargetGroups, f *draft.Finalizers, keys owners.ConditionKeys, lb *resolved.LoadBalancer) *RulePlaces {
-	return &RulePlaces{tg, f, keys, lb}
+// NewRuleQuota returns the RuleQuota of a load balancer.
+func NewRuleQuota(tg *owners.TargetGroups, f *draft.Finalizers, keys owners.ConditionKeys, lb *resolved.LoadBalancer) *RuleQuota {
+	return &RuleQuota{tg, f, keys, lb}
 }
 
 // Resolve counts the rules of each namespace, and finds places for new rules if AWS has no room for them.
-func (rp *RulePlaces) Resolve() {
+func (rp *RuleQuota) Resolve() {
 	lb := rp.lb
 	lb.RuleShares = map[string]draft.Share{}
 	full, namespaces := false, map[string]bool{}
@@ -48,7 +48,7 @@ func (rp *RulePlaces) Resolve() {
 }
 
 // countShares counts the live rules of a load balancer by namespace, and returns those that are not desired any more.
-func (rp *RulePlaces) countShares() (open []*resolved.OpenPlace) {
+func (rp *RuleQuota) countShares() (open []*resolved.OpenPlace) {
 	lb := rp.lb
 	if lb.Live == nil {
 		return nil
@@ -78,7 +78,7 @@ type placeClaim struct {
 // assignPlaces assigns the places of live rules that are not desired any more to new rules: first to rules of the
 // same namespace, then places of unknown owners. Rules that AWS has not refused yet take part, so that refused ones
 // are not preferred.
-func (rp *RulePlaces) assignPlaces(open []*resolved.OpenPlace) {
+func (rp *RuleQuota) assignPlaces(open []*resolved.OpenPlace) {
 	var rules []placeClaim
 	for i := range rp.lb.Listeners {
 		l := &rp.lb.Listeners[i]
@@ -111,7 +111,7 @@ type fit []func(p placeClaim, o *resolved.OpenPlace) bool
 
 // assign assigns open places to rules that have none, ordered by shares. A rule gets the first place that meets the
 // earliest of the fits.
-func (rp *RulePlaces) assign(rules []placeClaim, open []*resolved.OpenPlace, best ...fit) {
+func (rp *RuleQuota) assign(rules []placeClaim, open []*resolved.OpenPlace, best ...fit) {
 	slices.SortStableFunc(rules, func(x, y placeClaim) int { return x.rankByPlace() - y.rankByPlace() })
 	claims := make([]string, len(rules))
 	for i, p := range rules {
@@ -143,7 +143,7 @@ func (p placeClaim) rankByPlace() int {
 
 // openPlaces returns the rules of a live listener that are not desired any more, and marks the desired rules that
 // have a live form. i is the index of the desired listener, below zero if there is none.
-func (rp *RulePlaces) openPlaces(live *observed.Listener, i int) (out []*resolved.OpenPlace) {
+func (rp *RuleQuota) openPlaces(live *observed.Listener, i int) (out []*resolved.OpenPlace) {
 	lb := rp.lb
 	byKey, byARN := map[string][]*resolved.Rule{}, map[string]*resolved.Rule{}
 	deleted := plan.StepID("")
@@ -193,7 +193,7 @@ func (rp *RulePlaces) openPlaces(live *observed.Listener, i int) (out []*resolve
 
 // omitOverCapacity removes the rules that have no place from their listeners, and sets those aside whose place is on
 // another listener.
-func (rp *RulePlaces) omitOverCapacity() {
+func (rp *RuleQuota) omitOverCapacity() {
 	lb := rp.lb
 	for i := range lb.Listeners {
 		l := &lb.Listeners[i]
@@ -216,7 +216,7 @@ func (rp *RulePlaces) omitOverCapacity() {
 	}
 }
 
-func (rp *RulePlaces) noteOverCapacity(l *resolved.Listener, p resolved.Rule) {
+func (rp *RuleQuota) noteOverCapacity(l *resolved.Listener, p resolved.Rule) {
 	if rp.Plan.OverCapacity == nil {
 		rp.Plan.OverCapacity = map[model.RuleKey]bool{}
 	}
@@ -258,7 +258,7 @@ func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepI
 
 // PlanLate plans the rules whose place is on another listener, after that place is free. The next plan moves them to
 // their priorities.
-func (rp *RulePlaces) PlanLate(groups map[string][]plan.StepID) {
+func (rp *RuleQuota) PlanLate(groups map[string][]plan.StepID) {
 	lb := rp.lb
 	for i := range lb.Listeners {
 		l := &lb.Listeners[i]
