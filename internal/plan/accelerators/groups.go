@@ -24,8 +24,8 @@ const (
 // endpointGroupPlanner plans endpoint groups and their endpoints.
 type endpointGroupPlanner struct{ *acceleratorPlanner }
 
-// groupAddress returns the address of a live endpoint group: by the desired one of its region, or else by its ARN.
-func (m endpointGroupPlanner) groupAddress(p listenerPair, g observed.EndpointGroup) plan.Address {
+// endpointGroupAddress returns the address of a live endpoint group: by the desired one of its region, or else by its ARN.
+func (m endpointGroupPlanner) endpointGroupAddress(p listenerPair, g observed.EndpointGroup) plan.Address {
 	a := plan.Address{Kind: plan.EndpointGroup, ID: g.ARN}
 	if i := slices.IndexFunc(p.want.Groups, func(w model.EndpointGroup) bool { return w.Region == g.Region }); i >= 0 {
 		a.ID = p.want.Groups[i].ID
@@ -82,8 +82,8 @@ func numberedStep(what string, a plan.Address, n int) plan.StepID {
 	return plan.NewStepID(what, a)
 }
 
-// endpointGroups plans to create, change and delete endpoint groups. It returns the steps that remove endpoints.
-func (m endpointGroupPlanner) endpointGroups(after []plan.StepID) (removed []plan.StepID) {
+// planEndpointGroups plans to create, change and delete endpoint groups. It returns the steps that remove endpoints.
+func (m endpointGroupPlanner) planEndpointGroups(after []plan.StepID) (removed []plan.StepID) {
 	for _, p := range m.pairs {
 		listener := slices.Clone(after)
 		for _, what := range []string{"create", "change"} {
@@ -100,10 +100,10 @@ func (m endpointGroupPlanner) endpointGroups(after []plan.StepID) (removed []pla
 			w := &p.want.Groups[i]
 			j := slices.IndexFunc(live, func(g observed.EndpointGroup) bool { return g.Region == w.Region })
 			if j < 0 {
-				made = append(made, m.createGroup(p, w, listener)...)
+				made = append(made, m.createEndpointGroup(p, w, listener)...)
 				continue
 			}
-			removed = append(removed, m.changeGroup(p, w, live[j], listener)...)
+			removed = append(removed, m.changeEndpointGroup(p, w, live[j], listener)...)
 		}
 		for _, g := range live {
 			if m.want.Held || slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool { return w.Region == g.Region }) {
@@ -151,8 +151,8 @@ func (m endpointGroupPlanner) waitForHealthy(p listenerPair, what, key, leaves s
 	return wait
 }
 
-// createGroup makes an endpoint group with the endpoints that are ready, and adds the others later.
-func (m endpointGroupPlanner) createGroup(p listenerPair, w *model.EndpointGroup, after []plan.StepID) []plan.StepID {
+// createEndpointGroup makes an endpoint group with the endpoints that are ready, and adds the others later.
+func (m endpointGroupPlanner) createEndpointGroup(p listenerPair, w *model.EndpointGroup, after []plan.StepID) []plan.StepID {
 	if w.OverridesHeld {
 		return nil
 	}
@@ -210,8 +210,8 @@ func (m endpointGroupPlanner) desiredEndpoints(w *model.EndpointGroup) []model.E
 	return out
 }
 
-// changeGroup changes an endpoint group, and returns the steps that take endpoints out of it.
-func (m endpointGroupPlanner) changeGroup(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, after []plan.StepID) []plan.StepID {
+// changeEndpointGroup changes an endpoint group, and returns the steps that take endpoints out of it.
+func (m endpointGroupPlanner) changeEndpointGroup(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, after []plan.StepID) []plan.StepID {
 	a := plan.Address{Kind: plan.EndpointGroup, ID: w.ID}
 	m.KnownIDs[a] = live.ARN
 	do := plan.ChangeEndpointGroup{Group: a}

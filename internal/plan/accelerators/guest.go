@@ -30,12 +30,12 @@ func (m guestPlanner) chooseShared() {
 		return
 	}
 	m.chooseLive(*a)
-	m.splitOthers(func(region string) bool { return region == m.Have.Facts.Region })
+	m.separateOtherOwners(func(region string) bool { return region == m.Have.Facts.Region })
 }
 
-// splitOthers removes the endpoint groups of others from the live accelerator, so that no step changes them. own
+// separateOtherOwners removes the endpoint groups of others from the live accelerator, so that no step changes them. own
 // reports whether the endpoint group of a region belongs to this stack.
-func (m *acceleratorPlanner) splitOthers(own func(region string) bool) {
+func (m *acceleratorPlanner) separateOtherOwners(own func(region string) bool) {
 	m.others = map[string][]observed.EndpointGroup{}
 	for i := range m.live.Listeners {
 		l := &m.live.Listeners[i]
@@ -92,18 +92,18 @@ func (m guestPlanner) serveAsGuest() {
 	m.keepServing()
 	endpointGroupPlanner(m).holdOverrides()
 	listenerPlanner(m).dropOverrides(first)
-	if !m.surplusStays() {
+	if !m.keepsSurplus() {
 		for _, l := range m.surplus {
 			for _, g := range l.Groups {
 				listenerPlanner(m).deleteEndpointGroup(g, first, "no endpoint group of the listener is desired", plan.Wait{})
 			}
 		}
 	}
-	endpointGroupPlanner(m).endpointGroups(first)
+	endpointGroupPlanner(m).planEndpointGroups(first)
 	if len(m.pairs) < len(m.want.Listeners) {
 		m.RetryWithin(durations.MissingWait)
 	}
-	m.lookAgain()
+	m.requestReplan()
 }
 
 // matchShared finds the live listener of each desired one: that with the same protocol and ports.

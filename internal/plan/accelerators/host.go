@@ -30,8 +30,8 @@ func (m *acceleratorPlanner) guestsOf(listeners ...string) string {
 	return strings.Join(slices.Compact(out), ", ")
 }
 
-// heldForGuest reports that something stays as long as guests have endpoint groups.
-func (m *acceleratorPlanner) heldForGuest(field string, severity finding.Severity, what string, listeners ...string) {
+// reportHeldForGuest reports that something stays as long as guests have endpoint groups.
+func (m *acceleratorPlanner) reportHeldForGuest(field string, severity finding.Severity, what string, listeners ...string) {
 	m.Findings.Add(finding.Finding{
 		Object: m.origin, Field: field, Reason: finding.HeldForGuest, Severity: severity,
 		Message: fmt.Sprintf("%s, because of the endpoint groups of %s", what, m.guestsOf(listeners...)),
@@ -43,8 +43,8 @@ func (m *acceleratorPlanner) heldForGuest(field string, severity finding.Severit
 	m.RetryWithin(durations.MissingWait)
 }
 
-// withdrawsGuest reports whether a tag is removed that lets a guest have endpoint groups.
-func (m hostPlanner) withdrawsGuest() bool {
+// removesGuestTag reports whether a tag is removed that lets a guest have endpoint groups.
+func (m hostPlanner) removesGuestTag() bool {
 	for region := range naming.Guests(m.live.Tags) {
 		if m.want == nil || m.want.Guests[region] == "" {
 			return true
@@ -68,16 +68,16 @@ func (m listenerPlanner) keepForGuests(after []plan.StepID) {
 			m.deleteEndpointGroup(g, after, "the listener is not desired any more", plan.Wait{})
 		}
 		m.keptForGuests = append(m.keptForGuests, l)
-		m.heldForGuest("spec.listeners", finding.Warning, fmt.Sprintf("listener %s %s is not desired any more and stays", l.Protocol, model.PortRangesText(l.Ports)), l.ARN)
+		m.reportHeldForGuest("spec.listeners", finding.Warning, fmt.Sprintf("listener %s %s is not desired any more and stays", l.Protocol, model.PortRangesText(l.Ports)), l.ARN)
 	}
 	m.surplus = rest
-	for m.keepBlocked() {
+	for m.keepFirstBlocked() {
 		continue
 	}
 }
 
-// keepBlocked keeps the first listener that cannot become what is desired, and reports whether there was one.
-func (m listenerPlanner) keepBlocked() bool {
+// keepFirstBlocked keeps the first listener that cannot become what is desired, and reports whether there was one.
+func (m listenerPlanner) keepFirstBlocked() bool {
 	for i, p := range m.pairs {
 		if !m.isBlocked(p) {
 			continue
@@ -105,11 +105,11 @@ func (m listenerPlanner) isBlocked(p listenerPair) bool {
 			}
 		}
 	}
-	return p.live != nil && !m.guestsAdmit(*p.live, p.want.Protocol, p.want.Ports)
+	return p.live != nil && !m.guestsAllow(*p.live, p.want.Protocol, p.want.Ports)
 }
 
-// guestsAdmit reports whether the endpoint groups of guests admit that their listener gets a protocol and ports.
-func (m listenerPlanner) guestsAdmit(l observed.AcceleratorListener, protocol model.Base, ports []model.PortRange) bool {
+// guestsAllow reports whether the endpoint groups of guests admit that their listener gets a protocol and ports.
+func (m listenerPlanner) guestsAllow(l observed.AcceleratorListener, protocol model.Base, ports []model.PortRange) bool {
 	for _, g := range m.others[l.ARN] {
 		if len(ports) == 0 || slices.ContainsFunc(g.Overrides, func(o model.PortOverride) bool { return protocol != l.Protocol || !model.HasPort(ports, o.Listener) }) {
 			return false
@@ -128,10 +128,10 @@ func (m listenerPlanner) keepPair(i int) {
 	slices.Sort(all)
 	if p.live == nil {
 		m.pairs = slices.Delete(slices.Clone(m.pairs), i, i+1)
-		m.heldForGuest(p.want.Origin.Field, finding.Warning, fmt.Sprintf("listener %s %s is not made", p.want.Protocol, model.PortRangesText(p.want.Ports)), all...)
+		m.reportHeldForGuest(p.want.Origin.Field, finding.Warning, fmt.Sprintf("listener %s %s is not made", p.want.Protocol, model.PortRangesText(p.want.Ports)), all...)
 		return
 	}
-	m.heldForGuest(p.want.Origin.Field, finding.Warning, fmt.Sprintf("the listener keeps %s %s", p.live.Protocol, model.PortRangesText(p.live.Ports)), all...)
+	m.reportHeldForGuest(p.want.Origin.Field, finding.Warning, fmt.Sprintf("the listener keeps %s %s", p.live.Protocol, model.PortRangesText(p.live.Ports)), all...)
 	m.keptForGuests = append(m.keptForGuests, *p.live)
 	as := *p.want
 	as.Protocol, as.Ports, as.SourceIP = p.live.Protocol, p.live.Ports, p.live.SourceIP
@@ -142,8 +142,8 @@ func (m listenerPlanner) keepPair(i int) {
 	m.pairs[i].want = &as
 }
 
-// keepAll keeps listeners that wait for the ports of each other, where guests let none of them give ports up.
-func (m listenerPlanner) keepAll(pending []listenerPair) {
+// keepPendingListeners keeps listeners that wait for the ports of each other, where guests let none of them give ports up.
+func (m listenerPlanner) keepPendingListeners(pending []listenerPair) {
 	for _, p := range pending {
 		i := slices.IndexFunc(m.pairs, func(o listenerPair) bool { return o.want == p.want })
 		m.pairs[i].live = p.live
@@ -192,5 +192,5 @@ func (m hostPlanner) keepWithGuests() {
 			listenerPlanner(m).deleteEndpointGroup(g, after, "the accelerator is deleted", plan.Wait{})
 		}
 	}
-	m.heldForGuest("", finding.Error, "the GlobalAccelerator is being deleted, and its accelerator stays with its addresses", with...)
+	m.reportHeldForGuest("", finding.Error, "the GlobalAccelerator is being deleted, and its accelerator stays with its addresses", with...)
 }

@@ -24,20 +24,20 @@ func (m listenerPlanner) dropOverrides(after []plan.StepID) {
 			if len(keep) == len(g.Overrides) {
 				continue
 			}
-			a := endpointGroupPlanner(m).groupAddress(p, g)
+			a := endpointGroupPlanner(m).endpointGroupAddress(p, g)
 			m.Add(plan.Step{
 				ID: plan.NewStepID("drop-overrides", a), Address: a, Verb: plan.Update, After: after, Blames: m.blames(), Impact: plan.BriefImpact,
 				Do:      plan.ChangeEndpointGroup{Group: a, Overrides: &keep},
 				Changes: []plan.Change{{Path: "port overrides", From: plan.OverridesText(g.Overrides), To: plan.OverridesText(keep)}},
 				Why:     "the endpoint ports are needed for something else, or the listener ports go",
 			})
-			m.noteDropped(g.ARN, keep)
+			m.recordDroppedOverrides(g.ARN, keep)
 		}
 	}
 }
 
 // dropped has later steps compare with what is left.
-func (m listenerPlanner) noteDropped(group string, keep []model.PortOverride) {
+func (m listenerPlanner) recordDroppedOverrides(group string, keep []model.PortOverride) {
 	for i, p := range m.pairs {
 		if p.live == nil {
 			continue
@@ -98,7 +98,7 @@ func (m listenerPlanner) planListeners(after []plan.StepID) {
 			m.deleteListener(l, after, "it is not desired any more")
 		}
 	}
-	for m.keepBlocked() {
+	for m.keepFirstBlocked() {
 		continue
 	}
 	for _, p := range m.pairs {
@@ -150,7 +150,7 @@ func (m listenerPlanner) changeListeners(free []portRelease, after []plan.StepID
 		a, s := p.address(), listenerSettings(p.want)
 		id := m.Add(plan.Step{
 			ID: plan.NewStepID("change", a), Address: a, Verb: plan.Update, After: append(slices.Clone(after), stepsFreeing(free, s)...), Blames: m.blames(),
-			Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s}, Changes: changesOf(p), Why: "the listener differs", Impact: impactOf(p),
+			Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s}, Changes: listenerChanges(p), Why: "the listener differs", Impact: listenerImpact(p),
 		})
 		free = append(free, portRelease{p.live.Protocol, p.live.Ports, id})
 	}
@@ -164,8 +164,8 @@ func (m listenerPlanner) isFree(p listenerPair, pending []listenerPair) bool {
 	})
 }
 
-// remaining returns the live ports of a listener that no other one wants.
-func remaining(p listenerPair, pending []listenerPair) []model.PortRange {
+// uncontestedPorts returns the live ports of a listener that no other one wants.
+func uncontestedPorts(p listenerPair, pending []listenerPair) []model.PortRange {
 	keep := p.live.Ports
 	for _, o := range pending {
 		if o.want != p.want && o.want.Protocol == p.live.Protocol {
@@ -181,13 +181,13 @@ func (m listenerPlanner) freePorts(pending []listenerPair, free []portRelease, a
 	i := slices.IndexFunc(pending, func(p listenerPair) bool {
 		return slices.ContainsFunc(pending, func(o listenerPair) bool {
 			return o.want != p.want && portsOverlap(p.live.Protocol, p.live.Ports, o.want.Protocol, o.want.Ports)
-		}) && m.guestsAdmit(*p.live, p.live.Protocol, remaining(p, pending))
+		}) && m.guestsAllow(*p.live, p.live.Protocol, uncontestedPorts(p, pending))
 	})
 	if i < 0 {
-		m.keepAll(pending)
+		m.keepPendingListeners(pending)
 		return nil, free
 	}
-	p, keep := pending[i], remaining(pending[i], pending)
+	p, keep := pending[i], uncontestedPorts(pending[i], pending)
 	if len(keep) == 0 {
 		id := m.deleteListener(*p.live, after, "other listeners need its ports")
 		for j := range m.pairs {
@@ -213,7 +213,7 @@ func (m listenerPlanner) freePorts(pending []listenerPair, free []portRelease, a
 	return pending, free
 }
 
-func changesOf(p listenerPair) (out []plan.Change) {
+func listenerChanges(p listenerPair) (out []plan.Change) {
 	add := func(path, from, to string) {
 		if from != to {
 			out = append(out, plan.Change{Path: path, From: from, To: to})
@@ -225,8 +225,8 @@ func changesOf(p listenerPair) (out []plan.Change) {
 	return out
 }
 
-// impactOf returns what traffic feels: ports that leave refuse it.
-func impactOf(p listenerPair) plan.Impact {
+// listenerImpact returns what traffic feels: ports that leave refuse it.
+func listenerImpact(p listenerPair) plan.Impact {
 	common, _ := countOverlap(p.live.Ports, p.want.Ports)
 	all, _ := countOverlap(p.live.Ports, p.live.Ports)
 	if p.live.Protocol != p.want.Protocol || common < all {

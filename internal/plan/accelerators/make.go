@@ -38,7 +38,7 @@ type acceleratorPlanner struct {
 
 // Make computes what has to be done to reach the desired state.
 func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) (plan.Plan, finding.List) {
-	m := begin(want, have, opt, memory)
+	m := newAcceleratorPlanner(want, have, opt, memory)
 	switch {
 	case want.DeletionGuard != nil && m.live != nil:
 		m.Findings.Add(*want.DeletionGuard)
@@ -65,7 +65,7 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 
 // Choose returns which accelerator and which of its listeners are kept, as Make chooses them.
 func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) resolved.Choices {
-	m := begin(want, have, opt, memory)
+	m := newAcceleratorPlanner(want, have, opt, memory)
 	out := resolved.Choices{Desired: want}
 	if m.want == nil {
 		return out
@@ -86,8 +86,8 @@ func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan
 	return out
 }
 
-// begin returns the planner of a stack, with the live accelerator chosen.
-func begin(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *acceleratorPlanner {
+// newAcceleratorPlanner returns the planner of a stack, with the live accelerator chosen.
+func newAcceleratorPlanner(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *acceleratorPlanner {
 	m := &acceleratorPlanner{
 		Draft: &draft.Draft{Steps: draft.NewSteps(want.ID, memory.Waited), Want: want, Have: have, Opt: opt, Memory: memory, KnownIDs: plan.KnownIDs{}},
 		want:  want.Accelerator,
@@ -113,7 +113,7 @@ func (m *acceleratorPlanner) choose() {
 		}
 		if m.live != nil {
 			m.KnownIDs[plan.AcceleratorAddress] = m.live.ARN
-			m.splitOthers(func(region string) bool { return m.want == nil || m.want.Guests[region] == "" })
+			m.separateOtherOwners(func(region string) bool { return m.want == nil || m.want.Guests[region] == "" })
 		}
 	}
 	if m.member.Recorded != "" && m.Have.Facts.Recorded == observed.RecordedForeign {
@@ -146,19 +146,19 @@ func (m *acceleratorPlanner) converge() {
 		return
 	}
 	if m.live == nil && m.want.Held && len(m.want.Listeners) == 0 {
-		m.lookAgain() // nothing can be built yet, and an accelerator costs money
+		m.requestReplan() // nothing can be built yet, and an accelerator costs money
 		return
 	}
-	ready := m.accelerator(first)
+	ready := m.planAccelerator(first)
 	listenerPlanner{m}.keepForGuests(ready)
 	endpointGroupPlanner{m}.holdOverrides()
 	listenerPlanner{m}.dropOverrides(ready)
 	listenerPlanner{m}.planListeners(ready)
 	endpointGroupPlanner{m}.holdOverrides() // more listeners may stay
 	endpointGroupPlanner{m}.followDials()
-	removed := endpointGroupPlanner{m}.endpointGroups(ready)
-	m.toDualStack(append(slices.Clone(ready), removed...))
-	m.lookAgain()
+	removed := endpointGroupPlanner{m}.planEndpointGroups(ready)
+	m.changeToDualStack(append(slices.Clone(ready), removed...))
+	m.requestReplan()
 }
 
 // isGone reports whether the accelerator that the status names is not there any more.
@@ -166,8 +166,8 @@ func (m *acceleratorPlanner) isGone() bool {
 	return m.member.Recorded != "" && m.Have.Facts.Recorded == observed.RecordedGone
 }
 
-// accelerator makes the accelerator, or changes its settings. It returns the steps after which its parts can be made.
-func (m *acceleratorPlanner) accelerator(first []plan.StepID) []plan.StepID {
+// planAccelerator makes the accelerator, or changes its settings. It returns the steps after which its parts can be made.
+func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID {
 	a := plan.AcceleratorAddress
 	blames := []finding.Ref{m.origin}
 	tags := plan.Tags(naming.AcceleratorTags(m.Opt.Cluster, m.Have.Facts.Region, m.Want.ID, m.want.Tags, m.want.Guests))
@@ -196,20 +196,20 @@ func (m *acceleratorPlanner) accelerator(first []plan.StepID) []plan.StepID {
 	if m.live == nil {
 		return ready
 	}
-	if tag := m.Retag(a, tags, m.live.Tags, false, ready, blames); tag != "" && (hostPlanner{m}).withdrawsGuest() {
+	if tag := m.Retag(a, tags, m.live.Tags, false, ready, blames); tag != "" && (hostPlanner{m}).removesGuestTag() {
 		ready = append(ready, tag) // a guest must not make again what is deleted after it
 	}
 	if !m.live.Enabled {
-		m.change("enable", plan.ChangeAccelerator{Accelerator: a, Enabled: new(true)}, plan.Change{Path: "enabled", From: "false", To: "true"}, plan.NoImpact, ready)
+		m.changeAccelerator("enable", plan.ChangeAccelerator{Accelerator: a, Enabled: new(true)}, plan.Change{Path: "enabled", From: "false", To: "true"}, plan.NoImpact, ready)
 	}
 	if m.live.Name != m.want.Name && m.want.Name != "" {
-		m.change("rename", plan.ChangeAccelerator{Accelerator: a, Name: m.want.Name}, plan.Change{Path: "name", From: m.live.Name, To: m.want.Name}, plan.NoImpact, ready)
+		m.changeAccelerator("rename", plan.ChangeAccelerator{Accelerator: a, Name: m.want.Name}, plan.Change{Path: "name", From: m.live.Name, To: m.want.Name}, plan.NoImpact, ready)
 	}
 	if m.live.AddressType == model.DualStack && m.want.AddressType == model.IPv4 {
 		if m.want.Protected {
 			m.reportKept("spec.ipAddressType", "the accelerator keeps its IPv6 addresses, because the annotation asks for protection", "remove the annotation, or set DUAL_STACK")
 		} else {
-			ready = append(ready, m.change("address-type", plan.ChangeAccelerator{Accelerator: a, AddressType: model.IPv4},
+			ready = append(ready, m.changeAccelerator("address-type", plan.ChangeAccelerator{Accelerator: a, AddressType: model.IPv4},
 				plan.Change{Path: "address type", From: string(model.DualStack), To: string(model.IPv4)}, plan.DeleteImpact, ready))
 		}
 	}
@@ -217,16 +217,16 @@ func (m *acceleratorPlanner) accelerator(first []plan.StepID) []plan.StepID {
 	return ready
 }
 
-// toDualStack plans the address type DUAL_STACK, after endpoints that only have IPv4 addresses are removed.
-func (m *acceleratorPlanner) toDualStack(after []plan.StepID) {
+// changeToDualStack plans the address type DUAL_STACK, after endpoints that only have IPv4 addresses are removed.
+func (m *acceleratorPlanner) changeToDualStack(after []plan.StepID) {
 	if m.live == nil || m.live.AddressType == model.DualStack || m.want.AddressType != model.DualStack {
 		return
 	}
-	m.change("address-type", plan.ChangeAccelerator{Accelerator: plan.AcceleratorAddress, AddressType: model.DualStack},
+	m.changeAccelerator("address-type", plan.ChangeAccelerator{Accelerator: plan.AcceleratorAddress, AddressType: model.DualStack},
 		plan.Change{Path: "address type", From: string(model.IPv4), To: string(model.DualStack)}, plan.NoImpact, after)
 }
 
-func (m *acceleratorPlanner) change(what string, do plan.ChangeAccelerator, c plan.Change, impact plan.Impact, after []plan.StepID) plan.StepID {
+func (m *acceleratorPlanner) changeAccelerator(what string, do plan.ChangeAccelerator, c plan.Change, impact plan.Impact, after []plan.StepID) plan.StepID {
 	return m.Add(plan.Step{
 		ID: plan.NewStepID(what, do.Accelerator), Address: do.Accelerator, Verb: plan.Update, Do: do, Changes: []plan.Change{c},
 		Why: "the accelerator differs", Impact: impact, After: after, Blames: []finding.Ref{m.origin},
@@ -259,8 +259,8 @@ func (m *acceleratorPlanner) token(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// lookAgain makes the plan be made again while AWS deploys changes or an endpoint is missing.
-func (m *acceleratorPlanner) lookAgain() {
+// requestReplan makes the plan be made again while AWS deploys changes or an endpoint is missing.
+func (m *acceleratorPlanner) requestReplan() {
 	if m.want != nil && m.want.Pending {
 		m.RetryWithin(durations.MissingWait)
 	}

@@ -48,16 +48,16 @@ func (m endpointGroupPlanner) refusedOverride(p listenerPair, g model.EndpointGr
 		if i := slices.IndexFunc(listeners, func(l observed.AcceleratorListener) bool { return model.HasPort(l.Ports, o.Endpoint) }); i >= 0 {
 			return k, fmt.Sprintf("endpoint port %d is a port of listener %s %s of the accelerator", o.Endpoint, listeners[i].Protocol, model.PortRangesText(listeners[i].Ports))
 		}
-		if other := m.overridden(p, o.Endpoint); other != nil {
+		if other := m.endpointGroupWithPort(p, o.Endpoint); other != nil {
 			return k, fmt.Sprintf("endpoint port %d is used under another listener by the endpoint group of %s (%s)", o.Endpoint, finding.Cut(cmp.Or(m.ownersOfOthers()[other.ARN], "this object")), other.Region)
 		}
 	}
 	return -1, ""
 }
 
-// overridden returns a live endpoint group under another listener than that of a pair which has an endpoint port and
+// endpointGroupWithPort returns a live endpoint group under another listener than that of a pair which has an endpoint port and
 // stays, nil if there is none.
-func (m endpointGroupPlanner) overridden(p listenerPair, port int32) *observed.EndpointGroup {
+func (m endpointGroupPlanner) endpointGroupWithPort(p listenerPair, port int32) *observed.EndpointGroup {
 	if m.live == nil {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (m endpointGroupPlanner) overridden(p listenerPair, port int32) *observed.E
 			continue
 		}
 		stays := m.others[l.ARN]
-		if m.surplusStays() && slices.ContainsFunc(m.surplus, func(o observed.AcceleratorListener) bool { return o.ARN == l.ARN }) {
+		if m.keepsSurplus() && slices.ContainsFunc(m.surplus, func(o observed.AcceleratorListener) bool { return o.ARN == l.ARN }) {
 			stays = slices.Concat(stays, l.Groups)
 		}
 		for _, g := range stays {
@@ -78,8 +78,8 @@ func (m endpointGroupPlanner) overridden(p listenerPair, port int32) *observed.E
 	return nil
 }
 
-// surplusStays reports whether live endpoint groups stay whose listeners are not desired, because they may be those
+// keepsSurplus reports whether live endpoint groups stay whose listeners are not desired, because they may be those
 // of listeners that could not be built or found.
-func (m *acceleratorPlanner) surplusStays() bool {
+func (m *acceleratorPlanner) keepsSurplus() bool {
 	return m.want.Held || m.isGuest() && len(m.pairs) < len(m.want.Listeners)
 }

@@ -21,7 +21,7 @@ func (m *acceleratorPlanner) tearDown() {
 	if a := m.live; a != nil {
 		before = hostPlanner{m}.removeGuestTags()
 		if a.Enabled {
-			before = append(before, m.change("disable", plan.ChangeAccelerator{Accelerator: plan.AcceleratorAddress, Enabled: new(false)},
+			before = append(before, m.changeAccelerator("disable", plan.ChangeAccelerator{Accelerator: plan.AcceleratorAddress, Enabled: new(false)},
 				plan.Change{Path: "enabled", From: "true", To: "false"}, plan.DeleteImpact, before))
 		}
 		first := slices.Clone(before)

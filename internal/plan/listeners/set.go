@@ -76,7 +76,7 @@ func (s *Set) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened map[in
 		s.planner(&lb.Listeners[i]).removeForeignRules(after)
 	}
 	s.orderByShare(lb, from)
-	rules.NewRuleQuota(s.groups, s.finalizers, s.keys, lb).PlanLate(groups)
+	rules.NewRuleQuota(s.groups, s.finalizers, s.keys, lb).PlanAwaitingRoom(groups)
 	return targeted
 }
 

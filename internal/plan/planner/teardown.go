@@ -11,16 +11,16 @@ import (
 
 // tearDown plans the deletion of the stack: first the load balancer, which ends the traffic and frees the rest, then
 // bindings, target groups, security groups and the finalizers.
-func (d *differ) tearDown() {
-	lbs := d.loadBalancers.DeleteSurplus(d.surplus, "no object wants the load balancer any more", d.unprotect())
+func (d *stepPlanner) tearDown() {
+	lbs := d.loadBalancers.DeleteSurplus(d.surplus, "no object wants the load balancer any more", d.disableProtection())
 	d.removeSurplusGroups()
 	d.certificates.Remove(d.lb.Listeners, lbs)
 	d.deleteSecurityGroups(d.AllSteps(), lbs)
 	d.release().releaseAll(d.AllSteps())
 }
 
-// unprotect switches off the deletion protection of load balancers that go, where a member says that they have none.
-func (d *differ) unprotect() []plan.StepID {
+// disableProtection switches off the deletion protection of load balancers that go, where a member says that they have none.
+func (d *stepPlanner) disableProtection() []plan.StepID {
 	if !d.Want.Unprotected {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (d *differ) unprotect() []plan.StepID {
 
 // deleteSecurityGroups plans to delete the security groups of the stack, and the backend security group if no other
 // stack needs it.
-func (d *differ) deleteSecurityGroups(bindings, lbs []plan.StepID) {
+func (d *stepPlanner) deleteSecurityGroups(bindings, lbs []plan.StepID) {
 	if f := d.Unavailable(model.AskSecurityGroups{}); f != nil {
 		// The stack may have security groups. Nothing would delete them after its objects are gone.
 		d.AwaitUnavailable(plan.ManagedGroupAddress, plan.DeleteSecurityGroup{}, *f)

@@ -51,8 +51,8 @@ type Listener struct {
 	ForeignDefault bool
 	// Omitted are held rules that neither exist in AWS nor have a placeholder.
 	Omitted []Rule
-	// AwaitingPlace are rules for which AWS has no room until a rule of another listener is deleted.
-	AwaitingPlace []Rule
+	// AwaitingRoom are rules for which AWS has no room until a rule of another listener is deleted.
+	AwaitingRoom []Rule
 	// InterimDefault are the default actions to be set in this run, as long as the desired ones have to wait.
 	// DefaultWait is what these wait for.
 	InterimDefault []model.Action

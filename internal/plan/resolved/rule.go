@@ -51,11 +51,11 @@ type Rule struct {
 	Written []model.Action
 	// Kept is the live rule that a held rule keeps; nil if there is none.
 	Kept *observed.Rule
-	// HasLiveForm reports whether a live rule becomes this one. Place is the live rule that is replaced by this one
+	// HasLiveRule reports whether a live rule becomes this one. Replaces is the live rule that is replaced by this one
 	// because AWS has no room for both. Both are only set if AWS has no room for all rules, or if several members
 	// have rules.
-	HasLiveForm bool
-	Place       *OpenPlace
+	HasLiveRule bool
+	Replaces    *ReplaceableRule
 }
 
 // Held reports whether the rule is held, for whatever reason.
@@ -64,8 +64,8 @@ func (p *Rule) Held() bool { return p.Desired.Held != 0 }
 // KeptOrReplaced returns the live rule that is kept for this one, or else the one that it replaces; nil if there is
 // neither.
 func (p *Rule) KeptOrReplaced() *observed.Rule {
-	if p.Kept == nil && p.Place != nil {
-		return p.Place.Rule
+	if p.Kept == nil && p.Replaces != nil {
+		return p.Replaces.Rule
 	}
 	return p.Kept
 }
@@ -78,8 +78,8 @@ func (p *Rule) ChangesInOneStep() bool { return p.Desired.InPlace || p.Desired.N
 // more. If both belong to one listener, the live rule is modified; otherwise it is deleted right before the new one is
 // created. A new rule that finds no such place is omitted, and no other rule is deleted for it.
 
-// OpenPlace is a live rule that is not desired any more, and that a new rule may replace.
-type OpenPlace struct {
+// ReplaceableRule is a live rule that is not desired any more, and that a new rule may replace.
+type ReplaceableRule struct {
 	Rule      *observed.Rule
 	Port      int32
 	Owners    []finding.Ref // the objects to which it belongs; nil if they are not known

@@ -41,14 +41,14 @@ func (rp *RuleQuota) Resolve() {
 	if full || len(namespaces) > 1 {
 		open := rp.countShares()
 		if full {
-			rp.assignPlaces(open)
+			rp.assignReplaceableRules(open)
 			rp.omitOverCapacity()
 		}
 	}
 }
 
 // countShares counts the live rules of a load balancer by namespace, and returns those that are not desired any more.
-func (rp *RuleQuota) countShares() (open []*resolved.OpenPlace) {
+func (rp *RuleQuota) countShares() (open []*resolved.ReplaceableRule) {
 	lb := rp.lb
 	if lb.Live == nil {
 		return nil
@@ -56,7 +56,7 @@ func (rp *RuleQuota) countShares() (open []*resolved.OpenPlace) {
 	for j := range lb.Live.Listeners {
 		live := &lb.Live.Listeners[j]
 		i := slices.IndexFunc(lb.Listeners, func(l resolved.Listener) bool { return l.Desired.Port == live.Port })
-		for _, o := range rp.openPlaces(live, i) {
+		for _, o := range rp.replaceableRules(live, i) {
 			open = append(open, o)
 			if len(o.Owners) > 0 {
 				of := lb.RuleShares[o.Owners[0].Namespace]
@@ -68,51 +68,53 @@ func (rp *RuleQuota) countShares() (open []*resolved.OpenPlace) {
 	return open
 }
 
-// placeClaim is a desired rule without a live form, which needs a place.
-type placeClaim struct {
+// ruleClaim is a desired rule without a live form, which needs a place.
+type ruleClaim struct {
 	*resolved.Rule
 	port  int32
 	shape *overlap.Shape
 }
 
-// assignPlaces assigns the places of live rules that are not desired any more to new rules: first to rules of the
+// assignReplaceableRules assigns the places of live rules that are not desired any more to new rules: first to rules of the
 // same namespace, then places of unknown owners. Rules that AWS has not refused yet take part, so that refused ones
 // are not preferred.
-func (rp *RuleQuota) assignPlaces(open []*resolved.OpenPlace) {
-	var rules []placeClaim
+func (rp *RuleQuota) assignReplaceableRules(open []*resolved.ReplaceableRule) {
+	var rules []ruleClaim
 	for i := range rp.lb.Listeners {
 		l := &rp.lb.Listeners[i]
 		for j := range l.Rules {
-			if p := &l.Rules[j]; !p.HasLiveForm && l.Planned {
-				rules = append(rules, placeClaim{p, l.Desired.Port, overlap.ShapeOf(p.Desired.Conditions)})
+			if p := &l.Rules[j]; !p.HasLiveRule && l.Planned {
+				rules = append(rules, ruleClaim{p, l.Desired.Port, overlap.ShapeOf(p.Desired.Conditions)})
 			}
 		}
 	}
 	for _, o := range open {
 		o.Shape = overlap.ShapeOf(o.Rule.Conditions)
 	}
-	here := func(p placeClaim, o *resolved.OpenPlace) bool { return p.port == o.Port }
-	own := func(p placeClaim, o *resolved.OpenPlace) bool { return slices.Contains(o.Owners, p.Desired.Member) }
-	related := func(p placeClaim, o *resolved.OpenPlace) bool {
+	here := func(p ruleClaim, o *resolved.ReplaceableRule) bool { return p.port == o.Port }
+	own := func(p ruleClaim, o *resolved.ReplaceableRule) bool {
+		return slices.Contains(o.Owners, p.Desired.Member)
+	}
+	related := func(p ruleClaim, o *resolved.ReplaceableRule) bool {
 		return slices.ContainsFunc(o.Owners, func(r finding.Ref) bool { return r.Namespace == p.Desired.Member.Namespace })
 	}
-	unknown := func(_ placeClaim, o *resolved.OpenPlace) bool { return o.Owners == nil }
-	meets := func(p placeClaim, o *resolved.OpenPlace) bool { return p.shape.Overlaps(o.Shape) }
-	rp.assign(rules, open, fit{here, own, meets})
-	rp.assign(rules, open, fit{here, own})
-	rp.assign(rules, open, fit{here, related, meets})
-	rp.assign(rules, open, fit{here, related})
-	rp.assign(rules, open, fit{own}, fit{related})
-	rp.assign(rules, open, fit{here, unknown, meets}, fit{here, unknown}, fit{unknown})
+	unknown := func(_ ruleClaim, o *resolved.ReplaceableRule) bool { return o.Owners == nil }
+	meets := func(p ruleClaim, o *resolved.ReplaceableRule) bool { return p.shape.Overlaps(o.Shape) }
+	rp.assign(rules, open, criteria{here, own, meets})
+	rp.assign(rules, open, criteria{here, own})
+	rp.assign(rules, open, criteria{here, related, meets})
+	rp.assign(rules, open, criteria{here, related})
+	rp.assign(rules, open, criteria{own}, criteria{related})
+	rp.assign(rules, open, criteria{here, unknown, meets}, criteria{here, unknown}, criteria{unknown})
 }
 
-// fit is a list of conditions that a rule and its place have to meet.
-type fit []func(p placeClaim, o *resolved.OpenPlace) bool
+// criteria is a list of conditions that a rule and its place have to meet.
+type criteria []func(p ruleClaim, o *resolved.ReplaceableRule) bool
 
 // assign assigns open places to rules that have none, ordered by shares. A rule gets the first place that meets the
 // earliest of the fits.
-func (rp *RuleQuota) assign(rules []placeClaim, open []*resolved.OpenPlace, best ...fit) {
-	slices.SortStableFunc(rules, func(x, y placeClaim) int { return x.rankByPlace() - y.rankByPlace() })
+func (rp *RuleQuota) assign(rules []ruleClaim, open []*resolved.ReplaceableRule, best ...criteria) {
+	slices.SortStableFunc(rules, func(x, y ruleClaim) int { return x.rankByAssignment() - y.rankByAssignment() })
 	claims := make([]string, len(rules))
 	for i, p := range rules {
 		claims[i] = p.Desired.Member.Namespace
@@ -121,29 +123,29 @@ func (rp *RuleQuota) assign(rules []placeClaim, open []*resolved.OpenPlace, best
 		p := rules[n]
 		for _, all := range best {
 			at := -1
-			if p.Place == nil {
-				at = slices.IndexFunc(open, func(o *resolved.OpenPlace) bool {
-					return !o.Taken && !slices.ContainsFunc(all, func(is func(p placeClaim, o *resolved.OpenPlace) bool) bool { return !is(p, o) })
+			if p.Replaces == nil {
+				at = slices.IndexFunc(open, func(o *resolved.ReplaceableRule) bool {
+					return !o.Taken && !slices.ContainsFunc(all, func(is func(p ruleClaim, o *resolved.ReplaceableRule) bool) bool { return !is(p, o) })
 				})
 			}
 			if at >= 0 {
-				open[at].Taken, p.Place = true, open[at]
+				open[at].Taken, p.Replaces = true, open[at]
 			}
 		}
 	}
 }
 
-// rankByPlace returns 1 if the rule has no place yet, and 0 otherwise.
-func (p placeClaim) rankByPlace() int {
-	if p.Place == nil {
+// rankByAssignment returns 1 if the rule has no place yet, and 0 otherwise.
+func (p ruleClaim) rankByAssignment() int {
+	if p.Replaces == nil {
 		return 1
 	}
 	return 0
 }
 
-// openPlaces returns the rules of a live listener that are not desired any more, and marks the desired rules that
+// replaceableRules returns the rules of a live listener that are not desired any more, and marks the desired rules that
 // have a live form. i is the index of the desired listener, below zero if there is none.
-func (rp *RuleQuota) openPlaces(live *observed.Listener, i int) (out []*resolved.OpenPlace) {
+func (rp *RuleQuota) replaceableRules(live *observed.Listener, i int) (out []*resolved.ReplaceableRule) {
 	lb := rp.lb
 	byKey, byARN := map[string][]*resolved.Rule{}, map[string]*resolved.Rule{}
 	deleted := plan.StepID("")
@@ -165,13 +167,13 @@ func (rp *RuleQuota) openPlaces(live *observed.Listener, i int) (out []*resolved
 		p := byARN[r.ARN]
 		if key := rp.keys.Of(r); p == nil {
 			d := deletedRule{owners: of}
-			if at := slices.IndexFunc(byKey[key], func(p *resolved.Rule) bool { return !p.HasLiveForm && d.sameNamespace(p.Desired.Member) }); at >= 0 {
+			if at := slices.IndexFunc(byKey[key], func(p *resolved.Rule) bool { return !p.HasLiveRule && d.sameNamespace(p.Desired.Member) }); at >= 0 {
 				p = byKey[key][at]
 			}
 		}
 		switch {
 		case p != nil:
-			p.HasLiveForm = true
+			p.HasLiveRule = true
 			of := lb.RuleShares[p.Desired.Member.Namespace]
 			of.Staying++
 			lb.RuleShares[p.Desired.Member.Namespace] = of
@@ -181,7 +183,7 @@ func (rp *RuleQuota) openPlaces(live *observed.Listener, i int) (out []*resolved
 			if of == nil {
 				of = rp.OwnersByID(r.Actions, lb.Members()...)
 			}
-			o := &resolved.OpenPlace{Rule: r, Port: live.Port, Owners: of, DeletedBy: deleted}
+			o := &resolved.ReplaceableRule{Rule: r, Port: live.Port, Owners: of, DeletedBy: deleted}
 			if deleted == "" {
 				o.DeletedBy = plan.NewStepID("delete", plan.RuleAddress(r.ARN))
 			}
@@ -201,12 +203,12 @@ func (rp *RuleQuota) omitOverCapacity() {
 		for _, p := range l.Rules {
 			switch {
 			case !p.Desired.NoRoom:
-				p.Place = nil // AWS has not refused it
+				p.Replaces = nil // AWS has not refused it
 				rest = append(rest, p)
-			case p.HasLiveForm || !l.Planned || p.Place != nil && p.Place.Port == l.Desired.Port:
+			case p.HasLiveRule || !l.Planned || p.Replaces != nil && p.Replaces.Port == l.Desired.Port:
 				rest = append(rest, p)
-			case p.Place != nil && l.Live != nil:
-				l.AwaitingPlace = append(l.AwaitingPlace, p)
+			case p.Replaces != nil && l.Live != nil:
+				l.AwaitingRoom = append(l.AwaitingRoom, p)
 			default:
 				l.Omitted = append(l.Omitted, p)
 				rp.noteOverCapacity(l, p)
@@ -235,7 +237,7 @@ func (r *rulePlanner) moveReplaced() []plan.StepID {
 	if len(to) == 0 {
 		return nil
 	}
-	id := r.prioritise("vacate", to, plan.Wait{}, slices.Clone(r.listener))
+	id := r.setPriorities("vacate", to, plan.Wait{}, slices.Clone(r.listener))
 	r.steps = append(r.steps, id)
 	return []plan.StepID{id}
 }
@@ -256,13 +258,13 @@ func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepI
 	return id
 }
 
-// PlanLate plans the rules whose place is on another listener, after that place is free. The next plan moves them to
+// PlanAwaitingRoom plans the rules whose place is on another listener, after that place is free. The next plan moves them to
 // their priorities.
-func (rp *RuleQuota) PlanLate(groups map[string][]plan.StepID) {
+func (rp *RuleQuota) PlanAwaitingRoom(groups map[string][]plan.StepID) {
 	lb := rp.lb
 	for i := range lb.Listeners {
 		l := &lb.Listeners[i]
-		if len(l.AwaitingPlace) == 0 {
+		if len(l.AwaitingRoom) == 0 {
 			continue
 		}
 		used := map[int32]bool{}
@@ -279,8 +281,8 @@ func (rp *RuleQuota) PlanLate(groups map[string][]plan.StepID) {
 				}
 			}
 		}
-		for _, p := range l.AwaitingPlace {
-			if !rp.Planned(p.Place.DeletedBy) {
+		for _, p := range l.AwaitingRoom {
+			if !rp.Planned(p.Replaces.DeletedBy) {
 				rp.noteOverCapacity(l, p)
 				continue
 			}
@@ -291,7 +293,7 @@ func (rp *RuleQuota) PlanLate(groups map[string][]plan.StepID) {
 				ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
 				Do:  plan.CreateRule{Listener: l.Address(), Priority: at, Rule: rule, Tags: rp.RuleTags(rp.Tags(a.ID, rule.Tags))},
 				Why: "AWS has no room for both; from " + rule.Origin.String(), Impact: plan.BriefImpact, Blames: []finding.Ref{rule.Member}, Rule: rule.Key(l.Desired.Port),
-				After: slices.Concat([]plan.StepID{p.Place.DeletedBy}, rp.ClaimStepsOf(rule.Member), GroupSteps(rule.Actions, groups)),
+				After: slices.Concat([]plan.StepID{p.Replaces.DeletedBy}, rp.ClaimStepsOf(rule.Member), GroupSteps(rule.Actions, groups)),
 			})
 		}
 	}

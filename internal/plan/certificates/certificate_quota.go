@@ -21,11 +21,11 @@ import (
 
 // certificateClaim is a new certificate of a member while AWS has no room for all of them.
 type certificateClaim struct {
-	member  finding.Ref
-	arn     string
-	hosts   []string
-	refused bool   // AWS has refused it for lack of room
-	place   string // ARN of the live certificate that it replaces, empty if there is none
+	member   finding.Ref
+	arn      string
+	hosts    []string
+	refused  bool   // AWS has refused it for lack of room
+	replaces string // ARN of the live certificate that it replaces, empty if there is none
 }
 
 // certificateClaims collects the new certificates of the members of a listener.
@@ -64,10 +64,10 @@ func (t *certificateClaims) hostsOf(member finding.Ref, hosts []string) []string
 	return equal.SortedUnique(out)
 }
 
-// assignPlaces assigns places to the claims of a listener, and returns the certificates that get none. all are the
+// assignReplacements assigns places to the claims of a listener, and returns the certificates that get none. all are the
 // certificates that members ask for. A live certificate that has to stay for the hosts of a claim without a place is
 // not free.
-func (cc *Chooser) assignPlaces(t *certificateClaims, out *resolved.Certificates, all []string) (left []string) {
+func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certificates, all []string) (left []string) {
 	var free, has, claimants []string
 	for _, c := range t.claims {
 		left, claimants = append(left, c.arn), append(claimants, c.member.Namespace)
@@ -101,7 +101,7 @@ func (cc *Chooser) assignPlaces(t *certificateClaims, out *resolved.Certificates
 	}
 	reserved := func(c *certificateClaim, arn string) bool { // for a claim of the namespace that gives it up
 		return owners[arn] != "" && owners[arn] != c.member.Namespace && slices.ContainsFunc(t.claims, func(o certificateClaim) bool {
-			return o.place == "" && o.member.Namespace == owners[arn]
+			return o.replaces == "" && o.member.Namespace == owners[arn]
 		})
 	}
 	for _, fits := range []func(c *certificateClaim, arn string) bool{
@@ -114,26 +114,26 @@ func (cc *Chooser) assignPlaces(t *certificateClaims, out *resolved.Certificates
 			at := slices.IndexFunc(free, func(arn string) bool {
 				return fits(c, arn) && !reserved(c, arn) && cc.isReplaceable(t, *out, arn, append(slices.Clone(has), c.arn))
 			})
-			if c.place != "" || at < 0 {
+			if c.replaces != "" || at < 0 {
 				continue
 			}
-			c.place = free[at]
+			c.replaces = free[at]
 			has, free = append(has, c.arn), slices.Delete(free, at, at+1)
 			left = slices.DeleteFunc(left, func(arn string) bool { return arn == c.arn })
 			if out.ReplacedBy == nil {
 				out.ReplacedBy = map[string]string{}
 			}
-			out.ReplacedBy[c.place] = c.arn
+			out.ReplacedBy[c.replaces] = c.arn
 			cc.Findings.Add(finding.Finding{
 				Object: c.member, Reason: finding.QuotaReached, Severity: finding.Warning, Port: t.l.Port, Blocks: finding.BlocksNothing,
-				Message: fmt.Sprintf("port %d: AWS has no room for certificate %q besides %q, which it replaces; that is removed just before, and clients in between get the default certificate", t.l.Port, c.arn, c.place),
+				Message: fmt.Sprintf("port %d: AWS has no room for certificate %q besides %q, which it replaces; that is removed just before, and clients in between get the default certificate", t.l.Port, c.arn, c.replaces),
 				Fix:     "ask AWS for a higher quota of certificates for each load balancer; no object has to be changed",
 			})
 		}
 	}
 	for _, c := range t.claims {
 		switch {
-		case c.place != "":
+		case c.replaces != "":
 		case c.refused:
 			out.Blocked = append(out.Blocked, c.member)
 		default: // AWS has not refused it, so that it is tried
@@ -188,7 +188,7 @@ func (cc *Chooser) namespacesOf(actions []model.Action) []string {
 func (cc *Chooser) isReplaceable(t *certificateClaims, out resolved.Certificates, arn string, asked []string) bool {
 	out.Blocked = slices.Clone(out.Blocked)
 	for _, c := range t.claims {
-		if c.place == "" && c.arn != asked[len(asked)-1] {
+		if c.replaces == "" && c.arn != asked[len(asked)-1] {
 			out.Blocked = append(out.Blocked, c.member)
 		}
 	}
