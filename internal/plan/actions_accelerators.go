@@ -18,8 +18,8 @@ const (
 // AcceleratorAddress is the address of the accelerator of a stack.
 var AcceleratorAddress = Address{Kind: Accelerator, ID: model.AcceleratorID}
 
-// IsAcceleratorPart reports whether a kind is an accelerator or a part of one. Their API is a service of its own, in
-// a region of its own.
+// IsAcceleratorPart reports whether a kind is an accelerator or a part of one. These belong to the AWS service
+// Global Accelerator, whose API is in another region.
 func IsAcceleratorPart(k ResourceKind) bool {
 	return k == Accelerator || k == AcceleratorListener || k == EndpointGroup
 }
@@ -40,9 +40,9 @@ type CreateAccelerator struct {
 // ChangeAccelerator changes one property of an accelerator.
 type ChangeAccelerator struct {
 	Accelerator Address
-	Name        string            // "" leaves it as it is
-	AddressType model.AddressType // likewise
-	Enabled     *bool             // nil leaves it as it is
+	Name        string            // "": not changed
+	AddressType model.AddressType // "": not changed
+	Enabled     *bool             // nil: not changed
 }
 
 // DeleteAccelerator deletes an accelerator that is disabled and has no listeners.
@@ -83,7 +83,7 @@ type CreateEndpointGroup struct {
 	Token           string
 }
 
-// ChangeEndpointGroup changes settings of an endpoint group. Fields that are nil stay as they are.
+// ChangeEndpointGroup changes settings of an endpoint group. Fields that are nil are not changed.
 type ChangeEndpointGroup struct {
 	Group       Address
 	TrafficDial *int32

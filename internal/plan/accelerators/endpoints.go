@@ -29,7 +29,8 @@ func (m endpointGroupPlanner) addEndpoints(a plan.Address, list []model.Endpoint
 	return out
 }
 
-// addEndpointsWhenCreated plans to add endpoints whose load balancers AWS is still creating; each waits.
+// addEndpointsWhenCreated plans to add endpoints whose load balancers AWS is still creating. Each addition waits
+// until its load balancer is active.
 func (m endpointGroupPlanner) addEndpointsWhenCreated(a plan.Address, list []model.Endpoint, after []plan.StepID) {
 	for n, e := range list {
 		m.Ask(model.AskState{ARN: e.ID})
@@ -40,8 +41,8 @@ func (m endpointGroupPlanner) addEndpointsWhenCreated(a plan.Address, list []mod
 	}
 }
 
-// changeEndpoints plans the endpoints of a live endpoint group: first it adds missing ones, then it changes those
-// that differ, and last it removes others when those that replace them are healthy.
+// changeEndpoints plans the changes of the endpoints of a live endpoint group. It adds missing endpoints first,
+// then changes those that differ, and removes the others last, when the endpoints that replace them are healthy.
 func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, after []plan.StepID) []plan.StepID {
 	desired := m.desiredEndpoints(w)
 	var missing, waiting []model.Endpoint
@@ -57,7 +58,7 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 		case have.Weight != e.Weight || e.ClientIP != nil && *e.ClientIP != have.ClientIP:
 			to := &differ
 			if e.Weight == 0 && serving(*have) && serves {
-				to = &stops // others are to serve in its place first
+				to = &stops // other endpoints must serve before its weight becomes 0
 			}
 			to.add(e, *have)
 		}
@@ -69,7 +70,7 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 			leave = append(leave, e)
 		}
 	}
-	// At the limit of endpoints, some are removed before others are added.
+	// If the endpoint group has no capacity, endpoints are removed before others are added.
 	var room []plan.StepID
 	if excess := min(len(live.Endpoints)+len(missing)-maxEndpointsPerCall, len(leave)); excess > 0 && len(missing) > 0 {
 		first := leave[:excess]
@@ -86,8 +87,8 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 	return append(room, m.removeUndesiredEndpoints(p, w, live, a, desired, leave, append(slices.Clone(after), added...))...)
 }
 
-// removeUndesiredEndpoints plans to remove endpoints that are not desired. One that serves waits until all desired
-// ones are healthy.
+// removeUndesiredEndpoints plans to remove endpoints that are not desired. The removal of a serving endpoint waits
+// until all desired endpoints are healthy.
 func (m endpointGroupPlanner) removeUndesiredEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, desired []model.Endpoint, list []observed.Endpoint, after []plan.StepID) []plan.StepID {
 	var now, later []observed.Endpoint
 	for _, e := range list {
@@ -130,7 +131,7 @@ func (c *endpointChanges) add(e model.Endpoint, have observed.Endpoint) {
 	})
 }
 
-// set changes endpoints.
+// setEndpoints plans to change the settings of endpoints.
 func (m endpointGroupPlanner) setEndpoints(what string, a plan.Address, c endpointChanges, after []plan.StepID, wait plan.Wait) {
 	if len(c.endpoints) == 0 {
 		return

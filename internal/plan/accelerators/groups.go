@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxEndpointsPerCall is how many endpoints AWS takes in one call. It is also the default quota of an endpoint
-	// group.
+	// maxEndpointsPerCall is the maximum number of endpoints in one call to AWS. It is also the default quota of an
+	// endpoint group.
 	maxEndpointsPerCall = 10
 	// dialTolerance is the difference up to which two traffic dials count as equal.
 	dialTolerance = 0.001
@@ -24,7 +24,8 @@ const (
 // endpointGroupPlanner plans endpoint groups and their endpoints.
 type endpointGroupPlanner struct{ *acceleratorPlanner }
 
-// endpointGroupAddress returns the address of a live endpoint group: by the desired one of its region, or else by its ARN.
+// endpointGroupAddress returns the address of a live endpoint group. Its ID is that of the desired endpoint group
+// in the region, or the ARN if there is none.
 func (m endpointGroupPlanner) endpointGroupAddress(p listenerPair, g observed.EndpointGroup) plan.Address {
 	a := plan.Address{Kind: plan.EndpointGroup, ID: g.ARN}
 	if i := slices.IndexFunc(p.want.Groups, func(w model.EndpointGroup) bool { return w.Region == g.Region }); i >= 0 {
@@ -82,7 +83,8 @@ func numberedStep(what string, a plan.Address, n int) plan.StepID {
 	return plan.NewStepID(what, a)
 }
 
-// planEndpointGroups plans to create, change and delete endpoint groups. It returns the steps that remove endpoints.
+// planEndpointGroups plans to create, change and delete endpoint groups. It returns the steps that remove
+// endpoints.
 func (m endpointGroupPlanner) planEndpointGroups(after []plan.StepID) (removed []plan.StepID) {
 	for _, p := range m.pairs {
 		listener := slices.Clone(after)
@@ -115,8 +117,8 @@ func (m endpointGroupPlanner) planEndpointGroups(after []plan.StepID) (removed [
 	return removed
 }
 
-// waitUntilServed returns a wait, before an endpoint group is deleted, until another one of the listener serves, if
-// one is desired.
+// waitUntilServed returns the wait before an endpoint group is deleted. If a desired endpoint group of the
+// listener has endpoints with a weight, the deletion waits until another one serves.
 func (m endpointGroupPlanner) waitUntilServed(p listenerPair, g observed.EndpointGroup, makes bool) plan.Wait {
 	will := slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool {
 		return slices.ContainsFunc(w.Endpoints, func(e model.Endpoint) bool { return e.Weight > 0 })
@@ -151,7 +153,8 @@ func (m endpointGroupPlanner) waitForHealthy(p listenerPair, what, key, leaves s
 	return wait
 }
 
-// createEndpointGroup makes an endpoint group with the endpoints that are ready, and adds the others later.
+// createEndpointGroup plans to create an endpoint group with the endpoints that are ready, and to add the other
+// endpoints later.
 func (m endpointGroupPlanner) createEndpointGroup(p listenerPair, w *model.EndpointGroup, after []plan.StepID) []plan.StepID {
 	if w.OverridesHeld {
 		return nil
@@ -179,8 +182,8 @@ func (m endpointGroupPlanner) createEndpointGroup(p listenerPair, w *model.Endpo
 	return []plan.StepID{id}
 }
 
-// stepsFreeingPorts returns the steps after which no other endpoint group has the endpoint ports of the overrides of
-// one.
+// stepsFreeingPorts returns the steps after which no other endpoint group uses the endpoint ports in the overrides
+// of the given endpoint group.
 func (m endpointGroupPlanner) stepsFreeingPorts(w *model.EndpointGroup) (out []plan.StepID) {
 	if len(w.Overrides) == 0 {
 		return nil
@@ -193,8 +196,8 @@ func (m endpointGroupPlanner) stepsFreeingPorts(w *model.EndpointGroup) (out []p
 	return out
 }
 
-// desiredEndpoints returns the endpoints that an endpoint group is to have now. A load balancer that is being
-// replaced is among them until shortly before it is deleted.
+// desiredEndpoints returns the endpoints that an endpoint group must have in this run. They include a load
+// balancer that is being replaced, until shortly before its deletion.
 func (m endpointGroupPlanner) desiredEndpoints(w *model.EndpointGroup) []model.Endpoint {
 	var out []model.Endpoint
 	for _, e := range w.Endpoints {
@@ -210,7 +213,7 @@ func (m endpointGroupPlanner) desiredEndpoints(w *model.EndpointGroup) []model.E
 	return out
 }
 
-// changeEndpointGroup changes an endpoint group, and returns the steps that take endpoints out of it.
+// changeEndpointGroup plans to change an endpoint group. It returns the steps that remove endpoints.
 func (m endpointGroupPlanner) changeEndpointGroup(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, after []plan.StepID) []plan.StepID {
 	a := plan.Address{Kind: plan.EndpointGroup, ID: w.ID}
 	m.KnownIDs[a] = live.ARN

@@ -1,7 +1,7 @@
 // Package accelerators plans accelerators: the accelerator itself, its listeners, their endpoint groups and endpoints. Each
-// prefix of a plan is safe: a port that is served and is to be served keeps a listener, an endpoint group and, if it has
-// one, a healthy endpoint, except that AWS lets no two listeners have one port, so that a port which goes from one to another
-// is free in between.
+// prefix of a plan is safe: a served port that stays desired keeps a listener, an endpoint group and, if it has one, a healthy
+// endpoint. There is one exception: AWS does not admit two listeners with the same port, so that a port which moves to another
+// listener has none for a short time.
 package accelerators
 
 import (
@@ -30,13 +30,13 @@ type acceleratorPlanner struct {
 	origin  finding.Ref
 	pairs   []listenerPair
 	surplus []observed.AcceleratorListener
-	// others are the live endpoint groups that are not the stack's, by the ARN of their listener. live has none of them.
+	// others has the live endpoint groups of other owners, by the ARN of their listener. live does not contain them.
 	others map[string][]observed.EndpointGroup
 	// keptForGuests are live listeners that stay because of the endpoint groups of guests.
 	keptForGuests []observed.AcceleratorListener
 }
 
-// Make computes what has to be done to reach the desired state.
+// Make plans the steps from the observed to the desired state of an accelerator.
 func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) (plan.Plan, finding.List) {
 	m := newAcceleratorPlanner(want, have, opt, memory)
 	switch {
@@ -63,7 +63,7 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 	return m.Plan, m.Findings
 }
 
-// Choose returns which accelerator and which of its listeners are kept, as Make chooses them.
+// Choose returns the live accelerator and listeners that Make keeps.
 func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) resolved.Choices {
 	m := newAcceleratorPlanner(want, have, opt, memory)
 	out := resolved.Choices{Desired: want}
@@ -86,7 +86,7 @@ func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan
 	return out
 }
 
-// newAcceleratorPlanner returns the planner of a stack, with the live accelerator chosen.
+// newAcceleratorPlanner returns the planner of a stack after its live accelerator is chosen.
 func newAcceleratorPlanner(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *acceleratorPlanner {
 	m := &acceleratorPlanner{
 		Draft: &draft.Draft{Steps: draft.NewSteps(want.ID, memory.Waited), Want: want, Have: have, Opt: opt, Memory: memory, KnownIDs: plan.KnownIDs{}},
@@ -100,8 +100,8 @@ func newAcceleratorPlanner(want model.Stack, have observed.Stack, opt plan.Optio
 	return m
 }
 
-// choose finds the accelerator of the stack: the one that the status names, or else the first. What does not carry all tags
-// of the stack is not among them. Others stay, and are orphans.
+// choose chooses the live accelerator of the stack: the one in the status of the object, or the first. Only
+// accelerators with all tags of the stack are candidates. The accelerators that are not chosen are orphans.
 func (m *acceleratorPlanner) choose() {
 	if m.isGuest() {
 		guestPlanner{m}.chooseShared()
@@ -125,7 +125,7 @@ func (m *acceleratorPlanner) choose() {
 	}
 }
 
-// chooseLive chooses an accelerator. Parts of it change while the plan is made.
+// chooseLive sets the live accelerator. It copies the lists that the planner changes.
 func (m *acceleratorPlanner) chooseLive(a observed.Accelerator) {
 	a.Listeners = slices.Clone(a.Listeners)
 	for i := range a.Listeners {
@@ -134,7 +134,7 @@ func (m *acceleratorPlanner) chooseLive(a observed.Accelerator) {
 	m.live = &a
 }
 
-// converge plans towards an accelerator as it is desired.
+// converge plans the changes that the desired accelerator needs.
 func (m *acceleratorPlanner) converge() {
 	finalizers := draft.NewFinalizers(m.Want.Members)
 	finalizers.Claim(m.Steps)
@@ -146,7 +146,7 @@ func (m *acceleratorPlanner) converge() {
 		return
 	}
 	if m.live == nil && m.want.Held && len(m.want.Listeners) == 0 {
-		m.requestReplan() // nothing can be built yet, and an accelerator costs money
+		m.requestReplan() // no listener is known yet, and an accelerator costs money
 		return
 	}
 	ready := m.planAccelerator(first)
@@ -161,12 +161,13 @@ func (m *acceleratorPlanner) converge() {
 	m.requestReplan()
 }
 
-// isGone reports whether the accelerator that the status names is not there any more.
+// isGone reports whether the accelerator in the status of the object does not exist any more.
 func (m *acceleratorPlanner) isGone() bool {
 	return m.member.Recorded != "" && m.Have.Facts.Recorded == observed.RecordedGone
 }
 
-// planAccelerator makes the accelerator, or changes its settings. It returns the steps after which its parts can be made.
+// planAccelerator plans to create the accelerator or to change its settings. It returns the steps after which its
+// parts can be created.
 func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID {
 	a := plan.AcceleratorAddress
 	blames := []finding.Ref{m.origin}
@@ -197,7 +198,7 @@ func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID 
 		return ready
 	}
 	if tag := m.Retag(a, tags, m.live.Tags, false, ready, blames); tag != "" && (hostPlanner{m}).removesGuestTag() {
-		ready = append(ready, tag) // a guest must not make again what is deleted after it
+		ready = append(ready, tag) // otherwise the guest would create its endpoint group again
 	}
 	if !m.live.Enabled {
 		m.changeAccelerator("enable", plan.ChangeAccelerator{Accelerator: a, Enabled: new(true)}, plan.Change{Path: "enabled", From: "false", To: "true"}, plan.NoImpact, ready)
@@ -217,7 +218,8 @@ func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID 
 	return ready
 }
 
-// changeToDualStack plans the address type DUAL_STACK, after endpoints that only have IPv4 addresses are removed.
+// changeToDualStack plans to change the address type to DUAL_STACK, after endpoints with only IPv4 addresses are
+// removed.
 func (m *acceleratorPlanner) changeToDualStack(after []plan.StepID) {
 	if m.live == nil || m.live.AddressType == model.DualStack || m.want.AddressType != model.DualStack {
 		return
@@ -235,12 +237,12 @@ func (m *acceleratorPlanner) changeAccelerator(what string, do plan.ChangeAccele
 
 func (m *acceleratorPlanner) blames() []finding.Ref { return []finding.Ref{m.origin} }
 
-// reportKept reports a setting that stays as it is live.
+// reportKept reports a setting that keeps its live value.
 func (m *acceleratorPlanner) reportKept(field, message, fix string) {
 	m.Findings.Add(finding.Finding{Object: m.origin, Field: field, Reason: finding.AcceleratorSettingKept, Severity: finding.Warning, Message: message, Fix: fix})
 }
 
-// reportAddresses reports addresses that are asked for and that the accelerator does not have.
+// reportAddresses reports requested addresses that the accelerator does not have.
 func (m *acceleratorPlanner) reportAddresses() {
 	for _, address := range m.want.Addresses {
 		if !slices.ContainsFunc(m.live.Addresses, func(s observed.AddressSet) bool { return slices.Contains(s.Addresses, address) }) {
@@ -250,7 +252,7 @@ func (m *acceleratorPlanner) reportAddresses() {
 	}
 }
 
-// token returns an idempotency token that is the same for each attempt of a creation.
+// token returns an idempotency token. It is the same in each attempt of a creation.
 func (m *acceleratorPlanner) token(parts ...string) string {
 	h := sha256.New()
 	for _, p := range append([]string{m.want.UID}, parts...) {
@@ -259,7 +261,7 @@ func (m *acceleratorPlanner) token(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// requestReplan makes the plan be made again while AWS deploys changes or an endpoint is missing.
+// requestReplan requests another plan while AWS deploys changes or an endpoint is missing.
 func (m *acceleratorPlanner) requestReplan() {
 	if m.want != nil && m.want.Pending {
 		m.RetryWithin(durations.MissingWait)

@@ -11,8 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// holdOverrides keeps the live port overrides of endpoint groups that AWS would refuse because of what others
-// have of the accelerator: AWS lets no endpoint port be a port of any of its listeners, or be used under two of them.
+// holdOverrides keeps the live port overrides of an endpoint group if AWS would refuse the desired ones because of
+// other parts of the accelerator. AWS does not admit an endpoint port that is a port of a listener, or that
+// overrides under two listeners use.
 func (m endpointGroupPlanner) holdOverrides() {
 	for i, p := range m.pairs {
 		for j, g := range p.want.Groups {
@@ -34,8 +35,8 @@ func (m endpointGroupPlanner) holdOverrides() {
 	}
 }
 
-// refusedOverride returns the first port override of an endpoint group that contradicts what others have, -1 if none
-// does, and why.
+// refusedOverride returns the index of the first port override that conflicts with another part of the
+// accelerator, and the reason; -1 if there is no conflict.
 func (m endpointGroupPlanner) refusedOverride(p listenerPair, g model.EndpointGroup) (int, string) {
 	if g.OverridesHeld {
 		return -1, ""
@@ -55,13 +56,13 @@ func (m endpointGroupPlanner) refusedOverride(p listenerPair, g model.EndpointGr
 	return -1, ""
 }
 
-// endpointGroupWithPort returns a live endpoint group under another listener than that of a pair which has an endpoint port and
-// stays, nil if there is none.
+// endpointGroupWithPort returns a live endpoint group that stays, has an override to an endpoint port, and belongs
+// to another listener than the pair; nil if there is none.
 func (m endpointGroupPlanner) endpointGroupWithPort(p listenerPair, port int32) *observed.EndpointGroup {
 	if m.live == nil {
 		return nil
 	}
-	for _, l := range m.live.Listeners { // in their order, so that the same one is named each time
+	for _, l := range m.live.Listeners { // in order, so that each run reports the same one
 		if p.live != nil && l.ARN == p.live.ARN {
 			continue
 		}
@@ -78,8 +79,8 @@ func (m endpointGroupPlanner) endpointGroupWithPort(p listenerPair, port int32) 
 	return nil
 }
 
-// keepsSurplus reports whether live endpoint groups stay whose listeners are not desired, because they may be those
-// of listeners that could not be built or found.
+// keepsSurplus reports whether the endpoint groups of listeners that are not desired stay, because their listeners
+// may be desired although the desired state is not known.
 func (m *acceleratorPlanner) keepsSurplus() bool {
 	return m.want.Held || m.isGuest() && len(m.pairs) < len(m.want.Listeners)
 }
