@@ -18,7 +18,7 @@ type Coded interface {
 // maxReasonLength is the maximum length, in bytes, of the text that a message quotes from AWS.
 const maxReasonLength = 360
 
-// CodeAndMessage returns the code and the message of an error of AWS, without the text that the SDK adds.
+// CodeAndMessage returns the code and the message of an AWS error, without the text that the SDK adds.
 func CodeAndMessage(err error) string {
 	var c Coded
 	if !errors.As(err, &c) {
@@ -31,7 +31,7 @@ func CodeAndMessage(err error) string {
 	return c.ErrorCode() + ": " + words
 }
 
-// WithoutSDKText returns the text of an error with that of the SDK replaced by the code and the message of AWS.
+// WithoutSDKText returns the text of an error. The text of the SDK is replaced by the code and the message of AWS.
 func WithoutSDKText(err error) string {
 	var c Coded
 	text := err.Error()
@@ -45,8 +45,8 @@ func WithoutSDKText(err error) string {
 // encoded matches the part of a denial by EC2 that only AWS can decode.
 var encoded = regexp.MustCompile(`\.? *Encoded authorization failure message: *\S*`)
 
-// CleanMessage returns a message of AWS for use within a sentence: printable, without encoded parts and without a full stop at the
-// end.
+// CleanMessage returns a message of AWS for use within a sentence: printable, without encoded parts and without
+// the final full stop.
 func CleanMessage(words string) string {
 	words = encoded.ReplaceAllString(finding.Printable(words), "")
 	return TruncateBytes(strings.TrimRight(strings.TrimSpace(words), "."), maxReasonLength)

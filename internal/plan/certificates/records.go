@@ -87,7 +87,8 @@ func recordDomain(domain string) string {
 	return strings.TrimPrefix(strings.ToLower(domain), "*.")
 }
 
-// validate plans the missing validation records of a certificate, and returns after what time to look at it again.
+// validate plans the missing validation records of a certificate, and returns the time until it must be checked
+// again.
 func (m *Managed) validate(w model.ManagedCertificate, c observed.OwnCertificate) time.Duration {
 	again := durations.OutageWait
 	if c.Unnamed {

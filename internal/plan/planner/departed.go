@@ -10,11 +10,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// departedReason is the reason of steps that remove rules and default actions of members that left.
+// departedReason is the reason of steps that remove rules and default actions of members that have left the stack.
 const departedReason = "its object does not belong to this load balancer any more"
 
-// removeDeparted removes the rules and default actions of members that left from a load balancer that is otherwise
-// held. Afterwards their finalizers are removed, so that later runs would not know to whom these belong.
+// removeDeparted plans to remove the rules and default actions of members that have left from a load balancer
+// whose other parts are held. Later runs could not determine their owners, because the finalizers are removed
+// afterwards.
 func (d *stepPlanner) removeDeparted() (steps []plan.StepID) {
 	for _, lb := range d.Have.LoadBalancers {
 		for _, l := range lb.Listeners {

@@ -49,7 +49,7 @@ func diff(r *resolution) {
 	d.recordShownState()
 }
 
-// converge plans towards a stack that has a load balancer.
+// converge plans the changes of a stack that has a load balancer.
 func (d *stepPlanner) converge() {
 	if d.Want.Held.Creation {
 		d.release().releaseAll(d.finalizers.HolderSteps())
@@ -129,7 +129,7 @@ func (d *stepPlanner) release() *release {
 	return &release{d.groups, d.usage, d.finalizers, d.lb.Listeners}
 }
 
-// recordShownState records in the plan what the status shows.
+// recordShownState records in the plan which load balancers and ports the status shows.
 func (d *stepPlanner) recordShownState() {
 	d.Plan.KnownIDs = d.KnownIDs
 	d.Plan.Shown = map[plan.Address]string{}
@@ -162,8 +162,8 @@ func (d *stepPlanner) showsFrontend() bool {
 	return d.Want.FrontendNLB != nil && (d.frontend.Live != nil || len(d.frontend.Previous) > 0 || !d.FrontendStays() && !d.Want.Held.Creation)
 }
 
-// retains reports whether the plan leaves something live that is not as desired, because it is held or waits to be
-// replaced. In doubt it returns true.
+// retains reports whether the plan keeps a live part that differs from the desired state, because it is held or
+// waits to be replaced. If this is not known, it returns true.
 func (r *resolution) retains() bool {
 	live := r.lb.Live != nil || r.frontend.Live != nil || len(r.Have.LoadBalancers) > 0
 	if !live {

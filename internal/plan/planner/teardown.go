@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/securitygroups"
 )
 
-// tearDown plans the deletion of the stack: first the load balancer, which ends the traffic and frees the rest, then
-// bindings, target groups, security groups and the finalizers.
+// tearDown plans to delete the stack: first the load balancer, then bindings, target groups, security groups and
+// the finalizers.
 func (d *stepPlanner) tearDown() {
 	lbs := d.loadBalancers.DeleteSurplus(d.surplus, "no object wants the load balancer any more", d.disableProtection())
 	d.removeSurplusGroups()
@@ -19,7 +19,8 @@ func (d *stepPlanner) tearDown() {
 	d.release().releaseAll(d.AllSteps())
 }
 
-// disableProtection switches off the deletion protection of load balancers that go, where a member says that they have none.
+// disableProtection plans to disable the deletion protection of load balancers that are deleted, if a member
+// disables it.
 func (d *stepPlanner) disableProtection() []plan.StepID {
 	if !d.Want.Unprotected {
 		return nil
@@ -50,12 +51,12 @@ func (d *stepPlanner) deleteSecurityGroups(bindings, lbs []plan.StepID) {
 	use := d.Want.BackendGroup
 	g := d.Have.Facts.BackendGroup
 	used := d.Have.Facts.BackendGroupUsers > 0
-	// All other load balancers are being deleted, too. Stacks that go at the same time see each other's, so each
-	// looks again when its own is gone: the last one then sees none.
+	// Other stacks may be deleted at the same time. Each stack checks again after its own load balancer is deleted. The
+	// last stack then finds no load balancer that uses the security group.
 	if use.Given != "" || use.OthersLive || use.Needed || g == nil || used && len(d.Have.LoadBalancers) == 0 {
 		return
 	}
-	// The rules of nodes and pods name the group as their source; they go with the bindings.
+	// The rules of nodes and pods have this security group as their source. They are removed with the bindings.
 	s := plan.Step{
 		ID: plan.NewStepID("delete", plan.BackendGroupAddress), Address: plan.BackendGroupAddress, Verb: plan.Delete,
 		Do: plan.DeleteSecurityGroup{GroupID: g.ID}, Impact: plan.DeleteImpact,

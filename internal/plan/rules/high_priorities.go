@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// lowerHighPriorities moves rules whose priorities are close to AWS's maximum to lower numbers, in their order, so that others
-// have room behind them. A run that was interrupted may have left them there. Everything else is resolved as if they
-// had moved already.
+// lowerHighPriorities moves rules whose priority numbers are close to the maximum of AWS to lower numbers, in
+// their order, so that other rules can come behind them. An interrupted run may have left them there. Later
+// choices are made as if these rules had already moved.
 func (ro *Rollout) lowerHighPriorities() {
 	if ro.Listener.Live == nil || len(ro.Listener.Live.Rules) == 0 || ro.Listener.Desired.OrderHeld != 0 {
 		return
@@ -35,7 +35,7 @@ func (ro *Rollout) lowerHighPriorities() {
 	}
 }
 
-// planLowerPriorities plans the moves that lowerHighPriorities has decided on.
+// planLowerPriorities plans the moves that lowerHighPriorities has chosen.
 func (ro *Rollout) planLowerPriorities(after []plan.StepID) []plan.StepID {
 	if len(ro.firstPriorities) == 0 {
 		return nil

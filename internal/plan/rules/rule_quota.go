@@ -27,7 +27,8 @@ func NewRuleQuota(tg *owners.TargetGroups, f *draft.Finalizers, keys owners.Cond
 	return &RuleQuota{tg, f, keys, lb}
 }
 
-// Resolve counts the rules of each namespace, and finds places for new rules if AWS has no room for them.
+// Resolve counts the rules of each namespace. If AWS has no room for new rules, it chooses the live rules that
+// they replace.
 func (rp *RuleQuota) Resolve() {
 	lb := rp.lb
 	lb.RuleShares = map[string]draft.Share{}
@@ -68,16 +69,15 @@ func (rp *RuleQuota) countShares() (open []*resolved.ReplaceableRule) {
 	return open
 }
 
-// ruleClaim is a desired rule without a live form, which needs a place.
+// ruleClaim is a desired rule that does not exist in AWS and that the quota must have room for.
 type ruleClaim struct {
 	*resolved.Rule
 	port  int32
 	shape *overlap.Shape
 }
 
-// assignReplaceableRules assigns the places of live rules that are not desired any more to new rules: first to rules of the
-// same namespace, then places of unknown owners. Rules that AWS has not refused yet take part, so that refused ones
-// are not preferred.
+// assignReplaceableRules chooses the live rules that new rules replace: first rules of the same namespace, then
+// rules of unknown owners. Rules that AWS has not refused yet take part, so that refused rules get no precedence.
 func (rp *RuleQuota) assignReplaceableRules(open []*resolved.ReplaceableRule) {
 	var rules []ruleClaim
 	for i := range rp.lb.Listeners {
@@ -108,11 +108,11 @@ func (rp *RuleQuota) assignReplaceableRules(open []*resolved.ReplaceableRule) {
 	rp.assign(rules, open, criteria{here, unknown, meets}, criteria{here, unknown}, criteria{unknown})
 }
 
-// criteria is a list of conditions that a rule and its place have to meet.
+// criteria is a list of conditions that a new rule and the live rule that it replaces have to meet.
 type criteria []func(p ruleClaim, o *resolved.ReplaceableRule) bool
 
-// assign assigns open places to rules that have none, ordered by shares. A rule gets the first place that meets the
-// earliest of the fits.
+// assign assigns replaceable rules to new rules that have none, ordered by shares. A new rule gets the first rule
+// that meets all conditions of the earliest list in best.
 func (rp *RuleQuota) assign(rules []ruleClaim, open []*resolved.ReplaceableRule, best ...criteria) {
 	slices.SortStableFunc(rules, func(x, y ruleClaim) int { return x.rankByAssignment() - y.rankByAssignment() })
 	claims := make([]string, len(rules))
@@ -135,7 +135,7 @@ func (rp *RuleQuota) assign(rules []ruleClaim, open []*resolved.ReplaceableRule,
 	}
 }
 
-// rankByAssignment returns 1 if the rule has no place yet, and 0 otherwise.
+// rankByAssignment returns 1 if the new rule replaces no live rule yet, and 0 otherwise.
 func (p ruleClaim) rankByAssignment() int {
 	if p.Replaces == nil {
 		return 1
@@ -143,8 +143,8 @@ func (p ruleClaim) rankByAssignment() int {
 	return 0
 }
 
-// replaceableRules returns the rules of a live listener that are not desired any more, and marks the desired rules that
-// have a live form. i is the index of the desired listener, below zero if there is none.
+// replaceableRules returns the rules of a live listener that are not desired any more, and sets HasLiveRule of the
+// desired rules that exist. i is the index of the desired listener; it is negative if the listener is not desired.
 func (rp *RuleQuota) replaceableRules(live *observed.Listener, i int) (out []*resolved.ReplaceableRule) {
 	lb := rp.lb
 	byKey, byARN := map[string][]*resolved.Rule{}, map[string]*resolved.Rule{}
@@ -193,8 +193,8 @@ func (rp *RuleQuota) replaceableRules(live *observed.Listener, i int) (out []*re
 	return out
 }
 
-// omitOverCapacity removes the rules that have no place from their listeners, and sets those aside whose place is on
-// another listener.
+// omitOverCapacity removes from each listener the new rules that AWS has no room for. It moves a rule that
+// replaces one of another listener to AwaitingRoom.
 func (rp *RuleQuota) omitOverCapacity() {
 	lb := rp.lb
 	for i := range lb.Listeners {
@@ -258,8 +258,8 @@ func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepI
 	return id
 }
 
-// PlanAwaitingRoom plans the rules whose place is on another listener, after that place is free. The next plan moves them to
-// their priorities.
+// PlanAwaitingRoom plans the rules that replace a rule of another listener, after that rule is deleted. The next
+// plan moves them to their priorities.
 func (rp *RuleQuota) PlanAwaitingRoom(groups map[string][]plan.StepID) {
 	lb := rp.lb
 	for i := range lb.Listeners {
