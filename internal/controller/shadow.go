@@ -163,7 +163,7 @@ func (s *Shadow) noteFailure(ctx context.Context, key shadowKey, err error) erro
 	if errors.As(err, new(cluster.Stale)) {
 		return err // the plan is made again when the change has arrived
 	}
-	s.notePlan(ctx, key, ShadowItem{Failed: finding.CutTo(maxErrorText, finding.Printable(err.Error()))})
+	s.notePlan(ctx, key, ShadowItem{Failed: finding.Truncate(finding.Printable(err.Error()), maxErrorText)})
 	return err
 }
 

@@ -103,7 +103,7 @@ func (i *ShadowItem) add(s ShadowStep) {
 	i.Steps = append(i.Steps, s)
 }
 
-func shadowText(s string) string { return finding.CutTo(maxShadowText, finding.Printable(s)) }
+func shadowText(s string) string { return finding.Truncate(finding.Printable(s), maxShadowText) }
 
 // equal reports whether two plans have the same steps, findings and error.
 func (i ShadowItem) equal(o ShadowItem) bool {

@@ -70,7 +70,7 @@ func (f FailedStep) withFields(acc *model.Accelerator, found finding.List) findi
 	}
 	from := acc.OriginOf(f.Step.Address.ID)
 	if _, creates := f.Step.Do.(plan.CreateAccelerator); creates && from.Field == "" {
-		from = acc.Origins[refused.AcceleratorSetting(strings.ToLower(failure.Because(f.Err)))]
+		from = acc.Origins[refused.AcceleratorSetting(strings.ToLower(failure.CodeAndMessage(f.Err)))]
 	}
 	for i := range found {
 		if found[i].Field == string(f.Step.Address.Kind) && from.Field != "" && found[i].Object == from.Object {
@@ -119,7 +119,7 @@ func countedAs(s plan.Step) plan.StepID {
 // steps that failed in the same way.
 func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	reason, fix := reasonAndFix(f)
-	message := strings.TrimPrefix(failure.Plainly(f.Err), attemptPrefix(f.Step)) // the field of the finding names the step
+	message := strings.TrimPrefix(failure.WithoutSDKText(f.Err), attemptPrefix(f.Step)) // the field of the finding names the step
 	field := string(f.Step.Address.Kind)
 	reach, port := finding.BlocksNothing, int32(0)
 	if n == 1 {
@@ -134,7 +134,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	case plan.ModifyRule:
 		message, field = f.refusedRule(p.Stack.Kind, do.Conditions, do.Actions, n), f.ruleField(n)
 	case plan.SetPriorities:
-		message = fmt.Sprintf("AWS refuses to reorder the rules of %s: %s; no rule is moved, and those that would have to be stay as they are", f.Step.Address, failure.Because(f.Err))
+		message = fmt.Sprintf("AWS refuses to reorder the rules of %s: %s; no rule is moved, and those that would have to be stay as they are", f.Step.Address, failure.CodeAndMessage(f.Err))
 	case plan.ImportCertificate:
 		return f.refusedImport(do, reason, fix)
 	case plan.ReleaseFinalizer:
@@ -153,9 +153,9 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 			fix = "give fewer " + naming.SettingName(p.Stack.Kind, "inbound-cidrs") + " or " + naming.SettingName(p.Stack.Kind, "listen-ports") + ", name a prefix list instead, or ask AWS for a higher quota"
 		case n > 1:
 			field = "" // the steps are for several resources
-			message = fmt.Sprintf("AWS refuses %s: %s; what is live stays", countText(f.Step.Do, n), failure.Because(f.Err))
+			message = fmt.Sprintf("AWS refuses %s: %s; what is live stays", countText(f.Step.Do, n), failure.CodeAndMessage(f.Err))
 		case f.Skipped:
-			message = fmt.Sprintf("%s is not tried now, because AWS refuses others: %s", f.Step.Address, failure.Because(f.Err))
+			message = fmt.Sprintf("%s is not tried now, because AWS refuses others: %s", f.Step.Address, failure.CodeAndMessage(f.Err))
 		case ofAWS && f.Class == Invalid && (reason == finding.RejectedByAWS || reason == finding.WebACLNotFound):
 			message = fmt.Sprintf("%s; %s", value.Text(""), refused.EffectText(p.Stack.Kind, f.Step, refused.ListenerNeeds(p, f.Step.ID)))
 			field, fix = cmp.Or(value.Setting, field), failure.ChangeValue
@@ -174,12 +174,12 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 // refusedImport returns the findings about a certificate that is not imported, on each object and field that names its
 // Secret.
 func (f FailedStep) refusedImport(do plan.ImportCertificate, reason finding.Reason, fix string) (out finding.List) {
-	message := fmt.Sprintf("AWS refuses to import the certificate of Secret %q: %s", do.Secret, failure.Because(f.Err))
+	message := fmt.Sprintf("AWS refuses to import the certificate of Secret %q: %s", do.Secret, failure.CodeAndMessage(f.Err))
 	switch {
 	case f.Skipped:
-		message = fmt.Sprintf("the certificate of Secret %q is not imported now, because AWS refuses others: %s", do.Secret, failure.Because(f.Err))
+		message = fmt.Sprintf("the certificate of Secret %q is not imported now, because AWS refuses others: %s", do.Secret, failure.CodeAndMessage(f.Err))
 	case f.Class != Invalid && f.Class != Quota:
-		message = fmt.Sprintf("the certificate of Secret %q is not imported: %s", do.Secret, strings.TrimPrefix(failure.Plainly(f.Err), attemptPrefix(f.Step)))
+		message = fmt.Sprintf("the certificate of Secret %q is not imported: %s", do.Secret, strings.TrimPrefix(failure.WithoutSDKText(f.Err), attemptPrefix(f.Step)))
 	case f.Class == Invalid:
 		fix = "correct the certificate in the Secret"
 	}
@@ -216,7 +216,7 @@ func (f FailedStep) ruleField(n int) string {
 
 // refusedRule returns the message about n rules that AWS refuses to create or change.
 func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, actions []model.Action, n int) string {
-	port, why := f.Step.Rule.Port, failure.Because(f.Err)
+	port, why := f.Step.Rule.Port, failure.CodeAndMessage(f.Err)
 	text := model.Rule{Conditions: conditions}.Text(port)
 	joined := f.Class == Quota || f.Class == Denied
 	switch {

@@ -429,7 +429,7 @@ func (r *observation) reportRunFailure(stack model.Stack, err error, start time.
 	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
 		f := FailedStep{Step: plan.Step{Blames: []finding.Ref{m.Ref}}, Class: class, Err: err}
 		reason, fix := reasonAndFix(f)
-		out.Add(finding.Finding{Object: m.Ref, Reason: reason, Severity: finding.Error, Message: failure.Plainly(err), Fix: fix})
+		out.Add(finding.Finding{Object: m.Ref, Reason: reason, Severity: finding.Error, Message: failure.WithoutSDKText(err), Fix: fix})
 	}
 	return out
 }

@@ -18,8 +18,8 @@ const (
 // AcceleratorAddress is the address of the accelerator of a stack.
 var AcceleratorAddress = Address{Kind: Accelerator, ID: model.AcceleratorID}
 
-// IsAcceleratorPart reports whether a kind is an accelerator or a part of one. Their API is a service of its own, in
-// a region of its own.
+// IsAcceleratorPart reports whether a kind is an accelerator or a part of one. These belong to the AWS service
+// Global Accelerator, whose API is in another region.
 func IsAcceleratorPart(k ResourceKind) bool {
 	return k == Accelerator || k == AcceleratorListener || k == EndpointGroup
 }
@@ -40,9 +40,9 @@ type CreateAccelerator struct {
 // ChangeAccelerator changes one property of an accelerator.
 type ChangeAccelerator struct {
 	Accelerator Address
-	Name        string            // "" leaves it as it is
-	AddressType model.AddressType // likewise
-	Enabled     *bool             // nil leaves it as it is
+	Name        string            // "": not changed
+	AddressType model.AddressType // "": not changed
+	Enabled     *bool             // nil: not changed
 }
 
 // DeleteAccelerator deletes an accelerator that is disabled and has no listeners.
@@ -83,7 +83,7 @@ type CreateEndpointGroup struct {
 	Token           string
 }
 
-// ChangeEndpointGroup changes settings of an endpoint group. Fields that are nil stay as they are.
+// ChangeEndpointGroup changes settings of an endpoint group. Fields that are nil are not changed.
 type ChangeEndpointGroup struct {
 	Group       Address
 	TrafficDial *int32
@@ -210,7 +210,7 @@ func (f *fields) accelerator(do Action) {
 	}
 }
 
-// Text returns the settings of the endpoint for people.
+// Text returns the settings of the endpoint as human-readable text.
 func (e EndpointSettings) Text() string {
 	text := fmt.Sprintf("weight %d", e.Weight)
 	if e.ClientIP != nil {
@@ -219,7 +219,7 @@ func (e EndpointSettings) Text() string {
 	return text
 }
 
-// EndpointsText returns endpoints with their settings for people.
+// EndpointsText returns a human-readable list of endpoints with their settings.
 func EndpointsText(list []EndpointSettings) string {
 	var out []string
 	for _, e := range list {
@@ -236,7 +236,7 @@ func AffinityText(sourceIP bool) string {
 	return "NONE"
 }
 
-// OverridesText returns port overrides for people, as "listener port->endpoint port".
+// OverridesText returns a human-readable list of port overrides, as "listener port->endpoint port".
 func OverridesText(overrides []model.PortOverride) string {
 	var out []string
 	for _, o := range overrides {

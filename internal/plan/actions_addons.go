@@ -14,15 +14,15 @@ const (
 	LegacyProtectionName = "managed by aws-alb-ingress-controller"
 )
 
-// SetWebACL associates a load balancer with a web ACL of WAFv2, in place of the present one; an empty ARN ends the
-// association.
+// SetWebACL associates a load balancer with a web ACL of WAFv2 and replaces the current association. An empty ARN
+// removes the association.
 type SetWebACL struct {
 	LoadBalancer Address
 	ARN          string
 }
 
-// SetClassicACL associates a load balancer with a web ACL of WAF Classic, in place of the present one; an empty ID
-// ends the association.
+// SetClassicACL associates a load balancer with a web ACL of WAF Classic and replaces the current association. An
+// empty ID removes the association.
 type SetClassicACL struct {
 	LoadBalancer Address
 	ID           string

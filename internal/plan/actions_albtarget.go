@@ -12,7 +12,8 @@ type RegisterALB struct {
 	Port int32
 }
 
-// DeregisterALB removes a port of a load balancer, by its ARN, from the targets of a target group of type alb.
+// DeregisterALB removes a port of a load balancer from the targets of a target group of type alb. ARN is the ARN
+// of the load balancer.
 type DeregisterALB struct {
 	Group Address
 	ARN   string

@@ -16,8 +16,8 @@ func IsCertificateOf(o observed.CertificateOwner, cluster string, id model.Stack
 	return o.Managed && o.Cluster == cluster && o.Kind == id.Kind && o.Stack == naming.StackTagValue(id)
 }
 
-// DomainCovers reports whether a domain of a certificate covers a host: both are equal, or the domain is a wildcard,
-// which stands for exactly one label.
+// DomainCovers reports whether a domain of a certificate covers a host. A wildcard in the domain matches exactly
+// one label.
 func DomainCovers(domain, host string) bool {
 	if domain == host {
 		return true
@@ -38,24 +38,26 @@ type ImportCertificate struct {
 	Tags    Tags // of a certificate that is created
 
 	Uses []finding.Origin // the fields that name the Secret
-	// Meanwhile says, in the finding about a failed import, which certificate serves without it.
+	// Meanwhile is a text about the certificate that serves until the import succeeds, for the finding about a failed
+	// import.
 	Meanwhile string
 }
 
 func (ImportCertificate) action() {}
 
-// ImportPause is for how long a certificate is not imported: For in general, and ForExpiring if the certificate that
-// serves would expire by then.
+// ImportPause is the time until a certificate may be imported again: ForExpiring if the serving certificate would
+// expire before For has passed, and For otherwise.
 type ImportPause struct{ For, ForExpiring time.Duration }
 
-// Wait returns for how long a certificate is not imported that replaces one which is valid until ends.
+// Wait returns the time until a certificate may be imported. ends is the expiry of the certificate that it
+// replaces.
 func (p ImportPause) Wait(now, ends time.Time) time.Duration {
 	return min(p.For, max(ends.Add(-durations.LongestBackOff).Sub(now), p.ForExpiring))
 }
 
 const (
-	// MaxCertificatesPerLoadBalancer is AWS's default quota of certificates per load balancer, the default ones not
-	// counted.
+	// MaxCertificatesPerLoadBalancer is the default AWS quota of certificates per load balancer, without default
+	// certificates.
 	MaxCertificatesPerLoadBalancer = 25
 	// DefaultAccountImports is AWS's default quota of imported certificates per account.
 	DefaultAccountImports = 2500
@@ -64,7 +66,7 @@ const (
 // Certificate is the kind of certificates that are requested from ACM or imported into it.
 const Certificate ResourceKind = "certificate"
 
-// RequestCertificate requests a certificate from ACM. ACM issues it some time after the step.
+// RequestCertificate requests a certificate from ACM. ACM issues the certificate some time after the step.
 type RequestCertificate struct {
 	Domain string
 	Hosts  []string
@@ -80,7 +82,7 @@ func (RequestCertificate) action() {}
 
 func (DeleteCertificate) action() {}
 
-// Record is the kind of the DNS records by which ACM validates that a domain belongs to the account.
+// Record is the kind of a DNS record with which ACM validates that the account owns a domain.
 const Record ResourceKind = "validation-record"
 
 // CreateRecord creates a CNAME record. It succeeds if the record exists already.
@@ -90,7 +92,7 @@ type CreateRecord struct {
 	TTL         int64 // seconds
 }
 
-// DeleteRecord deletes the validation record of a certificate. It does nothing if there is no record, or one with
+// DeleteRecord deletes the validation record of a certificate. It does nothing if the record does not exist or has
 // another value.
 type DeleteRecord struct {
 	Certificate string // ARN

@@ -17,6 +17,6 @@ var (
 	BackendGroupAddress = Address{Kind: BackendGroup, ID: model.BackendGroupTag}
 )
 
-// RuleAddress returns the address of a live rule, by its ARN. The address of a rule that is not created yet is made
-// of its port and priority.
+// RuleAddress returns the address of a live rule by its ARN. The address of a new rule has its port and priority
+// instead.
 func RuleAddress(arn string) Address { return Address{Kind: Rule, ID: arn} }

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// ActionsText returns the actions of a rule for people.
+// ActionsText returns a human-readable text of the actions of a rule.
 func ActionsText(as []model.Action) string {
 	var out []string
 	for _, a := range as {
@@ -132,7 +132,7 @@ func TargetGroupsText(groups []model.GroupRef) string {
 	return out
 }
 
-// actionText returns one action of a rule for people.
+// actionText returns a human-readable text of one action.
 func actionText(a model.Action) string {
 	switch a := a.(type) {
 	case model.Forward:

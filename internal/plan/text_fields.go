@@ -145,7 +145,8 @@ func (f *fields) transforms(ts []model.Transform) {
 	}
 }
 
-// healthCheckText returns a health check for people, without settings that are left to AWS.
+// healthCheckText returns a human-readable text of a health check, without the settings that have the default of
+// AWS.
 func healthCheckText(h model.HealthCheck) string {
 	var out []string
 	add := func(name, value string) {

@@ -7,7 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// ConditionsText returns the conditions of a rule for people, in one line; "always" if there are none.
+// ConditionsText returns a human-readable text of the conditions of a rule, in one line; "always" if there are
+// none.
 func ConditionsText(conditions []model.Condition) string {
 	var parts []string
 	for _, c := range conditions {

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// DifferenceText returns, for people, a change that was made and what AWS shows instead of it.
+// DifferenceText returns a human-readable text of a change that was made and the value that AWS returns instead.
 func (c Change) DifferenceText() string {
 	value := func(v string) string {
 		if v == "" {

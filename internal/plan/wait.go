@@ -4,9 +4,9 @@ import "time"
 
 // Wait is the reason why a step is not carried out in this run. With the zero Wait the step is carried out.
 type Wait struct {
-	// For names, for people, what the step waits for. It is empty in the zero Wait.
+	// For describes what the step waits for, for messages. It is empty in the zero Wait.
 	For string
-	// RetryAfter is after what time the condition is worth another look; 0: after the usual poll interval.
+	// RetryAfter is the time until the condition is checked again; 0: the usual poll interval.
 	RetryAfter time.Duration
 	// Deadline is how long the step waits at most, counted from the first plan in which it waits. After that the plan
 	// goes on as if the wait were over. 0: no deadline, because no other step depends on this one, or because the

@@ -97,7 +97,7 @@ const maxMessageLength = 1000
 
 // addResult appends the result of a check. Its message is cut to maxMessageLength.
 func (d *doctor) addResult(area, result, fix, format string, args ...any) {
-	d.checks = append(d.checks, check{area, result, finding.Printable(finding.CutTo(maxMessageLength, fmt.Sprintf(format, args...))), fix})
+	d.checks = append(d.checks, check{area, result, finding.Printable(finding.Truncate(fmt.Sprintf(format, args...), maxMessageLength)), fix})
 }
 
 // addFailure reports that a check failed to run, as an error.

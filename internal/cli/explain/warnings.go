@@ -42,7 +42,7 @@ func (w warningDocument) String() string {
 	if w.Count > 1 {
 		out += fmt.Sprintf(" (%d times)", w.Count)
 	}
-	return finding.Printable(finding.CutTo(input.MaxWarningLength, out+": "+w.Message))
+	return finding.Printable(finding.Truncate(out+": "+w.Message, input.MaxWarningLength))
 }
 
 // maxEvents is how many events of an object are read.

@@ -177,7 +177,7 @@ func eventOf(e *corev1.Event) Event {
 	if at.IsZero() {
 		at = e.CreationTimestamp.Time
 	}
-	text := func(s string) string { return finding.Printable(finding.CutTo(MaxWarningLength, s)) }
+	text := func(s string) string { return finding.Printable(finding.Truncate(s, MaxWarningLength)) }
 	return Event{
 		Time: at, Kind: text(e.InvolvedObject.Kind), Namespace: text(e.InvolvedObject.Namespace), Name: text(e.InvolvedObject.Name),
 		UID: string(e.InvolvedObject.UID), Count: e.Count, Warning: e.Type == corev1.EventTypeWarning, Component: text(cmp.Or(e.ReportingController, e.Source.Component)), Reason: text(e.Reason), Message: text(e.Message),

@@ -61,7 +61,7 @@ func (d *Source) TakeFlags(ctx context.Context, rc *rest.Config, notes io.Writer
 		if d.flagsFrom != "" {
 			return fmt.Errorf("--flags-from %q: %w", d.flagsFrom, err)
 		}
-		fmt.Fprintf(notes, "# the flags of the controller are not known: %s; defaults and the flags given here count. Name its Deployment by --flags-from, or give --flags-from=%s\n", finding.CutTo(maxReasonLength, err.Error()), noController)
+		fmt.Fprintf(notes, "# the flags of the controller are not known: %s; defaults and the flags given here count. Name its Deployment by --flags-from, or give --flags-from=%s\n", finding.Truncate(err.Error(), maxReasonLength), noController)
 		return nil
 	}
 	takeOver := config.TakeOver(d.flags, found.args)

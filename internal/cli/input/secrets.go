@@ -58,7 +58,7 @@ func (s *objectsAndSecrets) readSecret(ref cluster.Ref) {
 	case err == nil:
 		s.read[ref] = secret
 	case !apierrors.IsNotFound(err):
-		s.unavailable[ref] = failure.Plainly(err)
+		s.unavailable[ref] = failure.WithoutSDKText(err)
 	}
 }
 

@@ -47,7 +47,7 @@ func (u unservedReasons) reasonAndFix(ref cluster.Ref) string {
 		return ""
 	}
 	if f, ok := unservedpkg.Of(cluster.NewView(u.store), obj, u.options()); ok {
-		return finding.Printable(finding.CutTo(MaxWarningLength, f.Located()))
+		return finding.Printable(finding.Truncate(f.Located(), MaxWarningLength))
 	}
 	text := ""
 	switch o := obj.(type) {
@@ -68,7 +68,7 @@ func (u unservedReasons) reasonAndFix(ref cluster.Ref) string {
 			text = u.reasonOfRoute(ref.Namespace, parents)
 		}
 	}
-	return finding.Printable(finding.CutTo(MaxWarningLength, text))
+	return finding.Printable(finding.Truncate(text, MaxWarningLength))
 }
 
 // MistypedNames returns a finding for each object that is not served because a name in it is mistyped, sorted by object.

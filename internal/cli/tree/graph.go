@@ -140,7 +140,7 @@ const maxLabelLength = 200
 func labelLines(label string) []string {
 	var out []string
 	for line := range strings.SplitSeq(label, "\n") {
-		out = append(out, finding.CutTo(maxLabelLength, finding.Printable(line)))
+		out = append(out, finding.Truncate(finding.Printable(line), maxLabelLength))
 	}
 	return out
 }

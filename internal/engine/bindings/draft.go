@@ -42,14 +42,14 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, b
 	var opening bindingplan.RulesResult
 	for _, s := range plan.Steps {
 		do, ok := s.Do.(bindingplan.SyncRules)
-		if !ok || do.IfAsked {
+		if !ok || do.OnlyIfRequested {
 			continue
 		}
 		var a bindingplan.RequestedRules
 		if changes, a, err = (rules{r}).draftRules(ctx, key, do.Leaving); err != nil {
 			return bindingplan.Preview{}, false, fmt.Errorf("plan rules: %w", err)
 		}
-		opening = bindingplan.RulesResultOf(a).Warned()
+		opening = bindingplan.RulesResultOf(a).WithUnseen()
 	}
 	if !plan.Unavailable && plan.Remove && !skipsRemoval(plan.Steps) && f.Described != nil && f.Described.Spec.TargetGroupARN != "" {
 		removal, err := p.plan(ctx, p.factsOfOther(f.Stored, f.Described, false), bindingplan.MakeRemoval)

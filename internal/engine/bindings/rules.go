@@ -40,7 +40,7 @@ func (r rules) syncRules(ctx context.Context) error {
 // because missing rules affect nothing but traffic and health checks. The targets are registered all the same, so that they
 // can serve as soon as the rules exist.
 func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules, d *bindingplan.StepResults) error {
-	if do.IfAsked && !p.r.owner.mayHaveRules(p.key) {
+	if do.OnlyIfRequested && !p.r.owner.mayHaveRules(p.key) {
 		return nil
 	}
 	if do.Leaving {

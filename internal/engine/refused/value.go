@@ -40,9 +40,9 @@ type Value struct {
 func (r Value) Text(of string) string {
 	switch {
 	case r.Value != "" && of != "":
-		return fmt.Sprintf("AWS refuses %q for the %s: %s", failure.Cut(r.Value, maxQuotedValue), of, r.Why)
+		return fmt.Sprintf("AWS refuses %q for the %s: %s", failure.TruncateBytes(r.Value, maxQuotedValue), of, r.Why)
 	case r.Value != "":
-		return fmt.Sprintf("AWS refuses %q: %s", failure.Cut(r.Value, maxQuotedValue), r.Why)
+		return fmt.Sprintf("AWS refuses %q: %s", failure.TruncateBytes(r.Value, maxQuotedValue), r.Why)
 	case of != "":
 		return fmt.Sprintf("AWS refuses the %s: %s", of, r.Why)
 	}
@@ -55,7 +55,7 @@ func ValueOf(kind model.Kind, s plan.Step, err error) (Value, bool) {
 	if !errors.As(err, &c) {
 		return Value{}, false
 	}
-	words := failure.Tidy(c.ErrorMessage())
+	words := failure.CleanMessage(c.ErrorMessage())
 	r := Value{Why: cmp.Or(words, c.ErrorCode())}
 	at := ""
 	if m := constraintMessage.FindStringSubmatch(words); m != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// followDials moves the traffic dials of endpoint groups one step towards their goal. A dial is only reduced below
-// the one of the object while another endpoint group of the listener takes all traffic of its region, and is restored
-// at once if none does. No dial moves while AWS deploys a change of the accelerator, so that each change is made with
-// knowledge of the previous one.
-func (m groupPlanner) followDials() {
+// followDials moves each traffic dial one step towards its target value. It reduces a dial below the value in the
+// object only while another endpoint group of the listener takes all traffic of its region, and restores the dial
+// at once if none does. No dial changes while AWS deploys a change of the accelerator, so that each change is
+// based on the result of the previous one.
+func (m endpointGroupPlanner) followDials() {
 	for i, p := range m.pairs {
 		for j := range p.want.Groups {
 			w := &p.want.Groups[j]
@@ -32,7 +32,7 @@ func (m groupPlanner) followDials() {
 }
 
 // followDial sets the next traffic dial of a live endpoint group.
-func (m groupPlanner) followDial(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup) {
+func (m endpointGroupPlanner) followDial(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup) {
 	to, is := float64(min(w.Dial, w.Follows.Dial)), live.Dial
 	others := slices.Clone(m.others[p.live.ARN])
 	for _, g := range p.live.Groups {
@@ -41,12 +41,12 @@ func (m groupPlanner) followDial(p listenerPair, w *model.EndpointGroup, live ob
 		}
 	}
 	if to < is {
-		m.Ask(model.AskAcceleratorState{ARN: p.live.ARN}) // the others may be those of other clusters
+		m.Ask(model.AskAcceleratorState{ARN: p.live.ARN}) // other clusters may change the other endpoint groups
 		m.RetryWithin(durations.DeniedWait)
 	}
 	switch step := float64(w.Follows.Step); {
 	case !slices.ContainsFunc(others, takesAllTraffic) || is > float64(w.Dial):
-		return // it gets what the object gives
+		return // the dial has the value in the object
 	case m.live.State != observed.Deployed:
 		w.DialHeld = true
 		m.RetryWithin(durations.MissingWait)

@@ -18,7 +18,7 @@ func endpointsOfGroup(endpoints []model.Endpoint) []plan.EndpointSettings {
 }
 
 // addEndpoints plans to add endpoints whose load balancers are active.
-func (m groupPlanner) addEndpoints(a plan.Address, list []model.Endpoint, after []plan.StepID) (out []plan.StepID) {
+func (m endpointGroupPlanner) addEndpoints(a plan.Address, list []model.Endpoint, after []plan.StepID) (out []plan.StepID) {
 	for n := 0; len(list) > 0; n++ {
 		call := list[:min(maxEndpointsPerCall, len(list))]
 		list = list[len(call):]
@@ -29,8 +29,9 @@ func (m groupPlanner) addEndpoints(a plan.Address, list []model.Endpoint, after 
 	return out
 }
 
-// addEndpointsWhenCreated plans to add endpoints whose load balancers AWS is still creating; each waits.
-func (m groupPlanner) addEndpointsWhenCreated(a plan.Address, list []model.Endpoint, after []plan.StepID) {
+// addEndpointsWhenCreated plans to add endpoints whose load balancers AWS is still creating. Each addition waits
+// until its load balancer is active.
+func (m endpointGroupPlanner) addEndpointsWhenCreated(a plan.Address, list []model.Endpoint, after []plan.StepID) {
 	for n, e := range list {
 		m.Ask(model.AskState{ARN: e.ID})
 		m.Add(plan.Step{
@@ -40,9 +41,9 @@ func (m groupPlanner) addEndpointsWhenCreated(a plan.Address, list []model.Endpo
 	}
 }
 
-// changeEndpoints plans the endpoints of a live endpoint group: first it adds missing ones, then it changes those
-// that differ, and last it removes others when those that replace them are healthy.
-func (m groupPlanner) changeEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, after []plan.StepID) []plan.StepID {
+// changeEndpoints plans the changes of the endpoints of a live endpoint group. It adds missing endpoints first,
+// then changes those that differ, and removes the others last, when the endpoints that replace them are healthy.
+func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, after []plan.StepID) []plan.StepID {
 	desired := m.desiredEndpoints(w)
 	var missing, waiting []model.Endpoint
 	var differ, stops endpointChanges
@@ -57,7 +58,7 @@ func (m groupPlanner) changeEndpoints(p listenerPair, w *model.EndpointGroup, li
 		case have.Weight != e.Weight || e.ClientIP != nil && *e.ClientIP != have.ClientIP:
 			to := &differ
 			if e.Weight == 0 && serving(*have) && serves {
-				to = &stops // others are to serve in its place first
+				to = &stops // other endpoints must serve before its weight becomes 0
 			}
 			to.add(e, *have)
 		}
@@ -69,7 +70,7 @@ func (m groupPlanner) changeEndpoints(p listenerPair, w *model.EndpointGroup, li
 			leave = append(leave, e)
 		}
 	}
-	// At the limit of endpoints, some are removed before others are added.
+	// If the endpoint group has no capacity, endpoints are removed before others are added.
 	var room []plan.StepID
 	if excess := min(len(live.Endpoints)+len(missing)-maxEndpointsPerCall, len(leave)); excess > 0 && len(missing) > 0 {
 		first := leave[:excess]
@@ -86,9 +87,9 @@ func (m groupPlanner) changeEndpoints(p listenerPair, w *model.EndpointGroup, li
 	return append(room, m.removeUndesiredEndpoints(p, w, live, a, desired, leave, append(slices.Clone(after), added...))...)
 }
 
-// removeUndesiredEndpoints plans to remove endpoints that are not desired. One that serves waits until all desired
-// ones are healthy.
-func (m groupPlanner) removeUndesiredEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, desired []model.Endpoint, list []observed.Endpoint, after []plan.StepID) []plan.StepID {
+// removeUndesiredEndpoints plans to remove endpoints that are not desired. The removal of a serving endpoint waits
+// until all desired endpoints are healthy.
+func (m endpointGroupPlanner) removeUndesiredEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, desired []model.Endpoint, list []observed.Endpoint, after []plan.StepID) []plan.StepID {
 	var now, later []observed.Endpoint
 	for _, e := range list {
 		if serving(e) && slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.Weight > 0 && !healthyNow(live, d.ID) }) {
@@ -130,8 +131,8 @@ func (c *endpointChanges) add(e model.Endpoint, have observed.Endpoint) {
 	})
 }
 
-// set changes endpoints.
-func (m groupPlanner) setEndpoints(what string, a plan.Address, c endpointChanges, after []plan.StepID, wait plan.Wait) {
+// setEndpoints plans to change the settings of endpoints.
+func (m endpointGroupPlanner) setEndpoints(what string, a plan.Address, c endpointChanges, after []plan.StepID, wait plan.Wait) {
 	if len(c.endpoints) == 0 {
 		return
 	}

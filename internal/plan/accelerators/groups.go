@@ -14,18 +14,19 @@ import (
 )
 
 const (
-	// maxEndpointsPerCall is how many endpoints AWS takes in one call. It is also the default quota of an endpoint
-	// group.
+	// maxEndpointsPerCall is the maximum number of endpoints in one call to AWS. It is also the default quota of an
+	// endpoint group.
 	maxEndpointsPerCall = 10
 	// dialTolerance is the difference up to which two traffic dials count as equal.
 	dialTolerance = 0.001
 )
 
-// groupPlanner plans endpoint groups and their endpoints.
-type groupPlanner struct{ *acceleratorPlanner }
+// endpointGroupPlanner plans endpoint groups and their endpoints.
+type endpointGroupPlanner struct{ *acceleratorPlanner }
 
-// groupAddress returns the address of a live endpoint group: by the desired one of its region, or else by its ARN.
-func (m groupPlanner) groupAddress(p listenerPair, g observed.EndpointGroup) plan.Address {
+// endpointGroupAddress returns the address of a live endpoint group. Its ID is that of the desired endpoint group
+// in the region, or the ARN if there is none.
+func (m endpointGroupPlanner) endpointGroupAddress(p listenerPair, g observed.EndpointGroup) plan.Address {
 	a := plan.Address{Kind: plan.EndpointGroup, ID: g.ARN}
 	if i := slices.IndexFunc(p.want.Groups, func(w model.EndpointGroup) bool { return w.Region == g.Region }); i >= 0 {
 		a.ID = p.want.Groups[i].ID
@@ -34,8 +35,9 @@ func (m groupPlanner) groupAddress(p listenerPair, g observed.EndpointGroup) pla
 	return a
 }
 
-// revoke plans to remove endpoints to which the object has no right from all endpoint groups, before all other steps.
-func (m groupPlanner) revoke() {
+// removeUnpermittedEndpoints plans to remove, before all other steps, the endpoints that the object may not use from
+// all endpoint groups.
+func (m endpointGroupPlanner) removeUnpermittedEndpoints() {
 	if m.live == nil || m.want == nil || len(m.want.Revoked) == 0 {
 		return
 	}
@@ -58,7 +60,7 @@ func (m groupPlanner) revoke() {
 	}
 }
 
-func (m groupPlanner) removeEndpoints(what string, a plan.Address, ids []string, after []plan.StepID, why string, wait plan.Wait, revokes bool) (out []plan.StepID) {
+func (m endpointGroupPlanner) removeEndpoints(what string, a plan.Address, ids []string, after []plan.StepID, why string, wait plan.Wait, revokes bool) (out []plan.StepID) {
 	for n, part := 0, slices.Clone(ids); len(part) > 0; n++ {
 		call := part[:min(maxEndpointsPerCall, len(part))]
 		part = part[len(call):]
@@ -81,8 +83,9 @@ func numberedStep(what string, a plan.Address, n int) plan.StepID {
 	return plan.NewStepID(what, a)
 }
 
-// endpointGroups plans to create, change and delete endpoint groups. It returns the steps that remove endpoints.
-func (m groupPlanner) endpointGroups(after []plan.StepID) (removed []plan.StepID) {
+// planEndpointGroups plans to create, change and delete endpoint groups. It returns the steps that remove
+// endpoints.
+func (m endpointGroupPlanner) planEndpointGroups(after []plan.StepID) (removed []plan.StepID) {
 	for _, p := range m.pairs {
 		listener := slices.Clone(after)
 		for _, what := range []string{"create", "change"} {
@@ -99,10 +102,10 @@ func (m groupPlanner) endpointGroups(after []plan.StepID) (removed []plan.StepID
 			w := &p.want.Groups[i]
 			j := slices.IndexFunc(live, func(g observed.EndpointGroup) bool { return g.Region == w.Region })
 			if j < 0 {
-				made = append(made, m.createGroup(p, w, listener)...)
+				made = append(made, m.createEndpointGroup(p, w, listener)...)
 				continue
 			}
-			removed = append(removed, m.changeGroup(p, w, live[j], listener)...)
+			removed = append(removed, m.changeEndpointGroup(p, w, live[j], listener)...)
 		}
 		for _, g := range live {
 			if m.want.Held || slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool { return w.Region == g.Region }) {
@@ -114,9 +117,9 @@ func (m groupPlanner) endpointGroups(after []plan.StepID) (removed []plan.StepID
 	return removed
 }
 
-// waitUntilServed returns a wait, before an endpoint group is deleted, until another one of the listener serves, if
-// one is desired.
-func (m groupPlanner) waitUntilServed(p listenerPair, g observed.EndpointGroup, makes bool) plan.Wait {
+// waitUntilServed returns the wait before an endpoint group is deleted. If a desired endpoint group of the
+// listener has endpoints with a weight, the deletion waits until another one serves.
+func (m endpointGroupPlanner) waitUntilServed(p listenerPair, g observed.EndpointGroup, makes bool) plan.Wait {
 	will := slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool {
 		return slices.ContainsFunc(w.Endpoints, func(e model.Endpoint) bool { return e.Weight > 0 })
 	})
@@ -137,7 +140,7 @@ func (m groupPlanner) waitUntilServed(p listenerPair, g observed.EndpointGroup, 
 func serving(e observed.Endpoint) bool { return e.Weight > 0 && e.Health == observed.EndpointHealthy }
 
 // waitForHealthy returns a wait, with a deadline, until endpoints are healthy.
-func (m groupPlanner) waitForHealthy(p listenerPair, what, key, leaves string) plan.Wait {
+func (m endpointGroupPlanner) waitForHealthy(p listenerPair, what, key, leaves string) plan.Wait {
 	wait := m.Wait(draft.WaitKey("healthy", key), what, durations.LongestWait)
 	m.Ask(model.AskAcceleratorState{ARN: p.live.ARN})
 	if wait.For == "" {
@@ -150,8 +153,9 @@ func (m groupPlanner) waitForHealthy(p listenerPair, what, key, leaves string) p
 	return wait
 }
 
-// createGroup makes an endpoint group with the endpoints that are ready, and adds the others later.
-func (m groupPlanner) createGroup(p listenerPair, w *model.EndpointGroup, after []plan.StepID) []plan.StepID {
+// createEndpointGroup plans to create an endpoint group with the endpoints that are ready, and to add the other
+// endpoints later.
+func (m endpointGroupPlanner) createEndpointGroup(p listenerPair, w *model.EndpointGroup, after []plan.StepID) []plan.StepID {
 	if w.OverridesHeld {
 		return nil
 	}
@@ -178,9 +182,9 @@ func (m groupPlanner) createGroup(p listenerPair, w *model.EndpointGroup, after 
 	return []plan.StepID{id}
 }
 
-// stepsFreeingPorts returns the steps after which no other endpoint group has the endpoint ports of the overrides of
-// one.
-func (m groupPlanner) stepsFreeingPorts(w *model.EndpointGroup) (out []plan.StepID) {
+// stepsFreeingPorts returns the steps after which no other endpoint group uses the endpoint ports in the overrides
+// of the given endpoint group.
+func (m endpointGroupPlanner) stepsFreeingPorts(w *model.EndpointGroup) (out []plan.StepID) {
 	if len(w.Overrides) == 0 {
 		return nil
 	}
@@ -192,9 +196,9 @@ func (m groupPlanner) stepsFreeingPorts(w *model.EndpointGroup) (out []plan.Step
 	return out
 }
 
-// desiredEndpoints returns the endpoints that an endpoint group is to have now. A load balancer that is being
-// replaced is among them until shortly before it is deleted.
-func (m groupPlanner) desiredEndpoints(w *model.EndpointGroup) []model.Endpoint {
+// desiredEndpoints returns the endpoints that an endpoint group must have in this run. They include a load
+// balancer that is being replaced, until shortly before its deletion.
+func (m endpointGroupPlanner) desiredEndpoints(w *model.EndpointGroup) []model.Endpoint {
 	var out []model.Endpoint
 	for _, e := range w.Endpoints {
 		if !e.Leaves.IsZero() {
@@ -209,8 +213,8 @@ func (m groupPlanner) desiredEndpoints(w *model.EndpointGroup) []model.Endpoint 
 	return out
 }
 
-// changeGroup changes an endpoint group, and returns the steps that take endpoints out of it.
-func (m groupPlanner) changeGroup(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, after []plan.StepID) []plan.StepID {
+// changeEndpointGroup plans to change an endpoint group. It returns the steps that remove endpoints.
+func (m endpointGroupPlanner) changeEndpointGroup(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, after []plan.StepID) []plan.StepID {
 	a := plan.Address{Kind: plan.EndpointGroup, ID: w.ID}
 	m.KnownIDs[a] = live.ARN
 	do := plan.ChangeEndpointGroup{Group: a}

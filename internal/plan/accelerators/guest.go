@@ -14,28 +14,29 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// An accelerator of several clusters has one owner. Each guest has the endpoint groups of its region and nothing else, and
-// reads in every run, from the tags of the accelerator, that it still may have them.
+// An accelerator that several clusters share has one owner. Each guest owns only the endpoint groups of its region. In every
+// run, it reads from the tags of the accelerator whether the owner still permits them.
 
 // guestPlanner plans the endpoint groups of a guest.
 type guestPlanner struct{ *acceleratorPlanner }
 
-// isGuest reports whether the stack has endpoint groups of another owner's accelerator, in place of an accelerator of its own.
+// isGuest reports whether the stack has endpoint groups in the accelerator of another owner, and no accelerator of
+// its own.
 func (m *acceleratorPlanner) isGuest() bool { return m.want != nil && m.want.Shared != "" }
 
-// chooseShared finds the accelerator of another owner, if its tags let the stack have endpoint groups.
+// chooseShared chooses the accelerator of another owner, if its tags permit endpoint groups of the stack.
 func (m guestPlanner) chooseShared() {
 	a := m.Have.Shared
 	if a == nil || a.ARN != m.want.Shared || !naming.IsGuest(m.Opt.Cluster, m.Have.Facts.Region, m.Want.ID, a.Tags) {
 		return
 	}
 	m.chooseLive(*a)
-	m.splitOthers(func(region string) bool { return region == m.Have.Facts.Region })
+	m.separateOtherOwners(func(region string) bool { return region == m.Have.Facts.Region })
 }
 
-// splitOthers removes the endpoint groups of others from the live accelerator, so that no step changes them. own
-// reports whether the endpoint group of a region belongs to this stack.
-func (m *acceleratorPlanner) splitOthers(own func(region string) bool) {
+// separateOtherOwners moves the endpoint groups of other owners from live to others, so that no step changes them.
+// own reports whether the endpoint group of a region belongs to this stack.
+func (m *acceleratorPlanner) separateOtherOwners(own func(region string) bool) {
 	m.others = map[string][]observed.EndpointGroup{}
 	for i := range m.live.Listeners {
 		l := &m.live.Listeners[i]
@@ -51,10 +52,10 @@ func (m *acceleratorPlanner) splitOthers(own func(region string) bool) {
 	}
 }
 
-// UnknownOwner is shown for an owner that no tag names.
+// UnknownOwner is the text for an owner that is not in the tags.
 const UnknownOwner = "another owner"
 
-// owner returns whose the accelerator is, "" if it is the stack's.
+// owner returns the owner of the accelerator; "" if the stack owns it.
 func (m *acceleratorPlanner) owner() string {
 	if !m.isGuest() {
 		return ""
@@ -65,7 +66,7 @@ func (m *acceleratorPlanner) owner() string {
 	return cmp.Or(naming.AcceleratorOwner(m.live.Tags), UnknownOwner)
 }
 
-// ownersOfOthers returns whose the endpoint groups are that are not the stack's, by ARN.
+// ownersOfOthers returns the owners of the endpoint groups in others, by ARN.
 func (m *acceleratorPlanner) ownersOfOthers() map[string]string {
 	out := map[string]string{}
 	for _, groups := range m.others {
@@ -76,8 +77,8 @@ func (m *acceleratorPlanner) ownersOfOthers() map[string]string {
 	return out
 }
 
-// serveAsGuest plans the endpoint groups of the region under the live listeners. Without the consent of the owner it
-// plans nothing.
+// serveAsGuest plans the endpoint groups of the region under the live listeners. It plans nothing if the owner
+// does not permit them.
 func (m guestPlanner) serveAsGuest() {
 	finalizers := draft.NewFinalizers(m.Want.Members)
 	finalizers.Claim(m.Steps)
@@ -87,26 +88,26 @@ func (m guestPlanner) serveAsGuest() {
 		return
 	}
 	m.matchShared()
-	groupPlanner(m).revoke()
-	groupPlanner(m).followDials()
+	endpointGroupPlanner(m).removeUnpermittedEndpoints()
+	endpointGroupPlanner(m).followDials()
 	m.keepServing()
-	groupPlanner(m).holdOverrides()
+	endpointGroupPlanner(m).holdOverrides()
 	listenerPlanner(m).dropOverrides(first)
-	if !m.surplusStays() {
+	if !m.keepsSurplus() {
 		for _, l := range m.surplus {
 			for _, g := range l.Groups {
 				listenerPlanner(m).deleteEndpointGroup(g, first, "no endpoint group of the listener is desired", plan.Wait{})
 			}
 		}
 	}
-	groupPlanner(m).endpointGroups(first)
+	endpointGroupPlanner(m).planEndpointGroups(first)
 	if len(m.pairs) < len(m.want.Listeners) {
 		m.RetryWithin(durations.MissingWait)
 	}
-	m.lookAgain()
+	m.requestReplan()
 }
 
-// matchShared finds the live listener of each desired one: that with the same protocol and ports.
+// matchShared finds the live listener with the same protocol and ports for each desired listener.
 func (m guestPlanner) matchShared() {
 	found := map[string]bool{}
 	if m.live == nil {
@@ -150,10 +151,11 @@ func hasWeight(g observed.EndpointGroup) bool {
 	return slices.ContainsFunc(g.Endpoints, func(e observed.Endpoint) bool { return e.Weight > 0 })
 }
 
-// usualDial is the traffic dial of an endpoint group that takes all the traffic for its region.
+// fullDial is the traffic dial of an endpoint group that takes all traffic for its region, in percent.
 const fullDial = 100
 
-// keepServing keeps a guest from refusing traffic that no other endpoint group of the listener takes.
+// keepServing keeps the dial and weights of the endpoint group of a guest if no other endpoint group of the
+// listener would take its traffic.
 func (m guestPlanner) keepServing() {
 	for _, p := range m.pairs {
 		others := m.others[p.live.ARN]
@@ -184,8 +186,8 @@ func (m guestPlanner) keepServing() {
 	}
 }
 
-// leaveShared plans to delete the endpoint groups of the region, and to remove the finalizer. Without the consent of
-// the owner it deletes nothing.
+// leaveShared plans to delete the endpoint groups of the region and to remove the finalizer. It deletes nothing if
+// the owner does not permit the guest any more.
 func (m guestPlanner) leaveShared() {
 	var before []plan.StepID
 	if m.live == nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// The owner of an accelerator leaves the endpoint groups of its guests alone, and keeps what they are part of.
+// The owner of an accelerator never changes the endpoint groups of its guests, and never deletes their listeners.
 
-// hostPlanner plans what the owner of an accelerator does about its guests.
+// hostPlanner plans the changes of an accelerator that has guests, for its owner.
 type hostPlanner struct{ *acceleratorPlanner }
 
-// guestsOf returns, for messages, the owners and regions of the endpoint groups of guests under listeners.
+// guestsOf returns the owners and regions of the endpoint groups of guests under the listeners, for messages.
 func (m *acceleratorPlanner) guestsOf(listeners ...string) string {
 	var out []string
 	for _, arn := range listeners {
@@ -30,8 +30,8 @@ func (m *acceleratorPlanner) guestsOf(listeners ...string) string {
 	return strings.Join(slices.Compact(out), ", ")
 }
 
-// heldForGuest reports that something stays as long as guests have endpoint groups.
-func (m *acceleratorPlanner) heldForGuest(field string, severity finding.Severity, what string, listeners ...string) {
+// reportHeldForGuest reports a part of the accelerator that is held because guests have endpoint groups.
+func (m *acceleratorPlanner) reportHeldForGuest(field string, severity finding.Severity, what string, listeners ...string) {
 	m.Findings.Add(finding.Finding{
 		Object: m.origin, Field: field, Reason: finding.HeldForGuest, Severity: severity,
 		Message: fmt.Sprintf("%s, because of the endpoint groups of %s", what, m.guestsOf(listeners...)),
@@ -43,8 +43,8 @@ func (m *acceleratorPlanner) heldForGuest(field string, severity finding.Severit
 	m.RetryWithin(durations.MissingWait)
 }
 
-// withdrawsGuest reports whether a tag is removed that lets a guest have endpoint groups.
-func (m hostPlanner) withdrawsGuest() bool {
+// removesGuestTag reports whether the plan removes the tag of a guest, so that the guest loses its permission.
+func (m hostPlanner) removesGuestTag() bool {
 	for region := range naming.Guests(m.live.Tags) {
 		if m.want == nil || m.want.Guests[region] == "" {
 			return true
@@ -53,9 +53,9 @@ func (m hostPlanner) withdrawsGuest() bool {
 	return false
 }
 
-// keepForGuests keeps listeners that are not desired, or that should change, if endpoint groups of guests prevent
-// that. AWS deletes no listener with endpoint groups, and admits no port override for a port that its listener does
-// not have or to a port that a listener has.
+// keepForGuests keeps listeners that are not desired or should change, if endpoint groups of guests prevent the
+// deletion or change. AWS does not delete a listener with endpoint groups. It refuses a port override for a port
+// that the listener does not have, or to a port that any listener has.
 func (m listenerPlanner) keepForGuests(after []plan.StepID) {
 	var rest []observed.AcceleratorListener
 	for _, l := range m.surplus {
@@ -68,16 +68,17 @@ func (m listenerPlanner) keepForGuests(after []plan.StepID) {
 			m.deleteEndpointGroup(g, after, "the listener is not desired any more", plan.Wait{})
 		}
 		m.keptForGuests = append(m.keptForGuests, l)
-		m.heldForGuest("spec.listeners", finding.Warning, fmt.Sprintf("listener %s %s is not desired any more and stays", l.Protocol, model.PortRangesText(l.Ports)), l.ARN)
+		m.reportHeldForGuest("spec.listeners", finding.Warning, fmt.Sprintf("listener %s %s is not desired any more and stays", l.Protocol, model.PortRangesText(l.Ports)), l.ARN)
 	}
 	m.surplus = rest
-	for m.keepBlocked() {
+	for m.keepFirstBlocked() {
 		continue
 	}
 }
 
-// keepBlocked keeps the first listener that cannot become what is desired, and reports whether there was one.
-func (m listenerPlanner) keepBlocked() bool {
+// keepFirstBlocked keeps the first listener that guests prevent from being created or changed, and reports whether
+// there is one.
+func (m listenerPlanner) keepFirstBlocked() bool {
 	for i, p := range m.pairs {
 		if !m.isBlocked(p) {
 			continue
@@ -88,7 +89,7 @@ func (m listenerPlanner) keepBlocked() bool {
 	return false
 }
 
-// blocked reports whether guests keep a listener from being made or changed.
+// isBlocked reports whether endpoint groups of guests prevent the creation or change of a listener.
 func (m listenerPlanner) isBlocked(p listenerPair) bool {
 	if p.live != nil && p.live.Protocol == p.want.Protocol && slices.Equal(p.live.Ports, p.want.Ports) {
 		return false
@@ -105,11 +106,12 @@ func (m listenerPlanner) isBlocked(p listenerPair) bool {
 			}
 		}
 	}
-	return p.live != nil && !m.guestsAdmit(*p.live, p.want.Protocol, p.want.Ports)
+	return p.live != nil && !m.guestsAllow(*p.live, p.want.Protocol, p.want.Ports)
 }
 
-// guestsAdmit reports whether the endpoint groups of guests admit that their listener gets a protocol and ports.
-func (m listenerPlanner) guestsAdmit(l observed.AcceleratorListener, protocol model.BaseProtocol, ports []model.PortRange) bool {
+// guestsAllow reports whether a listener may get a protocol and ports without a conflict with the endpoint groups
+// of guests.
+func (m listenerPlanner) guestsAllow(l observed.AcceleratorListener, protocol model.BaseProtocol, ports []model.PortRange) bool {
 	for _, g := range m.others[l.ARN] {
 		if len(ports) == 0 || slices.ContainsFunc(g.Overrides, func(o model.PortOverride) bool { return protocol != l.Protocol || !model.HasPort(ports, o.Listener) }) {
 			return false
@@ -118,7 +120,7 @@ func (m listenerPlanner) guestsAdmit(l observed.AcceleratorListener, protocol mo
 	return true
 }
 
-// keepPair keeps the listener of a pair as it is live, or does not make it.
+// keepPair keeps the live settings of a listener. A listener that does not exist is not created.
 func (m listenerPlanner) keepPair(i int) {
 	p := m.pairs[i]
 	var all []string
@@ -128,10 +130,10 @@ func (m listenerPlanner) keepPair(i int) {
 	slices.Sort(all)
 	if p.live == nil {
 		m.pairs = slices.Delete(slices.Clone(m.pairs), i, i+1)
-		m.heldForGuest(p.want.Origin.Field, finding.Warning, fmt.Sprintf("listener %s %s is not made", p.want.Protocol, model.PortRangesText(p.want.Ports)), all...)
+		m.reportHeldForGuest(p.want.Origin.Field, finding.Warning, fmt.Sprintf("listener %s %s is not made", p.want.Protocol, model.PortRangesText(p.want.Ports)), all...)
 		return
 	}
-	m.heldForGuest(p.want.Origin.Field, finding.Warning, fmt.Sprintf("the listener keeps %s %s", p.live.Protocol, model.PortRangesText(p.live.Ports)), all...)
+	m.reportHeldForGuest(p.want.Origin.Field, finding.Warning, fmt.Sprintf("the listener keeps %s %s", p.live.Protocol, model.PortRangesText(p.live.Ports)), all...)
 	m.keptForGuests = append(m.keptForGuests, *p.live)
 	as := *p.want
 	as.Protocol, as.Ports, as.SourceIP = p.live.Protocol, p.live.Ports, p.live.SourceIP
@@ -142,8 +144,9 @@ func (m listenerPlanner) keepPair(i int) {
 	m.pairs[i].want = &as
 }
 
-// keepAll keeps listeners that wait for the ports of each other, where guests let none of them give ports up.
-func (m listenerPlanner) keepAll(pending []listenerPair) {
+// keepPendingListeners keeps listeners that need the ports of each other, if guests prevent all of them from
+// releasing ports.
+func (m listenerPlanner) keepPendingListeners(pending []listenerPair) {
 	for _, p := range pending {
 		i := slices.IndexFunc(m.pairs, func(o listenerPair) bool { return o.want == p.want })
 		m.pairs[i].live = p.live
@@ -178,7 +181,8 @@ func (m hostPlanner) removeGuestTags() []plan.StepID {
 	})}
 }
 
-// keepWithGuests deletes what an accelerator that is to be deleted has besides the endpoint groups of guests.
+// keepWithGuests plans to delete the parts of the accelerator except the endpoint groups of guests and their
+// listeners. The accelerator stays until the guests have left.
 func (m hostPlanner) keepWithGuests() {
 	after := m.removeGuestTags()
 	var with []string
@@ -192,5 +196,5 @@ func (m hostPlanner) keepWithGuests() {
 			listenerPlanner(m).deleteEndpointGroup(g, after, "the accelerator is deleted", plan.Wait{})
 		}
 	}
-	m.heldForGuest("", finding.Error, "the GlobalAccelerator is being deleted, and its accelerator stays with its addresses", with...)
+	m.reportHeldForGuest("", finding.Error, "the GlobalAccelerator is being deleted, and its accelerator stays with its addresses", with...)
 }

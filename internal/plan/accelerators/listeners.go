@@ -9,11 +9,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// listenerPlanner plans listeners.
+// listenerPlanner plans the listeners of an accelerator.
 type listenerPlanner struct{ *acceleratorPlanner }
 
-// dropOverrides takes away live port overrides that a later step would clash with: AWS lets no endpoint port be a port of
-// a listener, or be used under two listeners, and no override be for a port that its listener does not have.
+// dropOverrides plans to remove live port overrides that conflict with a later step. AWS does not admit an
+// endpoint port that is a port of a listener or that overrides under two listeners use, and it does not admit an
+// override for a port that its listener does not have.
 func (m listenerPlanner) dropOverrides(after []plan.StepID) {
 	for _, p := range m.pairs {
 		if p.live == nil {
@@ -24,20 +25,21 @@ func (m listenerPlanner) dropOverrides(after []plan.StepID) {
 			if len(keep) == len(g.Overrides) {
 				continue
 			}
-			a := groupPlanner(m).groupAddress(p, g)
+			a := endpointGroupPlanner(m).endpointGroupAddress(p, g)
 			m.Add(plan.Step{
 				ID: plan.NewStepID("drop-overrides", a), Address: a, Verb: plan.Update, After: after, Blames: m.blames(), Impact: plan.BriefImpact,
 				Do:      plan.ChangeEndpointGroup{Group: a, Overrides: &keep},
 				Changes: []plan.Change{{Path: "port overrides", From: plan.OverridesText(g.Overrides), To: plan.OverridesText(keep)}},
 				Why:     "the endpoint ports are needed for something else, or the listener ports go",
 			})
-			m.noteDropped(g.ARN, keep)
+			m.recordDroppedOverrides(g.ARN, keep)
 		}
 	}
 }
 
-// dropped has later steps compare with what is left.
-func (m listenerPlanner) noteDropped(group string, keep []model.PortOverride) {
+// recordDroppedOverrides sets the live overrides of an endpoint group to the remaining ones, so that later steps
+// are planned from them.
+func (m listenerPlanner) recordDroppedOverrides(group string, keep []model.PortOverride) {
 	for i, p := range m.pairs {
 		if p.live == nil {
 			continue
@@ -53,7 +55,7 @@ func (m listenerPlanner) noteDropped(group string, keep []model.PortOverride) {
 	}
 }
 
-// clashes reports whether a live override of a pair is in the way of what is desired.
+// clashes reports whether a live override conflicts with a desired listener or override.
 func (m listenerPlanner) clashes(p listenerPair, g observed.EndpointGroup, o model.PortOverride) bool {
 	if p.differs() && (!p.want.Has(o.Listener) || p.live.Protocol != p.want.Protocol) {
 		return true
@@ -77,7 +79,7 @@ func listenerSettings(w *model.AcceleratorListener) plan.AcceleratorListenerSett
 	return plan.AcceleratorListenerSettings{Protocol: w.Protocol, Ports: w.Ports, SourceIP: w.SourceIP}
 }
 
-// listeners deletes, changes and makes listeners. Ports are given up before others get them.
+// planListeners plans to delete, change and create listeners. A port is released before another listener gets it.
 func (m listenerPlanner) planListeners(after []plan.StepID) {
 	var free []portRelease
 	var rest []observed.AcceleratorListener
@@ -91,14 +93,14 @@ func (m listenerPlanner) planListeners(after []plan.StepID) {
 	free = m.changeListeners(free, after)
 	for _, l := range rest {
 		switch {
-		case m.want.Held: // it may be one that cannot be built
+		case m.want.Held: // the listener may be desired, although the desired state is not known
 		case m.want.Protected && len(m.pairs) == 0 && len(rest) == 1:
 			m.reportKept("spec.listeners", "the last listener stays, because the annotation asks for protection", "remove the annotation, or give a listener")
 		default:
 			m.deleteListener(l, after, "it is not desired any more")
 		}
 	}
-	for m.keepBlocked() {
+	for m.keepFirstBlocked() {
 		continue
 	}
 	for _, p := range m.pairs {
@@ -113,7 +115,7 @@ func (m listenerPlanner) planListeners(after []plan.StepID) {
 	}
 }
 
-// release is a step that gives ports up.
+// portRelease is a step that releases ports of a listener.
 type portRelease struct {
 	protocol model.BaseProtocol
 	ports    []model.PortRange
@@ -130,8 +132,8 @@ func stepsFreeing(free []portRelease, s plan.AcceleratorListenerSettings) (out [
 	return out
 }
 
-// changeListeners changes matched listeners, those first whose ports are free. Where each waits for another, one gives up
-// in a step of its own what the others need.
+// changeListeners plans the changes of matched listeners, first of those whose ports are free. If all of them need
+// ports of each other, freePorts releases some ports in a separate step.
 func (m listenerPlanner) changeListeners(free []portRelease, after []plan.StepID) []portRelease {
 	var pending []listenerPair
 	for _, p := range m.pairs {
@@ -150,22 +152,22 @@ func (m listenerPlanner) changeListeners(free []portRelease, after []plan.StepID
 		a, s := p.address(), listenerSettings(p.want)
 		id := m.Add(plan.Step{
 			ID: plan.NewStepID("change", a), Address: a, Verb: plan.Update, After: append(slices.Clone(after), stepsFreeing(free, s)...), Blames: m.blames(),
-			Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s}, Changes: changesOf(p), Why: "the listener differs", Impact: impactOf(p),
+			Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s}, Changes: listenerChanges(p), Why: "the listener differs", Impact: listenerImpact(p),
 		})
 		free = append(free, portRelease{p.live.Protocol, p.live.Ports, id})
 	}
 	return free
 }
 
-// isFree reports whether no other listener that is to be changed has a port that a pair wants.
+// isFree reports whether no other pending listener has a port that the given listener needs.
 func (m listenerPlanner) isFree(p listenerPair, pending []listenerPair) bool {
 	return !slices.ContainsFunc(pending, func(o listenerPair) bool {
 		return o.want != p.want && portsOverlap(o.live.Protocol, o.live.Ports, p.want.Protocol, p.want.Ports)
 	})
 }
 
-// remaining returns the live ports of a listener that no other one wants.
-func remaining(p listenerPair, pending []listenerPair) []model.PortRange {
+// uncontestedPorts returns the live ports of a listener that no other pending listener needs.
+func uncontestedPorts(p listenerPair, pending []listenerPair) []model.PortRange {
 	keep := p.live.Ports
 	for _, o := range pending {
 		if o.want != p.want && o.want.Protocol == p.live.Protocol {
@@ -175,19 +177,19 @@ func remaining(p listenerPair, pending []listenerPair) []model.PortRange {
 	return keep
 }
 
-// freePorts lets the first listener that is in the way of another go down to the ports that no other wants. One that
-// has no such port is deleted, and made again.
+// freePorts plans to reduce the first listener that blocks another one to its uncontested ports. A listener
+// without such a port is deleted, and created again later.
 func (m listenerPlanner) freePorts(pending []listenerPair, free []portRelease, after []plan.StepID) ([]listenerPair, []portRelease) {
 	i := slices.IndexFunc(pending, func(p listenerPair) bool {
 		return slices.ContainsFunc(pending, func(o listenerPair) bool {
 			return o.want != p.want && portsOverlap(p.live.Protocol, p.live.Ports, o.want.Protocol, o.want.Ports)
-		}) && m.guestsAdmit(*p.live, p.live.Protocol, remaining(p, pending))
+		}) && m.guestsAllow(*p.live, p.live.Protocol, uncontestedPorts(p, pending))
 	})
 	if i < 0 {
-		m.keepAll(pending)
+		m.keepPendingListeners(pending)
 		return nil, free
 	}
-	p, keep := pending[i], remaining(pending[i], pending)
+	p, keep := pending[i], uncontestedPorts(pending[i], pending)
 	if len(keep) == 0 {
 		id := m.deleteListener(*p.live, after, "other listeners need its ports")
 		for j := range m.pairs {
@@ -213,7 +215,7 @@ func (m listenerPlanner) freePorts(pending []listenerPair, free []portRelease, a
 	return pending, free
 }
 
-func changesOf(p listenerPair) (out []plan.Change) {
+func listenerChanges(p listenerPair) (out []plan.Change) {
 	add := func(path, from, to string) {
 		if from != to {
 			out = append(out, plan.Change{Path: path, From: from, To: to})
@@ -225,8 +227,8 @@ func changesOf(p listenerPair) (out []plan.Change) {
 	return out
 }
 
-// impactOf returns what traffic feels: ports that leave refuse it.
-func impactOf(p listenerPair) plan.Impact {
+// listenerImpact returns the impact of a change on traffic. A removed port refuses connections.
+func listenerImpact(p listenerPair) plan.Impact {
 	common, _ := countOverlap(p.live.Ports, p.want.Ports)
 	all, _ := countOverlap(p.live.Ports, p.live.Ports)
 	if p.live.Protocol != p.want.Protocol || common < all {
@@ -235,7 +237,7 @@ func impactOf(p listenerPair) plan.Impact {
 	return plan.NoImpact
 }
 
-// deleteListener deletes a listener with its endpoint groups.
+// deleteListener plans to delete a listener with its endpoint groups.
 func (m listenerPlanner) deleteListener(l observed.AcceleratorListener, after []plan.StepID, why string) plan.StepID {
 	a := plan.Address{Kind: plan.AcceleratorListener, ID: l.ARN}
 	before := slices.Clone(after)

@@ -1,7 +1,7 @@
 // Package accelerators plans accelerators: the accelerator itself, its listeners, their endpoint groups and endpoints. Each
-// prefix of a plan is safe: a port that is served and is to be served keeps a listener, an endpoint group and, if it has
-// one, a healthy endpoint, except that AWS lets no two listeners have one port, so that a port which goes from one to another
-// is free in between.
+// prefix of a plan is safe: a served port that stays desired keeps a listener, an endpoint group and, if it has one, a healthy
+// endpoint. There is one exception: AWS does not admit two listeners with the same port, so that a port which moves to another
+// listener has none for a short time.
 package accelerators
 
 import (
@@ -30,22 +30,23 @@ type acceleratorPlanner struct {
 	origin  finding.Ref
 	pairs   []listenerPair
 	surplus []observed.AcceleratorListener
-	// others are the live endpoint groups that are not the stack's, by the ARN of their listener. live has none of them.
+	// others has the live endpoint groups of other owners, by the ARN of their listener. live does not contain them.
 	others map[string][]observed.EndpointGroup
 	// keptForGuests are live listeners that stay because of the endpoint groups of guests.
 	keptForGuests []observed.AcceleratorListener
 }
 
-// Make computes what has to be done to reach the desired state.
+// Make plans the steps from the observed to the desired state of an accelerator.
 func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) (plan.Plan, finding.List) {
-	m := begin(want, have, opt, memory)
+	m := newAcceleratorPlanner(want, have, opt, memory)
 	switch {
 	case want.DeletionGuard != nil && m.live != nil:
 		m.Findings.Add(*want.DeletionGuard)
-		groupPlanner{m}.revoke()
+		endpointGroupPlanner{m}.removeUnpermittedEndpoints()
 	case want.Held.Everything, len(want.Members)+len(want.Leaving) == 0:
-		// The object went without being deleted in order. What is there stays, as far as there is a right to it.
-		groupPlanner{m}.revoke()
+		// The object is gone, but was not deleted through its finalizer (or everything is held). The accelerator
+		// stays; only endpoints that the object may not use are removed.
+		endpointGroupPlanner{m}.removeUnpermittedEndpoints()
 	case m.isGuest() && len(want.Members) == 0:
 		guestPlanner{m}.leaveShared()
 	case m.isGuest():
@@ -62,9 +63,9 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 	return m.Plan, m.Findings
 }
 
-// Choose returns which accelerator and which of its listeners are kept, as Make chooses them.
+// Choose returns the live accelerator and listeners that Make keeps.
 func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) resolved.Choices {
-	m := begin(want, have, opt, memory)
+	m := newAcceleratorPlanner(want, have, opt, memory)
 	out := resolved.Choices{Desired: want}
 	if m.want == nil {
 		return out
@@ -85,8 +86,8 @@ func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan
 	return out
 }
 
-// begin returns the planner of a stack, with the live accelerator chosen.
-func begin(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *acceleratorPlanner {
+// newAcceleratorPlanner returns the planner of a stack after its live accelerator is chosen.
+func newAcceleratorPlanner(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *acceleratorPlanner {
 	m := &acceleratorPlanner{
 		Draft: &draft.Draft{Steps: draft.NewSteps(want.ID, memory.Waited), Want: want, Have: have, Opt: opt, Memory: memory, KnownIDs: plan.KnownIDs{}},
 		want:  want.Accelerator,
@@ -99,8 +100,8 @@ func begin(want model.Stack, have observed.Stack, opt plan.Options, memory plan.
 	return m
 }
 
-// choose finds the accelerator of the stack: the one that the status names, or else the first. What does not carry all tags
-// of the stack is not among them. Others stay, and are orphans.
+// choose chooses the live accelerator of the stack: the one in the status of the object, or the first. Only
+// accelerators with all tags of the stack are candidates. The accelerators that are not chosen are orphans.
 func (m *acceleratorPlanner) choose() {
 	if m.isGuest() {
 		guestPlanner{m}.chooseShared()
@@ -112,7 +113,7 @@ func (m *acceleratorPlanner) choose() {
 		}
 		if m.live != nil {
 			m.KnownIDs[plan.AcceleratorAddress] = m.live.ARN
-			m.splitOthers(func(region string) bool { return m.want == nil || m.want.Guests[region] == "" })
+			m.separateOtherOwners(func(region string) bool { return m.want == nil || m.want.Guests[region] == "" })
 		}
 	}
 	if m.member.Recorded != "" && m.Have.Facts.Recorded == observed.RecordedForeign {
@@ -124,7 +125,7 @@ func (m *acceleratorPlanner) choose() {
 	}
 }
 
-// chooseLive chooses an accelerator. Parts of it change while the plan is made.
+// chooseLive sets the live accelerator. It copies the lists that the planner changes.
 func (m *acceleratorPlanner) chooseLive(a observed.Accelerator) {
 	a.Listeners = slices.Clone(a.Listeners)
 	for i := range a.Listeners {
@@ -133,40 +134,41 @@ func (m *acceleratorPlanner) chooseLive(a observed.Accelerator) {
 	m.live = &a
 }
 
-// converge plans towards an accelerator as it is desired.
+// converge plans the changes that the desired accelerator needs.
 func (m *acceleratorPlanner) converge() {
 	finalizers := draft.NewFinalizers(m.Want.Members)
 	finalizers.Claim(m.Steps)
 	first := finalizers.HolderSteps()
 	m.match()
-	groupPlanner{m}.revoke()
+	endpointGroupPlanner{m}.removeUnpermittedEndpoints()
 	if m.live == nil && m.isGone() && m.want.Protected {
 		m.reportKept("", fmt.Sprintf("accelerator %q is gone, and a new one would have other addresses; none is made, because the annotation asks for protection", m.member.Recorded), "remove the annotation to have a new accelerator made")
 		return
 	}
 	if m.live == nil && m.want.Held && len(m.want.Listeners) == 0 {
-		m.lookAgain() // nothing can be built yet, and an accelerator costs money
+		m.requestReplan() // no listener is known yet, and an accelerator costs money
 		return
 	}
-	ready := m.accelerator(first)
+	ready := m.planAccelerator(first)
 	listenerPlanner{m}.keepForGuests(ready)
-	groupPlanner{m}.holdOverrides()
+	endpointGroupPlanner{m}.holdOverrides()
 	listenerPlanner{m}.dropOverrides(ready)
 	listenerPlanner{m}.planListeners(ready)
-	groupPlanner{m}.holdOverrides() // more listeners may stay
-	groupPlanner{m}.followDials()
-	removed := groupPlanner{m}.endpointGroups(ready)
-	m.toDualStack(append(slices.Clone(ready), removed...))
-	m.lookAgain()
+	endpointGroupPlanner{m}.holdOverrides() // more listeners may stay
+	endpointGroupPlanner{m}.followDials()
+	removed := endpointGroupPlanner{m}.planEndpointGroups(ready)
+	m.changeToDualStack(append(slices.Clone(ready), removed...))
+	m.requestReplan()
 }
 
-// isGone reports whether the accelerator that the status names is not there any more.
+// isGone reports whether the accelerator in the status of the object does not exist any more.
 func (m *acceleratorPlanner) isGone() bool {
 	return m.member.Recorded != "" && m.Have.Facts.Recorded == observed.RecordedGone
 }
 
-// accelerator makes the accelerator, or changes its settings. It returns the steps after which its parts can be made.
-func (m *acceleratorPlanner) accelerator(first []plan.StepID) []plan.StepID {
+// planAccelerator plans to create the accelerator or to change its settings. It returns the steps after which its
+// parts can be created.
+func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID {
 	a := plan.AcceleratorAddress
 	blames := []finding.Ref{m.origin}
 	tags := plan.Tags(naming.AcceleratorTags(m.Opt.Cluster, m.Have.Facts.Region, m.Want.ID, m.want.Tags, m.want.Guests))
@@ -195,20 +197,20 @@ func (m *acceleratorPlanner) accelerator(first []plan.StepID) []plan.StepID {
 	if m.live == nil {
 		return ready
 	}
-	if tag := m.Retag(a, tags, m.live.Tags, false, ready, blames); tag != "" && (hostPlanner{m}).withdrawsGuest() {
-		ready = append(ready, tag) // a guest must not make again what is deleted after it
+	if tag := m.Retag(a, tags, m.live.Tags, false, ready, blames); tag != "" && (hostPlanner{m}).removesGuestTag() {
+		ready = append(ready, tag) // otherwise the guest would create its endpoint group again
 	}
 	if !m.live.Enabled {
-		m.change("enable", plan.ChangeAccelerator{Accelerator: a, Enabled: new(true)}, plan.Change{Path: "enabled", From: "false", To: "true"}, plan.NoImpact, ready)
+		m.changeAccelerator("enable", plan.ChangeAccelerator{Accelerator: a, Enabled: new(true)}, plan.Change{Path: "enabled", From: "false", To: "true"}, plan.NoImpact, ready)
 	}
 	if m.live.Name != m.want.Name && m.want.Name != "" {
-		m.change("rename", plan.ChangeAccelerator{Accelerator: a, Name: m.want.Name}, plan.Change{Path: "name", From: m.live.Name, To: m.want.Name}, plan.NoImpact, ready)
+		m.changeAccelerator("rename", plan.ChangeAccelerator{Accelerator: a, Name: m.want.Name}, plan.Change{Path: "name", From: m.live.Name, To: m.want.Name}, plan.NoImpact, ready)
 	}
 	if m.live.AddressType == model.DualStack && m.want.AddressType == model.IPv4 {
 		if m.want.Protected {
 			m.reportKept("spec.ipAddressType", "the accelerator keeps its IPv6 addresses, because the annotation asks for protection", "remove the annotation, or set DUAL_STACK")
 		} else {
-			ready = append(ready, m.change("address-type", plan.ChangeAccelerator{Accelerator: a, AddressType: model.IPv4},
+			ready = append(ready, m.changeAccelerator("address-type", plan.ChangeAccelerator{Accelerator: a, AddressType: model.IPv4},
 				plan.Change{Path: "address type", From: string(model.DualStack), To: string(model.IPv4)}, plan.DeleteImpact, ready))
 		}
 	}
@@ -216,16 +218,17 @@ func (m *acceleratorPlanner) accelerator(first []plan.StepID) []plan.StepID {
 	return ready
 }
 
-// toDualStack plans the address type DUAL_STACK, after endpoints that only have IPv4 addresses are removed.
-func (m *acceleratorPlanner) toDualStack(after []plan.StepID) {
+// changeToDualStack plans to change the address type to DUAL_STACK, after endpoints with only IPv4 addresses are
+// removed.
+func (m *acceleratorPlanner) changeToDualStack(after []plan.StepID) {
 	if m.live == nil || m.live.AddressType == model.DualStack || m.want.AddressType != model.DualStack {
 		return
 	}
-	m.change("address-type", plan.ChangeAccelerator{Accelerator: plan.AcceleratorAddress, AddressType: model.DualStack},
+	m.changeAccelerator("address-type", plan.ChangeAccelerator{Accelerator: plan.AcceleratorAddress, AddressType: model.DualStack},
 		plan.Change{Path: "address type", From: string(model.IPv4), To: string(model.DualStack)}, plan.NoImpact, after)
 }
 
-func (m *acceleratorPlanner) change(what string, do plan.ChangeAccelerator, c plan.Change, impact plan.Impact, after []plan.StepID) plan.StepID {
+func (m *acceleratorPlanner) changeAccelerator(what string, do plan.ChangeAccelerator, c plan.Change, impact plan.Impact, after []plan.StepID) plan.StepID {
 	return m.Add(plan.Step{
 		ID: plan.NewStepID(what, do.Accelerator), Address: do.Accelerator, Verb: plan.Update, Do: do, Changes: []plan.Change{c},
 		Why: "the accelerator differs", Impact: impact, After: after, Blames: []finding.Ref{m.origin},
@@ -234,12 +237,12 @@ func (m *acceleratorPlanner) change(what string, do plan.ChangeAccelerator, c pl
 
 func (m *acceleratorPlanner) blames() []finding.Ref { return []finding.Ref{m.origin} }
 
-// reportKept reports a setting that stays as it is live.
+// reportKept reports a setting that keeps its live value.
 func (m *acceleratorPlanner) reportKept(field, message, fix string) {
 	m.Findings.Add(finding.Finding{Object: m.origin, Field: field, Reason: finding.AcceleratorSettingKept, Severity: finding.Warning, Message: message, Fix: fix})
 }
 
-// reportAddresses reports addresses that are asked for and that the accelerator does not have.
+// reportAddresses reports requested addresses that the accelerator does not have.
 func (m *acceleratorPlanner) reportAddresses() {
 	for _, address := range m.want.Addresses {
 		if !slices.ContainsFunc(m.live.Addresses, func(s observed.AddressSet) bool { return slices.Contains(s.Addresses, address) }) {
@@ -249,7 +252,7 @@ func (m *acceleratorPlanner) reportAddresses() {
 	}
 }
 
-// token returns an idempotency token that is the same for each attempt of a creation.
+// token returns an idempotency token. It is the same in each attempt of a creation.
 func (m *acceleratorPlanner) token(parts ...string) string {
 	h := sha256.New()
 	for _, p := range append([]string{m.want.UID}, parts...) {
@@ -258,8 +261,8 @@ func (m *acceleratorPlanner) token(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// lookAgain makes the plan be made again while AWS deploys changes or an endpoint is missing.
-func (m *acceleratorPlanner) lookAgain() {
+// requestReplan requests another plan while AWS deploys changes or an endpoint is missing.
+func (m *acceleratorPlanner) requestReplan() {
 	if m.want != nil && m.want.Pending {
 		m.RetryWithin(durations.MissingWait)
 	}

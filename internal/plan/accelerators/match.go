@@ -9,7 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// listenerPair is a desired listener with the live one that is kept for it; nil if it is created.
+// listenerPair is a desired listener with the live one that is kept for it. live is nil if the listener is
+// created.
 type listenerPair struct {
 	want *model.AcceleratorListener
 	live *observed.AcceleratorListener
@@ -19,15 +20,16 @@ func (p listenerPair) address() plan.Address {
 	return plan.Address{Kind: plan.AcceleratorListener, ID: p.want.ID}
 }
 
-// differs reports whether the live listener is to be changed.
+// differs reports whether the live listener must be changed.
 func (p listenerPair) differs() bool {
 	return p.live.Protocol != p.want.Protocol || !slices.Equal(p.live.Ports, p.want.Ports) || p.live.SourceIP != p.want.SourceIP
 }
 
-// minScore is how similar a live listener has to be to be kept for a desired one.
+// minScore is the minimum Score with which a live listener is kept for a desired one.
 const minScore = 15
 
-// Score returns how similar a desired listener is to a live one. Older controllers know the same measure.
+// Score returns how similar a desired listener is to a live one. The AWS Load Balancer Controller computes the
+// same score.
 func Score(want model.AcceleratorListener, live observed.AcceleratorListener) int {
 	common, all := countOverlap(want.Ports, live.Ports)
 	score := 100 * common / max(all, 1)
@@ -40,7 +42,8 @@ func Score(want model.AcceleratorListener, live observed.AcceleratorListener) in
 	return score
 }
 
-// countOverlap returns how many ports both lists have, and how many at least one has.
+// countOverlap returns the number of ports that are in both lists, and the number of ports that are in at least
+// one.
 func countOverlap(a, b []model.PortRange) (common, all int) {
 	for _, x := range a {
 		all += int(x.To-x.From) + 1
@@ -54,7 +57,8 @@ func countOverlap(a, b []model.PortRange) (common, all int) {
 	return common, all - common
 }
 
-// match finds the live listener of each desired one: the same protocol and ports first, then the most similar ones.
+// match finds the live listener of each desired one. Listeners with the same protocol and ports are matched first,
+// then the most similar ones.
 func (m *acceleratorPlanner) match() {
 	var live []observed.AcceleratorListener
 	if m.live != nil {

@@ -11,9 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// holdOverrides keeps the live port overrides of endpoint groups that AWS would refuse because of what others
-// have of the accelerator: AWS lets no endpoint port be a port of any of its listeners, or be used under two of them.
-func (m groupPlanner) holdOverrides() {
+// holdOverrides keeps the live port overrides of an endpoint group if AWS would refuse the desired ones because of
+// other parts of the accelerator. AWS does not admit an endpoint port that is a port of a listener, or that
+// overrides under two listeners use.
+func (m endpointGroupPlanner) holdOverrides() {
 	for i, p := range m.pairs {
 		for j, g := range p.want.Groups {
 			k, why := m.refusedOverride(p, g)
@@ -34,9 +35,9 @@ func (m groupPlanner) holdOverrides() {
 	}
 }
 
-// refusedOverride returns the first port override of an endpoint group that contradicts what others have, -1 if none
-// does, and why.
-func (m groupPlanner) refusedOverride(p listenerPair, g model.EndpointGroup) (int, string) {
+// refusedOverride returns the index of the first port override that conflicts with another part of the
+// accelerator, and the reason; -1 if there is no conflict.
+func (m endpointGroupPlanner) refusedOverride(p listenerPair, g model.EndpointGroup) (int, string) {
 	if g.OverridesHeld {
 		return -1, ""
 	}
@@ -48,25 +49,25 @@ func (m groupPlanner) refusedOverride(p listenerPair, g model.EndpointGroup) (in
 		if i := slices.IndexFunc(listeners, func(l observed.AcceleratorListener) bool { return model.HasPort(l.Ports, o.Endpoint) }); i >= 0 {
 			return k, fmt.Sprintf("endpoint port %d is a port of listener %s %s of the accelerator", o.Endpoint, listeners[i].Protocol, model.PortRangesText(listeners[i].Ports))
 		}
-		if other := m.overridden(p, o.Endpoint); other != nil {
+		if other := m.endpointGroupWithPort(p, o.Endpoint); other != nil {
 			return k, fmt.Sprintf("endpoint port %d is used under another listener by the endpoint group of %s (%s)", o.Endpoint, finding.Cut(cmp.Or(m.ownersOfOthers()[other.ARN], "this object")), other.Region)
 		}
 	}
 	return -1, ""
 }
 
-// overridden returns a live endpoint group under another listener than that of a pair which has an endpoint port and
-// stays, nil if there is none.
-func (m groupPlanner) overridden(p listenerPair, port int32) *observed.EndpointGroup {
+// endpointGroupWithPort returns a live endpoint group that stays, has an override to an endpoint port, and belongs
+// to another listener than the pair; nil if there is none.
+func (m endpointGroupPlanner) endpointGroupWithPort(p listenerPair, port int32) *observed.EndpointGroup {
 	if m.live == nil {
 		return nil
 	}
-	for _, l := range m.live.Listeners { // in their order, so that the same one is named each time
+	for _, l := range m.live.Listeners { // in order, so that each run reports the same one
 		if p.live != nil && l.ARN == p.live.ARN {
 			continue
 		}
 		stays := m.others[l.ARN]
-		if m.surplusStays() && slices.ContainsFunc(m.surplus, func(o observed.AcceleratorListener) bool { return o.ARN == l.ARN }) {
+		if m.keepsSurplus() && slices.ContainsFunc(m.surplus, func(o observed.AcceleratorListener) bool { return o.ARN == l.ARN }) {
 			stays = slices.Concat(stays, l.Groups)
 		}
 		for _, g := range stays {
@@ -78,8 +79,8 @@ func (m groupPlanner) overridden(p listenerPair, port int32) *observed.EndpointG
 	return nil
 }
 
-// surplusStays reports whether live endpoint groups stay whose listeners are not desired, because they may be those
-// of listeners that could not be built or found.
-func (m *acceleratorPlanner) surplusStays() bool {
+// keepsSurplus reports whether the endpoint groups of listeners that are not desired stay, because their listeners
+// may be desired although the desired state is not known.
+func (m *acceleratorPlanner) keepsSurplus() bool {
 	return m.want.Held || m.isGuest() && len(m.pairs) < len(m.want.Listeners)
 }

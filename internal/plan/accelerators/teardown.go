@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// tearDown plans to disable the accelerator, delete its parts, delete it once AWS has deployed that, and remove the
-// finalizer.
+// tearDown plans to disable the accelerator, to delete its parts, to delete it when AWS has deployed these
+// changes, and to remove the finalizer.
 func (m *acceleratorPlanner) tearDown() {
 	var before []plan.StepID
 	if len(m.others) > 0 {
@@ -21,7 +21,7 @@ func (m *acceleratorPlanner) tearDown() {
 	if a := m.live; a != nil {
 		before = hostPlanner{m}.removeGuestTags()
 		if a.Enabled {
-			before = append(before, m.change("disable", plan.ChangeAccelerator{Accelerator: plan.AcceleratorAddress, Enabled: new(false)},
+			before = append(before, m.changeAccelerator("disable", plan.ChangeAccelerator{Accelerator: plan.AcceleratorAddress, Enabled: new(false)},
 				plan.Change{Path: "enabled", From: "true", To: "false"}, plan.DeleteImpact, before))
 		}
 		first := slices.Clone(before)

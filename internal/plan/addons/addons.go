@@ -15,13 +15,13 @@ import (
 type AddOns struct {
 	*draft.Draft
 	Live           *observed.LoadBalancer // nil if it is not created yet
-	WebACL         *string                // ARN of the desired web ACL, empty for none; nil leaves the association as it is
+	WebACL         *string                // ARN of the desired web ACL, empty for none; nil: the association is not changed
 	webACLFault    *observed.Fault        // why the ARN of the desired web ACL is unknown
 	webACLsPlanned bool                   // planWebACLs was called
 }
 
-// Resolve finds the ARN of a web ACL that is given by name. As long as it is unknown no new load balancer is created,
-// because that would serve without the web ACL.
+// Resolve finds the ARN of a web ACL that is set by name. While the ARN is unknown, no new load balancer is
+// created, because it would serve without the web ACL.
 func (o *AddOns) Resolve() {
 	w := o.Want.LoadBalancer.AddOns.WebACL
 	if w == nil {
@@ -47,8 +47,8 @@ func (o *AddOns) Resolve() {
 	o.Want.Held.Creation = o.Want.Held.Creation || o.Live == nil
 }
 
-// Plan adds the steps. They come last and no other step depends on them, so that an outage of one of these services
-// delays nothing else.
+// Plan adds the steps for the add-ons. They are the last steps of a plan and no other step depends on them, so
+// that an outage of WAF or Shield delays no other change.
 func (o *AddOns) Plan() {
 	o.planWebACLs()
 	if !o.Want.Held.Creation || o.Live != nil {
@@ -70,8 +70,8 @@ func (o *AddOns) planWebACLs() {
 		return
 	}
 	if c := o.Want.LoadBalancer.AddOns.ClassicACL; c != nil && c.ID == "" {
-		// AWS admits one web ACL for a load balancer, of WAFv2 or of WAF Classic, so that the present one has to be
-		// removed first.
+		// AWS admits one web ACL for each load balancer, of WAFv2 or of WAF Classic. The current one has to be removed
+		// first.
 		o.planClassicACL()
 		o.planWebACL()
 		return
@@ -80,8 +80,8 @@ func (o *AddOns) planWebACLs() {
 	o.planClassicACL()
 }
 
-// StepsBeforeListeners returns the steps that have to come before the first listener of a load balancer, so that it
-// never serves without its web ACL. A load balancer that has listeners serves already, so that it returns none.
+// StepsBeforeListeners returns the steps that must come before the first listener of a load balancer, so that it
+// never serves without its web ACL. It returns none for a load balancer that already has listeners.
 func (o *AddOns) StepsBeforeListeners() (steps []plan.StepID) {
 	if o.Live != nil && len(o.Live.Listeners) > 0 {
 		return nil
@@ -139,7 +139,7 @@ func (o *AddOns) planProtection() {
 	}
 }
 
-// hasShieldSubscription reports whether the account can have protections.
+// hasShieldSubscription reports whether the account has a subscription to Shield Advanced.
 func (o *AddOns) hasShieldSubscription(of finding.Origin, do plan.Action) bool {
 	s := o.Have.Facts.Subscription
 	switch {
@@ -177,7 +177,7 @@ func (o *AddOns) liveAddOn(to model.AddOn, a plan.Address, of finding.Origin, do
 	return have, true
 }
 
-// associate adds the step that creates or, if on is false, ends an association.
+// associate adds the step that creates an association, or removes it if on is false.
 func (o *AddOns) associate(a plan.Address, on bool, do plan.Action, of finding.Origin, change plan.Change) {
 	what, verb := "associate", plan.Create
 	if !on {
@@ -193,7 +193,7 @@ func (o *AddOns) associate(a plan.Address, on bool, do plan.Action, of finding.O
 	})
 }
 
-// reportServiceFault reports that a service did not answer, and adds a step that waits until it is asked again.
+// reportServiceFault reports that a service did not answer, and adds a step that waits for the next attempt.
 func (o *AddOns) reportServiceFault(a plan.Address, of finding.Origin, do plan.Action, fault observed.Fault) {
 	f := finding.Finding{
 		Object: o.EventObject(of.Object), Field: of.Field, Reason: fault.Reason, Message: fault.Message,

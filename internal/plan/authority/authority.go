@@ -11,15 +11,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// revocation collects the steps that remove what is withdrawn.
+// revocation collects the steps that remove withdrawn parts.
 type revocation struct {
 	withdrawn *model.Withdrawn
 	steps     []plan.Step
 	Findings  finding.List
 }
 
-// Revoke returns the observed stack without what members have no right to any more, and the steps that remove that
-// from AWS.
+// Revoke returns the observed stack without the parts that members may not use any more, and the steps that remove
+// these parts from AWS.
 func Revoke(have observed.Stack) (observed.Stack, *revocation) {
 	rv := &revocation{withdrawn: have.Facts.Withdrawn}
 	if rv.withdrawn.Empty() {
@@ -39,12 +39,12 @@ func Revoke(have observed.Stack) (observed.Stack, *revocation) {
 	return have, rv
 }
 
-// Prepend puts the steps before those of a plan that was made from the remaining stack.
+// Prepend adds the steps at the beginning of a plan that was made from the remaining stack.
 func (rv *revocation) Prepend(p *plan.Plan) {
 	p.Steps = append(rv.steps, p.Steps...)
 }
 
-// revokeListener removes what is withdrawn from a listener, and reports whether the listener stays.
+// revokeListener removes the withdrawn parts of a listener, and reports whether the listener stays.
 func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	certificates, certificate, lost := rv.remainingCertificates(l)
@@ -107,8 +107,8 @@ func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 	return true
 }
 
-// remainingCertificates returns the certificate list and the default certificate of a listener without those that are
-// withdrawn, and why one was withdrawn.
+// remainingCertificates returns the certificate list and the default certificate of a listener without the
+// withdrawn certificates, and the first withdrawal.
 func (rv *revocation) remainingCertificates(l *observed.Listener) (extra []string, main string, lost *model.Withdrawal) {
 	main = l.Certificate
 	for _, arn := range l.Certificates {
@@ -127,7 +127,7 @@ func (rv *revocation) remainingCertificates(l *observed.Listener) (extra []strin
 	return extra, main, lost
 }
 
-// revokeRule removes what is withdrawn from a rule, and reports whether the rule stays.
+// revokeRule removes the withdrawn parts of a rule, and reports whether the rule stays.
 func (rv *revocation) revokeRule(r *observed.Rule) bool {
 	a := plan.RuleAddress(r.ARN)
 	if w, gone := rv.withdrawn.Rules[r.ARN]; gone {
@@ -155,8 +155,8 @@ func (rv *revocation) revokeRule(r *observed.Rule) bool {
 	return true
 }
 
-// remainingActions returns live actions without the target groups that are withdrawn; nil if none is left that gets
-// requests. Without a withdrawal the actions stay as they are and the second result is nil.
+// remainingActions returns live actions without the withdrawn target groups; nil if no remaining target group gets
+// requests. If nothing is withdrawn, it returns the unchanged actions and a nil withdrawal.
 func (rv *revocation) remainingActions(remainingActions []model.Action) ([]model.Action, *model.Withdrawal) {
 	f := equal.ForwardOf(remainingActions)
 	if f == nil {
@@ -192,7 +192,7 @@ func (rv *revocation) deleteListener(l *observed.Listener, w model.Withdrawal, n
 	}, &w)
 }
 
-// addStep appends a step. Its reason and its object are those of the first withdrawal that is not nil.
+// addStep appends a step. The first withdrawal that is not nil gives its reason and its object.
 func (rv *revocation) addStep(s plan.Step, why ...*model.Withdrawal) {
 	why = slices.DeleteFunc(why, func(w *model.Withdrawal) bool { return w == nil })
 	s.Why, s.Blames, s.Revokes = why[0].Message, []finding.Ref{why[0].Object}, true

@@ -45,8 +45,8 @@ func (m Memory) refusedBefore(list []targets.Endpoint, now time.Time) *Attempt {
 			continue
 		}
 		out = out.withRefusal(Refusal{[]targets.Endpoint{e}, old.Because, old.Run})
-		if left := old.Until.Sub(now); out.Untried == 0 || left < out.Untried {
-			out.Untried = left
+		if left := old.Until.Sub(now); out.RetryIn == 0 || left < out.RetryIn {
+			out.RetryIn = left
 		}
 	}
 	return out

@@ -61,7 +61,7 @@ func (p *planner) converge() {
 	}
 	switch {
 	case p.Conflict.exists():
-		p.addStep(SyncRules{IfAsked: true}, "those of its pods that are there")
+		p.addStep(SyncRules{OnlyIfRequested: true}, "those of its pods that are there")
 		if o := p.Conflict.First; o != nil { // its deletion triggers a run
 			p.Watch = append(p.Watch, cluster.Ref{Kind: cluster.KindBinding, Namespace: o.Namespace, Name: o.Name})
 		}

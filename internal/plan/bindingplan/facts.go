@@ -131,7 +131,7 @@ func findingOf(b *elbv2.TargetGroupBinding, f Failure) (finding.Finding, bool) {
 	if b.Spec.IamRoleArnToAssume != "" {
 		m = m.OfRole()
 	}
-	x := finding.Finding{Object: targets.Ref(b), Severity: finding.Error, Reason: m.Reason, Message: failure.Plainly(f.Err), Fix: m.Fix}
+	x := finding.Finding{Object: targets.Ref(b), Severity: finding.Error, Reason: m.Reason, Message: failure.WithoutSDKText(f.Err), Fix: m.Fix}
 	if m.Reason == finding.TargetGroupNotFound && b.Spec.TargetGroupARN != "" {
 		x.Field, x.Message = "spec.targetGroupARN", fmt.Sprintf("target group %q does not exist; no target is registered", b.Spec.TargetGroupARN)
 	}
@@ -199,8 +199,8 @@ type Gone struct{ Targets []*observed.Target }
 // Attempt is the result of registering targets.
 type Attempt struct {
 	Refused []Refusal
-	// Untried is the time until the first refused target may be sent again.
-	Untried time.Duration
+	// RetryIn is the time until the first refused target may be sent again.
+	RetryIn time.Duration
 	Failed  *Failure // the last failure
 }
 

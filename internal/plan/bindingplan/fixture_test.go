@@ -180,7 +180,7 @@ func actionText(a Action) string {
 		}
 		return "deregister " + strings.Join(ids, " ") + flag(a.MayMiss, " if there") + flag(a.MayWait, " or later")
 	case SyncRules:
-		return "rules" + flag(a.Leaving, " without it") + flag(a.Keeps, " and of old targets") + flag(a.IfAsked, " if it has any") + flag(a.MaxAge > 0, " compared")
+		return "rules" + flag(a.Leaving, " without it") + flag(a.Keeps, " and of old targets") + flag(a.OnlyIfRequested, " if it has any") + flag(a.MaxAge > 0, " compared")
 	case SetCheckpoint:
 		return strings.TrimSpace("checkpoint "+a.Value) + flag(a.IfRulesMissing, " if rules are missing")
 	case SetGate:

@@ -155,7 +155,7 @@ func (p *planner) cleanUpAfterDeletion() {
 	p.end = reportDeletion
 	if !m.Known { // this process has registered no targets
 		if len(p.retries) == 0 {
-			p.addStep(SyncRules{Leaving: true, IfAsked: true}, "there is no such binding")
+			p.addStep(SyncRules{Leaving: true, OnlyIfRequested: true}, "there is no such binding")
 		}
 		return
 	}

@@ -43,8 +43,8 @@ func RulesResultOf(a RequestedRules) RulesResult {
 	return RulesResult{Done: a.Complete, Faulty: a.Faulty, Findings: a.Findings, Unseen: a.Unseen}
 }
 
-// Warned returns the result with Unseen added to Findings.
-func (o RulesResult) Warned() RulesResult {
+// WithUnseen returns the result with Unseen added to Findings.
+func (o RulesResult) WithUnseen() RulesResult {
 	o.Findings.Add(o.Unseen...)
 	o.Findings, o.Unseen = o.Findings.Sorted(), nil
 	return o
@@ -260,8 +260,8 @@ func (r *reporter) endAfterAttempt(f Failure, a *Attempt) {
 		return
 	}
 	r.RetryAfter, r.Why = durations.DeniedWait, ""
-	if a != nil && a.Untried > 0 {
-		r.requeueAfter(a.Untried, "a refused target is tried again")
+	if a != nil && a.RetryIn > 0 {
+		r.requeueAfter(a.RetryIn, "a refused target is tried again")
 	}
 	if x.Reason == finding.TargetGroupNotFound {
 		switch age := r.Now.Sub(r.Stored.CreationTimestamp.Time); {

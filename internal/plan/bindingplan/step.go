@@ -44,9 +44,9 @@ type SyncRules struct {
 	Leaving bool
 	// Keeps is set if the previous rules of the binding are retained, because old targets still serve.
 	Keeps bool
-	// IfAsked is set if nothing has to be done for a binding that has not requested rules before.
-	IfAsked bool
-	MaxAge  time.Duration
+	// OnlyIfRequested is set if nothing has to be done for a binding that has not requested rules before.
+	OnlyIfRequested bool
+	MaxAge          time.Duration
 }
 
 // AddFinalizer adds the finalizer, so that the binding exists until its targets are deregistered. The plan is made again

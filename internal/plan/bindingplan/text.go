@@ -180,7 +180,7 @@ func (d Preview) Items() []Item {
 	var out []Item
 	for _, s := range d.Steps {
 		if action, ok := s.Do.(SyncRules); ok {
-			if action.IfAsked {
+			if action.OnlyIfRequested {
 				continue
 			}
 			for _, c := range d.Rules {

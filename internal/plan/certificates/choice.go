@@ -127,7 +127,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 			choices = append(choices, all[before:])
 		}
 	}
-	if left := cc.assignPlaces(&claims, &out, all); len(left) > 0 {
+	if left := cc.assignReplacements(&claims, &out, all); len(left) > 0 {
 		without := func(arn string) bool { return slices.Contains(left, arn) }
 		for i, c := range choices {
 			choices[i] = slices.DeleteFunc(slices.Clone(c), without)

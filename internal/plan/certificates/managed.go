@@ -85,7 +85,7 @@ func (m *Managed) resolveRequested(w model.ManagedCertificate) {
 			if c.Status == observed.Issued && other == nil {
 				other = c
 			}
-		case fit == nil || rank(*c) < rank(*fit):
+		case fit == nil || issueRank(*c) < issueRank(*fit):
 			fit = c
 		}
 	}
@@ -135,8 +135,8 @@ func (m *Managed) pollCertificate(w model.ManagedCertificate, a plan.Address, wh
 	})
 }
 
-// rank orders certificates for the same hosts: issued ones first, then those in validation.
-func rank(c observed.OwnCertificate) int {
+// issueRank orders certificates for the same hosts: issued ones first, then those in validation.
+func issueRank(c observed.OwnCertificate) int {
 	switch c.Status {
 	case observed.Issued:
 		return 0

@@ -87,7 +87,8 @@ func recordDomain(domain string) string {
 	return strings.TrimPrefix(strings.ToLower(domain), "*.")
 }
 
-// validate plans the missing validation records of a certificate, and returns after what time to look at it again.
+// validate plans the missing validation records of a certificate, and returns the time until it must be checked
+// again.
 func (m *Managed) validate(w model.ManagedCertificate, c observed.OwnCertificate) time.Duration {
 	again := durations.OutageWait
 	if c.Unnamed {
@@ -116,9 +117,9 @@ func (m *Managed) validate(w model.ManagedCertificate, c observed.OwnCertificate
 			m.reportPending(w, "because its DNS records could not be made yet: "+zones.Fault.Message, nil, "check the way to Route 53")
 		}
 	case zones.Fault != nil:
-		m.reportPending(w, byHandText(zones.Fault), unseen, byHandFix)
+		m.reportPending(w, manualRecordsText(zones.Fault), unseen, manualRecordsFix)
 	case zones.Locked != nil:
-		m.reportPending(w, byHandText(zones.Locked), unseen, byHandFix)
+		m.reportPending(w, manualRecordsText(zones.Locked), unseen, manualRecordsFix)
 	default:
 		var homeless []observed.DNSRecord
 		for _, r := range missing {
@@ -135,10 +136,10 @@ func (m *Managed) validate(w model.ManagedCertificate, c observed.OwnCertificate
 	return again
 }
 
-const byHandFix = "create the records, or allow the controller route53:ListHostedZones and route53:ChangeResourceRecordSets"
+const manualRecordsFix = "create the records, or allow the controller route53:ListHostedZones and route53:ChangeResourceRecordSets"
 
-// byHandText returns why another actor has to create the records.
-func byHandText(f *observed.Fault) string {
+// manualRecordsText returns why another actor has to create the records.
+func manualRecordsText(f *observed.Fault) string {
 	return "for DNS records that the controller cannot make (" + f.Message + ")"
 }
 

@@ -10,22 +10,22 @@ import (
 
 // How a quota is shared between namespaces
 //
-// AWS limits the rules, listeners and certificates of a load balancer, and shows the limit only by refusing one. The places
-// within the limit are shared between namespaces by two rules that do not need to know the limit:
+// AWS has quotas for the rules, listeners and certificates of a load balancer. The controller learns of a quota only when AWS
+// refuses a resource. Namespaces share a quota by two rules that do not depend on its value:
 //
-//   - No live rule, listener or certificate is deleted for another namespace. A place that a namespace gives up is offered to
-//     that namespace first.
-//   - Free places go to the namespace that has the fewest.
+//   - No live rule, listener or certificate is deleted for another namespace. If a namespace does not need a resource any more,
+//     new resources of that namespace replace it first.
+//   - Free capacity is for the namespace with the fewest resources.
 //
-// So no namespace below an equal share loses a place to a namespace above it, whatever the limit is, in whatever order the
-// objects are created, and whatever was refused before.
+// So a namespace below an equal share never loses capacity to a namespace above it. This does not depend on the quota, on the
+// order in which objects are created, or on earlier refusals.
 
-// Share is how many live resources of a kind with a quota a namespace has: those that stay and those that are to be
+// Share has the number of live resources of one kind that a namespace has: those that stay and those that will be
 // deleted.
 type Share struct{ Staying, Leaving int }
 
-// OrderClaims returns the indexes of claims in the order in which they are to be carried out. A claim is the name of
-// the namespace that makes it. The claims of one namespace keep their order.
+// OrderClaims returns the indexes of claims in the order in which they are served. A claim is the namespace that
+// makes it. The claims of one namespace keep their order.
 func OrderClaims(shares map[string]Share, claims []string) []int {
 	level, made := make([]int, len(claims)), map[string]int{}
 	order := make([]int, len(claims))
@@ -50,9 +50,8 @@ func Namespaces(refs []finding.Ref) []string {
 	return slices.Sorted(maps.Keys(in))
 }
 
-// namespacesOfClaims returns for each claim the namespace that it counts for. If several namespaces claim the same
-// resource, it is the one with the fewest, so that no namespace waits longer because another one claims the resource
-// as well.
+// namespacesOfClaims returns the namespace for which each claim counts. If several namespaces claim the same
+// resource, it is the namespace with the fewest resources, so that the others do not delay it.
 func namespacesOfClaims(shares map[string]Share, claims [][]string) []string {
 	out, made := make([]string, len(claims)), map[string]int{}
 	for i, by := range claims {
@@ -64,9 +63,9 @@ func namespacesOfClaims(shares map[string]Share, claims [][]string) []string {
 	return out
 }
 
-// OrderStepsByShare sorts those of the steps from an index on that create a resource with a quota by the shares of
-// namespaces. Dependencies stay before the steps that need them. claim returns the namespaces that claim the resource
-// which a step creates, nil if the step creates none.
+// OrderStepsByShare sorts the steps that create resources with a quota by the shares of namespaces, beginning at
+// the step with index from. Each step stays behind its dependencies. claim returns the namespaces that claim the
+// resource that a step creates; nil if the step creates none.
 func (st *Steps) OrderStepsByShare(shares map[string]Share, from int, claim func(plan.Step) []string) {
 	steps := st.Plan.Steps[from:]
 	var creates []int

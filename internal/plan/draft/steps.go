@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// StepChain is a growing list of steps. A step that depends on the chain depends on the steps that it has at that
-// time.
+// StepChain is a list of steps to which more are added. A step that depends on the chain depends on the steps added
+// before it, not on those added later.
 type StepChain struct {
 	Steps    []plan.StepID
 	lastJoin plan.StepID // the latest join

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// PollAfter returns after what time to look again at what has been waited for so long.
+// PollAfter returns the time until the next check of a condition. waited is the time that the wait has lasted.
 func PollAfter(waited time.Duration) time.Duration {
 	return min(max(durations.FirstPoll, waited/4), durations.LastPoll)
 }

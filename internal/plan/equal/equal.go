@@ -313,5 +313,5 @@ func ForwardOf(as []model.Action) *model.Forward {
 	return &f
 }
 
-// GroupRefText returns the reference to a target group for people: the one of id, name and ARN that is set.
+// GroupRefText returns the id, name or ARN of a reference to a target group, whichever is set.
 func GroupRefText(r model.GroupRef) string { return r.ID + r.Name + r.ARN }

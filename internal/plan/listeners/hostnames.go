@@ -44,9 +44,9 @@ func (a AnsweredHostnames) Has(h model.ForeignHostname) bool {
 	return true
 }
 
-// RefusesForeign reports whether a live rule answers, with an error, hostnames to which the member of a later rule
-// has no right.
-func RefusesForeign(l *observed.Listener, rule *observed.Rule, foreign map[string][]model.ForeignHostname) bool {
+// RefusesForeignHostnames reports whether a live rule returns an error for a hostname that a later rule serves
+// although its member may not use it.
+func RefusesForeignHostnames(l *observed.Listener, rule *observed.Rule, foreign map[string][]model.ForeignHostname) bool {
 	refused := AnsweredHostnames{}
 	if refused.Add(rule.Conditions); !plan.IsErrorResponse(rule.Actions) {
 		return false
@@ -67,7 +67,7 @@ func RefusalRule(h model.ForeignHostname) (model.Rule, finding.Finding) {
 	}
 }
 
-// refuseHostnames inserts such rules before held ones. Translation adds them only for the present objects. A held
+// refuseHostnames inserts a RefusalRule before each held rule that needs one. Translation adds them only for the present objects. A held
 // rule may match more: its object may have lost the hostname, or may be too large to be translated.
 func (lr *Resolver) refuseHostnames(l *resolved.Listener) {
 	if len(lr.foreign) == 0 {

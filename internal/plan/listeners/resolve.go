@@ -54,7 +54,8 @@ func (lr *Resolver) Resolve(lb *resolved.LoadBalancer, w model.Listener) resolve
 	return l
 }
 
-// StopDanglingRedirects keeps a listener as it is that would redirect all requests to a port without a TLS listener.
+// StopDanglingRedirects keeps the live state of each listener that would redirect all requests to a port without a
+// TLS listener.
 func StopDanglingRedirects(listeners []resolved.Listener) {
 	for i := range listeners {
 		l := &listeners[i]
@@ -70,8 +71,7 @@ func StopDanglingRedirects(listeners []resolved.Listener) {
 	}
 }
 
-// reportMissingCertificate reports a TLS listener without a certificate, unless the certificates are still to be
-// read.
+// reportMissingCertificate reports a TLS listener without a certificate, unless its certificates are not read yet.
 func (lr *Resolver) reportMissingCertificate(w model.Listener, live *observed.Listener, blocked []finding.Ref) {
 	if len(blocked) > 0 || len(lr.Plan.Questions) > 0 || len(w.Members) == 0 {
 		return

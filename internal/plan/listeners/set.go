@@ -21,13 +21,13 @@ type Set struct {
 	groups     *owners.TargetGroups
 	usage      *draft.Usage
 	finalizers *draft.Finalizers
-	albs       *targetgroups.Attachments
+	albs       *targetgroups.ALBTargetPlanner
 	keys       owners.ConditionKeys
 	resolved   map[*resolved.Listener]*planner // planners of the listeners that are created or changed, set by Resolve
 }
 
 // NewSet returns the listeners of a stack. main is the load balancer of the stack.
-func NewSet(main *resolved.LoadBalancer, tg *owners.TargetGroups, u *draft.Usage, f *draft.Finalizers, albs *targetgroups.Attachments, keys owners.ConditionKeys) *Set {
+func NewSet(main *resolved.LoadBalancer, tg *owners.TargetGroups, u *draft.Usage, f *draft.Finalizers, albs *targetgroups.ALBTargetPlanner, keys owners.ConditionKeys) *Set {
 	return &Set{tg.Draft, main, tg, u, f, albs, keys, map[*resolved.Listener]*planner{}}
 }
 
@@ -76,7 +76,7 @@ func (s *Set) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened map[in
 		s.planner(&lb.Listeners[i]).removeForeignRules(after)
 	}
 	s.orderByShare(lb, from)
-	rules.NewRulePlaces(s.groups, s.finalizers, s.keys, lb).PlanLate(groups)
+	rules.NewRuleQuota(s.groups, s.finalizers, s.keys, lb).PlanAwaitingRoom(groups)
 	return targeted
 }
 

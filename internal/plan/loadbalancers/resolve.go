@@ -79,8 +79,8 @@ func (r *resolution) subnetsOrigin(w *model.LoadBalancer) finding.Origin {
 	return finding.Origin{Object: r.Want.Members[0].Ref}
 }
 
-// reportUnfit reports that a part of a load balancer cannot be as desired. That part stays as it is live; if there is
-// no live load balancer, none is created.
+// reportUnfit reports a part of a load balancer that cannot have the desired settings. The live part stays. If
+// there is no live load balancer, none is created.
 func (r *resolution) reportUnfit(f finding.Finding, part string) {
 	if r.lb.IsFrontend() {
 		f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
@@ -96,7 +96,7 @@ func (r *resolution) reportUnfit(f finding.Finding, part string) {
 	}
 }
 
-// reportUnavailable reports the same where the reason is a fact that AWS does not show.
+// reportUnavailable reports a part of a load balancer that stays because a fact about it is not available.
 func (r *resolution) reportUnavailable(f observed.Fault, part string, of finding.Origin) {
 	what, reach, made := "the load balancer", finding.BlocksStack, "no load balancer is made"
 	if r.lb.IsFrontend() {

@@ -20,11 +20,11 @@ import (
 type Planner struct {
 	*draft.Draft
 	usage *draft.Usage
-	albs  *targetgroups.Attachments
+	albs  *targetgroups.ALBTargetPlanner
 }
 
 // NewPlanner returns the Planner of the load balancers of a stack.
-func NewPlanner(d *draft.Draft, u *draft.Usage, albs *targetgroups.Attachments) *Planner {
+func NewPlanner(d *draft.Draft, u *draft.Usage, albs *targetgroups.ALBTargetPlanner) *Planner {
 	return &Planner{d, u, albs}
 }
 

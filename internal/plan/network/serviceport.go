@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// mostPorts is how many ports of a Service a message lists.
+// maxPortsListed is the maximum number of ports of a Service that a message lists.
 const maxPortsListed = 8
 
 // NoSuchPort returns the message that a Service does not have a port. It lists the ports that there are, and suggests

@@ -10,12 +10,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// departedWhy is the reason of steps that remove rules and default actions of members that left.
-const departedWhy = "its object does not belong to this load balancer any more"
+// departedReason is the reason of steps that remove rules and default actions of members that have left the stack.
+const departedReason = "its object does not belong to this load balancer any more"
 
-// removeDeparted removes the rules and default actions of members that left from a load balancer that is otherwise
-// held. Afterwards their finalizers are removed, so that later runs would not know to whom these belong.
-func (d *differ) removeDeparted() (steps []plan.StepID) {
+// removeDeparted plans to remove the rules and default actions of members that have left from a load balancer
+// whose other parts are held. Later runs could not determine their owners, because the finalizers are removed
+// afterwards.
+func (d *stepPlanner) removeDeparted() (steps []plan.StepID) {
 	for _, lb := range d.Have.LoadBalancers {
 		for _, l := range lb.Listeners {
 			for _, r := range l.Rules {
@@ -23,7 +24,7 @@ func (d *differ) removeDeparted() (steps []plan.StepID) {
 					a := plan.RuleAddress(r.ARN)
 					steps = append(steps, d.Add(plan.Step{
 						ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteRule{ARN: r.ARN}, Impact: plan.DeleteImpact,
-						Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(r.Actions)}}, Why: departedWhy, Blames: []finding.Ref{*m},
+						Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(r.Actions)}}, Why: departedReason, Blames: []finding.Ref{*m},
 					}))
 				}
 			}
@@ -39,7 +40,7 @@ func (d *differ) removeDeparted() (steps []plan.StepID) {
 // it deletes the listener.
 func departedDefault(lb observed.LoadBalancer, l observed.Listener, of finding.Ref) plan.Step {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
-	s := plan.Step{Address: a, Why: departedWhy, Blames: []finding.Ref{of}}
+	s := plan.Step{Address: a, Why: departedReason, Blames: []finding.Ref{of}}
 	if lb.Type == model.Network.String() {
 		s.ID, s.Verb, s.Do, s.Impact = plan.NewStepID("delete", a), plan.Delete, plan.DeleteListener{ARN: l.ARN}, plan.DeleteImpact
 		s.Changes = []plan.Change{{Path: "port", From: fmt.Sprint(l.Port)}}
@@ -56,7 +57,7 @@ func departedDefault(lb observed.LoadBalancer, l observed.Listener, of finding.R
 
 // departedOwner returns the member that left to which all target groups of the actions belong; nil if there is none,
 // or if they may belong to a member that stays.
-func (d *differ) departedOwner(actions []model.Action) *finding.Ref {
+func (d *stepPlanner) departedOwner(actions []model.Action) *finding.Ref {
 	ids := d.groups.TargetGroupIDs(actions)
 	if d.Want.ID.Kind.OfGateway() || slices.ContainsFunc(d.Want.Members, func(m model.Member) bool { return plan.GroupsOwnedBy(ids, m.Ref) }) {
 		return nil

@@ -7,16 +7,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// Describe returns what the desired state becomes: with the subnets, security groups, certificates and web ACLs
-// that a plan for it would choose. It is nil where a plan would make nothing, because the whole
-// stack is held or a choice cannot be made, or where facts are missing that the plan has to ask for.
+// Describe returns a document of the desired state with the subnets, security groups, certificates and web ACLs
+// that a plan would choose. It returns nil if the plan would create nothing, because the whole stack is held or a
+// choice cannot be made, or if facts are missing.
 //
-// What is held stands there as the plan keeps it: a rule with the live conditions and actions, or
-// with the 503 in its place; a listener or network load balancer that stays as it is with its live
-// settings but without attributes, which are not read then; security group rules that stay open;
-// target groups that only held rules use by their ARN. A listener that cannot be made is left out,
-// and so are a web ACL, networking rules of bindings and tags of others that stay because a desired state
-// cannot be read. A certificate that is still on its way counts as issued.
+// The document has held parts as the plan keeps them. A held rule has its live conditions and actions, or those of
+// its placeholder. A held listener or network load balancer has its live settings without attributes, which are
+// not read. Security group rules that stay open are included. Target groups that only held rules use are
+// identified by ARN. The document omits listeners that cannot be created, and web ACLs, networking rules of
+// bindings and tags that stay because the desired state of a member is not known. A certificate that is not issued
+// yet counts as issued.
 func Describe(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *document.Document {
 	doc := &document.Document{ID: want.ID.String(), Resources: map[document.ResourceType]map[string]any{}}
 	switch {

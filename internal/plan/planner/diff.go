@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
 )
 
-// differ compares a resolution with the observed state and adds the steps in order. Its only decisions are about what
+// stepPlanner compares a resolution with the observed state and adds the steps in order. Its only decisions are about what
 // steps wait for.
-type differ struct {
+type stepPlanner struct {
 	*resolution
 	loadBalancers *loadbalancers.Planner
 	replacements  *replacement.Planner
@@ -25,7 +25,7 @@ type differ struct {
 
 // diff adds the steps of a resolution to its plan.
 func diff(r *resolution) {
-	d := &differ{resolution: r, loadBalancers: loadbalancers.NewPlanner(r.Draft, r.usage, r.albs)}
+	d := &stepPlanner{resolution: r, loadBalancers: loadbalancers.NewPlanner(r.Draft, r.usage, r.albs)}
 	d.replacements = replacement.NewPlanner(r.traffic, r.usage, r.albs, d.loadBalancers, r.listeners)
 	r.finalizers.Claim(r.Steps)
 	r.certificates.AddPlannedSteps()
@@ -46,11 +46,11 @@ func diff(r *resolution) {
 		moves{r}.reportProtected()
 		r.awaitActive()
 	}
-	d.noteStatus()
+	d.recordShownState()
 }
 
-// converge plans towards a stack that has a load balancer.
-func (d *differ) converge() {
+// converge plans the changes of a stack that has a load balancer.
+func (d *stepPlanner) converge() {
 	if d.Want.Held.Creation {
 		d.release().releaseAll(d.finalizers.HolderSteps())
 		d.addOns.Plan()
@@ -95,7 +95,7 @@ func (d *differ) converge() {
 
 // planLoadBalancer plans to create or change the load balancer of the stack, and to delete others. It returns the
 // steps after which the load balancer exists.
-func (d *differ) planLoadBalancer(after []plan.StepID) []plan.StepID {
+func (d *stepPlanner) planLoadBalancer(after []plan.StepID) []plan.StepID {
 	if d.lb.Live == nil {
 		d.loadBalancers.DeleteSurplus(d.surplus, "the load balancer has to be replaced, because its scheme or type cannot be changed", after)
 		return d.loadBalancers.Create(&d.lb, after)
@@ -108,7 +108,7 @@ func (d *differ) planLoadBalancer(after []plan.StepID) []plan.StepID {
 
 // planRetained plans a stack without an accepted member, of which rules of retained members stay: all other listeners
 // and rules are deleted.
-func (d *differ) planRetained() {
+func (d *stepPlanner) planRetained() {
 	for _, l := range d.lb.Live.Listeners {
 		i := slices.IndexFunc(d.lb.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == l.Port })
 		if i < 0 {
@@ -121,16 +121,16 @@ func (d *differ) planRetained() {
 	d.release().releaseEach()
 }
 
-func (d *differ) removeSurplusGroups() {
+func (d *stepPlanner) removeSurplusGroups() {
 	targetgroups.NewRemoval(d.groups, d.usage, d.albs, d.targets.BindingsOf).PlanAll()
 }
 
-func (d *differ) release() *release {
+func (d *stepPlanner) release() *release {
 	return &release{d.groups, d.usage, d.finalizers, d.lb.Listeners}
 }
 
-// noteStatus records in the plan what the status shows.
-func (d *differ) noteStatus() {
+// recordShownState records in the plan which load balancers and ports the status shows.
+func (d *stepPlanner) recordShownState() {
 	d.Plan.KnownIDs = d.KnownIDs
 	d.Plan.Shown = map[plan.Address]string{}
 	for _, lb := range []*resolved.LoadBalancer{&d.lb, &d.frontend} {
@@ -158,12 +158,12 @@ func (d *differ) noteStatus() {
 }
 
 // showsFrontend reports whether the status shows the DNS name of the frontend NLB.
-func (d *differ) showsFrontend() bool {
+func (d *stepPlanner) showsFrontend() bool {
 	return d.Want.FrontendNLB != nil && (d.frontend.Live != nil || len(d.frontend.Previous) > 0 || !d.FrontendStays() && !d.Want.Held.Creation)
 }
 
-// retains reports whether the plan leaves something live that is not as desired, because it is held or waits to be
-// replaced. In doubt it returns true.
+// retains reports whether the plan keeps a live part that differs from the desired state, because it is held or
+// waits to be replaced. If this is not known, it returns true.
 func (r *resolution) retains() bool {
 	live := r.lb.Live != nil || r.frontend.Live != nil || len(r.Have.LoadBalancers) > 0
 	if !live {

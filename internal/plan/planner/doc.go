@@ -1,2 +1,3 @@
-// Package planner makes the plan of a stack out of its parts: what is kept and what goes, and in which order.
+// Package planner makes the plan of a stack from the plans of its parts. It decides which live resources are kept or deleted,
+// and orders the steps.
 package planner

@@ -11,7 +11,7 @@ import (
 )
 
 // planFrontend plans the frontend NLB, after the ALB has its listeners.
-func (d *differ) planFrontend(after []plan.StepID) {
+func (d *stepPlanner) planFrontend(after []plan.StepID) {
 	lb := &d.frontend
 	if lb.Desired == nil || d.FrontendStays() || !d.lb.Switched {
 		lb.SwitchWait = plan.Wait{For: "the load balancer behind it"}
@@ -35,7 +35,7 @@ func (d *differ) planFrontend(after []plan.StepID) {
 }
 
 // planALBTarget plans a target group whose target is a port of the ALB.
-func (d *differ) planALBTarget(group model.TargetGroup, to resolved.Listener, members []finding.Ref, made []plan.StepID) []plan.StepID {
+func (d *stepPlanner) planALBTarget(group model.TargetGroup, to resolved.Listener, members []finding.Ref, made []plan.StepID) []plan.StepID {
 	ready := append(d.targets.PlanTargetGroup(group, nil, nil), made...)
 	if id := d.registerALB(group, to, members, ready); id != "" {
 		ready = append(ready, id)
@@ -44,7 +44,7 @@ func (d *differ) planALBTarget(group model.TargetGroup, to resolved.Listener, me
 }
 
 // registerALB plans to register the ALB as the only target of a target group.
-func (d *differ) registerALB(group model.TargetGroup, to resolved.Listener, members []finding.Ref, after []plan.StepID) plan.StepID {
+func (d *stepPlanner) registerALB(group model.TargetGroup, to resolved.Listener, members []finding.Ref, after []plan.StepID) plan.StepID {
 	if arn := d.groups.GroupARN[group.ID]; arn != "" {
 		targets, known := d.albs.ALBTargets(arn)
 		if !known {
@@ -75,7 +75,7 @@ func (d *differ) registerALB(group model.TargetGroup, to resolved.Listener, memb
 }
 
 // deleteFreed plans to delete the ALB listeners that are no targets of target groups any more when the plan is done.
-func (d *differ) deleteFreed() {
+func (d *stepPlanner) deleteFreed() {
 	for _, l := range d.targetedListeners {
 		var after []plan.StepID
 		free := true

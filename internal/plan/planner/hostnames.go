@@ -15,14 +15,14 @@ import (
 
 // refuseHostnames plans, while all is held, rules that answer 404 to requests for hostnames to which the member of a
 // live rule has no right. The live rule may serve its other hostnames and stays.
-func (d *differ) refuseHostnames() {
+func (d *stepPlanner) refuseHostnames() {
 	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
 	for i := range d.Have.LoadBalancers {
 		d.refuseOnLoadBalancer(&d.Have.LoadBalancers[i], before)
 	}
 }
 
-func (d *differ) refuseOnLoadBalancer(lb *observed.LoadBalancer, before map[string][]model.ForeignHostname) {
+func (d *stepPlanner) refuseOnLoadBalancer(lb *observed.LoadBalancer, before map[string][]model.ForeignHostname) {
 	for i := range lb.Listeners {
 		d.refuseOnListener(&lb.Listeners[i], before)
 	}
@@ -30,7 +30,7 @@ func (d *differ) refuseOnLoadBalancer(lb *observed.LoadBalancer, before map[stri
 
 // refuseHostnamesOnHeld does the same for listeners that stay as they are, those of previous load balancers included.
 // On other listeners such rules are among the desired ones.
-func (d *differ) refuseHostnamesOnHeld() {
+func (d *stepPlanner) refuseHostnamesOnHeld() {
 	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
 	for _, old := range d.lb.Previous {
 		d.refuseOnLoadBalancer(old, before)
@@ -44,7 +44,7 @@ func (d *differ) refuseHostnamesOnHeld() {
 
 // refuseOnListener plans such rules on one listener. If there is no free priority, the rules behind get higher
 // numbers, in one call.
-func (d *differ) refuseOnListener(l *observed.Listener, before map[string][]model.ForeignHostname) {
+func (d *stepPlanner) refuseOnListener(l *observed.Listener, before map[string][]model.ForeignHostname) {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	moved := map[plan.Address]int32{}
 	order := plan.Step{ID: plan.NewStepID("revoke-order", a), Address: a, Verb: plan.Update, Impact: plan.BriefImpact, Revokes: true}
@@ -82,7 +82,7 @@ func (d *differ) refuseOnListener(l *observed.Listener, before map[string][]mode
 }
 
 // refusal returns the step that creates the rule for one hostname.
-func (d *differ) refusal(l *observed.Listener, at int32, h model.ForeignHostname) plan.Step {
+func (d *stepPlanner) refusal(l *observed.Listener, at int32, h model.ForeignHostname) plan.Step {
 	a, listener := plan.Address{Kind: plan.Rule, ID: naming.RuleID(l.Port, at)}, plan.Address{Kind: plan.Listener, ID: l.ARN}
 	rule, found := listeners.RefusalRule(h)
 	d.Findings.Add(found)

@@ -36,7 +36,7 @@ func (r *resolution) resolveListeners() {
 		}
 	}
 	r.retainListeners()
-	rules.NewRulePlaces(r.groups, r.finalizers, r.keys, &r.lb).Resolve()
+	rules.NewRuleQuota(r.groups, r.finalizers, r.keys, &r.lb).Resolve()
 }
 
 // resolveFrontendListeners resolves the listeners of the frontend NLB. One whose ALB port has no listener yet is not
@@ -111,7 +111,7 @@ func (r *resolution) retainListeners() {
 		kept := resolved.Listener{LB: &r.lb, Desired: model.Listener{Port: l.Port}, Live: l}
 		for j := range l.Rules {
 			rule := &l.Rules[j]
-			if r.retention.RetainedBy(rule) == nil && !listeners.RefusesForeign(l, rule, foreign) {
+			if r.retention.RetainedBy(rule) == nil && !listeners.RefusesForeignHostnames(l, rule, foreign) {
 				kept.ForeignRules = append(kept.ForeignRules, *rule)
 				continue
 			}

@@ -28,15 +28,15 @@ func (r *resolution) matchLive() {
 	}
 	if r.Opt.CreateFirst && !r.Want.Empty() {
 		r.surplus = slices.DeleteFunc(r.surplus, func(lb observed.LoadBalancer) bool {
-			return r.lb.AddPrevious(r.Have, lb) || r.frontend.AddPrevious(r.Have, lb) || r.keepBlocked(lb)
+			return r.lb.AddPrevious(r.Have, lb) || r.frontend.AddPrevious(r.Have, lb) || r.keepBlockedReplacement(lb)
 		})
 	}
 	r.targets.MatchGroups()
-	r.noteExisting()
+	r.recordKnownIDs()
 }
 
-// noteExisting records the ids of the resources that exist already, by their addresses.
-func (r *resolution) noteExisting() {
+// recordKnownIDs records the ids of the resources that exist already, by their addresses.
+func (r *resolution) recordKnownIDs() {
 	for _, lb := range []*resolved.LoadBalancer{&r.lb, &r.frontend} {
 		if lb.Live == nil {
 			continue
@@ -100,9 +100,9 @@ func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.
 	return first
 }
 
-// keepBlocked keeps a new load balancer that was to replace another one and cannot be completed because AWS refuses a
+// keepBlockedReplacement keeps a new load balancer that was to replace another one and cannot be completed because AWS refuses a
 // part of it, and reports whether it did so. To create it again for each attempt would cost more.
-func (r *resolution) keepBlocked(lb observed.LoadBalancer) bool {
+func (r *resolution) keepBlockedReplacement(lb observed.LoadBalancer) bool {
 	if !r.Want.Held.Replacement || lb.Tags[naming.SuccessorTag] == "" {
 		return false
 	}

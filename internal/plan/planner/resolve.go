@@ -36,7 +36,7 @@ type resolution struct {
 
 	groups         *owners.TargetGroups
 	targets        *targetgroups.Planner
-	albs           *targetgroups.Attachments
+	albs           *targetgroups.ALBTargetPlanner
 	usage          *draft.Usage
 	finalizers     *draft.Finalizers
 	traffic        *traffic.Traffic
@@ -103,7 +103,7 @@ func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.
 	reportUnknownKinds(d, unknown)
 	r := &resolution{
 		Draft: d, finalizers: draft.NewFinalizers(d.Want.Members), groups: owners.NewTargetGroups(d),
-		usage: draft.NewUsage(), albs: targetgroups.NewAttachments(d), keys: owners.ConditionKeys{},
+		usage: draft.NewUsage(), albs: targetgroups.NewALBTargetPlanner(d), keys: owners.ConditionKeys{},
 		lb:       resolved.LoadBalancer{ID: model.LoadBalancerID, Desired: d.Want.LoadBalancer},
 		frontend: resolved.LoadBalancer{ID: model.FrontendNLBID, Desired: d.Want.FrontendNLB},
 	}

@@ -9,18 +9,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/securitygroups"
 )
 
-// tearDown plans the deletion of the stack: first the load balancer, which ends the traffic and frees the rest, then
-// bindings, target groups, security groups and the finalizers.
-func (d *differ) tearDown() {
-	lbs := d.loadBalancers.DeleteSurplus(d.surplus, "no object wants the load balancer any more", d.unprotect())
+// tearDown plans to delete the stack: first the load balancer, then bindings, target groups, security groups and
+// the finalizers.
+func (d *stepPlanner) tearDown() {
+	lbs := d.loadBalancers.DeleteSurplus(d.surplus, "no object wants the load balancer any more", d.disableProtection())
 	d.removeSurplusGroups()
 	d.certificates.Remove(d.lb.Listeners, lbs)
 	d.deleteSecurityGroups(d.AllSteps(), lbs)
 	d.release().releaseAll(d.AllSteps())
 }
 
-// unprotect switches off the deletion protection of load balancers that go, where a member says that they have none.
-func (d *differ) unprotect() []plan.StepID {
+// disableProtection plans to disable the deletion protection of load balancers that are deleted, if a member
+// disables it.
+func (d *stepPlanner) disableProtection() []plan.StepID {
 	if !d.Want.Unprotected {
 		return nil
 	}
@@ -38,7 +39,7 @@ func (d *differ) unprotect() []plan.StepID {
 
 // deleteSecurityGroups plans to delete the security groups of the stack, and the backend security group if no other
 // stack needs it.
-func (d *differ) deleteSecurityGroups(bindings, lbs []plan.StepID) {
+func (d *stepPlanner) deleteSecurityGroups(bindings, lbs []plan.StepID) {
 	if f := d.Unavailable(model.AskSecurityGroups{}); f != nil {
 		// The stack may have security groups. Nothing would delete them after its objects are gone.
 		d.AwaitUnavailable(plan.ManagedGroupAddress, plan.DeleteSecurityGroup{}, *f)
@@ -50,12 +51,12 @@ func (d *differ) deleteSecurityGroups(bindings, lbs []plan.StepID) {
 	use := d.Want.BackendGroup
 	g := d.Have.Facts.BackendGroup
 	used := d.Have.Facts.BackendGroupUsers > 0
-	// All other load balancers are being deleted, too. Stacks that go at the same time see each other's, so each
-	// looks again when its own is gone: the last one then sees none.
+	// Other stacks may be deleted at the same time. Each stack checks again after its own load balancer is deleted. The
+	// last stack then finds no load balancer that uses the security group.
 	if use.Given != "" || use.OthersLive || use.Needed || g == nil || used && len(d.Have.LoadBalancers) == 0 {
 		return
 	}
-	// The rules of nodes and pods name the group as their source; they go with the bindings.
+	// The rules of nodes and pods have this security group as their source. They are removed with the bindings.
 	s := plan.Step{
 		ID: plan.NewStepID("delete", plan.BackendGroupAddress), Address: plan.BackendGroupAddress, Verb: plan.Delete,
 		Do: plan.DeleteSecurityGroup{GroupID: g.ID}, Impact: plan.DeleteImpact,

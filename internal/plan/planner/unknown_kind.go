@@ -11,15 +11,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// unknownKind is a type or scheme of a load balancer that AWS does not show.
+// unknownKind is a live load balancer whose type or scheme AWS does not return.
 type unknownKind struct {
 	name, field, desired string
 	of                   finding.Origin
 }
 
-// withKnownKinds returns the observed stack with the types and schemes that AWS does not show taken for the desired ones,
-// and which these are. A load balancer is replaced for a type or scheme that is another, never for one that is not known:
-// the new one would be shown in the same way.
+// withKnownKinds returns the observed stack with the desired type or scheme in each load balancer for which AWS
+// does not return it, and these load balancers. A load balancer is never replaced because of an unknown type or
+// scheme, because AWS would not return that of the new one either.
 func withKnownKinds(want model.Stack, have observed.Stack) (observed.Stack, []unknownKind) {
 	var unknown []unknownKind
 	for i, lb := range have.LoadBalancers {
@@ -49,7 +49,7 @@ func withKnownKinds(want model.Stack, have observed.Stack) (observed.Stack, []un
 	return have, unknown
 }
 
-// reportUnknownKinds reports load balancers of which AWS does not show the type or scheme.
+// reportUnknownKinds reports load balancers whose type or scheme AWS does not return.
 func reportUnknownKinds(d *draft.Draft, unknown []unknownKind) {
 	for _, k := range unknown {
 		d.Findings.Add(finding.Finding{

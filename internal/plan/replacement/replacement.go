@@ -28,13 +28,13 @@ type Planner struct {
 	groups        *owners.TargetGroups
 	traffic       *traffic.Traffic
 	usage         *draft.Usage
-	albs          *targetgroups.Attachments
+	albs          *targetgroups.ALBTargetPlanner
 	loadBalancers *loadbalancers.Planner
 	listeners     *listeners.Set
 }
 
 // NewPlanner returns the planner of replacements of a stack.
-func NewPlanner(t *traffic.Traffic, u *draft.Usage, albs *targetgroups.Attachments, lbs *loadbalancers.Planner, ls *listeners.Set) *Planner {
+func NewPlanner(t *traffic.Traffic, u *draft.Usage, albs *targetgroups.ALBTargetPlanner, lbs *loadbalancers.Planner, ls *listeners.Set) *Planner {
 	return &Planner{t.Draft, t.TargetGroups, t, u, albs, lbs, ls}
 }
 

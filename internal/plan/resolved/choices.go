@@ -86,7 +86,7 @@ const (
 type ListenerChoices struct {
 	Desired model.Listener
 	Live    *observed.Listener
-	// Planned reports whether the listener is created or changed. Otherwise its live form stays as it is.
+	// Planned is false if the plan neither creates nor changes the listener. One that exists in AWS stays unchanged.
 	Planned bool
 	// Certificate is the ARN of the default certificate.
 	Certificate  string
@@ -95,7 +95,7 @@ type ListenerChoices struct {
 	Default []model.Action
 	// Rules are in order of precedence. A held one has its live conditions and actions, or those of its placeholder.
 	Rules []RuleChoice
-	// Omitted are held rules that have neither a live form nor a placeholder.
+	// Omitted are held rules that neither exist in AWS nor have a placeholder.
 	Omitted []model.Rule
 }
 

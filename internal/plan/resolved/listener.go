@@ -30,12 +30,14 @@ func (l Listener) WithoutForeign() *observed.Listener {
 	return &out
 }
 
-// Listener is a desired listener after all choices are made, with the live form of what is held.
+// Listener is a desired listener after all choices are made. Parts that are held have the settings that they have in
+// AWS, which are called live.
 type Listener struct {
 	LB      *LoadBalancer // the load balancer that it belongs to
 	Desired model.Listener
 	Live    *observed.Listener
-	Planned bool // false: it cannot be created or changed, and its live form stays
+	// Planned is false if the plan neither creates nor changes the listener. One that exists in AWS stays unchanged.
+	Planned bool
 	Certs   Certificates
 	// MutualAuth is the client certificate setting, with the trust store by ARN.
 	MutualAuth *model.MutualAuth
@@ -47,10 +49,10 @@ type Listener struct {
 	ForeignRules []observed.Rule
 	// ForeignDefault reports that the live default action is to be removed for the same reason.
 	ForeignDefault bool
-	// Omitted are held rules that have neither a live form to keep nor a placeholder.
+	// Omitted are held rules that neither exist in AWS nor have a placeholder.
 	Omitted []Rule
-	// AwaitingPlace are rules for which AWS has no room until a rule of another listener is deleted.
-	AwaitingPlace []Rule
+	// AwaitingRoom are rules for which AWS has no room until a rule of another listener is deleted.
+	AwaitingRoom []Rule
 	// InterimDefault are the default actions to be set in this run, as long as the desired ones have to wait.
 	// DefaultWait is what these wait for.
 	InterimDefault []model.Action

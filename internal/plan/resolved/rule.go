@@ -23,7 +23,7 @@ func (p *Rule) KeepLive(live *observed.Rule) {
 	p.Desired.Conditions, p.Desired.Transforms, p.Desired.Actions = live.Conditions, live.Transforms, live.Actions
 }
 
-// UsePlaceholder makes a held rule that has no live form answer with 503.
+// UsePlaceholder makes a held rule that does not exist in AWS return 503.
 func (p *Rule) UsePlaceholder() {
 	p.key = ""
 	p.Desired.Conditions = p.Placeholder()
@@ -51,11 +51,11 @@ type Rule struct {
 	Written []model.Action
 	// Kept is the live rule that a held rule keeps; nil if there is none.
 	Kept *observed.Rule
-	// HasLiveForm reports whether a live rule becomes this one. Place is the live rule that is replaced by this one
+	// HasLiveRule reports whether a live rule becomes this one. Replaces is the live rule that is replaced by this one
 	// because AWS has no room for both. Both are only set if AWS has no room for all rules, or if several members
 	// have rules.
-	HasLiveForm bool
-	Place       *OpenPlace
+	HasLiveRule bool
+	Replaces    *ReplaceableRule
 }
 
 // Held reports whether the rule is held, for whatever reason.
@@ -64,22 +64,22 @@ func (p *Rule) Held() bool { return p.Desired.Held != 0 }
 // KeptOrReplaced returns the live rule that is kept for this one, or else the one that it replaces; nil if there is
 // neither.
 func (p *Rule) KeptOrReplaced() *observed.Rule {
-	if p.Kept == nil && p.Place != nil {
-		return p.Place.Rule
+	if p.Kept == nil && p.Replaces != nil {
+		return p.Replaces.Rule
 	}
 	return p.Kept
 }
 
-// ChangesInOneStep reports whether the rule has to be changed in place, because AWS has no room for its live and its
-// desired form beside each other.
+// ChangesInOneStep reports whether the rule has to be changed in place, because AWS has no room for the live and
+// the desired rule at the same time.
 func (p *Rule) ChangesInOneStep() bool { return p.Desired.InPlace || p.Desired.NoRoom }
 
-// If AWS takes no further rule on a load balancer, a new rule replaces a live rule of its namespace that is not desired any
-// more. If both belong to one listener, the live rule is modified; otherwise it is deleted right before the new one is
-// created. A new rule that finds no such place is omitted, and no other rule is deleted for it.
+// If the quota of rules of a load balancer is reached, a new rule replaces a live rule of its namespace that is not desired
+// any more. If both belong to one listener, the live rule is modified; otherwise it is deleted right before the new one is
+// created. A new rule that can replace no live rule is omitted, and no other rule is deleted for it.
 
-// OpenPlace is a live rule that is not desired any more, and that a new rule may replace.
-type OpenPlace struct {
+// ReplaceableRule is a live rule that is not desired any more, and that a new rule may replace.
+type ReplaceableRule struct {
 	Rule      *observed.Rule
 	Port      int32
 	Owners    []finding.Ref // the objects to which it belongs; nil if they are not known

@@ -115,7 +115,7 @@ func (ro *Rollout) keepUntilAnswered(stuck []bool, absent []*ruleChange) {
 	for _, d := range slices.Backward(ro.set.deleted) {
 		meets := func(o *ruleChange) bool { return d.sameNamespace(o.member) && o.shape.Overlaps(d.shape) }
 		late := slices.ContainsFunc(absent, meets) ||
-			slices.ContainsFunc(staying, func(o deletedRule) bool { return d.maybeOfNamespace(&o) && o.shape.Overlaps(d.shape) })
+			slices.ContainsFunc(staying, func(o deletedRule) bool { return d.mayShareNamespace(&o) && o.shape.Overlaps(d.shape) })
 		for i := range ro.set.desired {
 			late = late || stuck[i] && meets(&ro.set.desired[i])
 		}

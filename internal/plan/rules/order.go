@@ -23,7 +23,7 @@ func (ro *Rollout) keepUntilTakenOver() {
 		what, own := ro.takeOverWait(d, waiting)
 		for _, n := range staying {
 			// Otherwise a later rule of the same member that stays would get its requests.
-			if o := &ro.set.deleted[n]; !(own && what.For != "") && d.maybeOfOwner(o) && d.shape.Overlaps(o.shape) {
+			if o := &ro.set.deleted[n]; !(own && what.For != "") && d.mayShareOwner(o) && d.shape.Overlaps(o.shape) {
 				what, own = cmp.Or(what, o.wait), true
 			}
 		}
@@ -37,13 +37,13 @@ func (ro *Rollout) keepUntilTakenOver() {
 	}
 }
 
-// maybeOfOwner reports whether two rules may belong to the same member.
-func (d *deletedRule) maybeOfOwner(o *deletedRule) bool {
+// mayShareOwner reports whether two rules may belong to the same member.
+func (d *deletedRule) mayShareOwner(o *deletedRule) bool {
 	return d.owners == nil || o.owners == nil || slices.ContainsFunc(d.owners, o.sameOwner)
 }
 
-// maybeOfNamespace reports whether two rules may belong to members of the same namespace.
-func (d *deletedRule) maybeOfNamespace(o *deletedRule) bool {
+// mayShareNamespace reports whether two rules may belong to members of the same namespace.
+func (d *deletedRule) mayShareNamespace(o *deletedRule) bool {
 	return d.owners == nil || o.owners == nil || slices.ContainsFunc(d.owners, o.sameNamespace)
 }
 

@@ -32,7 +32,7 @@ func (ro *Rollout) pairRules() *ruleSet {
 	}
 	for i := range s.desired {
 		w := &s.desired[i]
-		if w.live != nil && w.rule.Place != nil {
+		if w.live != nil && w.rule.Replaces != nil {
 			w.live, w.replaces = nil, w.live
 		}
 		if w.live == nil || w.rule.Kept != nil {

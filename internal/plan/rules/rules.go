@@ -239,7 +239,7 @@ type Rollout struct {
 	Keys     owners.ConditionKeys
 	Listener *resolved.Listener
 	set      *ruleSet
-	// firstPriorities are the priorities to which live rules move first; see makeRoom.
+	// firstPriorities are the priorities to which live rules move first; see lowerHighPriorities.
 	firstPriorities map[plan.Address]int32
 	// modifyLast reports whether changes of actions come last.
 	modifyLast bool
@@ -250,7 +250,7 @@ type Rollout struct {
 // Resolve decides how the rules of a listener get to the desired state.
 func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owners.ConditionKeys, l *resolved.Listener) *Rollout {
 	ro := &Rollout{Traffic: t, Usage: u, Finalizers: f, Keys: keys, Listener: l, modifyLast: true}
-	ro.makeRoom()
+	ro.lowerHighPriorities()
 	ro.set = ro.pairRules()
 	ro.stageRules()
 	if l.Desired.OrderHeld != 0 {
@@ -270,11 +270,11 @@ func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owner
 	return ro
 }
 
-// Plan adds the steps of the rules. listener are the steps after which the listener exists, and groups those that
-// create target groups, by id. changeDefault adds the change of the default action; it is called when new rules are
-// planned and deletions are not.
+// Plan returns the steps for the rules. They depend on the steps in listener and, by target group ID, on those in
+// groups. changeDefault plans the change of the default action; it is called after the creation steps are planned and
+// before the deletion steps.
 func (ro *Rollout) Plan(listener []plan.StepID, groups map[string][]plan.StepID, changeDefault func(after []plan.StepID) []plan.StepID) []plan.StepID {
-	room := ro.planRoom(listener)
+	room := ro.planLowerPriorities(listener)
 	r := rulePlanner{Rollout: ro, listener: append(slices.Clone(listener), room...), groups: groups, steps: room}
 	if !ro.modifyLast {
 		r.modifyRules(false)

@@ -227,14 +227,14 @@ func (r *rulePlanner) reorder() {
 	if len(now) > 0 {
 		r.moveDeletedLast(now)
 		r.movedIndex = overlap.NewIndex(movers, func(n int32) *overlap.Shape { return r.set.desired[n].shape })
-		r.moved = append(r.moved, r.prioritise("order", now, order.wait, append(slices.Clone(r.listener), after...)))
+		r.moved = append(r.moved, r.setPriorities("order", now, order.wait, append(slices.Clone(r.listener), after...)))
 		r.steps = append(r.steps, r.moved...)
 	}
 	if len(later) > 0 {
 		if len(now) == 0 {
 			r.moveDeletedLast(later)
 		}
-		r.steps = append(r.steps, r.prioritise("switch-order", later, wait, append(afterLater, r.moved...)))
+		r.steps = append(r.steps, r.setPriorities("switch-order", later, wait, append(afterLater, r.moved...)))
 	}
 }
 
@@ -249,7 +249,7 @@ func (r *rulePlanner) moveDeletedLast(to map[plan.Address]int32) {
 	}
 }
 
-func (r *rulePlanner) prioritise(what string, to map[plan.Address]int32, wait plan.Wait, after []plan.StepID) plan.StepID {
+func (r *rulePlanner) setPriorities(what string, to map[plan.Address]int32, wait plan.Wait, after []plan.StepID) plan.StepID {
 	a := r.Listener.Address()
 	var changes []plan.Change
 	for addr, p := range to {
@@ -281,7 +281,7 @@ func (r *rulePlanner) deleteRules(defaultSteps []plan.StepID) {
 		// A later deleted rule that overlaps is deleted first, because it would get the requests of this one.
 		covered, complete := r.set.deletedIndex().FindSome(d.shape, overlap.Behind(i), maxNamedSteps, func(n int32) bool {
 			o := &r.set.deleted[n]
-			return o.wait.For == "" && d.maybeOfOwner(o)
+			return o.wait.For == "" && d.mayShareOwner(o)
 		})
 		if complete {
 			for _, n := range covered {

@@ -11,19 +11,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// Attachments plans the load balancers that are targets of target groups of type alb.
-type Attachments struct {
+// ALBTargetPlanner plans the load balancers that are targets of target groups of type alb.
+type ALBTargetPlanner struct {
 	*draft.Draft
 	DetachSteps map[string]plan.StepID // steps that deregister a target, by TargetKey
 }
 
-// NewAttachments returns the Attachments of a stack.
-func NewAttachments(d *draft.Draft) *Attachments {
-	return &Attachments{Draft: d, DetachSteps: map[string]plan.StepID{}}
+// NewALBTargetPlanner returns the ALBTargetPlanner of a stack.
+func NewALBTargetPlanner(d *draft.Draft) *ALBTargetPlanner {
+	return &ALBTargetPlanner{Draft: d, DetachSteps: map[string]plan.StepID{}}
 }
 
 // ALBTargets returns the targets of a target group of type alb; false if they are not known.
-func (at *Attachments) ALBTargets(group string) ([]observed.Target, bool) {
+func (at *ALBTargetPlanner) ALBTargets(group string) ([]observed.Target, bool) {
 	targets, asked := at.Have.Facts.ALBTargets[group]
 	if asked {
 		return targets, true
@@ -47,7 +47,7 @@ func TargetKey(group string, t observed.Target) string {
 }
 
 // Detach plans to deregister a load balancer from a target group, once.
-func (at *Attachments) Detach(group string, t observed.Target, after []plan.StepID) plan.StepID {
+func (at *ALBTargetPlanner) Detach(group string, t observed.Target, after []plan.StepID) plan.StepID {
 	key := TargetKey(group, t)
 	if id, done := at.DetachSteps[key]; done {
 		return id
@@ -65,7 +65,7 @@ func (at *Attachments) Detach(group string, t observed.Target, after []plan.Step
 
 // attach plans to register a port of another stack's load balancer as the only target of a target group, in place of
 // the live targets. arn is the ARN of the target group, empty if this plan creates it.
-func (at *Attachments) attach(group model.TargetGroup, arn string, after []plan.StepID) plan.StepID {
+func (at *ALBTargetPlanner) attach(group model.TargetGroup, arn string, after []plan.StepID) plan.StepID {
 	if arn != "" {
 		targets, known := at.ALBTargets(arn)
 		if !known {
@@ -90,7 +90,7 @@ func (at *Attachments) attach(group model.TargetGroup, arn string, after []plan.
 
 // DetachEverywhere plans to deregister a load balancer that is to be deleted from all target groups. AWS deletes no
 // load balancer that is a target.
-func (at *Attachments) DetachEverywhere(lb string, after []plan.StepID) []plan.StepID {
+func (at *ALBTargetPlanner) DetachEverywhere(lb string, after []plan.StepID) []plan.StepID {
 	var out []plan.StepID
 	for _, g := range at.Have.TargetGroups {
 		if g.Type != model.ALBTargets {
@@ -108,7 +108,7 @@ func (at *Attachments) DetachEverywhere(lb string, after []plan.StepID) []plan.S
 
 // sameALBGroup reports whether a live target group of type alb can be kept for a desired one: it has the desired
 // port, or its target does.
-func (at *Attachments) sameALBGroup(w model.TargetGroup, h observed.TargetGroup) bool {
+func (at *ALBTargetPlanner) sameALBGroup(w model.TargetGroup, h observed.TargetGroup) bool {
 	if w.Type != model.ALBTargets || w.Port == h.Port {
 		return true
 	}
@@ -117,7 +117,7 @@ func (at *Attachments) sameALBGroup(w model.TargetGroup, h observed.TargetGroup)
 }
 
 // LeadsTo reports whether a port of a live ALB is, or may be, the target of a target group.
-func (at *Attachments) LeadsTo(alb *observed.LoadBalancer, port int32) bool {
+func (at *ALBTargetPlanner) LeadsTo(alb *observed.LoadBalancer, port int32) bool {
 	for _, g := range at.Have.TargetGroups {
 		if g.Type != model.ALBTargets {
 			continue

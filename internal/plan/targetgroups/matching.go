@@ -47,7 +47,7 @@ func (gp *Planner) MatchGroups() {
 		for _, w := range gp.Want.TargetGroups {
 			for _, h := range candidates(w) {
 				_, taken := gp.LiveGroups[h.ARN]
-				if gp.GroupARN[w.ID] == "" && !taken && fits(w, h) && gp.canBecome(w, h) && gp.ALBs.sameALBGroup(w, h) {
+				if gp.GroupARN[w.ID] == "" && !taken && fits(w, h) && gp.canBecome(w, h) && gp.ALBTargets.sameALBGroup(w, h) {
 					gp.GroupARN[w.ID] = h.ARN
 					gp.LiveGroups[h.ARN] = h
 					gp.KnownIDs[plan.TargetGroupAddress(w.ID)] = h.ARN

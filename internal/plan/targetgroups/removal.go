@@ -19,12 +19,12 @@ import (
 type Removal struct {
 	*owners.TargetGroups
 	*draft.Usage
-	albs       *Attachments
+	albs       *ALBTargetPlanner
 	bindingsOf map[string][]*observed.Binding // by the ARN of their target group
 }
 
 // NewRemoval returns the Removal of a stack. bindingsOf has the bindings of a target group by its ARN.
-func NewRemoval(tg *owners.TargetGroups, u *draft.Usage, albs *Attachments, bindingsOf map[string][]*observed.Binding) *Removal {
+func NewRemoval(tg *owners.TargetGroups, u *draft.Usage, albs *ALBTargetPlanner, bindingsOf map[string][]*observed.Binding) *Removal {
 	return &Removal{tg, u, albs, bindingsOf}
 }
 

@@ -46,12 +46,12 @@ type Planner struct {
 	*lookups
 	*owners.TargetGroups
 	*draft.Finalizers
-	ALBs         *Attachments
+	ALBTargets   *ALBTargetPlanner
 	LB, Frontend *resolved.LoadBalancer
 }
 
 // NewPlanner returns the Planner of the target groups of a load balancer and of its frontend NLB.
-func NewPlanner(tg *owners.TargetGroups, f *draft.Finalizers, albs *Attachments, lb, frontend *resolved.LoadBalancer) *Planner {
+func NewPlanner(tg *owners.TargetGroups, f *draft.Finalizers, albs *ALBTargetPlanner, lb, frontend *resolved.LoadBalancer) *Planner {
 	return &Planner{newLookups(tg.Draft), tg, f, albs, lb, frontend}
 }
 
@@ -73,7 +73,7 @@ func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.
 		}
 		ready := gp.PlanTargetGroup(w, lb, groups)
 		if w.LoadBalancer != "" {
-			if id := gp.ALBs.attach(w, gp.GroupARN[w.ID], ready); id != "" {
+			if id := gp.ALBTargets.attach(w, gp.GroupARN[w.ID], ready); id != "" {
 				ready = append(ready, id)
 			}
 		}

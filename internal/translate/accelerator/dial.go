@@ -53,7 +53,7 @@ func (t dialBuilder) rule() *dialRule {
 		return nil
 	}
 	out := &dialRule{floor: defaultFloor, step: defaultStep}
-	parts := strings.Split(finding.CutTo(maxARNLength, text), ",")
+	parts := strings.Split(finding.Truncate(text, maxARNLength), ",")
 	if strings.TrimSpace(parts[0]) != naming.DialOfReadyTargets {
 		out.invalid = true
 	}

@@ -131,7 +131,7 @@ var acceleratorARN = regexp.MustCompile(`^arn:aws[a-z-]*:globalaccelerator::\d{1
 
 // sharedAnnotation returns the ARN in the annotation of a guest, also if it is not valid; "" if there is none.
 func (t sharing) sharedAnnotation() string {
-	return finding.CutTo(maxARNLength, strings.TrimSpace(t.ga.Annotations[naming.SharedAnnotation]))
+	return finding.Truncate(strings.TrimSpace(t.ga.Annotations[naming.SharedAnnotation]), maxARNLength)
 }
 
 // sharedARN returns the ARN of the accelerator of another owner that the object names, and adds a question about it; "" if the

@@ -221,7 +221,7 @@ func (n newStatus) edit(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
 // setCondition adds or replaces a condition. Its transition time changes only with its status.
 func (n newStatus) setCondition(to []metav1.Condition, of string, status metav1.ConditionStatus, reason, message string, now metav1.Time) []metav1.Condition {
 	c := metav1.Condition{
-		Type: of, Status: status, Reason: reason, Message: finding.CutTo(maxMessage, finding.Printable(message)),
+		Type: of, Status: status, Reason: reason, Message: finding.Truncate(finding.Printable(message), maxMessage),
 		ObservedGeneration: n.generation, LastTransitionTime: now,
 	}
 	i := slices.IndexFunc(to, func(h metav1.Condition) bool { return h.Type == of })

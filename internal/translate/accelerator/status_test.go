@@ -19,7 +19,7 @@ func TestLeftOutNamesEveryEndpoint(t *testing.T) {
 			})
 		}
 	}
-	got := finding.CutTo(maxMessage, n.leftOutText())
+	got := finding.Truncate(n.leftOutText(), maxMessage)
 	for _, want := range []string{
 		"20 endpoints are left out: spec.listeners[0].endpointGroups[0].endpoints[0,1,2,3,4,5,6,7,8,9], spec.listeners[0].endpointGroups[1].endpoints[0,1,2,3,4,5,6,7,8,9]. ",
 		"]. spec.listeners[0].endpointGroups[0].endpoints[0]: long",

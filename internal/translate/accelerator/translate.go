@@ -187,7 +187,7 @@ func (t *translation) tags(guests int) map[string]string {
 		if len(t.found) > maxTagFindings {
 			continue
 		}
-		t.fault("spec.tags", reason, severity, fmt.Sprintf("tag %q %s and is left out", finding.CutTo(40, k), why), "remove the tag")
+		t.fault("spec.tags", reason, severity, fmt.Sprintf("tag %q %s and is left out", finding.Truncate(k, 40), why), "remove the tag")
 	}
 	return assemble.Tags(user, t.opt.DefaultTags, t.opt.DefaultTagsLow)
 }

@@ -35,7 +35,7 @@ func (l ConditionLimits) Excess(cs []model.Condition) (why, flag string) {
 	values, wildcards, long := 0, 0, ""
 	length := func(what, s string, most int) {
 		if long == "" && len(s) > most {
-			long = fmt.Sprintf("%s %q has %d characters, and AWS takes %d", what, finding.CutTo(40, s), len(s), most)
+			long = fmt.Sprintf("%s %q has %d characters, and AWS takes %d", what, finding.Truncate(s, 40), len(s), most)
 		}
 	}
 	patterns := func(what string, plain, regex []string) {

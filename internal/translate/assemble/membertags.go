@@ -118,7 +118,7 @@ func (b *Builder) AllowedTags(m *members.Member, tags map[string]string, from fi
 			object, field = from.Object, from.Field
 		}
 		b.Found.Add(finding.Finding{Object: object, Field: field, Reason: reason, Severity: severity,
-			Message: fmt.Sprintf("tag %q %s and is left out", finding.CutTo(40, k), why), Fix: "remove the tag"})
+			Message: fmt.Sprintf("tag %q %s and is left out", finding.Truncate(k, 40), why), Fix: "remove the tag"})
 	}
 	return out
 }

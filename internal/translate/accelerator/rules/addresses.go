@@ -85,7 +85,7 @@ func endpointRegions(s Subject) (out []Violation) {
 			}
 			out = append(out, Violation{
 				Check: EndpointRegions, Field: fmt.Sprintf("%s.endpoints[%d].endpointID", groupPath(i, j), k), Value: e.EndpointID, key: want + " " + e.EndpointID,
-				Message: fmt.Sprintf("%q is in region %q, and the endpoint group is for region %q", finding.CutTo(maxARN, e.EndpointID), finding.Cut(have), finding.Cut(want)),
+				Message: fmt.Sprintf("%q is in region %q, and the endpoint group is for region %q", finding.Truncate(e.EndpointID, maxARN), finding.Cut(have), finding.Cut(want)),
 				Fix:     "move it to an endpoint group of its region",
 			})
 		}

@@ -14,21 +14,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// RulePlaces shares the limited number of rules of a load balancer between namespaces.
-type RulePlaces struct {
+// RuleQuota shares the limited number of rules of a load balancer between namespaces.
+type RuleQuota struct {
 	*owners.TargetGroups
 	*draft.Finalizers
 	keys owners.ConditionKeys
 	lb   *resolved.LoadBalancer
 }
 
-// NewRulePlaces returns the RulePlaces of a load balancer.
-func NewRulePlaces(tg *owners.TargetGroups, f *draft.Finalizers, keys owners.ConditionKeys, lb *resolved.LoadBalancer) *RulePlaces {
-	return &RulePlaces{tg, f, keys, lb}
+// NewRuleQuota returns the RuleQuota of a load balancer.
+func NewRuleQuota(tg *owners.TargetGroups, f *draft.Finalizers, keys owners.ConditionKeys, lb *resolved.LoadBalancer) *RuleQuota {
+	return &RuleQuota{tg, f, keys, lb}
 }
 
-// Resolve counts the rules of each namespace, and finds places for new rules if AWS has no room for them.
-func (rp *RulePlaces) Resolve() {
+// Resolve counts the rules of each namespace. If AWS has no room for new rules, it chooses the live rules that
+// they replace.
+func (rp *RuleQuota) Resolve() {
 	lb := rp.lb
 	lb.RuleShares = map[string]draft.Share{}
 	full, namespaces := false, map[string]bool{}
@@ -41,14 +42,14 @@ func (rp *RulePlaces) Resolve() {
 	if full || len(namespaces) > 1 {
 		open := rp.countShares()
 		if full {
-			rp.assignPlaces(open)
+			rp.assignReplaceableRules(open)
 			rp.omitOverCapacity()
 		}
 	}
 }
 
 // countShares counts the live rules of a load balancer by namespace, and returns those that are not desired any more.
-func (rp *RulePlaces) countShares() (open []*resolved.OpenPlace) {
+func (rp *RuleQuota) countShares() (open []*resolved.ReplaceableRule) {
 	lb := rp.lb
 	if lb.Live == nil {
 		return nil
@@ -56,7 +57,7 @@ func (rp *RulePlaces) countShares() (open []*resolved.OpenPlace) {
 	for j := range lb.Live.Listeners {
 		live := &lb.Live.Listeners[j]
 		i := slices.IndexFunc(lb.Listeners, func(l resolved.Listener) bool { return l.Desired.Port == live.Port })
-		for _, o := range rp.openPlaces(live, i) {
+		for _, o := range rp.replaceableRules(live, i) {
 			open = append(open, o)
 			if len(o.Owners) > 0 {
 				of := lb.RuleShares[o.Owners[0].Namespace]
@@ -68,51 +69,52 @@ func (rp *RulePlaces) countShares() (open []*resolved.OpenPlace) {
 	return open
 }
 
-// placeClaim is a desired rule without a live form, which needs a place.
-type placeClaim struct {
+// ruleClaim is a desired rule that does not exist in AWS and that the quota must have room for.
+type ruleClaim struct {
 	*resolved.Rule
 	port  int32
 	shape *overlap.Shape
 }
 
-// assignPlaces assigns the places of live rules that are not desired any more to new rules: first to rules of the
-// same namespace, then places of unknown owners. Rules that AWS has not refused yet take part, so that refused ones
-// are not preferred.
-func (rp *RulePlaces) assignPlaces(open []*resolved.OpenPlace) {
-	var rules []placeClaim
+// assignReplaceableRules chooses the live rules that new rules replace: first rules of the same namespace, then
+// rules of unknown owners. Rules that AWS has not refused yet take part, so that refused rules get no precedence.
+func (rp *RuleQuota) assignReplaceableRules(open []*resolved.ReplaceableRule) {
+	var rules []ruleClaim
 	for i := range rp.lb.Listeners {
 		l := &rp.lb.Listeners[i]
 		for j := range l.Rules {
-			if p := &l.Rules[j]; !p.HasLiveForm && l.Planned {
-				rules = append(rules, placeClaim{p, l.Desired.Port, overlap.ShapeOf(p.Desired.Conditions)})
+			if p := &l.Rules[j]; !p.HasLiveRule && l.Planned {
+				rules = append(rules, ruleClaim{p, l.Desired.Port, overlap.ShapeOf(p.Desired.Conditions)})
 			}
 		}
 	}
 	for _, o := range open {
 		o.Shape = overlap.ShapeOf(o.Rule.Conditions)
 	}
-	here := func(p placeClaim, o *resolved.OpenPlace) bool { return p.port == o.Port }
-	own := func(p placeClaim, o *resolved.OpenPlace) bool { return slices.Contains(o.Owners, p.Desired.Member) }
-	related := func(p placeClaim, o *resolved.OpenPlace) bool {
+	here := func(p ruleClaim, o *resolved.ReplaceableRule) bool { return p.port == o.Port }
+	own := func(p ruleClaim, o *resolved.ReplaceableRule) bool {
+		return slices.Contains(o.Owners, p.Desired.Member)
+	}
+	related := func(p ruleClaim, o *resolved.ReplaceableRule) bool {
 		return slices.ContainsFunc(o.Owners, func(r finding.Ref) bool { return r.Namespace == p.Desired.Member.Namespace })
 	}
-	unknown := func(_ placeClaim, o *resolved.OpenPlace) bool { return o.Owners == nil }
-	meets := func(p placeClaim, o *resolved.OpenPlace) bool { return p.shape.Overlaps(o.Shape) }
-	rp.assign(rules, open, fit{here, own, meets})
-	rp.assign(rules, open, fit{here, own})
-	rp.assign(rules, open, fit{here, related, meets})
-	rp.assign(rules, open, fit{here, related})
-	rp.assign(rules, open, fit{own}, fit{related})
-	rp.assign(rules, open, fit{here, unknown, meets}, fit{here, unknown}, fit{unknown})
+	unknown := func(_ ruleClaim, o *resolved.ReplaceableRule) bool { return o.Owners == nil }
+	meets := func(p ruleClaim, o *resolved.ReplaceableRule) bool { return p.shape.Overlaps(o.Shape) }
+	rp.assign(rules, open, criteria{here, own, meets})
+	rp.assign(rules, open, criteria{here, own})
+	rp.assign(rules, open, criteria{here, related, meets})
+	rp.assign(rules, open, criteria{here, related})
+	rp.assign(rules, open, criteria{own}, criteria{related})
+	rp.assign(rules, open, criteria{here, unknown, meets}, criteria{here, unknown}, criteria{unknown})
 }
 
-// fit is a list of conditions that a rule and its place have to meet.
-type fit []func(p placeClaim, o *resolved.OpenPlace) bool
+// criteria is a list of conditions that a new rule and the live rule that it replaces have to meet.
+type criteria []func(p ruleClaim, o *resolved.ReplaceableRule) bool
 
-// assign assigns open places to rules that have none, ordered by shares. A rule gets the first place that meets the
-// earliest of the fits.
-func (rp *RulePlaces) assign(rules []placeClaim, open []*resolved.OpenPlace, best ...fit) {
-	slices.SortStableFunc(rules, func(x, y placeClaim) int { return x.rankByPlace() - y.rankByPlace() })
+// assign assigns replaceable rules to new rules that have none, ordered by shares. A new rule gets the first rule
+// that meets all conditions of the earliest list in best.
+func (rp *RuleQuota) assign(rules []ruleClaim, open []*resolved.ReplaceableRule, best ...criteria) {
+	slices.SortStableFunc(rules, func(x, y ruleClaim) int { return x.rankByAssignment() - y.rankByAssignment() })
 	claims := make([]string, len(rules))
 	for i, p := range rules {
 		claims[i] = p.Desired.Member.Namespace
@@ -121,29 +123,29 @@ func (rp *RulePlaces) assign(rules []placeClaim, open []*resolved.OpenPlace, bes
 		p := rules[n]
 		for _, all := range best {
 			at := -1
-			if p.Place == nil {
-				at = slices.IndexFunc(open, func(o *resolved.OpenPlace) bool {
-					return !o.Taken && !slices.ContainsFunc(all, func(is func(p placeClaim, o *resolved.OpenPlace) bool) bool { return !is(p, o) })
+			if p.Replaces == nil {
+				at = slices.IndexFunc(open, func(o *resolved.ReplaceableRule) bool {
+					return !o.Taken && !slices.ContainsFunc(all, func(is func(p ruleClaim, o *resolved.ReplaceableRule) bool) bool { return !is(p, o) })
 				})
 			}
 			if at >= 0 {
-				open[at].Taken, p.Place = true, open[at]
+				open[at].Taken, p.Replaces = true, open[at]
 			}
 		}
 	}
 }
 
-// rankByPlace returns 1 if the rule has no place yet, and 0 otherwise.
-func (p placeClaim) rankByPlace() int {
-	if p.Place == nil {
+// rankByAssignment returns 1 if the new rule replaces no live rule yet, and 0 otherwise.
+func (p ruleClaim) rankByAssignment() int {
+	if p.Replaces == nil {
 		return 1
 	}
 	return 0
 }
 
-// openPlaces returns the rules of a live listener that are not desired any more, and marks the desired rules that
-// have a live form. i is the index of the desired listener, below zero if there is none.
-func (rp *RulePlaces) openPlaces(live *observed.Listener, i int) (out []*resolved.OpenPlace) {
+// replaceableRules returns the rules of a live listener that are not desired any more, and sets HasLiveRule of the
+// desired rules that exist. i is the index of the desired listener; it is negative if the listener is not desired.
+func (rp *RuleQuota) replaceableRules(live *observed.Listener, i int) (out []*resolved.ReplaceableRule) {
 	lb := rp.lb
 	byKey, byARN := map[string][]*resolved.Rule{}, map[string]*resolved.Rule{}
 	deleted := plan.StepID("")
@@ -165,13 +167,13 @@ func (rp *RulePlaces) openPlaces(live *observed.Listener, i int) (out []*resolve
 		p := byARN[r.ARN]
 		if key := rp.keys.Of(r); p == nil {
 			d := deletedRule{owners: of}
-			if at := slices.IndexFunc(byKey[key], func(p *resolved.Rule) bool { return !p.HasLiveForm && d.sameNamespace(p.Desired.Member) }); at >= 0 {
+			if at := slices.IndexFunc(byKey[key], func(p *resolved.Rule) bool { return !p.HasLiveRule && d.sameNamespace(p.Desired.Member) }); at >= 0 {
 				p = byKey[key][at]
 			}
 		}
 		switch {
 		case p != nil:
-			p.HasLiveForm = true
+			p.HasLiveRule = true
 			of := lb.RuleShares[p.Desired.Member.Namespace]
 			of.Staying++
 			lb.RuleShares[p.Desired.Member.Namespace] = of
@@ -181,7 +183,7 @@ func (rp *RulePlaces) openPlaces(live *observed.Listener, i int) (out []*resolve
 			if of == nil {
 				of = rp.OwnersByID(r.Actions, lb.Members()...)
 			}
-			o := &resolved.OpenPlace{Rule: r, Port: live.Port, Owners: of, DeletedBy: deleted}
+			o := &resolved.ReplaceableRule{Rule: r, Port: live.Port, Owners: of, DeletedBy: deleted}
 			if deleted == "" {
 				o.DeletedBy = plan.NewStepID("delete", plan.RuleAddress(r.ARN))
 			}
@@ -191,9 +193,9 @@ func (rp *RulePlaces) openPlaces(live *observed.Listener, i int) (out []*resolve
 	return out
 }
 
-// omitOverCapacity removes the rules that have no place from their listeners, and sets those aside whose place is on
-// another listener.
-func (rp *RulePlaces) omitOverCapacity() {
+// omitOverCapacity removes from each listener the new rules that AWS has no room for. It moves a rule that
+// replaces one of another listener to AwaitingRoom.
+func (rp *RuleQuota) omitOverCapacity() {
 	lb := rp.lb
 	for i := range lb.Listeners {
 		l := &lb.Listeners[i]
@@ -201,12 +203,12 @@ func (rp *RulePlaces) omitOverCapacity() {
 		for _, p := range l.Rules {
 			switch {
 			case !p.Desired.NoRoom:
-				p.Place = nil // AWS has not refused it
+				p.Replaces = nil // AWS has not refused it
 				rest = append(rest, p)
-			case p.HasLiveForm || !l.Planned || p.Place != nil && p.Place.Port == l.Desired.Port:
+			case p.HasLiveRule || !l.Planned || p.Replaces != nil && p.Replaces.Port == l.Desired.Port:
 				rest = append(rest, p)
-			case p.Place != nil && l.Live != nil:
-				l.AwaitingPlace = append(l.AwaitingPlace, p)
+			case p.Replaces != nil && l.Live != nil:
+				l.AwaitingRoom = append(l.AwaitingRoom, p)
 			default:
 				l.Omitted = append(l.Omitted, p)
 				rp.noteOverCapacity(l, p)
@@ -216,7 +218,7 @@ func (rp *RulePlaces) omitOverCapacity() {
 	}
 }
 
-func (rp *RulePlaces) noteOverCapacity(l *resolved.Listener, p resolved.Rule) {
+func (rp *RuleQuota) noteOverCapacity(l *resolved.Listener, p resolved.Rule) {
 	if rp.Plan.OverCapacity == nil {
 		rp.Plan.OverCapacity = map[model.RuleKey]bool{}
 	}
@@ -235,7 +237,7 @@ func (r *rulePlanner) moveReplaced() []plan.StepID {
 	if len(to) == 0 {
 		return nil
 	}
-	id := r.prioritise("vacate", to, plan.Wait{}, slices.Clone(r.listener))
+	id := r.setPriorities("vacate", to, plan.Wait{}, slices.Clone(r.listener))
 	r.steps = append(r.steps, id)
 	return []plan.StepID{id}
 }
@@ -256,13 +258,13 @@ func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepI
 	return id
 }
 
-// PlanLate plans the rules whose place is on another listener, after that place is free. The next plan moves them to
-// their priorities.
-func (rp *RulePlaces) PlanLate(groups map[string][]plan.StepID) {
+// PlanAwaitingRoom plans the rules that replace a rule of another listener, after that rule is deleted. The next
+// plan moves them to their priorities.
+func (rp *RuleQuota) PlanAwaitingRoom(groups map[string][]plan.StepID) {
 	lb := rp.lb
 	for i := range lb.Listeners {
 		l := &lb.Listeners[i]
-		if len(l.AwaitingPlace) == 0 {
+		if len(l.AwaitingRoom) == 0 {
 			continue
 		}
 		used := map[int32]bool{}
@@ -279,8 +281,8 @@ func (rp *RulePlaces) PlanLate(groups map[string][]plan.StepID) {
 				}
 			}
 		}
-		for _, p := range l.AwaitingPlace {
-			if !rp.Planned(p.Place.DeletedBy) {
+		for _, p := range l.AwaitingRoom {
+			if !rp.Planned(p.Replaces.DeletedBy) {
 				rp.noteOverCapacity(l, p)
 				continue
 			}
@@ -291,7 +293,7 @@ func (rp *RulePlaces) PlanLate(groups map[string][]plan.StepID) {
 				ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
 				Do:  plan.CreateRule{Listener: l.Address(), Priority: at, Rule: rule, Tags: rp.RuleTags(rp.Tags(a.ID, rule.Tags))},
 				Why: "AWS has no room for both; from " + rule.Origin.String(), Impact: plan.BriefImpact, Blames: []finding.Ref{rule.Member}, Rule: rule.Key(l.Desired.Port),
-				After: slices.Concat([]plan.StepID{p.Place.DeletedBy}, rp.ClaimStepsOf(rule.Member), GroupSteps(rule.Actions, groups)),
+				After: slices.Concat([]plan.StepID{p.Replaces.DeletedBy}, rp.ClaimStepsOf(rule.Member), GroupSteps(rule.Actions, groups)),
 			})
 		}
 	}

@@ -18,42 +18,42 @@ type Coded interface {
 // maxReasonLength is the maximum length, in bytes, of the text that a message quotes from AWS.
 const maxReasonLength = 360
 
-// Because returns the code and the message of an error of AWS, without the text that the SDK adds.
-func Because(err error) string {
+// CodeAndMessage returns the code and the message of an AWS error, without the text that the SDK adds.
+func CodeAndMessage(err error) string {
 	var c Coded
 	if !errors.As(err, &c) {
-		return Cut(Plainly(err), maxReasonLength)
+		return TruncateBytes(WithoutSDKText(err), maxReasonLength)
 	}
-	words := Tidy(c.ErrorMessage())
+	words := CleanMessage(c.ErrorMessage())
 	if words == "" {
 		return c.ErrorCode()
 	}
 	return c.ErrorCode() + ": " + words
 }
 
-// Plainly returns the text of an error with that of the SDK replaced by the code and the message of AWS.
-func Plainly(err error) string {
+// WithoutSDKText returns the text of an error. The text of the SDK is replaced by the code and the message of AWS.
+func WithoutSDKText(err error) string {
 	var c Coded
 	text := err.Error()
 	what, _, ofSDK := strings.Cut(text, "operation error ")
 	if !ofSDK || !errors.As(err, &c) {
 		return text
 	}
-	return what + Because(err)
+	return what + CodeAndMessage(err)
 }
 
 // encoded matches the part of a denial by EC2 that only AWS can decode.
 var encoded = regexp.MustCompile(`\.? *Encoded authorization failure message: *\S*`)
 
-// Tidy returns a message of AWS for use within a sentence: printable, without encoded parts and without a full stop at the
-// end.
-func Tidy(words string) string {
+// CleanMessage returns a message of AWS for use within a sentence: printable, without encoded parts and without
+// the final full stop.
+func CleanMessage(words string) string {
 	words = encoded.ReplaceAllString(finding.Printable(words), "")
-	return Cut(strings.TrimRight(strings.TrimSpace(words), "."), maxReasonLength)
+	return TruncateBytes(strings.TrimRight(strings.TrimSpace(words), "."), maxReasonLength)
 }
 
-// Cut shortens a text to a number of bytes, at a whole character, with "…" at its end.
-func Cut(s string, most int) string {
+// TruncateBytes shortens a text to a number of bytes, at a whole character, with "…" at its end.
+func TruncateBytes(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

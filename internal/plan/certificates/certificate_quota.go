@@ -15,17 +15,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// If AWS takes no further certificate on a load balancer, a new one replaces a live certificate of the listener that
-// no member asks for any more, which is removed right before. The namespace that has given a certificate up may
-// replace it first. A new certificate that finds no such place is left out.
+// If the quota of certificates of a load balancer is reached, a new certificate replaces a live one of the listener that no
+// member requests any more. The live one is removed right before. The namespace that requested it before has precedence. A new
+// certificate that can replace no live one is omitted.
 
-// certificateClaim is a new certificate of a member while AWS has no room for all of them.
+// certificateClaim is a new certificate of a member while the quota of the load balancer is reached.
 type certificateClaim struct {
-	member  finding.Ref
-	arn     string
-	hosts   []string
-	refused bool   // AWS has refused it for lack of room
-	place   string // ARN of the live certificate that it replaces, empty if there is none
+	member   finding.Ref
+	arn      string
+	hosts    []string
+	refused  bool   // AWS has refused it for lack of room
+	replaces string // ARN of the live certificate that it replaces, empty if there is none
 }
 
 // certificateClaims collects the new certificates of the members of a listener.
@@ -36,7 +36,7 @@ type certificateClaims struct {
 	shares map[string]draft.Share // attached certificates by namespace
 }
 
-// admits reports whether a certificate of a member is attached to the listener, as far as AWS takes it.
+// admits reports whether a certificate of a member is attached to the listener or may be attached.
 func (t *certificateClaims) admits(member finding.Ref, arn string, hosts []string) bool {
 	switch {
 	case t.live != nil && (t.live.Certificate == arn || slices.Contains(t.live.Certificates, arn)):
@@ -46,14 +46,14 @@ func (t *certificateClaims) admits(member finding.Ref, arn string, hosts []strin
 	case slices.Contains(t.l.TLS.Refused, arn):
 		return false
 	case len(t.l.TLS.NoRoom) > 0:
-		// AWS may not have refused this one yet. It is a claim too, so that it takes a place of its own namespace.
+		// AWS may not have refused this one yet. It is a claim too, so that it replaces a certificate of its own namespace.
 		t.claims = append(t.claims, certificateClaim{member: member, arn: arn, hosts: t.hostsOf(member, hosts), refused: slices.Contains(t.l.TLS.NoRoom, arn)})
 	}
 	return true
 }
 
-// hostsOf returns the given hosts and those of the rules of a member on the listener. A Gateway has the hosts of all
-// its routes.
+// hostsOf returns the given hosts and the hosts of the rules of a member on the listener. A Gateway has the hosts
+// of all its routes.
 func (t *certificateClaims) hostsOf(member finding.Ref, hosts []string) []string {
 	out := slices.Clone(hosts)
 	for _, r := range t.l.Rules {
@@ -64,10 +64,9 @@ func (t *certificateClaims) hostsOf(member finding.Ref, hosts []string) []string
 	return equal.SortedUnique(out)
 }
 
-// assignPlaces assigns places to the claims of a listener, and returns the certificates that get none. all are the
-// certificates that members ask for. A live certificate that has to stay for the hosts of a claim without a place is
-// not free.
-func (cc *Chooser) assignPlaces(t *certificateClaims, out *resolved.Certificates, all []string) (left []string) {
+// assignReplacements chooses the live certificate that each claim replaces. It returns the certificates that are
+// omitted because they can replace none. all has the certificates that members request.
+func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certificates, all []string) (left []string) {
 	var free, has, claimants []string
 	for _, c := range t.claims {
 		left, claimants = append(left, c.arn), append(claimants, c.member.Namespace)
@@ -101,7 +100,7 @@ func (cc *Chooser) assignPlaces(t *certificateClaims, out *resolved.Certificates
 	}
 	reserved := func(c *certificateClaim, arn string) bool { // for a claim of the namespace that gives it up
 		return owners[arn] != "" && owners[arn] != c.member.Namespace && slices.ContainsFunc(t.claims, func(o certificateClaim) bool {
-			return o.place == "" && o.member.Namespace == owners[arn]
+			return o.replaces == "" && o.member.Namespace == owners[arn]
 		})
 	}
 	for _, fits := range []func(c *certificateClaim, arn string) bool{
@@ -114,26 +113,26 @@ func (cc *Chooser) assignPlaces(t *certificateClaims, out *resolved.Certificates
 			at := slices.IndexFunc(free, func(arn string) bool {
 				return fits(c, arn) && !reserved(c, arn) && cc.isReplaceable(t, *out, arn, append(slices.Clone(has), c.arn))
 			})
-			if c.place != "" || at < 0 {
+			if c.replaces != "" || at < 0 {
 				continue
 			}
-			c.place = free[at]
+			c.replaces = free[at]
 			has, free = append(has, c.arn), slices.Delete(free, at, at+1)
 			left = slices.DeleteFunc(left, func(arn string) bool { return arn == c.arn })
 			if out.ReplacedBy == nil {
 				out.ReplacedBy = map[string]string{}
 			}
-			out.ReplacedBy[c.place] = c.arn
+			out.ReplacedBy[c.replaces] = c.arn
 			cc.Findings.Add(finding.Finding{
 				Object: c.member, Reason: finding.QuotaReached, Severity: finding.Warning, Port: t.l.Port, Blocks: finding.BlocksNothing,
-				Message: fmt.Sprintf("port %d: AWS has no room for certificate %q besides %q, which it replaces; that is removed just before, and clients in between get the default certificate", t.l.Port, c.arn, c.place),
+				Message: fmt.Sprintf("port %d: AWS has no room for certificate %q besides %q, which it replaces; that is removed just before, and clients in between get the default certificate", t.l.Port, c.arn, c.replaces),
 				Fix:     "ask AWS for a higher quota of certificates for each load balancer; no object has to be changed",
 			})
 		}
 	}
 	for _, c := range t.claims {
 		switch {
-		case c.place != "":
+		case c.replaces != "":
 		case c.refused:
 			out.Blocked = append(out.Blocked, c.member)
 		default: // AWS has not refused it, so that it is tried
@@ -143,8 +142,8 @@ func (cc *Chooser) assignPlaces(t *certificateClaims, out *resolved.Certificates
 	return left
 }
 
-// previousNamespace returns the namespace that has asked for a live certificate: that of its Secret, or the only one
-// whose rules have hosts of the certificate; empty if it is not known.
+// previousNamespace returns the namespace that requested a live certificate: the namespace of its Secret, or the
+// only namespace whose rules have hosts of the certificate; empty if it is not known.
 func (cc *Chooser) previousNamespace(t *certificateClaims, arn string) string {
 	if i := slices.IndexFunc(cc.Have.Facts.OwnCertificates, func(c observed.OwnCertificate) bool { return c.ARN == arn }); i >= 0 {
 		if namespace, imported := naming.NamespaceOfImport(cc.Have.Facts.OwnCertificates[i].ResourceID); imported {
@@ -183,12 +182,12 @@ func (cc *Chooser) namespacesOf(actions []model.Action) []string {
 	return out
 }
 
-// isReplaceable reports whether a live certificate can be removed: all hosts of held members, and of claims without a
-// place, that it serves are served by the certificates in asked too.
+// isReplaceable reports whether a live certificate can be removed, because the certificates in asked serve all its
+// hosts that held members or claims without a replacement need.
 func (cc *Chooser) isReplaceable(t *certificateClaims, out resolved.Certificates, arn string, asked []string) bool {
 	out.Blocked = slices.Clone(out.Blocked)
 	for _, c := range t.claims {
-		if c.place == "" && c.arn != asked[len(asked)-1] {
+		if c.replaces == "" && c.arn != asked[len(asked)-1] {
 			out.Blocked = append(out.Blocked, c.member)
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// makeRoom moves rules whose priorities are close to AWS's maximum to lower numbers, in their order, so that others
-// have room behind them. A run that was interrupted may have left them there. Everything else is resolved as if they
-// had moved already.
-func (ro *Rollout) makeRoom() {
+// lowerHighPriorities moves rules whose priority numbers are close to the maximum of AWS to lower numbers, in
+// their order, so that other rules can come behind them. An interrupted run may have left them there. Later
+// choices are made as if these rules had already moved.
+func (ro *Rollout) lowerHighPriorities() {
 	if ro.Listener.Live == nil || len(ro.Listener.Live.Rules) == 0 || ro.Listener.Desired.OrderHeld != 0 {
 		return
 	}
@@ -31,12 +31,12 @@ func (ro *Rollout) makeRoom() {
 		}
 	}
 	if len(to) > 0 {
-		ro.firstPriorities, ro.Listener.Live = to, withRules(ro.Listener.Live, rules)
+		ro.firstPriorities, ro.Listener.Live = to, listenerWithRules(ro.Listener.Live, rules)
 	}
 }
 
-// planRoom plans the moves that makeRoom has decided on.
-func (ro *Rollout) planRoom(after []plan.StepID) []plan.StepID {
+// planLowerPriorities plans the moves that lowerHighPriorities has chosen.
+func (ro *Rollout) planLowerPriorities(after []plan.StepID) []plan.StepID {
 	if len(ro.firstPriorities) == 0 {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (ro *Rollout) planRoom(after []plan.StepID) []plan.StepID {
 	})}
 }
 
-func withRules(l *observed.Listener, rules []observed.Rule) *observed.Listener {
+func listenerWithRules(l *observed.Listener, rules []observed.Rule) *observed.Listener {
 	next := *l
 	next.Rules = rules
 	return &next
