@@ -83,7 +83,7 @@ func (r *run) runPart(ctx context.Context, p part) (*result, error) {
 		if err == nil || !r.proxy.isFailing() || n == maxTries {
 			return t.result, err
 		}
-		r.printf("  AWS cannot be reached: %v", err)
+		r.printf("  paused until AWS answers: %v", err)
 		// The calls of the controller show when AWS answers again.
 		if err := r.until(ctx, "AWS answers", func(context.Context) error {
 			if r.proxy.isFailing() {

@@ -48,7 +48,7 @@ func TestAcceptance(t *testing.T) {
 
 	began := time.Now()
 	out, code := run()
-	if code != 4 || !strings.Contains(out, "AWS cannot be reached") || !strings.Contains(out, "goes on with it") {
+	if code != 4 || !strings.Contains(out, "AWS cannot be reached") || !strings.Contains(out, "continues the run") {
 		t.Fatalf("with the connection cut the run ends with code %d:\n%s", code, out)
 	}
 	t.Logf("cut after %s", time.Since(began).Round(time.Second))
@@ -58,7 +58,7 @@ func TestAcceptance(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("the run that goes on ends with code %d", code)
 	}
-	for _, want := range []string{"was cut off; this goes on with it", "none failed", "nothing is left", "no call changed AWS"} {
+	for _, want := range []string{"was interrupted; this command continues it", "none failed", "nothing is left", "no call changed AWS"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not say %q", want)
 		}
