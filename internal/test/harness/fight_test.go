@@ -282,14 +282,14 @@ func TestWhoUndoesOurWritesIsAnsweredEverMoreRarely(t *testing.T) {
 				if mutating := r.Emulator.Calls().Mutating(); calls > 100 || mutating > 0 && (c.field != "spec" || mutating > u.count()) {
 					t.Errorf("%d AWS calls: %v", calls, r.Emulator.Calls().Counts())
 				}
-				told := ""
+				events := ""
 				for _, o := range r.Store.All("Event") {
 					if e := o.(*corev1.Event); e.InvolvedObject.Name == u.of.Name && e.Reason == "WriteUndone" {
-						told += e.Message + "\n"
+						events += e.Message + "\n"
 					}
 				}
-				if n := strings.Count(told, "\n"); n != 1 || !strings.Contains(told, c.field+" is changed back") || !strings.Contains(told, fmt.Sprintf("%q", rogue)) {
-					t.Errorf("events: %q", told)
+				if n := strings.Count(events, "\n"); n != 1 || !strings.Contains(events, c.field+" is reverted") || !strings.Contains(events, fmt.Sprintf("%q", rogue)) {
+					t.Errorf("events: %q", events)
 				}
 				u.mu.Lock()
 				u.spoil = func(cluster.Object) bool { return false }
