@@ -50,8 +50,9 @@ func (BindingChanges) RootChanged(_, _ cluster.Object) {}
 // Ignores implements queue.Changes.
 func (BindingChanges) Ignores(_, _ cluster.Object) bool { return false }
 
-// Items implements queue.Changes. A binding belongs to itself. A pod belongs to the bindings of its readiness gates, because
-// the gate of a binding that does not exist has to be opened too, and that binding has read no pod.
+// Items implements queue.Changes. A change of a TargetGroupBinding enqueues the binding. A change of a pod enqueues the
+// bindings that its readiness gates name, even deleted ones: their conditions must become True as well, and no run of a
+// deleted binding has read the pod.
 func (BindingChanges) Items(_ *cluster.View, obj cluster.Object) []bindings.Key {
 	switch k, _ := cluster.KindOf(obj); k {
 	case cluster.KindBinding:

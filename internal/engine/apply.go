@@ -26,9 +26,9 @@ type run struct {
 	heldSteps []FailedStep // refused steps that the plan goes on without
 
 	// wasConverged reports whether AWS matched the desired state before the run, which is unchanged. So each step of the plan
-	// restores drift.
+	// corrects drift.
 	wasConverged bool
-	// unrestored are the steps that would restore drift and are not carried out, because of --drift=report.
+	// unrestored are the steps that would correct drift and are not carried out, because of --drift=report.
 	// unrestoredFindings report them.
 	unrestored         map[plan.StepID]bool
 	unrestoredFindings finding.List

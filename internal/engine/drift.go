@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// DriftMode decides whether drift is restored or reported.
+// DriftMode decides whether drift is corrected or reported.
 type DriftMode string
 
 // The modes.
@@ -25,7 +25,7 @@ const (
 
 // driftMemory is what is remembered of the drift of a stack.
 type driftMemory struct {
-	// unrestored are the texts (stepText) of the steps that would restore drift that was reported and not restored.
+	// unrestored are the texts (stepText) of the steps that would correct drift that was reported and not corrected.
 	unrestored map[string]bool
 	// comparedAt is the time of the last observation that a plan was made from. Foreign changes before it are in that plan.
 	comparedAt time.Time
@@ -34,10 +34,10 @@ type driftMemory struct {
 // stepText returns a key of a step with its changes.
 func stepText(s plan.Step) string { return fmt.Sprint(s.ID, s.Changes) }
 
-// isUnrestored reports whether a step would restore drift that was reported and not restored.
+// isUnrestored reports whether a step would correct drift that was reported and not corrected.
 func (d *driftMemory) isUnrestored(s plan.Step) bool { return d.unrestored[stepText(s)] }
 
-// setUnrestored replaces the remembered steps that would restore drift.
+// setUnrestored replaces the remembered steps that would correct drift.
 func (d *driftMemory) setUnrestored(steps []plan.Step) {
 	d.unrestored = nil
 	for _, s := range steps {
@@ -54,7 +54,7 @@ func (d *driftMemory) unplannedChanges(all []observed.Foreign) []observed.Foreig
 }
 
 // restoresDrift reports whether a step restores a foreign change. alone reports that the stack was as desired before, so
-// that the plan has nothing else to do: then any step for a changed kind of resource restores drift. Beside an edit, or
+// that the plan has nothing else to do: then any step for a changed kind of resource corrects drift. Beside an edit, or
 // beside steps that an earlier run has left, only a step for the changed resource itself does.
 func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.Foreign) bool {
 	if s.Revokes {
@@ -80,7 +80,7 @@ func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.Fore
 	})
 }
 
-// findDrift finds the steps of a plan that restore drift, reports them, and decides whether they are carried out. With
+// findDrift finds the steps of a plan that correct drift, reports them, and decides whether they are carried out. With
 // --drift=report they are not carried out, unless the stack was edited or an earlier run did not finish: then the whole
 // plan is carried out.
 func (r *run) findDrift(d Draft) {

@@ -377,7 +377,8 @@ func (s *refusals) evictFirst() {
 // its scopes, and if the step deletes a resource those of quotas for its kind.
 func (s *refusals) noteSuccess(k stepKey, now time.Time) {
 	delete(s.steps, k)
-	// A rule that was modified in place of another one need not be created.
+	// If an existing rule was modified to become the desired rule, that one need not be created any more, and a refusal of
+	// its creation is forgotten too.
 	over := func(other stepKey) bool {
 		same := other.operation == k.operation || !k.rule.IsZero() && other.operation == "create" || other.call == k.call && other.content == k.content
 		return other.rule == k.rule && other.address == k.address && same

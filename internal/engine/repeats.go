@@ -154,7 +154,8 @@ func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edite
 		}
 	}
 	for _, s := range d.Plan.Steps {
-		// The deletion of the rule that the last repetition created, which AWS shows with other values, belongs to the change.
+		// If AWS shows the rule that the last repetition created with other values, the plan deletes that rule. The
+		// deletion is part of the reported change.
 		if do, ok := s.Do.(plan.DeleteRule); ok && r.isOfReportedChange(do.ARN) {
 			reported[s.ID] = true
 		}

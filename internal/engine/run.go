@@ -43,7 +43,7 @@ type Config struct {
 	// Resync is the period in which each unchanged stack is compared with AWS; 10 h if not above zero. Without a clock there
 	// is no such comparison.
 	Resync time.Duration
-	// Drift decides whether drift is restored; empty: RepairDrift.
+	// Drift decides whether drift is corrected; empty: RepairDrift.
 	Drift DriftMode
 	// Clock is the clock of back-offs, waits, comparisons and measured phases; nil: none of them exists, as in a command
 	// that makes one plan.

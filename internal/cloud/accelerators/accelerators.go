@@ -49,7 +49,7 @@ func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader) *Accelerat
 	return c
 }
 
-// Reset forgets all readings.
+// Reset empties the cache, so that the next run reads all accelerators from AWS.
 func (c *Accelerators) Reset() {
 	c.With(func() {
 		c.listedAt, c.entries, c.tombstones, c.ports = time.Time{}, map[string]*entry{}, map[string]time.Time{}, map[string]portsOf{}

@@ -111,7 +111,7 @@ func (c *Checker) Observe(x emulator.Exchange) {
 	if !c.answersOnly {
 		request(found("request"))
 	}
-	// The emulator does not answer for faults that a test injects.
+	// Responses to faults that a test injects are not checked, because the emulator does not produce them.
 	if x.Fault == "" || x.Fault == "stale" {
 		answer(found("answer"))
 	}

@@ -126,7 +126,7 @@ func (x *State) AddQuestion(questions []model.Question) []model.Question {
 }
 
 // NeedsComparison reports whether a stack has to be compared before a plan is carried out: the last run left nothing to do
-// and the desired state is the same, so the plan restores drift. The bound of the reads is then set to now.
+// and the desired state is the same, so the plan corrects drift. The bound of the reads is then set to now.
 func (x *State) NeedsComparison(p plan.Plan, now time.Time) bool {
 	if !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() }) || !x.done || !x.ReadBound.Since.Before(now) {
 		return false

@@ -65,11 +65,11 @@ func (r *Removal) unbind(h observed.Binding, why string, after []plan.StepID) *p
 	return &r.Plan.Steps[len(r.Plan.Steps)-1]
 }
 
-// NodesForwarding is what the deletion of a target group waits for. A node of the load balancer that does not know
-// the change of the rules yet still forwards to the target group, and needs a target there.
+// NodesForwarding is the text for the wait before a target group is deleted. A node of the load balancer that has not
+// applied the change of the rules continues to forward to the target group, and needs a target there.
 const NodesForwarding = "all nodes of the load balancer to stop forwarding there"
 
-// propagation returns the wait until all nodes of the load balancer know that nothing forwards to a target group.
+// propagation returns the wait until all nodes of the load balancer have stopped forwarding to a target group.
 // Later changes of other rules do not extend it.
 func (r *Removal) propagation(arn string, after []plan.StepID) plan.Wait {
 	switch {
