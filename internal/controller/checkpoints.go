@@ -20,7 +20,8 @@ type CheckpointStore interface {
 }
 
 // Checkpoints stores the book of stacks for the next process. A failed read costs calls to AWS, and a failed write may delay
-// the comparison of a stack with AWS. Therefore Checkpoints logs the first of several failures, and repeats a failed write with a back-off.
+// the comparison of a stack with AWS. Therefore Checkpoints logs the first of several failures, and repeats a failed write
+// with a back-off.
 type Checkpoints struct {
 	Book  *checkpoint.Book
 	Store CheckpointStore
@@ -94,16 +95,18 @@ func (c *Checkpoints) Start(ctx context.Context) error {
 	return err
 }
 
-// saveForLastRuns writes what runs request after the process was asked to stop, until the last run has ended. The manager
-// releases the lease after that.
+// saveForLastRuns writes what runs request after the process was asked to stop, until the last run has ended, or should have
+// been cancelled. The manager releases the lease after that.
 func (c *Checkpoints) saveForLastRuns(ctx context.Context) {
-	if c.Running == nil || c.Running.Load() == 0 {
+	if c.Running == nil {
 		return
 	}
-	for c.Running.Load() > 0 {
+	limit, cancel := context.WithTimeout(ctx, durations.StopGrace)
+	defer cancel()
+	for c.Running.Load() > 0 && limit.Err() == nil {
 		select {
 		case <-c.Book.Urgent():
-			saveSoon(ctx, c.Save, &c.limiter, durations.BriefWait)
+			saveSoon(limit, c.Save, &c.limiter, durations.BriefWait)
 		case <-time.After(durations.StoreWriteCost):
 		}
 	}

@@ -76,6 +76,15 @@ func TestAnEditTakenBackBetweenProcessesIsUndoneAtOnce(t *testing.T) {
 	}
 }
 
+// forEachTakenBack runs a test in virtual time for each edit.
+func forEachTakenBack(t *testing.T, test func(t *testing.T, edit, back func(r *Harness))) {
+	for name, c := range takenBack {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, c.edit, c.back) })
+		})
+	}
+}
+
 // killAfter ends the process after so many calls that change something, and returns their number.
 func killAfter(r *Harness, at int) (n *int) {
 	n = new(int)
@@ -128,79 +137,67 @@ func expectSoonAfterStart(t *testing.T, r *Harness, before []string, when string
 // The same with the controller's own workers.
 func TestWorkersUndoAnEditTakenBackBetweenProcesses(t *testing.T) {
 	t.Parallel()
-	for name, c := range takenBack {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := shopWithRoute(t, Options{Workers: 3})
-				time.Sleep(time.Minute)
-				before := r.State()
-				r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
-				c.edit(r)
-				time.Sleep(5 * time.Second)
-				if fmt.Sprint(before) == fmt.Sprint(r.State()) {
-					t.Fatal("the edit changes nothing in AWS")
-				}
-				r.Kill()
-				c.back(r)
-				expectSoonAfterStart(t, r, before, "")
-			})
-		})
-	}
+	forEachTakenBack(t, func(t *testing.T, edit, back func(r *Harness)) {
+		r := shopWithRoute(t, Options{Workers: 3})
+		time.Sleep(time.Minute)
+		before := r.State()
+		r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
+		edit(r)
+		time.Sleep(5 * time.Second)
+		if fmt.Sprint(before) == fmt.Sprint(r.State()) {
+			t.Fatal("the edit changes nothing in AWS")
+		}
+		r.Kill()
+		back(r)
+		expectSoonAfterStart(t, r, before, "")
+	})
 }
 
 // The same with a process that could not read the checkpoints at its start. It has none, but the store has.
 func TestAnEditIsUndoneAlthoughCheckpointsWereNotRead(t *testing.T) {
 	t.Parallel()
-	for name, c := range takenBack {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := &checkpointServer{}
-				r := shopWithRoute(t, Options{API: func(api kube.API) kube.API { server.API = api; return server }})
-				before := r.State()
-				r.Kill()
-				server.set(func() error { return errors.New("no leader") })
-				r.Start()
-				server.set(nil)
-				r.Settle(2 * time.Second)
-				killAfter(r, 1)
-				c.edit(r)
-				r.Settle(20 * time.Second)
-				if !r.Dead() {
-					t.Fatal("the edit changes nothing in AWS")
-				}
-				r.Emulator.Faults().SetHook(nil)
-				c.back(r)
-				expectSoonAfterStart(t, r, before, "")
-			})
-		})
-	}
+	forEachTakenBack(t, func(t *testing.T, edit, back func(r *Harness)) {
+		server := &checkpointServer{}
+		r := shopWithRoute(t, Options{API: func(api kube.API) kube.API { server.API = api; return server }})
+		before := r.State()
+		r.Kill()
+		server.set(func() error { return errors.New("no leader") })
+		r.Start()
+		server.set(nil)
+		r.Settle(2 * time.Second)
+		killAfter(r, 1)
+		edit(r)
+		r.Settle(20 * time.Second)
+		if !r.Dead() {
+			t.Fatal("the edit changes nothing in AWS")
+		}
+		r.Emulator.Faults().SetHook(nil)
+		back(r)
+		expectSoonAfterStart(t, r, before, "")
+	})
 }
 
 // A process is asked to stop while the first runs after its start read AWS. They have time to finish, and what they change
 // counts as unchanged no more.
 func TestRunsThatEndAProcessForgetCheckpoints(t *testing.T) {
 	t.Parallel()
-	for name, c := range takenBack {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := shopWithRoute(t, Options{Workers: 3})
-				time.Sleep(time.Minute)
-				before := r.State()
-				r.Kill()
-				r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: 10 * latency} })
-				c.edit(r)
-				r.Start()
-				time.Sleep(latency)
-				r.process.end()
-				if fmt.Sprint(before) == fmt.Sprint(r.State()) {
-					t.Fatal("the edit changes nothing in AWS")
-				}
-				r.Kill()
-				c.back(r)
-				expectSoonAfterStart(t, r, before, "")
-			})
-		})
-	}
+	forEachTakenBack(t, func(t *testing.T, edit, back func(r *Harness)) {
+		r := shopWithRoute(t, Options{Workers: 3})
+		time.Sleep(time.Minute)
+		before := r.State()
+		r.Kill()
+		r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: 10 * latency} })
+		edit(r)
+		r.Start()
+		time.Sleep(latency)
+		r.process.end()
+		if fmt.Sprint(before) == fmt.Sprint(r.State()) {
+			t.Fatal("the edit changes nothing in AWS")
+		}
+		r.Kill()
+		back(r)
+		expectSoonAfterStart(t, r, before, "")
+	})
 }
 
 // A process ends after each call in turn with which it restores a load balancer that a person has deleted. The next one

@@ -149,7 +149,8 @@ func TestAWriteOfCheckpointsThatFailsIsRepeated(t *testing.T) {
 	})
 }
 
-// What has no load balancer takes no room in the Secret, so that nobody fills it with objects that cost nothing.
+// TestWhatHasNoLoadBalancerHasNoCheckpoint checks that stacks without a load balancer take no room in the Secret, so that a
+// tenant cannot fill it with objects that cost nothing.
 func TestWhatHasNoLoadBalancerHasNoCheckpoint(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
