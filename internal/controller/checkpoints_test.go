@@ -1,0 +1,49 @@
+package controller
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// TestLastRunsAreWaitedForWithALimit stops the process while a run goes on that changes a stack a second later. The change is
+// stored, and a run that does not end does not keep Start from returning.
+func TestLastRunsAreWaitedForWithALimit(t *testing.T) {
+	for name, ends := range map[string]bool{"the run ends": true, "the run does not end": false} {
+		synctest.Test(t, func(t *testing.T) {
+			id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
+			store, running := &texts{}, &atomic.Int32{}
+			c := &Checkpoints{Book: checkpoint.New(), Store: store, Log: logr.Discard(), Running: running}
+			c.Load(t.Context())
+			c.Book.Note(id, "digest")
+			running.Store(1)
+			ctx, stop := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, func() {
+				c.Book.Forget(id)
+				if ends {
+					running.Store(0)
+				}
+			})
+			stopped := time.Now()
+			stop()
+			if err := c.Start(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(stopped); took < time.Second || took > durations.StopGrace+durations.BriefWait {
+				t.Errorf("%s: Start returns after %s", name, took)
+			}
+			if n := len(store.written); n != 2 || !strings.Contains(store.written[0], "shop/web") || strings.Contains(store.written[n-1], "shop/web") {
+				t.Errorf("%s: written are %q", name, store.written)
+			}
+		})
+	}
+}
