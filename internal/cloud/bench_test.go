@@ -24,7 +24,7 @@ func BenchmarkObserve(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					id := ids[int(next.Add(1))%n]
-					have, err := c.Observe(b.Context(), id, []model.Question{model.AskBackendGroup{}})
+					have, err := c.Observe(b.Context(), id, []model.Question{model.AskBackendSecurityGroup{}})
 					if err != nil || len(have.LoadBalancers) != 1 || len(have.TargetGroups) != 2 || have.Facts.BackendGroupUsers != n-1 {
 						b.Error(have, err)
 						return

@@ -164,7 +164,7 @@ func TestTheSharedGroupIsTheOneThatIsCarried(t *testing.T) {
 		}))(t).GroupId)
 	}
 	slices.Sort(groups)
-	if g := r.ask(model.AskBackendGroup{}).BackendGroup; g.ID != groups[0] {
+	if g := r.ask(model.AskBackendSecurityGroup{}).BackendGroup; g.ID != groups[0] {
 		t.Errorf("no security group has the tag: %s, want %s", g.ID, groups[0])
 	}
 	must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
@@ -172,7 +172,7 @@ func TestTheSharedGroupIsTheOneThatIsCarried(t *testing.T) {
 		Tags: []elbtypes.Tag{{Key: aws.String("elbv2.k8s.aws/cluster"), Value: aws.String(cluster)}},
 	}))(t)
 	r.restart()
-	if f := r.ask(model.AskBackendGroup{}); f.BackendGroup.ID != groups[2] || f.BackendGroupUsers != 1 {
+	if f := r.ask(model.AskBackendSecurityGroup{}); f.BackendGroup.ID != groups[2] || f.BackendGroupUsers != 1 {
 		t.Errorf("one is carried: %s with %d users, want %s", f.BackendGroup.ID, f.BackendGroupUsers, groups[2])
 	}
 }

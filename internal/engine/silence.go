@@ -33,7 +33,7 @@ func (r *observation) silence(stack model.Stack, since time.Time) (out finding.L
 // SilenceFinding returns the finding that AWS has not answered calls for an object since a time.
 func SilenceFinding(object finding.Ref, since time.Time) finding.Finding {
 	return finding.Finding{Object: object, Reason: finding.CallFailed, Severity: finding.Error,
-		Message: "AWS has not answered since " + since.UTC().Format(time.DateTime) + " UTC; what is live stays as it is, and changes are made when AWS answers again",
+		Message: "AWS has not answered since " + since.UTC().Format(time.DateTime) + " UTC; what exists in AWS stays unchanged, and changes are made when AWS answers again",
 		Fix:     "see the AWS Health Dashboard and the network of the controller; no object has to be changed"}
 }
 

@@ -51,7 +51,7 @@ func (o Origin) String() string {
 	return o.Field + " of " + o.Object.String()
 }
 
-// Reach is how much of a stack a finding blocks. Blocked parts are held: they stay as they are in AWS, and are not created
+// Reach is how much of a stack a finding blocks. Blocked parts are held: they stay unchanged in AWS, and are not created
 // if they do not exist there.
 type Reach int
 

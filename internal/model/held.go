@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// A held part of a stack stays as it is live in AWS, because its desired state cannot be determined or AWS refuses it.
+// A held part of a stack stays unchanged in AWS, because its desired state cannot be determined or AWS refuses it.
 // Frontends and the engine set the values of this file. internal/plan/listeners/held.go decides what follows for rules
 // in the model, internal/plan/owners/members.go for the live rules of a HeldMember.
 

@@ -51,8 +51,8 @@ type AskVPC struct{}
 // Key implements Question.
 func (AskVPC) Key() string { return "vpc" }
 
-// AskBackendGroup asks for the shared backend security group of the cluster.
-type AskBackendGroup struct{}
+// AskBackendSecurityGroup asks for the shared backend security group of the cluster.
+type AskBackendSecurityGroup struct{}
 
 // AskHealth asks for the health of the targets of a target group of the stack, by ARN.
 type AskHealth struct{ ARN string }
@@ -138,7 +138,7 @@ func (AskCertificates) Key() string { return "certificates" }
 func (q AskTargetGroup) Key() string { return "targetgroup " + q.Ref }
 
 // Key implements Question.
-func (AskBackendGroup) Key() string { return "backendgroup" }
+func (AskBackendSecurityGroup) Key() string { return "backendgroup" }
 
 // Key implements Question.
 func (q AskHealth) Key() string { return "health " + q.ARN }
@@ -159,7 +159,7 @@ func (s Stack) Questions() []Question {
 			add(AskAccelerator{Recorded: m.Recorded})
 		}
 	case s.BackendGroup.Given == "":
-		add(AskBackendGroup{})
+		add(AskBackendSecurityGroup{})
 	}
 	for _, q := range s.Compare {
 		add(q)

@@ -103,7 +103,7 @@ type AddEndpoints struct {
 	Endpoints []EndpointSettings
 }
 
-// SetEndpoints changes the settings of endpoints of an endpoint group. Other endpoints stay as they are.
+// SetEndpoints changes the settings of endpoints of an endpoint group. Other endpoints stay unchanged.
 type SetEndpoints struct {
 	Group     Address
 	Endpoints []EndpointSettings

@@ -274,7 +274,7 @@ type SetSecurityGroups struct {
 type SetSubnets struct {
 	LoadBalancer Address
 	Subnets      []SubnetMapping
-	// SourceNAT and AddressType stay as they are if empty.
+	// SourceNAT and AddressType stay unchanged if empty.
 	SourceNAT   string
 	AddressType model.AddressType
 }

@@ -74,7 +74,7 @@ func (p *proxy) run(ctx context.Context) {
 func (p *proxy) sync() {
 	want, err := p.wanted()
 	if err != nil {
-		klog.ErrorS(err, "Node ports stay as they are")
+		klog.ErrorS(err, "Node ports stay unchanged")
 		return
 	}
 	// Close first, since a port may move from one Service to another.

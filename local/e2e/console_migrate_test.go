@@ -87,7 +87,7 @@ func TestConsoleShowsAMove(t *testing.T) {
 	tab.Do(chromedp.Click(chromedp.CSS(`#migrate .status button:not(.quiet)`)))
 	tab.Until(`document.querySelector("#migrate .plans table") !== null`)
 	const rows = `[...document.querySelectorAll("#migrate .plans tbody tr")].map((r) => r.innerText).join("\n")`
-	if got := browser.Eval[string](tab, rows); !strings.Contains(got, "AWS cannot change it: what is live stays") || strings.Contains(got, "✓ same") {
+	if got := browser.Eval[string](tab, rows); !strings.Contains(got, "AWS cannot change it: what exists in AWS stays") || strings.Contains(got, "✓ same") {
 		t.Errorf("the fields that differ: %s", got)
 	}
 	if got := browser.Eval[string](tab, `(() => { const s = document.querySelector("#migrate .plans select"); s.value = "same"; s.dispatchEvent(new Event("change"));

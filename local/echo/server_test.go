@@ -257,7 +257,7 @@ func TestDatagramsAreAnswered(t *testing.T) {
 	}
 	defer conn.Close()
 	port := conn.RemoteAddr().(*net.UDPAddr).Port
-	for range 2 { // a port that is open stays as it is
+	for range 2 { // a port that is open stays unchanged
 		if err := s.ListenUDP(port); err != nil {
 			t.Fatal(err)
 		}

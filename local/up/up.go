@@ -55,16 +55,16 @@ func NewCommand() *cobra.Command {
 	fl.StringArrayVarP(&f.opts.Manifests, "filename", "f", nil, "file or directory of YAML to apply; may be repeated")
 	fl.StringVar(&f.controller, "controller", "", `path of the controller, or "none" (default: fulcrum beside this program)`)
 	fl.StringArrayVar(&f.controllerArgs, "controller-args", nil, "argument for the controller; may be repeated")
-	fl.BoolVar(&f.webhooks, "webhooks", true, "have the API server ask the webhooks of Fulcrum; not those of another controller")
+	fl.BoolVar(&f.webhooks, "webhooks", true, "register the webhooks of Fulcrum in the API server; no effect with a controller other than Fulcrum")
 	fl.BoolVar(&f.console, "console", false, "serve the page of fulcrum console, which shows what is in AWS and why")
 	fl.BoolVar(&f.restart, "restart", false, "start the controller again when it ends, each time later, up to half a minute")
 	fl.StringVar(&f.opts.Cluster, "cluster-name", "local", "name of the cluster in tags")
 	fl.StringVar(&f.opts.Region, "region", "us-west-2", "region of the emulated AWS")
 	fl.IntVar(&f.opts.AWSOfWorld, "beside", 0, "number N of a running world, whose VPC is 10.N.0.0/16; its AWS is used, for a second cluster")
-	fl.IntVar(&f.opts.Nodes, "nodes", 3, "count of nodes, over three zones")
+	fl.IntVar(&f.opts.Nodes, "nodes", 3, "number of nodes, in three zones")
 	fl.StringArrayVar(&f.opts.Domains, "domain", nil, "domain with a certificate in ACM, for itself and its subdomains; may be repeated (default: example.com, app.test)")
 	fl.StringVar(&f.opts.GatewayAPI, "gateway-api", "standard", "channel of the CRDs of Gateway API, standard or experimental; empty: no such CRDs")
-	fl.DurationVar(&f.opts.PropagationDelay, "propagation-delay", 0, "how late load balancers learn of changes that AWS has accepted")
+	fl.DurationVar(&f.opts.PropagationDelay, "propagation-delay", 0, "delay until load balancers apply changes that AWS has accepted")
 	fl.BoolVar(&f.opts.WithoutAWS, "without-aws", false, "a cluster alone, without AWS and controller")
 	fl.StringVar(&f.opts.Base, "base", "", "directory of the state of all worlds (default: one in the temporary directory)")
 	fl.BoolVar(&f.opts.Keep, "keep", false, "leave the state directory with its logs when done, until the next world starts")
@@ -115,7 +115,7 @@ func (f *flags) up(ctx context.Context, out io.Writer) error {
 		if err := w.InstallWebhooks(ctx); err != nil {
 			return err
 		}
-		progress(world.Step{Name: "the API server asks the webhooks", Took: time.Since(began)})
+		progress(world.Step{Name: "the webhooks are registered", Took: time.Since(began)})
 	}
 	watch := newWatcher(out, w, controller{path: path, args: f.controllerArgs, restart: f.restart})
 	printAccess(out, w, cmp.Or(f.opts.AWSOfWorld, w.Number()), fulcrumPath(binary), binary)

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 )
 
-// addTakeOverObstacles adds notes about why the Gateway, whose desired state is want, would not take over the load
-// balancer. It compares desired states only, and reads nothing from AWS.
+// addTakeOverObstacles adds a note for each reason that prevents the Gateway from taking over the load balancer. want is
+// the desired state of the Gateway. It compares desired states only, and reads nothing from AWS.
 func (d *IngressGroup) addTakeOverObstacles(g migrate.IngressGroup, want model.Stack, port func(*model.Binding) string) {
 	lost := migrate.Lost.String()
 	if d.Gateway == "" {

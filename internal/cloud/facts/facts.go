@@ -75,7 +75,7 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 		return err
 	case model.AskScheme:
 		facts.Schemes[q.Key()] = f.inv.SchemeOf(q)
-	case model.AskBackendGroup:
+	case model.AskBackendSecurityGroup:
 		f.reader.BackendGroup(out)
 	case model.AskHealth:
 		return enterAnswer(facts.Health, q.ARN)(f.targets.AskHealth(ctx, q.ARN))

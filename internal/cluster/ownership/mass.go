@@ -47,7 +47,7 @@ func MassRemoval(v *cluster.View, obj cluster.Object, c Class, text ClassTexts) 
 	}
 	return &finding.Finding{
 		Object: RefOf(obj), Field: text.Field, Reason: finding.RemovalNotTrusted, Severity: finding.Error,
-		Message: fmt.Sprintf("the class gives this and %d other %s to another controller, and none of them was edited; what is live stays", changed-1, text.Kinds),
+		Message: fmt.Sprintf("the class gives this and %d other %s to another controller, and none of them was edited; what exists in AWS stays", changed-1, text.Kinds),
 		Fix:     text.Restore + "; if this is meant, delete or edit the " + text.Kinds + ", or start the controller with --allow-mass-removal", Blocks: finding.BlocksMember,
 	}
 }

@@ -81,7 +81,7 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.DurationVar(&t.RequeueDuration, "targetgroupbinding-requeue-duration", t.RequeueDuration, "delay before targets that are not healthy yet are checked again")
 	fs.DurationVar(&t.MaxBackoff, "targetgroupbinding-max-exponential-backoff-delay", t.MaxBackoff, "maximum back-off after failures")
 	fs.BoolVar(&t.EndpointSlices, "enable-endpoint-slices", t.EndpointSlices, "find pods by EndpointSlices; by Endpoints objects if false")
-	fs.DurationVar(&t.Deferral, "targetgroupbinding-deferral-window", t.Deferral, "how long after a start unchanged TargetGroupBindings are not compared with AWS; up to a half is added")
+	fs.DurationVar(&t.Deferral, "targetgroupbinding-deferral-window", t.Deferral, "time after startup before unchanged TargetGroupBindings are compared with AWS; a random part of up to 50% is added")
 	fs.StringVar(&t.QUICVariable, "quic-environment-variable-name", t.QUICVariable, "environment variable of pods with the QUIC server id")
 
 	w := &c.Workers

@@ -109,7 +109,7 @@ func New(opt Options) *Plane {
 	opt.AcceleratorUDPIdleTimeout = cmp.Or(opt.AcceleratorUDPIdleTimeout, 30*time.Second)
 	if opt.Invoke == nil {
 		opt.Invoke = func(context.Context, string, []byte) ([]byte, error) {
-			return nil, errors.New("functions cannot be called here")
+			return nil, errors.New("no Lambda invoker is configured")
 		}
 	}
 	if opt.PortOffset == 0 {

@@ -187,7 +187,7 @@ func (p *Partition) SecurityGroupUsers(groupID string) []string {
 		}
 	}
 	for _, g := range p.SecurityGroups {
-		if g.ID != groupID && (namesGroup(g.Ingress, groupID) || namesGroup(g.Egress, groupID)) {
+		if g.ID != groupID && (referencesSecurityGroup(g.Ingress, groupID) || referencesSecurityGroup(g.Egress, groupID)) {
 			users = append(users, g.ID)
 		}
 	}
@@ -195,6 +195,6 @@ func (p *Partition) SecurityGroupUsers(groupID string) []string {
 	return users
 }
 
-func namesGroup(rules []SecurityGroupRule, id string) bool {
+func referencesSecurityGroup(rules []SecurityGroupRule, id string) bool {
 	return slices.ContainsFunc(rules, func(r SecurityGroupRule) bool { return r.Peer.Group == id })
 }

@@ -93,7 +93,7 @@ func TestPodsThatCannotBecomeTargetsLearnWhy(t *testing.T) {
 			binding: func(doc string) string {
 				return strings.Replace(role(doc), "targetType: ip", "targetType: instance", 1)
 			},
-			want: "False Unsupported: instances of one account cannot be targets in another; the targets stay as they are; use a target group of type ip",
+			want: "False Unsupported: instances of one account cannot be targets in another; the targets stay unchanged; use a target group of type ip",
 		},
 	}
 	for _, tt := range tests {

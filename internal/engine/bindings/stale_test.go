@@ -42,7 +42,7 @@ func newBehind(t *testing.T, objects ...string) (w *harness, stale *[]string, ag
 	return w, stale, again
 }
 
-// Another tenant may edit a binding whose Service does not exist, over and over. Its own rules stay as they are, and those of
+// Another tenant may edit a binding whose Service does not exist, over and over. Its own rules stay unchanged, and those of
 // others come and go as without it.
 func TestABindingThatChangesHoldsUpNoRulesOfOthers(t *testing.T) {
 	w, stale, again := newBehind(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),

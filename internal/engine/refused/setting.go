@@ -126,7 +126,7 @@ func EffectText(kind model.Kind, s plan.Step, opens bool) string {
 	switch do := s.Do.(type) {
 	case plan.CreateTargetGroup:
 		if !kind.HasRules() {
-			return "its listeners stay as they are, or are not made"
+			return "its listeners stay unchanged, or are not made"
 		}
 		return "its rules are held: requests that no live rule serves get 503"
 	case plan.CreateLoadBalancer:
@@ -143,11 +143,11 @@ func EffectText(kind model.Kind, s plan.Step, opens bool) string {
 	case plan.SetTags:
 		return "the other tags are set"
 	case plan.SetHealthCheck:
-		return "the health check stays as it is"
+		return "the health check stays unchanged"
 	case plan.SetAttributes:
-		return "the attribute stays as it is in AWS, and the others are set"
+		return "the attribute stays unchanged in AWS, and the others are set"
 	}
-	return "what is live stays as it is"
+	return "what exists in AWS stays unchanged"
 }
 
 // ListenerNeeds reports whether a new listener of a plan depends on a step.

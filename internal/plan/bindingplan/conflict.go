@@ -103,6 +103,6 @@ func UnsupportedFinding(b *elbv2.TargetGroupBinding) *finding.Finding {
 	}
 	return &finding.Finding{
 		Object: targets.Ref(b), Field: field, Reason: finding.Unsupported, Severity: finding.Error,
-		Message: what + "; the targets stay as they are", Fix: "use a target group of type ip",
+		Message: what + "; the targets stay unchanged", Fix: "use a target group of type ip",
 	}
 }

@@ -42,7 +42,7 @@ func (r *reporter) reportNoEndpoints(deselected bool) {
 	switch {
 	case deselected:
 		f := r.Resolution.NoEndpoints.Finding
-		f.Message += "; the pods that it took until now still run"
+		f.Message += "; the pods that it selected before still run"
 		r.addNoEndpoints(f)
 	case ok && wait > 0:
 		r.requeueAfter(wait, "pods may become endpoints")

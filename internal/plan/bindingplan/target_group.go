@@ -91,7 +91,7 @@ func (g TargetGroup) contradicts(b *elbv2.TargetGroupBinding) *finding.Finding {
 	differs := func(field string, given, actual any) *finding.Finding {
 		return &finding.Finding{
 			Object: targets.Ref(b), Field: field, Reason: finding.TargetGroupDiffers, Severity: finding.Error,
-			Message: fmt.Sprintf("%q is given but the target group has %q; the targets stay as they are", given, actual),
+			Message: fmt.Sprintf("%q is given but the target group has %q; the targets stay unchanged", given, actual),
 			Fix:     "replace the binding by one with the value of the target group, or without the field",
 		}
 	}

@@ -31,12 +31,12 @@ func (d *Draft) AdoptedTags() map[string]string {
 }
 
 // HandoverReason returns the reason of a step: the handover if the step removes tags or labels of the previous stack
-// (carries), and otherwise the given one.
-func (d *Draft) HandoverReason(carries bool, otherwise string) string {
-	if carries {
+// (removesPrevious), and otherwise reason.
+func (d *Draft) HandoverReason(removesPrevious bool, reason string) string {
+	if removesPrevious {
 		return "it is taken over from " + d.Have.Adopted.Title()
 	}
-	return otherwise
+	return reason
 }
 
 // TakeOver plans to put the tags of this stack on a load balancer that is taken over, before anything else of it is

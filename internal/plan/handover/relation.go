@@ -222,10 +222,10 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 	case GivesBack:
 		stack.Held.Everything, stack.DryRun = true, false
 		if rel.OtherStack.Held.Everything {
-			return stack, report(finding.LoadBalancerReturned, other+" is to take its load balancer back, and cannot be built; the Gateway stays as it is live",
+			return stack, report(finding.LoadBalancerReturned, other+" is to take its load balancer back, and cannot be built; the Gateway stays unchanged in AWS",
 				"correct its objects as their events report, delete them, or restore the annotation of the Gateway")
 		}
-		return stack, report(finding.LoadBalancerReturned, other+" takes its load balancer back; the Gateway stays as it is live until then", "wait")
+		return stack, report(finding.LoadBalancerReturned, other+" takes its load balancer back; the Gateway stays unchanged in AWS until then", "wait")
 	case Returned:
 		backend := stack.BackendGroup
 		backend.Needed = false // the last stack that leaves deletes the security group

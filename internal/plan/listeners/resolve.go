@@ -142,7 +142,7 @@ func (lr *Resolver) isUnresolved(actions []model.Action, of finding.Origin) bool
 			if f := lr.Unavailable(q); f != nil {
 				if g.Group.Name != "" {
 					missing = true
-					lr.ReportUnavailable(*f, fmt.Sprintf("target group %q is not found, and the rule stays as it is", q.Ref), finding.BlocksRule, of)
+					lr.ReportUnavailable(*f, fmt.Sprintf("target group %q is not found, and the rule stays unchanged", q.Ref), finding.BlocksRule, of)
 				}
 				continue
 			}

@@ -28,7 +28,7 @@ func (d *stepPlanner) refuseOnLoadBalancer(lb *observed.LoadBalancer, before map
 	}
 }
 
-// refuseHostnamesOnHeld does the same for listeners that stay as they are, those of previous load balancers included.
+// refuseHostnamesOnHeld does the same for listeners that stay unchanged, those of previous load balancers included.
 // On other listeners such rules are among the desired ones.
 func (d *stepPlanner) refuseHostnamesOnHeld() {
 	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)

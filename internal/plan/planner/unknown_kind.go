@@ -54,8 +54,8 @@ func reportUnknownKinds(d *draft.Draft, unknown []unknownKind) {
 	for _, k := range unknown {
 		d.Findings.Add(finding.Finding{
 			Object: d.EventObject(k.of.Object), Field: k.of.Field, Reason: finding.ChangeNotKept, Severity: finding.Warning,
-			Message: fmt.Sprintf("load balancer %q: %s: asked %q, AWS shows none that is known; the load balancer stays and is not replaced", k.name, k.field, k.desired),
-			Fix:     "look with the AWS CLI at what DescribeLoadBalancers answers, and report it if that is a new value",
+			Message: fmt.Sprintf("load balancer %q: %s is to be %q, and AWS returns a value for it that Fulcrum does not know; the load balancer is not replaced", k.name, k.field, k.desired),
+			Fix:     "read the value with the AWS CLI (elbv2 describe-load-balancers), and report it if AWS has introduced a new one",
 		})
 	}
 }

@@ -82,7 +82,7 @@ func ReportHeld(d *draft.Draft, live *observed.LoadBalancer, desired *model.Load
 	what, from, to, then := "scheme", string(live.Scheme), string(desired.Scheme), "it keeps its scheme and serves"
 	switch {
 	case live.Type != desired.Type.String():
-		what, from, to, then = "type", live.Type, desired.Type.String(), "it stays as it is"
+		what, from, to, then = "type", live.Type, desired.Type.String(), "it stays unchanged"
 	case live.Scheme == desired.Scheme:
 		return
 	}

@@ -20,7 +20,7 @@ import (
 // created beside the live one, which is then called the previous load balancer. The new one gets target groups of its own,
 // because a target group can serve only one load balancer. The status shows the previous load balancer until the new one
 // serves. Then it shows the new one, and the previous one is deleted when clients have had time to resolve the new name. In
-// the meantime the previous one stays as it is, except that rules of members that leave are deleted. Its bindings still
+// the meantime the previous one stays unchanged, except that rules of members that leave are deleted. Its bindings still
 // register pods.
 //
 // Only AWS records how far a replacement is: by the load balancers that exist, and by two tags (naming.SuccessorTag and

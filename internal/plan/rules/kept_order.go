@@ -12,7 +12,7 @@ import (
 
 // As long as AWS refuses to reorder the rules of a listener, only changes are planned that need no other priorities:
 // rules that are in order are modified, and new rules are created where a priority is free between their neighbours.
-// All other rules stay as they are. Every request gets its old or its new answer, and repeated attempts do not add
+// All other rules stay unchanged. Every request gets its old or its new answer, and repeated attempts do not add
 // up.
 
 // keepOrder plans the rules of a listener without changing priorities.

@@ -34,7 +34,7 @@ func (at *ALBTargetPlanner) ALBTargets(group string) ([]observed.Target, bool) {
 		if at.Want.FrontendNLB != nil {
 			of = []finding.Origin{at.Want.FrontendNLB.Of}
 		}
-		at.ReportUnavailable(*f, "the target groups of the frontend NLB stay as they are", finding.BlocksNothing, of...)
+		at.ReportUnavailable(*f, "the target groups of the frontend NLB stay unchanged", finding.BlocksNothing, of...)
 		return nil, false
 	}
 	at.Ask(q)

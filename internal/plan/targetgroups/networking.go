@@ -40,7 +40,7 @@ func (gp *Planner) networking(w model.TargetGroup) ([]model.BindingRule, bool) {
 func (gp *Planner) rangesOf(p model.Peer, w model.TargetGroup) (out []string, known bool) {
 	if p.VPC {
 		if f := gp.Unavailable(model.AskVPC{}); f != nil {
-			gp.ReportUnavailable(*f, "the rules of nodes and pods for target group "+w.ID+" stay as they are", finding.BlocksNothing, draft.MemberOrigins(w.Members)...)
+			gp.ReportUnavailable(*f, "the rules of nodes and pods for target group "+w.ID+" stay unchanged", finding.BlocksNothing, draft.MemberOrigins(w.Members)...)
 			return nil, false
 		}
 		if gp.Have.Facts.VPCRanges == nil {
@@ -51,7 +51,7 @@ func (gp *Planner) rangesOf(p model.Peer, w model.TargetGroup) (out []string, kn
 	}
 	subnets, known, fault := gp.SubnetFacts(gp.LB.Subnets, gp.LB.Desired.SubnetQuestion())
 	if fault != nil {
-		gp.ReportUnavailable(*fault, "the rules of nodes and pods for target group "+w.ID+" stay as they are", finding.BlocksNothing, draft.MemberOrigins(w.Members)...)
+		gp.ReportUnavailable(*fault, "the rules of nodes and pods for target group "+w.ID+" stay unchanged", finding.BlocksNothing, draft.MemberOrigins(w.Members)...)
 	}
 	for _, s := range subnets {
 		out = append(append(out, s.CIDR), s.IPv6CIDRs...)

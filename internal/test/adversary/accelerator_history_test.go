@@ -131,7 +131,7 @@ type acceleratorWorld struct {
 	until map[string]time.Time
 	// had are the endpoints that accelerators of the attacker had: the ARN of one and the id of the other.
 	had map[string]bool
-	// fixed are the accelerators that must stay as they are, by ARN. It is nil while they are made.
+	// fixed are the accelerators that must stay unchanged, by ARN. It is nil while they are made.
 	fixed map[string]string
 	// editing reports that the accelerator of namespace pay is being edited.
 	editing bool

@@ -60,7 +60,7 @@ func (a *AWS) Observe(_ context.Context, id model.StackID, questions []model.Que
 func (a *AWS) answer(have *observed.Stack, q model.Question) {
 	f := &have.Facts
 	switch q := q.(type) {
-	case model.AskAdopted, model.AskBackendGroup, model.AskComparison, model.AskListings, model.AskSecurityGroups, model.AskAttributes:
+	case model.AskAdopted, model.AskBackendSecurityGroup, model.AskComparison, model.AskListings, model.AskSecurityGroups, model.AskAttributes:
 	case model.AskScheme:
 		for _, lb := range a.stacks[q.Of].LoadBalancers {
 			if lb.DNSName == q.DNSName {

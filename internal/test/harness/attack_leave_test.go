@@ -93,7 +93,7 @@ func TestABindingThatCannotBeDeletedKeepsNoOtherMember(t *testing.T) {
 	}
 }
 
-// Where nothing of the members that remain can be read, the load balancer stays as it is for them. It serves nothing of
+// Where nothing of the members that remain can be read, the load balancer stays unchanged for them. It serves nothing of
 // those that were deleted, whose finalizers go.
 func TestWhoIsDeletedIsNotServedWhereAllOthersAreHeld(t *testing.T) {
 	t.Parallel()

@@ -341,7 +341,7 @@ func TestARouteKeepsThePortOfAnNLB(t *testing.T) {
 	})
 }
 
-// What a ListenerSet serves on a port without hostname stays as it is when the Gateway has a listener of its own there,
+// What a ListenerSet serves on a port without hostname stays unchanged when the Gateway has a listener of its own there,
 // but for hosts of routes of that one. It takes up nothing new.
 func TestLiveRulesOfAListenerThatIsRepeatedStay(t *testing.T) {
 	t.Parallel()

@@ -49,7 +49,7 @@ func linesOf(r *Harness, service string) (out []string) {
 	return out
 }
 
-// Members of a shared load balancer come and go one by one, and what others have stays as it is, whatever the order
+// Members of a shared load balancer come and go one by one, and what others have stays unchanged, whatever the order
 // in which they come.
 func TestMembersOfASharedLoadBalancerComeAndGo(t *testing.T) {
 	t.Parallel()

@@ -43,7 +43,7 @@ func TestAnOutageIsReportedOnAnEditedObjectWithin15Seconds(t *testing.T) {
 				r.Apply(ingressOf("", "/=web", "/new=web"))
 				r.during(15 * time.Second)
 				got := silences(r, "web")
-				if len(got) != 1 || !strings.Contains(got[0], "since "+since[:len(since)-1]) || !strings.Contains(got[0], "what is live stays as it is") {
+				if len(got) != 1 || !strings.Contains(got[0], "since "+since[:len(since)-1]) || !strings.Contains(got[0], "what exists in AWS stays unchanged") {
 					t.Errorf("after 15 s: events %q, all %q, outage since %s", got, warnings(r), since)
 				}
 				r.during(5 * time.Minute)

@@ -17,25 +17,25 @@ import (
 // on a new one.
 var refusedTexts = map[string][2]string{
 	"healthcheck-path": {
-		`RejectedByAWS: healthcheck-path: AWS refuses "no-slash": it must begin with a "/" character; the health check stays as it is; change the value`,
+		`RejectedByAWS: healthcheck-path: AWS refuses "no-slash": it must begin with a "/" character; the health check stays unchanged; change the value`,
 		`RejectedByAWS: healthcheck-path: AWS refuses "no-slash": it must begin with a "/" character; its rules are held: requests that no live rule serves get 503; change the value`,
 	},
 	"healthcheck-interval-seconds": {
-		`RejectedByAWS: healthcheck-interval-seconds: AWS refuses "1": it must have value greater than or equal to 5; the health check stays as it is; change the value`,
+		`RejectedByAWS: healthcheck-interval-seconds: AWS refuses "1": it must have value greater than or equal to 5; the health check stays unchanged; change the value`,
 		`RejectedByAWS: healthcheck-interval-seconds: AWS refuses "1": it must have value greater than or equal to 5; its rules are held: requests that no live rule serves get 503; change the value`,
 	},
 	"success-codes": {
-		`RejectedByAWS: success-codes: AWS refuses "9999": it must be within "200-499" inclusive; the health check stays as it is; change the value`,
+		`RejectedByAWS: success-codes: AWS refuses "9999": it must be within "200-499" inclusive; the health check stays unchanged; change the value`,
 		`RejectedByAWS: success-codes: AWS refuses "9999": it must be within "200-499" inclusive; its rules are held: requests that no live rule serves get 503; change the value`,
 	},
 	"load-balancer-attributes": {
-		`RejectedByAWS: load-balancer-attributes: AWS refuses "idle_timeout.timeout_seconds=0": it must be between "1-4000" inclusive; the attribute stays as it is in AWS, and the others are set; change the value`,
+		`RejectedByAWS: load-balancer-attributes: AWS refuses "idle_timeout.timeout_seconds=0": it must be between "1-4000" inclusive; the attribute stays unchanged in AWS, and the others are set; change the value`,
 	},
 	"target-group-attributes": {
-		`RejectedByAWS: target-group-attributes: AWS refuses "deregistration_delay.timeout_seconds=x": it must be between "0-3600" inclusive; the attribute stays as it is in AWS, and the others are set; change the value`,
+		`RejectedByAWS: target-group-attributes: AWS refuses "deregistration_delay.timeout_seconds=x": it must be between "0-3600" inclusive; the attribute stays unchanged in AWS, and the others are set; change the value`,
 	},
 	"ssl-policy": {
-		`RejectedByAWS: ssl-policy: AWS refuses "ELBSecurityPolicy-None": it is not found; what is live stays as it is; change the value`,
+		`RejectedByAWS: ssl-policy: AWS refuses "ELBSecurityPolicy-None": it is not found; what exists in AWS stays unchanged; change the value`,
 		`RejectedByAWS: ssl-policy: AWS refuses "ELBSecurityPolicy-None": it is not found; port 443 is not opened with it; change the value`,
 	},
 	"security-group-prefix-lists": {

@@ -49,7 +49,7 @@ func TestInvalidEditsLoseNothing(t *testing.T) {
 		"private addresses":       {withService("aws-load-balancer-private-ipv4-addresses", "10.0.1.9"), onePort, `1 private address for 3 subnets; the load balancer keeps the addresses that it has; give one address for each subnet`},
 		"a target group":          {withService("actions.TCP-80", `{"type":"forward","forwardConfig":{"baseServiceWeight":1,"targetGroups":[{"targetGroupARN":"junk","weight":1}]}}`), onePort, `service.beta.kubernetes.io/actions.TCP-80: target group "junk" does not exist; the rule or default action that names it is held`},
 		"an attribute":            {withService("aws-load-balancer-attributes", "no.such=1"), onePort, lb + `attributes: AWS refuses "no.such=1"`},
-		"SCTP":                    {ipTargets, "{name: a, port: 80, targetPort: 8080, protocol: SCTP}", `protocol "SCTP"; the listener of port 80 stays as it is`},
+		"SCTP":                    {ipTargets, "{name: a, port: 80, targetPort: 8080, protocol: SCTP}", `protocol "SCTP"; the listener of port 80 stays unchanged`},
 		"client ranges":           {withService("load-balancer-source-ranges", "junk"), onePort, "junk is not an address range"},
 		"client ranges of IPv6":   {withService("load-balancer-source-ranges", "2001:db8::/32"), onePort, `range "2001:db8::/32" is IPv6`},
 		"security groups":         {withService("aws-load-balancer-security-groups", "nope"), onePort, "no security group in the VPC"},

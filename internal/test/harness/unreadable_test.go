@@ -248,7 +248,7 @@ func secondServes(r *Harness, path string) bool {
 	return n == 2 // on both ports
 }
 
-// A read that fails for what one member asks for holds just that: it stays as it is, its member gets a
+// A read that fails for what one member asks for holds just that: it stays unchanged, its member gets a
 // finding that names the permission, and the change of another member is live at once. When the read
 // succeeds again the change is made up for.
 func TestAReadThatFailsHoldsWhatDependsOnIt(t *testing.T) {

@@ -72,7 +72,7 @@ func (t dialBuilder) rule() *dialRule {
 	}
 	if out.invalid {
 		t.fault(naming.DialAnnotation, finding.SpecInvalid, finding.Error,
-			fmt.Sprintf("%q is no rule for traffic dials; they stay as they are", finding.Cut(text)),
+			fmt.Sprintf("%q is no rule for traffic dials; they stay unchanged", finding.Cut(text)),
 			fmt.Sprintf("write %s,floor=%d,step=%d, each from 1 to 100; floor and step may be left out", naming.DialOfReadyTargets, defaultFloor, defaultStep))
 	}
 	return out

@@ -146,7 +146,7 @@ func (t listenerBuilder) overrides() {
 			wrong := func(k int, format string, args ...any) {
 				g.OverridesHeld = true
 				t.fault(fmt.Sprintf("%s.portOverrides[%d]", g.Origin.Field, k), finding.PortOverrideInvalid, finding.Error,
-					fmt.Sprintf(format, args...)+"; the port overrides of the endpoint group stay as they are, and a new endpoint group is not made", "correct the override")
+					fmt.Sprintf(format, args...)+"; the port overrides of the endpoint group stay unchanged, and a new endpoint group is not made", "correct the override")
 			}
 			if len(g.Overrides) > rules.MaxOverrides {
 				wrong(rules.MaxOverrides, "there are %d port overrides, and an endpoint group may have %d", len(g.Overrides), rules.MaxOverrides)

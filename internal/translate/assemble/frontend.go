@@ -125,7 +125,7 @@ func (b frontendBuilder) holdFrontend(o finding.Origin, message, fix string) {
 	ref := b.MemberOf(o).Ref
 	b.Found.Add(finding.Finding{
 		Object: ref, Field: members.FieldOn(ref, o), Reason: finding.AnnotationInvalid, Severity: finding.Error,
-		Message: message + ", so the frontend NLB stays as it is", Fix: fix,
+		Message: message + ", so the frontend NLB stays unchanged", Fix: fix,
 	})
 	b.Stack.Held.Frontend = true
 }

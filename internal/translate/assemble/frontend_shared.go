@@ -47,7 +47,7 @@ func requireAllNamespaces[T any](b *Builder, among []*members.Member, what strin
 		ignored[m] = true
 		b.Found.Add(finding.Finding{
 			Object: m.Ref, Field: members.FieldOn(m.Ref, o.Origin), Reason: finding.AnnotationConflict, Severity: finding.Error,
-			Message: fmt.Sprintf("%s %q has no effect, because %s of another namespace shares the load balancer and does not ask for it; what is live stays", what, finding.Cut(fmt.Sprint(o.Value)), among[at].Ref),
+			Message: fmt.Sprintf("%s %q has no effect, because %s of another namespace shares the load balancer and does not ask for it; what exists in AWS stays", what, finding.Cut(fmt.Sprint(o.Value)), among[at].Ref),
 			Fix:     "remove it, or set it on members of each namespace",
 		})
 	}

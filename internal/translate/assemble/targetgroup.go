@@ -125,9 +125,9 @@ func (r TargetGroupRequest) targetType() model.TargetType {
 }
 
 func (r TargetGroupRequest) fault(reason finding.Reason, message, fix string) finding.Finding {
-	now := "; a live rule stays as it is, and a new one is not served"
+	now := "; a live rule stays unchanged, and a new one is not served"
 	if r.Protocol != "" {
-		now = "; a live listener stays as it is, and a new one is not made"
+		now = "; a live listener stays unchanged, and a new one is not made"
 	}
 	return finding.Finding{Object: r.Origin.Object, Field: r.Origin.Field, Reason: reason, Message: message + now, Fix: fix, Blocks: finding.BlocksRule}
 }

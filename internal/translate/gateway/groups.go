@@ -139,7 +139,7 @@ func (t targetGroupBuilder) targetGroupRequest(a target, of gatewayconfig.Target
 		if !slices.Contains(protocols, protocol) {
 			found.Add(finding.Finding{
 				Object: a.route, Field: at.Field, Reason: finding.ParametersInvalid, Blocks: finding.BlocksRule,
-				Message: fmt.Sprintf("protocol %q is not one of %s, which target groups of this load balancer have; what is live stays as it is", protocol, strings.Join(protocols, ", ")),
+				Message: fmt.Sprintf("protocol %q is not one of %s, which target groups of this load balancer have; what exists in AWS stays unchanged", protocol, strings.Join(protocols, ", ")),
 				Fix:     "correct protocol in the TargetGroupConfiguration",
 			})
 		}
@@ -159,7 +159,7 @@ func (t targetGroupBuilder) targetGroupRequest(a target, of gatewayconfig.Target
 		if t.Type == model.Network {
 			found.Add(finding.Finding{
 				Object: a.route, Field: at.Field, Reason: finding.ParametersInvalid, Blocks: finding.BlocksRule,
-				Message: fmt.Sprintf("targetControlPort \"%d\" is for application load balancers only; what is live stays as it is", *p), Fix: "remove targetControlPort from the TargetGroupConfiguration",
+				Message: fmt.Sprintf("targetControlPort \"%d\" is for application load balancers only; what exists in AWS stays unchanged", *p), Fix: "remove targetControlPort from the TargetGroupConfiguration",
 			})
 		}
 	}

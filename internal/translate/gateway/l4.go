@@ -100,7 +100,7 @@ func (t networkBuilder) networkListener(p *port) (model.Listener, bool) {
 	if quicProtocol(p) != "" && t.Stack.LoadBalancer.SecurityGroups != nil {
 		t.Found.Add(finding.Finding{
 			Object: p.at.Object, Field: p.at.Field, Reason: finding.ParametersInvalid, Blocks: finding.BlocksListener,
-			Message: fmt.Sprintf("AWS has no QUIC listeners on load balancers with security groups; port %d stays as it is", p.Number),
+			Message: fmt.Sprintf("AWS has no QUIC listeners on load balancers with security groups; port %d stays unchanged", p.Number),
 			Fix:     "set disableSecurityGroup to true before the load balancer is made",
 		})
 		l.DefaultHeld = model.HeldInvalid
@@ -147,7 +147,7 @@ func (t networkBuilder) networkForward(p *port, route attach.Route) (out model.F
 	if len(out.Groups) > maxTargetGroups {
 		t.Found.Add(finding.Finding{
 			Object: ref, Field: "spec.rules[0].backendRefs", Reason: finding.RouteValueUnsupported, Blocks: finding.BlocksRule,
-			Message: fmt.Sprintf("%d backends are more than the %d target groups that AWS takes in one listener; port %d stays as it is", len(out.Groups), maxTargetGroups, p.Number),
+			Message: fmt.Sprintf("%d backends are more than the %d target groups that AWS takes in one listener; port %d stays unchanged", len(out.Groups), maxTargetGroups, p.Number),
 			Fix:     "name fewer backends",
 		})
 		held = true

@@ -48,7 +48,7 @@ func (t networkBuilder) albTargetGroup(p *port, obj cluster.Object, ref gwv1.Bac
 	if arn == "" {
 		t.Found.Add(finding.Finding{
 			Object: at.Object, Field: at.Field, Reason: finding.BackendNotFound, Blocks: finding.BlocksRule,
-			Message: fmt.Sprintf("Gateway %q has no load balancer yet; port %d stays as it is until it has one", namespace+"/"+finding.Cut(name), p.Number),
+			Message: fmt.Sprintf("Gateway %q has no load balancer yet; port %d stays unchanged until it has one", namespace+"/"+finding.Cut(name), p.Number),
 			Fix:     "see why its condition Programmed is not True",
 		})
 		return model.GroupRef{}, false, true
@@ -81,7 +81,7 @@ func (t networkBuilder) buildALBTargetGroup(backend finding.Ref, port int32, arn
 	fault := func(what, fix string) *model.TargetGroup {
 		t.Found.Add(finding.Finding{
 			Object: at.Object, Field: at.Field, Reason: finding.ParametersInvalid, Blocks: finding.BlocksRule,
-			Message: what + "; what is live stays as it is", Fix: fix,
+			Message: what + "; what exists in AWS stays unchanged", Fix: fix,
 		})
 		return nil
 	}

@@ -103,7 +103,7 @@ func (t *translation) fitsRuleLimit(route *parsedRoute, hosts int) bool {
 	}
 	t.Found.Add(finding.Finding{
 		Object: route.ref, Field: "spec.rules", Reason: finding.GatewayTooLarge, Blocks: finding.BlocksMember,
-		Message: fmt.Sprintf("%d rules exceed the remainder of the %d that routes of namespace %q may have on one Gateway; its live rules stay as they are", n, t.opt.MaxRules, namespace),
+		Message: fmt.Sprintf("%d rules exceed the remainder of the %d that routes of namespace %q may have on one Gateway; its live rules stay unchanged", n, t.opt.MaxRules, namespace),
 		Fix:     "use fewer matches and hostnames, or another Gateway",
 	})
 	held := model.HeldMember{Member: route.ref, All: true}

@@ -45,7 +45,7 @@ func (t *translation) rule(p *port, u *ruleInput) (model.Rule, bool) {
 	r.Tags = t.WithDefaultTags(tags)
 	if c.fault != "" {
 		// AWS refuses a rule with these conditions. A rule with other conditions would answer other requests.
-		t.Found.Add(finding.Finding{Object: u.route, Field: b.at.Field, Reason: c.reason, Message: c.fault + "; the rule is left out, or stays as it is live", Fix: c.fix, Blocks: finding.BlocksRule})
+		t.Found.Add(finding.Finding{Object: u.route, Field: b.at.Field, Reason: c.reason, Message: c.fault + "; the rule is left out, or stays unchanged in AWS", Fix: c.fix, Blocks: finding.BlocksRule})
 		r.Held = model.HeldRefused
 		return r, true
 	}
@@ -99,7 +99,7 @@ func (b *ruleBuilder) actions() ([]model.Action, []model.Transform, model.Held) 
 	if _, forwards := final[0].(model.Forward); !b.port.TLS && forwards {
 		b.Found.Add(finding.Finding{
 			Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteValueUnsupported, Blocks: finding.BlocksRule,
-			Message: fmt.Sprintf("the rule authenticates requests, which AWS does on HTTPS alone, and port %d is HTTP; a live rule stays as it is, and requests for a new one are answered 503", b.port.Number),
+			Message: fmt.Sprintf("the rule authenticates requests, which AWS does on HTTPS alone, and port %d is HTTP; a live rule stays unchanged, and requests for a new one are answered 503", b.port.Number),
 			Fix:     "attach the route to the HTTPS listener alone by sectionName, and redirect to it from HTTP",
 		})
 		return nil, nil, model.HeldInvalid
@@ -212,7 +212,7 @@ func (b *ruleBuilder) forward() (*model.Forward, model.Held) {
 	case len(out.Groups) > 1 && b.opt.NoWeights:
 		b.Found.Add(finding.Finding{
 			Object: b.at.Object, Field: b.at.Field, Reason: finding.FeatureDisabled, Blocks: finding.BlocksRule,
-			Message: "several target groups in one action are switched off; a live rule stays as it is, and requests for a new one are answered 503", Fix: "ask the operator for feature gate WeightedTargetGroups, or name one backend",
+			Message: "several target groups in one action are switched off; a live rule stays unchanged, and requests for a new one are answered 503", Fix: "ask the operator for feature gate WeightedTargetGroups, or name one backend",
 		})
 		return nil, model.HeldInvalid
 	}

@@ -51,7 +51,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) stackGateway {
 		l.excluded = true
 		l.found.Add(finding.Finding{
 			Object: ownership.RefOf(gw), Field: "spec.allowedListeners", Reason: finding.RemovalNotTrusted, Blocks: finding.BlocksMember, Severity: finding.Error,
-			Message: fmt.Sprintf("the Gateway has %d ListenerSets, and the API server does not serve that kind any more; what is live stays as it is", *gw.Status.AttachedListenerSets),
+			Message: fmt.Sprintf("the Gateway has %d ListenerSets, and the API server does not serve that kind any more; what exists in AWS stays unchanged", *gw.Status.AttachedListenerSets),
 			Fix:     "install the CRD of ListenerSets of the Gateway API again",
 		})
 	case gw.DeletionTimestamp != nil:
@@ -64,7 +64,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) stackGateway {
 			l.excluded = true
 			l.found.Add(finding.Finding{
 				Object: ownership.RefOf(gw), Field: classField, Reason: finding.GatewayClassInvalid,
-				Message: fmt.Sprintf("GatewayClass %q does not exist; what is live stays as it is", gw.Spec.GatewayClassName),
+				Message: fmt.Sprintf("GatewayClass %q does not exist; what exists in AWS stays unchanged", gw.Spec.GatewayClassName),
 				Fix:     "create the class, or delete the Gateway", Blocks: finding.BlocksMember,
 			})
 		}

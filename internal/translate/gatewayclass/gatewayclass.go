@@ -131,7 +131,7 @@ func accepted(problem *gatewayconfig.Problem) metav1.Condition {
 	}
 	if problem != nil {
 		out.Status, out.Reason = metav1.ConditionFalse, string(gwv1.GatewayClassReasonInvalidParameters)
-		out.Message = problem.Message + "; load balancers of the class stay as they are; " + problem.Fix
+		out.Message = problem.Message + "; load balancers of the class stay unchanged; " + problem.Fix
 	}
 	return out
 }

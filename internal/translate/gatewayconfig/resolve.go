@@ -126,7 +126,7 @@ func Resolve(v *cluster.View, gw *gwv1.Gateway, class *gwv1.GatewayClass) (Confi
 		if p != nil {
 			found.Add(finding.Finding{
 				Object: finding.Ref{Kind: string(cluster.KindGateway), Namespace: gw.Namespace, Name: gw.Name}, Field: prefix + p.Field,
-				Reason: reason, Message: p.Message + "; what is live stays as it is", Fix: p.Fix, Blocks: finding.BlocksMember,
+				Reason: reason, Message: p.Message + "; what exists in AWS stays unchanged", Fix: p.Fix, Blocks: finding.BlocksMember,
 			})
 		}
 	}

@@ -131,7 +131,7 @@ func (t authBuilder) clientSecret(m *member, o settings.Opt[settings.OIDCIDP]) (
 	fault := func(reason finding.Reason, message, fix string) {
 		t.Found.Add(finding.Finding{
 			Object: o.Origin.Object, Field: o.Origin.Field, Reason: reason,
-			Message: message + "; a live rule stays as it is, and requests for a new one are answered 503", Fix: fix, Blocks: finding.BlocksRule,
+			Message: message + "; a live rule stays unchanged, and requests for a new one are answered 503", Fix: fix, Blocks: finding.BlocksRule,
 		})
 	}
 	s, ok := t.opt.ReadSecret(m.Ref.Namespace, name, t.secret, fault)

@@ -62,7 +62,7 @@ func missingClassFault(v *cluster.View, ing *networkingv1.Ingress, name string) 
 		}
 	}
 	return classificationFault(ing, finding.IngressClassInvalid, classNameField,
-		fmt.Sprintf("IngressClass %s does not exist%s; what is live stays, and nothing new is made", name, finding.DidYouMean(name, ours)),
+		fmt.Sprintf("IngressClass %s does not exist%s; what exists in AWS stays, and nothing new is made", name, finding.DidYouMean(name, ours)),
 		"name a class with spec.controller "+controllerName+", or create this one with it")
 }
 
@@ -81,7 +81,7 @@ func (f *Frontend) classifyByDefault(v *cluster.View, ing *networkingv1.Ingress)
 	case len(defaults) == 0 && f.opt.Class != "" && len(ownership.Claims(v, ing)) > 0:
 		// Not defaultClassField, for which admission denies edits: this Ingress has to stay editable.
 		return classificationFault(ing, finding.IngressClassInvalid, classNameField,
-			"no class is named, and no class is the default; what is live stays as it is", "name a class, or mark one as default")
+			"no class is named, and no class is the default; what exists in AWS stays unchanged", "name a class, or mark one as default")
 	case len(defaults) == 0:
 		return classification{managed: f.opt.Class == ""}
 	case len(defaults) == 1:

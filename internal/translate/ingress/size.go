@@ -43,15 +43,15 @@ func (t *translation) limitSize(m *member) {
 	switch {
 	case len(m.Ports) > t.opt.MaxListeners:
 		f.Field = settings.Prefix + "listen-ports"
-		f.Message = fmt.Sprintf("%d ports are more than the %d that one Ingress may listen on; its live rules stay as they are", len(m.Ports), t.opt.MaxListeners)
+		f.Message = fmt.Sprintf("%d ports are more than the %d that one Ingress may listen on; its live rules stay unchanged", len(m.Ports), t.opt.MaxListeners)
 		f.Fix = "name fewer ports, or ask the operator to raise --max-listeners-per-ingress"
 	case clients > maxSecurityGroupRules:
 		f.Field = settings.Prefix + "inbound-cidrs"
-		f.Message = fmt.Sprintf("its client ranges on %d ports make %d rules, and a security group takes at most %d; its live rules stay as they are", len(m.Ports), clients, maxSecurityGroupRules)
+		f.Message = fmt.Sprintf("its client ranges on %d ports make %d rules, and a security group takes at most %d; its live rules stay unchanged", len(m.Ports), clients, maxSecurityGroupRules)
 		f.Fix = "give fewer ranges, or name a prefix list"
 	default:
 		f.Field = "spec.rules"
-		f.Message = fmt.Sprintf("%d paths or hosts of spec.tls on %d ports make %d rules, and with the %d of other Ingresses of namespace %s that is more than the %d that a namespace may have in one IngressGroup; its live rules stay as they are",
+		f.Message = fmt.Sprintf("%d paths or hosts of spec.tls on %d ports make %d rules, and with the %d of other Ingresses of namespace %s that is more than the %d that a namespace may have in one IngressGroup; its live rules stay unchanged",
 			max(paths, hosts), len(m.Ports), rules, t.ruleCounts[m.Ref.Namespace], m.Ref.Namespace, t.opt.MaxRules)
 		f.Fix = "split the Ingress over several IngressGroups, or ask the operator to raise --max-rules-per-namespace"
 	}

@@ -53,7 +53,7 @@ func withoutGuests[T any](t *Translation, what string, asks []memberValue[T], un
 		default:
 			t.Found.Add(finding.Finding{
 				Object: a.member.Ref, Field: FieldOn(a.member.Ref, a.setting.Origin), Reason: finding.AnnotationConflict, Severity: finding.Error,
-				Message: fmt.Sprintf("%s %s has no effect, because Services of several namespaces share the load balancer, and its owner decides; what is live stays", what, quoted(a.setting.Value)),
+				Message: fmt.Sprintf("%s %s has no effect, because Services of several namespaces share the load balancer, and its owner decides; what exists in AWS stays", what, quoted(a.setting.Value)),
 				Fix:     "remove it, or ask the owner of the load balancer to set it",
 			})
 		}

@@ -40,7 +40,7 @@ func (p *port) isNamedBy(entry string) bool {
 func (t *translation) fault(p *port, field string, reason finding.Reason, message, fix string) {
 	p.held = true
 	t.Found.Add(finding.Finding{
-		Object: p.of.Ref, Field: field, Reason: reason, Message: message + "; the listener of port " + strconv.Itoa(int(p.Number)) + " stays as it is", Fix: fix,
+		Object: p.of.Ref, Field: field, Reason: reason, Message: message + "; the listener of port " + strconv.Itoa(int(p.Number)) + " stays unchanged", Fix: fix,
 		Blocks: finding.BlocksListener,
 	})
 }

@@ -67,10 +67,10 @@ type Fault struct {
 
 // consequenceByReach is the end of the message about a setting that is not valid, by what it blocks.
 var consequenceByReach = map[finding.Reach]string{
-	finding.BlocksRule:     "; its rule stays as it is live",
-	finding.BlocksListener: "; its listener stays as it is live",
-	finding.BlocksMember:   "; what is live stays as it is",
-	finding.BlocksStack:    "; the load balancer stays as it is live",
+	finding.BlocksRule:     "; its rule stays unchanged in AWS",
+	finding.BlocksListener: "; its listener stays unchanged in AWS",
+	finding.BlocksMember:   "; what exists in AWS stays unchanged",
+	finding.BlocksStack:    "; the load balancer stays unchanged in AWS",
 }
 
 // Finding returns the finding that reports the fault.

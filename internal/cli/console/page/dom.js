@@ -57,7 +57,7 @@ export function copyable(text) {
 const mostShown = 200;
 const timestamp = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/;
 
-/** localTimes has times in the text of an element as the header has them, with the full one as title. Values of fields stay as they are. */
+/** localTimes has times in the text of an element as the header has them, with the full one as title. Values of fields stay unchanged. */
 export function localTimes(element) {
   if (!timestamp.test(element.textContent)) return element;
   const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT), texts = [];

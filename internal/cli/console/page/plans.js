@@ -4,7 +4,7 @@ const mostDepth = 12;
 
 // Why a field differs that is of no effect, by the kind of resource and the field. Of names AWS keeps what is live.
 const causes = [
-  [/^(LoadBalancer|TargetGroup|SecurityGroup)$/, /^(name|groupName|description)$/, "AWS cannot change it: what is live stays"],
+  [/^(LoadBalancer|TargetGroup|SecurityGroup)$/, /^(name|groupName|description)$/, "AWS cannot change it: what exists in AWS stays"],
   [/^TargetGroupBinding$/, /^template\.metadata\.name$/, "the binding keeps its name"],
   [/^TargetGroupBinding$/, /^template\.spec\.serviceRef\.port$/, "a Gateway names the port by its number"],
   [/./, /^tags\.gateway\.k8s\.aws\/migrated-from$/, "added by the translation, for people"],

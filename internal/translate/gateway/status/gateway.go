@@ -98,7 +98,7 @@ func (r *Status) accepted() metav1.Condition {
 }
 
 // programmed returns the condition Programmed of the Gateway. If it is True, its message is the ARN of the load balancer,
-// which Gateways in front of this one read. It returns false, so that the condition stays as it is, if the state of the load
+// which Gateways in front of this one read. It returns false, so that the condition stays unchanged, if the state of the load
 // balancer is not known.
 func (r *Status) programmed() (metav1.Condition, bool) {
 	const of = gwv1.GatewayConditionProgrammed

@@ -239,7 +239,7 @@ func sortedEdits(all []cluster.Patch) []cluster.Patch {
 }
 
 // routeEdit returns a patch that replaces the status entries of a route for which isOwn is true by the desired ones. Other
-// entries stay as they are.
+// entries stay unchanged.
 func routeEdit(route cluster.Object, want []gwv1.RouteParentStatus, isOwn func(e gwv1.RouteParentStatus, namespace string) bool) cluster.StatusEdit {
 	namespace, generation := route.GetNamespace(), route.GetGeneration()
 	return cluster.StatusEdit{Ref: cluster.RefOf(route), Edit: func(obj cluster.Object, now metav1.Time) any {
