@@ -94,7 +94,7 @@ func TestServeEndsWhenItIsStopped(t *testing.T) {
 	}
 }
 
-// What does not answer at the start is tried again, ever more rarely; an answer ends it.
+// What does not answer at the start is tried again with back-off; an answer ends it.
 func TestUntilReached(t *testing.T) {
 	passes := errors.New("no answer")
 	synctest.Test(t, func(t *testing.T) {

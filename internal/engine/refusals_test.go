@@ -125,7 +125,7 @@ func TestRefusalsOfStepsThatAreNotPlannedAnyMoreAreForgotten(t *testing.T) {
 	forgotten("the desired state is edited", true)
 }
 
-// A step that AWS refuses is called ever more rarely, also where every other plan of the same desired state is without it.
+// A step that AWS refuses is called with back-off, also where every other plan of the same desired state is without it.
 func TestARefusedStepThatComesAndGoesIsCalledEverMoreRarely(t *testing.T) {
 	for _, class := range []Class{Invalid, Denied, Quota, InUse, NotReady, Unknown, Conflict} {
 		called := map[int]int{}

@@ -221,7 +221,7 @@ func reportNotKept(d Draft, stack model.Stack, s plan.Step, c repeatedChange) (o
 	if len(blames) == 0 && len(stack.Members) > 0 {
 		blames = []finding.Ref{stack.Members[0].Ref}
 	}
-	times, again := fmt.Sprintf("%d times", changeBackOff.Free+1), "it is applied again ever more rarely, every 15 minutes at last"
+	times, again := fmt.Sprintf("%d times", changeBackOff.Free+1), "it is applied again with a back-off of up to 15 minutes"
 	if !changeBackOff.Delays(c.streak) {
 		times, again = "once", "it is not made a second time"
 	}

@@ -71,7 +71,7 @@ func TestAChangeThatIsNotKeptIsMadeMoreRarely(t *testing.T) {
 		t.Errorf("made after %s, want %s", at, want)
 	}
 	found := u.findings()
-	if len(found) != 1 || found[0].Reason != finding.ChangeNotKept || !strings.Contains(found[0].Message, `change applied 3 times but not persisted by AWS: load balancer "lb": idle: asked "77", AWS shows "60"`) {
+	if len(found) != 1 || found[0].Reason != finding.ChangeNotKept || !strings.Contains(found[0].Message, `change applied 3 times but not persisted by AWS: load balancer "lb": idle: desired "77", AWS returns "60"`) {
 		t.Errorf("found %v", found)
 	}
 	if due, next := u.due(u.now); due || next <= 0 || next > 15*time.Minute {

@@ -18,7 +18,7 @@ func (c Change) DifferenceText() string {
 		}
 		return fmt.Sprintf("%q", clip(v))
 	}
-	return clip(c.Path) + ": asked " + value(c.To) + ", AWS shows " + value(c.From)
+	return clip(c.Path) + ": desired " + value(c.To) + ", AWS returns " + value(c.From)
 }
 
 // ShownDifferences returns the differences between a resource that an action has created and what AWS shows of it. It

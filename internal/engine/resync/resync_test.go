@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// What is missing in AWS is looked for every minute at first, then ever more rarely, and every minute
+// What is missing in AWS is looked for every minute at first, then with back-off, and every minute
 // again once the desired state changes or it was there.
 func TestWrongReferencesAreLookedUpMoreAndMoreRarely(t *testing.T) {
 	var c State

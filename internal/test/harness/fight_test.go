@@ -221,7 +221,7 @@ func bindingWeb(r *Harness) cluster.Ref {
 	return cluster.Ref{}
 }
 
-// Who undoes each write of the controller at once is answered ever more rarely: ten times a minute at most, with few
+// Who undoes each write of the controller at once is answered with back-off: ten times a minute at most, with few
 // calls of AWS, and an event names the field and the client. When that ends, everything is as it should be.
 func TestWhoUndoesOurWritesIsAnsweredEverMoreRarely(t *testing.T) {
 	t.Parallel()
