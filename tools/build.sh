@@ -15,7 +15,7 @@ if [ "$module" = . ] && git rev-parse HEAD >/dev/null 2>&1; then
 	# What --version prints. Sources without git, such as an archive, are a development version. The programs of the local
 	# world are linked for half a minute, so that they are the same for all commits that leave them alone.
 	at=github.com/fulcrum-lb/fulcrum/internal/version
-	ldflags=(-ldflags="-X $at.gitVersion=$(git describe --tags --always --dirty) -X $at.gitCommit=$(git rev-parse HEAD) -X $at.buildDate=$(git log -1 --format=%cI)")
+	ldflags=(-ldflags="-s -w -X $at.gitVersion=$(git describe --tags --always --dirty) -X $at.gitCommit=$(git rev-parse HEAD) -X $at.buildDate=$(git log -1 --format=%cI)")
 fi
 if [ "$module" = charts ]; then
 	what="helm, kubectl and krew" first="about 1 minute"

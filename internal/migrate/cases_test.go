@@ -48,5 +48,10 @@ func TestCases(t *testing.T) {
 			out.WriteString("  differs: " + line)
 		}
 	}
-	goldentest.EmbeddedPage(t, testdata, "testdata/cases.txt", out.String())
+	const path = "testdata/cases.txt"
+	embedded, err := testdata.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	goldentest.EmbeddedPage(t, string(embedded), path, out.String())
 }

@@ -5,8 +5,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,6 +19,7 @@ import (
 	gatypes "github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fulcrum-lb/fulcrum/docs"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
@@ -93,20 +92,11 @@ func (d documented) do(t *testing.T, method, path, body string) (status int, ans
 	return res.StatusCode, string(text)
 }
 
-func readPage(t *testing.T) string {
-	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "emulator.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(page)
-}
-
 // TestPageListsTheRoutes compares docs/emulator.md with the routes that there are.
 func TestPageListsTheRoutes(t *testing.T) {
 	d := newDocumented(t)
 	listed := map[string]bool{}
-	for _, row := range routeRow.FindAllStringSubmatch(readPage(t), -1) {
+	for _, row := range routeRow.FindAllStringSubmatch(docs.Emulator, -1) {
 		listed[row[1]] = true
 		if _, answer := d.do(t, row[2], "/_fulcrum/"+row[1], ""); strings.Contains(answer, "this method means nothing here") {
 			t.Errorf("the route %s has no method %s", row[1], row[2])
@@ -125,7 +115,7 @@ func TestPageListsTheRoutes(t *testing.T) {
 // TestPageExamplesWork runs the commands of docs/emulator.md.
 func TestPageExamplesWork(t *testing.T) {
 	d := newDocumented(t)
-	page := readPage(t)
+	page := docs.Emulator
 	examples := example.FindAllStringSubmatch(page, -1)
 	if n := len(regexp.MustCompile(`(?m)^curl `).FindAllString(page, -1)); n != len(examples) || n == 0 {
 		t.Errorf("%d of %d commands are understood by the test", len(examples), n)
