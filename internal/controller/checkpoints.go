@@ -71,12 +71,12 @@ func (c *Checkpoints) Save(ctx context.Context) {
 
 // save writes the book if it has changed and the fence permits it.
 func (c *Checkpoints) save(ctx context.Context) error {
-	if c.Fence != nil {
-		if err := c.Fence.Fence(); err != nil {
-			return fmt.Errorf("write checkpoints: %w", err)
-		}
-	}
 	return c.Book.Save(func(text string) error {
+		if c.Fence != nil {
+			if err := c.Fence.Fence(); err != nil {
+				return fmt.Errorf("write checkpoints: %w", err)
+			}
+		}
 		c.limiter.countWrite(len(text))
 		err := c.Store.Write(ctx, text)
 		if err != nil && !c.failed {

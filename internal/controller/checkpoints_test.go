@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -46,4 +48,30 @@ func TestLastRunsAreWaitedForWithALimit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAWriteThatTheFenceRefusesDelaysNoRun refuses the write that a run waits for, as the lease is lost. The run must not
+// wait in vain, and nothing is written.
+func TestAWriteThatTheFenceRefusesDelaysNoRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
+		store := &texts{}
+		c := &Checkpoints{Book: checkpoint.New(), Store: store, Log: logr.Discard()}
+		c.Load(t.Context())
+		c.Book.Note(id, "digest")
+		c.Save(t.Context())
+		c.Fence = engine.ReadOnly{Err: errors.New("the lease is lost")}
+		var pending checkpoint.PendingWrites
+		pending.Add(c.Book.Forget(id))
+		c.Save(t.Context())
+		began := time.Now()
+		pending.Wait(t.Context(), time.Minute)
+		if took := time.Since(began); took > 0 {
+			t.Errorf("the run waits for %s", took)
+		}
+		if len(store.written) != 1 {
+			t.Errorf("written are %q", store.written)
+		}
+		c.retry.Stop()
+	})
 }
