@@ -99,7 +99,7 @@ func ingressOptions(c config.Config) ingress.Options {
 func serviceOptions(c config.Config) service.Options {
 	return service.Options{
 		Options: sharedOptions(c), Class: c.Service.Class, OnlyLoadBalancers: c.Gates.On(config.ServiceTypeLoadBalancerOnly),
-		MergeTCPUDP: c.Gates.On(config.EnableTCPUDPListener), PlainChecks: !c.Gates.On(config.NLBHealthCheckAdvancedConfig),
+		MergeTCPUDP: c.Gates.On(config.EnableTCPUDPListener), BasicHealthChecks: !c.Gates.On(config.NLBHealthCheckAdvancedConfig),
 		CrossNamespaceGroups: c.Service.CrossNamespaceGroups,
 	}
 }

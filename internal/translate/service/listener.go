@@ -152,7 +152,7 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 	m, number := a.port.of, intstr.FromInt32(a.service.Port)
 	set := m.set.Target
 	g, found := assemble.NewTargetGroup(assemble.TargetGroupRequest{
-		Kind: t.ID.Kind, Service: a.svc, Port: number, Settings: set.TargetGroup, Protocol: a.protocol, BasicHealthChecks: t.opt.PlainChecks,
+		Kind: t.ID.Kind, Service: a.svc, Port: number, Settings: set.TargetGroup, Protocol: a.protocol, BasicHealthChecks: t.opt.BasicHealthChecks,
 		DefaultType: t.opt.DefaultTargetType, NoIPTargets: t.opt.NoIPTargets, LoadBalancerAddressType: t.Stack.LoadBalancer.AddressType, Origin: a.at,
 	})
 	var preserved bool

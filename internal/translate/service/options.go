@@ -20,9 +20,9 @@ type Options struct {
 	OnlyLoadBalancers bool
 	// MergeTCPUDP makes one listener of a TCP and a UDP port of the same number. It is the default of the annotation.
 	MergeTCPUDP bool
-	// PlainChecks ignores the success codes and the timeout of health checks: feature gate
+	// BasicHealthChecks ignores the success codes and the timeout of health checks: feature gate
 	// NLBHealthCheckAdvancedConfig is off.
-	PlainChecks bool
+	BasicHealthChecks bool
 	// MaxListeners is the maximum number of ports of one Service; 100 if 0.
 	MaxListeners int
 	// CrossNamespaceGroups permits that Services share load balancers of other namespaces.
