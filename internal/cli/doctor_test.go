@@ -212,6 +212,19 @@ func TestDoctorNamesAMissingRightOnce(t *testing.T) {
 	}
 }
 
+// A failure of AWS that concerns subnets of both schemes is reported once.
+func TestDoctorReportsAFailureOfSubnetsOnce(t *testing.T) {
+	em, flags := startEmulator(t)
+	server, config := serveCluster(t, classYAML)
+	server.addHealthyCluster(t)
+	server.webhooks(t, time.Now().Add(365*24*time.Hour), true)
+	em.Faults().Add(fault.Rule{Operation: "DescribeSubnets", Action: fault.Action{Error: &store.Error{Code: "InvalidRequest", Message: "not today", Status: 400}}})
+	_, out := runDoctor(t, config, flags)
+	if n := strings.Count(out, "not today"); n != 1 {
+		t.Errorf("it is reported %d times:\n%s", n, out)
+	}
+}
+
 // If neither the API server nor AWS answers, doctor reports that and ends.
 func TestDoctorWithoutAnything(t *testing.T) {
 	_, flags := startEmulator(t)

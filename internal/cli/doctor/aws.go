@@ -92,6 +92,7 @@ func (d *doctor) checkImportedCertificates(ctx context.Context) {
 func (d *doctor) checkSubnets(ctx context.Context) {
 	const area = "discovery"
 	warnedUnknownCluster := false
+	failed := "" // the last failure; the same one is reported once for both schemes
 	for _, scheme := range []model.Scheme{model.Internal, model.InternetFacing} {
 		q := model.SubnetQuestion(model.SubnetsDiscovered{}, scheme, false)
 		have, err := d.aws.Observe(ctx, model.StackID{Kind: model.Ingress, Namespace: "fulcrum", Name: "doctor"}, []model.Question{q})
@@ -101,7 +102,10 @@ func (d *doctor) checkSubnets(ctx context.Context) {
 			}
 		}
 		if err != nil {
-			d.addFailure(area, err, "grant the actions that describe load balancers and subnets, see config/iam/policy.json")
+			if failed != err.Error() {
+				d.addFailure(area, err, "grant the actions that describe load balancers and subnets, see config/iam/policy.json")
+			}
+			failed = err.Error()
 			continue
 		}
 		answer := have.Facts.Subnets[q.Key()]
