@@ -42,13 +42,13 @@ func (e *Engine) deferral(stack model.Stack, digest string) time.Duration {
 // noteConverged makes a checkpoint of a desired state that was carried out in full, and removes that of any other. Errors
 // that the translation found are no reason against a checkpoint, because they last until its input changes. Other errors
 // are: AWS may accept the next time what it refused. So is what is held, as it may lose its right in the meantime, which
-// the translation does not show. A stack without a load balancer in AWS has none, so that checkpoints take room only for
-// what has a cost.
+// the translation does not show. A stack without a load balancer or accelerator in AWS has none, so that checkpoints take
+// room only for what has a cost.
 func (e *Engine) noteConverged(out Outcome, reported bool, found finding.List, digest string) {
 	if e.Checkpoints == nil {
 		return
 	}
-	nothingLive := out.Stack.Accelerator == nil && len(out.Live) == 0
+	nothingLive := len(out.Live) == 0 && (out.Stack.Accelerator == nil || len(out.Plan.KnownIDs) == 0)
 	if !reported || out.Err != nil || !out.Done || out.sharesLoadBalancer || out.Plan.Retains || out.Stack.Empty() || nothingLive || countErrors(out.Findings) > countErrors(found.Sorted()) {
 		digest = ""
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	accelerators "github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 )
 
 // checkpointServer is an API server that treats the checkpoints otherwise than the rest.
@@ -230,5 +231,22 @@ func TestManyEditsShareWritesOfCheckpoints(t *testing.T) {
 			t.Errorf("%d writes for %d edits", writes, n)
 		}
 		server.set(nil)
+	})
+}
+
+// A GlobalAccelerator for which there is no accelerator in AWS has no checkpoint either.
+func TestWhatHasNoAcceleratorHasNoCheckpoint(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newAcceleratorHarness(t, Options{Checkpoints: true, Accelerator: func(o *accelerators.Options) { o.MaxPerNamespace = 1 }})
+		r.Apply(edgeAccelerator(webListener))
+		r.Settle(10 * time.Minute)
+		r.Apply(accelerator("shop", "later", "listeners: ["+webListener+"]"))
+		r.rest(10 * time.Minute)
+		r.process.save()
+		text := string(checkpointsOf(r)["v1"])
+		if !strings.HasPrefix(text, "GlobalAccelerator shop/edge ") || !strings.Contains(text, "\nIngress shop/web ") || strings.Count(text, "\n") != 2 {
+			t.Errorf("stored: %q", text)
+		}
 	})
 }
