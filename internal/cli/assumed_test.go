@@ -121,7 +121,7 @@ spec: {gatewayClassName: l4, listeners: [{name: tcp, protocol: TCP, port: 5672}]
 		})
 	}
 	code, out, _ := runWith(t, serviceYAML+"---\n"+ingressYAML, env, "plan", "--offline", "-f=-", "-o=json")
-	var doc planDocument
+	var doc PlanDocument
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 || len(doc.Assumed) < 5 || doc.Summary.Create == 0 {
 		t.Errorf("exit %d, %v: %+v", code, err, doc)
 	}

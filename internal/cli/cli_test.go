@@ -47,12 +47,12 @@ func TestExitCodes(t *testing.T) {
 		"unknown output":         {[]string{"plan", "-o", "xml"}, 1, `--output "xml" is none of text, json and yaml; run "fulcrum plan --help"`},
 		"bad throttle table":     {[]string{"--cluster-name=c", "--aws-api-throttle=x"}, 1, "--aws-api-throttle"},
 		"no cluster to reach":    {[]string{"--cluster-name=c"}, 1, "no cluster"},
-		"no such kubeconfig":     {[]string{"--cluster-name=c", "--kubeconfig=testdata/none"}, 1, "testdata/none"},
+		"no such kubeconfig":     {[]string{"--cluster-name=c", "--kubeconfig=/nonexistent"}, 1, "/nonexistent"},
 		"version":                {[]string{"version"}, 0, ""},
 		"version flag":           {[]string{"--version"}, 0, ""},
 		"flags of a command":     {[]string{"plan", "--bogus"}, 1, `unknown flag: --bogus; run "fulcrum plan --help"`},
 		"plan of nothing":        {[]string{"plan", "--cluster-name=c"}, 1, "give objects with -f or a cluster"},
-		"plan of a missing file": {[]string{"plan", "--cluster-name=c", "-f", "testdata/none"}, 1, "testdata/none"},
+		"plan of a missing file": {[]string{"plan", "--cluster-name=c", "-f", "/nonexistent"}, 1, "/nonexistent"},
 		"explain nonsense":       {[]string{"explain", "Nonsense"}, 1, "unknown reason \"Nonsense\""},
 	}
 	for name, tc := range tests {
@@ -69,7 +69,7 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestUnsupportedSettingsAreLogged(t *testing.T) {
-	_, _, stderr := run(t, "--cluster-name=c", "--aws-vpc-tag-key=X", "--aws-vpc-tags=a=b", "--aws-api-endpoints=ec2=http://x,EC2=http://y", "--kubeconfig=testdata/none")
+	_, _, stderr := run(t, "--cluster-name=c", "--aws-vpc-tag-key=X", "--aws-vpc-tags=a=b", "--aws-api-endpoints=ec2=http://x,EC2=http://y", "--kubeconfig=/nonexistent")
 	for _, want := range []string{"--aws-vpc-tag-key=X", "--aws-api-endpoints=ec2=http://x"} {
 		if !strings.Contains(stderr, `"setting":"`+want+`"`) {
 			t.Errorf("nothing is said of %s: %s", want, stderr)

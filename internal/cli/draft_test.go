@@ -37,8 +37,8 @@ func emulatorFlags(t *testing.T, em *emulator.Emulator, vpc string) []string {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	t.Setenv("AWS_SESSION_TOKEN", "")
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	t.Setenv("AWS_CONFIG_FILE", "testdata/none")
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "testdata/none")
+	t.Setenv("AWS_CONFIG_FILE", "/nonexistent")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
 	var endpoints []string
 	for _, s := range []string{"EC2", "Elastic Load Balancing v2", "ACM", "WAFV2", "WAF Regional", "Shield", "STS", "IAM", "Global Accelerator"} {
 		endpoints = append(endpoints, s+"="+url)
@@ -93,7 +93,7 @@ func TestARecordingGivesTheSamePlanWithoutAWS(t *testing.T) {
 	_, flags := startEmulator(t)
 	dir := t.TempDir()
 	file, rec := filepath.Join(dir, "cluster.yaml"), filepath.Join(dir, "aws.json")
-	data, err := os.ReadFile("testdata/new.txtar")
+	data, err := testdata.ReadFile("testdata/new.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}

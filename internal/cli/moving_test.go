@@ -97,7 +97,7 @@ func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
 					t.Errorf("%q is not said: %s", tc.reported, text)
 				}
 			}
-			var doc planDocument
+			var doc PlanDocument
 			_, text := look("plan", "-o=json")
 			if err := json.Unmarshal([]byte(text), &doc); err != nil || (len(doc.Stacks[0].Leaving) == 1) != (tc.reported != "") {
 				t.Errorf("%v: %s", err, text)

@@ -104,23 +104,6 @@ func TestADirectoryWithoutManifestsIsAnError(t *testing.T) {
 	}
 }
 
-// The example of the repository can be planned before its objects exist.
-func TestTheExampleOfTheRepositoryCanBePlanned(t *testing.T) {
-	_, flags := startEmulator(t)
-	code, out, stderr := run(t, slices.Concat([]string{"plan", "-f", "../../examples/shop"}, flags)...)
-	if code != output.ExitChanges {
-		t.Fatal(stderr)
-	}
-	for _, want := range []string{"+ create load-balancer/LoadBalancer", "+ create listener/80", "# these Services do not exist yet: shop/api, shop/shop;"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%s is missing in:\n%s", want, out)
-		}
-	}
-	if strings.Contains(out, "BackendTypeUnsupported") {
-		t.Error(out)
-	}
-}
-
 // refusedAddress returns an address on which nothing listens.
 func refusedAddress(t *testing.T) string {
 	t.Helper()
@@ -260,7 +243,7 @@ func TestAPlanForToolsIsOneDocument(t *testing.T) {
 	second := strings.Replace(ingressYAML, "name: web, namespace: shop", "name: other, namespace: shop", 1)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML, second}, "---\n")
 	code, out, stderr := runWith(t, text, nil, slices.Concat([]string{"plan", "-o", "json", "-f", "-"}, flags)...)
-	var doc planDocument
+	var doc PlanDocument
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 2 {
 		t.Fatalf("exit %d, %v: %s", code, err, stderr)
 	}

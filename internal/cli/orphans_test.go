@@ -16,7 +16,7 @@ import (
 // orphans refuses input that shows only a part of the cluster, because all other load balancers would be reported.
 func TestOrphansAreNotLookedForInFiles(t *testing.T) {
 	_, flags := startEmulator(t)
-	for _, more := range []string{"--filename=testdata/none", "--observed=testdata/none"} {
+	for _, more := range []string{"--filename=/nonexistent", "--observed=/nonexistent"} {
 		var out, errs strings.Builder
 		code := Run(t.Context(), output.Environment{Args: append([]string{"orphans", more}, flags...), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }})
 		if code == 0 || !strings.Contains(errs.String(), "would seem to be orphans") || out.Len() > 0 {

@@ -73,7 +73,7 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	doc := planDocument{Cluster: p.Config.ClusterName, Stacks: []planStack{}, Bindings: []input.BindingDocument{}, shared: map[plan.StepID]bool{}}
+	doc := PlanDocument{Cluster: p.Config.ClusterName, Stacks: []planStack{}, Bindings: []input.BindingDocument{}, shared: map[plan.StepID]bool{}}
 	err = p.EachDraft(ctx, store, func(draft engine.Draft) error {
 		leaving := tree.LeavingMembersOf(draft, p.Config, p.Env.Time())
 		unshown, repeated := doc.add(draft, leaving)
@@ -140,7 +140,7 @@ func showSteps(w io.Writer, d engine.Draft, unshown plan.Plan, repeated []plan.S
 
 // showSummary prints how many steps and findings all stacks have. program is the command line that help names, such as
 // "kubectl fulcrum".
-func showSummary(w io.Writer, doc planDocument, program string) {
+func showSummary(w io.Writer, doc PlanDocument, program string) {
 	if len(doc.Stacks) == 0 {
 		if len(doc.Bindings) == 0 {
 			fmt.Fprintln(w, tree.NoStacks)

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// planDocument is the output of the command plan as JSON or YAML.
-type planDocument struct {
+// PlanDocument is the output of the command plan as JSON or YAML.
+type PlanDocument struct {
 	// Cluster is the value of --cluster-name.
 	Cluster string `json:"cluster"`
 	// Assumed are the facts that --offline assumes, one sentence each.
@@ -56,7 +56,7 @@ type planStack struct {
 }
 
 // add adds the plan of a stack. It returns the plan without the steps that an earlier stack shares, and their ids.
-func (doc *planDocument) add(d engine.Draft, leaving []tree.LeavingMember) (unshown plan.Plan, repeated []plan.StepID) {
+func (doc *PlanDocument) add(d engine.Draft, leaving []tree.LeavingMember) (unshown plan.Plan, repeated []plan.StepID) {
 	names := plan.NamesOf(d.Have)
 	s := planStack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Findings: output.Findings(d.Findings), Steps: []output.Step{},
@@ -94,7 +94,7 @@ func (doc *planDocument) add(d engine.Draft, leaving []tree.LeavingMember) (unsh
 
 // withoutRepeatedSteps returns a plan without the steps for the shared backend security group that the plan of an earlier
 // stack has too, and the ids of these steps.
-func (doc *planDocument) withoutRepeatedSteps(p plan.Plan) (unshown plan.Plan, repeated []plan.StepID) {
+func (doc *PlanDocument) withoutRepeatedSteps(p plan.Plan) (unshown plan.Plan, repeated []plan.StepID) {
 	unshown = p
 	unshown.Steps = nil
 	for _, s := range p.Steps {

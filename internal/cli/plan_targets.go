@@ -87,7 +87,7 @@ func countTargets(p input.BindingPlans) (s targetsSummary) {
 }
 
 // addBindings adds the plans of bindings to a document.
-func (doc *planDocument) addBindings(p input.BindingPlans) {
+func (doc *PlanDocument) addBindings(p input.BindingPlans) {
 	doc.Targets = countTargets(p)
 	for _, b := range p.Bindings {
 		doc.Bindings = append(doc.Bindings, b.Document())

@@ -23,7 +23,7 @@ func replaceNames(text, namespace, name string) string {
 // plannedStacks returns the stacks of a plan in JSON.
 func plannedStacks(t *testing.T, out string) []string {
 	t.Helper()
-	var doc planDocument
+	var doc PlanDocument
 	if err := json.Unmarshal([]byte(out), &doc); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -212,19 +212,19 @@ func TestShellsComplete(t *testing.T) {
 	_, config := serveCluster(t, strings.Join([]string{classYAML, ingressYAML, replaceNames(ingressYAML, "bank", "pay"),
 		"apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n", "apiVersion: v1\nkind: Namespace\nmetadata: {name: bank}\n"}, "---\n"))
 	for args, want := range map[string]string{
-		"plan|":                           "gateway/ globalaccelerator/ grpcroute/ httproute/ ingress/ listenerset/ service/ targetgroupbinding/ tcproute/ tlsroute/ udproute/",
-		"tree|ing":                        "ingress/",
-		"plan|--context=shop|ingress/":    "ingress/web",
-		"plan|-n=bank|ing/":               "ing/pay",
-		"plan|-n=bank|ing/x":              "",
-		"plan|-A|ing/":                    "ing/pay ing/web",
-		"plan|-n|":                        "bank shop",
-		"plan|--namespace|s":              "shop",
-		"plan|--context|":                 "c other shop",
-		"plan|--context=other|ingress/":   "",
-		"plan|-o|":                        "json text yaml",
-		"explain|certificaten":            "CertificateNotFound CertificateNotOwned",
-		"plan|--kubeconfig=none|ingress/": "",
+		"plan|":                         "gateway/ globalaccelerator/ grpcroute/ httproute/ ingress/ listenerset/ service/ targetgroupbinding/ tcproute/ tlsroute/ udproute/",
+		"tree|ing":                      "ingress/",
+		"plan|--context=shop|ingress/":  "ingress/web",
+		"plan|-n=bank|ing/":             "ing/pay",
+		"plan|-n=bank|ing/x":            "",
+		"plan|-A|ing/":                  "ing/pay ing/web",
+		"plan|-n|":                      "bank shop",
+		"plan|--namespace|s":            "shop",
+		"plan|--context|":               "c other shop",
+		"plan|--context=other|ingress/": "",
+		"plan|-o|":                      "json text yaml",
+		"explain|certificaten":          "CertificateNotFound CertificateNotOwned",
+		"plan|--kubeconfig=/nonexistent|ingress/": "",
 	} {
 		t.Run(args, func(t *testing.T) {
 			code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, append([]string{"__complete"}, strings.Split(args, "|")...)...)

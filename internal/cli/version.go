@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/version"
 )
 
-// versionDocument is the output of the command version as JSON or YAML.
-type versionDocument struct {
+// VersionDocument is the output of the command version as JSON or YAML.
+type VersionDocument struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"`
 	// Built is the time of the commit, or of the build of a release.
@@ -28,7 +28,7 @@ func newVersion(env output.Environment) *cobra.Command {
 		}
 		b := version.Current()
 		if !form.Text() {
-			return form.Document(versionDocument{b.Version, b.Commit, b.Date})
+			return form.Document(VersionDocument{b.Version, b.Commit, b.Date})
 		}
 		_, err := io.WriteString(form.Out(), b.Text("fulcrum"))
 		return err

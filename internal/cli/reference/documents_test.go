@@ -1,4 +1,4 @@
-package cli
+package reference
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cli"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/doctor"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/explain"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/migrate"
@@ -27,7 +28,7 @@ var documents = []struct {
 	command, about string
 	value          any
 }{
-	{"fulcrum plan", "The steps that the controller would take.", planDocument{}},
+	{"fulcrum plan", "The steps that the controller would take.", cli.PlanDocument{}},
 	{"fulcrum get", "The load balancers, one by one.", tree.GetDocument{}},
 	{"fulcrum tree", "What AWS has, and how it compares with the desired state.", tree.Document{}},
 	{"fulcrum explain KIND/NAME", "What was decided about an object and why.", explain.Document{}},
@@ -37,7 +38,7 @@ var documents = []struct {
 	{"fulcrum doctor", "What was checked and what was found.", doctor.Document{}},
 	{"fulcrum migrate", "What Ingresses became as objects of the Gateway API, and what those answer otherwise.", migrate.Document{}},
 	{"fulcrum migrate status", "How far load balancers have moved from Ingresses to Gateways, and what to do next.", migrate.StatusDocument{}},
-	{"fulcrum version", "Which build this is.", versionDocument{}},
+	{"fulcrum version", "Which build this is.", cli.VersionDocument{}},
 	{"--shadow-report", "What a controller with `--shadow` would do, as a file.", controller.ShadowReport{}},
 }
 
@@ -133,7 +134,7 @@ func typeWord(of reflect.Type) string {
 
 func documentsPage(t *testing.T) string {
 	t.Helper()
-	reported := fieldComments(t, ".", "doctor", "explain", "input", "migrate", "orphans", "output", "tree", "../plan", "../controller", "../migrate/check")
+	reported := fieldComments(t, "..", "../doctor", "../explain", "../input", "../migrate", "../orphans", "../output", "../tree", "../../plan", "../../controller", "../../migrate/check")
 	var b strings.Builder
 	b.WriteString(`# Documents of the commands
 
@@ -148,5 +149,5 @@ The page is made from the types of the program by ` + "`make generate`" + `. [co
 }
 
 func TestThePageOfDocumentsIsUpToDate(t *testing.T) {
-	goldentest.Page(t, "../../docs/cli-json.md", documentsPage(t))
+	goldentest.Page(t, "../../../docs/cli-json.md", documentsPage(t))
 }

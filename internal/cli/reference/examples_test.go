@@ -1,0 +1,75 @@
+package reference
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// example matches a block of a page with a command and its output.
+var example = regexp.MustCompile("(?s)```\n\\$ (?:fulcrum|kubectl fulcrum) [^`]*?```")
+
+// tableCount matches the counts in the output of doctor that change with the tables of the program.
+var tableCount = regexp.MustCompile(`(?m)^(ok +(?:permissions|definitions) +)\d+(?: of \d+)?`)
+
+// withoutCounts replaces the counts that tableCount matches by "<count>", as the golden file of doctor does.
+func withoutCounts(text string) string { return tableCount.ReplaceAllString(text, "${1}<count>") }
+
+// goldenOutputs are the golden files with outputs that pages show. Tests of package cli compare them with the commands.
+var goldenOutputs = []string{"commands/readme.txtar", "accelerators/page.txtar", "pages/outputs.txtar"}
+
+// TestExamplesOfThePagesAreOutput looks for the examples of the pages in golden files, which are outputs of the commands.
+func TestExamplesOfThePagesAreOutput(t *testing.T) {
+	var golden strings.Builder
+	for _, name := range goldenOutputs {
+		text, err := os.ReadFile(filepath.Join("..", "testdata", filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden.Write(text)
+	}
+	known := golden.String()
+	all := pages(t)
+	shown := map[string]bool{}
+	for _, page := range []string{"README.md", "docs/commands.md", "docs/accelerators.md", "docs/migration.md"} {
+		for _, block := range example.FindAllString(all[filepath.FromSlash(page)], -1) {
+			body := strings.TrimSuffix(strings.TrimPrefix(block, "```\n"), "```")
+			command, _, _ := strings.Cut(strings.TrimPrefix(body, "$ fulcrum "), "\n")
+			if !strings.Contains(known, withoutCounts(body)) {
+				t.Errorf("%s: the output of %q is not in internal/cli/testdata; see %s, where \"<count>\" is a number", page, command, strings.Join(goldenOutputs, ", "))
+			}
+			if strings.Contains(body, "<count>") {
+				t.Errorf("%s: the output of %q has no number in place of \"<count>\"", page, command)
+			}
+			word, _, _ := strings.Cut(command, " ")
+			if strings.HasPrefix(command, "explain request") {
+				word = "explain request"
+			}
+			if page == "README.md" {
+				shown[word] = true
+			}
+		}
+	}
+	for _, command := range []string{"plan", "tree", "explain", "explain request", "orphans", "doctor"} {
+		if !shown[command] {
+			t.Errorf("README.md has no example of %q", command)
+		}
+	}
+}
+
+// TestCountsOfExamplesAreIgnored checks that withoutCounts replaces counts that change with the tables of the program, and
+// no other number.
+func TestCountsOfExamplesAreIgnored(t *testing.T) {
+	for text, want := range map[string]string{
+		"ok      permissions  27 of 80 actions were tried":     "ok      permissions  <count> actions were tried",
+		"ok      definitions  7 custom resource definitions":   "ok      definitions  <count> custom resource definitions",
+		"ok      definitions  defaults: weight 128":            "ok      definitions  defaults: weight 128",
+		"ok      quotas       target-groups: 2 of 3000 in use": "ok      quotas       target-groups: 2 of 3000 in use",
+	} {
+		if got := withoutCounts(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
