@@ -16,7 +16,8 @@ const (
 	maxOverrides   = 10
 )
 
-// settings are the members that creation and update of an endpoint group have in common. Absent members change nothing.
+// settings has the members that creation and update of an endpoint group have in common. Absent members do not
+// change the endpoint group.
 type settings struct {
 	endpoints []types.EndpointConfiguration // nil: absent
 	overrides []types.PortOverride          // nil: absent
