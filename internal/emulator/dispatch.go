@@ -26,7 +26,7 @@ var (
 func (em *Emulator) dispatch(ctx context.Context, r *http.Request) (wire.Response, error) {
 	requestID := em.newRequestID()
 	req, refused := em.identify(r)
-	if !em.reachable(r.URL.Host, req) {
+	if !em.isReachable(r.URL.Host, req) {
 		if req.service != nil {
 			em.calls.add(Entry{
 				Time: em.store.Clock.Now(), Service: req.service.name, Operation: req.operation, Region: req.region, AccessKey: req.accessKey,
@@ -117,7 +117,7 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 		Service: entry.Service, Operation: op.Name, Caller: em.caller(req, account),
 	}
 	if entry.Mutating {
-		em.rememberFirst()
+		em.saveBeforeChange()
 	}
 	resp, failure := em.execute(req.service, op, call, in, act)
 	switch {
@@ -129,7 +129,7 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 	if failure != nil {
 		resp = fail(failure)
 	} else if entry.Mutating {
-		em.remember()
+		em.recordChange()
 		em.store.WakeWaiters()
 	}
 	if act.Lose {

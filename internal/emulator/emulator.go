@@ -22,7 +22,7 @@ type Options struct {
 	Seed uint64
 	// Config defaults to store.DefaultConfig.
 	Config *store.Config
-	// Account is the account of access keys that no account was registered for, "123456789012" if empty.
+	// Account is the account of access keys without a registered account, "123456789012" if empty.
 	Account string
 	// Partition is the emulated AWS partition, such as "aws-cn" or "aws-us-gov"; "aws" if empty. Regions of another
 	// partition are not served.

@@ -27,7 +27,7 @@ func (s accelerators) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorI
 	}
 	given := *in
 	given.IdempotencyToken = nil
-	made, err := s.creation(c, in.IdempotencyToken, given)
+	made, err := s.findCreation(c, in.IdempotencyToken, given)
 	if err != nil {
 		return nil, err
 	}
@@ -56,9 +56,9 @@ func (s accelerators) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorI
 		a.Tags[*t.Key] = *t.Value
 	}
 	st.Accelerators[a.ARN] = a
-	s.note(c, made, a.ARN)
+	s.storeCreation(c, made, a.ARN)
 	s.w.LinkRole(c.Account, store.LinkedAccelerator)
-	s.changed(c, a)
+	s.recordChange(c, a)
 	return &ga.CreateAcceleratorOutput{Accelerator: describe(c, a)}, nil
 }
 
@@ -151,7 +151,7 @@ func (s accelerators) UpdateAccelerator(c *store.Call, in *ga.UpdateAcceleratorI
 	if len(in.IpAddresses) > 0 && (in.IpAddressType != "" || in.Enabled != nil && !*in.Enabled) {
 		return nil, fail(store.Unproven, "ConflictException", "IP addresses cannot be changed together with the IP address type, or while the accelerator is disabled")
 	}
-	if err := s.busy(c, a); err != nil {
+	if err := s.checkNotBusy(c, a); err != nil {
 		return nil, err
 	}
 	if in.IpAddressType == types.IpAddressTypeDualStack {
@@ -179,7 +179,7 @@ func (s accelerators) UpdateAccelerator(c *store.Call, in *ga.UpdateAcceleratorI
 		}
 		a.Enabled = *in.Enabled
 	}
-	s.changed(c, a)
+	s.recordChange(c, a)
 	return &ga.UpdateAcceleratorOutput{Accelerator: describe(c, a)}, nil
 }
 
@@ -225,7 +225,7 @@ func (s accelerators) DeleteAccelerator(c *store.Call, in *ga.DeleteAcceleratorI
 	if err != nil {
 		return nil, err
 	}
-	if err := s.busy(c, a); err != nil {
+	if err := s.checkNotBusy(c, a); err != nil {
 		return nil, err
 	}
 	switch {
