@@ -24,11 +24,10 @@ type Entry struct {
 	RequestID string
 	// Input is the SDK's input structure, nil if it could not be decoded.
 	Input any `json:",omitempty"`
-	// Status, Code and Message are those of the answer; the code is empty for
-	// success.
+	// Status, Code and Message are from the answer; the code is empty for success.
 	Status        int
 	Code, Message string `json:",omitempty"`
-	// Own reports whether the error is one that AWS does not have, as the emulator does not support the request.
+	// Own is set if AWS does not have this error: the emulator does not support the request.
 	Own bool `json:"-"`
 	// Fault is the injected fault: throttled, error, reset, lost, stale or abandoned, or "no such host" for a call to a host
 	// that does not exist.
@@ -98,8 +97,7 @@ func (c *Calls) Counts() map[string]int {
 	return maps.Clone(c.counts)
 }
 
-// Entries returns a copy of the log, oldest call first. The inputs are shared and must
-// not be changed.
+// Entries returns a copy of the log, the oldest call first. The inputs are shared and must not be changed.
 func (c *Calls) Entries() []Entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()

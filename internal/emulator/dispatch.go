@@ -22,11 +22,11 @@ var (
 	errNoHost = errors.New("no such host")
 )
 
-// dispatch serves one API request. Its errors mean that no answer arrives.
+// dispatch serves one API request. An error means that the client gets no answer.
 func (em *Emulator) dispatch(ctx context.Context, r *http.Request) (wire.Response, error) {
 	requestID := em.newRequestID()
 	req, refused := em.identify(r)
-	if !em.reachable(r.URL.Host, req) {
+	if !em.isReachable(r.URL.Host, req) {
 		if req.service != nil {
 			em.calls.add(Entry{
 				Time: em.store.Clock.Now(), Service: req.service.name, Operation: req.operation, Region: req.region, AccessKey: req.accessKey,
@@ -75,9 +75,9 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 	if err := req.service.codec.Decode(req.wire(), in); err != nil {
 		return fail(asError(err)), nil
 	}
-	// The log gets a copy of its own: operations may keep parts of their input.
+	// The log gets a separate copy, because operations may store parts of their input.
 	logged := reflect.New(op.Input).Interface()
-	_ = req.service.codec.Decode(req.wire(), logged) // it succeeded above
+	_ = req.service.codec.Decode(req.wire(), logged) // has succeeded above
 	entry.Input = logged
 	if member := wire.Unhandled(in, op.Members); member != "" {
 		return fail(wire.Unsupported(op.Name, member)), nil
@@ -85,7 +85,7 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 
 	act := em.faults.Decide(fault.Call{
 		Service: entry.Service, Operation: op.Name, Account: account, Region: req.region,
-		Mutating: entry.Mutating, Unfiltered: unfiltered(in), Time: entry.Time, Input: logged,
+		Mutating: entry.Mutating, Unfiltered: isUnfiltered(in), Time: entry.Time, Input: logged,
 	})
 	if act.After != nil {
 		defer act.After()
@@ -117,7 +117,7 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 		Service: entry.Service, Operation: op.Name, Caller: em.caller(req, account),
 	}
 	if entry.Mutating {
-		em.rememberFirst()
+		em.saveBeforeChange()
 	}
 	resp, failure := em.execute(req.service, op, call, in, act)
 	switch {
@@ -129,7 +129,7 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 	if failure != nil {
 		resp = fail(failure)
 	} else if entry.Mutating {
-		em.remember()
+		em.recordChange()
 		em.store.WakeWaiters()
 	}
 	if act.Lose {
@@ -162,7 +162,7 @@ func (em *Emulator) execute(s *service, op wire.Operation, call store.Call, in a
 	call.Now = w.Clock.Now()
 	call.Partition = w.Partition(call.Account, call.Region)
 	verdict := authz.Decide(&call, in)
-	em.noteVerdict(verdict)
+	em.recordVerdict(verdict)
 	if verdict.Denied != nil {
 		return wire.Response{}, verdict.Denied
 	}
@@ -180,7 +180,7 @@ func (em *Emulator) execute(s *service, op wire.Operation, call store.Call, in a
 	return resp, nil
 }
 
-// asError returns the error of an operation as one of AWS; an unexpected error becomes an InternalFailure.
+// asError returns the error of an operation as an error of AWS; an unexpected error becomes an InternalFailure.
 func asError(err error) *store.Error {
 	if e, ok := errors.AsType[*store.Error](err); ok {
 		return e
@@ -220,8 +220,8 @@ func Mutating(service, operation string) bool {
 	return true
 }
 
-// unfiltered reports whether a call is a describe call without filter, identifiers and paging.
-func unfiltered(in any) bool {
+// isUnfiltered reports whether a call is a describe call without filter, identifiers and paging.
+func isUnfiltered(in any) bool {
 	v := reflect.ValueOf(in).Elem()
 	for i := range v.NumField() {
 		f := v.Type().Field(i)

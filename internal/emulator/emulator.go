@@ -22,21 +22,21 @@ type Options struct {
 	Seed uint64
 	// Config defaults to store.DefaultConfig.
 	Config *store.Config
-	// Account is the account of access keys that no account was registered for, "123456789012" if empty.
+	// Account is the account of access keys without a registered account, "123456789012" if empty.
 	Account string
-	// Partition is the AWS partition that the emulator is, "aws" if empty; "aws-cn", "aws-us-gov" and the like are
-	// the others. Regions of another partition are not served.
+	// Partition is the emulated AWS partition, such as "aws-cn" or "aws-us-gov"; "aws" if empty. Regions of another
+	// partition are not served.
 	Partition string
-	// Observe is called after each call whose service is known, from the goroutine that serves it. Calls may come at
-	// the same time.
+	// Observe is called after each call whose service is known, from the goroutine that serves it. It may be called
+	// concurrently.
 	Observe func(Exchange)
 }
 
-// Exchange is a call as it was on the wire.
+// Exchange has the request and the answer of a call as sent over HTTP.
 type Exchange struct {
 	Entry
 	Request wire.Request
-	// Answer has status 0 if none was sent.
+	// Answer has status 0 if no answer was sent.
 	Answer wire.Response
 }
 
@@ -51,7 +51,7 @@ type Emulator struct {
 
 	historyMu sync.Mutex
 	history   []savedState
-	changed   time.Time // of the last change, zero if the state after it is in the history
+	changed   time.Time // time of the last change, zero if the state after it is in the history
 
 	usedMu sync.Mutex
 	used   map[authz.Used]int
@@ -61,8 +61,7 @@ type Emulator struct {
 	admin   map[string]AdminFunc
 }
 
-// New returns an emulator whose state only has the default VPC of each account in each
-// region.
+// New returns an emulator whose state has only the default VPC of each account and region.
 func New(o Options) *Emulator {
 	w := store.New(store.Options{Clock: o.Clock, Seed: o.Seed, Config: o.Config, Account: o.Account, Partition: o.Partition})
 	em := &Emulator{
@@ -125,8 +124,8 @@ func (em *Emulator) Denials() map[string]int {
 	return maps.Clone(em.denied)
 }
 
-// noteVerdict notes the permissions that a call was allowed by, or why it was denied.
-func (em *Emulator) noteVerdict(v authz.Verdict) {
+// recordVerdict records the permissions that allowed a call, or why the call was denied.
+func (em *Emulator) recordVerdict(v authz.Verdict) {
 	em.usedMu.Lock()
 	defer em.usedMu.Unlock()
 	if v.Denied != nil && !v.Gone {
@@ -137,7 +136,7 @@ func (em *Emulator) noteVerdict(v authz.Verdict) {
 	}
 }
 
-// Reset removes state, calls and faults; clock and configuration stay.
+// Reset removes state, calls and faults. It does not change clock and configuration.
 func (em *Emulator) Reset() {
 	em.store.Lock()
 	em.store.Reset()

@@ -10,14 +10,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// forced is the body of adminForce: a load balancer, a target or an endpoint of an accelerator, and the state that it
-// is to have. An empty state ends the override, so that the state changes over time again.
+// forced is the body of adminForce: a load balancer, a target or an endpoint of an accelerator, and the forced
+// state. An empty state ends the override, so that the state changes over time again.
 type forced struct {
 	LoadBalancer string // ARN
 	TargetGroup  string // ARN
 	Target       string
 	Port         int32
-	// EndpointGroup is the ARN of one of Global Accelerator, Endpoint the ID of an endpoint in it.
+	// EndpointGroup is the ARN of an endpoint group of Global Accelerator, Endpoint the ID of an endpoint in it.
 	EndpointGroup string
 	Endpoint      string
 	State         string

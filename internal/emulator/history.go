@@ -14,9 +14,10 @@ type savedState struct {
 	state []byte
 }
 
-// rememberFirst stores the state before a change, if stale reads need it. The state before the first change counts as the
-// state of all earlier times. The state after the last change is stored unless this change is at the same instant.
-func (em *Emulator) rememberFirst() {
+// saveBeforeChange stores the state before a change, if stale reads need it. The state before the first change is
+// returned for all earlier times. The state after the last change is stored unless this change is at the same
+// instant.
+func (em *Emulator) saveBeforeChange() {
 	window := em.faults.History()
 	if window <= 0 {
 		return
@@ -33,13 +34,13 @@ func (em *Emulator) rememberFirst() {
 		em.saveState(em.changed)
 		em.changed = time.Time{}
 	}
-	// Keep one state from before the window: it was valid at the beginning of the window.
+	// Keep one state from before the window, which was valid at the beginning of the window.
 	for len(em.history) > 1 && now.Sub(em.history[1].at) > window {
 		em.history = em.history[1:]
 	}
 }
 
-// keep stores the present state. Both locks are held.
+// saveState stores the current state. Both locks are held.
 func (em *Emulator) saveState(since time.Time) {
 	state, err := em.store.Export()
 	if err != nil {
@@ -48,9 +49,9 @@ func (em *Emulator) saveState(since time.Time) {
 	em.history = append(em.history, savedState{since, state})
 }
 
-// remember notes the time of a change. The state after it is stored before the next change, as it is the present state
-// until then.
-func (em *Emulator) remember() {
+// recordChange records the time of a change. saveBeforeChange stores the state after it before the next change;
+// until then it is the current state.
+func (em *Emulator) recordChange() {
 	if em.faults.History() <= 0 {
 		return
 	}
@@ -65,8 +66,8 @@ type savedStore struct {
 	services []*service
 }
 
-// past returns the state of the given time ago, nil if nothing has changed since. The caller holds the lock of the
-// present state.
+// stateAt returns the state of a duration ago, or nil if the state has not changed since. The caller holds the lock
+// of the current state.
 func (em *Emulator) stateAt(ago time.Duration) *savedStore {
 	em.historyMu.Lock()
 	defer em.historyMu.Unlock()
@@ -86,7 +87,7 @@ func (em *Emulator) stateAt(ago time.Duration) *savedStore {
 	cfg := em.store.Config
 	w := store.New(store.Options{Clock: frozenClock{em.store.Clock, then}, Config: &cfg, Account: em.store.DefaultAccount(), Partition: em.store.AWS().Name})
 	if err := w.Restore(em.history[found].state); err != nil {
-		panic(fmt.Sprintf("a remembered state cannot be restored: %v", err))
+		panic(fmt.Sprintf("a saved state cannot be restored: %v", err))
 	}
 	return &savedStore{store: w, services: services(w)}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// maxBody bounds the body of a request, in bytes. It is more than AWS accepts.
+// maxBody is the maximum size of the body of a request in bytes. It is larger than the limits of AWS.
 const maxBody = 16 << 20
 
-// request is an HTTP request, with the service and operation of AWS that it is for.
+// request is an HTTP request with its AWS service and operation.
 type request struct {
 	service   *service
 	operation string
@@ -120,9 +120,9 @@ func credentialScope(authorization string) scope {
 	return scope{accessKey: f[0], region: f[2], service: f[3]}
 }
 
-// reachable reports whether the partition has a host: a name below the partition's suffix, or a host that is not one of
-// AWS's names, under which clients reach the emulator.
-func (em *Emulator) reachable(host string, r request) bool {
+// isReachable reports whether the partition has a host: a name below the partition's suffix, or a host outside of
+// AWS's domains, which is an address of the emulator.
+func (em *Emulator) isReachable(host string, r request) bool {
 	aws := em.store.AWS()
 	host, _, _ = strings.Cut(host, ":")
 	if r.service != nil {
@@ -132,7 +132,7 @@ func (em *Emulator) reachable(host string, r request) bool {
 				return false
 			}
 		case globalAccelerator:
-			if !aws.Accelerator || !acceleratorHost(host, r.region) {
+			if !aws.Accelerator || !isAcceleratorHost(host, r.region) {
 				return false
 			}
 		}
@@ -140,14 +140,14 @@ func (em *Emulator) reachable(host string, r request) bool {
 	return !strings.Contains(host, ".amazonaws.") || strings.HasSuffix(host, "."+aws.Suffix)
 }
 
-// acceleratorHosts are the names of Global Accelerator.
+// acceleratorHosts has the host names of Global Accelerator.
 var acceleratorHosts = []string{
 	"globalaccelerator.us-west-2.amazonaws.com", "globalaccelerator.amazonaws.com", "globalaccelerator-fips.us-west-2.amazonaws.com", "globalaccelerator.us-west-2.api.aws",
 }
 
-// acceleratorHost reports whether a request to Global Accelerator has one of its names as host, or a host that is not one of
-// AWS's names, and its region. An unsigned request has no region and is refused later.
-func acceleratorHost(host, region string) bool {
+// isAcceleratorHost reports whether a request has a host and a region of Global Accelerator. It accepts hosts
+// outside of AWS's domains. An unsigned request has no region and is rejected later.
+func isAcceleratorHost(host, region string) bool {
 	if region != "" && region != store.AcceleratorRegion {
 		return false
 	}
@@ -162,7 +162,7 @@ func (em *Emulator) caller(r request, account string) store.Principal {
 	return em.store.PrincipalOf(r.accessKey, account)
 }
 
-// authorize finds the account of a request, or returns why it is rejected.
+// authorize finds the account of a request, or returns the error with which it is rejected.
 func (em *Emulator) authorize(r request) (account string, refused *store.Error) {
 	json := r.service.target != ""
 	if r.accessKey == "" {

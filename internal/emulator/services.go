@@ -25,7 +25,7 @@ type service struct {
 	version, target string
 	codec           wire.Codec
 	operations      map[string]wire.Operation
-	// unsigned are the operations that need no signature.
+	// unsigned has the operations that need no signature.
 	unsigned map[string]bool
 }
 

@@ -42,8 +42,8 @@ func (em *Emulator) verify(r request) *store.Error {
 	return nil
 }
 
-// signAgain signs a copy of a request with a secret, over the headers that the request's
-// signature covers, and returns the Authorization header.
+// signAgain signs a copy of a request with a secret and returns the Authorization header. It signs the same headers
+// as the request's signature.
 func signAgain(ctx context.Context, r request, secret string, at time.Time) (string, error) {
 	clone, err := http.NewRequestWithContext(ctx, r.http.Method, r.http.URL.String(), nil)
 	if err != nil {

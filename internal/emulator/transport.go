@@ -36,7 +36,7 @@ func (em *Emulator) Handler() http.Handler {
 			rw.Header()[name] = values
 		}
 		rw.WriteHeader(resp.Status)
-		_, _ = rw.Write(resp.Body) // it fails if the client has closed the connection
+		_, _ = rw.Write(resp.Body) // the error means that the client has closed the connection
 	})
 }
 
@@ -45,7 +45,7 @@ func (em *Emulator) RoundTripper() http.RoundTripper { return roundTripper{em} }
 
 type roundTripper struct{ em *Emulator }
 
-// RoundTrip implements http.RoundTripper. A lost answer is a connection reset.
+// RoundTrip implements http.RoundTripper. It returns a connection reset for a lost answer.
 func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		defer r.Body.Close()

@@ -28,13 +28,13 @@ import (
 
 // Options describe a run. Context, Region, Dir, Controller, In and Out are required.
 type Options struct {
-	// Kubeconfig is a path; if empty, KUBECONFIG or the file in the home directory is read.
+	// Kubeconfig is the path of the kubeconfig; if empty, KUBECONFIG or the file in the home directory is read.
 	Kubeconfig string
 	// Context is the context in the kubeconfig. It must be named, so that a run never uses the current context by
 	// accident.
 	Context string
 	Region  string
-	// Parts are names of parts to run, from Names. Default: all.
+	// Parts has the names of the parts to run; Names returns the valid ones. Default: all.
 	Parts []string
 	// Dir is the directory for runs. Each run has a subdirectory with its state, logs, report and recording.
 	Dir string
@@ -52,7 +52,7 @@ type Options struct {
 }
 
 // ErrFailed is returned after a run in which a part failed, or the controller left resources.
-var ErrFailed = errors.New("not everything passed; the report has the reasons")
+var ErrFailed = errors.New("at least one part failed, or the controller left resources; see the report")
 
 // ErrResumable is returned if the run was interrupted. Its resources still exist, and the same call continues it.
 var ErrResumable = errors.New("the run was interrupted; its resources still exist and cost money. The same command continues the run and removes them")
@@ -90,11 +90,11 @@ func Run(ctx context.Context, o Options) error {
 	}
 	for _, p := range o.Parts {
 		if !slices.Contains(Names(), p) {
-			return fmt.Errorf("there is no part %q, only %s", p, strings.Join(Names(), ", "))
+			return fmt.Errorf("unknown part %q; the parts are %s", p, strings.Join(Names(), ", "))
 		}
 	}
 	if _, err := exec.LookPath(o.Controller); err != nil {
-		return fmt.Errorf("the controller: %w; \"make build\" makes it", err)
+		return fmt.Errorf("controller binary: %w; build it with \"make build\"", err)
 	}
 	r := &run{Options: o, requester: requester{o.Resolver}}
 	if err := r.connect(); err != nil {
@@ -105,7 +105,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	if err = r.begin(ctx, resumed); err != nil {
-		if !resumed { // it has created nothing
+		if !resumed { // the run has created nothing
 			os.RemoveAll(r.dir)
 		}
 		return err
@@ -120,7 +120,8 @@ func Run(ctx context.Context, o Options) error {
 	return r.report()
 }
 
-// begin starts the proxy, checks the site and asks the user. After an error the proxy is stopped.
+// begin starts the proxy, checks account and network, and asks the user for confirmation. After an error the proxy
+// is stopped.
 func (r *run) begin(ctx context.Context, resumed bool) (err error) {
 	if r.proxy, err = startProxy(ctx, r); err != nil {
 		return err

@@ -45,23 +45,23 @@ func (r *run) confirm(resumed bool) error {
 		r.printf("  %-12s %s", p.name, p.about)
 	}
 	r.printf("\nIt makes:")
-	r.printf("  in AWS         at most %d load balancers that the internet reaches, in %s, with target groups and security", maxLoadBalancers, strings.Join(r.site.public, ", "))
+	r.printf("  in AWS         at most %d internet-facing load balancers, in %s, with target groups and security", maxLoadBalancers, strings.Join(r.site.public, ", "))
 	r.printf("                 groups, rules in the security groups of the nodes, an imported certificate; all tagged %s=%s", runTag, r.state.Run)
 	if len(r.site.securityGroups) > 0 {
 		r.printf("                 the tag %s%s on %s", clusterTag, r.state.Run, strings.Join(r.site.securityGroups, ", "))
 	}
 	r.printf("  in Kubernetes  namespace, IngressClass annotation and GatewayClass %s, 2 pods with the image %s,", r.state.Run, r.Image)
-	r.printf("                 and the definitions of Fulcrum and Gateway API where they are missing")
+	r.printf("                 and the CRDs of Fulcrum and Gateway API that are missing")
 	hour := float64(maxLoadBalancers) * (priceOfBalancer + priceOfAddress*float64(len(r.site.public)))
-	r.printf("\nIt costs about %.2f USD an hour while all exist, by list prices of us-east-1 without traffic, and takes 15 to 40 minutes.", hour)
+	r.printf("\nThe run costs about %.2f USD an hour while all resources exist, by list prices of us-east-1 without traffic, and takes 15 to 40 minutes.", hour)
 	policy, err := countActions(r.Region)
 	if err != nil {
 		return err
 	}
-	r.printf("\nIt needs the right to make namespaces, definitions and all kinds in its namespace, to read nodes and Leases, and in AWS:")
+	r.printf("\nThe run needs permission to create namespaces, CRDs and all kinds of objects in its namespace, to read nodes and Leases, and in AWS:")
 	r.printf("  the controller  config/iam/policy.json and, for certificates, config/iam/optional.json (%d actions)", policy)
 	r.printf("  the run         %s", strings.Join(ownPermissions, ", "))
-	r.printf("\nIn the end it removes all of this and looks whether anything is left. State, report and recording: %s", r.dir)
+	r.printf("\nAt the end the run removes all of this and checks that nothing is left. State, report and recording: %s", r.dir)
 	if r.Yes {
 		return nil
 	}

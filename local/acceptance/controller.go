@@ -190,5 +190,5 @@ func (r *run) until(ctx context.Context, what string, check func(context.Context
 	}
 }
 
-// errInterrupted is as errUnreachable, by the user.
+// errInterrupted reports that the user has interrupted the run, which can be continued.
 var errInterrupted = errors.New("interrupted")

@@ -27,7 +27,7 @@ var regionName = regexp.MustCompile(`^[a-z]{2,5}(-[a-z]+)+-\d{1,2}$`)
 func endpoint(ctx context.Context, service, region string) (*url.URL, error) {
 	// The region comes from a signature, and is part of a host name.
 	if !regionName.MatchString(region) {
-		return nil, fmt.Errorf("%q is no region", region)
+		return nil, fmt.Errorf("%q is not an AWS region", region)
 	}
 	var at smithy.Endpoint
 	var err error
@@ -55,7 +55,7 @@ func endpoint(ctx context.Context, service, region string) (*url.URL, error) {
 	case "wafv2":
 		at, err = wafv2.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, wafv2.EndpointParameters{Region: &region})
 	default:
-		return nil, fmt.Errorf("no service is signed for as %q", service)
+		return nil, fmt.Errorf("no AWS service has the signing name %q", service)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find the endpoint of %s in %s: %w", service, region, err)

@@ -47,7 +47,7 @@ func (r *run) apply(ctx context.Context, file, scheme string) error {
 	return r.applier.Apply(ctx, list)
 }
 
-// installMissingCRDs installs the CRDs that the cluster lacks. It records them in the state before.
+// installMissingCRDs installs the CRDs that the cluster lacks. Before that it records them in the state.
 func (r *run) installMissingCRDs(ctx context.Context) error {
 	list, err := requiredCRDs()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // part is a test of a run. Each part creates the objects that it needs, so that it can run alone and repeatedly.
 type part struct {
 	name, about   string
-	loadBalancers int // number that it creates in addition to earlier parts
+	loadBalancers int // number of load balancers that the part creates
 	run           func(t *trial, ctx context.Context) error
 }
 
@@ -39,8 +39,8 @@ func partsNamed(names []string) []part {
 	return slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return !slices.Contains(names, p.name) })
 }
 
-// runParts runs the parts that have no result yet, also after one has failed. After an error the run can be
-// continued.
+// runParts runs the parts that have no result yet. A failed part does not stop the others. After an error the run
+// can be continued.
 func (r *run) runParts(ctx context.Context) error {
 	for _, p := range partsNamed(r.Parts) {
 		if r.state.Results[p.name] != nil {

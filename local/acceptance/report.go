@@ -27,7 +27,7 @@ func (r *run) report() error {
 		return fmt.Errorf("there is a report but no recording: %w", err)
 	}
 	r.printf("Recording: %s", r.file("recording.json"))
-	r.printf("\"fulcrum-aws compare %s\" shows where the emulator answers otherwise than AWS.", r.file("recording.json"))
+	r.printf("\"fulcrum-aws compare %s\" shows where the emulator answers differently from AWS.", r.file("recording.json"))
 	if !passed {
 		return ErrFailed
 	}
@@ -88,7 +88,7 @@ func (r *run) text(versions map[string]string, calls []recording.Call) (text str
 			changing[c.Part]++
 		}
 	}
-	b.WriteString("| Part | Result | Time | Calls | Of them changing |\n|---|---|---|---|---|\n")
+	b.WriteString("| Part | Result | Time | Calls | Mutating calls |\n|---|---|---|---|---|\n")
 	for _, name := range Names() {
 		res := r.state.Results[name]
 		if res == nil {
@@ -149,7 +149,7 @@ func callTable(calls []recording.Call) string {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("| Operation | Answers | Of them refusals | Without answer | Median | Longest |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| Operation | Answers | Refused | Without answer | Median | Longest |\n|---|---|---|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		at := rows[name]
 		slices.Sort(at.took)

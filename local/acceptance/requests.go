@@ -24,7 +24,7 @@ type reply struct {
 	status      int
 	location    string
 	body        string
-	pod         string // that answered
+	pod         string // name of the pod that answered
 	certificate string // serial number of the server's certificate
 }
 
@@ -95,7 +95,7 @@ func (a requester) dial(ctx context.Context, network, balancer, port string) (ne
 	if err != nil {
 		return nil, err
 	}
-	last := errors.New("it has no address")
+	last := errors.New("the name has no address")
 	for _, ip := range addresses {
 		to := net.JoinHostPort(ip.Unmap().String(), port)
 		if at, err := netip.ParseAddrPort(a.resolver); err == nil && at.Addr().IsLoopback() {

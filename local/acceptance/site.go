@@ -105,7 +105,7 @@ func (s *site) read(ctx context.Context, api *ec2.Client, nodes []corev1.Node) e
 			}
 			s.Instances = append(s.Instances, at)
 			if vpc != "" && vpc != aws.ToString(i.VpcId) {
-				return errors.New("the nodes are in several VPCs, and a load balancer has targets in one")
+				return errors.New("the nodes are in several VPCs; a load balancer can have targets in only one")
 			}
 			vpc = aws.ToString(i.VpcId)
 		}
@@ -151,7 +151,7 @@ func (s *site) readSubnets(ctx context.Context, api *ec2.Client) error {
 		}
 	}
 	if len(s.public) < 2 {
-		return fmt.Errorf("VPC %s has public subnets with 8 free addresses in %d zones; an Application Load Balancer that can be asked from here needs two", s.VPC, len(s.public))
+		return fmt.Errorf("VPC %s has public subnets with 8 free addresses in %d zones; an Application Load Balancer that this machine can reach needs two", s.VPC, len(s.public))
 	}
 	return nil
 }
@@ -209,7 +209,7 @@ func (s *site) selectSecurityGroups(ctx context.Context, api *ec2.Client) error 
 		}
 		of := slices.DeleteFunc(slices.Clone(i.SecurityGroups), func(g string) bool { return !tagged[g] })
 		if len(of) != 1 {
-			return fmt.Errorf("instance %s has %d security groups, of which %d have a tag %sNAME; the one that admits load balancers must have it, and no other", i.ID, len(i.SecurityGroups), len(of), clusterTag)
+			return fmt.Errorf("instance %s has %d security groups, of which %d have a tag %sNAME; exactly one must have it: the security group to which rules for load balancers are added", i.ID, len(i.SecurityGroups), len(of), clusterTag)
 		}
 		if !slices.Contains(s.securityGroups, of[0]) {
 			s.securityGroups = append(s.securityGroups, of[0])

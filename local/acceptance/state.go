@@ -20,7 +20,7 @@ type state struct {
 	At      time.Time `json:"at"`
 	// Definitions are the CRDs that the run has installed.
 	Definitions []string `json:"definitions,omitempty"`
-	// Tagged are the security groups of nodes to which it has added a tag.
+	// Tagged are the security groups of nodes to which the run has added a tag.
 	Tagged  []string           `json:"tagged,omitempty"`
 	Results map[string]*result `json:"results,omitempty"`
 	// Tested is set when all parts have a result, Done when everything is removed. Left are resources that the

@@ -18,11 +18,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/inspect"
 )
 
-// hostname waits until a status has the DNS name of a load balancer other than before.
-func (r *trial) hostname(ctx context.Context, what string, before string, read func(context.Context) (string, error)) (string, error) {
+// awaitHostname waits until a status has the DNS name of a load balancer that differs from previous.
+func (r *trial) awaitHostname(ctx context.Context, what string, previous string, read func(context.Context) (string, error)) (string, error) {
 	var name string
 	err := r.until(ctx, "the status of "+what+" shows a load balancer", func(ctx context.Context) (err error) {
-		if name, err = read(ctx); err == nil && (name == "" || name == before) {
+		if name, err = read(ctx); err == nil && (name == "" || name == previous) {
 			err = fmt.Errorf("it shows %q", name)
 		}
 		return err
@@ -50,7 +50,7 @@ func (r *trial) applyWebIngress(ctx context.Context) (string, error) {
 	if err := r.apply(ctx, "ingress", "internet-facing"); err != nil {
 		return "", err
 	}
-	name, err := r.hostname(ctx, "Ingress web", "", r.ingressHostname("web"))
+	name, err := r.awaitHostname(ctx, "Ingress web", "", r.ingressHostname("web"))
 	if err != nil {
 		return "", err
 	}
@@ -85,7 +85,7 @@ func (r *trial) service(ctx context.Context) error {
 	if err := r.apply(ctx, "service", ""); err != nil {
 		return err
 	}
-	name, err := r.hostname(ctx, "Service streams", "", func(ctx context.Context) (string, error) {
+	name, err := r.awaitHostname(ctx, "Service streams", "", func(ctx context.Context) (string, error) {
 		s, err := r.kube.CoreV1().Services(r.state.Run).Get(ctx, "streams", metav1.GetOptions{})
 		if err != nil {
 			return "", err
@@ -114,7 +114,7 @@ func (r *trial) gateway(ctx context.Context) error {
 	gateway.SetKind("Gateway")
 	gateway.SetName("edge")
 	gateway.SetNamespace(r.state.Run)
-	name, err := r.hostname(ctx, "Gateway edge", "", func(ctx context.Context) (string, error) {
+	name, err := r.awaitHostname(ctx, "Gateway edge", "", func(ctx context.Context) (string, error) {
 		u, err := r.applier.Get(ctx, gateway)
 		if err != nil {
 			return "", err
@@ -158,7 +158,7 @@ func (r *trial) tlsSecret(ctx context.Context) error {
 	if err := r.apply(ctx, "tls", ""); err != nil {
 		return err
 	}
-	name, err := r.hostname(ctx, "Ingress secure", "", r.ingressHostname("secure"))
+	name, err := r.awaitHostname(ctx, "Ingress secure", "", r.ingressHostname("secure"))
 	if err != nil {
 		return err
 	}
@@ -277,7 +277,7 @@ func (r *trial) replacement(ctx context.Context) error {
 		_, _ = load.end()
 		return err
 	}
-	name, err := r.hostname(ctx, "Ingress web", before, r.ingressHostname("web"))
+	name, err := r.awaitHostname(ctx, "Ingress web", before, r.ingressHostname("web"))
 	text, failed := load.end()
 	if err := errors.Join(err, failed); err != nil {
 		return err
@@ -334,7 +334,7 @@ func (r *trial) takeOver(ctx context.Context) error {
 	err = r.until(ctx, "the controller has reconciled everything", func(ctx context.Context) error {
 		n, err := r.controller.reconcileCount(ctx)
 		if err == nil && n <= want {
-			err = fmt.Errorf("it has made %d runs", n)
+			err = fmt.Errorf("the controller has made %d reconciles", n)
 		}
 		return err
 	})

@@ -154,7 +154,7 @@ func (a *agent) processPods(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			klog.ErrorS(err, "Pod is not in its state yet", "pod", key)
+			klog.ErrorS(err, "Pod has not reached its desired state; retrying", "pod", key)
 			a.podQueue.AddRateLimited(key)
 		default:
 			a.podQueue.Forget(key)

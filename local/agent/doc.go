@@ -8,9 +8,9 @@
 //
 //	local.fulcrum/ready: "false"     its containers fail their readiness probes
 //	local.fulcrum/status: "503"      every HTTP answer has this status
-//	local.fulcrum/sigterm: exit      it ends when it gets SIGTERM, see below
-//	local.fulcrum/address            written by the agent: its address
-//	local.fulcrum/stopped            written by the agent: it has ended
+//	local.fulcrum/sigterm: exit      its program ends on SIGTERM, see below
+//	local.fulcrum/address            written by the agent: the address of the pod
+//	local.fulcrum/stopped            written by the agent: the program has ended
 //
 // # Termination
 //

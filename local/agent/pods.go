@@ -92,7 +92,7 @@ func (a *agent) syncPod(ctx context.Context, key string) (requeueAfter time.Dura
 	}
 }
 
-// start gives a pod its address and opens its ports, as far as that is not done yet.
+// start assigns an address to a pod and opens its ports, unless that has been done already.
 func (a *agent) start(ctx context.Context, key string, pod *corev1.Pod) error {
 	c := a.containerOf(key)
 	if c == nil {

@@ -17,7 +17,7 @@ const deploymentDelay = 5 * time.Second
 func (f flags) configureAccelerators(c *store.AcceleratorConfig) error {
 	p, err := netip.ParsePrefix(f.accelerators)
 	if err != nil || p.Bits() != 22 || !p.Addr().Is4() {
-		return fmt.Errorf("--accelerators %q is no range of IPv4 addresses with 22 bits", f.accelerators)
+		return fmt.Errorf("--accelerators %q is not an IPv4 range with a prefix length of 22", f.accelerators)
 	}
 	part := func(i byte) netip.Prefix {
 		a := p.Masked().Addr().As4()

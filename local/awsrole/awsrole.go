@@ -51,7 +51,7 @@ func NewCommand() *cobra.Command {
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of identifiers and orders")
 	fl.BoolVar(&f.enforce, "enforce-security-groups", true, "drop connections that security groups do not allow")
 	fl.BoolVar(&f.traffic, "traffic", true, "serve the listeners of load balancers and check targets; without it all targets are healthy")
-	fl.StringVar(&f.accelerators, "accelerators", "127.252.0.0/22", "range of this machine, a /22, in place of the static addresses of accelerators")
+	fl.StringVar(&f.accelerators, "accelerators", "127.252.0.0/22", "loopback range (a /22) that replaces the static addresses of accelerators")
 	fl.DurationVar(&f.propagation, "propagation-delay", 0, "delay until load balancers apply changes that the API has accepted")
 	fl.DurationVar(&f.provisioning, "provisioning-delay", time.Second, "time until new load balancers are active")
 	return cmd

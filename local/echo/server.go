@@ -39,7 +39,7 @@ type Server struct {
 	http2 *http.Server
 	rpc   *grpc.Server
 	tls   *tls.Config
-	// Each is the listener of the server above it, and gets the connections of all its ports.
+	// These are the listeners of http1, http2 and rpc. Each gets the connections of all ports of its protocol.
 	conns1, conns2, connsRPC *connListener
 
 	mu        sync.Mutex

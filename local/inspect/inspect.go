@@ -93,7 +93,7 @@ func (in *Inspector) targetGroups(ctx context.Context) (Inventory, error) {
 	return out, nil
 }
 
-// certificates lists those of ACM. By default, ACM omits certificates with keys of most kinds.
+// certificates lists the certificates in ACM. By default, ACM omits certificates with keys of most kinds.
 func (in *Inspector) certificates(ctx context.Context) (Inventory, error) {
 	var out Inventory
 	all := &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()}

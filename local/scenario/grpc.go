@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/echo"
 )
 
-// Call calls a gRPC method of a host with an empty message, over TLS and through the load balancer with the DNS name
-// to. It returns the gRPC status, also of an error, and the pod that answered, if any.
+// Call calls a gRPC method of a host with an empty message, over TLS. to is the DNS name of the load balancer. It
+// returns the gRPC status, also of an error, and the pod that answered, if any.
 func (s *Scenario) Call(ctx context.Context, to, host, method string) (*status.Status, *echo.Answer, error) {
 	dial := s.World.Dialer(to)
 	conn, err := grpc.NewClient("passthrough:///"+net.JoinHostPort(host, "443"),

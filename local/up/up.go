@@ -57,7 +57,7 @@ func NewCommand() *cobra.Command {
 	fl.StringArrayVar(&f.controllerArgs, "controller-args", nil, "argument for the controller; may be repeated")
 	fl.BoolVar(&f.webhooks, "webhooks", true, "register the webhooks of Fulcrum in the API server; no effect with a controller other than Fulcrum")
 	fl.BoolVar(&f.console, "console", false, "serve the page of fulcrum console, which shows what is in AWS and why")
-	fl.BoolVar(&f.restart, "restart", false, "start the controller again when it ends, each time later, up to half a minute")
+	fl.BoolVar(&f.restart, "restart", false, "restart the controller when it ends, with a back-off of at most 30 seconds")
 	fl.StringVar(&f.opts.Cluster, "cluster-name", "local", "name of the cluster in tags")
 	fl.StringVar(&f.opts.Region, "region", "us-west-2", "region of the emulated AWS")
 	fl.IntVar(&f.opts.AWSOfWorld, "beside", 0, "number N of a running world, whose VPC is 10.N.0.0/16; its AWS is used, for a second cluster")
@@ -65,10 +65,10 @@ func NewCommand() *cobra.Command {
 	fl.StringArrayVar(&f.opts.Domains, "domain", nil, "domain with a certificate in ACM, for itself and its subdomains; may be repeated (default: example.com, app.test)")
 	fl.StringVar(&f.opts.GatewayAPI, "gateway-api", "standard", "channel of the CRDs of Gateway API, standard or experimental; empty: no such CRDs")
 	fl.DurationVar(&f.opts.PropagationDelay, "propagation-delay", 0, "delay until load balancers apply changes that AWS has accepted")
-	fl.BoolVar(&f.opts.WithoutAWS, "without-aws", false, "a cluster alone, without AWS and controller")
+	fl.BoolVar(&f.opts.WithoutAWS, "without-aws", false, "start only a cluster, without AWS and controller")
 	fl.StringVar(&f.opts.Base, "base", "", "directory of the state of all worlds (default: one in the temporary directory)")
 	fl.BoolVar(&f.opts.Keep, "keep", false, "leave the state directory with its logs when done, until the next world starts")
-	fl.DurationVar(&f.opts.Timeout, "timeout", world.StartTimeout, "how long starting may take")
+	fl.DurationVar(&f.opts.Timeout, "timeout", world.StartTimeout, "timeout of the start")
 	return cmd
 }
 

@@ -12,6 +12,6 @@ func StartConsole(w *World, fulcrum string) (url string, err error) {
 	if err != nil {
 		return "", err
 	}
-	at := w.at(portConsole)
+	at := w.controlHostPort(portConsole)
 	return "http://" + at + "/", w.run(RoleConsole, path, []string{"console", "--listen=" + at}, w.Environment())
 }

@@ -26,8 +26,8 @@ func (w *World) ControllerArgs() []string {
 		"--aws-region=" + w.layout.Region,
 		"--aws-vpc-id=" + w.layout.VPC,
 		awsclient.Endpoints(w.AWSEndpoint()),
-		"--metrics-bind-addr=" + w.at(portMetrics),
-		"--health-probe-bind-addr=" + w.at(portHealth),
+		"--metrics-bind-addr=" + w.controlHostPort(portMetrics),
+		"--health-probe-bind-addr=" + w.controlHostPort(portHealth),
 		"--webhook-bind-port=" + strconv.Itoa(w.WebhookPort()),
 		"--enable-leader-election=false",
 	}
@@ -97,7 +97,7 @@ func quote(s string) string {
 
 // ControllerReady waits until the controller's readiness endpoint answers with success.
 func (w *World) ControllerReady(ctx context.Context) error {
-	return w.waitFor(ctx, "controller", httpOK("http://"+w.at(portHealth)+"/readyz"), RoleController)
+	return w.waitFor(ctx, "controller", httpOK("http://"+w.controlHostPort(portHealth)+"/readyz"), RoleController)
 }
 
 // StopController sends SIGTERM to the controller and waits for its end; after 30 seconds it kills it.
@@ -149,5 +149,5 @@ func (w *World) Exports() string {
 
 // ControllerMetrics returns the URL of the controller's metrics.
 func (w *World) ControllerMetrics() string {
-	return fmt.Sprintf("http://%s/metrics", w.at(portMetrics))
+	return fmt.Sprintf("http://%s/metrics", w.controlHostPort(portMetrics))
 }

@@ -50,11 +50,11 @@ func (w *World) waitFor(ctx context.Context, what string, ready condition, roles
 func (w *World) readiness(role string) (condition, bool) {
 	switch role {
 	case RoleEtcd:
-		return httpOK("http://" + w.at(portEtcd) + "/health"), true
+		return httpOK("http://" + w.controlHostPort(portEtcd) + "/health"), true
 	case RoleAPIServer:
 		return w.apiServerReady, true
 	case RoleAWS:
-		return httpOK("http://" + w.at(portAWS) + awsHealthPath), true
+		return httpOK("http://" + w.controlHostPort(portAWS) + awsHealthPath), true
 	}
 	return nil, false
 }

@@ -38,8 +38,8 @@ const (
 	portWebhook           = 9443
 )
 
-// at returns the host:port of a port on the control address.
-func (w *World) at(port int) string {
+// controlHostPort returns the host:port of a port on the control address.
+func (w *World) controlHostPort(port int) string {
 	return net.JoinHostPort(w.control.String(), strconv.Itoa(port))
 }
 
@@ -53,7 +53,7 @@ func (w *World) roleCommand(role string) (args, env []string) {
 	certificate, key := "--tls-cert-file="+w.creds.path("apiserver.crt"), "--tls-private-key-file="+w.creds.path("apiserver.key")
 	switch role {
 	case RoleEtcd:
-		client, peer := "http://"+w.at(portEtcd), "http://"+w.at(portEtcdPeer)
+		client, peer := "http://"+w.controlHostPort(portEtcd), "http://"+w.controlHostPort(portEtcdPeer)
 		args = []string{
 			"--name=local",
 			"--data-dir=" + w.file("etcd"),
@@ -73,7 +73,7 @@ func (w *World) roleCommand(role string) (args, env []string) {
 			// Nothing in the world connects to the advertised address, but kube-apiserver rejects a loopback address.
 			"--advertise-address=" + w.slot.Addr(255, 1).String(),
 			"--endpoint-reconciler-type=none",
-			"--etcd-servers=http://" + w.at(portEtcd),
+			"--etcd-servers=http://" + w.controlHostPort(portEtcd),
 			certificate, key,
 			"--client-ca-file=" + w.creds.path("ca.crt"),
 			"--token-auth-file=" + w.creds.path("tokens.csv"),
@@ -137,8 +137,8 @@ func (w *World) roleCommand(role string) (args, env []string) {
 		}
 	case RoleAWS:
 		args = []string{
-			"--listen=" + w.at(portAWS),
-			"--resolver=" + w.at(portResolver),
+			"--listen=" + w.controlHostPort(portAWS),
+			"--resolver=" + w.controlHostPort(portResolver),
 			"--state=" + w.file("aws.json"),
 			"--seed=" + strconv.Itoa(w.slot.n),
 			"--region=" + w.layout.Region,

@@ -105,7 +105,7 @@ func setWebhookURLs(o *unstructured.Unstructured, port int, ca []byte) (bool, er
 	for _, item := range list {
 		hook, ok := item.(map[string]any)
 		if !ok {
-			return false, fmt.Errorf("%s %s has a webhook that is no object", o.GetKind(), o.GetName())
+			return false, fmt.Errorf("%s %s has a webhook that is not an object", o.GetKind(), o.GetName())
 		}
 		path, _, err := unstructured.NestedString(hook, "clientConfig", "service", "path")
 		if err != nil {

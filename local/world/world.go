@@ -126,7 +126,7 @@ func (w *World) prepare() error {
 	if err := w.creds.issueServerCert("echo", []string{"echo.fulcrum.local"}, nil); err != nil {
 		return err
 	}
-	server := "https://" + w.at(portAPIServer)
+	server := "https://" + w.controlHostPort(portAPIServer)
 	w.kubeconfig = w.file("kubeconfig")
 	if err := w.creds.writeKubeconfig(w.kubeconfig, server, userAdmin); err != nil {
 		return err

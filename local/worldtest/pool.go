@@ -135,7 +135,7 @@ func (l *PooledWorld) start(ctx context.Context, opts world.Options) error {
 }
 
 // recordState waits until Kubernetes has created the default objects of each namespace, and records all objects in
-// before.
+// field before.
 func (l *PooledWorld) recordState(ctx context.Context) error {
 	return await.Success(ctx, cleanLimit, func(ctx context.Context) error {
 		last := l.before
@@ -260,8 +260,8 @@ func (l *PooledWorld) checkControllerCleanup(ctx context.Context) (map[string]ob
 	return now, nil
 }
 
-// restoreObjects deletes the objects that were added to the cluster and waits until its objects are those of before.
-// now are its current objects. It polls only kinds that differ.
+// restoreObjects deletes the objects that were added to the cluster and waits until the cluster has the same objects
+// as in field before. now has the current objects. Only kinds that differ are polled.
 func (l *PooledWorld) restoreObjects(ctx context.Context, now map[string]object) error {
 	before := l.before
 	return await.Success(ctx, cleanLimit, func(ctx context.Context) error {

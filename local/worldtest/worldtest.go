@@ -157,7 +157,7 @@ func reportDenials(t testing.TB, w *world.World) {
 	defer cancel()
 	denied, err := w.DeniedByAWS(ctx)
 	if err != nil {
-		t.Errorf("ask AWS what it has denied the controller: %v", err)
+		t.Errorf("read the calls of the controller that AWS has denied: %v", err)
 	}
 	for _, d := range denied {
 		t.Errorf("config/iam lacks a permission: %s", d)

@@ -88,7 +88,7 @@ func parseRelease(args []string) (*fullRelease, error) {
 	var rest []string
 	f := flag.NewFlagSet("release", flag.ContinueOnError)
 	f.StringVar(&a.root, "root", ".", "folder of the repository")
-	names := f.String("places", "", "file with where the parts are published; tools/release/release.yaml of the repository if empty")
+	names := f.String("places", "", "file with the registries and URLs to publish to; tools/release/release.yaml of the repository if empty")
 	for _, name := range []string{"source", "program", "out", "version", "commit", "date", "platforms"} {
 		f.Func(name, "see release image --help", func(v string) error {
 			rest = append(rest, "--"+name+"="+v)
@@ -99,7 +99,7 @@ func parseRelease(args []string) (*fullRelease, error) {
 		return nil, err
 	}
 	if f.NArg() > 0 {
-		return nil, fmt.Errorf("%q is no command; use \"release image\" for the image alone, or no command for the whole release", f.Arg(0))
+		return nil, fmt.Errorf("unknown command %q; use \"release image\" for the image alone, or no command for the whole release", f.Arg(0))
 	}
 	var err error
 	if a.settings, err = parse(append([]string{"--source=" + a.root, "--platforms=" + platforms}, rest...)); err != nil {

@@ -71,7 +71,7 @@ func (a *fullRelease) addChart(image v1.Hash) error {
 func replaceLines(text []byte, pairs ...string) ([]byte, error) {
 	for i := 0; i < len(pairs); i += 2 {
 		if n := bytes.Count(text, []byte("\n"+pairs[i])); n != 1 {
-			return nil, fmt.Errorf("%d lines are %q, and one is needed", n, pairs[i])
+			return nil, fmt.Errorf("found %d lines %q, want exactly one", n, pairs[i])
 		}
 		text = bytes.Replace(text, []byte("\n"+pairs[i]), []byte("\n"+pairs[i+1]), 1)
 	}

@@ -35,7 +35,7 @@ func main() {
 type settings struct {
 	release   release
 	source    string // folder of the module
-	program   string // package in it
+	program   string // package of the program in the module
 	out       string
 	platforms []v1.Platform
 }
@@ -105,7 +105,7 @@ func parse(args []string) (settings, error) {
 	f.StringVar(&s.out, "out", "", "new folder for the image layout and the SBOMs (required)")
 	f.StringVar(&s.release.version, "version", "development", "version that the program prints")
 	f.StringVar(&s.release.commit, "commit", "unknown", "commit that the program prints")
-	f.StringVar(&date, "date", "1970-01-01T00:00:00Z", "time of the commit as in RFC 3339, which is every time in the image")
+	f.StringVar(&date, "date", "1970-01-01T00:00:00Z", "time of the commit (RFC 3339), used for all times in the image")
 	f.StringVar(&platforms, "platforms", "linux/amd64,linux/arm64", "platforms")
 	if err := f.Parse(args); err != nil {
 		return s, err

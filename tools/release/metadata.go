@@ -72,8 +72,8 @@ func (a *fullRelease) addKrewManifest() error {
 		"spec": object{
 			"version": a.release.version, "homepage": a.places.Source, "platforms": platforms,
 			"shortDescription": "Show what Fulcrum does in AWS for Ingresses, Services and Gateways",
-			"description": "Shows what the controller Fulcrum, or aws-load-balancer-controller before it, has in AWS and would do: a plan that can be\n" +
-				"read before it is carried out, the tree of load balancers, which rule answers a request, and whether all is in order.\nIt changes nothing.\n",
+			"description": "Shows the AWS resources of the controller Fulcrum, or of aws-load-balancer-controller before a migration: the planned\n" +
+				"changes, the tree of load balancers, the rule that answers a request, and problems. It changes nothing.\n",
 		},
 	})
 	a.files["fulcrum.yaml"] = text
@@ -103,7 +103,7 @@ func (a *fullRelease) addChangelog(ctx context.Context) error {
 	fmt.Fprintf(&out, "The upgrade from %s and the way back are tested; docs/upgrades.md lists what is kept.\n\n", strings.Join(a.places.UpgradesFrom, ", "))
 	subjects, err := git("log", "--no-merges", "--format=%s", span)
 	if err != nil {
-		fmt.Fprintln(&out, "The commits are not known: this release was not made from a repository of git.")
+		fmt.Fprintln(&out, "The commits are not known, because this release was not built in a git repository.")
 	} else {
 		about := map[string][]string{}
 		for line := range strings.SplitSeq(subjects, "\n") {

@@ -241,7 +241,7 @@ func TestWhatIsNoReleaseIsRefused(t *testing.T) {
 		"--out x --version v0.9.0 --root ../.. --places " + empty:        "is empty",
 		"--out x --version v0.9.0 --root ../.. --platforms darwin/arm64": "has no linux platform",
 		"--version v0.9.0":                                               "--out is empty",
-		"images":                                                         "is no command",
+		"images":                                                         "unknown command",
 	} {
 		err := run(t.Context(), strings.Fields(args), io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {

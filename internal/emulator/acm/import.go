@@ -18,14 +18,14 @@ const (
 	quotaImports = "imported-certificates-per-year"
 	year         = 365 * 24 * time.Hour
 
-	// The greatest lengths of imported values in bytes, from AWS's service model.
+	// The maximum lengths of imported values in bytes, from AWS's service model.
 	maxBody  = 32768
 	maxKey   = 5120
 	maxChain = 2097152
 )
 
-// ImportCertificate imports a certificate with its key, as a new one or in place of an
-// imported one.
+// ImportCertificate imports a certificate with its key, as a new certificate or as a replacement of an imported
+// certificate.
 func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInput) (*acm.ImportCertificateOutput, error) {
 	p := s.partition(c)
 	if err := checkImport(in); err != nil {
@@ -80,7 +80,7 @@ func (s *Service) countImport(p *store.Partition, now time.Time) error {
 	return nil
 }
 
-// checkImport checks lengths, and that each certificate of the chain certifies the one before.
+// checkImport checks lengths, and that each certificate of the chain has signed the previous certificate.
 func checkImport(in *acm.ImportCertificateInput) error {
 	for _, x := range []struct {
 		name  string

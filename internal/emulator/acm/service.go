@@ -13,12 +13,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// Service serves the operations.
+// Service serves the operations of ACM.
 type Service struct {
 	w *store.Store
 }
 
-// New returns the service over the emulator state.
+// New returns the service for the state of an emulator.
 func New(w *store.Store) *Service { return &Service{w: w} }
 
 // Operations lists the operations of the service.
@@ -72,7 +72,7 @@ func optionalText(s string) *string {
 	return &s
 }
 
-// fail returns an error of the service. The source is where AWS's wording is known from.
+// fail returns an error of the service. from is the source that documents the text of AWS.
 func fail(from store.Source, code, format string, args ...any) error {
 	return store.Errorf(from, code, format, args...)
 }
@@ -141,7 +141,7 @@ func (s *Service) nextPage(all []*store.Certificate, token *string, size *int32)
 		if err != nil || !arnPattern.Match(raw) {
 			return nil, nil, fail(store.Unproven, "InvalidArgsException", "The token '%s' is not valid", *token)
 		}
-		if at < 0 { // it has been deleted since
+		if at < 0 { // the certificate has been deleted since
 			at = slices.IndexFunc(all, func(c *store.Certificate) bool { return c.ARN > string(raw) }) - 1
 			if at < -1 {
 				at = len(all) - 1

@@ -32,8 +32,8 @@ func (s *Service) checkQuota(p *store.Partition) error {
 	return nil
 }
 
-// RequestCertificate requests a certificate. A public one is issued after its
-// validation, a private one at once.
+// RequestCertificate requests a certificate. A public certificate is issued after its validation, a private
+// certificate immediately.
 func (s *Service) RequestCertificate(c *store.Call, in *acm.RequestCertificateInput) (*acm.RequestCertificateOutput, error) {
 	p := s.partition(c)
 	names, err := s.requestedNames(in)

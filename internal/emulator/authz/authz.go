@@ -11,20 +11,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Used is a permission that a call was allowed by.
+// Used is a permission that allowed a call.
 type Used struct {
 	// Sid is the id of the policy statement, and Action the allowed action.
 	Sid, Action string
 }
 
-// Verdict is whether a call is allowed, and why.
+// Verdict is the result of Decide: whether a call is allowed, and why.
 type Verdict struct {
-	// Used are the permissions that allowed the call, none for a caller without policies.
+	// Used has the permissions that allowed the call. It is empty for a caller without policies.
 	Used []Used
 	// Denied is the error for a caller who lacks a permission, nil if the call is allowed.
 	Denied *store.Error
-	// Gone reports whether the cause may be that the resource does not exist, so that it has no tags. AWS does
-	// not document whether it reports that before it evaluates policies; denying is stricter.
+	// Gone is set if the denial may be due to a missing resource, which has no tags. AWS does not document whether
+	// it reports a missing resource before it evaluates policies; denying is stricter.
 	Gone bool
 }
 
@@ -46,7 +46,7 @@ func Decide(c *store.Call, in any) Verdict {
 	return v
 }
 
-// unrestricted are calls that need no permission.
+// unrestricted has the operations that need no permission.
 var unrestricted = map[string]bool{"sts:GetCallerIdentity": true, "sts:AssumeRoleWithWebIdentity": true}
 
 // prefixes maps signing names of services to their prefixes in IAM actions, where the two differ.
@@ -110,7 +110,7 @@ func Refusal(service, user, action, resource, because string) *store.Error {
 		"%sUser: %s is not authorized to perform: %s%s because %s", before, user, action, resource, because).WithStatus(status)
 }
 
-// newID takes the place of the id in the ARN of a resource that the call creates.
+// newID replaces the id in the ARN of a resource that the call creates.
 const newID = "0000000000000000"
 
 // arn returns the ARN of a resource in the account and region of the caller.

@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// dependentActions returns the permissions that a call needs in addition to that for its action, since the service
-// performs further actions with the caller's permissions: Elastic Load Balancing reads the caller's network. Where
-// AWS does not document which call needs which permission, they follow public reports of denials:
+// dependentActions returns the permissions that a call needs in addition to the permission for its action, since the
+// service performs further actions with the caller's permissions: Elastic Load Balancing reads the caller's network.
+// Where AWS does not document which call needs which permission, the list follows public reports of denials:
 //
 //   - ec2:DescribeAccountAttributes, ec2:DescribeInternetGateways and the service-linked role, of
 //     CreateLoadBalancer: terraform-aws-modules/terraform-aws-eks#900, pulumi/pulumi-eks#576
@@ -21,33 +21,33 @@ import (
 //   - the permissions for web ACLs and the tags of what is created: the column of dependent actions in the
 //     Service Authorization Reference
 //
-// The permissions for pools of addresses, certificates of IAM, private CAs and user pools are an assumption.
+// The permissions for pools of addresses, certificates of IAM, private CAs and user pools are assumptions.
 func (c call) dependentActions(tags map[string]string) []iam.Request {
 	switch c.Service + ":" + c.Operation {
 	case "ec2:CreateSecurityGroup":
-		return c.tagged("ec2:CreateTags", tags, c.newSecurityGroup())
+		return c.permissionToTag("ec2:CreateTags", tags, c.newSecurityGroup())
 	case "elasticloadbalancing:CreateLoadBalancer":
-		return append(c.tagged("elasticloadbalancing:AddTags", tags, c.newLoadBalancer()), c.network()...)
+		return append(c.permissionToTag("elasticloadbalancing:AddTags", tags, c.newLoadBalancer()), c.networkPermissions()...)
 	case "elasticloadbalancing:CreateTargetGroup":
-		return c.tagged("elasticloadbalancing:AddTags", tags, c.newTargetGroup())
+		return c.permissionToTag("elasticloadbalancing:AddTags", tags, c.newTargetGroup())
 	case "elasticloadbalancing:CreateListener":
-		return append(c.tagged("elasticloadbalancing:AddTags", tags, newPart(c.text("LoadBalancerArn"), "listener", "loadbalancer")), c.actions()...)
+		return append(c.permissionToTag("elasticloadbalancing:AddTags", tags, newPart(c.text("LoadBalancerArn"), "listener", "loadbalancer")), c.actionPermissions()...)
 	case "elasticloadbalancing:CreateRule":
-		return append(c.tagged("elasticloadbalancing:AddTags", tags, newPart(c.text("ListenerArn"), "listener-rule", "listener")), c.actions()...)
+		return append(c.permissionToTag("elasticloadbalancing:AddTags", tags, newPart(c.text("ListenerArn"), "listener-rule", "listener")), c.actionPermissions()...)
 	case "elasticloadbalancing:ModifyListener", "elasticloadbalancing:ModifyRule", "elasticloadbalancing:AddListenerCertificates":
-		return c.actions()
+		return c.actionPermissions()
 	case "elasticloadbalancing:SetSecurityGroups", "elasticloadbalancing:ModifyIpPools":
-		return c.pools()
+		return c.poolPermissions()
 	case "elasticloadbalancing:RegisterTargets":
-		return c.peers()
+		return c.peeringPermissions()
 	case "globalaccelerator:CreateAccelerator":
-		return append(c.tagged("globalaccelerator:TagResource", tags, c.newAccelerator()), c.linkedRole(store.LinkedAccelerator, "AWSServiceRoleForGlobalAccelerator")...)
+		return append(c.permissionToTag("globalaccelerator:TagResource", tags, c.newAccelerator()), c.linkedRole(store.LinkedAccelerator, "AWSServiceRoleForGlobalAccelerator")...)
 	case "globalaccelerator:AddEndpoints":
-		// As the API reference of the operation documents.
+		// These conditions are in the API reference of the operation.
 		arn := c.text("EndpointGroupArn")
 		return []iam.Request{{Action: "globalaccelerator:UpdateEndpointGroup", Resource: arn, Keys: c.keys(arn)}}
 	case "acm:RequestCertificate", "acm:ImportCertificate":
-		return append(c.tagged("acm:AddTagsToCertificate", tags, c.arn("acm", "certificate/"+newID)), c.privateCA()...)
+		return append(c.permissionToTag("acm:AddTagsToCertificate", tags, c.arn("acm", "certificate/"+newID)), c.privateCA()...)
 	case "wafv2:AssociateWebACL", "wafv2:DisassociateWebACL", "waf-regional:AssociateWebACL", "waf-regional:DisassociateWebACL":
 		return []iam.Request{{Action: "elasticloadbalancing:SetWebAcl", Resource: c.text("ResourceArn")}}
 	case "wafv2:GetWebACLForResource", "waf-regional:GetWebACLForResource":
@@ -56,8 +56,8 @@ func (c call) dependentActions(tags map[string]string) []iam.Request {
 	return nil
 }
 
-// tagged returns the permission to tag the resource that a call creates, none if the call has no tags.
-func (c call) tagged(action string, tags map[string]string, arn string) []iam.Request {
+// permissionToTag returns the permission to tag the resource that a call creates, none if the call has no tags.
+func (c call) permissionToTag(action string, tags map[string]string, arn string) []iam.Request {
 	if len(tags) == 0 {
 		return nil
 	}
@@ -66,8 +66,8 @@ func (c call) tagged(action string, tags map[string]string, arn string) []iam.Re
 	return []iam.Request{{Action: action, Resource: arn, Keys: keys}}
 }
 
-// network returns the permissions about the account and the VPC that a new load balancer needs.
-func (c call) network() []iam.Request {
+// networkPermissions returns the permissions about the account and the VPC that a new load balancer needs.
+func (c call) networkPermissions() []iam.Request {
 	out := []iam.Request{{Action: "ec2:DescribeAccountAttributes"}}
 	out = append(out, c.linkedRole(store.LinkedELB, "AWSServiceRoleForElasticLoadBalancing")...)
 	if c.text("Scheme") != "internal" {
@@ -79,7 +79,7 @@ func (c call) network() []iam.Request {
 			break
 		}
 	}
-	return append(out, c.pools()...)
+	return append(out, c.poolPermissions()...)
 }
 
 // linkedRole returns the permission to create the service-linked role of a service, if the account does not have the role.
@@ -94,8 +94,8 @@ func (c call) linkedRole(service, role string) []iam.Request {
 	}}
 }
 
-// pools returns the permissions that the security groups and address pools of a load balancer need.
-func (c call) pools() []iam.Request {
+// poolPermissions returns the permissions that the security groups and address pools of a load balancer need.
+func (c call) poolPermissions() []iam.Request {
 	var out []iam.Request
 	if c.has("SecurityGroups") {
 		out = append(out, iam.Request{Action: "ec2:GetSecurityGroupsForVpc"})
@@ -109,8 +109,8 @@ func (c call) pools() []iam.Request {
 	return out
 }
 
-// actions returns the permissions that the certificates and the actions of a listener or rule need.
-func (c call) actions() []iam.Request {
+// actionPermissions returns the permissions that the certificates and the actions of a listener or rule need.
+func (c call) actionPermissions() []iam.Request {
 	var out []iam.Request
 	for _, x := range c.list("Certificates") {
 		if arn := x.text("CertificateArn"); strings.Contains(arn, ":iam:") {
@@ -144,8 +144,8 @@ func (c call) privateCA() []iam.Request {
 	}
 }
 
-// peers returns the permissions that targets need which may be in a peered VPC.
-func (c call) peers() []iam.Request {
+// peeringPermissions returns the permissions to register targets that may be in a peered VPC.
+func (c call) peeringPermissions() []iam.Request {
 	for _, t := range c.list("Targets") {
 		if a, err := netip.ParseAddr(t.text("Id")); err == nil && a.Is6() {
 			return []iam.Request{{Action: "ec2:DescribeVpcPeeringConnections"}}

@@ -78,13 +78,13 @@ func (c call) requestTags() map[string]string {
 	return out
 }
 
-// arnMembers are the members of inputs that name a resource of the call by its ARN.
+// arnMembers has the members of inputs that contain the ARN of a resource of the call.
 var arnMembers = []string{
 	"LoadBalancerArn", "TargetGroupArn", "ListenerArn", "RuleArn", "TrustStoreArn", "CertificateArn", "ResourceArn", "WebACLArn", "RoleArn",
 	"AcceleratorArn", "EndpointGroupArn",
 }
 
-// resources returns the ARNs of the resources of the action; one empty text for an action without resources,
+// resources returns the ARNs of the resources of the action, or one empty string for an action without resources,
 // such as most reads.
 func (c call) resources() []string {
 	var out []string
@@ -187,8 +187,8 @@ func (c call) tagsOf(arn string) map[string]string {
 	return tags
 }
 
-// isMissing reports whether an ARN is that of a resource that does not exist, of the kinds whose tags policies use in
-// conditions.
+// isMissing reports whether the resource of an ARN does not exist. It returns false for kinds whose tags are not
+// used in conditions of policies.
 func isMissing(p *store.Partition, arn string) bool {
 	if strings.Contains(arn, newID) {
 		return false

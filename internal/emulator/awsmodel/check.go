@@ -14,7 +14,7 @@ import (
 // Watch makes a test fail if it sends a request, or gets an answer, that departs from AWS's models. The emulator must be made
 // with the options after this call.
 //
-// An invalid value in a request that is refused is no departure, as tests send invalid values of users on purpose.
+// An invalid value in a request that is refused is not a departure, because tests send invalid values on purpose.
 func Watch(t testing.TB, o *emulator.Options) *Checker { return watch(t, o, &Checker{}) }
 
 // WatchAnswers makes a test fail if it gets an answer that departs from AWS's models, for tests that send invalid requests.
@@ -47,7 +47,7 @@ func (c *Checker) Allow(e ...Exception) {
 	c.allowed = append(c.allowed, e...)
 }
 
-// note notes a departure, unless an exception covers it.
+// note records a departure, unless an exception covers it.
 func (c *Checker) note(d departure, service, operation, value string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *service) checkRequest(op *operation, x emulator.Exchange, found report)
 	var err error
 	switch s.protocol {
 	case protocolREST:
-		w.located(op, x)
+		w.checkLocation(op, x)
 		tree = &node{}
 		if len(x.Request.Body) > 0 {
 			if tree, err = xmlTree(x.Request.Body); err == nil && tree.name != op.root {
@@ -160,8 +160,8 @@ func (s *service) checkRequest(op *operation, x emulator.Exchange, found report)
 	w.structure(input, tree)
 }
 
-// located compares the path and the query of a request with the model.
-func (w *walk) located(op *operation, x emulator.Exchange) {
+// checkLocation compares the path and the query of a request with the model.
+func (w *walk) checkLocation(op *operation, x emulator.Exchange) {
 	values := url.Values{}
 	want, have := strings.Split(strings.TrimSuffix(op.path, "/"), "/"), strings.Split(strings.TrimSuffix(x.Request.Path, "/"), "/")
 	if x.Request.Method != op.method || len(want) != len(have) {
@@ -186,7 +186,7 @@ func (w *walk) located(op *operation, x emulator.Exchange) {
 		switch {
 		case m.location == "":
 		case values.Has(key):
-			w.at(m.name, m.shape, &node{text: values.Get(key)})
+			w.child(m.name, m.shape, &node{text: values.Get(key)})
 		case m.required:
 			w.reportDeparture(m.name, "a required member of %s that is missing", op.input.name)
 		}
@@ -205,11 +205,11 @@ func (s *service) answer(op *operation, x emulator.Exchange, found report) {
 		found("", x.Message, "the emulator fails")
 		return
 	case x.Answer.Status >= 300:
-		s.failure(op, x, found)
+		s.checkErrorCode(op, x, found)
 		return
 	}
 	w := &walk{protocol: s.protocol, answer: true, found: found}
-	tree, err := s.body(op, x)
+	tree, err := s.answerBody(op, x)
 	if err != nil {
 		found("", string(x.Answer.Body), err.Error())
 		return
@@ -224,15 +224,15 @@ func (s *service) answer(op *operation, x emulator.Exchange, found report) {
 			continue
 		}
 		if value := x.Answer.Header.Get(m.answer); value != "" {
-			w.at(m.name, m.shape, &node{text: value})
+			w.child(m.name, m.shape, &node{text: value})
 		} else if m.required {
 			w.reportDeparture(m.name, "a required member of %s that is missing", output.name)
 		}
 	}
 }
 
-// body reads an answer and removes the elements around its members.
-func (s *service) body(op *operation, x emulator.Exchange) (*node, error) {
+// answerBody reads an answer and removes the elements around its members.
+func (s *service) answerBody(op *operation, x emulator.Exchange) (*node, error) {
 	if s.protocol == protocolJSON {
 		return jsonTree(x.Answer.Body)
 	}
@@ -268,22 +268,23 @@ func (s *service) body(op *operation, x emulator.Exchange) (*node, error) {
 	return tree, nil
 }
 
-// failure compares the code of an error with those that the operation lists and those that all services have.
-func (s *service) failure(op *operation, x emulator.Exchange, found report) {
-	code, err := s.code(x)
+// checkErrorCode compares the code of an error with the codes that the operation lists and the codes that all
+// services have.
+func (s *service) checkErrorCode(op *operation, x emulator.Exchange, found report) {
+	code, err := s.errorCode(x)
 	switch {
 	case err != nil:
 		found("", string(x.Answer.Body), err.Error())
 	case code != x.Code:
 		found("Code", code, "the call failed with "+x.Code)
-	case x.Own || op.errors == nil || op.errors[code] || s.common(code):
+	case x.Own || op.errors == nil || op.errors[code] || s.isCommonError(code):
 	default:
 		found("Code", code, "not an error of the operation")
 	}
 }
 
-// code reads the code of an error, whose place depends on the protocol.
-func (s *service) code(x emulator.Exchange) (string, error) {
+// errorCode reads the code of an error, whose position depends on the protocol.
+func (s *service) errorCode(x emulator.Exchange) (string, error) {
 	if s.protocol == protocolJSON {
 		tree, err := jsonTree(x.Answer.Body)
 		if err != nil {
@@ -314,8 +315,8 @@ func (s *service) code(x emulator.Exchange) (string, error) {
 	return at.text, nil
 }
 
-// common reports whether any operation of a service may return an error code.
-func (s *service) common(code string) bool {
+// isCommonError reports whether any operation of a service may return an error code.
+func (s *service) isCommonError(code string) bool {
 	if s.protocol == protocolJSON {
 		return slices.Contains(commonJSON, code)
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// digestCache has digests of messages without departures. Nine messages of ten were sent before, by the same test or
-// another one, and checking one takes as long as the rest of the call in the emulator. Each digest has one place,
-// in which a later digest with the same place replaces it.
+// digestCache has digests of messages without departures. Nine of ten messages are repetitions, in the same test or
+// another test, and checking a message takes as long as the rest of the call in the emulator. Each digest has a
+// fixed slot; a later digest with the same slot replaces it.
 type digestCache struct {
 	seed   maphash.Seed
 	places [1 << 17]atomic.Uint64
@@ -19,8 +19,8 @@ type digestCache struct {
 
 var checked = &digestCache{seed: maphash.MakeSeed()}
 
-// once runs a check unless the same message was checked before without departures. A message with departures is checked,
-// and reported, each time, as the exceptions differ between tests.
+// once runs a check unless the same message was checked before without departures. A message with departures is
+// checked and reported each time, because the exceptions differ between tests.
 func (m *digestCache) once(digest uint64, found report, check func(report)) {
 	place := &m.places[digest%uint64(len(m.places))]
 	if place.Load() == digest {
@@ -36,7 +36,7 @@ func (m *digestCache) once(digest uint64, found report, check func(report)) {
 	}
 }
 
-// request returns the digest of those parts of a request that its check depends on.
+// request returns the digest of the parts of a request that determine the result of its check.
 func (m *digestCache) request(x emulator.Exchange) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
@@ -45,7 +45,7 @@ func (m *digestCache) request(x emulator.Exchange) uint64 {
 	return h.Sum64()
 }
 
-// answer returns the digest of those parts of an answer that its check depends on, without the request id.
+// answer returns the digest of the parts of an answer that determine the result of its check, without the request id.
 func (m *digestCache) answer(x emulator.Exchange) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)

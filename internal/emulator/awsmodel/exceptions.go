@@ -27,17 +27,18 @@ type Exception struct {
 	Reason             string // why AWS does it
 }
 
-const manyAttributes = "an ALB has 22 attributes and AWS answers with all"
+const manyAttributes = "an ALB has 22 attributes and AWS returns all of them"
 
-// importedName is about the names of imported certificates: the documentation asks for "the fully qualified domain name (FQDN)
-// or IP address", and no error of the operation is about a name. Names of certificates to request are checked.
+// importedName allows any names in imported certificates: the documentation requires "the fully qualified domain
+// name (FQDN) or IP address", but the operation has no error for an invalid name. Names in requests for new
+// certificates are checked.
 const importedName = "ImportCertificate does not check the names in a certificate, which may be IP addresses or wildcards of one label, and the answer repeats them"
 
 var exceptions = []Exception{
-	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.KeyAlgorithm", Value: "RSA-", Reason: "AWS writes a hyphen here, and an underscore everywhere else"},
+	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.KeyAlgorithm", Value: "RSA-", Reason: "AWS uses a hyphen here, and an underscore everywhere else"},
 	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.KeyAlgorithm", Value: "EC-", Reason: "as RSA-"},
-	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.CertificateAuthorityArn", Value: "arn:aws:acm-pca:", Rule: "does not match", Reason: "the model has the pattern of ACM's own ARNs, and the authority is another service's"},
-	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.SubjectAlternativeNames", Rule: "1", Reason: "ListCertificates says of a certificate with more than 100 names that DescribeCertificate has all"},
+	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.CertificateAuthorityArn", Value: "arn:aws:acm-pca:", Rule: "does not match", Reason: "the model has the pattern of ARNs of ACM, but the authority belongs to another service"},
+	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.SubjectAlternativeNames", Rule: "1", Reason: "for a certificate with more than 100 names ListCertificates refers to DescribeCertificate"},
 	{Service: "acm", Operation: "ListCertificates", Side: "answer", Member: "CertificateSummaryList.DomainName", Rule: "does not match", Reason: importedName},
 	{Service: "acm", Operation: "ListCertificates", Side: "answer", Member: "CertificateSummaryList.SubjectAlternativeNameSummaries", Rule: "does not match", Reason: importedName},
 	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.DomainName", Rule: "does not match", Reason: importedName},
@@ -50,9 +51,9 @@ var exceptions = []Exception{
 	{Service: "elasticloadbalancing", Operation: "CreateListener", Side: "answer", Member: "Code", Value: "TooManyTargetGroups", Reason: "the quota of target groups in an action has one code in all operations; the model lists it for CreateRule"},
 	{Service: "elasticloadbalancing", Operation: "ModifyListener", Side: "answer", Member: "Code", Value: "TooManyTargetGroups", Reason: "as CreateListener"},
 	{Service: "elasticloadbalancing", Operation: "ModifyRule", Side: "answer", Member: "Code", Value: "TooManyTargetGroups", Reason: "as CreateListener"},
-	{Service: "elasticloadbalancing", Operation: "ModifyIpPools", Side: "answer", Member: "Code", Value: "InvalidConfigurationRequest", Reason: "the model lists no error for a type of load balancer that has no pools"},
-	{Service: "route53", Operation: "ListHostedZones", Side: "answer", Value: "Marker", Rule: "a required member", Reason: "the first page answers no marker, in the example of the documentation too"},
-	{Service: "route53", Operation: "CreateHostedZone", Side: "answer", Value: "DelegationSet", Rule: "a required member", Reason: "a private zone has none"},
+	{Service: "elasticloadbalancing", Operation: "ModifyIpPools", Side: "answer", Member: "Code", Value: "InvalidConfigurationRequest", Reason: "the model lists no error for a load balancer type without address pools"},
+	{Service: "route53", Operation: "ListHostedZones", Side: "answer", Value: "Marker", Rule: "a required member", Reason: "the answer to the first page has no marker, as in the example of the documentation"},
+	{Service: "route53", Operation: "CreateHostedZone", Side: "answer", Value: "DelegationSet", Rule: "a required member", Reason: "a private zone has no delegation set"},
 }
 
 func (e Exception) covers(service, operation, side, member, value, rule string) bool {

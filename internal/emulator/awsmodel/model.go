@@ -158,8 +158,8 @@ func (m fileModel) fill(s *shape, f fileShape, shapes map[string]*shape) {
 	}
 }
 
-// requestName returns the name of a member in requests. EC2 has separate names there, all of which begin with a capital
-// letter.
+// requestName returns the name of a member in requests. EC2 has separate names in requests, which begin with a
+// capital letter.
 func (m fileModel) requestName(name string, f fileMember) string {
 	switch {
 	case m.Protocol == protocolJSON:

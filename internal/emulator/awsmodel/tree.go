@@ -71,7 +71,7 @@ func (n *node) numbered() error {
 		}
 	}
 	slices.SortFunc(n.kids, func(a, b node) int {
-		x, _ := strconv.Atoi(a.name) // they are numbers
+		x, _ := strconv.Atoi(a.name) // the names are numbers
 		y, _ := strconv.Atoi(b.name)
 		return x - y
 	})

@@ -15,12 +15,12 @@ type walk struct {
 	answer   bool
 	path     []string
 	found    report
-	// valuesAllowed leaves enumerations, lengths, ranges and patterns unchecked, as the request was refused.
+	// valuesAllowed is set for a refused request, whose enumerations, lengths, ranges and patterns are not checked.
 	valuesAllowed bool
 }
 
-// form reports whether the message is a form.
-func (w *walk) form() bool {
+// isForm reports whether the message is a form.
+func (w *walk) isForm() bool {
 	return !w.answer && (w.protocol == protocolQuery || w.protocol == protocolEC2)
 }
 
@@ -28,15 +28,15 @@ func (w *walk) reportDeparture(value, format string, args ...any) {
 	w.found(strings.Join(w.path, "."), value, fmt.Sprintf(format, args...))
 }
 
-// refuses reports a value of the right type that the model does not allow.
-func (w *walk) refuses(value, format string, args ...any) {
+// reportInvalid reports a value of the right type that the model does not allow.
+func (w *walk) reportInvalid(value, format string, args ...any) {
 	if !w.valuesAllowed {
 		w.reportDeparture(value, format, args...)
 	}
 }
 
-// at compares a value below the current one.
-func (w *walk) at(name string, s *shape, n *node) {
+// child compares a value below the current value.
+func (w *walk) child(name string, s *shape, n *node) {
 	w.path = append(w.path, name)
 	w.value(s, n)
 	w.path = w.path[:len(w.path)-1]
@@ -59,8 +59,8 @@ func (w *walk) value(s *shape, n *node) {
 	}
 }
 
-// is reports whether a value has the wanted type in JSON, or no type as in other protocols.
-func (w *walk) is(s *shape, n *node, want jsonKind) bool {
+// hasKind reports whether a value has the wanted type in JSON; values of other protocols have any type.
+func (w *walk) hasKind(s *shape, n *node, want jsonKind) bool {
 	if n.kind == untyped || n.kind == want {
 		return true
 	}
@@ -69,7 +69,7 @@ func (w *walk) is(s *shape, n *node, want jsonKind) bool {
 }
 
 func (w *walk) structure(s *shape, n *node) {
-	if !w.is(s, n, jsonObject) {
+	if !w.hasKind(s, n, jsonObject) {
 		return
 	}
 	if n.text != "" {
@@ -86,7 +86,7 @@ func (w *walk) structure(s *shape, n *node) {
 		case m == nil || m.location != "":
 			w.reportDeparture(kid.name, "not a member of %s", s.name)
 		case kid.kind != jsonNull:
-			w.at(m.name, m.shape, kid)
+			w.child(m.name, m.shape, kid)
 		}
 	}
 	for _, m := range s.members {
@@ -103,16 +103,16 @@ func (w *walk) structure(s *shape, n *node) {
 	}
 }
 
-// list compares the items of a list, which are numbered in a form and have a name in XML.
+// list compares the items of a list. Items are numbered in a form and have a name in XML.
 func (w *walk) list(s *shape, n *node) {
-	if !w.is(s, n, jsonList) {
+	if !w.hasKind(s, n, jsonList) {
 		return
 	}
 	if n.text != "" {
 		w.reportDeparture(n.text, "text in place of items")
 	}
 	switch {
-	case w.form():
+	case w.isForm():
 		if w.protocol == protocolQuery && len(n.kids) > 0 {
 			if n = w.onlyChild(s, n, "member"); n == nil {
 				return
@@ -136,11 +136,11 @@ func (w *walk) list(s *shape, n *node) {
 	}
 	w.size(s, len(n.kids), "items")
 	for i := range n.kids {
-		w.at(strconv.Itoa(i+1), s.item, &n.kids[i])
+		w.child(strconv.Itoa(i+1), s.item, &n.kids[i])
 	}
 }
 
-// only returns the value of the given name below n, and reports a departure if n has others.
+// onlyChild returns the value of the given name below n, and reports a departure if n has other values.
 func (w *walk) onlyChild(s *shape, n *node, name string) *node {
 	if len(n.kids) != 1 || n.kids[0].name != name {
 		w.reportDeparture(n.kids[0].name, "not %s, which the %s has", name, s.kind)
@@ -150,19 +150,19 @@ func (w *walk) onlyChild(s *shape, n *node, name string) *node {
 }
 
 func (w *walk) mapping(s *shape, n *node) {
-	if !w.is(s, n, jsonObject) {
+	if !w.hasKind(s, n, jsonObject) {
 		return
 	}
 	if n.kind == jsonObject {
 		w.size(s, len(n.kids), "entries")
 		for i := range n.kids {
-			w.at(n.kids[i].name, s.key, &node{kind: jsonText, text: n.kids[i].name})
-			w.at(n.kids[i].name, s.item, &n.kids[i])
+			w.child(n.kids[i].name, s.key, &node{kind: jsonText, text: n.kids[i].name})
+			w.child(n.kids[i].name, s.item, &n.kids[i])
 		}
 		return
 	}
 	entries := n.kids
-	if w.form() && len(n.kids) > 0 {
+	if w.isForm() && len(n.kids) > 0 {
 		entry := w.onlyChild(s, n, "entry")
 		if entry == nil {
 			return
@@ -176,24 +176,24 @@ func (w *walk) mapping(s *shape, n *node) {
 	w.size(s, len(entries), "entries")
 	for i := range entries {
 		key, value := entries[i].kid("key"), entries[i].kid("value")
-		if key == nil || value == nil || len(entries[i].kids) != 2 || !w.form() && entries[i].name != "entry" {
+		if key == nil || value == nil || len(entries[i].kids) != 2 || !w.isForm() && entries[i].name != "entry" {
 			w.reportDeparture(entries[i].name, "not an entry of a key and a value")
 			return
 		}
-		w.at(key.text, s.key, key)
-		w.at(key.text, s.item, value)
+		w.child(key.text, s.key, key)
+		w.child(key.text, s.item, value)
 	}
 }
 
 func (w *walk) scalar(s *shape, n *node) {
 	switch s.kind {
 	case "string":
-		if w.is(s, n, jsonText) {
+		if w.hasKind(s, n, jsonText) {
 			w.text(s, n.text)
 		}
 	case "blob":
 		raw, err := base64.StdEncoding.DecodeString(n.text)
-		if w.form() {
+		if w.isForm() {
 			raw, err = []byte(n.text), nil // the emulator's clients do not encode it
 		}
 		if err != nil || n.kind != untyped && n.kind != jsonText {
@@ -235,29 +235,29 @@ func (w *walk) number(s *shape, n *node) {
 	case err != nil || n.kind != untyped && n.kind != jsonNumber:
 		w.reportDeparture(n.text, "not a number of type %s", s.kind)
 	case s.min != nil && f < *s.min:
-		w.refuses(n.text, "less than %v", *s.min)
+		w.reportInvalid(n.text, "less than %v", *s.min)
 	case s.max != nil && f > *s.max:
-		w.refuses(n.text, "more than %v", *s.max)
+		w.reportInvalid(n.text, "more than %v", *s.max)
 	}
 }
 
 func (w *walk) text(s *shape, text string) {
 	if s.enum != nil && !s.enum[text] {
-		w.refuses(text, "not a value of %s", s.name)
+		w.reportInvalid(text, "not a value of %s", s.name)
 	}
 	n := utf8.RuneCountInString(text)
 	if s.min != nil && float64(n) < *s.min || s.max != nil && float64(n) > *s.max {
-		w.refuses(text, "%d characters, not %s", n, s.bounds())
+		w.reportInvalid(text, "%d characters, not %s", n, s.bounds())
 	}
 	if s.pattern != nil && !s.pattern.MatchString(text) {
-		w.refuses(text, "does not match the pattern of %s, %s", s.name, s.pattern)
+		w.reportInvalid(text, "does not match the pattern of %s, %s", s.name, s.pattern)
 	}
 }
 
-// size compares the number of parts of a value with its bounds.
+// size compares the length of a value with its bounds. parts is the unit of the length, for messages.
 func (w *walk) size(s *shape, n int, parts string) {
 	if s.min != nil && float64(n) < *s.min || s.max != nil && float64(n) > *s.max {
-		w.refuses("", "%d %s, not %s", n, parts, s.bounds())
+		w.reportInvalid("", "%d %s, not %s", n, parts, s.bounds())
 	}
 }
 

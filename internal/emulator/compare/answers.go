@@ -18,13 +18,13 @@ var identifiers = regexp.MustCompile(`arn:aws[a-z-]*:[a-z0-9-]*:[a-z0-9-]*:\d*:[
 	`|\b[a-z]{1,10}-(?:[0-9a-f]{17}|[0-9a-f]{8})\b` +
 	`|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 
-// volatile are members whose values differ in each answer.
+// volatile has the members whose values differ in each answer.
 var volatile = []string{"RequestId", "requestId", "RequestID", "NextToken", "nextToken", "NextMarker", "Marker", "CanonicalHostedZoneId", "Serial", "ownerId", "OwnerId"}
 
-// states are members that change over time without a call.
+// states has the members that change over time without a call.
 var states = []string{"State", "TargetHealth", "Status", "status", "state"}
 
-// comparison compares the recorded answer to a call with that of the emulator.
+// comparison compares the recorded answer to a call with the answer of the emulator.
 type comparison struct {
 	*player
 	index int
@@ -66,7 +66,7 @@ func (x *comparison) nodes(path []string, aws, emulated *recording.Node) {
 	// Single values come first, as their ids are needed to match the items of lists.
 	var lists []string
 	for _, name := range members(aws, emulated) {
-		if listed(aws, name) || listed(emulated, name) {
+		if isList(aws, name) || isList(emulated, name) {
 			lists = append(lists, name)
 			continue
 		}
@@ -75,11 +75,12 @@ func (x *comparison) nodes(path []string, aws, emulated *recording.Node) {
 		}
 	}
 	for _, name := range lists {
-		x.items(append(slices.Clip(path), name), all(aws, name), all(emulated, name))
+		x.items(append(slices.Clip(path), name), children(aws, name), children(emulated, name))
 	}
 }
 
-// content returns the first text in an element, Missing if there is none, for an element that only one answer has.
+// content returns the first text in an element, or Missing if there is none. It is for elements that only one answer
+// has.
 func content(n *recording.Node) string {
 	out := Missing
 	n.Leaves(func(path []string, leaf *recording.Node) {
@@ -90,7 +91,7 @@ func content(n *recording.Node) string {
 	return out
 }
 
-// members returns the names of the children of both elements, each once.
+// members returns the names of the children of both elements without duplicates.
 func members(a, b *recording.Node) []string {
 	var out []string
 	for _, k := range append(slices.Clone(a.Kids), b.Kids...) {
@@ -101,13 +102,13 @@ func members(a, b *recording.Node) []string {
 	return out
 }
 
-// listed reports whether the elements with a name are items of a list.
-func listed(n *recording.Node, name string) bool {
-	return name == "member" || name == "item" || len(all(n, name)) > 1
+// isList reports whether the elements with a name are items of a list.
+func isList(n *recording.Node, name string) bool {
+	return name == "member" || name == "item" || len(children(n, name)) > 1
 }
 
-// all returns the children with a name.
-func all(n *recording.Node, name string) []*recording.Node {
+// children returns the children with a name.
+func children(n *recording.Node, name string) []*recording.Node {
 	var out []*recording.Node
 	for _, k := range n.Kids {
 		if k.Name == name {
@@ -117,10 +118,10 @@ func all(n *recording.Node, name string) []*recording.Node {
 	return out
 }
 
-// leaf compares two values. If both are ids of the same kind, the id of the emulator replaces the recorded one from now
-// on.
+// leaf compares two values. If both are ids of the same kind, the emulator's id replaces the recorded id in later
+// calls.
 func (x *comparison) leaf(path []string, aws, emulated string) {
-	if aws == emulated || x.known(aws) == emulated || recording.Replaced(aws) || volatileValue(path, aws, emulated) {
+	if aws == emulated || x.replaceIDs(aws) == emulated || recording.Replaced(aws) || volatileValue(path, aws, emulated) {
 		return
 	}
 	if kind := kindOf(aws); kind != "" && kind == kindOf(emulated) && x.ids[aws] == "" {
@@ -129,11 +130,11 @@ func (x *comparison) leaf(path []string, aws, emulated string) {
 	}
 	if recorded, got := strings.Split(aws, " "), strings.Split(emulated, " "); len(recorded) == len(got) && len(recorded) > 1 {
 		for i := range recorded {
-			if x.known(recorded[i]) != got[i] && kindOf(strings.Trim(recorded[i], "'\".,")) == "" {
+			if x.replaceIDs(recorded[i]) != got[i] && kindOf(strings.Trim(recorded[i], "'\".,")) == "" {
 				break
 			}
 			if i == len(recorded)-1 {
-				return // sentences that differ in an id
+				return // the texts differ only in an id
 			}
 		}
 	}
@@ -191,7 +192,7 @@ func (x *comparison) items(path []string, aws, emulated []*recording.Node) {
 		}
 	}
 	for _, a := range unmatched {
-		if x.foreign(a) {
+		if x.isForeign(a) {
 			continue
 		}
 		if i := x.mostSimilar(a, remaining); i >= 0 {
@@ -201,16 +202,16 @@ func (x *comparison) items(path []string, aws, emulated []*recording.Node) {
 		x.reportDifference(path, content(a), Missing)
 	}
 	for _, e := range remaining {
-		if x.expected(e) {
+		if x.isExpected(e) {
 			x.reportDifference(path, Missing, content(e))
 		}
 	}
 }
 
-// sameItem returns the index of the item with the id or the key of a; of several, the one with most equal values; -1 for
-// none.
+// sameItem returns the index of the item with the id or the key of a, or -1 if there is none. Of several items it
+// returns the one with most equal values.
 func (x *comparison) sameItem(a *recording.Node, in []*recording.Node) int {
-	want := x.known(identity(a))
+	want := x.replaceIDs(identity(a))
 	if want == "" {
 		return -1
 	}
@@ -256,13 +257,13 @@ func identity(n *recording.Node) string {
 	return ""
 }
 
-// mostSimilar returns the index of the item with most equal values, among those whose id does not replace another recorded
-// one; -1 for none.
+// mostSimilar returns the index of the item with most equal values, or -1 if there is none. It skips items whose id
+// replaces another recorded id.
 func (x *comparison) mostSimilar(a *recording.Node, in []*recording.Node) int {
 	best, index := 0, -1
 	values := x.values(a, true)
 	for i, e := range in {
-		if kindOf(identity(e)) != kindOf(identity(a)) || x.paired(identity(e)) {
+		if kindOf(identity(e)) != kindOf(identity(a)) || x.isPaired(identity(e)) {
 			continue
 		}
 		if n := 1 + countCommon(values, x.values(e, false)); n > best {
@@ -272,8 +273,8 @@ func (x *comparison) mostSimilar(a *recording.Node, in []*recording.Node) int {
 	return index
 }
 
-// paired reports whether an id of the emulator replaces one of the recording.
-func (x *comparison) paired(id string) bool {
+// isPaired reports whether an id of the emulator replaces an id of the recording.
+func (x *comparison) isPaired(id string) bool {
 	for _, e := range x.ids {
 		if e == id {
 			return true
@@ -289,16 +290,16 @@ func (x *comparison) values(n *recording.Node, translate bool) map[string]bool {
 	n.Leaves(func(path []string, leaf *recording.Node) {
 		text := leaf.Text
 		if translate {
-			text = x.known(text)
+			text = x.replaceIDs(text)
 		}
 		out[strings.Join(path, ".")+"="+text] = true
 	})
 	return out
 }
 
-// foreign reports whether an item of the recording does not belong to the recorded run, as it was in the account before.
-// Only answers to reads have such items.
-func (x *comparison) foreign(a *recording.Node) bool {
+// isForeign reports whether an item of the recording was in the account before the recorded run. Only answers to
+// reads have such items.
+func (x *comparison) isForeign(a *recording.Node) bool {
 	if x.call.Mutating() || len(a.Kids) == 0 {
 		return false
 	}
@@ -315,9 +316,9 @@ func (x *comparison) foreign(a *recording.Node) bool {
 	return has && !ours
 }
 
-// expected reports whether an item of the emulator should be in AWS's answer: it belongs to the recorded run, or it is a
-// setting and no resource.
-func (x *comparison) expected(e *recording.Node) bool {
+// isExpected reports whether AWS's answer should have an item of the emulator: the item belongs to the recorded run,
+// or is a setting and not a resource.
+func (x *comparison) isExpected(e *recording.Node) bool {
 	if x.call.Mutating() || len(e.Kids) == 0 {
 		return true
 	}

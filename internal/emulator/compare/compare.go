@@ -1,7 +1,7 @@
 // Package compare sends the calls of a recording of AWS to the emulator and lists the differences between the answers.
 //
-// Ids, ARNs and names that AWS chose differ in the emulator. Which one replaces which is learned from the
-// answers, and requests are changed accordingly. Resources that were in the account before the run are not compared.
+// Ids, ARNs and names that AWS chose differ in the emulator. The comparison pairs them by the answers and replaces
+// them in later requests. Resources that were in the account before the run are not compared.
 package compare
 
 import (
@@ -20,15 +20,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Difference is a difference between an answer of AWS and that of the emulator.
+// Difference is a difference between the answers of AWS and of the emulator.
 type Difference struct {
 	// Call is the index of the call in the recording.
 	Call      int    `json:"call"`
 	Service   string `json:"service"`
 	Operation string `json:"operation"`
-	// Member is the path of what differs, such as LoadBalancers.member.Scheme; empty if it is the whole answer.
+	// Member is the path of the differing member, such as LoadBalancers.member.Scheme; empty if the whole answer
+	// differs.
 	Member string `json:"member,omitempty"`
-	// AWS and Emulator are the values; Missing for none.
+	// AWS and Emulator are the values, or Missing.
 	AWS      string `json:"aws"`
 	Emulator string `json:"emulator"`
 	// Timing is set for states, which the emulator may reach earlier or later than AWS.
@@ -50,7 +51,7 @@ func Run(ctx context.Context, r *recording.Recording) (*Result, error) {
 	clock := store.NewManualClock(r.At)
 	p := &player{
 		em:     emulator.New(emulator.Options{Clock: clock, Account: r.Account, Seed: 1}),
-		names:  names(r),
+		names:  createdNames(r),
 		ids:    map[string]string{},
 		result: &Result{Skipped: map[string]int{}},
 	}
@@ -59,7 +60,7 @@ func Run(ctx context.Context, r *recording.Recording) (*Result, error) {
 	}
 	calls := slices.Clone(r.Calls)
 	for i := range calls {
-		calls[i].At += calls[i].Took // by the time of its answer, AWS has carried out the call
+		calls[i].At += calls[i].Took // the time of the answer, when AWS has carried out the call
 	}
 	order := make([]int, len(calls))
 	for i := range order {
@@ -79,14 +80,14 @@ func Run(ctx context.Context, r *recording.Recording) (*Result, error) {
 	return p.result, nil
 }
 
-// names returns the names of the resources that the recorded run created.
-func names(r *recording.Recording) []string {
+// createdNames returns the names of the resources that the recorded run created.
+func createdNames(r *recording.Recording) []string {
 	var out []string
 	for _, c := range r.Calls {
 		if !strings.HasPrefix(c.Operation, "Create") {
 			continue
 		}
-		// A body that cannot be read is an error of play.
+		// play returns an error for a body that cannot be read.
 		_, _ = recording.EachText(c.Body, func(name, value string) string {
 			if (strings.HasSuffix(name, "Name") || strings.HasSuffix(name, "GroupName")) && len(value) > 5 {
 				out = append(out, value)
@@ -100,13 +101,13 @@ func names(r *recording.Recording) []string {
 // player sends the calls of one recording to an emulator.
 type player struct {
 	em     *emulator.Emulator
-	names  []string          // of the resources that the recorded run created
+	names  []string          // names of the resources that the recorded run created
 	ids    map[string]string // the emulator's id for each id of the recording
 	result *Result
 }
 
-// skipped returns why a call cannot be compared, "" if it can.
-func skipped(c recording.Call) string {
+// skipReason returns why a call cannot be compared, "" if it can.
+func skipReason(c recording.Call) string {
 	switch {
 	case c.Status == 0:
 		return "no answer came"
@@ -114,21 +115,21 @@ func skipped(c recording.Call) string {
 		return "AWS failed"
 	}
 	if code := codeOf(c.Answer); strings.Contains(code, "Throttl") || code == "RequestLimitExceeded" || code == "TooManyRequestsException" {
-		return "AWS had too many requests"
+		return "AWS throttled the call"
 	} else if strings.Contains(code, "AccessDenied") || code == "UnauthorizedOperation" {
-		return "AWS did not permit it"
+		return "AWS denied the call"
 	}
 	return ""
 }
 
 // play sends a call to the emulator and compares the answers.
 func (p *player) play(ctx context.Context, index int, c recording.Call) error {
-	if why := skipped(c); why != "" {
+	if why := skipReason(c); why != "" {
 		p.result.Skipped[why]++
 		return nil
 	}
 	if p.readsUnknown(c) {
-		p.result.Skipped["they ask for what was there before the run"]++
+		p.result.Skipped["the call reads resources that existed before the run"]++
 		return nil
 	}
 	body, err := p.body(c)
@@ -136,11 +137,11 @@ func (p *player) play(ctx context.Context, index int, c recording.Call) error {
 		return err
 	}
 	host := "http://" + c.Service + "." + c.Region + ".amazonaws.com"
-	req, err := http.NewRequestWithContext(ctx, c.Method, host+p.known(c.Path), strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, c.Method, host+p.replaceIDs(c.Path), strings.NewReader(body))
 	if err != nil {
 		return err
 	}
-	req.URL.RawQuery = p.known(c.Query)
+	req.URL.RawQuery = p.replaceIDs(c.Query)
 	req.Header.Set("Authorization", fmt.Sprintf("AWS4-HMAC-SHA256 Credential=COMPARE/20260101/%s/%s/aws4_request, SignedHeaders=host, Signature=0", c.Region, c.Service))
 	for name, value := range map[string]string{"X-Amz-Target": c.Target, "Content-Type": c.Type} {
 		if value != "" {
@@ -172,7 +173,7 @@ func (p *player) readsUnknown(c recording.Call) bool {
 		return false
 	}
 	unknown := false
-	// A body that cannot be read is an error of body.
+	// body returns an error for a body that cannot be read.
 	_, _ = recording.EachText(c.Body, func(_, value string) string {
 		unknown = unknown || kindOf(value) != "" && p.ids[value] == ""
 		return value
@@ -183,13 +184,13 @@ func (p *player) readsUnknown(c recording.Call) bool {
 // body returns the request with the emulator's ids.
 func (p *player) body(c recording.Call) (string, error) {
 	if c.Operation == "ImportCertificate" {
-		return importable(c.Body, p.known)
+		return importable(c.Body, p.replaceIDs)
 	}
-	return recording.EachText(c.Body, func(_, value string) string { return p.known(value) })
+	return recording.EachText(c.Body, func(_, value string) string { return p.replaceIDs(value) })
 }
 
-// known replaces ids of the recording by those of the emulator.
-func (p *player) known(text string) string {
+// replaceIDs replaces ids of the recording by ids of the emulator.
+func (p *player) replaceIDs(text string) string {
 	if text == "" || len(p.ids) == 0 {
 		return text
 	}
@@ -216,7 +217,7 @@ func codeOf(answer *recording.Node) string {
 	return ""
 }
 
-// Text returns a readable list of the differences, each once.
+// Text returns a readable list of the differences without duplicates.
 func (r *Result) Text() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%d calls compared", r.Calls)
@@ -250,7 +251,7 @@ func (r *Result) Text() string {
 			}
 			out.WriteString(")")
 			if timing {
-				out.WriteString(", a state that may come earlier or later")
+				out.WriteString(", a state that may be reached earlier or later")
 			}
 			out.WriteByte('\n')
 		}
@@ -259,7 +260,7 @@ func (r *Result) Text() string {
 	case differ+timing == 0:
 		out.WriteString("no differences\n")
 	default:
-		fmt.Fprintf(&out, "%d differences, and %d in states that may come earlier or later\n", differ, timing)
+		fmt.Fprintf(&out, "%d differences, and %d in states that may be reached earlier or later\n", differ, timing)
 	}
 	return out.String()
 }
@@ -274,7 +275,7 @@ func printable(name string) string {
 	}, name)
 }
 
-// Count counts the differences: those in states that may come earlier or later as timing, and all others.
+// Count counts the differences. timing counts those with Difference.Timing, differences all others.
 func (r *Result) Count() (differences, timing int) {
 	for _, d := range r.Differences {
 		if d.Timing {

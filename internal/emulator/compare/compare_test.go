@@ -226,7 +226,7 @@ func TestCallsThatNobodyCanRepeatAreSkipped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(map[string]int{"no answer came": 1, "AWS had too many requests": 1}, out.Skipped); d != "" || len(out.Differences) > 0 {
+	if d := cmp.Diff(map[string]int{"no answer came": 1, "AWS throttled the call": 1}, out.Skipped); d != "" || len(out.Differences) > 0 {
 		t.Errorf("%s%v", d, out.Differences)
 	}
 }
@@ -244,7 +244,7 @@ func TestWhatWasThereBeforeIsNotCompared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.Skipped["they ask for what was there before the run"] != 1 || len(out.Differences) > 0 {
+	if out.Skipped["the call reads resources that existed before the run"] != 1 || len(out.Differences) > 0 {
 		t.Errorf("%v, %v", out.Skipped, out.Differences)
 	}
 }

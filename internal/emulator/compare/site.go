@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// site creates the network of the recorded run: VPC, subnets, security groups, instances.
+// createNetwork creates the network of the recorded run: VPC, subnets, security groups, instances.
 func (p *player) createNetwork(ctx context.Context, r *recording.Recording) error {
 	if r.Site.VPC == "" || len(r.Site.CIDRs) == 0 {
 		return nil

@@ -12,11 +12,11 @@ import (
 	"sync/atomic"
 )
 
-// maxPorts is how many ports of an accelerator are opened at most: each takes a socket on each address.
+// maxPorts is the maximum number of open ports of an accelerator: each port needs a socket on each address.
 const maxPorts = 200
 
 // errNoEndpoint is the error of a flow for which no endpoint can be reached.
-var errNoEndpoint = errors.New("there is no endpoint that can be reached")
+var errNoEndpoint = errors.New("no endpoint can be reached")
 
 // listenAddress is a port of a static address that an accelerator listens on.
 type listenAddress struct {
@@ -29,8 +29,8 @@ func (k listenAddress) compare(other listenAddress) int {
 	return cmp.Or(k.at.Compare(other.at), cmp.Compare(udp[k.udp], udp[other.udp]))
 }
 
-// listenSocket is the socket of a static address for one port and protocol. New flows follow the view. Existing flows
-// keep their endpoint for as long as they last, even if the configuration changes.
+// listenSocket is the socket of a static address for one port and protocol. New flows follow the view. Existing
+// flows keep their endpoint until they end, even if the configuration changes.
 type listenSocket struct {
 	plane *Plane
 	key   listenAddress
@@ -44,7 +44,7 @@ type anycastView struct {
 	accelerator string // ARN
 	listener    AcceleratorListener
 	distances   Distances
-	local       netip.Addr // the address of this machine in place of the static one; ::1 for IPv6
+	local       netip.Addr // the address of this machine that replaces the static address; ::1 for IPv6
 	// source is the address of this machine from which flows over IPv4 are forwarded.
 	source netip.Addr
 	names  map[string]nameView
@@ -106,9 +106,9 @@ func (p acceleratorSockets) compileAccelerators(cfg Config) (map[listenAddress]*
 	listeners:
 		for _, l := range a.Listeners {
 			view := anycastView{accelerator: a.ARN, listener: l, distances: cfg.Distances, source: a.source().Addr(), names: *p.names.Load()}
-			for port := range l.each() {
+			for port := range l.eachPort() {
 				if open++; open > maxPorts {
-					errs = append(errs, fmt.Errorf("accelerator %s: it has more than %d ports; the others are not served", a.ARN, maxPorts))
+					errs = append(errs, fmt.Errorf("accelerator %s has more than %d ports; the other ports are not served", a.ARN, maxPorts))
 					break listeners
 				}
 				for _, s := range a.Addresses {
@@ -127,8 +127,8 @@ func (p acceleratorSockets) compileAccelerators(cfg Config) (map[listenAddress]*
 	return wanted, errs
 }
 
-// each iterates over the ports of a listener.
-func (l AcceleratorListener) each() func(yield func(uint16) bool) {
+// eachPort iterates over the ports of a listener.
+func (l AcceleratorListener) eachPort() func(yield func(uint16) bool) {
 	return func(yield func(uint16) bool) {
 		for _, r := range l.Ports {
 			for port := int(r.From); port <= int(r.To); port++ {
@@ -154,7 +154,7 @@ func sortedListenAddresses[V any](m map[listenAddress]V) []listenAddress {
 func (p acceleratorSockets) openListenSocket(key listenAddress, view *anycastView) (*listenSocket, error) {
 	e := &listenSocket{plane: p.Plane, key: key}
 	e.view.Store(view)
-	at := netip.AddrPortFrom(netip.IPv6Loopback(), 0) // as the IPv6 addresses of load balancers
+	at := netip.AddrPortFrom(netip.IPv6Loopback(), 0) // like the IPv6 addresses of load balancers
 	if view.local.Is4() {
 		at = p.opt.Bind(netip.AddrPortFrom(view.local, key.at.Port()))
 	}
@@ -232,7 +232,8 @@ func (e *listenSocket) connect(ctx context.Context, from handover) (net.Conn, fu
 	return nil, nil, errNoEndpoint
 }
 
-// connectInstance connects to an address of the network: that of an instance, or the one behind an elastic IP.
+// connectInstance connects to an address of the network: the address of an instance, or the address behind an
+// elastic IP.
 func (e *listenSocket) connectInstance(ctx context.Context, network string, view *anycastView, from handover, c anycastChoice) (net.Conn, func(), error) {
 	if !c.endpoint.Address.IsValid() {
 		return nil, nil, errNoEndpoint

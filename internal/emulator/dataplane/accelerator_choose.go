@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// failoverGroups is how many other endpoint groups are tried for a flow.
+// failoverGroups is the number of other endpoint groups that are tried for a flow.
 const failoverGroups = 3
 
 // anycastFlow has the properties of a flow on which the choice of its endpoint depends.
@@ -25,10 +25,11 @@ type anycastChoice struct {
 	port     uint16 // of the endpoint
 }
 
-// choose picks the endpoint of a flow; it returns false if the listener has none. The result only depends on the flow and
-// the configuration. The traffic dial of the nearest endpoint group sends a share of its flows to the next endpoint group
-// with a dial above 0. If that has no healthy endpoint with a weight, other endpoint groups are tried, whatever their
-// dials. If none has, any endpoint of the nearest one is picked, because an unhealthy endpoint may still answer.
+// choose picks the endpoint of a flow; it returns false if the listener has no endpoint. The result only depends on
+// the flow and the configuration. The traffic dial of the nearest endpoint group sends a share of its flows to the
+// next endpoint group with a dial above 0. If that endpoint group has no healthy endpoint with a weight, other
+// endpoint groups are tried, whatever their dials. If none has such an endpoint, any endpoint of the nearest
+// endpoint group is picked, because an unhealthy endpoint may still answer.
 func (l AcceleratorListener) choose(f anycastFlow, d Distances) (anycastChoice, bool) {
 	groups := l.byDistance(f.client.Addr(), d)
 	if len(groups) == 0 {
@@ -104,7 +105,7 @@ func draw(key string, from []AcceleratorEndpoint, weight func(AcceleratorEndpoin
 		if w <= 0 {
 			continue
 		}
-		// Of exponentially distributed numbers, the one of rate w is the smallest with probability w / sum.
+		// Of exponentially distributed numbers, the number with rate w is the smallest with probability w / sum.
 		if n := -math.Log(1-share(key, e.ID)) / w; n < best {
 			out, best = e, n
 		}

@@ -22,7 +22,7 @@ func TestWhatCannotBeOpenedIsNamed(t *testing.T) {
 	wide := anycastOf("wide", "75.2.0.1", "127.252.0.1", PortRange{1000, 1000}, PortRange{2000, 9000})
 	same := anycastOf("same", "75.2.0.1", "127.252.0.1", PortRange{1000, 1000})
 	err := p.Apply(Config{Accelerators: []Accelerator{wide, same}})
-	if err == nil || !strings.Contains(err.Error(), "accelerator wide: it has more than 200 ports") || !strings.Contains(err.Error(), "75.2.0.1:1000 is already served by wide") {
+	if err == nil || !strings.Contains(err.Error(), "accelerator wide has more than 200 ports") || !strings.Contains(err.Error(), "75.2.0.1:1000 is already served by wide") {
 		t.Errorf("error %v", err)
 	}
 	if n := len(p.AcceleratorSockets()); n != 200 {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// datagrams is the listenSocket for datagrams, with its flows.
+// datagrams is a UDP listenSocket with its flows.
 type datagrams struct {
 	*listenSocket
 	conn *net.UDPConn
@@ -39,7 +39,8 @@ func (s *datagrams) read() {
 	})
 }
 
-// flowOf returns the flow of a client, a new one if need be, or nil if its endpoint cannot be reached.
+// flowOf returns the flow of a client, and creates it if there is none. It returns nil if the endpoint cannot be
+// reached.
 func (s *datagrams) flowOf(client netip.AddrPort) *datagramFlow {
 	s.mu.Lock()
 	defer s.mu.Unlock()

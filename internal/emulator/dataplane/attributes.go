@@ -34,7 +34,7 @@ func (a *attributes) bool(key string, byDefault bool) bool {
 	return b
 }
 
-// number accepts "off", which means 0.
+// number returns the value of a numeric attribute. The value "off" means 0.
 func (a *attributes) number(key string, byDefault int) int {
 	v, ok := a.values[key]
 	if !ok {
@@ -97,8 +97,7 @@ type tgAttributes struct {
 	minHealthyPart int // per cent, 0: off
 	multiValue     bool
 
-	// Of target groups of Network Load Balancers. The stickiness of these is always
-	// that of source addresses.
+	// The following are for target groups of Network Load Balancers, whose stickiness is always by source address.
 	dnsHealthy     int
 	dnsHealthyPart int // per cent, 0: off
 	preserveClient bool
@@ -141,7 +140,7 @@ type listenerAttributes struct {
 	hideServer bool
 	// response maps header names to the values that are put into responses.
 	response map[string]string
-	// tcpIdle is after how long a connection without traffic is reset.
+	// tcpIdle is the time after which a connection without traffic is reset.
 	tcpIdle time.Duration
 	// request maps the default names of headers that targets receive to the
 	// names chosen by the user.
@@ -197,7 +196,7 @@ func parseListenerAttributes(of string, values map[string]string) (listenerAttri
 	return l, a.errs
 }
 
-// requestHeader returns the name under which targets get a header.
+// requestHeader returns the name of a header in requests to targets.
 func (l listenerAttributes) requestHeader(name string) string {
 	if renamed, ok := l.request[name]; ok {
 		return renamed

@@ -23,10 +23,10 @@ const (
 var claimHeaders = []string{headerAccessToken, headerIdentity, headerClaims}
 
 const (
-	// callbackPath is where identity providers send users back to.
+	// callbackPath is the path to which identity providers redirect users after a login.
 	callbackPath = "/oauth2/idpresponse"
 	nonceCookie  = "AWSALBAuthNonce"
-	// loginTime is how long a login may take.
+	// loginTime is the maximum duration of a login.
 	loginTime = 15 * time.Minute
 )
 
@@ -75,8 +75,8 @@ func loginOf(a Authenticator) (login, bool) {
 	return l, true
 }
 
-// purpose returns the purpose for which sessions and states are sealed. It binds them to
-// the load balancer and the client id.
+// purpose returns a text that is sealed with sessions and states. It binds them to the load balancer and the client
+// id.
 func (l login) purpose(kind, lb string) string {
 	return strings.Join([]string{kind, lb, l.issuer, l.authorize, l.clientID, l.cookie}, "\n")
 }
@@ -88,7 +88,7 @@ type loginState struct {
 	Issued time.Time `json:"t"`
 }
 
-// authenticate reports whether the request is authenticated. If it is not, it has answered the request.
+// authenticate reports whether the request is authenticated. Otherwise it has answered the request.
 func (x *exchange) authenticate(a Authenticator) (pass bool) {
 	if j, ok := a.(JWTValidation); ok {
 		return x.validateToken(j)
@@ -108,7 +108,7 @@ func (x *exchange) authenticate(a Authenticator) (pass bool) {
 	return false
 }
 
-// startLogin sends the user to the provider.
+// startLogin redirects the user to the provider.
 func (x *exchange) startLogin(l login) {
 	to, err := url.Parse(l.authorize)
 	if err != nil {
@@ -145,7 +145,7 @@ func newNonce() string {
 	return hex.EncodeToString(b[:])
 }
 
-// finishLogin answers when the provider has sent the user back to a listener whose
+// finishLogin answers the request with which the provider redirects the user back. It applies to listeners whose
 // rules have logins.
 func (x *exchange) finishLogin() (answered bool) {
 	if x.path != callbackPath {

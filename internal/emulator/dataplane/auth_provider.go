@@ -14,13 +14,13 @@ import (
 // statusProvider is AWS's HTTP status for an error of the identity provider.
 const statusProvider = 561
 
-// maxClaims is the greatest size of a user's claims in bytes.
+// maxClaims is the maximum size of a user's claims in bytes.
 const maxClaims = 11 << 10
 
 var errProvider = errors.New("the identity provider reported an error")
 
-// redeem exchanges the authorization code for tokens and fetches the user's claims. A status
-// other than 0 is the HTTP status of a login that failed.
+// redeem exchanges the authorization code for tokens and fetches the user's claims. If the login fails, the second
+// result is its HTTP status, otherwise 0.
 func (p *Plane) redeem(ctx context.Context, l login, code, callback string, now time.Time) (session, int) {
 	form := url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {callback},
@@ -41,7 +41,7 @@ func (p *Plane) redeem(ctx context.Context, l login, code, callback string, now 
 	return s, 0
 }
 
-// refresh renews tokens that have expired.
+// refresh renews expired tokens.
 func (p *Plane) refresh(ctx context.Context, l login, old session, now time.Time) (session, error) {
 	form := url.Values{
 		"grant_type": {"refresh_token"}, "refresh_token": {old.Refresh},
@@ -107,8 +107,8 @@ func (p *Plane) fetchClaims(ctx context.Context, l login, s *session) error {
 	return nil
 }
 
-// askProvider sends a request to the identity provider and returns the body of the answer. An
-// answer without success is an errProvider; every other error is internal.
+// askProvider sends a request to the identity provider and returns the body of the answer. An unsuccessful answer
+// results in errProvider; every other error is internal.
 func (p *Plane) askProvider(req *http.Request) ([]byte, error) {
 	resp, err := p.opt.Identity.Do(req)
 	if err != nil {

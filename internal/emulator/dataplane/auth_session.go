@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// maxCookie is how many bytes of a session one cookie carries; browsers accept 4096
-// bytes with name and attributes.
+// maxCookie is the maximum number of bytes of a session in one cookie; browsers accept 4096 bytes with name and
+// attributes.
 const maxCookie = 3800
 
-// maxShards is how many cookies of a session are read at most.
+// maxShards is the maximum number of cookies of a session that are read.
 const maxShards = 10
 
 // session is a user who has logged in. It is stored only in the user's cookies.
@@ -23,12 +23,12 @@ type session struct {
 	Claims  json.RawMessage `json:"c"`
 	// Until is the end of the session.
 	Until time.Time `json:"u"`
-	// Fresh is when the access token expires; zero if it does not.
+	// Fresh is the time when the access token expires; zero if it does not expire.
 	Fresh time.Time `json:"f,omitzero"`
 }
 
-// readSession returns the session of the request, false if there is none. It renews
-// tokens that have expired; if that fails, the session has ended.
+// readSession returns the session of the request, false if there is none. It renews expired tokens; if that fails,
+// the session has ended.
 func (x *exchange) readSession(l login) (session, bool) {
 	var sealed strings.Builder
 	for i := range maxShards {

@@ -8,8 +8,7 @@ const (
 	bodyBroken
 )
 
-// bodyState is shared by the goroutine that sends the body to the target and
-// the one that answers the client.
+// bodyState is shared by the goroutine that sends the body to the target and the goroutine that answers the client.
 type bodyState struct{ v atomic.Int32 }
 
 func (s *bodyState) set(v int32) { s.v.CompareAndSwap(0, v) }

@@ -25,8 +25,8 @@ type call struct {
 	cancel context.CancelCauseFunc
 }
 
-// begin registers a request; its context ends when the target is removed or
-// the data plane closed. The caller calls end when it is finished.
+// begin registers a request; its context ends when the target is removed or the data plane is closed. The caller
+// calls end after the request.
 func (c *calls) begin(ctx context.Context, t *target) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	begun := &call{target: t, cancel: cancel}

@@ -8,10 +8,9 @@ import (
 	"strconv"
 )
 
-// cannedConn replaces the answers that net/http writes before any handler is called
-// (malformed request, header too large, plain HTTP on a TLS port) by those of a load
-// balancer. They are recognised by their exact first lines, which no handler's answer
-// has, since those begin with other headers.
+// cannedConn replaces the answers that net/http writes before any handler is called (malformed request, header too
+// large, plain HTTP on a TLS port) by the answers of a load balancer. It recognises them by their exact first lines,
+// which answers of handlers do not have, since these begin with other headers.
 type cannedConn struct{ net.Conn }
 
 var cannedHead = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")

@@ -18,14 +18,13 @@ const (
 	targetHandshakeTimeout = 10 * time.Second
 )
 
-// carrier has the connections from one node to the targets of one target group.
+// carrier has the connections of a load balancer node to the targets of a target group.
 type carrier struct {
 	idle time.Duration // the idle timeout of the connections
 	*http.Transport
 }
 
-// carrier returns the node's connections. They are replaced when the idle timeout has
-// changed.
+// carrier returns the node's connections. It replaces them when the idle timeout has changed.
 func (g *targetGroup) carrier(p *Plane, node netip.Addr, v *groupView, idle time.Duration) *carrier {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -60,7 +59,7 @@ func (g *targetGroup) carrier(p *Plane, node netip.Addr, v *groupView, idle time
 	return c
 }
 
-// dropCarriers closes idle connections, and forgets the carriers.
+// dropCarriers closes idle connections and removes the carriers.
 func (g *targetGroup) dropCarriers() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -40,8 +40,8 @@ type receivingNode struct {
 	crossZone bool
 }
 
-// candidates returns the members that may get a request: the healthy ones, or all when too
-// few are healthy. Members without a health check result yet are not among them.
+// candidates returns the members that may get a request: the healthy members, or all members if too few are healthy.
+// Members without a health check result are not among them.
 func (v *groupView) candidates(at receivingNode) []member {
 	cross := at.crossZone
 	switch v.attr.crossZone {
@@ -107,9 +107,9 @@ func leastLoaded(from []member) *target {
 	return best
 }
 
-// slowStartWeights gives members that became healthy less than the duration ago a share
-// that grows linearly. It is even when no member is ramping up, and also when all are,
-// since then no other member can take the rest.
+// slowStartWeights returns the weights of members in slow start: a member that became healthy less than d ago has a
+// share that grows linearly. uneven is false if no member is in slow start, or if all are, since then no other
+// member can take the rest.
 func slowStartWeights(from []member, d time.Duration, now time.Time) (weights []float64, uneven bool) {
 	if d <= 0 {
 		return nil, false

@@ -10,12 +10,11 @@ import (
 	"slices"
 )
 
-// route is everything that one request on one node needs. It is immutable and
-// replaced as a whole.
+// route has the configuration with which a node handles a request. It is immutable and replaced as a whole.
 type route struct {
 	lb       *lbView
 	listener *listenerView
-	node     netip.Addr     // its IPv4 address
+	node     netip.Addr     // IPv4 address of the node
 	at       netip.AddrPort // address to which clients connect
 	zone     string
 	groups   map[string]*targetGroup
@@ -50,8 +49,8 @@ type ruleView struct {
 	transforms   []rewrite
 }
 
-// compile converts the configuration into routes by VPC address and port. Listeners and rules
-// that do not compile are omitted, and named in the errors.
+// compile converts the configuration into routes by VPC address and port. Listeners and rules that do not compile
+// are omitted; the errors list them.
 func (p *Plane) compile(cfg Config) (map[netip.AddrPort]*route, []error) {
 	var errs []error
 	routes := map[netip.AddrPort]*route{}
@@ -137,7 +136,7 @@ func compileRule(r Rule) (ruleView, error) {
 	switch r.Then.(type) {
 	case Forward, Redirect, FixedResponse:
 	default:
-		return ruleView{}, fmt.Errorf("outcome %T is not supported", r.Then)
+		return ruleView{}, fmt.Errorf("rule action %T is not supported", r.Then)
 	}
 	for _, a := range r.Authenticate {
 		switch a.(type) {

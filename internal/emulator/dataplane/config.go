@@ -5,13 +5,13 @@ import (
 	"net/netip"
 )
 
-// Config is everything that the data plane serves. Slices may be in any order;
-// the data plane does not keep or modify them after Apply has returned.
+// Config has all load balancers and accelerators that the data plane serves. Slices may be in any order; the data
+// plane does not store or modify them after Apply has returned.
 type Config struct {
 	LoadBalancers []LoadBalancer
 	TargetGroups  []TargetGroup
 	Accelerators  []Accelerator
-	// Distances decide which endpoint groups of accelerators are near to a client.
+	// Distances determine which endpoint groups of accelerators are near to a client.
 	Distances Distances
 }
 
@@ -20,8 +20,8 @@ type LoadBalancer struct {
 	ARN     string
 	Name    string
 	DNSName string
-	// Network is set for a Network Load Balancer, otherwise it is an Application Load
-	// Balancer. Of the listeners of one, only Default counts, which must be a Forward.
+	// Network is set for a Network Load Balancer, otherwise it is an Application Load Balancer. The listeners of a
+	// Network Load Balancer only use Default, which must be a Forward.
 	Network bool
 	// Nodes holds one node per enabled Availability Zone.
 	Nodes []Node
@@ -32,7 +32,7 @@ type LoadBalancer struct {
 	Listeners  []Listener
 }
 
-// Node is the presence of a load balancer in one zone.
+// Node is a node of a load balancer in one Availability Zone.
 type Node struct {
 	Zone string
 	// Address is the node's private address in the VPC. The listening socket
@@ -106,7 +106,7 @@ type Certificate struct {
 	Domains []string
 }
 
-// MutualTLSMode is how client certificates are handled.
+// MutualTLSMode is the mode of client authentication.
 type MutualTLSMode string
 
 // Modes of client authentication.
@@ -124,7 +124,7 @@ type MutualTLS struct {
 	CABundle []byte
 	// RevocationLists are certificate revocation lists, PEM or DER.
 	RevocationLists [][]byte
-	// IgnoreExpiry accepts client certificates outside their validity.
+	// IgnoreExpiry accepts expired client certificates.
 	IgnoreExpiry bool
 	// AdvertiseCANames sends the subject names of the trust store to clients.
 	AdvertiseCANames bool

@@ -27,15 +27,15 @@ func (a Accelerator) source() netip.AddrPort {
 // StaticAddress is an address of an accelerator.
 type StaticAddress struct {
 	Public netip.Addr
-	// Local is the address of this machine in its place. It is invalid for IPv6, whose sockets are bound to free ports of
-	// ::1.
+	// Local is the address of this machine that replaces it. It is invalid for IPv6, whose sockets are bound to free
+	// ports of ::1.
 	Local netip.Addr
 }
 
 // AcceleratorListener is a set of ports of an accelerator.
 type AcceleratorListener struct {
 	ARN string
-	// UDP is set for a listener of datagrams, otherwise it is one of connections.
+	// UDP is set for a UDP listener; otherwise the protocol is TCP.
 	UDP   bool
 	Ports []PortRange
 	// ClientAffinity keeps all flows of a client address together.
@@ -60,7 +60,7 @@ type EndpointGroup struct {
 type Distances struct {
 	// Home is the nearest region for clients in no range.
 	Home string
-	// Ranges of clients; the first one that contains a client counts.
+	// Ranges has ranges of client addresses. The first range that contains a client determines its regions.
 	Ranges []ClientRange
 }
 
@@ -70,7 +70,7 @@ type ClientRange struct {
 	Regions []string
 }
 
-// Order sorts regions by their distance to a client. Those without a known distance follow by name.
+// Order sorts regions by their distance to a client. Regions without a known distance follow, sorted by name.
 func (d Distances) Order(client netip.Addr, regions []string) []string {
 	near := []string{d.Home}
 	for _, r := range d.Ranges {
@@ -93,11 +93,12 @@ type AcceleratorEndpoint struct {
 	ID      string
 	Weight  int
 	Healthy bool
-	// PreserveClient is client IP preservation: the endpoint sees the addresses of clients, otherwise one of the accelerator.
+	// PreserveClient enables client IP preservation: the endpoint sees the address of the client instead of an
+	// address of the accelerator.
 	PreserveClient bool
 	// LoadBalancer is the DNS name of a load balancer of the configuration.
 	LoadBalancer string
-	// Address is the address of an instance or behind an elastic IP, in place of LoadBalancer. It is invalid if no
-	// instance has the elastic IP.
+	// Address is the address of an instance, or the address behind an elastic IP. It is used instead of
+	// LoadBalancer. It is invalid if no instance has the elastic IP.
 	Address netip.Addr
 }

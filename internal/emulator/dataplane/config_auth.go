@@ -5,10 +5,10 @@ import "time"
 // Authenticator is OIDC, Cognito or JWTValidation.
 type Authenticator interface{ authenticator() }
 
-// OnUnauthenticated is what happens to a request without a session.
+// OnUnauthenticated is the action for a request without a session.
 type OnUnauthenticated string
 
-// Answers to a request without a session; the empty value means Authenticate.
+// Actions for a request without a session; the empty value means Authenticate.
 const (
 	// Authenticate sends the client to the identity provider.
 	Authenticate OnUnauthenticated = "authenticate"
@@ -62,7 +62,7 @@ type Claim struct {
 	Name string
 	// Format is "single-string", "string-array" or "space-separated-values".
 	Format string
-	// Values of which the token must carry one (single-string) or all.
+	// Values has the required values. The token must have one of them (single-string) or all.
 	Values []string
 }
 

@@ -11,7 +11,7 @@ type Rule struct {
 	ARN        string
 	Priority   int
 	Conditions []Condition
-	// Authenticate is passed in order before Then; usually it has at most one
+	// Authenticate has the authentications that a request passes, in order, before Then. Usually it has at most one
 	// element.
 	Authenticate []Authenticator
 	Then         Outcome
@@ -77,18 +77,16 @@ type Forward struct {
 	StickyFor time.Duration
 }
 
-// WeightedGroup names a target group by its ARN. Of several target groups each gets its
-// share of the sum of weights; one of weight 0 gets nothing. With a single target group
-// the weight has no meaning.
+// WeightedGroup has the ARN and the weight of a target group. The share of a target group is its weight divided by
+// the sum of weights; with weight 0 it gets no requests. With a single target group the weight has no meaning.
 type WeightedGroup struct {
 	ARN    string
 	Weight int
 }
 
-// Redirect answers with a Location. The placeholders #{protocol}, #{host}, #{port},
-// #{path} and #{query} are replaced by the parts of the request. An empty Protocol,
-// Host, Port or Path keeps the request's; Query is used as it is, so that an empty one
-// removes the request's.
+// Redirect answers with a Location. The placeholders #{protocol}, #{host}, #{port}, #{path} and #{query} are
+// replaced by the parts of the request. An empty Protocol, Host, Port or Path keeps the value of the request. Query
+// always replaces the query of the request, so an empty Query removes it.
 type Redirect struct {
 	Protocol, Host, Port, Path, Query string
 	// Status is 301 or 302.
@@ -106,8 +104,8 @@ func (Forward) outcome()       {}
 func (Redirect) outcome()      {}
 func (FixedResponse) outcome() {}
 
-// Transform is HostRewrite or URLRewrite. It replaces what Regex matches by Replace, in
-// which $1 to $9 are the capture groups of the expression.
+// Transform is HostRewrite or URLRewrite. It replaces each match of Regex by Replace, in which $1 to $9 are the
+// capture groups of the expression.
 type Transform interface{ transform() }
 
 // HostRewrite changes the Host header.

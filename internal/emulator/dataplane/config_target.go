@@ -15,14 +15,13 @@ const (
 	GRPC  ProtocolVersion = "GRPC"
 )
 
-// TargetGroup is a set of targets that share protocol, attributes and checks.
+// TargetGroup is a set of targets with the same protocol, attributes and health checks.
 type TargetGroup struct {
 	ARN             string
 	Protocol        Protocol
 	ProtocolVersion ProtocolVersion
-	// Lambda is set for a target group whose target is a function. It has no protocol
-	// and no health checks; the target's ID is the function's ARN, handed to
-	// Options.Invoke.
+	// Lambda is set for a target group whose target is a function. It has no protocol and no health checks; the
+	// target's ID is the ARN of the function, which is passed to Options.Invoke.
 	Lambda bool
 	// ALB is set for a target group whose target is an Application Load Balancer.
 	ALB bool
@@ -32,19 +31,18 @@ type TargetGroup struct {
 	Targets     []Target
 }
 
-// HealthCheck is how targets are probed. Durations are real time, so that a control
-// plane with a scaled clock can scale them.
+// HealthCheck has the settings of health checks. Durations are in real time; a control plane with a scaled clock
+// must scale them.
 type HealthCheck struct {
-	// Disabled means that every target counts as healthy.
+	// Disabled makes all targets healthy without health checks.
 	Disabled bool
 	Protocol Protocol
 	// Port is the port to probe; 0 means the port of the target.
 	Port uint16
 	// Path defaults to "/", for GRPC to "/AWS.ALB/healthcheck".
 	Path string
-	// Matcher lists the codes of success, such as "200,202" or "200-299". It defaults
-	// to "200", for GRPC to "12", for target groups of a Network Load Balancer to
-	// "200-399".
+	// Matcher lists the success codes, such as "200,202" or "200-299". It defaults to "200", for GRPC to "12", for
+	// target groups of a Network Load Balancer to "200-399".
 	Matcher string
 	// Interval defaults to 30 s and Timeout to 5 s.
 	Interval, Timeout time.Duration
@@ -65,24 +63,22 @@ const (
 	StateUnused    State = "unused"
 )
 
-// Target is one registration. (ID, Port) is its identity in the target group.
+// Target is a registered target. (ID, Port) identifies it in the target group.
 type Target struct {
-	// ID is the registered id (an address or an instance id). Results of
-	// health checks name it.
+	// ID is the registered id (an address or an instance id). Health check results contain it.
 	ID string
 	// Address and Port receive the traffic.
 	Address netip.Addr
 	Port    uint16
 	// Nodes replaces Address and Zone of an Application Load Balancer.
 	Nodes []Node
-	// QUICServerID, such as "0x0123456789abcdef", is the part of connection IDs that
-	// selects the target. Used with QUIC only.
+	// QUICServerID, such as "0x0123456789abcdef", is the part of connection IDs that selects the target. It is used
+	// only with QUIC.
 	QUICServerID string
 	// Zone is an Availability Zone or "all".
 	Zone string
-	// State is the state in the control plane. StateDraining and StateUnused apply as
-	// they are. Any other state is only the initial value, which the data plane's own health
-	// checks replace.
+	// State is the state in the control plane. The data plane uses StateDraining and StateUnused unchanged. Any
+	// other state is an initial value, which its own health checks replace.
 	State State
 	// Epoch distinguishes registrations of the same target: when it changes,
 	// health checking starts again.
@@ -98,8 +94,8 @@ type HealthResult struct {
 	Epoch       string
 	// State is StateHealthy or StateUnhealthy.
 	State State
-	// Reason and Description are AWS's, for example "Target.Timeout" and
-	// "Request timed out". They are empty for a healthy target.
+	// Reason and Description are as in AWS, for example "Target.Timeout" and "Request timed out". They are empty for
+	// a healthy target.
 	Reason      string
 	Description string
 }

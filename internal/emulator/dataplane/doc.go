@@ -1,16 +1,14 @@
-// Package dataplane moves traffic as Application and Network Load Balancers
-// do: it listens on one loopback address per load balancer node, evaluates
-// listener rules or hashes flows, and forwards requests, connections and
-// datagrams to targets whose health it checks itself.
+// Package dataplane forwards traffic like Application and Network Load Balancers: it listens on one loopback address
+// per load balancer node, evaluates listener rules or hashes flows, and forwards requests, connections and datagrams
+// to targets whose health it checks itself.
 //
-// Its input is a Config, which the emulator's control plane derives from its state. It
-// has no AWS API, and validates nothing that the control plane has validated already.
+// Its input is a Config, which the emulator's control plane derives from its state. It has no AWS API, and does not
+// repeat the validation of the control plane.
 //
-// A Network Load Balancer is emulated by a forwarder in user space, which differs from
-// AWS's rewriting of packets: a listener without targets accepts a connection and
-// resets it; with client IP preservation a target sees the client's address if that is
-// one of this machine's, but not its port; the IPv6 sockets of a dual-stack load balancer
-// are at free ports of ::1, which Endpoints lists, while its name resolves to IPv4
+// A Network Load Balancer is emulated by a forwarder in user space, which differs from AWS's rewriting of packets: a
+// listener without targets accepts a connection and resets it; with client IP preservation a target sees the
+// client's address, but not its port, and only if the address belongs to this machine; the IPv6 sockets of a
+// dual-stack load balancer are at free ports of ::1, which Endpoints lists, while its name resolves to IPv4
 // addresses; proxy protocol headers precede each datagram.
 //
 // In front of load balancers there may be accelerators. Their static addresses are loopback addresses too, and a flow's

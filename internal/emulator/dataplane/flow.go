@@ -8,26 +8,25 @@ import (
 	"time"
 )
 
-// flow is a connection or an exchange of datagrams on its way through a
-// Network Load Balancer. It keeps its target until it ends.
+// flow is a connection or an exchange of datagrams through a Network Load Balancer. Its target does not change until
+// it ends.
 type flow struct {
 	plane  *Plane
 	route  *route
 	client netip.AddrPort // in the emulated network
 	peer   netip.AddrPort // on this machine
-	// salt takes the place of the TCP sequence number in the hash of connections; it is
-	// 0 for datagrams.
+	// salt replaces the TCP sequence number in the hash of connections; it is 0 for datagrams.
 	salt uint64
 
 	group   *targetGroup
 	view    *groupView
 	target  *target
-	at      netip.AddrPort // of the target, in the emulated network
+	at      netip.AddrPort // address of the target, in the emulated network
 	started time.Time
 }
 
-// flowHash is the hash that chooses a target. A flow that sticks to its source address
-// is hashed by that alone.
+// flowHash has the input of the hash that selects a target. For stickiness by source address it has only the source
+// address and the target group.
 type flowHash struct {
 	source netip.Addr
 	port   uint16
@@ -37,14 +36,14 @@ type flowHash struct {
 	target targetKey
 }
 
-// newFlow prepares a flow of a client that was admitted.
+// newFlow prepares a flow of an admitted client.
 func (s *stream) newFlow(peer netip.AddrPort, salt uint64) *flow {
 	from := s.plane.clientOf(peer)
 	return &flow{plane: s.plane, route: s.route.Load(), peer: from.peer, client: from.client, salt: salt, started: time.Now()}
 }
 
-// choose picks the target. It returns false when there is none. A QUIC server ID takes
-// precedence over the hash.
+// choose selects the target. It returns false if there is no target. A QUIC server ID takes precedence over the
+// hash.
 func (f *flow) choose(server string) bool {
 	f.group = f.route.groups[f.chooseGroup()]
 	if f.group == nil {
@@ -87,8 +86,7 @@ func (f *flow) receivingNode() receivingNode {
 	return receivingNode{node: f.route.node, zone: f.route.zone, crossZone: f.route.lb.attr.crossZone}
 }
 
-// chooseGroup draws a target group by weight: for each flow, or with stickiness for
-// each source address.
+// chooseGroup selects a target group at random by weight: for each flow, or with stickiness for each source address.
 func (f *flow) chooseGroup() string {
 	forward := f.route.listener.forward
 	if forward.StickyFor == 0 {
@@ -110,7 +108,7 @@ func (f *flow) origin() origin {
 	return o
 }
 
-// log reports the finished flow.
+// log passes the finished flow to Options.Access.
 func (f *flow) log() {
 	if f.plane.opt.Access == nil {
 		return
@@ -149,8 +147,8 @@ func (m member) serves(zone string, cross bool) bool {
 	return m.zone == "all" || m.zone == "" || m.zone == zone
 }
 
-// nodesFor returns the nodes of an Application Load Balancer that a node may
-// use: with cross-zone load balancing all, else those of its zone.
+// nodesFor returns the nodes of an Application Load Balancer that a node may use: all nodes with cross-zone load
+// balancing, else the nodes of its zone.
 func (t *target) nodesFor(at receivingNode, v *groupView) []Node {
 	if v.mayCrossZones(at) {
 		return t.nodes
@@ -164,9 +162,9 @@ func (t *target) nodesFor(at receivingNode, v *groupView) []Node {
 	return own
 }
 
-// flowCandidates returns the members that may get a flow on a node of a Network Load
-// Balancer: the healthy ones, or all when too few are healthy. A node of a zone without
-// healthy targets has none while another zone has some.
+// flowCandidates returns the members that may get a flow on a node of a Network Load Balancer: the healthy members,
+// or all members if too few are healthy. A node of a zone without healthy targets gets none while another zone has
+// healthy targets.
 func (v *groupView) flowCandidates(at receivingNode) []member {
 	cross := v.mayCrossZones(at)
 	var healthy, all []member

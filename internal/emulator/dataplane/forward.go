@@ -91,7 +91,7 @@ func (x *exchange) supports(version ProtocolVersion) bool {
 	}
 }
 
-// rewrite makes the request that the target gets.
+// rewrite sets the request to the target.
 func (x *exchange) rewrite(pr *httputil.ProxyRequest, v *groupView, t *target, host, target string) {
 	out := pr.Out
 	out.URL = targetURL(strings.ToLower(string(v.cfg.Protocol)), t.addr.String(), target)
@@ -120,9 +120,8 @@ func (x *exchange) rewrite(pr *httputil.ProxyRequest, v *groupView, t *target, h
 	}
 }
 
-// targetURL keeps path and query byte for byte where net/url can, which is
-// everywhere but in a path that begins with two slashes and has characters
-// that should be encoded.
+// targetURL returns the URL for a target with unchanged path and query. net/url changes only a path that begins with
+// two slashes and has characters that should be encoded.
 func targetURL(scheme, host, target string) *url.URL {
 	path, query, hasQuery := strings.Cut(target, "?")
 	u := &url.URL{Scheme: scheme, Host: host, RawQuery: query, ForceQuery: hasQuery && query == ""}
@@ -139,7 +138,7 @@ func targetURL(scheme, host, target string) *url.URL {
 
 // receive changes the headers of the target's response before they are sent to the client.
 func (x *exchange) receive(resp *http.Response, choice groupChoice, stay bool, g *targetGroup, v *groupView, t *target) {
-	x.w.whole = resp.ContentLength == 0
+	x.w.noBody = resp.ContentLength == 0
 	x.addResponseHeaders(resp.Header)
 	if x.route.listener.attr.hideServer {
 		resp.Header.Del("Server")
@@ -149,7 +148,7 @@ func (x *exchange) receive(resp *http.Response, choice groupChoice, stay bool, g
 	}
 }
 
-// fail answers a request that a target did not answer.
+// fail answers a request after its target failed to answer.
 func (x *exchange) fail(ctx context.Context, body *requestBody, err error) {
 	cause := context.Cause(ctx)
 	switch {
@@ -174,8 +173,7 @@ func (x *exchange) fail(ctx context.Context, body *requestBody, err error) {
 // requestBody reads the client's body and records whether the client failed to send it.
 type requestBody struct {
 	io.ReadCloser
-	// limit is the time for each read, 0 for any: a stream of HTTP/2 may be
-	// quiet in one direction while the other is busy.
+	// limit is the timeout of each read. It is 0 for HTTP/2, whose streams may be idle in one direction only.
 	limit time.Duration
 	ctl   *http.ResponseController
 	state bodyState

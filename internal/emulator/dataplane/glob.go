@@ -1,18 +1,17 @@
 package dataplane
 
-// backslashRule is the meaning of a backslash in a pattern.
+// backslashRule determines the meaning of a backslash in a pattern.
 type backslashRule bool
 
 const (
-	// literalBackslash treats it as an ordinary character.
+	// literalBackslash treats a backslash as an ordinary character.
 	literalBackslash backslashRule = false
-	// escapingBackslash removes the special meaning of a following "*" or "?".
+	// escapingBackslash makes a backslash remove the special meaning of a following "*" or "?".
 	escapingBackslash backslashRule = true
 )
 
-// glob reports whether the pattern describes the whole text. "*" matches any number of
-// bytes, of whatever kind, and "?" exactly one. It runs in time proportional to the
-// product of the lengths: on a mismatch only the latest star needs to be extended.
+// glob reports whether the pattern matches the whole text. "*" matches any number of bytes, and "?" exactly one. It
+// runs in time proportional to the product of the lengths: after a mismatch only the last "*" must match more bytes.
 func glob(pattern, text string, escape backslashRule) bool {
 	p, t := 0, 0
 	starP, starT := -1, 0

@@ -10,20 +10,21 @@ import (
 	"syscall"
 )
 
-// handovers has the clients of the connections and flows of datagrams that accelerators forward to load balancers of the
-// same data plane. An entry exists before the first packet arrives, as the accelerator chooses the source port.
+// handovers has the clients of the connections and flows of datagrams that accelerators forward to load balancers of
+// the same data plane. The accelerator chooses the source port, so it can add the entry before it sends the first
+// packet.
 type handovers struct {
 	next    atomic.Uint32
 	clients sync.Map // from source address (netip.AddrPort) to handover
 }
 
-// handover is the client of a connection from an accelerator.
+// handover has the client of a connection from an accelerator.
 type handover struct {
 	peer   netip.AddrPort // on this machine
 	client netip.AddrPort // in the emulated network
 }
 
-// Source ports of accelerators. The system assigns none of them to sockets that ask for any port.
+// Source ports of accelerators. The operating system does not assign these ports to other sockets.
 const (
 	handoverFirst = 10000
 	handoverPorts = 22000
@@ -36,7 +37,7 @@ func (h *handovers) dial(ctx context.Context, network string, from netip.Addr, t
 	var err error
 	for range handoverTries {
 		at := netip.AddrPortFrom(from, handoverFirst+uint16(h.next.Add(1)%handoverPorts))
-		if _, taken := h.clients.LoadOrStore(at, o.from(at)); taken {
+		if _, taken := h.clients.LoadOrStore(at, o.withPeer(at)); taken {
 			continue
 		}
 		d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(at)}
@@ -55,8 +56,8 @@ func (h *handovers) dial(ctx context.Context, network string, from netip.Addr, t
 	return nil, nil, err
 }
 
-// from returns the handover with the source address as its peer, unless it has one.
-func (o handover) from(at netip.AddrPort) handover {
+// withPeer returns the handover with a default for a missing peer.
+func (o handover) withPeer(at netip.AddrPort) handover {
 	if !o.peer.IsValid() {
 		o.peer = at
 	}

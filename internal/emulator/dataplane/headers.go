@@ -21,8 +21,7 @@ const (
 	headerTLSCipher      = "X-Amzn-Tls-Cipher-Suite"
 )
 
-// setForwarded describes the client to the target. in are the headers as the
-// client has sent them.
+// setForwarded sets the headers that describe the client. in has the headers that the client has sent.
 func (x *exchange) setForwarded(out, in http.Header) {
 	attr := x.route.lb.attr
 	if v := forwardedFor(attr.forwardedFor, attr.clientPort, in[headerForwardedFor], x.client); v != "" {
@@ -55,8 +54,8 @@ func forwardedFor(mode string, withPort bool, existing []string, client netip.Ad
 	return before + ", " + self
 }
 
-// traceID returns the value of X-Amzn-Trace-Id. It continues the existing trace, or starts
-// one. A field Self of an earlier load balancer is replaced.
+// traceID returns the value of X-Amzn-Trace-Id. It continues the existing trace, or starts a new trace. It replaces
+// the field Self of an earlier load balancer.
 func traceID(existing string, now time.Time, suffix string) string {
 	id := fmt.Sprintf("1-%08x-%s", now.Unix(), suffix)
 	var fields []string
@@ -82,8 +81,8 @@ func newTraceSuffix() string {
 	return hex.EncodeToString(b[:])
 }
 
-// targetHost returns the Host header that the target receives unless the load
-// balancer preserves it: without port on the default ports, with it on others.
+// targetHost returns the Host header that the target receives unless the load balancer preserves it: it has no port
+// if the port is the default of the protocol.
 func targetHost(host string, port uint16) string {
 	bare := hostForURL(host)
 	if port == 80 || port == 443 {
@@ -100,7 +99,7 @@ func hasPort(host string) bool {
 	return colon > strings.LastIndexByte(host, ']') && strings.Count(host[strings.LastIndexByte(host, ']')+1:], ":") == 1
 }
 
-// addResponseHeaders puts the listener's own headers into an answer.
+// addResponseHeaders adds the headers that the listener attributes set to an answer.
 func (x *exchange) addResponseHeaders(h http.Header) {
 	for name, value := range x.route.listener.attr.response {
 		h.Set(name, value)

@@ -44,8 +44,8 @@ func (h HealthCheck) withDefaults(tg TargetGroup) HealthCheck {
 	return h
 }
 
-// superviseChecks starts and stops health checkers: one per target in service of each
-// target group that an action refers to.
+// superviseChecks starts and stops health checkers: one for each target in service, for the target groups to which
+// an action refers.
 func (p *Plane) superviseChecks(cfg Config) {
 	from := checkSources(cfg)
 	for arn, g := range p.groups {
@@ -53,9 +53,9 @@ func (p *Plane) superviseChecks(cfg Config) {
 		v := g.view.Load()
 		for _, m := range v.members {
 			if referenced && m.inService() && !v.cfg.HealthCheck.Disabled {
-				p.watch(g, m.target, source)
+				p.startChecker(g, m.target, source)
 			} else {
-				m.target.unwatch()
+				m.target.stopChecker()
 			}
 			if v.cfg.HealthCheck.Disabled {
 				m.target.set(StateHealthy, time.Now())
@@ -78,7 +78,7 @@ func checkSources(cfg Config) map[string]checkSource {
 	for _, a := range cfg.Accelerators {
 		for _, l := range a.Listeners {
 			for _, g := range l.Groups {
-				// The health check of the endpoint group, for endpoints other than load balancers.
+				// This is the health check of the endpoint group, for endpoints other than load balancers.
 				from[g.ARN] = checkSource{a.source(), true}
 			}
 		}
@@ -104,8 +104,8 @@ func checkSources(cfg Config) map[string]checkSource {
 	return from
 }
 
-// watch starts the checker of a target unless it runs.
-func (p *Plane) watch(g *targetGroup, t *target, source checkSource) {
+// startChecker starts the health checker of a target unless it runs.
+func (p *Plane) startChecker(g *targetGroup, t *target, source checkSource) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stop != nil {
@@ -117,8 +117,8 @@ func (p *Plane) watch(g *targetGroup, t *target, source checkSource) {
 	p.work.Go(c.run)
 }
 
-// unwatch ends the checker. A target that is watched again later starts from the beginning.
-func (t *target) unwatch() {
+// stopChecker ends the health checker. A later checker of the target starts without a result.
+func (t *target) stopChecker() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stop != nil {
@@ -128,15 +128,15 @@ func (t *target) unwatch() {
 	}
 }
 
-// wake makes the checker read its settings again.
-func (t *target) wake() {
+// wakeChecker makes the health checker read its settings again.
+func (t *target) wakeChecker() {
 	select {
 	case t.kick <- struct{}{}:
 	default:
 	}
 }
 
-// checker probes one target. Its fields belong to the goroutine of run.
+// checker probes one target. Only the goroutine of run uses its fields.
 type checker struct {
 	plane  *Plane
 	group  *targetGroup
@@ -147,11 +147,11 @@ type checker struct {
 	state               State
 	successes, failures int
 	probes              int
-	reported            outcome
+	reported            probeResult
 }
 
-// outcome is the result of a probe; the zero value is a success.
-type outcome struct{ reason, description string }
+// probeResult is the result of a probe; the zero value is a success.
+type probeResult struct{ reason, description string }
 
 func (c *checker) run() {
 	timer := time.NewTimer(0)
@@ -167,7 +167,7 @@ func (c *checker) run() {
 			if c.life.Err() != nil {
 				return
 			}
-			c.note(v.cfg.HealthCheck, out)
+			c.recordResult(v.cfg.HealthCheck, out)
 		}
 		interval := c.group.view.Load().cfg.HealthCheck.Interval
 		if c.source.network && c.state == StateInitial {
@@ -177,20 +177,20 @@ func (c *checker) run() {
 	}
 }
 
-// newTargetProbes is by how many times a Network Load Balancer probes a target without a result
-// more often, because many of its components probe independently.
+// newTargetProbes is the factor by which a Network Load Balancer probes a target without a result more often,
+// because many of its components probe independently.
 const newTargetProbes = 10
 
-// jitter spreads probes over time, by up to a tenth of the interval.
+// jitter returns a random duration of up to a tenth of the interval, which spreads probes over time.
 func jitter(d time.Duration) time.Duration {
 	return d - time.Duration(rand.Int64N(int64(d)/10+1))
 }
 
-// note counts a result and reports the health when it changes. One success is enough
-// for a target without an earlier result, except on a Network Load Balancer.
-func (c *checker) note(h HealthCheck, out outcome) {
+// recordResult counts a result and reports the health when it changes. One success is enough for a target without an
+// earlier result, except on a Network Load Balancer.
+func (c *checker) recordResult(h HealthCheck, out probeResult) {
 	state := c.state
-	if out == (outcome{}) {
+	if out == (probeResult{}) {
 		c.successes++
 		c.failures = 0
 		if c.state == StateInitial && !c.source.network || c.successes >= h.HealthyThreshold {
@@ -203,7 +203,7 @@ func (c *checker) note(h HealthCheck, out outcome) {
 			state = StateUnhealthy
 		}
 	}
-	if state == StateInitial || state == StateHealthy && out != (outcome{}) || state == StateUnhealthy && out == (outcome{}) {
+	if state == StateInitial || state == StateHealthy && out != (probeResult{}) || state == StateUnhealthy && out == (probeResult{}) {
 		return // too early for a change
 	}
 	if state == c.state && out == c.reported {
@@ -214,7 +214,7 @@ func (c *checker) note(h HealthCheck, out outcome) {
 }
 
 // publish sets and reports the health unless the checker was stopped meanwhile.
-func (c *checker) publish(state State, out outcome) {
+func (c *checker) publish(state State, out probeResult) {
 	t := c.target
 	t.mu.Lock()
 	if c.life.Err() != nil {

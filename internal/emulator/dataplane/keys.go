@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// keysMaxAge is how long fetched keys are used.
+	// keysMaxAge is the time after which keys are fetched again.
 	keysMaxAge = 10 * time.Minute
-	// keysMinAge is how old they must be before an unknown key id causes another fetch.
+	// keysMinAge is the minimum time between two fetches for unknown key ids.
 	keysMinAge = time.Second
 )
 
@@ -45,8 +45,7 @@ func newKeyCache(client *http.Client) *keyCache {
 	return &keyCache{client: client, sets: map[string]keySet{}}
 }
 
-// get returns the keys of an endpoint, fetched again when they are old or do not
-// contain the id.
+// get returns the keys of an endpoint. It fetches them again if they are old or do not contain the id.
 func (c *keyCache) get(ctx context.Context, endpoint, id string) ([]publicKey, error) {
 	c.mu.Lock()
 	set, ok := c.sets[endpoint]
@@ -106,7 +105,7 @@ type jwk struct {
 	Y         string `json:"y"`
 }
 
-// public returns the public key, false for kinds of keys that load balancers do not use.
+// public returns the public key. It returns false for kinds of keys that load balancers do not use.
 func (k jwk) public() (any, bool) {
 	switch k.Type {
 	case "RSA":
@@ -133,7 +132,7 @@ func (k jwk) public() (any, bool) {
 		x.FillBytes(point[1 : 1+size])
 		y.FillBytes(point[1+size:])
 		key, err := ecdsa.ParseUncompressedPublicKey(curve, point)
-		return key, err == nil // an error: not a point of the curve
+		return key, err == nil // err: the text is not a point of the curve
 	}
 	return nil, false
 }

@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// maxLambdaBody is the greatest size of a request or response body of a function in bytes.
+// maxLambdaBody is the maximum size of a request or response body of a function in bytes.
 const maxLambdaBody = 1 << 20
 
-// lambdaEvent is the form in which functions receive a request.
+// lambdaEvent is the event with which functions receive a request.
 type lambdaEvent struct {
 	RequestContext struct {
 		ELB struct {
@@ -33,7 +33,7 @@ type lambdaEvent struct {
 	Base64       bool                `json:"isBase64Encoded"`
 }
 
-// lambdaResponse is what functions return.
+// lambdaResponse is the response of a function.
 type lambdaResponse struct {
 	Status       int                 `json:"statusCode"`
 	Headers      map[string]string   `json:"headers"`
@@ -150,7 +150,7 @@ func lastValues(all map[string][]string) map[string]string {
 	return out
 }
 
-// lambdaBody returns a body that is text unchanged, and encodes any other one as base64.
+// lambdaBody returns a text body unchanged, and encodes other bodies as base64.
 func lambdaBody(body []byte, h http.Header) (text string, encoded bool) {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))

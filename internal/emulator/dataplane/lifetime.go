@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// lifetime is a context that lasts as long as its owner: the data plane, or one health
-// checker. It is the root context of work that no request caused.
+// lifetime is a context that ends with its owner: the data plane, or one health checker. It is the root context of
+// work without a request.
 type lifetime struct {
 	done chan struct{}
 	once *sync.Once

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Facts are the parts of a request that conditions of rules are about.
+// Facts has the parts of a request that conditions of rules compare.
 type Facts struct {
 	// Host is the Host header as sent, with or without a port.
 	Host string
@@ -27,7 +27,7 @@ type Facts struct {
 // Matcher has the compiled conditions of a rule.
 type Matcher struct{ tests []func(Facts) bool }
 
-// Match reports whether all conditions hold. No conditions always match.
+// Match reports whether all conditions hold. It returns true if there are no conditions.
 func (m *Matcher) Match(f Facts) bool {
 	for _, holds := range m.tests {
 		if !holds(f) {
@@ -37,9 +37,8 @@ func (m *Matcher) Match(f Facts) bool {
 	return true
 }
 
-// Match reports whether the rule's conditions hold for a request. It depends
-// on nothing but its arguments. The error names a regular expression that does
-// not compile.
+// Match reports whether the rule's conditions hold for a request. The result depends only on the arguments. An error
+// contains the regular expression that does not compile.
 func Match(rule Rule, f Facts) (bool, error) {
 	m, err := Compile(rule.Conditions)
 	if err != nil {
@@ -48,7 +47,7 @@ func Match(rule Rule, f Facts) (bool, error) {
 	return m.Match(f), nil
 }
 
-// Compile prepares conditions for matching many requests.
+// Compile compiles conditions, to match many requests.
 func Compile(conditions []Condition) (*Matcher, error) {
 	m := &Matcher{}
 	for i, c := range conditions {
@@ -65,8 +64,8 @@ func compileCondition(c Condition) (func(Facts) bool, error) {
 	switch c := c.(type) {
 	case HostHeader:
 		matches, err := compileTexts(c.Values, c.Regexes, foldCase)
-		// With the port, if the client sends one: there are reports of conditions that
-		// match only without it, and of regular expressions that have to contain it.
+		// The host includes the port if the client sends one: reports show conditions that match only without a
+		// port, and regular expressions that must contain the port.
 		return func(f Facts) bool { return matches(f.Host) }, err
 	case PathPattern:
 		matches, err := compileTexts(c.Values, c.Regexes, keepCase)
@@ -94,7 +93,7 @@ func compileCondition(c Condition) (func(Facts) bool, error) {
 	}
 }
 
-// caseRule is whether letters of different case are equal.
+// caseRule determines whether letters of different case are equal.
 type caseRule bool
 
 const (
@@ -131,8 +130,8 @@ func compileTexts(globs, expressions []string, fold caseRule) (func(string) bool
 	}, nil
 }
 
-// matchQuery looks for a parameter that fits one of the pairs. Parameters are
-// split at "&" and, into key and value, at the first "=".
+// matchQuery reports whether a parameter of the query matches one of the pairs. Parameters are separated by "&", key
+// and value by the first "=".
 func matchQuery(pairs []QueryPair, query string) bool {
 	if query == "" {
 		return false

@@ -28,11 +28,11 @@ var clientCertHeaders = []string{
 	headerClientCertSubject, headerClientCertValidity, headerClientCertLeaf,
 }
 
-// maxChainDepth is the greatest number of certificates in a client's chain.
+// maxChainDepth is the maximum number of certificates in a client's chain.
 const maxChainDepth = 4
 
-// requireClientCertificates makes a handshake request a client certificate. Sessions are not
-// resumed, so that each connection presents one.
+// requireClientCertificates makes handshakes request a client certificate. Sessions are not resumed, so that each
+// connection presents a certificate.
 func requireClientCertificates(cfg *tls.Config, m MutualTLS) error {
 	cfg.SessionTicketsDisabled = true
 	switch m.Mode {

@@ -9,7 +9,7 @@ import (
 // nameView has the nodes and target groups that determine the addresses of a DNS name. It is immutable.
 type nameView struct {
 	nodes []nodeName
-	// zonal is set for the name of one node.
+	// zonal is set for the DNS name of a single node.
 	zonal bool
 	// groups are the target groups that a Network Load Balancer forwards to.
 	groups    []*targetGroup
@@ -23,11 +23,10 @@ type nodeName struct {
 	ipv6    netip.Addr // in the emulated network; invalid if the node has none
 }
 
-// Resolve returns the addresses of this machine for the DNS name of a load balancer or
-// accelerator, and whether there is such a name. It has the signature of resolver.Lookup. For
-// a Network Load Balancer it omits nodes whose zone has too few healthy targets, unless all
-// zones have. AWS does so for Application Load Balancers too, for which all nodes are
-// returned here.
+// Resolve returns the addresses of this machine for the DNS name of a load balancer or accelerator, and false for an
+// unknown name. It has the signature of resolver.Lookup. For a Network Load Balancer it omits nodes whose zone has
+// too few healthy targets, unless this applies to all zones. For Application Load Balancers it returns all nodes,
+// unlike AWS.
 func (p *Plane) Resolve(name string) ([]netip.Addr, bool) {
 	names := p.names.Load()
 	if names == nil {
@@ -51,8 +50,7 @@ func (p *Plane) Resolve(name string) ([]netip.Addr, bool) {
 	return healthy, true
 }
 
-// healthy reports whether the zone has enough healthy targets in each target group that
-// has any targets.
+// healthy reports whether each target group with targets has enough healthy targets in the zone.
 func (v nameView) healthy(zone string) bool {
 	for _, g := range v.groups {
 		view := g.view.Load()
@@ -78,8 +76,7 @@ func (v nameView) healthy(zone string) bool {
 	return true
 }
 
-// applyNames publishes the DNS names of a configuration, including the names of single zones
-// that Network Load Balancers have.
+// applyNames publishes the DNS names of a configuration, including the zonal names of Network Load Balancers.
 func (p *Plane) applyNames(cfg Config) {
 	names := map[string]nameView{}
 	for _, lb := range cfg.LoadBalancers {
@@ -118,8 +115,8 @@ func (p *Plane) applyNames(cfg Config) {
 	p.names.Store(&names)
 }
 
-// forwarded returns the target groups that the listeners of a load balancer forward to, without those
-// of weight 0, whose targets make no zone unhealthy.
+// forwarded returns the target groups to which the listeners of a load balancer forward. It omits target groups with
+// weight 0, which do not affect the health of zones.
 func (p *Plane) forwarded(lb LoadBalancer) []*targetGroup {
 	var out []*targetGroup
 	for _, l := range lb.Listeners {

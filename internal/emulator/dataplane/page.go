@@ -9,7 +9,7 @@ import (
 // serverName is the Server header of AWS's load balancers.
 const serverName = "awselb/2.0"
 
-// statusTexts are the reason phrases in pages that differ from those of net/http.
+// statusTexts has the reason phrases in pages that differ from the phrases of net/http.
 var statusTexts = map[int]string{
 	http.StatusServiceUnavailable: "Service Temporarily Unavailable",
 	http.StatusGatewayTimeout:     "Gateway Time-out",
@@ -34,8 +34,8 @@ func page(status int) string {
 		"<center><h1>%s</h1></center>\r\n</body>\r\n</html>\r\n", title, title)
 }
 
-// answer sends the page of a status. Clients of gRPC get the gRPC status UNAVAILABLE instead, for statuses of 500 and
-// above.
+// answer sends the page of a status. For statuses of 500 and above, gRPC clients get the gRPC status UNAVAILABLE
+// instead.
 func (x *exchange) answer(status int) {
 	h := x.w.Header()
 	if x.grpc && status != 464 && status >= 500 {

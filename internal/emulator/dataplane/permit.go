@@ -8,12 +8,12 @@ import (
 	"os"
 )
 
-// Packet is the first packet of a connection or flow in the emulated network. Options.Permit
-// decides whether it passes.
+// Packet is the first packet of a connection or flow in the emulated network. Options.Permit determines whether it
+// is allowed.
 type Packet struct {
 	From netip.Addr
-	// Via is the node that forwards the packet with the client's address as its source.
-	// It is invalid for packets whose source is their sender.
+	// Via is the node that forwards the packet with the client's address as its source. It is invalid for packets
+	// that the client or the node sends with its own address.
 	Via netip.Addr
 	To  netip.AddrPort
 	UDP bool
@@ -33,7 +33,7 @@ func (p *Plane) ignore(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// origin is the source of packets to a target.
+// origin has the source addresses of packets to a target.
 type origin struct {
 	node netip.Addr
 	// client is the client's address in the emulated network, and local its address on
@@ -55,8 +55,8 @@ func (o origin) hairpin(to netip.AddrPort) bool {
 	return o.local.IsValid() && !common && o.local == Loopback(to.Addr())
 }
 
-// source returns the source address of a connection to a target at an address of this
-// machine; invalid if the system chooses it.
+// source returns the source address of a connection to a target at an address of this machine; it is invalid if the
+// operating system chooses the address.
 func (o origin) source(target netip.Addr) netip.Addr {
 	for _, a := range []netip.Addr{o.local, Loopback(o.node)} {
 		if a.IsLoopback() && a.Is4() == target.Unmap().Is4() {
@@ -66,10 +66,9 @@ func (o origin) source(target netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// dialTarget connects to a target from the address of a node, as targets see it. If the
-// address of a node is not one of this machine's, the system chooses the address. If
-// packets are not permitted, connecting times out; for datagrams it fails at once, as there
-// is no connection to wait for.
+// dialTarget connects to a target from the address of a node. If this machine does not have the address of the node,
+// the operating system chooses the source address. If packets are not permitted, a connection times out, and a
+// datagram socket fails immediately.
 func (p *Plane) dialTarget(ctx context.Context, network string, from origin, at netip.AddrPort) (net.Conn, error) {
 	udp := network == "udp"
 	if from.hairpin(at) || !p.opt.Permit(from.packet(at, udp)) {

@@ -20,7 +20,7 @@ type Options struct {
 	// Health receives the results of health checks, from any goroutine and without a
 	// lock held. It may call Apply, but Close waits for it.
 	Health func(HealthResult)
-	// Access receives one entry per finished request. It must not block.
+	// Access receives an entry for each finished request. It must not block.
 	Access func(AccessEntry)
 	// Bind returns the local address of a listener on a VPC address. The default keeps
 	// the port and uses Loopback of the address. Port 0 takes a free port, which
@@ -32,16 +32,15 @@ type Options struct {
 	// Client returns the address that conditions and headers see for a TCP peer. The
 	// default is the peer's address.
 	Client func(netip.Addr) netip.Addr
-	// Permit reports whether packets pass between two addresses of the emulated
-	// network: from a client to a listener and from a node to a target. It emulates
-	// security groups. Packets that do not pass are dropped, not rejected. By default
-	// all pass.
+	// Permit reports whether packets pass between two addresses of the emulated network: from a client to a listener
+	// and from a node to a target. It emulates security groups. Other packets are dropped, not rejected. By default
+	// all packets pass.
 	Permit func(Packet) bool
 	// UDPIdleTimeout is the time without packets after which a Network Load Balancer
 	// ends a flow of datagrams, 120 s by default.
 	UDPIdleTimeout time.Duration
-	// AcceleratorIdleTimeout and AcceleratorUDPIdleTimeout are the same for connections
-	// and flows of accelerators, 340 s and 30 s by default.
+	// AcceleratorIdleTimeout and AcceleratorUDPIdleTimeout are the idle timeouts of connections and UDP flows of
+	// accelerators, 340 s and 30 s by default.
 	AcceleratorIdleTimeout, AcceleratorUDPIdleTimeout time.Duration
 	// Invoke calls a function with the event of a request and returns its
 	// response, in the forms that Lambda and load balancers use. Without it,
@@ -50,10 +49,10 @@ type Options struct {
 	// PortOffset is added to ports that this process may not bind. Defaults
 	// to 8000.
 	PortOffset uint16
-	// ConnectTimeout for targets, 10 s by default.
+	// ConnectTimeout is the timeout of connections to targets, 10 s by default.
 	ConnectTimeout time.Duration
-	// Identity is used to talk to identity providers and to fetch JWKS
-	// documents. The default verifies certificates and gives up after 10 s.
+	// Identity is the client for identity providers and JWKS documents. The default verifies certificates and has a
+	// timeout of 10 s.
 	Identity *http.Client
 	// Log receives messages for the operator of the emulator. Default: nothing is
 	// logged.
@@ -138,10 +137,9 @@ func New(opt Options) *Plane {
 	}
 }
 
-// Apply makes the data plane serve a configuration. Applying the same one again changes
-// nothing. Connections and requests that the change does not affect continue. Parts that
-// cannot be served (a port in use, a bad attribute) are omitted and named in the error,
-// and everything else is served; a later Apply tries again.
+// Apply makes the data plane serve a configuration. Applying the same configuration again changes nothing.
+// Connections and requests that the change does not affect continue. Parts that cannot be served (a port in use, an
+// invalid attribute) are omitted and listed in the error, and all other parts are served; a later Apply tries again.
 func (p *Plane) Apply(cfg Config) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,7 +172,7 @@ func (p *Plane) Apply(cfg Config) error {
 			continue
 		}
 		if f, ok := p.listenerSockets[at]; ok {
-			f.use(wanted[at])
+			f.setRoute(wanted[at])
 			continue
 		}
 		f, err := p.open(at, wanted[at])
@@ -197,7 +195,7 @@ type Endpoint struct {
 	Node netip.AddrPort
 	// Real is the address of the socket.
 	Real netip.AddrPort
-	// UDP is set for a socket for datagrams, otherwise it is one for connections.
+	// UDP is set for a UDP socket; otherwise the protocol is TCP.
 	UDP bool
 }
 
@@ -257,8 +255,8 @@ func (p *Plane) realAddress(at netip.AddrPort, udp bool) netip.AddrPort {
 	return p.opt.Dial(at)
 }
 
-// Close ends all connections, requests and health checks. When it returns no
-// listener is open and Options.Health is not called anymore.
+// Close ends all connections, requests and health checks. After it returns, no listener is open and Options.Health
+// is not called.
 func (p *Plane) Close() {
 	p.mu.Lock()
 	if p.closed {

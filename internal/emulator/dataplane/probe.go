@@ -46,29 +46,29 @@ func (m codeMatcher) has(code int) bool {
 }
 
 // probe checks the target once, on a new connection.
-func (c *checker) probe(v *groupView) outcome {
+func (c *checker) probe(v *groupView) probeResult {
 	h := v.cfg.HealthCheck
 	ctx, cancel := context.WithTimeout(c.life, h.Timeout)
 	defer cancel()
 	if h.Protocol == TCP {
-		if c.connect(ctx, v) == nil {
-			return outcome{}
+		if c.checkTCP(ctx, v) == nil {
+			return probeResult{}
 		}
-		return outcome{"Target.FailedHealthChecks", "Health checks failed"}
+		return probeResult{"Target.FailedHealthChecks", "Health checks failed"}
 	}
 	code, err := c.request(ctx, v)
 	var netErr net.Error
 	switch {
 	case err == nil && v.matcher.has(code):
-		return outcome{}
+		return probeResult{}
 	case c.source.network: // a Network Load Balancer reports no details
-		return outcome{"Target.FailedHealthChecks", "Health checks failed"}
+		return probeResult{"Target.FailedHealthChecks", "Health checks failed"}
 	case err == nil:
-		return outcome{"Target.ResponseCodeMismatch", fmt.Sprintf("Health checks failed with these codes: [%d]", code)}
+		return probeResult{"Target.ResponseCodeMismatch", fmt.Sprintf("Health checks failed with these codes: [%d]", code)}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
-		return outcome{"Target.Timeout", "Request timed out"}
+		return probeResult{"Target.Timeout", "Request timed out"}
 	default:
-		return outcome{"Target.FailedHealthChecks", "Health checks failed"}
+		return probeResult{"Target.FailedHealthChecks", "Health checks failed"}
 	}
 }
 
@@ -100,8 +100,8 @@ func (c *checker) dial(ctx context.Context, v *groupView, at netip.AddrPort) (ne
 	return conn, nil
 }
 
-// connect makes a health check by TCP.
-func (c *checker) connect(ctx context.Context, v *groupView) error {
+// checkTCP performs a TCP health check.
+func (c *checker) checkTCP(ctx context.Context, v *groupView) error {
 	conn, err := c.dial(ctx, v, c.nextAddress(v.cfg.HealthCheck))
 	if err != nil {
 		return err
@@ -109,8 +109,8 @@ func (c *checker) connect(ctx context.Context, v *groupView) error {
 	return conn.Close()
 }
 
-// request makes the request of a health check and returns the code to compare: the
-// HTTP status, or for gRPC the status of the call.
+// request sends the request of a health check and returns the code to compare: the HTTP status, or for gRPC the
+// status of the call.
 func (c *checker) request(ctx context.Context, v *groupView) (int, error) {
 	tg, h := v.cfg, v.cfg.HealthCheck
 	at := c.nextAddress(h)
@@ -130,7 +130,7 @@ func (c *checker) request(ctx context.Context, v *groupView) (int, error) {
 	defer tr.CloseIdleConnections()
 	method, body := http.MethodGet, io.Reader(nil)
 	if version == GRPC {
-		// An empty message: not compressed, length 0.
+		// This is an empty message: not compressed, length 0.
 		method, body = http.MethodPost, bytes.NewReader(make([]byte, 5))
 	}
 	req, err := http.NewRequestWithContext(ctx, method, strings.ToLower(string(h.Protocol))+"://"+at.String()+h.Path, body)

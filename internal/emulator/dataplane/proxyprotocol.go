@@ -46,8 +46,7 @@ func proxyHeader(client, listener netip.AddrPort, datagram bool) []byte {
 // proxyLocal returns the header of the load balancer's own connections, such as health checks.
 func proxyLocal() []byte { return proxyFrame(proxyVersionLocal, 0, nil) }
 
-// proxyFrame completes a header with its length and its checksum, which is
-// computed over the header with zeros in its place.
+// proxyFrame adds length and checksum to a header. The checksum is computed with zeros in its place.
 func proxyFrame(version, family byte, addresses []byte) []byte {
 	out := append([]byte(proxySignature), version, family)
 	out = binary.BigEndian.AppendUint16(out, uint16(len(addresses)+7))

@@ -18,14 +18,14 @@ func serverID(s string) string {
 	return string(raw)
 }
 
-// quicServer reads the server ID out of a packet's destination connection ID:
-// the eight bytes after its first. It is empty if the ID is too short for one.
+// quicServer reads the server ID out of a packet's destination connection ID: the eight bytes after its first byte.
+// It returns an empty text if the ID is too short.
 func quicServer(packet []byte) string {
 	const longHeader = 0x80
 	if len(packet) == 0 {
 		return ""
 	}
-	id := packet[1:] // of unknown length in a short header
+	id := packet[1:] // the connection ID, whose length is unknown in a short header
 	if packet[0]&longHeader != 0 {
 		const before = 6 // flags, version, length of the ID
 		if len(packet) < before || len(packet) < before+int(packet[5]) {

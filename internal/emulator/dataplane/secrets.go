@@ -7,8 +7,8 @@ import (
 	"encoding/base64"
 )
 
-// secrets encrypts the cookies and states that clients keep for the load balancer. Each data
-// plane has a new key, so they are only valid for one.
+// secrets encrypts the cookies and states that clients store for the load balancer. Each data plane has a new key,
+// so they are valid only for one data plane.
 type secrets struct{ box cipher.AEAD }
 
 func newSecrets() *secrets {

@@ -24,7 +24,7 @@ type AccessEntry struct {
 	Took   time.Duration
 }
 
-// exchange is one request on its way through the load balancer.
+// exchange is a request with its response, while the load balancer handles it.
 type exchange struct {
 	plane  *Plane
 	socket *listenerSocket
@@ -33,7 +33,7 @@ type exchange struct {
 	w      *statusWriter
 	r      *http.Request
 
-	client netip.AddrPort // as conditions and headers see it
+	client netip.AddrPort // address for conditions and headers
 	path   string         // as sent
 	query  string         // as sent
 	grpc   bool
@@ -59,7 +59,7 @@ func (f *listenerSocket) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	defer x.log()
 	x.limitConnection()
-	if status := x.refuse(); status != 0 {
+	if status := x.rejectStatus(); status != 0 {
 		w.Header().Set("Connection", "close")
 		x.answer(status)
 		return
@@ -71,7 +71,7 @@ func (f *listenerSocket) serve(w http.ResponseWriter, r *http.Request) {
 	x.applyRules()
 }
 
-// applyRules carries out the actions of the first rule that matches.
+// applyRules performs the actions of the first matching rule.
 func (x *exchange) applyRules() {
 	r := x.r
 	facts := Facts{Host: r.Host, Path: x.path, Query: x.query, Method: r.Method, Header: r.Header, Source: x.client.Addr()}
@@ -95,7 +95,7 @@ func (x *exchange) applyRules() {
 	}
 	switch then := x.rule.then.(type) {
 	case FixedResponse:
-		x.fixed(then)
+		x.answerFixed(then)
 	case Redirect:
 		x.redirect(then)
 	case Forward:
@@ -103,8 +103,8 @@ func (x *exchange) applyRules() {
 	}
 }
 
-// routeReplaced reports whether the route was replaced since the request arrived, and switches to the new one. Target
-// groups change before the routes to them, so that a target group of the old route may be out of use.
+// routeReplaced reports whether the route was replaced since the request arrived, and switches to the new one.
+// Target groups change before the routes to them, so a target group of the old route may no longer be in use.
 func (x *exchange) routeReplaced() bool {
 	x.plane.mu.Lock() // wait until a change that is being applied is complete
 	current := x.socket.route.Load()
@@ -133,8 +133,8 @@ func requestTarget(r *http.Request) string {
 	return "/"
 }
 
-// refuse returns the HTTP status with which the request is rejected, 0 if it is not.
-func (x *exchange) refuse() int {
+// rejectStatus returns the HTTP status with which the request is rejected, 0 if it is accepted.
+func (x *exchange) rejectStatus() int {
 	r := x.r
 	if len(r.RequestURI) > maxHeaderLine {
 		return http.StatusRequestURITooLong
@@ -161,8 +161,8 @@ func (x *exchange) refuse() int {
 
 var validHeaderName = regexp.MustCompile(`^[-A-Za-z0-9]+$`)
 
-// dropInvalidHeaders removes headers with invalid names if the load balancer
-// is configured so, before rules are evaluated.
+// dropInvalidHeaders removes headers with invalid names if an attribute of the load balancer says so. It runs before
+// rules are evaluated.
 func (x *exchange) dropInvalidHeaders() {
 	if !x.route.lb.attr.dropInvalidHeader {
 		return
@@ -187,8 +187,8 @@ func (x *exchange) limitConnection() {
 	}
 }
 
-// fixed answers with the text of the rule.
-func (x *exchange) fixed(f FixedResponse) {
+// answerFixed answers with the text of the rule.
+func (x *exchange) answerFixed(f FixedResponse) {
 	switch {
 	case f.ContentType != "":
 		x.w.Header().Set("Content-Type", f.ContentType)
@@ -227,15 +227,14 @@ func (p *Plane) clientAddress(remote string) netip.AddrPort {
 type statusWriter struct {
 	http.ResponseWriter
 	status int
-	// whole is set if the response has no body. Its headers must then not be flushed
-	// separately: over HTTP/2 they would no longer end the stream, which is how gRPC
-	// signals an error.
-	whole bool
+	// noBody is set if the response has no body. Its headers must then not be flushed separately: over HTTP/2 they
+	// would no longer end the stream, which is how gRPC signals an error.
+	noBody bool
 }
 
 // FlushError is called by http.ResponseController.
 func (w *statusWriter) FlushError() error {
-	if w.whole {
+	if w.noBody {
 		return nil
 	}
 	return http.NewResponseController(w.ResponseWriter).Flush()

@@ -26,8 +26,7 @@ func newSigner() *signer {
 	return &signer{id: n[:8] + "-" + n[8:12] + "-" + n[12:16] + "-" + n[16:20] + "-" + n[20:], key: key}
 }
 
-// sign returns a JWT whose parts are padded, as those of AWS are although the JWT standard
-// forbids it.
+// sign returns a JWT with padding in its parts. AWS adds the padding too, although the JWT standard forbids it.
 func (s *signer) sign(header map[string]any, claims json.RawMessage) (string, error) {
 	header["kid"] = s.id
 	head, err := json.Marshal(header)
@@ -46,9 +45,8 @@ func (s *signer) sign(header map[string]any, claims json.RawMessage) (string, er
 	return text + "." + base64.URLEncoding.EncodeToString(sig), nil
 }
 
-// PublicKey returns, in PEM, the key that verifies X-Amzn-Oidc-Data, as AWS
-// serves it under its id at public-keys.auth.elb.<region>.amazonaws.com. It
-// returns false for an unknown id.
+// PublicKey returns the key with an id, in PEM, to verify X-Amzn-Oidc-Data. AWS serves it at
+// public-keys.auth.elb.<region>.amazonaws.com. It returns false for an unknown id.
 func (p *Plane) PublicKey(id string) ([]byte, bool) {
 	if id != p.signer.id {
 		return nil, false

@@ -14,10 +14,9 @@ import (
 	"time"
 )
 
-// listenerSocket is the open socket of one listener on one node. The socket stays open as
-// long as the listener exists. Requests are handled by the present route. The settings of
-// connections (TLS, timeouts) belong to a generation of the server, which is replaced
-// when one of them changes.
+// listenerSocket is the open socket of one listener on one node. The socket stays open as long as the listener
+// exists. Requests use the current route. The settings of connections (TLS, timeouts) belong to a generation of the
+// server, which is replaced when one of them changes.
 type listenerSocket struct {
 	plane *Plane
 	real  netip.AddrPort
@@ -29,27 +28,27 @@ type listenerSocket struct {
 	current *generation
 }
 
-// generation serves the connections that were accepted under one serverKey.
+// generation serves the connections that were accepted with the same serverKey.
 type generation struct {
 	key  serverKey
-	feed *feed
+	feed *connFeed
 	srv  *http.Server
 }
 
-// serverKey holds the settings that net/http fixes per server.
+// serverKey has the settings that cannot change during the lifetime of a net/http server.
 type serverKey struct {
 	protocol Protocol
 	idle     time.Duration
 }
 
-// open binds the socket for a VPC address and starts to accept.
+// open opens the socket for a VPC address and starts to accept connections.
 func (p *Plane) open(at netip.AddrPort, r *route) (*listenerSocket, error) {
 	ln, err := listen(p.opt.Bind(at), p.opt.PortOffset, net.Listen)
 	if err != nil {
 		return nil, err
 	}
 	f := &listenerSocket{plane: p, ln: ln, real: ln.Addr().(*net.TCPAddr).AddrPort()}
-	f.use(r)
+	f.setRoute(r)
 	p.work.Go(f.accept)
 	return f, nil
 }
@@ -64,8 +63,8 @@ func listen(at netip.AddrPort, offset uint16, bind func(network, address string)
 	return ln, err
 }
 
-// use changes the route, and the server generation if it has to be.
-func (f *listenerSocket) use(r *route) {
+// setRoute sets the route, and starts a new server generation if the serverKey has changed.
+func (f *listenerSocket) setRoute(r *route) {
 	f.route.Store(r)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,7 +80,7 @@ func (f *listenerSocket) use(r *route) {
 }
 
 func (f *listenerSocket) start(key serverKey) *generation {
-	g := &generation{key: key, feed: newFeed(f.ln.Addr())}
+	g := &generation{key: key, feed: newConnFeed(f.ln.Addr())}
 	g.srv = &http.Server{
 		Handler:           http.HandlerFunc(f.serve),
 		ReadHeaderTimeout: key.idle,
@@ -145,8 +144,7 @@ func (f *listenerSocket) accept() {
 	}
 }
 
-// close stops accepting at once. Requests that are being handled may finish, unless the data
-// plane is closed.
+// close immediately stops accepting connections. Current requests continue, unless the data plane is closed.
 func (f *listenerSocket) close(work *sync.WaitGroup) {
 	f.mu.Lock()
 	f.closed = true
@@ -160,7 +158,7 @@ func (f *listenerSocket) close(work *sync.WaitGroup) {
 	work.Go(func() { g.retire(f.plane.life) })
 }
 
-// tlsConfig returns the configuration of a handshake, from the present route.
+// tlsConfig returns the configuration of a handshake, from the current route.
 func (f *listenerSocket) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
 	cfg := f.route.Load().listener.tls
 	if cfg == nil {
@@ -177,20 +175,20 @@ type clientConn struct {
 
 type clientConnKey struct{}
 
-// feed is a net.Listener whose connections come from listenerSocket.accept.
-type feed struct {
+// connFeed is a net.Listener whose connections come from listenerSocket.accept.
+type connFeed struct {
 	addr  net.Addr
 	conns chan net.Conn
 	done  chan struct{}
 	once  sync.Once
 }
 
-func newFeed(addr net.Addr) *feed {
-	return &feed{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
+func newConnFeed(addr net.Addr) *connFeed {
+	return &connFeed{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
 }
 
-// put passes a connection to the server. It returns false after the feed is closed.
-func (f *feed) put(c net.Conn) bool {
+// put passes a connection to the server. It returns false if the feed is closed.
+func (f *connFeed) put(c net.Conn) bool {
 	select {
 	case <-f.done:
 		return false
@@ -204,7 +202,7 @@ func (f *feed) put(c net.Conn) bool {
 	}
 }
 
-func (f *feed) Accept() (net.Conn, error) {
+func (f *connFeed) Accept() (net.Conn, error) {
 	select {
 	case c := <-f.conns:
 		return c, nil
@@ -213,9 +211,9 @@ func (f *feed) Accept() (net.Conn, error) {
 	}
 }
 
-func (f *feed) Close() error {
+func (f *connFeed) Close() error {
 	f.once.Do(func() { close(f.done) })
 	return nil
 }
 
-func (f *feed) Addr() net.Addr { return f.addr }
+func (f *connFeed) Addr() net.Addr { return f.addr }

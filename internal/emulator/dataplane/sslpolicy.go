@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// defaultSSLPolicy is the policy of a listener that names none.
+// defaultSSLPolicy is the policy of a listener without an explicit policy.
 const defaultSSLPolicy = "ELBSecurityPolicy-2016-08"
 
 // sslPolicy is the part of a security policy that crypto/tls supports.
 type sslPolicy struct {
 	min, max uint16
-	// suites for TLS 1.2 and below; nil with TLS 1.3 alone.
+	// suites has the cipher suites for TLS 1.2 and below; nil for policies with only TLS 1.3.
 	suites []uint16
 }
 
-// Cipher suites, from the strongest set to those that policies add one after
-// another. crypto/tls has no ECDHE suites with SHA-384 and CBC.
+// Sets of cipher suites, from the strongest to the weakest. A policy has the first sets up to its weakest.
+// crypto/tls has no ECDHE suites with SHA-384 and CBC.
 var (
 	suitesGCM = []uint16{
 		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
@@ -36,9 +36,8 @@ var (
 	suitesStaticSHA1 = []uint16{tls.TLS_RSA_WITH_AES_128_CBC_SHA, tls.TLS_RSA_WITH_AES_256_CBC_SHA}
 )
 
-// parseSSLPolicy derives versions and suites from a policy's name: the
-// "TLS13-1-x" policies reach from TLS 1.3 down to 1.x, others end at 1.2, and
-// words such as "Res" or "Ext1" choose the suites.
+// parseSSLPolicy derives versions and suites from a policy's name: the "TLS13-1-x" policies allow TLS 1.x to TLS
+// 1.3, the other policies allow at most TLS 1.2, and words such as "Res" or "Ext1" select the suites.
 func parseSSLPolicy(name string) (sslPolicy, error) {
 	if name == "" {
 		name = defaultSSLPolicy

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Names of the cookies that load balancers set. The CORS variants carry the
-// same value for requests from other sites.
+// Names of the cookies that load balancers set. The CORS variants have the same value, for requests from other sites.
 const (
 	cookieGroup      = "AWSALBTG"
 	cookieGroupCORS  = "AWSALBTGCORS"
@@ -17,12 +16,12 @@ const (
 	cookieApp        = "AWSALBAPP-0"
 )
 
-// cookieLife is how long browsers keep the cookies. The value of the cookie has the
-// duration of the stickiness.
+// cookieLife is the lifetime of the cookies in browsers. The duration of the stickiness is in the value of the
+// cookie.
 const cookieLife = 7 * 24 * time.Hour
 
-// stay is the content of a stickiness cookie. The cookie is sealed, so clients can
-// neither read nor forge it.
+// stickySession is the content of a stickiness cookie. The cookie is sealed, so clients can neither read nor forge
+// it.
 type stickySession struct {
 	Group  string    `json:"g"`
 	ID     string    `json:"i,omitempty"`
@@ -36,8 +35,8 @@ type groupChoice struct {
 	sticky bool
 }
 
-// chooseGroup returns the target group of the client's cookie while it is valid, and draws a
-// target group by weight otherwise.
+// chooseGroup returns the target group of a valid cookie of the client. Without a valid cookie it selects a target
+// group at random by weight.
 func (x *exchange) chooseGroup(to Forward, now time.Time) groupChoice {
 	sticky := to.StickyFor > 0
 	if sticky {
@@ -50,8 +49,8 @@ func (x *exchange) chooseGroup(to Forward, now time.Time) groupChoice {
 	return groupChoice{arn: chooseGroup(to.Groups), sticky: sticky}
 }
 
-// stickyTarget returns the target that the client's cookie names, or nil when there
-// is none that can take the request. stays reports whether it was found.
+// stickyTarget returns the target in the client's cookie, or nil if no target can take the request. stays reports
+// whether it is the target in the cookie.
 func (x *exchange) stickyTarget(g *targetGroup, v *groupView, at receivingNode, now time.Time) (t *target, stays bool) {
 	if !v.attr.sticky {
 		return nil, false

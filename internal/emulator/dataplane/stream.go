@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// stream is one listener of a Network Load Balancer on one node. It has a
-// socket for connections, one for datagrams, or both on the same port. New
-// connections and flows follow the present route; existing ones keep their target.
+// stream is one listener of a Network Load Balancer on one node. It has a socket for connections, one for datagrams,
+// or both on the same port. New connections and flows use the current route; existing connections and flows keep
+// their target.
 type stream struct {
 	plane *Plane
 	route atomic.Pointer[route]
@@ -29,15 +29,15 @@ func compileStream(l Listener, _ lbAttributes) (*listenerView, []error) {
 	attr, errs := parseListenerAttributes(of, l.Attributes)
 	lv := &listenerView{arn: l.ARN, port: l.Port, protocol: l.Protocol, attr: attr}
 	if !l.Protocol.network() {
-		return nil, append(errs, fmt.Errorf("%s: protocol %q is not one of a Network Load Balancer", of, l.Protocol))
+		return nil, append(errs, fmt.Errorf("%s: protocol %q is not supported by Network Load Balancers", of, l.Protocol))
 	}
 	forward, ok := l.Default.Then.(Forward)
 	if !ok {
-		return nil, append(errs, fmt.Errorf("%s: outcome %T is not supported", of, l.Default.Then))
+		return nil, append(errs, fmt.Errorf("%s: rule action %T is not supported", of, l.Default.Then))
 	}
 	lv.forward = forward
 	if l.Protocol == TLS {
-		if err := lv.terminate(l); err != nil {
+		if err := lv.setTLS(l); err != nil {
 			return nil, append(errs, fmt.Errorf("%s: %w", of, err))
 		}
 	}
@@ -83,8 +83,8 @@ func (p *Plane) applyStream(at netip.AddrPort, r *route) error {
 	return nil
 }
 
-// bind returns the local address of a listener: Options.Bind of one with IPv4, and a free port
-// of ::1 with IPv6, because Linux has only that one loopback address.
+// bind returns the local address of a listener: Options.Bind for IPv4, and a free port of ::1 for IPv6, because
+// Linux has only one IPv6 loopback address.
 func (p *Plane) bind(at netip.AddrPort) netip.AddrPort {
 	if at.Addr().Is6() {
 		return netip.AddrPortFrom(netip.IPv6Loopback(), 0)
@@ -92,8 +92,8 @@ func (p *Plane) bind(at netip.AddrPort) netip.AddrPort {
 	return p.opt.Bind(at)
 }
 
-// samePort returns the address for a second socket of a listener: with the port of the first
-// one if any free port was requested.
+// samePort returns the address for a second socket of a listener: if a free port was requested, it has the port of
+// the first socket.
 func samePort(want netip.AddrPort, open bool, other func() netip.AddrPort) netip.AddrPort {
 	if want.Port() == 0 && open {
 		return netip.AddrPortFrom(want.Addr(), other().Port())

@@ -92,8 +92,8 @@ func (s *tcpSocket) serve(conn *net.TCPConn) {
 	})
 }
 
-// prepare sends the proxy protocol's header on a target's connection, and makes the TLS
-// handshake with the target, as far as the target group is configured so.
+// prepare sends the proxy protocol header to a target and performs the TLS handshake with it, if the target group
+// requires them.
 func (f *flow) prepare(ctx context.Context, conn *net.TCPConn, client duplex) (duplex, error) {
 	if f.view.attr.proxyProtocol {
 		if _, err := conn.Write(proxyHeader(f.client, f.route.at, false)); err != nil {
@@ -114,14 +114,14 @@ func (f *flow) prepare(ctx context.Context, conn *net.TCPConn, client duplex) (d
 	return secure, handshake(ctx, secure)
 }
 
-// handshake makes a TLS handshake within a time limit.
+// handshake performs a TLS handshake within a time limit.
 func handshake(ctx context.Context, conn *tls.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, targetHandshakeTimeout)
 	defer cancel()
 	return conn.HandshakeContext(ctx)
 }
 
-// duplex is a connection whose two directions end separately.
+// duplex is a connection whose directions can be closed separately.
 type duplex interface {
 	net.Conn
 	CloseWrite() error

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// terminate sets the TLS configuration of a TLS listener.
-func (lv *listenerView) terminate(l Listener) error {
+// setTLS sets the TLS configuration of a TLS listener.
+func (lv *listenerView) setTLS(l Listener) error {
 	policy, err := parseSSLPolicy(l.SSLPolicy)
 	if err != nil {
 		return err

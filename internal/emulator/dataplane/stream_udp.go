@@ -13,7 +13,7 @@ import (
 // maxDatagram is the largest payload of UDP over IPv4.
 const maxDatagram = 65507
 
-// udpSocket receives the datagrams of a listener and holds its flows.
+// udpSocket receives the datagrams of a listener and has its flows.
 type udpSocket struct {
 	stream *stream
 	conn   *net.UDPConn
@@ -23,8 +23,8 @@ type udpSocket struct {
 	flows map[udpKey]*udpFlow
 }
 
-// udpKey is a client, together with the QUIC server ID that selected another target
-// than the client's first datagram.
+// udpKey identifies a flow by its client. It also has the QUIC server ID if the ID selects another target than the
+// client's first datagram.
 type udpKey struct {
 	peer   netip.AddrPort
 	server string
@@ -85,8 +85,7 @@ func readAnswers(conn net.Conn, take func(packet []byte)) {
 	}
 }
 
-// flowOf returns the flow of a datagram, a new one if need be, or nil when
-// the datagram is dropped.
+// flowOf returns the flow of a datagram, and creates it if there is none. It returns nil if the datagram is dropped.
 func (s *udpSocket) flowOf(peer netip.AddrPort, packet []byte) *udpFlow {
 	server := ""
 	if s.stream.route.Load().listener.protocol.quic() {
@@ -105,7 +104,7 @@ func (s *udpSocket) flowOf(peer netip.AddrPort, packet []byte) *udpFlow {
 		if f := s.open(udpKey{peer, server}); f != nil {
 			return f
 		}
-		// It was no server ID: a client chooses its first connection ID freely.
+		// The ID has no server ID: a client chooses its first connection ID at random.
 		if first != nil {
 			return first
 		}
@@ -157,7 +156,7 @@ func (s *udpSocket) answer(key udpKey, f *udpFlow) {
 	f.log()
 }
 
-// answered resets the idle timer of a flow, unless it was forgotten.
+// answered resets the idle timer of a flow, unless forget has removed the flow.
 func (s *udpSocket) answered(key udpKey, f *udpFlow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,10 +165,10 @@ func (s *udpSocket) answered(key udpKey, f *udpFlow) {
 	}
 }
 
-// lastAnswers is how long a forgotten flow still forwards answers.
+// lastAnswers is the time for which a removed flow still forwards answers.
 const lastAnswers = time.Second
 
-// forget ends the flows to a target group, except for answers that are on their way.
+// forget removes the flows to a target group. Late answers are still forwarded for the time lastAnswers.
 func (s *udpSocket) forget(g *targetGroup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,8 +180,7 @@ func (s *udpSocket) forget(g *targetGroup) {
 	}
 }
 
-// send forwards a client's datagram. A datagram that cannot be sent is lost, as datagrams
-// may be.
+// send forwards a client's datagram. A datagram that cannot be sent is dropped, as UDP allows.
 func (f *udpFlow) send(packet []byte) {
 	f.idle.Reset(f.plane.opt.UDPIdleTimeout)
 	if len(f.prefix) > 0 {

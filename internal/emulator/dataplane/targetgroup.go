@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// targetGroup is the running state of a target group. It outlives changes of its
-// configuration, which arrive as new views.
+// targetGroup is the running state of a target group. It persists when its configuration changes; each configuration
+// is a new view.
 type targetGroup struct {
 	arn  string
 	view atomic.Pointer[groupView]
@@ -20,8 +20,7 @@ type targetGroup struct {
 	carriers   map[netip.Addr]*carrier       // by node
 }
 
-// groupView is a target group's configuration at one time. It is not modified
-// once it is published.
+// groupView is the configuration of a target group at a time. It is immutable.
 type groupView struct {
 	cfg     TargetGroup
 	attr    tgAttributes
@@ -33,7 +32,7 @@ type groupView struct {
 type member struct {
 	*target
 	zone string
-	// declared is the state of the configuration.
+	// declared is the state in the configuration.
 	declared State
 }
 
@@ -42,12 +41,12 @@ type targetKey struct {
 	port uint16
 }
 
-// target is the running state of one registration.
+// target is the running state of one registered target.
 type target struct {
 	key      targetKey
 	epoch    string
-	addr     netip.AddrPort // only the port if the target is an Application Load Balancer
-	nodes    []Node         // if the target is an Application Load Balancer
+	addr     netip.AddrPort // has only the port if the target is an Application Load Balancer
+	nodes    []Node         // set if the target is an Application Load Balancer
 	server   string         // QUIC server ID, as in packets
 	inflight atomic.Int64
 
@@ -58,7 +57,7 @@ type target struct {
 	kick  chan struct{}
 }
 
-// health returns the target's state by the latest health check.
+// health returns the state from the latest health check of the target.
 func (t *target) health() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,7 +82,7 @@ func (t *target) set(s State, now time.Time) {
 	}
 }
 
-// inService reports whether the member may get new requests at all.
+// inService reports whether the member may get new requests.
 func (m member) inService() bool {
 	return m.declared != StateDraining && m.declared != StateUnused
 }
@@ -94,7 +93,7 @@ func (p *Plane) applyGroups(cfg Config) []error {
 	wanted := map[string]bool{}
 	for _, tg := range cfg.TargetGroups {
 		if wanted[tg.ARN] {
-			errs = append(errs, fmt.Errorf("target group %s is given twice", tg.ARN))
+			errs = append(errs, fmt.Errorf("target group %s is defined twice", tg.ARN))
 			continue
 		}
 		wanted[tg.ARN] = true
@@ -115,12 +114,12 @@ func (p *Plane) applyGroups(cfg Config) []error {
 		}
 		for _, m := range old.members {
 			if !view.has(m.target) {
-				m.target.unwatch()
+				m.target.stopChecker()
 				if !tg.Protocol.network() || view.attr.resetRemoved && !view.hasKey(m.key) {
 					p.calls.cancel(errRemoved, m.target)
 				}
 			} else if old.cfg.HealthCheck != view.cfg.HealthCheck {
-				m.target.wake()
+				m.target.wakeChecker()
 			}
 		}
 	}
@@ -134,10 +133,10 @@ func (p *Plane) applyGroups(cfg Config) []error {
 	return errs
 }
 
-// forgetFlows forgets the flows of datagrams to a target group that no listener uses any more, if
-// the target group terminates the flows of deregistered targets. The next datagram of a client
-// begins another flow. AWS does not document this; otherwise a client that never pauses
-// would go on to send to a target without health checks. Connections stay.
+// forgetFlows forgets the flows of datagrams to a target group that no listener uses any more, if the target group
+// terminates the flows of deregistered targets. The next datagram of a client starts a new flow. AWS does not
+// document this; without it, a client that never pauses would continue to send to a target without health checks.
+// TCP connections continue.
 func (p *Plane) forgetFlows(g *targetGroup) {
 	v := g.view.Load()
 	if !v.cfg.Protocol.datagrams() || !v.attr.resetRemoved {
@@ -152,8 +151,8 @@ func (p *Plane) forgetFlows(g *targetGroup) {
 	}
 }
 
-// newGroupView returns the view of a configuration. It keeps those targets of the old view that
-// are still the same registrations.
+// newGroupView returns the view of a configuration. It reuses the targets of the old view whose registration has not
+// changed.
 func (p *Plane) newGroupView(tg TargetGroup, old *groupView) (*groupView, []error) {
 	attr, errs := parseTGAttributes("target group "+tg.ARN, tg)
 	if tg.Lambda {
@@ -178,7 +177,7 @@ func (p *Plane) newGroupView(tg TargetGroup, old *groupView) (*groupView, []erro
 	for _, t := range tg.Targets {
 		key := targetKey{id: t.ID, port: t.Port}
 		if seen[key] {
-			errs = append(errs, fmt.Errorf("target group %s: target %s:%d is given twice", tg.ARN, t.ID, t.Port))
+			errs = append(errs, fmt.Errorf("target group %s: target %s:%d is registered twice", tg.ARN, t.ID, t.Port))
 			continue
 		}
 		seen[key] = true
@@ -221,7 +220,7 @@ func (g *targetGroup) counter(node netip.Addr) *atomic.Uint64 {
 // continue.
 func (g *targetGroup) close() {
 	for _, m := range g.view.Load().members {
-		m.target.unwatch()
+		m.target.stopChecker()
 	}
 	g.dropCarriers()
 }

@@ -40,7 +40,7 @@ func tlsConfig(l Listener, lb lbAttributes) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// certificates chooses among the certificates of a listener.
+// certificates selects among the certificates of a listener.
 type certificates struct {
 	byDefault *tls.Certificate
 	list      []servingCertificate // best first

@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// clockSkew is by how much the clock of an issuer may differ.
+// clockSkew is the tolerated difference from the clock of an issuer.
 const clockSkew = time.Minute
 
-// validateToken reports whether the request has a valid bearer token. If it has not, it has answered the request.
+// validateToken reports whether the request has a valid bearer token. Otherwise it has answered the request.
 func (x *exchange) validateToken(j JWTValidation) (pass bool) {
 	scheme, text, _ := strings.Cut(x.r.Header.Get("Authorization"), " ")
 	t, err := parseToken(strings.TrimSpace(text))
@@ -41,7 +41,7 @@ func (x *exchange) validateToken(j JWTValidation) (pass bool) {
 	return true
 }
 
-// token is a JWT that was parsed but not verified yet.
+// token is a parsed JWT that has not been verified.
 type token struct {
 	header struct {
 		Algorithm string `json:"alg"`
@@ -99,7 +99,7 @@ func (t token) verify(keys []publicKey) error {
 			return nil
 		}
 	}
-	return errors.New("no key fits the signature")
+	return errors.New("no key matches the signature")
 }
 
 func signedBy(key any, family string, hash crypto.Hash, sum, signature []byte) bool {
@@ -122,7 +122,7 @@ func signedBy(key any, family string, hash crypto.Hash, sum, signature []byte) b
 	return false
 }
 
-// check returns an error unless the claims fulfil the rule.
+// check returns an error unless the claims satisfy the rule.
 func (t token) check(j JWTValidation, now time.Time) error {
 	if iss, _ := t.claims["iss"].(string); iss != j.Issuer {
 		return errors.New("another issuer")
@@ -137,7 +137,7 @@ func (t token) check(j JWTValidation, now time.Time) error {
 		}
 	}
 	for _, c := range j.Claims {
-		if !c.holds(t.claims[c.Name]) {
+		if !c.matches(t.claims[c.Name]) {
 			return fmt.Errorf("claim %q does not match", c.Name)
 		}
 	}
@@ -149,9 +149,9 @@ func (t token) time(name string) (time.Time, bool) {
 	return time.Unix(int64(n), 0), ok
 }
 
-// holds reports whether a token's value fulfils the claim: a single string must be one of
-// the values, and a set must contain all of them.
-func (c Claim) holds(value any) bool {
+// matches reports whether the value in a token satisfies the claim: a single string must be one of the required
+// values, and a set must contain all of them.
+func (c Claim) matches(value any) bool {
 	var have []string
 	switch c.Format {
 	case "string-array":

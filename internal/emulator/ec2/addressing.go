@@ -18,7 +18,7 @@ type eniRequest struct {
 	kind          string
 	primary       *string
 	addresses     []string // secondary IPv4 addresses
-	secondary     int      // how many further free IPv4 addresses of the subnet
+	secondary     int      // number of additional free IPv4 addresses of the subnet
 	ipv6          int
 	ipv6Addresses []string
 	prefixes      []string
@@ -142,8 +142,8 @@ func addPrefixes(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterf
 	return nil
 }
 
-// AssignPrivateIpAddresses adds secondary addresses, either named ones or a number of
-// free ones. After an error none is added.
+// AssignPrivateIpAddresses adds secondary addresses, either given addresses or a number of free addresses. After an
+// error no address is added.
 func (s *instances) AssignPrivateIpAddresses(c *store.Call, in *ec2.AssignPrivateIpAddressesInput) (*ec2.AssignPrivateIpAddressesOutput, error) {
 	p := c.Partition
 	eni, err := find(kindInterface, p.NetworkInterfaces, in.NetworkInterfaceId)

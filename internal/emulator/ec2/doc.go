@@ -2,5 +2,5 @@
 // tables, internet gateways, security groups, ENIs, elastic addresses, prefix lists,
 // instances and their tags.
 //
-// Nothing runs and no packet flows: an instance is a state and addresses.
+// Instances run no programs and send no packets; they only have a state and addresses.
 package ec2

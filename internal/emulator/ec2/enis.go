@@ -51,13 +51,13 @@ func (s *instances) CreateNetworkInterface(c *store.Call, in *ec2.CreateNetworkI
 		return nil, err
 	}
 	p.Tag(eni.ID, tags)
-	noteToken(c, in.ClientToken, eni.ID)
+	recordToken(c, in.ClientToken, eni.ID)
 	out := s.networkInterface(p, eni)
 	return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: &out, ClientToken: in.ClientToken}, nil
 }
 
-// checkGroups checks the security groups of an ENI in a VPC, and returns their ids. Without any it returns
-// the default security group.
+// checkGroups checks the security groups of an ENI in a VPC, and returns their ids. Without ids in the request it
+// returns the default security group.
 func (s *instances) checkGroups(p *store.Partition, vpcID string, ids []string) ([]string, *store.Error) {
 	if len(ids) == 0 {
 		if g := p.DefaultSecurityGroup(vpcID); g != nil {

@@ -14,9 +14,8 @@ import (
 
 const maxFilterValues = 200
 
-// filters are the filters of one describe operation: for each name, a function that
-// returns the values of a resource. A filter matches if one of its values matches one
-// of these.
+// filters are the filters of one describe operation: for each name, a function that returns the values of a
+// resource. A filter matches if one of its values matches a value of the resource.
 type filters[T any] map[string]func(T) []string
 
 // selectBy returns the items that match all filters of a request. tags returns the tags of
@@ -79,8 +78,8 @@ func valuesFor[T any](item T, name string, known filters[T], tags func(T) map[st
 	return out
 }
 
-// wildcard reports whether a filter value matches a text. In the value, * matches any characters
-// and ? any one, and a backslash escapes them.
+// wildcard reports whether a filter value matches a text. In the value, "*" matches any characters, "?" any single
+// character, and a backslash escapes them.
 func wildcard(pattern, s string) bool {
 	for pattern != "" {
 		switch pattern[0] {
@@ -111,7 +110,7 @@ func wildcard(pattern, s string) bool {
 	return s == ""
 }
 
-// textValue returns a string as the values of a filter, none for "".
+// textValue returns a string as the values of a filter, or no value for "".
 func textValue(s string) []string {
 	if s == "" {
 		return nil

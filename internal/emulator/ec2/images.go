@@ -19,7 +19,7 @@ var image = types.Image{
 	CreationDate: aws.String("2025-01-01T00:00:00.000Z"),
 }
 
-// DescribeImages lists the one image, and ignores the owners in the request.
+// DescribeImages lists the only image, and ignores the owners in the request.
 func (s *instances) DescribeImages(_ *store.Call, in *ec2.DescribeImagesInput) (*ec2.DescribeImagesOutput, error) {
 	for _, id := range in.ImageIds {
 		if id != *image.ImageId {

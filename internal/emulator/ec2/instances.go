@@ -79,7 +79,7 @@ func (s *instances) RunInstances(c *store.Call, in *ec2.RunInstancesInput) (*ec2
 	return s.launched(c, fresh), nil
 }
 
-// launchCount returns the smallest and the greatest number of instances to launch.
+// launchCount returns the minimum and the maximum number of instances to launch.
 func launchCount(in *ec2.RunInstancesInput) (low, high int, err *store.Error) {
 	low, high = int(aws.ToInt32(in.MinCount)), int(aws.ToInt32(in.MaxCount))
 	if aws.ToString(in.ImageId) == "" {
@@ -153,7 +153,7 @@ func (s *instances) launched(c *store.Call, list []*store.Instance) *ec2.RunInst
 
 // StartInstances starts stopped instances.
 func (s *instances) StartInstances(c *store.Call, in *ec2.StartInstancesInput) (*ec2.StartInstancesOutput, error) {
-	changes, err := s.move(c, in.InstanceIds, store.InstanceStopped, store.InstancePending, store.InstanceRunning)
+	changes, err := s.startTransition(c, in.InstanceIds, store.InstanceStopped, store.InstancePending, store.InstanceRunning)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (s *instances) StartInstances(c *store.Call, in *ec2.StartInstancesInput) (
 
 // StopInstances stops running instances.
 func (s *instances) StopInstances(c *store.Call, in *ec2.StopInstancesInput) (*ec2.StopInstancesOutput, error) {
-	changes, err := s.move(c, in.InstanceIds, store.InstanceRunning, store.InstanceStopping, store.InstanceStopped)
+	changes, err := s.startTransition(c, in.InstanceIds, store.InstanceRunning, store.InstanceStopping, store.InstanceStopped)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (s *instances) StopInstances(c *store.Call, in *ec2.StopInstancesInput) (*e
 // TerminateInstances ends instances and deletes their ENIs.
 func (s *instances) TerminateInstances(c *store.Call, in *ec2.TerminateInstancesInput) (*ec2.TerminateInstancesOutput, error) {
 	p := c.Partition
-	changes, err := s.move(c, in.InstanceIds, "", store.InstanceShuttingDown, store.InstanceTerminated)
+	changes, err := s.startTransition(c, in.InstanceIds, "", store.InstanceShuttingDown, store.InstanceTerminated)
 	if err != nil {
 		return nil, err
 	}
@@ -197,9 +197,9 @@ func (s *instances) TerminateInstances(c *store.Call, in *ec2.TerminateInstances
 	return &ec2.TerminateInstancesOutput{TerminatingInstances: changes}, nil
 }
 
-// move starts the transition of instances that are in state from, or in any state if from is "". Instances that are already
-// in state through or to do not change.
-func (s *instances) move(c *store.Call, ids []string, from, through, to string) ([]types.InstanceStateChange, *store.Error) {
+// startTransition starts the transition of instances from state from (any state if empty) through state through to
+// state to. Instances that are already in one of the last two states do not change.
+func (s *instances) startTransition(c *store.Call, ids []string, from, through, to string) ([]types.InstanceStateChange, *store.Error) {
 	p := c.Partition
 	if len(ids) == 0 {
 		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter InstanceId")

@@ -15,7 +15,7 @@ import (
 
 // kind is a type of resource with an identifier.
 type kind struct {
-	prefix string // of identifiers, with the hyphen
+	prefix string // prefix of identifiers, with the hyphen
 	// code and malformed are the stems of the error codes: code + ".NotFound", malformed + ".Malformed".
 	code, malformed string
 	// noun is the name in messages, as in "The subnet ID 'x' does not exist".
@@ -193,8 +193,8 @@ func resourceType(id string) string {
 	return fmt.Sprintf("unknown (%s)", prefix)
 }
 
-// createdBefore returns the resource that an earlier request with the same client token created,
-// nil if there was none or the resource does not exist any more.
+// createdBefore returns the resource that an earlier request with the same client token created, or nil if the
+// resource does not exist.
 func createdBefore[T any](c *store.Call, all map[string]*T, token *string) *T {
 	if aws.ToString(token) == "" {
 		return nil
@@ -202,8 +202,8 @@ func createdBefore[T any](c *store.Call, all map[string]*T, token *string) *T {
 	return all[c.Partition.Tokens[c.Operation+" "+*token]]
 }
 
-// noteToken notes the id of the resource that a request with a client token creates.
-func noteToken(c *store.Call, token *string, id string) {
+// recordToken records the id of the resource that a request with a client token creates.
+func recordToken(c *store.Call, token *string, id string) {
 	if aws.ToString(token) != "" {
 		c.Partition.Tokens[c.Operation+" "+*token] = id
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// protocolNames maps other forms of protocols to those that EC2 returns.
+// protocolNames maps alternative protocol names to the names that EC2 returns.
 var protocolNames = map[string]string{"6": "tcp", "17": "udp", "1": "icmp", "58": "icmpv6", "all": "-1"}
 
-// ruleKey identifies a rule, whose description may change.
+// ruleKey has the parts of a rule that identify it, which are all except its description.
 type ruleKey struct {
 	protocol, from, to string
 	peer               store.Peer
@@ -105,20 +105,20 @@ func readProtocol(perm types.IpPermission) (store.SecurityGroupRule, *store.Erro
 	return r, nil
 }
 
-// described is a peer with its description.
-type described struct {
+// describedPeer is a peer with its description.
+type describedPeer struct {
 	Peer        store.Peer
 	Description string
 }
 
-func (s *securityGroups) readPeers(c *store.Call, g *store.SecurityGroup, perm types.IpPermission) ([]described, *store.Error) {
-	var out []described
+func (s *securityGroups) readPeers(c *store.Call, g *store.SecurityGroup, perm types.IpPermission) ([]describedPeer, *store.Error) {
+	var out []describedPeer
 	add := func(p store.Peer, description *string) *store.Error {
 		text := aws.ToString(description)
 		if len(text) > 255 || !groupText.MatchString(text) {
 			return store.Errorf(store.Unproven, "InvalidParameterValue", "Invalid rule description. Valid descriptions are strings less than 256 characters from the following set:  a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*")
 		}
-		out = append(out, described{p, text})
+		out = append(out, describedPeer{p, text})
 		return nil
 	}
 	for _, r := range perm.IpRanges {

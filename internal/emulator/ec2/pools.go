@@ -28,7 +28,7 @@ func (s *networks) CreateIpamPool(c *store.Call, in *ec2.CreateIpamPoolInput) (*
 	}
 	p.IPAMPools[pool.ID] = pool
 	p.Tag(pool.ID, tags)
-	noteToken(c, in.ClientToken, pool.ID)
+	recordToken(c, in.ClientToken, pool.ID)
 	out := s.ipamPool(p, pool)
 	return &ec2.CreateIpamPoolOutput{IpamPool: &out}, nil
 }

@@ -45,7 +45,7 @@ func (s *networks) CreateManagedPrefixList(c *store.Call, in *ec2.CreateManagedP
 	list.ID = s.w.NewID("pl-")
 	p.PrefixLists[list.ID] = list
 	p.Tag(list.ID, tags)
-	noteToken(c, in.ClientToken, list.ID)
+	recordToken(c, in.ClientToken, list.ID)
 	out := s.prefixList(p, list)
 	return &ec2.CreateManagedPrefixListOutput{PrefixList: &out}, nil
 }

@@ -125,7 +125,7 @@ func (s *networks) CreateRouteTable(c *store.Call, in *ec2.CreateRouteTableInput
 	}
 	c.Partition.RouteTables[t.ID] = t
 	c.Partition.Tag(t.ID, tags)
-	noteToken(c, in.ClientToken, t.ID)
+	recordToken(c, in.ClientToken, t.ID)
 	out := s.routeTable(c.Partition, t)
 	return &ec2.CreateRouteTableOutput{RouteTable: &out, ClientToken: in.ClientToken}, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// AuthorizeSecurityGroupIngress adds rules, all or none.
+// AuthorizeSecurityGroupIngress adds all rules of a request, or none after an error.
 func (s *securityGroups) AuthorizeSecurityGroupIngress(c *store.Call, in *ec2.AuthorizeSecurityGroupIngressInput) (*ec2.AuthorizeSecurityGroupIngressOutput, error) {
 	g, err := s.groupNamed(c, in.GroupId, in.GroupName)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *securityGroups) AuthorizeSecurityGroupIngress(c *store.Call, in *ec2.Au
 	return &ec2.AuthorizeSecurityGroupIngressOutput{Return: aws.Bool(true), SecurityGroupRules: s.ruleList(c.Partition, g, added, false)}, nil
 }
 
-// AuthorizeSecurityGroupEgress adds rules, all or none.
+// AuthorizeSecurityGroupEgress adds all rules of a request, or none after an error.
 func (s *securityGroups) AuthorizeSecurityGroupEgress(c *store.Call, in *ec2.AuthorizeSecurityGroupEgressInput) (*ec2.AuthorizeSecurityGroupEgressOutput, error) {
 	g, err := s.groupNamed(c, in.GroupId, nil)
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *securityGroups) authorize(c *store.Call, g *store.SecurityGroup, have *
 	return add, nil
 }
 
-// checkRuleQuota checks the number of rules for each address family. A rule with a security group
-// counts for both, and a rule with a prefix list as often as the maximum of its entries.
+// checkRuleQuota checks the number of rules for each address family. A rule with a security group counts for both
+// families, and a rule with a prefix list counts as many times as its maximum number of entries.
 func (s *securityGroups) checkRuleQuota(p *store.Partition, rules []store.SecurityGroupRule) *store.Error {
 	v4, v6 := 0, 0
 	for _, r := range rules {
@@ -269,8 +269,7 @@ func (s *securityGroups) ruleList(p *store.Partition, g *store.SecurityGroup, ru
 	return out
 }
 
-// portOrAll returns the port, -1 if a rule has none: DescribeSecurityGroupRules has -1 where
-// permissions have no ports.
+// portOrAll returns the port, or -1 for a rule without ports, as DescribeSecurityGroupRules does.
 func portOrAll(n *int32) *int32 {
 	if n == nil {
 		return aws.Int32(-1)

@@ -66,7 +66,7 @@ func checkGroupName(name string) *store.Error {
 	return nil
 }
 
-// groupVPC finds the VPC of a request for a security group, the default one if none is named.
+// groupVPC finds the VPC of a request for a security group, or the default VPC if the request has none.
 func (s *securityGroups) groupVPC(c *store.Call, id *string) (*store.VPC, *store.Error) {
 	if id != nil {
 		return find(kindVPC, c.Partition.VPCs, id)
@@ -94,8 +94,7 @@ func (s *core) groupNamed(c *store.Call, id, name *string) (*store.SecurityGroup
 	return nil, store.Errorf(store.Unproven, "InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC", *name)
 }
 
-// DeleteSecurityGroup deletes a security group that no ENI has and no rule of another security
-// group refers to.
+// DeleteSecurityGroup deletes a security group that no ENI and no rule of another security group uses.
 func (s *securityGroups) DeleteSecurityGroup(c *store.Call, in *ec2.DeleteSecurityGroupInput) (*ec2.DeleteSecurityGroupOutput, error) {
 	p := c.Partition
 	g, err := s.groupNamed(c, in.GroupId, in.GroupName)

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// Service serves the operations of EC2: those on tags itself, and all others by the embedded types.
+// Service serves the operations of EC2. The embedded types serve all operations except those on tags.
 type Service struct {
 	*core
 	networks
@@ -17,7 +17,7 @@ type Service struct {
 	securityGroups
 }
 
-// New returns the service over the emulator state.
+// New returns the service for the state of an emulator.
 func New(w *store.Store) *Service {
 	c := &core{w}
 	return &Service{c, networks{c}, instances{c}, securityGroups{c}}
@@ -26,7 +26,8 @@ func New(w *store.Store) *Service {
 // core has the state that all resource types share.
 type core struct{ w *store.Store }
 
-// The operations by subject. Routes, addresses and prefix lists belong to networks, ENIs to instances.
+// These types have the operations by subject. Routes, addresses and prefix lists belong to networks, ENIs to
+// instances.
 type (
 	networks       struct{ *core }
 	instances      struct{ *core }
@@ -119,7 +120,7 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-// op returns an operation that also supports DryRun, if its input has that.
+// op returns an operation. It supports DryRun if the input has this member.
 func op[I, O any](name string, fn func(*store.Call, *I) (*O, error), members ...string) wire.Operation {
 	field, ok := reflect.TypeFor[I]().FieldByName("DryRun")
 	if ok {

@@ -47,7 +47,7 @@ func (s *networks) CreateSubnet(c *store.Call, in *ec2.CreateSubnetInput) (*ec2.
 	return &ec2.CreateSubnetOutput{Subnet: s.subnet(p, sub)}, nil
 }
 
-// zoneOf finds a zone by name or identifier; the first one if none is named.
+// zoneOf finds a zone by name or identifier; it returns the first zone if the request has none.
 func zoneOf(p *store.Partition, name, id *string) (*store.Zone, *store.Error) {
 	if name == nil && id == nil {
 		return p.Zones[0], nil

@@ -20,7 +20,7 @@ const (
 	maxTagResource = 1000
 )
 
-// CreateTags sets tags on resources. After an error none is set.
+// CreateTags sets tags on resources. After an error no tag is set.
 func (s *Service) CreateTags(c *store.Call, in *ec2.CreateTagsInput) (*ec2.CreateTagsOutput, error) {
 	if err := s.checkTaggable(c, in.Resources); err != nil {
 		return nil, err
@@ -211,8 +211,8 @@ func readTags(list []types.Tag) (map[string]string, *store.Error) {
 	return out, nil
 }
 
-// tagsFor returns the tags in a create request for a type of resource.
-// others are the further types that the operation may tag.
+// tagsFor returns the tags in a create request for a type of resource. others has the other types that the operation
+// may tag.
 func tagsFor(specs []types.TagSpecification, wanted types.ResourceType, others ...types.ResourceType) (map[string]string, *store.Error) {
 	var list []types.Tag
 	for _, spec := range specs {

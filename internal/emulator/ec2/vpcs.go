@@ -46,9 +46,9 @@ func readVPCBlock(text *string) (netip.Prefix, *store.Error) {
 	return block.Masked(), nil
 }
 
-// addIPv6 adds a /56 of Amazon's addresses to a VPC.
+// addIPv6 adds an Amazon-provided IPv6 /56 block to a VPC.
 func (s *networks) addIPv6(p *store.Partition, v *store.VPC) {
-	// The number of the block among those of the partition makes it unique.
+	// The number of the block is unique in the partition.
 	n := 0
 	for _, other := range p.VPCs {
 		n += len(other.IPv6)
@@ -95,7 +95,7 @@ func (s *networks) AssociateVpcCidrBlock(c *store.Call, in *ec2.AssociateVpcCidr
 	return out, nil
 }
 
-// ModifyVpcAttribute sets one of the name service attributes.
+// ModifyVpcAttribute sets one of the DNS attributes.
 func (s *networks) ModifyVpcAttribute(c *store.Call, in *ec2.ModifyVpcAttributeInput) (*ec2.ModifyVpcAttributeOutput, error) {
 	v, err := find(kindVPC, c.Partition.VPCs, in.VpcId)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *networks) ModifyVpcAttribute(c *store.Call, in *ec2.ModifyVpcAttributeI
 	return &ec2.ModifyVpcAttributeOutput{}, nil
 }
 
-// DeleteVpc deletes a VPC that only contains what was created with it.
+// DeleteVpc deletes a VPC that contains only its default resources.
 func (s *networks) DeleteVpc(c *store.Call, in *ec2.DeleteVpcInput) (*ec2.DeleteVpcOutput, error) {
 	p := c.Partition
 	v, err := find(kindVPC, p.VPCs, in.VpcId)

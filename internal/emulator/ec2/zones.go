@@ -68,8 +68,8 @@ func (s *networks) DescribeAvailabilityZones(c *store.Call, in *ec2.DescribeAvai
 	return out, nil
 }
 
-// DescribeRegions lists the caller's region and the two global ones: the emulator has
-// every region, so a list of all would be meaningless.
+// DescribeRegions lists the caller's region and the two regions with global services. The emulator accepts every
+// region name, so it has no complete list.
 func (s *networks) DescribeRegions(c *store.Call, in *ec2.DescribeRegionsInput) (*ec2.DescribeRegionsOutput, error) {
 	names := in.RegionNames
 	if len(names) == 0 {

@@ -16,7 +16,7 @@ var (
 	protocolPattern = regexp.MustCompile(`^(HTTPS?|#\{protocol\})$`)
 )
 
-// actionScope is where actions are used: the load balancer, the protocol of the listener, and the rule.
+// actionScope has the load balancer, the listener protocol and the rule to which actions belong.
 type actionScope struct {
 	p        *store.Partition
 	lb       *store.LoadBalancer
@@ -52,8 +52,7 @@ func (s *shape) shapeActions(member string, actions []types.Action) {
 	}
 }
 
-// checkActions checks the actions of a rule or listener and returns them as AWS
-// describes them, but with the client secret.
+// checkActions checks the actions of a rule or listener and returns them in AWS's form, but with the client secret.
 func (s *listeners) checkActions(sc actionScope, in []types.Action) ([]types.Action, error) {
 	if len(in) == 0 {
 		return nil, invalid(store.Unproven, "An action must be specified")
@@ -86,8 +85,7 @@ func (s *listeners) checkActions(sc actionScope, in []types.Action) ([]types.Act
 	return out, s.checkForwards(sc, out)
 }
 
-// orderActions returns the actions sorted by their order, which must be given
-// when there are several.
+// orderActions returns the actions sorted by their order, which is required if there are several actions.
 func orderActions(in []types.Action) ([]types.Action, error) {
 	if len(in) == 1 {
 		return in, nil
@@ -136,7 +134,7 @@ func checkActionTypes(actions []types.Action) error {
 	return nil
 }
 
-// checkActionConfig requires the configuration of the action's type, and no other.
+// checkActionConfig returns an error unless the action has exactly the configuration for its type.
 func checkActionConfig(a types.Action) error {
 	configs := []struct {
 		kind types.ActionTypeEnum

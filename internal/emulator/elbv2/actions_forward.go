@@ -32,7 +32,7 @@ func (s *listeners) checkForward(sc actionScope, a types.Action, stored *types.A
 	if err := checkGroupStickiness(sc, sticky, groups); err != nil {
 		return err
 	}
-	if err := checkFit(sc, groups); err != nil {
+	if err := checkCompatible(sc, groups); err != nil {
 		return err
 	}
 	stored.ForwardConfig = &types.ForwardActionConfig{}
@@ -141,8 +141,8 @@ func checkGroupStickiness(sc actionScope, sticky *types.TargetGroupStickinessCon
 	return nil
 }
 
-// checkFit checks that VPC, address type and protocols of the target groups fit the listener.
-func checkFit(sc actionScope, groups []*store.TargetGroup) error {
+// checkCompatible checks that VPC, address type and protocols of the target groups are compatible with the listener.
+func checkCompatible(sc actionScope, groups []*store.TargetGroup) error {
 	var foreign, unfit []string
 	for _, g := range groups {
 		if g.VPC != "" && g.VPC != sc.lb.VPC {
@@ -151,7 +151,7 @@ func checkFit(sc actionScope, groups []*store.TargetGroup) error {
 		if sc.protocol == types.ProtocolEnumHttp && (g.ProtocolVersion == versionGRPC || g.ProtocolVersion == versionHTTP2) {
 			return fail(store.Unproven, codeAction, "Listener protocol '%s' is not supported with a target group with the protocol-version '%s'", sc.protocol, g.ProtocolVersion)
 		}
-		if !fits(sc, g) {
+		if !canForward(sc, g) {
 			unfit = append(unfit, g.ARN)
 		}
 		if g.Addressing != "" && groups[0].Addressing != "" && g.Addressing != groups[0].Addressing {
@@ -170,8 +170,8 @@ func checkFit(sc actionScope, groups []*store.TargetGroup) error {
 	return nil
 }
 
-// fits reports whether a listener may forward to a target group.
-func fits(sc actionScope, g *store.TargetGroup) bool {
+// canForward reports whether a listener may forward to a target group.
+func canForward(sc actionScope, g *store.TargetGroup) bool {
 	if g.Type == types.TargetTypeEnumLambda {
 		return isHTTP(sc.protocol)
 	}

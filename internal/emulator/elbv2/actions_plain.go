@@ -36,7 +36,7 @@ func checkRedirect(sc actionScope, r types.RedirectActionConfig) (*types.Redirec
 		}
 		*f.to = &value
 	}
-	if !validRedirectPath(*out.Path) {
+	if !isValidRedirectPath(*out.Path) {
 		return nil, fail(store.Quoted("terraform-linters/tflint-ruleset-aws#386"), codeAction, "The Path parameter must be a valid path, should start with a '/', and may contain up to one of each of these placeholders: '#{path}', '#{host}', '#{port}'.")
 	}
 	if n, err := strconv.Atoi(*out.Port); *out.Port != keepPort && (err != nil || n < 1 || n > 65535) {
@@ -52,9 +52,8 @@ func checkRedirect(sc actionScope, r types.RedirectActionConfig) (*types.Redirec
 	return out, nil
 }
 
-// validRedirectPath reports whether a path begins with a slash and has each
-// placeholder at most once.
-func validRedirectPath(path string) bool {
+// isValidRedirectPath reports whether a path begins with a slash and has each placeholder at most once.
+func isValidRedirectPath(path string) bool {
 	for _, placeholder := range []string{"#{path}", keepHost, keepPort} {
 		if strings.Count(path, placeholder) > 1 {
 			return false

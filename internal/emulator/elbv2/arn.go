@@ -17,7 +17,7 @@ type kind struct {
 
 const arnHead = `^arn:aws[a-z-]*:elasticloadbalancing:[a-z0-9-]+:\d{12}:`
 
-// missingNamed returns the error that names the resources that do not exist.
+// missingNamed returns an error with the ARNs of resources that do not exist.
 func (k kind) missingNamed(arns ...string) error {
 	return fail(store.Quoted("aws/copilot-cli#3833"), k.code, "%ss '%s' not found", strings.ToUpper(k.name[:1])+k.name[1:], strings.Join(arns, ", "))
 }
@@ -31,9 +31,8 @@ var (
 	kindTrustStore   = kind{"trust store", "TrustStoreNotFound", regexp.MustCompile(arnHead + `truststore/[A-Za-z0-9-]+/[0-9a-f]{16}$`), noTrustStore}
 )
 
-// find returns the resource with an ARN. An ARN that is malformed, of another kind
-// or of another region is a validation error; a valid ARN of no resource is the kind's
-// own error.
+// find returns the resource with an ARN. A malformed ARN, or an ARN of another kind or region, results in a
+// validation error; a valid ARN without a resource in the not-found error of the kind.
 func find[T any](st *store.ELBState, k kind, all map[string]*T, arn string) (*T, error) {
 	if err := k.check(st, arn); err != nil {
 		return nil, err
@@ -44,7 +43,7 @@ func find[T any](st *store.ELBState, k kind, all map[string]*T, arn string) (*T,
 	return nil, k.missing()
 }
 
-// check returns an error unless an ARN is one of the kind and the region.
+// check returns an error unless an ARN has the kind and the region.
 func (k kind) check(st *store.ELBState, arn string) error {
 	if !k.pattern.MatchString(arn) || strings.Split(arn, ":")[3] != st.Region() {
 		return invalid(store.Quoted("aws/aws-cli#3260"), "'%s' is not a valid %s ARN", arn, k.name)
@@ -72,7 +71,7 @@ func findTrustStore(st *store.ELBState, arn *string) (*store.TrustStore, error) 
 	return find(st, kindTrustStore, st.TrustStores, val(arn))
 }
 
-// findAll returns the resources with the ARNs, each once, in the same order.
+// findAll returns the resources with the ARNs in the same order, without duplicates.
 func findAll[T any](st *store.ELBState, k kind, all map[string]*T, arns []string) ([]*T, error) {
 	var out []*T
 	seen := map[string]bool{}

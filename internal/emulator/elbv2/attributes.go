@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// attribute is an attribute of a load balancer, target group or listener, with its
-// initial value and the check of a new one.
+// attribute is an attribute of a load balancer, target group or listener, with its initial value and the validation
+// of new values.
 type attribute struct {
 	key     string
 	initial string
@@ -42,11 +42,11 @@ type attributeSpace struct {
 	title     string // as in messages: "Load balancer", "Target group", "Listener"
 	known     []attribute
 	supported func(key string) bool
-	// refuse returns the error of a key that exists but does not apply.
+	// refuse returns the error for a key that exists but does not apply to the resource.
 	refuse func(key string) error
 }
 
-// find returns the attribute of a key.
+// find returns the attribute with a key.
 func (sp attributeSpace) find(key string) (attribute, bool) {
 	for _, a := range sp.known {
 		if a.key == key {

@@ -17,11 +17,11 @@ var (
 	iamPattern = regexp.MustCompile(`^arn:aws[a-z-]*:iam::(\d{12}):server-certificate/.+$`)
 )
 
-// qualified reports whether a certificate is for a fully-qualified domain name, which AWS asks for:
-// "such as www.example.com or an apex domain name such as example.com", or one of them with an
-// asterisk as its leftmost label. So a name needs a dot, and neither "default" nor "*" is one. AWS
-// does not document which of the names it checks; here one qualified name is enough, because
-// clients check the alternative names if there are any, whatever the common name is.
+// qualified reports whether a certificate is for a fully-qualified domain name, which AWS requires: "such as
+// www.example.com or an apex domain name such as example.com", or such a name with an asterisk as its leftmost
+// label. So a name needs a dot, and "default" and "*" are not valid. AWS does not document which names of a
+// certificate it checks; here one qualified name is enough, because clients ignore the common name if there are
+// alternative names.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/https-listener-certificates.html
 func qualified(cert *store.Certificate) bool {
 	return slices.ContainsFunc(append([]string{cert.Domain}, cert.Names...), func(name string) bool {
@@ -57,8 +57,8 @@ func supportedKey(k acmtypes.KeyAlgorithm) bool {
 	}, k)
 }
 
-// oneCertificate returns the certificate in the list of a request, which can have one, and whether
-// there is one.
+// oneCertificate returns the certificate in the list of a request, and whether there is one. It returns an error for
+// several certificates.
 func oneCertificate(in []types.Certificate) (arn string, given bool, err error) {
 	for _, c := range in {
 		if c.IsDefault != nil {
@@ -142,8 +142,8 @@ func (s *listeners) RemoveListenerCertificates(c *store.Call, in *elb.RemoveList
 	return &elb.RemoveListenerCertificatesOutput{}, nil
 }
 
-// DescribeListenerCertificates lists the default certificate and the list for
-// SNI. A certificate that is in both is listed twice.
+// DescribeListenerCertificates lists the default certificate and the list for SNI. A certificate in both lists is
+// returned twice.
 func (s *listeners) DescribeListenerCertificates(c *store.Call, in *elb.DescribeListenerCertificatesInput) (*elb.DescribeListenerCertificatesOutput, error) {
 	var sh shape
 	sh.required("listenerArn", in.ListenerArn != nil)

@@ -103,7 +103,7 @@ func (s *listeners) checkConditions(in []types.RuleCondition) ([]types.RuleCondi
 	return out, nil
 }
 
-// checkForm checks which members of a condition are set.
+// checkForm checks that a condition has the members for its field, and no others.
 func checkForm(c types.RuleCondition, field string) error {
 	configs := map[string]bool{
 		fieldHost: c.HostHeaderConfig != nil, fieldPath: c.PathPatternConfig != nil, fieldHeader: c.HttpHeaderConfig != nil,
@@ -194,10 +194,10 @@ func checkCondition(c types.RuleCondition, field string, b *conditionsBudget) (t
 	return out, nil
 }
 
-// clone copies a list. A copy of nil is an empty list, as AWS returns one.
+// clone copies a list. The copy of nil is an empty list, as in AWS's answers.
 func clone(in []string) []string { return append([]string{}, in...) }
 
-// checkPatterns checks the values or regular expressions of a field that can have either.
+// checkPatterns checks the values or regular expressions of a field that supports both.
 func checkPatterns(field string, values, regexes []string, b *conditionsBudget, check func(string) error) error {
 	if len(values) > 0 && len(regexes) > 0 || values == nil && regexes == nil {
 		return exactlyOne(field)
@@ -249,8 +249,8 @@ func badCharacter(v string) error {
 	return invalid(store.Unproven, "Condition value '%s' contains a character that is not valid", v)
 }
 
-// hostValue requires at least one dot, and only letters or wildcards after the last
-// one.
+// hostValue checks a value of a host condition. It must have at least one dot, and only letters or wildcards after
+// the last dot.
 func hostValue(v string) error {
 	if !hostPattern.MatchString(v) || !hostTail.MatchString(v) {
 		return badCharacter(v)

@@ -2,7 +2,7 @@ package elbv2
 
 import "github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 
-// Codes that many operations share. The others are defined where they are returned.
+// Error codes of several operations. Other codes are in the functions that return them.
 const (
 	codeValidation    = "ValidationError"
 	codeConfiguration = "InvalidConfigurationRequest"
@@ -12,8 +12,8 @@ const (
 	codeTarget        = "InvalidTarget"
 )
 
-// fail returns an error of the service. The source is where AWS's wording is known from. The result has the type error,
-// so that a typed nil cannot occur.
+// fail returns an error of the service. from is the source that documents the text of AWS. The result has the type
+// error, to avoid typed nil values.
 func fail(from store.Source, code, format string, args ...any) error {
 	return store.Errorf(from, code, format, args...)
 }

@@ -52,7 +52,7 @@ func loadBalancerAttributes() []attribute {
 	}
 }
 
-// loadBalancerSpace returns the set of attributes of a load balancer.
+// loadBalancerSpace returns the attribute space of a load balancer.
 func loadBalancerSpace(lb *store.LoadBalancer) attributeSpace {
 	common := []string{
 		attrDeletionProtection, "access_logs.s3.enabled", "access_logs.s3.bucket", "access_logs.s3.prefix",
@@ -146,7 +146,7 @@ func (s *loadBalancers) ModifyLoadBalancerAttributes(c *store.Call, in *elb.Modi
 	return &elb.ModifyLoadBalancerAttributesOutput{Attributes: s.loadBalancerAttributeList(lb)}, nil
 }
 
-// checkLoadBalancerAttributes checks conditions over several attributes, and over old and new values.
+// checkLoadBalancerAttributes checks conditions that involve several attributes, or old and new values.
 func (s *loadBalancers) checkLoadBalancerAttributes(lb *store.LoadBalancer, next map[string]string) error {
 	if lb.IsALB() && next[attrCrossZone] != "true" {
 		return misconfigured(store.Unproven, "Cross-zone load balancing cannot be turned off for load balancers with type 'application'")

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// decreasesPerDay is how often a reservation may be decreased in a day.
+// decreasesPerDay is the maximum number of decreases of a reservation in a day.
 const decreasesPerDay = 2
 
 // capacityView has the members that both operations return.

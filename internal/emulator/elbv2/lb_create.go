@@ -20,8 +20,7 @@ var (
 	coipPoolPattern = regexp.MustCompile(`^(ipv4pool-coip-)[a-zA-Z0-9]+$`)
 )
 
-// CreateLoadBalancer creates an ALB or NLB, or returns the one of that name if
-// it has the same settings.
+// CreateLoadBalancer creates an ALB or NLB. It returns an existing load balancer with the same name and settings.
 func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBalancerInput) (*elb.CreateLoadBalancerOutput, error) {
 	if err := s.shapeCreateLoadBalancer(in); err != nil {
 		return nil, err
@@ -172,7 +171,7 @@ func (s *loadBalancers) checkLoadBalancerQuota(st *store.ELBState, lb *store.Loa
 	return s.checkENIQuota(st, lb, len(lb.Zones))
 }
 
-// checkENIQuota checks the quota of ENIs of NLBs in a VPC, for so many additional ones.
+// checkENIQuota checks the quota of ENIs of NLBs in a VPC. more is the number of additional ENIs.
 func (s *loadBalancers) checkENIQuota(st *store.ELBState, lb *store.LoadBalancer, more int) error {
 	if lb.IsALB() {
 		return nil
@@ -212,8 +211,8 @@ func shortType(lb *store.LoadBalancer) string {
 	return "net"
 }
 
-// hostedZone returns the Route 53 zone of load balancer names: the published one of the
-// region, or else one derived from the region's name.
+// hostedZone returns the Route 53 zone of load balancer names: the published zone of the region, or else a zone ID
+// derived from the region's name.
 func hostedZone(region string, alb bool) string {
 	known := map[string][2]string{
 		"us-east-1": {"Z35SXDOTRQ7X7K", "Z26RNL4JYFTOTI"},

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// namesPerCall is how many names or ARNs a request can have.
+// namesPerCall is the maximum number of names or ARNs in a request.
 const namesPerCall = 20
 
 // DescribeLoadBalancers lists load balancers: all, by ARN or by name.

@@ -11,7 +11,7 @@ import (
 
 const requester = "amazon-elb"
 
-// makeNodes creates an ENI in each of the zones. After an error none exists.
+// makeNodes creates an ENI in each of the zones. After an error it has created none.
 func (s *loadBalancers) makeNodes(p *store.Partition, lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	for i := range zones {
 		if err := s.makeNode(p, lb, &zones[i]); err != nil {
@@ -52,7 +52,7 @@ func (s *loadBalancers) makeNode(p *store.Partition, lb *store.LoadBalancer, z *
 	}
 	if a, err := netip.ParseAddr(z.IPv6); err == nil { // checked before, if there is one
 		if holder := p.ENIWithIPv6(z.Subnet, a); holder != "" && holder != eni.ID {
-			// As for private IPv4 addresses.
+			// AWS checks this only during provisioning, as for private IPv4 addresses.
 			lb.ForcedState = types.LoadBalancerStateEnumFailed
 			lb.ForcedReason = fmt.Sprintf("The IP address %s is already in use", z.IPv6)
 		} else {
@@ -70,8 +70,7 @@ func (s *loadBalancers) makeNode(p *store.Partition, lb *store.LoadBalancer, z *
 	return nil
 }
 
-// replaceNodes moves a load balancer to other zones, and keeps the nodes in subnets that
-// it has already.
+// replaceNodes moves a load balancer to other zones. It keeps nodes whose subnet does not change.
 func (s *loadBalancers) replaceNodes(p *store.Partition, lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	kept := map[string]store.LoadBalancerZone{}
 	for _, z := range lb.Zones {
@@ -114,9 +113,9 @@ func (s *loadBalancers) replaceNodes(p *store.Partition, lb *store.LoadBalancer,
 	return nil
 }
 
-// assignAddresses assigns to the nodes the addresses that the load balancer's settings
-// require: IPv6 addresses for dual-stack, and secondary private addresses on an NLB
-// that has them assigned automatically. After an error nothing has changed.
+// assignAddresses assigns to the nodes the addresses that the load balancer's settings require: IPv6 addresses for
+// dual-stack, and secondary private addresses on an NLB with automatic assignment. After an error nothing has
+// changed.
 func (s *loadBalancers) assignAddresses(p *store.Partition, lb *store.LoadBalancer) error {
 	var changes []func()
 	for i := range lb.Zones {

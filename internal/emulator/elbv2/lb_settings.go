@@ -29,7 +29,7 @@ func checkSecurityGroups(p *store.Partition, vpc string, groups []string) error 
 	return nil
 }
 
-// SetSecurityGroups replaces the security groups, and those of the nodes' ENIs.
+// SetSecurityGroups replaces the security groups of a load balancer and of the ENIs of its nodes.
 func (s *loadBalancers) SetSecurityGroups(c *store.Call, in *elb.SetSecurityGroupsInput) (*elb.SetSecurityGroupsOutput, error) {
 	enforce := in.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic
 	var sh shape

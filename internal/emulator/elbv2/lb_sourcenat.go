@@ -64,9 +64,8 @@ func natPrefixes(p *store.Partition, but *store.LoadBalancer) map[netip.Prefix]b
 	return taken
 }
 
-// assignSourceNAT assigns to each zone of a dual-stack NLB with source NAT its prefix: the
-// requested one, else the present one, else a free one of the subnet. Without source NAT it
-// removes them.
+// assignSourceNAT assigns to each zone of a dual-stack NLB with source NAT its prefix: the requested prefix, else
+// the current prefix, else a free prefix of the subnet. Without source NAT it removes the prefixes.
 func assignSourceNAT(p *store.Partition, lb *store.LoadBalancer) {
 	on := lb.PrefixForSourceNAT == types.EnablePrefixForIpv6SourceNatEnumOn && lb.Addressing == types.IpAddressTypeDualstack
 	taken := natPrefixes(p, lb)
@@ -84,8 +83,8 @@ func assignSourceNAT(p *store.Partition, lb *store.LoadBalancer) {
 	}
 }
 
-// freePrefix returns the first /80 of a subnet's /64 that is not taken, except the one
-// from which ENIs get their addresses.
+// freePrefix returns the first /80 of a subnet's /64 that is not in use, except the first, from which ENIs get their
+// addresses.
 func freePrefix(block netip.Prefix, taken map[netip.Prefix]bool) netip.Prefix {
 	for n := uint16(1); ; n++ {
 		a := block.Masked().Addr().As16()
@@ -96,8 +95,8 @@ func freePrefix(block netip.Prefix, taken map[netip.Prefix]bool) netip.Prefix {
 	}
 }
 
-// checkIPv6Free returns an error if another ENI has the IPv6 address of a new or changed
-// zone. Only CreateLoadBalancer accepts such a request, and the load balancer fails later.
+// checkIPv6Free returns an error if another ENI has the IPv6 address of a new or changed zone. CreateLoadBalancer
+// does not call it: there the load balancer fails later.
 func checkIPv6Free(p *store.Partition, lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	for _, z := range zones {
 		a, err := netip.ParseAddr(z.IPv6)
@@ -111,7 +110,7 @@ func checkIPv6Free(p *store.Partition, lb *store.LoadBalancer, zones []store.Loa
 	return nil
 }
 
-// owns reports whether an ENI is that of a node of the load balancer.
+// owns reports whether an ENI belongs to a node of the load balancer.
 func owns(lb *store.LoadBalancer, eni string) bool {
 	return slices.ContainsFunc(lb.Zones, func(z store.LoadBalancerZone) bool { return z.ENI == eni })
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// freeAddresses is how many free IPv4 addresses a subnet must have.
+// freeAddresses is the minimum number of free IPv4 addresses in a subnet.
 const freeAddresses = 8
 
 const zoneTypeAvailability = "availability-zone"
@@ -72,8 +72,8 @@ func (s *loadBalancers) chooseSubnets(p *store.Partition, want placement) ([]sto
 	return zones, nil
 }
 
-// checkPlacement checks zones for a load balancer. A zone in which the load balancer has a node
-// in the same subnet already needs no free addresses.
+// checkPlacement checks zones for a load balancer. A zone needs no free addresses if the load balancer already has a
+// node in the same subnet.
 func (s *loadBalancers) checkPlacement(p *store.Partition, want placement, vpc string, zones []store.LoadBalancerZone) error {
 	lb := want.lb
 	for _, z := range zones {
@@ -253,7 +253,8 @@ func (s *loadBalancers) SetSubnets(c *store.Call, in *elb.SetSubnetsInput) (*elb
 	}, nil
 }
 
-// checkMoves returns an error if a request changes the subnet or the addresses of a zone that an NLB has already.
+// checkMoves returns an error if a request changes the subnet or the addresses of a zone in which an NLB already has
+// a node.
 func (s *loadBalancers) checkMoves(lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	if lb.IsALB() {
 		return nil
@@ -275,8 +276,7 @@ func (s *loadBalancers) checkMoves(lb *store.LoadBalancer, zones []store.LoadBal
 	return nil
 }
 
-// inheritAddresses copies the addresses of an NLB's present zones to those that a request names
-// again without addresses.
+// inheritAddresses copies the addresses in the current zones of an NLB to zones in a request that have no addresses.
 func inheritAddresses(lb *store.LoadBalancer, zones []store.LoadBalancerZone) {
 	if lb.IsALB() {
 		return

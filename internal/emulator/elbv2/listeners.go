@@ -23,7 +23,7 @@ func listenersOf(st *store.ELBState, lb string) []*store.Listener {
 	return out
 }
 
-// dropListener removes a listener with its rules; Reattach must follow.
+// dropListener removes a listener with its rules. The caller must then call Reattach.
 func dropListener(st *store.ELBState, l *store.Listener) {
 	for _, r := range rulesOf(st, l.ARN) {
 		st.DropRule(r)
@@ -31,8 +31,8 @@ func dropListener(st *store.ELBState, l *store.Listener) {
 	delete(st.Listeners, l.ARN)
 }
 
-// CreateListener creates a listener with its default rule, or returns the one
-// of that port if it has the same settings.
+// CreateListener creates a listener with its default rule. It returns an existing listener with the same port and
+// settings.
 func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (*elb.CreateListenerOutput, error) {
 	sh := s.newShape()
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)

@@ -79,7 +79,7 @@ func frameOptions(key, value string) error {
 	return among("", "DENY", "SAMEORIGIN")(key, value)
 }
 
-// listenerSpace returns the set of attributes of a listener.
+// listenerSpace returns the attribute space of a listener.
 func listenerSpace(lb *store.LoadBalancer, l *store.Listener) attributeSpace {
 	return attributeSpace{
 		title: "Listener",
@@ -100,8 +100,7 @@ func listenerSpace(lb *store.LoadBalancer, l *store.Listener) attributeSpace {
 	}
 }
 
-// keepAttributes returns the attributes of a space, with the present values of those
-// that the resource has already.
+// keepAttributes returns the attributes of a space. Attributes that the resource already has keep their values.
 func keepAttributes(sp attributeSpace, have map[string]string) map[string]string {
 	out := sp.initial()
 	for k := range out {

@@ -113,8 +113,8 @@ func setALPN(lb *store.LoadBalancer, l *store.Listener, alpn []string) error {
 	return nil
 }
 
-// setMutualAuthentication checks and sets mutual authentication. AWS describes that of an HTTPS listener
-// without it as mode off.
+// setMutualAuthentication checks and sets mutual authentication. An HTTPS listener without mutual authentication
+// gets mode off, as in AWS.
 func (s *listeners) setMutualAuthentication(c *store.Call, p *store.Partition, lb *store.LoadBalancer, l *store.Listener, in *types.MutualAuthenticationAttributes) error {
 	if l.Protocol != types.ProtocolEnumHttps {
 		if in != nil {

@@ -12,19 +12,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// pageMax is the largest page, and the default.
+// pageMax is the maximum and the default size of a page.
 const pageMax = 400
 
-// Values of inOrder: an unordered list has a random order, which is the same for all pages
-// of one listing, as AWS does not document an order. An ordered list keeps its order.
+// Values of inOrder: an unordered list gets a random order, because AWS does not document an order; it is the same
+// for all pages of a listing. An ordered list keeps its order.
 const (
 	unordered = false
 	ordered   = true
 )
 
-// page returns a page of a list and the next marker. key identifies an item. The marker has
-// the order and the last key, so that items which are created or deleted between pages
-// neither repeat nor hide others.
+// page returns a page of a list and the next marker. key identifies an item. The marker has the order and the last
+// key, so that no other item is repeated or omitted when items are created or deleted between pages.
 func page[T any](w *store.Store, items []T, key func(T) string, inOrder bool, marker *string, size *int32) ([]T, *string, error) {
 	var sh shape
 	sh.between("pageSize", size, 1, pageMax)

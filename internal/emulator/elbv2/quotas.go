@@ -62,7 +62,7 @@ func quotaDefaults() []struct {
 	}
 }
 
-// quota returns a quota's present value.
+// quota returns the current value of a quota.
 func (s *core) quota(name string) int {
 	for _, q := range quotaDefaults() {
 		if q.name == name {

@@ -46,7 +46,7 @@ func equalJSON(a, b any) bool {
 	return errA == nil && errB == nil && string(left) == string(right)
 }
 
-// CreateRule creates a rule at a free priority.
+// CreateRule creates a rule with a free priority.
 func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.CreateRuleOutput, error) {
 	sh := s.newShape()
 	sh.required("listenerArn", in.ListenerArn != nil)
@@ -95,8 +95,8 @@ func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.Cre
 	return &elb.CreateRuleOutput{Rules: []types.Rule{s.rule(r)}}, nil
 }
 
-// checkRuleQuota checks the quota of rules of a load balancer, which counts the rules of all
-// listeners without default rules.
+// checkRuleQuota checks the quota of rules of a load balancer, which includes the rules of all listeners except
+// default rules.
 func (s *listeners) checkRuleQuota(st *store.ELBState, lb *store.LoadBalancer) error {
 	n := 0
 	st.RulesFor(lb.ARN, func(r *store.Rule) {
@@ -110,7 +110,7 @@ func (s *listeners) checkRuleQuota(st *store.ELBState, lb *store.LoadBalancer) e
 	return nil
 }
 
-// ModifyRule replaces conditions, actions or transforms, each as a whole.
+// ModifyRule replaces all conditions, all actions or all transforms of a rule.
 func (s *listeners) ModifyRule(c *store.Call, in *elb.ModifyRuleInput) (*elb.ModifyRuleOutput, error) {
 	var sh shape
 	sh.required("ruleArn", in.RuleArn != nil)

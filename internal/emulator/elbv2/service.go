@@ -4,8 +4,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Service serves the operations of Elastic Load Balancing: those on tags and quotas itself, and all others by the embedded
-// types.
+// Service serves the operations of Elastic Load Balancing. The embedded types serve all operations except those on
+// tags and quotas.
 type Service struct {
 	*core
 	loadBalancers
@@ -14,7 +14,7 @@ type Service struct {
 	trustStores
 }
 
-// New returns the service over the emulator state.
+// New returns the service for the state of an emulator.
 func New(w *store.Store) *Service {
 	c := &core{w}
 	return &Service{c, loadBalancers{c}, listeners{c}, targetGroups{c}, trustStores{c}}
@@ -23,7 +23,7 @@ func New(w *store.Store) *Service {
 // core has the state that all resource types share.
 type core struct{ w *store.Store }
 
-// The operations by subject. Rules and certificates belong to listeners, targets to target groups.
+// These types have the operations by subject. Rules and certificates belong to listeners, targets to target groups.
 type (
 	loadBalancers struct{ *core }
 	listeners     struct{ *core }
@@ -59,7 +59,7 @@ func val[T any](p *T) T {
 	return *p
 }
 
-// text returns a pointer to s, nil if s is empty, which stands for an absent member.
+// text returns a pointer to s, or nil for an empty s, which is an absent member.
 func text(s string) *string {
 	if s == "" {
 		return nil

@@ -10,18 +10,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// shape collects violations of the service model's constraints. AWS checks them all
-// before anything else and reports them together. The texts of constraints are quoted
-// in kubernetes-sigs/aws-load-balancer-controller#2396 ("must have length less than or
-// equal to") and aws-cloudformation/cfn-lint#807 ("must have value less than or equal
-// to").
+// shape collects violations of the service model's constraints. AWS checks all constraints before it does anything
+// else, and reports all violations together. The texts of constraints are quoted in
+// kubernetes-sigs/aws-load-balancer-controller#2396 ("must have length less than or equal to") and
+// aws-cloudformation/cfn-lint#807 ("must have value less than or equal to").
 type shape struct {
 	faults []string
-	// anyTags leaves the characters of tags unchecked.
+	// anyTags disables the check of the characters in tags.
 	anyTags bool
 }
 
-// newShape returns the checks of a request that carries tags.
+// newShape returns the checks for a request with tags.
 func (s *core) newShape() shape {
 	return shape{anyTags: s.w.Config.ELB.AnyTagCharacters}
 }
@@ -79,7 +78,7 @@ func (s *shape) count(path string, n, low, high int) {
 	}
 }
 
-// oneOf checks a value of an enumeration. It accepts the empty value, which stands for null.
+// oneOf checks a value of an enumeration. It accepts the empty value, which means null.
 func oneOf[E ~string](s *shape, path string, v E, allowed []E) {
 	if v == "" || slices.Contains(allowed, v) {
 		return

@@ -59,7 +59,7 @@ func policyProtocols(bare string) []string {
 	return all[1:]
 }
 
-// policyCiphers returns the ciphers of a policy: the modern suites first, then those that parts of its name add.
+// policyCiphers returns the ciphers of a policy: the modern suites first, then the suites that parts of its name add.
 func policyCiphers(bare string) []string {
 	var out []string
 	tls13 := strings.HasPrefix(bare, "TLS13-")

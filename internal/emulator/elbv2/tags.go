@@ -103,7 +103,7 @@ func tagsOf(st *store.ELBState, arn string) (*map[string]string, error) {
 	return nil, invalid(store.Unproven, "'%s' is not a valid ARN", arn)
 }
 
-// tagsIn returns the tags of the resource with that ARN, nil if there is none.
+// tagsIn returns the tags of the resource with an ARN, or nil if there is no such resource.
 func tagsIn[T any](all map[string]*T, arn string, tags func(*T) *map[string]string) *map[string]string {
 	if r := all[arn]; r != nil {
 		return tags(r)

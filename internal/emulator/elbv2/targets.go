@@ -21,8 +21,8 @@ var (
 	quicPattern     = regexp.MustCompile(`^0x[0-9a-f]{16}$`)
 )
 
-// RegisterTargets registers targets. After an error none is registered. Targets that are
-// registered already do not change; a draining target is registered anew.
+// RegisterTargets registers targets. After an error no target is registered. Registered targets do not change; a
+// draining target is registered again.
 func (s *targetGroups) RegisterTargets(c *store.Call, in *elb.RegisterTargetsInput) (*elb.RegisterTargetsOutput, error) {
 	var sh shape
 	sh.required("targetGroupArn", in.TargetGroupArn != nil)
@@ -220,8 +220,7 @@ func checkLambda(g *store.TargetGroup, id string, port bool) error {
 	return nil
 }
 
-// checkALBTarget checks an ALB as the target of an NLB. The port may differ from that of the
-// target group.
+// checkALBTarget checks an ALB as the target of an NLB. Its port may differ from the port of the target group.
 func (s *targetGroups) checkALBTarget(p *store.Partition, g *store.TargetGroup, t store.Target) error {
 	lb := p.ELB.LoadBalancers[t.ID]
 	if lb == nil || !lb.IsALB() || lb.VPC != g.VPC {

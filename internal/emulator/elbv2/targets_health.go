@@ -10,8 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// DescribeTargetHealth returns the health of all targets of a target group, or of those
-// in the request.
+// DescribeTargetHealth returns the health of the targets in the request, or of all targets of the target group.
 func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTargetHealthInput) (*elb.DescribeTargetHealthOutput, error) {
 	var sh shape
 	sh.required("targetGroupArn", in.TargetGroupArn != nil)
@@ -89,8 +88,8 @@ func (s *targetGroups) health(c *store.Call, p *store.Partition, g *store.Target
 	return out
 }
 
-// checkPort returns the port that health checks of a target use, registered or not;
-// nil for a lambda function, which has none.
+// checkPort returns the health check port for a target, which need not be registered; nil for a Lambda function,
+// which has no port.
 func checkPort(g *store.TargetGroup, port int32) *string {
 	switch {
 	case g.Check.Port != trafficPort:

@@ -8,8 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// drainTime returns how long a target stays draining: 0 for a target that gets no traffic, or
-// never got any.
+// drainTime returns how long a target stays draining: 0 for a target that gets no traffic or has not had any.
 func drainTime(p *store.Partition, g *store.TargetGroup, t *store.Target, c *store.Call) time.Duration {
 	switch p.TargetHealth(g, t, c.Now).State {
 	case types.TargetHealthStateEnumUnused, types.TargetHealthStateEnumInitial, types.TargetHealthStateEnumUnavailable:
@@ -62,7 +61,7 @@ func registered(g *store.TargetGroup) int {
 	return n
 }
 
-// albTargetCost returns for how many targets an ALB counts as a target of an NLB.
+// albTargetCost returns the number of targets with which an ALB as target of an NLB counts against quotas.
 func albTargetCost(lb *store.LoadBalancer) int {
 	if lb.Attributes[attrCrossZone] == "true" {
 		return 100
@@ -70,8 +69,8 @@ func albTargetCost(lb *store.LoadBalancer) int {
 	return 50
 }
 
-// checkLoadBalancerTargets checks the quotas of targets of a load balancer, with target groups
-// that are to be attached and targets that are to be added.
+// checkLoadBalancerTargets checks the quotas of targets of a load balancer, including target groups to attach and
+// targets to add.
 func (s *core) checkLoadBalancerTargets(st *store.ELBState, lb *store.LoadBalancer, joining []*store.TargetGroup, extra int, added []store.Target) error {
 	total := extra
 	byID := map[string]int{}

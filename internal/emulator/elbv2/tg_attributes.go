@@ -183,7 +183,7 @@ func (s *targetGroups) ModifyTargetGroupAttributes(c *store.Call, in *elb.Modify
 	return &elb.ModifyTargetGroupAttributesOutput{Attributes: s.targetGroupAttributeList(g)}, nil
 }
 
-// checkTargetGroupAttributes checks conditions over several attributes.
+// checkTargetGroupAttributes checks conditions that involve several attributes.
 func checkTargetGroupAttributes(g *store.TargetGroup, next map[string]string) error {
 	if err := checkHealthThresholds(next); err != nil {
 		return err
@@ -244,7 +244,7 @@ func checkTCPGroupAttributes(g *store.TargetGroup, next map[string]string) error
 	return nil
 }
 
-// checkHealthThresholds requires that DNS fails over no later than routing.
+// checkHealthThresholds returns an error if the thresholds would make DNS fail over later than routing.
 func checkHealthThresholds(next map[string]string) error {
 	for _, pair := range [][2]string{{attrDNSCount, attrRoutingCount}, {attrDNSPercent, attrRoutingPercent}} {
 		dns, routing := next[pair[0]], next[pair[1]]

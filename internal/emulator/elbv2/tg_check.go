@@ -11,8 +11,7 @@ import (
 
 const trafficPort = "traffic-port"
 
-// checkSettings are the health check members of a create or modify
-// operation; absent ones are nil or empty.
+// checkSettings has the health check members of a create or modify operation; absent members are nil or empty.
 type checkSettings struct {
 	enabled            *bool
 	protocol           types.ProtocolEnum
@@ -200,7 +199,7 @@ func codesWithin(list string, low, high int) bool {
 	return true
 }
 
-// checkTimes compares timeout and interval.
+// checkTimes returns an error if the timeout is too long for the interval.
 func checkTimes(g *store.TargetGroup, h store.HealthCheck) error {
 	t, i := h.TimeoutSeconds, h.IntervalSeconds
 	strict := isHTTP(g.Protocol) || g.Type == types.TargetTypeEnumLambda

@@ -18,8 +18,7 @@ const (
 	versionGRPC  = "GRPC"
 )
 
-// CreateTargetGroup creates a target group, or returns the one of that name if
-// it has the same settings.
+// CreateTargetGroup creates a target group. It returns an existing target group with the same name and settings.
 func (s *targetGroups) CreateTargetGroup(c *store.Call, in *elb.CreateTargetGroupInput) (*elb.CreateTargetGroupOutput, error) {
 	check := checkSettings{
 		enabled: in.HealthCheckEnabled, protocol: in.HealthCheckProtocol, port: in.HealthCheckPort, path: in.HealthCheckPath,

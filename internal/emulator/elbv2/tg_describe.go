@@ -7,8 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// DescribeTargetGroups lists target groups: all, by ARN, by name, or those of
-// a load balancer.
+// DescribeTargetGroups lists target groups: all, by ARN, by name, or by load balancer.
 func (s *targetGroups) DescribeTargetGroups(c *store.Call, in *elb.DescribeTargetGroupsInput) (*elb.DescribeTargetGroupsOutput, error) {
 	st := s.state(c)
 	ways := 0
@@ -97,8 +96,8 @@ func (s *targetGroups) ModifyTargetGroup(c *store.Call, in *elb.ModifyTargetGrou
 	return &elb.ModifyTargetGroupOutput{TargetGroups: []types.TargetGroup{writtenTargetGroup(g)}}, nil
 }
 
-// DeleteTargetGroup deletes a target group that no listener or rule uses. It succeeds if no
-// target group has the ARN.
+// DeleteTargetGroup deletes a target group that no listener or rule uses. It also succeeds if no target group has
+// the ARN.
 func (s *targetGroups) DeleteTargetGroup(c *store.Call, in *elb.DeleteTargetGroupInput) (*elb.DeleteTargetGroupOutput, error) {
 	var sh shape
 	sh.required("targetGroupArn", in.TargetGroupArn != nil)

@@ -68,7 +68,7 @@ func (s *trustStores) ModifyTrustStore(c *store.Call, in *elb.ModifyTrustStoreIn
 	return &elb.ModifyTrustStoreOutput{TrustStores: []types.TrustStore{describeTrustStore(c, t)}}, nil
 }
 
-// trustStoreUsers returns the ARNs of the listeners that verify with a store.
+// trustStoreUsers returns the ARNs of the listeners that use a trust store.
 func trustStoreUsers(st *store.ELBState, arn string) []string {
 	var out []string
 	for _, l := range mapValues(st.Listeners) {
@@ -161,8 +161,8 @@ func (s *trustStores) DescribeTrustStoreAssociations(c *store.Call, in *elb.Desc
 	return out, nil
 }
 
-// AddTrustStoreRevocations adds revocation lists. Their contents are not
-// read: each counts as one entry.
+// AddTrustStoreRevocations adds revocation lists. The emulator does not read their contents; each list counts as one
+// entry.
 func (s *trustStores) AddTrustStoreRevocations(c *store.Call, in *elb.AddTrustStoreRevocationsInput) (*elb.AddTrustStoreRevocationsOutput, error) {
 	t, err := findTrustStore(s.state(c), in.TrustStoreArn)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"unicode"
 )
 
-// DistortionKind is how a field of a response is falsified.
+// DistortionKind is the way in which a distortion changes a member of an answer.
 type DistortionKind string
 
-// The distortions. A distortion that a member's type does not support has no effect.
+// Kinds of distortions. A kind that the type of the member does not support has no effect.
 const (
 	Drop    DistortionKind = "dropped"        // the member is missing
 	Reorder DistortionKind = "reordered"      // the list is reversed
@@ -18,9 +18,9 @@ const (
 	Default DistortionKind = "default filled" // a missing member has a value
 )
 
-// Distortion changes one member of the answers to an operation, and not the state.
+// Distortion changes one member of the answers to an operation. It does not change the state.
 type Distortion struct {
-	// Member is its path in the answer, through lists and structures: "Rules.Conditions.Values".
+	// Member is the path of the member in the answer, through lists and structures, such as "Rules.Conditions.Values".
 	Member string
 	Kind   DistortionKind `json:"How"`
 }
@@ -98,7 +98,7 @@ func eachText(f reflect.Value, change func(string) string) {
 	}
 }
 
-// fill sets a member to a value other than zero.
+// fill sets a member to a value other than its zero value.
 func fill(f reflect.Value) {
 	switch f.Kind() {
 	case reflect.String:

@@ -10,14 +10,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Call has the properties of a call that a decision may depend on. All numbers count from 1
-// since the emulator was created, or since the last Reset of the set.
+// Call has the properties of a call on which its faults may depend. All numbers count from 1 since the emulator was
+// created, or since the last Reset of the set.
 type Call struct {
 	Service, Operation string
 	Account, Region    string
 	// Mutating is false for Describe, Get, List, Search and all of STS.
 	Mutating bool
-	// Unfiltered is a describe call without filter, identifiers and paging.
+	// Unfiltered is set for a describe call without filter, identifiers and paging.
 	Unfiltered bool
 	// Number counts the calls of this operation, Sequence all calls, and
 	// Mutation the mutating ones (0 for a read).
@@ -27,30 +27,28 @@ type Call struct {
 	Time  time.Time
 }
 
-// Action is the fault that is injected. The zero value injects none.
+// Action has the faults to inject into a call. The zero value injects none.
 type Action struct {
 	// Error fails the call before it has any effect.
 	Error *store.Error `json:",omitempty"`
-	// Throttle fails it with the throttling error of its service.
+	// Throttle fails the call with the throttling error of its service.
 	Throttle bool `json:",omitempty"`
 	// Latency passes before the call takes effect.
 	Latency time.Duration `json:",omitempty"`
 	// Reset closes the connection before the call has any effect.
 	Reset bool `json:",omitempty"`
-	// Hang leaves the call without an answer until the caller gives up. It has no effect, unless
-	// Lose is set too.
+	// Hang sends no answer until the caller closes the connection. It has no effect, unless Lose is set too.
 	Hang bool `json:",omitempty"`
 	// Deny fails the call with the error of its service for a caller without the permission.
 	Deny bool `json:",omitempty"`
 	// Lose lets the call take effect and closes the connection instead of
 	// answering.
 	Lose bool `json:",omitempty"`
-	// Stale makes a read show the state at that time before now. See Set.KeepHistory.
+	// Stale makes a read return the state of this time ago. See Set.KeepHistory.
 	Stale time.Duration `json:",omitempty"`
 	// Distort changes members of the answer, but not the state.
 	Distort []Distortion `json:",omitempty"`
-	// After runs once the call has taken its effect (or has failed), before the answer
-	// is sent. It must not block.
+	// After is called when the call has taken effect or has failed, before the answer is sent. It must not block.
 	After func() `json:"-"`
 }
 
@@ -58,17 +56,17 @@ func (a Action) fails() bool {
 	return a.Error != nil || a.Throttle || a.Deny || a.Reset || a.Lose || a.Hang
 }
 
-// Hook decides about each call. It runs without the state lock, from the goroutine that
-// serves the call, and must not block.
+// Hook returns the faults of a call. It runs without the state lock, from the goroutine that serves the call, and
+// must not block.
 type Hook func(Call) Action
 
 // Rule applies an action to some calls.
 type Rule struct {
-	// Service and Operation are patterns as of path.Match; empty is any.
+	// Service and Operation are patterns as of path.Match; an empty pattern matches any.
 	Service, Operation string
 	// MutatingOnly skips reads.
 	MutatingOnly bool `json:",omitempty"`
-	// Skip is how many matching calls are left out first; then the action applies to Count
+	// Skip is the number of matching calls without the action at the beginning. Then the action applies to Count
 	// calls, or to all if Count is 0.
 	Skip, Count int
 	Action      Action
@@ -137,7 +135,7 @@ func (s *Set) Rules() []Rule {
 	return out
 }
 
-// ClearRules removes the rules; hook and limits stay.
+// ClearRules removes the rules. It does not change hook and limits.
 func (s *Set) ClearRules() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,24 +165,23 @@ func (s *Set) Throttled() map[string]int {
 	return maps.Clone(s.throttled)
 }
 
-// KeepHistory makes the emulator keep past states for that long, which a hook that
-// returns Stale needs from before the first stale read. Rules with Stale set it
-// themselves.
+// KeepHistory makes the emulator store past states for a duration. A hook that returns Stale needs it before the
+// first stale read. Rules with Stale do not need it.
 func (s *Set) KeepHistory(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.history = max(s.history, d)
 }
 
-// History returns how long past states are kept; 0 means not at all.
+// History returns the duration for which past states are stored; 0 means that none are stored.
 func (s *Set) History() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.history
 }
 
-// Decide counts a call and returns the fault to inject. The caller fills in everything but
-// the numbers. For a throttled call, Error is set.
+// Decide counts a call and returns the fault to inject. The caller sets all fields except the numbers. For a
+// throttled call, Error is set.
 func (s *Set) Decide(c Call) Action {
 	s.mu.Lock()
 	name := c.Service + ":" + c.Operation

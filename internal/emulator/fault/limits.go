@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Bucket is a token bucket of one account in one region. Each call takes one
-// token; with none left the call is throttled.
+// Bucket is a token bucket of one account in one region. Each call takes one token; without a token the call is
+// throttled.
 type Bucket struct {
 	Service string
 	// Name distinguishes the buckets of a service. With PerOperation each operation has a
@@ -19,20 +19,19 @@ type Bucket struct {
 	Operations []string
 	// UnfilteredOnly matches describe calls without filter and paging.
 	UnfilteredOnly bool
-	// Capacity is the maximum of tokens, Refill how many are added per second.
+	// Capacity is the maximum number of tokens, Refill the number of tokens that are added per second.
 	Capacity, Refill float64
-	// Shared reports whether calls take a token of this bucket in addition to one of their operation's bucket.
+	// Shared makes calls take a token of this bucket in addition to a token of the first other bucket that matches.
 	Shared bool
 }
 
-// Limits is a list of buckets. A call takes a token of the first bucket that matches it, and
-// of every shared one.
+// Limits is a list of buckets. A call takes a token of the first bucket that matches it, and of every shared bucket
+// that matches.
 type Limits struct {
 	Name    string
 	Buckets []Bucket
-	// OtherClient is the share of each bucket that another client of the
-	// account uses: of the initial tokens and of those that are added. That client
-	// repeats throttled calls.
+	// OtherClient is the share of the tokens in each bucket, initial and added, that another client of the account
+	// uses. The other client repeats throttled calls.
 	OtherClient float64 `json:",omitempty"`
 }
 
@@ -44,7 +43,7 @@ type level struct {
 	at     time.Time
 }
 
-// overLimit takes the tokens of a call; it reports whether one was missing.
+// overLimit takes the tokens of a call. It reports whether a token is missing.
 func (s *Set) overLimit(c Call) bool {
 	over, served := false, false
 	for _, b := range s.limits.Buckets {
@@ -89,12 +88,12 @@ func (b Bucket) matches(c Call) bool {
 
 var reads = []string{"Describe*", "Get*", "List*", "Search*"}
 
-// Documented returns what AWS documents today, with every rate and capacity
-// multiplied by factor (accounts can have their limits raised).
+// Documented returns the limits that AWS documents today. Each rate and capacity is multiplied by factor, because
+// accounts can have higher limits.
 func Documented(factor float64) Limits { return documented("documented", 200, 50, factor) }
 
-// Documented2025 returns what AWS documented until March 2026, which older
-// accounts and regions may still have: fewer reads of load balancers.
+// Documented2025 returns the limits that AWS documented until March 2026, with fewer reads of load balancers. Older
+// accounts and regions may still have them.
 func Documented2025(factor float64) Limits { return documented("documented-2025", 40, 10, factor) }
 
 func documented(name string, elbReads, elbReadRate, factor float64) Limits {

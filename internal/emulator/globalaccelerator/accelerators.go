@@ -12,7 +12,7 @@ import (
 
 const (
 	quotaAccelerators = "standard-accelerators-per-account"
-	addresses         = 2 // of each family
+	addresses         = 2 // addresses of each family
 )
 
 // accelerators has the operations of accelerators.
@@ -27,7 +27,7 @@ func (s accelerators) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorI
 	}
 	given := *in
 	given.IdempotencyToken = nil
-	made, err := s.creation(c, in.IdempotencyToken, given)
+	made, err := s.findCreation(c, in.IdempotencyToken, given)
 	if err != nil {
 		return nil, err
 	}
@@ -56,14 +56,14 @@ func (s accelerators) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorI
 		a.Tags[*t.Key] = *t.Value
 	}
 	st.Accelerators[a.ARN] = a
-	s.note(c, made, a.ARN)
+	s.storeCreation(c, made, a.ARN)
 	s.w.LinkRole(c.Account, store.LinkedAccelerator)
-	s.changed(c, a)
+	s.recordChange(c, a)
 	return &ga.CreateAcceleratorOutput{Accelerator: describe(c, a)}, nil
 }
 
-// assignAddresses assigns the IPv4 addresses of an accelerator: the requested ones, of address ranges of the account
-// (BYOIP), and addresses of Amazon in place of missing ones.
+// assignAddresses assigns the IPv4 addresses of an accelerator: the requested addresses, which belong to address
+// ranges of the account (BYOIP), and addresses of Amazon for the rest.
 func (s accelerators) assignAddresses(c *store.Call, a *store.Accelerator, requested []string) error {
 	var out []netip.Addr
 	taken := map[netip.Prefix]bool{}
@@ -84,7 +84,7 @@ func (s accelerators) assignAddresses(c *store.Call, a *store.Accelerator, reque
 		taken[r.Block] = true
 		out = append(out, address)
 	}
-	// The accelerator keeps its addresses of Amazon, one of each zone.
+	// The accelerator keeps its addresses of Amazon, one in each network zone.
 	for _, zone := range s.w.Config.Accelerator.Zones {
 		if len(out) == addresses {
 			break
@@ -100,7 +100,7 @@ func (s accelerators) assignAddresses(c *store.Call, a *store.Accelerator, reque
 	return nil
 }
 
-// rangeOf returns the range of the account with an address, nil if none is ready.
+// rangeOf returns the address range of the account that contains an address, or nil if no such range is ready.
 func (s accelerators) rangeOf(c *store.Call, address netip.Addr) *store.AcceleratorCIDR {
 	for _, r := range s.state(c).CIDRs {
 		if r.Block.Contains(address) && r.State(c.Now) != types.ByoipCidrStatePendingProvisioning {
@@ -110,7 +110,7 @@ func (s accelerators) rangeOf(c *store.Call, address netip.Addr) *store.Accelera
 	return nil
 }
 
-// holder returns the accelerator with an address, of any account.
+// withAddress returns the accelerator with an address, of any account.
 func (s accelerators) withAddress(address netip.Addr) *store.Accelerator {
 	for _, p := range s.w.Partitions() {
 		for _, a := range p.Accelerators.Accelerators {
@@ -138,7 +138,7 @@ func (s accelerators) addIPv6(a *store.Accelerator) {
 	}
 }
 
-// UpdateAccelerator changes name, address type, addresses or whether the accelerator takes traffic.
+// UpdateAccelerator changes name, address type or addresses, or enables or disables the accelerator.
 func (s accelerators) UpdateAccelerator(c *store.Call, in *ga.UpdateAcceleratorInput) (*ga.UpdateAcceleratorOutput, error) {
 	a, err := s.accelerator(c, in.AcceleratorArn)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s accelerators) UpdateAccelerator(c *store.Call, in *ga.UpdateAcceleratorI
 	if len(in.IpAddresses) > 0 && (in.IpAddressType != "" || in.Enabled != nil && !*in.Enabled) {
 		return nil, fail(store.Unproven, "ConflictException", "IP addresses cannot be changed together with the IP address type, or while the accelerator is disabled")
 	}
-	if err := s.busy(c, a); err != nil {
+	if err := s.checkNotBusy(c, a); err != nil {
 		return nil, err
 	}
 	if in.IpAddressType == types.IpAddressTypeDualStack {
@@ -179,7 +179,7 @@ func (s accelerators) UpdateAccelerator(c *store.Call, in *ga.UpdateAcceleratorI
 		}
 		a.Enabled = *in.Enabled
 	}
-	s.changed(c, a)
+	s.recordChange(c, a)
 	return &ga.UpdateAcceleratorOutput{Accelerator: describe(c, a)}, nil
 }
 
@@ -225,7 +225,7 @@ func (s accelerators) DeleteAccelerator(c *store.Call, in *ga.DeleteAcceleratorI
 	if err != nil {
 		return nil, err
 	}
-	if err := s.busy(c, a); err != nil {
+	if err := s.checkNotBusy(c, a); err != nil {
 		return nil, err
 	}
 	switch {

@@ -66,7 +66,7 @@ func atLeastOne(member string, n int) error {
 	return nil
 }
 
-// oneOf returns an error unless a value is one of an enumeration, or absent.
+// oneOf returns an error for a value that is not in the enumeration. It accepts an absent value.
 func oneOf[T ~string](member string, v T, values []T) error {
 	if v != "" && !slices.Contains(values, v) {
 		return invalid(store.Unproven, "The value '%s' of parameter %s is not known", string(v), member)
@@ -88,7 +88,7 @@ func checkRegion(w *store.Store, region string) error {
 	return nil
 }
 
-// checkTags checks the tags of a request, and their number together with the present tags of the resource.
+// checkTags checks the tags of a request, and the number of tags together with the existing tags of the resource.
 func checkTags(given []types.Tag, have map[string]string) error {
 	all := map[string]bool{}
 	for key := range have {

@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// preserve returns whether an endpoint has client IP preservation. asked is the value in the request, nil for the default
-// of the endpoint's kind. dual reports whether the accelerator is dual-stack.
-func (t target) preserve(asked *bool, dual bool) (bool, error) {
+// preserveClientIP reports whether an endpoint has client IP preservation. asked is the value in the request, nil
+// for the default of the endpoint's kind. dual reports whether the accelerator is dual-stack.
+func (t target) preserveClientIP(asked *bool, dual bool) (bool, error) {
 	switch {
 	case t.address != nil:
 		return false, nil
@@ -46,7 +46,8 @@ func (t target) preserveNLB(asked *bool, dual bool) (bool, error) {
 	return true, t.checkGateway(t.lb.VPC)
 }
 
-// nlbObstacle returns why a Network Load Balancer does not support client IP preservation, nil if it does.
+// nlbObstacle returns an error with the reason why a Network Load Balancer does not support client IP preservation,
+// or nil.
 func (t target) nlbObstacle(dual bool) error {
 	if len(t.lb.SecurityGroups) == 0 {
 		return invalid(store.Unproven, "ClientIPPreservation is not supported for the network load balancer without security groups: %s", t.id)

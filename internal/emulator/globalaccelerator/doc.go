@@ -2,6 +2,6 @@
 // endpoint groups and endpoints, and on address ranges of accounts (BYOIP). Custom routing, cross-account
 // attachments and flow logs are missing.
 //
-// The service is global: it answers in us-west-2 alone, and its endpoints are the load balancers, instances and elastic
-// IPs of all regions of the account. Package dataplane forwards the traffic.
+// The service is global: its API is only in us-west-2, and its endpoints are the load balancers, instances and
+// elastic IPs of all regions of the account. Package dataplane forwards the traffic.
 package globalaccelerator

@@ -16,7 +16,8 @@ const (
 	maxOverrides   = 10
 )
 
-// settings are the members that creation and update of an endpoint group have in common. Absent members change nothing.
+// settings has the members that creation and update of an endpoint group have in common. Absent members do not
+// change the endpoint group.
 type settings struct {
 	endpoints []types.EndpointConfiguration // nil: absent
 	overrides []types.PortOverride          // nil: absent
@@ -42,7 +43,7 @@ func (s endpointGroups) CreateEndpointGroup(c *store.Call, in *ga.CreateEndpoint
 	}
 	given := *in
 	given.IdempotencyToken = nil
-	made, err := s.creation(c, in.IdempotencyToken, given)
+	made, err := s.findCreation(c, in.IdempotencyToken, given)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +76,8 @@ func (s endpointGroups) CreateEndpointGroup(c *store.Call, in *ga.CreateEndpoint
 		return nil, err
 	}
 	l.Groups = append(l.Groups, g)
-	s.note(c, made, g.ARN)
-	s.changed(c, a)
+	s.storeCreation(c, made, g.ARN)
+	s.recordChange(c, a)
 	return &ga.CreateEndpointGroupOutput{EndpointGroup: s.describeGroup(c, part{a, l, g})}, nil
 }
 
@@ -93,7 +94,7 @@ func (s endpointGroups) UpdateEndpointGroup(c *store.Call, in *ga.UpdateEndpoint
 	if err != nil {
 		return nil, err
 	}
-	s.changed(c, of.a)
+	s.recordChange(c, of.a)
 	return &ga.UpdateEndpointGroupOutput{EndpointGroup: s.describeGroup(c, of)}, nil
 }
 
@@ -134,7 +135,7 @@ func (s endpointGroups) set(c *store.Call, of part, in settings) error {
 		}
 	}
 	if in.endpoints != nil {
-		if next.Endpoints, err = endpoints(s).merged(c, of, in.endpoints, nil); err != nil {
+		if next.Endpoints, err = endpoints(s).merge(c, of, in.endpoints, nil); err != nil {
 			return err
 		}
 	}
@@ -200,7 +201,7 @@ func (s endpointGroups) DeleteEndpointGroup(c *store.Call, in *ga.DeleteEndpoint
 		return nil, err
 	}
 	of.l.Groups = slices.DeleteFunc(of.l.Groups, func(g *store.EndpointGroup) bool { return g == of.g })
-	s.changed(c, of.a)
+	s.recordChange(c, of.a)
 	return &ga.DeleteEndpointGroupOutput{}, nil
 }
 

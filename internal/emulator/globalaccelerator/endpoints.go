@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// maxEndpoints is how many endpoints a request may have, independently of quotas.
+// maxEndpoints is the maximum number of endpoints in a request, independently of quotas.
 const maxEndpoints = 10
 
 var loadBalancerARN = regexp.MustCompile(`^arn:[a-z-]+:elasticloadbalancing:([a-z0-9-]+):(\d{12}):loadbalancer/(app|net)/.+$`)
@@ -57,8 +57,8 @@ func (s endpoints) target(c *store.Call, region, id string) (target, error) {
 	return t, nil
 }
 
-// kind returns the name of the quota of endpoint groups that only have endpoints of this kind.
-func (t target) kind() string {
+// quotaName returns the name of the quota for endpoint groups that have only endpoints of this kind.
+func (t target) quotaName() string {
 	switch {
 	case t.instance != nil:
 		return "ec2-instances-per-endpoint-group"
@@ -125,8 +125,8 @@ func (t target) targetGroups() []*store.TargetGroup {
 	return out
 }
 
-// merged returns the kept endpoints of an endpoint group, followed or replaced by those of a request.
-func (s endpoints) merged(c *store.Call, of part, in []types.EndpointConfiguration, kept []*store.AcceleratorEndpoint) ([]*store.AcceleratorEndpoint, error) {
+// merge returns the kept endpoints of an endpoint group, with the endpoints of a request added or replaced.
+func (s endpoints) merge(c *store.Call, of part, in []types.EndpointConfiguration, kept []*store.AcceleratorEndpoint) ([]*store.AcceleratorEndpoint, error) {
 	out := slices.Clone(kept)
 	given := map[string]bool{}
 	for _, e := range in {
@@ -172,7 +172,7 @@ func (s endpoints) endpoint(c *store.Call, of part, in types.EndpointConfigurati
 			return nil, err
 		}
 	}
-	out.PreserveClient, err = t.preserve(in.ClientIPPreservationEnabled, dual)
+	out.PreserveClient, err = t.preserveClientIP(in.ClientIPPreservationEnabled, dual)
 	return out, err
 }
 
@@ -182,9 +182,9 @@ func (s endpoints) checkCount(c *store.Call, region string, list []*store.Accele
 	for _, e := range list {
 		t, err := s.target(c, region, e.ID)
 		if err != nil {
-			continue // it was deleted since
+			continue // the resource was deleted
 		}
-		if kind := t.kind(); name == "" {
+		if kind := t.quotaName(); name == "" {
 			name = kind
 		} else if name != kind {
 			name = "mixed-endpoints-per-endpoint-group"
@@ -205,15 +205,15 @@ func (s endpoints) AddEndpoints(c *store.Call, in *ga.AddEndpointsInput) (*ga.Ad
 	if err := first(required("EndpointConfigurations", in.EndpointConfigurations != nil), atMost("EndpointConfigurations", len(in.EndpointConfigurations), maxEndpoints)); err != nil {
 		return nil, err
 	}
-	if err := s.busy(c, of.a); err != nil {
+	if err := s.checkNotBusy(c, of.a); err != nil {
 		return nil, err
 	}
-	next, err := s.merged(c, of, in.EndpointConfigurations, of.g.Endpoints)
+	next, err := s.merge(c, of, in.EndpointConfigurations, of.g.Endpoints)
 	if err != nil {
 		return nil, err
 	}
 	of.g.Endpoints = next
-	s.changed(c, of.a)
+	s.recordChange(c, of.a)
 	out := &ga.AddEndpointsOutput{EndpointGroupArn: ptr(of.g.ARN), EndpointDescriptions: []types.EndpointDescription{}}
 	for _, e := range in.EndpointConfigurations {
 		out.EndpointDescriptions = append(out.EndpointDescriptions, s.describeEndpoint(c, of.g, of.g.Endpoint(*e.EndpointId)))
@@ -221,7 +221,7 @@ func (s endpoints) AddEndpoints(c *store.Call, in *ga.AddEndpointsInput) (*ga.Ad
 	return out, nil
 }
 
-// RemoveEndpoints removes endpoints from an endpoint group. After an error none is removed.
+// RemoveEndpoints removes endpoints from an endpoint group. After an error no endpoint is removed.
 func (s endpoints) RemoveEndpoints(c *store.Call, in *ga.RemoveEndpointsInput) (*ga.RemoveEndpointsOutput, error) {
 	of, err := s.endpointGroup(c, in.EndpointGroupArn)
 	if err != nil {
@@ -230,7 +230,7 @@ func (s endpoints) RemoveEndpoints(c *store.Call, in *ga.RemoveEndpointsInput) (
 	if err := first(atLeastOne("EndpointIdentifiers", len(in.EndpointIdentifiers)), atMost("EndpointIdentifiers", len(in.EndpointIdentifiers), maxEndpoints)); err != nil {
 		return nil, err
 	}
-	if err := s.busy(c, of.a); err != nil {
+	if err := s.checkNotBusy(c, of.a); err != nil {
 		return nil, err
 	}
 	gone := map[*store.AcceleratorEndpoint]bool{}
@@ -242,7 +242,7 @@ func (s endpoints) RemoveEndpoints(c *store.Call, in *ga.RemoveEndpointsInput) (
 		gone[e] = true
 	}
 	of.g.Endpoints = slices.DeleteFunc(slices.Clone(of.g.Endpoints), func(e *store.AcceleratorEndpoint) bool { return gone[e] })
-	s.changed(c, of.a)
+	s.recordChange(c, of.a)
 	return &ga.RemoveEndpointsOutput{}, nil
 }
 

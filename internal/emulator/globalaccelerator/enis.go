@@ -4,7 +4,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Properties of the ENIs through which the service reaches endpoints with client IP preservation.
+// Properties of the ENIs for endpoints with client IP preservation.
 const (
 	interfaceType        = "global_accelerator_managed"
 	interfaceDescription = "GlobalAccelerator configured ENI"
@@ -13,10 +13,10 @@ const (
 	groupDescription     = "GlobalAccelerator configured SecurityGroup"
 )
 
-// moveENIs creates and deletes ENIs of the account's accelerators, so that there is one in each subnet of each endpoint
-// with client IP preservation. It never deletes the security group of a VPC. A subnet without a free address gets no ENI;
-// the data plane does not need it.
-func (s *Service) moveENIs(c *store.Call) {
+// updateENIs creates and deletes ENIs of the account's accelerators, so that each subnet of each endpoint with
+// client IP preservation has one ENI. It never deletes the security group of a VPC. A subnet without a free address
+// gets no ENI; the data plane does not need it.
+func (s *Service) updateENIs(c *store.Call) {
 	st := s.state(c)
 	wanted := map[store.AcceleratorInterface]bool{}
 	st.Each(func(_ *store.Accelerator, _ *store.AcceleratorListener, g *store.EndpointGroup) {

@@ -31,7 +31,7 @@ func (s listeners) CreateListener(c *store.Call, in *ga.CreateListenerInput) (*g
 	}
 	given := *in
 	given.IdempotencyToken = nil
-	made, err := s.creation(c, in.IdempotencyToken, given)
+	made, err := s.findCreation(c, in.IdempotencyToken, given)
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func (s listeners) CreateListener(c *store.Call, in *ga.CreateListenerInput) (*g
 		return nil, fail(store.Unproven, codeLimit, "The limit of %d listeners of an accelerator has been reached", most)
 	}
 	a.Listeners = append(a.Listeners, l)
-	s.note(c, made, l.ARN)
-	s.changed(c, a)
+	s.storeCreation(c, made, l.ARN)
+	s.recordChange(c, a)
 	return &ga.CreateListenerOutput{Listener: s.describeListener(l)}, nil
 }
 
@@ -128,7 +128,7 @@ func (s listeners) UpdateListener(c *store.Call, in *ga.UpdateListenerInput) (*g
 		return nil, err
 	}
 	*l = next
-	s.changed(c, a)
+	s.recordChange(c, a)
 	return &ga.UpdateListenerOutput{Listener: s.describeListener(l)}, nil
 }
 
@@ -151,7 +151,7 @@ func (s listeners) DeleteListener(c *store.Call, in *ga.DeleteListenerInput) (*g
 		return nil, fail(store.Unproven, "AssociatedEndpointGroupFoundException", "The listener '%s' has endpoint groups", l.ARN)
 	}
 	a.Listeners = slices.DeleteFunc(a.Listeners, func(x *store.AcceleratorListener) bool { return x == l })
-	s.changed(c, a)
+	s.recordChange(c, a)
 	return &ga.DeleteListenerOutput{}, nil
 }
 

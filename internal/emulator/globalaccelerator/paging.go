@@ -15,9 +15,9 @@ const (
 	pageMost    = 100
 )
 
-// page returns a page of a list and the next token. of identifies the list, and key an item. Pages follow the order of
-// keys, so that items that are created or deleted between pages neither repeat nor hide others. Within a page the order
-// is random.
+// page returns a page of a list and the next token. of identifies the list, and key an item. Pages follow the order
+// of keys, so that no other item is repeated or omitted when items are created or deleted between pages. Within a
+// page the order is random.
 func page[T any](w *store.Store, of string, items []T, key func(T) string, size *int32, token *string) ([]T, *string, error) {
 	if err := first(between("MaxResults", size, 1, pageMost), shortText("NextToken", token)); err != nil {
 		return nil, nil, err

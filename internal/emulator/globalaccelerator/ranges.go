@@ -22,7 +22,7 @@ func readRange(text *string) (netip.Prefix, error) {
 	return block, nil
 }
 
-// ProvisionByoipCidr provisions an address range for the account. It does not check who owns the range.
+// ProvisionByoipCidr provisions an address range for the account. It does not check the owner of the range.
 func (s *Service) ProvisionByoipCidr(c *store.Call, in *ga.ProvisionByoipCidrInput) (*ga.ProvisionByoipCidrOutput, error) {
 	block, err := readRange(in.Cidr)
 	if err != nil {

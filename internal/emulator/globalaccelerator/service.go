@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// Codes of errors that several operations have.
+// Error codes of several operations.
 const (
 	codeInvalid            = "InvalidArgumentException"
 	codeLimit              = "LimitExceededException"
@@ -22,12 +22,12 @@ const (
 	codeIncorrectCIDRState = "IncorrectCidrStateException"
 )
 
-// Service serves the operations.
+// Service serves the operations of Global Accelerator.
 type Service struct {
 	w *store.Store
 }
 
-// New returns the service over the emulator state.
+// New returns the service for the state of an emulator.
 func New(w *store.Store) *Service { return &Service{w: w} }
 
 // Operations lists the operations of the service.
@@ -137,15 +137,17 @@ func (s *Service) endpointGroup(c *store.Call, arn *string) (part, error) {
 	return part{a, l, g}, nil
 }
 
-// changed notes a change of an accelerator or of a part of it, which propagates from now on, together with earlier ones.
-func (s *Service) changed(c *store.Call, a *store.Accelerator) {
+// recordChange records a change of an accelerator or of a part of it. The change starts to propagate now, together
+// with earlier changes.
+func (s *Service) recordChange(c *store.Call, a *store.Accelerator) {
 	a.Modified = c.Now
 	a.Deployed = c.Now.Add(s.w.Config.Accelerator.DeploymentDelay)
-	s.moveENIs(c)
+	s.updateENIs(c)
 }
 
-// busy returns an error for a change that follows another one too soon, if the configuration has a TransactionTime.
-func (s *Service) busy(c *store.Call, a *store.Accelerator) error {
+// checkNotBusy returns an error for a change within TransactionTime of another change, if the configuration has a
+// TransactionTime.
+func (s *Service) checkNotBusy(c *store.Call, a *store.Accelerator) error {
 	if c.Now.Before(a.Modified.Add(s.w.Config.Accelerator.TransactionTime)) {
 		return inProgress(a)
 	}
@@ -156,14 +158,14 @@ func inProgress(a *store.Accelerator) error {
 	return fail(store.Unproven, codeBusy, "There is already a transaction in progress for the accelerator '%s'", a.ARN)
 }
 
-// creation is a call that creates something, with its idempotency token.
+// findCreation is a call that creates a resource, with its idempotency token.
 type creation struct {
 	key, input string
-	arn        string // of the resource that an equal call has created, if that exists
+	arn        string // ARN of the resource that an equal call has created, if it exists
 }
 
-// creation looks for an earlier call with the token. in is the input without the token.
-func (s *Service) creation(c *store.Call, token *string, in any) (creation, error) {
+// findCreation looks for an earlier call with the token. in is the input without the token.
+func (s *Service) findCreation(c *store.Call, token *string, in any) (creation, error) {
 	if err := first(required("IdempotencyToken", token != nil), shortText("IdempotencyToken", token)); err != nil {
 		return creation{}, err
 	}
@@ -184,12 +186,13 @@ func (s *Service) creation(c *store.Call, token *string, in any) (creation, erro
 	return out, nil
 }
 
-// note stores the token of a call with the ARN of the resource that it created.
-func (s *Service) note(c *store.Call, made creation, arn string) {
+// storeCreation stores the token of a call with the ARN of the resource that it created.
+func (s *Service) storeCreation(c *store.Call, made creation, arn string) {
 	s.state(c).Creations[made.key] = store.AcceleratorCreation{Input: made.input, ARN: arn}
 }
 
-// isAccelerator reports whether an ARN is that of an accelerator, of this or another account, and not of a part of one.
+// isAccelerator reports whether an ARN is the ARN of an accelerator of any account. It returns false for listeners
+// and endpoint groups.
 func isAccelerator(arn string) bool {
 	return strings.Contains(arn, ":globalaccelerator::") && strings.Contains(arn, ":accelerator/") && strings.Count(arn, "/") == 1
 }

@@ -11,8 +11,8 @@ import (
 
 const maxTags = 50
 
-// tagged returns the accelerator in a request about tags. Other resources have no tags.
-func (s *Service) tagged(c *store.Call, arn *string) (*store.Accelerator, error) {
+// taggedAccelerator returns the accelerator in a request about tags. Other resources have no tags.
+func (s *Service) taggedAccelerator(c *store.Call, arn *string) (*store.Accelerator, error) {
 	if err := first(required("ResourceArn", val(arn) != ""), shortText("ResourceArn", arn)); err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func (s *Service) tagged(c *store.Call, arn *string) (*store.Accelerator, error)
 
 // TagResource adds tags to an accelerator, or changes their values.
 func (s *Service) TagResource(c *store.Call, in *ga.TagResourceInput) (*ga.TagResourceOutput, error) {
-	a, err := s.tagged(c, in.ResourceArn)
+	a, err := s.taggedAccelerator(c, in.ResourceArn)
 	if err != nil {
 		return nil, err
 	}
@@ -37,12 +37,12 @@ func (s *Service) TagResource(c *store.Call, in *ga.TagResourceInput) (*ga.TagRe
 	return &ga.TagResourceOutput{}, nil
 }
 
-// UntagResource removes tags. It succeeds if they, or the accelerator, do not exist.
+// UntagResource removes tags. It also succeeds if the tags or the accelerator do not exist.
 func (s *Service) UntagResource(c *store.Call, in *ga.UntagResourceInput) (*ga.UntagResourceOutput, error) {
 	if err := first(required("TagKeys", in.TagKeys != nil), atMost("TagKeys", len(in.TagKeys), 200)); err != nil {
 		return nil, err
 	}
-	a, err := s.tagged(c, in.ResourceArn)
+	a, err := s.taggedAccelerator(c, in.ResourceArn)
 	if err != nil {
 		if isAccelerator(val(in.ResourceArn)) {
 			return &ga.UntagResourceOutput{}, nil
@@ -62,7 +62,7 @@ func (s *Service) UntagResource(c *store.Call, in *ga.UntagResourceInput) (*ga.U
 
 // ListTagsForResource lists the tags of an accelerator.
 func (s *Service) ListTagsForResource(c *store.Call, in *ga.ListTagsForResourceInput) (*ga.ListTagsForResourceOutput, error) {
-	a, err := s.tagged(c, in.ResourceArn)
+	a, err := s.taggedAccelerator(c, in.ResourceArn)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
-// Package iam evaluates IAM policies as AWS documents it: actions and resources with
-// wildcards, conditions on keys of the request, an explicit denial before any permission. An element
-// or operator that it does not support is an error when the policy is read, never a permission.
+// Package iam evaluates IAM policies as AWS documents it: actions and resources with wildcards, conditions on keys
+// of the request, an explicit denial before any permission. Parse returns an error for an element or operator that
+// is not supported.
 package iam
 
 import (
@@ -27,10 +27,10 @@ type Statement struct {
 	Condition map[string]map[string]Strings `json:",omitempty"`
 }
 
-// Strings is a list of strings, which a policy may also have as a single string.
+// Strings is a list of strings. In JSON it may also be a single string.
 type Strings []string
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON reads a list or a single string.
 func (s *Strings) UnmarshalJSON(data []byte) error {
 	var one string
 	if json.Unmarshal(data, &one) == nil {
@@ -82,13 +82,13 @@ func (p Policy) check() error {
 	return nil
 }
 
-// Request is one permission that a call needs.
+// Request is a permission that a call needs.
 type Request struct {
 	// Action is an action, for example "ec2:CreateTags".
 	Action string
-	// Resource is an ARN; empty for an action that has none, which only "*" matches.
+	// Resource is an ARN; it is empty for an action without resources, which only "*" matches.
 	Resource string
-	// Keys are the condition keys that AWS has values for.
+	// Keys has the values of condition keys.
 	Keys map[string]string
 }
 
@@ -97,11 +97,11 @@ type Decision struct {
 	Allowed bool
 	// Explicit reports whether a statement denies the request.
 	Explicit bool
-	// Sids are the ids of the statement that denies the request, or of all that allow it.
+	// Sids has the id of the statement that denies the request, or the ids of all statements that allow it.
 	Sids []string
 }
 
-// Decide evaluates policies for a request. Without a statement that allows it, it is denied.
+// Decide evaluates policies for a request. A request is denied unless a statement allows it.
 func Decide(policies []Policy, r Request) Decision {
 	var d Decision
 	for _, p := range policies {
@@ -171,7 +171,7 @@ func anyLike(patterns []string, s string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return Like(p, s) })
 }
 
-// Like reports whether a text matches a pattern with the wildcards * and ?, of which * also matches slashes and colons.
+// Like reports whether a text matches a pattern with the wildcards * and ?, where * also matches slashes and colons.
 func Like(pattern, s string) bool {
 	return like(pattern, s, func(a, b byte) bool { return a == b })
 }

@@ -22,16 +22,15 @@ const (
 
 // Identity is the instance whose metadata is served.
 type Identity struct {
-	// Account and Region are where the instance is. The account defaults to that of the
-	// emulator.
+	// Account and Region of the instance. The account defaults to the default account of the emulator.
 	Account, Region string
 	// InstanceID defaults to the first running instance.
 	InstanceID string
 	// Role is the name of the instance profile's role, "" if there is none.
 	Role string
-	// Disabled answers 403 to everything.
+	// Disabled answers 403 to all requests.
 	Disabled bool
-	// OneOnly serves version 1 of the service only, which has no tokens.
+	// OneOnly serves only version 1 of the service (IMDSv1), which has no tokens.
 	OneOnly bool
 	// Unreachable drops every request, as for a pod beyond the hop limit.
 	Unreachable bool
@@ -46,7 +45,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	identity Identity
-	tokens   map[string]time.Time // when they expire
+	tokens   map[string]time.Time // expiry by token
 }
 
 // New returns a service for the default account in us-west-2 until SetIdentity is
@@ -89,8 +88,7 @@ func (s *Server) Identity() Identity {
 	return s.identity
 }
 
-// Serve answers a request under /latest/. An error means that no answer
-// arrives.
+// Serve answers a request under /latest/. An error means that the client gets no answer.
 func (s *Server) Serve(r *http.Request) (wire.Response, error) {
 	id := s.Identity()
 	switch {
@@ -197,7 +195,7 @@ func (s *Server) metadata(id Identity) metadata {
 	return md
 }
 
-// find returns the instance with an identifier, or the first running one for "".
+// find returns the instance with an identifier, or the first running instance for "".
 func find(p *store.Partition, id string) *store.Instance {
 	if id != "" {
 		return p.Instances[id]

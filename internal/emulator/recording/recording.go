@@ -1,5 +1,5 @@
-// Package recording has the format of recordings of runs against AWS: the calls as they were on the wire, without anything
-// that identifies the account and the cluster. Package compare sends them to the emulator.
+// Package recording has the format of recordings of runs against AWS: the calls as sent over HTTP, without data that
+// identify the account and the cluster. Package compare sends them to the emulator.
 package recording
 
 import (
@@ -18,16 +18,16 @@ import (
 	"time"
 )
 
-// Version of the format. A file of another version is refused.
+// Version is the version of the format. Read rejects files of other versions.
 const Version = 1
 
-// Recording is one run.
+// Recording has the calls of one run.
 type Recording struct {
 	Version int `json:"version"`
 	// Run is the part of names and tags that identifies the resources of the run.
 	Run string    `json:"run"`
 	At  time.Time `json:"at"`
-	// Programs has the version of each program that took part, by name.
+	// Programs has the versions of the programs in the run, by name.
 	Programs map[string]string `json:"programs,omitempty"`
 	Region   string            `json:"region"`
 	Account  string            `json:"account"`
@@ -35,7 +35,7 @@ type Recording struct {
 	Calls    []Call            `json:"calls"`
 }
 
-// Site is the network in which the run was recorded, as it was before the run.
+// Site describes the network of the run before the run started.
 type Site struct {
 	VPC       string     `json:"vpc"`
 	CIDRs     []string   `json:"cidrs"`
@@ -95,8 +95,8 @@ func Mutating(operation string) bool {
 	return true
 }
 
-// Request returns the call of a request to AWS, without an answer. The service and the region are those that the request is
-// signed for. In the REST protocol, the operation is method and path. The call only keeps the headers that name the
+// Request returns the call of a request to AWS, without an answer. The service and the region are from the signature
+// of the request. In the REST protocol, the operation is method and path. The call has only the headers with the
 // operation and the content type, and no private key.
 func Request(r *http.Request, body []byte) (Call, error) {
 	c := Call{
@@ -107,14 +107,14 @@ func Request(r *http.Request, body []byte) (Call, error) {
 	if parts := strings.Split(strings.TrimSpace(scope), "/"); len(parts) == 5 {
 		c.Region, c.Service = parts[2], parts[3]
 	} else {
-		return c, errors.New("the request is not signed for a service of AWS")
+		return c, errors.New("the request has no signature for an AWS service")
 	}
 	var err error
 	c.Body, err = EachText(string(body), func(name, value string) string {
 		if name == "Action" {
 			c.Operation = value
 		}
-		if secret(name) {
+		if isSecret(name) {
 			return Removed
 		}
 		return value
@@ -244,8 +244,8 @@ func fromXML(body []byte) (*Node, error) {
 	}
 }
 
-// EachText replaces each value in the body of a request, a form or JSON, by the result of f. The name is that of the
-// member, such as "SecurityGroups.member.1". Any other body is one value without a name.
+// EachText replaces each value in the body of a request, a form or JSON, by the result of f. The name is the path of
+// the member, such as "SecurityGroups.member.1". Any other body is one value without a name.
 func EachText(body string, f func(name, value string) string) (string, error) {
 	trimmed := strings.TrimSpace(body)
 	switch {
@@ -295,7 +295,7 @@ func eachJSON(name string, v any, f func(name, value string) string) any {
 func Read(from io.Reader) (*Recording, error) {
 	var r Recording
 	if err := json.NewDecoder(from).Decode(&r); err != nil {
-		return nil, fmt.Errorf("this is no recording of \"make acceptance\": %w", err)
+		return nil, fmt.Errorf("the file is not a recording of \"make acceptance\": %w", err)
 	}
 	if r.Version != Version {
 		return nil, fmt.Errorf("the recording has version %d of the format; this program reads version %d", r.Version, Version)

@@ -11,10 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/awsmodel"
 )
 
-// Account is the account id in every recording, one of those in AWS's documentation.
+// Account is the account id in every recording, an example from AWS's documentation.
 const Account = "111122223333"
 
-// Removed is the text in place of private keys.
+// Removed is the text that replaces private keys.
 const Removed = "removed"
 
 var (
@@ -27,8 +27,8 @@ var (
 	zone          = regexp.MustCompile(`^[a-z]{2,3}(-[a-z]+)+-\d[a-z]?$|^[a-z]{3,4}\d-az\d$`)
 )
 
-// plain are values, in addition to those of enumerations, that do not identify an account.
-var plain = []string{"true", "false", "tcp", "udp", "icmp", "icmpv6", "-1", "default", "/", "amazon", "Sender", "Receiver", "#{protocol}", "#{host}", "#{port}", "/#{path}", "#{query}"}
+// harmless has values that do not identify an account, in addition to values of enumerations.
+var harmless = []string{"true", "false", "tcp", "udp", "icmp", "icmpv6", "-1", "default", "/", "amazon", "Sender", "Receiver", "#{protocol}", "#{host}", "#{port}", "/#{path}", "#{query}"}
 
 // redactor replaces values that identify an account. Equal values get equal replacements.
 type redactor struct {
@@ -38,8 +38,8 @@ type redactor struct {
 	count   map[string]int  // by kind
 }
 
-// Redact replaces account numbers, ids, public addresses, and every text of an answer that neither the run has sent nor
-// AWS's own models have, and removes private keys. Whatever a text means, it is replaced unless it is known to be harmless.
+// Redact replaces account numbers, ids, public addresses, and every text of an answer that is neither in a request
+// of the run nor in AWS's models, and removes private keys. A text is replaced unless it is known to be harmless.
 // Redact changes the recording, and returns an error if it still contains one of the given secrets.
 func (r *Recording) Redact(secrets ...string) error {
 	x := redactor{sent: map[string]bool{}, numbers: map[string]int{}, count: map[string]int{}}
@@ -100,14 +100,14 @@ func (r *Recording) checkNoSecrets(secrets []string) error {
 
 // request redacts a value of a request, which may contain ids of the account.
 func (x *redactor) request(name, value string) string {
-	if secret(name) {
+	if isSecret(name) {
 		return Removed
 	}
 	return x.text(value)
 }
 
-// secret reports whether a member has a private key or a secret.
-func secret(name string) bool {
+// isSecret reports whether a member has a private key or a secret.
+func isSecret(name string) bool {
 	return strings.Contains(name, "PrivateKey") || strings.Contains(name, "ClientSecret") || strings.Contains(name, "SecretAccessKey") || strings.Contains(name, "SessionToken")
 }
 
@@ -119,24 +119,25 @@ func (x *redactor) node(path []string, n *Node, own bool) {
 		n.Text = x.answer(path, n.Text, own)
 		return
 	}
-	if item(n) {
-		own = x.named(n)
+	if isItem(n) {
+		own = x.hasOwnName(n)
 	}
 	for _, k := range n.Kids {
 		x.node(path, k, own)
 	}
 }
 
-// item reports whether an element is one of a list.
-func item(n *Node) bool { return n.Name == "member" || n.Name == "item" }
+// isItem reports whether an element is an item of a list.
+func isItem(n *Node) bool { return n.Name == "member" || n.Name == "item" }
 
-// named reports whether an element contains a name that the run has chosen, except in items of lists below it.
-func (x *redactor) named(n *Node) bool {
+// hasOwnName reports whether an element contains a name that the run has chosen. It ignores items of lists below the
+// element.
+func (x *redactor) hasOwnName(n *Node) bool {
 	return slices.ContainsFunc(n.Kids, func(k *Node) bool {
 		if len(k.Kids) == 0 {
-			return x.own(k.Text)
+			return x.containsOwnName(k.Text)
 		}
-		return !item(k) && x.named(k)
+		return !isItem(k) && x.hasOwnName(k)
 	})
 }
 
@@ -144,11 +145,11 @@ func (x *redactor) named(n *Node) bool {
 func (x *redactor) answer(path []string, text string, own bool) string {
 	last := path[len(path)-1]
 	switch {
-	case secret(last):
+	case isSecret(last):
 		return Removed
-	case text == "", slices.Contains(plain, text), awsmodel.Constant(text), zone.MatchString(text), last == "CanonicalHostedZoneId":
+	case text == "", slices.Contains(harmless, text), awsmodel.Constant(text), zone.MatchString(text), last == "CanonicalHostedZoneId":
 		return text
-	case last == "Message" || last == "message", last == "Code", last == "Description" && slices.Contains(path, "TargetHealth"), last == "__type", slices.ContainsFunc(path, func(p string) bool { return strings.Contains(p, "Attributes") }), own, x.sent[text], x.own(text):
+	case last == "Message" || last == "message", last == "Code", last == "Description" && slices.Contains(path, "TargetHealth"), last == "__type", slices.ContainsFunc(path, func(p string) bool { return strings.Contains(p, "Attributes") }), own, x.sent[text], x.containsOwnName(text):
 		return x.text(text)
 	case accountNumber.FindString(text) == text:
 		return Account
@@ -180,21 +181,21 @@ func Replaced(text string) bool { return replacement.MatchString(text) }
 
 func whole(of *regexp.Regexp, text string) bool { return of.FindString(text) == text }
 
-// own reports whether a text contains a name that the run has chosen.
-func (x *redactor) own(text string) bool {
+// containsOwnName reports whether a text contains a name that the run has chosen.
+func (x *redactor) containsOwnName(text string) bool {
 	return slices.ContainsFunc(x.names, func(n string) bool { return strings.Contains(text, n) })
 }
 
 // text replaces ids, account numbers and public addresses within a text.
 func (x *redactor) text(text string) string {
 	text = anyARN.ReplaceAllStringFunc(text, func(arn string) string {
-		if x.own(arn) {
+		if x.containsOwnName(arn) {
 			return arn
 		}
 		p := anyARN.FindStringSubmatch(arn)
 		kind, _, named := strings.Cut(p[5], "/")
 		switch {
-		case p[4] == "aws", uuid.MatchString(arn): // AWS's own, or named by a random number
+		case p[4] == "aws", uuid.MatchString(arn): // owned by AWS, or with a random number as its name
 			return arn
 		case !named:
 			kind = "resource"
@@ -215,19 +216,19 @@ func (x *redactor) text(text string) string {
 			return a
 		}
 		n := x.number("address", a)
-		return netip.AddrFrom4([4]byte{198, 18 + byte(n>>16)&1, byte(n >> 8), byte(n)}).String() // RFC 2544, of no network
+		return netip.AddrFrom4([4]byte{198, 18 + byte(n>>16)&1, byte(n >> 8), byte(n)}).String() // reserved for benchmarks by RFC 2544
 	})
 }
 
-// shared is the range that VPCs may use besides the private ones (RFC 6598).
+// shared is the range that VPCs may use in addition to private ranges (RFC 6598).
 var shared = netip.MustParsePrefix("100.64.0.0/10")
 
-// instead returns the replacement of a text: a prefix and a number.
+// replacementFor returns the replacement of a text: a prefix and a number.
 func (x *redactor) replacementFor(prefix, text string) string {
 	return fmt.Sprintf("%s%d", prefix, x.number(prefix, text))
 }
 
-// number returns the number of a text among those of a kind. Equal texts have equal numbers.
+// number returns the number of a text among the texts of a kind. Equal texts have equal numbers.
 func (x *redactor) number(kind, text string) int {
 	key := kind + "\x00" + text
 	if x.numbers[key] == 0 {

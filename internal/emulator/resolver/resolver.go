@@ -17,8 +17,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// TTL of all answers, in seconds.
-const TTL = 60
+// answerTTL is the TTL of all answers, in seconds.
+const answerTTL = 60
 
 // Lookup returns the addresses of a name, which is in lower case and without
 // the trailing dot, and whether the name exists. It is called from many
@@ -77,7 +77,7 @@ func listen(at netip.AddrPort, lookup Lookup) (*Server, error) {
 	return &Server{lookup: lookup, udp: udp, tcp: tcp, conns: map[net.Conn]struct{}{}}, nil
 }
 
-// Addr returns where the resolver listens.
+// Addr returns the address of the resolver.
 func (s *Server) Addr() netip.AddrPort { return s.tcp.Addr().(*net.TCPAddr).AddrPort() }
 
 // Close stops the server and waits for it.
@@ -129,8 +129,7 @@ func (s *Server) serveTCP() {
 	}
 }
 
-// serveConn answers the queries of one TCP connection, each of which its length
-// precedes.
+// serveConn answers the queries of a TCP connection. The length of a query precedes it.
 func (s *Server) serveConn(conn net.Conn) {
 	for {
 		_ = conn.SetDeadline(time.Now().Add(tcpIdle))
@@ -189,7 +188,7 @@ func answer(message []byte, lookup Lookup, limit int) []byte {
 		reply.RCode = dnsmessage.RCodeNotImplemented
 	default:
 		reply.Questions = []dnsmessage.Question{q}
-		fill(&reply, q, lookup)
+		addAnswers(&reply, q, lookup)
 	}
 	packed, err := reply.Pack()
 	if err == nil && len(packed) > limit {
@@ -202,9 +201,8 @@ func answer(message []byte, lookup Lookup, limit int) []byte {
 	return packed
 }
 
-// fill adds the answers to a query. For a name without addresses of the requested
-// type it adds none.
-func fill(reply *dnsmessage.Message, q dnsmessage.Question, lookup Lookup) {
+// addAnswers adds the answers to a query. It adds none for a name without addresses of the requested type.
+func addAnswers(reply *dnsmessage.Message, q dnsmessage.Question, lookup Lookup) {
 	addresses, exists := lookup(strings.ToLower(strings.TrimSuffix(q.Name.String(), ".")))
 	if !exists {
 		reply.RCode = dnsmessage.RCodeNameError
@@ -213,7 +211,7 @@ func fill(reply *dnsmessage.Message, q dnsmessage.Question, lookup Lookup) {
 	if q.Class != dnsmessage.ClassINET {
 		return
 	}
-	head := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: TTL}
+	head := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: answerTTL}
 	for _, a := range addresses {
 		a = a.Unmap()
 		switch {

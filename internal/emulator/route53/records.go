@@ -95,8 +95,8 @@ func readChange(ch types.Change) (store.RecordSet, error) {
 // awsZones are the suffixes of names in hosted zones of AWS, which may be targets of aliases.
 var awsZones = []string{".amazonaws.com.", ".amazonaws.com.cn.", ".amazonaws.eu.", ".awsglobalaccelerator.com.", ".cloudfront.net."}
 
-// aliasFault returns why an alias is invalid, "" if it is valid: its target must be in the hosted zone that it gives. The
-// emulator does not have the records of AWS's own zones and only checks the suffix of their names.
+// aliasFault returns why an alias is invalid, "" if it is valid: its target must be in its hosted zone. For zones of
+// AWS, whose records the emulator does not have, it checks only the suffix of the target.
 func aliasFault(z *store.HostedZone, r store.RecordSet) string {
 	if r.Alias == nil {
 		return ""
@@ -141,7 +141,7 @@ func apply(z *store.HostedZone, action types.ChangeAction, r store.RecordSet) st
 	return ""
 }
 
-// zoneFault returns why records cannot be added to a zone, "" if they can.
+// zoneFault returns why records cannot be added to a zone, or "".
 func zoneFault(z *store.HostedZone, r store.RecordSet) string {
 	switch {
 	case !namePattern.MatchString(r.Name) || len(r.Name) > 255:
@@ -162,8 +162,8 @@ func zoneFault(z *store.HostedZone, r store.RecordSet) string {
 	return ""
 }
 
-// equal reports whether the records in a deletion are equal to existing ones of the same name and
-// type. The order of values does not matter.
+// equal reports whether the records in a deletion are equal to the existing records of the same name and type. The
+// order of values does not matter.
 func equal(a, b store.RecordSet) bool {
 	if a.TTL != b.TTL || len(a.Values) != len(b.Values) || (a.Alias == nil) != (b.Alias == nil) || a.Alias != nil && *a.Alias != *b.Alias {
 		return false

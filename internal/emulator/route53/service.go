@@ -20,7 +20,7 @@ type Service struct {
 	w *store.Store
 }
 
-// New returns the service over the emulator state.
+// New returns the service for the state of an emulator.
 func New(w *store.Store) *Service { return &Service{w: w} }
 
 // Operations lists the operations of the service.

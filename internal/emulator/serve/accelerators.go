@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// distances returns the order of regions by their distance from clients.
+// distances returns the configuration of the distances between regions and clients.
 func distances(cfg store.AcceleratorConfig) dataplane.Distances {
 	out := dataplane.Distances{Home: cfg.Home}
 	for _, r := range cfg.Nearest {
@@ -88,8 +88,8 @@ func (b *builder) endpointGroup(l *store.AcceleratorListener, g *store.EndpointG
 	return out
 }
 
-// endpointCheck returns a target group through which the data plane does the health checks of an endpoint group. Endpoints
-// that are load balancers have no such checks.
+// endpointCheck returns a target group with which the data plane performs the health checks of an endpoint group.
+// Endpoints that are load balancers have no such checks.
 func endpointCheck(l *store.AcceleratorListener, g *store.EndpointGroup) dataplane.TargetGroup {
 	return dataplane.TargetGroup{ARN: g.ARN, Protocol: dataplane.TCP, HealthCheck: dataplane.HealthCheck{
 		Protocol: dataplane.Protocol(g.CheckProtocol), Port: uint16(cmp.Or(g.CheckPort, l.Ranges[0].From)), Path: g.CheckPath,
@@ -119,7 +119,7 @@ func endpointAddress(p *store.Partition, id string) netip.Addr {
 	return netip.Addr{}
 }
 
-// servedAccelerator is an accelerator as the admin API shows it.
+// servedAccelerator is an accelerator in the answers of the admin API.
 type servedAccelerator struct {
 	ARN, Name, Status string
 	DNSNames          []string
@@ -152,8 +152,8 @@ func (s *Server) servedAccelerators() []servedAccelerator {
 	return out
 }
 
-// acceleratorsWithoutRemoved returns the old accelerators without listeners, groups and endpoints that were removed since,
-// with the present health of endpoints.
+// acceleratorsWithoutRemoved returns the old accelerators without listeners, groups and endpoints that have been
+// removed since, with the current health of endpoints.
 func acceleratorsWithoutRemoved(old, latest []dataplane.Accelerator) []dataplane.Accelerator {
 	parts := map[string]bool{} // ARNs
 	type identity struct{ group, id string }

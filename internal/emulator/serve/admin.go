@@ -14,10 +14,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// accessKept is how many requests the access log keeps.
-const accessKept = 1000
+// accessLogSize is the number of requests in the access log.
+const accessLogSize = 1000
 
-// accessLog keeps the last requests.
+// accessLog has the last requests.
 type accessLog struct {
 	mu      sync.Mutex
 	entries []dataplane.AccessEntry
@@ -26,7 +26,7 @@ type accessLog struct {
 func (l *accessLog) add(e dataplane.AccessEntry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.entries) == accessKept {
+	if len(l.entries) == accessLogSize {
 		l.entries = append(l.entries[:0], l.entries[1:]...)
 	}
 	l.entries = append(l.entries, e)
@@ -45,7 +45,7 @@ func (s *Server) access(e dataplane.AccessEntry) {
 	}
 }
 
-// servedLoadBalancer is a load balancer as the admin API shows it.
+// servedLoadBalancer is a load balancer in the answers of the admin API.
 type servedLoadBalancer struct {
 	ARN, Name, DNSName string
 	Scheme, State      string
@@ -57,10 +57,10 @@ type servedLoadBalancer struct {
 type servedRule struct {
 	Port         int32
 	Hosts, Paths []string
-	// Other reports whether the rule has other conditions too, or regular expressions.
+	// Other is set if the rule also has other conditions, or regular expressions.
 	Other bool
-	// Action is the type of the last action, such as forward. GRPC reports whether it forwards to a
-	// target group with protocol version GRPC.
+	// Action is the type of the last action, such as forward. GRPC is set if it forwards to a target group with
+	// protocol version GRPC.
 	Action string
 	GRPC   bool
 }
@@ -111,7 +111,7 @@ type servedEndpoint struct {
 	Zone               string
 	Node               netip.AddrPort // in the emulated network
 	Address            netip.AddrPort // on this machine
-	UDP                bool           // takes datagrams, not connections
+	UDP                bool           // the protocol is UDP instead of TCP
 }
 
 // registerAdmin adds the admin paths of the data plane.

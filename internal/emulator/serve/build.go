@@ -12,33 +12,33 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// built is a configuration with other results of its creation.
-type built struct {
+// buildResult is a configuration with the other results of its creation.
+type buildResult struct {
 	config  dataplane.Config
 	idle    []dataplane.TargetGroup // target groups that no load balancer uses
 	keyless []string                // ARNs of certificates that have no key yet
-	errs    []error                 // why parts of the state had to be omitted
-	at      time.Time               // time of the creation, by the emulator's clock
-	next    time.Duration           // until the state changes without a call, 0 for never
+	errs    []error                 // reasons for omitted parts of the state
+	at      time.Time               // time of the creation on the emulator's clock
+	next    time.Duration           // duration until the state changes without a call, 0 for never
 }
 
 // builder adds one partition to a configuration. The emulator state is locked.
 type builder struct {
-	*built
+	*buildResult
 	s     *Server
 	p     *store.Partition
 	now   time.Time
 	rules map[string][]*store.Rule // by listener
 }
 
-// build returns the configuration for the present state. It takes the state lock.
-func (s *Server) build() built {
+// build returns the configuration for the current state. It takes the state lock.
+func (s *Server) build() buildResult {
 	s.w.Lock()
 	defer s.w.Unlock()
 	now := s.w.Clock.Now()
-	out := built{at: now, config: dataplane.Config{Distances: distances(s.w.Config.Accelerator)}}
+	out := buildResult{at: now, config: dataplane.Config{Distances: distances(s.w.Config.Accelerator)}}
 	for _, p := range s.w.Partitions() {
-		b := builder{built: &out, s: s, p: p, now: now, rules: map[string][]*store.Rule{}}
+		b := builder{buildResult: &out, s: s, p: p, now: now, rules: map[string][]*store.Rule{}}
 		for _, arn := range store.SortedKeys(p.ELB.Rules) {
 			r := p.ELB.Rules[arn]
 			b.rules[r.Listener] = append(b.rules[r.Listener], r)
@@ -74,9 +74,9 @@ func (b *builder) partition() {
 	}
 }
 
-// wakeAt requests another build at that time.
+// rebuildAt requests another build at a time.
 func (b *builder) rebuildAt(t time.Time) {
-	// The millisecond is for the case that the timer fires early.
+	// The added millisecond is for a timer that fires early.
 	d := max(t.Sub(b.now), 0) + time.Millisecond
 	if b.next == 0 || d < b.next {
 		b.next = d
@@ -103,7 +103,7 @@ func (b *builder) loadBalancer(lb *store.LoadBalancer) dataplane.LoadBalancer {
 	return out
 }
 
-// nodes returns the nodes of a load balancer, none if lb is nil.
+// nodes returns the nodes of a load balancer. It returns none if lb is nil.
 func (b *builder) nodes(lb *store.LoadBalancer) []dataplane.Node {
 	if lb == nil {
 		return nil
@@ -161,7 +161,7 @@ func (b *builder) listener(l *store.Listener) (dataplane.Listener, bool) {
 	return out, true
 }
 
-// mutual returns the mutual authentication of a listener, nil if it does not request client certificates.
+// mutualTLS returns the mutual authentication of a listener, nil if it does not request client certificates.
 func (b *builder) mutualTLS(l *store.Listener) *dataplane.MutualTLS {
 	if l.Mutual == nil || l.Mutual.Mode == nil || *l.Mutual.Mode == "off" {
 		return nil

@@ -18,8 +18,8 @@ type keyring struct {
 
 func newKeyring() *keyring { return &keyring{pairs: map[string]tls.Certificate{}} }
 
-// certificate returns a certificate of ACM with its key. A certificate without a key is
-// added to keyless, as its key is created without the lock.
+// certificate returns a certificate of ACM with its key. It adds a certificate without a key to keyless; createKeys
+// creates the key later without the lock.
 func (b *builder) certificate(arn string) (dataplane.Certificate, error) {
 	if !strings.Contains(arn, ":acm:") {
 		return dataplane.Certificate{}, fmt.Errorf("certificate %s cannot be served: the emulator has no IAM with its key", arn)

@@ -1,8 +1,6 @@
-// Package serve makes the load balancers and accelerators of an emulator carry traffic: it follows
-// changes of the emulator state, converts the state to the configuration of the data
-// plane, writes target health back into the emulator state, and answers the DNS names
-// of load balancers and accelerators.
+// Package serve runs the data plane for the load balancers and accelerators of an emulator: it watches the emulator
+// state, converts it to the configuration of the data plane, writes target health back into the emulator state, and
+// answers the DNS names of load balancers and accelerators.
 //
-// It only converts. Package dataplane routes requests, and the packages of the services
-// check what may be configured.
+// Package dataplane routes requests, and the packages of the services validate the settings.
 package serve

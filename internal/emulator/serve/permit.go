@@ -8,11 +8,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// permit reports whether security groups allow a connection or a flow of datagrams. An
-// address without an ENI is outside of the network and has no security groups. For
-// packets that a Network Load Balancer forwards with the client's address, rules of the
-// target's security groups may have as peer the client's address or a security group of
-// the load balancer.
+// permit reports whether security groups allow a connection or a flow of datagrams. An address without an ENI is
+// outside of the network and has no security groups. For packets that a Network Load Balancer forwards with the
+// client's address, a rule of the target's security groups may allow the client's address or a security group of the
+// load balancer.
 func (s *Server) permit(pk dataplane.Packet) bool {
 	s.w.Lock()
 	defer s.w.Unlock()
@@ -34,7 +33,7 @@ func (s *Server) permit(pk dataplane.Packet) bool {
 			sender = eniAt(p, pk.Via)
 		}
 		outbound := flow{port: pk.To.Port(), udp: pk.UDP, peer: pk.To.Addr(), peerENIs: []*store.NetworkInterface{target}}
-		if sender != nil && !outbound.allowed(p, sender, egress) {
+		if sender != nil && !outbound.isAllowed(p, sender, egress) {
 			return false
 		}
 		inbound := flow{port: pk.To.Port(), udp: pk.UDP, peer: from}
@@ -43,7 +42,7 @@ func (s *Server) permit(pk dataplane.Packet) bool {
 				inbound.peerENIs = append(inbound.peerENIs, eni)
 			}
 		}
-		return inbound.allowed(p, target, ingress)
+		return inbound.isAllowed(p, target, ingress)
 	}
 	return true
 }
@@ -74,8 +73,8 @@ type direction func(*store.SecurityGroup) []store.SecurityGroupRule
 func ingress(g *store.SecurityGroup) []store.SecurityGroupRule { return g.Ingress }
 func egress(g *store.SecurityGroup) []store.SecurityGroupRule  { return g.Egress }
 
-// flow is what the rules of an ENI's security groups are compared with: the port of the
-// receiver, and the address and the ENIs of the peer.
+// flow has the values that security group rules are compared with: the port of the receiver, and the address and the
+// ENIs of the peer.
 type flow struct {
 	port     uint16
 	udp      bool
@@ -83,9 +82,9 @@ type flow struct {
 	peerENIs []*store.NetworkInterface
 }
 
-// allowed reports whether the security groups of an ENI allow a flow. ENIs without
-// security groups, as those of some load balancers, allow every flow.
-func (f flow) allowed(p *store.Partition, eni *store.NetworkInterface, rules direction) bool {
+// isAllowed reports whether the security groups of an ENI allow a flow. ENIs without security groups, which some
+// load balancers have, allow every flow.
+func (f flow) isAllowed(p *store.Partition, eni *store.NetworkInterface, rules direction) bool {
 	if len(eni.Groups) == 0 {
 		return true
 	}

@@ -8,13 +8,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
 )
 
-// propagation delays additions to the configuration, because AWS's nodes apply changes
-// some time after the API has accepted them. Removals apply at once. That is the worst
-// case of AWS for a client that changes routing: after the old target is removed,
-// requests are still routed to it until the delay has passed.
+// propagation delays additions to the configuration, because the load balancer nodes of AWS apply changes some time
+// after the API has accepted them. Removals apply immediately. This is the worst case for a client that changes
+// routing: the old target is removed, but until the delay has passed, requests are still routed to it.
 type propagation struct {
 	delay   time.Duration
-	history []version // oldest first; the nodes have the first one
+	history []version // oldest first; the nodes use the first version
 }
 
 // version is a configuration with the time of its creation.
@@ -23,10 +22,10 @@ type version struct {
 	at     time.Time
 }
 
-// apply returns the configuration that nodes have at the time of b, and the time until
-// they get a newer one, 0 if they have the newest. The first configuration applies at
-// once, as after a restart of the server.
-func (p *propagation) apply(b built) (dataplane.Config, time.Duration) {
+// apply returns the configuration that nodes have at the time of b, and the duration until they get a newer
+// configuration, or 0 if they have the newest. The first configuration applies immediately, as after a restart of
+// the server.
+func (p *propagation) apply(b buildResult) (dataplane.Config, time.Duration) {
 	if p.delay <= 0 {
 		return b.config, 0
 	}
@@ -37,14 +36,14 @@ func (p *propagation) apply(b built) (dataplane.Config, time.Duration) {
 	if len(p.history) == 1 {
 		return b.config, 0
 	}
-	// The millisecond is for the case that the timer fires early.
+	// The added millisecond is for a timer that fires early.
 	wait := p.history[1].at.Add(p.delay).Sub(b.at) + time.Millisecond
 	return withoutRemoved(p.history[0].config, b), wait
 }
 
-// withoutRemoved returns an old configuration without resources that were removed since. It
-// still has target groups that no listener uses any more.
-func withoutRemoved(old dataplane.Config, latest built) dataplane.Config {
+// withoutRemoved returns an old configuration without resources that have been removed since. It keeps target groups
+// that no listener uses any more.
+func withoutRemoved(old dataplane.Config, latest buildResult) dataplane.Config {
 	balancers := map[string]dataplane.LoadBalancer{}
 	for _, lb := range latest.config.LoadBalancers {
 		balancers[lb.ARN] = lb
@@ -85,8 +84,8 @@ func nodesWithSameAddress(old, latest []dataplane.Node) []dataplane.Node {
 	return out
 }
 
-// registeredTargets returns the old targets that are registered or draining now. Those
-// that drain now have that state.
+// registeredTargets returns the old targets that are registered or draining now. Targets that are draining now have
+// the state draining.
 func registeredTargets(old, latest []dataplane.Target) []dataplane.Target {
 	type identity struct {
 		id   string

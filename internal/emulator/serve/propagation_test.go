@@ -33,38 +33,38 @@ func target(id string, state dataplane.State) dataplane.Target {
 func TestNodesLearnLateWhatIsNewAndAtOnceWhatIsGone(t *testing.T) {
 	a, b := target("a", dataplane.StateHealthy), target("b", dataplane.StateHealthy)
 	for name, c := range map[string]struct {
-		latest built
+		latest buildResult
 		want   dataplane.Config
 	}{
 		"a rule keeps its old target group, which no listener uses any more": {
-			built{config: forwarding("new", group("new", b)), idle: []dataplane.TargetGroup{group("old", target("a", dataplane.StateUnused))}},
+			buildResult{config: forwarding("new", group("new", b)), idle: []dataplane.TargetGroup{group("old", target("a", dataplane.StateUnused))}},
 			forwarding("old", group("old", a)),
 		},
 		"a deleted target group is removed from the old rule": {
-			built{config: forwarding("new", group("new", b))},
+			buildResult{config: forwarding("new", group("new", b))},
 			forwarding("old"),
 		},
 		"a new target is not in use yet": {
-			built{config: forwarding("old", group("old", a, b))},
+			buildResult{config: forwarding("old", group("old", a, b))},
 			forwarding("old", group("old", a)),
 		},
 		"a target that drains gets nothing more": {
-			built{config: forwarding("old", group("old", target("a", dataplane.StateDraining), b))},
+			buildResult{config: forwarding("old", group("old", target("a", dataplane.StateDraining), b))},
 			forwarding("old", group("old", target("a", dataplane.StateDraining))),
 		},
 		"a target whose health has changed is the checks' affair": {
-			built{config: forwarding("old", group("old", target("a", dataplane.StateUnhealthy)))},
+			buildResult{config: forwarding("old", group("old", target("a", dataplane.StateUnhealthy)))},
 			forwarding("old", group("old", a)),
 		},
 		"a deleted load balancer is gone": {
-			built{},
+			buildResult{},
 			dataplane.Config{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := propagation{delay: time.Second}
 			start := time.Unix(1000, 0)
-			first := built{config: forwarding("old", group("old", a)), at: start}
+			first := buildResult{config: forwarding("old", group("old", a)), at: start}
 			got, wait := p.apply(first)
 			if diff := cmp.Diff(first.config, got, addresses); diff != "" || wait != 0 {
 				t.Errorf("the first configuration is not in force at once (-want +got):\n%s", diff)
@@ -117,8 +117,8 @@ func TestAcceleratorsLearnLateToo(t *testing.T) {
 	} {
 		p := propagation{delay: time.Second}
 		start := time.Unix(1000, 0)
-		p.apply(built{config: old, at: start})
-		got, _ := p.apply(built{config: c.latest, at: start.Add(10 * time.Second)})
+		p.apply(buildResult{config: old, at: start})
+		got, _ := p.apply(buildResult{config: c.latest, at: start.Add(10 * time.Second)})
 		if diff := cmp.Diff(c.want, got, addresses); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -130,13 +130,13 @@ func TestChangesArriveInOrder(t *testing.T) {
 	start := time.Unix(1000, 0)
 	groups := []dataplane.TargetGroup{group("0"), group("1"), group("2")}
 	for i, at := range []time.Duration{0, 10 * time.Second, 10*time.Second + 600*time.Millisecond} {
-		p.apply(built{config: forwarding(groups[i].ARN, groups...), at: start.Add(at)})
+		p.apply(buildResult{config: forwarding(groups[i].ARN, groups...), at: start.Add(at)})
 	}
 	for _, step := range []struct {
 		at   time.Duration
 		want string
 	}{{10*time.Second + 900*time.Millisecond, "0"}, {11*time.Second + 100*time.Millisecond, "1"}, {12 * time.Second, "2"}} {
-		got, _ := p.apply(built{config: forwarding("2", groups...), at: start.Add(step.at)})
+		got, _ := p.apply(buildResult{config: forwarding("2", groups...), at: start.Add(step.at)})
 		if diff := cmp.Diff(forwarding(step.want, groups...), got, addresses); diff != "" {
 			t.Errorf("after %v (-want +got):\n%s", step.at, diff)
 		}

@@ -13,8 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// RuleOf converts a rule of the emulator state, with all defaults and client secrets,
-// to a rule of the data plane.
+// RuleOf converts a rule of the emulator state to a rule of the data plane, with all defaults and client secrets.
 func RuleOf(r *store.Rule) (dataplane.Rule, error) {
 	out := dataplane.Rule{ARN: r.ARN, Priority: int(r.Priority)}
 	for _, c := range r.Conditions {
@@ -30,7 +29,7 @@ func RuleOf(r *store.Rule) (dataplane.Rule, error) {
 		}
 	}
 	if out.Then == nil {
-		return out, fmt.Errorf("no action answers requests")
+		return out, fmt.Errorf("no action returns a response")
 	}
 	for _, t := range r.Transforms {
 		switch {
@@ -113,7 +112,7 @@ func convertAction(a elbtypes.Action, out *dataplane.Rule) error {
 			ExtraParams: o.AuthenticationRequestExtraParams, OnUnauthenticated: dataplane.OnUnauthenticated(o.OnUnauthenticatedRequest),
 		})
 	case elbtypes.ActionTypeEnumAuthenticateCognito:
-		// Only the user pool, which is not emulated, has the client's secret.
+		// The client secret is in the user pool, which is not emulated.
 		o := a.AuthenticateCognitoConfig
 		out.Authenticate = append(out.Authenticate, dataplane.Cognito{
 			UserPoolARN: str(o.UserPoolArn), Domain: str(o.UserPoolDomain), ClientID: str(o.UserPoolClientId),
@@ -128,7 +127,7 @@ func convertAction(a elbtypes.Action, out *dataplane.Rule) error {
 		}
 		out.Authenticate = append(out.Authenticate, v)
 	default:
-		return fmt.Errorf("action %q is unknown", a.Type)
+		return fmt.Errorf("unknown action %q", a.Type)
 	}
 	return nil
 }

@@ -19,8 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// retryAfter is the delay before another attempt to serve a configuration after errors,
-// for instance because a port was in use.
+// retryAfter is the delay before the next attempt to serve a configuration after errors, such as a port in use.
 const retryAfter = time.Second
 
 // Options configure a server. The zero value is valid: real listeners on loopback
@@ -31,17 +30,16 @@ type Options struct {
 	// EnforceSecurityGroups drops connections that the security groups of
 	// load balancers and targets do not allow.
 	EnforceSecurityGroups bool
-	// PropagationDelay is how long it takes until listeners, rules, target
-	// groups and registrations that the API has accepted have reached the
-	// nodes of load balancers. Deletions and deregistrations take effect at
-	// once. 0 for no delay.
+	// PropagationDelay is the delay until nodes of load balancers apply listeners, rules, target groups and
+	// registrations that the API has accepted. Deletions and deregistrations take effect immediately. 0 for no
+	// delay.
 	PropagationDelay time.Duration
 	// Objects reads objects of S3, which the emulator does not have: bundles
 	// and revocation lists of trust stores. Without it, no client certificate
 	// is accepted in mode verify.
 	Objects func(bucket, key, version string) ([]byte, error)
-	// Plane are the options of the data plane. Health is set by the server; Access is
-	// called after it, and Permit only without EnforceSecurityGroups.
+	// Plane has the options of the data plane. The server sets Health. It calls Access for each request after it has
+	// logged the request, and Permit only without EnforceSecurityGroups.
 	Plane dataplane.Options
 	// Log receives errors about configuration that cannot be served. Nothing is logged if it is nil.
 	Log *slog.Logger
@@ -66,10 +64,9 @@ type Server struct {
 	reported string // the last error that was logged
 }
 
-// Start serves the emulator's load balancers until ctx ends or Close is called. From
-// then on the health of targets comes from real checks. When it returns, the present
-// state is served, and errors are logged. It fails if the resolver's address cannot be
-// used.
+// Start serves the emulator's load balancers until ctx ends or Close is called. Meanwhile the health of targets
+// comes from real health checks. When it returns, the current state is served; errors of parts of the state are
+// logged. It returns an error if the address of the resolver cannot be used.
 func Start(ctx context.Context, em *emulator.Emulator, opt Options) (*Server, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Server{em: em, w: em.Store(), opt: opt, certs: newKeyring(), log: opt.Log, cancel: cancel, done: make(chan struct{})}
@@ -99,7 +96,7 @@ func Start(ctx context.Context, em *emulator.Emulator, opt Options) (*Server, er
 	s.registerAdmin()
 	gen := s.w.Generation()
 	next := s.apply()
-	go s.follow(ctx, gen, next)
+	go s.run(ctx, gen, next)
 	return s, nil
 }
 
@@ -119,8 +116,7 @@ func (s *Server) AcceleratorSockets() []dataplane.AcceleratorSocket {
 	return s.plane.AcceleratorSockets()
 }
 
-// Lookup returns the addresses of a load balancer's or an accelerator's DNS name, and whether
-// there is such a name.
+// Lookup returns the addresses of a load balancer's or an accelerator's DNS name, and false for an unknown name.
 func (s *Server) Lookup(name string) ([]netip.Addr, bool) { return s.plane.Resolve(name) }
 
 // Close stops serving and waits until all listeners are closed. It may be
@@ -136,9 +132,8 @@ func (s *Server) Close() {
 	})
 }
 
-// follow applies the state after each change, and at the times when it changes without
-// a call.
-func (s *Server) follow(ctx context.Context, gen uint64, next time.Duration) {
+// run applies the state after each change, and at the times when it changes without a call.
+func (s *Server) run(ctx context.Context, gen uint64, next time.Duration) {
 	defer close(s.done)
 	for {
 		var err error
@@ -149,8 +144,8 @@ func (s *Server) follow(ctx context.Context, gen uint64, next time.Duration) {
 	}
 }
 
-// wait returns after a change of the emulator state, or when next has passed if that is
-// not 0. It fails when ctx has ended.
+// wait returns after a change of the emulator state, or after the duration next if next is not 0. It returns an
+// error when ctx has ended.
 func (s *Server) wait(ctx context.Context, gen uint64, next time.Duration) (uint64, error) {
 	until, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -165,8 +160,8 @@ func (s *Server) wait(ctx context.Context, gen uint64, next time.Duration) (uint
 	return now, err
 }
 
-// apply passes the present state to the data plane. It returns the time after which to
-// do so again even without a change, 0 for never.
+// apply applies the current state to the data plane. It returns the duration after which the caller must call it
+// again even without a change, 0 for never.
 func (s *Server) apply() time.Duration {
 	b := s.build()
 	if len(b.keyless) > 0 {
@@ -186,7 +181,7 @@ func (s *Server) apply() time.Duration {
 		}
 	}
 	if text != s.reported && text != "" {
-		s.log.Warn("some of the configuration cannot be served", "error", text)
+		s.log.Warn("parts of the configuration cannot be served", "error", text)
 	}
 	s.reported = text
 	return b.next

@@ -55,7 +55,7 @@ func healthCheck(h store.HealthCheck) dataplane.HealthCheck {
 	if h.GRPCCodes != "" {
 		out.Matcher = h.GRPCCodes
 	}
-	if n, err := strconv.ParseUint(h.Port, 10, 16); err == nil { // else it is traffic-port, for which Port is 0
+	if n, err := strconv.ParseUint(h.Port, 10, 16); err == nil { // otherwise the port is traffic-port, for which Port is 0
 		out.Port = uint16(n)
 	}
 	return out
@@ -83,8 +83,7 @@ func (b *builder) zone(g *store.TargetGroup, t *store.Target) string {
 	return t.Zone
 }
 
-// address returns the private address of a target. That of an instance is the primary address of
-// its first ENI.
+// address returns the private address of a target. For an instance it is the primary address of its first ENI.
 func (b *builder) address(g *store.TargetGroup, t *store.Target) (netip.Addr, error) {
 	if g.Type != elbtypes.TargetTypeEnumInstance {
 		return netip.ParseAddr(t.ID)

@@ -15,7 +15,7 @@ import (
 // Service serves SimulatePrincipalPolicy.
 type Service struct{ w *store.Store }
 
-// New returns the service over the emulator state.
+// New returns the service for the state of an emulator.
 func New(w *store.Store) *Service { return &Service{w} }
 
 // Operations lists the operations of the service.

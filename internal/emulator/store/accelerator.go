@@ -39,10 +39,10 @@ func (s *AcceleratorState) init() {
 // AcceleratorCreation is a call with an idempotency token that created a resource.
 type AcceleratorCreation struct {
 	Input string // JSON of the request without the token
-	ARN   string // of the resource
+	ARN   string // ARN of the resource
 }
 
-// AcceleratorInterface is where an ENI of Global Accelerator is.
+// AcceleratorInterface has the region and the subnet of an ENI of Global Accelerator.
 type AcceleratorInterface struct{ Region, Subnet string }
 
 // AcceleratorCIDR is an address range of an account (BYOIP).
@@ -84,9 +84,9 @@ type Accelerator struct {
 	DualStackDNSName string
 	Created          time.Time
 	Modified         time.Time
-	// Deployed is when the last change has propagated.
+	// Deployed is the time when the last change has propagated.
 	Deployed time.Time
-	// DisabledFrom is when the last change to disabled has propagated.
+	// DisabledFrom is the time when the last change to disabled has propagated.
 	DisabledFrom time.Time
 	Events       []AcceleratorEvent
 	Tags         map[string]string
@@ -116,7 +116,7 @@ type PortRange struct{ From, To int32 }
 // Overlaps reports whether two ranges have a port in common.
 func (r PortRange) Overlaps(other PortRange) bool { return r.From <= other.To && r.To >= other.From }
 
-// Has reports whether a port is one of the listener's.
+// Has reports whether the listener has a port.
 func (l *AcceleratorListener) Has(port int32) bool {
 	return slices.ContainsFunc(l.Ranges, func(r PortRange) bool { return r.Overlaps(PortRange{port, port}) })
 }
@@ -142,9 +142,9 @@ type PortOverride struct{ Listener, Endpoint int32 }
 // AcceleratorEndpoint is a load balancer, an instance or an elastic IP behind an accelerator.
 type AcceleratorEndpoint struct {
 	ID string
-	// Weight is its share of the traffic of the endpoint group.
+	// Weight determines its share of the traffic of the endpoint group.
 	Weight int32
-	// PreserveClient reports whether the endpoint has client IP preservation.
+	// PreserveClient is set if the endpoint has client IP preservation.
 	PreserveClient bool
 	Added          time.Time
 	// Checked is the last result of the endpoint group's health checks, "" for load balancers.
@@ -153,7 +153,7 @@ type AcceleratorEndpoint struct {
 	Forced gatypes.HealthState
 }
 
-// Endpoint returns the endpoint of that ID, nil if there is none.
+// Endpoint returns the endpoint with an ID, or nil if there is none.
 func (g *EndpointGroup) Endpoint(id string) *AcceleratorEndpoint {
 	for _, e := range g.Endpoints {
 		if e.ID == id {
@@ -168,8 +168,8 @@ func (w *Store) AcceleratorState(account string) *AcceleratorState {
 	return w.Partition(account, AcceleratorRegion).Accelerators
 }
 
-// AcceleratorOf returns the accelerator, the listener and the endpoint group in an ARN of one of the three. A resource that
-// is not in the ARN, or does not exist, is nil.
+// AcceleratorOf returns the resources in an ARN of an accelerator, a listener or an endpoint group. It returns nil
+// for a resource that is not in the ARN or does not exist.
 func (s *AcceleratorState) AcceleratorOf(arn string) (a *Accelerator, l *AcceleratorListener, g *EndpointGroup) {
 	root, rest, _ := strings.Cut(arn, "/listener/")
 	if a = s.Accelerators[root]; a == nil || rest == "" {
@@ -190,7 +190,7 @@ func (s *AcceleratorState) AcceleratorOf(arn string) (a *Accelerator, l *Acceler
 	return a, nil, nil
 }
 
-// Exists reports whether an ARN is of an accelerator, a listener or an endpoint group that exists.
+// Exists reports whether an ARN is the ARN of an existing accelerator, listener or endpoint group.
 func (s *AcceleratorState) Exists(arn string) bool {
 	a, l, g := s.AcceleratorOf(arn)
 	return a != nil && a.ARN == arn || l != nil && l.ARN == arn || g != nil
@@ -208,21 +208,21 @@ func (s *AcceleratorState) Each(visit func(*Accelerator, *AcceleratorListener, *
 	}
 }
 
-// AcceleratorConfig adjusts Global Accelerator.
+// AcceleratorConfig has the settings of Global Accelerator.
 type AcceleratorConfig struct {
-	// DeploymentDelay is how long changes take to propagate, from the last change on.
+	// DeploymentDelay is the time from the last change until all changes have propagated.
 	DeploymentDelay time.Duration
-	// HealthDelay is how long the health of a new endpoint is INITIAL.
+	// HealthDelay is the time for which the health of a new endpoint is INITIAL.
 	HealthDelay time.Duration
-	// TransactionTime is how long after a change other operations on the same accelerator fail with
-	// TransactionInProgressException, if AWS documents that error for the operation. 0 for never.
+	// TransactionTime is the time after a change in which other operations on the same accelerator fail with
+	// TransactionInProgressException, if AWS documents this error for the operation. 0 for never.
 	TransactionTime time.Duration
-	// BusyAfterDisable answers TransactionInProgressException in place of AcceleratorNotDisabledException while a
-	// change to disabled propagates.
+	// BusyAfterDisable makes operations fail with TransactionInProgressException instead of
+	// AcceleratorNotDisabledException while a change to disabled propagates.
 	BusyAfterDisable bool
-	// RangeDelay is how long the provisioning of an address range takes, and how long the start of its advertising.
+	// RangeDelay is the duration of the provisioning of an address range, and of the start of its advertising.
 	RangeDelay time.Duration
-	// Zones are the ranges of static addresses, one for each network zone. An accelerator has an address of each.
+	// Zones are the ranges of static addresses, one for each network zone. An accelerator has an address in each range.
 	Zones []AcceleratorZone
 	// IPv6 are the ranges of static IPv6 addresses.
 	IPv6 []netip.Prefix
@@ -230,7 +230,7 @@ type AcceleratorConfig struct {
 	OwnLocal netip.Prefix
 	// Home is the region that is nearest to clients outside of all ranges in Nearest. Other regions follow by name.
 	Home string
-	// Nearest has the regions that are nearest to ranges of clients. The first range that contains a client counts.
+	// Nearest has the regions that are nearest to ranges of clients. The first range that contains a client is used.
 	Nearest []ClientRange
 }
 
@@ -270,7 +270,7 @@ func (c AcceleratorConfig) LocalAddress(public netip.Addr) netip.Addr {
 	return replaceRange(public, c.OwnLocal)
 }
 
-// moved returns an IPv4 address with its first bits replaced by those of a range.
+// replaceRange returns an IPv4 address whose first bits are replaced by the prefix of a range.
 func replaceRange(a netip.Addr, into netip.Prefix) netip.Addr {
 	b, base := a.As4(), into.Masked().Addr().As4()
 	for i := range b {

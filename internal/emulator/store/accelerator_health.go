@@ -8,8 +8,9 @@ import (
 	gatypes "github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
 )
 
-// EndpointHealth returns the health of an endpoint of an account at a time. The health of a load balancer depends on its
-// targets and not on health checks of the endpoint group. That of an instance or an elastic IP is the result of those checks.
+// EndpointHealth returns the health of an endpoint of an account at a time. The health of a load balancer depends on
+// its targets and not on health checks of the endpoint group. The health of an instance or an elastic IP is the
+// result of these health checks.
 func (w *Store) EndpointHealth(account string, g *EndpointGroup, e *AcceleratorEndpoint, now time.Time) gatypes.HealthState {
 	if e.Forced != "" {
 		return e.Forced
@@ -39,8 +40,7 @@ func (w *Store) EndpointHealth(account string, g *EndpointGroup, e *AcceleratorE
 	return gatypes.HealthStateUnhealthy
 }
 
-// loadBalancerServes reports whether each target group that a load balancer uses has a healthy target, and it uses at
-// least one.
+// loadBalancerServes reports whether a load balancer uses target groups and each of them has a healthy target.
 func (p *Partition) loadBalancerServes(arn string, now time.Time) bool {
 	lb := p.ELB.LoadBalancers[arn]
 	if lb == nil {
@@ -88,7 +88,7 @@ type EndpointReport struct {
 	Health        gatypes.HealthState
 }
 
-// ReportEndpoint stores a change of an endpoint's health from the data plane. It takes the lock itself. It ignores reports
+// ReportEndpoint stores a change of an endpoint's health from the data plane. It takes the lock. It ignores reports
 // on endpoints that do not exist.
 func (w *Store) ReportEndpoint(r EndpointReport) {
 	w.Lock()
@@ -99,7 +99,7 @@ func (w *Store) ReportEndpoint(r EndpointReport) {
 	}
 }
 
-// ForceEndpoint overrides the health of an endpoint. An empty health ends the override. It takes the lock itself and
+// ForceEndpoint overrides the health of an endpoint. An empty health ends the override. It takes the lock and
 // reports whether the endpoint exists.
 func (w *Store) ForceEndpoint(r EndpointReport) bool {
 	w.Lock()

@@ -11,9 +11,9 @@ import (
 // its ARN is well-formed.
 type Role struct {
 	ARN string
-	// ExternalID is the external id that callers must give, "" if they need none.
+	// ExternalID is the external id that callers must send, "" if none is required.
 	ExternalID string
-	// Trusted are the accounts that may assume the role; empty means all.
+	// Trusted has the accounts that may assume the role; empty means all.
 	Trusted []string
 	// Policies are the policies of the role's sessions. Nil allows everything.
 	Policies []iam.Policy `json:",omitempty"`
@@ -21,7 +21,7 @@ type Role struct {
 
 // Principal is the identity behind an access key.
 type Principal struct {
-	// ARN is that of the user or of the role's session.
+	// ARN is the ARN of the user or of the role's session.
 	ARN string
 	// Policies are the policies of the principal. Nil allows everything.
 	Policies []iam.Policy `json:",omitempty"`
@@ -41,10 +41,8 @@ func (w *Store) Secret(key string) (string, bool) {
 	return secret, ok
 }
 
-// AccountOf returns the account of an access key: the registered one, else
-// the twelve digits within the key (AKIA111122223333), else the default
-// account. known is false only for a key that was neither registered nor has
-// such digits.
+// AccountOf returns the account of an access key: the registered account, else the twelve digits within the key
+// (AKIA111122223333), else the default account. known is false only in the last case.
 func (w *Store) AccountOf(key string) (account string, known bool) {
 	if account, ok := w.accessKeys[key]; ok {
 		return account, true
@@ -55,7 +53,7 @@ func (w *Store) AccountOf(key string) (account string, known bool) {
 	return w.account, false
 }
 
-// PutPrincipal sets the principal of an access key. The default is a user who may do everything.
+// PutPrincipal sets the principal of an access key. The default is a user with all permissions.
 func (w *Store) PutPrincipal(key string, p Principal) { w.principals[key] = p }
 
 // PrincipalOf returns the principal of an access key of an account.
@@ -73,7 +71,7 @@ const (
 	LinkedAccelerator = "globalaccelerator"
 )
 
-// LinkRole notes that an account has the service-linked role of a service.
+// LinkRole records that an account has the service-linked role of a service.
 func (w *Store) LinkRole(account, service string) { w.linked[account+" "+service] = true }
 
 // HasServiceLinkedRole reports whether an account has the service-linked role of a service.
@@ -81,7 +79,7 @@ func (w *Store) HasServiceLinkedRole(account, service string) bool {
 	return w.linked[account+" "+service]
 }
 
-// DefaultAccount returns the account of access keys that no account was registered for.
+// DefaultAccount returns the account of access keys without a registered account.
 func (w *Store) DefaultAccount() string { return w.account }
 
 // PutRole registers a role.

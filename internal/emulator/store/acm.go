@@ -12,14 +12,14 @@ type ACMState struct {
 	Imports      []time.Time             // times of the imports of the last 365 days
 }
 
-// Request adds a certificate that was requested at c.Created. A public certificate is
-// issued after its validation, see [Store.UpdateValidations], a private one at once.
+// Request adds a certificate that was requested at c.Created. A public certificate is issued after its validation,
+// see [Store.UpdateValidations], a private certificate immediately.
 func (p *Partition) Request(c *Certificate) {
 	switch {
 	case c.Authority != "":
 		c.issue(c.Created, true)
 	default:
-		c.issue(c.Created.Add(max(0, p.store.Config.ACM.ValidationDelay)), !p.store.dnsValidated(c))
+		c.issue(c.Created.Add(max(0, p.store.Config.ACM.ValidationDelay)), !p.store.needsDNSValidation(c))
 	}
 	p.ACM.Certificates[c.ARN] = c
 	p.store.UpdateValidations(p.Account)
@@ -57,8 +57,7 @@ type Certificate struct {
 
 	Validation acmtypes.ValidationMethod
 	Domains    []acmtypes.DomainValidation
-	// Validated has the time, by domain, from which on a domain with a validation
-	// record counts as validated.
+	// Validated has the time, by domain, when a domain with a validation record becomes validated.
 	Validated map[string]time.Time
 	Options   *acmtypes.CertificateOptions
 	Token     string // idempotency token of the request

@@ -6,7 +6,7 @@ import (
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 )
 
-// validationLimit is how long a certificate stays PENDING_VALIDATION at most.
+// validationLimit is the maximum time in status PENDING_VALIDATION.
 const validationLimit = 72 * time.Hour
 
 // CertificateStatus returns the status of a certificate at a time: a requested
@@ -15,7 +15,7 @@ func (p *Partition) CertificateStatus(c *Certificate, now time.Time) acmtypes.Ce
 	status := c.Status
 	if status == acmtypes.CertificateStatusPendingValidation {
 		switch {
-		case p.store.validated(c, now):
+		case p.store.isValidated(c, now):
 			status = acmtypes.CertificateStatusIssued
 		case !now.Before(c.Created.Add(validationLimit)):
 			status = acmtypes.CertificateStatusValidationTimedOut

@@ -10,7 +10,7 @@ import (
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 )
 
-// issuedFor is how long a certificate that AWS issues is valid.
+// issuedFor is the validity of a certificate that AWS issues.
 const issuedFor = 395 * 24 * time.Hour
 
 // ValidationRecord returns the CNAME record that validates a domain for an account. It
@@ -25,9 +25,9 @@ func ValidationRecord(account, domain string) (name, value string) {
 	return "_" + digits("name", 32) + "." + domain + ".", "_" + digits("value", 32) + "." + digits("zone", 10) + ".acm-validations.aws."
 }
 
-// UpdateValidations updates the validations from the DNS records of an account: a domain
-// with a validation record counts as validated after [ACMConfig.ValidationDelay], and
-// stays validated. Call it after each change of DNS records and each certificate request.
+// UpdateValidations updates the validations from the DNS records of an account: a domain with a validation record is
+// validated after [ACMConfig.ValidationDelay], and stays validated. It must be called after each change of DNS
+// records and each certificate request.
 func (w *Store) UpdateValidations(account string) {
 	now := w.Clock.Now()
 	for _, p := range w.Partitions() {
@@ -35,7 +35,7 @@ func (w *Store) UpdateValidations(account string) {
 			continue
 		}
 		for _, arn := range SortedKeys(p.ACM.Certificates) {
-			if c := p.ACM.Certificates[arn]; w.dnsValidated(c) && p.CertificateStatus(c, now) == acmtypes.CertificateStatusPendingValidation {
+			if c := p.ACM.Certificates[arn]; w.needsDNSValidation(c) && p.CertificateStatus(c, now) == acmtypes.CertificateStatusPendingValidation {
 				w.validate(account, c, now)
 			}
 		}
@@ -73,16 +73,16 @@ func (c *Certificate) issue(at time.Time, known bool) {
 	}
 }
 
-// dnsValidated reports whether a certificate is issued only when DNS records validate its domains.
-func (w *Store) dnsValidated(c *Certificate) bool {
+// needsDNSValidation reports whether a certificate is issued only after DNS records have validated its domains.
+func (w *Store) needsDNSValidation(c *Certificate) bool {
 	return c.Validation == acmtypes.ValidationMethodDns && !w.Config.ACM.AssumeRecords
 }
 
-// validated reports whether all domains of a certificate are validated. A validation by
-// mail always succeeds after ValidationDelay.
-func (w *Store) validated(c *Certificate, now time.Time) bool {
+// isValidated reports whether all domains of a certificate are validated. A validation by mail always succeeds after
+// ValidationDelay.
+func (w *Store) isValidated(c *Certificate, now time.Time) bool {
 	delay := w.Config.ACM.ValidationDelay
-	if !w.dnsValidated(c) {
+	if !w.needsDNSValidation(c) {
 		return delay >= 0 && !now.Before(c.Created.Add(delay))
 	}
 	return !slices.ContainsFunc(c.Names, func(d string) bool {
@@ -91,9 +91,8 @@ func (w *Store) validated(c *Certificate, now time.Time) bool {
 	})
 }
 
-// DomainValidated reports whether a domain of a certificate that is not issued yet is
-// validated.
+// DomainValidated reports whether a domain of a certificate is validated. The certificate must not be issued yet.
 func (p *Partition) DomainValidated(c *Certificate, domain string, now time.Time) bool {
 	at, seen := c.Validated[domain]
-	return p.store.dnsValidated(c) && seen && !now.Before(at)
+	return p.store.needsDNSValidation(c) && seen && !now.Before(at)
 }

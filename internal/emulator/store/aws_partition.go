@@ -10,9 +10,9 @@ type AWSPartition struct {
 	Suffix string
 	// Home is the region of global services, such as Route 53.
 	Home string
-	// Shield reports whether the partition has Shield. Without it the name of its endpoint does not resolve.
+	// Shield is set if the partition has Shield. Otherwise the name of its endpoint does not resolve.
 	Shield bool
-	// Accelerator reports whether the partition has Global Accelerator. Without it the name of its endpoint does not resolve.
+	// Accelerator is set if the partition has Global Accelerator. Otherwise the name of its endpoint does not resolve.
 	Accelerator bool
 	regions     []string // prefixes of the names of its regions
 }

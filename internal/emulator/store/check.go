@@ -7,9 +7,9 @@ import (
 	"sort"
 )
 
-// Check returns descriptions of all violations of invariants: references to resources that
-// do not exist, addresses of two resources, target groups of two load balancers, equal
-// priorities of rules, invalid ports of accelerators. A consistent state has none.
+// Check returns descriptions of all violations of invariants: references to resources that do not exist, addresses
+// with two resources, target groups with two load balancers, equal priorities of rules, invalid ports of
+// accelerators. A consistent state has no violations.
 func (w *Store) Check() []string {
 	var broken []string
 	for _, p := range w.Partitions() {
@@ -33,7 +33,7 @@ func (p *Partition) checkNetwork() []string {
 		}
 		for _, g := range eni.Groups {
 			if p.SecurityGroups[g] == nil {
-				say("%s carries %s, which does not exist", id, g)
+				say("%s has security group %s, which does not exist", id, g)
 			}
 		}
 		taken := owners[eni.VPCID]

@@ -11,15 +11,14 @@ import (
 // becomes active, a target that becomes healthy) are computed from its time on each
 // read.
 type Clock interface {
-	// Now returns the present time.
+	// Now returns the current time.
 	Now() time.Time
-	// AfterFunc calls f in its own goroutine once d has passed. The returned
-	// function stops the timer and reports whether f had not been called.
+	// AfterFunc calls f in its own goroutine after the duration d. The returned function stops the timer and reports
+	// whether f had not been called.
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 
-// RealClock is the clock of package time. In a bubble of testing/synctest its time is
-// therefore virtual.
+// RealClock is the clock of package time. In a testing/synctest bubble its time is virtual.
 type RealClock struct{}
 
 // Now implements [Clock].
@@ -30,7 +29,7 @@ func (RealClock) AfterFunc(d time.Duration, f func()) func() bool {
 	return time.AfterFunc(d, f).Stop
 }
 
-// ManualClock is a clock whose time only changes when Advance is called. It is safe for concurrent use.
+// ManualClock is a clock whose time changes only when Advance is called. It is safe for concurrent use.
 type ManualClock struct {
 	mu     sync.Mutex
 	now    time.Time

@@ -9,16 +9,15 @@ const (
 	// HealthAssumed makes a registered target healthy after
 	// [Config.InitialHealthDelay], without any check.
 	HealthAssumed HealthPolicy = "assumed"
-	// HealthReported takes health only from Store.ReportHealth, which the
-	// data plane calls after real checks.
+	// HealthReported uses only the health from Store.ReportHealth, which the data plane calls after real health checks.
 	HealthReported HealthPolicy = "reported"
 )
 
-// Config has the settings that can be changed while the emulator runs. Read and write it
-// under the state lock. The admin API has it as JSON with durations in nanoseconds.
+// Config has the settings that can be changed while the emulator runs. Read and write it under the state lock. The
+// admin API returns it as JSON with durations in nanoseconds.
 type Config struct {
-	// Quotas overrides default quotas by their name in AWS, such as
-	// "rules-per-application-load-balancer". The packages of the services have the names.
+	// Quotas overrides default quotas by their name in AWS, such as "rules-per-application-load-balancer". The
+	// packages of the services define the names.
 	Quotas map[string]int
 	// PageSize limits the length of every page of every paginated operation,
 	// so that clients have to follow tokens. 0 means the service's own limits.
@@ -30,16 +29,15 @@ type Config struct {
 	Strict bool
 	// Health is the source of target health.
 	Health HealthPolicy
-	// InitialHealthDelay is how long a target stays initial with
-	// [HealthAssumed].
+	// InitialHealthDelay is the time for which a target stays initial with [HealthAssumed].
 	InitialHealthDelay time.Duration
 	// Delays has the delays of state changes of network resources, 0 for none.
 	Delays Delays
 	// RequireKnownKeys rejects access keys that were not registered with
 	// [Store.AddAccessKey].
 	RequireKnownKeys bool
-	// VerifySignatures rejects requests of keys with a secret, see [Store.AddSecret],
-	// if the signature is wrong or too old. Keys without a secret pass.
+	// VerifySignatures rejects requests of keys with a secret, see [Store.AddSecret], if the signature is wrong or
+	// too old. Requests of keys without a secret are accepted.
 	VerifySignatures bool
 
 	ELB ELBConfig
@@ -53,13 +51,12 @@ type Config struct {
 
 // Delays are the durations of states of network resources.
 type Delays struct {
-	// InterfaceLinger is how long the ENIs of a deleted load balancer remain and block
-	// the deletion of security groups.
+	// InterfaceLinger is the time for which the ENIs of a deleted load balancer remain and block the deletion of
+	// security groups.
 	InterfaceLinger time.Duration
-	// Instance is how long an instance stays pending, stopping or shutting
-	// down.
+	// Instance is the time for which an instance stays pending, stopping or shutting down.
 	Instance time.Duration
-	// TerminatedVisible is how long a terminated instance is still listed.
+	// TerminatedVisible is the time for which a terminated instance is still listed.
 	TerminatedVisible time.Duration
 }
 
@@ -81,7 +78,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Quota returns the quota with a name, def unless it is overridden.
+// Quota returns the quota with a name, or def if it is not overridden.
 func (w *Store) Quota(name string, def int) int {
 	if v, ok := w.Config.Quotas[name]; ok {
 		return v
@@ -89,8 +86,8 @@ func (w *Store) Quota(name string, def int) int {
 	return def
 }
 
-// PageLimit returns how many items a page may have: the minimum of the number in the
-// request (0 if it has none), the service's maximum and [Config.PageSize].
+// PageLimit returns the maximum number of items in a page: the minimum of the number in the request (0 if it has
+// none), the service's maximum and [Config.PageSize].
 func (w *Store) PageLimit(requested, maximum int) int {
 	limit := maximum
 	if requested > 0 {

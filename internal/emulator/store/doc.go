@@ -1,6 +1,5 @@
-// Package store has the emulator state: the networks, load balancers and certificates of
-// accounts and regions, the clock from which states are computed, and the random source
-// of identifiers.
+// Package store has the emulator state: the networks, load balancers and certificates of accounts and regions, the
+// clock that determines states, and the random source of identifiers.
 //
 // It has the state and the invariants between resources. It does not depend on the
 // protocols, on faults or on the validation of parameters: the packages of the services

@@ -8,7 +8,7 @@ import (
 // VPC is a virtual network.
 type VPC struct {
 	ID        string
-	CIDRs     []CIDRAssociation // the first is the primary one
+	CIDRs     []CIDRAssociation // the first is the primary block
 	IPv6      []CIDRAssociation
 	IsDefault bool
 	Tenancy   string
@@ -87,8 +87,8 @@ type Instance struct {
 	KeyName           string
 	PrivateDNS        string
 	Launched          time.Time
-	// From is the state that began at Since; Next is the one that follows
-	// after Config.Delays.Instance, empty if none does.
+	// From is the state that began at Since. Next is the state that follows after Config.Delays.Instance, empty if
+	// there is none.
 	From, Next   string
 	Since        time.Time
 	HTTPTokens   string // metadata option: optional or required
@@ -108,7 +108,7 @@ type NetworkInterface struct {
 	Type                string // interface, network_load_balancer, branch, …
 	MAC                 string
 	Groups              []string
-	Private             []PrivateAddress // the primary one first
+	Private             []PrivateAddress // the primary address first
 	IPv6                []netip.Addr
 	IPv4Prefixes        []netip.Prefix
 	IPv6Prefixes        []netip.Prefix
@@ -118,7 +118,7 @@ type NetworkInterface struct {
 	SourceDestCheck     bool
 	Attachment          *Attachment
 	Created             time.Time
-	// Gone is when a lingering ENI disappears; zero for one in use.
+	// Gone is the time when a lingering ENI disappears; zero for an ENI in use.
 	Gone time.Time
 }
 
@@ -148,7 +148,7 @@ type RouteTable struct {
 // Route is a route of a route table.
 type Route struct {
 	Destination netip.Prefix
-	PrefixList  string // destination in place of a block
+	PrefixList  string // destination instead of a block
 	// Exactly one of the targets is set; Gateway may be "local".
 	Gateway, NATGateway, Interface, Peering, TransitGateway, EgressOnly string
 	Origin                                                              string
@@ -192,7 +192,7 @@ type PrefixListEntry struct {
 	Description string
 }
 
-// IPAMPool is a pool of addresses. It is only described; no address is taken from it.
+// IPAMPool is a pool of addresses. The emulator does not allocate addresses from it.
 type IPAMPool struct {
 	ID, ScopeID string
 	Family      string
@@ -214,7 +214,7 @@ type Zone struct {
 	Type        string // availability-zone, local-zone, wavelength-zone
 	Group       string
 	BorderGroup string
-	Parent      string // of a local or wavelength zone
+	Parent      string // parent zone of a local or wavelength zone
 	OptIn       string // opt-in-not-required, opted-in, not-opted-in
 	State       string // available, impaired, unavailable
 }

@@ -38,7 +38,7 @@ func (s *ELBState) index(r *Rule) {
 	s.ofListener[r.Listener][r.ARN] = r
 }
 
-// AddRule adds a rule. The caller calls Reattach afterwards.
+// AddRule adds a rule. The caller must then call Reattach.
 func (s *ELBState) AddRule(r *Rule) {
 	s.Rules[r.ARN] = r
 	if s.ofListener != nil {
@@ -46,7 +46,7 @@ func (s *ELBState) AddRule(r *Rule) {
 	}
 }
 
-// DropRule removes a rule. The caller calls Reattach afterwards.
+// DropRule removes a rule. The caller must then call Reattach.
 func (s *ELBState) DropRule(r *Rule) {
 	delete(s.Rules, r.ARN)
 	delete(s.ofListener[r.Listener], r.ARN)
@@ -66,8 +66,7 @@ func (s *ELBState) RulesFor(loadBalancer string, visit func(*Rule)) {
 	}
 }
 
-// Region returns the region of the state, which is that of the ARNs of all its
-// resources.
+// Region returns the region of the state, which is also in the ARNs of all its resources.
 func (s *ELBState) Region() string { return s.region }
 
 // newELBState returns an empty state.
@@ -95,8 +94,7 @@ type LoadBalancer struct {
 	Zones      []LoadBalancerZone // one per subnet, sorted by zone
 
 	SecurityGroups []string
-	// BornWithGroups reports whether an NLB was created with security groups. An NLB
-	// that was not can never have any.
+	// BornWithGroups is set for an NLB that was created with security groups. Other NLBs can never have security groups.
 	BornWithGroups bool
 	// EnforcePrivateLink is "on" or "off" for an NLB with security groups, else "".
 	EnforcePrivateLink string
@@ -144,7 +142,7 @@ type CapacityReservation struct {
 	Decreases    int32
 }
 
-// State returns the state at a time, and the reason of a forced one.
+// State returns the state at a time, and the reason of a forced state.
 func (lb *LoadBalancer) State(now time.Time) (elbtypes.LoadBalancerStateEnum, string) {
 	if lb.ForcedState != "" {
 		return lb.ForcedState, lb.ForcedReason
@@ -170,8 +168,7 @@ func (lb *LoadBalancer) EnabledIn(zone string) bool {
 	return false
 }
 
-// Listener is a port of a load balancer. Its default actions are those of
-// its default rule.
+// Listener is a port of a load balancer. Its default actions are the actions of its default rule.
 type Listener struct {
 	ARN          string
 	ID           string // hex
@@ -188,9 +185,8 @@ type Listener struct {
 	Tags         map[string]string
 }
 
-// Rule is a listener rule. Conditions, actions and transforms have the
-// form in which AWS describes them, but with client secrets, which
-// DescribeRules leaves out.
+// Rule is a listener rule. Conditions, actions and transforms have the form of AWS's answers, but with client
+// secrets, which DescribeRules omits.
 type Rule struct {
 	ARN        string
 	Listener   string // ARN
@@ -221,8 +217,9 @@ type TargetGroup struct {
 	Tags            map[string]string
 	Targets         []*Target // in the order of registration
 
-	// LoadBalancer is the ARN of the load balancer that uses the target group, "" if none does.
-	// Attached and Detached are when that last began and ended. ELBState.Reattach sets all three.
+	// LoadBalancer is the ARN of the load balancer that uses the target group, "" if there is none. Attached and
+	// Detached are the times when a load balancer last began and stopped to use it. ELBState.Reattach sets all
+	// three.
 	LoadBalancer string
 	Attached     time.Time
 	Detached     time.Time

@@ -4,23 +4,23 @@ import "time"
 
 // ELBConfig has the settings of Elastic Load Balancing.
 type ELBConfig struct {
-	// ProvisioningDelay is how long a new load balancer stays provisioning.
+	// ProvisioningDelay is the time for which a new load balancer stays provisioning.
 	ProvisioningDelay time.Duration
-	// RegistrationDelayALB and RegistrationDelayNLB are how long the
-	// registration of a target takes, on an ALB and on an NLB.
+	// RegistrationDelayALB and RegistrationDelayNLB are the durations of the registration of a target on an ALB and
+	// on an NLB.
 	RegistrationDelayALB time.Duration
 	RegistrationDelayNLB time.Duration
-	// TargetGroupLinger is how long a target group still counts as in use
-	// after its last listener or rule was deleted.
+	// TargetGroupLinger is the time for which a target group is still in use after its last listener or rule was
+	// deleted.
 	TargetGroupLinger time.Duration
-	// TrustStoreDelay is how long a new trust store stays CREATING.
+	// TrustStoreDelay is the time for which a new trust store stays CREATING.
 	TrustStoreDelay time.Duration
-	// CapacityDelay is how long a capacity reservation stays pending.
+	// CapacityDelay is the time for which a capacity reservation stays pending.
 	CapacityDelay time.Duration
-	// AnyTagCharacters accepts characters in tags that AWS rejects, such as a comma, to
-	// replay recordings of a service that did not check them.
+	// AnyTagCharacters accepts characters in tags that AWS rejects, such as a comma, to replay recordings of a
+	// service that did not check tags.
 	AnyTagCharacters bool
-	// Disabled forbids the account to create load balancers.
+	// Disabled prevents the account from creating load balancers.
 	Disabled bool
 	// UnsupportedNLBZones are zones in which no NLB can be created.
 	UnsupportedNLBZones []string
@@ -38,11 +38,10 @@ func defaultELBConfig() ELBConfig {
 
 // ACMConfig has the settings of Certificate Manager.
 type ACMConfig struct {
-	// ValidationDelay is how long the validation of a domain by a DNS record or by
-	// mail takes. Negative means that validations never succeed.
+	// ValidationDelay is the duration of the validation of a domain by a DNS record or by mail. Negative means that
+	// validations never succeed.
 	ValidationDelay time.Duration
-	// RecordDelay is how long the description of a requested certificate has no
-	// validation record.
+	// RecordDelay is the time for which the description of a requested certificate has no validation record.
 	RecordDelay time.Duration
 	// AssumeRecords assumes that all validation records exist, and does not read
 	// hosted zones.
@@ -51,7 +50,7 @@ type ACMConfig struct {
 
 // Route53Config has the settings of Route 53.
 type Route53Config struct {
-	// SyncDelay is how long a change stays PENDING. Records change at once.
+	// SyncDelay is the time for which a change stays PENDING. Records change immediately.
 	SyncDelay time.Duration
 }
 
@@ -61,11 +60,11 @@ func defaultACMConfig() ACMConfig {
 
 // WAFConfig has the settings of WAFv2 and WAF Classic.
 type WAFConfig struct {
-	// PropagationDelay is how long an association of a new load balancer or web ACL
-	// fails with WAFUnavailableEntityException.
+	// PropagationDelay is the time for which an association of a new load balancer or web ACL fails with
+	// WAFUnavailableEntityException.
 	PropagationDelay time.Duration
-	// ReadDelay is how long GetWebACLForResource returns the old state after
-	// AssociateWebACL or DisassociateWebACL.
+	// ReadDelay is the time for which GetWebACLForResource returns the old state after AssociateWebACL or
+	// DisassociateWebACL.
 	ReadDelay time.Duration
 }
 

@@ -62,8 +62,8 @@ func (p *Partition) TargetHealth(g *TargetGroup, t *Target, now time.Time) Verdi
 	return Verdict{elbtypes.TargetHealthStateEnumInitial, elbtypes.TargetHealthReasonEnumInitialHealthChecking, "Initial health checks in progress"}
 }
 
-// UnhealthyDrainsUntil returns until when an unhealthy target of a Network Load Balancer
-// is in state unhealthy.draining and keeps its connections; zero if it is never in it.
+// UnhealthyDrainsUntil returns the end of state unhealthy.draining, in which an unhealthy target of a Network Load
+// Balancer keeps its connections; zero if the target does not enter this state.
 func (g *TargetGroup) UnhealthyDrainsUntil(t *Target) time.Time {
 	const termination, interval = "target_health_state.unhealthy.connection_termination.enabled", "target_health_state.unhealthy.draining_interval_seconds"
 	if t.Verdict == nil || t.Verdict.State != elbtypes.TargetHealthStateEnumUnhealthy || g.Attributes[termination] != "false" {
@@ -119,21 +119,20 @@ type HealthReport struct {
 	TargetGroup string // ARN
 	Target      string // id as registered
 	Port        int32
-	// Epoch is the epoch of the checked registration, see [TargetGroup.Epoch]. Reports on
-	// earlier registrations are ignored. An empty epoch stands for any registration.
+	// Epoch is the epoch of the checked registration, see [TargetGroup.Epoch]. Reports on earlier registrations are
+	// ignored. An empty epoch matches any registration.
 	Epoch   string
 	Verdict Verdict
 }
 
-// Epoch returns a text that identifies a registration among those of the same target. It
-// changes when the target is registered again and when another load balancer uses the
-// target group.
+// Epoch returns a text that identifies a registration of a target. It changes when the target is registered again
+// and when another load balancer uses the target group.
 func (g *TargetGroup) Epoch(t *Target) string {
 	return fmt.Sprintf("%d/%d", t.Registered.UnixNano(), g.Attached.UnixNano())
 }
 
-// ReportHealth stores a change of a target's health from the data plane or a test. It
-// takes the lock itself. It ignores reports on targets that are not registered any more.
+// ReportHealth stores a change of a target's health from the data plane or a test. It takes the lock. It ignores
+// reports on targets that are no longer registered.
 func (w *Store) ReportHealth(r HealthReport) {
 	account, region, ok := splitARN(r.TargetGroup)
 	if !ok {

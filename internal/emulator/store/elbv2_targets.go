@@ -15,15 +15,15 @@ type Target struct {
 	Zone         string // zone name, "all", or ""
 	QUICServerID string
 	Registered   time.Time
-	// DrainUntil is when the draining of a deregistered target ends; zero for a registered target.
+	// DrainUntil is the time when the draining of a deregistered target ends; zero for a registered target.
 	DrainUntil time.Time
-	// Terminated reports whether the target was deregistered because its instance was
-	// terminated. DescribeTargetHealth does not list it while it drains.
+	// Terminated is set if the target was deregistered because its instance was terminated. DescribeTargetHealth
+	// does not list it while it drains.
 	Terminated bool
-	// Verdict is the last health result from the data plane or from a test; nil if
-	// there is none since registration.
+	// Verdict is the last health result from the data plane or from a test; nil if there is no result since the
+	// registration.
 	Verdict *Verdict
-	// Compared is when the state of Verdict last changed.
+	// Compared is the time when the state of Verdict last changed.
 	Compared time.Time
 }
 
@@ -37,7 +37,7 @@ type Verdict struct {
 // Draining reports whether the target was deregistered and still drains.
 func (t *Target) Draining() bool { return !t.DrainUntil.IsZero() }
 
-// Target returns the registration of an ID and port, nil if there is none.
+// Target returns the registration with an ID and port, or nil if there is none.
 func (g *TargetGroup) Target(id string, port int32) *Target {
 	for _, t := range g.Targets {
 		if t.ID == id && t.Port == port {
@@ -47,8 +47,8 @@ func (g *TargetGroup) Target(id string, port int32) *Target {
 	return nil
 }
 
-// RemoveEnded deregisters the targets whose instance was terminated, and removes
-// those whose draining has ended. Operations call it before they read targets.
+// RemoveEnded deregisters the targets whose instance was terminated, and removes targets whose draining has ended.
+// Operations call it before they read targets.
 func (p *Partition) RemoveEnded(g *TargetGroup, now time.Time) {
 	if g.Type == elbtypes.TargetTypeEnumInstance {
 		for _, t := range g.Targets {
@@ -64,7 +64,7 @@ func (p *Partition) deregisterTerminated(g *TargetGroup, t *Target, now time.Tim
 	i := p.Instances[t.ID]
 	switch {
 	case t.Draining():
-	case i == nil: // the instance was terminated so long ago that it is not described any more
+	case i == nil: // the instance was terminated long ago and is no longer listed
 		t.DrainUntil = now
 	case p.InstanceState(i) == InstanceTerminated:
 		delay, _ := strconv.Atoi(g.Attributes["deregistration_delay.timeout_seconds"]) // package elbv2 has checked the value
@@ -92,8 +92,8 @@ func Forwards(actions []elbtypes.Action, visit func(arn string)) {
 	}
 }
 
-// Reattach recomputes which target groups a load balancer uses. Callers call it
-// after each change of its listeners or rules.
+// Reattach recomputes the set of target groups that a load balancer uses. It must be called after each change of its
+// listeners or rules.
 func (s *ELBState) Reattach(loadBalancer string, now time.Time) {
 	used := map[string]bool{}
 	s.RulesFor(loadBalancer, func(r *Rule) { Forwards(r.Actions, func(arn string) { used[arn] = true }) })

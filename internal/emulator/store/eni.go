@@ -20,9 +20,9 @@ type ServiceInterface struct {
 	Type     string
 	SubnetID string
 	Groups   []string
-	// Address is the private address, the lowest free one if invalid.
+	// Address is the private address. If it is invalid, the lowest free address is used.
 	Address netip.Addr
-	// IPv6 reports whether the ENI has an IPv6 address.
+	// IPv6 adds an IPv6 address to the ENI.
 	IPv6 bool
 	// Secondary is the number of secondary private addresses.
 	Secondary int
@@ -81,8 +81,7 @@ func (p *Partition) CreateServiceInterface(o ServiceInterface) (*NetworkInterfac
 	return eni, nil
 }
 
-// NewInterface creates an ENI in a subnet, without addresses and security groups, which
-// the caller adds.
+// NewInterface creates an ENI in a subnet, without addresses and security groups, which the caller must add.
 func (p *Partition) NewInterface(s *Subnet) *NetworkInterface {
 	eni := p.newENI(s)
 	p.NetworkInterfaces[eni.ID] = eni
@@ -94,13 +93,13 @@ func (p *Partition) newENI(s *Subnet) *NetworkInterface {
 	return &NetworkInterface{
 		ID: p.store.NewID("eni-"), SubnetID: s.ID, VPCID: s.VPCID, Zone: s.Zone,
 		Type: "interface", Owner: p.Account, SourceDestCheck: true, Created: p.now(),
-		// 06 has the second lowest bit, which marks locally administered addresses.
+		// The first byte 06 has the bit of locally administered addresses.
 		MAC: fmt.Sprintf("06:%02x:%02x:%02x:%02x:%02x", byte(n), byte(n>>8), byte(n>>16), byte(n>>24), byte(n>>32)),
 	}
 }
 
-// DeleteServiceENI removes a service's ENI after the duration linger, or at once. Until it
-// is removed, its security groups cannot be deleted. It ignores ids that do not exist.
+// DeleteServiceENI removes a service's ENI after the duration linger, which may be 0. Until it is removed, its
+// security groups cannot be deleted. It ignores ids that do not exist.
 func (p *Partition) DeleteServiceENI(id string, linger time.Duration) {
 	eni := p.NetworkInterfaces[id]
 	if eni == nil {
@@ -132,8 +131,8 @@ func (p *Partition) SetENISecurityGroups(id string, groups []string) {
 	}
 }
 
-// RemoveExpired removes deleted ENIs that have lingered and instances that were terminated longer
-// than TerminatedVisible ago. Operations call it before they read resources.
+// RemoveExpired removes deleted ENIs after InterfaceLinger and terminated instances after TerminatedVisible.
+// Operations call it before they read resources.
 func (p *Partition) RemoveExpired() {
 	now := p.now()
 	for id, eni := range p.NetworkInterfaces {
@@ -176,8 +175,8 @@ func (p *Partition) AssociateAddress(allocationID, eniID string) (*Address, *Err
 	return a, nil
 }
 
-// SecurityGroupUsers returns the ids of the resources that prevent the deletion of a security
-// group: the ENIs that have it and the other security groups whose rules name it, sorted.
+// SecurityGroupUsers returns the ids of the resources that prevent the deletion of a security group: its ENIs and
+// other security groups whose rules refer to it, sorted.
 func (p *Partition) SecurityGroupUsers(groupID string) []string {
 	p.RemoveExpired()
 	var users []string

@@ -2,8 +2,8 @@ package store
 
 import "fmt"
 
-// Error is an error of the API. Clients depend on the code; the message is for people.
-// Only Errorf creates errors, so that each message has a source.
+// Error is an error of the API. Clients depend on the code; the message is for users. Only Errorf creates errors, so
+// that each message has a source.
 type Error struct {
 	// Code is the error code, such as "PriorityInUse".
 	Code string
@@ -11,7 +11,7 @@ type Error struct {
 	Message string
 	// Status is the HTTP status; 0 means the default of the protocol (400).
 	Status int
-	// From is the source of code and text.
+	// From is the source that documents code and text.
 	From Source `json:"-"`
 }
 

@@ -26,7 +26,7 @@ func (w *Store) Decimal(n int) string {
 	return fmt.Sprint(w.ids.Uint64N(max))
 }
 
-// RandomAddress returns a random address of a range other than the first and the last.
+// RandomAddress returns a random address of a range, except its first and last address.
 func (w *Store) RandomAddress(block netip.Prefix) netip.Addr {
 	b := block.Masked().Addr().AsSlice()
 	for {
@@ -43,8 +43,8 @@ func (w *Store) RandomAddress(block netip.Prefix) netip.Addr {
 	}
 }
 
-// NewID returns an EC2 identifier: the prefix, which ends with a hyphen, and
-// 17 hexadecimal digits, of which the first is 0 as in AWS.
+// NewID returns an EC2 identifier: the prefix, which ends with a hyphen, and 17 hexadecimal digits. The first digit
+// is 0, as in AWS.
 func (w *Store) NewID(prefix string) string { return prefix + "0" + w.Hex(16) }
 
 // RequestID returns a random request id. It does not use the random source of

@@ -12,7 +12,7 @@ const (
 	InstanceStopped      = "stopped"
 )
 
-// InstanceState returns the present state of an instance.
+// InstanceState returns the current state of an instance.
 func (p *Partition) InstanceState(i *Instance) string {
 	if i.Next != "" && p.now().Sub(i.Since) >= p.store.Config.Delays.Instance {
 		return i.Next

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// firstHost is how many addresses at the beginning of a subnet AWS reserves: network,
-// router, name server, future use. AWS also reserves the last address.
+// firstHost is the number of addresses that AWS reserves at the beginning of a subnet: network, router, name server,
+// future use. AWS also reserves the last address.
 const firstHost = 4
 
 // usedAddresses returns the IPv4 and IPv6 addresses of a subnet that are in use.
@@ -75,14 +75,14 @@ func be32(b [4]byte) uint32 {
 	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 }
 
-// IPv4At returns the address n places after the beginning of a block.
+// IPv4At returns the address with offset n in a block.
 func IPv4At(block netip.Prefix, n int) netip.Addr {
 	v := be32(block.Addr().As4()) + uint32(n)
 	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
 }
 
-// TakeIPv4 returns the n lowest free addresses of a subnet. It does not change the state:
-// the addresses are in use once an ENI has them.
+// TakeIPv4 returns the n lowest free addresses of a subnet. It does not change the state: the addresses are in use
+// when an ENI has them.
 func (p *Partition) TakeIPv4(s *Subnet, n int) ([]netip.Addr, *Error) {
 	if s.IPv6Native() {
 		return nil, Errorf(Unproven, "InvalidParameterValue", "The subnet '%s' has no IPv4 CIDR block", s.ID)

@@ -20,8 +20,8 @@ type Partition struct {
 	CoIPPools         map[string]*CoIPPool
 	// Tags are the tags of EC2 resources, by resource id.
 	Tags map[string]map[string]string
-	// Tokens has the ids of the resources that calls with a client token created, by
-	// operation and token, so that a repeated request creates no other resource.
+	// Tokens has the ids of the resources that calls with a client token created, by operation and token, so that a
+	// repeated request does not create another resource.
 	Tokens map[string]string
 	// Zones are sorted by name.
 	Zones []*Zone
@@ -44,8 +44,8 @@ func newPartition(w *Store, account, region string) *Partition {
 	return p
 }
 
-// init sets the partition's Store and all nil maps and pointers, which a restored state
-// may have if people have written it.
+// init sets the partition's Store and all nil maps and pointers, which a restored state may have if it was written
+// by hand.
 func (p *Partition) init(w *Store) {
 	p.store = w
 	ensure(&p.VPCs)

@@ -39,26 +39,25 @@ type RecordSet struct {
 	Type   string
 	TTL    int64 // seconds, 0 for an alias
 	Values []string
-	// Alias is the alias target in place of values.
+	// Alias is the alias target of a record set without values.
 	Alias *RecordAlias `json:",omitempty"`
 }
 
 // RecordAlias is the target of an alias record.
 type RecordAlias struct {
 	Name   string // see DNSName
-	Zone   string // id of its hosted zone, which may be one of AWS
+	Zone   string // id of its hosted zone, which may be a zone of AWS
 	Health bool   // EvaluateTargetHealth
 }
 
-// DNSChange is a batch of changes that was accepted.
+// DNSChange is an accepted batch of changes.
 type DNSChange struct {
 	ID      string
 	Comment string
 	At      time.Time
 }
 
-// DNSName returns a name in the form of Route 53: in lower case, with a dot at the
-// end and a star as octal code.
+// DNSName returns a name in the form of Route 53: in lower case, with a dot at the end and with "*" as octal code.
 func DNSName(name string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimSuffix(name, ".")), "*", `\052`) + "."
 }
@@ -82,8 +81,7 @@ func (w *Store) hasCNAME(account, name, value string) bool {
 	return false
 }
 
-// Own reports whether records are those that CreateHostedZone created, which cannot be
-// deleted.
+// Own reports whether CreateHostedZone created the records, so that they cannot be deleted.
 func (z *HostedZone) Own(r RecordSet) bool {
 	return r.Name == z.Name && (r.Type == "NS" || r.Type == "SOA")
 }

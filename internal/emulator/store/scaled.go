@@ -2,7 +2,7 @@ package store
 
 import "time"
 
-// ScaledClock is a clock that starts with real time and runs faster or slower.
+// ScaledClock is a clock that starts at the real time and runs faster or slower than real time.
 type ScaledClock struct {
 	start  time.Time
 	factor float64

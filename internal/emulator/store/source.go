@@ -1,8 +1,8 @@
 package store
 
-// Source is the origin of an error's code and message. The generated page
-// docs/emulator-operations.md lists the errors without a source. Its generator reads the
-// Go files, so each call of Errorf has its source as a literal argument.
+// Source documents the origin of the code and the message of an error. The generated page
+// docs/emulator-operations.md lists the errors without a source. Its generator reads the Go files, so each call of
+// Errorf has its source as a literal argument.
 type Source struct {
 	// Kind is one of the kinds below.
 	Kind string
@@ -20,9 +20,9 @@ const (
 )
 
 var (
-	// Unproven is the source of an error that is only plausible.
+	// Unproven is the source of an error without evidence that AWS returns it.
 	Unproven = Source{Kind: kindUnproven}
-	// Own is the source of an error that only the emulator has.
+	// Own is the source of an error that only the emulator returns.
 	Own = Source{Kind: kindOwn}
 )
 

@@ -20,8 +20,7 @@ type Options struct {
 	Seed uint64
 	// Config defaults to [DefaultConfig].
 	Config *Config
-	// Account is the account of access keys that no account was registered for,
-	// [DefaultAccount] if empty.
+	// Account is the account of access keys without a registered account, [DefaultAccount] if empty.
 	Account string
 	// Partition is the name of the AWS partition, "aws" if empty.
 	Partition string
@@ -31,8 +30,7 @@ type Options struct {
 // Wait and the clock.
 type Store struct {
 	Clock Clock
-	// Rand is the source of the orders of lists and of other random values that may depend
-	// on the number of reads.
+	// Rand is the source of random orders and of other random values that may depend on the number of reads.
 	Rand   *rand.Rand
 	Config Config
 
@@ -123,8 +121,8 @@ func (w *Store) Partitions() []*Partition {
 	return out
 }
 
-// WakeWaiters makes all calls of Wait return after a change. It needs no lock. The dispatcher calls it
-// after each mutating operation. Other code that changes the state calls it itself.
+// WakeWaiters makes all calls of Wait return after a change. It needs no lock. The dispatcher calls it after each
+// mutating operation. Other code that changes the state must also call it.
 func (w *Store) WakeWaiters() {
 	w.genMu.Lock()
 	defer w.genMu.Unlock()
@@ -140,8 +138,8 @@ func (w *Store) Generation() uint64 {
 	return w.gen
 }
 
-// Wait returns the generation once it differs from gen, or an error if ctx
-// ends first. Callers must not hold the lock.
+// Wait waits until the generation differs from gen and returns it. It returns an error if ctx ends first. Callers
+// must not hold the lock.
 func (w *Store) Wait(ctx context.Context, gen uint64) (uint64, error) {
 	for {
 		w.genMu.Lock()

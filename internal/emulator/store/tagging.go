@@ -11,8 +11,8 @@ type TaggedResource struct {
 	Tags map[string]string
 }
 
-// TagSource lists the taggable resources of one service in a partition, including those
-// without tags, in any order. The packages of the services implement it.
+// TagSource lists the taggable resources of one service in a partition, including those without tags, in any order.
+// The packages of the services implement TagSource.
 type TagSource interface {
 	TaggedResources(p *Partition) []TaggedResource
 }

@@ -11,8 +11,8 @@ type WAFv2State struct {
 	ACLs map[string]*WebACL // by ARN
 	// Associations maps a resource ARN to a web ACL ARN.
 	Associations map[string]string
-	// Changes has the last change of each association, by resource ARN, as reads may
-	// still return the previous web ACL.
+	// Changes has the last change of each association, by resource ARN, because reads may still return the previous
+	// web ACL.
 	Changes map[string]AssociationChange
 }
 
@@ -39,7 +39,7 @@ type WebACL struct {
 // WAFRegionalState has the web ACLs of WAF Classic (regional) and their associations.
 type WAFRegionalState struct {
 	ACLs map[string]*ClassicWebACL // by id
-	// Tokens are the change tokens that no change has used yet.
+	// Tokens has the unused change tokens.
 	Tokens map[string]bool
 	// Associations maps a resource ARN to a web ACL id.
 	Associations map[string]string

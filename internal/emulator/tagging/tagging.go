@@ -32,7 +32,7 @@ type Service struct {
 	sources []store.TagSource
 }
 
-// New returns the service over the resources of the sources.
+// New returns the service for the resources of the sources.
 func New(w *store.Store, sources ...store.TagSource) *Service { return &Service{w, sources} }
 
 // Operations lists the operations of the service.
@@ -60,8 +60,8 @@ func (s *Service) GetResources(c *store.Call, in *rgt.GetResourcesInput) (*rgt.G
 			}
 		}
 	}
-	// Pages follow the order of ARNs, so that a token stays valid while resources are
-	// created and deleted. Within a page the order is random.
+	// Pages follow the order of ARNs, so that a token stays valid when resources are created or deleted. Within a
+	// page the order is random.
 	sort.Slice(found, func(i, j int) bool { return found[i].ARN < found[j].ARN })
 	from, _ := slices.BinarySearchFunc(found, after, func(r store.TaggedResource, arn string) int {
 		if after != "" && r.ARN <= arn {
@@ -124,8 +124,7 @@ func check(in *rgt.GetResourcesInput) *store.Error {
 	return nil
 }
 
-// selects reports whether a request selects a resource. It never selects resources without
-// tags.
+// selects reports whether a request selects a resource. It returns false for resources without tags.
 func selects(in *rgt.GetResourcesInput, r store.TaggedResource) bool {
 	if len(r.Tags) == 0 {
 		return false

@@ -1,6 +1,5 @@
-// Package wafregional has the operations of WAF Classic (regional) that associate web
-// ACLs with load balancers, and those that create and list web ACLs. Web ACLs have no
-// rules.
+// Package wafregional has the operations of WAF Classic (regional) that associate web ACLs with load balancers, and
+// that create and list web ACLs. Web ACLs have no rules.
 package wafregional
 
 import (
@@ -27,7 +26,7 @@ type Service struct {
 	w *store.Store
 }
 
-// New returns the service over the emulator state.
+// New returns the service for the state of an emulator.
 func New(w *store.Store) *Service { return &Service{w: w} }
 
 // Operations lists the operations of the service.
@@ -72,9 +71,8 @@ func unavailable() error {
 	return fail(store.Quoted("hashicorp/terraform-provider-aws#32103"), "WAFUnavailableEntityException", "An entity is unavailable for modification or display. Please retry.")
 }
 
-// loadBalancer returns an error unless an ARN is that of a load balancer that can have
-// a web ACL.
-func (s *Service) loadBalancer(c *store.Call, arn string) error {
+// checkLoadBalancer returns an error unless an ARN is the ARN of a load balancer that can have a web ACL.
+func (s *Service) checkLoadBalancer(c *store.Call, arn string) error {
 	if !strings.HasPrefix(arn, "arn:") || strings.Contains(arn, ":elasticloadbalancing:") && !strings.Contains(arn, ":loadbalancer/app/") {
 		return fail(store.Unproven, "WAFInvalidParameterException", "The resource ARN '%s' is not valid", arn)
 	}
@@ -88,10 +86,10 @@ func (s *Service) loadBalancer(c *store.Call, arn string) error {
 	return nil
 }
 
-// AssociateWebACL associates a web ACL with a load balancer, and replaces a former one.
+// AssociateWebACL associates a web ACL with a load balancer. It replaces the previous web ACL.
 func (s *Service) AssociateWebACL(c *store.Call, in *waf.AssociateWebACLInput) (*waf.AssociateWebACLOutput, error) {
 	p, resource := s.partition(c), val(in.ResourceArn)
-	if err := s.loadBalancer(c, resource); err != nil {
+	if err := s.checkLoadBalancer(c, resource); err != nil {
 		return nil, err
 	}
 	if p.WAFRegional.ACLs[val(in.WebACLId)] == nil {
@@ -106,17 +104,17 @@ func (s *Service) AssociateWebACL(c *store.Call, in *waf.AssociateWebACLInput) (
 
 // DisassociateWebACL removes the web ACL of a load balancer, if it has one.
 func (s *Service) DisassociateWebACL(c *store.Call, in *waf.DisassociateWebACLInput) (*waf.DisassociateWebACLOutput, error) {
-	if err := s.loadBalancer(c, val(in.ResourceArn)); err != nil {
+	if err := s.checkLoadBalancer(c, val(in.ResourceArn)); err != nil {
 		return nil, err
 	}
 	delete(s.partition(c).WAFRegional.Associations, *in.ResourceArn)
 	return &waf.DisassociateWebACLOutput{}, nil
 }
 
-// GetWebACLForResource returns the web ACL of a load balancer. The member is absent if
-// the load balancer has none.
+// GetWebACLForResource returns the web ACL of a load balancer. The member is absent if the load balancer has no web
+// ACL.
 func (s *Service) GetWebACLForResource(c *store.Call, in *waf.GetWebACLForResourceInput) (*waf.GetWebACLForResourceOutput, error) {
-	if err := s.loadBalancer(c, val(in.ResourceArn)); err != nil {
+	if err := s.checkLoadBalancer(c, val(in.ResourceArn)); err != nil {
 		return nil, err
 	}
 	st := s.partition(c).WAFRegional

@@ -71,8 +71,8 @@ func summary(a *store.WebACL) types.WebACLSummary {
 	return types.WebACLSummary{ARN: a.ACL.ARN, Id: a.ACL.Id, Name: a.ACL.Name, Description: a.ACL.Description, LockToken: ptr(a.LockToken)}
 }
 
-// named returns the web ACL with a name and id, nil if there is none.
-func named(p *store.Partition, name, id *string) *store.WebACL {
+// webACLNamed returns the web ACL with a name and id, or nil if there is none.
+func webACLNamed(p *store.Partition, name, id *string) *store.WebACL {
 	for _, acl := range p.WAFv2.ACLs {
 		if val(acl.ACL.Name) == val(name) && val(acl.ACL.Id) == val(id) {
 			return acl
@@ -89,7 +89,7 @@ func (s *Service) GetWebACL(c *store.Call, in *wafv2.GetWebACLInput) (*wafv2.Get
 		if err := checkScope(in.Scope); err != nil {
 			return nil, err
 		}
-		acl = named(p, in.Name, in.Id)
+		acl = webACLNamed(p, in.Name, in.Id)
 	}
 	if acl == nil {
 		return nil, missing()
@@ -98,13 +98,13 @@ func (s *Service) GetWebACL(c *store.Call, in *wafv2.GetWebACLInput) (*wafv2.Get
 	return &wafv2.GetWebACLOutput{WebACL: &copied, LockToken: ptr(acl.LockToken)}, nil
 }
 
-// DeleteWebACL deletes a web ACL that no load balancer has.
+// DeleteWebACL deletes a web ACL that no load balancer uses.
 func (s *Service) DeleteWebACL(c *store.Call, in *wafv2.DeleteWebACLInput) (*wafv2.DeleteWebACLOutput, error) {
 	if err := checkScope(in.Scope); err != nil {
 		return nil, err
 	}
 	p := s.partition(c)
-	acl := named(p, in.Name, in.Id)
+	acl := webACLNamed(p, in.Name, in.Id)
 	if acl == nil {
 		return nil, missing()
 	}

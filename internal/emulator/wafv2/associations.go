@@ -11,14 +11,14 @@ import (
 
 var aclPattern = regexp.MustCompile(`^arn:aws[a-z-]*:wafv2:([a-z0-9-]+):\d{12}:(regional|global)/webacl/[\w-]+/[\w-]+$`)
 
-// AssociateWebACL associates a web ACL with a load balancer, and replaces a former one.
+// AssociateWebACL associates a web ACL with a load balancer. It replaces the previous web ACL.
 func (s *Service) AssociateWebACL(c *store.Call, in *wafv2.AssociateWebACLInput) (*wafv2.AssociateWebACLOutput, error) {
 	p := s.partition(c)
 	arn, resource := val(in.WebACLArn), val(in.ResourceArn)
 	if m := aclPattern.FindStringSubmatch(arn); m == nil || m[2] != "regional" || m[1] != p.Region {
 		return nil, badParameter("WEB_ACL_ARN", arn)
 	}
-	if err := s.loadBalancer(c, resource); err != nil {
+	if err := s.checkLoadBalancer(c, resource); err != nil {
 		return nil, err
 	}
 	acl := p.WAFv2.ACLs[arn]
@@ -31,22 +31,22 @@ func (s *Service) AssociateWebACL(c *store.Call, in *wafv2.AssociateWebACLInput)
 	if p.WAFRegional.Associations[resource] != "" && s.w.Config.Strict {
 		return nil, fail(store.Unproven, "WAFInvalidOperationException", "The resource '%s' is associated with a web ACL of AWS WAF Classic", resource)
 	}
-	s.change(c, p.WAFv2, resource, arn)
+	s.setWebACL(c, p.WAFv2, resource, arn)
 	return &wafv2.AssociateWebACLOutput{}, nil
 }
 
 // DisassociateWebACL removes the web ACL of a load balancer, if it has one.
 func (s *Service) DisassociateWebACL(c *store.Call, in *wafv2.DisassociateWebACLInput) (*wafv2.DisassociateWebACLOutput, error) {
 	resource := val(in.ResourceArn)
-	if err := s.loadBalancer(c, resource); err != nil {
+	if err := s.checkLoadBalancer(c, resource); err != nil {
 		return nil, err
 	}
-	s.change(c, s.partition(c).WAFv2, resource, "")
+	s.setWebACL(c, s.partition(c).WAFv2, resource, "")
 	return &wafv2.DisassociateWebACLOutput{}, nil
 }
 
-// change sets the web ACL of a resource, and stores the previous one if reads may return it.
-func (s *Service) change(c *store.Call, st *store.WAFv2State, resource, acl string) {
+// setWebACL sets the web ACL of a resource, and stores the previous web ACL if reads may return it.
+func (s *Service) setWebACL(c *store.Call, st *store.WAFv2State, resource, acl string) {
 	before := st.Associations[resource]
 	if before == acl {
 		return
@@ -64,12 +64,12 @@ func (s *Service) change(c *store.Call, st *store.WAFv2State, resource, acl stri
 	st.Associations[resource] = acl
 }
 
-// GetWebACLForResource returns the web ACL of a load balancer. The member is absent if
-// the load balancer has none.
+// GetWebACLForResource returns the web ACL of a load balancer. The member is absent if the load balancer has no web
+// ACL.
 func (s *Service) GetWebACLForResource(c *store.Call, in *wafv2.GetWebACLForResourceInput) (*wafv2.GetWebACLForResourceOutput, error) {
 	st := s.partition(c).WAFv2
 	resource := val(in.ResourceArn)
-	if err := s.loadBalancer(c, resource); err != nil {
+	if err := s.checkLoadBalancer(c, resource); err != nil {
 		return nil, err
 	}
 	arn := st.Associations[resource]
@@ -84,7 +84,7 @@ func (s *Service) GetWebACLForResource(c *store.Call, in *wafv2.GetWebACLForReso
 	return out, nil
 }
 
-// ListResourcesForWebACL lists the load balancers that have a web ACL.
+// ListResourcesForWebACL lists the load balancers that use a web ACL.
 func (s *Service) ListResourcesForWebACL(c *store.Call, in *wafv2.ListResourcesForWebACLInput) (*wafv2.ListResourcesForWebACLOutput, error) {
 	st := s.partition(c).WAFv2
 	if st.ACLs[val(in.WebACLArn)] == nil {

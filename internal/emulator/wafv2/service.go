@@ -1,6 +1,5 @@
-// Package wafv2 has the operations of WAFv2 that associate web ACLs with load
-// balancers, and those that create, delete and list web ACLs of regional scope. It
-// stores rules, but does not evaluate them.
+// Package wafv2 has the operations of WAFv2 that associate web ACLs with load balancers, and that create, delete and
+// list web ACLs of regional scope. It stores rules, but does not evaluate them.
 package wafv2
 
 import (
@@ -15,7 +14,7 @@ type Service struct {
 	w *store.Store
 }
 
-// New returns the service over the emulator state.
+// New returns the service for the state of an emulator.
 func New(w *store.Store) *Service { return &Service{w: w} }
 
 // Operations lists the operations of the service.
@@ -67,9 +66,8 @@ func unavailable() error {
 	return fail(store.Quoted("hashicorp/terraform-provider-aws#29080"), "WAFUnavailableEntityException", "AWS WAF couldn’t retrieve the resource that you requested. Retry your request.")
 }
 
-// loadBalancer returns an error unless an ARN is that of a load balancer that can have
-// a web ACL.
-func (s *Service) loadBalancer(c *store.Call, arn string) error {
+// checkLoadBalancer returns an error unless an ARN is the ARN of a load balancer that can have a web ACL.
+func (s *Service) checkLoadBalancer(c *store.Call, arn string) error {
 	if !strings.HasPrefix(arn, "arn:") || len(arn) < 20 {
 		return badParameter("RESOURCE_ARN", arn)
 	}

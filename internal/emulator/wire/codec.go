@@ -9,15 +9,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Codec is one of AWS's protocols.
+// Codec implements one of AWS's protocols.
 type Codec interface {
-	// Decode fills in, a pointer to an SDK input structure, from a request. Its errors
-	// are *store.Error and name the invalid member.
+	// Decode reads a request into in, a pointer to an SDK input structure. Its errors are *store.Error and contain
+	// the invalid member.
 	Decode(r Request, in any) error
-	// Encode renders the response of an operation; out points to an SDK
-	// output structure.
+	// Encode encodes the response of an operation; out points to an SDK output structure.
 	Encode(operation string, out any, requestID string) (Response, error)
-	// Fail renders an error.
+	// Fail encodes an error.
 	Fail(err *store.Error, requestID string) Response
 }
 
@@ -35,15 +34,14 @@ func newResponse(status int, contentType, requestID string, body []byte) Respons
 	return Response{Status: status, Header: h, Body: body}
 }
 
-// Error codes for requests that the emulator cannot serve as AWS does. AWS does not have
-// these codes, so that no client handles them as an error of AWS.
+// Error codes for requests that the emulator does not support. AWS does not have these codes, so clients do not
+// handle them as errors of AWS.
 const (
 	// CodeUnknownParameter is the error of a request member that does not exist.
 	CodeUnknownParameter = "UnknownParameter"
-	// CodeUnsupportedParameter is the error of a member that exists in AWS and is not
-	// supported here.
+	// CodeUnsupportedParameter is the error of a member that exists in AWS but is not supported by the emulator.
 	CodeUnsupportedParameter = "UnsupportedParameter"
-	// CodeMalformedParameter is the error of a value that is not of its type.
+	// CodeMalformedParameter is the error of a value that does not have the type of its member.
 	CodeMalformedParameter = "MalformedParameter"
 )
 
@@ -55,14 +53,13 @@ func malformed(path, value, want string) *store.Error {
 	return store.Errorf(store.Own, CodeMalformedParameter, "The value '%s' of parameter %s is not %s", value, strings.TrimSuffix(path, "."), want)
 }
 
-// Unsupported returns the error of a member that the operation has not declared.
+// Unsupported returns the error for a member that the operation has not declared.
 func Unsupported(operation, member string) *store.Error {
 	return store.Errorf(store.Own, CodeUnsupportedParameter, "the parameter %s of %s is not supported by this emulator", member, operation)
 }
 
-// timestamp returns a time in the form of all protocols with XML.
+// timestamp returns a time in the format of all XML protocols.
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// unencodable returns the error of a Go type that no codec can encode, which is a mistake
-// in the emulator.
+// unencodable returns the error for a Go type that no codec can encode. This is a bug in the emulator.
 func unencodable(v any) error { return fmt.Errorf("cannot encode a %T", v) }

@@ -14,7 +14,7 @@ import (
 // node is a form as a tree: "A.B.1=x" is x under 1 under B under A.
 type node struct {
 	value    string
-	set      bool // a value was given here
+	set      bool // the node has a value
 	children map[string]*node
 }
 
@@ -30,7 +30,7 @@ func (n *node) child(name string) *node {
 	return c
 }
 
-// names of the children, in order.
+// names returns the names of the children in order.
 func (n *node) names() []string { return store.SortedKeys(n.children) }
 
 // parseForm returns the tree of a form body, without Action and Version.
@@ -127,7 +127,7 @@ func (d dialect) decodeList(n *node, v reflect.Value, path string) *store.Error 
 		items = n.children[d.wrapper]
 		path += "." + d.wrapper
 	}
-	if items == nil { // "Name=": present and empty
+	if items == nil { // "Name=" is an empty list
 		return nil
 	}
 	order, err := indices(items, path)

@@ -59,7 +59,7 @@ func (jsonCodec) Fail(err *store.Error, requestID string) Response {
 	return r
 }
 
-// fromJSON sets v to the value of a parsed document. A null is absent.
+// fromJSON sets v to the value of a parsed document. It ignores null values.
 func fromJSON(tree any, v reflect.Value, path string) *store.Error {
 	if tree == nil {
 		return nil
@@ -165,9 +165,8 @@ func scalarText(tree any) string {
 	return string(b)
 }
 
-// toJSON converts an SDK structure to a value whose JSON has the form of AWS: without
-// absent members, and with times in seconds. It returns nil for an absent
-// value.
+// toJSON converts an SDK structure to a value whose JSON has AWS's format: without absent members, and with times in
+// seconds. It returns nil for an absent value.
 func toJSON(v reflect.Value) (any, error) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		t := v.Interface().(time.Time)
@@ -182,7 +181,7 @@ func toJSON(v reflect.Value) (any, error) {
 	case reflect.Struct:
 		out := map[string]any{}
 		for _, m := range ownNames.of(v.Type()).members {
-			if absent(v.Field(m.index)) {
+			if isAbsent(v.Field(m.index)) {
 				continue
 			}
 			item, err := toJSON(v.Field(m.index))
@@ -221,9 +220,9 @@ func toJSON(v reflect.Value) (any, error) {
 	return nil, unencodable(v.Interface())
 }
 
-// absent reports whether a member has no value. Plain numbers and booleans always have
-// one: the SDK makes them plain because the service always sends them.
-func absent(v reflect.Value) bool {
+// isAbsent reports whether a member has no value. Numbers and booleans that are not pointers always have a value,
+// because the service always sends them.
+func isAbsent(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
 		return v.IsNil()

@@ -21,8 +21,8 @@ func checkMembers(t reflect.Type, members Members) error {
 	return nil
 }
 
-// structOf returns the type of the structure in pointers and lists, and an empty
-// structure's type if there is none.
+// structOf returns the type of the structure in pointers and lists, or the type of an empty structure if there is
+// none.
 func structOf(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -33,8 +33,7 @@ func structOf(t reflect.Type) reflect.Type {
 	return t
 }
 
-// Unhandled returns the path of the first non-zero member that is not
-// declared, empty if there is none.
+// Unhandled returns the path of the first non-zero member that is not declared, or an empty text.
 func Unhandled(in any, members Members) string {
 	return unhandled(reflect.ValueOf(in), members, "")
 }
@@ -76,7 +75,7 @@ func unhandled(v reflect.Value, members Members, prefix string) string {
 	return ""
 }
 
-// declared reports whether a member is declared as a whole, and whether parts of it are.
+// declared reports whether the whole member is declared, and whether parts of the member are declared.
 func declared(members Members, path string) (whole, inside bool) {
 	for _, m := range members {
 		if m == path {

@@ -7,13 +7,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Members are the paths of the input members that an operation handles. "Filters" is the
-// whole member, "Placement.AvailabilityZone" one member of a structure, or of each structure
-// of a list.
+// Members has the paths of the input members that an operation handles. The path "Filters" includes all parts of the
+// member; "Placement.AvailabilityZone" is a member of a structure, or of each structure in a list.
 type Members []string
 
-// Handles returns the declaration of an operation's members. A request that sets any other
-// member is rejected by name.
+// Handles returns the declaration of an operation's members. A request with any other member is rejected; the error
+// contains the name of the member.
 func Handles(members ...string) Members { return Members(members) }
 
 // Operation is one API call: its name, its types and its handler.
@@ -22,12 +21,12 @@ type Operation struct {
 	Members Members
 	// Input and Output are the SDK's structures.
 	Input, Output reflect.Type
-	// Call serves a request; in points to an Input, the result to an Output.
+	// Call serves a request. in points to a value of type Input, the result to a value of type Output.
 	Call func(c *store.Call, in any) (any, error)
 }
 
-// Op returns the operation of a handler. It panics if a declared member does not exist,
-// which is a mistake in the emulator.
+// Op returns the operation of a handler. It panics if a declared member does not exist, which is a bug in the
+// emulator.
 func Op[I, O any](name string, fn func(*store.Call, *I) (*O, error), handles Members) Operation {
 	op := Operation{
 		Name:    name,

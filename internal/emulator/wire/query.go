@@ -14,8 +14,8 @@ func Query(namespace string) Codec { return query{namespace} }
 
 type query struct{ namespace string }
 
-// queryName returns the name of a member on the wire. It is the name in Go, except for
-// the ARN of policies of STS.
+// queryName returns the name of a member in requests and responses. It is the name in Go, except for the policy ARN
+// of STS.
 func queryName(structure, member string) string {
 	if structure == "PolicyDescriptorType" && member == "Arn" {
 		return "arn"
@@ -55,8 +55,8 @@ func (q query) Encode(operation string, out any, requestID string) (Response, er
 	return newResponse(200, "text/xml", requestID, d.Bytes()), nil
 }
 
-// setEmptyLists replaces nil lists of an answer by empty ones: a describe operation
-// answers an empty element for an empty list, never a missing one.
+// setEmptyLists replaces nil lists of an answer by empty lists, because a describe operation returns an empty
+// element for an empty list.
 func setEmptyLists(out reflect.Value) {
 	for i := range out.NumField() {
 		if f := out.Field(i); f.Kind() == reflect.Slice && f.IsNil() && out.Type().Field(i).IsExported() {

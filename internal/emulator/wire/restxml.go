@@ -63,14 +63,13 @@ func (c *restXML) Decode(r Request, in any) error {
 	if root.name != route.Operation+"Request" {
 		return unknownParameter(root.name)
 	}
-	if err := root.into(v, ""); err != nil {
+	if err := root.decodeInto(v, ""); err != nil {
 		return err
 	}
 	return nil
 }
 
-// Encode implements Codec. A member Location becomes the header Location of a response with
-// status 201.
+// Encode implements Codec. It returns a member Location as the header Location of a response with status 201.
 func (c *restXML) Encode(operation string, out any, requestID string) (Response, error) {
 	v := reflect.ValueOf(out).Elem()
 	d := &document{names: queryNames, items: singular}
@@ -98,7 +97,7 @@ func (c *restXML) Encode(operation string, out any, requestID string) (Response,
 	return resp, nil
 }
 
-// Fail implements Codec. The form of errors is that of awsQuery.
+// Fail implements Codec. Errors have the same format as in awsQuery.
 func (c *restXML) Fail(err *store.Error, requestID string) Response {
 	return query{c.namespace}.Fail(err, requestID)
 }
@@ -154,8 +153,8 @@ func parseXML(body []byte) (*element, error) {
 	}
 }
 
-// into sets v, a value of any kind, to the value of the element.
-func (e *element) into(v reflect.Value, path string) *store.Error {
+// decodeInto sets v, a value of any kind, to the value of the element.
+func (e *element) decodeInto(v reflect.Value, path string) *store.Error {
 	if v.Kind() == reflect.Pointer {
 		if v.Type() == reflect.TypeFor[*time.Time]() {
 			t, err := time.Parse(time.RFC3339, e.text)
@@ -166,7 +165,7 @@ func (e *element) into(v reflect.Value, path string) *store.Error {
 			return nil
 		}
 		v.Set(reflect.New(v.Type().Elem()))
-		return e.into(v.Elem(), path)
+		return e.decodeInto(v.Elem(), path)
 	}
 	switch v.Kind() {
 	case reflect.Struct:
@@ -178,7 +177,7 @@ func (e *element) into(v reflect.Value, path string) *store.Error {
 			if !v.FieldByIndex(f.Index).IsZero() {
 				return malformed(path+c.name, c.text, "given once")
 			}
-			if err := c.into(v.FieldByIndex(f.Index), path+c.name+"."); err != nil {
+			if err := c.decodeInto(v.FieldByIndex(f.Index), path+c.name+"."); err != nil {
 				return err
 			}
 		}
@@ -190,7 +189,7 @@ func (e *element) into(v reflect.Value, path string) *store.Error {
 				return unknownParameter(path + c.name)
 			}
 			item := reflect.New(v.Type().Elem()).Elem()
-			if err := c.into(item, path+c.name+"."); err != nil {
+			if err := c.decodeInto(item, path+c.name+"."); err != nil {
 				return err
 			}
 			v.Set(reflect.Append(v, item))

@@ -246,7 +246,7 @@ func (w *adoptionWorld) confirm(c *adoptionCourse) {
 			o.states = []string{state}
 		case lb == "edge" && blocked:
 		default:
-			w.rec.once("settings of %s are not those of state %q %s after it was asked for: %s%s", lb, state, time.Since(o.since), why, w.eventsOf(lb))
+			w.rec.once("settings of %s are not those of state %q %s after it was set: %s%s", lb, state, time.Since(o.since), why, w.eventsOf(lb))
 		}
 	}
 }

@@ -29,12 +29,12 @@ func (rd *reader) withSecrets(r elbtypes.Rule) []elbtypes.Action {
 	return out
 }
 
-// actions returns actions as recorded, in the order in which they are performed.
+// actions returns actions in the form of records, in the order in which they are performed.
 func (rd *reader) actions(list []elbtypes.Action) []any {
 	rd.t.Helper()
 	var out []any
 	for _, a := range list {
-		out = append(out, renameAll(plain(rd.t, a), rd.names.replacer()))
+		out = append(out, renameAll(toPlain(rd.t, a), rd.names.replacer()))
 	}
 	return out
 }

@@ -36,7 +36,7 @@ const (
 	events         = "Events"
 )
 
-// reader reads AWS and the cluster through their APIs, as a user with the AWS CLI and kubectl can.
+// reader reads AWS and the cluster through the same APIs as the AWS CLI and kubectl.
 type reader struct {
 	t       *testing.T
 	harness *harness.Harness
@@ -46,11 +46,11 @@ type reader struct {
 	shield  *shield.Client
 
 	names nameTable
-	tags  map[string]map[string]string // nameOf load balancers, listeners, rules and target groups
+	tags  map[string]map[string]string // tags by ARN of load balancers, listeners, rules and target groups
 	out   Record
 }
 
-// Read returns a record of everything that a controller has created.
+// Read returns a record of all resources that a controller has created.
 func Read(t *testing.T, r *harness.Harness) Record {
 	t.Helper()
 	rd := newReader(t, r)
@@ -220,7 +220,7 @@ func (rd *reader) securityGroup(g ec2types.SecurityGroup) {
 		}
 	}
 	tags := groupTags(g)
-	out := plainMap(rd.t, map[string]any{
+	out := toPlainMap(rd.t, map[string]any{
 		"Name": ownedName(aws.ToString(g.GroupName), tags), "Description": aws.ToString(g.Description), "Tags": tags,
 	})
 	out["Ingress"] = sortedStrings(ingress)

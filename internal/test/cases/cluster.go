@@ -30,7 +30,7 @@ func (rd *reader) cluster() {
 	rd.events()
 }
 
-// unrecorded are kinds whose status is not in the recordings.
+// unrecorded has the kinds whose status is not in the recordings.
 var unrecorded = []cluster.Kind{cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration}
 
 func (rd *reader) binding(b *elbv2.TargetGroupBinding) {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Diff lists the differences of two values, one line each: path, recorded value (-) and actual value (+). It is empty
-// for equal values.
+// Diff returns a list of the differences of two values, one line each: path, recorded value (-) and actual value
+// (+). It returns "" for equal values.
 func Diff(want, got any) string {
 	r := &diffReporter{}
 	cmp.Equal(want, got, cmp.Reporter(r))

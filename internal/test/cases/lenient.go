@@ -9,7 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// The cases were recorded against an emulator with fewer checks. This file disables checks that they would not pass.
+// The cases were recorded with an emulator that had fewer checks. This file disables checks that the cases would not
+// pass.
 
 // NewWorld returns a harness in which the cases can be applied. Its controller does nothing before Settle.
 func NewWorld(t *testing.T, o harness.Options) *harness.Harness {

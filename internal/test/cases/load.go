@@ -62,7 +62,7 @@ type Loader struct {
 	harness    *harness.Harness
 	interfaces []string // ENIs of the nodes
 	nodePort   int32
-	address    int // nameOf Services
+	address    int // number of addresses of Services
 	pod        int
 }
 

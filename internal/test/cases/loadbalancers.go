@@ -35,7 +35,7 @@ func (rd *reader) loadBalancer(lb elbtypes.LoadBalancer) {
 		subnet := rd.names.nameOf(aws.ToString(z.SubnetId))
 		zones = append(zones, subnet)
 		for _, a := range z.LoadBalancerAddresses {
-			address := plainMap(rd.t, map[string]any{
+			address := toPlainMap(rd.t, map[string]any{
 				"AllocationId": rd.names.nameOf(aws.ToString(a.AllocationId)), "PrivateIPv4Address": a.PrivateIPv4Address, "IPv6Address": a.IPv6Address,
 			})
 			if len(address) > 0 {
@@ -71,7 +71,7 @@ func (rd *reader) capacity(arn string, out map[string]any) {
 	rd.t.Helper()
 	c, err := rd.elb.DescribeCapacityReservation(rd.t.Context(), &elb.DescribeCapacityReservationInput{LoadBalancerArn: &arn})
 	if m := must(rd.t, c, err).MinimumLoadBalancerCapacity; m != nil && aws.ToInt32(m.CapacityUnits) > 0 {
-		out["MinimumLoadBalancerCapacity"] = plain(rd.t, m)
+		out["MinimumLoadBalancerCapacity"] = toPlain(rd.t, m)
 	}
 }
 
@@ -118,12 +118,12 @@ func (rd *reader) listeners(arn string, lb elbtypes.LoadBalancer) map[string]any
 func (rd *reader) listener(l elbtypes.Listener, lb elbtypes.LoadBalancer) map[string]any {
 	rd.t.Helper()
 	arn := aws.ToString(l.ListenerArn)
-	out := plainMap(rd.t, map[string]any{
+	out := toPlainMap(rd.t, map[string]any{
 		"Port": l.Port, "Protocol": l.Protocol, "SslPolicy": l.SslPolicy, "AlpnPolicy": l.AlpnPolicy, "Tags": rd.tags[arn],
 	})
 	out["DefaultActions"] = rd.actions(l.DefaultActions)
 	if m := l.MutualAuthentication; m != nil && aws.ToString(m.Mode) != "off" {
-		out["MutualAuthentication"] = plain(rd.t, m)
+		out["MutualAuthentication"] = toPlain(rd.t, m)
 	}
 	if len(l.Certificates) > 0 {
 		out["DefaultCertificate"] = rd.names.nameOf(aws.ToString(l.Certificates[0].CertificateArn))
@@ -168,7 +168,7 @@ func (rd *reader) rules(listener string) map[string]any {
 	}
 	rd.readTags(arns)
 	for _, r := range list {
-		rule := plainMap(rd.t, map[string]any{
+		rule := toPlainMap(rd.t, map[string]any{
 			"Conditions": r.Conditions, "Transforms": r.Transforms, "Tags": rd.tags[aws.ToString(r.RuleArn)],
 		})
 		rule["Actions"] = rd.actions(rd.withSecrets(r))

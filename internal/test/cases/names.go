@@ -92,7 +92,7 @@ func portText(s string) string {
 
 var generatedHash = regexp.MustCompile(`^(k8s-.*-)[0-9a-f]{10}$`)
 
-// belongsToGateway reports whether tags are those of a resource of a Gateway.
+// belongsToGateway reports whether the resource with the tags belongs to a Gateway.
 func belongsToGateway(tags map[string]string) bool {
 	return tags["gateway.k8s.aws.alb/stack"]+tags["gateway.k8s.aws.nlb/stack"] != ""
 }
@@ -106,5 +106,5 @@ func ownedName(name string, tags map[string]string) string {
 	return name
 }
 
-// withoutHash replaces the hash of a generated name.
+// withoutHash replaces the hash in a generated name by "#".
 func withoutHash(name string) string { return generatedHash.ReplaceAllString(name, "${1}#") }

@@ -16,7 +16,7 @@ func (rd *reader) targetGroup(tg elbtypes.TargetGroup) {
 	if key == "" {
 		return
 	}
-	out := plainMap(rd.t, tg)
+	out := toPlainMap(rd.t, tg)
 	for _, k := range []string{"TargetGroupArn", "LoadBalancerArns", "VpcId"} {
 		delete(out, k)
 	}
@@ -57,7 +57,7 @@ func (rd *reader) target(tg elbtypes.TargetGroup, d *elbtypes.TargetDescription)
 	}
 	zone := aws.ToString(d.AvailabilityZone)
 	if zone != "all" {
-		zone = "" // nameOf what is inside the VPC, AWS knows the zone by itself
+		zone = "" // AWS determines the zone of addresses inside the VPC
 	}
 	return name + ":" + port(aws.ToInt32(d.Port)) + ":" + zone
 }

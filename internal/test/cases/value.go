@@ -8,23 +8,23 @@ import (
 
 // Records are JSON. The functions below use values as encoding/json decodes them.
 
-// plain converts a value to maps, lists, strings and numbers, without nulls, empty strings and empty collections.
-func plain(t *testing.T, v any) any {
+// toPlain converts a value to maps, lists, strings and numbers, without nulls, empty strings and empty collections.
+func toPlain(t *testing.T, v any) any {
 	t.Helper()
 	return prune(Exact(t, v))
 }
 
-// plainMap converts a struct as plain does.
-func plainMap(t *testing.T, v any) map[string]any {
+// toPlainMap converts a struct as toPlain does.
+func toPlainMap(t *testing.T, v any) map[string]any {
 	t.Helper()
-	m, ok := plain(t, v).(map[string]any)
+	m, ok := toPlain(t, v).(map[string]any)
 	if !ok {
 		return map[string]any{}
 	}
 	return m
 }
 
-// Exact converts a value as plain does, but keeps nulls and empty values.
+// Exact converts a value as toPlain does, but keeps nulls and empty values.
 func Exact(t *testing.T, v any) any {
 	t.Helper()
 	data, err := json.Marshal(v)

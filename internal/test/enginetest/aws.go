@@ -21,7 +21,7 @@ const (
 )
 
 // AWS is a fake AWS without load balancers at the start. Subnets, security groups, target groups, web ACLs and trust
-// stores exist under every name, and ACM has certificates for example.com and app.test. All targets are healthy and
+// stores exist with every name, and ACM has certificates for example.com and app.test. All targets are healthy and
 // all calls succeed.
 type AWS struct {
 	t       testing.TB
@@ -133,7 +133,7 @@ func (a *AWS) answer(have *observed.Stack, q model.Question) {
 	}
 }
 
-// subnetsOf returns the subnets that a question names, each in another availability zone, or two discovered subnets.
+// subnetsOf returns the subnets in a question, each in another availability zone, or two discovered subnets.
 func subnetsOf(q model.AskSubnets) []observed.Subnet {
 	refs := []string{"subnet-a", "subnet-b"}
 	if q.Refs != "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// Options returns the options of a case: usual, overridden by its options.json.
+// Options returns the options of a case: usual, with the fields in its options.json replaced.
 func Options[T any](t testing.TB, c goldentest.Case, usual T) T {
 	t.Helper()
 	if raw := c.Text("options.json"); raw != "" {
@@ -36,8 +36,8 @@ func Load(t testing.TB, yaml string) *cluster.Memory {
 	return m
 }
 
-// Translate translates a stack as a controller with informers does. It requires that objects with missing references
-// are confirmed.
+// Translate translates a stack as a controller with informers does. The test fails unless objects with missing
+// references are confirmed.
 func Translate(t testing.TB, f engine.Frontend, src cluster.Source, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	t.Helper()
 	v := cluster.NewView(&cluster.Reduced{Source: src})
@@ -53,12 +53,12 @@ func Translate(t testing.TB, f engine.Frontend, src cluster.Source, id model.Sta
 		if x.Reason == finding.BackendNotFound && strings.Contains(x.Message, " does not exist") ||
 			route && (x.Reason == finding.BackendPortNotFound || x.Reason == finding.ReferenceNotPermitted && strings.Contains(x.Message, " permits ")) {
 			if none = false; !confirmed.objects[x.Object.String()] {
-				t.Errorf("%s is acted on, and may have changed: %s", x.Object, x)
+				t.Errorf("the finding on %s has effects, but the object was not confirmed: %s", x.Object, x)
 			}
 		}
 	}
 	if none && len(confirmed.objects) > 0 {
-		t.Errorf("confirmed without need: %v", confirmed.objects)
+		t.Errorf("objects were confirmed unnecessarily: %v", confirmed.objects)
 	}
 	return stack, found
 }
@@ -75,7 +75,7 @@ func (c confirming) Confirm(obj cluster.Object) error {
 	return nil
 }
 
-// DefaultReach returns the reach that the page of findings documents for a reason.
+// DefaultReach returns the reach of a reason in docs/findings.md.
 func DefaultReach(r finding.Reason) finding.Reach {
 	for _, e := range finding.Reasons {
 		if e.Reason == r {

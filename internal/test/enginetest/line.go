@@ -19,7 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// maxRuns is how often a stack is run. Each case needs fewer runs, or waits for something that never happens.
+// maxRuns is the maximum number of runs of a stack. A case needs fewer runs, or waits for an event that does not
+// occur.
 const maxRuns = 8
 
 // Stacks returns all stacks with members of a kind.
@@ -82,7 +83,7 @@ func RunStacks(t testing.TB, src *cluster.Memory, f engine.Frontend, ids []model
 	return out.String(), shown(src)
 }
 
-// shownEntry is one load balancer in the status of an Ingress or a Service.
+// shownEntry is a load balancer in the status of an Ingress or a Service.
 type shownEntry struct {
 	Hostname string
 	Ports    []string

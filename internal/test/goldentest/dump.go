@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Dump returns a value as readable YAML: non-empty fields in their order; maps sorted by key; values in Go interfaces
-// under the name of their type; values with MarshalText or String as that text.
+// Dump returns a value as readable YAML: non-empty fields in their order; maps sorted by key; values in Go
+// interfaces with the name of their type as key; values with MarshalText or String as text.
 func Dump(v any) string {
 	return strings.Join(lines(reflect.ValueOf(v)), "\n") + "\n"
 }
@@ -95,7 +95,7 @@ func withKey(key string, v reflect.Value) []string {
 	return out
 }
 
-// variant writes a value behind a Go interface under the name of its type.
+// variant renders a value in a Go interface, with the name of its type as key.
 func variant(v reflect.Value) []string {
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -176,7 +176,7 @@ func textOf(v reflect.Value) (string, bool) {
 	return "", false
 }
 
-// quoteIfNeeded quotes a text only where YAML would misread it.
+// quoteIfNeeded quotes a text if YAML would read it as another value.
 func quoteIfNeeded(s string) string {
 	if s == "" || strings.ContainsAny(s, "\n\t\"") || strings.TrimSpace(s) != s ||
 		strings.ContainsAny(s[:1], "[]{}*&!|>%@`'#?-,") || strings.Contains(s, ": ") || strings.Contains(s, " #") || strings.HasSuffix(s, ":") {

@@ -7,14 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Page compares a generated file with its wanted content, and writes it with -update.
+// Page compares a generated file with its expected content, and writes it with -update.
 func Page(t *testing.T, path, want string) {
 	t.Helper()
 	compare(t, os.ReadFile, path, want)
 }
 
-// EmbeddedPage does the same for a file that a package embeds (see Run): embedded is its content, and path is where -update
-// writes it.
+// EmbeddedPage compares a generated file that a package embeds (see Run). embedded is its content. -update writes it
+// to path.
 func EmbeddedPage(t *testing.T, embedded, path, want string) {
 	t.Helper()
 	compare(t, func(string) ([]byte, error) { return []byte(embedded), nil }, path, want)

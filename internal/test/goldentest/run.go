@@ -25,7 +25,7 @@ type Case struct {
 	archive *txtar.Archive
 }
 
-// Text returns a part, "" if the case has none of that name.
+// Text returns the part with a name, or "" if the case does not have it.
 func (c Case) Text(name string) string {
 	for _, f := range c.archive.Files {
 		if f.Name == name {
@@ -35,7 +35,7 @@ func (c Case) Text(name string) string {
 	return ""
 }
 
-// Has reports whether the case has a part of that name.
+// Has reports whether the case has a part with a name.
 func (c Case) Has(name string) bool {
 	return slices.ContainsFunc(c.archive.Files, func(f txtar.File) bool { return f.Name == name })
 }
@@ -43,8 +43,8 @@ func (c Case) Has(name string) bool {
 // Run runs each case of files that matches the pattern (such as "testdata/*.txtar") as a subtest. produce returns all
 // outputs in the order of the file; outputs without text are omitted.
 //
-// The package of the test must embed the files: the test cache of Go depends on the content of embedded files, but on
-// path and time of opened files, so that a new clone would run each test again.
+// The package of the test must embed the files: the test cache of Go uses the content of embedded files, but path
+// and time of opened files, which would make a new clone run each test again.
 func Run(t *testing.T, files fs.FS, pattern string, produce func(t *testing.T, c Case) []File) {
 	t.Helper()
 	names, err := fs.Glob(files, pattern)
@@ -73,7 +73,7 @@ func Run(t *testing.T, files fs.FS, pattern string, produce func(t *testing.T, c
 	}
 }
 
-// rewrite replaces the outputs in place, adds new ones at the end and removes empty ones.
+// rewrite replaces the outputs in place, adds new outputs at the end and removes empty outputs.
 func rewrite(t *testing.T, file string, c Case, got []File) {
 	t.Helper()
 	out := &txtar.Archive{Comment: c.archive.Comment}

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayclass"
 )
 
-// loadMemberships loads the memberships that the previous process has stored, and queues the stacks for which there
-// will be no event.
+// loadMemberships loads the memberships that the previous process has stored, and queues the stacks that will not
+// get an event.
 func (p *process) loadMemberships() {
 	if p.memberships == nil {
 		return
@@ -57,7 +57,7 @@ func (p *process) listAll() {
 // event queues the stacks and bindings that a change affects.
 func (p *process) event(old, new cluster.Object) {
 	now := time.Now()
-	// Informers and their handlers do the same.
+	// The order is the same as in informers and their handlers.
 	old, new = storedForm(old), storedForm(new)
 	if cluster.SameContent(old, new) {
 		return

@@ -46,41 +46,41 @@ const (
 	Region      = "us-west-2"
 )
 
-// Options configure a harness. The zero value means a controller with the documented defaults.
+// Options configure a harness. With the zero value the controller has the documented defaults.
 type Options struct {
 	// Ingress, Service, Gateway, Plan, Cloud change settings before each start of the controller.
 	Ingress func(*ingress.Options)
 	Service func(*services.Options)
 	Gateway func(*gateways.Options)
 	Plan    func(*plan.Options)
-	// Accelerators serves GlobalAccelerators, Accelerator changes their settings likewise.
+	// Accelerators makes the controller serve GlobalAccelerators. Accelerator changes their settings before each start.
 	Accelerators bool
 	Accelerator  func(*accelerators.Options)
-	// Classes changes the configuration of the queue of classes likewise.
+	// Classes changes the configuration of the queue of classes before each start.
 	Classes func(*config.Config)
 	Cloud   func(*cloud.Config)
 	// Frontends replace the frontends of their kinds; nil disables a kind.
 	Frontends map[model.Kind]engine.Frontend
 	// Source wraps the source from which the controller reads objects.
 	Source func(cluster.Source) cluster.Source
-	// Fence returns an error when the controller must not write any more. Default: it may always write.
+	// Fence returns an error if the controller must no longer write. Default: it may always write.
 	Fence func() error
-	// API wraps the API server, so that a test can let writes fail or the process die there.
+	// API wraps the API server, so that a test can make writes fail, or kill the process during a write.
 	API func(kube.API) kube.API
-	// Checkpoints enables checkpoints, as in the real controller. Without them each start reconciles everything
+	// Checkpoints enables checkpoints, as in the real controller. Without them each start reconciles all stacks
 	// immediately, which most tests need.
 	Checkpoints bool
-	// Transport wraps the connection to AWS, so that a test can let requests hang.
+	// Transport wraps the connection to AWS, so that a test can block requests.
 	Transport func(http.RoundTripper) http.RoundTripper
 	// Planned is called with each plan and its inputs.
 	Planned func(engine.Draft)
 	// Ran is called after each run of a stack or a binding. Only Settle calls it.
 	Ran func(what string, err error)
-	// Resync is how often unchanged stacks are compared with AWS. Default: that of the controller.
+	// Resync is the interval at which unchanged stacks are compared with AWS. Default: the default of the controller.
 	Resync time.Duration
 	// Drift enables the search for drift, as in the real controller.
 	Drift bool
-	// DriftMode is the reaction to drift. Default: that of the controller.
+	// DriftMode is the reaction to drift. Default: the default of the controller.
 	DriftMode engine.DriftMode
 	// Workers, if not 0, runs the queues of the controller with this number of workers each. Default: Settle runs one
 	// item after the other.
@@ -98,18 +98,18 @@ type Options struct {
 	Policies [][]byte
 	// Roles are the roles of the controller in the cluster. Default: all roles of config/rbac.
 	Roles []rights.Role
-	// Addresses are addresses of pods, assigned to the nodes in whose subnets they are.
+	// Addresses has addresses of pods. Each is assigned to the node whose subnet contains it.
 	Addresses []string
 	// Emulator options.
 	Emulator emulator.Options
-	// SharesAWSWith is another cluster whose AWS account this one uses, in Elsewhere instead of Region. Settle of one
-	// of them settles both.
+	// SharesAWSWith is another cluster whose AWS account this cluster uses, in SecondRegion instead of Region.
+	// Settle of one of them settles both.
 	SharesAWSWith *Harness
-	// From is the state to begin with, instead of the seeded one.
+	// From is the initial state. Default: the seeded state.
 	From *Snapshot
 }
 
-// Harness is one world with one controller at a time.
+// Harness is an emulated AWS and a cluster, with one controller at a time.
 type Harness struct {
 	T        testing.TB
 	Emulator *emulator.Emulator
@@ -122,7 +122,7 @@ type Harness struct {
 	bound   roleBound // API server that enforces the roles of the controller
 	process *process
 	stop    func()
-	// recovered are the times for which a controller has made changes after the previous one was killed.
+	// recovered has the durations for which a controller has made changes after the previous controller was killed.
 	recovered []time.Duration
 }
 
@@ -204,7 +204,8 @@ func (r *Harness) Apply(docs ...string) {
 	}
 }
 
-// maxObservations is how often a run may read a stack in AWS. The harness fails a test that exceeds it.
+// maxObservations is the maximum number of reads of a stack in AWS during a run. The harness fails a test that
+// exceeds it.
 const maxObservations = 8
 
 // process is a process of the controller with its caches and queues.
@@ -212,7 +213,7 @@ type process struct {
 	harness *Harness
 	ctx     context.Context
 	kill    context.CancelFunc
-	// end asks the workers to stop, and waits until they have.
+	// end stops the workers and waits for them.
 	end      func()
 	started  time.Time
 	engine   *engine.Engine
@@ -339,7 +340,7 @@ func (r *Harness) Start() {
 	p.k8s, p.line, p.fill = k8s, line, fill
 	r.process = p
 	if r.opt.Workers > 0 {
-		r.stop = p.work(r.opt.Workers)
+		r.stop = p.startWorkers(r.opt.Workers)
 		return
 	}
 	p.engine, p.bindings = engine.New(line), bindings.New(fill)
@@ -368,8 +369,8 @@ func (r *Harness) Kill() { r.process.kill() }
 // Dead reports whether the controller was killed.
 func (r *Harness) Dead() bool { return r.process.ctx.Err() != nil }
 
-// Settle runs the controller until nothing is due within the horizon, or it was killed. It returns the errors of the
-// last run of each item.
+// Settle runs the controller until no item is due within the horizon, or the controller is killed. It returns the
+// errors of the last run of each item.
 func (r *Harness) Settle(horizon time.Duration) map[string]error {
 	r.T.Helper()
 	p := r.process
@@ -403,7 +404,7 @@ func (r *Harness) Settle(horizon time.Duration) map[string]error {
 			p.queue.add(k, time.Now().Add(after))
 		}
 	}
-	r.T.Fatalf("the controller does not come to rest; failing: %v", failed)
+	r.T.Fatalf("the controller does not become idle; failing: %v", failed)
 	return nil
 }
 

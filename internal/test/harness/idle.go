@@ -1,7 +1,7 @@
 package harness
 
-// maxIdleRuns is how often an item may run in a row without any call to AWS. Waits have a back-off, so that hours
-// have some dozens of runs. More runs would waste CPU.
+// maxIdleRuns is the maximum number of runs of an item in a row without a call to AWS. Because waits have a
+// back-off, an item has some dozens of runs in several hours. More runs would waste CPU.
 const maxIdleRuns = 100
 
 // idleRuns counts the runs of each item since the last call to AWS.
@@ -16,6 +16,6 @@ func (i *idleRuns) recordRun(r *Harness, k key) {
 		i.runs, i.calls = map[key]int{}, n
 	}
 	if i.runs[k]++; i.runs[k] == maxIdleRuns && !k.drift {
-		r.T.Errorf("%s was run %d times in a row, and nothing was asked of AWS", k, maxIdleRuns)
+		r.T.Errorf("%s was run %d times in a row without a call to AWS", k, maxIdleRuns)
 	}
 }

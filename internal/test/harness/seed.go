@@ -16,16 +16,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// Account is the AWS account of a harness. AccessKey has all permissions in it; ControllerKey has those of the IAM
-// policies of the harness.
+// Account is the AWS account of a harness. AccessKey has all permissions in it; ControllerKey has the permissions of
+// the IAM policies of the harness.
 const (
 	Account       = "123456789012"
 	AccessKey     = "AKIA" + Account
 	ControllerKey = AccessKey + "FULCRUM"
 )
 
-// Seeded has the IDs of the AWS resources that exist before anything is applied. It is the data of the templates of
-// test objects.
+// Seeded has the IDs of the AWS resources that exist before objects are applied. Templates of test objects use it as
+// data.
 type Seeded struct {
 	VPC string
 	// Public and Private are subnet ids in zone order.
@@ -122,7 +122,7 @@ type seeder struct {
 	cfg  aws.Config
 	ec2  *ec2.Client
 	ipv6 string // the VPC's block
-	// shield reports whether the partition has Shield.
+	// shield is set if the partition has Shield.
 	shield bool
 	out    Seeded
 }

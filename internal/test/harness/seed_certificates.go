@@ -16,8 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 )
 
-// certificates imports one certificate for each domain and its wildcard. It makes the ARNs sort like the domains,
-// because the choice of a certificate may depend on their order.
+// certificates imports one certificate for each domain and its wildcard. It makes the order of the ARNs equal to the
+// order of the domains, because the selection of a certificate may depend on it.
 func (s *seeder) certificates(ctx context.Context) error {
 	client := acm.NewFromConfig(s.cfg)
 	before := ""
@@ -33,7 +33,7 @@ func (s *seeder) certificates(ctx context.Context) error {
 				return fmt.Errorf("%s: %w", domain, err)
 			}
 			arn := aws.ToString(out.CertificateArn)
-			if arn > before && (before != "" || arnLeavesRoom(arn)) {
+			if arn > before && (before != "" || isLowARN(arn)) {
 				s.out.Certs[domain] = arn
 				before = arn
 				break
@@ -43,14 +43,14 @@ func (s *seeder) certificates(ctx context.Context) error {
 			}
 		}
 		if s.out.Certs[domain] == "" {
-			return fmt.Errorf("%s: no ARN is in its place", domain)
+			return fmt.Errorf("%s: no ARN of the certificate sorts after the previous ARN", domain)
 		}
 	}
 	return nil
 }
 
-// arnLeavesRoom reports whether the random part of an ARN is in the lower half, so that a greater ARN is likely.
-func arnLeavesRoom(arn string) bool {
+// isLowARN reports whether the random part of an ARN is in the lower half, so that the next ARN is probably greater.
+func isLowARN(arn string) bool {
 	const uuid = 36
 	return len(arn) > uuid && arn[len(arn)-uuid] < '8'
 }

@@ -73,7 +73,7 @@ func (s *seeder) subnets(ctx context.Context) error {
 	return nil
 }
 
-// gateway gives the public subnets a route to the internet. The private ones keep the main route table.
+// gateway gives the public subnets a route to the internet. The private subnets keep the main route table.
 func (s *seeder) gateway(ctx context.Context) error {
 	igw, err := s.ec2.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{})
 	if err != nil {

@@ -21,9 +21,9 @@ type seededState struct {
 	seeded   Seeded
 }
 
-// seedOnce gives a new emulator the state that Seed creates. It calls Seed once for each start time and kind of
-// emulator, in a separate emulator, so that all harnesses begin with the same state. The ENIs of the nodes get the
-// addresses that are in their subnets.
+// seedOnce sets the state of a new emulator to the state that Seed creates. For each start time and kind of emulator
+// it calls Seed only once, in a separate emulator, so that all harnesses begin with the same state. Addresses are
+// assigned to the ENIs of the nodes in their subnets.
 func seedOnce(ctx context.Context, em *emulator.Emulator, o emulator.Options, addresses []string) (Seeded, error) {
 	if o.Clock != nil {
 		return seedWith(ctx, em, addresses)

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// Snapshot is a copy of AWS and the cluster, in which another controller can start: see Options.From.
+// Snapshot is a copy of AWS and the cluster. Another harness can start with it: see Options.From.
 type Snapshot struct {
 	AWS     []byte // state of all accounts and regions
 	Objects []cluster.Object

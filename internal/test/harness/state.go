@@ -13,7 +13,7 @@ import (
 )
 
 // State returns the controller's resources in AWS as sorted lines, one for each resource, with names instead of
-// generated IDs. Harnesses whose states are equal look the same to a user.
+// generated IDs. Harnesses with equal states are equal for users.
 func (r *Harness) State() []string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -38,9 +38,9 @@ func (r *Harness) State() []string {
 		for _, z := range lb.Zones {
 			subnets = append(subnets, z.Subnet)
 		}
-		line("load-balancer", generated(lb.Name), lb.Type, lb.Scheme, lb.Addressing, subnets, groups, lb.Attributes, lb.Tags)
+		line("load-balancer", withoutCounter(lb.Name), lb.Type, lb.Scheme, lb.Addressing, subnets, groups, lb.Attributes, lb.Tags)
 		if !lb.IsALB() {
-			line("network-load-balancer", generated(lb.Name), lb.PrefixForSourceNAT, lb.EnforcePrivateLink)
+			line("network-load-balancer", withoutCounter(lb.Name), lb.PrefixForSourceNAT, lb.EnforcePrivateLink)
 		}
 	}
 	for _, l := range p.ELB.Listeners {
@@ -85,11 +85,11 @@ func groupName(g *store.TargetGroup) string {
 	if of := g.Tags[naming.ResourceTag(model.Service)]; of != "" {
 		return of
 	}
-	return generated(g.Name)
+	return withoutCounter(g.Name)
 }
 
-// generated returns a name without the number that is appended when the name is in use.
-func generated(name string) string {
+// withoutCounter returns a name without the number that is appended when the name is in use.
+func withoutCounter(name string) string {
 	if !strings.HasPrefix(name, "k8s-") {
 		return name
 	}
@@ -110,7 +110,7 @@ func deref(n *int32) int32 {
 func (r *Harness) names(p *store.Partition) *strings.Replacer {
 	of := map[string]string{}
 	for arn, lb := range p.ELB.LoadBalancers {
-		of[arn] = "lb:" + generated(lb.Name)
+		of[arn] = "lb:" + withoutCounter(lb.Name)
 	}
 	for arn, g := range p.ELB.TargetGroups {
 		of[arn] = "tg:" + groupName(g)

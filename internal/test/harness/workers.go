@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// work starts the queues of the controller. stop ends them and waits for the workers.
-func (p *process) work(workers int) (stop func()) {
+// startWorkers starts the queues of the controller. stop ends them and waits for the workers.
+func (p *process) startWorkers(workers int) (stop func()) {
 	metrics := cmp.Or(p.harness.opt.Metrics, controller.NewMetrics())
 	src := storeEvents{p.harness.Store}
 	stacks := controller.StackLine(p.line, p.k8s, metrics, p.harness.opt.Log)
@@ -45,7 +45,7 @@ func (p *process) work(workers int) (stop func()) {
 			})
 		}
 	}
-	running.Go(func() { _ = controller.RepeatEvents(ctx, p.k8s.RepeatEvents) }) // it returns no error
+	running.Go(func() { _ = controller.RepeatEvents(ctx, p.k8s.RepeatEvents) }) // RepeatEvents returns no error
 	running.Go(func() {                                                         // the controller does this after its start
 		timer := time.NewTimer(durations.Settle)
 		defer timer.Stop()

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Choices of the generator. All values are valid; repeated values are chosen more often.
+// Values of the generator. All values are valid; repeated values are chosen more often.
 var (
 	someHosts         = []string{"", "", "a.example.com", "b.example.com", "*.example.com"}
 	prefixPaths       = []string{"/", "/a", "/a/b", "/b"}

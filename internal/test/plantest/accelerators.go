@@ -31,7 +31,7 @@ func cloneAccelerators(list []observed.Accelerator) []observed.Accelerator {
 // acceleratorSteps simulates steps of accelerators.
 type acceleratorSteps struct{ *simulation }
 
-// apply performs a step of an accelerator as AWS does, and panics if AWS would refuse it. It returns false for other
+// apply performs a step of an accelerator as AWS does, and panics if AWS would reject it. It returns false for other
 // steps.
 func (s acceleratorSteps) apply(st plan.Step) bool {
 	switch do := st.Do.(type) {
@@ -54,7 +54,7 @@ func (s acceleratorSteps) apply(st plan.Step) bool {
 	case plan.DeleteAccelerator:
 		a := s.acceleratorAt(plan.Address{Kind: plan.Accelerator, ID: do.ARN})
 		if a.Enabled || len(a.Listeners) > 0 {
-			panic("simulate: an accelerator is deleted that is enabled or has listeners")
+			panic("simulate: a step deletes an accelerator that is enabled or has listeners")
 		}
 		s.have.Accelerators = slices.DeleteFunc(s.have.Accelerators, func(o observed.Accelerator) bool { return o.ARN == do.ARN })
 		return true
@@ -68,14 +68,14 @@ func (s acceleratorSteps) apply(st plan.Step) bool {
 		l.Protocol, l.Ports, l.SourceIP = do.Settings.Protocol, do.Settings.Ports, do.Settings.SourceIP
 	case plan.DeleteAcceleratorListener:
 		if len(s.acceleratorListener(do.ARN).Groups) > 0 {
-			panic("simulate: a listener is deleted that has endpoint groups")
+			panic("simulate: a step deletes a listener that has endpoint groups")
 		}
 		a := &s.have.Accelerators[0]
 		a.Listeners = slices.DeleteFunc(a.Listeners, func(l observed.AcceleratorListener) bool { return l.ARN == do.ARN })
 	case plan.CreateEndpointGroup:
 		l := s.acceleratorListener(s.id(do.Listener))
 		if slices.ContainsFunc(l.Groups, func(g observed.EndpointGroup) bool { return g.Region == do.Region }) {
-			panic("simulate: a listener gets two endpoint groups of one region")
+			panic("simulate: a step adds a second endpoint group of a region to a listener")
 		}
 		arn := fmt.Sprintf("%s/endpoint-group/%s-%d", l.ARN, st.Address.ID, s.count())
 		g := observed.EndpointGroup{ARN: arn, Region: do.Region, Dial: float64(do.TrafficDial), Overrides: slices.Clone(do.Overrides)}
@@ -99,7 +99,7 @@ func (s acceleratorSteps) apply(st plan.Step) bool {
 		g := s.endpointGroup(s.id(do.Group))
 		for _, id := range do.IDs {
 			if g.Endpoint(id) == nil {
-				panic("simulate: an endpoint is removed that is not there")
+				panic("simulate: a step removes an endpoint that is not in the endpoint group")
 			}
 		}
 		g.Endpoints = slices.DeleteFunc(g.Endpoints, func(e observed.Endpoint) bool { return slices.Contains(do.IDs, e.ID) })

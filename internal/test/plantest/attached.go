@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// applyAddOn changes the facts as the call of a step would do.
+// applyAddOn changes the facts as AWS would for a step.
 func (s *simulation) applyAddOn(st plan.Step) {
 	set := func(lb plan.Address, of model.AddOn, v observed.AddOn) {
 		if s.have.Facts.AddOns == nil {
@@ -29,7 +29,7 @@ func (s *simulation) applyAddOn(st plan.Step) {
 	}
 }
 
-// applyALBTarget changes the facts as the call of a step would do.
+// applyALBTarget changes the facts as AWS would for a step.
 func (s *simulation) applyALBTarget(st plan.Step) {
 	if s.have.Facts.ALBTargets == nil {
 		s.have.Facts.ALBTargets = map[string][]observed.Target{}
@@ -59,7 +59,7 @@ func (s *simulation) applyALBTarget(st plan.Step) {
 	}
 }
 
-// checkNotTarget panics if a load balancer, or the given port of it, is the target of a target group, since AWS would
+// checkNotTarget panics if a load balancer, or one of its ports, is the target of a target group, because AWS would
 // not delete it.
 func (s *simulation) checkNotTarget(lb string, port int32) {
 	for group, ts := range s.have.Facts.ALBTargets {

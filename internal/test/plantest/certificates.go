@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// applyCertificate does what the call of a step would do. A private certificate is issued immediately, a public one
-// when its last record is created.
+// applyCertificate changes certificates as AWS would for a step. A private certificate is issued immediately, a
+// public certificate when its last record is created.
 func (s *simulation) applyCertificate(st plan.Step) {
 	all := slices.Clone(s.have.Facts.OwnCertificates)
 	switch do := st.Do.(type) {

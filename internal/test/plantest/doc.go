@@ -1,3 +1,3 @@
-// Package plantest simulates plans without AWS, for tests: each step changes observed state as its call would do. It
-// panics if AWS would refuse a step.
+// Package plantest simulates plans without AWS, for tests: each step changes observed state as AWS would. It panics
+// if AWS would reject a step.
 package plantest

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Simulate returns the observed state after the steps. It changes a copy of have as the calls of the steps would do.
-// New resources get an ID made from their address. Steps that wait are performed too; callers omit them if they want
-// the state before.
+// Simulate returns the observed state after the steps. It changes a copy of have as AWS would for the steps. New
+// resources get an ID made from their address. Steps that wait are performed too; callers must omit these steps to
+// get the state before them.
 func Simulate(have observed.Stack, known plan.KnownIDs, steps []plan.Step) observed.Stack {
 	s := simulation{have: Clone(have), known: maps.Clone(known)}
 	for _, st := range steps {
@@ -34,7 +34,7 @@ func ResolveActions(have observed.Stack, known plan.KnownIDs, actions []model.Ac
 	return s.actions(actions)
 }
 
-// Clone returns a copy that does not share memory which Simulate changes.
+// Clone returns a copy. Changes by Simulate do not affect the original.
 func Clone(h observed.Stack) observed.Stack {
 	h.LoadBalancers = slices.Clone(h.LoadBalancers)
 	for i := range h.LoadBalancers {
@@ -209,7 +209,7 @@ func (s *simulation) step(st plan.Step) {
 	case plan.SetSecurityGroups:
 		lb := s.lb(do.LoadBalancer)
 		if lb.Type == model.Network.String() && len(lb.SecurityGroups) == 0 {
-			panic("simulate: " + lb.Name + " was made without security groups")
+			panic("simulate: " + lb.Name + " was created without security groups")
 		}
 		lb.SecurityGroups = s.groupIDs(do.Groups)
 		lb.PrivateLinkRules = cmp.Or(do.PrivateLinkRules, lb.PrivateLinkRules)
@@ -250,7 +250,7 @@ func (s *simulation) step(st plan.Step) {
 		s.have.Facts.TargetGroups = maps.Clone(s.have.Facts.TargetGroups)
 		for name, arn := range s.have.Facts.TargetGroups {
 			if arn == do.ARN {
-				s.have.Facts.TargetGroups[name] = "" // queries by name or ARN find none
+				s.have.Facts.TargetGroups[name] = "" // later queries by name or ARN do not find the target group
 			}
 		}
 		s.have.TargetGroups = slices.DeleteFunc(s.have.TargetGroups, func(g observed.TargetGroup) bool { return g.ARN == do.ARN })

@@ -66,7 +66,7 @@ func (d bindings) synthesize() error {
 			}
 			d.Bindings()
 			if obj, err := d.Objects.Get(ref); err != nil || obj != nil {
-				return errors.Join(err, fmt.Errorf("binding %s does not go", b.Name))
+				return errors.Join(err, fmt.Errorf("binding %s is not deleted", b.Name))
 			}
 		}
 		return nil
@@ -74,7 +74,7 @@ func (d bindings) synthesize() error {
 	return nil
 }
 
-// updateBinding replaces a binding that differs, so that labels and annotations of others are lost.
+// updateBinding replaces a binding that differs. Labels and annotations of other programs are lost.
 func (d bindings) updateBinding(b *elbv2.TargetGroupBinding, want elbv2.TargetGroupBindingSpec, labels map[string]string) error {
 	annotations := maps.Clone(b.Annotations)
 	for _, k := range checkpoints {

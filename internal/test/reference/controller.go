@@ -19,9 +19,10 @@ type Controller struct {
 	Cluster string
 	VPC     string
 	Objects *cluster.Memory
-	// Bindings runs the controller of TargetGroupBindings until it is idle. Both controllers have the same one.
+	// Bindings runs the controller of TargetGroupBindings until it is idle. Both controllers use the same controller
+	// of TargetGroupBindings.
 	Bindings func()
-	// Before, if not nil, is called before each change, so that tests can act in between.
+	// Before, if not nil, is called before each change, so that tests can make changes between them.
 	Before func(Change)
 
 	backend string // ID of the shared backend security group
@@ -30,7 +31,7 @@ type Controller struct {
 // Change is a change that the controller makes in AWS, or of a TargetGroupBinding.
 type Change struct {
 	Operation string
-	Of        string // ARN or ID of the changed resource, or the name of the created one
+	Of        string // ARN or ID of the changed resource, or the name of the created resource
 }
 
 // Stack is one load balancer, of an IngressGroup or a Gateway.
@@ -45,7 +46,7 @@ type Stack struct {
 // Outcome is the result of a reconcile.
 type Outcome struct {
 	Stack model.StackID
-	// Planned reports whether the Gateway is only planned.
+	// Planned is set if the Gateway is only planned.
 	Planned bool
 	// LoadBalancer is the DNS name in the status of the objects, or empty if their status is not written.
 	LoadBalancer string
@@ -73,10 +74,11 @@ func (c *Controller) Reconcile(ctx context.Context, s Stack) Outcome {
 	if len(live)+len(leaving) == 0 {
 		return out
 	}
-	if out.Planned = s.ID.Kind == model.ALBGateway && len(live) > 0 && c.planned(s.ID, live[0]); out.Planned {
+	if out.Planned = s.ID.Kind == model.ALBGateway && len(live) > 0 && c.isPlanned(s.ID, live[0]); out.Planned {
 		return out
 	}
-	// The real controller adds the finalizer of a Gateway later than that of an Ingress, but changes nothing before.
+	// The real controller adds the finalizer of a Gateway later than the finalizer of an Ingress, but makes no
+	// changes before it.
 	if out.Err = c.setFinalizers(live, s.ID, true); out.Err != nil {
 		return out
 	}
@@ -96,14 +98,14 @@ func (c *Controller) Reconcile(ctx context.Context, s Stack) Outcome {
 	return out
 }
 
-// planned reports whether a Gateway is only planned. The annotation is ignored once the Gateway has the finalizer.
-func (c *Controller) planned(id model.StackID, ref cluster.Ref) bool {
+// isPlanned reports whether a Gateway is only planned. The annotation is ignored once the Gateway has the finalizer.
+func (c *Controller) isPlanned(id model.StackID, ref cluster.Ref) bool {
 	obj, err := c.Objects.Get(ref)
 	return err == nil && obj != nil && obj.GetAnnotations()[naming.DryRunAnnotation] == "true" && !slices.Contains(obj.GetFinalizers(), naming.Finalizer(id))
 }
 
-// setFinalizers adds the finalizer of a stack to objects, or removes it. An object that is being deleted is removed with
-// its last finalizer.
+// setFinalizers adds the finalizer of a stack to objects, or removes it. Removal of the last finalizer of an object
+// that is being deleted removes the object.
 func (c *Controller) setFinalizers(refs []cluster.Ref, id model.StackID, has bool) error {
 	for _, ref := range refs {
 		obj, err := c.Objects.Get(ref)
@@ -124,7 +126,7 @@ func (c *Controller) setFinalizers(refs []cluster.Ref, id model.StackID, has boo
 	return nil
 }
 
-// build returns the deploy of a stack. It creates the shared security group if it is needed and missing.
+// build returns the deployment of a stack. It creates the shared security group if it is needed and missing.
 func (c *Controller) build(ctx context.Context, s Stack, live []cluster.Ref) (*deploy, error) {
 	d := newDeploy(ctx, c, s.ID)
 	if len(live) == 0 {

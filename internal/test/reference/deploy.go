@@ -28,10 +28,10 @@ type deploy struct {
 	ec2   *ec2.Client
 
 	desired map[document.ResourceType]map[string]any
-	// references are the values of references in the document, by their text.
+	// references has the values of references in the document, by the text of the reference.
 	references map[string]string
 	dnsName    string
-	// post are deletions at the end, performed in order if everything else has succeeded.
+	// post has the deletions at the end. They are performed in order if all other changes have succeeded.
 	post []func() error
 }
 
@@ -42,7 +42,7 @@ func newDeploy(ctx context.Context, c *Controller, id model.StackID) *deploy {
 	}
 }
 
-// unsupported are the types that this model cannot deploy.
+// unsupported has the types that this model cannot deploy.
 var unsupported = []document.ResourceType{document.TypeWebACL, document.TypeClassicACL, document.TypeProtection, document.TypeCertificate}
 
 // read reads the desired state from a document.
@@ -55,7 +55,7 @@ func (d *deploy) read(text []byte) error {
 	}
 	for t, resources := range doc.Resources {
 		if slices.Contains(unsupported, t) && len(resources) > 0 {
-			return fmt.Errorf("the model of the other controller does not know %s", t)
+			return fmt.Errorf("the model of aws-load-balancer-controller does not support %s", t)
 		}
 		d.desired[t] = map[string]any{}
 		for id, r := range resources {
@@ -108,7 +108,7 @@ func (d *deploy) resolved(value any) (any, error) {
 	case map[string]any:
 		if ref, ok := v["$ref"].(string); ok {
 			if d.references[ref] == "" {
-				return nil, fmt.Errorf("%s is not fulfilled", ref)
+				return nil, fmt.Errorf("reference %s has no value yet", ref)
 			}
 			return d.references[ref], nil
 		}
@@ -131,7 +131,7 @@ func (d *deploy) resolved(value any) (any, error) {
 		return out, nil
 	case string:
 		if v == naming.BackendGroup(d.Cluster) {
-			return d.backend, nil // its name stands for it before it is made
+			return d.backend, nil // the name is its value before it is created
 		}
 	}
 	return value, nil
@@ -149,23 +149,24 @@ func (d *deploy) announce(operation, of string) {
 	}
 }
 
-// retry repeats a call for a while, as long as AWS refuses it with a code.
+// retry repeats a call within a time limit while AWS rejects it with an error code.
 func (d *deploy) retry(code string, every, limit time.Duration, call func() error) error {
 	for end := time.Now().Add(limit); ; time.Sleep(every) {
 		err := call()
-		if !refused(err, code) || !time.Now().Before(end) {
+		if !hasCode(err, code) || !time.Now().Before(end) {
 			return err
 		}
 	}
 }
 
-// refused reports whether AWS refused a call with a code.
-func refused(err error, code string) bool {
+// hasCode reports whether AWS rejected a call with an error code.
+func hasCode(err error, code string) bool {
 	var of smithy.APIError
 	return errors.As(err, &of) && of.ErrorCode() == code
 }
 
-// matching assigns existing resources to desired ones by their logical IDs. Several may have the same ID.
+// matching assigns existing resources to desired resources by their logical IDs. Several existing resources may have
+// the same ID.
 type matching[T any] struct {
 	create []string
 	update []pair[T]

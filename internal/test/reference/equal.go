@@ -70,7 +70,7 @@ func sameActions(want, have []elbtypes.Action) bool {
 }
 
 // actionText returns an action as text for comparison. The stickiness of target groups is compared only if it is
-// desired, and the weight of a single target group never.
+// desired, and the weight of a single target group is not compared.
 func actionText(a, want elbtypes.Action) string {
 	a.Order, a.TargetGroupArn = nil, nil
 	if a.ForwardConfig != nil {
@@ -99,7 +99,7 @@ func actionText(a, want elbtypes.Action) string {
 	return canonical(a)
 }
 
-// sameConditions compares conditions in the order of their fields, and values in their own.
+// sameConditions compares conditions sorted by field. It does not sort their values.
 func sameConditions(want, have []elbtypes.RuleCondition) bool {
 	in := func(list []elbtypes.RuleCondition) string {
 		out := byKey(list, func(c elbtypes.RuleCondition) string { return text(c.Field) })

@@ -54,7 +54,7 @@ func (d listeners) wantedListeners() (map[int32]listenerSpec, error) {
 			return nil, err
 		}
 		var err error
-		if want.DefaultActions, err = ordered(want.DefaultActions); err != nil {
+		if want.DefaultActions, err = orderedActions(want.DefaultActions); err != nil {
 			return nil, err
 		}
 		out[want.Port] = want
@@ -130,7 +130,8 @@ func (d listeners) listenersOf(lb string, wants map[int32]listenerSpec) error {
 	return nil
 }
 
-// listener creates a listener if the live one has no ARN, or updates it: tags, settings, certificates and attributes.
+// listener creates a listener if the existing listener has no ARN, or else updates its tags, settings, certificates
+// and attributes.
 func (d listeners) listener(want listenerSpec, l elbtypes.Listener, tags map[string]string) error {
 	id := strconv.Itoa(int(want.Port))
 	own := d.ownTags(id, want.Tags)
@@ -229,7 +230,8 @@ func (d listeners) settings(want listenerSpec, l elbtypes.Listener) error {
 	return err
 }
 
-// certificates removes certificates that are not desired and adds missing ones one by one, also the default one.
+// certificates removes certificates that are not desired and adds missing certificates one by one, including the
+// default certificate.
 func (d listeners) certificates(want listenerSpec, l elbtypes.Listener, made bool) error {
 	if want.SSLPolicy == "" && l.SslPolicy == nil {
 		return nil

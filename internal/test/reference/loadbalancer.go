@@ -56,8 +56,8 @@ func (d loadBalancers) liveLoadBalancers() (out []tagged[elbtypes.LoadBalancer],
 	return out, nil
 }
 
-// synthesize deletes load balancers that are not desired before it creates and updates others. It does not match by
-// name.
+// synthesize deletes load balancers that are not desired, and then creates and updates others. It does not match
+// them by name.
 func (d loadBalancers) synthesize() error {
 	have, err := d.liveLoadBalancers()
 	if err != nil {
@@ -97,7 +97,7 @@ func (d loadBalancers) deleteLoadBalancer(arn string) error {
 		return err
 	}
 	err := remove()
-	if !refused(err, "OperationNotPermitted") {
+	if !hasCode(err, "OperationNotPermitted") {
 		return err
 	}
 	d.announce("ModifyLoadBalancerAttributes", arn)

@@ -43,7 +43,7 @@ func (d rules) synthesize() error {
 			return err
 		}
 		var err error
-		if want.Actions, err = ordered(want.Actions); err != nil {
+		if want.Actions, err = orderedActions(want.Actions); err != nil {
 			return err
 		}
 		wants[want.ListenerARN] = append(wants[want.ListenerARN], want)
@@ -142,7 +142,8 @@ func (d rules) rulesOf(listener, port string, wants []ruleSpec) error {
 	return d.retagRules(port, wants, pairs)
 }
 
-// replaceRules creates rules before it deletes others; it deletes first only if there is no room.
+// replaceRules creates rules before it deletes others; it deletes first only if the quota or the priorities leave no
+// room.
 func (d rules) replaceRules(listener, port string, created []ruleSpec, gone []*liveRule, count int) error {
 	remove := func() error {
 		arn := gone[0].RuleArn
@@ -168,7 +169,7 @@ func (d rules) replaceRules(listener, port string, created []ruleSpec, gone []*l
 			Tags: elbTags(d.ownTags(fmt.Sprintf("%s:%d", port, w.Priority), w.Tags)),
 		})
 		switch {
-		case refused(err, "TooManyRules") && most == 0:
+		case hasCode(err, "TooManyRules") && most == 0:
 			most = count
 		case err != nil:
 			return err
@@ -204,12 +205,12 @@ func (d rules) retagRules(port string, wants []ruleSpec, pairs map[int32]*liveRu
 	return nil
 }
 
-// ordered returns actions with their order. It returns an error for OIDC, since documents do not contain its client
-// secret.
-func ordered(actions []elbtypes.Action) ([]elbtypes.Action, error) {
+// orderedActions returns actions with their order. It returns an error for OIDC, since documents do not contain its
+// client secret.
+func orderedActions(actions []elbtypes.Action) ([]elbtypes.Action, error) {
 	for i := range actions {
 		if actions[i].AuthenticateOidcConfig != nil {
-			return nil, errors.New("the model of the other controller does not know OIDC")
+			return nil, errors.New("the model of aws-load-balancer-controller does not support OIDC")
 		}
 		actions[i].Order = aws.Int32(int32(i + 1))
 	}

@@ -152,8 +152,8 @@ func (g grant) permission() ec2types.IpPermission {
 	return out
 }
 
-// synthesize creates and updates the managed security group. Others with its ID, and those that are not desired, are
-// deleted at the end.
+// synthesize creates and updates the managed security group. Other security groups with its ID, and security groups
+// that are not desired, are deleted at the end.
 func (d securityGroups) synthesize() error {
 	have, err := d.groupsWith(naming.StackTags(d.Cluster, d.stack))
 	if err != nil {
@@ -217,7 +217,7 @@ func wrapped[T any](have []tagged[T]) (out []tagged[tagged[T]]) {
 	return out
 }
 
-// permissions adds missing rules and revokes all others that are not desired.
+// permissions adds missing rules and revokes rules that are not desired.
 func (d securityGroups) permissions(group string, live []ec2types.IpPermission, want groupSpec) error {
 	var has, wants []grant
 	for _, p := range live {

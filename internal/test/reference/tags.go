@@ -33,7 +33,7 @@ func (d *deploy) tagsOf(arns []string) (map[string]map[string]string, error) {
 	return out, nil
 }
 
-// hasStackTags reports whether tags are the tracking tags of the stack.
+// hasStackTags reports whether tags contain the tracking tags of the stack.
 func (d *deploy) hasStackTags(tags map[string]string) bool {
 	return naming.HasAll(tags, naming.StackTags(d.Cluster, d.stack))
 }

@@ -57,7 +57,8 @@ func (h healthCheck) matcher() *elbtypes.Matcher {
 	return &elbtypes.Matcher{HttpCode: nonZero(h.Matcher.HTTPCode), GrpcCode: nonZero(h.Matcher.GRPCCode)}
 }
 
-// differs reports whether the health check of a target group differs. Fields that are not desired are not compared.
+// differs reports whether the health check of a target group differs from h. It does not compare fields that h does
+// not set.
 func (h healthCheck) differs(g elbtypes.TargetGroup) bool {
 	number := func(want int32, have *int32) bool { return want != 0 && want != aws.ToInt32(have) }
 	if m := h.Matcher; m != nil && (g.Matcher == nil || m.HTTPCode != text(g.Matcher.HttpCode) || m.GRPCCode != text(g.Matcher.GrpcCode)) {
@@ -97,8 +98,8 @@ func (d targetGroups) liveTargetGroups() (out []tagged[elbtypes.TargetGroup], er
 	return out, nil
 }
 
-// synthesize creates missing target groups and updates others. It deletes those that are not desired at the end. It
-// matches by tags, not by names and ports.
+// synthesize creates missing target groups and updates others. At the end it deletes target groups that are not
+// desired. It matches target groups by tags, not by names and ports.
 func (d targetGroups) synthesize() error {
 	have, err := d.liveTargetGroups()
 	if err != nil {
@@ -202,7 +203,7 @@ func (d targetGroups) targetGroupAttributes(arn string, want targetGroupSpec) er
 	return err
 }
 
-// attributes returns the desired attributes that differ. Others are ignored.
+// attributes returns the desired attributes that differ. It ignores other attributes.
 func attributes[T any](want []attribute, have []T) (change []T, err error) {
 	var live []attribute
 	if err := convert(have, &live); err != nil {
@@ -212,7 +213,7 @@ func attributes[T any](want []attribute, have []T) (change []T, err error) {
 	return change, convert(differ, &change)
 }
 
-// convert copies a value into another one with fields of the same names.
+// convert copies a value into a value of another type with the same field names.
 func convert(from, into any) error {
 	text, err := json.Marshal(from)
 	if err != nil {

@@ -9,7 +9,7 @@ type Last[K, V any] struct {
 	known bool
 }
 
-// Of returns the value of a key, and computes it only if the last key was another.
+// Of returns the value of a key. It computes the value only if the key differs from the last key.
 func (l *Last[K, V]) Of(key K, compute func() V) V {
 	if !l.known || !reflect.DeepEqual(l.key, key) {
 		l.key, l.value, l.known = key, compute(), true

@@ -3,7 +3,7 @@ package seeds
 import "fmt"
 
 // Pairs returns a small subset of the cases that contains each pair of values of any case, or all cases in the long
-// form. Nearly all faults depend on one value or on a pair of values, so that the other cases would find little.
+// form. Nearly all faults depend on one value or on a pair of values, so the other cases would find few more.
 //
 // The values of a case, two or more, are in the order of their dimensions. The result depends only on the cases and
 // their order.
@@ -15,7 +15,7 @@ func Pairs[C any](cases []C, values func(C) []string) []C {
 	for i, c := range cases {
 		v := values(c)
 		if len(v) < 2 {
-			panic("seeds: a case without two values has no pair, and would never be played")
+			panic("seeds: a case needs two values; without a pair of values it is never run")
 		}
 		for a := range v {
 			for b := range a {

@@ -11,12 +11,12 @@ import (
 // batches is the number of batches of seeds that run in parallel.
 const batches = 8
 
-// Long reports whether tests run in their long form, as in "make soak" (FULCRUM_LONG=1): all pairs instead of
-// a third of them, each call instead of some (see Step).
+// Long reports whether tests run in their long form, as in "make soak" (FULCRUM_LONG=1): all pairs instead of a
+// third of them, and each call instead of every nth call (see Step).
 func Long() bool { return os.Getenv("FULCRUM_LONG") != "" }
 
-// Step returns the distance between tested cases in a series of similar ones, such as the calls at which the process
-// is killed: n, or 1 in the long form.
+// Step returns the distance between tested cases in a series of similar cases, such as the calls at which the
+// process is killed: n, or 1 in the long form.
 func Step(n int) int {
 	if Long() {
 		return 1
@@ -32,8 +32,8 @@ func Amount(short, long int) int {
 	return short
 }
 
-// Each checks a property for the seeds from 0 to n-1, in parallel batches that each end with their first
-// failure. FULCRUM_SEEDS=20 checks 20 times as many, FULCRUM_SEED=17 that one alone, and -short a tenth.
+// Each checks a property for the seeds from 0 to n-1, in parallel batches that each end with their first failure.
+// FULCRUM_SEEDS=20 checks 20 times as many seeds, FULCRUM_SEED=17 only seed 17, and -short a tenth of the seeds.
 func Each(t *testing.T, n int, property func(t *testing.T, seed uint64)) {
 	t.Helper()
 	if seed, err := strconv.ParseUint(os.Getenv("FULCRUM_SEED"), 10, 64); err == nil {

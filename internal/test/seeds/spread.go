@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Spread returns every nth of like cases, or all in the long form. The first one is always among them.
+// Spread returns every nth of similar cases, beginning with the first, or all cases in the long form.
 func Spread[C any](n int, cases []C) []C {
 	var out []C
 	for i := 0; i < len(cases); i += Step(n) {
@@ -15,7 +15,7 @@ func Spread[C any](n int, cases []C) []C {
 	return out
 }
 
-// SpreadKeys returns every nth key of a table of like cases in their order, or all in the long form.
+// SpreadKeys returns every nth key, in sorted order, of a table of similar cases, or all keys in the long form.
 func SpreadKeys[K cmp.Ordered, C any](n int, cases map[K]C) []K {
 	return Spread(n, slices.Sorted(maps.Keys(cases)))
 }

@@ -35,8 +35,8 @@ type Site struct {
 	Objects *cluster.Memory
 }
 
-// Build creates in a site the resources that the other controller has created for cases. The objects of the cases
-// must exist.
+// Build creates the recorded resources of cases in a site, as the other controller has created them. The objects of
+// the cases must exist.
 func Build(t *testing.T, site Site, names ...string) {
 	t.Helper()
 	buildWith(t, site, variations{}, names...)
@@ -52,8 +52,8 @@ func buildWith(t *testing.T, site Site, odd variations, names ...string) {
 	newBuilder(t, site, odd).build(l)
 }
 
-// recorded is the record of one or many cases, from which resources are built. Values have the normalised form of the
-// cases: names instead of IDs, without defaults.
+// recorded is the record of one or more cases, from which resources are created. Values have the normalised form of
+// the cases: names instead of IDs, without defaults.
 type recorded struct {
 	LoadBalancers  map[string]loadBalancer
 	TargetGroups   map[string]targetGroup
@@ -140,31 +140,31 @@ func merge[V any](into *map[string]V, from map[string]V) {
 	maps.Copy(*into, from)
 }
 
-// variations are differences between existing resources and those that a controller would create, for which it must
-// not change them.
+// variations are differences between existing resources and the resources that a controller would create. The
+// controller must not change existing resources because of them.
 type variations struct {
-	// renamed gives load balancers, target groups and security groups other names than the computed ones.
+	// renamed gives load balancers, target groups and security groups names that differ from the computed names.
 	renamed bool
 	// shuffled reverses conditions, their values and the target groups of an action.
 	shuffled bool
 	// explicit sets default values: all fields of a redirect, the weight of a single target group, disabled
 	// stickiness, the order of a single action. Otherwise they are omitted.
 	explicit bool
-	// short writes a forward to one target group in the legacy form.
+	// short creates a forward to one target group in the legacy form.
 	short bool
-	// tagged adds tags of others to all resources.
+	// tagged adds tags of other programs to all resources.
 	tagged bool
-	// described gives rules of security groups descriptions by other people, and the nodes a rule
-	// that belongs to no controller.
+	// described adds descriptions to security group rules, and a rule without a controller to the security group of
+	// the nodes.
 	described bool
-	// fewer puts load balancers into two zones, as before the cluster had a third.
+	// fewer creates load balancers in two zones, as before a third zone was added to the cluster.
 	fewer bool
-	// tuned sets attributes that no annotation sets.
+	// tuned sets attributes that are not in annotations.
 	tuned bool
-	// lag is the delay of the Resource Groups Tagging API through which the controller finds load balancers. 0 means
-	// that it does not use this API.
+	// lag is the delay of the Resource Groups Tagging API through which the controller finds load balancers. With 0
+	// the controller does not use this API.
 	lag time.Duration
-	// stale bindings have no checkpoint, as after a change just before the take-over.
+	// stale creates bindings without a checkpoint, as after a change just before the take-over.
 	stale bool
 }
 
@@ -180,7 +180,7 @@ type builder struct {
 	ids   map[string]string // by the names of the recording: sg:…, tg:…, cert:…, lb:…, subnets
 	dns   map[string]string // host names of load balancers by stack and id
 	nodes []harness.Instance
-	// wanted are the port ranges of the nodes that the backend security group may reach, by protocol. ranges are
+	// wanted has the port ranges of the nodes that the backend security group may reach, by protocol. ranges has
 	// permissions for address ranges.
 	wanted map[string]portRange
 	ranges []ec2types.IpPermission
@@ -228,7 +228,7 @@ func (b *builder) id(name string) string {
 	b.t.Helper()
 	id, ok := b.ids[name]
 	if !ok {
-		b.t.Fatalf("nothing is called %q", name)
+		b.t.Fatalf("the recording has no resource with the name %q", name)
 	}
 	return id
 }
@@ -265,7 +265,7 @@ func split(key string) (model.StackID, string) {
 	if !ok {
 		ns, name = "", stack
 	}
-	kind := model.Ingress // as the cases are named
+	kind := model.Ingress // the default in the names of cases
 	switch {
 	case strings.HasPrefix(stack, "service-"):
 		kind = model.Service
@@ -350,7 +350,7 @@ func (b *builder) loadBalancer(key string, lb loadBalancer) {
 		must(b.t, 0, err)
 	}
 	if lb.MinimumLoadBalancerCapacity != nil {
-		time.Sleep(5 * time.Minute) // AWS refuses it while the load balancer is provisioning
+		time.Sleep(5 * time.Minute) // AWS rejects the call while the load balancer is provisioning
 		_, err := b.elb.ModifyCapacityReservation(b.ctx(), &elb.ModifyCapacityReservationInput{
 			LoadBalancerArn: arn, MinimumLoadBalancerCapacity: lb.MinimumLoadBalancerCapacity,
 		})
@@ -386,7 +386,7 @@ func (b *builder) listener(lb *string, l listener) {
 	out, err := b.elb.CreateListener(b.ctx(), in)
 	arn := must(b.t, out, err).Listeners[0].ListenerArn
 	for _, c := range l.Certificates {
-		// The default certificate is added too.
+		// The controller also adds the default certificate to the list for SNI.
 		_, err := b.elb.AddListenerCertificates(b.ctx(), &elb.AddListenerCertificatesInput{
 			ListenerArn: arn, Certificates: []elbtypes.Certificate{{CertificateArn: aws.String(b.id(c))}},
 		})

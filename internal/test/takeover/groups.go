@@ -100,8 +100,8 @@ func (b *builder) nodeRules() {
 	b.authorize(b.site.World.NodeSG, permissions)
 }
 
-// want extends the port range of a protocol.
-func (b *builder) want(protocol string, port int32) {
+// extendRange extends the port range of a protocol.
+func (b *builder) extendRange(protocol string, port int32) {
 	r, ok := b.wanted[protocol]
 	if !ok {
 		r = portRange{port, port}
@@ -177,7 +177,7 @@ func (b *builder) groupName(key string, g targetGroup, bound binding, port int32
 	}
 	if stack.Kind != model.Ingress {
 		return naming.GatewayTargetGroup{
-			Cluster: harness.ClusterName, Gateway: finding.Ref{Kind: "Gateway", Namespace: stack.Namespace, Name: stack.Name}, Route: b.route(id),
+			Cluster: harness.ClusterName, Gateway: finding.Ref{Kind: "Gateway", Namespace: stack.Namespace, Name: stack.Name}, Route: b.routeOf(id),
 			Backend: finding.Ref{Kind: "Service", Namespace: bound.namespace, Name: ref.Name}, Port: fmt.Sprint(port), Type: model.TargetType(g.TargetType),
 			Protocol: g.Protocol, Version: g.ProtocolVersion,
 		}.Name()
@@ -189,13 +189,13 @@ func (b *builder) groupName(key string, g targetGroup, bound binding, port int32
 		ServicePort: ref.Port.String(), Port: port, Type: model.TargetType(g.TargetType), Protocol: g.Protocol, Version: g.ProtocolVersion,
 	}.Name()
 	if !strings.HasPrefix(name, prefix) {
-		b.t.Fatalf("%s: %s does not begin like the recorded %s", key, name, g.Name)
+		b.t.Fatalf("%s: the name %s and the recorded name %s have different prefixes", key, name, g.Name)
 	}
 	return name
 }
 
-// route returns the route whose name is in the ID of a target group.
-func (b *builder) route(id string) finding.Ref {
+// routeOf returns the route whose name is in the ID of a target group.
+func (b *builder) routeOf(id string) finding.Ref {
 	b.t.Helper()
 	parts := strings.Split(id, ":")
 	kind, _, _ := strings.Cut(parts[2], "-")

@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// binding is a TargetGroupBinding; its key is that of the target group.
+// binding is a TargetGroupBinding. Its key in the record is the key of the target group.
 type binding struct {
 	Spec       elbv2.TargetGroupBindingSpec
 	Labels     map[string]string
@@ -97,7 +97,7 @@ func (b *builder) binding(key string, bound binding) {
 			}
 		}
 		slices.SortStableFunc(n.Ingress, func(x, y elbv2.NetworkingIngressRule) int {
-			// UDP comes before the checks over TCP on the same port.
+			// UDP is before the TCP health checks on the same port.
 			return cmp.Or(rank(*x.Ports[0].Port, traffic)-rank(*y.Ports[0].Port, traffic), cmp.Compare(*y.Ports[0].Protocol, *x.Ports[0].Protocol))
 		})
 	}
@@ -117,12 +117,12 @@ func (b *builder) binding(key string, bound binding) {
 	must(b.t, 0, b.site.Objects.Put(stored))
 }
 
-// allow records the security group rules of nodes for a port of a binding. Those of the backend security group are
+// allow records the security group rules of nodes for a port of a binding. Rules for the backend security group are
 // merged.
 func (b *builder) allow(peers []elbv2.NetworkingPeer, protocol string, port int32) {
 	for _, from := range peers {
 		if from.SecurityGroup != nil {
-			b.want(protocol, port)
+			b.extendRange(protocol, port)
 		} else {
 			b.ranges = append(b.ranges, b.permission(protocol, port, port, from.IPBlock.CIDR, "elbv2.k8s.aws/targetGroupBinding=shared"))
 		}
@@ -144,8 +144,8 @@ func (b *builder) portNumber(p intstr.IntOrString, bound binding) int32 {
 	return b.endpoints(bound)[0].port
 }
 
-// checkpoint returns a hash of the endpoints with their ages, and one of the spec. It does not use the code of the
-// controller, so that it does not share its faults.
+// checkpoint returns a hash of the endpoints with their ages, and a hash of the spec. It does not use code of the
+// controller, so that it does not have the same faults.
 func (b *builder) checkpoint(bound binding, spec elbv2.TargetGroupBindingSpec) string {
 	b.t.Helper()
 	var all []string
@@ -181,7 +181,7 @@ func (b *builder) exposedService(path string, o object) {
 }
 
 // object sets the finalizers and the status of an Ingress or a Service. It finds the load balancer by its
-// IngressGroup; of several addresses, the first is that of the ALB.
+// IngressGroup; the first of several addresses belongs to the ALB.
 func (b *builder) object(key string, o object) {
 	b.t.Helper()
 	kind, path, _ := strings.Cut(key, " ")

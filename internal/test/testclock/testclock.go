@@ -1,4 +1,4 @@
-// Package testclock has a clock that a test sets by a variable.
+// Package testclock has a clock whose time a test sets in a variable.
 package testclock
 
 import (
@@ -7,8 +7,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// FromVariable returns a clock with the time of a variable. Code that reads the clock must not run while the test sets
-// it.
+// FromVariable returns a clock whose time is the value of a variable. Code that reads the clock must not run while
+// the test sets it.
 func FromVariable(t *time.Time) clock.PassiveClock { return variableClock{t} }
 
 type variableClock struct{ t *time.Time }

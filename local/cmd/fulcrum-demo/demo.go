@@ -75,7 +75,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 			return fmt.Errorf("%s: %w", strings.ToLower(step.title[:1])+step.title[1:], err)
 		}
 	}
-	fmt.Fprintf(d.out, "\nEach step was seen to be true.\n")
+	fmt.Fprintf(d.out, "\nEach step has been verified.\n")
 	return nil
 }
 
@@ -204,7 +204,7 @@ func (d *demo) scale(ctx context.Context) error {
 		case slices.Contains(old, r.Pod.Pod):
 			return errors.New("only the old pods have answered")
 		}
-		d.report("the new pod answers %.1f s after it was asked for: %s", time.Since(began).Seconds(), r)
+		d.report("the new pod answers %.1f s after the scaling: %s", time.Since(began).Seconds(), r)
 		return nil
 	})
 }
@@ -237,13 +237,13 @@ func (d *demo) remove(ctx context.Context) error {
 			return fmt.Errorf("left in AWS: %s", strings.Join(left, "; "))
 		}
 		if lost := d.before.Minus(now); len(lost) > 0 {
-			return fmt.Errorf("lost in AWS, though it was there before: %s", strings.Join(lost, "; "))
+			return fmt.Errorf("missing in AWS, although it existed before: %s", strings.Join(lost, "; "))
 		}
 		return nil
 	}); err != nil {
 		return err
 	}
-	d.report("AWS holds what it held before and nothing else: %s", strings.Join(d.before, ", "))
+	d.report("AWS has the same resources as before: %s", strings.Join(d.before, ", "))
 	return nil
 }
 

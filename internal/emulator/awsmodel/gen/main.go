@@ -31,7 +31,7 @@ func main() {
 	from := flag.String("from", "", "directory with AWS's models")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		log.Fatal("name the directory of the models")
+		log.Fatal("the directory of the models is missing: pass it as argument")
 	}
 	for name, operations := range emulator.New(emulator.Options{}).Operations() {
 		if err := write(*from, flag.Arg(0), name, operations); err != nil {
@@ -43,7 +43,7 @@ func main() {
 func write(from, to, name string, operations []string) error {
 	file := sources[name]
 	if file == "" {
-		return fmt.Errorf("no file is known for the service")
+		return fmt.Errorf("unknown service: add its file to sources")
 	}
 	out := filepath.Join(to, file+".json")
 	var m model

@@ -1,6 +1,5 @@
-// Package ec2names has the names of EC2's members on the wire that differ from
-// their names in Go. The table is extracted from the SDK's serializers. Run go
-// generate after an upgrade of the SDK.
+// Package ec2names has the names of EC2's members in requests and responses that differ from their names in Go. The
+// table is generated from the SDK's serializers; run go generate after an upgrade of the SDK.
 package ec2names
 
 import (
