@@ -21,7 +21,8 @@ type DefinitionSource interface {
 	Definition(kind Kind) (Definition, error)
 }
 
-// Definition returns the definition of a kind. It reads it from the source each time, because its changes are no events.
+// Definition returns the definition of a kind. It reads the definition from the source each time, because a change of the
+// definition causes no event.
 func (v *View) Definition(kind Kind) Definition {
 	d, ok := v.source.(DefinitionSource)
 	if !ok || v.err != nil {

@@ -12,7 +12,7 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// ClassAnnotation has the class of an Ingress. It is deprecated since spec.ingressClassName exists.
+// ClassAnnotation is the deprecated annotation with the class of an Ingress; spec.ingressClassName replaces it.
 const ClassAnnotation = "kubernetes.io/ingress.class"
 
 // IngressController is the spec.controller of the IngressClasses of this controller.
@@ -33,19 +33,19 @@ var (
 		[]byte(`"f:gatewayClassName"`),
 	}
 	finalizerFields = [][]byte{[]byte(`"f:finalizers"`)}
-	shownFields     = [][]byte{[]byte(`"f:loadBalancer"`), []byte(`"f:addresses"`)}
+	statusFields    = [][]byte{[]byte(`"f:loadBalancer"`), []byte(`"f:addresses"`)}
 )
 
-// ClassEditedAt returns when a manager of the fields that select the controller of an object, such as its class, last edited
-// the object. These fields have not changed since then. It is zero if that time is not recorded.
+// ClassEditedAt returns when a field manager that owns the fields which select the controller of an object, such as its
+// class, last edited the object. These fields have not changed since then. It is zero if that time is not recorded.
 func ClassEditedAt(obj Object) time.Time { return lastEdited(obj, classFields) }
 
-// FinalizersEditedAt returns when a manager of finalizers last edited the object; zero if that time is not recorded.
+// FinalizersEditedAt returns when a field manager of finalizers last edited the object; zero if that time is not recorded.
 func FinalizersEditedAt(obj Object) time.Time { return lastEdited(obj, finalizerFields) }
 
-// ShownSince returns when a manager of the load balancer in the status last edited the status; zero if that time is not
-// recorded.
-func ShownSince(obj Object) time.Time { return lastEdited(obj, shownFields) }
+// StatusEditedAt returns when the field manager that owns the load balancer in the status last edited the status; zero if
+// that time is not recorded.
+func StatusEditedAt(obj Object) time.Time { return lastEdited(obj, statusFields) }
 
 // lastEdited returns the time of the latest entry of managedFields that has one of the fields.
 func lastEdited(obj Object, fields [][]byte) time.Time {
@@ -68,7 +68,7 @@ func mentionsField(raw []byte, fields [][]byte) bool {
 func reduceEdits(obj Object) {
 	var kept []metav1.ManagedFieldsEntry
 	if _, ok := obj.(*networkingv1.Ingress); ok || len(finalizerValues(obj)) > 0 {
-		kept = editTimes(ClassEditedAt(obj), FinalizersEditedAt(obj), ShownSince(obj))
+		kept = editTimes(ClassEditedAt(obj), FinalizersEditedAt(obj), StatusEditedAt(obj))
 	}
 	obj.SetManagedFields(kept)
 }
@@ -83,7 +83,7 @@ func editTimes(class, finalizers, shown time.Time) []metav1.ManagedFieldsEntry {
 	}
 	note(class, classFields[0])
 	note(finalizers, finalizerFields[0])
-	note(shown, shownFields[0])
+	note(shown, statusFields[0])
 	return out
 }
 
@@ -96,7 +96,7 @@ func noteEdits(cur, next Object, now time.Time) {
 	var class, finalizers, shown time.Time
 	var was [4]string
 	if cur != nil {
-		class, finalizers, shown = ClassEditedAt(cur), FinalizersEditedAt(cur), ShownSince(cur)
+		class, finalizers, shown = ClassEditedAt(cur), FinalizersEditedAt(cur), StatusEditedAt(cur)
 		was, _ = controllerFields(cur)
 	}
 	if cur != nil && !equality.Semantic.DeepEqual(StatusOf(cur), StatusOf(next)) {

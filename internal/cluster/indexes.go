@@ -94,8 +94,8 @@ func finalizerValues(obj Object) []string {
 	return sortedUnique(out)
 }
 
-// groupValues returns "namespace/name" of the load balancers that a Service shares by its annotation or a finalizer, and "" if
-// it has such a finalizer.
+// groupValues returns "namespace/name" of the load balancers that a Service shares by its annotation or a finalizer, and
+// additionally "" if it has a finalizer of a shared load balancer.
 func groupValues(o *corev1.Service) []string {
 	var out []string
 	if name, ok := o.Annotations[LoadBalancerGroupAnnotation]; ok {

@@ -37,13 +37,14 @@ const (
 // RouteKinds are the kinds of routes of the Gateway API.
 var RouteKinds = []Kind{KindHTTPRoute, KindGRPCRoute, KindTCPRoute, KindUDPRoute, KindTLSRoute}
 
-// PlanAnnotation of an Ingress has the plan of its load balancer. The controller writes it and never reads it, so a change of
-// the annotation is no change of the Ingress.
+// PlanAnnotation is the annotation of an Ingress with the plan of its load balancer. The controller writes the annotation and
+// never reads it, so a change of its value is ignored.
 const PlanAnnotation = "alb.ingress.kubernetes.io/dry-run-plan"
 
 // Annotations of a Gateway.
 const (
-	// GatewayPlanAnnotation has the plan of a Gateway with naming.DryRunAnnotation. The controller never reads it.
+	// GatewayPlanAnnotation is the annotation with the plan of a Gateway with naming.DryRunAnnotation. The controller never
+	// reads it.
 	GatewayPlanAnnotation = "gateway.k8s.aws/dry-run-plan"
 	// AddonAnnotationPrefix is the prefix of annotations that report whether an add-on of the load balancer is used. It is
 	// followed by the name of the add-on.
@@ -59,7 +60,7 @@ const (
 // ownPrefix is the prefix of annotations that aws-load-balancer-controller does not have.
 const ownPrefix = "fulcrum.dev/"
 
-// LoadBalancerGroupAnnotation of a Service names the load balancer that it shares.
+// LoadBalancerGroupAnnotation is the annotation of a Service with the name of the load balancer that the Service shares.
 const LoadBalancerGroupAnnotation = ownPrefix + "load-balancer-group"
 
 // Index is the name of an index, by which objects are listed by a value. IndexValues returns the values of an object.
@@ -77,8 +78,8 @@ const (
 	ClassByParams Index = "params"
 	// ParamsByGroup: spec.group.name of IngressClassParams.
 	ParamsByGroup Index = "paramsGroup"
-	// ServiceByGroup: "namespace/name" of each load balancer that a Service shares, by the LoadBalancerGroupAnnotation
-	// or a finalizer; "" for each Service with the finalizer of any.
+	// ServiceByGroup: "namespace/name" of each load balancer that a Service shares, by the LoadBalancerGroupAnnotation or a
+	// finalizer; "" for each Service with a finalizer of a shared load balancer.
 	ServiceByGroup Index = "loadBalancerGroup"
 	// SliceByService: "namespace/service" of an EndpointSlice.
 	SliceByService Index = "service"
@@ -116,6 +117,6 @@ const (
 	// ConfigurationByDefault: name of the TargetGroupConfiguration that a LoadBalancerConfiguration has as its default; it
 	// is of the same namespace.
 	ConfigurationByDefault Index = "defaultConfiguration"
-	// TargetsByReference: BackendValue of the object that a TargetGroupConfiguration is about.
+	// TargetsByReference: BackendValue of the object that a TargetGroupConfiguration refers to.
 	TargetsByReference Index = "targetReference"
 )

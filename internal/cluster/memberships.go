@@ -8,9 +8,10 @@ import (
 	"sync"
 )
 
-// Memberships remember which finalizers of stacks the objects of root kinds have and had. `kubectl replace` with a manifest
-// without finalizers removes them, and then nothing in the cluster shows any more that the object has a load balancer. An
-// object has left a stack if another writer than this process removed its finalizer. Memberships are safe for concurrent use.
+// Memberships records which finalizers of stacks the objects of root kinds have, and which they had before. `kubectl replace`
+// with a manifest without finalizers removes them, and then nothing in the cluster shows any more that the object has a load
+// balancer. An object has left a stack if a writer other than this process removed its finalizer. Memberships is safe for
+// concurrent use.
 type Memberships struct {
 	mu       sync.Mutex
 	byObject map[Ref]map[string]membership // by object and finalizer
@@ -90,9 +91,9 @@ func (m *Memberships) noteDeleted(ref Ref, old Object) {
 	}
 }
 
-// Claiming records that this process is about to add a finalizer to an object. The events of this write, and of another writer
-// that removes the finalizer again, may arrive before the answer of the API server.
-func (m *Memberships) Claiming(ref Ref, finalizer string) {
+// BeginClaim records that this process is about to add a finalizer to an object. The events of this write, and of another
+// writer that removes the finalizer again, may arrive before the answer of the API server.
+func (m *Memberships) BeginClaim(ref Ref, finalizer string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch is, known := m.byObject[ref][finalizer]; {
@@ -103,8 +104,8 @@ func (m *Memberships) Claiming(ref Ref, finalizer string) {
 	}
 }
 
-// Claimed records whether a finalizer was added after Claiming.
-func (m *Memberships) Claimed(ref Ref, finalizer string, added bool) {
+// EndClaim records whether a finalizer was added after BeginClaim.
+func (m *Memberships) EndClaim(ref Ref, finalizer string, added bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch is, known := m.byObject[ref][finalizer]; {
@@ -118,9 +119,9 @@ func (m *Memberships) Claimed(ref Ref, finalizer string, added bool) {
 	m.urgent = m.urgent || added && m.changed // the event may have arrived first
 }
 
-// Releasing records that this process is about to remove a finalizer, so that the event does not count as an edit of another
-// writer.
-func (m *Memberships) Releasing(ref Ref, finalizer string) {
+// BeginRelease records that this process is about to remove a finalizer, so that the event is not treated as an edit of
+// another writer.
+func (m *Memberships) BeginRelease(ref Ref, finalizer string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if is, known := m.byObject[ref][finalizer]; known && is == carried {
@@ -128,8 +129,9 @@ func (m *Memberships) Releasing(ref Ref, finalizer string) {
 	}
 }
 
-// Released records whether a finalizer was removed after Releasing. A stack that the object had left is forgotten then.
-func (m *Memberships) Released(ref Ref, finalizer string, removed bool) {
+// EndRelease records whether a finalizer was removed after BeginRelease. If it was, EndRelease also forgets that the object
+// had left the stack.
+func (m *Memberships) EndRelease(ref Ref, finalizer string, removed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch is, known := m.byObject[ref][finalizer]; {
@@ -229,8 +231,8 @@ func (m *Memberships) Urgent() bool {
 	return m.urgent
 }
 
-// Stored records that a text was stored.
-func (m *Memberships) Stored(text string) {
+// NoteStored records that a text was stored.
+func (m *Memberships) NoteStored(text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.changed = m.text() != text

@@ -40,81 +40,81 @@ func TestObjectsThatHaveLeftAStack(t *testing.T) {
 		"claimed again": {func(m *cluster.Memberships) {
 			m.NoteChange(nil, ingressWithFinalizers(groupA))
 			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
-			m.Claimed(webRef, groupA, true)
+			m.EndClaim(webRef, groupA, true)
 			m.NoteChange(ingressWithFinalizers(), ingressWithFinalizers(groupA))
 		}, false},
 		"claimed, and replaced before the event came": {func(m *cluster.Memberships) {
 			m.NoteChange(nil, ingressWithFinalizers())
-			m.Claimed(webRef, groupA, true)
+			m.EndClaim(webRef, groupA, true)
 			m.NoteChange(ingressWithFinalizers(), ingressWithFinalizers())
 		}, true},
 		"claimed, and taken off before the answer came": {func(m *cluster.Memberships) {
 			m.NoteChange(nil, ingressWithFinalizers())
-			m.Claiming(webRef, groupA)
+			m.BeginClaim(webRef, groupA)
 			m.NoteChange(ingressWithFinalizers(), ingressWithFinalizers(groupA))
 			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
-			m.Claimed(webRef, groupA, true)
+			m.EndClaim(webRef, groupA, true)
 			m.NoteChange(ingressWithFinalizers(), nil)
 		}, true},
 		"claimed again, and taken off before the answer came": {func(m *cluster.Memberships) {
 			m.NoteChange(nil, ingressWithFinalizers(groupA))
 			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
-			m.Claiming(webRef, groupA)
+			m.BeginClaim(webRef, groupA)
 			m.NoteChange(ingressWithFinalizers(), ingressWithFinalizers(groupA))
 			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
-			m.Claimed(webRef, groupA, true)
+			m.EndClaim(webRef, groupA, true)
 			m.NoteChange(ingressWithFinalizers(), nil)
 		}, true},
 		"claimed, and another event before the answer": {func(m *cluster.Memberships) {
 			m.NoteChange(nil, ingressWithFinalizers())
-			m.Claiming(webRef, groupA)
+			m.BeginClaim(webRef, groupA)
 			m.NoteChange(ingressWithFinalizers(), ingressWithFinalizers())
-			m.Claimed(webRef, groupA, true)
+			m.EndClaim(webRef, groupA, true)
 			m.NoteChange(ingressWithFinalizers(), ingressWithFinalizers(groupA))
 		}, false},
 		"a claim that failed": {func(m *cluster.Memberships) {
 			m.NoteChange(nil, ingressWithFinalizers())
-			m.Claiming(webRef, groupA)
-			m.Claimed(webRef, groupA, false)
+			m.BeginClaim(webRef, groupA)
+			m.EndClaim(webRef, groupA, false)
 			m.NoteChange(ingressWithFinalizers(), nil)
 		}, false},
 		"a claim that failed, of one that had left": {func(m *cluster.Memberships) {
 			m.NoteChange(nil, ingressWithFinalizers(groupA))
 			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
-			m.Claiming(webRef, groupA)
-			m.Claimed(webRef, groupA, false)
+			m.BeginClaim(webRef, groupA)
+			m.EndClaim(webRef, groupA, false)
 			m.NoteChange(ingressWithFinalizers(), nil)
 		}, true},
 		"one that had left goes during a claim": {func(m *cluster.Memberships) {
 			m.NoteChange(nil, ingressWithFinalizers(groupA))
 			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
-			m.Claiming(webRef, groupA)
+			m.BeginClaim(webRef, groupA)
 			m.NoteChange(ingressWithFinalizers(), nil)
-			m.Claimed(webRef, groupA, false)
+			m.EndClaim(webRef, groupA, false)
 		}, true},
 		"released by this process": {func(m *cluster.Memberships) {
 			m.NoteChange(nil, ingressWithFinalizers(groupA))
-			m.Releasing(webRef, groupA)
-			m.Released(webRef, groupA, true)
+			m.BeginRelease(webRef, groupA)
+			m.EndRelease(webRef, groupA, true)
 			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
 		}, false},
 		"released, and the event came first": {func(m *cluster.Memberships) {
 			m.NoteChange(nil, ingressWithFinalizers(groupA))
-			m.Releasing(webRef, groupA)
+			m.BeginRelease(webRef, groupA)
 			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
-			m.Released(webRef, groupA, true)
+			m.EndRelease(webRef, groupA, true)
 		}, false},
 		"a release that failed, and then an edit": {func(m *cluster.Memberships) {
 			m.NoteChange(nil, ingressWithFinalizers(groupA))
-			m.Releasing(webRef, groupA)
-			m.Released(webRef, groupA, false)
+			m.BeginRelease(webRef, groupA)
+			m.EndRelease(webRef, groupA, false)
 			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
 		}, true},
 		"another event during a release": {func(m *cluster.Memberships) {
 			m.NoteChange(nil, ingressWithFinalizers(groupA))
-			m.Releasing(webRef, groupA)
+			m.BeginRelease(webRef, groupA)
 			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers(groupA))
-			m.Released(webRef, groupA, true)
+			m.EndRelease(webRef, groupA, true)
 			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
 		}, false},
 		"gone after the finalizer": {func(m *cluster.Memberships) {
@@ -134,8 +134,8 @@ func TestObjectsThatHaveLeftAStack(t *testing.T) {
 		"nothing is left of the stack": {func(m *cluster.Memberships) {
 			m.NoteChange(nil, ingressWithFinalizers(groupA))
 			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
-			m.Releasing(webRef, groupA)
-			m.Released(webRef, groupA, true)
+			m.BeginRelease(webRef, groupA)
+			m.EndRelease(webRef, groupA, true)
 		}, false},
 	}
 	for name, c := range cases {
@@ -172,7 +172,7 @@ func TestMembershipsAreReadFromText(t *testing.T) {
 	if text != want || !news || !m.Urgent() {
 		t.Errorf("got %q, news %v, urgent %v, want %q", text, news, m.Urgent(), want)
 	}
-	m.Stored(text)
+	m.NoteStored(text)
 	if _, news := m.Text(); news || m.Urgent() {
 		t.Error("what was stored is to be stored again")
 	}

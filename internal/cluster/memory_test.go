@@ -308,7 +308,7 @@ spec: {ports: [{port: 80}]}
 	if err != nil {
 		t.Fatal(err)
 	}
-	for day, got := range []time.Time{ClassEditedAt(o), FinalizersEditedAt(o), ShownSince(o)} {
+	for day, got := range []time.Time{ClassEditedAt(o), FinalizersEditedAt(o), StatusEditedAt(o)} {
 		if want := time.Date(2024, 5, day+1, 0, 0, 0, 0, time.UTC); !got.Equal(want) {
 			t.Errorf("%s, want %s", got, want)
 		}

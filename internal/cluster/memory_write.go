@@ -121,7 +121,7 @@ func (m *Memory) fillNewObject(o Object) {
 }
 
 // Update changes a part of an object, and returns it as it is stored. A resourceVersion in the object must be the stored one.
-// A write that changes nothing is no event. An object that is being deleted is removed with its last finalizer.
+// A write that changes nothing causes no event. An object that is being deleted is removed with its last finalizer.
 func (m *Memory) Update(obj Object, part Part) (Object, error) {
 	return m.change(obj, part, func(Object) (Object, error) { return obj.DeepCopyObject().(Object), nil })
 }

@@ -2,7 +2,8 @@ package cluster
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Patch is a write to Kubernetes of a run: a status, an annotation, a finalizer or an event. The types below implement it.
+// Patch is a write that a run makes to Kubernetes: a status, an annotation, a finalizer or an event. The types below
+// implement it.
 type Patch interface{ patch() }
 
 // ObjectStatus sets fields of the status of an object. Other fields are retained. A list is replaced as a whole.
@@ -26,8 +27,9 @@ type StatusEdit struct {
 type Annotation struct {
 	Ref        Ref
 	Key, Value string
-	// Was, if not empty, is the value that the annotation must have. Otherwise nothing is written.
-	Was string
+	// OldValue, if not empty, is the value that the annotation must have before the write. If it has another value, nothing
+	// is written.
+	OldValue string
 	// TooLarge is the event that is recorded if the value is too large for the annotations of the object. Then the annotation is
 	// removed.
 	TooLarge Event
@@ -46,7 +48,7 @@ type Event struct {
 	Warning bool
 	// Fault is set if the warning is about something that is held, refused or removed, and not just advice.
 	Fault bool
-	// Once is set for a normal event that is not written again while it is repeated, like a warning.
+	// Once is set for a normal event that, like a warning, is written only once while it is repeated.
 	Once bool
 	// Source is the source component of the event. Empty means that of the kind of object.
 	Source  string
@@ -54,16 +56,16 @@ type Event struct {
 	Message string
 }
 
-// Lasting reports that the patches of a run have all warnings that exist about a subject. Their events are emitted again
-// periodically, until a later run has other warnings about the subject.
-type Lasting struct {
-	// Subject is what the warnings are about, such as the ID of a stack.
+// LastingWarnings marks the warnings among the patches of a run as all warnings that exist about a subject. Their events are
+// emitted again periodically, until a later run has other warnings about the subject.
+type LastingWarnings struct {
+	// Subject identifies the subject of the warnings, such as the ID of a stack.
 	Subject string
 }
 
-func (Lasting) patch()      {}
-func (ObjectStatus) patch() {}
-func (StatusEdit) patch()   {}
-func (Annotation) patch()   {}
-func (Finalizer) patch()    {}
-func (Event) patch()        {}
+func (LastingWarnings) patch() {}
+func (ObjectStatus) patch()    {}
+func (StatusEdit) patch()      {}
+func (Annotation) patch()      {}
+func (Finalizer) patch()       {}
+func (Event) patch()           {}

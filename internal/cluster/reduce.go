@@ -31,9 +31,9 @@ const (
 // removal must be an event, because an annotation of the controller may fit then.
 const largeAnnotation = 4 << 10
 
-// Reduce removes the fields of an object that the controller does not read, so that a cache stays small, and changes of these
-// fields cause no events. It is idempotent, and changes its argument. quicEnv is the environment variable of containers that is
-// retained; all others are removed.
+// Reduce removes the fields of an object that the controller does not read, so that a cache stays small, and so that changes
+// of these fields cause no events. It is idempotent, and changes its argument. quicEnv is the environment variable of
+// containers that is retained; all others are removed.
 func Reduce(obj Object, quicEnv string) Object {
 	reduceEdits(obj)
 	switch o := obj.(type) {
@@ -235,7 +235,7 @@ func shallowCopy(o Object) Object {
 	return out.Interface().(Object)
 }
 
-// setAnnotation sets an annotation of obj to that of like, or removes it if like has none.
+// setAnnotation copies an annotation from like to obj, or removes it from obj if like does not have it.
 func setAnnotation(obj Object, key string, like Object) {
 	all := maps.Clone(obj.GetAnnotations())
 	v, ok := like.GetAnnotations()[key]

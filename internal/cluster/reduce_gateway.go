@@ -15,9 +15,9 @@ func gatewayAnnotation(key string) bool {
 	return key == naming.DryRunAnnotation || key == naming.AdoptAnnotation || key == GatewayPlanAnnotation || strings.HasPrefix(key, AddonAnnotationPrefix)
 }
 
-// reduceOptional is Reduce for the optional kinds, and reports whether an object is of one. It removes all labels, and retains
-// only annotations that the controller shares with users or with other controllers. It retains the status, because the
-// controller compares it before it writes it.
+// reduceOptional is Reduce for the optional kinds. It reports whether the kind of an object is optional. It removes all
+// labels, and retains only annotations that the controller shares with users or with other controllers. It retains the
+// status, because the controller compares it before it writes it.
 func reduceOptional(obj Object) bool {
 	kind, _ := KindOf(obj)
 	if typ, ok := TypeOf(kind); !ok || !typ.Optional() {

@@ -43,7 +43,7 @@ func (s sets[Q, K]) remove(q Q, k K) {
 	delete(s, q)
 }
 
-// members returns the members of the set of a key, in no order.
+// members returns the members of the set of a key, in unspecified order.
 func (s sets[Q, K]) members(q Q) iter.Seq[K] {
 	return func(yield func(K) bool) {
 		members, ok := s[q]

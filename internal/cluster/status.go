@@ -48,10 +48,10 @@ func Hostname(obj Object) string {
 	return ""
 }
 
-// ClearedStatus returns the fields, in the form of ObjectStatus.Fields, that remove a load balancer from the status of an object
-// whose finalizer is about to be removed. It returns nil if the status must be retained: an object with another finalizer of a
-// stack has the status of another load balancer, and a status that this controller would not write is that of a controller that
-// has taken over the object. DNS records depend on it.
+// ClearedStatus returns the fields, in the form of ObjectStatus.Fields, that remove a load balancer from the status of an
+// object whose finalizer is about to be removed. It returns nil if the status must be retained, because DNS records depend on
+// it: the status of an object with another finalizer of a stack shows another load balancer, and a status that this
+// controller would not write was written by a controller that has taken over the object.
 func ClearedStatus(obj Object, finalizer string) any {
 	hasLoadBalancer := false
 	switch o := obj.(type) {

@@ -36,7 +36,7 @@ func NewTracker[K comparable]() *Tracker[K] {
 func (t *Tracker[K]) Record(k K, v *View) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// Most runs repeat the reads of the last run. These are not removed and added again.
+	// Most runs repeat the reads of the last run. Repeated reads are not removed and added again.
 	t.forget(k, v)
 	if len(v.refs) == 0 && len(v.queries) == 0 {
 		delete(t.order, k)
@@ -66,7 +66,7 @@ func (t *Tracker[K]) Forget(k K) {
 	delete(t.order, k)
 }
 
-// forget removes the reads of a consumer, except those that the view repeats from the indexes. The caller holds the lock.
+// forget removes the reads of a consumer from the indexes, except those that the view repeats. The caller holds the lock.
 func (t *Tracker[K]) forget(k K, v *View) {
 	q := t.reads[k]
 	for _, r := range q.refs {
@@ -132,8 +132,8 @@ func (t *Tracker[K]) IsRead(r Ref) bool {
 	return read
 }
 
-// queriesOf returns all queries that select an object, in no order. It is an iterator, because a list would be allocated for each
-// event.
+// queriesOf returns all queries that select an object, in unspecified order. It is an iterator, because a list would be
+// allocated for each event.
 func queriesOf(kind Kind, obj Object) iter.Seq[Query] {
 	return func(yield func(Query) bool) {
 		typ, _ := TypeOf(kind)

@@ -1,6 +1,6 @@
 package cluster
 
-//lint:file-ignore SA1019 Endpoints objects are read where --enable-endpoint-slices=false asks for them.
+//lint:file-ignore SA1019 Endpoints objects are read with --enable-endpoint-slices=false.
 
 import (
 	"fmt"

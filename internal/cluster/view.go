@@ -1,6 +1,6 @@
-// Package cluster is how translators read Kubernetes: a View records the objects and lists that a run reads, so that an event
-// of an object triggers exactly the stacks that depend on it. The package has no client. Informers and YAML files implement the
-// interface Source.
+// Package cluster provides the Kubernetes objects that translators read. A View records the objects and lists that a run
+// reads, so that an event of an object triggers exactly the stacks that depend on the object. The package has no client.
+// Informers and YAML files implement the interface Source.
 package cluster
 
 import (
@@ -32,7 +32,8 @@ type Query struct {
 	Value     string
 }
 
-// Source is read by a View. Implementations must be safe for concurrent use. Callers must not change the returned objects.
+// Source provides the objects that a View reads. Implementations must be safe for concurrent use. Callers must not change the
+// returned objects.
 type Source interface {
 	// Get returns an object, nil if it does not exist.
 	Get(ref Ref) (Object, error)
@@ -48,7 +49,7 @@ type Installer interface {
 
 // Confirmer is a Source whose objects may be older than those of the API server.
 type Confirmer interface {
-	// Confirm returns Stale if the API server has another state of an object.
+	// Confirm returns StaleError if the API server has another state of an object.
 	Confirm(obj Object) error
 }
 
@@ -60,19 +61,19 @@ type ReferenceFinder interface {
 
 // LookupSource is a Source that asks the API server for objects that its cache does not have.
 type LookupSource interface {
-	// Informed returns the source without requests to the API server.
-	Informed() Source
+	// CacheOnly returns a source that reads the same cache, and sends no requests to the API server.
+	CacheOnly() Source
 }
 
-// Stale is the error of a view that has read an object which has changed in the API server. The source will have the new state
+// StaleError is the error of a view that has read an object which has changed in the API server. The source will have the new state
 // soon.
-type Stale struct{ Ref Ref }
+type StaleError struct{ Ref Ref }
 
 // Error implements error.
-func (s Stale) Error() string { return s.Ref.String() + " has changed since it was read" }
+func (s StaleError) Error() string { return s.Ref.String() + " has changed since it was read" }
 
 // RetryAfter returns how long to wait for the new state. The event of the new state may trigger a run earlier.
-func (s Stale) RetryAfter() time.Duration { return time.Second }
+func (s StaleError) RetryAfter() time.Duration { return time.Second }
 
 // View reads from a Source, and subscribes to each object and query that it reads, also if they return nothing. An event that
 // changes a result triggers the next run. Subscribe and SubscribeList subscribe without reading; reads of a view from
@@ -80,7 +81,7 @@ func (s Stale) RetryAfter() time.Duration { return time.Second }
 // end.
 type View struct {
 	source      Source
-	refs        map[Ref]struct{} // nil in a view that does not subscribe; so is queries
+	refs        map[Ref]struct{} // refs and queries are nil in a view that does not subscribe
 	queries     map[Query]struct{}
 	err         error
 	memberships *Memberships // nil: without memberships
@@ -102,11 +103,11 @@ func (v *View) WithMemberships(m *Memberships) *View {
 // Unsubscribed returns a view of the same source that does not subscribe, and has its own error.
 func (v *View) Unsubscribed() *View { return &View{source: v.source, memberships: v.memberships} }
 
-// Informed returns a view like Unsubscribed that sends no requests to the API server.
-func (v *View) Informed() *View {
+// CacheOnly returns a view like Unsubscribed that sends no requests to the API server.
+func (v *View) CacheOnly() *View {
 	out := v.Unsubscribed()
 	if asker, ok := v.source.(LookupSource); ok {
-		out.source = asker.Informed()
+		out.source = asker.CacheOnly()
 	}
 	return out
 }
@@ -221,9 +222,9 @@ func GetReferenced[T Object](v *View, referrer Object, kind Kind, namespace, nam
 	return t, ok
 }
 
-// Confirm sets the error of the view if objects have changed in the API server. It must be called before an object counts as
-// missing, for the objects that reference it: each kind has a watch of its own, so that the deletion of an object may arrive
-// before the edit by which another object stopped to reference it.
+// Confirm sets the error of the view if objects have changed in the API server. Before an object is reported as missing,
+// Confirm must be called for the objects that reference it: each kind has its own watch, so the deletion of an object may
+// arrive before the edit that removed a reference to it.
 func (v *View) Confirm(objs ...Object) {
 	source, ok := v.source.(Confirmer)
 	if !ok {

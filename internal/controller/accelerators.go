@@ -19,8 +19,8 @@ func servesAccelerators(c config.Config) bool {
 	return c.Gates.On(config.GlobalAcceleratorController) && services.HasAccelerators(services.Partition(c.AWS.Region))
 }
 
-// stackBackOff has the back-off of stacks after failures. Accelerators have a longer one of their own, because AWS takes long
-// to change them.
+// stackBackOff has the back-off of stacks after failures. Accelerators have their own, longer back-off, because AWS takes
+// long to change them.
 type stackBackOff struct {
 	accelerators, others workqueue.TypedRateLimiter[model.StackID]
 }
@@ -32,8 +32,8 @@ func newStackBackOff(c config.Config) stackBackOff {
 	}
 }
 
-// of returns the back-off for a stack.
-func (b stackBackOff) of(id model.StackID) workqueue.TypedRateLimiter[model.StackID] {
+// limiterFor returns the back-off for a stack.
+func (b stackBackOff) limiterFor(id model.StackID) workqueue.TypedRateLimiter[model.StackID] {
 	if id.Kind.HasAccelerator() {
 		return b.accelerators
 	}
@@ -41,16 +41,16 @@ func (b stackBackOff) of(id model.StackID) workqueue.TypedRateLimiter[model.Stac
 }
 
 // When implements workqueue.TypedRateLimiter.
-func (b stackBackOff) When(id model.StackID) time.Duration { return b.of(id).When(id) }
+func (b stackBackOff) When(id model.StackID) time.Duration { return b.limiterFor(id).When(id) }
 
 // Forget implements workqueue.TypedRateLimiter.
-func (b stackBackOff) Forget(id model.StackID) { b.of(id).Forget(id) }
+func (b stackBackOff) Forget(id model.StackID) { b.limiterFor(id).Forget(id) }
 
 // NumRequeues implements workqueue.TypedRateLimiter.
-func (b stackBackOff) NumRequeues(id model.StackID) int { return b.of(id).NumRequeues(id) }
+func (b stackBackOff) NumRequeues(id model.StackID) int { return b.limiterFor(id).NumRequeues(id) }
 
-// enqueueOrphans enqueues the accelerators that no object asks for. No event enqueues them after a start, and an owner of
-// their endpoints may have withdrawn the consent for them.
+// enqueueOrphans enqueues the orphaned accelerators. No event enqueues them after a start, although the owner of an endpoint
+// may have withdrawn its consent.
 func enqueueOrphans(found []Orphan, enqueue func(model.StackID)) {
 	for _, o := range found {
 		if o.ID.Kind.HasAccelerator() {
@@ -59,8 +59,8 @@ func enqueueOrphans(found []Orphan, enqueue func(model.StackID)) {
 	}
 }
 
-// addParentCategories adds the error categories that follow from others: a failed step for a kind of resource counts for
-// its synthesizer too, and a failed plan or apply counts for the whole run.
+// addParentCategories adds the error categories that other categories imply: a failed step on a kind of resource is also an
+// error of its synthesizer, and a failed plan or apply is also an error of the whole run.
 func addParentCategories(found map[string]bool, failed []engine.FailedStep) {
 	category := func(phase string) string { return stageOf(model.GlobalAccelerator.Controller(), phase) + "_error" }
 	for _, f := range failed {

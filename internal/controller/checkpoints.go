@@ -31,7 +31,7 @@ type Checkpoints struct {
 	// Running is the number of current runs of stacks. If nil, Start does not wait for runs when ctx ends.
 	Running *atomic.Int32
 
-	// failed reports whether the last write failed. The book does not let writes overlap.
+	// failed reports whether the last write failed. The writes of the book never overlap.
 	failed  bool
 	limiter writeLimiter
 	// retry is the timer that requests another write retryDelay after a failed one.
@@ -95,8 +95,8 @@ func (c *Checkpoints) Start(ctx context.Context) error {
 	return err
 }
 
-// saveForLastRuns writes what runs request after the process was asked to stop, until the last run has ended, or should have
-// been cancelled. The manager releases the lease after that.
+// saveForLastRuns saves the book whenever a run requests it after the process has begun to stop. It returns when the last run
+// has ended, or when the time after which runs are cancelled is over. The manager releases the lease after that.
 func (c *Checkpoints) saveForLastRuns(ctx context.Context) {
 	if c.Running == nil {
 		return
@@ -133,7 +133,7 @@ func saveUntil(ctx context.Context, save func(context.Context), urgent <-chan st
 	}
 }
 
-// saveSoon calls save as soon as limiter admits a write. The write takes limit at most.
+// saveSoon calls save as soon as limiter admits a write. The write takes at most limit.
 func saveSoon(ctx context.Context, save func(context.Context), limiter *writeLimiter, limit time.Duration) {
 	if limiter.wait(ctx) {
 		ctx, cancel := context.WithTimeout(ctx, limit)

@@ -27,8 +27,8 @@ import (
 // classController is the name of the controller of GatewayClasses and configurations of Gateways.
 const classController = "aws-lbc-gateway-class-controller"
 
-// classReconciler reconciles the objects of the Gateway API that are no load balancers, and reports objects that a mistyped
-// class keeps from being served.
+// classReconciler reconciles the objects of the Gateway API that are not load balancers, and reports objects that are not
+// served because their class is mistyped.
 type classReconciler struct {
 	cluster  *kube.Cluster
 	options  gatewayclass.Options
@@ -40,7 +40,7 @@ type classReconciler struct {
 	versions *Versions
 
 	mu sync.Mutex
-	// statusCleared is when the status of each ListenerSet was last removed.
+	// statusCleared has the time at which the status of each ListenerSet was last removed.
 	statusCleared map[cluster.Ref]time.Time
 }
 
@@ -104,7 +104,7 @@ func eventsOf(ref cluster.Ref, found finding.List) []cluster.Patch {
 	for _, f := range found.Sorted() {
 		out = append(out, cluster.Event{Ref: report.RefTo(f.Object), Warning: true, Reason: string(f.Reason), Message: string(f.Reason) + ": " + f.Located()})
 	}
-	return append(out, cluster.Lasting{Subject: "unserved " + ref.String()})
+	return append(out, cluster.LastingWarnings{Subject: "unserved " + ref.String()})
 }
 
 // Reconcile writes the status and events of one object.
@@ -121,7 +121,7 @@ func (s *classReconciler) Reconcile(ctx context.Context, ref cluster.Ref) (queue
 		return queue.Next{}, err
 	}
 	if obj, err := v.Object(ref.Kind, ref.Namespace, ref.Name); obj == nil && err == nil {
-		s.triggers.Forget(ref) // a route whose status still names a deleted ListenerSet makes that an item again
+		s.triggers.Forget(ref) // a route whose status still names a deleted ListenerSet enqueues the ListenerSet again
 	} else {
 		s.triggers.RecordReads(ref, v)
 	}
@@ -175,7 +175,7 @@ func (s *classReconciler) withoutRepeatedClear(ref cluster.Ref, patches []cluste
 	return patches, 0
 }
 
-// forgetCleared makes the status of a ListenerSet be removed again after a failure.
+// forgetCleared forgets when the status of a ListenerSet was removed, so that the removal is repeated after a failure.
 func (s *classReconciler) forgetCleared(ref cluster.Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,7 +25,7 @@ import (
 func addOptionalKinds(ctx context.Context, s Setup, aws AWS, mgr manager.Manager, source *kube.Source) error {
 	d, err := discovery.NewDiscoveryClientForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
-		return fmt.Errorf("client of discovery: %w", err)
+		return fmt.Errorf("create the client of discovery: %w", err)
 	}
 	w := &kindsWatch{
 		gates: s.Config.Gates, accelerators: servesAccelerators(withDiscovered(s.Config, aws)), source: source, log: s.Log.WithName("gateways"),
@@ -44,12 +44,12 @@ func addOptionalKinds(ctx context.Context, s Setup, aws AWS, mgr manager.Manager
 	})})
 }
 
-// addVersions reads the versions of the Gateway API into versions, which the status of GatewayClasses depends on, and adds the
-// watch that reads them again.
+// addVersions reads the versions of the Gateway API into versions, because the status of GatewayClasses depends on them, and
+// adds the watch that reads them again.
 func addVersions(ctx context.Context, s Setup, mgr manager.Manager, source *kube.Source, versions *Versions) error {
 	c, err := metadata.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
-		return fmt.Errorf("client of metadata: %w", err)
+		return fmt.Errorf("create the client of metadata: %w", err)
 	}
 	w := &versionsWatch{
 		versions: versions, log: s.Log.WithName("gateways"),

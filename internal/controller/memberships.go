@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// Memberships stores which stacks the objects belong and have belonged to, so that it survives the process. The stack of an
-// object is stored before resources are created for it. Otherwise a stack would be an orphan whose object lost its finalizer
-// and left it while no process ran.
+// Memberships stores the stacks to which each object belongs or has belonged, so that the next process can read them. The
+// stack of an object is stored before resources are created for the object. Otherwise an object could lose its finalizer
+// while no process runs, and its stack would become an orphan.
 type Memberships struct {
 	Memory *cluster.Memberships
 	Store  CheckpointStore
@@ -61,7 +61,7 @@ func (m *Memberships) Persist(ctx context.Context) {
 	}
 }
 
-// tryPersist stores urgent changes, or returns how long Persist has to wait before it may.
+// tryPersist stores urgent changes, or returns the time that Persist has to wait before it may store them.
 func (m *Memberships) tryPersist(ctx context.Context) (wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,7 +89,7 @@ func (m *Memberships) save(ctx context.Context) {
 	}
 	err := m.Store.Write(ctx, text)
 	if err == nil {
-		m.Memory.Stored(text)
+		m.Memory.NoteStored(text)
 	} else if !m.failed {
 		m.Log.Error(err, "failed to write memberships", "effect", "Ingresses that leave a load balancer while no controller runs are not noticed")
 	}

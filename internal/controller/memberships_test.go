@@ -41,7 +41,7 @@ func TestClaimsShareWrites(t *testing.T) {
 				store := &texts{}
 				m := &Memberships{Memory: cluster.NewMemberships(), Store: store, Log: logr.Discard()}
 				claim := func(n int) {
-					m.Memory.Claimed(cluster.Ref{Kind: cluster.KindIngress, Namespace: "a", Name: fmt.Sprint(n)}, "group.ingress.k8s.aws/"+strings.Repeat("x", 50), true)
+					m.Memory.EndClaim(cluster.Ref{Kind: cluster.KindIngress, Namespace: "a", Name: fmt.Sprint(n)}, "group.ingress.k8s.aws/"+strings.Repeat("x", 50), true)
 				}
 				for n := range was {
 					claim(-1 - n)
@@ -84,7 +84,7 @@ func TestAClaimThatCannotBeStoredHoldsNothingUp(t *testing.T) {
 		m := &Memberships{Memory: cluster.NewMemberships(), Store: store, Log: logr.Discard()}
 		begun := time.Now()
 		for n := range 100 {
-			m.Memory.Claimed(cluster.Ref{Kind: cluster.KindIngress, Namespace: "a", Name: fmt.Sprint(n)}, "f", true)
+			m.Memory.EndClaim(cluster.Ref{Kind: cluster.KindIngress, Namespace: "a", Name: fmt.Sprint(n)}, "f", true)
 			m.Persist(t.Context())
 		}
 		if took := time.Since(begun); took != 0 || len(store.written) != 1 {

@@ -61,13 +61,13 @@ func NewMetrics() *Metrics {
 	m.invalid = counter("aws", "api_call_validation_errors_total", "Calls whose values AWS refused.", full)
 	m.readiness = histogram("awslbc", "readiness_gate_ready_seconds", "Time from the registration of a pod to its readiness gate being true.",
 		[]float64{10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600}, []string{"namespace", "name"})
-	m.noServerID = counter("awslbc", "quic_target_missing_server_id", "Endpoints that were left out of a QUIC target group, as their pods have no server id.",
+	m.noServerID = counter("awslbc", "quic_target_missing_server_id", "Endpoints that were left out of a QUIC target group, because their pods have no server id.",
 		[]string{"namespace", "name"})
-	m.steps = counter("fulcrum", "plan_steps_total", "Steps of plans that were called, by the kind of resource, what they do to it, what traffic may feel (impact) and whether they succeeded (result: done, failed, later for what passes).", []string{"controller", "kind", "verb", "impact", "result"})
-	m.causes = counter("fulcrum", "aws_calls_total", "Calls to AWS by what they were made for (cause: stack, targets, drift, orphans, other) and what became of them (result: ok, throttled, denied, quota, refused, unanswered).", []string{"service", "operation", "cause", "result"})
-	m.queue = histogram("fulcrum", "queue_seconds", "Time that an item waits for a worker after it is due, by lane: targets go before edits, these before what others have changed in AWS (drift), and these before what has not changed (resync).",
+	m.steps = counter("fulcrum", "plan_steps_total", "Steps of plans that were called, by kind of resource, change (verb), impact on traffic (impact) and result (done, failed; later: the failure is transient).", []string{"controller", "kind", "verb", "impact", "result"})
+	m.causes = counter("fulcrum", "aws_calls_total", "Calls to AWS by purpose (cause: stack, targets, drift, orphans, other) and result (result: ok, throttled, denied, quota, refused, unanswered).", []string{"service", "operation", "cause", "result"})
+	m.queue = histogram("fulcrum", "queue_seconds", "Time that an item waits for a worker after it is due, by lane, in order of priority: targets, edits, drift (changed in AWS by others), resync (unchanged).",
 		[]float64{0.001, 0.01, 0.1, 0.5, 1, 5, 15, 60, 300}, []string{"controller", "lane"})
-	m.registration = histogram("fulcrum", "registration_seconds", "Time from a change of pods, endpoints or nodes to the registration of targets that it brings about, with waiting for a worker and for the rate limiter.",
+	m.registration = histogram("fulcrum", "registration_seconds", "Time from a change of pods, endpoints or nodes to the resulting registration of targets, including the wait for a worker and for the rate limiter.",
 		[]float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60}, nil)
 	m.drift = counter("fulcrum", "drift_total", "Resources that others have changed in AWS, by kind, and whether the controller restored them (mode repair) or reported them (mode report).", []string{"kind", "mode"})
 	m.errors = counter("awslbc", "controller_reconcile_errors_total", "Runs that failed, by what failed.", []string{"controller", "error_category"})

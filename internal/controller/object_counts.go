@@ -22,7 +22,7 @@ type syncedSource interface {
 
 var (
 	objectsDesc     = prometheus.NewDesc("awslbc_controller_cache_object_total", "Objects in the cache.", []string{"resource"}, nil)
-	targetGroupDesc = prometheus.NewDesc("aws_target_group_info", "Target groups that TargetGroupBindings of the controller fill.",
+	targetGroupDesc = prometheus.NewDesc("aws_target_group_info", "Target groups into which TargetGroupBindings of the controller register targets.",
 		[]string{"namespace", "service", "target_group"}, nil)
 )
 

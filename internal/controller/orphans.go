@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Orphan has the AWS resources of a stack that no object of the cluster asks for. They are never deleted without an object,
+// Orphan has the AWS resources of a stack that no object of the cluster owns. They are never deleted without an object,
 // because a user may have removed the finalizer to keep the load balancer.
 type Orphan struct {
 	ID        model.StackID
@@ -29,8 +29,8 @@ type OwnedLister interface {
 	Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error)
 }
 
-// FindOrphans returns the stacks with AWS resources that no object of the cluster asks for. only, if not empty, is the only
-// namespace that is watched. Then IngressGroups are left out, because they may have members in other namespaces.
+// FindOrphans returns the stacks with AWS resources that no object of the cluster owns. only, if not empty, is the only
+// namespace that is watched. IngressGroups are then omitted, because they may have members in other namespaces.
 func FindOrphans(ctx context.Context, aws OwnedLister, view func() *cluster.View, frontends engine.Frontends, only string) ([]Orphan, error) {
 	var out []Orphan
 	for kind, f := range frontends {
@@ -64,7 +64,7 @@ func FindOrphans(ctx context.Context, aws OwnedLister, view func() *cluster.View
 	return out, nil
 }
 
-// unusedResources returns the resources of a stack that its object does not use; none if the frontend cannot tell.
+// unusedResources returns the resources of a stack that its object does not use; none if the frontend cannot determine them.
 func unusedResources(v *cluster.View, f engine.Frontend, id model.StackID, resources []string) []string {
 	if s, ok := f.(interface {
 		SurplusResources(v *cluster.View, id model.StackID, resources []string) []string

@@ -60,7 +60,7 @@ func (k *persistedState) Prepare(ctx context.Context) []model.StackID {
 	k.checkpoints.Load(ctx)
 	gone := k.departedObjects(ctx)
 	return slices.DeleteFunc(ownership.DepartedStacks(k.cluster.View().Unsubscribed(), gone), func(id model.StackID) bool {
-		return !slices.Contains(k.roots, ownership.Root(id.Kind)) // the process that stored it had a frontend that this one has not
+		return !slices.Contains(k.roots, ownership.Root(id.Kind)) // the process that stored it had a frontend that this process does not have
 	})
 }
 

@@ -76,7 +76,7 @@ func (r bindingRecorder) Drifted(kind string, mode engine.DriftMode) {
 	r.metrics.countDrift(kind, mode)
 }
 
-// shadowRecorder records the reads of plans of a shadow, so that a change makes them be planned again.
+// shadowRecorder records the reads of the plans of a shadow, so that a change of an object triggers a new plan.
 type shadowRecorder struct {
 	engine.NoRecorder
 	triggers *queue.Triggers[model.StackID]

@@ -12,10 +12,11 @@ import (
 	plandurations "github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// syncRulesPeriodically compares the rules of the security groups of nodes and pods after the start, so that rules are removed
-// whose last binding was deleted while no process ran, and then once an hour. A rule that remains, because AWS did not list it
-// or an external actor added it again, prevents the deletion of the shared security group, and there may be no binding any
-// more whose run would remove it. It waits for the complete cache, without which no rule would be desired.
+// syncRulesPeriodically compares the security group rules of nodes and pods with AWS after the start, and then once an hour.
+// The first comparison removes the rules whose last binding was deleted while no process ran. A rule that remains, because
+// AWS did not list it or an external actor added it again, prevents the deletion of the shared security group, and all
+// bindings whose runs would remove the rule may have been deleted. syncRulesPeriodically waits until the cache is complete,
+// because an incomplete cache lacks bindings that need rules.
 func syncRulesPeriodically(ctx context.Context, synced, sync func(context.Context) error, log logr.Logger) error {
 	if err := synced(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
@@ -41,8 +42,8 @@ func syncRulesPeriodically(ctx context.Context, synced, sync func(context.Contex
 	}
 }
 
-// afterStartup returns a function that waits for the cache and then for the settle window, because items that have changed
-// come first after a start, and surplus rules do no harm for that time.
+// afterStartup returns a function that waits for the cache and then for the settle window, because changed items are
+// reconciled first after a start, and surplus rules are harmless until then.
 func afterStartup(synced func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := synced(ctx); err != nil {

@@ -31,7 +31,7 @@ import (
 type AWS struct {
 	Stacks  engine.Cloud
 	Targets bindings.Cloud
-	// Silence is the silence of engine.Config.
+	// Silence is the Silence field of engine.Config.
 	Silence     engine.SilenceWatcher
 	Region, VPC string
 }
@@ -57,8 +57,8 @@ type Connector interface {
 	// Connect connects to AWS. fence must be checked before every attempt of a mutating call. Calls must be counted by the
 	// metrics.
 	Connect(ctx context.Context, fence engine.Fence, m *Metrics) (AWS, error)
-	// Unreached reports whether Connect failed because AWS did not answer, so that it should be tried again.
-	Unreached(err error) bool
+	// IsUnreached reports whether Connect failed because AWS did not answer, so that it should be tried again.
+	IsUnreached(err error) bool
 }
 
 // watchedKinds are the kinds that are always watched. Secrets are watched one by one, when they are first read.
@@ -105,19 +105,19 @@ func Run(ctx context.Context, s Setup) error {
 	aws, mgr, source, secrets := c.aws, c.mgr, c.source, c.secrets
 	live, err := client.New(s.REST, client.Options{Scheme: mgr.GetScheme(), HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
-		return fmt.Errorf("client of the API server: %w", err)
+		return fmt.Errorf("create the client of the API server: %w", err)
 	}
 	// Webhooks run in every replica. All other writes are made by the leader.
 	leading, err := client.New(s.REST, client.Options{Scheme: mgr.GetScheme(), HTTPClient: kube.FencedClient(mgr.GetHTTPClient(), fence), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
-		return fmt.Errorf("client of the API server: %w", err)
+		return fmt.Errorf("create the client of the API server: %w", err)
 	}
 	if lease != nil {
 		lease.PublishFlags(withDiscovered(s.Config, aws).Published())
 	}
 	frontends := Frontends(withDiscovered(s.Config, aws))
 	if s.Config.Serving.Webhooks != config.WebhooksOff {
-		if err := addWebhooks(s, aws, mgr, probes, source.Informed(), live, frontends); err != nil {
+		if err := addWebhooks(s, aws, mgr, probes, source.CacheOnly(), live, frontends); err != nil {
 			return err
 		}
 	}
@@ -149,7 +149,7 @@ func Run(ctx context.Context, s Setup) error {
 	}
 	bc := BindingConfig(s.Config, aws.VPC, fence)
 	bc.Cloud, bc.Silence, bc.Cluster, bc.Clock = aws.Targets, aws.Silence, cl, clock.RealClock{}
-	reg := newRegistrations(bc, cl, metrics, deploy)
+	reg := newBindingReconciler(bc, cl, metrics, deploy)
 	tg := reg.line()
 	tg.Workers, tg.MaxDelay = config.AtLeastOne(s.Config.Workers.Binding), s.Config.Targets.MaxBackoff
 	if err := tg.Add(mgr, source, withEndpointKind(s.Config, BindingKinds()), lines); err != nil {
@@ -216,7 +216,7 @@ type connections struct {
 	secrets *kube.Secrets
 }
 
-// connect connects to AWS and the API server, and adds what reads them to the manager.
+// connect connects to AWS and the API server, and adds their readers to the manager.
 func connect(ctx context.Context, s Setup, fence engine.Fence, lease *kube.Lease, probes *Probes, metrics *Metrics) (c connections, err error) {
 	if c.aws, err = connectAWS(ctx, s, fence, metrics); err != nil {
 		return c, err
@@ -272,7 +272,7 @@ func newManager(s Setup, lease *kube.Lease) (manager.Manager, error) {
 func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source, *kube.Secrets, error) {
 	core, err := corev1client.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
-		return nil, nil, fmt.Errorf("client of secrets: %w", err)
+		return nil, nil, fmt.Errorf("create the client of secrets: %w", err)
 	}
 	secrets := kube.NewSecrets(ctx, core, s.Log.WithName("secrets"))
 	source, err := kube.NewSource(ctx, mgr.GetCache(), s.Config.Kubernetes.WatchNamespace, withEndpointKind(s.Config, watchedKinds), secrets)

@@ -160,7 +160,7 @@ const maxErrorText = 500
 // noteFailure records that no plan could be made, and returns the error. The failure is not recorded if a stale object was
 // read.
 func (s *Shadow) noteFailure(ctx context.Context, key shadowKey, err error) error {
-	if errors.As(err, new(cluster.Stale)) {
+	if errors.As(err, new(cluster.StaleError)) {
 		return err // the plan is made again when the change has arrived
 	}
 	s.notePlan(ctx, key, ShadowItem{Failed: finding.Truncate(finding.Printable(err.Error()), maxErrorText)})

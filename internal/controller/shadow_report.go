@@ -22,16 +22,16 @@ import (
 const (
 	maxShadowSteps   = 20  // of one item
 	maxShadowChanges = 5   // of one step
-	maxShadowItems   = 200 // that have something to do
+	maxShadowItems   = 200 // of items with steps or an error
 	maxShadowText    = 200
 )
 
 // ShadowReport is the document with the steps that the controller would carry out.
 type ShadowReport struct {
-	// Written is when the report was made.
+	// Written is the time at which the report was made.
 	Written time.Time `json:"written"`
 	Cluster string    `json:"cluster"`
-	// Items counts what was planned, and Steps what would be carried out, by kind.
+	// Items counts the planned items, and Steps the steps that would be carried out, by kind.
 	Items []ShadowItems `json:"items"`
 	Steps []ShadowSteps `json:"steps"`
 	// Changes are the items with something to do, or whose plan failed; Omitted counts those beyond the first 200.
@@ -156,8 +156,8 @@ func (s *Shadow) Report(now time.Time) ShadowReport {
 	return out
 }
 
-// KeepReport writes the report to a file when it has changed, and once each period, until ctx ends.
-func (s *Shadow) KeepReport(ctx context.Context, file, cluster string, log logr.Logger) error {
+// WriteReportPeriodically writes the report to a file when it has changed, and once each period, until ctx ends.
+func (s *Shadow) WriteReportPeriodically(ctx context.Context, file, cluster string, log logr.Logger) error {
 	var written time.Time
 	tick := time.NewTicker(durations.ShortInterval)
 	defer tick.Stop()

@@ -25,7 +25,7 @@ func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) e
 	aws, mgr, source := c.aws, c.mgr, c.source
 	fenced, err := client.New(s.REST, client.Options{Scheme: mgr.GetScheme(), HTTPClient: kube.FencedClient(mgr.GetHTTPClient(), ShadowFence), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
-		return fmt.Errorf("client of the API server: %w", err)
+		return fmt.Errorf("create the client of the API server: %w", err)
 	}
 	cl := kube.New(source, kube.Live{Client: fenced}, clock.RealClock{})
 	bc := BindingConfig(s.Config, aws.VPC, ShadowFence)
@@ -45,11 +45,11 @@ func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) e
 		func(ctx context.Context) error {
 			return dropUnusedSecrets(ctx, source, c.secrets, stacks.Triggers.IsRead)
 		},
-		func(ctx context.Context) error { return shadow.KeepRules(ctx, source.WaitForSync) },
+		func(ctx context.Context) error { return shadow.PlanRulesPeriodically(ctx, source.WaitForSync) },
 	}
 	if file := s.Config.Shadow.Report; file != "" {
 		runnables = append(runnables, func(ctx context.Context) error {
-			return shadow.KeepReport(ctx, file, s.Config.ClusterName, lines)
+			return shadow.WriteReportPeriodically(ctx, file, s.Config.ClusterName, lines)
 		})
 	}
 	for _, r := range runnables {
@@ -61,8 +61,8 @@ func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) e
 	return mgr.Start(ctx)
 }
 
-// KeepRules plans the security group rules of nodes and pods once each period, until ctx ends.
-func (s *Shadow) KeepRules(ctx context.Context, synced func(context.Context) error) error {
+// PlanRulesPeriodically plans the security group rules of nodes and pods once each period, until ctx ends.
+func (s *Shadow) PlanRulesPeriodically(ctx context.Context, synced func(context.Context) error) error {
 	if synced(ctx) != nil {
 		return nil // the process is stopping
 	}

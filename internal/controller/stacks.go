@@ -167,8 +167,8 @@ func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 	return s
 }
 
-// StackTriggers returns the triggers of the stacks of all frontends. members, if not nil, remembers which stacks objects belong
-// to.
+// StackTriggers returns the triggers of the stacks of all frontends. members, if not nil, records the stacks to which objects
+// belong.
 func StackTriggers(cl queue.Cluster, frontends engine.Frontends, members *cluster.Memberships) *queue.Triggers[model.StackID] {
 	return queue.NewTriggers(cl, rootsOf(frontends), stackChanges{frontends, members})
 }
@@ -246,12 +246,12 @@ func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queu
 	if err == nil {
 		err = out.Err
 	} else if out.RetryAfter > 0 {
-		if turn := failure.PostponedFor(err); turn > 0 {
-			queue.LogPostponed(log, turn, err)
+		if postponed := failure.PostponedFor(err); postponed > 0 {
+			queue.LogPostponed(log, postponed, err)
 		}
-		return queue.Next{After: out.RetryAfter}, nil // a postponed run is no failure
+		return queue.Next{After: out.RetryAfter}, nil // a postponed run is not a failure
 	}
-	if err != nil && s.fenced() {
+	if err != nil && s.isFenced() {
 		return queue.Next{After: durations.RetryPeriod}, nil
 	}
 	for _, c := range errorCategories(id.Kind, out) {
@@ -309,7 +309,7 @@ func errorCategories(kind model.Kind, out engine.Outcome) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// isTransientFailure reports whether a failed step is no error in metrics, because a later run carries it out.
+// isTransientFailure reports whether a failed step is not counted as an error in metrics, because a later run carries it out.
 func isTransientFailure(f engine.FailedStep) bool {
 	switch f.Class {
 	case engine.Gone, engine.Conflict, engine.InUse, engine.NotReady:
@@ -318,9 +318,9 @@ func isTransientFailure(f engine.FailedStep) bool {
 	return false
 }
 
-// fenced reports whether this process may not write now. A run that failed is then no error: the fence has stopped it, or the
-// new leader will repeat it.
-func (s *stackReconciler) fenced() bool { return s.engine.Fence.Fence() != nil }
+// isFenced reports whether this process must not write now. A failed run is then not reported as an error: the fence has
+// stopped it, or the new leader will repeat it.
+func (s *stackReconciler) isFenced() bool { return s.engine.Fence.Fence() != nil }
 
 // stackItems has the methods of queue.Reconciler that describe stacks.
 type stackItems struct{}

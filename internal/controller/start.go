@@ -38,7 +38,7 @@ func retryUntilReached[T any](ctx context.Context, log logr.Logger, what string,
 func connectAWS(ctx context.Context, s Setup, fence engine.Fence, m *Metrics) (AWS, error) {
 	log := s.Log.WithName("setup")
 	aws, err := retryUntilReached(ctx, log, "AWS", func(ctx context.Context) (AWS, error) { return s.AWS.Connect(ctx, fence, m) },
-		s.AWS.Unreached)
+		s.AWS.IsUnreached)
 	if err != nil {
 		return AWS{}, fmt.Errorf("connect to AWS: %w", err)
 	}
@@ -54,7 +54,7 @@ func awaitAPI(ctx context.Context, cfg *rest.Config, log logr.Logger) error {
 	cfg.Timeout = durations.ShortInterval
 	d, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
-		return fmt.Errorf("client of the API server: %w", err)
+		return fmt.Errorf("create the client of the API server: %w", err)
 	}
 	_, err = retryUntilReached(ctx, log, "the API server", func(context.Context) (struct{}, error) {
 		_, err := d.ServerVersion()
@@ -66,7 +66,8 @@ func awaitAPI(ctx context.Context, cfg *rest.Config, log logr.Logger) error {
 	return nil // other errors are handled by the first request that needs the answer
 }
 
-// isTransient reports whether the API server cannot be reached or is overloaded: any error but an answer with a client error.
+// isTransient reports whether the API server cannot be reached or is overloaded: any error other than a client error in the
+// answer.
 func isTransient(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

@@ -48,7 +48,7 @@ func logStep(log logr.Logger, id model.StackID, r plan.Result, f engine.FailedSt
 	}
 }
 
-// maxLoggedObjects is how many objects a log line names.
+// maxLoggedObjects is the maximum number of objects that a log line names.
 const maxLoggedObjects = 10
 
 // objects returns the names of objects, and the number of those beyond maxLoggedObjects.

@@ -72,7 +72,7 @@ func (BindingChanges) Items(_ *cluster.View, obj cluster.Object) []bindings.Key 
 // BindingLine returns the controller of bindings, and its bindings.Reconciler. It sets the recorder and the queue of the
 // latter.
 func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) (queue.Line[bindings.Key], *bindings.Reconciler) {
-	r := newRegistrations(cfg, cl, m, log)
+	r := newBindingReconciler(cfg, cl, m, log)
 	return r.line(), r.reconciler
 }
 
@@ -83,7 +83,7 @@ func (r *bindingReconciler) line() queue.Line[bindings.Key] {
 // BindingKinds returns the kinds that the targets of bindings depend on.
 func BindingKinds() []cluster.Kind { return slices.Clone(watchedKinds) }
 
-func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *bindingReconciler {
+func newBindingReconciler(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *bindingReconciler {
 	r := &bindingReconciler{metrics: m, enqueuer: &queue.Enqueuer[bindings.Key]{}}
 	r.triggers = queue.NewTriggers(cl, []cluster.Kind{cluster.KindBinding}, r)
 	cfg.Recorder, cfg.Queue = bindingRecorder{triggers: r.triggers, metrics: m, log: log}, r.enqueuer
@@ -93,7 +93,7 @@ func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log log
 
 // Ignores implements queue.Changes. It ignores checkpoints that this process has written.
 func (r *bindingReconciler) Ignores(old, new cluster.Object) bool {
-	return r.reconciler.OwnCheckpoint(old, new)
+	return r.reconciler.IsOwnCheckpoint(old, new)
 }
 
 // Reconcile implements queue.Reconciler.
@@ -110,7 +110,7 @@ func (r *bindingReconciler) Reconcile(ctx context.Context, k bindings.Key) (queu
 		return queue.Next{After: durations.RetryPeriod}, nil
 	}
 	if failure.PostponedFor(err) > 0 {
-		return queue.Next{}, err // a postponed run is no failure
+		return queue.Next{}, err // a postponed run is not a failure
 	}
 	if err != nil {
 		r.metrics.errors.WithLabelValues(bindingController, "reconcile_targetgroupbinding_error").Inc()
@@ -118,7 +118,7 @@ func (r *bindingReconciler) Reconcile(ctx context.Context, k bindings.Key) (queu
 	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("reconciled", "changed", out.Changed, "deferred", out.Deferred,
 		"retryAfter", out.RetryAfter.String(), "findings", len(out.Findings))
-	return queue.Next{After: out.RetryAfter, Postponed: out.Waiting, ChangeAnswered: out.AllRegistered, Idle: out.Deferred || out.Idle}, nil
+	return queue.Next{After: out.RetryAfter, Postponed: out.Waiting, ChangeCarriedOut: out.AllRegistered, Idle: out.Deferred || out.Idle}, nil
 }
 
 // bindingItems has the methods of queue.Reconciler that describe bindings.

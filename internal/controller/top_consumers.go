@@ -29,11 +29,11 @@ type consumerRuns struct {
 	runs int
 }
 
-// maxShownConsumers is how many items of each controller are shown.
+// maxShownConsumers is the maximum number of items of each controller that metrics show.
 const maxShownConsumers = 3
 
 var topConsumersDesc = prometheus.NewDesc("awslbc_controller_top_talkers",
-	"The items that were worked on most in the last three minutes.", []string{"controller", "namespace", "name"}, nil)
+	"Runs in the last three minutes, of the items with the most runs.", []string{"controller", "namespace", "name"}, nil)
 
 func newTopConsumers() *topConsumers {
 	return &topConsumers{windowStart: time.Now(), counts: map[consumer]int{}}

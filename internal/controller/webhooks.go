@@ -35,11 +35,11 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 	log := s.Log.WithName("webhooks")
 	core, err := corev1client.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
-		return fmt.Errorf("client of webhooks: %w", err)
+		return fmt.Errorf("create the client of webhooks: %w", err)
 	}
 	hooks, err := admissionclient.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
-		return fmt.Errorf("client of webhooks: %w", err)
+		return fmt.Errorf("create the client of webhooks: %w", err)
 	}
 	v := s.Config.Serving
 	keeper := &serving.Keeper{
@@ -48,7 +48,7 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 	}
 	who, err := authenticationclient.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
-		return fmt.Errorf("client of webhooks: %w", err)
+		return fmt.Errorf("create the client of webhooks: %w", err)
 	}
 	keeper.Users = who.SelfSubjectReviews()
 	keeper.Namespace, err = ownNamespace()
@@ -94,7 +94,7 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 func webhookRules(c config.Config, frontends engine.Frontends) (webhook.Config, error) {
 	ingresses, ok := frontends[model.Ingress].(webhook.Translator)
 	if !ok {
-		return webhook.Config{}, errors.New("there is no translation of Ingresses")
+		return webhook.Config{}, errors.New("no frontend translates Ingresses")
 	}
 	out := webhook.Config{
 		Namespace: c.Kubernetes.WatchNamespace, Ingress: ingresses, IngressClass: c.Ingress.Class,

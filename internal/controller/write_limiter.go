@@ -11,9 +11,9 @@ import (
 const storedBytesPerSecond = 256 << 10
 
 // writeLimiter is a token bucket for writes that replace the whole content of a Secret, so that many changes share a write. A
-// write costs durations.StoreWriteCost, or the time that its text takes at storedBytesPerSecond if that is longer. Unused time of up
-// to durations.BriefWait is saved for later writes, so that writes wait only after very many changes. In the zero value, that much
-// is saved.
+// write costs durations.StoreWriteCost, or the time that its text takes at storedBytesPerSecond if that is longer. Unused
+// time of up to durations.BriefWait is saved for later writes, so that writes wait only after very many changes. The zero
+// value has saved the whole durations.BriefWait.
 type writeLimiter struct{ next time.Time }
 
 // delay returns how long the next write has to wait.
@@ -29,7 +29,7 @@ func (p *writeLimiter) wait(ctx context.Context) bool {
 	}
 }
 
-// countWrite counts a write of so many bytes.
+// countWrite accounts for a write of the given number of bytes.
 func (p *writeLimiter) countWrite(bytes int) {
 	if saved := time.Now().Add(-durations.BriefWait); p.next.Before(saved) {
 		p.next = saved

@@ -69,8 +69,8 @@ type execution struct {
 	writes checkpoint.PendingWrites
 }
 
-// resolveAndConverge takes contested settings from the observed state, and converges. It starts over where converge finds
-// that the stack has to be compared with AWS first.
+// resolveAndConverge takes contested settings from the observed state, and converges. It starts over if converge finds that
+// the stack has to be compared with AWS first.
 func (r *run) resolveAndConverge(ctx context.Context, stack model.Stack, found finding.List) (model.Stack, finding.List, error) {
 	for {
 		resolved, all, by, err := r.resolveContested(ctx, stack, found)
@@ -85,8 +85,8 @@ func (r *run) resolveAndConverge(ctx context.Context, stack model.Stack, found f
 	}
 }
 
-// converge drafts a plan and applies it. It holds what AWS refuses and makes the plan again without that. It also makes
-// the plan again where a step shows that the observed state was out of date.
+// converge drafts a plan and applies it. It holds the parts that AWS refuses, and plans again without them. It also plans
+// again if a step shows that the observed state was out of date.
 func (r *run) converge(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts) error {
 	stack = r.holdKnown(stack)
 	r.takeOverBlocked = slices.ContainsFunc(r.heldSteps, FailedStep.blocksTakeOver)
@@ -190,7 +190,7 @@ func (r *run) holdKnown(stack model.Stack) model.Stack {
 	return h.stack
 }
 
-// serving returns the live load balancer at an address: the one that the plan keeps, or else the one that will be
+// servingLoadBalancer returns the live load balancer at an address: the one that the plan keeps, or else the one that will be
 // replaced; nil if there is none.
 func servingLoadBalancer(d Draft, a plan.Address) *observed.LoadBalancer {
 	live := plan.ShownLoadBalancer(d.Have, a.ID)
@@ -202,7 +202,7 @@ func servingLoadBalancer(d Draft, a plan.Address) *observed.LoadBalancer {
 	return live
 }
 
-// noteLive enters a live load balancer in the outcome.
+// noteLive records a live load balancer in the outcome.
 func (r *execution) noteLive(a plan.Address, lb *observed.LoadBalancer) {
 	if lb == nil {
 		return
@@ -211,7 +211,7 @@ func (r *execution) noteLive(a plan.Address, lb *observed.LoadBalancer) {
 	r.setLive(a, Live{ARN: lb.ARN, Active: lb.State == "active" || lb.State == "active_impaired"})
 }
 
-// setLive enters in the outcome which live load balancer is at an address.
+// setLive records in the outcome which live load balancer is at an address.
 func (r *execution) setLive(a plan.Address, lb Live) {
 	if r.out.Live == nil {
 		r.out.Live = map[string]Live{}
@@ -248,7 +248,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 			continue
 		}
 		if s.Waits() {
-			if !r.anyFailed(s.After) { // else the back-off of the failed step decides
+			if !r.anyFailed(s.After) { // otherwise the back-off of the failed step applies
 				wait(cmp.Or(s.Wait.RetryAfter, durations.FirstPoll))
 			}
 			continue
@@ -346,7 +346,7 @@ func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	}
 	r.e.Recorder.Stepped(p.Stack, res, FailedStep{Step: s})
 	r.mem.refused.noteSuccess(key, r.e.now())
-	r.out.Changed = r.out.Changed || !r.reportedRepeats[s.ID] // a change that AWS does not keep is no success
+	r.out.Changed = r.out.Changed || !r.reportedRepeats[s.ID] // a change that AWS does not keep is not a success
 	if !plan.InKubernetes(s.Do) {
 		r.mem.repeats.noteChange(changeKey(p, s, stack), res.ID, r.e.now())
 	}
@@ -365,7 +365,7 @@ func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	return FailedStep{}, nil
 }
 
-// setDNSName enters the DNS name of a load balancer in the outcome, if it is known.
+// setDNSName records the DNS name of a load balancer in the outcome, if it is known.
 func (r *execution) setDNSName(a plan.Address, name string) {
 	if name == "" {
 		return
@@ -376,8 +376,8 @@ func (r *execution) setDNSName(a plan.Address, name string) {
 	r.out.DNSNames[a.ID] = name
 }
 
-// rememberFailure remembers a failure, and sets its back-off. It leaves out failures that the content of the step did not
-// cause: throttled and postponed calls, and plans made from an old view.
+// rememberFailure remembers a failure, and sets its back-off. It ignores failures that the content of the step did not cause:
+// throttled and postponed calls, and plans made from an old view.
 func (r *execution) rememberFailure(ctx context.Context, f FailedStep) FailedStep {
 	switch f.Class {
 	case Throttled, Gone, Conflict:
@@ -452,7 +452,7 @@ func (r *run) reportRepeats() {
 	}
 }
 
-// requeueAfter has the stack run again after d at the latest.
+// requeueAfter requeues the stack for a run after at most d.
 func (r *run) requeueAfter(d time.Duration) {
 	if r.out.RetryAfter == 0 || d < r.out.RetryAfter {
 		r.out.RetryAfter = d

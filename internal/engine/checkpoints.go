@@ -30,8 +30,8 @@ func (e *Engine) digest(v *cluster.View, stack model.Stack, desired string) stri
 	return checkpoint.Digest(desired, stack.Members, e.Options, e.Cluster.Bindings(v, stack.ID))
 }
 
-// deferral returns how long after a start a stack is first compared whose desired state is the one of its checkpoint.
-// It is zero for every other stack, and for a stack that is to be deleted.
+// deferral returns the time from the start to the first comparison of a stack whose desired state matches its checkpoint. It
+// is zero for every other stack, and for a stack that is to be deleted.
 func (e *Engine) deferral(stack model.Stack, digest string) time.Duration {
 	if e.Checkpoints == nil || stack.Empty() || !e.Checkpoints.Unchanged(stack.ID, digest) {
 		return 0
@@ -39,11 +39,11 @@ func (e *Engine) deferral(stack model.Stack, digest string) time.Duration {
 	return resync.FirstDelay(e.Resync, stack.ID.String())
 }
 
-// noteConverged makes a checkpoint of a desired state that was carried out in full, and removes that of any other. Errors
-// that the translation found are no reason against a checkpoint, because they last until its input changes. Other errors
-// are: AWS may accept the next time what it refused. So is what is held, as it may lose its right in the meantime, which
-// the translation does not show. A stack without a load balancer or accelerator in AWS has none, so that checkpoints take
-// room only for what has a cost.
+// noteConverged makes a checkpoint of a desired state that was carried out in full, and removes the checkpoint of any other
+// desired state. Errors of the translation do not prevent a checkpoint, because they last until the input of the translation
+// changes. Other errors prevent it, because AWS may accept the refused change the next time. Held parts also prevent it,
+// because a member may lose its right to them in the meantime, which the translation does not show. A stack without a load
+// balancer or accelerator in AWS has no checkpoint, so that only stacks with a cost take space in the store.
 func (e *Engine) noteConverged(out Outcome, reported bool, found finding.List, digest string) {
 	if e.Checkpoints == nil {
 		return
@@ -55,9 +55,9 @@ func (e *Engine) noteConverged(out Outcome, reported bool, found finding.List, d
 	e.Checkpoints.Note(out.ID, digest)
 }
 
-// forgetCheckpoints removes the checkpoints of the stacks that a run is about to change: its own, and one whose load
-// balancer it takes over. If the process ended within the change, and the change was taken back, the next process would
-// otherwise count the stack as unchanged. The same holds for drift that was restored in part.
+// forgetCheckpoints removes the checkpoints of the stacks that a run is about to change: its own, and one whose load balancer
+// it takes over. Otherwise, if the process ended during the change and the change was reverted, the next process would regard
+// the stack as unchanged. The same holds for drift that was restored in part.
 func (r *execution) forgetCheckpoints() {
 	if r.e.Checkpoints == nil {
 		return
@@ -73,7 +73,7 @@ func (r *execution) forgetCheckpoints() {
 	}
 }
 
-// countErrors returns how many of the findings are errors.
+// countErrors returns the number of findings that are errors.
 func countErrors(found finding.List) (n int) {
 	for _, f := range found {
 		if isError(f) {

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// reportedAfter is the number of failures in a row from which on a resource that is in use or not ready is reported. It
-// is reached after a few minutes.
+// reportedAfter is the number of consecutive failures from which a resource that is in use or not ready is reported. It is
+// reached after a few minutes.
 const reportedAfter = 7
 
 // conclude turns the steps that failed in the last plan of a run into findings, and sets when the stack runs again.
@@ -24,7 +24,7 @@ func (r *run) conclude(lacksFacts bool) {
 			*f = r.mem.refused.noteRefusal(f.key, *f, r.e.now())
 		}
 	}
-	// A rule that took the place of another of its namespace has room, and a load balancer that got another name has one.
+	// A rule that has replaced another rule is not over capacity, and a load balancer whose name was taken has another name.
 	r.heldSteps = slices.DeleteFunc(r.heldSteps, func(f FailedStep) bool {
 		return f.lacksCapacity() && !f.Step.Staged && !r.out.Plan.OverCapacity[f.Step.Rule] || f.computedNameTaken()
 	})
@@ -42,11 +42,11 @@ func (r *run) conclude(lacksFacts bool) {
 	r.reportRepeats()
 }
 
-// retryFailed has the stack run again when a failed step may be called again.
+// retryFailed requeues the stack for the time at which a failed step may be called again.
 func (r *run) retryFailed(f FailedStep) {
-	switch turn := failure.PostponedFor(f.Err); {
-	case turn > 0 && f.Called:
-		r.requeueAfter(turn)
+	switch postponed := failure.PostponedFor(f.Err); {
+	case postponed > 0 && f.Called:
+		r.requeueAfter(postponed)
 		return
 	case f.Wait > 0:
 		r.requeueAfter(f.Wait)

@@ -20,10 +20,10 @@ type DriftMode string
 const (
 	RepairDrift DriftMode = "repair" // restored and reported
 	ReportDrift DriftMode = "report" // reported, and left until the desired state changes
-	IgnoreDrift DriftMode = "off"    // not looked for; restored without a report where a comparison finds it
+	IgnoreDrift DriftMode = "off"    // not detected; restored without a report if a comparison finds it
 )
 
-// driftMemory is what is remembered of the drift of a stack.
+// driftMemory has what is remembered about the drift of a stack.
 type driftMemory struct {
 	// unrestored are the texts (stepText) of the steps that would correct drift that was reported and not corrected.
 	unrestored map[string]bool
@@ -53,9 +53,9 @@ func (d *driftMemory) unplannedChanges(all []observed.Foreign) []observed.Foreig
 	return slices.DeleteFunc(slices.Clone(all), func(f observed.Foreign) bool { return !f.At.After(d.comparedAt) })
 }
 
-// restoresDrift reports whether a step restores a foreign change. alone reports that the stack was as desired before, so
-// that the plan has nothing else to do: then any step for a changed kind of resource corrects drift. Beside an edit, or
-// beside steps that an earlier run has left, only a step for the changed resource itself does.
+// restoresDrift reports whether a step restores a foreign change. alone reports that the stack was as desired before, so that
+// the plan has nothing else to do: then any step for a changed kind of resource corrects drift. Together with an edit, or
+// with steps that an earlier run has left, only a step for the changed resource itself corrects drift.
 func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.Foreign) bool {
 	if s.Revokes {
 		return false // a step that withdraws a right is carried out whoever made the change
@@ -164,7 +164,7 @@ func (r *run) skipsAllSteps(p plan.Plan) bool {
 	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() && !r.delayed[s.ID] && !r.mem.drift.isUnrestored(s) })
 }
 
-// maxNamed is how many changed resources, changes of one resource, or objects the findings of a run name.
+// maxNamed is the maximum number of changed resources, changes of one resource, or objects that the findings of a run name.
 const maxNamed = 5
 
 // driftReport makes the findings about the drift of a stack.

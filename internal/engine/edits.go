@@ -28,8 +28,8 @@ func (r *run) reportDelayed() (out finding.List) {
 	for _, m := range r.out.Stack.Members {
 		out.Add(finding.Finding{
 			Object: m.Ref, Reason: finding.ChangedTooOften, Severity: finding.Warning,
-			Message: "the desired state changed several times within seconds; the last change is made within a minute, and what is live stays until then",
-			Fix:     "find out what edits the object, or what it refers to, all the time",
+			Message: "the desired state changed several times within seconds; the last change is made within a minute, and the load balancer stays unchanged until then",
+			Fix:     "find out what edits the object, or an object that it refers to, all the time",
 		})
 	}
 	return out

@@ -45,7 +45,7 @@ func (f Frontends) Stacks(v *cluster.View, obj cluster.Object) (out []model.Stac
 	return out
 }
 
-// Cloud is AWS. Apply never waits; a lost answer is found again by the next Observe.
+// Cloud has the calls to AWS that the engine makes. Apply never waits; a lost answer is found again by the next Observe.
 type Cloud interface {
 	// Observe reads what exists for a stack and answers questions.
 	Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error)
@@ -55,7 +55,7 @@ type Cloud interface {
 	Class(err error) Class
 }
 
-// Cluster is Kubernetes.
+// Cluster has the reads and writes of Kubernetes that the engine makes.
 type Cluster interface {
 	// View returns a fresh view of the synced cache.
 	View() *cluster.View
@@ -93,15 +93,16 @@ type Outcome struct {
 	ID model.StackID
 	// View is the view of the run. It holds all that the run has read, its report included.
 	View *cluster.View
-	// Stack is the desired state as it was carried out, with what is held.
+	// Stack is the desired state as it was carried out, including its held parts.
 	Stack    model.Stack
 	Findings finding.List
 	Plan     plan.Plan
 	// Have is the observed state that the plan was made from.
 	Have observed.Stack
-	// Document describes the stack once the plan is carried out; nil if it was not asked for (Stack.Describe) or is not known.
+	// Document describes the stack once the plan is carried out; nil if it was not requested (Stack.Describe) or is not
+	// known.
 	Document *document.Document
-	// Done reports whether every step was carried out and nothing is waited for.
+	// Done reports whether every step was carried out and the run waits for nothing.
 	Done bool
 	// holdsRefused reports whether steps are held that AWS has refused. They will be in the next plan too, so that a plan
 	// with steps is then no sign of drift.
@@ -110,7 +111,7 @@ type Outcome struct {
 	sharesLoadBalancer bool
 	// CarriedOut are the steps that were carried out, over all plans of the run.
 	CarriedOut map[plan.StepID]bool
-	// Observations are how often the stack was read.
+	// Observations is the number of times that the stack was observed.
 	Observations int
 	// Changed reports whether at least one step was carried out.
 	Changed bool
@@ -143,8 +144,7 @@ type Live struct {
 	Active bool
 }
 
-// IsOver reports whether nothing is left of the stack and no object asks for it any more. A stack with held parts is not
-// over.
+// IsOver reports whether nothing is left of the stack and no object needs it any more. A stack with held parts is not over.
 func (o Outcome) IsOver() bool {
 	held := o.Plan.Retains && (o.Stack.Held.Everything || len(o.Stack.Held.Members) > 0)
 	return o.Stack.Empty() && !held && o.Done && o.Err == nil &&

@@ -1,9 +1,9 @@
 package engine
 
-// Fence checks whether this process may still write to AWS and Kubernetes, which only the holder of the lease may.
+// Fence checks whether this process may still write to AWS and Kubernetes. Only the holder of the lease may write.
 type Fence interface {
-	// Fence returns an error once this process must not write any more, because another one may have taken over. It is
-	// asked before every write.
+	// Fence returns an error once this process must not write any more, because another one may have taken over. It is called
+	// before every write.
 	Fence() error
 }
 

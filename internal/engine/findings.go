@@ -107,7 +107,7 @@ func (e StatusError) Unwrap() error { return e.Err }
 // FieldStatus is the field of findings about a status that cannot be written.
 const FieldStatus = "status"
 
-// countedAs returns the key by which steps are counted: all steps for one rule have the same.
+// countedAs returns the key by which steps are counted: all steps for one rule have the same key.
 func countedAs(s plan.Step) plan.StepID {
 	if s.Rule.IsZero() {
 		return s.ID
@@ -134,7 +134,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	case plan.ModifyRule:
 		message, field = f.refusedRule(p.Stack.Kind, do.Conditions, do.Actions, n), f.ruleField(n)
 	case plan.SetPriorities:
-		message = fmt.Sprintf("AWS refuses to reorder the rules of %s: %s; no rule is moved, and those that would have to be stay unchanged", f.Step.Address, failure.CodeAndMessage(f.Err))
+		message = fmt.Sprintf("AWS refuses to reorder the rules of %s: %s; no rule is moved, and the rules in question stay unchanged", f.Step.Address, failure.CodeAndMessage(f.Err))
 	case plan.ImportCertificate:
 		return f.refusedImport(do, reason, fix)
 	case plan.ReleaseFinalizer:
@@ -149,7 +149,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 		ingress, sources := do.(plan.ChangeIngress)
 		switch {
 		case sources && f.Class == Quota:
-			message += fmt.Sprintf("; the group would have %d rules", ingress.Total)
+			message += fmt.Sprintf("; the security group would have %d rules", ingress.Total)
 			fix = "give fewer " + naming.SettingName(p.Stack.Kind, "inbound-cidrs") + " or " + naming.SettingName(p.Stack.Kind, "listen-ports") + ", name a prefix list instead, or ask AWS for a higher quota"
 		case n > 1:
 			field = "" // the steps are for several resources
@@ -225,7 +225,7 @@ func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, a
 	case f.Class == Quota && f.Step.Staged:
 		return fmt.Sprintf("the %s is changed in one step, because AWS has no room for a new target group beside the old one: %s; requests may fail until the new targets are healthy", text, why)
 	case joined && n > 1:
-		return fmt.Sprintf("AWS refuses %d rules: %s; they stay unchanged, or are not made", n, why)
+		return fmt.Sprintf("AWS refuses %d rules: %s; they stay unchanged, or are not created", n, why)
 	case n > 1:
 		return fmt.Sprintf("%d rules are not tried now, because AWS refuses others: %s", n, why)
 	case f.Skipped && !joined:

@@ -14,7 +14,7 @@ import (
 )
 
 // errReserved is the error of a run that ends because the stack with which it shares a load balancer has a run.
-var errReserved = errors.New("another run is at work on the load balancer")
+var errReserved = errors.New("another run is changing the load balancer")
 
 // decideRelation decides, once in a run, the relation of the stack to another one. If the stack takes the load balancer of
 // the other one over, it reserves the other stack until the run ends, and returns the observed state of both.
@@ -83,7 +83,7 @@ func (f FailedStep) blocksTakeOver() bool {
 	return f.Class != Invalid && !f.lacksCapacity() && !f.isKubernetes()
 }
 
-// withRelation returns the desired state of a stack after its relation to another one is applied, with findings about that.
+// withRelation returns the desired state of a stack after its relation to another one is applied, and findings about it.
 func (r *observation) withRelation(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
 	stack, found := r.relation.Apply(stack, have)
 	if r.takeOverBlocked && r.relation.Standing == handover.TakesOver && r.relation.DependsOnOther(have) {
@@ -110,7 +110,7 @@ func (r *observation) holdUnlessAdmitted(d *Draft) {
 	if d.Stack.DryRun || !slices.ContainsFunc(found, isError) {
 		return
 	}
-	d.Stack.Held.Everything, d.MissingInAWS = true, r.relation.Standing != handover.NotAllowed // NotAllowed ends by an event
+	d.Stack.Held.Everything, d.MissingInAWS = true, r.relation.Standing != handover.NotAllowed // an event ends NotAllowed
 	d.Plan, _ = planner.Make(d.Stack, d.Have, d.options, d.memory)
 	d.Plan.Steps, d.Plan.LoadBalancers, d.Plan.Ports = nil, nil, nil // a held stack carries out no step
 }

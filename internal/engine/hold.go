@@ -33,8 +33,8 @@ func (f FailedStep) lacksCapacity() bool {
 	return creates && f.Class == Quota
 }
 
-// stackHolder marks the parts of a stack as held whose steps AWS refuses. It copies each list before the first change to
-// it, and only once, because a stack may have thousands of rules and hundreds of refusals.
+// stackHolder marks as held the parts of a stack whose steps AWS refuses. It copies each list before the first change to it,
+// and only once, because a stack may have thousands of rules and hundreds of refusals.
 type stackHolder struct {
 	stack       model.Stack
 	copied      bool         // the load balancer and its list of listeners are copies
@@ -51,10 +51,10 @@ func (h *stackHolder) loadBalancer() *model.LoadBalancer {
 	return h.stack.LoadBalancer
 }
 
-// hold marks the part of the stack as held that a refused step is for, and reports whether the mark is new. That part is
-// the rule of the step, all rules and default actions that forward to a target group that could not be created, or the
-// default action of a listener. Of a shared resource that is to be created, it removes the tags. A part that is refused for
-// its values is held as invalid (model.HeldInvalid), any other as refused (model.HeldRefused).
+// hold marks as held the part of the stack that a refused step is for, and reports whether the mark is new. The part is the
+// rule of the step, all rules and default actions that forward to a target group that could not be created, or the default
+// action of a listener. hold removes the tags of a shared resource that is to be created. A part that is refused for its
+// values is held as invalid (model.HeldInvalid), any other as refused (model.HeldRefused).
 func (h *stackHolder) hold(f FailedStep) bool {
 	if h.stack.LoadBalancer == nil {
 		return false
@@ -124,7 +124,7 @@ func (h *stackHolder) hold(f FailedStep) bool {
 	return false
 }
 
-// setFlag sets a flag, and reports whether it was not set.
+// setFlag sets a flag, and reports whether it was unset before.
 func setFlag(flag *bool) bool {
 	before := *flag
 	*flag = true
@@ -138,18 +138,18 @@ func markHeld(h *model.Held, why model.Held) bool {
 	return *h != before
 }
 
-// holdRules marks the matching rules as held, and reports whether one was not held for this reason before.
+// holdRules marks the matching rules as held, and reports whether any of them was not held for this reason before.
 func (h *stackHolder) holdRules(why model.Held, matches func(port int32, r *model.Rule) bool) bool {
 	return h.changeRules(matches, func(r *model.Rule) bool { return markHeld(&r.Held, why) })
 }
 
 // changeInPlace marks the matching rules to be changed in one call, because a quota leaves no room for a new target group
-// beside the old one. It reports whether one was not marked before.
+// beside the old one. It reports whether any of them was not marked before.
 func (h *stackHolder) changeInPlace(matches func(port int32, r *model.Rule) bool) bool {
 	return h.changeRules(matches, func(r *model.Rule) bool { return setFlag(&r.InPlace) })
 }
 
-// changeRules changes the matching rules, and reports whether change reports so for one of them.
+// changeRules calls change for the matching rules, and reports whether any call returned true.
 func (h *stackHolder) changeRules(matches func(port int32, r *model.Rule) bool, change func(*model.Rule) bool) (changed bool) {
 	lb := h.loadBalancer()
 	for i := range lb.Listeners {
@@ -187,18 +187,19 @@ func leaveOutCertificate(l *model.Listener, arn string, lacksRoom bool) bool {
 	return true
 }
 
-// holdDefaultActions marks the default actions of the matching listeners as held, and reports whether one was not before.
+// holdDefaultActions marks the default actions of the matching listeners as held, and reports whether any of them was not
+// held before.
 func holdDefaultActions(lb *model.LoadBalancer, matches func(model.Listener) bool) bool {
 	return changeListeners(lb, matches, func(l *model.Listener) bool { return markHeld(&l.DefaultHeld, model.HeldRefused) })
 }
 
-// changeDefaultInPlace marks the default actions of the matching listeners to be changed in one call, and reports whether
-// one was not marked before.
+// changeDefaultInPlace marks the default actions of the matching listeners to be changed in one call, and reports whether any
+// of them was not marked before.
 func changeDefaultInPlace(lb *model.LoadBalancer, matches func(model.Listener) bool) bool {
 	return changeListeners(lb, matches, func(l *model.Listener) bool { return setFlag(&l.DefaultInPlace) })
 }
 
-// changeListeners changes the matching listeners, and reports whether change reports so for one of them.
+// changeListeners calls change for the matching listeners, and reports whether any call returned true.
 func changeListeners(lb *model.LoadBalancer, matches func(model.Listener) bool, change func(*model.Listener) bool) (changed bool) {
 	for i := range lb.Listeners {
 		if l := &lb.Listeners[i]; matches(*l) {

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// memory is what a process remembers of one stack from one run to the next. It delays and saves calls. After a restart it
-// is empty: then routes count as changed at the start, and the stack as created by another process.
+// memory has what a process remembers about one stack from one run to the next, to delay or avoid calls. After a restart it
+// is empty: routes are then regarded as changed at the start, and the stack as created by another process.
 type memory struct {
 	// firstRun is when the process began the first run of any stack.
 	firstRun time.Time
@@ -37,7 +37,7 @@ type memories struct {
 	mu       sync.Mutex
 	firstRun time.Time
 	byStack  map[model.StackID]memory
-	// reserved are the stacks that a run works on: its own stack, and the one whose load balancer it takes over.
+	// reserved are the stacks that a run works on: its own stack, and the stack whose load balancer it takes over.
 	reserved map[model.StackID]bool
 	// imports are the budgets of certificate imports. They count the imports of all stacks, also of deleted ones.
 	imports imports.Budgets
@@ -84,7 +84,7 @@ func (m *memories) begin(now time.Time) {
 	}
 }
 
-// store remembers a stack as a run leaves it.
+// store stores the memory of a stack at the end of a run.
 func (m *memories) store(id model.StackID, of memory) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,7 +123,7 @@ func (m memory) planMemory(now time.Time, propagation time.Duration, imports map
 }
 
 // propagationLeft returns how much longer nodes of the load balancer may use its previous routes; 0: all use the current
-// ones. If this process has not changed the routes, they count as changed at its first run. It is 0 without a clock.
+// ones. If this process has not changed the routes, they are regarded as changed at its first run. It is 0 without a clock.
 func (m memory) propagationLeft(now time.Time, propagation time.Duration) time.Duration {
 	if now.IsZero() {
 		return 0

@@ -37,7 +37,7 @@ const (
 	successRefund         = 5  // tokens that a successful call returns to the bucket of values
 )
 
-// The bounds of what is remembered of one stack.
+// The limits of what is remembered about one stack.
 const (
 	maxRefusals        = 4096
 	maxSkipped         = 4096
@@ -47,12 +47,12 @@ const (
 
 // refusals has the steps of one stack that AWS has refused.
 type refusals struct {
-	runs   int // the number of the current run, by which refusals are forgotten that no longer occur
+	runs   int // the number of the current run; refusals that no longer occur are forgotten by it
 	steps  map[stepKey]*refusal
 	scopes map[scope]*scopeState
 }
 
-// refusal is what is remembered of one refused step.
+// refusal has what is remembered about one refused step.
 type refusal struct {
 	failed  FailedStep
 	streak  int // refusals in a row
@@ -167,7 +167,7 @@ func (s *refusals) lastFailure(k stepKey, step plan.Step, freed bool, now time.T
 	return FailedStep{}, false
 }
 
-// skip notes a step that is not called because of the others of its scope.
+// skip notes a step that is not called because of other steps of its scope.
 func (c *scopeState) skip(k stepKey, step plan.Step, run int) {
 	if w := c.skipped[k]; w != nil {
 		w.lastRun = run
@@ -177,16 +177,16 @@ func (c *scopeState) skip(k stepKey, step plan.Step, run int) {
 	}
 }
 
-// skipped reports whether a step was skipped and has not been called since.
-func (s *refusals) skipped(k stepKey) bool {
+// wasSkipped reports whether a step was skipped and has not been called since.
+func (s *refusals) wasSkipped(k stepKey) bool {
 	return slices.ContainsFunc(k.scopes(), func(sc scope) bool {
 		c := s.scopes[sc]
 		return c != nil && c.skipped[k] != nil
 	})
 }
 
-// pending returns the remembered failures of the steps that would be planned for the listeners, rules and target groups of
-// a stack, as far as their back-off is not over.
+// pending returns the remembered failures of steps that would be planned for the listeners, rules and target groups of a
+// stack, and whose back-off is not over.
 func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) {
 	if s.isEmpty() || stack.LoadBalancer == nil || now.IsZero() {
 		return nil
@@ -234,8 +234,8 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 	for _, g := range stack.TargetGroups {
 		look(groupKey(g))
 	}
-	// Certificates of listeners and names of load balancers are chosen by the plan, so their steps cannot be derived from
-	// the stack. All that are refused are looked up.
+	// Certificates of listeners and names of load balancers are chosen by the plan, so their steps cannot be derived from the
+	// stack. All refused steps of these kinds are looked up.
 	var chosen []stepKey
 	for k, r := range s.steps {
 		if _, ok := r.failed.Step.Do.(plan.AddCertificate); ok || r.failed.computedNameTaken() {
@@ -328,7 +328,7 @@ func (s *refusals) noteRefusal(k stepKey, f FailedStep, now time.Time) FailedSte
 	return f
 }
 
-// noteInScope notes a refusal in its scope, which it closes if the scope is of that kind.
+// noteInScope notes a refusal in its scope. It closes the scope if scope.closes is set.
 func (s *refusals) noteInScope(sc scope, k stepKey, f FailedStep, repeat bool, now time.Time) {
 	c := s.scopes[sc]
 	if c == nil {
@@ -424,7 +424,7 @@ func (s *refusals) wasFreed(f FailedStep, now time.Time) bool {
 	if r := s.steps[f.key]; r != nil {
 		return !now.Before(r.due)
 	}
-	return f.Skipped && !s.skipped(f.key)
+	return f.Skipped && !s.wasSkipped(f.key)
 }
 
 // tenantOf returns the namespace that all of the objects are in, "" if there are several.

@@ -70,7 +70,7 @@ func orderKeys(l model.Listener) (out []stepKey) {
 	return out
 }
 
-// userTags returns the tags without those of the controller, which change when rules take the places of others.
+// userTags returns the tags without those of the controller, which change when one rule replaces another.
 func userTags(tags map[string]string) map[string]string {
 	out := maps.Clone(tags)
 	maps.DeleteFunc(out, func(k, _ string) bool { return naming.ReservedTag(k) })
@@ -129,7 +129,7 @@ type scope struct {
 	class Class
 	call  string            // the kind of call; "" for all
 	kind  plan.ResourceKind // the kind of resource that a quota counts; "" for other classes
-	// tenant is the namespace whose steps they are; "" for those of the stack.
+	// tenant is the namespace of the steps; "" for the steps of the whole stack.
 	tenant string
 	// closes reports whether one refusal delays the other steps of the scope. Other scopes have only a budget.
 	closes bool

@@ -16,28 +16,28 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// repeats are the successful changes of a stack, by changeKey. One repetition may be because an external actor has undone
-// the change. Many mean that AWS does not show what was written, or that an external actor undoes it all the time, and the
-// change would be repeated for ever. So repetitions have an exponential back-off and a finding, and all other steps of the
-// stack are carried out.
+// repeats are the successful changes of a stack, by changeKey. One repetition may be because an external actor has undone the
+// change. Many repetitions mean that AWS does not show what was written, or that an external actor keeps undoing the change,
+// which would then be repeated endlessly. So repetitions have an exponential back-off and a finding, and all other steps of
+// the stack are carried out.
 //
 // A change is identified by its operation, resource and content. Its streak ends when a comparison shows that AWS has kept it.
 type repeats map[string]*repeatedChange
 
-// repeatedChange is what is remembered of one change.
+// repeatedChange has what is remembered about one change.
 type repeatedChange struct {
 	streak    repeat.Streak
-	createdID string    // what it has created last, if anything
-	compareAt time.Time // when the stack is compared because of it, if it is reported
+	createdID string    // ID of the resource that the change created last, if any
+	compareAt time.Time // when the stack is compared because of the change, if the change is reported
 	// reported are the findings about the change; nil until it is repeated too often.
 	reported finding.List
 }
 
-// changeBackOff is how often one change is repeated.
+// changeBackOff has the delays between repetitions of one change.
 var changeBackOff = repeat.BackOff{Free: 2, First: durations.Margin, Longest: durations.LongestBackOff, Rest: durations.RepeatWindow}
 
 // changeKey returns a key that identifies a change over several runs. The ARNs of the load balancer and of the target groups
-// are part of it, because the same change to a replacement is no repetition. An update of a resource that the same plan
+// are part of it, because the same change to a replacement is not a repetition. An update of a resource that the same plan
 // creates is part of its creation and has the key "".
 func changeKey(p plan.Plan, s plan.Step, stack model.Stack) string {
 	id := p.KnownIDs[s.Address]
@@ -117,10 +117,10 @@ func (r repeats) findings() (out finding.List) {
 	return out.Sorted()
 }
 
-// repeatedSteps returns the steps of a plan that repeat a change, those of them that are delayed, and those that findings
-// report. It forgets a change that AWS has kept: one that the plan lacks although it was made from reads (at the time read)
-// that are later than the settle window of the change. edited reports that the desired state has changed, so that a change
-// that the plan lacks is no longer desired and is forgotten too.
+// repeatedSteps returns the steps of a plan that repeat a change (again), and which of these steps are delayed or reported by
+// findings. It forgets a change that AWS has kept: the plan lacks the change although it was made from reads (at the time
+// read) after the settle window of the change. edited reports that the desired state has changed, so that a change that the
+// plan lacks is no longer desired and is forgotten too.
 func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edited bool, now time.Time) (again, delayed, reported map[plan.StepID]bool) {
 	if len(r) == 0 {
 		return nil, nil, nil
@@ -131,7 +131,7 @@ func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edite
 		key := changeKey(d.Plan, s, stack)
 		planned[key] = true
 		if edited && s.Verb == plan.Create {
-			delete(r, key) // the edit asks for the resource once more
+			delete(r, key) // the edit requires the resource once more
 		}
 		c := r[key]
 		if c == nil || s.Revokes || changeBackOff.HasEnded(c.streak, now) {
@@ -150,7 +150,7 @@ func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edite
 			c.reported = reportNotKept(d, stack, s, *c)
 		}
 		if c.compareAt = c.streak.At.Add(changeBackOff.Wait(c.streak)); !c.compareAt.After(now) {
-			c.compareAt = now.Add(changeBackOff.Wait(c.streak)) // this run repeats it, or another step prevents that
+			c.compareAt = now.Add(changeBackOff.Wait(c.streak)) // this run repeats the change, or another step prevents the repetition
 		}
 	}
 	for _, s := range d.Plan.Steps {

@@ -22,9 +22,9 @@ func (m *memory) noteClaimed(s model.Stack) {
 	m.createdHere = true
 }
 
-// listedSince returns the time after which AWS must have been listed before a stack counts as deleted; zero: any listing
-// will do. The first answers of AWS may lack resources that the previous process created just before it ended. If the last
-// finalizer were removed on such an answer, these resources would be orphans.
+// listedSince returns the time after which the resources in AWS must have been listed before a stack is regarded as deleted;
+// zero: any listing is sufficient. The first answers of AWS may lack resources that the previous process created just before
+// it ended. If the last finalizer were removed on such an answer, these resources would be orphans.
 func (m memory) listedSince(s model.Stack, now time.Time) time.Time {
 	if now.IsZero() || !s.Empty() || len(s.Leaving) == 0 || m.createdHere {
 		return time.Time{}

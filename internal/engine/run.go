@@ -45,8 +45,8 @@ type Config struct {
 	Resync time.Duration
 	// Drift decides whether drift is corrected; empty: RepairDrift.
 	Drift DriftMode
-	// Clock is the clock of back-offs, waits, comparisons and measured phases; nil: none of them exists, as in a command
-	// that makes one plan.
+	// Clock is the clock of back-offs, waits, comparisons and measured phases; nil: there are no back-offs, waits,
+	// comparisons or measurements, as in a command that makes one plan.
 	Clock clock.PassiveClock
 }
 
@@ -57,8 +57,8 @@ type Checkpoints interface {
 	Unchanged(id model.StackID, digest string) bool
 	// Note remembers a desired state that was carried out in full; "" removes the checkpoint of the stack.
 	Note(id model.StackID, digest string)
-	// Forget forgets a stack before a run changes it in AWS. The channel is closed once a process that starts would not
-	// find it any more, or this could not be stored; nil: there is nothing to wait for.
+	// Forget forgets a stack before a run changes it in AWS. The channel is closed once the store does not have the
+	// checkpoint of the stack any more, or the write has failed; nil: there is nothing to wait for.
 	Forget(id model.StackID) (written <-chan struct{})
 }
 
@@ -91,8 +91,8 @@ type Draft struct {
 	Have     observed.Stack
 	Plan     plan.Plan
 	Findings finding.List
-	// MissingInAWS reports whether the plan has an error because of something in AWS, such as a missing certificate. No event
-	// comes when that changes, so the stack runs again after a while.
+	// MissingInAWS reports whether the plan has an error because of the state of AWS, such as a missing certificate. No event
+	// reports a change of that state, so the stack runs again later.
 	MissingInAWS bool
 	// Translated is the desired state before the relation to another stack was applied.
 	Translated model.Stack
@@ -171,9 +171,9 @@ func (e *Engine) translateFor(v *cluster.View, run, id model.StackID, live *obse
 	return stack, found, nil
 }
 
-// resolveContested decides settings on which the members of a stack disagree by the observed state. It observes and
-// translates again until the translation has no new questions. It returns the facts by which it decided; none if nothing
-// was contested.
+// resolveContested uses the observed state to decide settings on which the members of a stack disagree. It observes and
+// translates again until the translation has no new questions. It returns the facts by which it decided; none if nothing was
+// contested.
 func (r *observation) resolveContested(ctx context.Context, stack model.Stack, found finding.List) (_ model.Stack, _ finding.List, by observed.Facts, _ error) {
 	if !stack.Contested {
 		return stack, found, by, nil
@@ -194,11 +194,12 @@ func (r *observation) resolveContested(ctx context.Context, stack model.Stack, f
 	}
 }
 
-// maxObservations is how often a stack is observed in one run: for new questions, after AWS reported that something does
-// not exist, and before a plan is made again. Work beyond that is left to the next run.
+// maxObservations is the maximum number of times that a stack is observed in one run: for new questions, after AWS reported
+// that something does not exist, and before a plan is made again. Work beyond that is left to the next run.
 const maxObservations = 8
 
-// maxGone is how often a stack is observed in a row while AWS reports that something of it does not exist.
+// maxGone is the maximum number of times in a row that a stack is observed while AWS reports that one of its resources does
+// not exist.
 const maxGone = 3
 
 // observationsPerPlan is how many observations must be left to make a plan again: one for the plan, and two for its
@@ -243,7 +244,7 @@ func (r *observation) observe(ctx context.Context, stack model.Stack, questions 
 		}
 	}
 	if err == nil {
-		err = fmt.Errorf("%d observations led to further questions; the run goes on later", maxObservations)
+		err = fmt.Errorf("%d observations led to further questions; the run is continued later", maxObservations)
 	}
 	return have, fmt.Errorf("observe %s: %w", id, err)
 }
@@ -322,8 +323,8 @@ func (e *Engine) authorize(v *cluster.View, id model.StackID, have *observed.Sta
 // isError reports whether a finding is an error, not a warning.
 func isError(f finding.Finding) bool { return f.Severity == finding.Error }
 
-// Reconcile brings one stack to its desired state, as far as this is possible now. The error is that of the run as a
-// whole. Errors of users and of single steps are in the outcome.
+// Reconcile brings one stack to its desired state, as far as this is possible now. Errors of users and of single steps are in
+// the outcome.
 func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, err error) {
 	out.ID = id
 	defer func() {
@@ -388,9 +389,9 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	start = e.now()
 	err = e.report(ctx, v, out)
 	e.recordPhase(id.Kind, Reporting, start)
-	switch turn := failure.PostponedFor(err); {
-	case turn > 0: // a status write that an external actor keeps undoing is postponed; the run has succeeded
-		run.requeueAfter(turn)
+	switch postponed := failure.PostponedFor(err); {
+	case postponed > 0: // a status write that an external actor keeps undoing is postponed; the run has succeeded
+		run.requeueAfter(postponed)
 	case err != nil:
 		return e.failRun(out, Reporting, err)
 	default:
@@ -434,7 +435,7 @@ func (r *observation) reportRunFailure(stack model.Stack, err error, start time.
 	return out
 }
 
-// failRun enters the error that ends a run, and its phase, in the outcome.
+// failRun records in the outcome the error that ends a run, and the phase of the error.
 func (e *Engine) failRun(out Outcome, in Phase, err error) (Outcome, error) {
 	out.Err, out.FailedIn = err, in
 	switch e.Cloud.Class(err) {
@@ -458,7 +459,7 @@ func (e *Engine) report(ctx context.Context, v *cluster.View, out Outcome) error
 			return err
 		}
 	}
-	if err := e.Cluster.Write(ctx, append(patches, cluster.Lasting{Subject: out.ID.String()})); err != nil {
+	if err := e.Cluster.Write(ctx, append(patches, cluster.LastingWarnings{Subject: out.ID.String()})); err != nil {
 		return fmt.Errorf("report %s: %w", out.ID, err)
 	}
 	return nil

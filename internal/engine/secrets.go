@@ -16,8 +16,8 @@ type Secrets interface {
 	SecretMark(id model.StackID, arn string) string
 	// NoteSecretMark remembers the mark of a listener or rule.
 	NoteSecretMark(id model.StackID, arn, mark string)
-	// ForgetSecretMark forgets a mark before another client secret is written. An empty ARN stands for listeners and
-	// rules that are about to be created. The channel is as that of Checkpoints.Forget.
+	// ForgetSecretMark forgets a mark before another client secret is written. An empty ARN refers to all listeners and rules
+	// that are about to be created. The channel is like the channel that Checkpoints.Forget returns.
 	ForgetSecretMark(id model.StackID, arn string) (written <-chan struct{})
 	// RetainSecretMarks forgets the marks of a stack except for those of the ARNs.
 	RetainSecretMarks(id model.StackID, arns []string)

@@ -13,8 +13,8 @@ import (
 
 // SilenceWatcher reports that AWS does not answer.
 type SilenceWatcher interface {
-	// WatchSilence calls report once if a call to AWS gets no answer for unusually long, with the time since when. It watches
-	// until stop is called. stop waits until a report that has begun is finished.
+	// WatchSilence calls report once if a call to AWS gets no answer for unusually long. It passes the time since which AWS
+	// has not answered. It watches until stop is called. stop waits until a report that has begun is finished.
 	WatchSilence(ctx context.Context, report func(ctx context.Context, since time.Time)) (stop func())
 }
 

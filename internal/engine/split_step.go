@@ -69,7 +69,7 @@ func splitStep(f FailedStep) (parts []plan.Step) {
 // first, so that a member that keeps writing new invalid values does not delay the others indefinitely.
 func (r *run) carryOutParts(ctx context.Context, p plan.Plan, parts []plan.Step, stack model.Stack, known plan.KnownIDs) (bool, error) {
 	order := func(s plan.Step) int {
-		if r.mem.refused.skipped(stepKeyOf(s, stack)) {
+		if r.mem.refused.wasSkipped(stepKeyOf(s, stack)) {
 			return 0
 		}
 		return 1

@@ -20,10 +20,10 @@ func (w waits) waitedTimes(now time.Time) map[string]time.Duration {
 	return out
 }
 
-// otherStackKey is the key of the wait of a stack for the one with which it shares a load balancer.
+// otherStackKey is the key of the wait of a stack for the other stack with which it shares a load balancer.
 const otherStackKey = "other stack"
 
-// pollOtherStack returns the time until a stack that waits for another one runs again. It grows with the time waited.
+// pollOtherStack returns the time until a stack that waits for another stack runs again. The time grows with the wait.
 func (w waits) pollOtherStack(now time.Time) time.Duration {
 	return min(max(durations.FirstBackOff, w.waitedTimes(now)[otherStackKey]/4), durations.MissingWait)
 }
@@ -41,8 +41,8 @@ func (w waits) withKeys(waiting []string, now time.Time) waits {
 	return next
 }
 
-// onlyKeys returns the waits with these keys. It is called once a run, with those of its last plan, because an earlier plan
-// of the run may lack some of them.
+// onlyKeys returns the waits with these keys. It is called once a run, with the keys of its last plan, because an earlier
+// plan of the run may lack some of them.
 func (w waits) onlyKeys(waiting []string) waits {
 	next := make(waits, len(waiting))
 	for _, key := range waiting {

@@ -46,7 +46,7 @@ func (c *Cluster) annotate(ctx context.Context, p cluster.Annotation) error {
 // object has changed since.
 func (c *Cluster) annotateLive(ctx context.Context, p cluster.Annotation, obj cluster.Object) error {
 	have, exists := obj.GetAnnotations()[p.Key]
-	if p.Was != "" && have != p.Was {
+	if p.OldValue != "" && have != p.OldValue {
 		return nil
 	}
 	size := annotationsSize(obj) - len(have) + len(p.Value)

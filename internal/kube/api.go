@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// API is what Cluster needs of an API server. Errors are those of apimachinery's api/errors. Patch and Delete
-// use only the kind, the namespace and the name of obj.
+// API has the calls to an API server that Cluster makes. They return the errors of apimachinery's api/errors. Patch and
+// Delete use only the kind, the namespace and the name of obj.
 type API interface {
 	// Read fetches an object from the API server, without a cache, into obj.
 	Read(ctx context.Context, obj cluster.Object) error

@@ -89,8 +89,8 @@ func (c *Cluster) Apply(ctx context.Context, _ model.StackID, s plan.Step, known
 // failedStatusReason is the reason of the event about a status that cannot be written.
 const failedStatusReason = "FailedUpdateStatus"
 
-// Write implements engine.Cluster. It logs the error of an annotation or event and does not return it: it must not prevent
-// that a load balancer is reconciled.
+// Write implements engine.Cluster. It logs the error of an annotation or event and does not return it: such an error must not
+// prevent the reconciliation of a load balancer.
 func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 	var errs []error
 	c.forgetEndedWarnings(patches)
@@ -116,7 +116,7 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 			}
 		case cluster.Event:
 			c.writeEvent(ctx, p)
-		case cluster.Lasting:
+		case cluster.LastingWarnings:
 		default:
 			errs = append(errs, fmt.Errorf("cannot write a %T", p))
 		}
@@ -148,7 +148,7 @@ func lastingKeys(ref cluster.Ref, patches []cluster.Patch) map[eventKey]bool {
 	return out
 }
 
-// ignoreNotFound returns nil for the error that an object does not exist.
+// ignoreNotFound returns nil for an error which means that an object does not exist, and any other error unchanged.
 func ignoreNotFound(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -20,7 +20,7 @@ import (
 type eventFilter struct {
 	mu        sync.Mutex
 	histories map[types.UID]*eventHistory
-	lasting   map[string][]lastingWarning // by subject, which is cluster.Lasting.Subject or that of a fight
+	lasting   map[string][]lastingWarning // by subject, which is cluster.LastingWarnings.Subject or that of a fight
 }
 
 // eventHistory has the warnings that were written about an object.
@@ -57,8 +57,8 @@ const (
 	// maxRemembered bounds the objects whose events or writes are remembered. If there are more, all are forgotten, and events
 	// are written again.
 	maxRemembered = 20000
-	// maxPerObject is how many warnings are written about one object within an hour. One annotation can have thousands of
-	// faults, each of which is a warning.
+	// maxPerObject is the maximum number of warnings that are written about one object within an hour. One annotation can
+	// have thousands of faults, each of which is a warning.
 	maxPerObject = 32
 )
 
@@ -186,7 +186,7 @@ func (e *eventFilter) removeRecord(uid types.UID, ev cluster.Event) {
 	}
 }
 
-// recordLasting replaces the lasting warnings of a subject. The warnings of an object above maxPerObject count as one.
+// recordLasting replaces the lasting warnings of a subject. The warnings of an object above maxPerObject are recorded as one.
 func (e *eventFilter) recordLasting(subject string, warnings []lastingWarning) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

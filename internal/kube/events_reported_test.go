@@ -48,7 +48,7 @@ func newWarnedCluster(t *testing.T, objects, each int, refuse bool) (*Cluster, *
 		if err := m.Put(ing); err != nil {
 			t.Fatal(err)
 		}
-		patches := []cluster.Patch{cluster.Lasting{Subject: ing.Name}}
+		patches := []cluster.Patch{cluster.LastingWarnings{Subject: ing.Name}}
 		for i := range each {
 			patches = append(patches, cluster.Event{Ref: cluster.RefOf(ing), Warning: true, Reason: "R", Message: fmt.Sprint("wrong ", i)})
 		}
@@ -79,7 +79,7 @@ func TestEventsOfLastingWarningsAreRepeated(t *testing.T) {
 	}
 	// Events of warnings that have ended are not repeated.
 	before := api.writes
-	if err := c.Write(t.Context(), []cluster.Patch{cluster.Lasting{Subject: "web0"}}); err != nil {
+	if err := c.Write(t.Context(), []cluster.Patch{cluster.LastingWarnings{Subject: "web0"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Remove(m.All(cluster.KindIngress)[1]); err != nil {

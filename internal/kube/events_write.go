@@ -51,14 +51,14 @@ func (c *eventWriter) writeEvent(ctx context.Context, ev cluster.Event) {
 	}
 }
 
-// recordLastingWarnings records the warnings among patches as lasting, if a cluster.Lasting patch shows that they are all
+// recordLastingWarnings records the warnings among patches as lasting, if a cluster.LastingWarnings patch shows that they are all
 // warnings of its subject.
 func (c *eventWriter) recordLastingWarnings(patches []cluster.Patch) {
 	var subject string
 	var warnings []lastingWarning
 	for _, p := range patches {
 		switch p := p.(type) {
-		case cluster.Lasting:
+		case cluster.LastingWarnings:
 			subject = p.Subject
 		case cluster.Event:
 			if !p.Warning && !p.Once {
@@ -74,7 +74,7 @@ func (c *eventWriter) recordLastingWarnings(patches []cluster.Patch) {
 	}
 }
 
-// maxRepeatedEvents is how many events one call of RepeatEvents writes.
+// maxRepeatedEvents is the maximum number of events that one call of RepeatEvents writes.
 const maxRepeatedEvents = 500
 
 // RepeatEvents emits the events of lasting warnings again before the API server deletes them: it updates the count and time

@@ -14,7 +14,7 @@ import (
 var errFenced = errors.New("this process must not write to Kubernetes any more")
 
 // FencedClient returns an HTTP client for requests that only the leader sends: each attempt of a request that changes
-// something checks the fence, and each request has a deadline. It is not suitable for watches, which have none.
+// something checks the fence, and each request has a deadline. It is not suitable for watches, because they have no deadline.
 func FencedClient(c *http.Client, fence engine.Fence) *http.Client {
 	fenced := *c
 	if fenced.Transport == nil {

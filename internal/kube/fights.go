@@ -38,7 +38,7 @@ type fightKey struct {
 	uid types.UID
 }
 
-// fight has the recent writes of one object. Others need not have undone one of them.
+// fight has the recent writes of one object. Other clients have not necessarily undone any of them.
 type fight struct {
 	lastWritten map[string]contentHash // by field
 	// repeats counts the repeated writes of all fields. Before the first of these, repeats.At is the time of the last write.
@@ -65,7 +65,7 @@ func (f *fight) isOver(now time.Time) bool {
 	return repeatBackOff.HasEnded(f.repeats, now)
 }
 
-// delayOf returns how long a write is delayed, and whether it repeats a write that others have undone.
+// delayOf returns how long a write is delayed, and whether it repeats a write that other clients have undone.
 func (m *fightDetector) delayOf(k fightKey, field string, content contentHash, now time.Time) (delay time.Duration, repeated bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -124,7 +124,7 @@ func (l *Lookups) lookUp(ctx context.Context, ref cluster.Ref) (cluster.Object, 
 	return found, nil
 }
 
-// confirm returns cluster.Stale if an object has changed in the API server. It returns nil if the object may not be read, or if
+// confirm returns cluster.StaleError if an object has changed in the API server. It returns nil if the object may not be read, or if
 // the limits admit no call.
 func (l *Lookups) confirm(ctx context.Context, obj cluster.Object) error {
 	ref := cluster.RefOf(obj)
@@ -138,12 +138,12 @@ func (l *Lookups) confirm(ctx context.Context, obj cluster.Object) error {
 		return nil
 	case isAbsent(err), err == nil && !cluster.SameContent(obj, found):
 		l.countChange(ref.Namespace)
-		return cluster.Stale{Ref: ref}
+		return cluster.StaleError{Ref: ref}
 	}
 	return err
 }
 
-// isAbsent reports whether an error is that an object does not exist or may not be read.
+// isAbsent reports whether an error means that an object does not exist or may not be read.
 func isAbsent(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) }
 
 // read reads an object from the API server, and reduces it as informers do.

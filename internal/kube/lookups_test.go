@@ -347,7 +347,7 @@ func TestConfirmBeforeAServiceCountsAsMissing(t *testing.T) {
 		for range 3 {
 			cluster.GetReferenced[*corev1.Service](v, read, cluster.KindService, "n", "gone")
 		}
-		var stale cluster.Stale
+		var stale cluster.StaleError
 		if errors.As(v.Err(), &stale) != c.stale || v.Err() != nil && !c.stale {
 			t.Errorf("%s: error %v", c.name, v.Err())
 		}
@@ -371,8 +371,8 @@ func TestConfirmBeforeAServiceCountsAsMissing(t *testing.T) {
 	if err := source.Confirm(read); err != nil {
 		t.Errorf("without a call left: %v", err)
 	}
-	if err := source.Informed().(cluster.Confirmer).Confirm(read); err != nil {
-		t.Errorf("Informed: %v", err)
+	if err := source.CacheOnly().(cluster.Confirmer).Confirm(read); err != nil {
+		t.Errorf("CacheOnly: %v", err)
 	}
 }
 
@@ -389,7 +389,7 @@ func TestWaitsForChangedObjectsAreBounded(t *testing.T) {
 	stale := 0
 	const runs = 600
 	for range runs {
-		if err := lookups.confirm(t.Context(), read); errors.As(err, new(cluster.Stale)) {
+		if err := lookups.confirm(t.Context(), read); errors.As(err, new(cluster.StaleError)) {
 			stale++
 		}
 		advance(time.Second)
@@ -404,7 +404,7 @@ func TestInformedSendsNoRequests(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{"made": true}}
 	source := newLookupSource(t, s)
-	v := cluster.NewView(source.Informed())
+	v := cluster.NewView(source.CacheOnly())
 	if _, ok := cluster.Get[*corev1.Service](v, cluster.KindService, "n", "made"); ok || v.Err() != nil || s.requests() != "" {
 		t.Errorf("found: %v, %v; asked for %q", ok, v.Err(), s.requests())
 	}

@@ -101,10 +101,10 @@ func (s *Source) attach(w watcher) error {
 	return nil
 }
 
-// StartKinds starts to read optional kinds that the API server serves now. All of them become readable at the same time. Before
-// the source is synced, StartKinds only creates their informers. Afterwards it waits for their first listings, starts their
-// events, and sends events for all objects of the kinds in renotify, whose results may depend on the new kinds. After an error
-// none of the kinds is read, and StartKinds can be called again.
+// StartKinds starts reading optional kinds that the API server serves now. All of them become readable at the same time.
+// Before the source is synced, StartKinds only creates their informers. Afterwards it waits for their first listings, starts
+// their events, and sends events for all objects of the kinds in renotify, whose results may depend on the new kinds. After
+// an error none of the kinds is read, and StartKinds can be called again.
 func (s *Source) StartKinds(ctx context.Context, kinds, renotify []cluster.Kind) (err error) {
 	types := map[cluster.Kind]cluster.Type{}
 	defer func() {
@@ -149,7 +149,7 @@ func (s *Source) StartKinds(ctx context.Context, kinds, renotify []cluster.Kind)
 	return nil
 }
 
-// StopKinds stops to read optional kinds that the API server does not serve any more, so that their informers do not request
+// StopKinds stops reading optional kinds that the API server does not serve any more, so that their informers do not request
 // them endlessly. It skips a kind whose informer still has objects, because their deletion has not been reported. It sends
 // events for all objects of the kinds in renotify, and returns the stopped kinds. StartKinds can start them again.
 func (s *Source) StopKinds(ctx context.Context, kinds, renotify []cluster.Kind) ([]cluster.Kind, error) {
@@ -183,7 +183,7 @@ func (s *Source) StopKinds(ctx context.Context, kinds, renotify []cluster.Kind) 
 	return stopped, nil
 }
 
-// stopReading stops to read a kind and removes its informer: indexes cannot be added twice to the same informer.
+// stopReading stops reading a kind and removes its informer: indexes cannot be added twice to the same informer.
 func (s *Source) stopReading(ctx context.Context, k cluster.Kind, typ cluster.Type) error {
 	s.mu.Lock()
 	_, read := s.kinds[k]

@@ -67,7 +67,7 @@ func (s *Secrets) Get(ctx context.Context, ref cluster.Ref) (cluster.Object, err
 	obj, err := s.client.Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-		// A Secret that may not be read counts as missing, which affects one rule. An error would stop the whole stack.
+		// A Secret that may not be read is treated as missing, which affects one rule. An error would stop the whole stack.
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -117,8 +117,8 @@ func (s *Secrets) watchOne(ref cluster.Ref) *watchedSecret {
 	return w
 }
 
-// noteForbidden logs when a Secret may not be read any more, or may be read again. err is the result of listing or watching the
-// Secret. When it may be read again, watchers are notified, because the Secret counted as missing for them.
+// noteForbidden logs when a Secret may not be read any more, or may be read again. err is the result of listing or watching
+// the Secret. When it may be read again, watchers are notified, because the Secret was missing for them before.
 func (s *Secrets) noteForbidden(ref cluster.Ref, err error) {
 	forbidden := apierrors.IsForbidden(err)
 	s.mu.Lock()

@@ -147,7 +147,7 @@ func (s *Source) Synced() bool { return s.synced.Load() }
 
 // Get implements cluster.Source.
 func (s *Source) Get(ref cluster.Ref) (cluster.Object, error) {
-	obj, err := informedSource{s}.Get(ref)
+	obj, err := cacheOnlySource{s}.Get(ref)
 	if obj != nil || err != nil || ref.Kind != cluster.KindService || s.Lookups == nil || s.isUnwatched(ref.Namespace) {
 		return obj, err
 	}
@@ -170,28 +170,28 @@ func (s *Source) Confirm(obj cluster.Object) error {
 	return s.Lookups.confirm(s.ctx, obj)
 }
 
-// Informed implements cluster.LookupSource. It returns a source that reads only from informers, for callers that must not wait
+// CacheOnly implements cluster.LookupSource. It returns a source that reads only from informers, for callers that must not wait
 // for the API server.
-func (s *Source) Informed() cluster.Source { return informedSource{s} }
+func (s *Source) CacheOnly() cluster.Source { return cacheOnlySource{s} }
 
 var _ cluster.LookupSource = (*Source)(nil)
 
-// informedSource is a Source without lookups in the API server.
-type informedSource struct{ *Source }
+// cacheOnlySource is a Source without lookups in the API server.
+type cacheOnlySource struct{ *Source }
 
 // Confirm implements cluster.Confirmer.
-func (informedSource) Confirm(cluster.Object) error { return nil }
+func (cacheOnlySource) Confirm(cluster.Object) error { return nil }
 
 // Find implements cluster.ReferenceFinder.
-func (informedSource) Find(cluster.Ref) (cluster.Object, error) { return nil, nil }
+func (cacheOnlySource) Find(cluster.Ref) (cluster.Object, error) { return nil, nil }
 
 // Definition implements cluster.DefinitionSource.
-func (informedSource) Definition(cluster.Kind) (cluster.Definition, error) {
+func (cacheOnlySource) Definition(cluster.Kind) (cluster.Definition, error) {
 	return cluster.Definition{}, nil
 }
 
 // Get implements cluster.Source.
-func (s informedSource) Get(ref cluster.Ref) (cluster.Object, error) {
+func (s cacheOnlySource) Get(ref cluster.Ref) (cluster.Object, error) {
 	if ref.Kind == cluster.KindSecret {
 		if s.secrets == nil {
 			return nil, fmt.Errorf("secrets are not read here")

@@ -27,7 +27,7 @@ func BundleVersions(ctx context.Context, c metadata.Interface, kinds []cluster.K
 	for _, k := range kinds {
 		typ, ok := cluster.TypeOf(k)
 		if !ok {
-			return nil, fmt.Errorf("kind %s cannot be read", k)
+			return nil, fmt.Errorf("kind %q is not in the table of kinds that the controller reads", k)
 		}
 		name := crdName(typ.GVK)
 		crd, err := c.Resource(crdResource).Get(ctx, name, metav1.GetOptions{})

@@ -76,7 +76,7 @@ func (c *Cluster) claimFinalizer(ctx context.Context, action plan.ClaimFinalizer
 	ref := refOf(action.Ref)
 	root := slices.Contains(cluster.Roots(), ref.Kind)
 	if root {
-		c.Members.Claiming(ref, action.Finalizer)
+		c.Members.BeginClaim(ref, action.Finalizer)
 	}
 	err := c.editFinalizers(ctx, ref, fmt.Sprint(action.Finalizer, false), func(obj cluster.Object) ([]string, error) {
 		have := obj.GetFinalizers()
@@ -90,7 +90,7 @@ func (c *Cluster) claimFinalizer(ctx context.Context, action plan.ClaimFinalizer
 		return append(slices.Clone(have), action.Finalizer), nil
 	})
 	if root {
-		c.Members.Claimed(ref, action.Finalizer, err == nil)
+		c.Members.EndClaim(ref, action.Finalizer, err == nil)
 		if err == nil && c.Store != nil {
 			c.Store.Persist(ctx)
 		}
@@ -106,11 +106,11 @@ func (c *Cluster) releaseFinalizer(ctx context.Context, action plan.ReleaseFinal
 			return engine.StatusError{Err: err}
 		}
 	}
-	c.Members.Releasing(ref, action.Finalizer)
+	c.Members.BeginRelease(ref, action.Finalizer)
 	err := ignoreNotFound(c.editFinalizers(ctx, ref, fmt.Sprint(action.Finalizer, true), func(obj cluster.Object) ([]string, error) {
 		return slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(f string) bool { return f == action.Finalizer }), nil
 	}))
-	c.Members.Released(ref, action.Finalizer, err == nil)
+	c.Members.EndRelease(ref, action.Finalizer, err == nil)
 	return err
 }
 

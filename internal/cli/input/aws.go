@@ -58,8 +58,8 @@ func (c Connector) Connect(ctx context.Context, fence engine.Fence, m *controlle
 	return controller.AWS{Stacks: cl, Targets: cl, Silence: cl.Client(), Region: cl.Region(), VPC: cl.VPC()}, nil
 }
 
-// Unreached implements controller.Connector.
-func (Connector) Unreached(err error) bool { return sdk.IsUnreached(err) }
+// IsUnreached implements controller.Connector.
+func (Connector) IsUnreached(err error) bool { return sdk.IsUnreached(err) }
 
 // measuredCalls counts calls to AWS in the metrics of the controller.
 type measuredCalls struct{ metrics *controller.Metrics }

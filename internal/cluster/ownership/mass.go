@@ -7,8 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// minMassRemoval is the minimum number of objects that change controller without an edit for the change to count as an
-// accident.
+// minMassRemoval is the number of objects from which a change of their controller without an edit is treated as an accident.
 const minMassRemoval = 3
 
 // Class is a class, or a flag of the controller, that selects the controller of several objects.
@@ -21,17 +20,17 @@ type Class interface {
 	SelectsOtherController(obj cluster.Object) bool
 }
 
-// ClassTexts has the words about a class in findings.
+// ClassTexts has the texts about a class in findings.
 type ClassTexts struct {
 	Field   string // field of objects that names the class
 	Kinds   string // plural of the kind of objects
 	Restore string // how to make the class select this controller again
 }
 
-// MassRemoval returns a finding if a class selects another controller for an object and for others, although no user has edited
-// them: a class was deleted and created again for another controller, or this process was started for another class. Their
-// load balancers are then kept, because they would get other DNS names if they were created again. It returns nil if the
-// object may be removed, as it may be after an edit of its class.
+// MassRemoval returns a finding if a class selects another controller for an object and for others, although no user has
+// edited them: a class was deleted and created again for another controller, or this process was started for another class.
+// Their load balancers are then kept, because they would get other DNS names if they were created again. It returns nil if
+// the object may be removed, for example because a user has edited its class.
 func MassRemoval(v *cluster.View, obj cluster.Object, c Class, text ClassTexts) *finding.Finding {
 	if c.EditedByUser(obj) {
 		return nil
@@ -47,7 +46,7 @@ func MassRemoval(v *cluster.View, obj cluster.Object, c Class, text ClassTexts) 
 	}
 	return &finding.Finding{
 		Object: RefOf(obj), Field: text.Field, Reason: finding.RemovalNotTrusted, Severity: finding.Error,
-		Message: fmt.Sprintf("the class gives this and %d other %s to another controller, and none of them was edited; what exists in AWS stays", changed-1, text.Kinds),
-		Fix:     text.Restore + "; if this is meant, delete or edit the " + text.Kinds + ", or start the controller with --allow-mass-removal", Blocks: finding.BlocksMember,
+		Message: fmt.Sprintf("the class selects another controller for this and %d other %s, and none of them was edited; their AWS resources stay unchanged", changed-1, text.Kinds),
+		Fix:     text.Restore + "; if this is intended, delete or edit the " + text.Kinds + ", or start the controller with --allow-mass-removal", Blocks: finding.BlocksMember,
 	}
 }

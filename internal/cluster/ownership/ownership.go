@@ -12,8 +12,8 @@ import (
 // Root returns the kind of the objects that own stacks of a kind.
 func Root(kind model.Kind) cluster.Kind { return cluster.Kind(kind.Object()) }
 
-// BindingsOf selects the TargetGroupBindings with the labels of a stack. Users that may write TargetGroupBindings can set these
-// labels, so they prove nothing.
+// BindingsOf selects the TargetGroupBindings with the labels of a stack. Users that may write TargetGroupBindings can set
+// these labels, so the labels are no proof of ownership.
 func BindingsOf(id model.StackID) cluster.Query {
 	label := naming.LabelStack(id)
 	return cluster.Query{
@@ -50,8 +50,8 @@ func stacksOf(ref cluster.Ref, finalizers []string) []model.StackID {
 
 // Claim is the relation of an object to a stack by its finalizer.
 type Claim struct {
-	// Carried reports whether the object has the finalizer.
-	Carried bool
+	// HasFinalizer reports whether the object has the finalizer.
+	HasFinalizer bool
 	// Known reports whether the object has the finalizer, or had it until another writer removed it.
 	Known bool
 }
@@ -60,13 +60,13 @@ type Claim struct {
 func ClaimOn(v *cluster.View, obj cluster.Object, id model.StackID) Claim {
 	finalizer := naming.Finalizer(id)
 	carried := slices.Contains(obj.GetFinalizers(), finalizer)
-	return Claim{Carried: carried, Known: carried || slices.Contains(v.LeftBy(cluster.RefOf(obj)), finalizer)}
+	return Claim{HasFinalizer: carried, Known: carried || slices.Contains(v.LeftBy(cluster.RefOf(obj)), finalizer)}
 }
 
 // Member returns an object as a member of a stack.
 func Member(v *cluster.View, obj cluster.Object, id model.StackID) model.Member {
 	return model.Member{
-		Ref: RefOf(obj), Finalizer: naming.Finalizer(id), Claimed: ClaimOn(v, obj, id).Carried, Deleting: obj.GetDeletionTimestamp() != nil,
+		Ref: RefOf(obj), Finalizer: naming.Finalizer(id), Claimed: ClaimOn(v, obj, id).HasFinalizer, Deleting: obj.GetDeletionTimestamp() != nil,
 		Adopter: adoptingGateway(obj, id.Kind),
 	}
 }
@@ -100,9 +100,10 @@ func DeletedMembers(v *cluster.View, id model.StackID) []model.Member {
 	return out
 }
 
-// OthersLive reports whether an object of another stack, which is not being deleted, may still need the shared backend
-// security group. GlobalAccelerators do not count: they do not need it, and would not delete it as the last stack.
-func OthersLive(v *cluster.View, id model.StackID) bool {
+// HasOtherLiveObject reports whether an object of another stack, which is not being deleted, may still need the shared
+// backend security group. GlobalAccelerators are ignored: they do not need the security group, and the last of them would not
+// delete it.
+func HasOtherLiveObject(v *cluster.View, id model.StackID) bool {
 	for _, kind := range model.Kinds {
 		if !kind.HasAccelerator() && slices.ContainsFunc(claimants(v, kind), func(obj cluster.Object) bool {
 			return obj.GetDeletionTimestamp() == nil && slices.ContainsFunc(Claims(v, obj), func(o model.StackID) bool { return o != id })

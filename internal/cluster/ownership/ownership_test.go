@@ -67,7 +67,7 @@ func TestObjectsOfEveryKindKeepWhatStacksShare(t *testing.T) {
 		"beside a GlobalAccelerator":           {ingress + "---\n" + speeding, web, false},
 	} {
 		v := view(t, c.docs)
-		if got := ownership.OthersLive(v, c.id); got != c.want || v.Err() != nil {
+		if got := ownership.HasOtherLiveObject(v, c.id); got != c.want || v.Err() != nil {
 			t.Errorf("%s: %v (%v), want %v", name, got, v.Err(), c.want)
 		}
 	}
@@ -97,7 +97,7 @@ func TestAServiceThatLostItsFinalizerKeepsWhatStacksShare(t *testing.T) {
 	kept.NoteChange(nil, before)
 	kept.NoteChange(before, after)
 	v := cluster.NewView(stripped).WithMemberships(kept)
-	if !ownership.OthersLive(v, web) || v.Err() != nil {
+	if !ownership.HasOtherLiveObject(v, web) || v.Err() != nil {
 		t.Errorf("nothing else needs what is shared (%v)", v.Err())
 	}
 }

@@ -27,7 +27,7 @@ type Config struct {
 	// ImportTLSSecrets are the kinds of objects whose TLS Secrets are imported into ACM: IngressSecrets,
 	// GatewaySecrets.
 	ImportTLSSecrets []string
-	// Drift is what happens to drift: DriftRepair, DriftReport or DriftOff.
+	// Drift is how drift is handled: DriftRepair, DriftReport or DriftOff.
 	Drift string
 	// StrictGroups reports whether an error of one member holds its whole IngressGroup.
 	StrictGroups bool
@@ -48,13 +48,13 @@ const (
 const (
 	DriftRepair = "repair" // restored and reported
 	DriftReport = "report" // reported, and not restored
-	DriftOff    = "off"    // not looked for
+	DriftOff    = "off"    // not detected
 )
 
 // Imports reports whether the TLS Secrets of a kind of objects are imported.
 func (c Config) Imports(kind string) bool { return slices.Contains(c.ImportTLSSecrets, kind) }
 
-// Shadow has the settings of shadow mode, in which the controller plans and writes nothing.
+// Shadow has the settings of shadow mode, in which the controller makes plans but writes nothing.
 type Shadow struct {
 	Enabled bool
 	Report  string // path of the report file; empty: none
@@ -126,7 +126,7 @@ type Ingress struct {
 	// ConditionValues and ConditionWildcards are the maximum numbers of condition values and wildcards in a rule: quotas of
 	// the account.
 	ConditionValues, ConditionWildcards int
-	// ExactRegexHosts reports whether rules after a redirect are kept whose hosts are all regular expressions.
+	// ExactRegexHosts reports whether a rule whose hosts are all regular expressions is kept if it follows a redirect.
 	ExactRegexHosts bool
 	// WAFv2, WAFClassic and Shield enable the annotations of these services.
 	WAFv2, WAFClassic, Shield bool
@@ -166,7 +166,7 @@ type Targets struct {
 	RequeueDuration time.Duration
 	MaxBackoff      time.Duration
 	QUICVariable    string
-	// EndpointSlices reports whether EndpointSlices are read; if false, Endpoints objects are.
+	// EndpointSlices reports whether EndpointSlices are read; if false, Endpoints objects are read.
 	EndpointSlices bool
 	// Deferral is the time from a start to the first comparison of unchanged bindings with AWS; above zero. Up to half of it
 	// is added, so that the bindings are not all compared at once.
@@ -232,7 +232,7 @@ func (s Serving) WebhookSecret() string { return s.WebhookPrefix + "-tls" }
 // WebhookConfiguration returns the name of both webhook configurations.
 func (s Serving) WebhookConfiguration() string { return s.WebhookPrefix + "-webhook" }
 
-// Admission has the checks and changes of the webhooks that can be switched.
+// Admission has the checks and changes of the webhooks that can be switched on and off.
 type Admission struct {
 	DisableClassAnnotation, DisableGroupAnnotation bool
 	ReadinessGates                                 bool

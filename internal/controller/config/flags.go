@@ -13,26 +13,26 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.Var(&c.Gates, GatesFlag, c.Gates.describe())
 	fs.BoolVar(&c.AllowMassRemoval, "allow-mass-removal", c.AllowMassRemoval, "disable the safety check that keeps load balancers when a class or flag gives 3 or more Ingresses that were not edited to another controller, and accelerators when the definition of GlobalAccelerators is deleted")
 	fs.StringSliceVar(&c.ImportTLSSecrets, "import-tls-secrets", c.ImportTLSSecrets, "kinds of objects whose TLS Secrets are imported into ACM: ingress (spec.tls), gateway (certificateRefs); none if empty")
-	fs.BoolVar(&c.Shadow.Enabled, "shadow", c.Shadow.Enabled, "plan beside the controller that serves the cluster, and write nothing to Kubernetes or AWS; metrics and --shadow-report say what would be done")
+	fs.BoolVar(&c.Shadow.Enabled, "shadow", c.Shadow.Enabled, "make plans beside the controller that serves the cluster, but write nothing to Kubernetes or AWS; metrics and --shadow-report show the planned steps")
 	fs.StringVar(&c.Shadow.Report, "shadow-report", c.Shadow.Report, "file that --shadow writes its report to, as JSON; none if empty")
-	fs.StringVar(&c.Drift, "drift", c.Drift, "what happens to what others change in AWS: repair, report (an event, nothing is changed) or off (not looked for)")
-	fs.BoolVar(&c.StrictGroups, "strict-groups", c.StrictGroups, "stop a whole IngressGroup when one of its Ingresses has a fault")
+	fs.StringVar(&c.Drift, "drift", c.Drift, "how drift in AWS is handled: repair, report (only an event) or off (not detected)")
+	fs.BoolVar(&c.StrictGroups, "strict-groups", c.StrictGroups, "hold a whole IngressGroup if one of its Ingresses has an error")
 
 	k := &c.Kubernetes
 	fs.StringVar(&k.Kubeconfig, "kubeconfig", k.Kubeconfig, "path of a kubeconfig; if empty, the environment variable KUBECONFIG, then the pod's own cluster")
 	fs.StringVar(&k.WatchNamespace, "watch-namespace", k.WatchNamespace, "the only namespace to watch; all if empty")
 	fs.DurationVar(&k.SyncPeriod, "sync-period", k.SyncPeriod, "how often a load balancer or TargetGroupBinding that has not changed is compared with AWS")
-	fs.StringVar(&k.RequiredSecretsLabel, "required-secrets-label", k.RequiredSecretsLabel, "key=value that Secrets must carry")
+	fs.StringVar(&k.RequiredSecretsLabel, "required-secrets-label", k.RequiredSecretsLabel, "label that Secrets must have, as key=value")
 
 	a := &c.AWS
 	fs.StringVar(&a.Region, "aws-region", a.Region, "region; if empty, AWS_DEFAULT_REGION, AWS_REGION, then the instance metadata")
 	fs.StringVar(&a.VPC, "aws-vpc-id", a.VPC, "VPC of the cluster; discovered if empty")
-	fs.StringToStringVar(&a.VPCTags, "aws-vpc-tags", a.VPCTags, "tags that find the VPC")
+	fs.StringToStringVar(&a.VPCTags, "aws-vpc-tags", a.VPCTags, "tags of the VPC, to discover it")
 	fs.StringVar(&a.VPCTagKey, "aws-vpc-tag-key", a.VPCTagKey, "deprecated, no effect")
 	fs.IntVar(&a.MaxRetries, "aws-max-retries", a.MaxRetries, "attempts per AWS call")
-	fs.StringToStringVar(&a.Endpoints, "aws-api-endpoints", a.Endpoints, "serviceID=URL pairs that override AWS endpoints; they win over AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_SERVICE")
+	fs.StringToStringVar(&a.Endpoints, "aws-api-endpoints", a.Endpoints, "serviceID=URL pairs that override AWS endpoints; they take precedence over AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_SERVICE")
 	fs.DurationVar(&a.Stabilization, "lb-stabilization-monitor-interval", a.Stabilization, "delay before a provisioning load balancer is checked again, if its capacity has to be set")
-	fs.StringVar(&a.Throttle, "aws-api-throttle", a.Throttle, "serviceID:operationRegex=rate:burst,... fixed rate limits of AWS calls per second, which replace all that the controller learns about the service")
+	fs.StringVar(&a.Throttle, "aws-api-throttle", a.Throttle, "serviceID:operationRegex=rate:burst,... fixed rate limits of AWS calls per second, which replace the rates that the controller learns for the service")
 
 	d := &c.Defaults
 	fs.StringToStringVar(&d.Tags, "default-tags", d.Tags, "tags of all AWS resources")
@@ -48,11 +48,11 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&i.CertificateAuthorities, "allowed-certificate-authority-arns", i.CertificateAuthorities, "private CAs whose certificates may be discovered; all if empty")
 	fs.StringVar(&i.DefaultPCA, "default-pca-arn", i.DefaultPCA, "private CA of requested certificates; they are public if empty")
 	fs.StringVar(&i.Tenancy, "ingress-group-tenancy", i.Tenancy, "what members of an IngressGroup may do to each other: cooperative or isolated")
-	fs.IntVar(&i.MaxListeners, "max-listeners-per-ingress", i.MaxListeners, "ports that one Ingress may listen on")
-	fs.IntVar(&i.MaxRules, "max-rules-per-namespace", i.MaxRules, "rules that the Ingresses of a namespace may have in one IngressGroup")
-	fs.IntVar(&i.ConditionValues, "max-condition-values-per-rule", i.ConditionValues, "condition values that AWS accepts in a rule: the account's quota condition-values-per-alb-rule")
-	fs.IntVar(&i.ConditionWildcards, "max-condition-wildcards-per-rule", i.ConditionWildcards, "wildcards that AWS accepts in the conditions of a rule: the account's quota condition-wildcards-per-alb-rule")
-	fs.BoolVar(&i.ExactRegexHosts, "exact-regex-hosts", i.ExactRegexHosts, "keep rules behind a redirect whose only hosts are regular expressions; if false they are dropped, as by aws-load-balancer-controller")
+	fs.IntVar(&i.MaxListeners, "max-listeners-per-ingress", i.MaxListeners, "maximum number of ports that one Ingress may listen on")
+	fs.IntVar(&i.MaxRules, "max-rules-per-namespace", i.MaxRules, "maximum number of rules that the Ingresses of a namespace may have in one IngressGroup")
+	fs.IntVar(&i.ConditionValues, "max-condition-values-per-rule", i.ConditionValues, "maximum number of condition values that AWS accepts in a rule: the account's quota condition-values-per-alb-rule")
+	fs.IntVar(&i.ConditionWildcards, "max-condition-wildcards-per-rule", i.ConditionWildcards, "maximum number of wildcards that AWS accepts in the conditions of a rule: the account's quota condition-wildcards-per-alb-rule")
+	fs.BoolVar(&i.ExactRegexHosts, "exact-regex-hosts", i.ExactRegexHosts, "keep a rule after a redirect if all its hosts are regular expressions; if false, the rule is dropped, as by aws-load-balancer-controller")
 	fs.BoolVar(&i.WAFv2, "enable-wafv2", i.WAFv2, "associate the WAFv2 web ACLs that Ingresses name")
 	fs.BoolVar(&i.WAFClassic, "enable-waf", i.WAFClassic, "associate the WAF Classic web ACLs that Ingresses name")
 	fs.BoolVar(&i.Shield, "enable-shield", i.Shield, "manage the Shield Advanced protections that Ingresses enable")
@@ -60,21 +60,21 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	g := &c.Accelerators
 	fs.StringSliceVar(&g.EndpointIDs, "accelerator-endpoint-ids", g.EndpointIDs, "patterns with * of ARNs and ids that GlobalAccelerators may name as endpoints, besides load balancers of the cluster; if empty, all but nodes and Elastic IP addresses of the cluster")
 	fs.StringSliceVar(&g.AddressNamespaces, "accelerator-address-namespaces", g.AddressNamespaces, "namespaces whose GlobalAccelerators may use addresses of the account's own ranges; all if empty")
-	fs.IntVar(&g.MaxPerNamespace, "max-accelerators-per-namespace", g.MaxPerNamespace, "accelerators that are made for the GlobalAccelerators of a namespace; any number if 0")
+	fs.IntVar(&g.MaxPerNamespace, "max-accelerators-per-namespace", g.MaxPerNamespace, "maximum number of accelerators of a namespace; 0 means no limit")
 
 	fs.StringVar(&c.Service.Class, "load-balancer-class", c.Service.Class, "spec.loadBalancerClass of the Services to serve")
 	fs.BoolVar(&c.Service.CrossNamespaceGroups, "cross-namespace-load-balancer-groups", c.Service.CrossNamespaceGroups, "let Services share load balancers of other namespaces by fulcrum.dev/load-balancer-group: NAMESPACE/NAME")
 
 	r := &c.Replacement
 	fs.StringVar(&r.Order, "replacement", r.Order, "order of steps when a changed scheme replaces a load balancer: create-first (no gap) or delete-first (as aws-load-balancer-controller)")
-	fs.DurationVar(&r.DeletionDelay, "replacement-deletion-delay", r.DeletionDelay, "how long a replaced load balancer is kept after the status shows the new one; longer than DNS answers are cached")
+	fs.DurationVar(&r.DeletionDelay, "replacement-deletion-delay", r.DeletionDelay, "how long a replaced load balancer is kept after the status shows the new one; choose a time longer than the TTL of cached DNS answers")
 
 	s := &c.Security
 	fs.BoolVar(&s.BackendGroup, "enable-backend-security-group", s.BackendGroup, "use a shared security group for traffic to targets")
 	fs.StringVar(&s.BackendGroupID, "backend-security-group", s.BackendGroupID, "id of the shared security group; created if empty")
 	fs.BoolVar(&s.ManageBackendRules, "enable-manage-backend-security-group-rules", s.ManageBackendRules, "manage security group rules of targets also if users set the security groups")
 	fs.BoolVar(&s.Unrestricted, "disable-restricted-sg-rules", s.Unrestricted, "open all ports of targets instead of the needed ones")
-	fs.StringToStringVar(&s.ENIGroupTags, "service-target-eni-security-group-tags", s.ENIGroupTags, "further tags that choose the security group of a target's ENI")
+	fs.StringToStringVar(&s.ENIGroupTags, "service-target-eni-security-group-tags", s.ENIGroupTags, "additional tags that select the security group of a target's ENI")
 
 	t := &c.Targets
 	fs.IntVar(&t.MaxPerGroup, "max-targets-per-target-group", t.MaxPerGroup, "maximum number of targets in a target group; 0 or less means no limit")
@@ -102,7 +102,7 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	v := &c.Serving
 	fs.StringVar(&v.Metrics, "metrics-bind-addr", v.Metrics, "address of the metrics endpoint; 0 disables it")
 	fs.StringVar(&v.Probes, "health-probe-bind-addr", v.Probes, "address of the health probes")
-	fs.StringVar(&v.Profiling, "profiling-bind-addr", v.Profiling, "address of the profiles of the Go runtime, such as 127.0.0.1:6060; none if empty. Whoever reaches it sees the command line and code paths")
+	fs.StringVar(&v.Profiling, "profiling-bind-addr", v.Profiling, "address of the profiles of the Go runtime, such as 127.0.0.1:6060; none if empty. Every client that can connect to it sees the command line and code paths")
 	fs.StringVar(&v.Webhooks, "webhooks", v.Webhooks, "on, or off: no admission webhook is served, and only checks at admission are lost; delete the webhook configurations as well")
 	fs.IntVar(&v.WebhookPort, "webhook-bind-port", v.WebhookPort, "port of webhooks")
 	fs.StringVar(&v.WebhookCertDir, "webhook-cert-dir", v.WebhookCertDir, "directory of the webhooks' certificate")

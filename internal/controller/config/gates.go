@@ -61,13 +61,13 @@ var gateTable = []GateRow{
 	{NLBSecurityGroup, true, "security groups of NLBs"},
 	{ALBSingleSubnet, false, "admit ALBs with one subnet"},
 	{LBCapacityReservation, true, "reserve capacity"},
-	{SubnetDiscoveryByReachability, true, "find subnets by their routes where none has a role tag"},
-	{NLBGatewayAPI, true, "serve Gateways with NLBs where the Gateway API is installed; if set to true, it must be"},
-	{ALBGatewayAPI, true, "serve Gateways with ALBs where the Gateway API is installed; if set to true, it must be"},
-	{GatewayListenerSet, true, "read ListenerSets where they are installed; if set to true, they must be"},
+	{SubnetDiscoveryByReachability, true, "find subnets by their routes if no subnet has a role tag"},
+	{NLBGatewayAPI, true, "serve Gateways with NLBs where the Gateway API is installed; if set to true, it must be installed"},
+	{ALBGatewayAPI, true, "serve Gateways with ALBs where the Gateway API is installed; if set to true, it must be installed"},
+	{GatewayListenerSet, true, "read ListenerSets where they are installed; if set to true, they must be installed"},
 	{GlobalAcceleratorController, false, "serve GlobalAccelerators where their definition is installed and the AWS partition has the service"},
 	{EnhancedDefaultBehavior, false, "reset settings whose annotation was removed"},
-	{EnableDefaultTagsLowPriority, false, "let tags of annotations win over --default-tags"},
+	{EnableDefaultTagsLowPriority, false, "let tags of annotations take precedence over --default-tags"},
 	{ALBTargetControlAgent, false, "inject the target control agent into pods"},
 	{EnableCertificateManagement, false, "request certificates from ACM"},
 	{IngressPlanAnnotation, false, "show the plan of a load balancer in an annotation of its first Ingress"},
@@ -165,7 +165,7 @@ func GateRows() []GateRow {
 // describe returns the help text of the flag, with all gates.
 func (g Gates) describe() string {
 	var b strings.Builder
-	b.WriteString("comma list of Name=bool. The gates and their defaults:")
+	b.WriteString("comma-separated list of Name=bool. The gates and their defaults:")
 	for _, r := range GateRows() {
 		fmt.Fprintf(&b, "\n%s=%t (%s)", r.Name, r.On, r.Does)
 	}

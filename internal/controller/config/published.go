@@ -50,11 +50,12 @@ func flagValue(f *pflag.Flag) string {
 
 // TakenOver is the result of TakeOver. Flags are --NAME=VALUE with the value of the controller.
 type TakenOver struct {
-	// Flags were set to the value of the controller.
+	// Flags are the flags that were set to the value of the controller.
 	Flags []string
-	// Differing were set on the command line to another value, which they keep.
+	// Differing are the flags that the command line sets to another value, which they keep.
 	Differing []string
-	// Unavailable cannot be taken over, because this version does not have them or cannot parse their value; as --NAME.
+	// Unavailable are the flags that cannot be taken over, because this version does not have them or cannot parse their
+	// value; as --NAME.
 	Unavailable []string
 }
 

@@ -18,7 +18,7 @@ func (c Config) Validate() error {
 		return fmt.Errorf("--cluster-name must be given")
 	}
 	if c.Shadow.Report != "" && !c.Shadow.Enabled {
-		return fmt.Errorf("--shadow-report %q is written with --shadow alone; set --shadow, or leave --shadow-report out", c.Shadow.Report)
+		return fmt.Errorf("--shadow-report %q requires --shadow; set --shadow, or remove --shadow-report", c.Shadow.Report)
 	}
 	for _, k := range slices.Sorted(maps.Keys(c.Defaults.Tags)) {
 		if naming.ReservedTag(k) {

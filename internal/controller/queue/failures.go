@@ -67,13 +67,13 @@ func (n changedFailureSink[K]) WithValues(keys ...any) logr.LogSink {
 
 // LogPostponed logs that a run is repeated after a time, because the rate limiter has postponed a call or a change has not
 // arrived in the cache. Long waits are logged at the info level.
-func LogPostponed(log logr.Logger, turn time.Duration, err error) {
+func LogPostponed(log logr.Logger, delay time.Duration, err error) {
 	level, message := 1, "waiting for rate limiter"
-	if turn >= durations.Request {
+	if delay >= durations.Request {
 		level = 0
 	}
-	if errors.As(err, new(cluster.Stale)) {
+	if errors.As(err, new(cluster.StaleError)) {
 		message = "waiting for a change to arrive"
 	}
-	log.V(level).Info(message, "retryAfter", turn.Round(time.Second).String(), "err", err.Error())
+	log.V(level).Info(message, "retryAfter", delay.Round(time.Second).String(), "err", err.Error())
 }

@@ -33,7 +33,7 @@ func TestStaleObjectsAreWaitedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stale := fmt.Errorf("translate: %w", cluster.Stale{Ref: cluster.Ref{Kind: cluster.KindIngress, Name: "web"}})
+	stale := fmt.Errorf("translate: %w", cluster.StaleError{Ref: cluster.Ref{Kind: cluster.KindIngress, Name: "web"}})
 	for _, want := range []struct {
 		err   error
 		after time.Duration

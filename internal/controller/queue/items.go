@@ -25,7 +25,7 @@ func newItems[K comparable](l Line[K]) *items[K] {
 type queuedItem struct {
 	due      time.Time // when it may be reconciled
 	priority int
-	// changedAt is the time of the change because of which the item is queued; zero if nothing has changed.
+	// changedAt is the time of the change that enqueued the item; zero if nothing has changed.
 	changedAt time.Time
 }
 
@@ -45,8 +45,8 @@ func (s *items[K]) add(k K, priority int, after time.Duration, changed bool) {
 	s.queued[k] = x
 }
 
-// beginRun records that a worker has taken an item, and returns the time of the change because of which it was queued; zero
-// if nothing has changed.
+// beginRun records that a worker has taken an item, and returns the time of the change that enqueued it; zero if nothing has
+// changed.
 func (s *items[K]) beginRun(k K) (since time.Time) {
 	s.mu.Lock()
 	x, queued := s.queued[k]
@@ -69,8 +69,8 @@ func (s *items[K]) restoreChangedAt(k K, since time.Time) {
 }
 
 const (
-	// maxTenantPenalty is the most by which the priority of an item is lowered for the open items of its tenant. The priorities
-	// of priority.go are further apart.
+	// maxTenantPenalty is the maximum by which the priority of an item is lowered for the open items of its tenant. The
+	// priorities of priority.go are further apart.
 	maxTenantPenalty = 9
 )
 

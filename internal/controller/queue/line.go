@@ -74,8 +74,8 @@ type Next struct {
 	After time.Duration
 	// Postponed reports whether the rate limiter has postponed a call of the item, so that the item keeps a high priority.
 	Postponed bool
-	// ChangeAnswered reports whether the change of the item counts as carried out, although a call is postponed.
-	ChangeAnswered bool
+	// ChangeCarriedOut reports whether the change of the item is regarded as carried out, although a call is postponed.
+	ChangeCarriedOut bool
 	// Idle reports whether nothing is left to do for the item, so that it gets the lowest priority.
 	Idle bool
 }
@@ -150,7 +150,7 @@ func (l Line[K]) controller(src Source, kinds []cluster.Kind, opts controller.Ty
 	return c, nil
 }
 
-// reconcile makes a run of an item, and queues the item for its next run.
+// reconcile reconciles an item once, and enqueues the item for its next run.
 func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	if l.Running != nil {
 		l.Running.Add(1)
@@ -168,15 +168,15 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	since := l.items.beginRun(k)
 	next, err := l.Reconciler.Reconcile(context.WithValue(run, changedAtKey{}, since), k)
 	again := l.Triggers.End(k)
-	if turn := failure.PostponedFor(err); turn > 0 {
-		LogPostponed(logr.FromContextOrDiscard(ctx), turn, err)
-		next, err = Next{After: turn, Postponed: true}, nil
+	if postponed := failure.PostponedFor(err); postponed > 0 {
+		LogPostponed(logr.FromContextOrDiscard(ctx), postponed, err)
+		next, err = Next{After: postponed, Postponed: true}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	l.items.noteFailure(k, nil)
-	unanswered := next.Postponed && !next.ChangeAnswered
+	unanswered := next.Postponed && !next.ChangeCarriedOut
 	if again {
 		next = Next{After: time.Nanosecond}
 	}
@@ -214,7 +214,8 @@ type eventSource[K comparable] struct {
 // String implements fmt.Stringer. It returns the name of the source in logs.
 func (f *eventSource[K]) String() string { return "cluster events" }
 
-// Start implements source.TypedSource. Events are read once the cache is complete, so that no run reads an incomplete one.
+// Start implements source.TypedSource. It reads events only after the cache is complete, so that no run reads an incomplete
+// cache.
 func (f *eventSource[K]) Start(ctx context.Context, q workqueue.TypedRateLimitingInterface[K]) error {
 	queue, ok := q.(priorityqueue.PriorityQueue[K])
 	if !ok {
@@ -290,7 +291,7 @@ func (e *Enqueuer[K]) Enqueue(k K) {
 // changedAtKey is the key of the time of the change in the context of a run.
 type changedAtKey struct{}
 
-// ChangedAt returns the time of the change that a run answers, from the context of the run; zero if nothing has changed.
+// ChangedAt returns the time of the change that a run carries out, from the context of the run; zero if nothing has changed.
 func ChangedAt(ctx context.Context) time.Time {
 	at, _ := ctx.Value(changedAtKey{}).(time.Time)
 	return at

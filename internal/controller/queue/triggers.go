@@ -79,8 +79,8 @@ func (t *Triggers[K]) RecordReads(k K, v *cluster.View) {
 	r.recorded, r.changes = true, nil
 }
 
-// End records that a run is over, and reports whether it has to be repeated, because an object changed after the run had read it
-// and before that was recorded.
+// End records that a run is over, and reports whether it has to be repeated, because an object changed after the run had read
+// it and before the read was recorded.
 func (t *Triggers[K]) End(k K) (again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,7 +89,7 @@ func (t *Triggers[K]) End(k K) (again bool) {
 	return r != nil && r.again
 }
 
-// Forget removes an item of which nothing is left.
+// Forget removes an item that does not exist any more.
 func (t *Triggers[K]) Forget(k K) { t.reads.Forget(k) }
 
 // IsRead reports whether the last run of any item, or the membership of any object, has read an object.
@@ -101,8 +101,8 @@ func (t *Triggers[K]) isRoot(obj cluster.Object) bool {
 	return ok && slices.Contains(t.roots, k)
 }
 
-// Affected returns the items that a change affects, each once. The error is that of reading the cluster. The items that were
-// found nevertheless are returned with it.
+// Affected returns the items that a change affects, each once. If reading the cluster fails, Affected returns the error
+// together with the items that it has found.
 func (t *Triggers[K]) Affected(old, new cluster.Object) ([]K, error) {
 	if t.changes.Ignores(old, new) {
 		return nil, nil

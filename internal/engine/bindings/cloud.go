@@ -30,12 +30,12 @@ type Cloud interface {
 
 // ErrZoneNeeded is wrapped in the error of Register if AWS requires the availability zone of an address outside of the VPC,
 // and does not accept "all".
-var ErrZoneNeeded = errors.New("the zone of the target has to be given")
+var ErrZoneNeeded = errors.New("the availability zone of the target is required")
 
 // TargetGroups reads and changes the targets of target groups.
 type TargetGroups interface {
-	// TargetGroup describes a target group by ARN or, if that is empty, by name. The error has class Gone if there is none.
-	// The answer may be as old as maxAge; an error may be some seconds old.
+	// TargetGroup describes a target group by ARN or, if that is empty, by name. The error has class Gone if it does not
+	// exist. The answer may be as old as maxAge; an error may be some seconds old.
 	TargetGroup(ctx context.Context, arn, name string, maxAge time.Duration) (TargetGroup, error)
 	// InUse reports whether a listener or rule of any load balancer forwards to a target group. It always calls AWS. The error
 	// has class Gone if the target group does not exist.
@@ -54,7 +54,7 @@ type TargetGroups interface {
 	// nothing is sent, and the error has a method RetryAfter with the time until it may be sent.
 	Register(ctx context.Context, arn string, priority CallPriority, targets []Target) error
 	// Deregister deregisters at most MaxTargets targets, which are given as TargetHealth lists them. It is postponed like
-	// Register. It is idempotent: a target that is not registered is no error.
+	// Register. It is idempotent: a target that is not registered is not an error.
 	Deregister(ctx context.Context, arn string, priority CallPriority, targets []*observed.Target) error
 }
 
@@ -66,7 +66,7 @@ type CallPriority struct {
 	MaxDelay time.Duration
 }
 
-// Types of plans that AWS is asked for.
+// Types of package bindingplan for questions about AWS and their answers.
 type (
 	// TargetGroup describes a target group.
 	TargetGroup = bindingplan.TargetGroup

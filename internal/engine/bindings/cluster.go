@@ -20,7 +20,7 @@ type Cluster interface {
 	// View returns a fresh view of the synced cache. Reads fail before the cache is complete, because endpoints that the view
 	// lacks are deregistered.
 	View() *cluster.View
-	// Change makes one write. An object that does not exist is no error, except for ClaimFinalizer. A write that changes
+	// Change makes one write. An object that does not exist is not an error, except for ClaimFinalizer. A write that changes
 	// nothing is not sent.
 	Change(ctx context.Context, w Write) error
 	// OwnedTargets reads from the API server the record of the targets that this cluster is responsible for, in a target group

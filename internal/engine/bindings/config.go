@@ -20,7 +20,7 @@ type Config struct {
 	Cluster Cluster
 	// ClusterName is the cluster name in the tags kubernetes.io/cluster/<name> of security groups.
 	ClusterName string
-	// VPC is the VPC of bindings that name none: that of the controller.
+	// VPC is the VPC of the controller. It is used for bindings whose spec has no VPC.
 	VPC string
 	// Targets has the options by which endpoints are chosen.
 	Targets targets.Options
@@ -48,11 +48,11 @@ type Config struct {
 	Drift engine.DriftMode
 	// Silence watches for calls that AWS does not answer; nil: they are not reported during a run.
 	Silence engine.SilenceWatcher
-	// Clock is the clock of plans and of all that is remembered.
+	// Clock is the clock of plans and of the memory of the Reconciler.
 	Clock clock.PassiveClock
 }
 
-// Reconciler reconciles TargetGroupBindings. What it remembers saves calls and does not affect results.
+// Reconciler reconciles TargetGroupBindings. Its memory saves calls and does not affect results.
 type Reconciler struct {
 	Config
 	memory *memory
@@ -65,7 +65,7 @@ type Outcome struct {
 	RetryAfter time.Duration
 	// Changed reports whether something was written to AWS.
 	Changed bool
-	// Registered is how many targets were registered, the last of them at RegisteredAt.
+	// Registered is the number of registered targets. The last of them was registered at RegisteredAt.
 	Registered   int
 	RegisteredAt time.Time
 	// Waiting reports whether the rate limiter has postponed a call, which may be sent after RetryAfter.

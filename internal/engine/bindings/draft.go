@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// Draft makes the plan of a binding and changes nothing. It returns false if there is no such binding. It ignores what the
-// process remembers: an unchanged binding is compared with AWS, and a missing Service counts as deleted at once.
+// Draft makes the plan of a binding and changes nothing. It returns false if there is no such binding. It ignores the memory
+// of the process: an unchanged binding is compared with AWS, and a missing Service is treated as deleted at once.
 func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, bool, error) {
 	p := reader{&run{r: r, key: key, out: &Outcome{}}}
 	f, err := p.facts()
@@ -18,7 +18,7 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, b
 		return bindingplan.Preview{}, false, err
 	}
 	if f.Absent {
-		r.memory.forget(key) // drafts note since when they wait for other bindings
+		r.memory.forget(key) // a draft notes the time since which it waits for other bindings
 		return bindingplan.Preview{}, false, nil
 	}
 	f.Memory.DueIn, f.Memory.AbsentFor = 0, time.Hour

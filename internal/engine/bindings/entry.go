@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// entry is what the process remembers of one binding. It is a value: a note that changes a map stores a copy, so that an
-// entry that was read does not change.
+// entry has what the process remembers about one binding. It is not changed in place: a note that changes a map stores a copy
+// of the map, so that an entry that was read does not change.
 type entry struct {
 	// due is the time of the next comparison with AWS without an edit; zero before the first run.
 	due time.Time
@@ -49,7 +49,7 @@ type entry struct {
 	writtenCheckpoints writtenCheckpoints
 	// textReported is when a status was last written in which only the text of a fault differed.
 	textReported time.Time
-	// silentSince is when AWS stopped to answer the runs of the binding; zero: it answered the last one.
+	// silentSince is when AWS stopped answering the runs of the binding; zero: it answered the last one.
 	silentSince time.Time
 	// successPending reports whether AWS was changed and the success is not reported yet, because a call was postponed.
 	successPending bool
@@ -155,7 +155,8 @@ func noteTextReported(e entry, at moment) entry {
 	return e
 }
 
-// noteLeaving replaces the targets that wait for their deregistration. It keeps since when each has waited.
+// noteLeaving replaces the targets that wait for their deregistration. It retains the time since which each target has
+// waited.
 func noteLeaving(list []*observed.Target) note {
 	return func(e entry, at moment) entry {
 		since := map[string]time.Time{}

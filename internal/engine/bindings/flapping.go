@@ -13,9 +13,9 @@ import (
 // an address that has not been registered for longer than a streak lasts.
 type flapping map[string]repeat.Streak
 
-// returnBackOff has the delays of targets that are registered again: each is three times before it is delayed. The longest
-// delay is shorter than the one of calls that deregister targets of running pods. The VPC assigns no address to another pod
-// within Rest.
+// returnBackOff has the delays of targets that are registered again. Each target may be registered again three times without
+// delay. The longest delay is shorter than the delay of calls that deregister targets of running pods. The VPC assigns no
+// address to another pod within Rest.
 var returnBackOff = repeat.BackOff{Free: 3, First: durations.FirstBackOff, Longest: durations.FollowUpTime, Rest: durations.Requeue}
 
 // current returns the streaks that have not ended. A streak that is delayed is remembered for longer, because a set of

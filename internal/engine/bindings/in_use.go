@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// readInUse reports whether a load balancer that an object still asks for forwards to the target group of a binding that is
+// readInUse reports whether a load balancer that an object still needs forwards to the target group of a binding that is
 // being deleted.
 func (p reader) readInUse(ctx context.Context, b *elbv2.TargetGroupBinding) (bool, error) {
 	wanted, err := p.r.isStackDesired(b)
@@ -23,12 +23,12 @@ func (p reader) readInUse(ctx context.Context, b *elbv2.TargetGroupBinding) (boo
 		case engine.Gone, engine.Invalid:
 			return false, nil
 		}
-		return false, fmt.Errorf("see whether target group %s is in use: %w", b.Spec.TargetGroupARN, err)
+		return false, fmt.Errorf("determine whether target group %s is in use: %w", b.Spec.TargetGroupARN, err)
 	}
 	return used, nil
 }
 
-// isStackDesired reports whether an object that is not being deleted asks for the stack of a binding. Only objects in the
+// isStackDesired reports whether an object that is not being deleted needs the stack of a binding. Only objects in the
 // namespace of the binding count, because bindings are created in the namespace of the object that has the backend.
 func (r *Reconciler) isStackDesired(b *elbv2.TargetGroupBinding) (bool, error) {
 	id, ok := naming.StackFromLabels(b.Labels)

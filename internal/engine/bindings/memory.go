@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// memory is what a process remembers of bindings: an entry for each, which only notes change.
+// memory has an entry for each binding that the process remembers. Only notes change entries.
 type memory struct {
 	clock                   clock.PassiveClock
 	firstComparison, resync time.Duration

@@ -18,7 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// maxPlanRounds is how often a plan may ask for more facts before the run fails. A correct plan needs fewer than ten rounds.
+// maxPlanRounds is the maximum number of times that a plan may request more facts before the run fails. A correct plan needs
+// fewer than ten rounds.
 const maxPlanRounds = 20
 
 // reader is the part of a run that reads facts, and makes plans from them.
@@ -87,7 +88,7 @@ func (p reader) resolve(ctx context.Context, f *bindingplan.Facts) error {
 	return err
 }
 
-// plan makes a plan, and reads the facts that it asks for until it asks for no more.
+// plan makes a plan, reads the facts that the plan requests, and repeats this until the plan requests no more facts.
 func (p reader) plan(ctx context.Context, f *bindingplan.Facts, make func(*bindingplan.Facts) bindingplan.Plan) (bindingplan.Plan, error) {
 	for range maxPlanRounds {
 		plan := make(f)
@@ -105,7 +106,7 @@ func (p reader) plan(ctx context.Context, f *bindingplan.Facts, make func(*bindi
 			}
 		}
 	}
-	return bindingplan.Plan{}, fmt.Errorf("the plan of binding %s asks for facts without end", p.key)
+	return bindingplan.Plan{}, fmt.Errorf("the plan of binding %s does not stop requesting facts", p.key)
 }
 
 // watch subscribes the run to objects, so that their changes enqueue the binding.
@@ -119,7 +120,7 @@ func (p reader) watch(refs []cluster.Ref) {
 	p.r.Recorder.Viewed(p.key, p.view)
 }
 
-// read reads one fact. It reports whether the facts that were asked for after this one are still needed.
+// read reads one fact. It reports whether the facts that were requested after this one are still needed.
 func (p reader) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Question) (more bool, err error) {
 	switch a := a.(type) {
 	case bindingplan.AskDescribed:
@@ -187,8 +188,8 @@ func (r *Reconciler) completedBinding(ctx context.Context, b *elbv2.TargetGroupB
 	return b, nil
 }
 
-// readGroup reads the target group that the binding is compared with. An error is no obstacle, because AWS validates the
-// targets too.
+// readGroup reads the target group that the binding is compared with. An error does not stop the run, because AWS validates
+// the targets too.
 func (p reader) readGroup(ctx context.Context, f *bindingplan.Facts) *bindingplan.GroupAnswer {
 	g, err := p.targetGroups(f).TargetGroup(ctx, f.Described.Spec.TargetGroupARN, "", durations.StableFactAge)
 	if err != nil {
@@ -215,7 +216,7 @@ func (p reader) readForwards(ctx context.Context, f *bindingplan.Facts) *binding
 	used, err := p.targetGroups(f).InUse(ctx, f.Described.Spec.TargetGroupARN)
 	out := &bindingplan.Forwards{Is: used}
 	if err != nil {
-		out.Failure = p.r.failure(fmt.Errorf("see whether target group %s is in use: %w", f.Described.Spec.TargetGroupARN, err))
+		out.Failure = p.r.failure(fmt.Errorf("determine whether target group %s is in use: %w", f.Described.Spec.TargetGroupARN, err))
 	}
 	return out
 }
@@ -249,8 +250,8 @@ func (p reader) readGone(a bindingplan.AskGone) (*bindingplan.Gone, error) {
 	return &bindingplan.Gone{Targets: targets.GoneTargets(v, p.key.Namespace, a.Targets)}, v.Err()
 }
 
-// readConflict finds another binding for the same target group. A binding that is being deleted is no conflict, so that the
-// target group does not become empty until the other one fills it.
+// readConflict finds another binding for the same target group. A binding that is being deleted is not a conflict, so that
+// the target group does not become empty before the other binding has registered its targets.
 func (p reader) readConflict(ctx context.Context, f *bindingplan.Facts) (*bindingplan.Conflict, error) {
 	b, w := f.Stored, f.Described
 	if w == nil {

@@ -21,9 +21,9 @@ func checkpointOf(b *elbv2.TargetGroupBinding) [2]string {
 	return [2]string{b.Annotations[targets.CheckpointAnnotation], b.Annotations[targets.CheckpointTimeAnnotation]}
 }
 
-// OwnCheckpoint reports whether an update of a binding is only a checkpoint that this process has just written. Such an
+// IsOwnCheckpoint reports whether an update of a binding is only a checkpoint that this process has just written. Such an
 // update needs no run.
-func (r *Reconciler) OwnCheckpoint(old, new cluster.Object) bool {
+func (r *Reconciler) IsOwnCheckpoint(old, new cluster.Object) bool {
 	a, ok := old.(*elbv2.TargetGroupBinding)
 	b, ok2 := new.(*elbv2.TargetGroupBinding)
 	if !ok || !ok2 || a == nil || b == nil || !targets.OnlyCheckpointDiffers(a, b) {

@@ -17,7 +17,7 @@ func TestOwnCheckpointsNeedNoRun(t *testing.T) {
 	w := ipHarness(t)
 	own := 0
 	defer w.store.Watch(func(old, new cluster.Object) {
-		if b, ok := new.(*elbv2.TargetGroupBinding); ok && old != nil && w.rec.OwnCheckpoint(old, b) {
+		if b, ok := new.(*elbv2.TargetGroupBinding); ok && old != nil && w.rec.IsOwnCheckpoint(old, b) {
 			own++
 		}
 	})()
@@ -43,19 +43,19 @@ func TestOwnCheckpointsNeedNoRun(t *testing.T) {
 		old := w.binding("a")
 		new := old.DeepCopy()
 		change(new)
-		if w.rec.OwnCheckpoint(old, new) {
+		if w.rec.IsOwnCheckpoint(old, new) {
 			t.Errorf("%s has changed, and no run is needed", name)
 		}
 	}
 	same := w.binding("a")
-	if w.rec.OwnCheckpoint(nil, same) || w.rec.OwnCheckpoint(same, nil) {
+	if w.rec.IsOwnCheckpoint(nil, same) || w.rec.IsOwnCheckpoint(same, nil) {
 		t.Error("a binding that comes or goes needs no run")
 	}
 	w.now = w.now.Add(time.Second)
 	w.restart()
 	old := same.DeepCopy()
 	old.Annotations[targets.CheckpointAnnotation] = ""
-	if w.rec.OwnCheckpoint(old, same) {
+	if w.rec.IsOwnCheckpoint(old, same) {
 		t.Error("a checkpoint of another process needs no run")
 	}
 }

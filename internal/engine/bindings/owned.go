@@ -42,7 +42,7 @@ func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bo
 // same target group: those that share it or, if the binding is leaving, those that take its targets over. It does not
 // subscribe to them, because the other bindings run when they change.
 func (r *Reconciler) targetsOfOthers(ctx context.Context, b *elbv2.TargetGroupBinding, leaving bool) (map[string]bool, error) {
-	v := r.Cluster.View().Informed()
+	v := r.Cluster.View().CacheOnly()
 	out := map[string]bool{}
 	owners, err := r.Cloud.TargetGroupsOf(Account{}).OwnerNamespaces(ctx, b.Spec.TargetGroupARN, false) // none if not known without a call
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *Reconciler) targetsOfOthers(ctx context.Context, b *elbv2.TargetGroupBi
 	return out, v.Err()
 }
 
-// serviceNotArrived is the error that it is not known yet whether the Service of a binding exists.
+// serviceNotArrived is the error of a run that cannot determine yet whether the Service of a binding exists.
 type serviceNotArrived struct{ binding Key }
 
 // Error implements error.

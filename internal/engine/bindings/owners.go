@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Owners returns the objects that get the events of a binding too: those of its stack that ask for its target group. They
+// Owners returns the objects that also get the events of a binding: the objects of its stack that use its target group. They
 // are found by the tags of the target group, because the labels of a binding can be written by its users. The target group
 // must have been created for the namespace of the binding, because any binding can name its ARN.
 func (r *Reconciler) Owners(b *elbv2.TargetGroupBinding) []finding.Ref {

@@ -87,9 +87,9 @@ func (p *run) carryOut(ctx context.Context, f *bindingplan.Facts, plan *bindingp
 	return p.report(ctx, f, plan.Report(f, done))
 }
 
-// emptyPreviousGroup deregisters the targets of the binding from the target group that its spec named before, and reports
-// whether the call was postponed. This must happen before targets are registered in the new target group, because then the
-// previous one is forgotten.
+// emptyPreviousGroup deregisters the targets of the binding from the previous target group of its spec, and reports whether
+// the call was postponed. This must happen before targets are registered in the new target group, because then the previous
+// one is forgotten.
 func (p *run) emptyPreviousGroup(ctx context.Context, f *bindingplan.Facts) (waits bool, err error) {
 	old := p.r.memory.get(p.key).registration.binding
 	if old == nil || bindingplan.SameTargetGroup(old, f.Stored) && accountOf(old) == accountOf(f.Stored) {
@@ -139,7 +139,7 @@ func (p *run) removeGone(ctx context.Context, f *bindingplan.Facts, runErr error
 }
 
 // deregisterByPlan makes and carries out a plan that only deregisters targets. A target group or target that does not exist
-// is no failure.
+// is not a failure.
 func (p *run) deregisterByPlan(ctx context.Context, f *bindingplan.Facts, make func(*bindingplan.Facts) bindingplan.Plan) *bindingplan.Failure {
 	plan, err := reader{p}.plan(ctx, f, make)
 	if err != nil {
@@ -169,9 +169,9 @@ func (p *run) factsOfOther(stored, described *elbv2.TargetGroupBinding, absent b
 
 // postpone requests another run for when a postponed call may be sent. That run sends all changes of the target group that
 // have come up until then in the same call.
-func (p *run) postpone(turn time.Duration) {
+func (p *run) postpone(delay time.Duration) {
 	p.out.Waiting = true
-	p.retry(turn)
+	p.retry(delay)
 }
 
 // retry requests another run after a time, unless an earlier one is requested.

@@ -12,7 +12,7 @@ import (
 type Recorder interface {
 	// Viewed is called with the view that a run has read, before the run acts on it.
 	Viewed(key Key, v *cluster.View)
-	// Gone is called for a binding that does not exist any more, and is to be forgotten.
+	// Gone is called for a binding that does not exist any more, so that the recorder forgets it.
 	Gone(key Key)
 	// Phase is called with the duration of each phase of a run: view, claim, health, rules, apply, report, and run for all
 	// of them after the view.

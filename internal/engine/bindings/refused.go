@@ -34,7 +34,7 @@ func noteRefused(x bindingplan.Refusal) note {
 	}
 }
 
-// noteOnlyRefused forgets the refusals of all other endpoints.
+// noteOnlyRefused retains the refusals of the given endpoints, and forgets all others.
 func noteOnlyRefused(of []targets.Endpoint) note {
 	return func(e entry, _ moment) entry {
 		all := map[string]refusedTarget{}

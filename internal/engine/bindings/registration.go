@@ -95,7 +95,7 @@ func noteUncertain(e entry, _ moment) entry {
 }
 
 // driftIn returns the drift between the registration and the listed targets. In a target group that several clusters share,
-// added targets are no drift.
+// added targets are not drift.
 func (r registration) driftIn(live []*observed.Target) (d targetDrift) {
 	live = slices.DeleteFunc(slices.Clone(live), targets.IsDraining)
 	d.missing = r.targets.Missing(live)

@@ -21,8 +21,8 @@ func (r rules) options() bindingplan.RuleOptions {
 	return bindingplan.RuleOptions{ClusterName: r.ClusterName, GroupTags: r.GroupTags, Unmerged: r.UnmergedRules, Now: r.Clock.Now()}
 }
 
-// findRules finds the security groups of the endpoints of bindings, and returns the rules that each binding asks for. Its
-// reads are not older than age, if that is above zero.
+// findRules finds the security groups of the endpoints of bindings, and returns the rules that each binding needs. Its reads
+// are not older than age, if that is above zero.
 func (r rules) findRules(ctx context.Context, age time.Duration, demands ...bindingplan.Demand) ([]bindingplan.RequestedRules, error) {
 	query := bindingplan.QueryFor(demands...)
 	query.MaxAge = age
@@ -78,12 +78,12 @@ func (r rules) findENIs(ctx context.Context, q ENIQuery) (ENIs, error) {
 	return found, nil
 }
 
-// rulesOfAllBindings returns the rules that all bindings ask for, without those of self if it is leaving. It does not
-// subscribe to other bindings, because they run when they change. A binding that is being deleted counts until its finalizer
-// is removed. Services of other bindings are read from the informer alone, so that a run does not wait for the API server.
-// In a draft, a missing Service counts as deleted at once.
+// rulesOfAllBindings returns the rules that all bindings need, except the rules of self if it is leaving. It does not
+// subscribe to other bindings, because they run when they change. A binding that is being deleted is included until its
+// finalizer is removed. Services of other bindings are read from the informer alone, so that a run does not wait for the API
+// server. In a draft, a missing Service is treated as deleted at once.
 func (r rules) rulesOfAllBindings(ctx context.Context, self Key, leaving, draft bool) (map[Key]bindingplan.RequestedRules, error) {
-	own, others := r.Cluster.View().Unsubscribed(), r.Cluster.View().Informed()
+	own, others := r.Cluster.View().Unsubscribed(), r.Cluster.View().CacheOnly()
 	var demands []bindingplan.Demand
 	for _, b := range cluster.List[*elbv2.TargetGroupBinding](others, cluster.Query{Kind: cluster.KindBinding}) {
 		key := Key{Namespace: b.Namespace, Name: b.Name}
@@ -128,7 +128,7 @@ func (r rules) rulesOfAllBindings(ctx context.Context, self Key, leaving, draft 
 	return out, nil
 }
 
-// draftRules plans the rules of all bindings. It also returns the rules that the binding self asks for.
+// draftRules plans the rules of all bindings. It also returns the rules that the binding self needs.
 func (r rules) draftRules(ctx context.Context, self Key, leaving bool) ([]bindingplan.GroupChange, bindingplan.RequestedRules, error) {
 	all, err := r.rulesOfAllBindings(ctx, self, leaving, true)
 	if err != nil {

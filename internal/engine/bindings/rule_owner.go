@@ -9,13 +9,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// ruleOwner has the desired rules of the security groups of nodes and pods: what each binding asks for, and which security
-// groups are still to be compared with AWS. It makes no calls to AWS. It makes sure that one run at a time changes the rules
-// of a security group.
+// ruleOwner has the desired rules of the security groups of nodes and pods: the rules that each binding needs, and the
+// security groups that are still to be compared with AWS. It makes no calls to AWS. It ensures that only one run at a time
+// changes the rules of a security group.
 //
-// Only runs of a binding change what it asks for, before they register targets and after they have deregistered targets, so
-// that no run of another binding removes a rule that it needs. For bindings that have had no run in this process, it is read
-// once for all of them.
+// Only a run of a binding changes the rules that the binding needs, before it registers targets and after it has deregistered
+// targets, so that no run of another binding removes a rule that is still needed. The rules of all bindings that have had no
+// run in this process are read once.
 type ruleOwner struct {
 	mu                    sync.Mutex
 	contributions         *bindingplan.Aggregate
@@ -28,9 +28,10 @@ type ruleOwner struct {
 	nodeGroups map[string]*bindingplan.NodeGroups // by selector
 }
 
-// contributor is what is remembered of a binding that asks for rules. It is a value: a change stores a copy of its map.
+// contributor has what is remembered about a binding that needs rules. It is not changed in place: a change stores a copy of
+// its map.
 type contributor struct {
-	// hasRun reports whether a run of the binding has found what it asks for.
+	// hasRun reports whether a run of the binding has found the rules that it needs.
 	hasRun bool
 	// unsynced are the security groups that are still to be compared in a run of the binding.
 	unsynced map[string]bool
@@ -45,14 +46,15 @@ func newRuleOwner() *ruleOwner {
 	}
 }
 
-// nodesOf returns the security groups of the nodes that a selector matches, as they were last found; nil if they were not.
+// nodesOf returns the security groups of the nodes that a selector matches, as they were last found; nil if they are not
+// known.
 func (o *ruleOwner) nodesOf(selector string) *bindingplan.NodeGroups {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.nodeGroups[selector]
 }
 
-// maxSelectors is how many selectors are remembered, because users can write any number of them.
+// maxSelectors is the maximum number of selectors that are remembered, because users can write any number of them.
 const maxSelectors = 32
 
 // noteNodes remembers the security groups of the nodes that a selector matches.
@@ -65,14 +67,14 @@ func (o *ruleOwner) noteNodes(selector string, g *bindingplan.NodeGroups) {
 	o.nodeGroups[selector] = g
 }
 
-// isComplete reports whether addMissing has added what all bindings ask for.
+// isComplete reports whether addMissing has added the rules of all bindings.
 func (o *ruleOwner) isComplete() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.contributionsComplete
 }
 
-// mayHaveRules reports whether a binding asks for rules, or may have asked for some in an earlier process.
+// mayHaveRules reports whether a binding needs rules, or may have needed rules in an earlier process.
 func (o *ruleOwner) mayHaveRules(key Key) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -80,10 +82,10 @@ func (o *ruleOwner) mayHaveRules(key Key) bool {
 	return !c.Empty()
 }
 
-// addMissing adds the rules that were found for all bindings, for those that have had no run. It returns the bindings that
-// were added, and those that have to run: because they now ask for other rules than their last run has found, or because it
-// is not known what they ask for, so that no rule is removed until it is. by is the binding whose run makes the first such
-// read; all security groups are compared in that run.
+// addMissing adds the rules of the bindings that have had no run. all has the rules that were found for all bindings. It
+// returns the bindings that were added, and the bindings that have to run: those that now need other rules than their last
+// run has found, and those whose rules are not known, so that no rule is removed until they are known. by is the binding
+// whose run makes this read first; all security groups are compared in that run.
 func (o *ruleOwner) addMissing(by Key, all map[Key]bindingplan.RequestedRules) (added, run []Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -107,9 +109,9 @@ func (o *ruleOwner) addMissing(by Key, all map[Key]bindingplan.RequestedRules) (
 	return added, run
 }
 
-// contribute sets the rules that a binding asks for, as a run of it has found. If keeps, the earlier rules stay too. heirs
-// are other bindings with the same targets. They get the rules that this binding gives up, because they may need them until
-// their next run; these heirs are returned, so that they run.
+// contribute sets the rules that a binding needs, as its run has found them. If keeps is true, the earlier rules stay too.
+// heirs are other bindings with the same targets. They get the rules that this binding gives up, because they may need them
+// until their next run; these heirs are returned, so that they run.
 func (o *ruleOwner) contribute(key Key, a bindingplan.RequestedRules, keeps bool, heirs []Key) (run []Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -141,7 +143,7 @@ func (o *ruleOwner) contribute(key Key, a bindingplan.RequestedRules, keeps bool
 	return run
 }
 
-// setContribution sets what a binding asks for. The caller holds the lock.
+// setContribution sets the rules that a binding needs. The caller holds the lock.
 func (o *ruleOwner) setContribution(key Key, c bindingplan.Contribution) {
 	affected := o.contributions.Set(key, c)
 	o.addUnsynced(key, affected.Groups, affected.All)
@@ -171,7 +173,7 @@ func (o *ruleOwner) forget(key Key) {
 	o.dropContribution(key)
 }
 
-// dropContribution removes what a binding asks for. The caller holds the lock.
+// dropContribution removes the rules that a binding needs. The caller holds the lock.
 func (o *ruleOwner) dropContribution(key Key) {
 	affected := o.contributions.Drop(key)
 	if affected.All {
@@ -182,15 +184,16 @@ func (o *ruleOwner) dropContribution(key Key) {
 	delete(o.byBinding, key)
 }
 
-// pendingGroups are the security groups that a run of a binding compares. required are those that carry rules of the binding:
-// the run fails with them. optional are those that it no longer needs, and those that are to be compared for no binding.
+// pendingGroups are the security groups that a run of a binding compares. required are the security groups with rules of the
+// binding: if one of them fails, the run fails. optional are the security groups that the binding no longer needs, and those
+// that are to be compared for no particular binding.
 type pendingGroups struct {
 	required, optional []string // each ascending
 	all                bool     // all security groups are compared first
 }
 
-// pendingFor returns the security groups that a run of a binding compares. again reports that those with rules of the binding
-// are compared even if nothing of them has changed.
+// pendingFor returns the security groups that a run of a binding compares. again reports that the security groups with rules
+// of the binding are compared even if they have not changed.
 func (o *ruleOwner) pendingFor(key Key, again bool) pendingGroups {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -274,7 +277,7 @@ func (o *ruleOwner) lockGroup(ctx context.Context, group string, wait bool) (end
 	}
 }
 
-// changeOf returns the change that gives a security group the rules that all bindings ask for.
+// changeOf returns the change that gives a security group the rules that all bindings need.
 func (o *ruleOwner) changeOf(g EndpointSecurityGroup, opts bindingplan.RuleOptions) bindingplan.GroupChange {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -288,7 +291,7 @@ func (o *ruleOwner) knownGroups() []string {
 	return slices.Sorted(maps.Keys(o.knownGroupIDs))
 }
 
-// keysForGroups returns the bindings that ask for rules of any of the security groups.
+// keysForGroups returns the bindings that need rules of any of the security groups.
 func (o *ruleOwner) keysForGroups(groups []string) []Key {
 	o.mu.Lock()
 	defer o.mu.Unlock()

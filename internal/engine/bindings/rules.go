@@ -22,10 +22,10 @@ type rules struct{ *Reconciler }
 // ruleRun is the part of a run that changes rules.
 type ruleRun struct{ *run }
 
-// SyncRules makes the rules of all security groups of nodes and pods equal to what all bindings ask for. Runs of a binding
-// change only the security groups that it needs. SyncRules is called at the start, so that rules are removed whose last
-// binding was deleted while no controller ran, and from time to time because of changes in AWS. It must be called after the
-// cache is synced, and is to be repeated after an error.
+// SyncRules makes the rules of all security groups of nodes and pods equal to the rules that all bindings need. A run of a
+// binding changes only the security groups that the binding needs. SyncRules is called at the start, to remove the rules
+// whose last binding was deleted while no controller ran, and from time to time because of changes in AWS. It must be called
+// after the cache is synced, and must be repeated after an error.
 func (r *Reconciler) SyncRules(ctx context.Context) error { return rules{r}.syncRules(ctx) }
 
 func (r rules) syncRules(ctx context.Context) error {
@@ -75,14 +75,13 @@ func (p ruleRun) openRules(ctx context.Context, f *bindingplan.Facts, do binding
 	return o, nil
 }
 
-// withdrawRules removes the rules that only this binding asked for. A refusal of AWS does not delay the deletion of the
-// binding.
+// withdrawRules removes the rules that only this binding needed. A refusal of AWS does not delay the deletion of the binding.
 func (p ruleRun) withdrawRules(ctx context.Context, f *bindingplan.Facts) error {
 	_, err := p.contribute(ctx, f, bindingplan.RequestedRules{Complete: true}, bindingplan.SyncRules{Leaving: true})
 	return err
 }
 
-// contribute sets the rules that the binding asks for, and changes the security groups that this affects.
+// contribute sets the rules that the binding needs, and changes the security groups that this affects.
 func (p ruleRun) contribute(ctx context.Context, f *bindingplan.Facts, a bindingplan.RequestedRules, do bindingplan.SyncRules) (syncResult, error) {
 	if !p.r.owner.isComplete() {
 		if err := (rules{p.r}).readMissing(ctx, p.key); err != nil {
@@ -107,7 +106,7 @@ func (p ruleRun) successors(b *elbv2.TargetGroupBinding, leaving bool) (out []Ke
 	if b == nil || !leaving && !b.Spec.MultiClusterTargetGroup {
 		return nil, nil
 	}
-	v := p.r.Cluster.View().Informed()
+	v := p.r.Cluster.View().CacheOnly()
 	for _, o := range withTargetGroup(v, b) {
 		if o.Namespace == b.Namespace && o.Name != b.Name && o.DeletionTimestamp == nil && bindingplan.SameTargetGroup(o, b) {
 			out = append(out, Key{Namespace: o.Namespace, Name: o.Name})
@@ -116,14 +115,14 @@ func (p ruleRun) successors(b *elbv2.TargetGroupBinding, leaving bool) (out []Ke
 	return out, v.Err()
 }
 
-// readMissing reads what the bindings ask for that have had no run, in the run of the binding by.
+// readMissing reads the rules of the bindings that have had no run. by is the binding whose run calls it.
 func (r rules) readMissing(ctx context.Context, by Key) error {
 	all, err := r.rulesOfAllBindings(ctx, Key{}, false, false)
 	if err != nil {
 		return err
 	}
 	added, run := r.owner.addMissing(by, all)
-	v := r.Cluster.View().Informed() // bindings may have been deleted since, and had their last run
+	v := r.Cluster.View().CacheOnly() // bindings may have been deleted since, and had their last run
 	for _, key := range added {
 		if _, there := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, key.Namespace, key.Name); !there && v.Err() == nil {
 			r.owner.forget(key)
@@ -147,8 +146,8 @@ type syncResult struct {
 	incomplete bool // a security group without rules of the binding could not be changed now
 }
 
-// syncGroups compares and changes the pending security groups of a binding. The error is that of the required ones. Its
-// reads are not older than age, if that is above zero.
+// syncGroups compares and changes the pending security groups of a binding. It returns the error of the required security
+// groups. Its reads are not older than age, if that is above zero.
 func (r rules) syncGroups(ctx context.Context, key Key, age time.Duration) (s syncResult, _ error) {
 	d := r.owner.pendingFor(key, age > 0)
 	if d.all {
@@ -258,7 +257,7 @@ func (r rules) changeGroup(ctx context.Context, c bindingplan.GroupChange) (chan
 			return changed, err
 		}
 		if err := send(c.Authorize, nil); err != nil {
-			return changed, fmt.Errorf("%w; the group would have %d rules", err, c.Total)
+			return changed, fmt.Errorf("%w; the security group would have %d rules", err, c.Total)
 		}
 		return changed, nil
 	case engine.Invalid, engine.Gone:

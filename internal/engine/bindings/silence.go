@@ -34,7 +34,7 @@ func (p *run) watchSilence(ctx context.Context, f *bindingplan.Facts) (stop func
 	}
 }
 
-// noteSilent notes a call that AWS has not answered since then.
+// noteSilent notes that AWS has not answered a call since a time.
 func noteSilent(since time.Time) note {
 	return func(e entry, _ moment) entry {
 		if e.silentSince.IsZero() {

@@ -23,13 +23,13 @@ type behind struct {
 
 func (b behind) Confirm(obj cluster.Object) error {
 	if slices.Contains(*b.stale, obj.GetName()) {
-		return cluster.Stale{Ref: cluster.RefOf(obj)}
+		return cluster.StaleError{Ref: cluster.RefOf(obj)}
 	}
 	return nil
 }
 
-// Informed implements cluster.Asker.
-func (b behind) Informed() cluster.Source { return b.Memory }
+// CacheOnly implements cluster.Asker.
+func (b behind) CacheOnly() cluster.Source { return b.Memory }
 
 // newBehind is newHarness with such a store.
 func newBehind(t *testing.T, objects ...string) (w *harness, stale *[]string, again *runAgain) {
@@ -124,7 +124,7 @@ func TestABindingThatChangesDuringItsRunIsRunAgain(t *testing.T) {
 	if out := w.run("a"); !changed || len(out.Findings) != 0 {
 		t.Errorf("changed %v, findings %v", changed, out.Findings)
 	}
-	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); !errors.As(err, new(cluster.Stale)) {
+	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); !errors.As(err, new(cluster.StaleError)) {
 		t.Errorf("the next run does not wait for what has changed: %v", err)
 	}
 	*stale = nil

@@ -33,8 +33,8 @@ func (p *run) carryOutSteps(ctx context.Context, f *bindingplan.Facts, plan *bin
 	}
 }
 
-// carryOutUntilReplan carries out steps until the rest of the plan has to be made again, and returns the last one then. A pod
-// condition that cannot be written does not stop the other conditions.
+// carryOutUntilReplan carries out steps until the rest of the plan has to be made again, and then returns the last step. A
+// pod condition that cannot be written does not stop the other conditions.
 func (p *run) carryOutUntilReplan(ctx context.Context, f *bindingplan.Facts, steps []bindingplan.Step, d *bindingplan.StepResults) (last bindingplan.Action) {
 	var gates []error
 	for _, s := range steps {
@@ -168,7 +168,7 @@ func (p *run) write(ctx context.Context, f *bindingplan.Facts, do bindingplan.Ac
 	case bindingplan.SetStatus:
 		return p.setStatus(ctx, f, do)
 	case bindingplan.WriteEvents:
-		lasts := func(x cluster.Patch) bool { _, ok := x.(cluster.Lasting); return ok }
+		lasts := func(x cluster.Patch) bool { _, ok := x.(cluster.LastingWarnings); return ok }
 		if !slices.ContainsFunc(do.Patches, func(x cluster.Patch) bool { return !lasts(x) }) {
 			return p.r.Cluster.Write(ctx, do.Patches)
 		}
@@ -178,7 +178,7 @@ func (p *run) write(ctx context.Context, f *bindingplan.Facts, do bindingplan.Ac
 	case bindingplan.NoteRegistered:
 		p.r.memory.note(p.key, noteFound(f.Described, do.Targets))
 	default:
-		return fmt.Errorf("no step of type %T is known", do)
+		return fmt.Errorf("unknown step type %T", do)
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func (r *Reconciler) driftEvent(of finding.Ref, text string) cluster.Event {
 	}
 }
 
-// maxNamed is how many targets, security groups or owners an event names.
+// maxNamed is the maximum number of targets, security groups or owners that an event names.
 const maxNamed = 5
 
 // joinNames joins the first names of a list, with the number of the others.
@@ -180,7 +180,7 @@ func (r rules) restore(ctx context.Context, groups []string) (restored bool, _ e
 	return restored, ctx.Err()
 }
 
-// ownersOf returns at most maxNamed of the owners of bindings, each once. A binding without owner stands for itself.
+// ownersOf returns at most maxNamed of the owners of bindings, each once. A binding without owners is returned itself.
 func (r *Reconciler) ownersOf(keys []Key) (out []finding.Ref) {
 	v := r.Cluster.View().Unsubscribed()
 	for _, key := range keys {

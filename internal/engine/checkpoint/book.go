@@ -34,7 +34,7 @@ type Book struct {
 	writing chan struct{}
 }
 
-// New returns an empty book. Until Begin, no stack counts as applied.
+// New returns an empty book. Before Begin, no stack is regarded as applied.
 func New() *Book {
 	b := &Book{urgent: make(chan struct{}, 1), next: make(chan struct{}), writing: make(chan struct{}, 1)}
 	b.marks, b.secrets, _ = parse("")
@@ -95,10 +95,10 @@ func (b *Book) Note(id model.StackID, digest string) {
 	b.marks[id] = digest
 }
 
-// Forget removes the mark of a stack that is about to be changed in AWS, and requests a write that removes it from the
-// store. Otherwise, if this process ended within the change and the change was taken back, the next process would count the
-// stack as unchanged. The channel is closed once the write has ended. It is nil if there is nothing to wait for: the store
-// has no mark of the stack, or the last write failed.
+// Forget removes the mark of a stack that is about to be changed in AWS, and requests a write that removes it from the store.
+// Otherwise, if this process ended during the change and the change was reverted, the next process would regard the stack as
+// unchanged. The channel is closed once the write has ended. It is nil if there is nothing to wait for: the store has no mark
+// of the stack, or the last write failed.
 func (b *Book) Forget(id model.StackID) (written <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -158,17 +158,18 @@ func (b *Book) noteSecretMark(id model.StackID, key, mark string) {
 	b.secrets[id][key] = mark
 }
 
-// unknownSecret is the mark of a listener or rule whose client secret in AWS is not known. It is the mark of no secret.
+// unknownSecret is the mark of a listener or rule whose client secret in AWS is not known. No secret has this mark.
 const unknownSecret = "-"
 
-// newSecrets is the key of the mark of listeners and rules of a stack that have no mark, as they have just been created.
-// There is none where they are taken to have the right client secret. RetainSecretMarks forgets it.
+// newSecrets is the key of the mark of listeners and rules of a stack that have no mark of their own, because they have just
+// been created. Without this mark, they are assumed to have the right client secret. RetainSecretMarks forgets it.
 var newSecrets = Digest("")
 
-// ForgetSecretMark marks the client secret of a listener or rule as unknown before AWS gets another one, and requests a
-// write of that. Otherwise, if this process ended within the call and the old secret came back, the next process would
-// assume that AWS has the old one. An empty ARN is that of all that are about to be created: if this process ended after it
-// created one, the next process would assume that AWS has the secret that is there then. The channel is as that of Forget.
+// ForgetSecretMark marks the client secret of a listener or rule as unknown before AWS gets another one, and requests a write
+// of that. Otherwise, if this process ended during the call and the old secret was restored, the next process would assume
+// that AWS has the old secret. An empty ARN refers to all listeners and rules that are about to be created: if this process
+// ended after it created one, the next process would assume that AWS has the secret that exists then. The channel is like the
+// channel that Forget returns.
 func (b *Book) ForgetSecretMark(id model.StackID, arn string) (written <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -257,7 +258,7 @@ func (b *Book) Save(write func(text string) error) error {
 	return nil
 }
 
-// maxText bounds the text in bytes. It is less than the limit of Kubernetes for one Secret, 1 MiB.
+// maxText is the maximum length of the text in bytes. It is less than the limit of Kubernetes for one Secret, 1 MiB.
 const maxText = 900 << 10
 
 // parse returns the marks of stacks and client secrets in a text, and the number of lines that it leaves out.

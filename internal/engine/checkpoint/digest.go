@@ -35,7 +35,7 @@ type encoder struct {
 	maps int // maps that are being written. Their output has to stay in buf.
 }
 
-// bufferBytes is the length of buf from which it is hashed.
+// bufferBytes is the minimum length at which buf is hashed.
 const bufferBytes = 4096
 
 // value writes a value with all that it contains.

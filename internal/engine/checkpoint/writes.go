@@ -12,7 +12,7 @@ type PendingWrites struct {
 	timedOut bool
 }
 
-// Add adds a write, whose channel is closed once it has ended. A nil channel is no write.
+// Add adds a write, whose channel is closed once it has ended. A nil channel is ignored.
 func (p *PendingWrites) Add(written <-chan struct{}) {
 	if written != nil {
 		p.writes = append(p.writes, written)

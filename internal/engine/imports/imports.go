@@ -25,19 +25,19 @@ type Budgets struct {
 	year decayingCount
 }
 
-// importBudget is the key of a budget: of one certificate of a stack, or else of an owner.
+// importBudget is the key of a budget, which is either the budget of one certificate of a stack or the budget of an owner.
 type importBudget struct {
 	stack model.StackID
 	id    string
 	owner importOwner
 }
 
-// importOwner is a pair of namespaces to which imports are counted: user has the objects that use a Secret, and decides how
-// often stacks are created that need it; secret has the Secret, and decides how often it changes. So neither can use up the
-// budget that another namespace has with the same Secret or for the same stack.
+// importOwner is a pair of namespaces whose budgets an import uses up: user has the objects that use a Secret, and decides
+// how often stacks are created that need it; secret has the Secret, and decides how often it changes. So neither namespace
+// can use up the budget that another namespace has with the same Secret or for the same stack.
 type importOwner struct{ user, secret string }
 
-// spentBudget is the number of imports that were counted to a budget at a time. The budget refills from then on.
+// spentBudget is the number of imports that a budget had spent at a time. The budget refills from then on.
 type spentBudget struct {
 	count float64
 	at    time.Time
@@ -52,7 +52,7 @@ const (
 	yearlyImports = 2500
 )
 
-// maxImportBudgets is how many entries are kept before those that no longer count are removed.
+// maxImportBudgets is the number of entries above which entries that no longer matter are removed.
 const maxImportBudgets = 10000
 
 // namespaceYear has the decayed numbers of imports of one namespace.
@@ -78,7 +78,7 @@ func (f decayingCount) addOne(now time.Time) decayingCount {
 	return decayingCount{count: f.remainingAt(now) + 1, at: now}
 }
 
-// limits returns how many imports the budget has at once, and the time in which one more is added.
+// limits returns the maximum number of imports in the budget, and the time in which it gains one import.
 func (b importBudget) limits() (atOnce float64, every time.Duration) {
 	if b.owner != (importOwner{}) {
 		return ownerImportsAtOnce, durations.DeniedWait
@@ -86,14 +86,14 @@ func (b importBudget) limits() (atOnce float64, every time.Duration) {
 	return importsAtOnce, durations.ImportInterval
 }
 
-// spentAt returns how many imports of a budget are spent and not refilled yet.
+// spentAt returns the number of imports of a budget that are spent and not refilled yet.
 func (s spentBudget) spentAt(b importBudget, now time.Time) float64 {
 	_, every := b.limits()
 	return max(s.count-float64(now.Sub(s.at))/float64(every), 0)
 }
 
 // ownerOfImport returns the owner of an import of a Secret ("namespace/name") for members. The user is the namespace of the
-// first member that has one, else that of the Secret.
+// first member with a namespace, or else the namespace of the Secret.
 func ownerOfImport(members []finding.Ref, secret string) importOwner {
 	namespace, _, _ := strings.Cut(secret, "/")
 	owner := importOwner{user: namespace, secret: namespace}
@@ -103,12 +103,12 @@ func ownerOfImport(members []finding.Ref, secret string) importOwner {
 	return owner
 }
 
-// importBudgets returns the budgets that an import is counted to.
+// importBudgets returns the budgets that an import uses up.
 func importBudgets(id model.StackID, certificate string, owner importOwner) []importBudget {
 	return []importBudget{{stack: id, id: certificate}, {owner: owner}}
 }
 
-// shareExhaustedFor returns how long an owner has used up its share of the imports of a year; 0: it has not.
+// shareExhaustedFor returns how much longer the share of an owner in the imports of a year is used up; 0: it is not used up.
 func (m *Budgets) shareExhaustedFor(owner importOwner, now time.Time) time.Duration {
 	var others []float64
 	for namespace, y := range m.years {
@@ -117,8 +117,8 @@ func (m *Budgets) shareExhaustedFor(owner importOwner, now time.Time) time.Durat
 		}
 	}
 	slices.Sort(others) // a sum of fractions depends on their order
-	// The smaller count of its two namespaces counts, so that namespaces that use Secrets of each other have no more than
-	// their shares.
+	// The smaller count of the two namespaces is compared, so that namespaces that use Secrets of each other have no more
+	// than their shares.
 	have := min(m.years[owner.user].user.remainingAt(now), m.years[owner.secret].secret.remainingAt(now))
 	if model.MayTakeOneMore(yearlyImports, m.year.remainingAt(now), have, others) {
 		return 0
@@ -126,7 +126,7 @@ func (m *Budgets) shareExhaustedFor(owner importOwner, now time.Time) time.Durat
 	if have < 1 {
 		return time.Hour
 	}
-	// After that time its count, or that of all, has decayed by one.
+	// After that time the count of the owner, or the count of all namespaces, has decayed by one.
 	return min(time.Duration(float64(durations.Year)/have), 24*time.Hour)
 }
 
@@ -201,7 +201,7 @@ func (m *Budgets) Note(id model.StackID, s plan.Step, now time.Time) {
 	m.year = m.year.addOne(now)
 }
 
-// forget removes entries that no longer count, once there are too many. It also removes namespaces whose decayed count is
+// forget removes entries that no longer matter, once there are too many. It also removes namespaces whose decayed count is
 // below half an import. Their sum is bounded by the count of all.
 func (m *Budgets) forget(now time.Time) {
 	if m.spent == nil || len(m.spent) > maxImportBudgets {

@@ -126,20 +126,20 @@ func EffectText(kind model.Kind, s plan.Step, opens bool) string {
 	switch do := s.Do.(type) {
 	case plan.CreateTargetGroup:
 		if !kind.HasRules() {
-			return "its listeners stay unchanged, or are not made"
+			return "its listeners stay unchanged, or are not created"
 		}
 		return "its rules are held: requests that no live rule serves get 503"
 	case plan.CreateLoadBalancer:
-		return "the load balancer is not made with it"
+		return "the load balancer is not created with it"
 	case plan.CreateListener:
 		return "port " + strconv.Itoa(int(do.Settings.Port)) + " is not opened with it"
 	case plan.SetWebACL, plan.SetClassicACL:
 		if opens {
-			return "the load balancer is not opened, because it would serve unguarded"
+			return "the load balancer is not opened, because it would serve without protection"
 		}
 		return "the load balancer keeps the web ACL that it has"
 	case plan.ChangeIngress:
-		return "the sources that are admitted stay"
+		return "the admitted sources stay"
 	case plan.SetTags:
 		return "the other tags are set"
 	case plan.SetHealthCheck:

@@ -7,11 +7,11 @@ import "time"
 
 // BackOff has the delays between repetitions of one write.
 type BackOff struct {
-	// Free is how many repetitions are not delayed, because a user may undo a write or restore an older state.
+	// Free is the number of repetitions that are not delayed, because a user may undo a write or restore an older state.
 	Free int
 	// First is the delay of the first repetition after the free ones. The delay doubles with each repetition, up to Longest.
 	First, Longest time.Duration
-	// Rest is how long a streak lasts beyond the time in which the next repetition was due.
+	// Rest is how long a streak lasts after the time at which the next repetition was due.
 	Rest time.Duration
 }
 
@@ -30,10 +30,10 @@ func (p BackOff) Wait(s Streak) time.Duration {
 	return min(p.First<<min(s.Times-p.Free, 20), p.Longest)
 }
 
-// Delays reports whether there were so many repetitions that the next one is delayed.
+// Delays reports whether the next repetition is delayed, because there were too many before.
 func (p BackOff) Delays(s Streak) bool { return s.Times >= p.Free }
 
-// Left returns how much longer the next repetition is delayed; zero or less: it is due.
+// Remaining returns how much longer the next repetition is delayed; zero or less: it is due.
 func (p BackOff) Remaining(s Streak, now time.Time) time.Duration {
 	return s.At.Add(p.Wait(s)).Sub(now)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// Spread returns a part of a span, which depends on the key alone. It spreads the work on many keys evenly over the span, in
-// the same way after each restart.
+// Spread returns a part of a span. The part depends only on the key. It spreads the work on many keys evenly over the span,
+// in the same way after each restart.
 func Spread(key string, span time.Duration) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(key)) // a hash never returns an error
@@ -25,13 +25,13 @@ func Spread(key string, span time.Duration) time.Duration {
 	return time.Duration(float64(span) * (float64(x>>11) / (1 << 53)))
 }
 
-// Interval returns how long after a comparison the next one begins. Interval and MaxAge add up to the period at most, so
-// that drift lasts no longer than that.
+// Interval returns the time from one comparison to the next. The sum of Interval and MaxAge is at most the period, so that
+// drift lasts no longer than the period.
 func Interval(period time.Duration, key string) time.Duration {
 	return period*8/10 + Spread(key, period/10)
 }
 
-// FirstDelay returns how long after a start a stack is first compared that did not change while no process ran.
+// FirstDelay returns the time from a start to the first comparison of a stack that did not change while no process ran.
 func FirstDelay(period time.Duration, key string) time.Duration {
 	return min(durations.Settle+Spread(key, durations.StartSpread), Interval(period, key))
 }
@@ -81,9 +81,9 @@ func (x *State) Deferral(desired string, first time.Duration, now time.Time) tim
 }
 
 // Begin notes that a run of a stack begins, and sets how old its reads may be. It returns whether the desired state has
-// changed, and how long such a change is delayed; a delayed change counts as changed in a later run. again requests a
-// comparison now. A stack that is to be deleted needs no fresh reads, because a resource that does not exist any more is no
-// fault then.
+// changed, and how long such a change is delayed; a delayed change is returned as changed in a later run. again requests a
+// comparison now. A stack that is to be deleted needs no fresh reads, because a resource that does not exist any more is not
+// an error in a deletion.
 func (x *State) Begin(stack model.Stack, desired string, again bool, period time.Duration, now time.Time) (changed bool, delay time.Duration) {
 	if now.IsZero() {
 		return false, 0
@@ -162,7 +162,8 @@ func (x *State) End(done bool, now time.Time) time.Duration {
 }
 
 // editBackOff has the delays of a desired state that changes repeatedly. The first four changes are carried out at once,
-// which is enough to shift a weight in steps. So is every change of a user who makes fewer than four a minute.
+// which is enough to shift a weight in steps. If a user makes fewer than four changes a minute, all of them are carried out
+// at once.
 var editBackOff = repeat.BackOff{Free: 3, First: durations.ShortWait, Longest: durations.MissingWait, Rest: durations.Requeue}
 
 // noteEdit notes a change of the desired state that is carried out.

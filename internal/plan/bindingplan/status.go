@@ -134,6 +134,6 @@ func (f *Facts) events(found finding.List, reason string, changed bool) WriteEve
 
 // lastingWarnings returns the patch that makes the warnings beside it last, so that their events are emitted again before the
 // API server deletes them.
-func lastingWarnings(key Key) cluster.Lasting {
-	return cluster.Lasting{Subject: "TargetGroupBinding " + key.String()}
+func lastingWarnings(key Key) cluster.LastingWarnings {
+	return cluster.LastingWarnings{Subject: "TargetGroupBinding " + key.String()}
 }

@@ -246,7 +246,9 @@ func TestWhichNodesCount(t *testing.T) {
 // staleSource is a source whose objects have all changed in the API server.
 type staleSource struct{ *cluster.Memory }
 
-func (staleSource) Confirm(obj cluster.Object) error { return cluster.Stale{Ref: cluster.RefOf(obj)} }
+func (staleSource) Confirm(obj cluster.Object) error {
+	return cluster.StaleError{Ref: cluster.RefOf(obj)}
+}
 
 // TestMissingServiceIsConfirmed: the deletion of a Service or port may arrive before the edit by which its binding references
 // another one. The targets are retained until then.
@@ -278,7 +280,7 @@ spec: {ports: [{port: 80}]}
 			t.Fatal("no binding", v.Err())
 		}
 		targets.Resolve(v, b, targets.Options{})
-		var stale cluster.Stale
+		var stale cluster.StaleError
 		if !errors.As(v.Err(), &stale) || stale.Ref.String() != want {
 			t.Errorf("%s: error %v, want that %s has changed", name, v.Err(), want)
 		}

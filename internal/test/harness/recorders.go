@@ -46,7 +46,7 @@ type bindingChanges struct {
 
 // Ignores implements queue.Changes.
 func (c bindingChanges) Ignores(old, new cluster.Object) bool {
-	return c.process.bindings.OwnCheckpoint(old, new)
+	return c.process.bindings.IsOwnCheckpoint(old, new)
 }
 
 // outsideChanges queues the stacks in which drift was found.

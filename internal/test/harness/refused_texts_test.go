@@ -39,7 +39,7 @@ var refusedTexts = map[string][2]string{
 		`RejectedByAWS: ssl-policy: AWS refuses "ELBSecurityPolicy-None": it is not found; port 443 is not opened with it; change the value`,
 	},
 	"security-group-prefix-lists": {
-		`RejectedByAWS: security-group-prefix-lists: AWS refuses "pl-00000000000000000": it does not exist; the sources that are admitted stay; change the value`,
+		`RejectedByAWS: security-group-prefix-lists: AWS refuses "pl-00000000000000000": it does not exist; the admitted sources stay; change the value`,
 	},
 	"tags": {
 		`RejectedByAWS: tags: AWS refuses "Team=a<b": it must satisfy regular expression pattern: ^([\p{L}\p{Z}\p{N}_.:/=+\-@]*)$; the other tags are set; change the value`,

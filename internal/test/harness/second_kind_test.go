@@ -56,7 +56,7 @@ func (exposed) Translate(v *cluster.View, id model.StackID, live *observed.Stack
 	b.Stack = model.Stack{ID: id, Leaving: ownership.DeletedMembers(v, id), BackendGroup: model.BackendGroupUse{OthersLive: true}}
 	svc, there := cluster.Get[*corev1.Service](v, cluster.KindService, id.Namespace, id.Name)
 	if !there || !asks(svc) {
-		b.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id)
+		b.Stack.BackendGroup.OthersLive = ownership.HasOtherLiveObject(v, id)
 		if there && ownership.ClaimOn(v, svc, id).Known {
 			b.Stack.Leaving = append(b.Stack.Leaving, ownership.Member(v, svc, id))
 		}

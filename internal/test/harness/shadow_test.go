@@ -72,8 +72,8 @@ func startShadow(t *testing.T, r *Harness) *shadowed {
 	for _, run := range []func() error{
 		func() error { return stacks.Start(ctx, src, controller.StackKinds(), logr.Discard()) },
 		func() error { return bound.Start(ctx, src, controller.BindingKinds(), logr.Discard()) },
-		func() error { return shadow.KeepRules(ctx, src.WaitForSync) },
-		func() error { return shadow.KeepReport(ctx, s.file, ClusterName, logr.Discard()) },
+		func() error { return shadow.PlanRulesPeriodically(ctx, src.WaitForSync) },
+		func() error { return shadow.WriteReportPeriodically(ctx, s.file, ClusterName, logr.Discard()) },
 	} {
 		running.Go(func() {
 			if err := run(); err != nil {

@@ -38,7 +38,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	if l.class == nil {
 		t.Stack.Held.Everything = l.excluded
-		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id)
+		t.Stack.BackendGroup.OthersLive = ownership.HasOtherLiveObject(v, id)
 		return t.Stack, t.Found.Sorted()
 	}
 	t.Stack.DryRun = isDryRun(l.gw, id)
@@ -49,7 +49,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.setAdoption()
 	t.build()
 	if t.Stack.DryRun && slices.ContainsFunc(t.Stack.Members, func(m model.Member) bool { return m.Claimed }) {
-		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id) // the finalizer does not prove that it has a load balancer
+		t.Stack.BackendGroup.OthersLive = ownership.HasOtherLiveObject(v, id) // the finalizer does not prove that it has a load balancer
 	}
 	return t.Stack, t.Found.Sorted()
 }

@@ -35,7 +35,7 @@ func (f *Frontend) planPatches(v *cluster.View, o engine.Outcome) []cluster.Patc
 	for _, m := range o.Stack.Leaving {
 		// An Ingress that has joined another IngressGroup may already have the plan of that one.
 		if old := shownPlan(v, m.Ref); !m.Deleting && describesStack(old, o.ID) {
-			out = append(out, cluster.Annotation{Ref: report.RefTo(m.Ref), Key: cluster.PlanAnnotation, Was: old})
+			out = append(out, cluster.Annotation{Ref: report.RefTo(m.Ref), Key: cluster.PlanAnnotation, OldValue: old})
 		}
 	}
 	return out

@@ -30,7 +30,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 		retainedBuilder{t}.retainPrevious()
 		// The load balancer of a single Ingress is held while the class of the Ingress has a fault.
 		t.Stack.Held.Everything = g.notAccepted || len(t.Previous) > 0 && id.Namespace != ""
-		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id)
+		t.Stack.BackendGroup.OthersLive = ownership.HasOtherLiveObject(v, id)
 		return t.Stack, t.Found.Sorted()
 	}
 	t.Stack.Describe = f.opt.DescribePlan

@@ -59,7 +59,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.Stac
 	claimed := claim.Known
 	if f.isAccepted(svc) {
 		at, fault := f.stackOf(v, svc)
-		if at == id || claim.Carried {
+		if at == id || claim.HasFinalizer {
 			m := f.newMember(svc)
 			m.movesAway = at != id
 			m.byFinalizerAlone = id.Namespace != svc.Namespace && !f.opt.CrossNamespaceGroups

@@ -260,7 +260,7 @@ func (t sharedBuilder) setMoves() {
 			t.Stack.Contested = true // the live load balancers show whose name is in the status
 			d := model.Departure{Member: m.Ref}
 			if t.Live != nil && !t.isOfStack(shown) {
-				d.Since = cluster.ShownSince(m.svc)
+				d.Since = cluster.StatusEditedAt(m.svc)
 				if d.Since.IsZero() || shown == "" {
 					d.Since = time.Unix(0, 0)
 				}

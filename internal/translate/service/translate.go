@@ -35,7 +35,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	if len(g.members) == 0 {
 		t.Stack.Held.Everything = g.excluded
-		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id)
+		t.Stack.BackendGroup.OthersLive = ownership.HasOtherLiveObject(v, id)
 		return t.Stack, t.Found.Sorted()
 	}
 	t.services = g.members
