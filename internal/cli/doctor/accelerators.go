@@ -35,7 +35,7 @@ func (d *doctor) checkAccelerators(ctx context.Context, caller checks.Identity) 
 	found, err := d.checker.Accelerators(ctx, time.Now().Add(-durations.SlowChange))
 	if err != nil {
 		fix := "run doctor again later"
-		if checks.Denied(err) {
+		if checks.IsDenied(err) {
 			fix = "grant whoever runs doctor the actions that list accelerators, see config/iam/" + rights.AcceleratorsFile
 		}
 		d.addUnchecked(area, resultWarning, err, fix, "accelerators cannot be read: ")

@@ -59,7 +59,7 @@ func (d *doctor) checkImportedCertificates(ctx context.Context) {
 	const area = "certificates"
 	imported, notChecked, err := d.aws.ImportedCertificates(ctx, maxCertificatesRead)
 	if err != nil {
-		if !checks.Denied(err) {
+		if !checks.IsDenied(err) {
 			d.addResult(area, resultWarning, "run doctor again later", "imported certificates cannot be read: %v", sdk.Explain(err))
 		}
 		return
@@ -205,7 +205,7 @@ func (d *doctor) checkQuotas(ctx context.Context) {
 	usage, notChecked, err := d.checker.Usage(ctx)
 	if err != nil {
 		fix := "run doctor again later"
-		if checks.Denied(err) {
+		if checks.IsDenied(err) {
 			fix = "grant whoever runs doctor the actions that describe resources, see config/iam/policy.json"
 		}
 		d.addUnchecked(area, resultWarning, err, fix, "quotas cannot be read: ")
@@ -222,12 +222,12 @@ func (d *doctor) reportUsage(list []checks.Usage) {
 	for _, u := range list {
 		result, fix := resultOK, ""
 		switch {
-		case u.Most > 0 && u.Used >= u.Most && !u.Default:
+		case u.Limit > 0 && u.Used >= u.Limit && !u.Default:
 			result, fix = resultError, "request a higher quota in Service Quotas, or delete unused resources"
-		case u.Most > 0 && u.Used*100 >= u.Most*quotaWarningPercent:
+		case u.Limit > 0 && u.Used*100 >= u.Limit*quotaWarningPercent:
 			result, fix = resultWarning, "request a higher quota in Service Quotas"
 		}
-		text := fmt.Sprintf("%s: %d of %d", u.Name, u.Used, u.Most)
+		text := fmt.Sprintf("%s: %d of %d", u.Name, u.Used, u.Limit)
 		if u.Default {
 			text += " (the default of AWS)"
 		}

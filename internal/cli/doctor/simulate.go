@@ -67,7 +67,7 @@ func (d *doctor) reportNotSimulated(err error, actions []string) {
 	const area = "permissions"
 	list := strings.Join(countByService(actions), ", ")
 	switch {
-	case checks.Denied(err):
+	case checks.IsDenied(err):
 		d.addResult(area, resultOK, "grant iam:SimulatePrincipalPolicy to whoever runs doctor to have them simulated", "%d actions can be tried only by a change, and were not: %s", len(actions), list)
 	case errors.Is(err, checks.ErrNoPrincipal):
 		d.addResult(area, resultOK, "run doctor with a role without a path to have them simulated", "%d actions can be tried only by a change, and were not: %s; %v", len(actions), list, err)
