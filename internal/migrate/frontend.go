@@ -197,7 +197,7 @@ func (g networkBuilder) addFrontendNotes() {
 	}
 }
 
-// frontendCounterpart returns the kind and field that an annotation of the frontend NLB becomes, "" if the frontend NLB is
+// frontendCounterpart returns the kind and field that an annotation of the frontend NLB becomes, or "" if the frontend NLB is
 // not translated.
 func (g *generator) frontendCounterpart(key string) string {
 	switch {

@@ -207,7 +207,7 @@ func addressesFit(lb *model.LoadBalancer) bool {
 	return !named || len(lb.Addresses) == 0 || len(lb.Addresses) == len(s.Refs)
 }
 
-// nilIfEmpty returns a pointer to s, nil if s is empty.
+// nilIfEmpty returns a pointer to s, or nil if s is empty.
 func nilIfEmpty(s string) *string {
 	if s == "" {
 		return nil

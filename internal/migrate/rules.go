@@ -301,7 +301,7 @@ func (b *ruleBuilder) oidcSecret() string {
 	return auth.OIDC.Value.SecretName
 }
 
-// forwardedService returns the Service that a rule forwards to, nil if there is none or more than one.
+// forwardedService returns the Service that a rule forwards to, or nil if there is none or more than one.
 func (b *ruleBuilder) forwardedService(ing *networkingv1.Ingress) *corev1.Service {
 	var forward model.Forward
 	for _, a := range b.routeMatch.listenerRule.Actions {

@@ -215,7 +215,7 @@ type lastingWarnings struct {
 	partial  bool
 }
 
-// reportedFor returns the warnings about objects that exist. current is the document of the last refresh, nil if it failed.
+// reportedFor returns the warnings about objects that exist. current is the document of the last refresh, or nil if it failed.
 func (l lastingWarnings) reportedFor(uidOf func(output.Object) (string, bool), current *tree.Document) reportedWarnings {
 	out := reportedWarnings{Events: []warning{}, Failed: l.failed, Partial: l.partial}
 	// A finding about a Service or a route counts for each member of its stack.

@@ -217,7 +217,7 @@ type answerCollector struct {
 	answers []requestAnswer
 	// onlyARN is the ARN of the only load balancer whose answers are added, "" for all.
 	onlyARN string
-	// byDNSName is the answer of the load balancer whose DNS name is the host of the request, nil if there is none.
+	// byDNSName is the answer of the load balancer whose DNS name is the host of the request, or nil if there is none.
 	byDNSName *requestAnswer
 	// otherProtocols are notes about listeners on the port whose protocol is not the scheme of the request.
 	otherProtocols []string
@@ -366,7 +366,7 @@ func hasSourceIPCondition(r model.Rule) bool {
 	})
 }
 
-// currentAnswer returns the actions that AWS takes until the plan is carried out, "" if they do the same as the desired
+// currentAnswer returns the actions that AWS takes until the plan is carried out, or "" if they do the same as the desired
 // actions.
 func (a *answerCollector) currentAnswer(l resolved.ListenerChoices, c *tree.Comparer, desired []model.Action) string {
 	if l.Live == nil {

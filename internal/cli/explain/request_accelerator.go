@@ -89,7 +89,7 @@ func (a *answerCollector) collect(ctx context.Context) (RequestDocument, error) 
 }
 
 // collectBehindAccelerator returns the answers of the load balancers behind the accelerator that has the host of the URL as
-// its DNS name or address, nil if there is none. It considers accelerators in AWS alone, because others have no address.
+// its DNS name or address, or nil if there is none. It considers accelerators in AWS alone, because others have no address.
 func (a *answerCollector) collectBehindAccelerator(ctx context.Context, drafts []engine.Draft) (*RequestDocument, error) {
 	for _, d := range drafts {
 		for _, live := range acceleratorsOf(d) {
@@ -170,7 +170,7 @@ func (a *answerCollector) explainEndpointGroup(c tree.AcceleratorComparer, g obs
 	return out
 }
 
-// servingWeight returns the weight of an endpoint, 0 if it is not healthy.
+// servingWeight returns the weight of an endpoint, or 0 if it is not healthy.
 func servingWeight(e observed.Endpoint) int32 {
 	if e.Health != observed.EndpointHealthy {
 		return 0

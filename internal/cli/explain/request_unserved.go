@@ -79,7 +79,7 @@ func (a *answerCollector) explainUnservedHost() *requestUnserved {
 	return out
 }
 
-// fieldOfHost returns the field of an object that names the host of the request, "" if none does.
+// fieldOfHost returns the field of an object that names the host of the request, or "" if none does.
 func (a *answerCollector) fieldOfHost(obj cluster.Object) string {
 	var hosts []string
 	field := "spec.hostnames[%d]"

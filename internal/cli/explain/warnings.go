@@ -92,7 +92,7 @@ func isOfEarlierObject(uid types.UID, obj cluster.Object) bool {
 	return obj != nil && uid != "" && obj.GetUID() != "" && uid != obj.GetUID()
 }
 
-// lastEventTime returns when an event was written last, zero if that is not known.
+// lastEventTime returns when an event was written last, or zero if that is not known.
 func lastEventTime(e corev1.Event) time.Time {
 	if !e.LastTimestamp.IsZero() {
 		return e.LastTimestamp.Time

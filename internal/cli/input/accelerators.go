@@ -34,7 +34,7 @@ func EachDraftOutsideScope(ctx context.Context, d *Source, store *cluster.Memory
 	return nil
 }
 
-// acceleratorsOffReason returns why GlobalAccelerators are not served, "" if they are.
+// acceleratorsOffReason returns why GlobalAccelerators are not served, or "" if they are.
 func acceleratorsOffReason(c config.Config) string {
 	if c.Gates.On(config.GlobalAcceleratorController) {
 		return ""

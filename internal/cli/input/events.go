@@ -26,7 +26,7 @@ type Event struct {
 	Time            time.Time
 	Kind            string
 	Namespace, Name string
-	// UID is the UID of the object, "" if the event has none.
+	// UID is the UID of the object, or "" if the event has none.
 	UID     string
 	Warning bool
 	// Count is how often the event was written.

@@ -121,7 +121,7 @@ func (w watchedNamespace) filter(files []fileObject, notes io.Writer) ([]fileObj
 	return out, nil
 }
 
-// singleNamespace returns the only namespace that a scope is about, "" if it is about several.
+// singleNamespace returns the only namespace that a scope is about, or "" if it is about several.
 func (s *scope) singleNamespace() string {
 	if s.All || len(s.Named) == 0 {
 		return s.Namespace

@@ -26,7 +26,7 @@ type unservedReasons struct {
 	cfg   config.Config
 }
 
-// UnservedReason returns why no load balancer of this controller serves an object, "" if that is not known.
+// UnservedReason returns why no load balancer of this controller serves an object, or "" if that is not known.
 func UnservedReason(store *cluster.Memory, c config.Config, ref cluster.Ref) string {
 	return unservedReasons{store, c}.reasonAndFix(ref)
 }
@@ -163,7 +163,7 @@ func (u unservedReasons) classFix(kind cluster.Kind, field string, isServed func
 	return "name one of this controller: " + output.JoinFirst(names)
 }
 
-// probableName returns the end of a message about an object that does not exist: which name was probably meant, "" if no
+// probableName returns the end of a message about an object that does not exist: which name was probably meant, or "" if no
 // object of the kind has a similar name.
 func (u unservedReasons) probableName(kind cluster.Kind, namespace, name string) string {
 	var names []string

@@ -207,7 +207,7 @@ func (g IngressGroup) title() string {
 	return name + " -> " + cmp.Or(withPrefix("Gateway ", g.Gateway), "not translated") + withPrefix(", behind Gateway ", g.FrontendGateway)
 }
 
-// withPrefix returns s with a prefix, "" if s is empty.
+// withPrefix returns s with a prefix, or "" if s is empty.
 func withPrefix(prefix, s string) string {
 	if s == "" {
 		return ""
@@ -305,7 +305,7 @@ func showMarkdown(w io.Writer, d Document) {
 	}
 }
 
-// parenthesised returns s in parentheses, "" if s is empty.
+// parenthesised returns s in parentheses, or "" if s is empty.
 func parenthesised(s string) string {
 	if s == "" {
 		return ""

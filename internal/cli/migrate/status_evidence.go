@@ -23,7 +23,7 @@ var stateKinds = slices.Concat([]cluster.Kind{
 	cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration, cluster.KindListenerRuleConfiguration,
 }, cluster.RouteKinds)
 
-// unreadableReason returns which objects of stateKinds cannot be read, "" if all can.
+// unreadableReason returns which objects of stateKinds cannot be read, or "" if all can.
 func (s *statusCommand) unreadableReason() string {
 	const fix = "; bind the rules of config/rbac with the verbs get and list to whoever runs this"
 	names := func(kinds []cluster.Kind) string {
@@ -49,7 +49,7 @@ func gateOffError(kind model.Kind) error {
 }
 
 // contradictingObject returns a message about a member whose status names a load balancer that AWS does not have with
-// the expected tags, "" if there is none. Then the flags or credentials may not be those of the controller, and the
+// the expected tags, or "" if there is none. Then the flags or credentials may not be those of the controller, and the
 // observed state would be that of something else.
 func (s *statusCommand) contradictingObject(m move, members []model.Member, stacks ...observed.Stack) string {
 	var names []string

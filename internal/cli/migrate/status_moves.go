@@ -16,7 +16,7 @@ import (
 type move struct {
 	// from is the stack that the load balancer was made for, zero if there is none.
 	from model.StackID
-	// to is the stack of the Gateway, zero if there is none.
+	// to is the stack of the Gateway, or zero if there is none.
 	to model.StackID
 	// gateway is the Gateway; zero if there is none or it does not exist any more.
 	gateway cluster.Ref

@@ -37,7 +37,7 @@ func (s *statusCommand) status(ctx context.Context, m move) Status {
 }
 
 // setStatusWithoutGateway sets the status of a load balancer for which no Gateway asks. It returns why the state cannot
-// be determined, "" if it was.
+// be determined, or "" if it was.
 func (s *statusCommand) setStatusWithoutGateway(ctx context.Context, m move, out *Status) (unknown string) {
 	out.State = handover.InIngress
 	if why := s.unreadableReason(); why != "" {
@@ -62,7 +62,7 @@ func (s *statusCommand) setStatusWithoutGateway(ctx context.Context, m move, out
 }
 
 // setStatusWithGateway sets the status of a load balancer that a Gateway asks for or has. It returns why the state
-// cannot be determined, "" if it was.
+// cannot be determined, or "" if it was.
 func (s *statusCommand) setStatusWithGateway(ctx context.Context, m move, out *Status) (unknown string) {
 	if why := s.unreadableReason(); why != "" {
 		return why

@@ -43,7 +43,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return NewUsageError(fmt.Errorf("unknown command %q; nothing is started; %s%s", args[0], commandSuggestion(cmd, args[0]), HelpHint(cmd)))
 }
 
-// commandSuggestion returns a question whether another command was meant, "" if no name is similar.
+// commandSuggestion returns a question whether another command was meant, or "" if no name is similar.
 func commandSuggestion(cmd *cobra.Command, typed string) string {
 	names := cmd.SuggestionsFor(typed)
 	if len(names) == 0 {
@@ -73,7 +73,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return UsageError{fmt.Errorf("%w; %s%s", err, flagSuggestion(cmd, err), HelpHint(cmd)), code}
 }
 
-// flagSuggestion returns a question whether another flag was meant, "" if the flag is known or no name is similar.
+// flagSuggestion returns a question whether another flag was meant, or "" if the flag is known or no name is similar.
 func flagSuggestion(cmd *cobra.Command, err error) string {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {

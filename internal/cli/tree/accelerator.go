@@ -224,7 +224,7 @@ func (c AcceleratorComparer) endpointGroups(desired []model.EndpointGroup, live 
 	return out
 }
 
-// unreadyText returns what an endpoint waits for before it is added, "" if it is ready.
+// unreadyText returns what an endpoint waits for before it is added, or "" if it is ready.
 func unreadyText(e model.Endpoint) string {
 	if e.Unready == "" {
 		return ""
@@ -304,7 +304,7 @@ func (c AcceleratorComparer) endpoint(compared comparison, e model.Endpoint) End
 	return out
 }
 
-// LoadBalancerOf returns the load balancer of an endpoint, nil if that is not known.
+// LoadBalancerOf returns the load balancer of an endpoint, or nil if that is not known.
 func (c AcceleratorComparer) LoadBalancerOf(id string) *EndpointLoadBalancer {
 	for _, answer := range c.Facts.Endpoints {
 		for _, lb := range answer {

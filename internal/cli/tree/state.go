@@ -308,7 +308,7 @@ func heldText(r model.Rule) string {
 	return "held, see the findings"
 }
 
-// OriginText returns the object and field that a part of the desired state comes from, "" if they are not known.
+// OriginText returns the object and field that a part of the desired state comes from, or "" if they are not known.
 func OriginText(o finding.Origin) string {
 	if o == (finding.Origin{}) {
 		return ""
@@ -372,7 +372,7 @@ func (c *Comparer) certificate(arn string, s state, isDefault bool) Certificate 
 	return out
 }
 
-// ImportedSecret returns NAMESPACE/NAME of the Secret that a certificate was imported from, "" if none is known.
+// ImportedSecret returns NAMESPACE/NAME of the Secret that a certificate was imported from, or "" if none is known.
 func ImportedSecret(f observed.Facts, arn string) string {
 	id := f.CertificateOwners[arn].ResourceID
 	for _, own := range f.OwnCertificates {

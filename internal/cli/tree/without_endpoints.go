@@ -41,7 +41,7 @@ func noEndpointsReasons(store *cluster.Memory) map[string]string {
 	return out
 }
 
-// noEndpointsReason returns why no pod serves behind the Service of a binding, "" if a pod does or if that is not known.
+// noEndpointsReason returns why no pod serves behind the Service of a binding, or "" if a pod does or if that is not known.
 func noEndpointsReason(store *cluster.Memory, b *elbv2.TargetGroupBinding) string {
 	v := cluster.NewView(store)
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, b.Namespace, b.Spec.ServiceRef.Name)

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// FrontendNLB returns the frontend NLB of a stack, nil if there is none. The security groups that it shares with the ALB
+// FrontendNLB returns the frontend NLB of a stack, or nil if there is none. The security groups that it shares with the ALB
 // are set on it, and its name counts as set by a user if the name of the ALB is.
 func FrontendNLB(s model.Stack) *model.LoadBalancer {
 	if s.FrontendNLB == nil {
@@ -54,7 +54,7 @@ func limitToPorts(g model.GroupChoice, included func(int32) bool) model.GroupCho
 	return managed
 }
 
-// networkLoadBalancer returns the network load balancer in front of the ALB, nil if there is none, and the stack that has
+// networkLoadBalancer returns the network load balancer in front of the ALB, or nil if there is none, and the stack that has
 // its target groups.
 func (s Side) networkLoadBalancer() (*model.LoadBalancer, *model.Stack) {
 	switch {
