@@ -49,12 +49,12 @@ func (d *doctor) checkAWS(ctx context.Context) {
 	d.checkImportedCertificates(ctx)
 }
 
-// maxCertificatesRead bounds the calls that look for imported certificates.
+// maxCertificatesRead is the maximum number of calls that look for imported certificates.
 const maxCertificatesRead = 500
 
 // checkImportedCertificates reports the certificates that were imported from TLS Secrets, and warns where they are not
-// renewed because --import-tls-secrets does not name their kind. Credentials that may not read the tags of
-// certificates have imported none, so a denied call is not reported.
+// renewed because --import-tls-secrets does not name their kind. A denied call is not reported, as credentials without
+// the right to read the tags of certificates have imported none.
 func (d *doctor) checkImportedCertificates(ctx context.Context) {
 	const area = "certificates"
 	imported, notChecked, err := d.aws.ImportedCertificates(ctx, maxCertificatesRead)
@@ -166,7 +166,7 @@ func (d *doctor) checkPermissions(ctx context.Context, caller checks.Identity, t
 	}
 }
 
-// isStatementChecked reports whether a statement is needed by every installation or for accelerators. The table of
+// isStatementChecked reports whether every installation needs a statement, or accelerators need it. The table of
 // accelerators is checked only where their feature gate is on.
 func isStatementChecked(s rights.Statement) bool {
 	return s.Feature == "" || s.Feature == rights.GateAccelerators

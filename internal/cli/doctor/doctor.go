@@ -46,7 +46,7 @@ Each line begins with ok, warning or error. Exit codes: 0 no error, 1 an error.`
 	return cmd
 }
 
-// doctor is the command doctor.
+// doctor has the flags and the results of the command doctor.
 type doctor struct {
 	input.Source
 	form output.Form
@@ -89,7 +89,7 @@ type Document struct {
 	Warnings int     `json:"warnings"`
 }
 
-// maxOrphansShown is how many orphans are shown one by one.
+// maxOrphansShown is the maximum number of orphans that are listed.
 const maxOrphansShown = 10
 
 // maxMessageLength bounds the message of one check.

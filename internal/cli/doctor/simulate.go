@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// simulatePolicy has IAM simulate the actions that can be tried only by a change, with a call for each statement of the
-// table and each of its resources.
+// simulatePolicy simulates the actions that can be tried only by a change. It makes one call to IAM for each statement of
+// the table and each resource of the statement.
 func (d *doctor) simulatePolicy(ctx context.Context, caller checks.Identity, table []rights.Statement, actions []string) {
 	const area = "permissions"
 	refused, granted := map[string]bool{}, map[string]bool{}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Environment is what the process was started with.
+// Environment has the arguments, streams and settings of the process.
 type Environment struct {
 	Args   []string // without the program's name
 	Stdin  io.Reader
@@ -17,7 +17,7 @@ type Environment struct {
 	Getenv func(string) string
 	// Version is the version of this binary.
 	Version string
-	// Program is the path or name that the process was started by; "fulcrum" if empty.
+	// Program is the path or name with which the process was started; "fulcrum" if empty.
 	Program string
 	// Terminal reports whether Stdout is a terminal.
 	Terminal bool

@@ -89,7 +89,7 @@ func (c *Comparer) comparisonOf(arn string) comparison {
 	return out
 }
 
-// waitText returns what a step waits for, "" if it does not wait.
+// waitText returns the condition for which a step waits, or "" if the step does not wait.
 func waitText(s plan.Step) string {
 	if !s.Waits() {
 		return ""
@@ -300,7 +300,7 @@ func (c *Comparer) desiredRules(port int32) map[string][]model.Rule {
 	return out
 }
 
-// heldText returns a note for a rule that is held, "" for others.
+// heldText returns a note for a held rule, or "" for other rules.
 func heldText(r model.Rule) string {
 	if r.Held == 0 {
 		return ""
@@ -360,7 +360,7 @@ func (c *Comparer) addedCertificates(listener []plan.Address, defaultARN string)
 	return out
 }
 
-// certificate returns a certificate with what ACM shows of it.
+// certificate returns a certificate with the values that ACM shows.
 func (c *Comparer) certificate(arn string, s state, isDefault bool) Certificate {
 	out := Certificate{State: s, ARN: arn, Default: isDefault}
 	for _, known := range c.Facts.Certificates {

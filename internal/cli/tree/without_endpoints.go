@@ -14,7 +14,7 @@ import (
 // ClusterTargets has the state of targets according to Kubernetes objects. The keys of its maps are ARNs of target groups.
 type ClusterTargets struct {
 	endpoints          map[string][]targets.Endpoint // see EndpointsByTargetGroup
-	noEndpointsReasons map[string]string             // see the function of this name
+	noEndpointsReasons map[string]string             // the result of the function of the same name
 }
 
 // ClusterTargetsOf returns the state of targets according to the objects in store.
