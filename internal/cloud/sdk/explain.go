@@ -30,7 +30,7 @@ func Explain(err error) error {
 	case strings.Contains(operation.Err.Error(), "get credentials"):
 		return fmt.Errorf("no AWS credentials; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (%s)", rootCause(operation.Err))
 	case errors.As(err, &api) && IsSilent(err):
-		return fmt.Errorf("AWS fails to answer the call %q, with an error of its own: %s: %s", call, api.ErrorCode(), api.ErrorMessage())
+		return fmt.Errorf("AWS does not answer the call %q because of an internal error: %s: %s", call, api.ErrorCode(), api.ErrorMessage())
 	case errors.As(err, &api):
 		return fmt.Errorf("AWS refuses the call %q: %s: %s", call, api.ErrorCode(), api.ErrorMessage())
 	case errors.As(err, &unanswered) && !errors.Is(err, context.Canceled):
