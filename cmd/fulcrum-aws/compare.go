@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// The exit codes of compare, the same as those of diff. A state that occurs earlier or later is not a difference.
+// The exit codes of compare, the same as those of diff. A state that a resource has at another time is not a difference.
 const (
 	exitSame      = 0
 	exitDifferent = 1
@@ -40,7 +40,7 @@ func compareFiles(ctx context.Context, args []string, out, usage io.Writer) (dif
 	flags := flag.NewFlagSet("fulcrum-aws compare", flag.ContinueOnError)
 	flags.SetOutput(usage)
 	flags.Usage = func() {
-		fmt.Fprintln(usage, "Usage: fulcrum-aws compare [-output text|json] RECORDING...\n\nExit codes: 0 no differences, 1 differences, 2 it could not be compared")
+		fmt.Fprintln(usage, "Usage: fulcrum-aws compare [-output text|json] RECORDING...\n\nExit codes: 0 no differences, 1 differences, 2 comparison failed")
 		flags.PrintDefaults()
 	}
 	format := flags.String("output", "text", "text or json")

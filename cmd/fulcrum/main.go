@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	// The first signal stops gracefully, the second at once.
+	// The first signal stops the process gracefully, the second one at once.
 	ctx := signals.SetupSignalHandler()
 	os.Exit(cli.Run(ctx, output.Environment{
 		Program: os.Args[0], Terminal: term.IsTerminal(int(os.Stdout.Fd())), Width: terminalWidth,

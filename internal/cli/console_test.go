@@ -287,11 +287,11 @@ func TestConsoleRefusesToServeOthersWithoutAToken(t *testing.T) {
 		"--listen=0.0.0.0:0":                             "set --token",
 		"--listen=:7442":                                 "set --token",
 		"--listen=console.example:80":                    "set --token",
-		"--listen=127.0.0.1":                             "no address with a port",
+		"--listen=127.0.0.1":                             "not an address with a port",
 		"--listen=0.0.0.0:0 --token=short":               "at least 16 are needed",
 		"--aws-calls-per-minute=0":                       "less than 1",
-		"-f -":                                           "standard input can be read once",
-		"--listen=192.0.2.1:1 --token=0123456789abcdefg": "give another address with --listen",
+		"-f -":                                           "standard input can be read only once",
+		"--listen=192.0.2.1:1 --token=0123456789abcdefg": "set another address with --listen",
 	} {
 		code, _, errs := run(t, append([]string{"console", "--cluster-name=c"}, strings.Fields(args)...)...)
 		if code != 1 || !strings.Contains(errs, want) {

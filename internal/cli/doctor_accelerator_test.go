@@ -107,8 +107,8 @@ spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], end
 `
 	const line = "ok      accelerators GlobalAccelerators that name endpoints by ARN or id: shop/edge (i-0123); "
 	flags = append(flags, acceleratorGate)
-	checkDoctorOfAccelerators(t, em, flags, nil, []string{line + "without --accelerator-endpoint-ids anything of the account may be named\n"}, nil, object)
-	checkDoctorOfAccelerators(t, em, append(flags, "--accelerator-endpoint-ids=i-*"), nil, []string{line + "--accelerator-endpoint-ids bounds what may be named\n"}, nil, object)
+	checkDoctorOfAccelerators(t, em, flags, nil, []string{line + "without --accelerator-endpoint-ids any endpoint of the account may be named\n"}, nil, object)
+	checkDoctorOfAccelerators(t, em, append(flags, "--accelerator-endpoint-ids=i-*"), nil, []string{line + "--accelerator-endpoint-ids limits which endpoints may be named\n"}, nil, object)
 	checkDoctorOfAccelerators(t, em, flags, nil, nil, []string{"by ARN or id"})
 }
 

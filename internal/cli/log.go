@@ -65,7 +65,7 @@ func setLibraryLoggers(log logr.Logger) {
 	klog.SetLogger(log)
 }
 
-// demotingSink lowers each message by one level, from info to debug for example. Errors stay errors.
+// demotingSink lowers the level of each message by one, for example from info to debug. Errors stay errors.
 type demotingSink struct{ logr.LogSink }
 
 // Enabled implements logr.LogSink.

@@ -78,7 +78,7 @@ func TestMigrateFiles(t *testing.T) {
 	migrated(0, `"requests": `, "-f", in, "--check", "-o", "json")
 	migrated(0, "| Ingress shop/web | alb.ingress.kubernetes.io/group.name | Gateway |", "-f", in, "--check", "-o", "markdown")
 	write(strings.ReplaceAll(storefront, "namespace: shop", "namespace: ../../shop"))
-	migrated(1, "is not one that a cluster can have", "-f", in, "--output-dir", out, "--split=namespace")
+	migrated(1, "is not a valid name", "-f", in, "--output-dir", out, "--split=namespace")
 	write(strings.Replace(storefront, "  annotations:\n", "  annotations:\n    external-dns.alpha.kubernetes.io/hostname: shop.example.com\n", 1))
 	migrated(3, "annotations of other programs are not carried over: external-dns.alpha.kubernetes.io/hostname", "-f", in, "--output-dir", out)
 	write("apiVersion: v1\nkind: Service\nmetadata: {namespace: shop, name: web}\nspec: {ports: [{port: 80}]}\n")

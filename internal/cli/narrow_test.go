@@ -57,7 +57,7 @@ func TestRightsInOneNamespaceAreEnough(t *testing.T) {
 func TestATranslationSaysWhatMayNotBeRead(t *testing.T) {
 	grouped := strings.Replace(replaceNames(ingressYAML, "bank", "pay"), "metadata: {", "metadata: {annotations: {alb.ingress.kubernetes.io/group.name: edge}, ", 1)
 	for name, tt := range map[string]struct{ ingress, want string }{
-		"alone":      {replaceNames(ingressYAML, "bank", "pay"), "you may not list IngressClass, IngressClassParams, Namespace, so that what those say is missing here"},
+		"alone":      {replaceNames(ingressYAML, "bank", "pay"), "you may not list IngressClass, IngressClassParams, Namespace, so the settings in these objects are missing here"},
 		"in a group": {grouped, `you may list the Ingresses of namespace "bank" alone, and the IngressGroup may have members in others`},
 	} {
 		server, config := serveCluster(t, strings.Join([]string{classYAML, replaceNames(serviceYAML, "bank", "pay"), tt.ingress}, "---\n"))

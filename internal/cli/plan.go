@@ -50,7 +50,7 @@ AWS_ENDPOINT_URL_SERVICE as by AWS's own tools; flags win.`,
 	fs := cmd.Flags()
 	fs.BoolVar(&p.All, "all", false, "the same as --all-namespaces")
 	fs.Bool("detailed-exitcode", true, "")
-	output.Must(fs.MarkDeprecated("detailed-exitcode", "exit code 2 now always says that there is something to change"))
+	output.Must(fs.MarkDeprecated("detailed-exitcode", "exit code 2 now always means that there are changes"))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.run(cmd, args) }
 	return cmd
 }
@@ -113,7 +113,7 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 	case p.Offline && doc.Errors > 0:
 		return output.ErrObjectErrors
 	case p.Offline:
-		return nil // AWS counts as empty, so every plan has steps
+		return nil // AWS is assumed to be empty, so every plan has steps
 	}
 	if doc.Summary != (plan.Summary{}) || doc.Targets != (targetsSummary{}) {
 		return output.ErrChanges
@@ -121,8 +121,8 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// showSteps prints the plan of a stack. unshown is its plan without the steps in repeated, which change resources that
-// load balancers share and were printed with an earlier stack.
+// showSteps prints the plan of a stack. unshown is the plan without the steps in repeated. These change resources that
+// load balancers share, and were printed with an earlier stack.
 func showSteps(w io.Writer, d engine.Draft, unshown plan.Plan, repeated []plan.StepID, leaving []tree.LeavingMember) {
 	fmt.Fprintf(w, "# %s %s\n", d.Stack.ID.Kind.Object(), d.Stack.ID)
 	output.ShowFindings(w, d.Findings)
@@ -138,8 +138,8 @@ func showSteps(w io.Writer, d engine.Draft, unshown plan.Plan, repeated []plan.S
 	fmt.Fprintln(w, unshown.TextWith(plan.NamesOf(d.Have)))
 }
 
-// showSummary prints how many steps and findings all stacks have. program is the command line that help names, such as
-// "kubectl fulcrum".
+// showSummary prints the number of steps and of findings of all stacks. program is the command line that help names, such
+// as "kubectl fulcrum".
 func showSummary(w io.Writer, doc PlanDocument, program string) {
 	if len(doc.Stacks) == 0 {
 		if len(doc.Bindings) == 0 {

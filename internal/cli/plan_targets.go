@@ -31,7 +31,7 @@ func showBindings(w io.Writer, p input.BindingPlans) {
 	}
 }
 
-// orNoChanges returns the text of a plan, "no changes" for a plan without steps.
+// orNoChanges returns the text of a plan, or "no changes" for a plan without steps.
 func orNoChanges(text string) string {
 	if text == "" {
 		return "no changes\n"

@@ -65,7 +65,7 @@ func newRoot(env output.Environment) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "fulcrum",
 		Short: "Kubernetes Ingresses as AWS load balancers",
-		Long: "Fulcrum makes AWS load balancers from Kubernetes objects. Without a command it is the controller;\n" +
+		Long: "Fulcrum makes AWS load balancers from Kubernetes objects. Without a command it runs the controller;\n" +
 			"the commands show what it would do.",
 		SilenceUsage: true, SilenceErrors: true,
 		Args:                       output.NoArguments,

@@ -74,7 +74,7 @@ Ingress shop/web
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	code, _, stderr = run(t, "tree", "--watch", "-f=-")
-	if code != 1 || !strings.Contains(stderr, "standard input can be read once") {
+	if code != 1 || !strings.Contains(stderr, "standard input can be read only once") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// callerForStack names the caller of calls for a stack. The tenant is the namespace of the stack, or the IngressGroup.
+// callerForStack returns a context that names the stack as the caller of calls. The tenant is the namespace of the stack,
+// or the IngressGroup.
 func callerForStack(ctx context.Context, id model.StackID) context.Context {
 	return sdk.WithCaller(ctx, cmp.Or(id.Namespace, "group "+id.Name), fmt.Sprint(id), sdk.ForStack)
 }

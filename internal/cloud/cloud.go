@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Cloud is AWS as the engine uses it, composed of the packages below. It is safe for concurrent use; it
-// starts no goroutines.
+// Cloud is the access of the engine to AWS. It is composed of the packages below this one, is safe for concurrent use,
+// and starts no goroutines.
 type Cloud struct {
 	client *sdk.Client
 	inv    *inventory.Inventory
@@ -58,7 +58,7 @@ func New(ctx context.Context, cfg sdk.Config) (*Cloud, error) {
 	return compose(at), nil
 }
 
-// compose makes a Cloud of its parts.
+// compose builds a Cloud from its parts.
 func compose(at *sdk.Client) *Cloud {
 	inv := inventory.New(at.Config.Cluster, at.VPC, at.Config.Refresh, at.Config.Clock)
 	r, t := observe.New(at, inv), targets.New(at, inv)
@@ -73,7 +73,7 @@ func compose(at *sdk.Client) *Cloud {
 	return c
 }
 
-// Client returns the client by which AWS is called.
+// Client returns the client that calls AWS.
 func (c *Cloud) Client() *sdk.Client { return c.client }
 
 // Region returns the region that the controller works in.
@@ -104,7 +104,7 @@ func (c *Cloud) EndpointSecurityGroups(ctx context.Context, ids []string, maxAge
 
 // ChangedEndpointSecurityGroups implements bindings.EndpointSecurityGroups.
 func (c *Cloud) ChangedEndpointSecurityGroups(ctx context.Context) ([]string, error) {
-	return c.endpoints.ChangedEndpointSecurityGroups(observe.Verifying(ctx))
+	return c.endpoints.ChangedEndpointSecurityGroups(observe.WithDriftCaller(ctx))
 }
 
 // ChangeEndpointRules implements bindings.EndpointSecurityGroups.
@@ -119,13 +119,12 @@ func (c *Cloud) RateLimits() []ratelimit.Limit { return c.client.Limits.Limiter.
 func (c *Cloud) Class(err error) engine.Class { return sdk.ClassOf(err) }
 
 // ImportedCertificates counts the certificates that the cluster has imported from TLS Secrets, by the kinds of their
-// stacks. It reads the tags of at most so many of the imported certificates of the account, and returns in unseen how
-// many more there are.
-func (c *Cloud) ImportedCertificates(ctx context.Context, most int) (of map[model.Kind]int, unseen int, err error) {
-	return c.certificates.Imported(ctx, most)
+// stacks. It reads the tags of at most limit imported certificates of the account. unseen is the number of the others.
+func (c *Cloud) ImportedCertificates(ctx context.Context, limit int) (of map[model.Kind]int, unseen int, err error) {
+	return c.certificates.Imported(ctx, limit)
 }
 
-// Forget forgets all readings, as a restart does.
+// Forget empties all caches, as a restart does.
 func (c *Cloud) Forget() {
 	c.inv.Write(c.inv.Reset)
 	c.client.ForgetFaults()

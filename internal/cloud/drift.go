@@ -7,15 +7,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// NotifyOutside sets the notifier of changes by others.
+// NotifyOutside sets the notifier of changes that others make in AWS.
 func (c *Cloud) NotifyOutside(n drift.Notifier) {
 	c.inv.Write(func() { c.inv.Foreign.Notifier = n })
 }
 
-// ReadRate returns how many reading calls per second the rate limiter admits now to the load balancing
-// service.
+// ReadRate returns how many read calls per second to Elastic Load Balancing the rate limiter admits now.
 func (c *Cloud) ReadRate() float64 {
-	return cmp.Or(c.client.Limits.Limiter.Rate(services.ELB, "DescribeLoadBalancers"), 50) // as AWS documents
+	return cmp.Or(c.client.Limits.Limiter.Rate(services.ELB, "DescribeLoadBalancers"), 50) // the rate that AWS documents
 }
 
 // Checks returns the checks of all resources that may be read again now.

@@ -19,7 +19,7 @@ import (
 // the stack again.
 func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
 	out, err := c.observe(callerForStack(ctx, id), id, questions)
-	if sdk.IsGone(err) && (c.reader.Distrust(id, questions) || id.Kind.HasAccelerator() && c.accelerators.Distrust(id)) {
+	if sdk.IsGone(err) && (c.reader.Invalidate(id, questions) || id.Kind.HasAccelerator() && c.accelerators.Invalidate(id)) {
 		err = sdk.Wrap(engine.NotReady, "observe", err)
 	}
 	return out, err

@@ -38,24 +38,24 @@ func Compile(store *cluster.Memory, r Result, opt Options) (map[finding.Ref]mode
 	return stacks, found, nil
 }
 
-// markProgrammed gives a Gateway the status that it has when its ALB is active, because a network load balancer in front of
-// it is translated only then.
+// markProgrammed sets the status of a Gateway to that of a Gateway with an active ALB, because a network load balancer in
+// front of the ALB is translated only then.
 func markProgrammed(store *cluster.Memory, gateway finding.Ref) error {
 	obj, _ := store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: gateway.Namespace, Name: gateway.Name})
 	gw := obj.(*gwv1.Gateway).DeepCopy()
-	gw.Status.Conditions = []metav1.Condition{{Type: string(gwv1.GatewayConditionProgrammed), Status: metav1.ConditionTrue, Message: arnOf(gateway)}}
+	gw.Status.Conditions = []metav1.Condition{{Type: string(gwv1.GatewayConditionProgrammed), Status: metav1.ConditionTrue, Message: placeholderARN(gateway)}}
 	return store.Put(gw)
 }
 
-// arnOf returns a placeholder for the ARN of the ALB of a Gateway.
-func arnOf(gateway finding.Ref) string {
+// placeholderARN returns a placeholder for the ARN of the ALB of a Gateway.
+func placeholderARN(gateway finding.Ref) string {
 	return fmt.Sprintf("arn:aws:elasticloadbalancing:::loadbalancer/app/%s.%s/0", gateway.Namespace, gateway.Name)
 }
 
 // Compare compares the desired state of the Ingresses with that of the Gateways, which Compile returns. The function port
 // returns the number of the Service port of a binding.
 func (g IngressGroup) Compare(stacks map[finding.Ref]model.Stack, port func(*model.Binding) string) check.Result {
-	to := check.Side{Stack: stacks[g.Gateway], Port: port, ALB: arnOf(g.Gateway)}
+	to := check.Side{Stack: stacks[g.Gateway], Port: port, ALB: placeholderARN(g.Gateway)}
 	if !g.Frontend.IsZero() {
 		frontend := stacks[g.Frontend]
 		to.Frontend = &frontend

@@ -14,7 +14,7 @@ import (
 )
 
 // redirectFilter returns a redirect of an ALB as a filter of a route. If the redirect changes the query, it also returns
-// the query: it needs a ListenerRuleConfiguration.
+// the query, which only a ListenerRuleConfiguration can set.
 func redirectFilter(to model.Redirect) (f *gwv1.HTTPRequestRedirectFilter, query *string, fault string) {
 	f = &gwv1.HTTPRequestRedirectFilter{}
 	part := func(name, value, compareRewrites string) string {
@@ -58,7 +58,7 @@ func redirectFilter(to model.Redirect) (f *gwv1.HTTPRequestRedirectFilter, query
 // pathRewrite is the filter of a route that replaces transforms.
 type pathRewrite struct {
 	filter *gwv1.HTTPURLRewriteFilter
-	// except are paths of the match that the transforms do not rewrite.
+	// except has the paths of the match that the transforms do not rewrite.
 	except []string
 }
 
@@ -68,7 +68,7 @@ var wholeTextPatterns = []string{".*", "(.*)", "^.*", "^.*$", "^(.*)$", "^(.*)"}
 // wholePathPatterns are regular expressions that match all of a path, without the query.
 var wholePathPatterns = []string{"^[^?]*", "^([^?]*)", "[^?]*", "([^?]*)", "^/[^?]*", "^/([^?]*)", "^(/[^?]*)"}
 
-// rewriteFilter returns a filter of a route that rewrites the requests of a match like transforms do.
+// rewriteFilter returns a filter of a route that rewrites the requests of a match as the transforms do.
 func rewriteFilter(transforms []model.Transform, m match.Match) (out pathRewrite, fault string) {
 	if len(transforms) == 0 {
 		return out, ""
@@ -100,8 +100,8 @@ func rewriteFilter(transforms []model.Transform, m match.Match) (out pathRewrite
 	return out, ""
 }
 
-// replacementPrefix returns the text that replaces the prefix of a match, if this equals a rewrite except for the returned
-// paths. It compares the two for sample paths of each form that the match admits.
+// replacementPrefix returns the text that replaces the prefix of a match, if that is equivalent to a rewrite for all but
+// the returned paths. It compares the two for sample paths of each form that the match admits.
 func replacementPrefix(r model.Rewrite, m match.Match) (prefix string, except []string, ok bool) {
 	re, err := regexp.Compile(r.Regex)
 	literal, _, _ := strings.Cut(r.Replace, "$")
@@ -143,7 +143,7 @@ func replacementPrefix(r model.Rewrite, m match.Match) (prefix string, except []
 	return prefix, except, true
 }
 
-// withPrefix returns a path with a replaced prefix, in the way of an ALB for a route.
+// withPrefix returns a path with a replaced prefix, as an ALB replaces it for a route.
 func withPrefix(prefix, rest string) string {
 	prefix = strings.TrimSuffix(prefix, "/")
 	if prefix == "" && !strings.HasPrefix(rest, "/") {

@@ -27,7 +27,7 @@ func isFrontendAnnotation(key string) bool {
 	return key == enableFrontendKey || strings.HasPrefix(key, frontendKeyPrefix)
 }
 
-// buildFrontend makes the objects that replace the frontend NLB, or a note about why they cannot be made.
+// buildFrontend makes the objects that replace the frontend NLB, or a note with the reason why they cannot be made.
 func (g *generator) buildFrontend() {
 	lb := check.FrontendNLB(g.From)
 	if lb == nil {
@@ -40,7 +40,7 @@ func (g *generator) buildFrontend() {
 	case g.opt.Network == nil:
 		reason, fix = "feature gate NLBGatewayAPI is off, so that the controller would serve no Gateway with a network load balancer", "switch it on"
 	case held.Frontend || held.FrontendPorts:
-		reason, fix = "the frontend NLB is held, so nothing of it is translated", "correct what the other notes name"
+		reason, fix = "the frontend NLB is held, so it is not translated", "correct what the other notes name"
 	default:
 		networkBuilder{g, lb}.build()
 		return
@@ -153,7 +153,8 @@ func (g networkBuilder) targetGroupProps(t *model.TargetGroup) gwconfig.TargetGr
 	return gwconfig.TargetGroupProps{HealthCheckConfig: healthCheckConfiguration(t.HealthCheck, &t.HealthCheck.Port), Tags: g.tagsOf(t.Tags, g.origin())}
 }
 
-// addHealthChecks adds the TargetGroupConfiguration with the health checks of the ALB, by route if they differ.
+// addHealthChecks adds the TargetGroupConfiguration with the health checks of the ALB: one for all routes, or one for
+// each route if they differ.
 func (g networkBuilder) addHealthChecks(targets []frontendTarget, source string) {
 	if len(targets) == 0 {
 		return
@@ -177,7 +178,7 @@ func (g networkBuilder) addHealthChecks(targets []frontendTarget, source string)
 	g.Objects = append(g.Objects, Object{Object: config, From: source + ", for its target groups with the ALB"})
 }
 
-// addFrontendNotes adds notes about facts that users must know, or decisions that they must make.
+// addFrontendNotes adds notes about the move to the new NLB, and about decisions that users must make.
 func (g networkBuilder) addFrontendNotes() {
 	g.addNote(Info, g.Frontend, "", fmt.Sprintf("it takes the place of the frontend NLB in front of the ALB of %s, and clients of the frontend NLB move to its DNS name", g.Gateway),
 		fmt.Sprintf("move DNS records that name the frontend NLB to the address of this Gateway, and those that name the ALB to that of Gateway %s/%s", g.Gateway.Namespace, g.Gateway.Name))
@@ -197,7 +198,7 @@ func (g networkBuilder) addFrontendNotes() {
 	}
 }
 
-// frontendCounterpart returns the kind and field that an annotation of the frontend NLB becomes, "" if the frontend NLB is
+// frontendCounterpart returns the kind and field that an annotation of the frontend NLB becomes, or "" if the frontend NLB is
 // not translated.
 func (g *generator) frontendCounterpart(key string) string {
 	switch {

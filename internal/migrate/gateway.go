@@ -67,7 +67,7 @@ func sectionName(l model.Listener) gwv1.SectionName {
 	return gwv1.SectionName(fmt.Sprintf("%s-%d", strings.ToLower(l.Protocol()), l.Port))
 }
 
-// gatewayListener returns a listener of the Gateway. It admits routes from the namespaces of the members only.
+// gatewayListener returns a listener of the Gateway. It admits only routes from the namespaces of the members.
 func (g *generator) gatewayListener(l model.Listener) gwv1.Listener {
 	out := gwv1.Listener{Name: sectionName(l), Port: gwv1.PortNumber(l.Port), Protocol: gwv1.HTTPProtocolType}
 	if l.TLS != nil {
@@ -207,7 +207,7 @@ func addressesFit(lb *model.LoadBalancer) bool {
 	return !named || len(lb.Addresses) == 0 || len(lb.Addresses) == len(s.Refs)
 }
 
-// nilIfEmpty returns a pointer to s, nil if s is empty.
+// nilIfEmpty returns a pointer to s, or nil if s is empty.
 func nilIfEmpty(s string) *string {
 	if s == "" {
 		return nil
@@ -236,7 +236,8 @@ func (g configBuilder) setSecurityGroups(out *gwconfig.LoadBalancerConfiguration
 	}
 }
 
-// setClients sets the client ranges and prefix lists of the managed security group. A Gateway has the same on all ports.
+// setClients sets the client ranges and prefix lists of the managed security group. A Gateway admits the same clients on
+// all ports.
 func (g configBuilder) setClients(out *gwconfig.LoadBalancerConfigurationSpec, rules []model.IngressRule) {
 	type portClients struct{ ranges, lists []string }
 	byPort := map[int32]*portClients{}
@@ -308,7 +309,7 @@ func (g configBuilder) setAddOns(out *gwconfig.LoadBalancerConfigurationSpec) {
 	}
 }
 
-// listenerConfiguration returns the settings of a listener besides protocol and port, and whether there are any.
+// listenerConfiguration returns the settings of a listener besides protocol and port. needed reports whether it has any.
 func (g configBuilder) listenerConfiguration(l model.Listener) (out gwconfig.ListenerConfiguration, needed bool) {
 	out.ProtocolPort = fmt.Sprintf("%s:%d", l.Protocol(), l.Port)
 	out.ListenerAttributes = attributes(l.Attributes)
@@ -329,8 +330,8 @@ func (g configBuilder) listenerConfiguration(l model.Listener) (out gwconfig.Lis
 	return out, out.SSLPolicy != nil || out.DefaultCertificate != nil || out.MutualAuthentication != nil || len(out.ListenerAttributes) > 0
 }
 
-// setCertificates sets the certificates that members name by ARN. A Gateway with such certificates discovers no others by
-// host.
+// setCertificates sets the certificates that members name by ARN. A Gateway with certificates that are named by ARN
+// discovers no others by host.
 func (g configBuilder) setCertificates(l model.Listener, out *gwconfig.ListenerConfiguration) {
 	var arns []string
 	var byHost *model.CertHosts
@@ -364,8 +365,8 @@ func (g configBuilder) setCertificates(l model.Listener, out *gwconfig.ListenerC
 	}
 }
 
-// noteTLSOnlyHosts adds notes about hosts of spec.tls that no rule has: a Gateway discovers certificates only for the hosts
-// of its routes.
+// noteTLSOnlyHosts adds notes about hosts in spec.tls that no rule names, because a Gateway discovers certificates only
+// for the hosts of its routes.
 func (g configBuilder) noteTLSOnlyHosts(l model.Listener) {
 	hasRule := map[string]bool{}
 	for _, m := range g.Members {

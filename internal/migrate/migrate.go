@@ -34,7 +34,8 @@ type Options struct {
 	// ImportSecrets and ImportForGateways are set if the controller imports certificates of TLS Secrets for Ingresses, and
 	// for Gateways.
 	ImportSecrets, ImportForGateways bool
-	// Manifests is set if the objects are from files: objects that they refer to may exist in the cluster.
+	// Manifests reports whether the objects are from files. Then the cluster may have objects to which they refer and
+	// that the files lack.
 	Manifests bool
 	// Live leaves out the annotation gateway.k8s.aws/dry-run, so that the controller makes the load balancers.
 	Live bool
@@ -62,7 +63,7 @@ type IngressGroup struct {
 	Members []finding.Ref
 	// Gateway is the Gateway that replaces the Ingresses; zero if nothing can be translated.
 	Gateway finding.Ref
-	// Frontend is the Gateway that replaces the frontend NLB; zero if there is none.
+	// Frontend is the Gateway that replaces the frontend NLB; zero if there is no frontend NLB.
 	Frontend finding.Ref
 	Objects  []Object
 	Notes    []Note
@@ -79,7 +80,7 @@ type Object struct {
 	From string
 	// Parts names the origins of parts of the object, by their paths such as "spec.rules[0]".
 	Parts map[string]string
-	// SharedBy are the load balancers of an object of Result.Targets; empty for the objects of an IngressGroup.
+	// SharedBy are the load balancers that share an object of Result.Targets; empty for the objects of an IngressGroup.
 	SharedBy []model.StackID
 }
 
@@ -88,11 +89,11 @@ type Severity int
 
 // The severities, in rising order.
 const (
-	// Info is something that the translation has in another form.
+	// Info is the severity of a setting that the translation has in another form.
 	Info Severity = iota
-	// Differs is something that the Gateway does differently, or that users have to decide.
+	// Differs is the severity of a different behaviour of the Gateway, or of a decision for users.
 	Differs
-	// Lost is something without a counterpart, or that could not be read.
+	// Lost is the severity of a setting that has no counterpart, or that could not be read.
 	Lost
 )
 
@@ -236,7 +237,7 @@ type generator struct {
 	usedNames map[string]bool
 	// ruleConfigs are the names of ListenerRuleConfigurations by namespace and content.
 	ruleConfigs map[string]string
-	// targetUses are the target groups by Service. All generators share the map.
+	// targetUses has the target groups by Service. All generators share the map.
 	targetUses map[finding.Ref][]targetUse
 }
 
@@ -270,7 +271,7 @@ func translateIngressGroup(store *cluster.Memory, id model.StackID, opt Options,
 		return g
 	}
 	if stack.Held.Everything {
-		g.addNote(Lost, finding.Ref{}, "", "the load balancer is held as a whole, so nothing of it is translated", "correct what the other notes name")
+		g.addNote(Lost, finding.Ref{}, "", "the load balancer is held as a whole, so it is not translated", "correct what the other notes name")
 		return g
 	}
 	g.build()
@@ -278,7 +279,7 @@ func translateIngressGroup(store *cluster.Memory, id model.StackID, opt Options,
 }
 
 // selectMembers sets the members, and returns the result of Options.Selected. An Ingress that is not accepted is not a
-// member, but findings about it count for the selection.
+// member, but findings about it are considered in the selection.
 func (g *generator) selectMembers(found finding.List) (selected bool, fault string) {
 	for _, m := range g.From.Members {
 		if ing, ok := cluster.Get[*networkingv1.Ingress](g.view, cluster.KindIngress, m.Ref.Namespace, m.Ref.Name); ok {
@@ -310,8 +311,8 @@ func (g *generator) addNote(severity Severity, object finding.Ref, field, messag
 	g.Notes = append(g.Notes, Note{severity, object, field, message, fix})
 }
 
-// baseName returns what the names of the objects of the load balancer are made from: the name of the IngressGroup, or the
-// name of the Ingress with its namespace as scope.
+// baseName returns the base of the names of the objects of the load balancer: the name of the IngressGroup, or the name
+// of the Ingress with its namespace as scope.
 func (g *generator) baseName() (scope, base string) {
 	if g.ID.Namespace == "" {
 		return "", g.ID.Name
@@ -330,7 +331,7 @@ func (g *generator) origin() string {
 // originOf returns the value of naming.OriginTag for the resources of one Ingress.
 func originOf(ref finding.Ref) string { return "ingress/" + ref.Namespace + "/" + ref.Name }
 
-// reserveName returns the first candidate that no other object of the kind has, and reserves it.
+// reserveName returns the first candidate that no other object of the kind has as its name, and reserves the name.
 func (g *generator) reserveName(kind, namespace string, candidates ...string) string {
 	for _, c := range candidates {
 		if key := kind + " " + namespace + "/" + c; !g.usedNames[key] {

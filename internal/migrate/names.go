@@ -10,7 +10,7 @@ import (
 // is the same in each translation of the same objects.
 func name(namespace, base, suffix string) string { return nameOf(namespace, base, suffix, "") }
 
-// nameOf returns the name of one of several objects with the same base and suffix, which the text more distinguishes.
+// nameOf returns the name of one of several objects with the same base and suffix. The text more distinguishes them.
 func nameOf(namespace, base, suffix, more string) string {
 	sum := sha256.Sum256([]byte(namespace + "/" + base + "/" + suffix + more))
 	cut := func(s string) string { return strings.TrimRight(s[:min(len(s), 8)], "-.") }
@@ -31,7 +31,8 @@ const (
 	grantSuffix        = "secrets"
 )
 
-// The suffixes of names of the objects that replace a frontend NLB, and the prefix before the port in that of a route.
+// The suffixes of the names of the objects that replace a frontend NLB. The suffix of a TCPRoute is networkRoutePrefix
+// with the port.
 const (
 	networkSuffix            = "nlb-gateway"
 	groupNetworkSuffix       = "grp-nlb"

@@ -10,12 +10,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// firstNodePort and lastNodePort are the range of placeholders for node ports that the API server assigns. It is below all
-// node ports of a cluster.
+// firstNodePort and lastNodePort are the range of placeholders for node ports that the API server assigns. The range is
+// below the node ports of all clusters.
 const firstNodePort, lastNodePort = 1, 1023
 
 // addPlaceholders completes a store with values on which a translation does not depend: node ports and labels of
-// Namespaces, which the API server sets, and Secrets of OIDC clients, which then need not be read.
+// Namespaces, which the API server sets, and Secrets of OIDC clients, so that these need not be read.
 func addPlaceholders(store *cluster.Memory, labels map[string]string) error {
 	number := int32(firstNodePort)
 	namespaces := map[string]bool{}
@@ -64,7 +64,8 @@ func addPlaceholders(store *cluster.Memory, labels map[string]string) error {
 	return nil
 }
 
-// addMissingClasses adds the IngressClasses that Ingresses name and that the store lacks, and returns those Ingresses.
+// addMissingClasses adds the IngressClasses that Ingresses name and that the store lacks. It returns the Ingresses with
+// an added class.
 func addMissingClasses(store *cluster.Memory) (ingresses []finding.Ref, err error) {
 	missing := map[string]bool{}
 	for _, obj := range store.All(cluster.KindIngress) {

@@ -21,7 +21,7 @@ import (
 // routeMatch is a match of a listener rule, for a route.
 type routeMatch struct {
 	match.Rule
-	// listenerRule is the rule of the listener that answers.
+	// listenerRule is the listener rule that answers the requests.
 	listenerRule *model.Rule
 	key          string // identifies match and answer
 }
@@ -75,7 +75,7 @@ func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 	var rules []match.Rule
 	for i := range listenerRules {
 		r := &listenerRules[i]
-		if r.Held != 0 { // a note reports it; other rules must not answer its requests
+		if r.Held != 0 { // a note reports the rule, and other rules must not answer its requests
 			r.Actions, r.Transforms = []model.Action{plan.HeldResponse}, nil
 			if len(r.Instead) > 0 {
 				r.Conditions = r.Instead
@@ -101,7 +101,7 @@ func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 	for _, c := range arranged.Conflicts {
 		r := listenerRules[c.First.RuleIndex]
 		g.addNote(Lost, cmp.Or(r.Member, listenerRules[c.Then.RuleIndex].Member), cmp.Or(r.Origin, listenerRules[c.Then.RuleIndex].Origin).Field,
-			fmt.Sprintf("on port %d, this rule answers %s, and in a Gateway the rule of %s does", l.Port, c, listenerRules[c.Then.RuleIndex].Origin),
+			fmt.Sprintf("on port %d, this rule answers %s, but in a Gateway the rule of %s answers them", l.Port, c, listenerRules[c.Then.RuleIndex].Origin),
 			"make the paths disjoint, or keep this Ingress")
 	}
 	if len(arranged.Conflicts) == match.MaxConflicts {
@@ -128,7 +128,7 @@ func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 
 // checkProtocolVersion adds a note about a rule on HTTP whose targets use another version than HTTP1: Gateways and AWS
 // support that on HTTPS only. It returns a suffix for the answer key of such a rule, so that the rule is not joined with
-// that for HTTPS, whose target group differs.
+// the rule on HTTPS, whose target group differs.
 func (g routeBuilder) checkProtocolVersion(r *model.Rule, l model.Listener) string {
 	if l.TLS != nil {
 		return ""
@@ -137,7 +137,7 @@ func (g routeBuilder) checkProtocolVersion(r *model.Rule, l model.Listener) stri
 		f, _ := a.(model.Forward)
 		for _, to := range f.Groups {
 			if t := g.From.TargetGroup(to.Group.ID); t != nil && t.ProtocolVersion != "HTTP1" {
-				g.addNote(Lost, r.Member, r.Origin.Field, fmt.Sprintf("targets that speak %s are reached from HTTPS alone, and on port %d a Gateway speaks HTTP1 with them", t.ProtocolVersion, l.Port),
+				g.addNote(Lost, r.Member, r.Origin.Field, fmt.Sprintf("protocol version %s needs an HTTPS listener, so on port %d a Gateway uses HTTP1 to these targets", t.ProtocolVersion, l.Port),
 					"redirect from HTTP to HTTPS, or remove the route from port "+fmt.Sprint(l.Port))
 				return "\non HTTP"
 			}
@@ -146,7 +146,8 @@ func (g routeBuilder) checkProtocolVersion(r *model.Rule, l model.Listener) stri
 	return ""
 }
 
-// replaceEmptyForwards replaces a forward whose weights are all 0 by the answer of AWS, 503: a Gateway would answer 500.
+// replaceEmptyForwards replaces a forward whose weights are all 0 by a fixed response 503, as AWS answers. A Gateway
+// would answer 500.
 func replaceEmptyForwards(actions []model.Action) []model.Action {
 	for i, a := range actions {
 		f, ok := a.(model.Forward)
@@ -221,7 +222,7 @@ func (g routeBuilder) addMemberRoutes(m finding.Ref, matches map[routeKey]map[in
 	}
 }
 
-// canAddHostOf reports whether a route can also have the host of another one.
+// canAddHostOf reports whether a route can also have the host of another route.
 func (d routeDraft) canAddHostOf(o routeDraft) bool {
 	const maxHosts = 16
 	if len(d.hosts) == maxHosts || d.hosts[0] == "" || o.hosts[0] == "" || !slices.Equal(d.ports, o.ports) {
@@ -334,8 +335,8 @@ func ruleHosts(ing *networkingv1.Ingress) []string {
 	return out
 }
 
-// addRedirectRoute adds a route that redirects all requests of a listener like ssl-redirect: to HTTPS and a port, for which
-// one filter is enough.
+// addRedirectRoute adds a route that redirects all requests of a listener to HTTPS and a port, as ssl-redirect does. One
+// filter is enough for that.
 func (g routeBuilder) addRedirectRoute(l model.Listener, to model.Redirect) {
 	_, base := g.baseName()
 	namespace := g.Gateway.Namespace

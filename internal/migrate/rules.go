@@ -28,7 +28,7 @@ type routeRule struct {
 	rule    gwv1.HTTPRouteRule
 	from    string      // the origin, for comments in manifests
 	targets []targetUse // the target groups that it forwards to
-	key     string      // identifies what the rule does
+	key     string      // identifies the actions and filters of the rule
 }
 
 // buildRules returns the rules of a route. Matches of one rule of the listener stay together.
@@ -54,7 +54,8 @@ const (
 	maxMatchesOfRoute = 128
 )
 
-// joinEqualRules joins rules that do the same, unless the order of rules would change the answer to a request.
+// joinEqualRules joins rules with the same actions and filters, unless the order of rules would change the answer to a
+// request.
 func joinEqualRules(rules []routeRule) []routeRule {
 	var out []routeRule
 	for _, r := range rules {
@@ -146,7 +147,7 @@ func (g routeBuilder) buildRule(m finding.Ref, matches []routeMatch) []routeRule
 	return []routeRule{unrewritten, r}
 }
 
-// ruleKey identifies what a rule does.
+// ruleKey identifies the actions and filters of a rule.
 func ruleKey(r gwv1.HTTPRouteRule) string {
 	text, _ := json.Marshal(r)
 	return string(text)
@@ -204,7 +205,7 @@ func (b *ruleBuilder) build() (rewrite pathRewrite) {
 		b.addAction(a)
 	}
 	if len(b.rule.BackendRefs) == 0 {
-		return pathRewrite{} // nothing is forwarded
+		return pathRewrite{} // the rule does not forward requests
 	}
 	rewrite, fault := rewriteFilter(rule.Transforms, b.routeMatch.Match)
 	b.fault = cmp.Or(b.fault, fault)
@@ -215,13 +216,13 @@ func (b *ruleBuilder) build() (rewrite pathRewrite) {
 func (b *ruleBuilder) addRuleConfiguration() {
 	for _, to := range b.rule.BackendRefs {
 		if to.Kind != nil && *to.Kind == targetGroupNameKind {
-			b.addNote(Differs, b.member, b.routeMatch.listenerRule.Origin.Field, fmt.Sprintf("target group %q is not the controller's, and AWS attaches a target group to one load balancer at a time", to.Name),
+			b.addNote(Differs, b.member, b.routeMatch.listenerRule.Origin.Field, fmt.Sprintf("target group %q does not belong to the controller, and AWS attaches a target group to only one load balancer", to.Name),
 				"give the Gateway a target group of its own, or keep this Ingress")
 		}
 	}
 	tags := b.tagsOf(b.routeMatch.listenerRule.Tags, originOf(b.member))
 	if len(*tags) == 1 && len(b.config.Actions)+len(b.config.Conditions) == 0 {
-		return // the tag of the origin alone is not worth an object
+		return // the rule needs no object for the tag of the origin alone
 	}
 	b.config.Tags = tags
 	ref := gwv1.LocalObjectReference{Group: gwv1.Group(gwconfig.GroupVersion.Group), Kind: "ListenerRuleConfiguration", Name: gwv1.ObjectName(b.ruleConfigName())}
@@ -301,7 +302,7 @@ func (b *ruleBuilder) oidcSecret() string {
 	return auth.OIDC.Value.SecretName
 }
 
-// forwardedService returns the Service that a rule forwards to, nil if there is none or more than one.
+// forwardedService returns the Service that a rule forwards to, or nil if there is none or more than one.
 func (b *ruleBuilder) forwardedService(ing *networkingv1.Ingress) *corev1.Service {
 	var forward model.Forward
 	for _, a := range b.routeMatch.listenerRule.Actions {

@@ -25,7 +25,7 @@ type targetUse struct {
 	targetGroup *model.TargetGroup
 }
 
-// targetConfigurations returns the TargetGroupConfigurations of Services, one for all load balancers of a Service. They
+// targetConfigurations returns the TargetGroupConfigurations of Services. All load balancers of a Service share one. They
 // contain all settings, because the defaults of a Gateway differ from those of an Ingress.
 func targetConfigurations(uses map[finding.Ref][]targetUse) (out []Object) {
 	for _, svc := range slices.SortedFunc(maps.Keys(uses), finding.Ref.Compare) {
@@ -52,7 +52,7 @@ func targetConfigurations(uses map[finding.Ref][]targetUse) (out []Object) {
 				i = len(members) - 1
 			}
 			if !sameProps(members[i].props, props) {
-				u.generator.addNote(Lost, u.member, u.targetGroup.Origin.Field, fmt.Sprintf("Service %s/%s has ports with settings of their own, and a TargetGroupConfiguration is for all of its ports", svc.Namespace, svc.Name),
+				u.generator.addNote(Lost, u.member, u.targetGroup.Origin.Field, fmt.Sprintf("Service %s/%s has ports with different settings, but a TargetGroupConfiguration applies to all of its ports", svc.Namespace, svc.Name),
 					"give each port a Service of its own")
 			}
 			if !slices.Contains(members[i].routes, u.route) {

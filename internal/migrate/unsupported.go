@@ -50,7 +50,7 @@ var annotationTargets = map[string]string{
 	"frontend-nlb-healthcheck-healthy-threshold-count": albTargetsField + "healthyThresholdCount", "frontend-nlb-healthcheck-unhealthy-threshold-count": albTargetsField + "unhealthyThresholdCount",
 }
 
-// The kinds and paths that annotationTargets begins its values with.
+// The kinds and paths with which values of annotationTargets begin.
 const (
 	configField     = "LoadBalancerConfiguration spec."
 	listenerField   = "LoadBalancerConfiguration spec.listenerConfigurations[]."
@@ -68,7 +68,7 @@ type TranslatedAnnotation struct {
 	To     string
 }
 
-// listAnnotations sets Annotations: those of the members, and of the Services behind them.
+// listAnnotations sets Annotations to the annotations of the members and of the Services behind them.
 func (g *generator) listAnnotations() {
 	annotations := map[finding.Ref]map[string]string{}
 	for _, m := range g.Members {
@@ -103,7 +103,7 @@ var untranslated = []struct{ key, why, fix string }{
 // toolPrefixes are the prefixes of annotations that tools write for their own use.
 var toolPrefixes = []string{"kubectl.kubernetes.io/", "meta.helm.sh/", "argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/", "deployment.kubernetes.io/", cluster.ClassAnnotation}
 
-// otherAnnotations returns annotations for other programs, such as external-dns and cert-manager. At most ten are named.
+// otherAnnotations returns annotations for other programs, such as external-dns and cert-manager. It returns at most ten.
 func otherAnnotations(annotations map[string]string) []string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {

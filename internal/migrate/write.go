@@ -86,7 +86,8 @@ func comment(text string) string {
 	}, text)
 }
 
-// nodeAt returns the node at a path such as "spec.rules[0]", the key of a value that is a scalar; nil if there is none.
+// nodeAt returns the node at a path such as "spec.rules[0]". For a scalar it returns the node of the key, and nil if
+// there is no node.
 func nodeAt(doc *yaml.Node, path string) *yaml.Node {
 	n := doc.Content[0]
 	for part := range strings.SplitSeq(path, ".") {

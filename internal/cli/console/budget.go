@@ -11,7 +11,7 @@ import (
 type callBudget struct {
 	perMinute int
 	total     int64 // calls that countCalls has recorded
-	// lastMinute are the calls of the last minute.
+	// lastMinute has the calls of the last minute.
 	lastMinute []calls
 	// withinBudgetAt is the time from which the average rate of all calls so far is within the budget. No large refresh
 	// starts before it.
@@ -20,7 +20,7 @@ type callBudget struct {
 	pageCalls calls
 }
 
-// calls is a number of calls to AWS at a time.
+// calls is the number of calls to AWS that were made at a time.
 type calls struct {
 	at time.Time
 	n  int
@@ -80,7 +80,7 @@ func laterOf(a, b time.Time) time.Time {
 	return b
 }
 
-// refreshPause returns the time in which the budget admits a number of calls.
+// refreshPause returns the time within which the budget admits cost calls.
 func refreshPause(cost, budget int) time.Duration {
 	return time.Duration(cost) * durations.MinuteInterval / time.Duration(budget)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// maxConcurrentCommands is how many commands run at the same time. A page runs one at a time.
+// maxConcurrentCommands is the maximum number of commands that run at the same time. A page runs one at a time.
 const maxConcurrentCommands = 2
 
 // commands runs other commands of the program with the flags of the console.
@@ -33,7 +33,7 @@ type commands struct {
 	slots        chan struct{}
 }
 
-// consoleFlags are the flags of the console that other commands do not have.
+// consoleFlags are the flags that only the console has.
 var consoleFlags = []string{"listen", "token", "aws-calls-per-minute", "help"}
 
 // newCommands returns the commands of a console, with the flags that are set on its command line.
@@ -81,8 +81,8 @@ type commandResult struct {
 // badQuery is an error for an invalid request of a page.
 type badQuery struct{ error }
 
-// arguments returns the command line for a request of a page. Values that the page may have from objects of tenants are
-// values of flags, or come after "--", so that they are never read as flags.
+// arguments returns the command line for a request of a page. Values that may come from objects of tenants are passed as
+// values of flags or after "--", so that they are never read as flags.
 func (c *commands) arguments(name string, q url.Values) ([]string, error) {
 	fromFiles := slices.ContainsFunc(c.flags, func(f string) bool { return strings.HasPrefix(f, "--filename=") })
 	switch name {

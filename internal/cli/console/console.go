@@ -1,5 +1,5 @@
-// Package console has the command console: a web page that shows the output of the other commands. It reads a cluster and
-// AWS as they do, with the rights of its user, and changes nothing.
+// Package console has the command console: a web page that shows the output of the other commands. Like these commands,
+// it reads a cluster and AWS with the rights of its user and changes nothing.
 package console
 
 import (
@@ -44,8 +44,8 @@ func New(env output.Environment, run Command) *cobra.Command { return newConsole
 // API.
 func NewMigration(env output.Environment, run Command) *cobra.Command {
 	cmd := newConsole(env, run, "migrate")
-	cmd.Short = "Serve the page of the console that shows the translation, and what would be answered otherwise"
-	cmd.Long = "console serves the same page as \"fulcrum console\", and prints the link to what migrate says.\n\n" + cmd.Long
+	cmd.Short = "Serve the page of the console that shows the translation and the requests with another answer"
+	cmd.Long = "console serves the same page as \"fulcrum console\", and prints the link to the report of migrate.\n\n" + cmd.Long
 	cmd.Example = "  fulcrum migrate console --cluster-name=prod"
 	return cmd
 }
@@ -56,7 +56,7 @@ func newConsole(env output.Environment, run Command, startPage string) *cobra.Co
 	env.CountRequest = func() { c.awsCalls.Add(1) }
 	c.env = env
 	cmd := &cobra.Command{
-		Use: "console", Short: "Serve a page that shows load balancers, trouble and changes, and answers who serves a request",
+		Use: "console", Short: "Serve a page that shows load balancers, problems and changes, and which rule answers a request",
 		Long: `console serves a page on this machine, until Ctrl-C. The page shows what tree, plan, explain, doctor and orphans know:
 accelerators, load balancers, listeners, rules, target groups and targets with their state, where each comes
 from and what the plan would change; findings, drift and orphans; which rule answers a request; and what has
@@ -76,8 +76,8 @@ token. Each call to AWS is counted and shown; the page looks less often when the
 	}
 	c.view = tree.NewView(cmd, env)
 	fs := cmd.Flags()
-	fs.StringVar(&c.listen, "listen", defaultAddress, "address and port to serve on; one that other machines reach needs --token")
-	fs.StringVar(&c.token, "token", "", "what a browser has to give, at least 16 characters; if empty, the environment variable "+tokenVariable)
+	fs.StringVar(&c.listen, "listen", defaultAddress, "address and port to serve on; if other machines can reach the address, set --token")
+	fs.StringVar(&c.token, "token", "", "token that a browser must send, at least 16 characters; if empty, the environment variable "+tokenVariable)
 	fs.IntVar(&c.budget, "aws-calls-per-minute", defaultBudget, "maximum calls to AWS in a minute, above which the page refreshes less often, at least 1")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.serve(cmd) }
 	return cmd
@@ -103,7 +103,7 @@ type console struct {
 func (c *console) check(cmd *cobra.Command) error {
 	host, _, err := net.SplitHostPort(c.listen)
 	if err != nil {
-		return output.NewUsageError(fmt.Errorf("--listen %q is no address with a port, such as %s; %s", c.listen, defaultAddress, output.HelpHint(cmd)))
+		return output.NewUsageError(fmt.Errorf("--listen %q is not an address with a port, such as %s; %s", c.listen, defaultAddress, output.HelpHint(cmd)))
 	}
 	if c.token == "" && c.env.Getenv != nil {
 		c.token = c.env.Getenv(tokenVariable)
@@ -113,7 +113,7 @@ func (c *console) check(cmd *cobra.Command) error {
 	case c.budget < 1:
 		return output.NewUsageError(fmt.Errorf("--aws-calls-per-minute %d is less than 1; %s", c.budget, output.HelpHint(cmd)))
 	case slices.Contains(c.view.Files, "-"):
-		return output.NewUsageError(errors.New("the page reads objects again and again, and standard input can be read once; give files or a cluster"))
+		return output.NewUsageError(errors.New("the console reads objects repeatedly, but standard input can be read only once; use files or a cluster"))
 	case c.token != "" && len(c.token) < minTokenLength:
 		return output.NewUsageError(fmt.Errorf("the token has %d characters, at least %d are needed; for example: openssl rand -base64 24", len(c.token), minTokenLength))
 	case c.token == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()):
@@ -129,7 +129,7 @@ func (c *console) serve(cmd *cobra.Command) error {
 	}
 	l, err := net.Listen("tcp", c.listen)
 	if err != nil {
-		return fmt.Errorf("%w; give another address with --listen, for example --listen=127.0.0.1:0 for a free port", err)
+		return fmt.Errorf("%w; set another address with --listen, for example --listen=127.0.0.1:0 for a free port", err)
 	}
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
@@ -184,7 +184,7 @@ func (c *console) announce(cmd *cobra.Command, address string) {
 	case c.startPage != "":
 		url += "#/" + c.startPage
 	}
-	fmt.Fprintf(output.PrintableWriter(cmd.OutOrStdout()), "console: %s\nCtrl-C ends it\n", url)
+	fmt.Fprintf(output.PrintableWriter(cmd.OutOrStdout()), "console: %s\nPress Ctrl-C to stop.\n", url)
 }
 
 // refresh reads the cluster and AWS. It returns the snapshot, and the changes since the previous one. full reads all of AWS

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// maxChanges is how many changes are kept for pages that connect again.
+	// maxChanges is the maximum number of changes that are stored for pages that reconnect.
 	maxChanges = 1000
-	// maxViewers is how many pages may be open at the same time.
+	// maxViewers is the maximum number of open pages.
 	maxViewers = 32
 )
 
@@ -28,9 +28,9 @@ type change struct {
 	At time.Time `json:"at"`
 	// Of is the load balancer, as tree names it, or the object of the event.
 	Of string `json:"of"`
-	// Was are the lines of the load balancer that were removed.
+	// Was has the lines of the load balancer that were removed.
 	Was []string `json:"was,omitempty"`
-	// Now are the lines of the load balancer that were added.
+	// Now has the lines of the load balancer that were added.
 	Now []string `json:"now,omitempty"`
 	// Event is a Kubernetes event, in place of lines.
 	Event *event `json:"event,omitempty"`
@@ -70,7 +70,7 @@ type pageState struct {
 	refreshCalls int       // calls to AWS of the last refresh
 	// fullRefreshWanted reports whether a page has requested a full refresh, which waits for the budget.
 	fullRefreshWanted bool
-	fullRefreshes     int // how many there were
+	fullRefreshes     int // the number of full refreshes so far
 	// counts are the call counts at each refresh of the last minute, and at the one before.
 	counts []callCount
 }

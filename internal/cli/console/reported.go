@@ -16,19 +16,19 @@ import (
 
 // Bounds of the warnings of the controller. Users with the right to write events can write any number of them.
 const (
-	// maxReportedWarnings is how many warnings are shown.
+	// maxReportedWarnings is the maximum number of warnings that are shown.
 	maxReportedWarnings = 200
-	// maxWarningsOfObject is how many warnings of one object are kept, each with another reason.
+	// maxWarningsOfObject is the maximum number of warnings that are stored for one object. Each has another reason.
 	maxWarningsOfObject = 4
-	// maxReportedObjects is how many objects have warnings that are kept.
+	// maxReportedObjects is the maximum number of objects for which warnings are stored.
 	maxReportedObjects = 5000
 )
 
-// reportedWarnings are the last warnings of the controller in events, one for each object and reason. A warning is left out if
-// the object was reconciled after it, unless it reports a change.
+// reportedWarnings are the last warnings of the controller in events, one for each object and reason. A warning is not
+// among them if the object was reconciled after it, unless the warning reports a change.
 type reportedWarnings struct {
 	Events []warning `json:"events"`
-	// More is how many warnings are left out of Events.
+	// More is the number of warnings that are not in Events.
 	More int `json:"more,omitempty"`
 	// Failed is the reason why events cannot be read.
 	Failed string `json:"failed,omitempty"`
@@ -75,7 +75,7 @@ type reportedObject struct {
 	uid string
 }
 
-// objectReports is what events have reported about one object.
+// objectReports has the warnings and the last success that events have reported about one object.
 type objectReports struct {
 	warnings    []warning
 	lastSuccess time.Time // when the object was reconciled last
@@ -103,7 +103,7 @@ type reports struct {
 // findingReason matches the beginning of the message of an event about a finding: the reason of the finding.
 var findingReason = regexp.MustCompile(`^([A-Z][A-Za-z0-9]{2,60}): `)
 
-// recordList records the events that a cluster stores. complete reports whether these are all.
+// recordList records a list of the events that a cluster stores. complete reports whether the list has all of them.
 func (r *reports) recordList(list []input.Event, complete bool) {
 	for _, e := range list {
 		r.record(e)
@@ -194,7 +194,7 @@ func (r *reports) removeOldest() {
 	r.partial = true
 }
 
-// lastingWarnings returns the warnings after which the object was not reconciled, or that report a change. The result is
+// lastingWarnings returns the warnings that report a change, or whose object was not reconciled after them. The result is
 // immutable.
 func (r *reports) lastingWarnings() lastingWarnings {
 	out := lastingWarnings{byObject: map[reportedObject][]warning{}, failed: r.failed, partial: r.partial}
@@ -215,10 +215,10 @@ type lastingWarnings struct {
 	partial  bool
 }
 
-// reportedFor returns the warnings about objects that exist. current is the document of the last refresh, nil if it failed.
+// reportedFor returns the warnings about objects that exist. current is the document of the last refresh, or nil if it failed.
 func (l lastingWarnings) reportedFor(uidOf func(output.Object) (string, bool), current *tree.Document) reportedWarnings {
 	out := reportedWarnings{Events: []warning{}, Failed: l.failed, Partial: l.partial}
-	// A finding about a Service or a route counts for each member of its stack.
+	// A finding about a Service or a route applies to each member of its stack.
 	found, members := map[output.Object][]finding.Reason{}, map[output.Object]bool{}
 	if current != nil {
 		for _, s := range current.Stacks {

@@ -53,8 +53,7 @@ var assets = map[string]asset{
 // browser does not parse text as markup.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// Page returns a handler that serves the files of the page without its API, for tests that measure the page with large
-// documents.
+// Page returns a handler that serves the files of the page without its API, for tests of the page with large documents.
 func Page() http.Handler { return http.HandlerFunc(serveAsset) }
 
 // handler returns the handler of the page and its API.
@@ -95,11 +94,11 @@ func (c *console) checkOrigin(next http.Handler) http.Handler {
 		head.Set("Cross-Origin-Opener-Policy", "same-origin")
 		head.Set("Cache-Control", "no-store")
 		if !c.servesHost(r.Host) {
-			http.Error(w, fmt.Sprintf("host %q is not served; use the address that fulcrum console has printed, or localhost", r.Host), http.StatusMisdirectedRequest)
+			http.Error(w, fmt.Sprintf("host %q is not allowed; use the address that fulcrum console has printed, or localhost", r.Host), http.StatusMisdirectedRequest)
 			return
 		}
 		if o := r.Header.Get("Origin"); o != "" && o != "http://"+r.Host && o != "https://"+r.Host {
-			http.Error(w, "requests of other sites are refused", http.StatusForbidden)
+			http.Error(w, "requests from other sites are refused", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -121,13 +120,13 @@ func (c *console) servesHost(host string) bool {
 	return strings.EqualFold(name, "localhost") || listen != "" && strings.EqualFold(name, listen)
 }
 
-// requirePage refuses requests that do not come from the page, which sends a header that other sites cannot send, or that
-// lack the token if one is set.
+// requirePage refuses requests without the header that only the page can send, and requests without the token if one is
+// set.
 func (c *console) requirePage(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		site := r.Header.Get("Sec-Fetch-Site")
 		if r.Header.Get("X-Fulcrum-Console") != "1" || site != "" && site != "same-origin" && site != "none" {
-			http.Error(w, "only the page of fulcrum console is answered", http.StatusForbidden)
+			http.Error(w, "only requests of the page of fulcrum console are accepted", http.StatusForbidden)
 			return
 		}
 		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -141,7 +140,7 @@ func (c *console) requirePage(next http.Handler) http.Handler {
 
 // update is a message to a page: first the whole state, later the parts that have changed.
 type update struct {
-	// Have is the state that the page has after this message. It sends it when it connects again.
+	// Have is the generation of the state that the page has after this message. The page sends it when it reconnects.
 	Have    string `json:"have"`
 	Cluster string `json:"cluster"`
 	// Keys are the keys of all stacks in order, as "KIND ID".
@@ -204,8 +203,9 @@ func (h *hub) updateFor(s *pageState, have int) update {
 	return n
 }
 
-// serveFullRefresh answers GET /api/again by requesting a full refresh. It runs as soon as the budget admits its calls and
-// the calls that the page will make after it, whose number is the parameter "after". All pages are sent the time.
+// serveFullRefresh answers GET /api/again by requesting a full refresh. It runs as soon as the budget admits its calls
+// and the calls that the page will make after it, whose number is the parameter "after". The time of the refresh is sent
+// to all pages.
 func (h *hub) serveFullRefresh(w http.ResponseWriter, r *http.Request) {
 	after, err := strconv.Atoi(cmp.Or(r.URL.Query().Get("after"), "0"))
 	if err != nil || after < 0 {
@@ -216,7 +216,7 @@ func (h *hub) serveFullRefresh(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// serve answers GET /api/looks by server-sent events. Each is an update.
+// serve answers GET /api/looks by server-sent events, each of which has an update.
 func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 	have := 0
 	if instance, generation, ok := strings.Cut(r.URL.Query().Get("have"), "."); ok && instance == h.instance {
@@ -226,7 +226,7 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
 	default:
-		http.Error(w, fmt.Sprintf("%d pages are open, which is the most; close one", maxViewers), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("the maximum of %d pages is open; close one", maxViewers), http.StatusServiceUnavailable)
 		return
 	}
 	v := &viewer{background: r.URL.Query().Has("background"), update: make(chan *pageState, 1)}

@@ -35,7 +35,7 @@ func (d *doctor) checkAccelerators(ctx context.Context, caller checks.Identity) 
 	found, err := d.checker.Accelerators(ctx, time.Now().Add(-durations.SlowChange))
 	if err != nil {
 		fix := "run doctor again later"
-		if checks.Denied(err) {
+		if checks.IsDenied(err) {
 			fix = "grant whoever runs doctor the actions that list accelerators, see config/iam/" + rights.AcceleratorsFile
 		}
 		d.addUnchecked(area, resultWarning, err, fix, "accelerators cannot be read: ")
@@ -78,9 +78,9 @@ func (d *doctor) reportEndpointIDs() {
 	if len(out) == 0 {
 		return
 	}
-	bound := "--accelerator-endpoint-ids bounds what may be named"
+	bound := "--accelerator-endpoint-ids limits which endpoints may be named"
 	if len(d.Config.Accelerators.EndpointIDs) == 0 {
-		bound = "without --accelerator-endpoint-ids anything of the account may be named"
+		bound = "without --accelerator-endpoint-ids any endpoint of the account may be named"
 	}
 	d.addResult("accelerators", resultOK, "", "GlobalAccelerators that name endpoints by ARN or id: %s; %s", output.JoinFirst(out), bound)
 }

@@ -49,17 +49,17 @@ func (d *doctor) checkAWS(ctx context.Context) {
 	d.checkImportedCertificates(ctx)
 }
 
-// maxCertificatesRead bounds the calls that look for imported certificates.
+// maxCertificatesRead is the maximum number of calls that look for imported certificates.
 const maxCertificatesRead = 500
 
 // checkImportedCertificates reports the certificates that were imported from TLS Secrets, and warns where they are not
-// renewed because --import-tls-secrets does not name their kind. Credentials that may not read the tags of
-// certificates have imported none, so a denied call is not reported.
+// renewed because --import-tls-secrets does not name their kind. A denied call is not reported, as credentials without
+// the right to read the tags of certificates have imported none.
 func (d *doctor) checkImportedCertificates(ctx context.Context) {
 	const area = "certificates"
 	imported, notChecked, err := d.aws.ImportedCertificates(ctx, maxCertificatesRead)
 	if err != nil {
-		if !checks.Denied(err) {
+		if !checks.IsDenied(err) {
 			d.addResult(area, resultWarning, "run doctor again later", "imported certificates cannot be read: %v", sdk.Explain(err))
 		}
 		return
@@ -170,7 +170,7 @@ func (d *doctor) checkPermissions(ctx context.Context, caller checks.Identity, t
 	}
 }
 
-// isStatementChecked reports whether a statement is needed by every installation or for accelerators. The table of
+// isStatementChecked reports whether every installation needs a statement, or accelerators need it. The table of
 // accelerators is checked only where their feature gate is on.
 func isStatementChecked(s rights.Statement) bool {
 	return s.Feature == "" || s.Feature == rights.GateAccelerators
@@ -209,7 +209,7 @@ func (d *doctor) checkQuotas(ctx context.Context) {
 	usage, notChecked, err := d.checker.Usage(ctx)
 	if err != nil {
 		fix := "run doctor again later"
-		if checks.Denied(err) {
+		if checks.IsDenied(err) {
 			fix = "grant whoever runs doctor the actions that describe resources, see config/iam/policy.json"
 		}
 		d.addUnchecked(area, resultWarning, err, fix, "quotas cannot be read: ")
@@ -226,12 +226,12 @@ func (d *doctor) reportUsage(list []checks.Usage) {
 	for _, u := range list {
 		result, fix := resultOK, ""
 		switch {
-		case u.Most > 0 && u.Used >= u.Most && !u.Default:
+		case u.Limit > 0 && u.Used >= u.Limit && !u.Default:
 			result, fix = resultError, "request a higher quota in Service Quotas, or delete unused resources"
-		case u.Most > 0 && u.Used*100 >= u.Most*quotaWarningPercent:
+		case u.Limit > 0 && u.Used*100 >= u.Limit*quotaWarningPercent:
 			result, fix = resultWarning, "request a higher quota in Service Quotas"
 		}
-		text := fmt.Sprintf("%s: %d of %d", u.Name, u.Used, u.Most)
+		text := fmt.Sprintf("%s: %d of %d", u.Name, u.Used, u.Limit)
 		if u.Default {
 			text += " (the default of AWS)"
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// maxMistypedNamesShown is how many findings of mistyped names are shown one by one.
+// maxMistypedNamesShown is the maximum number of findings of mistyped names that are listed.
 const maxMistypedNamesShown = 10
 
 // checkClasses reports the classes of this controller, Ingresses and Gateways whose class does not exist, and objects
@@ -65,7 +65,7 @@ func (d *doctor) checkClasses() {
 		d.addResult(area, resultOK, "", "GatewayClasses of this controller: %s", output.JoinFirst(ownGatewayClasses))
 	}
 	if len(ingressesWithoutClass) > 0 {
-		d.addResult(area, resultWarning, "create the class, or correct spec.ingressClassName", "these Ingresses name classes that do not exist; what is live of them stays, and nothing new is made: %s", output.JoinFirst(ingressesWithoutClass))
+		d.addResult(area, resultWarning, "create the class, or correct spec.ingressClassName", "these Ingresses name classes that do not exist; their resources in AWS stay, and no new ones are created: %s", output.JoinFirst(ingressesWithoutClass))
 	}
 	if len(gatewaysWithoutClass) > 0 {
 		d.addResult(area, resultWarning, "create the class, or correct spec.gatewayClassName", "these Gateways are of classes that do not exist, so no controller serves them: %s", output.JoinFirst(gatewaysWithoutClass))

@@ -46,7 +46,7 @@ Each line begins with ok, warning or error. Exit codes: 0 no error, 1 an error.`
 	return cmd
 }
 
-// doctor is the command doctor.
+// doctor has the flags and the results of the command doctor.
 type doctor struct {
 	input.Source
 	form output.Form
@@ -89,7 +89,7 @@ type Document struct {
 	Warnings int     `json:"warnings"`
 }
 
-// maxOrphansShown is how many orphans are shown one by one.
+// maxOrphansShown is the maximum number of orphans that are listed.
 const maxOrphansShown = 10
 
 // maxMessageLength bounds the message of one check.
@@ -136,7 +136,7 @@ func (d *doctor) recordMissingPermission(right, area string) string {
 	return reportedIn
 }
 
-// missingPermission returns the permission that a failed call lacks, "" if the call failed for another reason, and the
+// missingPermission returns the permission that a failed call lacks, or "" if the call failed for another reason, and the
 // error as a readable text.
 func missingPermission(err error) (right, text string) {
 	var api *apierrors.StatusError
@@ -147,7 +147,7 @@ func missingPermission(err error) (right, text string) {
 			return "the right to read " + schema.GroupResource{Group: details.Group, Resource: details.Kind}.String(), text
 		}
 		return text, text
-	case checks.Denied(err):
+	case checks.IsDenied(err):
 		right = fmt.Sprintf("the right to call %q", sdk.CallOf(err))
 	}
 	return right, sdk.Explain(err).Error()

@@ -259,8 +259,8 @@ func (d *doctor) checkWebhooks(ctx context.Context) {
 	}
 }
 
-// webhookFault returns a fault of a webhook and its fix. The fault is "" if there is none; err is why it could not be
-// determined.
+// webhookFault returns a fault of a webhook and its fix. The fault is "" if the webhook has none. err is the reason why
+// the fault could not be determined.
 func (d *doctor) webhookFault(ctx context.Context, h webhookEntry) (fault, fix string, err error) {
 	if len(h.client.CABundle) == 0 {
 		return "it has no caBundle", "wait until the controller has written it, or look at its logs", nil
@@ -309,7 +309,7 @@ func lastExpiry(bundle []byte) (time.Time, error) {
 		}
 	}
 	if last.IsZero() {
-		return last, errors.New("it is not PEM")
+		return last, errors.New("it is not in PEM format")
 	}
 	return last, nil
 }

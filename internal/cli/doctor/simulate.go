@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// simulatePolicy has IAM simulate the actions that can be tried only by a change, with a call for each statement of the
-// table and each of its resources.
+// simulatePolicy simulates the actions that can be tried only by a change. It makes one call to IAM for each statement of
+// the table and each resource of the statement.
 func (d *doctor) simulatePolicy(ctx context.Context, caller checks.Identity, table []rights.Statement, actions []string) {
 	const area = "permissions"
 	refused, granted := map[string]bool{}, map[string]bool{}
@@ -67,7 +67,7 @@ func (d *doctor) reportNotSimulated(err error, actions []string) {
 	const area = "permissions"
 	list := strings.Join(countByService(actions), ", ")
 	switch {
-	case checks.Denied(err):
+	case checks.IsDenied(err):
 		d.addResult(area, resultOK, "grant iam:SimulatePrincipalPolicy to whoever runs doctor to have them simulated", "%d actions can be tried only by a change, and were not: %s", len(actions), list)
 	case errors.Is(err, checks.ErrNoPrincipal):
 		d.addResult(area, resultOK, "run doctor with a role without a path to have them simulated", "%d actions can be tried only by a change, and were not: %s; %v", len(actions), list, err)

@@ -24,8 +24,8 @@ type explainedAccelerator struct {
 	DNSName string `json:"dnsName,omitempty"`
 	// Addresses are the static IP addresses.
 	Addresses []string `json:"addresses"`
-	// Owner is CLUSTER/NAMESPACE/NAME of the owner, as far as tags name it. It is missing if the object owns the
-	// accelerator.
+	// Owner is CLUSTER/NAMESPACE/NAME of the owner, or the parts of it that tags have. It is missing if the object owns
+	// the accelerator.
 	Owner string `json:"owner,omitempty"`
 
 	Listeners []explainedAcceleratorListener `json:"listeners"`
@@ -45,7 +45,8 @@ type explainedAcceleratorListener struct {
 	Ports        string `json:"ports"`
 	// PortsFrom is the object and field that the ports come from: the GlobalAccelerator, or an object that it names.
 	PortsFrom string `json:"portsFrom"`
-	// Live is the listener in AWS that is updated to this one, such as TCP:80. It is missing if the listener is created.
+	// Live is the listener in AWS that the plan updates to this listener, such as TCP:80. It is missing if the listener
+	// is created.
 	Live string `json:"live,omitempty"`
 	// Score is how similar Live is to the desired listener, at most 150. A listener with a score of 15 or more is updated.
 	Score int `json:"score,omitempty"`
@@ -116,7 +117,7 @@ func explainAccelerator(d engine.Draft) *explainedAccelerator {
 	return out
 }
 
-// addLive adds what AWS shows of the accelerator, if it exists.
+// addLive adds the values of the accelerator in AWS, if it exists.
 func (a *explainedAccelerator) addLive(live *observed.Accelerator) {
 	if live == nil {
 		return
@@ -158,7 +159,7 @@ func showExplainedAccelerator(w io.Writer, a *explainedAccelerator) {
 	tree.ShowOtherEndpointGroups(w, "    ", a.Others)
 }
 
-// maxEndpoints is how many endpoints of a GlobalAccelerator are shown.
+// maxEndpoints is the maximum number of endpoints of a GlobalAccelerator that are shown.
 const maxEndpoints = 100
 
 // showExplainedEndpoint prints an endpoint with its load balancers and findings.

@@ -1,5 +1,5 @@
-// Package explain has the command explain: what was decided about an object and why, what the reason of a finding means,
-// and which listener rule answers a request.
+// Package explain has the command explain. It shows the decisions about an object with their reasons, the meaning of the
+// reason of a finding, and the listener rule that answers a request.
 package explain
 
 import (
@@ -18,7 +18,7 @@ import (
 func New(env output.Environment) *cobra.Command {
 	e := &explainCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
-		Use: "explain [KIND/NAME | REASON]", Short: "Say what was decided about an object and why, or what a reason means",
+		Use: "explain [KIND/NAME | REASON]", Short: "Show the decisions about an object with their reasons, or the meaning of a reason",
 		Long: `explain KIND/NAME says what was decided about an Ingress, Service, Gateway, route, TargetGroupBinding or
 GlobalAccelerator and why: the subnets that were considered and those that were refused, certificates and how
 they were found, security groups, listeners, rules in order with the object and field that each comes from,
@@ -62,13 +62,13 @@ reasons by what they are about. "fulcrum explain request" says which rule answer
 // reasonDocument is the meaning of a reason in a JSON or YAML document.
 type reasonDocument struct {
 	Reason finding.Reason `json:"reason"`
-	// Subject is the group of reasons that the reason is in, such as certificates.
+	// Subject is the group of the reason, such as certificates.
 	Subject string `json:"subject,omitempty"`
-	// Means is what the reason means.
+	// Means is the meaning of the reason.
 	Means string `json:"means"`
-	// WayOut is what usually helps.
+	// WayOut is the usual fix.
 	WayOut string `json:"wayOut"`
-	// Blocks is what a finding with the reason usually holds: nothing, rule, listener, member or stack.
+	// Blocks is the part that a finding with the reason usually holds: nothing, rule, listener, member or stack.
 	Blocks string `json:"blocks"`
 }
 
@@ -77,7 +77,7 @@ type ReasonsDocument struct {
 	Reasons []reasonDocument `json:"reasons"`
 }
 
-// showReason prints the meaning of a reason, whose case does not matter.
+// showReason prints the meaning of a reason. It ignores the case of the reason.
 func (e *explainCommand) showReason(cmd *cobra.Command, word string) error {
 	i := slices.IndexFunc(finding.Reasons, func(r finding.Explanation) bool { return strings.EqualFold(string(r.Reason), word) })
 	if means, ok := SharedReasons[strings.ToLower(word)]; i < 0 && ok {
@@ -99,7 +99,7 @@ func (e *explainCommand) showReason(cmd *cobra.Command, word string) error {
 	return e.showReasons(finding.Reasons[i : i+1])
 }
 
-// SharedReasons are the reasons of events and conditions that stand for many findings, in lower case, with their meanings.
+// SharedReasons has the reasons of events and conditions that many findings share, in lower case, with their meanings.
 var SharedReasons = map[string]string{
 	"failedbuildmodel":      sharedEventMeaning,
 	"faileddeploymodel":     sharedEventMeaning,

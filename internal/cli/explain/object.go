@@ -68,10 +68,10 @@ type explainedMember struct {
 	State string `json:"state"`
 }
 
-// explainedFinding is a finding with what usually helps.
+// explainedFinding is a finding with its usual fix.
 type explainedFinding struct {
 	output.Finding
-	// WayOut is what usually helps about the reason of the finding.
+	// WayOut is the usual fix for the reason of the finding.
 	WayOut string `json:"wayOut,omitempty"`
 }
 
@@ -95,7 +95,7 @@ type explainedLoadBalancer struct {
 
 // explainedSubnets are the subnets that were considered for a load balancer.
 type explainedSubnets struct {
-	// How is how the subnets were found: named, tagged, discovered, discovered by routes, or kept.
+	// How is the way in which the subnets were found: named, tagged, discovered, discovered by routes, or kept.
 	How string `json:"how"`
 	// From is the object and field that names the subnets or their tags.
 	From    string            `json:"from,omitempty"`
@@ -116,7 +116,7 @@ type explainedSubnet struct {
 type explainedSecurityGroup struct {
 	// ID is missing if the security group is not created yet.
 	ID string `json:"id,omitempty"`
-	// How is why the load balancer has the security group: named, managed, backend or kept.
+	// How is the reason why the load balancer has the security group: named, managed, backend or kept.
 	How resolved.SecurityGroupSource `json:"how"`
 	// From is the object and field that names the security group.
 	From string `json:"from,omitempty"`
@@ -128,7 +128,7 @@ type explainedListener struct {
 	Protocol string `json:"protocol"`
 	// InAWS reports whether the listener exists in AWS.
 	InAWS bool `json:"inAWS"`
-	// Made reports whether the plan creates or updates the listener. If InAWS and Made are false, the listener is held.
+	// Made reports whether the plan creates or updates the listener. The listener is held if InAWS and Made are false.
 	Made         bool                   `json:"made"`
 	Members      []output.Object        `json:"members"`
 	Certificates []explainedCertificate `json:"certificates,omitempty"`
@@ -144,9 +144,9 @@ type explainedCertificate struct {
 	// ARN is missing if no certificate was found.
 	ARN     string `json:"arn,omitempty"`
 	Default bool   `json:"default"`
-	// How is how the certificate was found: named, by host, managed or kept.
+	// How is the way in which the certificate was found: named, by host, managed or kept.
 	How resolved.CertificateSearch `json:"how"`
-	// Host is the host that a certificate was looked for.
+	// Host is the host for which a certificate was searched.
 	Host string `json:"host,omitempty"`
 	// From is the object and field that the certificate is for.
 	From string `json:"from,omitempty"`
@@ -262,7 +262,7 @@ func (doc *Document) addBindings(store *cluster.Memory, plans input.BindingPlans
 	}
 }
 
-// explainStack returns the choices of the plan of a stack. object is the one on the command line.
+// explainStack returns the choices of the plan of a stack. object is the object on the command line.
 func explainStack(d engine.Draft, object finding.Ref) explainedStack {
 	out := explainedStack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Members: explainMembers(d.Stack),
@@ -327,7 +327,7 @@ func explainMembers(s model.Stack) []explainedMember {
 	return out
 }
 
-// explainFindings returns findings, sorted, with what usually helps.
+// explainFindings returns findings, sorted, with their usual fixes.
 func explainFindings(list finding.List) []explainedFinding {
 	out := []explainedFinding{}
 	for _, f := range output.Findings(list) {
@@ -364,7 +364,7 @@ func explainLoadBalancer(c resolved.LoadBalancerChoices, isOwn func(model.Rule) 
 	return out
 }
 
-// explainSubnets returns how the subnets of a load balancer were chosen.
+// explainSubnets returns the choice of the subnets of a load balancer.
 func explainSubnets(c resolved.LoadBalancerChoices) explainedSubnets {
 	out := explainedSubnets{How: "discovered", Chosen: []explainedSubnet{}, Refused: []explainedSubnet{}}
 	switch choice := c.Desired.Subnets.(type) {
@@ -439,8 +439,8 @@ func explainRule(r model.Rule, priority int32, isOwn func(model.Rule) bool, note
 	}
 }
 
-// explainCertificate returns the certificates that a search has found, or one without an ARN if it has found none.
-// defaultARN is the default certificate of the listener.
+// explainCertificate returns the certificates that a search has found. If it has found none, it returns one certificate
+// without an ARN. defaultARN is the default certificate of the listener.
 func explainCertificate(s resolved.CertificateSource, defaultARN string, facts observed.Facts) []explainedCertificate {
 	from := ""
 	if !s.Member.IsZero() {

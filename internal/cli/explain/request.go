@@ -29,7 +29,7 @@ import (
 func newExplainRequest(env output.Environment) *cobra.Command {
 	r := &requestCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
-		Use: "request URL", Short: "Say which rule of which object answers a request, and which others match and never get it",
+		Use: "request URL", Short: "Show the rule that answers a request and its object, and the rules that match but never get the request",
 		Long: `request says which load balancer, listener and rule answer a request, of which object and field the rule is,
 what it does, and which other rules match the request too but come later. It looks at the desired state, and
 says so where AWS still answers otherwise. No request is sent.
@@ -55,7 +55,7 @@ the rules as header then.`,
 	fs := cmd.Flags()
 	fs.StringArrayVarP(&r.headers, "header", "H", nil, "header as 'Name: value'; may be repeated")
 	fs.StringVar(&r.method, "method", "GET", "method of the request")
-	fs.StringVar(&r.sourceIP, "source-ip", "", "address of the client; rules that look at it match nothing if empty")
+	fs.StringVar(&r.sourceIP, "source-ip", "", "address of the client; if empty, rules with a source-ip condition match nothing")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return r.run(cmd, args[0]) }
 	return cmd
 }
@@ -68,7 +68,7 @@ type requestCommand struct {
 	method, sourceIP string
 }
 
-// webRequest is an HTTP request with what the client connects to.
+// webRequest is an HTTP request with the host and port to which the client connects.
 type webRequest struct {
 	model.Request
 	scheme string // http or https
@@ -107,12 +107,12 @@ type requestAnswer struct {
 	DNSName      string `json:"dnsName,omitempty"`
 	Protocol     string `json:"protocol"`
 	Port         int32  `json:"port"`
-	// Named is what names the host of the request: the condition of the rule, the DNS name of the load balancer, or an
-	// annotation. It is missing if the load balancer takes requests for any host.
+	// Named is the part that names the host of the request: the condition of the rule, the DNS name of the load balancer,
+	// or an annotation. It is missing if the load balancer takes requests for any host.
 	Named string `json:"named,omitempty"`
 	// Rule is the rule that answers. It is null if the default action answers.
 	Rule *explainedRule `json:"rule"`
-	// Does is the actions of the rule or the default action.
+	// Does has the actions of the rule or the default action, as text.
 	Does string `json:"does"`
 	// Location is the URL of a redirect.
 	Location string `json:"location,omitempty"`
@@ -120,7 +120,7 @@ type requestAnswer struct {
 	From string `json:"from,omitempty"`
 	// Shadowed are rules that match too and come later.
 	Shadowed []explainedRule `json:"shadowed"`
-	// Now is the actions that AWS takes until the plan is carried out, if they differ.
+	// Now has the actions that AWS takes until the plan is carried out, if they differ.
 	Now string `json:"now,omitempty"`
 	// Targets are the targets of the target groups that the request is forwarded to.
 	Targets []requestTargets `json:"targets,omitempty"`
@@ -132,7 +132,7 @@ type requestAnswer struct {
 // requestTargets has the health of the targets of a target group.
 type requestTargets struct {
 	TargetGroup string `json:"targetGroup"`
-	// Health is how many targets are in which state, as AWS shows it.
+	// Health is the number of targets in each state, as AWS shows it.
 	Health string `json:"health"`
 	// Note is the reason why no pod answers.
 	Note string `json:"note,omitempty"`
@@ -145,7 +145,7 @@ func (r *requestCommand) request(target string) (webRequest, error) {
 	}
 	u, err := url.Parse(target)
 	if err != nil || u.Host == "" {
-		return webRequest{}, fmt.Errorf("%q is no URL; write one like http://shop.example/cart", target)
+		return webRequest{}, fmt.Errorf("%q is not a URL; write one like http://shop.example/cart", target)
 	}
 	out := webRequest{scheme: strings.ToLower(u.Scheme), port: defaultPorts[strings.ToLower(u.Scheme)]}
 	if out.port == 0 {
@@ -155,7 +155,7 @@ func (r *requestCommand) request(target string) (webRequest, error) {
 	if p := u.Port(); p != "" {
 		n, err := strconv.ParseUint(p, 10, 16)
 		if err != nil {
-			return out, fmt.Errorf("port %q of the URL is no port", p)
+			return out, fmt.Errorf("port %q of the URL is not valid", p)
 		}
 		out.port = int32(n)
 	}
@@ -163,7 +163,7 @@ func (r *requestCommand) request(target string) (webRequest, error) {
 		Host: u.Hostname(), Path: cmp.Or(u.EscapedPath(), "/"), Method: strings.ToUpper(r.method), Query: u.RawQuery, Client: r.sourceIP,
 	}
 	if _, err := netip.ParseAddr(r.sourceIP); r.sourceIP != "" && err != nil {
-		return out, fmt.Errorf("--source-ip %q is no address", r.sourceIP)
+		return out, fmt.Errorf("--source-ip %q is not an IP address", r.sourceIP)
 	}
 	for _, h := range r.headers {
 		name, value, ok := strings.Cut(h, ":")
@@ -217,7 +217,7 @@ type answerCollector struct {
 	answers []requestAnswer
 	// onlyARN is the ARN of the only load balancer whose answers are added, "" for all.
 	onlyARN string
-	// byDNSName is the answer of the load balancer whose DNS name is the host of the request, nil if there is none.
+	// byDNSName is the answer of the load balancer whose DNS name is the host of the request, or nil if there is none.
 	byDNSName *requestAnswer
 	// otherProtocols are notes about listeners on the port whose protocol is not the scheme of the request.
 	otherProtocols []string
@@ -230,7 +230,7 @@ type answerCollector struct {
 // addAnswers adds the answers of the load balancers of a stack.
 func (a *answerCollector) addAnswers(ctx context.Context, d engine.Draft) error {
 	if d.Stack.Held.Everything && a.mayNameHost(d.Stack) {
-		a.heldNotes = append(a.heldNotes, fmt.Sprintf("%s %s is held, so what it asks for is not served; see \"explain\" about it", d.Stack.ID.Kind.Object(), d.Stack.ID))
+		a.heldNotes = append(a.heldNotes, fmt.Sprintf("%s %s is held, so its new settings have no effect; see \"explain\" about it", d.Stack.ID.Kind.Object(), d.Stack.ID))
 	}
 	// The comparer replaces ARNs of target groups in live actions by the ids that desired actions have.
 	c := tree.NewComparer(d, d.Have.Facts, tree.ClusterTargets{})
@@ -288,7 +288,7 @@ func (a *answerCollector) mayNameHost(s model.Stack) bool {
 	})
 }
 
-// addTargets adds the health of the targets that the request is forwarded to.
+// addTargets adds the health of the targets to which the request is forwarded.
 func (a *answerCollector) addTargets(ctx context.Context, d engine.Draft, answer *requestAnswer) error {
 	var questions []model.Question
 	for _, g := range d.Have.TargetGroups {
@@ -366,7 +366,7 @@ func hasSourceIPCondition(r model.Rule) bool {
 	})
 }
 
-// currentAnswer returns the actions that AWS takes until the plan is carried out, "" if they do the same as the desired
+// currentAnswer returns the actions that AWS takes until the plan is carried out, or "" if they do the same as the desired
 // actions.
 func (a *answerCollector) currentAnswer(l resolved.ListenerChoices, c *tree.Comparer, desired []model.Action) string {
 	if l.Live == nil {
@@ -408,11 +408,12 @@ func (a *answerCollector) location(actions []model.Action) string {
 		placeholders.Replace(cmp.Or(redirect.Port, "#{port}")), placeholders.Replace(cmp.Or(redirect.Path, "/#{path}")), query)
 }
 
-// noRuleMatches is a note of a document. It is left out if RequestDocument.Unserved explains why no rule matches.
+// noRuleMatches is a note of a document. The document does not have it if RequestDocument.Unserved explains why no rule
+// matches.
 const noRuleMatches = "no rule matches the request, so default actions answer"
 
-// buildDocument returns a document of the answers that a client may get: those of rules for the request and of the host of
-// the request, else all.
+// buildDocument returns a document with the answers that a client may get: the answers of rules for the request and of
+// load balancers whose name is the host, or else all answers.
 func (a *answerCollector) buildDocument() RequestDocument {
 	doc := RequestDocument{Request: a.text, Answers: a.answers, Notes: []string{}}
 	note := func(format string, args ...any) {
@@ -446,7 +447,7 @@ func (a *answerCollector) buildDocument() RequestDocument {
 		note("clients send the Host header \"%s:%d\"; AWS does not document whether a rule compares the port, and a rule for %q alone may not match", a.Host, a.port, a.Host)
 	}
 	if a.needsClientAddress {
-		note("rules that look at the address of the client match nothing here; give it with --source-ip")
+		note("rules with a source-ip condition match nothing here; set the address of the client with --source-ip")
 	}
 	return doc
 }

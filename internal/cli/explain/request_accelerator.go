@@ -38,9 +38,10 @@ type requestAccelerator struct {
 // requestEndpointGroup is an endpoint group of the listener that accepts a request.
 type requestEndpointGroup struct {
 	Region string `json:"region"`
-	// Owner is the owner of the endpoint group if that is not the object. The answers of its load balancers are not known.
+	// Owner is the owner of the endpoint group if the object does not own it. The answers of its load balancers are not
+	// known.
 	Owner string `json:"owner,omitempty"`
-	// Dial is the traffic dial: the percentage of the clients of the region that stay there.
+	// Dial is the traffic dial: the percentage of the clients of the region whose traffic goes to the endpoint group.
 	Dial int32 `json:"dial"`
 	// Port is the port of the endpoints.
 	Port      int32             `json:"port"`
@@ -89,7 +90,7 @@ func (a *answerCollector) collect(ctx context.Context) (RequestDocument, error) 
 }
 
 // collectBehindAccelerator returns the answers of the load balancers behind the accelerator that has the host of the URL as
-// its DNS name or address, nil if there is none. It considers accelerators in AWS alone, because others have no address.
+// its DNS name or address, or nil if there is none. It considers accelerators in AWS alone, because others have no address.
 func (a *answerCollector) collectBehindAccelerator(ctx context.Context, drafts []engine.Draft) (*RequestDocument, error) {
 	for _, d := range drafts {
 		for _, live := range acceleratorsOf(d) {
@@ -170,7 +171,7 @@ func (a *answerCollector) explainEndpointGroup(c tree.AcceleratorComparer, g obs
 	return out
 }
 
-// servingWeight returns the weight of an endpoint, 0 if it is not healthy.
+// servingWeight returns the weight of an endpoint, or 0 if it is not healthy.
 func servingWeight(e observed.Endpoint) int32 {
 	if e.Health != observed.EndpointHealthy {
 		return 0
@@ -178,7 +179,7 @@ func servingWeight(e observed.Endpoint) int32 {
 	return e.Weight
 }
 
-// addNotes adds notes about what decides which endpoint a client reaches.
+// addNotes adds notes about the settings that determine which endpoint a client reaches.
 func (doc *RequestDocument) addNotes(a *answerCollector, d engine.Draft, live observed.Accelerator) {
 	note := func(format string, args ...any) {
 		doc.Notes = append(doc.Notes, finding.Printable(fmt.Sprintf(format, args...)))
@@ -199,7 +200,7 @@ func (doc *RequestDocument) addNotes(a *answerCollector, d engine.Draft, live ob
 		note("all connections of a client go to one endpoint, as long as it serves")
 	}
 	if slices.ContainsFunc(accelerator.EndpointGroups, func(g requestEndpointGroup) bool { return g.Owner != "" }) {
-		note("what the load balancers behind the endpoint groups of others answer is not known here; ask in their clusters")
+		note("what the load balancers behind the endpoint groups of others answer is not known here; run this command in their clusters")
 	}
 	if len(d.Plan.Steps) > 0 {
 		note("the plan changes this accelerator; \"fulcrum plan globalaccelerator/%s -n %s\" shows how", accelerator.Object.Name, accelerator.Object.Namespace)
@@ -246,8 +247,8 @@ func (a *answerCollector) addEndpointAnswers(ctx context.Context, doc *RequestDo
 	return nil
 }
 
-// withEndpointDrafts returns drafts with those of other stacks whose load balancers are endpoints of the accelerator that
-// receives the request.
+// withEndpointDrafts returns drafts, and the drafts of other stacks whose load balancers are endpoints of the accelerator
+// that receives the request.
 func (a *answerCollector) withEndpointDrafts(ctx context.Context, drafts []engine.Draft) ([]engine.Draft, error) {
 	endpointStacks := map[string]bool{} // by kind and id
 	for _, d := range drafts {

@@ -14,9 +14,10 @@ import (
 // hostnameAnnotation is the annotation from which external-dns reads the hostnames that lead to a load balancer.
 const hostnameAnnotation = "external-dns.alpha.kubernetes.io/hostname"
 
-// namingSource returns what names the host of the request in a stack, "" if the load balancer takes requests for any host.
-// A listener that redirects to another port has no rules, so rules of all listeners of the load balancer are considered.
-// Rules for the host with another path or method are considered too, because clients of the host reach this load balancer.
+// namingSource returns the part of a stack that names the host of the request, as text, or "" if the load balancer takes
+// requests for any host. A listener that redirects to another port has no rules, so rules of all listeners of the load
+// balancer are considered. Rules for the host with another path or method are considered too, because clients of the host
+// reach this load balancer.
 func (a *answerCollector) namingSource(answer requestAnswer, d engine.Draft, listeners []resolved.ListenerChoices) string {
 	otherRule := ""
 	if answer.host != "" {
@@ -45,7 +46,7 @@ func (a *answerCollector) namingSource(answer requestAnswer, d engine.Draft, lis
 	return otherRule
 }
 
-// hostOf returns the host pattern of a rule that matches the host of a request, "" if the rule matches any host or another
+// hostOf returns the host pattern of a rule that matches the host of a request, or "" if the rule matches any host or another
 // one.
 func hostOf(r model.Rule, req model.Request) string {
 	for _, c := range r.Conditions {

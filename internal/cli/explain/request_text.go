@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// maxAnswers is how many answers, and how many endpoints of an endpoint group, are shown.
+// maxAnswers is the maximum number of answers, and of endpoints of an endpoint group, that are shown.
 const maxAnswers = 20
 
 // showAnswers prints the answers to a request. Load balancers that take requests for any host share a line.
@@ -50,7 +50,7 @@ func anyHostText(answers []requestAnswer) string {
 		output.Amount(len(answers), "load balancer")+map[bool]string{true: " takes", false: " take"}[len(answers) == 1], among, finding.Printable(strings.Join(names, ", ")))
 }
 
-// maxNamesInLine is how many load balancers anyHostText names.
+// maxNamesInLine is the maximum number of load balancers that anyHostText names.
 const maxNamesInLine = 3
 
 // showAnswer prints the answer of a load balancer.

@@ -40,8 +40,8 @@ type unservedObject struct {
 	Why string `json:"why"`
 }
 
-// maxUnservedObjects is how many objects that name a host a document lists. Many objects may have a pattern such as
-// *.example.com.
+// maxUnservedObjects is the maximum number of objects that a document lists for a host. Many objects may have a pattern
+// such as *.example.com.
 const maxUnservedObjects = 20
 
 // explainUnservedHost returns why no rule names the host of a request. It returns nil if a rule names it, or if it is the
@@ -79,7 +79,7 @@ func (a *answerCollector) explainUnservedHost() *requestUnserved {
 	return out
 }
 
-// fieldOfHost returns the field of an object that names the host of the request, "" if none does.
+// fieldOfHost returns the field of an object that names the host of the request, or "" if none does.
 func (a *answerCollector) fieldOfHost(obj cluster.Object) string {
 	var hosts []string
 	field := "spec.hostnames[%d]"
@@ -160,7 +160,7 @@ func (a *answerCollector) unservedReason(obj cluster.Object) string {
 		}
 		return cmp.Or(errorOf(d, finding.BlocksNothing), "its load balancer has no rule for the host on this port; \"fulcrum explain\" about the object shows the rules")
 	}
-	return "its load balancer is not among those that were asked; look at all namespaces, or at the namespace of the object with -n"
+	return "its load balancer is not in the scope of this command; use all namespaces, or the namespace of the object with -n"
 }
 
 // portsOf returns the protocols and ports of the listeners of a stack, such as HTTP:80.
@@ -176,8 +176,8 @@ func portsOf(d engine.Draft) []string {
 	return slices.Compact(out)
 }
 
-// showUnserved prints that no rule names the host, and the objects that name it. answers is how many answers are printed
-// after it.
+// showUnserved prints that no rule names the host, and the objects that name it. answers is the number of answers that
+// are printed below them.
 func showUnserved(w io.Writer, u *requestUnserved, answers int) {
 	if u == nil {
 		return

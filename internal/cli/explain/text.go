@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// How many parts of a resource or object text shows. Documents have all of them.
+// The maximum number of parts of a resource or object in text output. Documents have all parts.
 const (
 	maxSubnets       = 20
 	maxOtherFindings = 10
@@ -21,7 +21,7 @@ const (
 	maxSteps         = 20
 )
 
-// showDocument prints what was decided about an object.
+// showDocument prints the decisions about an object.
 func showDocument(w io.Writer, doc Document) {
 	ref := finding.Ref(doc.Object)
 	fmt.Fprintln(w, ref)

@@ -23,13 +23,13 @@ import (
 
 // warningDocument is an event of type Warning about an object, or a condition that is not met.
 type warningDocument struct {
-	// In is event, or the type of the condition.
+	// In is "event", or the type of the condition.
 	In      string `json:"in"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 	// Last is when the event was written last, or when the condition changed.
 	Last string `json:"last,omitempty"`
-	// Count is how often the event was written.
+	// Count is the number of times that the event was written.
 	Count int32 `json:"count,omitempty"`
 }
 
@@ -45,11 +45,11 @@ func (w warningDocument) String() string {
 	return finding.Printable(finding.Truncate(out+": "+w.Message, input.MaxWarningLength))
 }
 
-// maxEvents is how many events of an object are read.
+// maxEvents is the maximum number of events that are read for an object.
 const maxEvents = 500
 
 // controllerWarnings returns the conditions of an object that are not met and, if a cluster is read, its events of type
-// Warning, the last first.
+// Warning, newest first.
 func controllerWarnings(ctx context.Context, d *input.Source, store *cluster.Memory, ref cluster.Ref) ([]warningDocument, error) {
 	obj, err := store.Get(ref)
 	if err != nil {
@@ -92,7 +92,7 @@ func isOfEarlierObject(uid types.UID, obj cluster.Object) bool {
 	return obj != nil && uid != "" && obj.GetUID() != "" && uid != obj.GetUID()
 }
 
-// lastEventTime returns when an event was written last, zero if that is not known.
+// lastEventTime returns when an event was written last, or zero if that is not known.
 func lastEventTime(e corev1.Event) time.Time {
 	if !e.LastTimestamp.IsZero() {
 		return e.LastTimestamp.Time

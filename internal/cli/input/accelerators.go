@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// EachDraftOutsideScope makes plans of stacks that have objects in store but are outside the scope of the command, and passes
-// them to show. include chooses the stacks. It is called after EachDraft, and does nothing with --observed, because a
-// recording holds the stacks in the scope of a command alone.
+// EachDraftOutsideScope makes plans of stacks that have objects in store but are outside the scope of the command, and
+// passes them to show. include chooses the stacks. It is called after EachDraft, and does nothing with --observed,
+// because a recording has only the stacks in the scope of a command.
 func EachDraftOutsideScope(ctx context.Context, d *Source, store *cluster.Memory, include func(model.StackID) bool, show func(engine.Draft) error) error {
 	if d.ObservedFile != "" || d.draft == nil {
 		return nil
@@ -34,7 +34,7 @@ func EachDraftOutsideScope(ctx context.Context, d *Source, store *cluster.Memory
 	return nil
 }
 
-// acceleratorsOffReason returns why GlobalAccelerators are not served, "" if they are.
+// acceleratorsOffReason returns why GlobalAccelerators are not served, or "" if they are.
 func acceleratorsOffReason(c config.Config) string {
 	if c.Gates.On(config.GlobalAcceleratorController) {
 		return ""

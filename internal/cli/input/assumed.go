@@ -37,18 +37,18 @@ type assumedAWS struct {
 	region, vpc string
 	// hosts are the hosts that objects name.
 	hosts []string
-	// Facts describe what was assumed, one sentence each.
+	// Facts are the assumptions, one sentence each.
 	Facts []string
 }
 
-// note adds a sentence to Facts, once.
+// note adds a sentence to Facts, unless Facts has it.
 func (a *assumedAWS) note(format string, args ...any) {
 	if fact := fmt.Sprintf(format, args...); !slices.Contains(a.Facts, fact) {
 		a.Facts = append(a.Facts, fact)
 	}
 }
 
-// show prints what was assumed. It may be called on nil.
+// show prints the assumptions. It may be called on nil.
 func (a *assumedAWS) show(w io.Writer) {
 	if a == nil {
 		return
@@ -58,7 +58,8 @@ func (a *assumedAWS) show(w io.Writer) {
 	}
 }
 
-// assumeOffline replaces AWS by an assumed account, and adds the objects to store that manifests refer to and lack.
+// assumeOffline replaces AWS by an assumed account. It adds to store the objects to which manifests refer and that the
+// manifests do not have.
 func (d *Source) assumeOffline(store *cluster.Memory) error {
 	if d.Config.ClusterName == "" {
 		d.Config.ClusterName = assumedCluster
@@ -278,8 +279,8 @@ func hostsIn(store *cluster.Memory) []string {
 	return slices.Compact(out)
 }
 
-// addAssumedObjects adds what manifests of applications refer to but seldom contain: the classes that they name, as
-// classes of this controller, and their namespaces. It returns a sentence about each object that it added.
+// addAssumedObjects adds objects to which manifests of applications refer but which they seldom contain: their classes,
+// as classes of this controller, and their namespaces. It returns a sentence about each object that it added.
 func addAssumedObjects(store *cluster.Memory) (facts []string, err error) {
 	missing := func(ref cluster.Ref) bool {
 		o, e := store.Get(ref)

@@ -25,7 +25,7 @@ func CloudConfig(c config.Config, env output.Environment) (cloud.Config, error) 
 		ManagedCertificates: c.Gates.On(config.EnableCertificateManagement), ImportedCertificates: len(c.ImportTLSSecrets) > 0,
 	}
 	if out.MaxAttempts <= 0 {
-		out.MaxAttempts = 3 // the default of the AWS SDK
+		out.MaxAttempts = 3 // the default of the SDK for Go
 	}
 	if c.AWS.Throttle != "" {
 		limits, err := ratelimit.ParseTokenBuckets(c.AWS.Throttle)

@@ -23,7 +23,7 @@ type BindingPlans struct {
 	Bindings []BindingPlan
 	// Rules change the rules of the security groups of nodes and pods, for all bindings together.
 	Rules []bindingplan.Item
-	// Notes are sentences about what was not planned, and why.
+	// Notes are sentences about parts without a plan, with the reasons.
 	Notes []string
 }
 
@@ -34,8 +34,8 @@ type BindingPlan struct {
 	Items    []bindingplan.Item
 }
 
-// PlanBindings makes the plans of the bindings that the command is about. From a recording of AWS there are none. Without a
-// cluster, targets and rules that no object in the files needs are not removed, because the files may be incomplete.
+// PlanBindings makes the plans of the bindings that the command is about. With a recording of AWS it makes none. Without
+// a cluster, targets and rules that no object in the files needs are not removed, because the files may be incomplete.
 func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (BindingPlans, error) {
 	var out BindingPlans
 	aws, ok := d.Cloud.(bindings.Cloud)

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// ClusterNameFix is what a user has to do about UnknownClusterWarning.
+// ClusterNameFix is the fix for UnknownClusterWarning.
 const ClusterNameFix = "give the name that the controller of this cluster has in its flags"
 
 // UnknownClusterWarning returns a warning if the subnets of the VPC have tags of other clusters and none of the cluster

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// maxCompletions is how many completions a shell is given at once.
+// maxCompletions is the maximum number of completions that a shell gets.
 const maxCompletions = 500
 
 // registerCompletions registers the completion of the values of flags.
@@ -62,8 +62,8 @@ func WithPrefix(words []string, typed string) []string {
 	return out[:min(len(out), maxCompletions)]
 }
 
-// objectNames returns the names of the objects of a kind, in the namespace of the command unless it is about all. It
-// returns none if the cluster cannot be read.
+// objectNames returns the names of the objects of a kind, in the namespace of the command unless it selects all
+// namespaces. It returns none if the cluster cannot be read.
 func (d *Source) objectNames(kind cluster.Kind) []string {
 	typ, ok := cluster.TypeOf(kind)
 	rc, err := ReadOnlyConfig(d.Config.Kubernetes.Kubeconfig, d.Context, d.Env)

@@ -30,14 +30,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Source is what commands read that make plans without carrying them out: Kubernetes objects, flags and AWS.
+// Source is the input of commands that make plans without carrying them out: Kubernetes objects, flags and AWS.
 type Source struct {
 	scope
 	Env    output.Environment
 	Config config.Config
 	// flags are the flags of the command.
 	flags *pflag.FlagSet
-	// flagsFrom is the value of --flags-from: the controller whose flags count where the command line does not set them.
+	// flagsFrom is the value of --flags-from: the controller whose flags are used where the command line does not set
+	// them.
 	flagsFrom string
 	// flagsTaken reports whether TakeFlags was called.
 	flagsTaken bool
@@ -45,7 +46,8 @@ type Source struct {
 	Files []string
 	// FilesOnly reports whether no cluster is read.
 	FilesOnly bool
-	// ObservedFile is a recording of answers of AWS that is read in place of AWS, and recordFile one that is written.
+	// ObservedFile is the recording of answers of AWS that is read in place of AWS, and recordFile the recording that is
+	// written.
 	ObservedFile, recordFile string
 	// Offline reports whether neither AWS nor a cluster is read. Assumed replaces AWS then.
 	Offline bool
@@ -63,7 +65,8 @@ type Source struct {
 	unreadable []cluster.Kind
 	// notInstalled are kinds that the API server does not serve.
 	notInstalled []cluster.Kind
-	// narrowed are kinds that were read in the namespace of the command alone, because the user may not list others.
+	// narrowed are kinds that were read only in the namespace of the command, because the user may not list other
+	// namespaces.
 	narrowed []cluster.Kind
 	// selected are the stacks and bindings that the command is about.
 	selected selection
@@ -97,7 +100,7 @@ func (d *Source) Bind(cmd *cobra.Command) {
 
 // BindOffline registers the flag --offline, for commands that can run without AWS and without a cluster.
 func (d *Source) BindOffline(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&d.Offline, "offline", false, "take the objects of -f alone, and assume what AWS and the cluster would say; what is assumed is shown")
+	cmd.Flags().BoolVar(&d.Offline, "offline", false, "use only the objects of -f, and assume the answers of AWS and of the cluster; the assumptions are shown")
 	cmd.MarkFlagsMutuallyExclusive("offline", "observed")
 	cmd.MarkFlagsMutuallyExclusive("offline", "record")
 }
@@ -134,7 +137,7 @@ func open(ctx context.Context, d *Source, store *cluster.Memory) (*recorder, err
 	}
 	rec := &recorder{Cloud: d.Cloud, answers: map[model.StackID]observed.Stack{}, questions: map[model.StackID][]model.Question{}}
 	if d.MaxAge > 0 {
-		// One start for all stacks, so that nothing is read twice.
+		// All stacks have the same start, so that nothing is read twice.
 		rec.start, rec.maxAge, rec.maxAgeOf = d.Env.Time(), d.MaxAge, d.MaxAgeOf
 	}
 	d.recorder = rec
@@ -199,7 +202,7 @@ func (d *Source) ObserveWith(ctx context.Context, id model.StackID, more []model
 	return have, nil
 }
 
-// errReadOnly is the error of each attempt to change something in AWS.
+// errReadOnly is the error of each attempt to change a resource in AWS.
 var errReadOnly = errors.New("this command changes nothing")
 
 // readOnly is the fence of commands, which admits no write.

@@ -20,16 +20,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
-// Event is a Kubernetes event about an object that commands show. Its content cannot be trusted: everybody with the right
+// Event is a Kubernetes event about an object that commands show. Its content cannot be trusted: any user with the right
 // to write events in a namespace may have written it.
 type Event struct {
 	Time            time.Time
 	Kind            string
 	Namespace, Name string
-	// UID is the UID of the object, "" if the event has none.
+	// UID is the UID of the object, or "" if the event has none.
 	UID     string
 	Warning bool
-	// Count is how often the event was written.
+	// Count is the number of times that the event was written.
 	Count int32
 	// Component is the reporting component that the event names.
 	Component, Reason, Message string
@@ -59,7 +59,7 @@ type EventHandler struct {
 	OnError func(error)
 }
 
-// Bounds of a list of events. Events about objects of other controllers count too.
+// Bounds of a list of events. They include events about objects of other controllers.
 const (
 	eventPageSize = 500
 	maxEventPages = 20
@@ -113,7 +113,7 @@ func (r eventWatcher) isOfWatchedKind(e *corev1.Event) bool {
 	return slices.Contains(r.kinds, cluster.Kind(e.InvolvedObject.Kind))
 }
 
-// watch lists the events that the cluster stores, and watches from then on until the API server ends the watch.
+// watch lists the events that the cluster stores, and watches new ones until the API server ends the watch.
 func (r eventWatcher) watch(ctx context.Context) error {
 	newest, err := r.List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -165,7 +165,7 @@ func (r eventWatcher) list(ctx context.Context) (out []Event, complete bool, err
 	return out, complete, nil
 }
 
-// eventOf converts an event. Its texts are cut to MaxWarningLength and made printable.
+// eventOf converts an event. Its texts are truncated to MaxWarningLength and made printable.
 func eventOf(e *corev1.Event) Event {
 	at := e.LastTimestamp.Time
 	if at.IsZero() && e.Series != nil {

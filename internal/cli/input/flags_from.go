@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// controllerName is the value of the label, and the name of the container, that the Helm charts give the controller.
+	// controllerName is the value of the label and the name of the container of the controller in the Helm charts.
 	controllerName  = "aws-load-balancer-controller"
 	controllerLabel = "app.kubernetes.io/name=" + controllerName
 	// noController is the value of --flags-from for a command that uses the flags of no controller.
@@ -36,7 +36,7 @@ const (
 	maxControllers = 20
 	// maxReasonLength bounds the reason why no controller was found, in characters.
 	maxReasonLength = 1000
-	// giveFlagsFix is what a user has to do if the Deployment that --flags-from names cannot be read.
+	// giveFlagsFix is the fix if the Deployment that --flags-from names cannot be read.
 	giveFlagsFix = "give --flags-from=none, and here the flags that the controller has"
 )
 
@@ -61,7 +61,7 @@ func (d *Source) TakeFlags(ctx context.Context, rc *rest.Config, notes io.Writer
 		if d.flagsFrom != "" {
 			return fmt.Errorf("--flags-from %q: %w", d.flagsFrom, err)
 		}
-		fmt.Fprintf(notes, "# the flags of the controller are not known: %s; defaults and the flags given here count. Name its Deployment by --flags-from, or give --flags-from=%s\n", finding.Truncate(err.Error(), maxReasonLength), noController)
+		fmt.Fprintf(notes, "# the flags of the controller are not known: %s; defaults and the flags given here are used. Name its Deployment by --flags-from, or give --flags-from=%s\n", finding.Truncate(err.Error(), maxReasonLength), noController)
 		return nil
 	}
 	takeOver := config.TakeOver(d.flags, found.args)
@@ -69,7 +69,7 @@ func (d *Source) TakeFlags(ctx context.Context, rc *rest.Config, notes io.Writer
 		fmt.Fprintf(notes, "# with the flags of %s: %s\n", found.source, flagTexts(takeOver.Flags))
 	}
 	if len(takeOver.Differing) > 0 {
-		fmt.Fprintf(notes, "# %s has %s; the values given here count, so the controller may do otherwise\n", found.source, flagTexts(takeOver.Differing))
+		fmt.Fprintf(notes, "# %s has %s; the values given here are used, so the controller may act differently\n", found.source, flagTexts(takeOver.Differing))
 	}
 	if len(takeOver.Unavailable) > 0 {
 		fmt.Fprintf(notes, "# %s has flags that this version cannot read: %s; give them here if they matter\n", found.source, flagTexts(takeOver.Unavailable))
@@ -77,7 +77,7 @@ func (d *Source) TakeFlags(ctx context.Context, rc *rest.Config, notes io.Writer
 	return nil
 }
 
-// flagTexts joins flags by spaces. Long values are cut.
+// flagTexts joins flags by spaces, and truncates long values.
 func flagTexts(flags []string) string {
 	out := slices.Clone(flags)
 	for i := range out {
@@ -118,7 +118,7 @@ func (d *Source) findController(ctx context.Context, rc *rest.Config) (controlle
 	return flagsOfSingleDeployment(slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Labels["app.kubernetes.io/name"] != controllerName }), why)
 }
 
-// lease returns the Lease of the controller, or an error about why there is none.
+// lease returns the Lease of the controller, or an error with the reason why there is none.
 func (d *Source) lease(ctx context.Context, api coordinationv1client.CoordinationV1Interface) (*coordinationv1.Lease, error) {
 	namespace, name := d.Config.Election.Namespace, d.Config.Election.ID
 	if namespace == "" {
@@ -170,8 +170,8 @@ func flagsOfNamedDeployment(ctx context.Context, api appsv1client.AppsV1Interfac
 		fmt.Errorf("no Deployment %q exists in any namespace; correct the name, or %s", name, giveFlagsFix))
 }
 
-// flagsOfSingleDeployment returns the flags of the only Deployment of a list. reason is the error if the list is empty; it
-// may be nil.
+// flagsOfSingleDeployment returns the flags of the only Deployment of a list. reason is the error if the list is empty,
+// and may be nil.
 func flagsOfSingleDeployment(list []appsv1.Deployment, reason error) (controllerFlags, error) {
 	switch len(list) {
 	case 0:
@@ -196,7 +196,7 @@ func flagsOfDeployment(x appsv1.Deployment) (controllerFlags, error) {
 	return controllerFlags{fmt.Sprintf("Deployment %s/%s", x.Namespace, x.Name), slices.Concat(c.Command, c.Args)}, nil
 }
 
-// readError returns an error for users about a failed read of an object or list, which what describes.
+// readError returns an error for users about a failed read. what describes the object or list that was read.
 func readError(err error, what string) error {
 	switch {
 	case apierrors.IsForbidden(err):

@@ -15,7 +15,7 @@ var shortNames = map[string]cluster.Kind{
 	"gc": cluster.KindGatewayClass, "ns": cluster.KindNamespace,
 }
 
-// shownKinds returns the kinds of objects that can be named on the command line.
+// shownKinds returns the kinds of objects that users can name on the command line.
 func shownKinds() []cluster.Kind {
 	return slices.Concat([]cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindGateway, cluster.KindListenerSet},
 		cluster.RouteKinds, []cluster.Kind{cluster.KindBinding, cluster.KindGlobalAccelerator})

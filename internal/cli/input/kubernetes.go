@@ -20,10 +20,10 @@ import (
 )
 
 // errNoCluster is the error if no flag, environment variable or pod names a cluster.
-var errNoCluster = errors.New("no cluster: neither --kubeconfig nor KUBECONFIG is set, and this is no pod")
+var errNoCluster = errors.New("no cluster: neither --kubeconfig nor KUBECONFIG is set, and the process is not in a pod")
 
-// RESTConfig returns how to reach the API server: from the flag --kubeconfig, from KUBECONFIG, or in a pod from its
-// service account.
+// RESTConfig returns the client configuration for the API server: from the flag --kubeconfig, from KUBECONFIG, or in a
+// pod from its service account.
 func RESTConfig(kubeconfig string, env output.Environment) (*rest.Config, error) {
 	source, rules := namedKubeconfig(kubeconfig, env)
 	if rules != nil {
@@ -65,8 +65,8 @@ func userKubeconfig(kubeconfig string, env output.Environment) (source string, r
 	return fmt.Sprintf("kubeconfig %q", file), &clientcmd.ClientConfigLoadingRules{ExplicitPath: file}, nil
 }
 
-// ReadOnlyConfig returns how commands that change nothing reach the API server. Like RESTConfig, but it falls back to
-// ~/.kube/config, and context chooses a context of the kubeconfig; "" is the current one.
+// ReadOnlyConfig returns the client configuration of commands that change nothing. Unlike RESTConfig it falls back to
+// ~/.kube/config. context is the name of a context of the kubeconfig, or "" for the current one.
 func ReadOnlyConfig(kubeconfig, context string, env output.Environment) (*rest.Config, error) {
 	if _, rules := namedKubeconfig(kubeconfig, env); rules == nil && context == "" {
 		if c, err := RESTConfig(kubeconfig, env); !errors.Is(err, errNoCluster) {
@@ -101,8 +101,8 @@ func loadKubeconfig(source, context string, rules *clientcmd.ClientConfigLoading
 	return c, nil
 }
 
-// CheckReachable returns an error if the API server does not answer. An answer with an error is no such error, because the
-// first list reports it.
+// CheckReachable returns an error if the API server does not answer. It ignores an answer with an error, because the
+// first list reports that error.
 func CheckReachable(ctx context.Context, c *rest.Config) error {
 	short := rest.CopyConfig(c)
 	short.Timeout = durations.Answer

@@ -55,8 +55,8 @@ func (l *lister) list(ctx context.Context, typ cluster.Type, into client.ObjectL
 	return nil
 }
 
-// report prints which objects were not read, and what that means for the output of the command. It returns an error if
-// no kind was read.
+// report prints which objects were not read, and how the output of the command differs without them. It returns an error
+// if no kind was read.
 func (l *lister) report(notes io.Writer) error {
 	if !l.anyRead {
 		return fmt.Errorf("you may read nothing in namespace %q either; bind the rules of config/rbac with the verbs get and list to whoever runs this, or plan files alone by --files-only", l.namespace)
@@ -69,7 +69,7 @@ func (l *lister) report(notes io.Writer) error {
 			l.namespace, joinKinds(l.narrowed))
 	}
 	if len(l.unavailable) > 0 {
-		fmt.Fprintf(notes, "# not read, as you may not list them: %s; classes and namespaces that objects name are assumed to be there, and anything else of these kinds counts as missing\n", joinKinds(l.unavailable))
+		fmt.Fprintf(notes, "# not read, as you may not list them: %s; classes and namespaces that objects name are assumed to be there, and any other object of these kinds is treated as missing\n", joinKinds(l.unavailable))
 	}
 	return nil
 }
@@ -88,8 +88,8 @@ func notReadError(ref cluster.Ref, d *Source) error {
 // watchedNamespace is the only namespace that the controller watches, "" for all.
 type watchedNamespace string
 
-// includes reports whether the controller watches the objects of a namespace. For cluster-scoped objects, whose namespace
-// is "", it always does.
+// includes reports whether the controller watches the objects of a namespace. It is true for cluster-scoped objects,
+// whose namespace is "".
 func (w watchedNamespace) includes(namespace string) bool {
 	return w == "" || namespace == "" || namespace == string(w)
 }
@@ -121,7 +121,7 @@ func (w watchedNamespace) filter(files []fileObject, notes io.Writer) ([]fileObj
 	return out, nil
 }
 
-// singleNamespace returns the only namespace that a scope is about, "" if it is about several.
+// singleNamespace returns the only namespace that a scope is about, or "" if it is about several.
 func (s *scope) singleNamespace() string {
 	if s.All || len(s.Named) == 0 {
 		return s.Namespace

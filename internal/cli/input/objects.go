@@ -27,8 +27,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// Objects returns the objects to plan for: those of the cluster, with the objects of the files in place of those of the
-// same name, as if they had been applied. If files are given, no cluster is needed.
+// Objects returns the objects of the plan: the objects of the cluster as if the files had been applied to it. If files
+// are given, no cluster is needed.
 func (d *Source) Objects(ctx context.Context, stdin io.Reader, notes io.Writer) (*cluster.Memory, error) {
 	if d.Offline && len(d.Files) == 0 {
 		return nil, errors.New("--offline needs the objects of files; name them with -f")
@@ -116,8 +116,8 @@ func (d *Source) readFiles(stdin io.Reader, notes io.Writer) ([]fileObject, erro
 	return out, nil
 }
 
-// probableKind returns the end of a message about a document that is not used: with which apiVersion its kind is, or
-// which kind was probably meant. skipped is "apiVersion Kind name".
+// probableKind returns the end of a message about a document that is not used: the apiVersion that its kind needs, or a
+// kind with a similar name. skipped is "apiVersion Kind name".
 func probableKind(skipped string) string {
 	var kinds []string
 	version, rest, _ := strings.Cut(skipped, " ")
@@ -238,7 +238,7 @@ func applyFiles(store *cluster.Memory, files []fileObject, notes io.Writer) ([]c
 	for _, f := range files {
 		ref := cluster.RefOf(f.Object)
 		if first, twice := fileOf[ref]; twice {
-			fmt.Fprintf(notes, "# %s is in %s and in %s; the last one counts\n", ref, first, f.file)
+			fmt.Fprintf(notes, "# %s is in %s and in %s; the last one is used\n", ref, first, f.file)
 		}
 		fileOf[ref] = f.file
 		live, err := store.Get(ref)
@@ -299,8 +299,9 @@ func keepNodePorts(s, live *corev1.Service) {
 // firstNodePort and lastNodePort are the range of node ports of a cluster with default settings.
 const firstNodePort, lastNodePort = 30000, 32767
 
-// exampleNodePorts sets node ports of Services that do not exist yet, because no target group of instances can be planned
-// without them. The API server will choose others. It returns NAMESPACE/NAME of the Services that it changed.
+// exampleNodePorts sets node ports of Services that do not exist yet, because a target group of instances cannot be
+// planned without node ports. The API server will choose others. It returns NAMESPACE/NAME of the Services that it
+// changed.
 func exampleNodePorts(store *cluster.Memory, created []*corev1.Service) ([]string, error) {
 	taken := map[int32]bool{}
 	for _, o := range store.All(cluster.KindService) {

@@ -28,8 +28,8 @@ type recordedAnswer struct {
 	Have  recordedStack
 }
 
-// The recorded types extend the observed ones where these have fields of interface types, because JSON needs the type of
-// such a value beside it. An outer field hides the field of the same name in the embedded type.
+// The recorded types replace the observed types that have fields of interface types, because JSON needs the type of each
+// value of an interface. An outer field hides the field of the same name in the embedded type.
 type (
 	recordedStack struct {
 		observed.Stack
@@ -73,7 +73,7 @@ func encodeAlternatives[T any](in []T) ([]alternative, error) {
 	return out, nil
 }
 
-// kindOf returns the AWS name of the type of a condition or an action, "" for any other type.
+// kindOf returns the AWS name of the type of a condition or an action, or "" for any other type.
 func kindOf(v any) string {
 	switch v.(type) {
 	case model.HostHeader:
@@ -127,7 +127,7 @@ func decodeCondition(a alternative) (model.Condition, error) {
 	case "source-ip":
 		return decodeAs[model.SourceIP](a)
 	}
-	return nil, fmt.Errorf("no condition is called %q", a.Kind)
+	return nil, fmt.Errorf("unknown condition %q", a.Kind)
 }
 
 // decodeAction decodes an action.
@@ -146,7 +146,7 @@ func decodeAction(a alternative) (model.Action, error) {
 	case "jwt-validation":
 		return decodeAs[model.ValidateJWT](a)
 	}
-	return nil, fmt.Errorf("no action is called %q", a.Kind)
+	return nil, fmt.Errorf("unknown action %q", a.Kind)
 }
 
 // decodeAlternatives decodes a list of conditions or actions, each by decode.
@@ -216,7 +216,7 @@ func (r recordedStack) observed() (observed.Stack, error) {
 	return out, nil
 }
 
-// recorder is AWS, and remembers the last questions and answers of each stack.
+// recorder passes calls to AWS, and stores the last questions and answers of each stack.
 type recorder struct {
 	engine.Cloud
 	answers   map[model.StackID]observed.Stack
@@ -246,12 +246,12 @@ func (r *recorder) Observe(ctx context.Context, id model.StackID, q []model.Ques
 	return have, err
 }
 
-// replay is AWS as it was recorded. It implements engine.Cloud.
+// replay answers questions from a recording. It implements engine.Cloud.
 type replay struct {
 	answers map[model.StackID]observed.Stack
 }
 
-// errReplay is the error of each attempt to change something in a recording.
+// errReplay is the error of each attempt to change a resource in a recording.
 var errReplay = errors.New("recorded answers cannot be changed")
 
 // Observe implements engine.Cloud.

@@ -13,7 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// scope selects the objects of a command: all objects, a namespace, some objects, or those that files change.
+// scope selects the objects of a command: all objects, the objects of a namespace, some objects, or the objects that
+// files change.
 type scope struct {
 	Namespace string // the value of --namespace
 	All       bool   // whether --all-namespaces is set
@@ -24,7 +25,7 @@ type scope struct {
 	fileChanges []change
 }
 
-// change is an object before and after; before is nil for one that is new.
+// change is an object before and after a change. before is nil for a new object.
 type change struct{ before, after cluster.Object }
 
 // bind registers the flags of a scope.
@@ -41,8 +42,8 @@ func (s *scope) coversEverything() bool {
 	return s.All || s.Namespace == "" && len(s.Named) == 0 && len(s.fileChanges) == 0
 }
 
-// Parse sets Named to the objects that arguments name, as KIND/NAME or KIND NAME. namespace is that of all namespaced
-// objects.
+// Parse sets Named to the objects that arguments name, as KIND/NAME or KIND NAME. namespace is the namespace of all
+// namespaced objects.
 func (s *scope) Parse(args []string, namespace string) error {
 	if len(args) > 1 && !strings.Contains(args[0], "/") {
 		kind := args[0]
@@ -111,11 +112,11 @@ type stackFinder struct {
 	reads *cluster.Tracker[model.StackID]
 }
 
-// affectedStacks returns the stacks that a changed object affects: those that it is a member of, those whose translation
-// has read it by name, such as a Service or Secret, and those whose translation has read the object that it is attached to
-// or configures. Translations also list Ingresses, Services, Gateways and IngressClasses for other reasons: a stack
-// without members counts objects of all namespaces that share something with it, and an Ingress without a class looks for
-// the default class. Such a list does not mean that the objects in it affect the stack.
+// affectedStacks returns the stacks that a changed object affects: the stacks of which it is a member, the stacks whose
+// translation has read it by name, such as a Service or Secret, and the stacks whose translation has read the object to
+// which it is attached or that it configures. Translations also list Ingresses, Services, Gateways and IngressClasses for
+// other reasons: a stack without members counts objects of all namespaces that share something with it, and an Ingress
+// without a class looks for the default class. Such a list does not mean that the objects in it affect the stack.
 func (p stackFinder) affectedStacks(c change) []model.StackID {
 	var out []model.StackID
 	for _, obj := range []cluster.Object{c.before, c.after} {
@@ -142,7 +143,7 @@ func (p stackFinder) affectedStacks(c change) []model.StackID {
 	return out
 }
 
-// stacksOf returns the stacks that an object is a member of.
+// stacksOf returns the stacks of which an object is a member.
 func (p stackFinder) stacksOf(obj cluster.Object) []model.StackID {
 	var out []model.StackID
 	for _, f := range p.frontends {
@@ -178,8 +179,8 @@ func (s *selection) addBindings(store *cluster.Memory, changes []change) {
 	}
 }
 
-// objectsInScope returns the objects that a scope names, as changes: the named objects, else those of files, else those of
-// the namespace.
+// objectsInScope returns the objects of a scope, as changes: the named objects, or else the objects of files, or else the
+// objects of the namespace.
 func (s *scope) objectsInScope(store *cluster.Memory) []change {
 	switch {
 	case len(s.Named) > 0:

@@ -23,7 +23,7 @@ type objectsAndSecrets struct {
 	ctx         context.Context
 	cluster     client.Reader                  // nil without a cluster
 	read        map[cluster.Ref]*corev1.Secret // the value is nil for a Secret that does not exist or was not read
-	unavailable map[cluster.Ref]string         // why a Secret was not read
+	unavailable map[cluster.Ref]string         // the reason why a Secret was not read
 }
 
 // Get implements cluster.Source.
@@ -62,8 +62,8 @@ func (s *objectsAndSecrets) readSecret(ref cluster.Ref) {
 	}
 }
 
-// correctFindings replaces findings that a Secret does not exist if that Secret could not be read here. The controller may
-// be able to read it.
+// correctFindings replaces findings that a Secret does not exist if the command could not read the Secret. The controller
+// may be able to read it.
 func (s *objectsAndSecrets) correctFindings(found finding.List) finding.List {
 	var out finding.List
 	for _, f := range found {

@@ -26,7 +26,7 @@ type unservedReasons struct {
 	cfg   config.Config
 }
 
-// UnservedReason returns why no load balancer of this controller serves an object, "" if that is not known.
+// UnservedReason returns why no load balancer of this controller serves an object, or "" if that is not known.
 func UnservedReason(store *cluster.Memory, c config.Config, ref cluster.Ref) string {
 	return unservedReasons{store, c}.reasonAndFix(ref)
 }
@@ -147,8 +147,8 @@ func (u unservedReasons) reasonOfGateway(gw *gwv1.Gateway) string {
 	return fmt.Sprintf("GatewayClass %s is one of this controller, so look at the feature gates ALBGatewayAPI and NLBGatewayAPI", name)
 }
 
-// classFix returns which classes of this controller an object can name. If there is none, it returns which field a new
-// class needs.
+// classFix returns a text with the classes of this controller that an object can name. If there are none, the text has
+// the field that a new class needs.
 func (u unservedReasons) classFix(kind cluster.Kind, field string, isServed func(cluster.Object) bool) string {
 	var names []string
 	for _, o := range u.store.All(kind) {
@@ -163,8 +163,8 @@ func (u unservedReasons) classFix(kind cluster.Kind, field string, isServed func
 	return "name one of this controller: " + output.JoinFirst(names)
 }
 
-// probableName returns the end of a message about an object that does not exist: which name was probably meant, "" if no
-// object of the kind has a similar name.
+// probableName returns the end of a message about an object that does not exist: the most similar name of an object of
+// the kind, or "" if there is none.
 func (u unservedReasons) probableName(kind cluster.Kind, namespace, name string) string {
 	var names []string
 	for _, o := range u.store.All(kind) {
@@ -175,10 +175,10 @@ func (u unservedReasons) probableName(kind cluster.Kind, namespace, name string)
 	return finding.DidYouMean(name, names)
 }
 
-// MaxWarningLength is the length to which a warning is cut, in characters. It admits a whole Kubernetes event.
+// MaxWarningLength is the maximum length of a warning, in characters. The message of a Kubernetes event is never longer.
 const MaxWarningLength = 1100
 
-// maxParents is how many parentRefs of a route are explained.
+// maxParents is the maximum number of parentRefs of a route that are explained.
 const maxParents = 5
 
 // reasonOfRoute returns why each parentRef of a route is not served.

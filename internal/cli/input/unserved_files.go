@@ -25,7 +25,7 @@ func ShowUnserved(w io.Writer, d *Source, store *cluster.Memory) {
 		func(n int) { fmt.Fprintf(w, "# … and %d more objects that are not served\n", n) })
 }
 
-// allObjectsInScope returns the objects that a scope is about, which are all objects if it is about everything.
+// allObjectsInScope returns the objects of a scope. A scope that covers everything has all objects.
 func (s *scope) allObjectsInScope(store *cluster.Memory) []cluster.Object {
 	var out []cluster.Object
 	if !s.coversEverything() {
@@ -40,7 +40,8 @@ func (s *scope) allObjectsInScope(store *cluster.Memory) []cluster.Object {
 	return out
 }
 
-// unservedObjects returns the objects of a list that need a load balancer and have none of this controller.
+// unservedObjects returns the objects of a list that need a load balancer and that no load balancer of this controller
+// serves.
 func (u unservedReasons) unservedObjects(objs []cluster.Object, p stackFinder) []cluster.Ref {
 	var out []cluster.Ref
 	for _, obj := range objs {
@@ -51,8 +52,8 @@ func (u unservedReasons) unservedObjects(objs []cluster.Object, p stackFinder) [
 	return out
 }
 
-// ReasonIfUnserved returns why no load balancer of this controller serves an object that asks for one, and what to do; "" if one
-// does.
+// ReasonIfUnserved returns why no load balancer of this controller serves an object that needs one, and what to do. It
+// returns "" if a load balancer serves the object.
 func ReasonIfUnserved(d *Source, store *cluster.Memory, obj cluster.Object) string {
 	u := unservedReasons{store, d.Config}
 	if !u.lacksLoadBalancer(obj, stackFinder{store: store, frontends: controller.Frontends(d.Config)}) {

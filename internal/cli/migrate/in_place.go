@@ -16,7 +16,7 @@ import (
 func (d *IngressGroup) addTakeOverObstacles(g migrate.IngressGroup, want model.Stack, port func(*model.Binding) string) {
 	lost := migrate.Lost.String()
 	if d.Gateway == "" {
-		d.Notes = append(d.Notes, Note{lost, "", "", "nothing of it is translated, so no Gateway can take over its load balancer", "correct what the other notes name"})
+		d.Notes = append(d.Notes, Note{lost, "", "", "the load balancer is not translated, so no Gateway can take over its load balancer", "correct what the other notes name"})
 		return
 	}
 	if want.Adopts == nil {
@@ -27,7 +27,7 @@ func (d *IngressGroup) addTakeOverObstacles(g migrate.IngressGroup, want model.S
 	}
 	differences := handover.Differences(want, g.From, func(b model.Binding) string { return port(&b) })
 	if !slices.ContainsFunc(differences, func(f finding.Finding) bool { return f.Severity == finding.Error }) {
-		return // there are none, or the Ingresses accept them
+		return // there are no differences, or the Ingresses accept them
 	}
 	gateway := finding.Ref{Kind: "Gateway", Namespace: want.ID.Namespace, Name: want.ID.Name}
 	d.Notes = append(d.Notes, Note{lost, gateway.String(), naming.AdoptAnnotation,

@@ -26,7 +26,7 @@ import (
 func New(env output.Environment) *cobra.Command {
 	m := &migrateCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
-		Use: "migrate [ingress/NAME ...]", Short: "Translate Ingresses to the Gateway API, and prove that requests are answered alike",
+		Use: "migrate [ingress/NAME ...]", Short: "Translate Ingresses to the Gateway API, and check that requests get the same answers",
 		Long: `migrate writes a Gateway, routes and configurations for each Ingress and IngressGroup: all of files (-f), or those of a
 cluster (--from-cluster): all, those of namespaces, of an IngressGroup (--group), or of single Ingresses. It changes
 nothing in the cluster and asks AWS nothing.
@@ -63,7 +63,7 @@ Exit codes: 0 all is translated, 3 something is lost, or an Ingress is at fault;
 	fs.StringVar(&m.ingressName, "ingress-name", "", "the one Ingress that is translated, of the one namespace of --namespaces")
 	fs.StringVar(&m.group, "group", "", "the IngressGroup that is translated")
 	fs.StringVar(&m.outputDir, "output-dir", "./gateway-output", "directory for the manifests, - for the standard output")
-	fs.StringVar(&m.outputFormat, "output-format", "yaml", "yaml, with comments that say where each part comes from, or json")
+	fs.StringVar(&m.outputFormat, "output-format", "yaml", "yaml, with comments that name the origin of each part, or json")
 	fs.StringVar(&m.split, "split", "", "namespace writes one directory for each namespace")
 	fs.BoolVar(&m.dryRun, "dry-run", true, "give the Gateways the annotation gateway.k8s.aws/dry-run")
 	fs.BoolVar(&m.inPlace, "in-place", false, "give the Gateways the annotation fulcrum.dev/adopt, by which they take over the load balancers of the Ingresses")
@@ -78,7 +78,7 @@ Exit codes: 0 all is translated, 3 something is lost, or an Ingress is at fault;
 	return cmd
 }
 
-// migrateCommand is the command migrate.
+// migrateCommand has the flags of the command migrate.
 type migrateCommand struct {
 	input.Source
 	form                           output.Form

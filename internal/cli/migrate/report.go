@@ -38,11 +38,11 @@ type IngressGroup struct {
 	FrontendGateway string `json:"frontendGateway,omitempty"`
 	// Annotations are the annotations of the Ingresses, and of the Services behind them.
 	Annotations []Annotation `json:"annotations"`
-	// Notes are what is lost, what users have to decide, and what has another form.
+	// Notes are the remarks about lost settings, decisions for users, and settings in another form.
 	Notes []Note `json:"notes"`
 	// Differences are answers to requests, and settings, that differ between Ingresses and Gateway.
 	Differences []check.Difference `json:"differences"`
-	// Requests is how many requests were compared.
+	// Requests is the number of compared requests.
 	Requests int `json:"requests"`
 	// Partial are ports with too many requests to compare all of them.
 	Partial []int32 `json:"partial,omitempty"`
@@ -50,7 +50,7 @@ type IngressGroup struct {
 	Manifests string `json:"manifests,omitempty"`
 }
 
-// Annotation is an annotation, and what it is translated to.
+// Annotation is an annotation with its translation.
 type Annotation struct {
 	Object string `json:"object"`
 	Key    string `json:"key"`
@@ -125,8 +125,8 @@ func documentOf(store *cluster.Memory, r migrate.Result, opt migrate.Options) (D
 	return doc, nil
 }
 
-// addConfigured adds a note to the load balancers of each Service that already has a TargetGroupConfiguration: of two, the
-// older one has effect.
+// addConfigured adds a note to the load balancers of each Service that already has a TargetGroupConfiguration. Of two
+// configurations for a Service only the older one has effect.
 func (d *Document) addConfigured(store *cluster.Memory, r migrate.Result) {
 	for _, o := range r.Targets {
 		translated := o.Object.(*gwconfig.TargetGroupConfiguration)
@@ -153,14 +153,14 @@ func (d *Document) addUnavailable(unavailable []cluster.Kind) {
 	for _, k := range unavailable {
 		names = append(names, string(k))
 	}
-	note := Note{migrate.Lost.String(), "", "", fmt.Sprintf("you may not list %s, so that what those say is missing here", strings.Join(names, ", ")),
+	note := Note{migrate.Lost.String(), "", "", fmt.Sprintf("you may not list %s, so the settings in these objects are missing here", strings.Join(names, ", ")),
 		"bind the rules of config/rbac with the verbs get and list to whoever runs this"}
 	for i := range d.IngressGroups {
 		d.IngressGroups[i].Notes = append([]Note{note}, d.IngressGroups[i].Notes...)
 	}
 }
 
-// hasLosses reports whether something is lost or differs, or could not be compared.
+// hasLosses reports whether a setting is lost or differs, or could not be compared.
 func (d Document) hasLosses() bool {
 	return slices.ContainsFunc(d.IngressGroups, func(g IngressGroup) bool {
 		return g.Gateway == "" || len(g.Differences)+len(g.Partial) > 0 || slices.ContainsFunc(g.Notes, func(n Note) bool { return n.Severity == migrate.Lost.String() })
@@ -207,7 +207,7 @@ func (g IngressGroup) title() string {
 	return name + " -> " + cmp.Or(withPrefix("Gateway ", g.Gateway), "not translated") + withPrefix(", behind Gateway ", g.FrontendGateway)
 }
 
-// withPrefix returns s with a prefix, "" if s is empty.
+// withPrefix returns s with a prefix, or "" if s is empty.
 func withPrefix(prefix, s string) string {
 	if s == "" {
 		return ""
@@ -231,7 +231,7 @@ func (n Note) text() string {
 // summary returns how many annotations have a counterpart, and how many requests and settings differ.
 func (g IngressGroup) summary() string {
 	if g.Gateway == "" {
-		return "nothing is written for it"
+		return "no manifests are written"
 	}
 	translated := 0
 	for _, a := range g.Annotations {
@@ -251,7 +251,7 @@ func (g IngressGroup) summary() string {
 		out += fmt.Sprintf("%s compared, of which %d are answered otherwise; %s differ", output.Amount(g.Requests, "request"), answers, output.Amount(settings, "setting"))
 	}
 	for _, p := range g.Partial {
-		out += fmt.Sprintf("; port %d has more requests to tell apart than were compared", p)
+		out += fmt.Sprintf("; port %d has more different requests than were compared", p)
 	}
 	return out
 }
@@ -305,7 +305,7 @@ func showMarkdown(w io.Writer, d Document) {
 	}
 }
 
-// parenthesised returns s in parentheses, "" if s is empty.
+// parenthesised returns s in parentheses, or "" if s is empty.
 func parenthesised(s string) string {
 	if s == "" {
 		return ""

@@ -30,13 +30,14 @@ type StatusDocument struct {
 
 // Status is the state of the move of a load balancer to a Gateway.
 type Status struct {
-	// Kind is Ingress or Service; it is missing where the annotation of the Gateway names nothing.
+	// Kind is Ingress or Service. It is missing if the annotation of the Gateway names no object.
 	Kind string `json:"kind,omitempty"`
 	// ID is NAMESPACE/NAME, or the name of an IngressGroup.
 	ID string `json:"id,omitempty"`
 	// Members are the objects that the load balancer was made for and that still exist.
 	Members []output.Object `json:"members"`
-	// Gateway is NAMESPACE/NAME of the Gateway that asks for the load balancer or has it; empty if none does.
+	// Gateway is NAMESPACE/NAME of the Gateway that requests the load balancer or has it; empty if there is no such
+	// Gateway.
 	Gateway string `json:"gateway,omitempty"`
 	// State is ingress, shadow, refused, adopting, adopted, giving-back, released or unknown.
 	State handover.State `json:"state"`
@@ -44,9 +45,9 @@ type Status struct {
 	Reason string `json:"reason,omitempty"`
 	// Obstacles are findings because of which the Gateway does not take over the load balancer.
 	Obstacles []output.Finding `json:"obstacles"`
-	// Notes are facts that matter for the next step and are no obstacles.
+	// Notes are facts that matter for the next step but are not obstacles.
 	Notes []string `json:"notes"`
-	// Steps is how many steps the plan of the Gateway has.
+	// Steps is the number of steps in the plan of the Gateway.
 	Steps int `json:"steps"`
 	// Next is the next step.
 	Next string `json:"next"`
@@ -58,7 +59,8 @@ type Status struct {
 	from model.StackID
 	// keepsLoadBalancer is set if the Gateway cannot give the load balancer back by its annotations.
 	keepsLoadBalancer bool
-	// noTakeOver is set if the load balancer cannot be taken over, and the Gateways get load balancers of their own.
+	// noTakeOver reports whether the load balancer cannot be taken over, so that the Gateways get load balancers of their
+	// own.
 	noTakeOver bool
 }
 
@@ -106,11 +108,11 @@ type statusCommand struct {
 	store     *cluster.Memory
 	frontends engine.Frontends
 	drafts    map[model.StackID]draftResult
-	// awsErr is set when AWS did not answer; no further plans are made.
+	// awsErr is the error of a call that AWS did not answer. After that no more plans are made.
 	awsErr error
 }
 
-// draftResult is the plan of a stack, or why there is none.
+// draftResult is the plan of a stack, or the reason why there is none.
 type draftResult struct {
 	engine.Draft
 	err error

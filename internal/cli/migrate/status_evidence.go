@@ -23,7 +23,7 @@ var stateKinds = slices.Concat([]cluster.Kind{
 	cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration, cluster.KindListenerRuleConfiguration,
 }, cluster.RouteKinds)
 
-// unreadableReason returns which objects of stateKinds cannot be read, "" if all can.
+// unreadableReason returns a text with the kinds of stateKinds that cannot be read, or "" if all can be read.
 func (s *statusCommand) unreadableReason() string {
 	const fix = "; bind the rules of config/rbac with the verbs get and list to whoever runs this"
 	names := func(kinds []cluster.Kind) string {
@@ -48,9 +48,9 @@ func gateOffError(kind model.Kind) error {
 	return fmt.Errorf("feature gate %[1]s is off; set --feature-gates=%[1]s=true on the controller, or here if the controller has it", gate)
 }
 
-// contradictingObject returns a message about a member whose status names a load balancer that AWS does not have with
-// the expected tags, "" if there is none. Then the flags or credentials may not be those of the controller, and the
-// observed state would be that of something else.
+// contradictingObject returns a message about a member whose status names a load balancer that AWS does not have with the
+// expected tags, or "" if there is none. Then the flags or credentials may differ from those of the controller, and the
+// observed state may be that of another cluster.
 func (s *statusCommand) contradictingObject(m move, members []model.Member, stacks ...observed.Stack) string {
 	var names []string
 	for _, have := range stacks {
@@ -85,8 +85,8 @@ func (s *statusCommand) contradictingObject(m move, members []model.Member, stac
 	return ""
 }
 
-// abandonedObject returns an object with the finalizer of a stack that is not a member and is not being deleted. It has
-// another class now, or the flags differ from those with which it got the finalizer.
+// abandonedObject returns an object that has the finalizer of a stack, is not a member of the stack and is not being
+// deleted. The object has another class now, or the flags differ from those with which it got the finalizer.
 func (s *statusCommand) abandonedObject(from model.StackID, desired model.Stack) (cluster.Ref, bool) {
 	v := cluster.NewView(s.store)
 	for _, obj := range s.store.All(cluster.Kind(from.Kind)) {

@@ -12,17 +12,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 )
 
-// move is the move of a load balancer to a Gateway, if one asks for it or has it.
+// move is the move of a load balancer to a Gateway that requests it or has it, if there is one.
 type move struct {
 	// from is the stack that the load balancer was made for, zero if there is none.
 	from model.StackID
-	// to is the stack of the Gateway, zero if there is none.
+	// to is the stack of the Gateway, or zero if there is none.
 	to model.StackID
 	// gateway is the Gateway; zero if there is none or it does not exist any more.
 	gateway cluster.Ref
-	// annotationErr is why the annotation of the Gateway names no stack.
+	// annotationErr is the reason why the annotation of the Gateway names no stack.
 	annotationErr error
-	// gatewayUnserved is set if the class of the Gateway is not one of the controller's.
+	// gatewayUnserved reports whether the class of the Gateway does not belong to the controller.
 	gatewayUnserved bool
 }
 

@@ -52,7 +52,7 @@ func (c commandLines) setNextSteps(out *Status, m move) {
 	case handover.InIngress:
 		out.Next, out.Command = "translate it, and apply the manifests: the Gateway is only planned at first", c.translateCommand(m.from, !out.noTakeOver)
 	case handover.Shadow:
-		out.Next, out.Command = "there is no obstacle: let the Gateway take the load balancer over", annotate(naming.DryRunAnnotation+"-")
+		out.Next, out.Command = "there is no obstacle: remove the dry-run annotation, so that the Gateway takes over the load balancer", annotate(naming.DryRunAnnotation+"-")
 		if len(out.Obstacles) > 0 {
 			out.Next, out.Command = "remove the obstacles; nothing is changed until then", c.inspectCommand(out, m, plan)
 		}
@@ -108,7 +108,7 @@ func (c commandLines) translateCommand(from model.StackID, inPlace bool) string 
 	return c.fulcrumLine(append(args, "--namespaces="+from.Namespace, "--ingress-name="+from.Name)...)
 }
 
-// textAfterWrite returns the next step after manifests were written to a directory.
+// textAfterWrite returns a text with the next step after manifests were written to a directory.
 func (c commandLines) textAfterWrite(dir string, inPlace bool) string {
 	out := "next: read them, then " + c.kubectlLine("apply", "-R", "-f", dir)
 	if inPlace {

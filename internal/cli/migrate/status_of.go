@@ -36,8 +36,8 @@ func (s *statusCommand) status(ctx context.Context, m move) Status {
 	return out
 }
 
-// setStatusWithoutGateway sets the status of a load balancer for which no Gateway asks. It returns why the state cannot
-// be determined, "" if it was.
+// setStatusWithoutGateway sets the status of a load balancer that no Gateway requests. It returns the reason why the
+// state cannot be determined, or "".
 func (s *statusCommand) setStatusWithoutGateway(ctx context.Context, m move, out *Status) (unknown string) {
 	out.State = handover.InIngress
 	if why := s.unreadableReason(); why != "" {
@@ -50,7 +50,7 @@ func (s *statusCommand) setStatusWithoutGateway(ctx context.Context, m move, out
 	out.Members = memberObjects(d.Translated.Members)
 	if d.Translated.FrontendNLB != nil {
 		out.noTakeOver = true
-		out.Notes = append(out.Notes, "it has a frontend NLB, which a Gateway cannot take over: it is translated to Gateways with load balancers of their own, to which DNS records are moved")
+		out.Notes = append(out.Notes, "it has a frontend NLB, which a Gateway cannot take over: translate it to Gateways with new load balancers, and move DNS records to these")
 	}
 	switch missing := input.NotInstalled(&s.Source, cluster.KindGateway); {
 	case len(missing) > 0:
@@ -61,8 +61,8 @@ func (s *statusCommand) setStatusWithoutGateway(ctx context.Context, m move, out
 	return s.contradictingObject(m, d.Translated.Members, d.Have)
 }
 
-// setStatusWithGateway sets the status of a load balancer that a Gateway asks for or has. It returns why the state
-// cannot be determined, "" if it was.
+// setStatusWithGateway sets the status of a load balancer that a Gateway requests or has. It returns the reason why the
+// state cannot be determined, or "".
 func (s *statusCommand) setStatusWithGateway(ctx context.Context, m move, out *Status) (unknown string) {
 	if why := s.unreadableReason(); why != "" {
 		return why
@@ -106,7 +106,7 @@ func (s *statusCommand) setStatusWithGateway(ctx context.Context, m move, out *S
 			obstacles = errorsOf(gateway.Findings)
 		}
 		if f, ok := unavailableSecret(gateway.Findings, other.Findings); ok {
-			return fmt.Sprintf("whether something is in the way depends on a Secret: %s; %s", f.Message, f.Fix)
+			return fmt.Sprintf("whether there is an obstacle depends on a Secret: %s; %s", f.Message, f.Fix)
 		}
 		out.Obstacles = output.Findings(obstacles)
 	case handover.Adopted, handover.Released:

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// maxObstaclesShown bounds the obstacles shown for one load balancer.
+// maxObstaclesShown is the maximum number of obstacles that are shown for one load balancer.
 const maxObstaclesShown = 20
 
 // showStatus prints the status as text. Commands are written to plain, which does not wrap lines, so that they can be

@@ -45,7 +45,7 @@ type Document struct {
 	Cluster string `json:"cluster"`
 	// Namespace is the only namespace that was checked; empty if all namespaces and IngressGroups were.
 	Namespace string `json:"namespace,omitempty"`
-	// Stacks is how many load balancers the resources in AWS belong to.
+	// Stacks is the number of load balancers to which the resources in AWS belong.
 	Stacks  int      `json:"stacks"`
 	Orphans []Orphan `json:"orphans"`
 }
@@ -112,7 +112,7 @@ func Find(ctx context.Context, d *input.Source, aws engine.Cloud, store *cluster
 	return doc, nil
 }
 
-// AllOwned returns the text for the result that there is no orphan in the namespaces that were checked.
+// AllOwned returns the text for a result without orphans, with the namespaces that were checked.
 func (d Document) AllOwned() string {
 	if d.Namespace == "" {
 		return fmt.Sprintf("every AWS resource with the tags of cluster %q belongs to an object", d.Cluster)

@@ -28,7 +28,7 @@ var lineColours = []struct{ prefix, colour string }{
 // terminal.
 type terminalWriter struct {
 	w        io.Writer
-	buffered bytes.Buffer // text without its line end so far
+	buffered bytes.Buffer // the text of an incomplete line
 	coloured bool
 	width    int // 0: lines are not wrapped
 }
@@ -79,7 +79,7 @@ func (t *terminalWriter) colourOf(line string) string {
 const (
 	// minWrapWidth is the width of the narrowest terminal for which lines are wrapped, in characters.
 	minWrapWidth = 40
-	// continuationIndent is how many columns the second and later parts of a line are indented beyond its text.
+	// continuationIndent is the additional indentation of the second and later parts of a line, in columns.
 	continuationIndent = 4
 )
 

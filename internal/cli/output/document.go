@@ -15,9 +15,9 @@ type Finding struct {
 	Object Object `json:"object"`
 	// Field is a path or annotation in the object.
 	Field string `json:"field,omitempty"`
-	// Message is what is wrong, what happens now and what to do.
+	// Message describes the problem, its effect and the fix.
 	Message string `json:"message"`
-	// Blocks is how much is held because of the finding: nothing, rule, listener, member or stack.
+	// Blocks is the part that is held because of the finding: nothing, rule, listener, member or stack.
 	Blocks string `json:"blocks"`
 }
 
@@ -38,7 +38,7 @@ type Step struct {
 	Kind string `json:"kind"`
 	// Resource is the id of the resource within the stack, or its ARN.
 	Resource string `json:"resource"`
-	// Name is the readable name of the resource, which the text of a plan has in place of Resource.
+	// Name is the readable name of the resource. The text of a plan shows it in place of Resource.
 	Name string `json:"name,omitempty"`
 	// In is the target group of a target, or the security group of a rule.
 	In string `json:"in,omitempty"`
@@ -54,7 +54,7 @@ type Step struct {
 	Impact plan.Impact `json:"impact"`
 	// After are the steps that must succeed before this one is carried out.
 	After []plan.StepID `json:"after,omitempty"`
-	// WaitsFor is why the step is not carried out at once.
+	// WaitsFor is the reason why the step is not carried out at once.
 	WaitsFor string `json:"waitsFor,omitempty"`
 }
 

@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Environment is what the process was started with.
+// Environment has the arguments, streams and settings of the process.
 type Environment struct {
 	Args   []string // without the program's name
 	Stdin  io.Reader
@@ -17,11 +17,11 @@ type Environment struct {
 	Getenv func(string) string
 	// Version is the version of this binary.
 	Version string
-	// Program is the path or name that the process was started by; "fulcrum" if empty.
+	// Program is the path or name with which the process was started; "fulcrum" if empty.
 	Program string
 	// Terminal reports whether Stdout is a terminal.
 	Terminal bool
-	// Width returns the current width of the terminal in characters, 0 if it is not known. It is nil if Stdout is no
+	// Width returns the current width of the terminal in characters, or 0 if it is not known. It is nil if Stdout is no
 	// terminal.
 	Width func() int
 	// Wait waits before a command reads the same state again; by the real clock if nil. It returns an error if the
@@ -36,7 +36,7 @@ type Environment struct {
 	AttemptTimeout time.Duration
 }
 
-// width returns the width of the terminal, 0 if there is none.
+// width returns the width of the terminal, or 0 if there is none.
 func (e Environment) width() int {
 	if !e.Terminal || e.Width == nil {
 		return 0

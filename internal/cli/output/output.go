@@ -1,5 +1,5 @@
-// Package output writes what commands print: text for terminals, JSON and YAML documents for tools, and errors in the
-// command line. Environment is what a process was started with.
+// Package output writes the output of commands: text for terminals, JSON and YAML documents for tools, and errors in the
+// command line.
 package output
 
 import (
@@ -23,7 +23,8 @@ type Form struct {
 	env     Environment
 }
 
-// Bind registers the flag --output. more are forms besides text, json and yaml, which the command writes itself.
+// Bind registers the flag --output. more are additional forms besides text, json and yaml, for which the command has its
+// own writer.
 func (o *Form) Bind(cmd *cobra.Command, env Environment, more ...string) {
 	o.forms, o.command, o.env = append([]string{"text", "json", "yaml"}, more...), cmd, env
 	cmd.Flags().StringVarP(&o.Kind, "output", "o", "text", strings.Join(o.forms, ", ")+"; docs/cli-json.md describes the documents")
@@ -61,7 +62,7 @@ func (o *Form) Notes() io.Writer {
 	return PrintableWriter(o.command.ErrOrStderr())
 }
 
-// PrintableWriter returns a writer of text to w that replaces control characters. Commands show names and values of
+// PrintableWriter returns a writer that writes text to w without control characters. Commands show names and values from
 // objects of tenants, which may contain escape sequences for a terminal.
 func PrintableWriter(w io.Writer) io.Writer { return printableWriter{w} }
 

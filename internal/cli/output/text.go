@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// JoinFirst joins at most ten texts by commas, and appends how many more there are.
+// JoinFirst joins at most ten texts by commas, and appends the number of the others.
 func JoinFirst(texts []string) string {
 	const limit = 10
 	if more := len(texts) - limit; more > 0 {
@@ -17,10 +17,10 @@ func JoinFirst(texts []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// MaxShownMembers is how many members of a load balancer are shown.
+// MaxShownMembers is the maximum number of members of a load balancer that are shown.
 const MaxShownMembers = 20
 
-// maxShownFindings is how many findings of one object are shown.
+// maxShownFindings is the maximum number of findings of one object that are shown.
 const maxShownFindings = 200
 
 // ShowFindings prints findings in order, at most maxShownFindings of each object.
@@ -52,7 +52,7 @@ func Amount(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// ShellQuote returns a word as a shell reads it: in single quotes, unless it has safe characters alone.
+// ShellQuote returns a word for a shell: in single quotes, unless it has only safe characters.
 func ShellQuote(word string) string {
 	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,@%+"
 	if strings.Trim(word, safe) == "" {

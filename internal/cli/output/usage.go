@@ -28,9 +28,9 @@ const (
 	ExitObjectErrors = 3 // plan --offline found errors in objects, migrate something that is lost
 )
 
-// NoArguments returns an error if a command that takes no arguments is given some. Without a command, an argument may be
-// a mistyped command, and the controller must not start then. The other common mistake is "--flag true" for a boolean
-// flag, whose value has to be written as --flag=true.
+// NoArguments returns an error if a command that takes no arguments has any. Without a command, an argument may be a
+// mistyped command, and the controller must not start then. The other common mistake is "--flag true" for a boolean flag,
+// whose value has to be written as --flag=true.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -40,10 +40,10 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	case args[0] == "true" || args[0] == "false":
 		return NewUsageError(fmt.Errorf("argument %q without a flag; write a boolean flag as --flag=%s", args[0], args[0]))
 	}
-	return NewUsageError(fmt.Errorf("unknown command %q; nothing is started; %s%s", args[0], commandSuggestion(cmd, args[0]), HelpHint(cmd)))
+	return NewUsageError(fmt.Errorf("unknown command %q; the controller is not started; %s%s", args[0], commandSuggestion(cmd, args[0]), HelpHint(cmd)))
 }
 
-// commandSuggestion returns a question whether another command was meant, "" if no name is similar.
+// commandSuggestion returns a question with the name of a similar command, or "" if no name is similar.
 func commandSuggestion(cmd *cobra.Command, typed string) string {
 	names := cmd.SuggestionsFor(typed)
 	if len(names) == 0 {
@@ -52,11 +52,11 @@ func commandSuggestion(cmd *cobra.Command, typed string) string {
 	return fmt.Sprintf("did you mean %q? ", names[0])
 }
 
-// HelpHint returns the last part of an error message about a command line: how to get help.
+// HelpHint returns the last part of an error message about a command line, with the command that prints help.
 func HelpHint(cmd *cobra.Command) string { return fmt.Sprintf("run \"%s --help\"", cmd.CommandPath()) }
 
-// FlagError returns the error about a flag that is unknown or cannot be parsed. If a word in front of it is no command,
-// the error is about that word, because the flag may be one of the command that was meant.
+// FlagError returns the error about a flag that is unknown or cannot be parsed. If a word before the flag is not a
+// command, the error is about that word, because the flag may belong to a command with a similar name.
 func FlagError(cmd *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {
 		return err
@@ -73,7 +73,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return UsageError{fmt.Errorf("%w; %s%s", err, flagSuggestion(cmd, err), HelpHint(cmd)), code}
 }
 
-// flagSuggestion returns a question whether another flag was meant, "" if the flag is known or no name is similar.
+// flagSuggestion returns a question with the name of a similar flag, or "" if the flag is known or no name is similar.
 func flagSuggestion(cmd *cobra.Command, err error) string {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {

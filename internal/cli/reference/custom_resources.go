@@ -23,7 +23,7 @@ After reading this page you can look up each field of the custom resources of th
 `)
 	docs, err := crd.Documents()
 	if err != nil {
-		panic(err) // the files are part of the program
+		panic(err) // the files are embedded in the program
 	}
 	for _, doc := range docs {
 		var d apiextensionsv1.CustomResourceDefinition
@@ -116,7 +116,7 @@ func constraints(s apiextensionsv1.JSONSchemaProps, required bool) string {
 	return strings.Join(out, ", ")
 }
 
-// itemSchema returns the schema of the items of a list, nil if the field is no list.
+// itemSchema returns the schema of the items of a list, or nil if the field is not a list.
 func itemSchema(s apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	if s.Items == nil {
 		return nil
@@ -124,7 +124,7 @@ func itemSchema(s apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaPr
 	return s.Items.Schema
 }
 
-// valueSchema returns the schema of the values of a map, nil if the field is no map.
+// valueSchema returns the schema of the values of a map, or nil if the field is not a map.
 func valueSchema(s apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	if s.AdditionalProperties == nil {
 		return nil

@@ -74,7 +74,7 @@ func flagType(f *pflag.Flag) string {
 	}
 }
 
-// inlineCode returns a value as inline code, "" if it is empty.
+// inlineCode returns a value as inline code, or "" if it is empty.
 func inlineCode(s string) string {
 	if s == "" {
 		return ""

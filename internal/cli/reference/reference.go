@@ -1,5 +1,5 @@
-// Package reference makes the reference pages of the documentation from the tables of the program, so that pages and
-// program cannot differ. "make generate" writes the pages, and a test compares them.
+// Package reference generates the reference pages of the documentation from the tables of the program, so that the pages
+// always match the program. "make generate" writes the pages, and a test compares them.
 package reference
 
 import (
@@ -47,8 +47,8 @@ The gauge ` + "`fulcrum_findings`" + ` counts what is wrong now, with the labels
 	return b.String()
 }
 
-// mergeTexts maps the merge rule of an annotation to the text that explains it: what happens if several members of a stack
-// set the annotation. %s stands for the kind of the members.
+// mergeTexts maps the merge rule of an annotation to the text that explains it: what happens if several members of a
+// stack set the annotation. %s is replaced by the kind of the members.
 var mergeTexts = map[string]string{
 	"one":   "all members that set it must agree; otherwise the value in AWS stays while one of them sets it",
 	"port":  "likewise, for each port",

@@ -30,7 +30,7 @@ type (
 		// Addresses are the static IP addresses.
 		Addresses []string `json:"addresses"`
 		// Owner is CLUSTER/NAMESPACE/NAME of the owner, as far as tags name it. It is missing if the object of the stack
-		// owns the accelerator. Otherwise the object owns the endpoint groups without an owner alone.
+		// owns the accelerator. Otherwise the object owns only the endpoint groups without an owner.
 		Owner     string                `json:"owner,omitempty"`
 		Listeners []AcceleratorListener `json:"listeners"`
 	}
@@ -53,12 +53,12 @@ type (
 		// Owner is the owner of the endpoint group if that is not the object of the stack. The controller does not change
 		// such an endpoint group.
 		Owner string `json:"owner,omitempty"`
-		// Dial is the traffic dial: the percentage of the traffic for the region that stays there.
+		// Dial is the traffic dial: the percentage of the traffic for the region that the endpoint group receives.
 		Dial int32 `json:"dial"`
 		// DialOfReadyTargets is the value that the dial approaches step by step, because it follows the ready targets. It is
 		// missing if the dial follows no targets.
 		DialOfReadyTargets int32 `json:"dialOfReadyTargets,omitempty"`
-		// PortOverrides are pairs of a port of the listener and a port of the endpoints.
+		// PortOverrides has pairs of a port of the listener and a port of the endpoints.
 		PortOverrides string `json:"portOverrides,omitempty"`
 		// From is the object and field that the endpoint group comes from.
 		From      string     `json:"from,omitempty"`
@@ -78,7 +78,8 @@ type (
 		From string `json:"from,omitempty"`
 		// Objects are the objects that the GlobalAccelerator names and that the load balancer serves.
 		Objects []output.Object `json:"objects,omitempty"`
-		// LoadBalancer is the load balancer of the endpoint. It is null if the endpoint is none, or is in another region.
+		// LoadBalancer is the load balancer of the endpoint. It is null if the endpoint is not a load balancer, or is in
+		// another region.
 		LoadBalancer *EndpointLoadBalancer `json:"loadBalancer"`
 	}
 	// EndpointLoadBalancer is a load balancer that is an endpoint of an accelerator.
@@ -224,7 +225,7 @@ func (c AcceleratorComparer) endpointGroups(desired []model.EndpointGroup, live 
 	return out
 }
 
-// unreadyText returns what an endpoint waits for before it is added, "" if it is ready.
+// unreadyText returns the reason why an endpoint is not ready to be added, or "" if it is ready.
 func unreadyText(e model.Endpoint) string {
 	if e.Unready == "" {
 		return ""
@@ -304,7 +305,7 @@ func (c AcceleratorComparer) endpoint(compared comparison, e model.Endpoint) End
 	return out
 }
 
-// LoadBalancerOf returns the load balancer of an endpoint, nil if that is not known.
+// LoadBalancerOf returns the load balancer of an endpoint, or nil if that is not known.
 func (c AcceleratorComparer) LoadBalancerOf(id string) *EndpointLoadBalancer {
 	for _, answer := range c.Facts.Endpoints {
 		for _, lb := range answer {
@@ -328,7 +329,7 @@ type OtherEndpointGroup struct {
 	Region   string `json:"region"`
 	// Owner is CLUSTER/NAMESPACE/NAME of the owner, as far as tags of the accelerator name it.
 	Owner string `json:"owner"`
-	// Dial is the traffic dial: the percentage of the traffic for the region that stays there.
+	// Dial is the traffic dial: the percentage of the traffic for the region that the endpoint group receives.
 	Dial int32 `json:"dial"`
 	// Endpoints counts the endpoints.
 	Endpoints int `json:"endpoints"`
@@ -369,7 +370,7 @@ func OtherEndpointGroupsOf(d engine.Draft) (out []OtherEndpointGroup) {
 // isServing reports whether an endpoint receives traffic.
 func (e Endpoint) isServing() bool { return e.Health == observed.EndpointHealthy && e.Weight > 0 }
 
-// maxOtherEndpointGroups is how many endpoint groups of others are shown.
+// maxOtherEndpointGroups is the maximum number of endpoint groups of others that are shown.
 const maxOtherEndpointGroups = 50
 
 // ShowOtherEndpointGroups prints the endpoint groups of other owners, each on a line that begins with a prefix.

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// maxEndpoints is how many endpoints of an endpoint group are shown.
+// maxEndpoints is the maximum number of endpoints of an endpoint group that are shown.
 const maxEndpoints = 20
 
 // Accelerator prints an accelerator with its parts.
@@ -35,8 +35,8 @@ func (t TextWriter) Accelerator(a Accelerator) {
 	}
 }
 
-// OwnerText returns "of" with the owner of a resource. The owner is cut and made printable, because it is read from tags
-// that other users can write.
+// OwnerText returns "of" with the owner of a resource. The owner is truncated and made printable, because other users can
+// write the tags from which it is read.
 func OwnerText(owner string) string { return "of " + finding.Printable(finding.Cut(owner)) }
 
 // acceleratorListener writes a listener with its endpoint groups.

@@ -14,8 +14,8 @@ func (c *Comparer) ActionsText(actions []model.Action) string {
 	return finding.Printable(plan.ActionsText(c.withGroupIDs(actions)))
 }
 
-// SameActions reports whether two lists of actions do the same. It ignores the order of target groups, which AWS does not
-// preserve.
+// SameActions reports whether two lists of actions have the same effect. It ignores the order of target groups, which AWS
+// does not preserve.
 func (c *Comparer) SameActions(x, y []model.Action) bool {
 	ordered := func(actions []model.Action) string {
 		out := c.withGroupIDs(actions)

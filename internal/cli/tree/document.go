@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// state is how a resource in AWS differs from the desired state.
+// state is the relation of a resource in AWS to the desired state.
 type state string
 
 const (
@@ -39,7 +39,7 @@ type (
 		Accelerators  []Accelerator  `json:"accelerators,omitempty"`
 		LoadBalancers []LoadBalancer `json:"loadBalancers"`
 		TargetGroups  []TargetGroup  `json:"targetGroups"`
-		// SecurityGroups are those that the controller manages for the load balancer.
+		// SecurityGroups are the security groups that the controller manages for the load balancer.
 		SecurityGroups []SecurityGroup `json:"securityGroups"`
 
 		findingList finding.List // the source of Findings

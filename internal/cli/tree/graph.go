@@ -27,7 +27,7 @@ type node struct {
 // edge leads from one node to another, by their indexes.
 type edge struct{ from, to int }
 
-// shape is how a node is drawn. The constants are indexes of the shapes of each output format.
+// shape is the shape of a node. The constants are indexes of the shapes of each output format.
 type shape int
 
 const (
@@ -120,7 +120,7 @@ func (g *graph) addNode(key, label string, shape shape, state state) int {
 	return len(g.nodes) - 1
 }
 
-// addMoreNode adds a node for n things that the graph does not show. noun is their name in the plural.
+// addMoreNode adds a node for n resources that the graph does not show. noun is the plural of their kind.
 func (g *graph) addMoreNode(n int, noun string) int {
 	return g.addNode("", fmt.Sprintf("… and %d more %s", n, noun), objectShape, live)
 }
@@ -136,7 +136,7 @@ func (g *graph) addEdge(from, to int) {
 // maxLabelLength is the maximum length of a line of a label, in characters.
 const maxLabelLength = 200
 
-// labelLines returns the lines of a label, cut and made printable.
+// labelLines returns the lines of a label, truncated and made printable.
 func labelLines(label string) []string {
 	var out []string
 	for line := range strings.SplitSeq(label, "\n") {

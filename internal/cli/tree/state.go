@@ -89,7 +89,7 @@ func (c *Comparer) comparisonOf(arn string) comparison {
 	return out
 }
 
-// waitText returns what a step waits for, "" if it does not wait.
+// waitText returns the condition for which a step waits, or "" if the step does not wait.
 func waitText(s plan.Step) string {
 	if !s.Waits() {
 		return ""
@@ -300,7 +300,7 @@ func (c *Comparer) desiredRules(port int32) map[string][]model.Rule {
 	return out
 }
 
-// heldText returns a note for a rule that is held, "" for others.
+// heldText returns a note for a held rule, or "" for other rules.
 func heldText(r model.Rule) string {
 	if r.Held == 0 {
 		return ""
@@ -308,7 +308,7 @@ func heldText(r model.Rule) string {
 	return "held, see the findings"
 }
 
-// OriginText returns the object and field that a part of the desired state comes from, "" if they are not known.
+// OriginText returns the object and field that a part of the desired state comes from, or "" if they are not known.
 func OriginText(o finding.Origin) string {
 	if o == (finding.Origin{}) {
 		return ""
@@ -360,7 +360,7 @@ func (c *Comparer) addedCertificates(listener []plan.Address, defaultARN string)
 	return out
 }
 
-// certificate returns a certificate with what ACM shows of it.
+// certificate returns a certificate with the values that ACM shows.
 func (c *Comparer) certificate(arn string, s state, isDefault bool) Certificate {
 	out := Certificate{State: s, ARN: arn, Default: isDefault}
 	for _, known := range c.Facts.Certificates {
@@ -372,7 +372,7 @@ func (c *Comparer) certificate(arn string, s state, isDefault bool) Certificate 
 	return out
 }
 
-// ImportedSecret returns NAMESPACE/NAME of the Secret that a certificate was imported from, "" if none is known.
+// ImportedSecret returns NAMESPACE/NAME of the Secret that a certificate was imported from, or "" if none is known.
 func ImportedSecret(f observed.Facts, arn string) string {
 	id := f.CertificateOwners[arn].ResourceID
 	for _, own := range f.OwnCertificates {

@@ -61,8 +61,8 @@ func sortTargets(list []Target) {
 	slices.SortStableFunc(list, func(a, b Target) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Port, b.Port)) })
 }
 
-// compareTargets returns the registered targets, of which those that are no endpoints are surplus, and the endpoints that
-// are not registered, which are missing. Draining targets are never surplus.
+// compareTargets returns the registered targets and the endpoints that are not registered. Targets that are not endpoints
+// are surplus, and endpoints that are not registered are missing. Draining targets are never surplus.
 func compareTargets(h observed.Health, endpoints []targets.Endpoint) []Target {
 	desired := map[string]bool{}
 	for _, e := range endpoints {

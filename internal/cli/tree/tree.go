@@ -1,4 +1,5 @@
-// Package tree shows what AWS has of load balancers, and how it compares with the desired state: the commands tree and get.
+// Package tree has the commands tree and get, which show the load balancers in AWS, and how they differ from the desired
+// state.
 package tree
 
 import (
@@ -38,8 +39,8 @@ held. A line that begins with # is a finding about an object or a note. "fulcrum
 	t.Bind(cmd)
 	t.BindOffline(cmd)
 	t.form.Bind(cmd, env, "dot", "mermaid")
-	cmd.Flags().BoolVarP(&t.watch, "watch", "w", false, "look again and again, and show what has changed, with the time; Ctrl-C ends it")
-	cmd.Flags().DurationVar(&t.interval, "interval", 10*time.Second, "how often --watch looks, at least 2s")
+	cmd.Flags().BoolVarP(&t.watch, "watch", "w", false, "repeat the command, and show the changes with the time; stop with Ctrl-C")
+	cmd.Flags().DurationVar(&t.interval, "interval", 10*time.Second, "interval of --watch, at least 2s")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return t.run(cmd, args) }
 	return cmd
 }
@@ -52,8 +53,8 @@ type treeCommand struct {
 	interval time.Duration // the value of --interval
 	// store has the objects that were read last.
 	store *cluster.Memory
-	// showEndpointLoadBalancers reports whether the load balancers are shown that a GlobalAccelerator on the command line
-	// has as endpoints.
+	// showEndpointLoadBalancers reports whether to show the load balancers that are endpoints of a GlobalAccelerator on
+	// the command line.
 	showEndpointLoadBalancers bool
 	// unchangedAge is the maximum age of cached facts about stacks whose plan has no steps, if that is longer than the
 	// maximum age for other stacks.
@@ -338,7 +339,7 @@ func (t TextWriter) TargetGroup(g TargetGroup) {
 	}, func(n int) { t.line(live, 1, fmt.Sprintf("… and %d more that are not healthy", n)) })
 }
 
-// Health returns how many targets are in which state, as text.
+// Health returns the number of targets in each state, as text.
 func Health(targets []Target) string {
 	switch {
 	case targets == nil:

@@ -18,7 +18,7 @@ import (
 type View struct {
 	treeCommand
 	current Snapshot
-	// stderr collects what the command tree would print to standard error.
+	// stderr collects the text that the command tree writes to standard error.
 	stderr bytes.Buffer
 }
 

@@ -24,7 +24,7 @@ func (t *treeCommand) runWatch(cmd *cobra.Command) error {
 		return output.NewUsageError(fmt.Errorf("--interval %s is shorter than %s; %s", t.interval, durations.BriefWait, output.HelpHint(cmd)))
 	}
 	if slices.Contains(t.Files, "-") {
-		return output.NewUsageError(errors.New("--watch reads objects again and again, and standard input can be read once; give files or a cluster"))
+		return output.NewUsageError(errors.New("--watch reads objects repeatedly, but standard input can be read only once; use files or a cluster"))
 	}
 	ctx := cmd.Context()
 	var previous Snapshot

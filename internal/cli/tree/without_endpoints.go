@@ -14,7 +14,7 @@ import (
 // ClusterTargets has the state of targets according to Kubernetes objects. The keys of its maps are ARNs of target groups.
 type ClusterTargets struct {
 	endpoints          map[string][]targets.Endpoint // see EndpointsByTargetGroup
-	noEndpointsReasons map[string]string             // see the function of this name
+	noEndpointsReasons map[string]string             // the result of the function of the same name
 }
 
 // ClusterTargetsOf returns the state of targets according to the objects in store.
@@ -41,7 +41,7 @@ func noEndpointsReasons(store *cluster.Memory) map[string]string {
 	return out
 }
 
-// noEndpointsReason returns why no pod serves behind the Service of a binding, "" if a pod does or if that is not known.
+// noEndpointsReason returns why no pod serves behind the Service of a binding, or "" if a pod does or if that is not known.
 func noEndpointsReason(store *cluster.Memory, b *elbv2.TargetGroupBinding) string {
 	v := cluster.NewView(store)
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, b.Namespace, b.Spec.ServiceRef.Name)

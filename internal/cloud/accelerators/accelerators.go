@@ -26,13 +26,13 @@ type Accelerators struct {
 
 	cache.Guard
 	listedAt   time.Time
-	entries    map[string]*entry    // by ARN
-	tombstones map[string]time.Time // when this process deleted an accelerator, by ARN
-	ports      map[string]portsOf   // of load balancers whose listeners the inventory does not have, by ARN
+	entries    map[string]*entry        // by ARN
+	tombstones map[string]time.Time     // when this process deleted an accelerator, by ARN
+	ports      map[string]listenerPorts // of load balancers whose listeners the inventory does not have, by ARN
 }
 
-// entry is the cached state of an accelerator. Values that were returned are never changed. A zero time means "not read, or
-// not to be trusted".
+// entry is the cached state of an accelerator. Values that were returned to callers are never changed. A zero time means
+// that the value was not read, or may be outdated.
 type entry struct {
 	seen          observed.Accelerator
 	at, tagsAt    time.Time
@@ -52,7 +52,7 @@ func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader) *Accelerat
 // Reset empties the cache, so that the next run reads all accelerators from AWS.
 func (c *Accelerators) Reset() {
 	c.With(func() {
-		c.listedAt, c.entries, c.tombstones, c.ports = time.Time{}, map[string]*entry{}, map[string]time.Time{}, map[string]portsOf{}
+		c.listedAt, c.entries, c.tombstones, c.ports = time.Time{}, map[string]*entry{}, map[string]time.Time{}, map[string]listenerPorts{}
 	})
 }
 
@@ -108,7 +108,7 @@ func (c *Accelerators) edit(arn string, change func(a *observed.Accelerator)) bo
 	return true
 }
 
-// enterOwnChange applies a change that this process has made to the cached state.
+// enterOwnChange updates the cached state after this process has changed an accelerator.
 func (c *Accelerators) enterOwnChange(arn string, change func(a *observed.Accelerator)) {
 	c.With(func() {
 		if c.edit(arn, change) {
@@ -126,8 +126,8 @@ func withPropagating(change func(a *observed.Accelerator)) func(a *observed.Acce
 	}
 }
 
-// endpointGroup returns the change of an accelerator that changes one of its endpoint groups.
-func endpointGroup(arn string, change func(g *observed.EndpointGroup)) func(a *observed.Accelerator) {
+// endpointGroupChange returns a change of an accelerator that applies change to the endpoint group with an ARN.
+func endpointGroupChange(arn string, change func(g *observed.EndpointGroup)) func(a *observed.Accelerator) {
 	return withPropagating(func(a *observed.Accelerator) {
 		for i := range a.Listeners {
 			for j := range a.Listeners[i].Groups {

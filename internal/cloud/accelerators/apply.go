@@ -52,7 +52,7 @@ func (c *Accelerators) Apply(ctx context.Context, id model.StackID, s plan.Step,
 	case plan.RemoveEndpoints:
 		return none(w.removeEndpoints(ctx, do))
 	}
-	return none(sdk.Failed(failure.Unknown, string(s.ID), "a step of type %T is not carried out in Global Accelerator", s.Do))
+	return none(sdk.Failed(failure.Unknown, string(s.ID), "steps of type %T do not change resources of Global Accelerator", s.Do))
 }
 
 // writer carries out steps of a stack.
@@ -73,7 +73,7 @@ func (w writer) lookup(a plan.Address) (string, error) {
 
 // notCreatedError returns the error of a step that needs a resource which an earlier step did not create.
 func notCreatedError(a plan.Address) error {
-	return sdk.Failed(failure.Conflict, a.String(), "its id is not known, since the step that creates it was not carried out")
+	return sdk.Failed(failure.Conflict, a.String(), "its ID is unknown, because the step that creates it was not carried out")
 }
 
 // checkOwner returns an error unless an ARN is that of the stack's accelerator or of a part of it.
@@ -82,15 +82,16 @@ func (w writer) checkOwner(arn string) (err error) {
 		e := w.entries[acceleratorOf(arn)]
 		switch {
 		case e == nil:
-			err = sdk.Failed(failure.Gone, arn, "the accelerator is not there any more")
+			err = sdk.Failed(failure.Gone, arn, "the accelerator does not exist any more")
 		case !w.belongsToStack(w.id, e.seen.Tags):
-			err = sdk.Failed(failure.Invalid, arn, "the accelerator does not carry the tags of %s, so it is left alone", w.id)
+			err = sdk.Failed(failure.Invalid, arn, "the accelerator does not carry the tags of %s, so it is not changed", w.id)
 		}
 	})
 	return err
 }
 
-// writeError handles a failed write: what the write may have changed is read before the next plan.
+// writeError handles a failed write. Before the next plan it makes the parts that the write may have changed be read
+// again.
 func (w writer) writeError(what, arn string, err error) error {
 	class := sdk.ClassOf(err)
 	young := false
@@ -163,7 +164,7 @@ func (w writer) changeAccelerator(ctx context.Context, do plan.ChangeAccelerator
 
 func (w writer) deleteAccelerator(ctx context.Context, do plan.DeleteAccelerator) error {
 	if err := w.checkOwner(do.ARN); err != nil {
-		return unlessGone(err)
+		return ignoreGone(err)
 	}
 	_, err := w.API.Accelerators.DeleteAccelerator(ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: aws.String(do.ARN)})
 	if err != nil && !sdk.IsGone(err) {
@@ -178,8 +179,9 @@ func (w writer) deleteAccelerator(ctx context.Context, do plan.DeleteAccelerator
 	return nil
 }
 
-// unlessGone returns the error, nil if it means that the resource does not exist any more.
-func unlessGone(err error) error {
+// ignoreGone returns nil for an error that means that the resource does not exist any more, and any other error
+// unchanged.
+func ignoreGone(err error) error {
 	if sdk.IsGone(err) {
 		return nil
 	}
@@ -196,14 +198,14 @@ func (w writer) setTags(ctx context.Context, do plan.SetTags) error {
 			return nil
 		}
 		_, err := w.API.Accelerators.TagResource(ctx, &ga.TagResourceInput{ResourceArn: aws.String(arn), Tags: tagsToAWS(do.Put)})
-		return w.tagged(arn, err, do.Put, nil)
+		return w.tagsChanged(arn, err, do.Put, nil)
 	}
 	remove := func() error {
 		if len(do.Remove) == 0 {
 			return nil
 		}
 		_, err := w.API.Accelerators.UntagResource(ctx, &ga.UntagResourceInput{ResourceArn: aws.String(arn), TagKeys: do.Remove})
-		return w.tagged(arn, err, nil, do.Remove)
+		return w.tagsChanged(arn, err, nil, do.Remove)
 	}
 	if do.RemoveFirst {
 		put, remove = remove, put
@@ -214,8 +216,8 @@ func (w writer) setTags(ctx context.Context, do plan.SetTags) error {
 	return remove()
 }
 
-// tagged applies a change of tags to the cached state, or handles the failure of the call.
-func (w writer) tagged(arn string, err error, put map[string]string, remove []string) error {
+// tagsChanged updates the cached tags after a call that changed them, or handles the failure of the call.
+func (w writer) tagsChanged(arn string, err error, put map[string]string, remove []string) error {
 	if err != nil {
 		return w.writeError("change the tags of accelerator "+arn, arn, err)
 	}
@@ -277,7 +279,7 @@ func (w writer) changeListener(ctx context.Context, do plan.ChangeAcceleratorLis
 
 func (w writer) deleteListener(ctx context.Context, do plan.DeleteAcceleratorListener) error {
 	if err := w.checkOwner(do.ARN); err != nil {
-		return unlessGone(err)
+		return ignoreGone(err)
 	}
 	_, err := w.API.Accelerators.DeleteListener(ctx, &ga.DeleteListenerInput{ListenerArn: aws.String(do.ARN)})
 	if err != nil && !sdk.IsGone(err) {

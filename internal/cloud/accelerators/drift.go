@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
 )
 
-// Checks returns the checks of all accelerators that may be read again now to find changes by others: none if the
-// accelerators were never listed.
+// Checks returns the checks of all accelerators that may be read again now to find changes by others. It returns none if
+// the accelerators were never listed.
 func (c *Accelerators) Checks() []drift.Check {
 	var out []drift.Check
 	now := c.Config.Clock.Now()
@@ -31,7 +31,7 @@ func (c *Accelerators) Checks() []drift.Check {
 		}
 		if own > 0 {
 			out = append(out, drift.Check{Key: "accelerators", Every: durations.DriftOften, At: c.listedAt, Read: func(ctx context.Context) error {
-				return c.Essential(observe.Verifying(ctx), "accelerators", func() error { return reader{c}.readList(observe.Verifying(ctx)) })
+				return c.Essential(observe.WithDriftCaller(ctx), "accelerators", func() error { return reader{c}.readList(observe.WithDriftCaller(ctx)) })
 			}})
 		}
 	})
@@ -40,7 +40,7 @@ func (c *Accelerators) Checks() []drift.Check {
 
 // verify reads the tags and the parts of an accelerator.
 func (c *Accelerators) verify(ctx context.Context, arn string) error {
-	ctx = observe.Verifying(ctx)
+	ctx = observe.WithDriftCaller(ctx)
 	return c.Essential(ctx, "parts of "+arn, func() error {
 		if err := (reader{c}).readTags(ctx, arn); err != nil {
 			return err

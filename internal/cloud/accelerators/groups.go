@@ -66,7 +66,7 @@ func (w writer) changeGroup(ctx context.Context, do plan.ChangeEndpointGroup) er
 	if _, err := w.API.Accelerators.UpdateEndpointGroup(ctx, in); err != nil {
 		return w.writeError("change endpoint group "+arn, arn, err)
 	}
-	w.enterOwnChange(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
+	w.enterOwnChange(acceleratorOf(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
 		if do.TrafficDial != nil {
 			g.Dial = float64(*do.TrafficDial)
 		}
@@ -80,7 +80,7 @@ func (w writer) changeGroup(ctx context.Context, do plan.ChangeEndpointGroup) er
 
 func (w writer) deleteEndpointGroup(ctx context.Context, do plan.DeleteEndpointGroup) error {
 	if err := w.checkGroupOwner(do.ARN); err != nil {
-		return unlessGone(err)
+		return ignoreGone(err)
 	}
 	_, err := w.API.Accelerators.DeleteEndpointGroup(ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: aws.String(do.ARN)})
 	if err != nil && !sdk.IsGone(err) {
@@ -103,7 +103,7 @@ func (w writer) addEndpoints(ctx context.Context, do plan.AddEndpoints) error {
 	if err != nil {
 		return w.writeError("add endpoints to endpoint group "+arn, arn, err)
 	}
-	w.enterOwnChange(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
+	w.enterOwnChange(acceleratorOf(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
 		for _, e := range out.EndpointDescriptions {
 			x := endpointFromAWS(e)
 			g.Endpoints = append(slices.DeleteFunc(g.Endpoints, func(o observed.Endpoint) bool { return o.ID == x.ID }), x)
@@ -121,9 +121,9 @@ func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
 	}
 	var list []plan.EndpointSettings
 	w.With(func() {
-		w.edit(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
+		w.edit(acceleratorOf(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
 			for _, e := range g.Endpoints {
-				list = append(list, plan.EndpointSettings{ID: e.ID, Weight: e.Weight, ClientIP: clientIP(e)})
+				list = append(list, plan.EndpointSettings{ID: e.ID, Weight: e.Weight, ClientIP: clientIPPreservation(e)})
 			}
 		}))
 	})
@@ -142,7 +142,7 @@ func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
 	if err != nil {
 		return w.writeError("change the endpoints of endpoint group "+arn, arn, err)
 	}
-	w.enterOwnChange(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
+	w.enterOwnChange(acceleratorOf(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
 		if out.EndpointGroup != nil {
 			*g = groupFromAWS(*out.EndpointGroup)
 		}
@@ -150,9 +150,9 @@ func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
 	return nil
 }
 
-// clientIP returns the client IP preservation that is sent for an unchanged endpoint: nil for an endpoint other than a load
-// balancer, for which AWS accepts only one value.
-func clientIP(e observed.Endpoint) *bool {
+// clientIPPreservation returns the client IP preservation that is sent for an unchanged endpoint. It is nil for an
+// endpoint that is not a load balancer, as AWS accepts only one value there.
+func clientIPPreservation(e observed.Endpoint) *bool {
 	if !strings.HasPrefix(e.ID, "arn:") {
 		return nil
 	}
@@ -171,7 +171,7 @@ func (w writer) removeEndpoints(ctx context.Context, do plan.RemoveEndpoints) er
 	if _, err := w.API.Accelerators.RemoveEndpoints(ctx, &ga.RemoveEndpointsInput{EndpointGroupArn: aws.String(arn), EndpointIdentifiers: list}); err != nil {
 		return w.writeError("remove endpoints from endpoint group "+arn, arn, err)
 	}
-	w.enterOwnChange(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
+	w.enterOwnChange(acceleratorOf(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
 		g.Endpoints = slices.DeleteFunc(g.Endpoints, func(e observed.Endpoint) bool { return slices.Contains(do.IDs, e.ID) })
 	}))
 	return nil

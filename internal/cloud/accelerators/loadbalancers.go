@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// portsOf are the ports of the listeners of a load balancer by protocol.
-type portsOf struct {
+// listenerPorts are the ports of the listeners of a load balancer by protocol.
+type listenerPorts struct {
 	ports map[string][]int32
 	at    time.Time
 }
@@ -65,7 +65,7 @@ func (c *Accelerators) LoadBalancers(ctx context.Context, q model.AskLoadBalance
 	slices.SortFunc(out, func(a, b observed.EndpointLoadBalancer) int { return strings.Compare(a.ARN, b.ARN) })
 	for i := range out {
 		if q.Ports && out[i].Ports == nil {
-			ports, err := c.portsOf(ctx, out[i].ARN)
+			ports, err := c.readPorts(ctx, out[i].ARN)
 			if err != nil {
 				return nil, err
 			}
@@ -107,9 +107,9 @@ func (c *Accelerators) endpoint(arn string, e *inventory.LoadBalancer) observed.
 	return out
 }
 
-// portsOf reads the ports of a load balancer whose listeners the inventory does not have. The result is nil if the load
+// readPorts reads the ports of a load balancer whose listeners the inventory does not have. The result is nil if the load
 // balancer does not exist any more.
-func (c *Accelerators) portsOf(ctx context.Context, arn string) (map[string][]int32, error) {
+func (c *Accelerators) readPorts(ctx context.Context, arn string) (map[string][]int32, error) {
 	known := func() (out map[string][]int32, ok bool) {
 		c.With(func() {
 			x := c.ports[arn]
@@ -134,8 +134,8 @@ func (c *Accelerators) portsOf(ctx context.Context, arn string) (map[string][]in
 			}
 		}
 		c.With(func() {
-			maps.DeleteFunc(c.ports, func(_ string, p portsOf) bool { return !c.IsYounger(p.at, c.Config.Refresh) })
-			c.ports[arn] = portsOf{ports, start}
+			maps.DeleteFunc(c.ports, func(_ string, p listenerPorts) bool { return !c.IsYounger(p.at, c.Config.Refresh) })
+			c.ports[arn] = listenerPorts{ports, start}
 		})
 		return nil
 	})

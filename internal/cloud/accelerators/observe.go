@@ -123,9 +123,9 @@ func (c *Accelerators) findOwn(ctx context.Context, id model.StackID, recorded s
 	return out, nil
 }
 
-// Distrust makes the next run read all of a stack's accelerators again, after AWS has reported that a part of them does not
-// exist. It reports whether one was created within the settle window.
-func (c *Accelerators) Distrust(id model.StackID) (young bool) {
+// Invalidate makes the next run read all of a stack's accelerators again, after AWS has reported that a part of them does
+// not exist. It reports whether one was created within the settle window.
+func (c *Accelerators) Invalidate(id model.StackID) (young bool) {
 	c.With(func() {
 		c.listedAt = time.Time{}
 		for _, e := range c.entries {
@@ -166,8 +166,8 @@ func (c *Accelerators) Owned(ctx context.Context) (map[model.StackID][]string, e
 	return out, nil
 }
 
-// WithEndpoint returns the ARNs of the accelerators with a given endpoint, among those that the cluster owns or has endpoint
-// groups in.
+// WithEndpoint returns the ARNs of the accelerators with a given endpoint, among the accelerators that the cluster owns
+// or in which it has endpoint groups.
 func (c *Accelerators) WithEndpoint(endpoint string) (out []string) {
 	c.With(func() {
 		for arn, e := range c.entries {

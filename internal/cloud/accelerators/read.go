@@ -21,7 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// pageSize is how many results AWS lists in a call at most.
+// pageSize is the maximum number of results that AWS lists in a call.
 const pageSize = 100
 
 // reader reads accelerators that are not cached or not fresh.
@@ -248,8 +248,8 @@ func (c reader) readParts(ctx context.Context, arn string) error {
 }
 
 // changedKinds returns the kinds of resources that differ between two readings: listeners, and the endpoint groups of the
-// regions for which counts is true. It ignores the health of endpoints.
-func changedKinds(previous, current []observed.AcceleratorListener, counts func(region string) bool) (out []plan.ResourceKind) {
+// regions for which includes is true. It ignores the health of endpoints.
+func changedKinds(previous, current []observed.AcceleratorListener, includes func(region string) bool) (out []plan.ResourceKind) {
 	type parts struct {
 		listeners []observed.AcceleratorListener
 		groups    []observed.EndpointGroup
@@ -257,7 +257,7 @@ func changedKinds(previous, current []observed.AcceleratorListener, counts func(
 	split := func(list []observed.AcceleratorListener) (out parts) {
 		for _, l := range list {
 			for _, g := range l.Groups {
-				if !counts(g.Region) {
+				if !includes(g.Region) {
 					continue
 				}
 				g.Endpoints = slices.Clone(g.Endpoints)

@@ -35,11 +35,11 @@ func (c *Accelerators) noteForGuest(tags map[string]string, kind plan.ResourceKi
 // addShared adds an accelerator of another owner to the observed state of a stack. Unless its tags admit the stack as guest, only
 // its tags are read and reported.
 func (c reader) addShared(ctx context.Context, id model.StackID, arn string, out *observed.Stack) error {
-	// About as long as a run takes, which observes several times, so that each run reads the tags once.
+	// A run takes about this long and observes several times. It reads the tags only once.
 	since := c.Config.Clock.Now().Add(-durations.Recent)
 	listed := false
 	c.With(func() { listed = c.entries[arn] != nil })
-	if !listed { // it may have been created just now
+	if !listed { // the accelerator may have been created just now
 		if err := c.refreshList(ctx, since); err != nil {
 			return err
 		}
@@ -94,26 +94,26 @@ func (w writer) checkGroupOwner(arn string) error {
 		}
 	})
 	if region == "" {
-		return sdk.Failed(failure.Gone, arn, "the endpoint group is not there any more")
+		return sdk.Failed(failure.Gone, arn, "the endpoint group does not exist any more")
 	}
 	return w.checkRegionOwner(arn, region)
 }
 
-// checkRegionOwner returns an error unless the endpoint groups of a region belong to the stack. The ARN is that of the
-// accelerator or a part of it. The owner of the accelerator has the endpoint groups of all regions without a guest, and a
-// guest has those of its region.
+// checkRegionOwner returns an error unless the endpoint groups of a region belong to the stack. arn is the ARN of the
+// accelerator or of one of its parts. The owner of the accelerator has the endpoint groups of all regions without a
+// guest, and a guest has those of its region.
 func (w writer) checkRegionOwner(arn, region string) (err error) {
 	w.With(func() {
 		e := w.entries[acceleratorOf(arn)]
 		switch {
 		case e == nil:
-			err = sdk.Failed(failure.Gone, arn, "the accelerator is not there any more")
+			err = sdk.Failed(failure.Gone, arn, "the accelerator does not exist any more")
 		case w.belongsToStack(w.id, e.seen.Tags):
 			if guest := naming.Guests(e.seen.Tags)[region]; guest != "" {
-				err = sdk.Failed(failure.Invalid, arn, "endpoint groups of %s are those of guest %s, so they are left alone", region, guest)
+				err = sdk.Failed(failure.Invalid, arn, "endpoint groups of %s belong to guest %s, so they are not changed", region, guest)
 			}
 		case region != w.Config.Region || !w.admitsGuest(w.id, e.seen.Tags):
-			err = sdk.Failed(failure.Invalid, arn, "the tags of the accelerator do not grant %s the endpoint groups of %s, so they are left alone", w.id, region)
+			err = sdk.Failed(failure.Invalid, arn, "the tags of the accelerator do not grant %s the endpoint groups of %s, so they are not changed", w.id, region)
 		}
 	})
 	return err

@@ -125,7 +125,7 @@ func (w *Writer) Apply(ctx context.Context, id model.StackID, s plan.Step, known
 	case plan.Unprotect:
 		return none(w.addOns.unprotect(ctx, a, known))
 	}
-	return none(sdk.Failed(engine.Unknown, string(s.ID), "a step of type %T is not carried out in AWS", s.Do))
+	return none(sdk.Failed(engine.Unknown, string(s.ID), "steps of type %T do not change resources of AWS", s.Do))
 }
 
 // lookup returns the id of a resource that an earlier step created or that existed before.
@@ -133,7 +133,7 @@ func lookup(known plan.KnownIDs, a plan.Address) (string, error) {
 	if id := known[a]; id != "" {
 		return id, nil
 	}
-	return "", sdk.Failed(engine.Conflict, a.String(), "its id is not known, since the step that creates it was not carried out")
+	return "", sdk.Failed(engine.Conflict, a.String(), "its ID is unknown, because the step that creates it was not carried out")
 }
 
 // groupARNs returns a function that finds the ARNs of target groups that actions name.
@@ -151,8 +151,8 @@ func groupARN(r model.GroupRef, known plan.KnownIDs) (string, error) {
 	return "", fmt.Errorf("target group %s was not resolved to an ARN", r.Name)
 }
 
-// failure handles a failed write on a resource that this process created at the time made, zero if it did not. It runs
-// forget under the lock of the inventory if the entry of the resource cannot be trusted any more.
+// failure handles a failed write on a resource. made is when this process created the resource, or zero if it did not.
+// failure calls forget under the lock of the inventory if the entry of the resource may be outdated.
 func (w *dependencies) failure(what string, err error, made time.Time, forget func(v *inventory.Inventory)) error {
 	class := sdk.ClassOf(err)
 	if class == engine.Gone && w.IsYounger(made, durations.Settle) {
@@ -169,37 +169,37 @@ func ownedLoadBalancer(v *inventory.Inventory, arn string) (e inventory.LoadBala
 	v.Read(func() {
 		x := v.LoadBalancers.Get(arn)
 		if x == nil {
-			err = sdk.Failed(engine.Gone, arn, "the load balancer is not there any more")
+			err = sdk.Failed(engine.Gone, arn, "the load balancer does not exist any more")
 			return
 		}
 		if e = *x; !naming.Owns(v.Cluster, e.Seen.Tags) {
-			err = sdk.Failed(engine.Invalid, arn, "the load balancer does not carry the tag of cluster %s, so it is left alone", v.Cluster)
+			err = sdk.Failed(engine.Invalid, arn, "the load balancer does not carry the tag of cluster %s, so it is not changed", v.Cluster)
 		}
 	})
 	return e, err
 }
 
-// ownedGroup returns the entry of a target group, an error if the cluster does not own it.
+// ownedGroup returns the entry of a target group, or an error if the cluster does not own it.
 func ownedGroup(v *inventory.Inventory, arn string) (e inventory.TargetGroup, err error) {
 	v.Read(func() {
 		x := v.TargetGroups.Get(arn)
 		if x == nil {
-			err = sdk.Failed(engine.Gone, arn, "the target group is not there any more")
+			err = sdk.Failed(engine.Gone, arn, "the target group does not exist any more")
 			return
 		}
 		if e = *x; !naming.Owns(v.Cluster, e.Seen.Tags) {
-			err = sdk.Failed(engine.Invalid, arn, "the target group does not carry the tag of cluster %s, so it is left alone", v.Cluster)
+			err = sdk.Failed(engine.Invalid, arn, "the target group does not carry the tag of cluster %s, so it is not changed", v.Cluster)
 		}
 	})
 	return e, err
 }
 
-// ownedSecurityGroup returns the entry of a security group, an error if the cluster does not own it.
+// ownedSecurityGroup returns the entry of a security group, or an error if the cluster does not own it.
 func ownedSecurityGroup(v *inventory.Inventory, id string) (e inventory.SecurityGroup, err error) {
 	v.Read(func() {
 		x := v.SecurityGroups.Get(id)
 		if x == nil {
-			// Only groups of the cluster are in the inventory.
+			// The inventory has only the security groups of the cluster.
 			err = sdk.Failed(engine.Gone, id, "no security group of cluster %s has this id", v.Cluster)
 			return
 		}
@@ -214,9 +214,9 @@ func ownedListener(v *inventory.Inventory, arn string) (made time.Time, err erro
 		e, le := v.Listener(arn)
 		switch {
 		case le == nil:
-			err = sdk.Failed(engine.Gone, arn, "the listener is not there any more")
+			err = sdk.Failed(engine.Gone, arn, "the listener does not exist any more")
 		case !naming.Owns(v.Cluster, e.Seen.Tags):
-			err = sdk.Failed(engine.Invalid, arn, "the listener's load balancer does not carry the tag of cluster %s, so it is left alone", v.Cluster)
+			err = sdk.Failed(engine.Invalid, arn, "the listener's load balancer does not carry the tag of cluster %s, so the listener is not changed", v.Cluster)
 		default:
 			made = le.Made
 		}
@@ -230,9 +230,9 @@ func ownedRule(v *inventory.Inventory, arn string) (err error) {
 		e, le := v.Rule(arn)
 		switch {
 		case le == nil:
-			err = sdk.Failed(engine.Gone, arn, "the rule is not there any more")
+			err = sdk.Failed(engine.Gone, arn, "the rule does not exist any more")
 		case !naming.Owns(v.Cluster, e.Seen.Tags):
-			err = sdk.Failed(engine.Invalid, arn, "the rule's load balancer does not carry the tag of cluster %s, so it is left alone", v.Cluster)
+			err = sdk.Failed(engine.Invalid, arn, "the rule's load balancer does not carry the tag of cluster %s, so the rule is not changed", v.Cluster)
 		}
 	})
 	return err

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// attributeBatch is how many attributes AWS accepts in one call.
+// attributeBatch is the maximum number of attributes that AWS accepts in one call.
 const attributeBatch = 20
 
 // attributeWriter changes attributes of load balancers, listeners and target groups.

@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// certificateList returns a certificate as the list that calls carry, nil for "".
+// certificateList returns the list of certificates of a request, with the one certificate, or nil for "".
 func certificateList(arn string) []elbtypes.Certificate {
 	if arn == "" {
 		return nil
@@ -26,7 +26,8 @@ func certificateList(arn string) []elbtypes.Certificate {
 	return []elbtypes.Certificate{{CertificateArn: aws.String(arn)}}
 }
 
-// alpnPolicy returns a policy as the list that calls carry, nil for "", which leaves the policy unchanged.
+// alpnPolicy returns the list of ALPN policies of a request, with the one policy, or nil for "", which leaves the policy
+// unchanged.
 func alpnPolicy(policy string) []string {
 	if policy == "" {
 		return nil
@@ -151,7 +152,7 @@ func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListen
 		l := convert.ListenerFromAWS(out.Listeners[0])
 		l.Certificates, l.Tags, l.Attributes = le.Seen.Certificates, le.Seen.Tags, le.Seen.Attributes
 		if l.Protocol != le.Seen.Protocol {
-			// The protocol determines whether there are certificates, and which attributes.
+			// The protocol determines whether the listener has certificates, and which attributes it has.
 			e.DetailAt, le.AttributesAt = time.Time{}, time.Time{}
 		}
 		w.inv.ChangeListener(e, le, l)

@@ -43,7 +43,7 @@ func groupIDs(groups []plan.GroupID, known plan.KnownIDs) ([]string, error) {
 	return out, nil
 }
 
-// subnetMappings converts subnets with the addresses that AWS does not choose.
+// subnetMappings converts subnets, with the addresses in them that the user has chosen.
 func subnetMappings(subnets []plan.SubnetMapping) []elbtypes.SubnetMapping {
 	var out []elbtypes.SubnetMapping
 	for _, m := range subnets {
@@ -95,7 +95,7 @@ func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.St
 	lb.Tags = a.Tags
 	w.inv.Write(func() {
 		if e := w.inv.LoadBalancers.Get(lb.ARN); e != nil && e.Seen.Tags != nil {
-			return // the entry of the inventory has more than this answer
+			return // the entry of the inventory has more values than this answer
 		}
 		w.inv.SetAccount(lb.ARN)
 		w.inv.LoadBalancers.Put(lb.ARN, &inventory.LoadBalancer{Seen: lb, At: now, TagsAt: now, DetailAt: now, RuleTagsAt: now, Made: now, Written: now, Listeners: map[string]*inventory.Listener{}})
@@ -121,7 +121,7 @@ func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.Sta
 			return err
 		}
 		tags = got[arn]
-		w.inv.Write(func() { forgetLoadBalancers(w.inv) }) // it may have listeners that are not in the inventory
+		w.inv.Write(func() { forgetLoadBalancers(w.inv) }) // the load balancer may have listeners that are not in the inventory
 	}
 	if !naming.HasAll(tags, naming.StackTags(w.Config.Cluster, id)) {
 		return nameTaken(what, "a load balancer of this name exists and belongs to %w", ownerError(tags, id))
@@ -129,8 +129,8 @@ func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.Sta
 	return nil
 }
 
-// loadBalancerNameTaken returns an error that names the owner of a load balancer of the name. If it is the stack's own, the
-// answer to an earlier call was lost, and the next plan will find it.
+// loadBalancerNameTaken returns an error that names the owner of the load balancer with a name. If the stack owns it, the
+// answer to an earlier call was lost, and the next plan will find the load balancer.
 func (w *loadBalancerWriter) loadBalancerNameTaken(ctx context.Context, id model.StackID, name, what string) error {
 	out, err := w.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{Names: []string{name}})
 	if err != nil {
@@ -149,7 +149,7 @@ func (w *loadBalancerWriter) loadBalancerNameTaken(ctx context.Context, id model
 		e := w.inv.LoadBalancers.Get(arn)
 		known = e != nil && (e.Seen.VPC != w.VPC || naming.HasAll(e.Seen.Tags, stack))
 		if e != nil && !known {
-			// The tags of the inventory are missing or old.
+			// The tags in the inventory are missing or old.
 			w.inv.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) { e.TagsAt = time.Time{} })
 		}
 	})
@@ -165,8 +165,8 @@ func nameTaken(what, format string, args ...any) error {
 	return sdk.Failed(engine.Invalid, what, format, args...).WithReason(finding.NameTaken)
 }
 
-// ownerError returns an error that names the owner of a resource. It is a failure.OtherOwner only if its tags name another
-// stack: a resource whose tags AWS does not show may be the stack's own.
+// ownerError returns an error that names the owner of a resource. The error has the class failure.OtherOwner only if the
+// tags name another stack, as the stack may own a resource whose tags AWS does not show.
 func ownerError(tags map[string]string, id model.StackID) error {
 	owner := ownerOf(tags)
 	for _, k := range model.Kinds {
@@ -184,7 +184,7 @@ func ownerError(tags map[string]string, id model.StackID) error {
 func ownerOf(tags map[string]string) string {
 	cluster := tags[naming.ClusterTag]
 	if cluster == "" {
-		return "another owner, as it carries no tag of a cluster"
+		return "another owner (it carries no tag of a cluster)"
 	}
 	for _, k := range model.Kinds {
 		if s := tags[naming.StackTag(k)]; s != "" {
@@ -194,7 +194,8 @@ func ownerOf(tags map[string]string) string {
 	return "cluster " + cluster
 }
 
-// changeLoadBalancer runs a write on a load balancer, and the function that it returns on the entry of the inventory.
+// changeLoadBalancer calls write with the ARN of a load balancer, and applies the function that write returns to the
+// entry in the inventory.
 func (w *loadBalancerWriter) changeLoadBalancer(known plan.KnownIDs, a plan.Address, what string, write func(arn string) (func(*inventory.LoadBalancer), error)) error {
 	arn, err := lookup(known, a)
 	if err != nil {

@@ -93,7 +93,8 @@ func (w *ruleWriter) modifyRule(ctx context.Context, a plan.ModifyRule, known pl
 	return w.enterRules(out.Rules)
 }
 
-// enterRules enters rules that AWS returned after a change, with their previous tags, which it does not return.
+// enterRules puts rules that AWS returned after a change into the inventory. It keeps their previous tags, which AWS does
+// not return.
 func (w *ruleWriter) enterRules(rules []elbtypes.Rule) error {
 	for _, x := range rules {
 		r, err := convert.RuleFromAWS(x)

@@ -45,8 +45,8 @@ func (w *securityGroupWriter) createSecurityGroup(ctx context.Context, a plan.Cr
 	return plan.Result{ID: g.ID}, nil
 }
 
-// groupNameTaken returns an error that names the owner of a security group of the name. If it is the security group that was
-// to be created, the answer to an earlier call was lost, and the next plan will find it.
+// groupNameTaken returns an error that names the owner of the security group with a name. If that is the security group
+// that was to be created, the answer to an earlier call was lost, and the next plan will find the security group.
 func (w *securityGroupWriter) groupNameTaken(ctx context.Context, a plan.CreateSecurityGroup, what string) error {
 	out, err := w.API.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
 		Filters: append(sdk.Filters("vpc-id", w.VPC), sdk.Filter("group-name", a.Name)),

@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// trackingTags returns those of the tags that name the owner of a resource.
+// trackingTags returns only the tags that name the owner of a resource.
 func trackingTags(tags map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range tags {
@@ -78,7 +78,7 @@ func checkOwned(v *inventory.Inventory, kind plan.ResourceKind, id string) error
 	case plan.SecurityGroup, plan.BackendGroup:
 		_, err = ownedSecurityGroup(v, id)
 	default:
-		err = sdk.Failed(engine.Unknown, id, "a %s is not a resource of AWS", kind)
+		err = sdk.Failed(engine.Unknown, id, "a %s is not an AWS resource", kind)
 	}
 	return err
 }

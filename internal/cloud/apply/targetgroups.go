@@ -82,9 +82,8 @@ func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.Stac
 }
 
 // checkTargetGroup returns an error for a target group that existed before and does not belong to the stack, as AWS
-// returns an existing one with the same name and settings. Nothing in the answer shows that, neither a time
-// nor load balancers, so the list that was just read and the tags decide. seen reports whether the target group
-// existed before.
+// returns an existing target group with the same name and settings. The answer does not show whether the target group is
+// new. The list that was just read and the tags show it. seen reports whether the target group existed before.
 func (w *targetGroupWriter) checkTargetGroup(ctx context.Context, id model.StackID, arn, what string) (seen bool, err error) {
 	var tags map[string]string
 	w.inv.Read(func() {
@@ -109,7 +108,7 @@ func (w *targetGroupWriter) checkTargetGroup(ctx context.Context, id model.Stack
 	return seen, nil
 }
 
-// targetGroupNameTaken returns an error that names the owner of a target group of the name.
+// targetGroupNameTaken returns an error that names the owner of the target group with a name.
 func (w *targetGroupWriter) targetGroupNameTaken(ctx context.Context, id model.StackID, name, what string) error {
 	out, err := w.API.ELB.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{Names: []string{name}})
 	if err != nil {
@@ -128,7 +127,7 @@ func (w *targetGroupWriter) targetGroupNameTaken(ctx context.Context, id model.S
 		e := w.inv.TargetGroups.Get(arn)
 		known = e != nil && (e.VPC != w.VPC || naming.HasAll(e.Seen.Tags, stack))
 		if e != nil && !known {
-			// The tags of the inventory are missing or old.
+			// The tags in the inventory are missing or old.
 			w.inv.TargetGroups.Edit(arn, func(e *inventory.TargetGroup) { e.TagsAt = time.Time{} })
 		}
 	})

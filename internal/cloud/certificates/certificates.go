@@ -100,7 +100,7 @@ func (c *Certificates) AskCertificates(ctx context.Context) ([]observed.Certific
 
 func (c *Certificates) readCertificates(ctx context.Context) ([]observed.Certificate, error) {
 	var out []observed.Certificate
-	// Without key types ACM lists only short RSA keys.
+	// Without a filter for key types ACM lists only certificates with short RSA keys.
 	pages := acm.NewListCertificatesPaginator(c.API.ACM, &acm.ListCertificatesInput{
 		CertificateStatuses: []acmtypes.CertificateStatus{acmtypes.CertificateStatusIssued},
 		Includes:            &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},

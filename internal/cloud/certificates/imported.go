@@ -57,7 +57,7 @@ func (c *Certificates) readImported(ctx context.Context, s acmtypes.CertificateS
 			return out, fmt.Errorf("read certificate %s: %w", out.ARN, err)
 		}
 		known = importedCertificate{summary: summary, until: now.Add(durations.Unchanging)}
-		// The zero identity of a certificate that cannot be parsed differs from any desired one.
+		// The zero identity of a certificate that cannot be parsed differs from any desired identity.
 		known.identity, _ = certificate.Identify(aws.ToString(res.Certificate), aws.ToString(res.CertificateChain))
 		c.With(func() { c.certs.imported[out.ARN] = known })
 	}
@@ -91,7 +91,7 @@ func (c *Certificates) withWritten(own []ownCertificate, begun time.Time) []ownC
 	return own
 }
 
-// ImportCertificate imports a certificate, in place of one of the cluster or as a new one.
+// ImportCertificate imports a certificate, as a new one or in place of an imported certificate of the cluster.
 func (c *Certificates) ImportCertificate(ctx context.Context, a plan.ImportCertificate) (plan.Result, error) {
 	what := "import the certificate of Secret " + a.Secret
 	in := &acm.ImportCertificateInput{
@@ -114,11 +114,11 @@ func (c *Certificates) ImportCertificate(ctx context.Context, a plan.ImportCerti
 			}
 		})
 		if !known {
-			return plan.Result{}, sdk.Failed(failure.Conflict, what, "certificate %s is not known as one that cluster %s imported", a.ARN, c.Config.Cluster)
+			return plan.Result{}, sdk.Failed(failure.Conflict, what, "certificate %s is not known as a certificate that cluster %s imported", a.ARN, c.Config.Cluster)
 		}
 	}
-	// One attempt: ACM has no idempotency token by which a second one would find the certificate of the first, and
-	// AWS's SDK retries when a quota is full. The next run reads what exists.
+	// The call has one attempt only. ACM has no idempotency token for imports, so a second attempt could import a second
+	// certificate, and the SDK would also retry when a quota is full. The next run reads which certificates exist.
 	out, err := c.API.ACM.ImportCertificate(ctx, in, func(o *acm.Options) { o.Retryer = aws.NopRetryer{} })
 	if err != nil {
 		if class := sdk.ClassOf(err); sdk.MayHaveTakenEffect(err) || class == failure.Gone || class == failure.Conflict {
@@ -166,7 +166,7 @@ func ownerOfStack(tag string) string {
 	return owner
 }
 
-// noteWrite notes an import or a deletion.
+// noteWrite records an import or a deletion.
 func (c *Certificates) noteWrite(w writtenCertificate) {
 	var own []ownCertificate
 	c.With(func() {

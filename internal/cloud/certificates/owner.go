@@ -31,7 +31,7 @@ func certificateOwner(tags map[string]string) (out observed.CertificateOwner) {
 }
 
 // AskCertificateOwner reads for which stack a controller requested or imported a certificate. If AWS denies reading its
-// tags, a certificate that was not imported counts as one of no controller.
+// tags, a certificate that was not imported is treated as one that no controller has requested.
 func (c *Certificates) AskCertificateOwner(ctx context.Context, q model.AskCertificateOwner) (observed.CertificateOwner, error) {
 	err := c.Share(ctx, q.Key(), func() error {
 		return c.OptionalPart(ctx, tagsOfCertificates, func() error {
@@ -63,10 +63,9 @@ func (c *Certificates) AskCertificateOwner(ctx context.Context, q model.AskCerti
 	return out, nil
 }
 
-// Imported counts the certificates that the cluster has imported from TLS Secrets, by the kinds of their
-// stacks. It reads the tags of at most so many of the imported certificates of the account, and returns in unseen how
-// many more there are.
-func (c *Certificates) Imported(ctx context.Context, most int) (of map[model.Kind]int, unseen int, err error) {
+// Imported counts the certificates that the cluster has imported from TLS Secrets, by the kinds of their stacks. It reads
+// the tags of at most limit imported certificates of the account. unseen is the number of the others.
+func (c *Certificates) Imported(ctx context.Context, limit int) (of map[model.Kind]int, unseen int, err error) {
 	of = map[model.Kind]int{}
 	pages := acm.NewListCertificatesPaginator(c.API.ACM, &acm.ListCertificatesInput{
 		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
@@ -81,7 +80,7 @@ func (c *Certificates) Imported(ctx context.Context, most int) (of map[model.Kin
 			if s.Type != acmtypes.CertificateTypeImported {
 				continue
 			}
-			if read++; read > most {
+			if read++; read > limit {
 				unseen++
 				continue
 			}

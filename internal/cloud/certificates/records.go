@@ -94,7 +94,7 @@ func (c *Zones) readHostedZones(ctx context.Context) (out []observed.HostedZone,
 	return out, nil
 }
 
-// deniedFault returns the fault of a change of a record that AWS denied recently, nil if there is none. The lock of the cache
+// deniedFault returns the fault of a change of a record that AWS denied recently, or nil if there is none. The lock of the cache
 // is held.
 func (c *Zones) deniedFault() *observed.Fault {
 	if c.IsYounger(c.deniedAt, durations.LastRetry) {
@@ -141,7 +141,7 @@ func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (p
 	own := false
 	c.With(func() { own = c.certs.isValidationRecord(a) })
 	if !own {
-		return plan.Result{}, sdk.Failed(failure.Conflict, what, "it is not known as one of a certificate that cluster %s requested", c.Config.Cluster)
+		return plan.Result{}, sdk.Failed(failure.Conflict, what, "it is not known as a validation record of a certificate that cluster %s requested", c.Config.Cluster)
 	}
 	// A stack that still needs the record creates it again.
 	c.Zones.forgetRecord(a.Name, a.Value)
@@ -155,8 +155,7 @@ func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (p
 	return plan.Result{}, err
 }
 
-// isValidationRecord reports whether a record is one that a certificate of the cluster is validated by. Called under
-// the lock.
+// isValidationRecord reports whether a record validates a certificate of the cluster. The lock is held.
 func (k *certificateCache) isValidationRecord(a plan.DeleteRecord) bool {
 	return slices.ContainsFunc(k.own, func(o ownCertificate) bool { return o.ARN == a.Certificate }) &&
 		slices.ContainsFunc(k.validations[a.Certificate].Records, func(r observed.DNSRecord) bool { return r.Name == a.Name && r.Value == a.Value })

@@ -93,7 +93,7 @@ func (c *Certificates) AskPublicCertificates(ctx context.Context) ([]observed.Pu
 func (c *Certificates) readPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
 	var out []observed.PublicCertificate
 	pages := acm.NewListCertificatesPaginator(c.API.ACM, &acm.ListCertificatesInput{
-		// Without those that failed, which ACM never validates again.
+		// Failed certificates are not listed, as ACM never validates them again.
 		CertificateStatuses: []acmtypes.CertificateStatus{acmtypes.CertificateStatusIssued, acmtypes.CertificateStatusPendingValidation,
 			acmtypes.CertificateStatusExpired, acmtypes.CertificateStatusInactive},
 		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},

@@ -25,7 +25,8 @@ const (
 	maxPortOverrides  = 10
 )
 
-// Accelerators is how much of the quotas of Global Accelerator is in use, and which accelerators are slow.
+// Accelerators has the usage of the quotas of Global Accelerator, and the accelerators whose changes are slow to
+// propagate.
 type Accelerators struct {
 	Usage []Usage
 	// Slow are the accelerators of the cluster whose changes have not propagated after a while.
@@ -49,13 +50,13 @@ func (c *Checker) Accelerators(ctx context.Context, before time.Time) (Accelerat
 	if err != nil {
 		return out, err
 	}
-	u.keepHighest(Usage{Name: "accelerators", Used: len(all), Most: maxAccelerators, Default: true})
+	u.keepHighest(Usage{Name: "accelerators", Used: len(all), Limit: maxAccelerators, Default: true})
 	for _, a := range all {
 		if u.calls >= maxUsageCalls {
 			out.Unseen++
 			continue
 		}
-		ours, err := u.accelerator(ctx, a)
+		ours, err := u.countAccelerator(ctx, a)
 		if sdk.ClassOf(err) == failure.Gone {
 			continue // deleted since the list
 		}
@@ -88,9 +89,9 @@ func (c *Checker) listAccelerators(ctx context.Context) ([]gatypes.Accelerator, 
 	return all, nil
 }
 
-// accelerator counts the listeners, endpoint groups and endpoints of an accelerator if the cluster owns it, and reports
+// countAccelerator counts the listeners, endpoint groups and endpoints of an accelerator if the cluster owns it, and reports
 // whether it does.
-func (u *usageCounter) accelerator(ctx context.Context, a gatypes.Accelerator) (ours bool, err error) {
+func (u *usageCounter) countAccelerator(ctx context.Context, a gatypes.Accelerator) (ours bool, err error) {
 	u.calls++
 	tags, err := u.checker.API.Accelerators.ListTagsForResource(ctx, &ga.ListTagsForResourceInput{ResourceArn: a.AcceleratorArn})
 	if err != nil {
@@ -105,7 +106,7 @@ func (u *usageCounter) accelerator(ctx context.Context, a gatypes.Accelerator) (
 	}
 	name, groups := aws.ToString(a.Name), 0
 	count := func(quota string, used, limit int) {
-		u.keepHighest(Usage{Name: quota, Of: name, Used: used, Most: limit, Default: true})
+		u.keepHighest(Usage{Name: quota, Of: name, Used: used, Limit: limit, Default: true})
 	}
 	u.calls++
 	var listeners []gatypes.Listener

@@ -49,14 +49,14 @@ type Permission int
 
 // Values of Permission.
 const (
-	PermissionUnknown Permission = iota // only a change would show whether it is
+	PermissionUnknown Permission = iota // only a real change would show whether it is allowed
 	PermissionGranted
 	PermissionRefused
 )
 
-// Permission tries an action: a read with ids that do not exist, or a change of EC2 as a dry run. Nothing
-// is changed. The error is that of AWS if it refuses the action, or that of a call that did not show whether
-// the action is allowed.
+// Permission tries an action: a read with ids that do not exist, or a change of EC2 as a dry run. Nothing is changed. The
+// error is the one with which AWS refused the action, or the error of a call that did not show whether the action is
+// allowed.
 func (c *Checker) Permission(ctx context.Context, action string) (Permission, error) {
 	for _, reads := range []map[string]func(context.Context) error{c.readChecks(), c.acceleratorReads()} {
 		if call := reads[action]; call != nil {
@@ -92,8 +92,8 @@ func permissionOf(err error) (Permission, error) {
 // Partition returns the partition of the region.
 func (c *Checker) Partition() string { return services.Partition(c.Config.Region) }
 
-// Denied reports whether an error is that of a caller without the permission.
-func Denied(err error) bool { return sdk.ClassOf(err) == failure.Denied }
+// IsDenied reports whether an error means that the caller lacks a permission.
+func IsDenied(err error) bool { return sdk.ClassOf(err) == failure.Denied }
 
 // arn returns the ARN of a resource of a service that does not exist.
 func (c *Checker) arn(service, resource string) *string {

@@ -26,8 +26,8 @@ type Simulation struct {
 // ErrNoPrincipal is the error of a simulation for a caller whose user or role IAM does not find.
 var ErrNoPrincipal = errors.New("IAM does not find the role under this ARN, as for a role with a path")
 
-// Simulate returns, by action, whether the policies of a caller allow the actions, with one call to IAM. An action for
-// which that depends on condition keys without a value is left out.
+// Simulate returns, by action, whether the policies of a caller allow the actions, with one call to IAM. An action whose
+// permission depends on condition keys without a value is left out.
 func (c *Checker) Simulate(ctx context.Context, caller Identity, s Simulation) (map[string]Permission, error) {
 	in := &iam.SimulatePrincipalPolicyInput{PolicySourceArn: aws.String(policySource(caller.ARN)), ActionNames: s.Actions, MaxItems: aws.Int32(1000)}
 	if s.Resource != "" {

@@ -24,9 +24,9 @@ type Usage struct {
 	// Of is the resource with the highest usage, for a quota that each load balancer, target group or security group has;
 	// empty for a quota of the account.
 	Of string
-	// Used is the usage, and Most the value of the quota.
-	Used, Most int
-	// Default reports whether Most is the default of a new account, as the controller has no permission to read the present
+	// Used is the usage, and Limit the value of the quota.
+	Used, Limit int
+	// Default reports whether Limit is the default of a new account, as the controller has no permission to read the present
 	// value.
 	Default bool
 }
@@ -85,14 +85,14 @@ func (u *usageCounter) readLimits(ctx context.Context) error {
 	return nil
 }
 
-// noteUsage notes the usage of a quota by a resource, if AWS returns the value of the quota.
+// noteUsage records the usage of a quota by a resource, if AWS returns the value of the quota.
 func (u *usageCounter) noteUsage(quota, resource string, n int) {
 	if limit, ok := u.limits[quota]; ok {
-		u.keepHighest(Usage{Name: quota, Of: resource, Used: n, Most: limit})
+		u.keepHighest(Usage{Name: quota, Of: resource, Used: n, Limit: limit})
 	}
 }
 
-// keep keeps a usage if it is the highest of its quota so far.
+// keepHighest keeps a usage if it is the highest of its quota so far.
 
 func (u *usageCounter) keepHighest(x Usage) {
 	if old, ok := u.highest[x.Name]; !ok || x.Used > old.Used || x.Used == old.Used && x.Of < old.Of {
@@ -113,18 +113,18 @@ func (u *usageCounter) countResources(ctx context.Context, all cloud.Resources) 
 	u.noteUsage("target-groups", "", len(all.TargetGroups))
 	slices.SortFunc(balancers, func(a, b observed.LoadBalancer) int { return strings.Compare(a.ARN, b.ARN) })
 	slices.SortFunc(groups, func(a, b observed.TargetGroup) int { return strings.Compare(a.ARN, b.ARN) })
-	targets, err := u.targetGroups(ctx, groups)
+	targets, err := u.countTargetGroups(ctx, groups)
 	if err != nil {
 		return err
 	}
-	if err := u.loadBalancers(ctx, balancers, groups, targets); err != nil {
+	if err := u.countLoadBalancers(ctx, balancers, groups, targets); err != nil {
 		return err
 	}
-	return u.rules(ctx, all.SecurityGroups)
+	return u.countSecurityGroupRules(ctx, all.SecurityGroups)
 }
 
-// targetGroups counts the targets of each target group, and returns the number of targets of each load balancer by ARN.
-func (u *usageCounter) targetGroups(ctx context.Context, groups []observed.TargetGroup) (perLoadBalancer map[string]int, err error) {
+// countTargetGroups counts the targets of each target group, and returns the number of targets of each load balancer by ARN.
+func (u *usageCounter) countTargetGroups(ctx context.Context, groups []observed.TargetGroup) (perLoadBalancer map[string]int, err error) {
 	perLoadBalancer = map[string]int{}
 	for _, g := range groups {
 		if u.calls++; u.calls > maxUsageCalls/2 {
@@ -147,7 +147,7 @@ func (u *usageCounter) targetGroups(ctx context.Context, groups []observed.Targe
 	return perLoadBalancer, nil
 }
 
-func (u *usageCounter) loadBalancers(ctx context.Context, balancers []observed.LoadBalancer, groups []observed.TargetGroup, targets map[string]int) error {
+func (u *usageCounter) countLoadBalancers(ctx context.Context, balancers []observed.LoadBalancer, groups []observed.TargetGroup, targets map[string]int) error {
 	inUse := map[string]int{}
 	for _, g := range groups {
 		for _, lb := range g.LoadBalancers {
@@ -166,15 +166,15 @@ func (u *usageCounter) loadBalancers(ctx context.Context, balancers []observed.L
 			u.unseen++
 			continue
 		}
-		if err := u.listeners(ctx, lb, kind); err != nil && sdk.ClassOf(err) != failure.Gone {
+		if err := u.countListeners(ctx, lb, kind); err != nil && sdk.ClassOf(err) != failure.Gone {
 			return err
 		}
 	}
 	return nil
 }
 
-// listeners counts the listeners, rules and certificates of a load balancer, without default rules and default certificates.
-func (u *usageCounter) listeners(ctx context.Context, lb observed.LoadBalancer, kind string) error {
+// countListeners counts the listeners, rules and certificates of a load balancer, without default rules and default certificates.
+func (u *usageCounter) countListeners(ctx context.Context, lb observed.LoadBalancer, kind string) error {
 	u.calls++
 	out, err := u.checker.API.ELB.DescribeListeners(ctx, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(lb.ARN)})
 	if err != nil {
@@ -213,9 +213,9 @@ func (u *usageCounter) listeners(ctx context.Context, lb observed.LoadBalancer, 
 	return nil
 }
 
-// rules counts the rules of security groups of the cluster and of those of nodes and pods. AWS counts rules with an IPv4 and
+// countSecurityGroupRules counts the rules of security groups of the cluster and of those of nodes and pods. AWS counts rules with an IPv4 and
 // an IPv6 range separately, and each other rule for both.
-func (u *usageCounter) rules(ctx context.Context, own []string) error {
+func (u *usageCounter) countSecurityGroupRules(ctx context.Context, own []string) error {
 	groups, err := u.checker.cloud.EndpointSecurityGroups(ctx, own, 0)
 	if err != nil {
 		return err
@@ -231,7 +231,7 @@ func (u *usageCounter) rules(ctx context.Context, own []string) error {
 				ipv6++
 			}
 		}
-		u.keepHighest(Usage{Name: "rules-per-security-group", Of: g.ID, Used: max(ipv4, ipv6), Most: rulesPerSecurityGroup, Default: true})
+		u.keepHighest(Usage{Name: "rules-per-security-group", Of: g.ID, Used: max(ipv4, ipv6), Limit: rulesPerSecurityGroup, Default: true})
 	}
 	return nil
 }

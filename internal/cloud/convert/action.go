@@ -75,7 +75,7 @@ func actionToAWS(a model.Action, arnOf GroupARNOf) (elbtypes.Action, error) {
 		}
 		return elbtypes.Action{Type: elbtypes.ActionTypeEnumJwtValidation, JwtValidationConfig: c}, nil
 	}
-	return elbtypes.Action{}, fmt.Errorf("action %T has no form in AWS", a)
+	return elbtypes.Action{}, fmt.Errorf("action of type %T cannot be converted for AWS", a)
 }
 
 func oidcToAWS(a model.AuthOIDC) *elbtypes.AuthenticateOidcActionConfig {
@@ -222,7 +222,7 @@ func OptionalNumber[T int32 | int64](n T) *T {
 	return &n
 }
 
-// withoutPlaceholder returns the text, "" if it is the placeholder.
+// withoutPlaceholder returns the text, or "" if it is the placeholder.
 func withoutPlaceholder(s *string, placeholder string) string {
 	if aws.ToString(s) == placeholder {
 		return ""

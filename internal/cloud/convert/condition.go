@@ -56,7 +56,7 @@ func conditionToAWS(c model.Condition) (elbtypes.RuleCondition, error) {
 	case model.SourceIP:
 		return elbtypes.RuleCondition{Field: aws.String(sourceField), SourceIpConfig: &elbtypes.SourceIpConditionConfig{Values: c.CIDRs}}, nil
 	}
-	return elbtypes.RuleCondition{}, fmt.Errorf("condition %T has no form in AWS", c)
+	return elbtypes.RuleCondition{}, fmt.Errorf("condition of type %T cannot be converted for AWS", c)
 }
 
 // conditionsFromAWS reads the typed configs. The top-level values are an older form of them, and are read
@@ -129,7 +129,7 @@ func TransformsToAWS(ts []model.Transform) ([]elbtypes.RuleTransform, error) {
 		case model.URLRewrite:
 			x.UrlRewriteConfig = &elbtypes.UrlRewriteConfig{Rewrites: rewrites}
 		default:
-			return nil, fmt.Errorf("transform %s has no form in AWS", t.Kind)
+			return nil, fmt.Errorf("transform of type %s cannot be converted for AWS", t.Kind)
 		}
 		out = append(out, x)
 	}

@@ -58,7 +58,7 @@ func CompareIngressRules(a, b model.IngressRule) int {
 		cmp.Compare(a.CIDR, b.CIDR), cmp.Compare(a.PrefixList, b.PrefixList), cmp.Compare(a.Group, b.Group))
 }
 
-// IngressToAWS writes one permission for each rule.
+// IngressToAWS converts each rule to a permission.
 func IngressToAWS(rules []model.IngressRule) []ec2types.IpPermission {
 	out := make([]ec2types.IpPermission, 0, len(rules))
 	for _, r := range rules {
@@ -82,7 +82,7 @@ func IngressToAWS(rules []model.IngressRule) []ec2types.IpPermission {
 	return out
 }
 
-// allProtocols is EC2's number for any protocol; such rules have no ports.
+// allProtocols is EC2's number for any protocol. A rule for any protocol has no ports.
 const allProtocols = "-1"
 
 func isIPv6(cidr string) bool { return strings.Contains(cidr, ":") }
@@ -96,7 +96,7 @@ func EC2TagsToAWS(tags map[string]string) []ec2types.Tag {
 	return out
 }
 
-// EC2TagsFromAWS converts tags. The result is never nil: nil stands for tags that were not read.
+// EC2TagsFromAWS converts tags. The result is never nil, as nil means that the tags were not read.
 func EC2TagsFromAWS(tags []ec2types.Tag) map[string]string {
 	out := make(map[string]string, len(tags))
 	for _, t := range tags {

@@ -186,7 +186,7 @@ func TagsToAWS(tags map[string]string) []elbtypes.Tag {
 	return out
 }
 
-// TagsFromAWS converts tags. The result is never nil: nil stands for tags that were not read.
+// TagsFromAWS converts tags. The result is never nil, as nil means that the tags were not read.
 func TagsFromAWS(tags []elbtypes.Tag) map[string]string {
 	out := make(map[string]string, len(tags))
 	for _, t := range tags {

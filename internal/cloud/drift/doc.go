@@ -1,4 +1,4 @@
-// Package drift has live state read again on a rolling schedule, out of a small share of the calls that
-// AWS admits. The inventory compares what is read with what it held; this package decides when to read,
-// and counts the calls that it takes. It calls neither AWS nor Kubernetes itself.
+// Package drift schedules the checks that read live state again, within a small share of the calls that AWS admits. The
+// inventory compares each reading with its previous content; this package decides when to read, and counts the calls of
+// the checks. It calls neither AWS nor Kubernetes itself.
 package drift

@@ -16,29 +16,29 @@ import (
 // Share is the fraction of the calls per second admitted by AWS that is used to look for drift.
 const Share = 0.05
 
-// Check is something that is read again from time to time.
+// Check is a reading that is repeated from time to time to find drift.
 type Check struct {
 	Key   string
 	Every time.Duration
-	// At is when it was read last, by a check or by a run; zero if that is not known.
+	// At is the time of the last reading, by a check or by a run; zero if that is not known.
 	At   time.Time
 	Read func(ctx context.Context) error
 }
 
 // Source lists checks.
 type Source interface {
-	// Checks returns what can be checked now.
+	// Checks returns the checks that can run now.
 	Checks() []Check
 }
 
-// AWS is the reading side of AWS, with the rate of calls that it admits.
+// AWS is the source of the checks of AWS resources, with the rate of read calls that AWS admits.
 type AWS interface {
 	Source
-	// ReadRate returns how many reading calls per second AWS admits now, of which Share is used.
+	// ReadRate returns how many read calls per second AWS admits now. Share of them is used.
 	ReadRate() float64
 }
 
-// Watch makes checks one after the other.
+// Watch runs checks one after the other.
 type Watch struct {
 	AWS AWS
 	// Others are the sources of checks besides AWS.
@@ -56,8 +56,8 @@ type dueCheck struct {
 	at time.Time
 }
 
-// Step makes the check that is most overdue, if one is, and returns how long to wait before the next
-// step. The wait is as long as the calls of the check take at the share of the admitted rate.
+// Step runs the check that is most overdue, if any is due, and returns how long to wait before the next step. The wait is
+// as long as the calls of the check take at the share of the admitted rate.
 func (w *Watch) Step(ctx context.Context) time.Duration {
 	now := time.Now()
 	if w.listed.IsZero() || now.Sub(w.listed) >= durations.Recent {
@@ -100,7 +100,7 @@ func (w *Watch) next(now time.Time) (index int, wait time.Duration) {
 	return index, wait
 }
 
-// minReadRate, in calls per second, bounds the wait after a check where AWS admits next to no calls.
+// minReadRate, in calls per second, bounds the wait after a check where AWS admits almost no calls.
 const minReadRate = 0.2
 
 // list collects the checks of all sources that are due before the next listing. The first reading of a new check is
@@ -127,7 +127,7 @@ func (w *Watch) list(now time.Time) {
 	slices.SortFunc(w.due, func(a, b dueCheck) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.Key, b.Key)) })
 }
 
-// Run makes steps until ctx ends.
+// Run calls Step until ctx ends.
 func (w *Watch) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		timer := time.NewTimer(w.Step(ctx))
@@ -142,7 +142,7 @@ func (w *Watch) Run(ctx context.Context) {
 // spread returns a fraction of a period that depends on the key alone.
 func spread(key string, period time.Duration) time.Duration {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(key)) // a hash takes everything
+	_, _ = h.Write([]byte(key)) // a hash returns no error
 	return time.Duration(float64(period) * float64(h.Sum32()) / (1 << 32))
 }
 

@@ -76,7 +76,7 @@ func (p *ENIs) ENIs(ctx context.Context, q bindings.ENIQuery) (bindings.ENIs, er
 	return p.fromCache(q), nil
 }
 
-// keyKind is the kind of key that ENIs are found by.
+// keyKind is the kind of key by which ENIs are found.
 type keyKind string
 
 const (

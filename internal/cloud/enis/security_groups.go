@@ -199,8 +199,8 @@ func (p *ENIs) endpointRulesChanged(group string, change func([]model.IngressRul
 	})
 }
 
-// endpointRulesFailed forgets a security group after an error that shows that its rules are not as known, or after which
-// they may have changed, so that it is read again.
+// endpointRulesFailed removes a security group from the cache after an error that shows that the cached rules are
+// outdated, or after which the rules may have changed, so that they are read again.
 func (p *ENIs) endpointRulesFailed(group string, err error) error {
 	switch class := sdk.ClassOf(err); {
 	case sdk.MayHaveTakenEffect(err), class == failure.Conflict, class == failure.Gone, class == failure.Invalid, class == failure.Quota:

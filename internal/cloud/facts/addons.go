@@ -130,7 +130,7 @@ func (a *AddOns) readAddOn(ctx context.Context, q model.AskAddOn) (out observed.
 		}
 		return out, err
 	}
-	return out, sdk.Failed(engine.Unknown, q.Key(), "there is no such service")
+	return out, sdk.Failed(engine.Unknown, q.Key(), "unknown AWS service")
 }
 
 // askWebACL finds a web ACL by name among those of the region. All names are answered from one listing.
@@ -205,7 +205,7 @@ func (a *AddOns) askSubscription(ctx context.Context) (*observed.Subscription, e
 	return out, nil
 }
 
-// askTrustStores returns the ARNs of trust stores by name, "" if there is none. It reads those that are not cached in one
+// askTrustStores returns the ARNs of trust stores by name, or "" if there is none. It reads those that are not cached in one
 // call, or one by one if one of them does not exist, since AWS then refuses the whole call.
 func (a *AddOns) askTrustStores(ctx context.Context, names []string) (map[string]string, error) {
 	cached := func() (out map[string]string, unknown []string) {

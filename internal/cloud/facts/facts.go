@@ -105,9 +105,9 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 			facts.TrustStores = nil
 		}
 	case model.AskAdopted, model.AskAttributes, model.AskCapacity, model.AskState, model.AskListings, model.AskComparison, model.AskListenerCertificates, model.AskRuleTags, model.AskSecurityGroups:
-		// Their answers are in the resources.
+		// The answers to these questions are in the resources.
 	default:
-		err = fmt.Errorf("question %q is not known", q.Key())
+		err = fmt.Errorf("unknown question %q", q.Key())
 	}
 	return err
 }

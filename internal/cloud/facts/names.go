@@ -23,8 +23,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// notFoundAge returns how long the answer that a name does not exist is used, if there are so many such names: each is
-// read by a call of its own, and all together must not cost more than a call every two seconds.
+// notFoundAge returns how long the answer that a name does not exist is used, by the number of names that do not exist.
+// Each of them is read by a call of its own, and all together must not cost more than one call every two seconds.
 func notFoundAge(names int) time.Duration {
 	return max(durations.None, time.Duration(names)*durations.NoneEach)
 }
@@ -121,7 +121,7 @@ func (n *nameFacts) readGroups(ctx context.Context, q model.AskGroups) (observed
 		}
 	}
 	out := observed.GroupAnswer{ByName: map[string][]string{}}
-	// With a filter, since one id that does not exist would make the whole call fail.
+	// The ids are sent as a filter, since one id that does not exist would make the whole call fail.
 	if len(ids) > 0 {
 		err := n.eachSecurityGroup(ctx, sdk.Filters("group-id", sdk.SortedUnique(ids)...), func(id, _ string) { out.ByID = append(out.ByID, id) })
 		if err != nil {
@@ -152,7 +152,7 @@ func (n *nameFacts) readGroups(ctx context.Context, q model.AskGroups) (observed
 			}
 		}
 	}
-	// In the order of the question, not in that of AWS's answer.
+	// The result has the order of the question, not the order of AWS's answer.
 	slices.SortFunc(out.ByID, func(a, b string) int { return slices.Index(ids, a) - slices.Index(ids, b) })
 	for _, found := range out.ByName {
 		slices.Sort(found)
@@ -195,7 +195,7 @@ func namespaceOf(v *inventory.Inventory, arn string) (namespace string, known bo
 	return namespace, known
 }
 
-// askTargetGroup returns the ARN of a target group of any owner by name or ARN, "" if there is none. Most are found in
+// askTargetGroup returns the ARN of a target group of any owner by name or ARN, or "" if there is none. Most are found in
 // the inventory.
 func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, error) {
 	known := func() (arn string, ok bool) {

@@ -199,7 +199,7 @@ func (n *networkFacts) readSubnets(ctx context.Context, name, value string) ([]o
 	return out, nil
 }
 
-// foreignSubnet finds a subnet of another VPC by id, nil if there is none.
+// foreignSubnet finds a subnet of another VPC by id, or nil if there is none.
 func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.Subnet, error) {
 	cached := func() (s *observed.Subnet, ok bool) {
 		n.With(func() {

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// CreatedAt returns when this process created a resource, zero if it did not.
+// CreatedAt returns when this process created a resource, or zero if it did not.
 func (v *Inventory) CreatedAt(kind plan.ResourceKind, id string) (at time.Time) {
 	v.Read(func() {
 		switch kind {
@@ -105,7 +105,7 @@ func (e *LoadBalancer) IsCapacityFresh(c *sdk.Client, since time.Time) bool {
 func (v *Inventory) SetCapacity(arn string, units int32, at time.Time) {
 	v.Write(func() {
 		if e := v.LoadBalancers.Get(arn); e != nil {
-			v.Foreign.capacity(e, units, at)
+			v.Foreign.compareCapacity(e, units, at)
 			e.Seen.Capacity, e.CapacityAt = &units, at
 		}
 	})

@@ -30,7 +30,7 @@ func (v *Inventory) EnterLoadBalancers(seen map[string]FoundLoadBalancer, reques
 			v.LoadBalancers.Put(arn, &LoadBalancer{Seen: x.Seen, At: start, created: x.Created})
 		case !e.Written.After(start) && !e.At.After(start):
 			x.Seen.Tags, x.Seen.Attributes, x.Seen.Capacity = e.Seen.Tags, e.Seen.Attributes, e.Seen.Capacity
-			v.Foreign.loadBalancer(arn, e, x.Seen, start)
+			v.Foreign.compareLoadBalancer(arn, e, x.Seen, start)
 			v.LoadBalancers.Edit(arn, func(e *LoadBalancer) { e.Seen, e.At = x.Seen, start })
 		}
 	}
@@ -61,7 +61,7 @@ func (v *Inventory) EnterTargetGroups(seen map[string]FoundTargetGroup, requeste
 			v.TargetGroups.Put(arn, &TargetGroup{Seen: x.Seen, VPC: x.VPC, At: start})
 		case !e.Written.After(start) && !e.At.After(start):
 			x.Seen.Tags, x.Seen.Attributes = e.Seen.Tags, e.Seen.Attributes
-			v.Foreign.targetGroup(arn, e, x.Seen, start)
+			v.Foreign.compareTargetGroup(arn, e, x.Seen, start)
 			v.TargetGroups.Edit(arn, func(e *TargetGroup) { e.Seen, e.VPC, e.At = x.Seen, x.VPC, start })
 		}
 	}

@@ -18,14 +18,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Each new reading is compared with what the inventory held. A difference was made by others if the resource was
-// known before and its settle window is over: it is noted for the stack of the resource, and Changes is
-// notified. A note decides nothing by itself: the next plan determines whether something has to be restored.
+// Each new reading is compared with the previous content of the inventory. A difference was made by others if the
+// resource was known before and its settle window is over. It is recorded for the stack of the resource, and Notifier is
+// notified. The next plan determines whether something has to be restored.
 
 // maxForeign is the maximum number of changes by others that are recorded for a stack.
 const maxForeign = 32
 
-// foreign has the changes that others have made. It is part of the inventory, under its lock.
+// foreign records the changes that others have made. It is part of the inventory, under its lock.
 type foreign struct {
 	cluster  string
 	clock    clock.PassiveClock
@@ -118,9 +118,9 @@ func StackOf(kind model.Kind, value string) model.StackID {
 	return model.StackID{Kind: kind, Name: value}
 }
 
-// loadBalancer compares a load balancer with the entry of the inventory, except for values that AWS changes itself,
+// compareLoadBalancer compares a load balancer with the entry of the inventory, except for values that AWS changes itself,
 // such as its state.
-func (v *foreign) loadBalancer(arn string, e *LoadBalancer, now observed.LoadBalancer, at time.Time) {
+func (v *foreign) compareLoadBalancer(arn string, e *LoadBalancer, now observed.LoadBalancer, at time.Time) {
 	was := e.Seen
 	now.State, now.DNSName, now.Addresses, now.Mappings = was.State, was.DNSName, was.Addresses, was.Mappings
 	if was.State != observed.Provisioning && cache.Settled(at, e.Made, e.Written) && !Equal(was, now) {
@@ -128,18 +128,18 @@ func (v *foreign) loadBalancer(arn string, e *LoadBalancer, now observed.LoadBal
 	}
 }
 
-// targetGroup compares a target group with the entry of the inventory, except for its load balancers, which depend on
+// compareTargetGroup compares a target group with the entry of the inventory, except for its load balancers, which depend on
 // their rules.
-func (v *foreign) targetGroup(arn string, e *TargetGroup, now observed.TargetGroup, at time.Time) {
+func (v *foreign) compareTargetGroup(arn string, e *TargetGroup, now observed.TargetGroup, at time.Time) {
 	now.LoadBalancers = e.Seen.LoadBalancers
 	if cache.Settled(at, e.Made, e.Written) && !Equal(e.Seen, now) {
 		v.Note(e.Seen.Tags, plan.TargetGroup, arn)
 	}
 }
 
-// Listeners compares the listeners of a load balancer with those of the inventory.
-func (v *foreign) Listeners(e *LoadBalancer, now map[string]*Listener, at time.Time) {
-	if e.DetailAt.IsZero() && !e.Distrusted || !cache.Settled(at, e.Made, e.Written) {
+// CompareListeners compares the listeners of a load balancer with those of the inventory.
+func (v *foreign) CompareListeners(e *LoadBalancer, now map[string]*Listener, at time.Time) {
+	if e.DetailAt.IsZero() && !e.Invalidated || !cache.Settled(at, e.Made, e.Written) {
 		return
 	}
 	for arn, was := range e.Listeners {
@@ -159,7 +159,7 @@ func (v *foreign) Listeners(e *LoadBalancer, now map[string]*Listener, at time.T
 		if !Equal(was.Seen, l) {
 			v.Note(e.Seen.Tags, plan.Listener, arn)
 		}
-		v.rules(e, was, le)
+		v.compareRules(e, was, le)
 	}
 	for arn := range now {
 		if e.Listeners[arn] == nil {
@@ -176,7 +176,7 @@ func listenerID(lb observed.LoadBalancer, port int32) string {
 	return naming.ListenerID(port)
 }
 
-func (v *foreign) rules(e *LoadBalancer, was, now *Listener) {
+func (v *foreign) compareRules(e *LoadBalancer, was, now *Listener) {
 	for arn, old := range was.Rules {
 		r, there := now.Rules[arn]
 		if e.RuleTagsAt.IsZero() || r.Tags == nil {
@@ -196,9 +196,9 @@ func (v *foreign) rules(e *LoadBalancer, was, now *Listener) {
 	}
 }
 
-// Tags compares the tags of a resource, or the fact that it does not exist, with its previous tags, which were read at
+// CompareTags compares the tags of a resource, or the fact that it does not exist, with its previous tags, which were read at
 // the time at.
-func (v *foreign) Tags(kind plan.ResourceKind, arn string, previous, tags map[string]string, exists bool, at, now time.Time, writes ...time.Time) {
+func (v *foreign) CompareTags(kind plan.ResourceKind, arn string, previous, tags map[string]string, exists bool, at, now time.Time, writes ...time.Time) {
 	switch {
 	case at.IsZero() || !cache.Settled(now, writes...) || maps.Equal(previous, tags):
 	case !exists:
@@ -208,15 +208,15 @@ func (v *foreign) Tags(kind plan.ResourceKind, arn string, previous, tags map[st
 	}
 }
 
-// capacity compares the capacity of a load balancer with that of the inventory.
-func (v *foreign) capacity(e *LoadBalancer, units int32, now time.Time) {
+// compareCapacity compares the capacity of a load balancer with that of the inventory.
+func (v *foreign) compareCapacity(e *LoadBalancer, units int32, now time.Time) {
 	if e.Seen.Capacity != nil && cache.Settled(now, e.Written, e.CapacityAt) && *e.Seen.Capacity != units {
 		v.Note(e.Seen.Tags, plan.LoadBalancer, e.Seen.ARN)
 	}
 }
 
-// Tracked reports whether tags are those of a resource of a stack of the cluster.
-func Tracked(cluster string, tags map[string]string) bool {
+// IsTracked reports whether a resource with these tags belongs to a stack of the cluster.
+func IsTracked(cluster string, tags map[string]string) bool {
 	return naming.Owns(cluster, tags) && slices.ContainsFunc(model.Kinds, func(k model.Kind) bool {
 		return tags[naming.StackTag(k)] != "" && tags[naming.ResourceTag(k)] != ""
 	})

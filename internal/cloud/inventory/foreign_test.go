@@ -81,8 +81,8 @@ func TestWhatOthersHaveChanged(t *testing.T) {
 			known := &LoadBalancer{Seen: seen, DetailAt: at.Add(-time.Hour), Listeners: map[string]*Listener{"l": of()}}
 			now := of()
 			c.change(known, &seen, now)
-			v.Foreign.loadBalancer("lb", known, seen, at)
-			v.Foreign.Listeners(known, map[string]*Listener{"l": now}, at)
+			v.Foreign.compareLoadBalancer("lb", known, seen, at)
+			v.Foreign.CompareListeners(known, map[string]*Listener{"l": now}, at)
 			noted := plan.ResourceKind("")
 			for _, f := range v.Foreign.ChangesTo(id, at) {
 				noted += plan.ResourceKind(f.Kind)

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Inventory is the cached state of AWS. Values that it has returned are never changed: an entry
-// gets new maps and slices instead. A zero time means "not read, or not to be trusted".
+// Inventory is the cached state of AWS. Values that it has returned are never changed: an entry gets new maps and slices
+// instead. A zero time means that the value was not read, or may be outdated.
 type Inventory struct {
 	mu sync.RWMutex
 
@@ -45,7 +45,7 @@ type Inventory struct {
 // LoadBalancer is the cached state of a load balancer.
 type LoadBalancer struct {
 	Seen         observed.LoadBalancer // without listeners
-	At           time.Time             // when it was read; zero: not to be trusted
+	At           time.Time             // when it was read; zero if it may be outdated
 	TagsAt       time.Time
 	DetailAt     time.Time // when the listeners were read with rules and certificates
 	Partial      *PartialDetail
@@ -58,9 +58,9 @@ type LoadBalancer struct {
 	created     time.Time // AWS's creation time, zero if it was not listed yet
 	Made        time.Time // when this process created it, zero if it did not
 	Written     time.Time // when this process last changed it
-	// Distrusted reports whether the listeners are to be read again because AWS reported that a part of them does not exist.
-	Distrusted bool
-	Listeners  map[string]*Listener
+	// Invalidated reports whether the listeners are to be read again because AWS reported that a part of them does not exist.
+	Invalidated bool
+	Listeners   map[string]*Listener
 	// Uses has how many actions forward to a target group, by its ARN.
 	Uses map[string]int
 }
@@ -75,8 +75,7 @@ type Listener struct {
 	Rules           map[string]observed.Rule
 }
 
-// PartialDetail is what a reading of listeners had found since its start when it was cut short. The next reading resumes
-// it.
+// PartialDetail has the listeners that a reading had found before it was cut short. The next reading resumes it.
 type PartialDetail struct {
 	Start     time.Time
 	Listeners map[string]*Listener
@@ -153,7 +152,7 @@ func (v *Inventory) Write(fn func()) {
 	fn()
 }
 
-// AddTombstone notes that this process deleted a resource, and drops old tombstones.
+// AddTombstone records that this process deleted a resource, and drops old tombstones.
 func (v *Inventory) AddTombstone(id string, now time.Time) {
 	for k, at := range v.tombstones {
 		if now.Sub(at) > durations.Kept {

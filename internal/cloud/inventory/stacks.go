@@ -81,7 +81,7 @@ func (v *Inventory) LoadBalancersOf(id model.StackID) (out []string) {
 	return out
 }
 
-// SchemeOf returns the scheme of the load balancer of a stack with the given DNS name, "" if there is none.
+// SchemeOf returns the scheme of the load balancer of a stack with the given DNS name, or "" if there is none.
 func (v *Inventory) SchemeOf(q model.AskScheme) (out model.Scheme) {
 	v.Read(func() {
 		for _, e := range v.StackLoadBalancers(q.Of) {

@@ -12,22 +12,22 @@ import (
 type Table[E any] struct {
 	entries map[string]*E
 	// KeysOf returns the keys of an entry.
-	KeysOf func(id string, e *E) []Key
-	filed  map[string][]Key            // the indexed keys of each entry, by id
-	ByKey  map[Key]map[string]struct{} // the index: ids by key
+	KeysOf  func(id string, e *E) []Key
+	indexed map[string][]Key            // the indexed keys of each entry, by id
+	ByKey   map[Key]map[string]struct{} // the index: ids by key
 }
 
 // Key is a value by which entries are found, with the kind of key, such as byStack.
-type Key struct{ of, value string }
+type Key struct{ kind, value string }
 
 func newTable[E any](keysOf func(id string, e *E) []Key) *Table[E] {
 	return &Table[E]{
 		entries: map[string]*E{}, KeysOf: keysOf,
-		filed: map[string][]Key{}, ByKey: map[Key]map[string]struct{}{},
+		indexed: map[string][]Key{}, ByKey: map[Key]map[string]struct{}{},
 	}
 }
 
-// Get returns an entry, nil if there is none. The caller must not change values that keys depend on: see Edit.
+// Get returns an entry, or nil if there is none. The caller must not change values that keys depend on: see Edit.
 func (t *Table[E]) Get(id string) *E { return t.entries[id] }
 
 // All returns the entries, in no order. Entries may be dropped during the iteration.
@@ -39,7 +39,7 @@ func (t *Table[E]) IDs() iter.Seq[string] { return slices.Values(slices.Collect(
 // Put adds or replaces an entry.
 func (t *Table[E]) Put(id string, e *E) {
 	t.entries[id] = e
-	t.file(id, t.KeysOf(id, e))
+	t.index(id, t.KeysOf(id, e))
 }
 
 // Edit changes an entry; it reports whether there is one.
@@ -49,19 +49,19 @@ func (t *Table[E]) Edit(id string, change func(e *E)) bool {
 		return false
 	}
 	change(e)
-	t.file(id, t.KeysOf(id, e))
+	t.index(id, t.KeysOf(id, e))
 	return true
 }
 
 // Drop removes an entry.
 func (t *Table[E]) Drop(id string) {
 	delete(t.entries, id)
-	t.file(id, nil)
+	t.index(id, nil)
 }
 
-// file indexes an entry under its present keys.
-func (t *Table[E]) file(id string, keys []Key) {
-	old := t.filed[id]
+// index indexes an entry under its present keys.
+func (t *Table[E]) index(id string, keys []Key) {
+	old := t.indexed[id]
 	if slices.Equal(old, keys) {
 		return
 	}
@@ -77,8 +77,8 @@ func (t *Table[E]) file(id string, keys []Key) {
 		}
 		t.ByKey[k][id] = struct{}{}
 	}
-	if t.filed[id] = keys; len(keys) == 0 {
-		delete(t.filed, id)
+	if t.indexed[id] = keys; len(keys) == 0 {
+		delete(t.indexed, id)
 	}
 }
 

@@ -65,8 +65,8 @@ func (r *attributeReader) describeAttributes(ctx context.Context, q model.AskAtt
 	return nil, fmt.Errorf("a %s has no attributes", q.Of)
 }
 
-// askCapacity reads a capacity reservation; 0 stands for none. It also reads the state of a load balancer that was in
-// state provisioning.
+// askCapacity reads a capacity reservation; 0 means none. It also reads the state of a load balancer that was in state
+// provisioning.
 func (r *attributeReader) askCapacity(ctx context.Context, q model.AskCapacity, since time.Time) error {
 	if !r.inv.Has(q.ARN) {
 		return nil

@@ -34,8 +34,8 @@ func ComparisonIn(questions []model.Question) (b model.AskComparison) {
 	return b
 }
 
-// outdatedResources are the ids of the resources of a stack that have to be read again, and in tagged the ids of those whose tags
-// have to be.
+// outdatedResources has the ids of the resources of a stack that have to be read again. tagged has the ids of the
+// resources whose tags have to be read again.
 type outdatedResources struct{ lbs, groups, sgs, tagged []string }
 
 func (r *Reader) outdated(id model.StackID, b model.AskComparison) (out outdatedResources) {
@@ -108,7 +108,7 @@ func (r *Reader) refreshResources(ctx context.Context, id model.StackID, b model
 	return nil
 }
 
-// describedBatch is how many load balancers or target groups AWS describes by ARN in one call.
+// describedBatch is the maximum number of load balancers or target groups that AWS describes by ARN in one call.
 const describedBatch = 20
 
 func (r *Reader) readLoadBalancers(ctx context.Context, arns []string) error {
@@ -149,7 +149,7 @@ func (r *Reader) readTargetGroups(ctx context.Context, arns []string) error {
 
 func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 	start, seen := r.Config.Clock.Now(), map[string]observed.SecurityGroup{}
-	// With a filter, since one id that does not exist would make the whole call fail.
+	// The ids are sent as a filter, since one id that does not exist would make the whole call fail.
 	for batch := range slices.Chunk(sdk.SortedUnique(ids), sdk.FilterBatch) {
 		if err := r.securityGroupPages(&ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)}, seen).all(ctx); err != nil {
 			return err
@@ -159,16 +159,16 @@ func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// distrust makes the next run read all of a stack again, after AWS has reported that a part of it does not
+// invalidate makes the next run read all of a stack again, after AWS has reported that a part of it does not
 // exist. It reports whether a part of it was created within the settle window, as AWS may not show that
 // part everywhere yet.
-func (r *Reader) distrust(id model.StackID) (young bool) {
+func (r *Reader) invalidate(id model.StackID) (young bool) {
 	now := r.Config.Clock.Now()
 	r.Inv.Write(func() {
 		clear(r.Inv.Unfinished)
 		for _, e := range r.Inv.StackLoadBalancers(id) {
 			young = young || now.Sub(e.Made) < durations.Settle
-			e.Distrusted = e.Distrusted || !e.DetailAt.IsZero()
+			e.Invalidated = e.Invalidated || !e.DetailAt.IsZero()
 			e.At, e.DetailAt, e.AttributesAt, e.CapacityAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 			for _, le := range e.Listeners {
 				young = young || now.Sub(le.Made) < durations.Settle

@@ -56,7 +56,7 @@ func (r *listenerReader) refreshDetail(ctx context.Context, arn string, b model.
 func (r *listenerReader) readDetail(ctx context.Context, arn string, since time.Time, known map[string]map[string]string, tagsAt time.Time) error {
 	var seen *inventory.PartialDetail
 	r.inv.Read(func() {
-		if e := r.inv.LoadBalancers.Get(arn); e != nil && e.Partial != nil && r.IsCurrent(e.Partial.Start, since, arn) && !e.Written.After(e.Partial.Start) && !e.Distrusted {
+		if e := r.inv.LoadBalancers.Get(arn); e != nil && e.Partial != nil && r.IsCurrent(e.Partial.Start, since, arn) && !e.Written.After(e.Partial.Start) && !e.Invalidated {
 			seen = e.Partial
 		}
 	})
@@ -129,14 +129,14 @@ func (r *listenerReader) readListeners(ctx context.Context, arn string, seen *in
 		if e == nil || e.Written.After(start) {
 			return // changed meanwhile: the next run reads again
 		}
-		r.inv.Foreign.Listeners(e, listeners, start)
+		r.inv.Foreign.CompareListeners(e, listeners, start)
 		for id, le := range listeners {
 			if old := e.Listeners[id]; old != nil {
 				le.Seen.Attributes, le.AttributesAt, le.Made = old.Seen.Attributes, old.AttributesAt, old.Made
 			}
 		}
 		r.inv.SetListeners(e, listeners)
-		e.DetailAt, e.Distrusted, e.RuleTagsDue = start, false, tagsDue
+		e.DetailAt, e.Invalidated, e.RuleTagsDue = start, false, tagsDue
 		if e.RuleTagsAt = tagsAt; known == nil && !tagsDue {
 			e.RuleTagsAt = start
 		}

@@ -14,7 +14,7 @@ import (
 
 // snapshot returns the resources that the inventory has of a stack, which is first in shown, and of the stack whose load
 // balancer it takes over, with the facts that need no call, and with the attributes that were not read before since. A
-// resource with the tags of both counts as one of the first.
+// resource with the tags of both belongs to the first.
 func (r *Reader) snapshot(shown []model.StackID, since time.Time) observed.Stack {
 	id := shown[0]
 	out := observed.Stack{Facts: observed.Facts{

@@ -59,10 +59,10 @@ func stacksIn(id model.StackID, questions []model.Question) []model.StackID {
 	return out
 }
 
-// Distrust makes the next run read all resources again that Stack returns for the same questions. See distrust.
-func (r *Reader) Distrust(id model.StackID, questions []model.Question) (young bool) {
+// Invalidate makes the next run read all resources again that Stack returns for the same questions. See invalidate.
+func (r *Reader) Invalidate(id model.StackID, questions []model.Question) (young bool) {
 	for _, of := range stacksIn(id, questions) {
-		young = r.distrust(of) || young
+		young = r.invalidate(of) || young
 	}
 	return young
 }

@@ -46,7 +46,7 @@ func (r *tagReader) Untagged() []string {
 	return out
 }
 
-// tagBatch is how many resources AWS returns the tags of in one call.
+// tagBatch is the maximum number of resources whose tags AWS returns in one call.
 const tagBatch = 20
 
 // readTags reads the tags of load balancers and target groups into the inventory.
@@ -70,14 +70,14 @@ func (r *tagReader) enterTags(read map[string]map[string]string, arns []string, 
 		for _, arn := range arns {
 			tags, exists := read[arn]
 			if e := r.inv.LoadBalancers.Get(arn); e != nil && !e.Written.After(start) {
-				if r.inv.Foreign.Tags(plan.LoadBalancer, arn, e.Seen.Tags, tags, exists, e.TagsAt, start, e.Made, e.Written); !exists && start.Sub(e.Made) > durations.Settle {
+				if r.inv.Foreign.CompareTags(plan.LoadBalancer, arn, e.Seen.Tags, tags, exists, e.TagsAt, start, e.Made, e.Written); !exists && start.Sub(e.Made) > durations.Settle {
 					r.inv.DropLoadBalancer(arn)
 					continue
 				}
 				r.inv.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) { e.Seen.Tags, e.TagsAt = tags, start })
 			}
 			if e := r.inv.TargetGroups.Get(arn); e != nil && !e.Written.After(start) {
-				if r.inv.Foreign.Tags(plan.TargetGroup, arn, e.Seen.Tags, tags, exists, e.TagsAt, start, e.Made, e.Written); !exists && start.Sub(e.Made) > durations.Settle {
+				if r.inv.Foreign.CompareTags(plan.TargetGroup, arn, e.Seen.Tags, tags, exists, e.TagsAt, start, e.Made, e.Written); !exists && start.Sub(e.Made) > durations.Settle {
 					r.inv.TargetGroups.Drop(arn)
 					continue
 				}

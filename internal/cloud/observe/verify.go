@@ -41,12 +41,12 @@ func (v *Verifier) Checks() []drift.Check {
 		}
 		out = append(out, v.listChecks()...)
 		for arn, e := range v.Inv.LoadBalancers.All() {
-			if inventory.Tracked(v.Config.Cluster, e.Seen.Tags) && cache.Settled(now, e.Made, e.Written) {
+			if inventory.IsTracked(v.Config.Cluster, e.Seen.Tags) && cache.Settled(now, e.Made, e.Written) {
 				out = append(out, v.loadBalancerChecks(arn, e)...)
 			}
 		}
 		for arn, e := range v.Inv.TargetGroups.All() {
-			if inventory.Tracked(v.Config.Cluster, e.Seen.Tags) && !e.AttributesAt.IsZero() && cache.Settled(now, e.Made, e.Written, e.AttributesAt) {
+			if inventory.IsTracked(v.Config.Cluster, e.Seen.Tags) && !e.AttributesAt.IsZero() && cache.Settled(now, e.Made, e.Written, e.AttributesAt) {
 				out = append(out, v.attributesCheck(plan.TargetGroup, arn, e.AttributesAt))
 			}
 		}
@@ -59,23 +59,23 @@ func (v *Verifier) Checks() []drift.Check {
 	return out
 }
 
-// lists returns the checks of the lists of the region. The lock of the inventory is held.
+// listChecks returns the checks of the lists of the region. The lock of the inventory is held.
 func (v *Verifier) listChecks() []drift.Check {
 	return []drift.Check{
 		{Key: inventory.LoadBalancersListed, Every: durations.DriftOften, At: v.Inv.LoadBalancersAt, Read: func(ctx context.Context) error {
-			return v.Essential(Verifying(ctx), inventory.LoadBalancersListed, func() error { return v.listLoadBalancers(Verifying(ctx), time.Time{}) })
+			return v.Essential(WithDriftCaller(ctx), inventory.LoadBalancersListed, func() error { return v.listLoadBalancers(WithDriftCaller(ctx), time.Time{}) })
 		}},
 		{Key: inventory.TargetGroupsListed, Every: durations.DriftOften, At: v.Inv.TargetGroupsAt, Read: func(ctx context.Context) error {
-			return v.Essential(Verifying(ctx), inventory.TargetGroupsListed, func() error { return v.listTargetGroups(Verifying(ctx), time.Time{}) })
+			return v.Essential(WithDriftCaller(ctx), inventory.TargetGroupsListed, func() error { return v.listTargetGroups(WithDriftCaller(ctx), time.Time{}) })
 		}},
 		{Key: inventory.SecurityGroupsListed, Every: durations.DriftOften, At: v.Inv.SecurityGroupsAt, Read: func(ctx context.Context) error {
-			return v.Optional(Verifying(ctx), inventory.SecurityGroupsListed, func() error { return v.listSecurityGroups(Verifying(ctx), time.Time{}) })
+			return v.Optional(WithDriftCaller(ctx), inventory.SecurityGroupsListed, func() error { return v.listSecurityGroups(WithDriftCaller(ctx), time.Time{}) })
 		}},
 	}
 }
 
-// Verifying names the caller of the calls that look for drift. All of them count as calls of one tenant.
-func Verifying(ctx context.Context) context.Context {
+// WithDriftCaller returns a context for calls that look for drift. They all have the same tenant.
+func WithDriftCaller(ctx context.Context) context.Context {
 	return sdk.WithCaller(ctx, "drift", "drift", sdk.ForDrift)
 }
 
@@ -91,7 +91,7 @@ func (v *Verifier) loadBalancerChecks(arn string, e *inventory.LoadBalancer) []d
 	}
 	if c := e.Seen.Capacity; c != nil && *c > 0 && e.Seen.State != observed.Provisioning && cache.Settled(now, e.CapacityAt) {
 		out = append(out, drift.Check{Key: "capacity of " + arn, Every: durations.DriftSeldom, At: e.CapacityAt, Read: func(ctx context.Context) error {
-			return v.attributes.readCapacity(Verifying(ctx), arn, false)
+			return v.attributes.readCapacity(WithDriftCaller(ctx), arn, false)
 		}})
 	}
 	for id, le := range e.Listeners {
@@ -105,7 +105,7 @@ func (v *Verifier) loadBalancerChecks(arn string, e *inventory.LoadBalancer) []d
 // verifyDetail reads the listeners of a load balancer with their rules and certificates. Tags that are
 // known are not read again.
 func (v *Verifier) verifyDetail(ctx context.Context, arn string) error {
-	ctx = Verifying(ctx)
+	ctx = WithDriftCaller(ctx)
 	err := v.Essential(ctx, "detail "+arn, func() error {
 		known, at := v.listeners.lastRuleTags(arn)
 		return v.listeners.readDetail(ctx, arn, time.Time{}, known, at)
@@ -123,11 +123,11 @@ func (v *Verifier) verifyDetail(ctx context.Context, arn string) error {
 func (v *Verifier) attributesCheck(kind plan.ResourceKind, arn string, at time.Time) drift.Check {
 	q := model.AskAttributes{Of: string(kind), ARN: arn}
 	return drift.Check{Key: q.Key(), Every: durations.DriftSeldom, At: at, Read: func(ctx context.Context) error {
-		ctx = Verifying(ctx)
+		ctx = WithDriftCaller(ctx)
 		start := v.Config.Clock.Now()
 		got, err := sdk.CallOptional(ctx, func(ctx context.Context) (map[string]string, error) { return v.attributes.describeAttributes(ctx, q) })
 		if sdk.IsGone(err) {
-			return v.verifyGone(ctx, kind, arn)
+			return v.verifyExists(ctx, kind, arn)
 		}
 		if err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
@@ -141,8 +141,8 @@ func (v *Verifier) attributesCheck(kind plan.ResourceKind, arn string, at time.T
 	}}
 }
 
-// verifyGone reads whether a resource still exists.
-func (v *Verifier) verifyGone(ctx context.Context, kind plan.ResourceKind, arn string) error {
+// verifyExists reads whether a resource still exists.
+func (v *Verifier) verifyExists(ctx context.Context, kind plan.ResourceKind, arn string) error {
 	switch kind {
 	case plan.LoadBalancer:
 		return v.readLoadBalancers(ctx, []string{arn})
@@ -164,7 +164,7 @@ func (v *Verifier) verifyGone(ctx context.Context, kind plan.ResourceKind, arn s
 // taggedResources returns the resources whose tags are verified, in no order. The lock of the inventory is held.
 func (v *Verifier) taggedResources() (out []string) {
 	for arn, e := range v.Inv.LoadBalancers.All() {
-		if e.TagsAt.IsZero() || !inventory.Tracked(v.Config.Cluster, e.Seen.Tags) {
+		if e.TagsAt.IsZero() || !inventory.IsTracked(v.Config.Cluster, e.Seen.Tags) {
 			continue
 		}
 		out = append(out, arn)
@@ -179,7 +179,7 @@ func (v *Verifier) taggedResources() (out []string) {
 		}
 	}
 	for arn, e := range v.Inv.TargetGroups.All() {
-		if !e.TagsAt.IsZero() && inventory.Tracked(v.Config.Cluster, e.Seen.Tags) {
+		if !e.TagsAt.IsZero() && inventory.IsTracked(v.Config.Cluster, e.Seen.Tags) {
 			out = append(out, arn)
 		}
 	}
@@ -189,7 +189,7 @@ func (v *Verifier) taggedResources() (out []string) {
 // verifyTags reads the tags of the next batch of resources. AWS returns no tags for a resource that does not exist
 // any more, so that this finds deletions too, with one call for twenty resources.
 func (v *Verifier) verifyTags(ctx context.Context) error {
-	ctx = Verifying(ctx)
+	ctx = WithDriftCaller(ctx)
 	var all []string
 	v.Inv.Read(func() { all = v.taggedResources() })
 	slices.Sort(all)

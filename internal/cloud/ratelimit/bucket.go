@@ -27,8 +27,8 @@ const (
 	minScale = 1.0 / 4
 	maxScale = 128.0
 
-	// baseTrials may be in flight, and one more for each trialsPerIncrease that AWS has handled in a row,
-	// up to maxTrials: all that are in flight when AWS has no token left are throttled.
+	// baseTrials is how many trials may be in flight at first. One more may be for each trialsPerIncrease trials that AWS
+	// has handled in a row, up to maxTrials, as all trials in flight are throttled when AWS has no token left.
 	baseTrials, maxTrials, trialsPerIncrease = 4, 64, 32
 
 	// A throttled call multiplies the scale by a factor between these two.
@@ -84,7 +84,7 @@ func (b *bucket) refill(now time.Time) {
 	}
 }
 
-// untilTokens returns how long it takes until the bucket has so many tokens, if no call takes any.
+// untilTokens returns how long it takes until the bucket has a number of tokens, if no call takes any.
 func (b *bucket) untilTokens(now time.Time, tokens float64) time.Duration {
 	b.refill(now)
 	if b.tokens >= tokens {
@@ -93,8 +93,8 @@ func (b *bucket) untilTokens(now time.Time, tokens float64) time.Duration {
 	return time.Duration((tokens-b.tokens)/b.rate()*float64(time.Second)) + durations.TokenMargin
 }
 
-// until returns how long it takes until a call may be sent that has so many waiting and postponed calls ahead of it.
-// Postponed calls keep their claim to tokens, but do not count against trials, which take no token.
+// until returns how long it takes until a call may be sent, by the number of waiting and of postponed calls ahead of it.
+// Postponed calls keep their claim to tokens, but do not delay trials, which take no token.
 func (b *bucket) until(now time.Time, waiting, postponed int) time.Duration {
 	wait := b.untilTokens(now, float64(1+waiting+postponed))
 	if !b.Fixed && b.trialsInFlight+waiting < b.trialLimit {
@@ -103,8 +103,8 @@ func (b *bucket) until(now time.Time, waiting, postponed int) time.Duration {
 	return wait
 }
 
-// undecided reports whether a trial is in flight or may be sent now, whose answer can admit more calls at any moment.
-func (b *bucket) undecided(now time.Time) bool {
+// awaitsTrial reports whether a trial is in flight or may be sent now. Its answer can admit more calls at any moment.
+func (b *bucket) awaitsTrial(now time.Time) bool {
 	return b.trialsInFlight > 0 || !b.Fixed && !now.Before(b.pausedUntil)
 }
 
@@ -119,8 +119,8 @@ func (b *bucket) send(now time.Time) (trial bool) {
 	return true
 }
 
-// handled learns from a call that AWS has handled.
-func (b *bucket) handled(now time.Time, trial, sameFlight bool) {
+// learnHandled learns from a call that AWS has handled.
+func (b *bucket) learnHandled(now time.Time, trial, sameFlight bool) {
 	if !trial {
 		return
 	}
@@ -138,9 +138,9 @@ func (b *bucket) handled(now time.Time, trial, sameFlight bool) {
 	}
 }
 
-// throttled learns from the first throttled call of a flight. The others were sent before this one
+// learnThrottled learns from the first throttled call of a flight. The others were sent before this one
 // was answered, and add no information.
-func (b *bucket) throttled(now time.Time, trial bool) {
+func (b *bucket) learnThrottled(now time.Time, trial bool) {
 	if b.Fixed {
 		return
 	}

@@ -11,7 +11,7 @@ type (
 // callers of one tenant share what AWS admits to the tenant.
 type Caller struct {
 	Tenant, Name string
-	// Cause is what the calls are made for, as metrics name it.
+	// Cause is the purpose of the calls, as metrics name it.
 	Cause string
 }
 
@@ -20,7 +20,7 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CallerOf returns the caller that the context names, zero if it names none.
+// CallerOf returns the caller that the context names, or zero if it names none.
 func CallerOf(ctx context.Context) Caller {
 	of, _ := ctx.Value(callerKey{}).(Caller)
 	return of
@@ -37,7 +37,7 @@ type Call struct {
 	service, operation string
 
 	permit    *permit
-	scheduled bool // the permit is one of the schedule
+	scheduled bool // the permit comes from the schedule
 	attempts  int
 	throttled bool // AWS throttled the last attempt
 }
@@ -102,5 +102,5 @@ func (c *Call) Answered(err error, o Outcome) error {
 // the next attempt is made.
 type ThrottledError struct{ error }
 
-// Unwrap gives AWS's error.
+// Unwrap returns AWS's error.
 func (e *ThrottledError) Unwrap() error { return e.error }

@@ -26,7 +26,7 @@ type Limiter struct {
 	mu       sync.Mutex
 	queue    []*waiter                // ordered by since
 	reserved map[queueKey]reservation // of calls that were postponed
-	eligible map[queueKey]time.Time   // the time as which the next call of a tenant is queued, if that is later than now
+	eligible map[queueKey]time.Time   // the position in the queue of the next call of a tenant, as a time, if that is later than now
 	changed  chan struct{}            // closed when a waiting call may be sent earlier
 }
 
@@ -91,7 +91,7 @@ func (l *Limiter) wait(ctx context.Context, service, operation string) (*permit,
 			return l.send(buckets, now), nil
 		}
 		left := end.Sub(now)
-		if wait > left && (left <= 0 || !slices.ContainsFunc(buckets, func(b *bucket) bool { return b.undecided(now) })) {
+		if wait > left && (left <= 0 || !slices.ContainsFunc(buckets, func(b *bucket) bool { return b.awaitsTrial(now) })) {
 			wait = min(wait, durations.Recent) // the call may be admitted earlier than computed
 			if at.caller != "" {
 				l.reserved[at] = reservation{*w, now.Add(wait)}
@@ -178,7 +178,8 @@ func (l *Limiter) enqueue(buckets []*bucket, at, tenant queueKey) *waiter {
 	return w
 }
 
-// eligibleAt returns the time as which a tenant's call is queued, and charges the tenant for it. The lock is held.
+// eligibleAt returns the position in the queue of a tenant's call, as a time, and charges the tenant for the call. The
+// lock is held.
 func (l *Limiter) eligibleAt(buckets []*bucket, tenant queueKey, now time.Time) time.Time {
 	since := now.Add(l.chargedTimeLeft(tenant, now))
 	l.charge(buckets, tenant, now, 1)
@@ -191,7 +192,8 @@ func (l *Limiter) chargedTimeLeft(tenant queueKey, now time.Time) time.Duration 
 	return max(l.eligible[tenant].Sub(now), 0)
 }
 
-// charge adds the time that so many calls take at the present rate to what a tenant has used. The lock is held.
+// charge adds the time that a number of calls takes at the present rate to the time that a tenant has used. The lock is
+// held.
 func (l *Limiter) charge(buckets []*bucket, tenant queueKey, now time.Time, calls int) {
 	maps.DeleteFunc(l.eligible, func(_ queueKey, next time.Time) bool { return next.Before(now) })
 	var each time.Duration
@@ -250,8 +252,8 @@ const (
 	Throttled                 // AWS has refused it, because there were too many
 )
 
-// report takes the outcome of the attempt. Only the first report counts. Each permit must be reported, as
-// otherwise a trial would count as in flight for ever.
+// report records the outcome of the attempt. Later reports are ignored. Each permit must be reported, as otherwise a
+// trial would stay in flight forever.
 func (p *permit) report(o Outcome) {
 	if p == nil {
 		return
@@ -269,9 +271,9 @@ func (p *permit) report(o Outcome) {
 		}
 		switch {
 		case o == Handled:
-			x.bucket.handled(now, x.trial, x.flight == x.bucket.flight)
+			x.bucket.learnHandled(now, x.trial, x.flight == x.bucket.flight)
 		case o == Throttled && x.flight == x.bucket.flight:
-			x.bucket.throttled(now, x.trial)
+			x.bucket.learnThrottled(now, x.trial)
 		}
 	}
 	p.limiter.wake()
@@ -297,8 +299,8 @@ func (l *Limiter) Rate(service, operation string) (rate float64) {
 	return rate
 }
 
-// Rates returns what the token buckets admit now, in the order of the throttle table. Of entries for the same operations
-// the slowest counts.
+// Rates returns what the token buckets admit now, in the order of the throttle table. Of several entries for the same
+// operations it returns the slowest.
 func (l *Limiter) Rates() []Limit {
 	l.mu.Lock()
 	defer l.mu.Unlock()

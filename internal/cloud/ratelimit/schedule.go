@@ -25,14 +25,14 @@ const (
 	RegisterTargets   = "RegisterTargets"
 	DeregisterTargets = "DeregisterTargets"
 
-	targetCalls = "Targets" // the operation under which both count to the share of a tenant
+	targetCalls = "Targets" // the operation under which registrations and deregistrations use the share of a tenant
 )
 
 // TargetCall is a call that is about to be made.
 type TargetCall struct {
 	Operation   string
 	TargetGroup string // ARN of the target group
-	// Tenant is the tenant to whose share the call counts.
+	// Tenant is the tenant whose share the call uses.
 	Tenant string
 	// Within is how long the call may wait from when its admission is first requested.
 	Within time.Duration
@@ -85,14 +85,14 @@ func (s *Schedule) reserveToken(c TargetCall) (*permit, error) {
 	if old, ok := s.waiting[w.callKey]; ok && old.due.Before(w.due) {
 		w.due = old.due
 	}
-	s.activeUntil(w.tenant, now)
+	s.markActive(w.tenant, now)
 	var wait time.Duration
 	for _, b := range buckets {
 		wait = max(wait, s.wait(w, b, now))
 	}
 	if wait > 0 {
 		w.at = now.Add(wait)
-		s.activeUntil(w.tenant, w.at)
+		s.markActive(w.tenant, w.at)
 		s.waiting[w.callKey] = w
 		return nil, &Postponed{Operation: c.Operation, After: wait, Reserved: true}
 	}
@@ -105,14 +105,14 @@ func (s *Schedule) reserveToken(c TargetCall) (*permit, error) {
 	return s.Limiter.send(buckets, now), nil
 }
 
-// activeUntil counts a tenant among those that share the rate, from the given time for durations.Recent.
-func (s *Schedule) activeUntil(tenant queueKey, at time.Time) {
+// markActive makes a tenant one of those that share the rate, for durations.Recent from the given time.
+func (s *Schedule) markActive(tenant queueKey, at time.Time) {
 	if at.After(s.active[tenant]) {
 		s.active[tenant] = at
 	}
 }
 
-// noteAnswer notes that a call was answered. A call that is to be sent again keeps its deadline.
+// noteAnswer records that a call was answered. A call that is to be sent again keeps its deadline.
 func (s *Schedule) noteAnswer(key callKey, again bool) {
 	s.Limiter.mu.Lock()
 	defer s.Limiter.mu.Unlock()
@@ -140,7 +140,7 @@ func (s *Schedule) Admit(c TargetCall) (Admission, error) {
 	return Admission{s, c.key(), p}, err
 }
 
-// With returns the context with which the admitted call is made.
+// With returns a context for the admitted call, with its permit.
 func (a Admission) With(ctx context.Context) context.Context { return withPermit(ctx, a.permit) }
 
 // End is called after the call; again reports whether the call is to be sent once more.
@@ -152,7 +152,7 @@ func (a Admission) End(again bool) {
 // wait returns how long it takes until a call may be sent, if no more urgent call follows.
 func (s *Schedule) wait(w *callInSchedule, b *bucket, now time.Time) time.Duration {
 	wait := b.until(now, s.ahead(w, b, now), 0)
-	if b.undecided(now) {
+	if b.awaitsTrial(now) {
 		wait = min(wait, durations.Trial)
 	}
 	if last, ok := s.sent[w.callKey]; ok && b.untilTokens(now, b.burst()*3/4) > 0 {
@@ -204,7 +204,7 @@ func (w *callInSchedule) compare(o *callInSchedule) int {
 	return cmp.Or(cmp.Compare(w.targetGroup, o.targetGroup), cmp.Compare(w.operation, o.operation))
 }
 
-// dropOld forgets calls and tenants that count no more.
+// dropOld removes calls and tenants that have no effect on the order any more.
 func (s *Schedule) dropOld(now time.Time) {
 	maps.DeleteFunc(s.waiting, func(_ callKey, w *callInSchedule) bool { return now.Sub(w.at) > durations.Call })
 	maps.DeleteFunc(s.sent, func(k callKey, at time.Time) bool { return now.Sub(at) >= spacing[k.operation] })

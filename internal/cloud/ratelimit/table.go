@@ -53,9 +53,8 @@ func DefaultTokenBuckets() []TokenBucket {
 	}
 }
 
-// ParseTokenBuckets reads "serviceID:operationRegex=rate:burst,..." and gives the whole table: entries
-// for a service take the place of all defaults of that service, and stay fixed. The expression must
-// not contain the separators.
+// ParseTokenBuckets reads "serviceID:operationRegex=rate:burst,..." and returns the whole table: entries for a service
+// take the place of all defaults of that service, and stay fixed. The expression must not contain the separators.
 func ParseTokenBuckets(s string) ([]TokenBucket, error) {
 	configured := map[string]bool{} // service ids
 	var entries []TokenBucket

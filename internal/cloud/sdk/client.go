@@ -109,7 +109,7 @@ func loadConfig(ctx context.Context, c Config) (aws.Config, error) {
 		return aws.Config{Region: c.Region, Credentials: c.Credentials, Retryer: retryer, HTTPClient: withAttemptDeadlines(client)}, nil
 	}
 	out, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithRegion(c.Region), awsconfig.WithRetryer(retryer), awsconfig.WithHTTPClient(client),
-		awsconfig.WithLogger(logging.Nop{})) // what the SDK warns of is in its errors, and lines of text break a log of JSON
+		awsconfig.WithLogger(logging.Nop{})) // the errors of the SDK have its warnings, and lines of text would break a log in JSON
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("load the SDK's configuration: %w", err)
 	}
@@ -117,7 +117,8 @@ func loadConfig(ctx context.Context, c Config) (aws.Config, error) {
 	return out, nil
 }
 
-// backOff is the SDK's back-off, and none after a throttled attempt whose successor the rate limiter admits.
+// backOff is the SDK's back-off. After a throttled attempt there is none if the rate limiter decides when the next
+// attempt is made.
 type backOff struct{ sdk retry.BackoffDelayer }
 
 // BackoffDelay implements retry.BackoffDelayer.
@@ -249,8 +250,8 @@ func (c *Client) NotBefore(maxAge time.Duration) time.Time {
 	return c.Config.Clock.Now().Add(-maxAge)
 }
 
-// ReadOnce reads something of the resource with the id, unless the reading at at() is Current. Concurrent callers share the
-// read, which is an optional one.
+// ReadOnce reads something of the resource with the id, unless IsCurrent is true for the reading at at(). Concurrent
+// callers share the read, which is an optional one.
 func (c *Client) ReadOnce(ctx context.Context, key, id string, since time.Time, at func() time.Time, read func() error) error {
 	if c.IsCurrent(at(), since, id) {
 		return nil
@@ -263,8 +264,8 @@ func (c *Client) ReadOnce(ctx context.Context, key, id string, since time.Time, 
 	})
 }
 
-// CachedOrRead returns what known returns, and calls read before if nothing is known yet. Concurrent callers share the read,
-// which is an optional one.
+// CachedOrRead returns the value that known returns. If there is none yet, it calls read first. Concurrent callers share
+// the read, which is an optional one.
 func CachedOrRead[T any](ctx context.Context, c *Client, key string, known func() (T, bool), read func() error) (T, error) {
 	if out, ok := known(); ok {
 		return out, nil

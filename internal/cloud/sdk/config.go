@@ -82,9 +82,9 @@ type Config struct {
 
 // CallRecorder records calls to AWS. Its methods may be called concurrently.
 type CallRecorder interface {
-	// RecordCall gets every call when it is done, with all of its attempts.
+	// RecordCall is called after every call, with all of its attempts.
 	RecordCall(c Call)
-	// RecordAttempt gets every attempt when it is done.
+	// RecordAttempt is called after every attempt.
 	RecordAttempt(c Call)
 }
 
@@ -92,7 +92,7 @@ type CallRecorder interface {
 type Call struct {
 	Service   string // id
 	Operation string
-	Code      string // AWS's error code; "" on success, "internal" for an error that is none of AWS
+	Code      string // AWS's error code; "" on success, "internal" for an error that is not from AWS
 	Status    int    // HTTP status, 0 if there was no answer
 	Duration  time.Duration
 	// Cause is what the call was made for: stack, targets, drift, orphans, or empty.
@@ -121,7 +121,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.MaxAttempts = 10
 	}
 	if c.MaxAttempts < 0 {
-		c.MaxAttempts = 0 // the SDK's way to say "no limit"
+		c.MaxAttempts = 0 // 0 means no limit for the SDK
 	}
 	if c.MaxBackoff == 0 {
 		c.MaxBackoff = 20 * time.Second

@@ -55,7 +55,7 @@ func (d *deadlines) responseTimesOf(key string) *responseTimes {
 	return d.responses[key]
 }
 
-// attemptDeadline returns the deadline of attempts that are no probe. The lock is held.
+// attemptDeadline returns the deadline of an attempt that is not a probe. The lock is held.
 func (d *deadlines) attemptDeadline(service, operation string) time.Duration {
 	return min(max(d.first, 2*d.responseTimesOf(service).slowest, 2*d.responseTimesOf(service+" "+operation).slowest), maxGrowth*d.first)
 }
@@ -80,7 +80,7 @@ func (d *deadlines) callDeadline(service, operation string, optional bool) (limi
 }
 
 // beginAttempt returns the deadline of an attempt. end takes its result: AWS has answered, or the deadline was missed; if
-// neither is true, the attempt teaches nothing.
+// neither is true, the attempt has no effect on later deadlines.
 func (d *deadlines) beginAttempt(service, operation string) (limit time.Duration, end func(answered, missed bool)) {
 	start, probe := d.clock.Now(), false
 	d.With(func() {
@@ -120,10 +120,10 @@ func CallOptional[T any](ctx context.Context, call func(context.Context) (T, err
 
 func isOptional(ctx context.Context) bool { return ctx.Value(optionalKey{}) != nil }
 
-// timeoutError reports that AWS gave no answer in time.
+// timeoutError is the error of an attempt or a call that AWS did not answer in time.
 type timeoutError struct {
 	after time.Duration
-	// last is AWS's error answer to an earlier attempt, nil if there was no answer.
+	// last is AWS's error answer to an earlier attempt, or nil if there was no answer.
 	last error
 }
 
@@ -136,7 +136,7 @@ func (e *timeoutError) Error() string {
 	return text
 }
 
-// Unwrap gives the last answer, by which the failure is classified.
+// Unwrap returns the last answer, by which the failure is classified.
 func (e *timeoutError) Unwrap() error { return e.last }
 
 // RetryableError lets the SDK make another attempt.

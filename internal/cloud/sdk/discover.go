@@ -127,7 +127,7 @@ func vpcByInstance(ctx context.Context, cl *ec2.Client, id string) (string, erro
 		return "", fmt.Errorf("find the VPC by instance %s: %w", id, err)
 	}
 	if len(out.Reservations) != 1 || len(out.Reservations[0].Instances) != 1 {
-		return "", fmt.Errorf("find the VPC by instance %s: it is not there", id)
+		return "", fmt.Errorf("find the VPC by instance %s: the instance does not exist", id)
 	}
 	return aws.ToString(out.Reservations[0].Instances[0].VpcId), nil
 }
@@ -149,6 +149,6 @@ func Filters(name string, values ...string) []ec2types.Filter {
 	return []ec2types.Filter{Filter(name, values...)}
 }
 
-// FilterBatch is how many values one filter is sent with: one less than EC2 allows, as some calls have a second filter
-// with one value.
+// FilterBatch is the maximum number of values of a filter in a call: one less than EC2 allows, as some calls have a
+// second filter with one value.
 const FilterBatch = 199

@@ -16,10 +16,10 @@ import (
 // Error is a failure with a class, where AWS's error code does not determine the class or the failure did not come
 // from AWS.
 type Error struct {
-	// What is what was attempted, such as "create load balancer k8s-shop".
+	// What is the attempted operation, such as "create load balancer k8s-shop".
 	What  string
 	class failure.Class
-	// reason is the reason of the finding for users, "" if the class determines it.
+	// reason is the reason of the finding for users, or "" if the class determines it.
 	reason finding.Reason
 	err    error
 }
@@ -27,13 +27,13 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.What + ": " + e.err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.err }
 
 // Class returns the class of the error, which determines how it is handled.
 func (e *Error) Class() failure.Class { return e.class }
 
-// Reason returns the reason of the finding for users, "" if the class determines it.
+// Reason returns the reason of the finding for users, or "" if the class determines it.
 func (e *Error) Reason() finding.Reason { return e.reason }
 
 // Failed builds an Error of a class.
@@ -55,10 +55,10 @@ func (e *Error) WithReason(r finding.Reason) *Error {
 // ErrFenced is the error of a mutating call when this process must not write any more.
 var ErrFenced = errors.New("this process must not write to AWS any more")
 
-// uncertainError is the error of a call of which an attempt before the last one may have taken effect.
+// uncertainError is the error of a call if an attempt before the last one may have taken effect.
 type uncertainError struct{ error }
 
-// Unwrap gives the error of the last attempt.
+// Unwrap returns the error of the last attempt.
 func (e *uncertainError) Unwrap() error { return e.error }
 
 // ClassOf returns the class of an error, which determines how it is handled.
@@ -296,8 +296,8 @@ var codes = map[string]failure.Class{
 	"InvalidInput":                            failure.Invalid,
 }
 
-// IsUnreached reports whether AWS did not answer, or throttled the call, so that the same call may succeed later. A
-// setting that the instance metadata does not have is no such error: its message names the flag to set.
+// IsUnreached reports whether AWS did not answer, or throttled the call, so that the same call may succeed later. It is
+// false for a setting that the instance metadata does not have, as the message names the flag to set.
 func IsUnreached(err error) bool {
 	var missing *notSetError
 	if err == nil || errors.As(err, &missing) {

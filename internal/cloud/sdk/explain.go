@@ -30,7 +30,7 @@ func Explain(err error) error {
 	case strings.Contains(operation.Err.Error(), "get credentials"):
 		return fmt.Errorf("no AWS credentials; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (%s)", rootCause(operation.Err))
 	case errors.As(err, &api) && IsSilent(err):
-		return fmt.Errorf("AWS does not answer the call %q: it fails itself: %s: %s", call, api.ErrorCode(), api.ErrorMessage())
+		return fmt.Errorf("AWS does not answer the call %q because of an internal error: %s: %s", call, api.ErrorCode(), api.ErrorMessage())
 	case errors.As(err, &api):
 		return fmt.Errorf("AWS refuses the call %q: %s: %s", call, api.ErrorCode(), api.ErrorMessage())
 	case errors.As(err, &unanswered) && !errors.Is(err, context.Canceled):
@@ -50,8 +50,8 @@ func CallOf(err error) string {
 	return operation.ServiceID + " " + operation.OperationName
 }
 
-// IsSilent reports whether AWS does not answer: it cannot be reached, is late, or reports a failure of its own. A call
-// that is throttled or postponed is no such failure.
+// IsSilent reports whether AWS does not answer: it cannot be reached, is late, or reports a failure of its own. It is
+// false for a throttled or postponed call.
 func IsSilent(err error) bool {
 	return failure.HasNoAnswer(err) && !errors.Is(err, context.Canceled) && ClassOf(err) != failure.Throttled
 }

@@ -28,7 +28,7 @@ import (
 // A read that the controller's rate limiter postpones is not a failure of either kind: the run is repeated when the read
 // is admitted.
 
-// faultEntry is what is kept of a read that failed, so that not every run repeats it.
+// faultEntry is the cached fault of a read that failed, so that not every run repeats the read.
 type faultEntry struct {
 	fault        observed.Fault
 	err          error
@@ -54,10 +54,10 @@ type faultError struct {
 // Error implements error.
 func (e *faultError) Error() string { return e.err.Error() }
 
-// Unwrap gives the failure, by which the error is classified.
+// Unwrap returns the failure, by which the error is classified.
 func (e *faultError) Unwrap() error { return e.err }
 
-// FaultOf returns the fault of the error of an optional read, nil if the error is none and the run fails with it.
+// FaultOf returns the fault of the error of an optional read, or nil for any other error, with which the run fails.
 func FaultOf(err error) *observed.Fault {
 	var f *faultError
 	if errors.As(err, &f) {
@@ -110,7 +110,7 @@ func (c *Client) OptionalPart(ctx context.Context, key string, read func() error
 	return c.noteFault(ctx, key, read())
 }
 
-// FailedBefore returns the fault of a read that is not yet to be tried again, nil if there is none.
+// FailedBefore returns the fault of a read that is not yet to be tried again, or nil if there is none.
 func (c *Client) FailedBefore(key string) (err error) {
 	now := c.Config.Clock.Now()
 	c.failed.With(func() {
@@ -218,8 +218,8 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// actionOf returns the name by which a policy allows the call that failed, such as
-// "acm:ListCertificates"; "" if the error is not one of a call.
+// actionOf returns the IAM action of the call that failed, such as "acm:ListCertificates", or "" if the error does not
+// come from a call.
 func actionOf(err error) string {
 	var operation *smithy.OperationError
 	if !errors.As(err, &operation) {
@@ -228,8 +228,9 @@ func actionOf(err error) string {
 	return failure.Permission(operation)
 }
 
-// AddOnFault returns the fault of a read of an addon's service, such as AWS WAF or Route 53, which even a postponed call
-// does not fail the run of. The message is empty if the call was postponed. Other errors are returned unchanged.
+// AddOnFault returns the fault of a read from the service of an add-on, such as AWS WAF or Route 53. The run does not
+// fail with such a read, even if the call was postponed. The message is empty if the call was postponed. Other errors are
+// returned unchanged.
 func AddOnFault(err error) (*observed.Fault, error) {
 	if IsPostponed(err) {
 		return &observed.Fault{Again: durations.FirstRetry}, nil // the call is usually admitted by then

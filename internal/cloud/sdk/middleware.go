@@ -93,7 +93,7 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 		s.Initialize.Add(call, middleware.After),
 		s.Build.Add(agent, middleware.After),
 		s.Finalize.Insert(attempt, "Retry", middleware.After),
-		// Last of all, after the step that may wait for credentials.
+		// This middleware is the last one, after the one that may wait for credentials.
 		s.Finalize.Add(fence, middleware.After),
 	)
 }

@@ -10,7 +10,7 @@ import (
 // Texts in place of secrets in errors: AWS's messages quote the values that it refuses.
 const (
 	hiddenText  = "[redacted]"
-	hiddenError = "the words of AWS are not shown, because they contain a secret"
+	hiddenError = "the message of AWS is not shown, because it contains a secret"
 )
 
 // minRedactable is the length of the shortest secret that is replaced in a text. A shorter one is likely to occur in
@@ -50,7 +50,7 @@ type redactedError struct {
 // Error implements error.
 func (e *redactedError) Error() string { return e.text }
 
-// Unwrap gives the error with its own text.
+// Unwrap returns the error with its own text.
 func (e *redactedError) Unwrap() error { return e.error }
 
 // asAWS returns a smithy.APIError with a redacted message if the error is one of AWS, so that errors.As does not

@@ -18,7 +18,7 @@ type pendingCall struct {
 
 type pendingCallKey struct{}
 
-// beginCall notes a call that begins, until end is called. A call for an optional fact is not noted.
+// beginCall records a call as in flight until end is called. A call for an optional fact is not recorded.
 func (d *deadlines) beginCall(ctx context.Context, service string) (_ context.Context, end func()) {
 	if isOptional(ctx) {
 		return ctx, func() {}
@@ -28,8 +28,9 @@ func (d *deadlines) beginCall(ctx context.Context, service string) (_ context.Co
 	return context.WithValue(ctx, pendingCallKey{}, u), func() { d.With(func() { delete(d.pending, u) }) }
 }
 
-// noteAttempt notes that an attempt of the call begins. answered gets its result: no answer, and a failure of AWS's own
-// (status 500 and above), do not end the silence, as another attempt follows. A refused or throttled attempt ends it.
+// noteAttempt records that an attempt of the call begins. answered is called with the result of the attempt. A timeout or
+// an internal failure of AWS (status 500 and above) does not end the silence, as another attempt follows. A refused or
+// throttled attempt ends it.
 func (d *deadlines) noteAttempt(ctx context.Context) (answered func(error)) {
 	u, ok := ctx.Value(pendingCallKey{}).(*pendingCall)
 	if !ok {
@@ -49,8 +50,8 @@ func (d *deadlines) noteAttempt(ctx context.Context) (answered func(error)) {
 	}
 }
 
-// silentSince returns since when AWS has not answered a call that waits longer than usual; zero if there is none. Where AWS
-// is slow, an answer may take half as long again as the slowest recent one.
+// silentSince returns since when AWS has not answered a call that waits longer than usual; zero if there is none. Where
+// AWS is slow, an answer may take 1.5 times as long as the slowest recent one.
 func (d *deadlines) silentSince() (since time.Time) {
 	now := d.clock.Now()
 	d.With(func() {

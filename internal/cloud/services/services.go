@@ -20,7 +20,7 @@ const (
 	IMDS              = "ec2imds"
 )
 
-// AcceleratorRegion is the region of Global Accelerator, whatever that of the cluster is.
+// AcceleratorRegion is the region of Global Accelerator for clusters of all regions.
 const AcceleratorRegion = "us-west-2"
 
 // All lists the service ids that endpoint overrides and throttle tables may name.

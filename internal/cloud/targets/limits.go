@@ -65,7 +65,7 @@ func IsRetryable(err error) bool {
 	return err != nil && (class == engine.Throttled || class == engine.Unknown)
 }
 
-// accountOfARN returns the id of the account in an ARN, "" if there is none.
+// accountOfARN returns the id of the account in an ARN, or "" if there is none.
 func accountOfARN(arn string) string {
 	if parts := strings.SplitN(arn, ":", 6); len(parts) == 6 {
 		return parts[4]

@@ -103,11 +103,11 @@ func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 		return err
 	}
 	if out.Credentials == nil || out.Credentials.Expiration == nil {
-		return sdk.Failed(engine.Unknown, what, "AWS gave no credentials")
+		return sdk.Failed(engine.Unknown, what, "AWS returned no credentials")
 	}
 	until := out.Credentials.Expiration.Add(-durations.Attempt)
 	if !t.Config.Clock.Now().Before(until) {
-		return sdk.Failed(engine.Unknown, what, "the credentials end too soon")
+		return sdk.Failed(engine.Unknown, what, "the credentials expire too soon")
 	}
 	api := t.ClientsOf(credentials.NewStaticCredentialsProvider(
 		aws.ToString(out.Credentials.AccessKeyId), aws.ToString(out.Credentials.SecretAccessKey), aws.ToString(out.Credentials.SessionToken)), t.limitsOf(a).Limiter).ELB

@@ -88,8 +88,8 @@ func (t Groups) api(ctx context.Context) (*elb.Client, error) {
 	return t.assume(ctx, t.account)
 }
 
-// forTargetGroup names the caller of calls that are made for a binding, so that postponed calls keep their position in
-// the queue of the rate limiter, as calls for stacks do.
+// forTargetGroup returns a context that names the target group as the caller of calls for a binding, so that postponed
+// calls keep their position in the queue of the rate limiter, as calls for stacks do.
 func forTargetGroup(ctx context.Context, arn string) context.Context {
 	return sdk.WithCaller(ctx, "", "target group "+arn, sdk.ForTargets)
 }
@@ -216,7 +216,7 @@ func (t Groups) Forget(arn string) {
 	})
 }
 
-// isRefused reports whether AWS will give the same answer if the call is repeated at once.
+// isRefused reports whether AWS will return the same answer if the call is repeated at once.
 func isRefused(err error) bool {
 	switch sdk.ClassOf(err) {
 	case engine.Gone, engine.Invalid, engine.Denied:

@@ -88,8 +88,8 @@ func (t Groups) Deregister(ctx context.Context, arn string, turn bindings.CallPr
 	return nil
 }
 
-// targetsFailed forgets a target group after an error that shows that it is not as known, or after which its targets
-// may have changed.
+// targetsFailed removes a target group from the caches after an error that shows that the cached state is outdated, or
+// after which its targets may have changed.
 func (t Groups) targetsFailed(arn string, err error) error {
 	class := sdk.ClassOf(err)
 	if sdk.MayHaveTakenEffect(err) || class == engine.Gone || class == engine.Conflict || class == engine.Invalid {

@@ -27,7 +27,7 @@ type Side struct {
 	TakesOver bool
 }
 
-// answer is the answer to a request: id identifies it for comparison, text describes it for users.
+// answer is the answer to a request: id identifies the answer for comparison, text describes it for users.
 type answer struct{ id, text string }
 
 // answerTo returns the answer of actions and transforms to a request on a listener.
@@ -38,7 +38,7 @@ func (s Side) answerTo(actions []model.Action, transforms []model.Transform, req
 		case model.Forward:
 			forwardID, forwardText := s.forwardAnswer(a)
 			if forwardID == "" {
-				id, text = append(id, `answer 503 text/plain ""`), append(text, "answer 503, as all weights are 0")
+				id, text = append(id, `answer 503 text/plain ""`), append(text, "answer 503, because all weights are 0")
 				continue
 			}
 			to := rewrittenTarget(transforms, req)

@@ -16,9 +16,9 @@ import (
 type Difference struct {
 	// Port is the port of the listener; 0 for the load balancer as a whole.
 	Port int32 `json:"port,omitempty"`
-	// Request is a request that gets another answer.
+	// Request is a request to which the two sides give different answers.
 	Request string `json:"request,omitempty"`
-	// Requests is how many of the tried requests get another answer by the same two rules.
+	// Requests is the number of tried requests for which the same two rules give different answers.
 	Requests int `json:"requests,omitempty"`
 	// Setting is the setting that differs, empty if the difference is in an answer.
 	Setting string `json:"setting,omitempty"`
@@ -60,12 +60,12 @@ type Result struct {
 	Differences []Difference `json:"differences"`
 	// Requests is how many requests were tried.
 	Requests int `json:"requests"`
-	// Partial are ports with too many requests to try all of them.
+	// Partial has the ports that have too many requests to try all of them.
 	Partial []int32 `json:"partial,omitempty"`
 }
 
-// Compare compares the load balancer of Ingresses with that of the Gateway that is to replace it. It ignores the tag
-// ignoredTag, which has no effect.
+// Compare compares the load balancer of Ingresses with that of the Gateway that is to replace it. It ignores the tag with
+// the key ignoredTag, which has no effect.
 func Compare(ingress, gateway Side, ignoredTag string) Result {
 	c := &comparison{from: ingress, to: gateway, ignoredTag: ignoredTag}
 	if gateway.LoadBalancer == nil || gateway.Held.Everything {
@@ -110,8 +110,8 @@ func (c *comparison) compareText(port int32, name string, from, to any) {
 	}
 }
 
-// compareAttributes compares the attributes of a resource. If the Gateway takes over the load balancer, attributes that it
-// does not name keep their value.
+// compareAttributes compares the attributes of a resource. If the Gateway takes over the load balancer, the attributes
+// that the Gateway does not set keep their value.
 func (c *comparison) compareAttributes(port int32, from, to map[string]string) {
 	if c.to.TakesOver {
 		from = maps.Clone(from)
@@ -290,9 +290,9 @@ func (c *comparison) compareAnswers(a, b model.Listener) {
 	}
 }
 
-// Requests calls visit with requests that the conditions of two lists of rules distinguish: each condition matches some of
-// them and not others. It also passes the rules of both lists that may match the host of the request. It reports whether
-// all combinations of values and patterns were tried; for a regular expression it tries examples.
+// Requests calls visit with requests that the conditions of two lists of rules distinguish: each condition matches some
+// of them and not others. visit also gets the rules of both lists that may match the host of the request. complete
+// reports whether all combinations of values and patterns were tried. For a regular expression examples are tried.
 func Requests(a, b []model.Rule, visit func(req model.Request, a, b []model.Rule)) (complete bool) {
 	remaining := min(maxRequests, maxEvaluations/(len(a)+len(b)+1))
 	complete = true
@@ -347,8 +347,8 @@ func requestText(r model.Request, l model.Listener) string {
 	return out
 }
 
-// compareTargetGroups compares the settings of target groups for the same port of a Service. If the Ingresses have several
-// for one port, it reports the differences from the most similar one.
+// compareTargetGroups compares the settings of target groups for the same port of a Service. If the Ingresses have
+// several target groups for one port, it reports the differences from the most similar target group.
 func (c *comparison) compareTargetGroups() {
 	byKey := map[string][]*model.TargetGroup{}
 	for i := range c.from.TargetGroups {

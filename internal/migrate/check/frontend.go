@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// FrontendNLB returns the frontend NLB of a stack, nil if there is none. The security groups that it shares with the ALB
-// are set on it, and its name counts as set by a user if the name of the ALB is.
+// FrontendNLB returns the frontend NLB of a stack, or nil if there is none. The result has the security groups that it
+// shares with the ALB, and its name is marked as set by a user if the name of the ALB is set by a user.
 func FrontendNLB(s model.Stack) *model.LoadBalancer {
 	if s.FrontendNLB == nil {
 		return nil
@@ -28,8 +28,8 @@ func FrontendNLB(s model.Stack) *model.LoadBalancer {
 	return &out
 }
 
-// loadBalancerOfStack returns the load balancer of a stack. Rules of its managed security group for ports that only the
-// frontend NLB has are left out, because they open no port of the ALB.
+// loadBalancerOfStack returns the load balancer of a stack. Its managed security group is returned without the rules for
+// ports that only the frontend NLB has, because these rules open no port of the ALB.
 func loadBalancerOfStack(s model.Stack) *model.LoadBalancer {
 	if s.FrontendNLB == nil || s.FrontendNLB.SecurityGroups != (model.GroupsShared{}) {
 		return s.LoadBalancer
@@ -54,7 +54,7 @@ func limitToPorts(g model.GroupChoice, included func(int32) bool) model.GroupCho
 	return managed
 }
 
-// networkLoadBalancer returns the network load balancer in front of the ALB, nil if there is none, and the stack that has
+// networkLoadBalancer returns the network load balancer in front of the ALB, or nil if there is none, and the stack that has
 // its target groups.
 func (s Side) networkLoadBalancer() (*model.LoadBalancer, *model.Stack) {
 	switch {

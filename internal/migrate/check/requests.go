@@ -11,7 +11,7 @@ import (
 )
 
 // maxRequests bounds the requests that are tried for a port, and maxEvaluations the rules that are evaluated for them.
-// Requests reports whether a bound was reached.
+// Requests reports whether neither bound was reached.
 const (
 	maxRequests    = 200_000
 	maxEvaluations = 40_000_000
@@ -67,7 +67,7 @@ func hostsOf(rules []model.Rule) []string {
 	return v.list
 }
 
-// spaceOf returns the space of some rules.
+// spaceOf returns the requests that the conditions of some rules distinguish.
 func spaceOf(rules []model.Rule) *requestSpace {
 	s := &requestSpace{headers: map[string]*valueSet{}}
 	s.paths.add("/", "/other-path")
@@ -169,11 +169,11 @@ func (s *requestSpace) addPath(p string) {
 	s.paths.add(p)
 }
 
-// maxCombinations bounds the combinations of headers that are tried, and those of parameters.
+// maxCombinations is the maximum number of combinations of headers, and of combinations of parameters, that are tried.
 const maxCombinations = 256
 
-// combinedQueries returns the single queries, the queries with all parameters of a rule, and pairs of queries. It reports
-// whether these are all, or maxCombinations was reached.
+// combinedQueries returns the single queries, the queries with all parameters of a rule, and pairs of queries. complete
+// is false if maxCombinations was reached.
 func (s *requestSpace) combinedQueries() (out []string, complete bool) {
 	var v valueSet
 	v.add(s.queries.list...)
@@ -191,7 +191,7 @@ func (s *requestSpace) combinedQueries() (out []string, complete bool) {
 	return v.list, true
 }
 
-// combinedHeaders returns all combinations of header values, including none. It reports whether these are all, or
+// combinedHeaders returns all combinations of header values, including the one without headers. complete is false if
 // maxCombinations was reached.
 func (s *requestSpace) combinedHeaders() (out [][]model.HeaderField, complete bool) {
 	out, complete = [][]model.HeaderField{nil}, true
@@ -213,8 +213,8 @@ func (s *requestSpace) combinedHeaders() (out [][]model.HeaderField, complete bo
 	return out, complete
 }
 
-// eachRequest calls visit with the requests for a host, at most as many as remaining, which it decreases. It reports
-// whether these were all.
+// eachRequest calls visit with the requests for a host, with at most remaining of them. It decreases remaining by their
+// number. complete reports whether these were all requests.
 func (s *requestSpace) eachRequest(host string, remaining *int, visit func(model.Request)) (complete bool) {
 	headers, headersComplete := s.combinedHeaders()
 	queries, queriesComplete := s.combinedQueries()

@@ -8,7 +8,7 @@ import (
 // Rule is a match, and the answer to its requests.
 type Rule struct {
 	Match
-	// Excluded are requests that fit Match but that the rule must not answer.
+	// Excluded has the requests that fit Match but that the rule must not answer.
 	Excluded []Match
 	// Answer identifies the actions on the requests; the order of rules with equal answers does not matter.
 	Answer string
@@ -17,7 +17,7 @@ type Rule struct {
 	// Owner identifies the object of the rule. Rules of one owner and host are in one route, where they keep their order
 	// if their precedence is equal.
 	Owner string
-	// Default is set for the default action, which needs no rule and comes after all rules.
+	// Default reports whether this is the default action, which needs no rule and comes after all rules.
 	Default bool
 	// AddedBefore is the index of the rule before which Arrange added this rule, so that the requests of both keep their
 	// answer; -1 if Arrange did not add the rule.
@@ -42,14 +42,15 @@ type Conflict struct {
 // maxAddedRules bounds how many rules Arrange adds. A load balancer has at most 100 rules, unless its quota is raised.
 const maxAddedRules = 1000
 
-// maxPasses bounds the passes. Rules that one pass adds can make others necessary in the next; usually a few passes do.
+// maxPasses is the maximum number of passes. Rules that one pass adds can require more rules in the next pass. Usually a
+// few passes are enough.
 const maxPasses = 40
 
-// MaxConflicts bounds the conflicts that Arrange reports; there may be more.
+// MaxConflicts is the maximum number of conflicts that Arrange reports.
 const MaxConflicts = 100
 
-// Arrange returns rules that, in the order of precedence of the Gateway API, answer each request like the given rules do
-// in their order. The last rule must match all requests: it is the default action.
+// Arrange returns rules that, in the order of precedence of the Gateway API, answer each request as the given rules do in
+// their order. The last rule must match all requests: it is the default action.
 //
 // If the Gateway API would reverse the order of two rules, Arrange adds a rule for the requests of both. It is more
 // specific than either, and therefore has precedence.
@@ -113,12 +114,12 @@ type arranger struct {
 	rules      []*rankedRule // by rank, ascending
 	added      int
 	changed    bool
-	isLastPass bool // no rule is changed or added
+	isLastPass bool // conflicts are recorded, and no rule is changed or added
 	conflicts  []Conflict
 }
 
-// canAddNoMore reports whether the bounds of Arrange are reached.
-func (a *arranger) canAddNoMore() bool { return a.isLastPass || a.added == maxAddedRules }
+// isAtLimit reports whether a limit of Arrange is reached, so that no more rules are added.
+func (a *arranger) isAtLimit() bool { return a.isLastPass || a.added == maxAddedRules }
 
 // addConflict records a pair of rules whose order cannot be kept.
 func (a *arranger) addConflict(first, then Rule) {
@@ -128,7 +129,7 @@ func (a *arranger) addConflict(first, then Rule) {
 }
 
 // addRule adds a copy of rule r for the requests of match m, so that the rule with index before does not answer them. It
-// does nothing if r has a rule with that match.
+// does nothing if there is already a rule of r with that match.
 func (a *arranger) addRule(r Rule, m Match, rank, before int) {
 	if slices.ContainsFunc(a.rules, func(o *rankedRule) bool { return o.RuleIndex == r.RuleIndex && o.equal(m) }) {
 		return
@@ -159,7 +160,7 @@ func (a *arranger) restoreToLaterRules(rules []Rule, rule *rankedRule, m Match) 
 		switch {
 		case relation == Disjoint:
 			continue
-		case relation == Unknown || a.canAddNoMore():
+		case relation == Unknown || a.isAtLimit():
 			a.addConflict(later, rule.Rule)
 			continue
 		case !slices.ContainsFunc(a.rules, func(o *rankedRule) bool { return o.rank <= rank && o.Compare(rule.Match) < 0 && o.answersAll(common) }):
@@ -171,7 +172,7 @@ func (a *arranger) restoreToLaterRules(rules []Rule, rule *rankedRule, m Match) 
 	}
 }
 
-// orderPairs adds a rule for the requests of each two rules whose order the Gateway API would reverse.
+// orderPairs adds a rule for the common requests of each pair of rules whose order the Gateway API would reverse.
 func (a *arranger) orderPairs() {
 	rules := slices.Clone(a.rules)
 	for i, first := range slices.Backward(rules) { // from the last: moveBehind can then extend an expression beyond those handled before
@@ -185,7 +186,7 @@ func (a *arranger) orderPairs() {
 			switch {
 			case relation == Disjoint, order == 0 && sameRoute && first.Host == then.Host, relation == Overlap && a.hasEarlierAnswer(common, first, then):
 			case first.Path.Kind == Regex && first.Host == then.Host && !a.isLastPass && a.moveBehind(first, then):
-			case relation == Unknown, a.canAddNoMore(), common.Compare(then.Match) > 0, common.Compare(then.Match) == 0 && !sameRoute:
+			case relation == Unknown, a.isAtLimit(), common.Compare(then.Match) > 0, common.Compare(then.Match) == 0 && !sameRoute:
 				a.addConflict(first.Rule, then.Rule)
 			default:
 				a.addRule(first.Rule, common, first.rank, then.RuleIndex)
@@ -200,7 +201,7 @@ const maxExpressionLength = 128
 
 // moveBehind gives the rule then a lower precedence than the rule first, whose path is an expression on the same host. It
 // reports whether that is possible. Expressions have the lowest precedence, shorter ones after longer ones: a rule for
-// any path gets the shortest expression, and an expression is made longer by parentheses.
+// any path gets the shortest expression, and parentheses make an expression longer.
 func (a *arranger) moveBehind(first, then *rankedRule) bool {
 	changed, path := first, first.Path
 	switch {
@@ -220,7 +221,7 @@ func (a *arranger) moveBehind(first, then *rankedRule) bool {
 	return true
 }
 
-// hasEarlierAnswer reports whether a rule with precedence over the rule then gives requests the answer of a rule.
+// hasEarlierAnswer reports whether a rule with precedence over then answers the requests like rule.
 func (a *arranger) hasEarlierAnswer(requests Match, rule, then *rankedRule) bool {
 	return slices.ContainsFunc(a.rules, func(r *rankedRule) bool {
 		if r.Answer != rule.Answer || r.rank > then.rank || !r.answersAll(requests) {

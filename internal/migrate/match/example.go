@@ -17,7 +17,8 @@ func Example(expr string) string {
 	return out.String()
 }
 
-// writeExample writes a text that an expression matches, with the fewest repetitions and the first alternatives.
+// writeExample writes a text that an expression matches, with the fewest repetitions, and with the first of the
+// alternatives.
 func writeExample(out *strings.Builder, re *syntax.Regexp) {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -44,7 +45,7 @@ func writeExample(out *strings.Builder, re *syntax.Regexp) {
 	}
 }
 
-// RewriteSamples returns paths to try a rewrite with: one that the expression matches, and longer ones.
+// RewriteSamples returns sample paths for a test of a rewrite: one that the expression matches, and longer ones.
 func RewriteSamples(expr string) []string {
 	example := Example(expr)
 	path, _, _ := strings.Cut(example, "?")
@@ -57,8 +58,7 @@ func RewriteSamples(expr string) []string {
 // groupReference matches a reference to a group in the replacement of a rewrite, such as $1.
 var groupReference = regexp.MustCompile(`\$(\d)`)
 
-// Rewrite applies a transform in the way of AWS: it replaces the first match only, and the number of a group has one
-// digit.
+// Rewrite applies a transform as AWS does: it replaces only the first match, and the number of a group has one digit.
 func Rewrite(expr *regexp.Regexp, replace, text string) string {
 	match := expr.FindStringSubmatchIndex(text)
 	if match == nil {

@@ -33,7 +33,7 @@ type Header struct {
 	Regex  string
 }
 
-// key returns the name in lower case: the case of the name of a header has no meaning.
+// key returns the name in lower case: names of headers are not case-sensitive.
 func (h Header) key() string { return strings.ToLower(h.Name) }
 
 // Query is a match on a query parameter.
@@ -127,7 +127,7 @@ type Relation int
 const (
 	Disjoint Relation = iota // no request fits both
 	Overlap                  // some requests fit both
-	Unknown                  // cannot be decided, or no match describes the requests that fit both
+	Unknown                  // the relation cannot be determined, or no match describes the requests that fit both
 )
 
 // Intersect returns the match of the requests that fit both. If the relation is Unknown, some requests may fit both, but
@@ -180,7 +180,7 @@ func (m Match) equal(o Match) bool {
 		slices.Equal(m.Queries, o.Queries) && slices.EqualFunc(m.Sources, o.Sources, slices.Equal[[]string])
 }
 
-// intersectHosts returns the hostname for the requests that fit both. A wildcard stands for any number of labels.
+// intersectHosts returns the hostname for the requests that fit both. A wildcard matches any number of labels.
 func intersectHosts(a, b string) (string, Relation) {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	switch {
@@ -246,7 +246,7 @@ func intersectQueries(a, b []Query) ([]Query, Relation) {
 }
 
 // mergeConditions merges two lists of conditions, sorted by name. The relation is Unknown if the lists have different
-// conditions of one name: a request may have a header or parameter several times, but a match names it only once.
+// conditions of one name: a request may have a header or parameter several times, but a match can name it only once.
 func mergeConditions[T any](a, b []T, name func(T) string, same func(x, y T) bool) (out []T, relation Relation) {
 	relation = Overlap
 	out = slices.Clone(a)

@@ -15,7 +15,7 @@ type Matches struct {
 	// Excluded has, for each match of List, the requests that fit the match but not the listener rule: a prefix of a
 	// route always includes the path itself.
 	Excluded [][]Match
-	// Faults are the conditions that a route cannot express. If there are any, List is empty.
+	// Faults are messages about the conditions that a route cannot express. If there are any, List is empty.
 	Faults []string
 }
 
@@ -47,7 +47,8 @@ func FromConditions(conditions []model.Condition) Matches {
 	return b.combine()
 }
 
-// patternPath is the path of a route for a path pattern of AWS. It may match one more path than the pattern: excluded.
+// patternPath is the path of a route for a path pattern of AWS. It may match one path that the pattern does not match,
+// which is then in excluded.
 type patternPath struct {
 	path     Path
 	excluded string
@@ -69,7 +70,7 @@ func (b *conditionReader) addFault(format string, args ...any) {
 	b.faults = append(b.faults, fmt.Sprintf(format, args...))
 }
 
-// maxMatches is how many matches one rule of a route can have.
+// maxMatches is the maximum number of matches in a rule of a route.
 // https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule
 const maxMatches = 64
 
@@ -189,7 +190,7 @@ var forbiddenInPaths = []string{"//", "/./", "/../", "%2f", "%2F", "#"}
 // pathCharacters matches paths without characters that a route does not allow.
 var pathCharacters = regexp.MustCompile(`^(?:[-A-Za-z0-9/._~!$&'()+,;=:@]|[%][0-9a-fA-F]{2})+$`)
 
-// isPlainPath reports whether a route can have the text as a path, and AWS does not treat it as a pattern.
+// isPlainPath reports whether a route can have a text as its path, and the text is not a pattern for AWS.
 func isPlainPath(v string) bool {
 	refused := slices.ContainsFunc(forbiddenInPaths, func(s string) bool { return strings.Contains(v, s) })
 	return strings.HasPrefix(v, "/") && len(v) <= 1024 && !refused && pathCharacters.MatchString(v) &&
@@ -201,7 +202,7 @@ func (b *conditionReader) readMethods(c model.RequestMethod) {
 	b.methods = nil
 	for _, m := range c.Values {
 		if !slices.Contains(routeMethods, m) {
-			b.addFault("method %q is not one that a route can name", m)
+			b.addFault("method %q is not supported in a route", m)
 		}
 		b.methods = append(b.methods, m)
 	}
