@@ -3,7 +3,7 @@ package rights
 // GateAccelerators is the flag that enables GlobalAccelerators.
 const GateAccelerators = "--feature-gates=GlobalAcceleratorController=true"
 
-// AcceleratorCalls is the test in which the controller creates, changes and deletes an accelerator.
+// AcceleratorCalls is the scenario in which the controller creates, changes and deletes an accelerator.
 const AcceleratorCalls Scenario = "internal/test/harness TestWithoutPermissionOfAccelerators"
 
 // The conditions on the tag of the accelerators that the controller creates for GlobalAccelerators. Listeners and endpoint
@@ -26,16 +26,16 @@ var Accelerators = []Statement{
 		Sid: "AcceleratorServiceLinkedRole", Feature: GateAccelerators,
 		Condition: []Condition{{"StringEquals", "iam:AWSServiceName", []string{"globalaccelerator.amazonaws.com"}}},
 		Actions: []Action{
-			{"iam:CreateServiceLinkedRole", "let Global Accelerator make its role, with the first accelerator of an account", AcceleratorCalls},
+			{"iam:CreateServiceLinkedRole", "let Global Accelerator create its service-linked role, with the first accelerator of an account", AcceleratorCalls},
 		},
 	},
 	{
 		Sid: "ReadAccelerators", Feature: GateAccelerators,
 		Actions: []Action{
-			{"globalaccelerator:ListAccelerators", "find and compare accelerators, and see whether their changes have spread", AcceleratorCalls},
-			{"globalaccelerator:ListEndpointGroups", "compare endpoint groups and endpoints, and see the health of these", AcceleratorCalls},
+			{"globalaccelerator:ListAccelerators", "find and compare accelerators, and see whether their changes are deployed", AcceleratorCalls},
+			{"globalaccelerator:ListEndpointGroups", "compare endpoint groups and endpoints, and read the health of endpoints", AcceleratorCalls},
 			{"globalaccelerator:ListListeners", "compare listeners", AcceleratorCalls},
-			{"globalaccelerator:ListTagsForResource", "know which accelerator belongs to which object", AcceleratorCalls},
+			{"globalaccelerator:ListTagsForResource", "find out which accelerator belongs to which object", AcceleratorCalls},
 		},
 	},
 	{
@@ -50,26 +50,26 @@ var Accelerators = []Statement{
 			{"globalaccelerator:AddEndpoints", "add endpoints to endpoint groups", AcceleratorCalls},
 			{"globalaccelerator:CreateEndpointGroup", "make endpoint groups", AcceleratorCalls},
 			{"globalaccelerator:CreateListener", "make listeners", AcceleratorCalls},
-			{"globalaccelerator:DeleteAccelerator", "delete own accelerators", AcceleratorCalls},
+			{"globalaccelerator:DeleteAccelerator", "delete accelerators of the controller", AcceleratorCalls},
 			{"globalaccelerator:DeleteEndpointGroup", "delete endpoint groups", AcceleratorCalls},
 			{"globalaccelerator:DeleteListener", "delete listeners", AcceleratorCalls},
 			{"globalaccelerator:RemoveEndpoints", "remove endpoints from endpoint groups", AcceleratorCalls},
 			{"globalaccelerator:UpdateAccelerator", "change the name and the address type, and disable an accelerator before it is deleted", AcceleratorCalls},
-			{"globalaccelerator:UpdateEndpointGroup", "change weights, traffic dials and port overrides; AWS asks for it also where endpoints are added", AcceleratorCalls},
+			{"globalaccelerator:UpdateEndpointGroup", "change weights, traffic dials and port overrides; AWS also requires it to add endpoints", AcceleratorCalls},
 			{"globalaccelerator:UpdateListener", "change ports, protocol and client affinity", AcceleratorCalls},
 		},
 	},
 	{
 		Sid: "TagOwnAccelerators", Feature: GateAccelerators, Resources: accelerators, Condition: []Condition{notRequested, own, ownAccelerator},
 		Actions: []Action{
-			{"globalaccelerator:TagResource", "change tags of own accelerators", AcceleratorCalls},
-			{"globalaccelerator:UntagResource", "remove tags of own accelerators", AcceleratorCalls},
+			{"globalaccelerator:TagResource", "change tags of accelerators of the controller", AcceleratorCalls},
+			{"globalaccelerator:UntagResource", "remove tags of accelerators of the controller", AcceleratorCalls},
 		},
 	},
 	{
 		Sid: "TagNewAccelerators", Feature: GateAccelerators, Resources: accelerators, Condition: []Condition{requested, requestedAccelerator},
 		Actions: []Action{
-			{"globalaccelerator:TagResource", "tag accelerators when they are made, and put the tags of the cluster back", AcceleratorCalls},
+			{"globalaccelerator:TagResource", "tag accelerators when they are created, and restore missing tags of the cluster", AcceleratorCalls},
 		},
 	},
 }

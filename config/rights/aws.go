@@ -7,7 +7,7 @@ const (
 	Nodes           Scenario = "targets that are nodes"
 	PodNetworks     Scenario = "targets that are pods with ENIs of their own"
 	Networks        Scenario = "subnets without tags, and address types"
-	Addresses       Scenario = "a Service with elastic addresses"
+	Addresses       Scenario = "a Service with Elastic IP addresses"
 	PeeredIPv6      Scenario = "targets with IPv6 addresses"
 	Pools           Scenario = "pools of addresses"
 	Cognito         Scenario = "authentication by Cognito"
@@ -21,10 +21,10 @@ const (
 	OwnCertificates Scenario = "certificates that the controller requests"
 	PrivateCA       Scenario = "certificates that a private CA issues"
 	Imports         Scenario = "TLS Secrets"
-	FirstGeneration Scenario = "resources that alb-ingress-controller v1 has made"
+	FirstGeneration Scenario = "resources that alb-ingress-controller v1 has created"
 	Tagging         Scenario = "resources that the tagging API finds"
 	OtherAccounts   Scenario = "a target group of another account"
-	// Checks is a test of internal/cli, as only a command uses the permission.
+	// Checks is the scenario of a permission that only a command uses; its test is in internal/cli.
 	Checks Scenario = "internal/cli TestDoctorSimulatesPolicies"
 )
 
@@ -84,22 +84,22 @@ var AWS = []Statement{
 		Sid:       "ServiceLinkedRole",
 		Condition: []Condition{{"StringEquals", "iam:AWSServiceName", []string{"elasticloadbalancing.amazonaws.com"}}},
 		Actions: []Action{
-			{"iam:CreateServiceLinkedRole", "let Elastic Load Balancing make its role, with the first load balancer of an account", Ingress},
+			{"iam:CreateServiceLinkedRole", "let Elastic Load Balancing create its service-linked role, with the first load balancer of an account", Ingress},
 		},
 	},
 	{
 		Sid: "Read",
 		Actions: []Action{
-			{"acm:DescribeCertificate", "read the names of certificates that have more than a list shows, to find those for a host", Certificates},
+			{"acm:DescribeCertificate", "read the names of certificates that have more names than ListCertificates returns, to find the certificates for a host", Certificates},
 			{"acm:ListCertificates", "find certificates for a host", Certificates},
-			{"acm:ListTagsForCertificate", "present no certificate that was imported for another load balancer", Certificates},
-			{"ec2:DescribeAvailabilityZones", "choose subnets: one of each zone, and none of a zone that the load balancer cannot be in", Ingress},
-			{"ec2:DescribeInstances", "find the security groups of nodes, also for the pods on them", Nodes},
+			{"acm:ListTagsForCertificate", "exclude certificates that were imported for another load balancer", Certificates},
+			{"ec2:DescribeAvailabilityZones", "choose subnets: one in each zone, and none in a zone that does not support the load balancer", Ingress},
+			{"ec2:DescribeInstances", "find the security groups of nodes, which also apply to the pods on them", Nodes},
 			{"ec2:DescribeNetworkInterfaces", "find the security groups of pods with ENIs of their own", PodNetworks},
-			{"ec2:DescribeRouteTables", "tell public from private subnets where they have no role tag", Networks},
+			{"ec2:DescribeRouteTables", "distinguish public and private subnets that have no role tag", Networks},
 			{"ec2:DescribeSecurityGroups", "read the security groups of load balancers, nodes and pods", Ingress},
 			{"ec2:DescribeSubnets", "choose subnets", Ingress},
-			{"ec2:DescribeVpcs", "know the address ranges of the VPC", Networks},
+			{"ec2:DescribeVpcs", "read the address ranges of the VPC", Networks},
 			{"elasticloadbalancing:DescribeCapacityReservation", "compare reserved capacity", Capacity},
 			{"elasticloadbalancing:DescribeListenerAttributes", "compare attributes of listeners", Settings},
 			{"elasticloadbalancing:DescribeListenerCertificates", "compare certificates of listeners", Settings},
@@ -107,7 +107,7 @@ var AWS = []Statement{
 			{"elasticloadbalancing:DescribeLoadBalancerAttributes", "compare attributes of load balancers", Settings},
 			{"elasticloadbalancing:DescribeLoadBalancers", "find and compare load balancers", Ingress},
 			{"elasticloadbalancing:DescribeRules", "compare listener rules", Ingress},
-			{"elasticloadbalancing:DescribeTags", "know what belongs to the cluster, and to which object", Ingress},
+			{"elasticloadbalancing:DescribeTags", "find out which resources belong to the cluster, and to which object", Ingress},
 			{"elasticloadbalancing:DescribeTargetGroupAttributes", "compare attributes of target groups", Settings},
 			{"elasticloadbalancing:DescribeTargetGroups", "find and compare target groups", Ingress},
 			{"elasticloadbalancing:DescribeTargetHealth", "compare targets, and show their health on pods", Ingress},
@@ -119,32 +119,32 @@ var AWS = []Statement{
 		Actions: []Action{
 			{"cognito-idp:DescribeUserPoolClient", "let Elastic Load Balancing check the client of a user pool", Cognito},
 			{"ec2:DescribeAccountAttributes", "let Elastic Load Balancing see the account's network when a load balancer is created", Ingress},
-			{"ec2:DescribeAddresses", "let Elastic Load Balancing see elastic addresses", Addresses},
+			{"ec2:DescribeAddresses", "let Elastic Load Balancing find Elastic IP addresses", Addresses},
 			{"ec2:DescribeCoipPools", "let Elastic Load Balancing see customer-owned addresses", Pools},
-			{"ec2:DescribeInternetGateways", "let Elastic Load Balancing see that the VPC of an internet-facing load balancer has a gateway", Ingress},
+			{"ec2:DescribeInternetGateways", "let Elastic Load Balancing check that the VPC of an internet-facing load balancer has an internet gateway", Ingress},
 			{"ec2:DescribeIpamPools", "let Elastic Load Balancing see IPAM pools", Pools},
-			{"ec2:DescribeVpcPeeringConnections", "let Elastic Load Balancing see whether IPv6 targets are in a peered VPC", PeeredIPv6},
+			{"ec2:DescribeVpcPeeringConnections", "let Elastic Load Balancing check whether IPv6 targets are in a peered VPC", PeeredIPv6},
 			{"ec2:GetCoipPoolUsage", "let Elastic Load Balancing see which customer-owned addresses are free", Pools},
-			{"ec2:GetSecurityGroupsForVpc", "let Elastic Load Balancing see the security groups that a load balancer gets", Ingress},
-			{"elasticloadbalancing:SetWebAcl", "let WAF put a web ACL on a load balancer", WebACLs},
+			{"ec2:GetSecurityGroupsForVpc", "let Elastic Load Balancing read the security groups of a load balancer", Ingress},
+			{"elasticloadbalancing:SetWebAcl", "let WAF associate a web ACL with a load balancer", WebACLs},
 			{"iam:GetServerCertificate", "let Elastic Load Balancing use a certificate of IAM", IAMCertificate},
 			{"iam:ListServerCertificates", "let Elastic Load Balancing find a certificate of IAM", IAMCertificate},
-			{"waf-regional:GetWebACL", "let WAF Classic say which web ACL a load balancer has", ClassicWebACLs},
-			{"wafv2:GetWebACL", "let WAF say which web ACL a load balancer has", WebACLs},
+			{"waf-regional:GetWebACL", "let WAF Classic return the web ACL of a load balancer", ClassicWebACLs},
+			{"wafv2:GetWebACL", "let WAF return the web ACL of a load balancer", WebACLs},
 		},
 	},
 	{
 		Sid: "AddOns",
 		Actions: []Action{
-			{"shield:CreateProtection", "protect a load balancer by Shield Advanced", Protection},
-			{"shield:DeleteProtection", "end the protection by Shield Advanced", Protection},
+			{"shield:CreateProtection", "protect a load balancer with Shield Advanced", Protection},
+			{"shield:DeleteProtection", "remove the Shield Advanced protection of a load balancer", Protection},
 			{"shield:DescribeProtection", "read the Shield Advanced protection of a load balancer, to compare it with the desired state", Protection},
-			{"shield:GetSubscriptionState", "know whether the account has Shield Advanced", Protection},
-			{"waf-regional:AssociateWebACL", "put a web ACL of WAF Classic on a load balancer", ClassicWebACLs},
-			{"waf-regional:DisassociateWebACL", "take a web ACL of WAF Classic off a load balancer", ClassicWebACLs},
+			{"shield:GetSubscriptionState", "find out whether the account has Shield Advanced", Protection},
+			{"waf-regional:AssociateWebACL", "associate a web ACL of WAF Classic with a load balancer", ClassicWebACLs},
+			{"waf-regional:DisassociateWebACL", "disassociate a web ACL of WAF Classic from a load balancer", ClassicWebACLs},
 			{"waf-regional:GetWebACLForResource", "read which WAF Classic web ACL a load balancer has, to compare it with the desired state", ClassicWebACLs},
-			{"wafv2:AssociateWebACL", "put a web ACL on a load balancer", WebACLs},
-			{"wafv2:DisassociateWebACL", "take a web ACL off a load balancer", WebACLs},
+			{"wafv2:AssociateWebACL", "associate a web ACL with a load balancer", WebACLs},
+			{"wafv2:DisassociateWebACL", "disassociate a web ACL from a load balancer", WebACLs},
 			{"wafv2:GetWebACLForResource", "read which web ACL a load balancer has, to compare it with the desired state", WebACLs},
 			{"wafv2:ListWebACLs", "find a web ACL by its name", WebACLs},
 		},
@@ -153,13 +153,13 @@ var AWS = []Statement{
 		Sid: "RulesOfNodesAndPods",
 		Actions: []Action{
 			{"ec2:AuthorizeSecurityGroupIngress", "let clients reach load balancers, and load balancers reach nodes and pods", Ingress},
-			{"ec2:RevokeSecurityGroupIngress", "remove such rules when nothing needs them any more", Ingress},
+			{"ec2:RevokeSecurityGroupIngress", "remove security group rules that are not needed any more", Ingress},
 		},
 	},
 	{
 		Sid: "CreateSecurityGroups",
 		Actions: []Action{
-			{"ec2:CreateSecurityGroup", "make the security groups of load balancers", Ingress},
+			{"ec2:CreateSecurityGroup", "create the security groups of load balancers", Ingress},
 		},
 	},
 	{
@@ -167,7 +167,7 @@ var AWS = []Statement{
 		Resources: securityGroups,
 		Condition: []Condition{{"StringEquals", "ec2:CreateAction", []string{"CreateSecurityGroup"}}, requested},
 		Actions: []Action{
-			{"ec2:CreateTags", "tag security groups when they are made", Ingress},
+			{"ec2:CreateTags", "tag security groups when they are created", Ingress},
 		},
 	},
 	{
@@ -175,15 +175,15 @@ var AWS = []Statement{
 		Resources: securityGroups,
 		Condition: []Condition{notRequested, own},
 		Actions: []Action{
-			{"ec2:CreateTags", "change tags of own security groups", Settings},
-			{"ec2:DeleteTags", "remove tags of own security groups", Settings},
+			{"ec2:CreateTags", "change tags of security groups of the controller", Settings},
+			{"ec2:DeleteTags", "remove tags of security groups of the controller", Settings},
 		},
 	},
 	{
 		Sid:       "DeleteOwnSecurityGroups",
 		Condition: []Condition{own},
 		Actions: []Action{
-			{"ec2:DeleteSecurityGroup", "delete own security groups", Ingress},
+			{"ec2:DeleteSecurityGroup", "delete security groups of the controller", Ingress},
 		},
 	},
 	{
@@ -199,7 +199,7 @@ var AWS = []Statement{
 		Resources: balancers,
 		Condition: []Condition{{"StringEquals", "elasticloadbalancing:CreateAction", []string{"CreateTargetGroup", "CreateLoadBalancer"}}, requested},
 		Actions: []Action{
-			{"elasticloadbalancing:AddTags", "tag load balancers and target groups when they are made", Ingress},
+			{"elasticloadbalancing:AddTags", "tag load balancers and target groups when they are created", Ingress},
 		},
 	},
 	{
@@ -207,8 +207,8 @@ var AWS = []Statement{
 		Resources: balancers,
 		Condition: []Condition{notRequested, own},
 		Actions: []Action{
-			{"elasticloadbalancing:AddTags", "change tags of own load balancers and target groups", Settings},
-			{"elasticloadbalancing:RemoveTags", "remove tags of own load balancers and target groups", Settings},
+			{"elasticloadbalancing:AddTags", "change tags of load balancers and target groups of the controller", Settings},
+			{"elasticloadbalancing:RemoveTags", "remove tags of load balancers and target groups of the controller", Settings},
 		},
 	},
 	{
@@ -237,8 +237,8 @@ var AWS = []Statement{
 		Sid:       "ChangeOwn",
 		Condition: []Condition{own},
 		Actions: []Action{
-			{"elasticloadbalancing:DeleteLoadBalancer", "delete own load balancers", Ingress},
-			{"elasticloadbalancing:DeleteTargetGroup", "delete own target groups", Ingress},
+			{"elasticloadbalancing:DeleteLoadBalancer", "delete load balancers of the controller", Ingress},
+			{"elasticloadbalancing:DeleteTargetGroup", "delete target groups of the controller", Ingress},
 			{"elasticloadbalancing:ModifyCapacityReservation", "reserve capacity", Capacity},
 			{"elasticloadbalancing:ModifyIpPools", "change IPAM pools", Pools},
 			{"elasticloadbalancing:ModifyListenerAttributes", "change attributes of listeners", Settings},
@@ -254,8 +254,8 @@ var AWS = []Statement{
 		Sid:       "Targets",
 		Resources: targetGroups,
 		Actions: []Action{
-			{"elasticloadbalancing:DeregisterTargets", "take targets out of target groups", Ingress},
-			{"elasticloadbalancing:RegisterTargets", "put targets into target groups", Ingress},
+			{"elasticloadbalancing:DeregisterTargets", "deregister targets from target groups", Ingress},
+			{"elasticloadbalancing:RegisterTargets", "register targets in target groups", Ingress},
 		},
 	},
 
@@ -263,8 +263,8 @@ var AWS = []Statement{
 		Sid: "WithEnableCertificateManagement", Feature: gateCertificates,
 		Actions: []Action{
 			{"acm:AddTagsToCertificate", "tag certificates when they are requested", OwnCertificates},
-			{"route53:ChangeResourceRecordSets", "make and remove the records that validate certificates", OwnCertificates},
-			{"route53:ListHostedZones", "find the zone of a host", OwnCertificates},
+			{"route53:ChangeResourceRecordSets", "create and remove the DNS records that validate certificates", OwnCertificates},
+			{"route53:ListHostedZones", "find the hosted zone of a host", OwnCertificates},
 		},
 	},
 	{
@@ -285,7 +285,7 @@ var AWS = []Statement{
 		Sid: "PrivateCAWithEnableCertificateManagement", Feature: gateCertificates,
 		Actions: []Action{
 			{"acm-pca:GetCertificate", "let ACM fetch the certificates that a private CA has issued", PrivateCA},
-			{"acm-pca:ListPermissions", "let ACM see whether it may renew certificates of a private CA", PrivateCA},
+			{"acm-pca:ListPermissions", "let ACM check whether it may renew certificates of a private CA", PrivateCA},
 		},
 	},
 	{
@@ -300,18 +300,18 @@ var AWS = []Statement{
 		Actions: []Action{
 			{"acm:DeleteCertificate", "delete an imported certificate that nothing uses any more", Imports},
 			{"acm:GetCertificate", "compare an imported certificate with its Secret", Imports},
-			{"acm:ImportCertificate", "renew an imported certificate in its place", Imports},
+			{"acm:ImportCertificate", "import a renewed certificate under the same ARN", Imports},
 		},
 	},
 	{
 		Sid: "TagSecurityGroupsOfV1", Feature: v1Resources, Condition: []Condition{ofV1},
-		Actions: []Action{{"ec2:CreateTags", "put the tag of the cluster on security groups that are taken over", FirstGeneration}},
+		Actions: []Action{{"ec2:CreateTags", "add the tag of the cluster to security groups that are taken over", FirstGeneration}},
 	},
 	{
 		Sid: "TagAndDeleteOfV1", Feature: v1Resources, Condition: []Condition{ofV1},
 		Actions: []Action{
-			{"elasticloadbalancing:AddTags", "put the tag of the cluster on load balancers and target groups that are taken over", FirstGeneration},
-			{"elasticloadbalancing:DeleteTargetGroup", "delete target groups that nothing asks for", FirstGeneration},
+			{"elasticloadbalancing:AddTags", "add the tag of the cluster to load balancers and target groups that are taken over", FirstGeneration},
+			{"elasticloadbalancing:DeleteTargetGroup", "delete target groups that no object uses", FirstGeneration},
 		},
 	},
 	{
@@ -320,10 +320,10 @@ var AWS = []Statement{
 	},
 	{
 		Sid: "WithRolesOfOtherAccounts", Feature: fieldRole,
-		Actions: []Action{{"sts:AssumeRole", "work on target groups of another account", OtherAccounts}},
+		Actions: []Action{{"sts:AssumeRole", "manage targets in target groups of another account", OtherAccounts}},
 	},
 	{
 		Sid: "WithDoctor", Feature: Doctor,
-		Actions: []Action{{"iam:SimulatePrincipalPolicy", "check the permissions that can be tried only by a change; whoever runs the command needs it, the controller does not", Checks}},
+		Actions: []Action{{"iam:SimulatePrincipalPolicy", "check permissions that can only be tested by a change; the user of the command needs it, not the controller", Checks}},
 	},
 }

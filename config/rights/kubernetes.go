@@ -7,7 +7,7 @@ type Role struct {
 	// File is the file in config/rbac with the role. The order in a file is that of the table.
 	File string
 	Name string
-	// Namespaced reports whether it is a Role in the namespace of the controller, not a ClusterRole.
+	// Namespaced reports whether this is a Role in the namespace of the controller, not a ClusterRole.
 	Namespaced bool
 	// Feature is the feature that needs the role, empty for the roles that every installation
 	// needs. Why is the comment before the role.
@@ -15,7 +15,7 @@ type Role struct {
 	Rules        []Rule
 }
 
-// Rule are verbs on resources of one API group.
+// Rule has verbs on resources of one API group.
 type Rule struct {
 	Group     string
 	Resources []string
@@ -26,7 +26,7 @@ type Rule struct {
 	Why string
 }
 
-// Namespace and ServiceAccount are those of the controller in config/rbac.
+// Namespace and ServiceAccount are the namespace and the service account of the controller in config/rbac.
 const (
 	Namespace      = "kube-system"
 	ServiceAccount = "fulcrum"
@@ -70,21 +70,21 @@ var Kubernetes = []Role{
 			{"", []string{"namespaces", "nodes"}, nil, []string{"list", "watch"}, "choose namespaces by label, and nodes as targets"},
 			{"", []string{"services"}, nil, []string{"get", "list", "patch", "watch"}, "read Services and set their finalizers and annotations"},
 			{"", []string{"services/status"}, nil, []string{"patch"}, "show host names and conditions of load balancers"},
-			{"", []string{"pods"}, nil, []string{"get", "list", "watch"}, "find targets, and read a pod again where another client has written a condition meanwhile"},
+			{"", []string{"pods"}, nil, []string{"get", "list", "watch"}, "find targets, and read a pod again if another client has changed its conditions"},
 			{"", []string{"pods/status"}, nil, []string{"patch"}, "set readiness gates"},
 			{"", []string{"events"}, nil, []string{"create", "patch"}, "report findings"},
 			{"", []string{"endpoints"}, nil, []string{"list", "watch"}, "find targets with --enable-endpoint-slices=false"},
 			{"discovery.k8s.io", []string{"endpointslices"}, nil, []string{"list", "watch"}, "find targets"},
-			{"networking.k8s.io", []string{"ingressclasses"}, nil, []string{"list", "watch"}, "know which Ingresses to serve"},
+			{"networking.k8s.io", []string{"ingressclasses"}, nil, []string{"list", "watch"}, "find out which Ingresses to serve"},
 			{"networking.k8s.io", []string{"ingresses"}, nil, []string{"get", "list", "patch", "watch"}, "read Ingresses, and set their finalizers and plans"},
 			{"networking.k8s.io", []string{"ingresses/status"}, nil, []string{"patch"}, "show host names of load balancers"},
 			{"elbv2.k8s.aws", []string{"ingressclassparams"}, nil, []string{"list", "watch"}, "read the settings of classes"},
 			{"elbv2.k8s.aws", []string{"targetgroupbindings"}, nil, []string{"create", "delete", "get", "list", "patch", "watch"}, "bind target groups to Services"},
-			{"elbv2.k8s.aws", []string{"targetgroupbindings/status"}, nil, []string{"patch"}, "show what was observed of a binding"},
+			{"elbv2.k8s.aws", []string{"targetgroupbindings/status"}, nil, []string{"patch"}, "show the observed generation and the conditions of a binding"},
 			{"gateway.networking.k8s.io", []string{"gatewayclasses", "gateways"}, nil, []string{"get", "list", "patch", "watch"}, "read Gateways and their classes, and set their finalizers"},
-			{"gateway.networking.k8s.io", []string{"referencegrants"}, nil, []string{"list", "watch"}, "know which references between namespaces are allowed"},
+			{"gateway.networking.k8s.io", []string{"referencegrants"}, nil, []string{"list", "watch"}, "find out which references between namespaces are permitted"},
 			{"gateway.networking.k8s.io", []string{"grpcroutes", "httproutes", "listenersets", "tcproutes", "tlsroutes", "udproutes"}, nil, []string{"get", "list", "watch"},
-				"read routes, and read one again where another client has written its status meanwhile"},
+				"read routes, and read a route again if another client has changed its status"},
 			{"gateway.networking.k8s.io", []string{"gatewayclasses/status", "gateways/status", "grpcroutes/status", "httproutes/status", "listenersets/status",
 				"tcproutes/status", "tlsroutes/status", "udproutes/status"}, nil, []string{"patch"}, "show addresses and conditions"},
 			{"gateway.k8s.aws", []string{"listenerruleconfigurations", "loadbalancerconfigurations", "targetgroupconfigurations"}, nil, []string{"get", "list", "patch", "watch"},
@@ -101,9 +101,9 @@ var Kubernetes = []Role{
 			"that changed meanwhile, and removes what Ingresses left meanwhile; without them that is lost.",
 		Rules: []Rule{
 			{"coordination.k8s.io", []string{"leases"}, nil, []string{"create"}, "make the lease"},
-			{"coordination.k8s.io", []string{"leases"}, []string{"aws-load-balancer-controller-leader"}, []string{"get", "update"}, "hold the lease, so that one process writes at a time"},
-			{"", []string{"secrets"}, nil, []string{"create"}, "make the Secrets of the next rule"},
-			{"", []string{"secrets"}, []string{"fulcrum-checkpoints", "fulcrum-memberships"}, []string{"get", "update"}, "keep what was carried out over restarts"},
+			{"coordination.k8s.io", []string{"leases"}, []string{"aws-load-balancer-controller-leader"}, []string{"get", "update"}, "hold the lease, so that only one process changes AWS resources at a time"},
+			{"", []string{"secrets"}, nil, []string{"create"}, "create the Secrets of the next rule"},
+			{"", []string{"secrets"}, []string{"fulcrum-checkpoints", "fulcrum-memberships"}, []string{"get", "update"}, "store checkpoints across restarts"},
 		},
 	},
 	{
@@ -123,7 +123,7 @@ var Kubernetes = []Role{
 				"gatewayclasses.gateway.networking.k8s.io", "gateways.gateway.networking.k8s.io", "grpcroutes.gateway.networking.k8s.io",
 				"httproutes.gateway.networking.k8s.io", "listenersets.gateway.networking.k8s.io", "referencegrants.gateway.networking.k8s.io",
 				"tcproutes.gateway.networking.k8s.io", "tlsroutes.gateway.networking.k8s.io", "udproutes.gateway.networking.k8s.io",
-			}, []string{"get"}, "compare the version of the Gateway API with those that the controller knows"},
+			}, []string{"get"}, "compare the installed version of the Gateway API with the supported versions"},
 		},
 	},
 	{
@@ -137,16 +137,16 @@ var Kubernetes = []Role{
 		},
 	},
 	{
-		File: "webhook.yaml", Name: "fulcrum-webhook-certificate", Namespaced: true, Feature: "webhooks with a certificate that the controller makes",
+		File: "webhook.yaml", Name: "fulcrum-webhook-certificate", Namespaced: true, Feature: "webhooks with a certificate that the controller creates",
 		Why: "What admission needs besides. Without the rights of the first two roles the controller works as well,\n" +
 			"and the certificate and the CA bundle have to come from elsewhere.",
 		Rules: []Rule{
-			{"", []string{"secrets"}, nil, []string{"create"}, "make the Secret of the certificate"},
+			{"", []string{"secrets"}, nil, []string{"create"}, "create the Secret of the certificate"},
 			{"", []string{"secrets"}, []string{"aws-load-balancer-tls"}, []string{"get", "update"}, "share the certificate between replicas, and renew it"},
 		},
 	},
 	{
-		File: "webhook.yaml", Name: "fulcrum-webhook-certificate", Feature: "webhooks with a certificate that the controller makes",
+		File: "webhook.yaml", Name: "fulcrum-webhook-certificate", Feature: "webhooks with a certificate that the controller creates",
 		Rules: []Rule{
 			{"admissionregistration.k8s.io", []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, []string{"aws-load-balancer-webhook"},
 				[]string{"get", "patch"}, "let the API server trust the certificate"},
@@ -156,14 +156,14 @@ var Kubernetes = []Role{
 		File: "webhook.yaml", Name: "fulcrum-server-ids", Namespaced: true, Feature: "QUIC server ids",
 		Why: "Worker numbers of QUIC server ids.",
 		Rules: []Rule{
-			{"", []string{"configmaps"}, nil, []string{"create"}, "make the ConfigMap of the next rule"},
+			{"", []string{"configmaps"}, nil, []string{"create"}, "create the ConfigMap of the next rule"},
 			{"", []string{"configmaps"}, []string{"quic-server-id-worker-tracker"}, []string{"get", "update"}, "claim a worker number"},
 		},
 	},
 	{
 		File: "webhook.yaml", Name: "fulcrum-target-control", Feature: "target control agents in pods",
 		Why:   "Configuration of the target control agent.",
-		Rules: []Rule{{"elbv2.k8s.aws", []string{"albtargetcontrolconfigs"}, nil, []string{"get"}, "read the configuration of the agent that is put into a pod"}},
+		Rules: []Rule{{"elbv2.k8s.aws", []string{"albtargetcontrolconfigs"}, nil, []string{"get"}, "read the configuration of the agent that is injected into a pod"}},
 	},
 }
 

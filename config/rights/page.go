@@ -54,7 +54,7 @@ func statements(b *strings.Builder, table []Statement, file string) {
 	}
 }
 
-// on returns a text about the resources of a statement.
+// on describes the resources of a statement.
 func (s Statement) on() string {
 	if s.Resources == nil {
 		return "every resource"
@@ -66,7 +66,7 @@ func (s Statement) on() string {
 	return strings.Join(out, ", ")
 }
 
-// when returns a text about the conditions of a statement.
+// when describes the conditions of a statement.
 func (s Statement) when() string {
 	out := ""
 	for _, c := range s.Condition {

@@ -20,7 +20,7 @@ type statement struct {
 	Condition map[string]map[string]oneOrMore `json:",omitempty"`
 }
 
-// oneOrMore is a list of strings, whose JSON is a string if it has one.
+// oneOrMore is a list of strings. A list of one string is a plain string in JSON.
 type oneOrMore []string
 
 // MarshalJSON implements [json.Marshaler].
@@ -49,14 +49,14 @@ func Targets(partition string) []byte {
 		func(_ Statement, a Action) bool { return !slices.Contains(forTargets, a.Name) })
 }
 
-// ForTargets returns the actions in Targets, in order.
+// ForTargets returns the actions in the policy Targets, in order.
 func ForTargets() []string { return slices.Clone(forTargets) }
 
 // TargetsFile is the name of the file in config/iam with Targets.
 const TargetsFile = "targets.json"
 
-// Without returns the IAM policy of a partition without one permission, or the whole one if sid is empty. It has
-// the statements that every installation needs and those of the given features.
+// Without returns the IAM policy of a partition without one permission, or the whole policy if sid is empty. The policy
+// has the statements that every installation needs and those of the given features.
 func Without(partition, sid, action string, features ...string) []byte {
 	return renderAll(partition, func(s Statement) bool { return s.Feature == "" || slices.Contains(features, s.Feature) },
 		func(s Statement, a Action) bool { return s.Sid == sid && a.Name == action })

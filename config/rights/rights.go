@@ -18,7 +18,7 @@ var Partitions = []string{"aws", "aws-cn", "aws-us-gov", "aws-eusc", "aws-iso", 
 // clusterTag is the key of the tag with the cluster's name, which all resources that the controller creates have.
 const clusterTag = "elbv2.k8s.aws/cluster"
 
-// Statement are actions with the same resources and condition: a statement of an IAM policy.
+// Statement is a statement of an IAM policy: actions with the same resources and conditions.
 type Statement struct {
 	Sid string
 	// Feature is the feature gate, flag or field that needs the statement, empty for statements that

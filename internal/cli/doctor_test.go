@@ -156,7 +156,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		"warning controller   no controller has ever had the Lease kube-system/aws-load-balancer-controller-leader; start it",
 		"error   webhooks     webhook vingress.elbv2.k8s.aws: its CA expired at ",
 		"may not call elasticloadbalancing:DescribeRules, which is needed to compare listener rules; grant it to the role, see config/iam/policy.json\n",
-		"may not call ec2:CreateSecurityGroup, which is needed to make the security groups of load balancers; grant it",
+		"may not call ec2:CreateSecurityGroup, which is needed to create the security groups of load balancers; grant it",
 		"4 errors",
 	} {
 		if !strings.Contains(out, want) {
@@ -268,7 +268,7 @@ func TestDoctorSimulatesPolicies(t *testing.T) {
 			[]string{"warning permissions  a simulation of its policies denies elasticloadbalancing:ModifyRule to arn:aws:iam::", "which is needed to change listener rules; grant it to the role",
 				"52 of 53 actions that can be tried only by a change are granted"}, 22},
 		"one is missing with the tag of the cluster": {[][]byte{rights.Without("aws", "TagOwn", "elasticloadbalancing:AddTags"), []byte(simulation)},
-			[]string{"denies elasticloadbalancing:AddTags to arn:aws:iam::", "needed to change tags of own load balancers"}, 22},
+			[]string{"denies elasticloadbalancing:AddTags to arn:aws:iam::", "needed to change tags of load balancers and target groups"}, 22},
 		"simulation is not granted": {[][]byte{rights.Policy("aws")},
 			[]string{"53 actions can be tried only by a change, and were not: ", "; grant iam:SimulatePrincipalPolicy to whoever runs doctor to have them simulated"}, 1},
 	} {

@@ -132,7 +132,7 @@ func TestMigrateStatus(t *testing.T) {
 				a[naming.AdoptAnnotation] = "edge"
 			})
 			settle(t, r)
-		}, rows: 2, state: handover.Refused, code: 2, shows: []string{`"edge" names nothing to take over`}},
+		}, rows: 2, state: handover.Refused, code: 2, shows: []string{`"edge" is not a load balancer that can be taken over`}},
 		"not begun yet": {through: func(t *testing.T, r *harness.Harness) {
 			shadow(t, r)
 			editGateway(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })

@@ -190,7 +190,7 @@ var Reasons = []Explanation{
 	{LoadBalancerReturned, "A load balancer that a Gateway had taken over, by fulcrum.dev/adopt, goes back to the Ingresses or the Service.", "Wait. If the message says that they cannot be built, correct them, delete them, or let the Gateway keep the load balancer.", BlocksNothing},
 	{MoreFindings, "An object has more faults than events are written for.", "Correct the faults in the other events; fulcrum plan shows all of them.", BlocksNothing},
 	{NameTaken, "A resource of that name exists and has another owner.", "Choose another name, or remove the other resource.", BlocksStack},
-	{NamespaceNotAllowed, "The class does not admit Ingresses of this namespace.", "Use another class, or label the namespace as the class demands.", BlocksMember},
+	{NamespaceNotAllowed, "The class does not admit Ingresses of this namespace.", "Use another class, or label the namespace as the class requires.", BlocksMember},
 	{NetworkingInvalid, "A networking rule of a TargetGroupBinding cannot be turned into security group rules.", "Correct the peer or the port that the message names.", BlocksNothing},
 	{NodeUnusable, "A node is not an EC2 instance, so it cannot be an instance target; it is not registered.", "Exclude the node by label, or use target type ip.", BlocksNothing},
 	{NotServed, "An object was probably meant for this controller, which does not serve it: the controller of its class, its loadBalancerClass or its aws-load-balancer-type is nearly one that is served, or an Ingress with annotations for this controller has no class.", "Correct the name as the message says. Nothing is to be done where another controller is meant to serve the object.", BlocksNothing},

@@ -2,7 +2,7 @@ package v1beta1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// IPAddressType is which addresses an accelerator has.
+// IPAddressType is the type of the addresses of an accelerator: IPv4 only, or IPv4 and IPv6.
 //
 // +kubebuilder:validation:Enum=IPV4;DUAL_STACK
 type IPAddressType string
@@ -13,7 +13,7 @@ const (
 	IPAddressTypeDualStack IPAddressType = "DUAL_STACK"
 )
 
-// Protocol of a listener.
+// Protocol is the protocol of a listener.
 //
 // +kubebuilder:validation:Enum=TCP;UDP
 type Protocol string
@@ -24,7 +24,7 @@ const (
 	ProtocolUDP Protocol = "UDP"
 )
 
-// ClientAffinity is what is kept together at one endpoint.
+// ClientAffinity is SOURCE_IP if all connections of a client go to one endpoint.
 //
 // +kubebuilder:validation:Enum=SOURCE_IP;NONE
 type ClientAffinity string
@@ -35,7 +35,7 @@ const (
 	ClientAffinityNone     ClientAffinity = "NONE"
 )
 
-// EndpointType is how an endpoint is named.
+// EndpointType is the kind of reference to an endpoint: the identifier of an AWS resource, or a Kubernetes object.
 //
 // +kubebuilder:validation:Enum=EndpointID;Service;Ingress;Gateway
 type EndpointType string
@@ -63,7 +63,7 @@ type PortRange struct {
 	ToPort int32 `json:"toPort"`
 }
 
-// PortOverride sends what arrives at a port of the listener to another port of the endpoints.
+// PortOverride forwards traffic from a port of the listener to another port of the endpoints.
 type PortOverride struct {
 	// ListenerPort is a port of the listener.
 	// +kubebuilder:validation:Minimum=1
@@ -76,7 +76,7 @@ type PortOverride struct {
 	EndpointPort int32 `json:"endpointPort"`
 }
 
-// Endpoint is what traffic of an endpoint group is sent to: the load balancer of an object, or something in AWS by
+// Endpoint is a destination of the traffic of an endpoint group: the load balancer of an object, or an AWS resource by
 // its identifier.
 //
 // +kubebuilder:validation:XValidation:rule="self.type == 'EndpointID' ? has(self.endpointID) && !has(self.name) : has(self.name) && !has(self.endpointID)",message="type EndpointID needs endpointID and no name; every other type needs name and no endpointID"
@@ -99,35 +99,35 @@ type Endpoint struct {
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// Weight is the share of the endpoint in the traffic of its group, relative to the other weights there. 0 gets
-	// none.
+	// Weight is the share of the traffic of the endpoint group that the endpoint gets, relative to the weights of the
+	// other endpoints. With weight 0 it gets none.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=255
 	// +kubebuilder:default=128
 	// +optional
 	Weight *int32 `json:"weight,omitempty"`
 
-	// ClientIPPreservationEnabled is whether the endpoint sees the address of the client.
+	// ClientIPPreservationEnabled reports whether the endpoint sees the IP address of the client.
 	// +kubebuilder:default=true
 	// +optional
 	ClientIPPreservationEnabled *bool `json:"clientIPPreservationEnabled,omitempty"`
 }
 
-// EndpointGroup is the endpoints of a listener in one region.
+// EndpointGroup has the endpoints of a listener in one region.
 type EndpointGroup struct {
 	// Region of the endpoints; the region of the cluster if not given. A listener has at most one group in a region.
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	Region string `json:"region,omitempty"`
 
-	// TrafficDialPercentage is how much of the traffic that would go to this region stays there.
+	// TrafficDialPercentage is the percentage of the traffic for this region that this endpoint group accepts.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	// +kubebuilder:default=100
 	// +optional
 	TrafficDialPercentage *int32 `json:"trafficDialPercentage,omitempty"`
 
-	// PortOverrides lists ports that are different at the endpoints.
+	// PortOverrides lists listener ports for which the endpoints have other ports.
 	// +optional
 	PortOverrides []PortOverride `json:"portOverrides,omitempty"`
 
@@ -136,14 +136,14 @@ type EndpointGroup struct {
 	Endpoints []Endpoint `json:"endpoints,omitempty"`
 }
 
-// Listener accepts traffic at ports of the accelerator's addresses.
+// Listener accepts traffic on ports of the addresses of the accelerator.
 type Listener struct {
-	// Protocol of the traffic; taken from the endpoint if not given, which needs one listener with one group with
-	// one endpoint.
+	// Protocol of the traffic. If not set, it is taken from the endpoint; this requires a single listener with a single
+	// endpoint group with a single endpoint.
 	// +optional
 	Protocol Protocol `json:"protocol,omitempty"`
 
-	// PortRanges lists the ports; taken from the endpoint like the protocol if not given.
+	// PortRanges lists the ports. If not set, they are taken from the endpoint, as for the protocol.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10
 	// +optional
@@ -159,23 +159,24 @@ type Listener struct {
 	EndpointGroups []EndpointGroup `json:"endpointGroups,omitempty"`
 }
 
-// GlobalAcceleratorSpec is the desired state. The order of its fields enters checkpoints, so it must not change.
+// GlobalAcceleratorSpec is the desired state. The order of its fields affects stored checkpoints, so it must not
+// change.
 type GlobalAcceleratorSpec struct {
-	// Name of the accelerator; made from cluster, namespace and name if not given.
+	// Name of the accelerator; generated from the cluster name, namespace and name of the object if not set.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9_-]{1,64}$`
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// IPAddresses are addresses of ranges that were brought to AWS. They are used when the accelerator is created
-	// and cannot be changed later.
+	// IPAddresses are addresses from ranges that were brought to AWS (BYOIP). They are used when the accelerator is
+	// created and cannot be changed later.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=2
 	// +optional
 	IPAddresses []string `json:"ipAddresses,omitempty"`
 
-	// IPAddressType is which addresses the accelerator has. From DUAL_STACK to IPV4 the IPv6 addresses are lost.
+	// IPAddressType is the type of the addresses. A change from DUAL_STACK to IPV4 removes the IPv6 addresses for good.
 	// +kubebuilder:default=IPV4
 	// +optional
 	IPAddressType IPAddressType `json:"ipAddressType,omitempty"`
@@ -189,7 +190,7 @@ type GlobalAcceleratorSpec struct {
 	Listeners []Listener `json:"listeners,omitempty"`
 }
 
-// IPSet is static addresses of one family.
+// IPSet has the static addresses of one address family.
 type IPSet struct {
 	// IPAddresses of the set.
 	// +optional
@@ -226,7 +227,7 @@ type GlobalAcceleratorStatus struct {
 	// +optional
 	Status string `json:"status,omitempty"`
 
-	// Conditions of the accelerator; Ready is the one that says whether it is deployed.
+	// Conditions of the accelerator; condition Ready reports whether it is deployed.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// TargetType is what is registered in a target group.
+// TargetType is the type of the targets in a target group: instances or IP addresses.
 //
 // +kubebuilder:validation:Enum=instance;ip
 type TargetType string
@@ -54,7 +54,7 @@ type NetworkingPeer struct {
 	// +optional
 	IPBlock *IPBlock `json:"ipBlock,omitempty"`
 
-	// SecurityGroup is a security group whose members are sources.
+	// SecurityGroup is a security group; the traffic of its members is admitted.
 	// +optional
 	SecurityGroup *SecurityGroup `json:"securityGroup,omitempty"`
 }
@@ -88,7 +88,7 @@ type TargetGroupBindingNetworking struct {
 
 // TargetGroupBindingSpec is the desired state.
 type TargetGroupBindingSpec struct {
-	// TargetGroupARN is the ARN of the target group; it wins over the name.
+	// TargetGroupARN is the ARN of the target group. It has precedence over the name.
 	// +optional
 	TargetGroupARN string `json:"targetGroupARN,omitempty"`
 
@@ -114,7 +114,7 @@ type TargetGroupBindingSpec struct {
 	// +optional
 	IamRoleArnToAssume string `json:"iamRoleArnToAssume,omitempty"`
 
-	// AssumeRoleExternalId is the external id that goes with the role.
+	// AssumeRoleExternalId is the external ID that is sent when the role is assumed.
 	// +optional
 	AssumeRoleExternalId string `json:"assumeRoleExternalId,omitempty"` //nolint:revive // wire name
 }

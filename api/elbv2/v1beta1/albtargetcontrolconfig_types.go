@@ -10,19 +10,19 @@ type ALBTargetControlConfigSpec struct {
 	// Image of the agent.
 	Image string `json:"image"`
 
-	// DataAddress is where the agent takes requests, host:port.
+	// DataAddress is the address, host:port, on which the agent receives requests.
 	// +kubebuilder:validation:Pattern="^.+:[0-9]+$"
 	DataAddress string `json:"dataAddress"`
 
-	// ControlAddress is where the load balancer controls the agent, host:port.
+	// ControlAddress is the address, host:port, on which the load balancer controls the agent.
 	// +kubebuilder:validation:Pattern="^.+:[0-9]+$"
 	ControlAddress string `json:"controlAddress"`
 
-	// DestinationAddress is where the application listens, host:port.
+	// DestinationAddress is the address, host:port, on which the application listens.
 	// +kubebuilder:validation:Pattern="^.+:[0-9]+$"
 	DestinationAddress string `json:"destinationAddress"`
 
-	// MaxConcurrency of requests to the application.
+	// MaxConcurrency is the maximum number of concurrent requests to the application.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	// +kubebuilder:default=1

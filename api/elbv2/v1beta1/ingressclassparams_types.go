@@ -2,7 +2,7 @@ package v1beta1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// LoadBalancerScheme is whether a load balancer has public addresses.
+// LoadBalancerScheme is internet-facing for a load balancer with public addresses, and internal otherwise.
 //
 // +kubebuilder:validation:Enum=internal;internet-facing
 type LoadBalancerScheme string
@@ -84,20 +84,20 @@ type Listener struct {
 // ListenerProtocol is the protocol of a listener.
 type ListenerProtocol string
 
-// MinimumLoadBalancerCapacity reserves capacity.
+// MinimumLoadBalancerCapacity is a capacity reservation.
 type MinimumLoadBalancerCapacity struct {
 	// CapacityUnits are load balancer capacity units.
 	CapacityUnits int32 `json:"capacityUnits"`
 }
 
-// IPAMConfiguration chooses where public addresses come from.
+// IPAMConfiguration names the IPAM pool of the public addresses.
 type IPAMConfiguration struct {
 	// IPv4IPAMPoolId is the pool of public IPv4 addresses.
 	// +optional
 	IPv4IPAMPoolId *string `json:"ipv4IPAMPoolId,omitempty"` //nolint:revive // wire name
 }
 
-// IngressClassParamsSpec holds settings that win over the annotations of every Ingress of a class.
+// IngressClassParamsSpec has settings that have precedence over the annotations of every Ingress of a class.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.prefixListsIDs) && has(self.PrefixListsIDs))",message="prefixListsIDs and PrefixListsIDs cannot both be set"
 type IngressClassParamsSpec struct {
@@ -120,7 +120,7 @@ type IngressClassParamsSpec struct {
 	// +optional
 	Scheme *LoadBalancerScheme `json:"scheme,omitempty"`
 
-	// InboundCIDRs are the ranges of clients admitted.
+	// InboundCIDRs are the address ranges of the clients that are admitted.
 	// +optional
 	InboundCIDRs []string `json:"inboundCIDRs,omitempty"`
 
@@ -128,7 +128,7 @@ type IngressClassParamsSpec struct {
 	// +optional
 	SSLPolicy string `json:"sslPolicy,omitempty"`
 
-	// SSLRedirectPort is the HTTPS port that HTTP is redirected to.
+	// SSLRedirectPort is the HTTPS port to which HTTP requests are redirected.
 	// +optional
 	SSLRedirectPort string `json:"sslRedirectPort,omitempty"`
 
@@ -164,7 +164,7 @@ type IngressClassParamsSpec struct {
 	// +optional
 	IPAMConfiguration *IPAMConfiguration `json:"ipamConfiguration,omitempty"`
 
-	// PrefixListsIDs are managed prefix lists of clients admitted.
+	// PrefixListsIDs are the managed prefix lists of the clients that are admitted.
 	// +optional
 	PrefixListsIDs []string `json:"prefixListsIDs,omitempty"`
 
@@ -172,11 +172,11 @@ type IngressClassParamsSpec struct {
 	// +optional
 	PrefixListsIDsLegacy []string `json:"PrefixListsIDs,omitempty"`
 
-	// WAFv2ACLArn is the web ACL by ARN.
+	// WAFv2ACLArn is the ARN of the web ACL.
 	// +optional
 	WAFv2ACLArn string `json:"wafv2AclArn,omitempty"`
 
-	// WAFv2ACLName is the web ACL by name.
+	// WAFv2ACLName is the name of the web ACL.
 	// +optional
 	WAFv2ACLName string `json:"wafv2AclName,omitempty"`
 }

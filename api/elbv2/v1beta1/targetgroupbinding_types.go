@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// TargetType is what is registered in a target group.
+// TargetType is the type of the targets in a target group: instances or IP addresses.
 //
 // +kubebuilder:validation:Enum=instance;ip
 type TargetType string
@@ -82,7 +82,7 @@ type NetworkingPeer struct {
 	// +optional
 	IPBlock *IPBlock `json:"ipBlock,omitempty"`
 
-	// SecurityGroup is a security group whose members are sources.
+	// SecurityGroup is a security group; the traffic of its members is admitted.
 	// +optional
 	SecurityGroup *SecurityGroup `json:"securityGroup,omitempty"`
 }
@@ -114,11 +114,11 @@ type TargetGroupBindingNetworking struct {
 	Ingress []NetworkingIngressRule `json:"ingress,omitempty"`
 }
 
-// TargetGroupBindingSpec is which target group has the endpoints of which Service as targets.
+// TargetGroupBindingSpec names a target group, and the Service whose endpoints are registered in it as targets.
 type TargetGroupBindingSpec struct {
-	// The order of the fields enters the checkpoint that is stored on each object, so it must not change.
+	// The order of the fields affects the checkpoint that is stored on each object, so it must not change.
 
-	// TargetGroupARN is the ARN of the target group; it wins over the name.
+	// TargetGroupARN is the ARN of the target group. It has precedence over the name.
 	// +optional
 	TargetGroupARN string `json:"targetGroupARN,omitempty"`
 
@@ -160,7 +160,7 @@ type TargetGroupBindingSpec struct {
 	// +optional
 	IamRoleArnToAssume string `json:"iamRoleArnToAssume,omitempty"`
 
-	// AssumeRoleExternalId is the external id that goes with the role.
+	// AssumeRoleExternalId is the external ID that is sent when the role is assumed.
 	// +optional
 	AssumeRoleExternalId string `json:"assumeRoleExternalId,omitempty"` //nolint:revive // wire name
 }
@@ -171,7 +171,7 @@ type TargetGroupBindingStatus struct {
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions of the binding; Ready is the one that the controller maintains.
+	// Conditions of the binding; the controller sets condition Ready.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }

@@ -2,7 +2,7 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ActionType of an action of a rule.
+// ActionType is the type of an action of a rule.
 //
 // +kubebuilder:validation:Enum=forward;redirect;fixed-response;authenticate-cognito;authenticate-oidc;jwt-validation
 type ActionType string
@@ -17,7 +17,7 @@ const (
 	ActionJWTValidation       ActionType = "jwt-validation"
 )
 
-// UnauthenticatedRequest is what is done with a request that is not authenticated.
+// UnauthenticatedRequest is how the load balancer handles a request that is not authenticated.
 //
 // +kubebuilder:validation:Enum=deny;allow;authenticate
 type UnauthenticatedRequest string
@@ -27,17 +27,17 @@ type UnauthenticatedRequest string
 // +kubebuilder:validation:Enum=single-string;string-array;space-separated-values
 type JWTClaimFormat string
 
-// ConditionField of a condition.
+// ConditionField is the property of a request to which a condition applies.
 //
 // +kubebuilder:validation:Enum=source-ip
 type ConditionField string
 
-// ConditionSourceIP is the condition on addresses of clients.
+// ConditionSourceIP is the field of a condition on the addresses of clients.
 const ConditionSourceIP ConditionField = "source-ip"
 
-// TargetGroupStickinessConfig keeps a client on the target group that it got first.
+// TargetGroupStickinessConfig keeps the requests of a client on the target group that received its first request.
 type TargetGroupStickinessConfig struct {
-	// DurationSeconds is how long, in seconds.
+	// DurationSeconds is the duration of the stickiness, in seconds.
 	// +kubebuilder:default=3600
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=604800
@@ -50,7 +50,7 @@ type TargetGroupStickinessConfig struct {
 	Enabled *bool `json:"enabled,omitempty"`
 }
 
-// ForwardConfig says how requests are forwarded to the backends of the route's rule.
+// ForwardConfig configures how requests are forwarded to the backends of the rule of the route.
 type ForwardConfig struct {
 	// TargetGroupStickinessConfig of the action.
 	// +kubebuilder:default={}
@@ -60,15 +60,15 @@ type ForwardConfig struct {
 
 // RedirectConfig adds to the RequestRedirect filter of the route's rule.
 type RedirectConfig struct {
-	// Query of the location; an empty one drops the query of the request.
+	// Query of the location; an empty query removes the query of the request.
 	// +kubebuilder:default="#{query}"
 	// +optional
 	Query *string `json:"query,omitempty"`
 }
 
-// FixedResponseConfig is an answer that the load balancer gives by itself.
+// FixedResponseConfig is a response that the load balancer sends itself.
 type FixedResponseConfig struct {
-	// StatusCode of the answer: 200 to 299 or 400 to 599.
+	// StatusCode of the response: 200 to 299 or 400 to 599.
 	// +kubebuilder:validation:XValidation:rule="(self >= 200 && self <= 299) || (self >= 400 && self <= 599)",message="statusCode must be 200 to 299 or 400 to 599"
 	StatusCode int32 `json:"statusCode"`
 
@@ -78,12 +78,12 @@ type FixedResponseConfig struct {
 	// +optional
 	ContentType *string `json:"contentType,omitempty"`
 
-	// MessageBody of the answer.
+	// MessageBody of the response.
 	// +optional
 	MessageBody *string `json:"messageBody,omitempty"`
 }
 
-// AuthenticateCognitoConfig authenticates users by Amazon Cognito.
+// AuthenticateCognitoConfig authenticates users with Amazon Cognito.
 type AuthenticateCognitoConfig struct {
 	// UserPoolARN of the user pool.
 	UserPoolARN string `json:"userPoolArn"`
@@ -94,17 +94,17 @@ type AuthenticateCognitoConfig struct {
 	// UserPoolDomain is the domain prefix or the whole domain of the user pool.
 	UserPoolDomain string `json:"userPoolDomain"`
 
-	// AuthenticationRequestExtraParams are parameters to add to the request of the authorization.
+	// AuthenticationRequestExtraParams are additional parameters of the authorization request.
 	// +kubebuilder:validation:MaxProperties=10
 	// +optional
 	AuthenticationRequestExtraParams *map[string]string `json:"authenticationRequestExtraParams,omitempty"`
 
-	// OnUnauthenticatedRequest is what is done with a request that is not authenticated.
+	// OnUnauthenticatedRequest is how the load balancer handles a request that is not authenticated.
 	// +kubebuilder:default="authenticate"
 	// +optional
 	OnUnauthenticatedRequest *UnauthenticatedRequest `json:"onUnauthenticatedRequest,omitempty"`
 
-	// Scope of the user's claims.
+	// Scope is the set of user claims to request.
 	// +kubebuilder:default="openid"
 	// +optional
 	Scope *string `json:"scope,omitempty"`
@@ -114,7 +114,7 @@ type AuthenticateCognitoConfig struct {
 	// +optional
 	SessionCookieName *string `json:"sessionCookieName,omitempty"`
 
-	// SessionTimeout is how long a session lasts, in seconds.
+	// SessionTimeout is the duration of a session, in seconds.
 	// +kubebuilder:default=604800
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=604800
@@ -128,7 +128,7 @@ type Secret struct {
 	Name string `json:"name"`
 }
 
-// AuthenticateOIDCConfig authenticates users by an OpenID Connect provider.
+// AuthenticateOIDCConfig authenticates users with an OpenID Connect provider.
 type AuthenticateOIDCConfig struct {
 	// Issuer of the provider.
 	Issuer string `json:"issuer"`
@@ -142,24 +142,24 @@ type AuthenticateOIDCConfig struct {
 	// UserInfoEndpoint of the provider.
 	UserInfoEndpoint string `json:"userInfoEndpoint"`
 
-	// Secret with the id and secret of the client.
+	// Secret with the ID and secret of the client.
 	Secret Secret `json:"secret"`
 
 	// UseExistingClientSecret has no effect.
 	// +optional
 	UseExistingClientSecret *bool `json:"useExistingClientSecret,omitempty"`
 
-	// AuthenticationRequestExtraParams are parameters to add to the request of the authorization.
+	// AuthenticationRequestExtraParams are additional parameters of the authorization request.
 	// +kubebuilder:validation:MaxProperties=10
 	// +optional
 	AuthenticationRequestExtraParams *map[string]string `json:"authenticationRequestExtraParams,omitempty"`
 
-	// OnUnauthenticatedRequest is what is done with a request that is not authenticated.
+	// OnUnauthenticatedRequest is how the load balancer handles a request that is not authenticated.
 	// +kubebuilder:default="authenticate"
 	// +optional
 	OnUnauthenticatedRequest *UnauthenticatedRequest `json:"onUnauthenticatedRequest,omitempty"`
 
-	// Scope of the user's claims.
+	// Scope is the set of user claims to request.
 	// +kubebuilder:default="openid"
 	// +optional
 	Scope *string `json:"scope,omitempty"`
@@ -169,7 +169,7 @@ type AuthenticateOIDCConfig struct {
 	// +optional
 	SessionCookieName *string `json:"sessionCookieName,omitempty"`
 
-	// SessionTimeout is how long a session lasts, in seconds.
+	// SessionTimeout is the duration of a session, in seconds.
 	// +kubebuilder:default=604800
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=604800
@@ -186,7 +186,7 @@ type JWTAdditionalClaim struct {
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
 
-	// Values of which the claim must have one.
+	// Values of the claim; the claim must have one of them.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10
 	// +kubebuilder:validation:items:MaxLength=256
@@ -199,7 +199,7 @@ type JWTValidationConfig struct {
 	// +kubebuilder:validation:MaxLength=256
 	Issuer string `json:"issuer"`
 
-	// JWKSEndpoint with the keys of the issuer.
+	// JWKSEndpoint is the URL of the keys of the issuer.
 	// +kubebuilder:validation:MaxLength=256
 	JWKSEndpoint string `json:"jwksEndpoint"`
 
@@ -252,35 +252,36 @@ type SourceIPConfig struct {
 	Values []string `json:"values"`
 }
 
-// Condition of a rule, in addition to those of the route's matches.
+// Condition of a rule, in addition to the matches of the route.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.sourceIPConfig) == (self.field == 'source-ip')",message="sourceIPConfig is for field source-ip and required there"
 type Condition struct {
-	// Field that the condition is on.
+	// Field is the property of the request to which the condition applies.
 	Field ConditionField `json:"field"`
 
 	// SourceIPConfig of field source-ip.
 	// +optional
 	SourceIPConfig *SourceIPConfig `json:"sourceIPConfig,omitempty"`
 
-	// MatchIndexes are places in the list of matches of the route's rule. Default: all matches.
+	// MatchIndexes are indexes in the list of matches of the rule of the route. Default: all matches.
 	// +optional
 	MatchIndexes *[]int `json:"matchIndexes,omitempty"`
 }
 
-// ListenerRuleConfigurationSpec is what a rule has beyond its route.
+// ListenerRuleConfigurationSpec has the settings of a rule for which its route has no fields.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.actions) || size(self.actions) > 0",message="actions must not be empty"
 // +kubebuilder:validation:XValidation:rule="!has(self.actions) || size(self.actions.filter(a, a.type in ['authenticate-oidc', 'authenticate-cognito', 'jwt-validation'])) <= 1",message="at most one of authenticate-oidc, authenticate-cognito and jwt-validation is allowed"
 // +kubebuilder:validation:XValidation:rule="!has(self.actions) || size(self.actions.filter(a, a.type in ['fixed-response', 'forward', 'redirect'])) <= 1",message="at most one of fixed-response, forward and redirect is allowed"
 type ListenerRuleConfigurationSpec struct {
-	// Actions of the rule: at most one that authenticates and one that answers.
+	// Actions of the rule: at most one that authenticates, and at most one that forwards, redirects or returns a fixed
+	// response.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=2
 	// +optional
 	Actions []Action `json:"actions,omitempty"`
 
-	// Conditions of the rule, in addition to those of the route's matches.
+	// Conditions of the rule, in addition to the matches of the route.
 	// +kubebuilder:validation:MinItems=1
 	// +optional
 	Conditions []Condition `json:"conditions,omitempty"`
@@ -290,17 +291,17 @@ type ListenerRuleConfigurationSpec struct {
 	Tags *map[string]string `json:"tags,omitempty"`
 }
 
-// ListenerRuleConfigurationStatus says whether a configuration can be used.
+// ListenerRuleConfigurationStatus reports whether a configuration can be used.
 type ListenerRuleConfigurationStatus struct {
 	// Accepted reports whether the configuration can be used.
 	// +optional
 	Accepted *bool `json:"accepted,omitempty"`
 
-	// Message says why it cannot.
+	// Message is the reason why the configuration cannot be used.
 	// +optional
 	Message *string `json:"message,omitempty"`
 
-	// ObservedGeneration is the generation that the status is about.
+	// ObservedGeneration is the generation for which the status was written.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 }

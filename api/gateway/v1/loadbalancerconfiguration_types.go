@@ -2,7 +2,8 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// MergingMode says whose values win where a GatewayClass and a Gateway both have a LoadBalancerConfiguration.
+// MergingMode decides whose values have precedence where a GatewayClass and a Gateway both have a
+// LoadBalancerConfiguration.
 //
 // +kubebuilder:validation:Enum=prefer-gateway;prefer-gateway-class
 type MergingMode string
@@ -13,7 +14,7 @@ const (
 	PreferGatewayClass MergingMode = "prefer-gateway-class"
 )
 
-// LoadBalancerScheme is whether a load balancer has public addresses.
+// LoadBalancerScheme is internet-facing for a load balancer with public addresses, and internal otherwise.
 //
 // +kubebuilder:validation:Enum=internal;internet-facing
 type LoadBalancerScheme string
@@ -24,7 +25,7 @@ const (
 	SchemeInternetFacing LoadBalancerScheme = "internet-facing"
 )
 
-// LoadBalancerIPAddressType of a load balancer.
+// LoadBalancerIPAddressType is the address type of a load balancer.
 //
 // +kubebuilder:validation:Enum=ipv4;dualstack;dualstack-without-public-ipv4
 type LoadBalancerIPAddressType string
@@ -36,12 +37,12 @@ const (
 	LoadBalancerDualStackWithoutPublicIPv4 LoadBalancerIPAddressType = "dualstack-without-public-ipv4"
 )
 
-// ALPNPolicy of a TLS listener of a Network Load Balancer.
+// ALPNPolicy is the ALPN policy of a TLS listener of a Network Load Balancer.
 //
 // +kubebuilder:validation:Enum=HTTP1Only;HTTP2Only;HTTP2Optional;HTTP2Preferred;None
 type ALPNPolicy string
 
-// MutualAuthenticationMode is what a listener does with certificates of clients.
+// MutualAuthenticationMode is how a listener handles client certificates.
 //
 // +kubebuilder:validation:Enum=off;passthrough;verify
 type MutualAuthenticationMode string
@@ -53,7 +54,7 @@ const (
 	MutualAuthenticationVerify      MutualAuthenticationMode = "verify"
 )
 
-// AdvertiseTrustStoreCANames is whether a listener sends the names of its certificate authorities to clients.
+// AdvertiseTrustStoreCANames is on if a listener sends the names of its certificate authorities to clients.
 //
 // +kubebuilder:validation:Enum=on;off
 type AdvertiseTrustStoreCANames string
@@ -67,33 +68,34 @@ type Attribute struct {
 	Value string `json:"value"`
 }
 
-// SubnetConfiguration is a subnet of a load balancer and the addresses in it. A field that one entry of the list
-// has, all have.
+// SubnetConfiguration is a subnet of a load balancer, with its addresses. A field that is set in one entry of the list
+// must be set in all entries.
 type SubnetConfiguration struct {
-	// Identifier is the id or the Name tag of the subnet. Without identifiers the entries are for the subnets that the
-	// selector finds, or else those that the load balancer has, or else those that discovery finds, ascending by id.
+	// Identifier is the ID or the Name tag of the subnet. Entries without identifiers are assigned, ascending by ID, to
+	// the subnets of the selector; without a selector to those of the live load balancer, or else to those of subnet
+	// discovery.
 	// +optional
 	Identifier string `json:"identifier,omitempty"`
 
-	// EIPAllocation is the allocation id of an Elastic IP address for the subnet at the same place. Network Load
-	// Balancers, internet-facing.
+	// EIPAllocation is the allocation ID of an Elastic IP address for the subnet of the entry. For internet-facing
+	// Network Load Balancers.
 	// +optional
 	EIPAllocation *string `json:"eipAllocation,omitempty"`
 
-	// PrivateIPv4Allocation is an IPv4 address of the subnet. Network Load Balancers, internal.
+	// PrivateIPv4Allocation is an IPv4 address of the subnet. For internal Network Load Balancers.
 	// +optional
 	PrivateIPv4Allocation *string `json:"privateIPv4Allocation,omitempty"`
 
-	// IPv6Allocation is an IPv6 address of the subnet. Network Load Balancers, dualstack.
+	// IPv6Allocation is an IPv6 address of the subnet. For dualstack Network Load Balancers.
 	// +optional
 	IPv6Allocation *string `json:"ipv6Allocation,omitempty"`
 
-	// SourceNatIPv6Prefix is a /80 prefix of the subnet, or auto_assigned, for source NAT. Network Load Balancers.
+	// SourceNatIPv6Prefix is a /80 prefix of the subnet, or auto_assigned, for source NAT. For Network Load Balancers.
 	// +optional
 	SourceNatIPv6Prefix *string `json:"sourceNatIPv6Prefix,omitempty"`
 }
 
-// MutualAuthentication is what a listener demands of clients' certificates.
+// MutualAuthentication is how a listener verifies client certificates.
 //
 // +kubebuilder:validation:XValidation:rule="!(self.mode == 'verify' && !has(self.trustStore))",message="trustStore is required when mode is 'verify'"
 // +kubebuilder:validation:XValidation:rule="!(self.mode != 'verify' && has(self.trustStore))",message="trustStore is only for mode 'verify'"
@@ -111,22 +113,24 @@ type MutualAuthentication struct {
 	// +optional
 	IgnoreClientCertificateExpiry *bool `json:"ignoreClientCertificateExpiry,omitempty"`
 
-	// AdvertiseTrustStoreCANames sends the names of the trust store's authorities to clients. Default: off.
+	// AdvertiseTrustStoreCANames sends the names of the certificate authorities in the trust store to clients. Default:
+	// off.
 	// +optional
 	AdvertiseTrustStoreCANames *AdvertiseTrustStoreCANames `json:"advertiseTrustStoreCaNames,omitempty"`
 }
 
-// ListenerConfiguration is what a listener has beyond its protocol and port.
+// ListenerConfiguration has the settings of a listener besides its protocol and port.
 type ListenerConfiguration struct {
 	// ProtocolPort is the protocol and port of the listener, such as HTTPS:443.
 	// +kubebuilder:validation:Pattern=`^(HTTP|HTTPS|TLS|TCP|UDP|TCP_UDP)?:(6553[0-5]|655[0-2]\d|65[0-4]\d{2}|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3})?$`
 	ProtocolPort string `json:"protocolPort"`
 
-	// DefaultCertificate is the ARN of the certificate for clients that name no host that another one covers.
+	// DefaultCertificate is the ARN of the certificate for clients whose host no other certificate covers, or that send
+	// no host.
 	// +optional
 	DefaultCertificate *string `json:"defaultCertificate,omitempty"`
 
-	// Certificates are ARNs of further certificates. Without a default certificate the first of these is it.
+	// Certificates are the ARNs of further certificates. Without defaultCertificate, the first of them is the default.
 	// +optional
 	Certificates []string `json:"certificates,omitempty"`
 
@@ -139,7 +143,8 @@ type ListenerConfiguration struct {
 	// +optional
 	ALPNPolicy *ALPNPolicy `json:"alpnPolicy,omitempty"`
 
-	// TargetGroupStickiness keeps a client on the target group that it got first. Network Load Balancers.
+	// TargetGroupStickiness keeps the connections of a client on the target group that received its first one. For
+	// Network Load Balancers.
 	// +optional
 	TargetGroupStickiness *bool `json:"targetGroupStickiness,omitempty"`
 
@@ -147,17 +152,17 @@ type ListenerConfiguration struct {
 	// +optional
 	MutualAuthentication *MutualAuthentication `json:"mutualAuthentication,omitempty"`
 
-	// ListenerAttributes are attributes to set. Those that are not listed are left alone.
+	// ListenerAttributes are attributes to set. Other attributes are not changed.
 	// +optional
 	ListenerAttributes []Attribute `json:"listenerAttributes,omitempty"`
 
-	// QUICEnabled makes a UDP listener one of protocol QUIC, and a TCP_UDP listener one of TCP_QUIC.
+	// QUICEnabled changes the protocol of a UDP listener to QUIC, and that of a TCP_UDP listener to TCP_QUIC. For
 	// Network Load Balancers. Default: false.
 	// +optional
 	QUICEnabled *bool `json:"quicEnabled,omitempty"`
 }
 
-// MinimumLoadBalancerCapacity is a reservation of capacity.
+// MinimumLoadBalancerCapacity is a capacity reservation.
 type MinimumLoadBalancerCapacity struct {
 	// CapacityUnits to reserve; 0 resets the reservation.
 	CapacityUnits int32 `json:"capacityUnits"`
@@ -169,7 +174,7 @@ type WAFv2Configuration struct {
 	WebACL string `json:"webACL"`
 }
 
-// ShieldConfiguration switches Shield Advanced on.
+// ShieldConfiguration configures the protection by AWS Shield Advanced.
 type ShieldConfiguration struct {
 	// Enabled protects the load balancer.
 	// +optional
@@ -182,10 +187,11 @@ type DefaultTargetGroupConfiguration struct {
 	Name string `json:"name"`
 }
 
-// LoadBalancerConfigurationSpec is what a load balancer has. A field that is not set has the controller's default.
+// LoadBalancerConfigurationSpec has the settings of a load balancer. If a field is not set, the default of the
+// controller is used.
 type LoadBalancerConfigurationSpec struct {
-	// MergingMode says whose values win; it is read from the configuration of the GatewayClass.
-	// Default: prefer-gateway-class.
+	// MergingMode decides whose values have precedence. It is read from the configuration of the GatewayClass. Default:
+	// prefer-gateway-class.
 	// +optional
 	MergingMode *MergingMode `json:"mergingMode,omitempty"`
 
@@ -203,15 +209,15 @@ type LoadBalancerConfigurationSpec struct {
 	// +optional
 	IPAddressType *LoadBalancerIPAddressType `json:"ipAddressType,omitempty"`
 
-	// EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic is on or off. Network Load Balancers.
+	// EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic is on or off. For Network Load Balancers.
 	// +optional
 	EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic *string `json:"enforceSecurityGroupInboundRulesOnPrivateLinkTraffic,omitempty"`
 
-	// CustomerOwnedIPv4Pool is the id of a pool of an Outpost. Application Load Balancers.
+	// CustomerOwnedIPv4Pool is the ID of an address pool of an Outpost. For Application Load Balancers.
 	// +optional
 	CustomerOwnedIPv4Pool *string `json:"customerOwnedIpv4Pool,omitempty"`
 
-	// IPv4IPAMPoolID is the id of an IPAM pool for public addresses. Application Load Balancers.
+	// IPv4IPAMPoolID is the ID of an IPAM pool for public addresses. For Application Load Balancers.
 	// +optional
 	IPv4IPAMPoolID *string `json:"ipv4IPAMPoolId,omitempty"`
 
@@ -223,11 +229,11 @@ type LoadBalancerConfigurationSpec struct {
 	// +optional
 	LoadBalancerSubnetsSelector *map[string][]string `json:"loadBalancerSubnetsSelector,omitempty"`
 
-	// ListenerConfigurations are those of the listeners, by protocol and port.
+	// ListenerConfigurations are the settings of listeners, by protocol and port.
 	// +optional
 	ListenerConfigurations *[]ListenerConfiguration `json:"listenerConfigurations,omitempty"`
 
-	// DisableSecurityGroup makes a Network Load Balancer without security groups. Default: false.
+	// DisableSecurityGroup creates a Network Load Balancer without security groups. Default: false.
 	// +optional
 	DisableSecurityGroup *bool `json:"disableSecurityGroup,omitempty"`
 
@@ -244,7 +250,7 @@ type LoadBalancerConfigurationSpec struct {
 	// +optional
 	SourceRanges *[]string `json:"sourceRanges,omitempty"`
 
-	// LoadBalancerAttributes are attributes to set. Those that are not listed are left alone.
+	// LoadBalancerAttributes are attributes to set. Other attributes are not changed.
 	// +optional
 	LoadBalancerAttributes []Attribute `json:"loadBalancerAttributes,omitempty"`
 
@@ -252,33 +258,33 @@ type LoadBalancerConfigurationSpec struct {
 	// +optional
 	Tags *map[string]string `json:"tags,omitempty"`
 
-	// EnableICMP admits the messages of path MTU discovery in the managed security group. Default: false.
+	// EnableICMP admits the ICMP messages of path MTU discovery in the managed security group. Default: false.
 	// +optional
 	EnableICMP *bool `json:"enableICMP,omitempty"`
 
-	// ManageBackendSecurityGroupRules opens nodes and pods for the load balancer where securityGroups is set.
-	// Default: false.
+	// ManageBackendSecurityGroupRules manages rules that admit the load balancer in the security groups of nodes and
+	// pods, if securityGroups is set. Default: false.
 	// +optional
 	ManageBackendSecurityGroupRules *bool `json:"manageBackendSecurityGroupRules,omitempty"`
 
-	// MinimumLoadBalancerCapacity is a reservation of capacity.
+	// MinimumLoadBalancerCapacity is a capacity reservation.
 	// +optional
 	MinimumLoadBalancerCapacity *MinimumLoadBalancerCapacity `json:"minimumLoadBalancerCapacity,omitempty"`
 
-	// WAFv2 web ACL of the load balancer. Application Load Balancers.
+	// WAFv2 is the web ACL of the load balancer. For Application Load Balancers.
 	// +optional
 	WAFv2 *WAFv2Configuration `json:"wafV2,omitempty"`
 
-	// ShieldConfiguration of the load balancer. Application Load Balancers.
+	// ShieldConfiguration of the load balancer. For Application Load Balancers.
 	// +optional
 	ShieldConfiguration *ShieldConfiguration `json:"shieldConfiguration,omitempty"`
 
-	// DefaultTargetGroupConfiguration is that of backends without a configuration of their own.
+	// DefaultTargetGroupConfiguration is the configuration of backends without a TargetGroupConfiguration.
 	// +optional
 	DefaultTargetGroupConfiguration *DefaultTargetGroupConfiguration `json:"defaultTargetGroupConfiguration,omitempty"`
 }
 
-// ConfigurationStatus says which generations of a configuration are in use.
+// ConfigurationStatus reports which generations of a configuration are in use.
 type ConfigurationStatus struct {
 	// ObservedGatewayConfigurationGeneration is the generation that Gateways use.
 	// +optional

@@ -2,7 +2,7 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// TargetType is how targets are registered.
+// TargetType is the type of the targets: instances or IP addresses.
 //
 // +kubebuilder:validation:Enum=instance;ip
 type TargetType string
@@ -55,18 +55,18 @@ type TargetReference struct {
 	Name string `json:"name"`
 }
 
-// HealthCheckMatcher is which answers are healthy.
+// HealthCheckMatcher has the response codes of a healthy target.
 type HealthCheckMatcher struct {
-	// HTTPCode are codes or ranges of HTTP, such as 200-399.
+	// HTTPCode has HTTP status codes or ranges of them, such as 200-399.
 	// +optional
 	HTTPCode *string `json:"httpCode,omitempty"`
 
-	// GRPCCode are codes or ranges of gRPC, such as 0-12.
+	// GRPCCode has gRPC status codes or ranges of them, such as 0-12.
 	// +optional
 	GRPCCode *string `json:"grpcCode,omitempty"`
 }
 
-// HealthCheckConfiguration is the health check of a target group. A field that is not set has its default.
+// HealthCheckConfiguration is the health check of a target group. If a field is not set, its default is used.
 type HealthCheckConfiguration struct {
 	// HealthyThresholdCount is the number of successes after which a target is healthy.
 	// +optional
@@ -76,7 +76,7 @@ type HealthCheckConfiguration struct {
 	// +optional
 	HealthCheckInterval *int32 `json:"healthCheckInterval,omitempty"`
 
-	// HealthCheckPath is the path of a check by HTTP.
+	// HealthCheckPath is the path of an HTTP health check.
 	// +optional
 	HealthCheckPath *string `json:"healthCheckPath,omitempty"`
 
@@ -88,7 +88,7 @@ type HealthCheckConfiguration struct {
 	// +optional
 	HealthCheckProtocol *HealthCheckProtocol `json:"healthCheckProtocol,omitempty"`
 
-	// HealthCheckTimeout is how long an answer may take, in seconds.
+	// HealthCheckTimeout is the maximum time until a response, in seconds.
 	// +optional
 	HealthCheckTimeout *int32 `json:"healthCheckTimeout,omitempty"`
 
@@ -96,18 +96,18 @@ type HealthCheckConfiguration struct {
 	// +optional
 	UnhealthyThresholdCount *int32 `json:"unhealthyThresholdCount,omitempty"`
 
-	// Matcher is which answers are healthy.
+	// Matcher has the response codes of a healthy target.
 	// +optional
 	Matcher *HealthCheckMatcher `json:"matcher,omitempty"`
 }
 
-// TargetGroupProps are properties of target groups. A field that is not set has its default.
+// TargetGroupProps are properties of target groups. If a field is not set, its default is used.
 type TargetGroupProps struct {
 	// TargetGroupName is the name of the target group. Default: generated.
 	// +optional
 	TargetGroupName *string `json:"targetGroupName,omitempty"`
 
-	// IPAddressType of the targets. Default: that of the Service.
+	// IPAddressType of the targets. Default: the address family of the Service.
 	// +optional
 	IPAddressType *TargetGroupIPAddressType `json:"ipAddressType,omitempty"`
 
@@ -119,19 +119,19 @@ type TargetGroupProps struct {
 	// +optional
 	NodeSelector *metav1.LabelSelector `json:"nodeSelector,omitempty"`
 
-	// TargetGroupAttributes are attributes to set. Those that are not listed are left alone.
+	// TargetGroupAttributes are attributes to set. Other attributes are not changed.
 	// +optional
 	TargetGroupAttributes []Attribute `json:"targetGroupAttributes,omitempty"`
 
-	// TargetType is how targets are registered. Default: the flag --default-target-type of the controller.
+	// TargetType is the type of the targets. Default: the flag --default-target-type of the controller.
 	// +optional
 	TargetType *TargetType `json:"targetType,omitempty"`
 
-	// Protocol between load balancer and targets. Default: that of the route.
+	// Protocol between load balancer and targets. Default: the protocol of the route.
 	// +optional
 	Protocol *Protocol `json:"protocol,omitempty"`
 
-	// ProtocolVersion between an Application Load Balancer and targets. Default: that of the route.
+	// ProtocolVersion between an Application Load Balancer and its targets. Default: the version of the route.
 	// +optional
 	ProtocolVersion *ProtocolVersion `json:"protocolVersion,omitempty"`
 
@@ -148,7 +148,7 @@ type TargetGroupProps struct {
 	Tags *map[string]string `json:"tags,omitempty"`
 }
 
-// RouteIdentifier chooses routes. An empty field chooses any.
+// RouteIdentifier selects routes. An empty field matches any value.
 type RouteIdentifier struct {
 	// Kind of the route, such as HTTPRoute.
 	// +optional
@@ -165,25 +165,25 @@ type RouteIdentifier struct {
 
 // RouteConfiguration has the properties of the target groups of some routes.
 type RouteConfiguration struct {
-	// RouteIdentifier chooses the routes.
+	// RouteIdentifier selects the routes.
 	RouteIdentifier RouteIdentifier `json:"routeIdentifier"`
 
 	// TargetGroupProps are the properties.
 	TargetGroupProps TargetGroupProps `json:"targetGroupProps"`
 }
 
-// TargetGroupConfigurationSpec says what the target groups of an object are like.
+// TargetGroupConfigurationSpec has the properties of the target groups of an object.
 type TargetGroupConfigurationSpec struct {
-	// TargetReference names the Service or Gateway. Without it the configuration can be a default, which a
-	// LoadBalancerConfiguration names.
+	// TargetReference names the Service or Gateway. Without it, the configuration can be the default in a
+	// LoadBalancerConfiguration.
 	// +optional
 	TargetReference *TargetReference `json:"targetReference,omitempty"`
 
-	// DefaultConfiguration is that of all routes.
+	// DefaultConfiguration has the properties for all routes.
 	// +optional
 	DefaultConfiguration TargetGroupProps `json:"defaultConfiguration,omitempty"`
 
-	// RouteConfigurations are those of some routes.
+	// RouteConfigurations have the properties for some routes.
 	// +optional
 	RouteConfigurations []RouteConfiguration `json:"routeConfigurations,omitempty"`
 }

@@ -6,7 +6,7 @@ import (
 	v1 "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
 )
 
-// LoadBalancerConfiguration of v1beta1.
+// LoadBalancerConfiguration is the deprecated version v1beta1 of the kind.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -32,7 +32,7 @@ type LoadBalancerConfigurationList struct {
 	Items           []LoadBalancerConfiguration `json:"items"`
 }
 
-// TargetGroupConfiguration of v1beta1.
+// TargetGroupConfiguration is the deprecated version v1beta1 of the kind.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -59,7 +59,7 @@ type TargetGroupConfigurationList struct {
 	Items           []TargetGroupConfiguration `json:"items"`
 }
 
-// ListenerRuleConfiguration of v1beta1.
+// ListenerRuleConfiguration is the deprecated version v1beta1 of the kind.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -23,7 +23,7 @@ func (m endpointGroupPlanner) holdOverrides() {
 			}
 			m.Findings.Add(finding.Finding{
 				Object: m.origin, Field: fmt.Sprintf("%s.portOverrides[%d]", g.Origin.Field, k), Reason: finding.PortOverrideInvalid, Severity: finding.Error,
-				Message: why + "; the port overrides of the endpoint group stay unchanged, and a new endpoint group is not made",
+				Message: why + "; the port overrides of the endpoint group stay unchanged, and a new endpoint group is not created",
 				Fix:     "use another endpoint port, or have the other owner give it up",
 			})
 			m.RetryWithin(durations.MissingWait)

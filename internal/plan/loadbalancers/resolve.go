@@ -98,7 +98,7 @@ func (r *resolution) reportUnfit(f finding.Finding, part string) {
 
 // reportUnavailable reports a part of a load balancer that stays because a fact about it is not available.
 func (r *resolution) reportUnavailable(f observed.Fault, part string, of finding.Origin) {
-	what, reach, made := "the load balancer", finding.BlocksStack, "no load balancer is made"
+	what, reach, made := "the load balancer", finding.BlocksStack, "no load balancer is created"
 	if r.lb.IsFrontend() {
 		what, reach, made = "the frontend NLB", finding.BlocksNothing, "the frontend NLB is not made"
 		if of.Object.IsZero() {

@@ -52,11 +52,11 @@ spec: {parentRefs: [{name: edge}], rules: [{backendRefs: [{name: web, port: 80, 
 		"an Ingress":                      {forward("1"), "web", ""},
 		"an HTTPRoute, all 0":             {route("HTTPRoute", "alb", "HTTP", "0"), "route", "spec.rules[0].backendRefs: all weights are 0; requests are answered with 500"},
 		"an HTTPRoute":                    {route("HTTPRoute", "alb", "HTTP", "1"), "route", ""},
-		"a TCPRoute, all 0":               {route("TCPRoute", "nlb", "TCP", "0"), "route", "spec.rules[0].backendRefs: all weights are 0; port 80 is not listened on"},
+		"a TCPRoute, all 0":               {route("TCPRoute", "nlb", "TCP", "0"), "route", "spec.rules[0].backendRefs: all weights are 0; port 80 has no listener"},
 		"a TCPRoute":                      {route("TCPRoute", "nlb", "TCP", "1"), "route", ""},
 		"a Service, all 0":                {weighted("0"), "nlb", "AllWeightsZero"},
 		"a Service":                       {weighted("1"), "nlb", ""},
-		"a Service with no protocol":      {service("aws-load-balancer-backend-protocol", "https2"), "nlb", `AnnotationInvalid: service.beta.kubernetes.io/aws-load-balancer-backend-protocol: "https2" is no protocol (did you mean "https"?); targets are reached without TLS`},
+		"a Service with no protocol":      {service("aws-load-balancer-backend-protocol", "https2"), "nlb", `AnnotationInvalid: service.beta.kubernetes.io/aws-load-balancer-backend-protocol: "https2" is not a valid protocol (did you mean "https"?); connections to targets do not use TLS`},
 		"a Service with another protocol": {service("aws-load-balancer-backend-protocol", "tcp"), "nlb", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,15 +18,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// With the annotation fulcrum.dev/traffic-dial, the traffic dial of an endpoint group follows the share of its targets that
-// are ready.
+// With the annotation fulcrum.dev/traffic-dial, the traffic dial of an endpoint group follows the percentage of its
+// targets that are ready.
 
 const (
-	// defaultFloor is the lowest value of a dial, defaultStep the maximum change of a dial at a time, in percent.
+	// defaultFloor is the lowest value of a dial, and defaultStep the maximum change of a dial at a time, both in
+	// percent.
 	defaultFloor = 10
 	defaultStep  = 20
-	// shareRounding is the multiple to which the share is rounded up, in percent, so that a few pods that come and go do not
-	// change the dial.
+	// shareRounding is the number of percent to whose multiples the share is rounded up, so that the start or end of a
+	// few pods does not change the dial.
 	shareRounding = 10
 )
 
@@ -40,7 +41,7 @@ type dialRule struct {
 // targetCounts are the numbers of targets of an endpoint group, by Service as "namespace/name".
 type targetCounts map[string]targetCount
 
-// targetCount is the number of targets that are ready, and of all targets.
+// targetCount has the number of ready targets and the number of all targets.
 type targetCount struct{ ready, all int }
 
 // dialBuilder computes the traffic dials of endpoint groups from the targets.
@@ -72,14 +73,14 @@ func (t dialBuilder) rule() *dialRule {
 	}
 	if out.invalid {
 		t.fault(naming.DialAnnotation, finding.SpecInvalid, finding.Error,
-			fmt.Sprintf("%q is no rule for traffic dials; they stay unchanged", finding.Cut(text)),
-			fmt.Sprintf("write %s,floor=%d,step=%d, each from 1 to 100; floor and step may be left out", naming.DialOfReadyTargets, defaultFloor, defaultStep))
+			fmt.Sprintf("%q is not a valid rule for traffic dials; the dials stay unchanged", finding.Cut(text)),
+			fmt.Sprintf("write %s,floor=%d,step=%d, each from 1 to 100; floor and step are optional", naming.DialOfReadyTargets, defaultFloor, defaultStep))
 	}
 	return out
 }
 
-// countTargets adds the targets of an endpoint to those of its endpoint group. Only TargetGroupBindings in the namespace of
-// the endpoint's object count, because other tenants write those of other namespaces.
+// countTargets adds the targets of an endpoint to the targets of its endpoint group. It ignores TargetGroupBindings in
+// other namespaces than that of the endpoint's object, because other tenants write them.
 func (t dialBuilder) countTargets(group string, obj cluster.Object, stacks []model.StackID) {
 	if t.dial == nil || t.dial.invalid {
 		return
@@ -100,7 +101,8 @@ func (t dialBuilder) countTargets(group string, obj cluster.Object, stacks []mod
 	}
 }
 
-// countPods returns the number of pods of a Service that are ready, and of all pods with an address that are not terminating.
+// countPods returns the number of ready pods of a Service, and the number of all its pods that have an address and are
+// not terminating.
 func (t dialBuilder) countPods(namespace, service string) (out targetCount) {
 	if t.opt.Endpoints {
 		obj, ok := cluster.Get[*corev1.Endpoints](t.view, cluster.KindEndpoints, namespace, service) //nolint:staticcheck // see above
@@ -124,7 +126,7 @@ func (t dialBuilder) countPods(namespace, service string) (out targetCount) {
 	return out
 }
 
-// setDialRule sets the dial that an endpoint group is to reach. The dial in the object is the maximum.
+// setDialRule sets the target value of the dial of an endpoint group. The dial in the object is the maximum.
 func (t dialBuilder) setDialRule(g *model.EndpointGroup) {
 	switch counted := t.targets[g.ID]; {
 	case t.dial == nil:

@@ -17,13 +17,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 )
 
-// discovers reports whether the protocol or the ports of a listener are taken from its endpoint, which must be the only one.
+// discovers reports whether the protocol or the ports of a listener are taken from its endpoint. The listener must have
+// a single endpoint.
 func discovers(l aga.Listener) bool {
 	return (l.Protocol == "" || len(l.PortRanges) == 0) && len(l.EndpointGroups) == 1 && len(l.EndpointGroups[0].Endpoints) == 1
 }
 
-// discover builds listeners from one without protocol or ports: one for each protocol of its endpoint. While the endpoint has
-// no load balancer, the accelerator is held.
+// discover builds listeners from a listener without protocol or ports: one listener for each protocol of its endpoint.
+// While the endpoint has no load balancer, the accelerator is held.
 func (t listenerBuilder) discover(spec aga.Listener) {
 	field := fieldOf(0)
 	at := field + ".endpointGroups[0].endpoints[0]"
@@ -41,7 +42,7 @@ func (t listenerBuilder) discover(spec aga.Listener) {
 	found, why := t.portsOf(spec.EndpointGroups[0].Endpoints[0], g.Endpoints[0].ID)
 	if why != "" {
 		if t.live != nil {
-			t.hold(at, finding.SpecInvalid, "protocol and ports cannot be taken from the endpoint: "+why+"; no listener is made", "give protocol and portRanges")
+			t.hold(at, finding.SpecInvalid, "protocol and ports cannot be taken from the endpoint: "+why+"; no listener is created", "give protocol and portRanges")
 		}
 		return
 	}
@@ -66,10 +67,10 @@ func (t listenerBuilder) discover(spec aga.Listener) {
 		}
 		switch {
 		case len(l.Ports) == 0:
-			t.hold(field+".portRanges", finding.SpecInvalid, fmt.Sprintf("the endpoint has no %s ports, and the listener gives none; it is not made", p), "give portRanges, or change the protocol")
+			t.hold(field+".portRanges", finding.SpecInvalid, fmt.Sprintf("the endpoint has no %s ports, and the listener sets none; the listener is not created", p), "set portRanges, or change the protocol")
 			continue
 		case len(l.Ports) > rules.MaxPortRanges:
-			t.hold(at, finding.QuotaReached, fmt.Sprintf("the endpoint has %s ports in %d ranges, and a listener may have %d; no listener is made", p, len(l.Ports), rules.MaxPortRanges), "give portRanges")
+			t.hold(at, finding.QuotaReached, fmt.Sprintf("the endpoint has %s ports in %d ranges, and a listener can have at most %d; no listener is created", p, len(l.Ports), rules.MaxPortRanges), "give portRanges")
 			continue
 		}
 		own := g
@@ -105,7 +106,7 @@ func (p ports) add(protocol string, port int32) {
 	p[base] = append(p[base], port)
 }
 
-// portsOf returns the ports of an endpoint that the object may use, or why there are none.
+// portsOf returns the ports of an endpoint that the object may use, or the reason why they are not known.
 func (t listenerBuilder) portsOf(e aga.Endpoint, id string) (out ports, why string) {
 	out = ports{}
 	namespace := t.namespaceOf(e)
@@ -113,7 +114,7 @@ func (t listenerBuilder) portsOf(e aga.Endpoint, id string) (out ports, why stri
 	case aga.EndpointTypeService:
 		svc, ok := cluster.Get[*corev1.Service](t.view, cluster.KindService, namespace, e.Name)
 		if !ok || len(svc.Status.LoadBalancer.Ingress) == 0 {
-			return nil, "the Service shows no ports"
+			return nil, "the status of the Service has no ports"
 		}
 		seen := map[int32]bool{}
 		for _, p := range svc.Status.LoadBalancer.Ingress[0].Ports {
@@ -150,11 +151,11 @@ func (t listenerBuilder) portsOf(e aga.Endpoint, id string) (out ports, why stri
 	return out, ""
 }
 
-// portsOfID returns the listener ports of a load balancer, or why there are none.
+// portsOfID returns the listener ports of a load balancer, or the reason why they are not known.
 func (t listenerBuilder) portsOfID(id string) (out ports, why string) {
 	lb := t.loadBalancer(model.AskLoadBalancers{ARN: id, Ports: true})
 	if lb == nil || lb.Ports == nil {
-		return nil, fmt.Sprintf("%q is no load balancer of the cluster's region and account", finding.Cut(id))
+		return nil, fmt.Sprintf("%q is not a load balancer of the region and account of the cluster", finding.Cut(id))
 	}
 	out = ports{}
 	for _, protocol := range slices.Sorted(maps.Keys(lb.Ports)) {

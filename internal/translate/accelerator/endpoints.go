@@ -27,8 +27,8 @@ func (t *translation) namespaceOf(e aga.Endpoint) string {
 	return e.Namespace
 }
 
-// resolve returns the endpoints of an entry, with the settings of x: one load balancer, several while one replaces another,
-// or none if the entry is left out.
+// resolve returns the endpoints of an entry, with the settings of x: one load balancer, several while a load balancer
+// is being replaced, or none if the entry is left out.
 func (t endpointBuilder) resolve(g *model.EndpointGroup, e aga.Endpoint, x model.Endpoint) []model.Endpoint {
 	if e.Type == aga.EndpointTypeEndpointID {
 		return t.byID(g, e.EndpointID, x)
@@ -44,7 +44,7 @@ func (t endpointBuilder) resolve(g *model.EndpointGroup, e aga.Endpoint, x model
 	}
 	namespace := t.namespaceOf(e)
 	if t.opt.Watched != "" && namespace != t.opt.Watched {
-		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("namespace %q is not watched, and what it permits is not known", finding.Cut(namespace)), "leave --watch-namespace out, or name an object of the namespace that is watched")
+		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("namespace %q is not watched, so its ReferenceGrants are not known", finding.Cut(namespace)), "remove --watch-namespace, or use an object of the watched namespace")
 		return nil
 	}
 	if !rights(t).permits(attach.Referent{Group: group, Kind: string(kind), Namespace: namespace, Name: e.Name}) {
@@ -100,9 +100,9 @@ func statusHostname(obj cluster.Object) string {
 	return ""
 }
 
-// servingLoadBalancers returns the load balancers that serve an object of this controller. They are known by tags: those of
-// the load balancer, or of a target group to which it forwards, name the object. The status and the finalizers of the object
-// do not prove it.
+// servingLoadBalancers returns the load balancers that serve an object of this controller. A load balancer serves the
+// object if its tags name the object, or the tags of a target group to which it forwards. The status and the finalizers
+// of the object are not sufficient evidence.
 func (t endpointBuilder) servingLoadBalancers(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) []model.Endpoint {
 	shown := statusHostname(obj)
 	if t.live == nil {
@@ -124,7 +124,7 @@ func (t endpointBuilder) servingLoadBalancers(g *model.EndpointGroup, obj cluste
 			switch {
 			case lb.ResourceID != model.LoadBalancerID || !servesObject(lb, ownership.RefOf(obj)):
 			case rights(t).isIsolated(lb) && !rights(t).mayUseLoadBalancer(lb):
-				t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("the load balancer of %s serves other namespaces as well, and they do not all permit it", ownership.RefOf(obj)),
+				t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("the load balancer of %s also serves other namespaces, and some of them do not permit its use", ownership.RefOf(obj)),
 					"create a ReferenceGrant in each namespace of the IngressGroup, from group "+aga.GroupVersion.Group+" and kind GlobalAccelerator to kind Ingress")
 				return nil
 			default:
@@ -157,7 +157,8 @@ func (t endpointBuilder) servingLoadBalancers(g *model.EndpointGroup, obj cluste
 	return out
 }
 
-// servesObject reports whether a load balancer was made for an object, or forwards to a target group that was.
+// servesObject reports whether a load balancer was created for an object, or forwards to a target group that was
+// created for it.
 func servesObject(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
 	if !lb.Cluster || string(ownership.Root(lb.Stack.Kind)) != ref.Kind {
 		return false
@@ -166,8 +167,8 @@ func servesObject(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
 	return own || slices.ContainsFunc(lb.Backends, func(id string) bool { return naming.IsTargetGroupOf(id, ref) })
 }
 
-// keepPending reports that an object has no load balancer yet. Until then, live endpoints that serve the object are not
-// removed.
+// keepPending reports that an object has no load balancer yet. Until it has one, live endpoints that serve the object
+// are not removed.
 func (t endpointBuilder) keepPending(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) {
 	t.acc.Pending = true
 	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer && len(svc.Finalizers) == 0 {
@@ -198,8 +199,9 @@ func (t endpointBuilder) keepPending(g *model.EndpointGroup, obj cluster.Object,
 	t.reportLeftOut(x, finding.EndpointNotReady, fmt.Sprintf("%s has no load balancer yet", ref), "see the events of that object")
 }
 
-// byName returns the load balancer of an object that this controller does not serve, by the hostname in its status. The status
-// proves nothing, so the rights are those of an EndpointID, and a load balancer of the cluster must serve the object.
+// byName returns the load balancer, by the hostname in its status, of an object that this controller does not serve.
+// Because anyone may have written the status, the endpoint needs the permissions of an EndpointID, and a load balancer
+// of the cluster must serve the object.
 func (t endpointBuilder) byName(obj cluster.Object, x model.Endpoint) []model.Endpoint {
 	ref, shown := ownership.RefOf(obj), statusHostname(obj)
 	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
@@ -208,7 +210,7 @@ func (t endpointBuilder) byName(obj cluster.Object, x model.Endpoint) []model.En
 	}
 	if shown == "" {
 		t.acc.Pending = true
-		t.reportLeftOut(x, finding.EndpointNotReady, fmt.Sprintf("the status of %s shows no load balancer of AWS", ref), "see the events of that object")
+		t.reportLeftOut(x, finding.EndpointNotReady, fmt.Sprintf("the status of %s has no hostname of an AWS load balancer", ref), "see the events of that object")
 		return nil
 	}
 	q := model.AskLoadBalancers{DNSName: shown}
@@ -219,7 +221,7 @@ func (t endpointBuilder) byName(obj cluster.Object, x model.Endpoint) []model.En
 		return []model.Endpoint{x}
 	case lb == nil, lb.Cluster && !servesObject(*lb, ref), !lb.Cluster && !rights(t).admits(lb.ARN):
 		// The message does not reveal whether there is such a load balancer.
-		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("the hostname %q in the status of %s is of no load balancer that may be an endpoint", finding.Cut(shown), ref), "see who writes the status of that object")
+		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("the hostname %q in the status of %s does not belong to a load balancer that may be an endpoint", finding.Cut(shown), ref), "check which controller writes the status of that object")
 		return nil
 	}
 	return t.add(nil, t.endpoint(x, *lb))
@@ -281,7 +283,7 @@ func (t endpointBuilder) endpoint(x model.Endpoint, lb observed.EndpointLoadBala
 	return x
 }
 
-// add appends an endpoint, or reports that an accelerator of this address type cannot have it.
+// add appends an endpoint, or reports that an accelerator of this address type cannot have the endpoint.
 func (t endpointBuilder) add(to []model.Endpoint, x model.Endpoint) []model.Endpoint {
 	if t.acc.AddressType == model.DualStack && x.SingleStack {
 		t.reportLeftOut(x, finding.Unsupported, "the load balancer has IPv4 addresses only, and the accelerator is DUAL_STACK", "make the load balancer dual-stack, or the accelerator IPV4")
@@ -290,8 +292,8 @@ func (t endpointBuilder) add(to []model.Endpoint, x model.Endpoint) []model.Endp
 	return append(to, x)
 }
 
-// clientIP returns whether an endpoint sees the address of the client. A value that AWS does not support is corrected with a
-// warning and is no error, because it can be the default of the schema.
+// clientIP returns whether an endpoint sees the address of the client. A value that AWS does not support is corrected
+// with a warning, not an error, because it can be the default of the schema.
 func (t endpointBuilder) clientIP(x model.Endpoint, lb observed.EndpointLoadBalancer) *bool {
 	if x.ClientIP == nil {
 		return nil
@@ -318,7 +320,8 @@ func (t endpointBuilder) clientIP(x model.Endpoint, lb observed.EndpointLoadBala
 	return x.ClientIP
 }
 
-// loadBalancer adds a question, and returns the load balancer that answers it; nil if there is none, or it is not known yet.
+// loadBalancer adds a question and returns the load balancer in its answer; nil if there is none, or if it is not known
+// yet.
 func (t *translation) loadBalancer(q model.AskLoadBalancers) *observed.EndpointLoadBalancer {
 	t.ask(q)
 	if t.live == nil {
@@ -330,7 +333,7 @@ func (t *translation) loadBalancer(q model.AskLoadBalancers) *observed.EndpointL
 	return nil
 }
 
-// endpointID are the parts of an ARN or id of an endpoint.
+// endpointID has the parts of an ARN or ID of an endpoint.
 type endpointID struct {
 	region, account                 string
 	loadBalancer, instance, address bool

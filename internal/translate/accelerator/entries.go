@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// addEntry adds the result of one endpoint in the object to the entries, which are shown to users.
+// addEntry records the endpoints that were built from one endpoint of the object. The entries are shown to users.
 func (t endpointBuilder) addEntry(e aga.Endpoint, at finding.Origin, made []model.Endpoint) {
 	out := model.EndpointEntry{Origin: at}
 	for _, x := range made {
@@ -24,7 +24,8 @@ func (t endpointBuilder) addEntry(e aga.Endpoint, at finding.Origin, made []mode
 	t.acc.Entries = append(t.acc.Entries, out)
 }
 
-// permittedBy returns the ReferenceGrant that permits the use of an object; zero if there is none, or none is needed.
+// permittedBy returns the ReferenceGrant that permits the use of an object; the zero Ref if there is none, or if none
+// is needed.
 func (t endpointBuilder) permittedBy(to attach.Referent) finding.Ref {
 	if to.Namespace == t.ga.Namespace {
 		return finding.Ref{}

@@ -66,7 +66,7 @@ type Frontend struct{ opt Options }
 // New returns the frontend with the options.
 func New(opt Options) *Frontend { return &Frontend{opt: opt.withDefaults()} }
 
-// Stacks returns the stacks that an object belongs to: a GlobalAccelerator to its own one.
+// Stacks returns the stacks of an object. A GlobalAccelerator has its own stack.
 func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	ga, ok := obj.(*aga.GlobalAccelerator)
 	if !ok {
@@ -77,15 +77,15 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	return slices.Compact(out)
 }
 
-// HasObjects reports whether the GlobalAccelerator of a stack exists. One that is being deleted without the finalizer of
-// this controller does not count.
+// HasObjects reports whether the GlobalAccelerator of a stack exists. It returns false if the object is being deleted
+// and does not have the finalizer of this controller.
 func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
 	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
 	return ok && (ga.DeletionTimestamp == nil || ownership.Member(v, ga, id).Claimed)
 }
 
-// SurplusResources returns the ARNs of accelerators of a stack that the status of its object does not show, if it shows another one.
-// They are not deleted.
+// SurplusResources returns the ARNs of accelerators of a stack that are not in the status of its object, if the status
+// has another accelerator. They are not deleted.
 func (f *Frontend) SurplusResources(v *cluster.View, id model.StackID, accelerators []string) []string {
 	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
 	if !ok || !slices.Contains(accelerators, ga.Status.AcceleratorARN) {
@@ -103,13 +103,13 @@ func ownStack(ga *aga.GlobalAccelerator) model.StackID {
 	return model.StackID{Kind: model.GlobalAccelerator, Namespace: ga.Namespace, Name: ga.Name}
 }
 
-// Translate builds the desired state of a stack and the findings about its object, sorted and without repeats. If the view has
-// an error, the result must not be used. live is the observed state; nil if it is not known yet. Then endpoints have no ids,
-// since it is not known which load balancers they are.
+// Translate builds the desired state of a stack and the findings about its object, sorted and without repeats. If the
+// view has an error, the result must not be used. live is the observed state; nil if it is not known yet. Without it,
+// endpoints have no IDs, because their load balancers are not known.
 //
-// The accelerator of a GlobalAccelerator that does not exist any more, but was not deleted through the finalizer of this
-// controller, becomes an orphan: it is not deleted, because its addresses could not be restored. Endpoints to which its
-// namespace has no right are removed from it, as from an accelerator with a deletion that is held.
+// If a GlobalAccelerator was removed without the finalizer of this controller, its accelerator becomes an orphan: it is
+// not deleted, because its addresses could not be restored. Endpoints that the namespace may not use are removed from
+// it, as from an accelerator whose deletion is held.
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	t := &translation{opt: f.opt, view: v, live: live, stack: model.Stack{ID: id}}
 	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
@@ -126,10 +126,10 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 			return t.stack, nil
 		}
 		t.stack.Leaving = []model.Member{member}
-		if t.keepProtected(); t.stack.DeletionGuard != nil {
+		if t.guardDeletion(); t.stack.DeletionGuard != nil {
 			t.build()
 		} else {
-			sharing{t}.askWhileLeaving()
+			sharing{t}.addDeletionQuestions()
 		}
 		return t.stack, t.found.Sorted()
 	}
@@ -141,14 +141,14 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 // protected reports whether the object has ProtectionAnnotation.
 func (t *translation) protected() bool { return t.ga.Annotations[ProtectionAnnotation] == "true" }
 
-// keepProtected sets the DeletionGuard of an object that is being deleted although its accelerator is protected, or that is
-// deleted with all others because their CustomResourceDefinition is.
-func (t *translation) keepProtected() {
+// guardDeletion sets the DeletionGuard of an object that is being deleted although its accelerator is protected, or
+// because its CustomResourceDefinition is being deleted.
+func (t *translation) guardDeletion() {
 	g := finding.Finding{Object: t.ref, Severity: finding.Error, Blocks: finding.BlocksStack}
 	switch {
 	case t.protected() && sharing{t}.sharedAnnotation() == "":
 		g.Field, g.Reason = ProtectionAnnotation, finding.DeletionProtected
-		g.Message = "the GlobalAccelerator is being deleted, and asks for protection of its accelerator; the accelerator stays with its addresses"
+		g.Message = "the GlobalAccelerator is being deleted, but its annotation protects the accelerator from deletion; the accelerator stays with its addresses"
 		g.Fix = "remove the annotation to have the accelerator deleted"
 	case !t.opt.AllowMassRemoval && t.view.Definition(cluster.KindGlobalAccelerator).Deleting:
 		g.Reason = finding.RemovalNotTrusted
@@ -160,8 +160,8 @@ func (t *translation) keepProtected() {
 	t.stack.DeletionGuard = &g
 }
 
-// keepOrphan keeps an accelerator without an object. It only removes the endpoints to which the namespace of the object has
-// no right.
+// keepOrphan keeps an accelerator without an object. It removes only the endpoints that the namespace of the object may
+// not use.
 func (t *translation) keepOrphan() {
 	if t.live != nil && len(t.live.Accelerators) == 0 {
 		return
@@ -184,7 +184,7 @@ func (t *translation) region() string {
 	return t.live.Facts.Region
 }
 
-// generatedName returns the name of an accelerator if its object sets none; "" if the region is not known yet.
+// generatedName returns the name of an accelerator whose object sets none; "" if the region is not known yet.
 func (t *translation) generatedName(dual bool) string {
 	if t.live == nil {
 		return ""

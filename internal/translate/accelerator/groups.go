@@ -27,7 +27,7 @@ func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int) 
 	for j, g := range spec {
 		field := fmt.Sprintf("%s.endpointGroups[%d]", fieldOf(listener), j)
 		if t.groupCount == rules.MaxEndpointGroups {
-			t.hold(field, finding.QuotaReached, fmt.Sprintf("an accelerator may have %d endpoint groups; this one is not made", rules.MaxEndpointGroups), "remove endpoint groups")
+			t.hold(field, finding.QuotaReached, fmt.Sprintf("an accelerator can have at most %d endpoint groups; this one is not created", rules.MaxEndpointGroups), "remove endpoint groups")
 			return out
 		}
 		t.groupCount++
@@ -35,7 +35,7 @@ func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int) 
 			ID: fmt.Sprintf("EndpointGroup-%d-%d", listener, j), Region: cmp.Or(g.Region, t.region()), Dial: defaultDial, Origin: t.origin(field),
 		}
 		if i := slices.IndexFunc(out, func(o model.EndpointGroup) bool { return o.Region == x.Region }); i >= 0 {
-			t.hold(field+".region", finding.ListenerConflict, fmt.Sprintf("region %q has an endpoint group of the listener already, %s; this one is not made", finding.Cut(x.Region), out[i].Origin.Field), "join the endpoint groups, or change the region")
+			t.hold(field+".region", finding.ListenerConflict, fmt.Sprintf("region %q already has an endpoint group of the listener, %s; this one is not created", finding.Cut(x.Region), out[i].Origin.Field), "join the endpoint groups, or change the region")
 			continue
 		}
 		if g.TrafficDialPercentage != nil {
@@ -54,7 +54,7 @@ func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int) 
 	return out
 }
 
-// boundedNumber returns a number of the object, limited to the range from 0 to most, and reports one outside of it.
+// boundedNumber limits a number of the object to the range from 0 to most, and reports a number outside of this range.
 func (t *translation) boundedNumber(field, name string, n, most int32) int32 {
 	used := max(0, min(n, most))
 	if used != n {
@@ -63,12 +63,12 @@ func (t *translation) boundedNumber(field, name string, n, most int32) int32 {
 	return used
 }
 
-// endpoints builds the endpoints of an endpoint group. If several entries have the same id, the first one counts.
+// endpoints builds the endpoints of an endpoint group. If several entries have the same ID, the first entry is used.
 func (t endpointBuilder) endpoints(g *model.EndpointGroup, spec aga.EndpointGroup) {
 	list := spec.Endpoints
 	if len(list) > t.opt.MaxEndpoints {
 		field := g.Origin.Field + ".endpoints"
-		t.hold(field, finding.QuotaReached, fmt.Sprintf("there are %d endpoints, and an endpoint group may have %d; those beyond are not added, and endpoints that are live stay", len(list), t.opt.MaxEndpoints), "remove endpoints")
+		t.hold(field, finding.QuotaReached, fmt.Sprintf("there are %d endpoints, and an endpoint group can have at most %d; further endpoints are not added, and live endpoints stay", len(list), t.opt.MaxEndpoints), "remove endpoints")
 		list = list[:t.opt.MaxEndpoints]
 	}
 	for k, e := range list {
@@ -87,7 +87,8 @@ func (t endpointBuilder) endpoints(g *model.EndpointGroup, spec aga.EndpointGrou
 	}
 }
 
-// isNew reports whether the endpoint group does not have an endpoint yet, and reports different settings of one that it has.
+// isNew reports whether the endpoint group does not have the endpoint yet. If it has the endpoint with other settings,
+// isNew adds a finding.
 func (t endpointBuilder) isNew(g *model.EndpointGroup, x model.Endpoint) bool {
 	i := slices.IndexFunc(g.Endpoints, func(o model.Endpoint) bool { return o.ID == x.ID })
 	if i < 0 {
@@ -96,7 +97,7 @@ func (t endpointBuilder) isNew(g *model.EndpointGroup, x model.Endpoint) bool {
 	first := g.Endpoints[i]
 	if first.Weight != x.Weight || (first.ClientIP == nil) != (x.ClientIP == nil) || first.ClientIP != nil && *first.ClientIP != *x.ClientIP {
 		t.fault(x.Origin.Field, finding.EndpointDoubled, finding.Warning,
-			fmt.Sprintf("this is the same load balancer as %s, with another weight or client IP preservation; the values of that one hold", first.Origin.Field), "give both the same values, or remove one")
+			fmt.Sprintf("this is the same load balancer as %s, with another weight or client IP preservation; the first values are used", first.Origin.Field), "set the same values on both, or remove one")
 	}
 	return false
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Several clusters can share an accelerator. Its owner names the GlobalAccelerator of each other cluster, the guest, one for
-// each region, and the guest names the accelerator.
+// Several clusters can share an accelerator. The object of its owner names, for each further region, the
+// GlobalAccelerator of another cluster, which is the guest. The guest names the accelerator.
 
 // sharing reads the annotations of owners and guests of accelerators.
 type sharing struct{ *translation }
@@ -24,7 +24,7 @@ type sharing struct{ *translation }
 const (
 	// maxGuests is the maximum number of guests of an accelerator, each of which needs a tag.
 	maxGuests = 20
-	// maxAnnotationLength is how many bytes of an annotation are read.
+	// maxAnnotationLength is the number of bytes that are read of an annotation.
 	maxAnnotationLength = 8192
 	// maxARNLength is the maximum length of the ARN of an accelerator.
 	maxARNLength = 128
@@ -53,7 +53,7 @@ func (t sharing) guests() map[string]string {
 	fault := func(format string, args ...any) {
 		if !wrong {
 			t.fault(naming.GuestsAnnotation, finding.SpecInvalid, finding.Error,
-				fmt.Sprintf(format, args...)+"; it is left out, and guests that the accelerator has stay", "write REGION=CLUSTER/NAMESPACE/NAME, separated by commas")
+				fmt.Sprintf(format, args...)+"; it is ignored, and the live guests of the accelerator stay", "write REGION=CLUSTER/NAMESPACE/NAME, separated by commas")
 		}
 		wrong = true
 	}
@@ -71,7 +71,7 @@ func (t sharing) guests() map[string]string {
 		why := guestFault(region, guest)
 		switch {
 		case why != "":
-			fault("%q names no guest: %s", finding.Cut(part), why)
+			fault("%q is not a valid guest: %s", finding.Cut(part), why)
 		case out[region] != "":
 			fault("region %q has two guests, and %q is the second", region, finding.Cut(guest))
 		case len(out) == maxGuests:
@@ -115,7 +115,7 @@ func guestFault(region, guest string) string {
 	case n < 3:
 		return "a guest is CLUSTER/NAMESPACE/NAME"
 	case len(guest) > naming.MaxTagValue:
-		return fmt.Sprintf("AWS takes %d characters in a tag", naming.MaxTagValue)
+		return fmt.Sprintf("a tag value has at most %d characters in AWS", naming.MaxTagValue)
 	case len(validation.IsDNS1123Label(parts[n-2])) > 0:
 		return fmt.Sprintf("%q is not the name of a namespace", finding.Cut(parts[n-2]))
 	case len(validation.IsDNS1123Subdomain(parts[n-1])) > 0:
@@ -129,13 +129,13 @@ func guestFault(region, guest string) string {
 // acceleratorARN matches the ARN of an accelerator.
 var acceleratorARN = regexp.MustCompile(`^arn:aws[a-z-]*:globalaccelerator::\d{12}:accelerator/[A-Za-z0-9-]{1,64}$`)
 
-// sharedAnnotation returns the ARN in the annotation of a guest, also if it is not valid; "" if there is none.
+// sharedAnnotation returns the ARN in the annotation of a guest, even if it is not valid; "" without the annotation.
 func (t sharing) sharedAnnotation() string {
 	return finding.Truncate(strings.TrimSpace(t.ga.Annotations[naming.SharedAnnotation]), maxARNLength)
 }
 
-// sharedARN returns the ARN of the accelerator of another owner that the object names, and adds a question about it; "" if the
-// object has an accelerator of its own.
+// sharedARN returns the ARN of the shared accelerator that the object names, and adds a question about it; "" if the
+// object has its own accelerator.
 func (t sharing) sharedARN() string {
 	arn := t.sharedAnnotation()
 	if arn == "" {
@@ -143,8 +143,8 @@ func (t sharing) sharedARN() string {
 	}
 	t.stack.Contested = true
 	if t.live != nil && len(t.live.Accelerators) > 0 {
-		t.fault(naming.SharedAnnotation, finding.SpecInvalid, finding.Error, fmt.Sprintf("the object has an accelerator of its own, %q, so that the annotation has no effect", t.live.Accelerators[0].ARN),
-			"remove the annotation; or delete the GlobalAccelerator, with its accelerator, and make another one")
+		t.fault(naming.SharedAnnotation, finding.SpecInvalid, finding.Error, fmt.Sprintf("the object already has its own accelerator %q, so the annotation has no effect", t.live.Accelerators[0].ARN),
+			"remove the annotation; or delete the GlobalAccelerator with its accelerator, and create another one")
 		return ""
 	}
 	if acceleratorARN.MatchString(arn) {
@@ -159,21 +159,21 @@ func (t sharing) isAdmitted() bool {
 	return a != nil && a.ARN == t.acc.Shared && naming.IsGuest(t.opt.Cluster, t.region(), t.stack.ID, a.Tags)
 }
 
-// reportNoConsent reports that the owner of the accelerator does not name the object as a guest. The message reveals nothing
-// else about the accelerator.
+// reportNoConsent reports that the owner of the accelerator does not name the object as a guest. The message reveals
+// nothing else about the accelerator.
 func (t sharing) reportNoConsent() {
 	if t.live == nil || t.isAdmitted() {
 		return
 	}
 	tag, guest := naming.GuestTag(t.region()), naming.Guest(t.opt.Cluster, t.stack.ID)
 	fault := func(message, fix string) {
-		t.fault(naming.SharedAnnotation, finding.AcceleratorNotShared, finding.Error, message+"; nothing of it is changed", fix)
+		t.fault(naming.SharedAnnotation, finding.AcceleratorNotShared, finding.Error, message+"; the accelerator is not changed", fix)
 	}
 	switch a := t.live.Shared; {
 	case !acceleratorARN.MatchString(t.acc.Shared):
 		fault(fmt.Sprintf("%q is not the ARN of an accelerator", t.acc.Shared), "correct the annotation")
 	case a != nil && naming.IsAccelerator(a.Tags) && len(naming.Guests(a.Tags)) == 0:
-		fault(fmt.Sprintf("accelerator %q is that of a GlobalAccelerator that names no guests. If aws-load-balancer-controller serves it, that deletes each endpoint group that the GlobalAccelerator does not list", t.acc.Shared),
+		fault(fmt.Sprintf("accelerator %q belongs to a GlobalAccelerator that names no guests. If aws-load-balancer-controller serves it, it deletes each endpoint group that the GlobalAccelerator does not list", t.acc.Shared),
 			fmt.Sprintf("have Fulcrum serve it, and its owner add %s=%s to the annotation %s", t.region(), guest, naming.GuestsAnnotation))
 	default:
 		fault(fmt.Sprintf("the account has no accelerator %q with the tag %s = %q", t.acc.Shared, tag, guest),
@@ -181,7 +181,8 @@ func (t sharing) reportNoConsent() {
 	}
 }
 
-// buildShared builds the endpoint groups of a guest, which are those of its region on the accelerator of another owner.
+// buildShared builds the endpoint groups of a guest: the endpoint groups of its region in the accelerator of another
+// owner.
 func (t sharing) buildShared(arn string) {
 	t.acc = &model.Accelerator{Shared: arn, UID: string(t.ga.UID), AddressType: model.IPv4}
 	t.stack.Accelerator = t.acc
@@ -197,7 +198,7 @@ func (t sharing) buildShared(arn string) {
 		{naming.GuestsAnnotation, t.ga.Annotations[naming.GuestsAnnotation] != ""},
 	} {
 		if x.given {
-			t.fault(x.field, finding.AcceleratorSettingKept, finding.Warning, "the accelerator is that of another owner, so that this has no effect", "remove it")
+			t.fault(x.field, finding.AcceleratorSettingKept, finding.Warning, "the accelerator belongs to another owner, so this field has no effect", "remove it")
 		}
 	}
 	listenerBuilder(t).listeners()
@@ -217,14 +218,14 @@ func (t sharing) omitOtherRegions() {
 				return false
 			}
 			t.fault(g.Origin.Field+".region", finding.SpecInvalid, finding.Error,
-				fmt.Sprintf("the cluster is in region %q, and may have the endpoint groups of that region alone of another owner's accelerator; this one, of %q, is not made", t.region(), finding.Cut(g.Region)), "remove the endpoint group, or its region")
+				fmt.Sprintf("the cluster is in region %q, and may only have endpoint groups of this region in the accelerator of another owner; the endpoint group of %q is not created", t.region(), finding.Cut(g.Region)), "remove the endpoint group, or its region")
 			return true
 		})
 	}
 }
 
-// askWhileLeaving adds the questions about guests and the shared accelerator for an object that is being deleted.
-func (t sharing) askWhileLeaving() {
+// addDeletionQuestions adds the questions about guests and the shared accelerator if the object is being deleted.
+func (t sharing) addDeletionQuestions() {
 	acc := &model.Accelerator{UID: string(t.ga.UID), Shared: t.sharedARN()}
 	if acc.Shared == "" {
 		acc.Guests = t.guests()

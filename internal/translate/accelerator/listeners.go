@@ -20,11 +20,11 @@ type listenerBuilder struct{ *translation }
 func (t listenerBuilder) listeners() {
 	spec := t.ga.Spec.Listeners
 	if len(spec) == 0 && t.hasListeners() && t.view.Definition(cluster.KindGlobalAccelerator).Drops("listeners") {
-		t.hold("spec.listeners", finding.SpecInvalid, "the CustomResourceDefinition that is installed has no field spec.listeners, so that those of the object are not known; the live listeners are not changed",
-			"install the definition again that belongs to this version of the controller")
+		t.hold("spec.listeners", finding.SpecInvalid, "the installed CustomResourceDefinition has no field spec.listeners, so the desired listeners are not known; the live listeners are not changed",
+			"install the CustomResourceDefinition of this version of the controller")
 	}
 	if len(spec) > t.opt.MaxListeners {
-		t.hold("spec.listeners", finding.QuotaReached, fmt.Sprintf("there are %d listeners, and an accelerator may have %d; those beyond are not made, and listeners that are live stay", len(spec), t.opt.MaxListeners), "remove listeners")
+		t.hold("spec.listeners", finding.QuotaReached, fmt.Sprintf("there are %d listeners, and an accelerator can have at most %d; further listeners are not created, and live listeners stay", len(spec), t.opt.MaxListeners), "remove listeners")
 		spec = spec[:t.opt.MaxListeners]
 	}
 	if len(spec) == 1 && discovers(spec[0]) {
@@ -63,7 +63,7 @@ func (t listenerBuilder) listener(spec aga.Listener, i int) {
 		ProtocolOf: t.origin(field + ".protocol"), PortsOf: t.origin(field + ".portRanges"),
 	}
 	if other := t.conflict(l); other != nil {
-		t.hold(field+".portRanges", finding.ListenerConflict, fmt.Sprintf("%s ports %s overlap those of %s; the listener is not made", protocol, model.PortRangesText(ports), other.Origin.Field), "change the ports of one of them")
+		t.hold(field+".portRanges", finding.ListenerConflict, fmt.Sprintf("%s ports %s overlap those of %s; the listener is not created", protocol, model.PortRangesText(ports), other.Origin.Field), "change the ports of one of them")
 		return
 	}
 	l.Groups = endpointBuilder(t).endpointGroups(spec.EndpointGroups, i)
@@ -80,16 +80,16 @@ func (t listenerBuilder) sourceIP(spec aga.Listener, field string) bool {
 
 // readPorts returns the protocol and the ports of a listener; false if they are not valid.
 func (t listenerBuilder) readPorts(spec aga.Listener, field string) (model.BaseProtocol, []model.PortRange, bool) {
-	const discovery = "they are taken from the endpoint only if there is one listener with one endpoint group with one endpoint"
+	const discovery = "protocol and ports are taken from the endpoint only if there is a single listener with a single endpoint group with a single endpoint"
 	switch {
 	case spec.Protocol == "":
-		t.hold(field+".protocol", finding.SpecInvalid, "the listener has no protocol; it is not made; "+discovery, "give protocol and portRanges")
+		t.hold(field+".protocol", finding.SpecInvalid, "the listener has no protocol and is not created; "+discovery, "give protocol and portRanges")
 		return "", nil, false
 	case spec.Protocol != aga.ProtocolTCP && spec.Protocol != aga.ProtocolUDP:
-		t.hold(field+".protocol", finding.SpecInvalid, fmt.Sprintf("protocol %q is neither TCP nor UDP; the listener is not made", finding.Cut(string(spec.Protocol))), "change the protocol")
+		t.hold(field+".protocol", finding.SpecInvalid, fmt.Sprintf("protocol %q is neither TCP nor UDP; the listener is not created", finding.Cut(string(spec.Protocol))), "change the protocol")
 		return "", nil, false
 	case len(spec.PortRanges) == 0:
-		t.hold(field+".portRanges", finding.SpecInvalid, "the listener has no ports; it is not made; "+discovery, "give protocol and portRanges")
+		t.hold(field+".portRanges", finding.SpecInvalid, "the listener has no ports and is not created; "+discovery, "give protocol and portRanges")
 		return "", nil, false
 	}
 	ports, ok := t.ranges(spec.PortRanges, field+".portRanges")
@@ -99,7 +99,7 @@ func (t listenerBuilder) readPorts(spec aga.Listener, field string) (model.BaseP
 // ranges returns sorted port ranges; false if they are not valid.
 func (t listenerBuilder) ranges(spec []aga.PortRange, field string) ([]model.PortRange, bool) {
 	if len(spec) > rules.MaxPortRanges {
-		t.hold(field, finding.QuotaReached, fmt.Sprintf("the listener has %d port ranges, and AWS takes %d; it is not made", len(spec), rules.MaxPortRanges), "join ranges, or use a second listener")
+		t.hold(field, finding.QuotaReached, fmt.Sprintf("the listener has %d port ranges, and AWS allows %d; it is not created", len(spec), rules.MaxPortRanges), "join ranges, or use a second listener")
 		return nil, false
 	}
 	var out []model.PortRange
@@ -107,11 +107,11 @@ func (t listenerBuilder) ranges(spec []aga.PortRange, field string) ([]model.Por
 		at := fmt.Sprintf("%s[%d]", field, i)
 		p := model.PortRange{From: r.FromPort, To: r.ToPort}
 		if p.From < 1 || p.To > 65535 || p.From > p.To {
-			t.hold(at, finding.SpecInvalid, fmt.Sprintf("ports %d to %d are no range from 1 to 65535; the listener is not made", p.From, p.To), "correct the range")
+			t.hold(at, finding.SpecInvalid, fmt.Sprintf("ports %d to %d are not a range between 1 and 65535; the listener is not created", p.From, p.To), "correct the range")
 			return nil, false
 		}
 		if j := slices.IndexFunc(out, p.Overlaps); j >= 0 {
-			t.hold(at, finding.ListenerConflict, fmt.Sprintf("ports %s overlap ports %s of the same listener; it is not made", p, out[j]), "correct the ranges")
+			t.hold(at, finding.ListenerConflict, fmt.Sprintf("ports %s overlap ports %s of the same listener; the listener is not created", p, out[j]), "correct the ranges")
 			return nil, false
 		}
 		out = append(out, p)
@@ -120,7 +120,7 @@ func (t listenerBuilder) ranges(spec []aga.PortRange, field string) ([]model.Por
 	return out, true
 }
 
-// conflict returns an earlier listener with one of the ports of a listener, nil if there is none.
+// conflict returns an earlier listener that has a port of this listener, nil if there is none.
 func (t listenerBuilder) conflict(l model.AcceleratorListener) *model.AcceleratorListener {
 	for i := range t.acc.Listeners {
 		o := &t.acc.Listeners[i]
@@ -146,10 +146,10 @@ func (t listenerBuilder) overrides() {
 			wrong := func(k int, format string, args ...any) {
 				g.OverridesHeld = true
 				t.fault(fmt.Sprintf("%s.portOverrides[%d]", g.Origin.Field, k), finding.PortOverrideInvalid, finding.Error,
-					fmt.Sprintf(format, args...)+"; the port overrides of the endpoint group stay unchanged, and a new endpoint group is not made", "correct the override")
+					fmt.Sprintf(format, args...)+"; the port overrides of the endpoint group stay unchanged, and a new endpoint group is not created", "correct the override")
 			}
 			if len(g.Overrides) > rules.MaxOverrides {
-				wrong(rules.MaxOverrides, "there are %d port overrides, and an endpoint group may have %d", len(g.Overrides), rules.MaxOverrides)
+				wrong(rules.MaxOverrides, "there are %d port overrides, and an endpoint group can have at most %d", len(g.Overrides), rules.MaxOverrides)
 				continue
 			}
 			listener, endpoint := map[int32]bool{}, map[int32]bool{}
@@ -164,7 +164,7 @@ func (t listenerBuilder) overrides() {
 				case endpoint[o.Endpoint]:
 					wrong(k, "endpoint port %d is used twice", o.Endpoint)
 				case owner >= 0:
-					wrong(k, "endpoint port %d is a port of %s, and must not be one of any listener of the accelerator", o.Endpoint, t.acc.Listeners[owner].Origin.Field)
+					wrong(k, "endpoint port %d is a port of %s, and must not be a port of any listener of the accelerator", o.Endpoint, t.acc.Listeners[owner].Origin.Field)
 				case used && before.listener != i:
 					wrong(k, "endpoint port %d is used by %s of another listener", o.Endpoint, before.field)
 				}

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
-// The reasons of events, which are those of older controllers.
+// The reasons of events, which are the same as in older controllers.
 const (
 	eventEndpoints = "WarningEndpoints"
 	eventDeploy    = "FailedDeploy"
@@ -63,8 +63,8 @@ func eventOf(x finding.Finding, o engine.Outcome) (cluster.Event, bool) {
 	return e, true
 }
 
-// addressChangeEvent returns the event about an accelerator with other IPv4 addresses than the status shows; nil if they are
-// the same. Users may have the addresses in firewalls and DNS records.
+// addressChangeEvent returns an event if the IPv4 addresses of the accelerator differ from those in the status, nil
+// otherwise. Users may have the addresses in firewalls and DNS records.
 func addressChangeEvent(live *observed.Accelerator, ga *aga.GlobalAccelerator) *cluster.Event {
 	if live == nil {
 		return nil
@@ -85,7 +85,7 @@ func addressChangeEvent(live *observed.Accelerator, ga *aga.GlobalAccelerator) *
 	}
 	return &cluster.Event{
 		Ref: cluster.RefOf(ga), Warning: true, Reason: string(finding.AcceleratorRecreated),
-		Message: finding.Printable(fmt.Sprintf("the accelerator has the addresses %s in place of %s; change what names the old ones", strings.Join(is, ", "), strings.Join(was[:min(len(was), maxAddresses)], ", "))),
+		Message: finding.Printable(fmt.Sprintf("the accelerator has the addresses %s instead of %s; update firewalls and DNS records that have the old addresses", strings.Join(is, ", "), strings.Join(was[:min(len(was), maxAddresses)], ", "))),
 	}
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// An accelerator gives its endpoints public addresses: through it, an internal load balancer can be reached from the
-// internet. So the owner of each endpoint must consent by a ReferenceGrant. That is checked in every run, and before anything
-// of the endpoint's object is read.
+// An accelerator has public addresses: through it, an internal load balancer can be reached from the internet. So the
+// owner of each endpoint must consent with a ReferenceGrant. The grant is checked in every run, before the object of
+// the endpoint is read.
 
 // rights decides whether a GlobalAccelerator may use the endpoints that it names.
 type rights struct{ *translation }
@@ -40,9 +40,9 @@ func (t rights) grant(to attach.Referent) string {
 	return t.grants.PermittingGrant(attach.Referrer{Group: aga.GroupVersion.Group, Kind: string(cluster.KindGlobalAccelerator), Namespace: t.ga.Namespace}, to)
 }
 
-// mayUseLoadBalancer reports whether the object may have a load balancer of the cluster as an endpoint: whether the load
-// balancer serves an object of the same namespace, or a ReferenceGrant permits the use of the objects that it serves. If it
-// serves several namespaces, one of them is enough; in isolated tenancy all must permit it.
+// mayUseLoadBalancer reports whether the object may have a load balancer of the cluster as an endpoint: the load
+// balancer serves an object of the same namespace, or a ReferenceGrant permits the use of the objects that it serves.
+// If it serves several namespaces, the permission of one of them is sufficient; in isolated tenancy all must permit it.
 func (t rights) mayUseLoadBalancer(lb observed.EndpointLoadBalancer) bool {
 	of := owners(lb)
 	if t.isIsolated(lb) {
@@ -51,8 +51,8 @@ func (t rights) mayUseLoadBalancer(lb observed.EndpointLoadBalancer) bool {
 	return slices.ContainsFunc(of, t.permits)
 }
 
-// owners returns the objects that can permit the use of a load balancer of the cluster: the object of its stack, or, if it is
-// shared, all objects of the kind in each namespace that it serves.
+// owners returns the objects that can permit the use of a load balancer of the cluster: the object of its stack, or for
+// a shared load balancer all objects of the kind in each namespace that it serves.
 func owners(lb observed.EndpointLoadBalancer) (out []attach.Referent) {
 	if lb.Stack == (model.StackID{}) || lb.Stack.Kind.HasAccelerator() {
 		return nil
@@ -75,8 +75,8 @@ func isShared(id model.StackID) bool {
 	return ok || id.Namespace == ""
 }
 
-// grantsUnknown reports whether the ReferenceGrants of a namespace are not read. "" stands for the namespaces of an
-// IngressGroup.
+// grantsUnknown reports whether the ReferenceGrants of a namespace are not read. For the namespaces of an IngressGroup,
+// namespace is "".
 func (t rights) grantsUnknown(namespace string) bool {
 	return namespace != t.ga.Namespace && (t.opt.Watched != "" && namespace != t.opt.Watched || !t.view.Installed(cluster.KindReferenceGrant))
 }
@@ -97,14 +97,15 @@ func (t rights) isListed(id string) bool {
 	})
 }
 
-// isNode reports whether an instance is a node of the cluster, on which other tenants have ports.
+// isNode reports whether an instance is a node of the cluster. Other tenants have ports on nodes.
 func (t rights) isNode(instance string) bool {
 	return slices.ContainsFunc(cluster.List[*corev1.Node](t.view, cluster.Query{Kind: cluster.KindNode}), func(n *corev1.Node) bool {
 		return strings.HasSuffix(n.Spec.ProviderID, "/"+instance)
 	})
 }
 
-// liveAccelerators returns the accelerators of the object, or that of another owner in which it has endpoint groups.
+// liveAccelerators returns the accelerators of the object, or the accelerator of another owner in which the object has
+// endpoint groups.
 func (t *translation) liveAccelerators() []observed.Accelerator {
 	switch {
 	case t.live == nil:
@@ -144,8 +145,8 @@ func (t *translation) liveEndpoints() []string {
 	return slices.Compact(out)
 }
 
-// revoke sets Revoked to the live endpoints to which the object has no right. Endpoints to which it has a right, and which are
-// not desired any more, are not revoked: the plan removes them after their replacements are added.
+// revoke sets Revoked to the live endpoints that the object may not use. Endpoints that it may use, but that are no
+// longer desired, are not revoked: the plan removes them after their replacements are added.
 func (t rights) revoke() {
 	wanted := map[string]bool{}
 	for _, l := range t.acc.Listeners {

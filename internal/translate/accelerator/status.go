@@ -17,7 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Conditions and their reasons, which are those of older controllers. Only this controller has conditionEndpoints.
+// Conditions and their reasons, which are the same as in older controllers. Only this controller has
+// conditionEndpoints.
 const (
 	conditionReady     = "Ready"
 	conditionDisabling = "AcceleratorDisabling"
@@ -41,7 +42,7 @@ const maxMessage = 1024
 // newStatus is the desired status of a GlobalAccelerator.
 type newStatus struct {
 	generation int64
-	// arn is the ARN of the accelerator, "" if there is none. known reports whether that is known.
+	// arn is the ARN of the accelerator, "" if there is none. known reports whether the ARN is known.
 	arn   string
 	known bool
 	live  *observed.Accelerator
@@ -135,7 +136,7 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) newStatus {
 	case len(built) > 0:
 		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonBuild, strings.Join(built, " ")
 	case slices.ContainsFunc(o.Findings, func(x finding.Finding) bool { return x.Reason == finding.ChangedTooOften }):
-		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "the last change waits, because the object or what it refers to changes all the time"
+		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "the last change is delayed, because the object or an object that it refers to changes too often"
 	case n.guest && (o.Changed || !o.Done): // the state of the accelerator is not used, because changes of other owners affect it
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "the endpoint groups are being changed"
 	case n.guest:
@@ -143,7 +144,7 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) newStatus {
 	case n.arn == "" || n.state != observed.Deployed:
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "AWS is deploying the accelerator"
 	case o.Stack.Accelerator != nil && o.Stack.Accelerator.Pending && o.Stack.Accelerator.Held:
-		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "the endpoint has no load balancer yet, from which protocol and ports are taken"
+		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "protocol and ports are not known yet, because the endpoint has no load balancer"
 	default:
 		n.ready, n.reason, n.message = metav1.ConditionTrue, reasonReady, "the accelerator is deployed"
 	}
@@ -159,7 +160,7 @@ func isDeployReason(r finding.Reason) bool {
 	return false
 }
 
-// edit returns the fields of a status that differ, nil if none does.
+// edit returns the fields of a status that differ from the desired status, nil if there are none.
 func (n newStatus) edit(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
 	fields := map[string]any{}
 	set := func(key, is, want string) {
@@ -201,7 +202,7 @@ func (n newStatus) edit(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
 	if n.deleting && n.guest {
 		// The accelerator of another owner is not deleted.
 	} else if n.deleting {
-		conditions = n.setCondition(conditions, conditionDisabling, metav1.ConditionTrue, reasonDisabling, "the accelerator takes no traffic any more", now)
+		conditions = n.setCondition(conditions, conditionDisabling, metav1.ConditionTrue, reasonDisabling, "the accelerator does not accept traffic any more", now)
 	} else if !n.unknown {
 		status, reason, message := metav1.ConditionTrue, conditionEndpoints, "all endpoints are loaded"
 		if len(n.endpoints) > 0 {

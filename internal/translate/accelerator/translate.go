@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// translation is one call of Translate.
+// translation is the state of one call of Translate.
 type translation struct {
 	opt   Options
 	view  *cluster.View
@@ -67,8 +67,8 @@ func (t *translation) build() {
 	t.stack.Contested = true
 }
 
-// overLimit reports whether no accelerator is made for the object, because older objects of the namespace reach
-// MaxPerNamespace. Live accelerators are not deleted.
+// overLimit reports whether no accelerator is created for the object, because the number of older objects of the
+// namespace has reached MaxPerNamespace. Live accelerators are not deleted.
 func (t *translation) overLimit() bool {
 	most := t.opt.MaxPerNamespace
 	if most <= 0 || t.live != nil && len(t.live.Accelerators) > 0 {
@@ -86,7 +86,7 @@ func (t *translation) overLimit() bool {
 	t.stack.Contested = true // an object with a live accelerator is served
 	t.stack.Accelerator = &model.Accelerator{Held: true}
 	t.stack.Held.Everything = true
-	t.fault("", finding.QuotaReached, finding.Error, fmt.Sprintf("namespace %q may have %d accelerators, and %d GlobalAccelerators are older; no accelerator is made", t.ga.Namespace, most, older),
+	t.fault("", finding.QuotaReached, finding.Error, fmt.Sprintf("namespace %q can have at most %d accelerators, and has %d older GlobalAccelerators; no accelerator is created", t.ga.Namespace, most, older),
 		"delete GlobalAccelerators of the namespace, or have an operator raise --max-accelerators-per-namespace")
 	return true
 }
@@ -142,13 +142,13 @@ func (t *translation) addresses() []string {
 		return nil
 	}
 	if len(given) > maxAddresses {
-		t.fault("spec.ipAddresses", finding.SpecInvalid, finding.Error, fmt.Sprintf("there are %d addresses, and AWS takes %d; the first %[2]d are used", len(given), maxAddresses), "remove addresses")
+		t.fault("spec.ipAddresses", finding.SpecInvalid, finding.Error, fmt.Sprintf("there are %d addresses, and AWS allows %d; the first %[2]d are used", len(given), maxAddresses), "remove addresses")
 		given = given[:maxAddresses]
 	}
 	var out []string
 	for i, text := range given {
 		if a, err := netip.ParseAddr(text); err != nil || !a.Is4() {
-			t.fault(fmt.Sprintf("spec.ipAddresses[%d]", i), finding.SpecInvalid, finding.Error, fmt.Sprintf("%q is not an IPv4 address; AWS chooses one in its place", finding.Cut(text)), "correct or remove the address")
+			t.fault(fmt.Sprintf("spec.ipAddresses[%d]", i), finding.SpecInvalid, finding.Error, fmt.Sprintf("%q is not an IPv4 address; AWS chooses an address instead", finding.Cut(text)), "correct or remove the address")
 			continue
 		}
 		out = append(out, text)
@@ -179,7 +179,7 @@ func (t *translation) tags(guests int) map[string]string {
 		case len([]rune(k)) > 128 || len([]rune(value)) > 256:
 			reason, why = finding.TagInvalid, "is longer than 128 characters, or its value longer than 256"
 		case len(user) == room:
-			reason, why = finding.TagInvalid, fmt.Sprintf("is beyond the %d for which AWS has room", room)
+			reason, why = finding.TagInvalid, fmt.Sprintf("exceeds the limit of %d tags", room)
 		default:
 			user[k] = value
 			continue

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// AddOns merges the settings of all members about associations of the load balancer with AWS WAF and Shield.
+// AddOns merges the settings of all members for associations of the load balancer with AWS WAF and Shield.
 func (b *Builder) AddOns(alb *model.LoadBalancer) {
 	for _, m := range b.Members {
 		for _, f := range settings.Faults(m.Set.Shield.Check(), m.Set.CreateCertificate.Check()) {
@@ -33,7 +33,7 @@ func (b *Builder) AddOns(alb *model.LoadBalancer) {
 	}
 }
 
-// noWebACL in place of a web ACL means that the load balancer has none.
+// noWebACL is the value of a web ACL setting for a load balancer without a web ACL.
 const noWebACL = "none"
 
 func emptyIfNone(s string) string {
@@ -46,8 +46,8 @@ func emptyIfNone(s string) string {
 // addOnBuilder builds the associations with AWS WAF and Shield.
 type addOnBuilder struct{ *Builder }
 
-// webACL returns the desired web ACL of WAFv2; nil if no member sets one. The name that a member sets wins over the ARN
-// that it sets.
+// webACL returns the desired web ACL of WAFv2; nil if no member sets one. If a member sets a name and an ARN, the name
+// has precedence.
 func (b addOnBuilder) webACL() *model.WebACL {
 	named := slices.ContainsFunc(b.Members, func(m *members.Member) bool { return settings.NonEmpty(m.Set.WAFv2Name).Set })
 	won := members.Agree(&b.Translation, b.Members, "web ACL", func(m *members.Member) settings.Opt[webACL] {
@@ -75,20 +75,20 @@ type webACL model.WebACL
 // String returns the name or the ARN.
 func (w webACL) String() string { return cmp.Or(w.Name, w.ARN, noWebACL) }
 
-// reportIfDisabled reports a setting that has no effect because its flag is off. It returns on.
+// reportIfDisabled reports a setting that has no effect because its flag is off. It returns the argument on.
 func (b addOnBuilder) reportIfDisabled(o finding.Origin, on bool, flag string) bool {
 	if !on {
 		ref := b.MemberOf(o).Ref
 		b.Found.Add(finding.Finding{
 			Object: ref, Field: members.FieldOn(ref, o), Reason: finding.FeatureDisabled,
-			Message: "this is switched off by " + flag + "=false, so nothing is changed", Fix: "ask the operator, or remove the setting",
+			Message: "this setting is disabled by " + flag + "=false, so nothing is changed", Fix: "ask the operator, or remove the setting",
 		})
 	}
 	return on
 }
 
 // liveAddOn returns the live association of the load balancer with another service as the live value of a setting. is
-// reports whether a value of the setting means that association.
+// reports whether a value of the setting describes the live association.
 func liveAddOn[T any](b *Builder, of model.AddOn, value func(observed.AddOn) T, is func(have observed.AddOn, asked T) bool) members.LiveValue[T] {
 	lb := b.LiveLoadBalancer()
 	if lb == nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// BindingRequest has what Binding needs to build the TargetGroupBinding of a target group that is complete.
+// BindingRequest has the input of Binding for a target group that is complete.
 type BindingRequest struct {
 	Group      TargetGroup
 	Namespace  string
 	Service    string
-	Port       intstr.IntOrString // as the backend names it
+	Port       intstr.IntOrString // the port number or name in the backend
 	NodeLabels map[string]string
-	// NodeSelector counts if there are no NodeLabels.
+	// NodeSelector is used if there are no NodeLabels.
 	NodeSelector *metav1.LabelSelector
-	// Labels and Annotations of the binding, besides those of the stack.
+	// Labels and Annotations of the binding, in addition to those of the stack.
 	Labels, Annotations map[string]string
 	// MultiCluster keeps targets that other clusters registered.
 	MultiCluster bool

@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Options are the operator's settings for what members of a stack share.
+// Options are the operator's settings for resources that members of a stack share.
 type Options struct {
-	// Cluster is the name that AWS resources are tagged with.
+	// Cluster is the name of the cluster in tags of AWS resources.
 	Cluster string
 
 	DefaultScheme     model.Scheme     // internal if empty
@@ -33,14 +33,14 @@ type Options struct {
 	ManageBackendRules bool
 	// UnrestrictedRules opens all ports of targets to the load balancer instead of single ports.
 	UnrestrictedRules bool
-	// NoSecurityGroups makes network load balancers without security groups.
+	// NoSecurityGroups creates network load balancers without security groups.
 	NoSecurityGroups bool
 
 	// NoIPTargets, NoCapacity and NoWeights switch features off.
 	NoIPTargets bool
 	NoCapacity  bool
 	NoWeights   bool
-	// NoWAFv2, NoWAFClassic and NoShield keep live web ACLs and protections without a change.
+	// NoWAFv2, NoWAFClassic and NoShield leave live web ACLs and protections unchanged.
 	NoWAFv2      bool
 	NoWAFClassic bool
 	NoShield     bool
@@ -50,7 +50,7 @@ type Options struct {
 	DefaultCA          string
 	// ImportCertificates imports the certificates of TLS Secrets that members name.
 	ImportCertificates bool
-	// SecretLabel is the label that a Secret must have to be read; none if its key is empty.
+	// SecretLabel is the label that a Secret must have to be read; no label is required if its key is empty.
 	SecretLabel Label
 	// ServiceAccount is the service account of the controller as namespace:name, for messages; "" if it is not known.
 	ServiceAccount string

@@ -12,14 +12,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// The kinds of requested certificates, as they are written in ids of certificates.
+// The kinds of requested certificates, as they appear in IDs of certificates.
 const (
 	publicCertificate  = "amazon_issued"
 	privateCertificate = "private"
 )
 
-// RequestCertificate sets Certificate of a member that asks for a requested certificate and names no other, or reports
-// why it gets none.
+// RequestCertificate sets the Certificate of a member that requests a certificate and names no other, or reports why no
+// certificate is requested.
 func (b *Builder) RequestCertificate(m *members.Member) {
 	chosen := m.Set.CreateCertificate
 	if m.Undetermined || !chosen.Or(false) || len(m.Set.Certificates.Value) > 0 {
@@ -28,8 +28,8 @@ func (b *Builder) RequestCertificate(m *members.Member) {
 	if !b.ManageCertificates {
 		b.Found.Add(finding.Finding{
 			Object: m.Ref, Field: members.FieldOn(m.Ref, chosen.Origin), Reason: finding.FeatureDisabled,
-			Message: "certificates are not requested here; existing ones are looked for by host",
-			Fix:     "ask the operator for feature gate EnableCertificateManagement, or remove the setting",
+			Message: "the controller does not request certificates; existing certificates are searched by host",
+			Fix:     "ask the operator to enable feature gate EnableCertificateManagement, or remove the setting",
 		})
 		return
 	}
@@ -39,8 +39,8 @@ func (b *Builder) RequestCertificate(m *members.Member) {
 		m.Blocked = true
 		b.Found.Add(finding.Finding{
 			Object: m.Ref, Field: members.FieldOn(m.Ref, chosen.Origin), Reason: finding.CertificateMissing,
-			Message: "a certificate is to be requested, but there is no host to request it for",
-			Fix:     "give the rules hosts", Blocks: finding.BlocksMember,
+			Message: "no certificate can be requested, because there is no host",
+			Fix:     "add hosts to the rules", Blocks: finding.BlocksMember,
 		})
 		return
 	}
@@ -81,8 +81,9 @@ func (b *Builder) ManagedCertificates() {
 	slices.SortFunc(b.Stack.Certificates, func(a, b model.ManagedCertificate) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// certificates returns the certificates of a member for the TLS listener of a port: those that it names, otherwise the
-// requested one, otherwise those of TLS Secrets, held ones, and those that ACM has for its other hosts.
+// certificates returns the certificates of a member for the TLS listener of a port: those that the member names,
+// otherwise the requested certificate, otherwise those of TLS Secrets, held certificates, and certificates in ACM for
+// its other hosts.
 func certificates(m *members.Member, port int32) []model.CertChoice {
 	if c := m.Set.Certificates; len(c.Value) > 0 {
 		return []model.CertChoice{model.CertARNs{Member: m.Ref, ARNs: c.Value, Field: members.FieldOn(m.Ref, c.Origin)}}

@@ -18,8 +18,8 @@ var errIPv6Only = errors.New("all ranges are IPv6")
 // clientBuilder builds the ingress rules of the managed security group.
 type clientBuilder struct{ *Builder }
 
-// ingressRules returns the rules that admit clients to a port. It is also called, for its findings about members that
-// disagree, if the members name security groups and the rules are not used; managed is false then.
+// ingressRules returns the rules that admit clients to a port. If the members name security groups, managed is false
+// and the rules are not used; the function then only reports members that disagree.
 func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model.IngressRule {
 	if b.NoClients {
 		return nil
@@ -27,7 +27,8 @@ func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model
 	ranges := func(m *members.Member) settings.Opt[[]string] {
 		o := settings.NonEmptyList(m.Set.InboundCIDRs)
 		if b.Type == model.Network && !ipv6 && o.Set && !slices.ContainsFunc(o.Value, func(c string) bool { return !IsIPv6(c) }) {
-			// The ranges count as not valid, because excluding all clients would be worse than keeping the live rules.
+			// The ranges are treated as not valid, because excluding all clients would be worse than keeping the live
+			// rules.
 			return settings.Opt[[]string]{Fault: errIPv6Only, Origin: o.Origin}
 		}
 		return o
@@ -47,7 +48,7 @@ func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model
 		m := p.Members[0]
 		b.Found.Add(finding.Finding{
 			Object: m.Ref, Field: members.FieldOn(m.Ref, cidrs.Origin), Reason: finding.AnnotationInvalid,
-			Message: fmt.Sprintf("port %d admits no client, because all its ranges are IPv6 and the load balancer has IPv4 only", p.Number),
+			Message: fmt.Sprintf("port %d admits no clients, because all its ranges are IPv6 and the load balancer has only IPv4 addresses", p.Number),
 			Fix:     "add an IPv4 range, or set " + b.name("ip-address-type") + " to dualstack",
 		})
 	}

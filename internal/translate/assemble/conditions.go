@@ -35,7 +35,7 @@ func (l ConditionLimits) Excess(cs []model.Condition) (why, flag string) {
 	values, wildcards, long := 0, 0, ""
 	length := func(what, s string, most int) {
 		if long == "" && len(s) > most {
-			long = fmt.Sprintf("%s %q has %d characters, and AWS takes %d", what, finding.Truncate(s, 40), len(s), most)
+			long = fmt.Sprintf("%s %q has %d characters, and AWS allows %d", what, finding.Truncate(s, 40), len(s), most)
 		}
 	}
 	patterns := func(what string, plain, regex []string) {
@@ -77,9 +77,9 @@ func (l ConditionLimits) Excess(cs []model.Condition) (why, flag string) {
 	case long != "":
 		return long, ""
 	case values > l.Values:
-		return fmt.Sprintf("its conditions have %d values together, and AWS takes %d", values, l.Values), "--max-condition-values-per-rule"
+		return fmt.Sprintf("its conditions have %d values together, and AWS allows %d", values, l.Values), "--max-condition-values-per-rule"
 	case wildcards > l.Wildcards:
-		return fmt.Sprintf("its conditions have %d wildcards together, and AWS takes %d", wildcards, l.Wildcards), "--max-condition-wildcards-per-rule"
+		return fmt.Sprintf("its conditions have %d wildcards together, and AWS allows %d", wildcards, l.Wildcards), "--max-condition-wildcards-per-rule"
 	}
 	return "", ""
 }

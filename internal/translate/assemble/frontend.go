@@ -16,14 +16,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// frontendPort is a port of the frontend NLB, the port of the ALB that it forwards to, and the members that map it so.
+// frontendPort is a port of the frontend NLB, the port of the ALB to which it forwards, and the members with this
+// mapping.
 type frontendPort struct {
 	number, target int32
 	members        []*members.Member
 }
 
-// FrontendNLB builds the frontend NLB of the ALB; nil if no member switches it on. Settings that cannot be read keep their
-// live value. A new frontend NLB is made only if a member switches it on and all its settings of the frontend NLB are valid.
+// FrontendNLB builds the frontend NLB of the ALB; nil if no member enables it. If settings cannot be read, their live
+// values are kept. A new frontend NLB is created only if a member enables it and all its settings of the frontend NLB
+// are valid.
 func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	live := b.LiveFrontend()
 	on := members.Agree(&b.Translation, b.Members, b.name("enable-frontend-nlb"), func(m *members.Member) settings.Opt[bool] { return m.Set.FrontendNLB }, members.Equal[bool],
@@ -97,9 +99,9 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 // frontendBuilder builds the frontend NLB.
 type frontendBuilder struct{ *Builder }
 
-// frontendSecurityGroups returns the security groups that members set for the frontend NLB; if unset, it has those of the
-// ALB. A member that switches the frontend NLB on and sets no security groups counts as setting those of the ALB, if
-// these are live.
+// frontendSecurityGroups returns the security groups that members set for the frontend NLB, by default those of the
+// ALB. If a member enables the frontend NLB and sets no security groups, its value is the security groups of the ALB,
+// if the live frontend NLB has them.
 func (b frontendBuilder) frontendSecurityGroups(frontend *observed.LoadBalancer) members.Merged[[]string] {
 	var current members.LiveValue[[]string]
 	if frontend != nil {
@@ -142,13 +144,13 @@ func (b frontendBuilder) frontendAddresses(out *model.LoadBalancer) {
 		return
 	case out.Scheme != model.InternetFacing && len(eips.Value) > 0:
 		if b.LiveFrontend() == nil && !slices.ContainsFunc(b.Members, func(m *members.Member) bool { return m.Set.FrontendNLB.Value && m.Ref != eips.Origin.Object }) {
-			b.holdFrontend(eips.Origin, "elastic addresses need scheme internet-facing", "set "+b.name("frontend-nlb-scheme")+", or remove the addresses")
+			b.holdFrontend(eips.Origin, "Elastic IP addresses need scheme internet-facing", "set "+b.name("frontend-nlb-scheme")+", or remove the addresses")
 			break // the frontend NLB is held, so the addresses are not used before the member corrects them
 		}
 		ref := b.MemberOf(eips.Origin).Ref
 		b.Found.Add(finding.Finding{
 			Object: ref, Field: members.FieldOn(ref, eips.Origin), Reason: finding.AnnotationInvalid, Severity: finding.Error,
-			Message: "elastic addresses need scheme internet-facing; they are left out", Fix: "set " + b.name("frontend-nlb-scheme") + ", or remove the addresses",
+			Message: "Elastic IP addresses need scheme internet-facing; they are left out", Fix: "set " + b.name("frontend-nlb-scheme") + ", or remove the addresses",
 		})
 		return
 	}
@@ -156,14 +158,14 @@ func (b frontendBuilder) frontendAddresses(out *model.LoadBalancer) {
 	out.Origins["addresses"] = eips.Origin
 }
 
-// frontendPortMapping is a mapping by a member of a port of the frontend NLB to the port target of the ALB.
+// frontendPortMapping is a mapping that a member sets, from a port of the frontend NLB to the port target of the ALB.
 type frontendPortMapping struct {
 	member *members.Member
 	target int32
 }
 
 // frontendPorts merges the port mappings of all members. If members map a port to different ports of the ALB, the live
-// mapping stays as long as a member has it; otherwise that of the first member counts.
+// mapping stays while a member has it; otherwise the mapping of the first member is used.
 func (b frontendBuilder) frontendPorts(out *model.LoadBalancer) []*frontendPort {
 	byNumber := map[int32][]frontendPortMapping{}
 	var unmatched []string

@@ -47,7 +47,7 @@ func requireAllNamespaces[T any](b *Builder, among []*members.Member, what strin
 		ignored[m] = true
 		b.Found.Add(finding.Finding{
 			Object: m.Ref, Field: members.FieldOn(m.Ref, o.Origin), Reason: finding.AnnotationConflict, Severity: finding.Error,
-			Message: fmt.Sprintf("%s %q has no effect, because %s of another namespace shares the load balancer and does not ask for it; what exists in AWS stays", what, finding.Cut(fmt.Sprint(o.Value)), among[at].Ref),
+			Message: fmt.Sprintf("%s %q has no effect, because %s of another namespace shares the load balancer and does not set it; the value in AWS stays unchanged", what, finding.Cut(fmt.Sprint(o.Value)), among[at].Ref),
 			Fix:     "remove it, or set it on members of each namespace",
 		})
 	}
@@ -59,7 +59,7 @@ func requireAllNamespaces[T any](b *Builder, among []*members.Member, what strin
 	}
 }
 
-// sharedByNamespaces reports whether members are of several namespaces.
+// sharedByNamespaces reports whether the members belong to several namespaces.
 func sharedByNamespaces(all []*members.Member) bool {
 	return slices.ContainsFunc(all, func(m *members.Member) bool { return m.Ref.Namespace != all[0].Ref.Namespace })
 }
@@ -95,7 +95,7 @@ func (b frontendBuilder) frontendScheme(alb *model.LoadBalancer) settings.Opt[mo
 		})
 	won := members.Agree(&b.Translation, b.Members, b.name(name), get, members.Equal[model.Scheme], live).Opt
 	if !won.Set && frontend == nil && internal && sharedByNamespaces(b.Members) {
-		won = settings.Opt[model.Scheme]{Value: model.Internal, Set: true} // the default of the controller does not count
+		won = settings.Opt[model.Scheme]{Value: model.Internal, Set: true} // not the default of the controller
 	}
 	return won
 }

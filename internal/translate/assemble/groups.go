@@ -12,8 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// TargetGroupKey identifies a target group of a stack: by the object with the rules that use it, and by the port of a
-// Service.
+// TargetGroupKey identifies a target group of a stack by the object whose rules use it, and by the port of a Service.
 type TargetGroupKey struct {
 	Owner   finding.Ref
 	Service string
@@ -22,7 +21,7 @@ type TargetGroupKey struct {
 	Variant string
 }
 
-// parts are the parts of the key, for an id that differs from those of all other keys.
+// parts returns the parts of the key, from which an ID is made that differs from the IDs of all other keys.
 func (k TargetGroupKey) parts() []string {
 	out := []string{k.Owner.String(), k.Service, k.Port.String()}
 	if k.Variant != "" {
@@ -43,14 +42,14 @@ type TargetGroups struct {
 // requestedTargetGroup is a target group that a rule uses; group is nil if it could not be built.
 type requestedTargetGroup struct {
 	key TargetGroupKey
-	// handle is in actions in place of the id until Finish chooses the ids.
+	// handle is used in actions instead of the ID until Finish chooses the IDs.
 	handle string
 	group  *model.TargetGroup
 }
 
-// Request returns the handle of a target group, which is in actions in place of the id until Finish. The first call with
-// a key builds the target group. build returns nil for one that is not valid, and reports why; it is called again for each
-// further rule that uses it, so that each rule gets the finding.
+// Request returns the handle of a target group, which is used in actions instead of the ID until Finish is called. The
+// first call with a key builds the target group. build returns nil and reports the reason if the target group is not
+// valid; it is then called again for each further rule that uses the target group, so that each rule gets the finding.
 func (g *TargetGroups) Request(key TargetGroupKey, build func() *model.TargetGroup) (handle string, ok bool) {
 	if have, known := g.byKey[key]; known {
 		if have.group == nil {

@@ -15,8 +15,8 @@ import (
 // classBuilder reports class parameters that have no effect.
 type classBuilder struct{ *Builder }
 
-// reportIgnoredSettings reports load-balancer-wide parameters of classes other than that of the first member, which alone
-// counts for them. The findings are on the members of those classes.
+// reportIgnoredSettings reports load-balancer-wide class parameters that have no effect, because only those of the
+// class of the first member are used. The findings are on the members of the other classes.
 func (b classBuilder) reportIgnoredSettings(alb *model.LoadBalancer) {
 	capacity := func(units *int32) map[string]string {
 		if units == nil || b.NoCapacity {
@@ -30,8 +30,8 @@ func (b classBuilder) reportIgnoredSettings(alb *model.LoadBalancer) {
 	b.reportIgnoredSetting(b.Members, "spec.ipamConfiguration", func(c settings.Class) map[string]string { return pool(c.IPAMPool) }, pool(alb.IPAMPool), nil)
 }
 
-// reportIgnoredSetting is reportIgnoredSettings for one field of class parameters. Values that are desired or live are not
-// reported.
+// reportIgnoredSetting does the work of reportIgnoredSettings for one field of class parameters. Values that are
+// desired or live are not reported.
 func (b classBuilder) reportIgnoredSetting(sharing []*members.Member, field string, of func(settings.Class) map[string]string, desired map[string]string, live func() map[string]string) {
 	for _, m := range sharing[1:] {
 		values := of(m.Set.Class)
@@ -49,8 +49,8 @@ func (b classBuilder) reportIgnoredSetting(sharing []*members.Member, field stri
 			from.Field = field
 			b.Found.Add(finding.Finding{
 				Object: m.Ref, Field: members.FieldOn(m.Ref, from), Reason: finding.AnnotationConflict,
-				Message: fmt.Sprintf("%s=%s has no effect, since only the class of %s counts, which comes first", k, values[k], sharing[0].Ref),
-				Fix:     "say it in that class, or remove it",
+				Message: fmt.Sprintf("%s=%s has no effect, because only the class of %s, the first member, is used", k, values[k], sharing[0].Ref),
+				Fix:     "set it in that class, or remove it",
 			})
 		}
 	}

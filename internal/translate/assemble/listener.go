@@ -49,7 +49,7 @@ func (b *Builder) TLS(p *members.Port) *model.TLS {
 	}
 	order := p.Members
 	if b.Isolated {
-		// The first certificate is the default one, which a new member must not set by its group.order.
+		// The first certificate is the default one. A new member must not replace it with a lower group.order.
 		order = slices.SortedFunc(slices.Values(order), func(a, b *members.Member) int {
 			if members.IsOlder(a, b) {
 				return -1

@@ -19,8 +19,8 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	live := b.LiveLoadBalancer()
 	agreeScheme, defaultAddressType := members.Agree[model.Scheme], model.IPv4
 	if b.Owner != nil && live != nil {
-		// A live load balancer with guests changes its scheme only if each member sets another one, and its address
-		// type only if the owner sets one.
+		// A live load balancer with guests changes its scheme only if each member sets another scheme, and its address
+		// type only if the owner sets an address type.
 		agreeScheme, defaultAddressType = members.AgreeAll[model.Scheme], live.AddressType
 	}
 	scheme := agreeScheme(&b.Translation, b.Members, b.name("scheme"), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.Scheme }, members.Equal[model.Scheme],
@@ -65,7 +65,8 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 }
 
 // loadBalancerName returns the name that members set. A name that AWS would refuse is left out and does not hold its
-// member: a live load balancer keeps its name anyway, and the other members need not wait for a new load balancer.
+// member: the name of a live load balancer cannot change anyway, and a new load balancer for the other members must not
+// be delayed.
 func (b *Builder) loadBalancerName() members.Merged[string] {
 	return members.Agree(&b.Translation, b.Members, b.name("load-balancer-name"), func(m *members.Member) settings.Opt[string] {
 		o := settings.NonEmpty(m.Set.Name)
@@ -81,7 +82,7 @@ func (b *Builder) loadBalancerName() members.Merged[string] {
 	}, members.Equal[string], members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.Name }))
 }
 
-// ipamPool returns the IPAM pool of public IPv4 addresses: that of the class of the first member, or else of annotations.
+// ipamPool returns the IPAM pool of public IPv4 addresses that the class of the first member sets, or else annotations.
 func (b *Builder) ipamPool() (string, finding.Origin) {
 	live := members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.IPAMPool })
 	const key = "ipv4IPAMPoolId"
@@ -111,8 +112,8 @@ func setOrigin(alb *model.LoadBalancer, field string, o finding.Origin) {
 // capacityBuilder builds the capacity reservation of the load balancer.
 type capacityBuilder struct{ *Builder }
 
-// capacity returns the reservation in load balancer capacity units; nil if no member sets one. If the class of the first
-// member sets one, annotations do not count.
+// capacity returns the reservation in load balancer capacity units; nil if no member sets one. A reservation in the
+// class of the first member has precedence over annotations.
 func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 	class := func(c settings.Class) map[string]string {
 		if c.Capacity == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// MemberTags sets the tags of a member: its own, and over them those of its class.
+// MemberTags sets the tags of a member. Tags of its class have precedence over its own tags.
 func (b *Builder) MemberTags(m *members.Member) {
 	own := b.AllowedTags(m, m.OwnTags.Value, m.OwnTags.Origin)
 	class := m.Set.Class.Origin
@@ -23,13 +23,13 @@ func (b *Builder) MemberTags(m *members.Member) {
 	m.Tags = tagBuilder{b}.fitMemberTags(m, Overlay(own, m.ClassTags))
 }
 
-// reservedTagCount is the number of tags on each resource that the controller needs itself.
+// reservedTagCount is the number of tags on each resource that the controller itself needs.
 const reservedTagCount = 3
 
 // tagBuilder builds tags within the maximum of AWS for a resource.
 type tagBuilder struct{ *Builder }
 
-// roomForTags returns the maximum number of tags of users on a resource. With more, AWS refuses all of them.
+// roomForTags returns the maximum number of user tags on a resource. AWS refuses all of them if there are more.
 func (b tagBuilder) roomForTags() int {
 	return max(0, naming.MaxTags-reservedTagCount-len(b.DefaultTags))
 }
@@ -50,14 +50,15 @@ func (b tagBuilder) fitMemberTags(m *members.Member, tags map[string]string) map
 func (b tagBuilder) reportOmittedTags(m *members.Member, keys []string, of int) {
 	b.Found.Add(finding.Finding{
 		Object: m.Ref, Field: b.fieldOf("tags"), Reason: finding.TagInvalid, Severity: finding.Warning,
-		Message: fmt.Sprintf("there are %d tags, and AWS has room for %d; %d are left out, the first is %q", of, b.roomForTags(), len(keys), keys[0]),
+		Message: fmt.Sprintf("there are %d tags, and AWS allows %d; %d are left out, the first is %q", of, b.roomForTags(), len(keys), keys[0]),
 		Fix:     "use fewer tags",
 	})
 }
 
-// fitSharedTags returns the tags of a resource that members share, without those beyond the maximum, which it reports.
-// Namespaces with few tags come first, so that no namespace can leave others without room. unavailable is the number of live
-// tags that may be those of members that cannot be read; they count as those of one more namespace.
+// fitSharedTags returns the tags of a resource that members share, without tags beyond the maximum, which it reports.
+// Namespaces with few tags come first, so that one namespace cannot use up the limit for the others. unavailable is the
+// number of live tags that may belong to members that cannot be read; they are treated as the tags of a further
+// namespace.
 func (b tagBuilder) fitSharedTags(sharing []*members.Member, of func(*members.Member) map[string]string, tags map[string]string, unavailable int) map[string]string {
 	room := b.roomForTags()
 	if len(tags)+unavailable <= room {
@@ -133,8 +134,8 @@ func (b *Builder) ListenerTags(p *members.Port) map[string]string {
 	})
 }
 
-// loadBalancerTags returns the tags of the load balancer. Tags of guests are on it only as far as they are live there; they
-// are on the other resources of the guests.
+// loadBalancerTags returns the tags of the load balancer. Tags of guests are included only if they are already live on
+// it; the other resources of the guests have all of them.
 func (b tagBuilder) loadBalancerTags(sharing []*members.Member, live *observed.LoadBalancer) map[string]string {
 	have := func() map[string]string {
 		if live == nil {
@@ -145,7 +146,8 @@ func (b tagBuilder) loadBalancerTags(sharing []*members.Member, live *observed.L
 	return b.mergeTags(b.withoutGuestTags(sharing, have()), have)
 }
 
-// withoutGuestTags returns the members, in which guests have only those of their tags that are live on the load balancer.
+// withoutGuestTags returns copies of the members, in which guests have only their tags that are live on the load
+// balancer.
 func (b tagBuilder) withoutGuestTags(sharing []*members.Member, live map[string]string) []*members.Member {
 	if b.Owner == nil {
 		return sharing

@@ -13,11 +13,11 @@ import (
 // networkBuilder builds the settings that only network load balancers have.
 type networkBuilder struct{ *Builder }
 
-// hasNoSecurityGroups decides whether a network load balancer has no security groups. AWS accepts the first security group
-// only when the load balancer is created and does not remove the last one, so the live load balancer decides if there is
-// one.
+// hasNoSecurityGroups reports whether a network load balancer has no security groups. AWS accepts the first security
+// group only at the creation of the load balancer and does not remove the last one, so the value of a live load
+// balancer stays.
 func (b networkBuilder) hasNoSecurityGroups() bool {
-	b.Stack.Contested = true // what is live decides
+	b.Stack.Contested = true // the result depends on the live load balancer
 	live := b.LiveLoadBalancer()
 	off := members.Agree(&b.Translation, b.Members, b.name("disable-nlb-sg"), func(m *members.Member) settings.Opt[bool] { return m.Set.NoSecurityGroups }, members.Equal[bool],
 		members.LiveField(live, func(lb *observed.LoadBalancer) bool { return len(lb.SecurityGroups) == 0 }))
@@ -26,15 +26,15 @@ func (b networkBuilder) hasNoSecurityGroups() bool {
 		return false
 	case live != nil && len(live.SecurityGroups) > 0:
 		if off.Value || b.NoSecurityGroups {
-			b.reportFixedSetting(off.Origin, "the load balancer has security groups, and AWS cannot take all of them away; it keeps them",
-				"remove "+b.name("disable-nlb-sg")+", or make the load balancer again")
+			b.reportFixedSetting(off.Origin, "the load balancer has security groups, and AWS does not permit removing all of them; they stay",
+				"remove "+b.name("disable-nlb-sg")+", or recreate the load balancer")
 		}
 		return false
 	}
 	for _, m := range b.Members {
 		if given := settings.NonEmptyList(m.Set.SecurityGroups); given.Set {
-			b.reportFixedSetting(given.Origin, "the load balancer has no security groups, and AWS adds them only when it is made; they have no effect",
-				"remove "+b.name("security-groups")+", or make the load balancer again")
+			b.reportFixedSetting(given.Origin, "the load balancer has no security groups, and AWS adds them only at its creation; they have no effect",
+				"remove "+b.name("security-groups")+", or recreate the load balancer")
 		}
 		b.HoldMember(m, m.Set.ManageBackendRules.Check(), true)
 	}
@@ -97,7 +97,7 @@ func (b networkBuilder) mergeNetworkSettings(lb *model.LoadBalancer) {
 		missing(lb.SourceNAT == "on", b.name("enable-prefix-for-ipv6-source-nat")+" on"))
 	lb.PrivateLinkRules = b.mergeSwitch(lb, "inbound-sg-rules-on-private-link-traffic", "privateLinkRules", func(m *members.Member) settings.Opt[string] { return m.Set.PrivateLinkRules })
 	if lb.PrivateLinkRules != "" && lb.SecurityGroups == nil {
-		b.reportFixedSetting(lb.Origins["privateLinkRules"], "the load balancer has no security groups whose rules traffic through AWS PrivateLink could obey; the setting has no effect",
+		b.reportFixedSetting(lb.Origins["privateLinkRules"], "the load balancer has no security groups, so no rules can apply to AWS PrivateLink traffic; the setting has no effect",
 			"remove "+b.name("inbound-sg-rules-on-private-link-traffic"))
 		lb.PrivateLinkRules = ""
 	}
@@ -113,9 +113,9 @@ func (b networkBuilder) mergeSwitch(lb *model.LoadBalancer, setting, field strin
 // reportAddresses reports addresses that the load balancer cannot have with its other settings. needs is the setting that
 // they require. A new load balancer is not created without the addresses, because they could not be added later.
 func (b networkBuilder) reportAddresses(setting string, o finding.Origin, needs string) {
-	what := "a live load balancer keeps the addresses that it has"
+	what := "the addresses of a live load balancer stay unchanged"
 	if b.LiveLoadBalancer() == nil {
-		what = "no load balancer is made"
+		what = "no load balancer is created"
 		b.Stack.Held.Creation = true
 	}
 	ref := b.MemberOf(o).Ref

@@ -9,10 +9,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Clients are the clients of a network load balancer without security groups, for the rules of nodes and pods: these must
-// name address ranges then.
+// Clients are the clients of a network load balancer without security groups. Rules of nodes and pods must admit them
+// by address range.
 type Clients struct {
-	// Ranges are admitted. Without ranges all clients are, or those in the VPC if the load balancer is Internal.
+	// Ranges are the admitted address ranges. Without ranges, all clients are admitted, or if the load balancer is
+	// Internal, all clients in the VPC.
 	Ranges   []string
 	Internal bool
 	// PreservesClientIP reports whether targets see the address of the client instead of that of the load balancer.
@@ -22,8 +23,7 @@ type Clients struct {
 	SeparateHealthCheckRule bool
 }
 
-// transportProtocols returns the IP protocols of a target group of a network load balancer, in the order of rules for a
-// peer.
+// transportProtocols returns the IP protocols of a target group of a network load balancer, in the order of the rules.
 func transportProtocols(protocol string) []string {
 	switch protocol {
 	case "UDP", "QUIC":
@@ -34,8 +34,7 @@ func transportProtocols(protocol string) []string {
 	return []string{"TCP"}
 }
 
-// separateHealthCheckPort returns the port of the health check, and reports whether it is another one than that of the
-// traffic.
+// separateHealthCheckPort returns the port of the health check, and reports whether it differs from the traffic port.
 func (g TargetGroup) separateHealthCheckPort() (port intstr.IntOrString, other bool) {
 	n, err := strconv.ParseInt(g.HealthCheck.Port, 10, 32)
 	port = intstr.FromInt32(int32(n))

@@ -64,7 +64,7 @@ func (g *TargetGroup) reportHealthCheckLimits(r TargetGroupRequest, found *findi
 	s, c := r.Settings, g.HealthCheck
 	fault := func(at finding.Origin, what, fix string) {
 		found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: finding.AnnotationInvalid, Blocks: finding.BlocksRule,
-			Message: what + "; the health check and its listeners stay unchanged, or are not made", Fix: fix})
+			Message: what + "; a live health check and its listeners stay unchanged, and new ones are not created", Fix: fix})
 	}
 	for _, n := range []struct {
 		of          settings.Opt[int32]

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// SSLRedirect returns the HTTPS port that HTTP listeners redirect to. A member that sets a port without an HTTPS
-// listener is held, because its rules must not be served over HTTP instead.
+// SSLRedirect returns the HTTPS port to which HTTP listeners redirect. If a member sets a port without an HTTPS
+// listener, the member is held, because its rules must not be served over HTTP instead.
 func (b *Builder) SSLRedirect() settings.Opt[int32] {
 	chosen := map[*members.Member]settings.Opt[int32]{}
 	for _, m := range b.Members {
@@ -26,7 +26,7 @@ func (b *Builder) SSLRedirect() settings.Opt[int32] {
 				o = settings.Opt[int32]{}
 			}
 		default:
-			err := fmt.Errorf("port %d is not an HTTPS listener of the group", o.Value)
+			err := fmt.Errorf("port %d is not an HTTPS listener of the IngressGroup", o.Value)
 			m.Blocked = true
 			b.Found.Add(finding.Finding{
 				Object: m.Ref, Field: members.FieldOn(m.Ref, o.Origin), Reason: finding.RedirectPortInvalid,

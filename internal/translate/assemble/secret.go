@@ -32,7 +32,7 @@ func (o Options) ReadSecret(namespace, name string, get func(namespace, name str
 		return nil, false
 	}
 	if l := o.SecretLabel; l.Key != "" && s.Labels[l.Key] != l.Value {
-		fault(finding.SecretInvalid, fmt.Sprintf("Secret %s/%s lacks the label %s=%s that the operator demands", namespace, name, l.Key, l.Value), "add the label")
+		fault(finding.SecretInvalid, fmt.Sprintf("Secret %s/%s does not have the label %s=%s that the operator requires", namespace, name, l.Key, l.Value), "add the label")
 		return nil, false
 	}
 	return s, true
@@ -48,7 +48,7 @@ func ClientCredentials(s *corev1.Secret) (id, secret model.Secret, ok bool) {
 	if !hasID || !hasSecret {
 		return "", "", false
 	}
-	// Secrets that are made from files may end in a newline, which is not part of the credential.
+	// Secrets that are created from files may end in a newline, which is not part of the credential.
 	return model.Secret(strings.TrimRightFunc(string(rawID), unicode.IsSpace)),
 		model.Secret(strings.TrimRightFunc(string(rawSecret), unicode.IsControl)), true
 }
@@ -81,8 +81,8 @@ type TLSSecretUse struct {
 }
 
 // ImportTLSSecrets adds the certificates of TLS Secrets to the imports of a member. A Secret that cannot be used is
-// reported, and its certificate that was imported before stays. The caller has checked that the member may use the
-// Secrets. If a certificate may be used by one reference and not by another, the refused uses are returned.
+// reported, and the certificate that was imported from it before stays. The caller has checked that the member may use
+// the Secrets. If one reference may use a certificate and another may not, the refused uses are returned.
 func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, claims *HostClaims, get func(namespace, name string) (*corev1.Secret, bool)) map[TLSSecretUse]bool {
 	type read struct {
 		*model.CertificateImport
@@ -99,7 +99,7 @@ func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, claims
 		case before:
 			one.Uses = append(one.Uses, s.By)
 		case counts[s.By.Object.Namespace] == MaxTLSSecrets:
-			b.tooManySecrets(s)
+			b.reportTooManySecrets(s)
 			counts[s.By.Object.Namespace]++
 			continue
 		case counts[s.By.Object.Namespace] > MaxTLSSecrets:
@@ -144,11 +144,11 @@ func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, claims
 	return refused
 }
 
-// tooManySecrets reports the first Secret beyond MaxTLSSecrets.
-func (b *Builder) tooManySecrets(s TLSSecret) {
+// reportTooManySecrets reports the first Secret that exceeds MaxTLSSecrets.
+func (b *Builder) reportTooManySecrets(s TLSSecret) {
 	b.Found.Add(finding.Finding{
 		Object: s.By.Object, Field: s.By.Field, Reason: finding.QuotaReached, Severity: finding.Error,
-		Message: fmt.Sprintf("more than %d TLS Secrets are named, and a load balancer has no more certificates; Secret \"%s/%s\" and those after it are not imported", MaxTLSSecrets, s.Namespace, s.Name),
+		Message: fmt.Sprintf("more than %d TLS Secrets are named, which is the maximum number of certificates of a load balancer; Secret \"%s/%s\" and those after it are not imported", MaxTLSSecrets, s.Namespace, s.Name),
 		Fix:     "use fewer Secrets, or another load balancer",
 	})
 }
@@ -194,7 +194,7 @@ func (s TLSSecret) faultReporter(found *finding.List) func(r finding.Reason, mes
 func (b *Builder) claimedNames(s TLSSecret, content *model.CertificateContent, claims *HostClaims) (claimed []model.ClaimedName, within bool) {
 	for _, n := range content.Is.Names {
 		if w := s.RequiredHostname; w != "" && n != w && !plan.DomainCovers(w, n) && !plan.DomainCovers(n, w) {
-			s.faultReporter(&b.Found)(finding.HostNotOwned, fmt.Sprintf("Secret \"%s/%s\": the certificate is for %q, which is not a name of hostname %q", s.Namespace, s.Name, n, w),
+			s.faultReporter(&b.Found)(finding.HostNotOwned, fmt.Sprintf("Secret \"%s/%s\": the certificate is for %q, which does not match hostname %q", s.Namespace, s.Name, n, w),
 				"issue the certificate for the hostname of the listener")
 			return nil, false
 		}

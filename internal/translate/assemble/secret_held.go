@@ -128,7 +128,7 @@ func (h HeldCertificates) report(s TLSSecret, owner observed.CertificateOwner) {
 	}
 	h.b.Found.Add(finding.Finding{
 		Object: s.By.Object, Field: s.By.Field, Reason: finding.ImportsDisabled, Severity: finding.Warning,
-		Message: fmt.Sprintf("Secret \"%s/%s\" is not read, because --import-tls-secrets does not name %q; the certificate that was imported from it serves on and is not renewed%s", s.Namespace, s.Name, h.kind, ends),
+		Message: fmt.Sprintf("Secret \"%s/%s\" is not read, because --import-tls-secrets does not name %q; the certificate that was imported from it stays in use and is not renewed%s", s.Namespace, s.Name, h.kind, ends),
 		Fix:     fmt.Sprintf("start the controller with --import-tls-secrets=%s, or remove the reference to the Secret", h.kind),
 	})
 }

@@ -14,8 +14,9 @@ import (
 // securityGroupBuilder builds the choice of security groups.
 type securityGroupBuilder struct{ *Builder }
 
-// namedSecurityGroups returns the security groups that members name; if unset, the load balancer gets a managed security
-// group. A member that sets client ranges, and no security groups, counts as asking for the managed one if that is live.
+// namedSecurityGroups returns the security groups that members name; if unset, the load balancer gets a managed
+// security group. A member that sets client ranges and no security groups requests the managed security group, if that
+// is live.
 func (b securityGroupBuilder) namedSecurityGroups() settings.Opt[[]string] {
 	var live members.LiveValue[[]string]
 	if b.Live != nil {
@@ -40,7 +41,8 @@ func (b securityGroupBuilder) namedSecurityGroups() settings.Opt[[]string] {
 	return given.Opt
 }
 
-// securityGroups chooses the security groups of the load balancer, and sets Peer to the one that rules of targets admit.
+// securityGroups chooses the security groups of the load balancer, and sets Peer to the security group that rules of
+// targets admit.
 func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.GroupChoice {
 	given := b.namedSecurityGroups()
 	for _, m := range b.Members {
@@ -61,7 +63,7 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 			ref := b.MemberOf(manage.Origin).Ref
 			b.Found.Add(finding.Finding{
 				Object: ref, Field: members.FieldOn(ref, manage.Origin), Reason: finding.FeatureDisabled, Severity: finding.Error,
-				Message: "rules of nodes and pods cannot be managed, since the shared backend security group is switched off; they are left alone",
+				Message: "rules of nodes and pods cannot be managed, because the shared backend security group is disabled; they are not changed",
 				Fix:     "set " + b.name("manage-backend-security-group-rules") + " to false and open the security groups of the targets yourself",
 			})
 			choice.Backend = false
@@ -85,7 +87,7 @@ func (b securityGroupBuilder) liveSecurityGroups(lb *observed.LoadBalancer) memb
 		return members.LiveValue[[]string]{}
 	}
 	if all := (model.AskSecurityGroups{}); b.Live.Facts.Fault(all) != nil {
-		// It is not known which of them is the managed security group.
+		// It is not known which of the security groups is the managed one.
 		return members.LiveValue[[]string]{Known: true, Matches: func([]string) bool { return b.Compare(all, false) }, Value: lb.SecurityGroups}
 	}
 	var own, others []string

@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// AllClients returns the client ranges of a listener without such a setting: all addresses.
+// AllClients returns the default client ranges of a listener: all addresses.
 func AllClients() []string { return []string{"0.0.0.0/0", "::/0"} }
 
 // ClientIngressRules returns the rules of a managed security group that admit clients to one port over tcp or udp. IPv6
@@ -34,5 +34,5 @@ func PathMTURule(cidr string) model.IngressRule {
 	return model.IngressRule{Protocol: "icmp", From: 3, To: 4, CIDR: cidr}
 }
 
-// IsIPv6 reports whether an address range is one of IPv6.
+// IsIPv6 reports whether an address range is an IPv6 range.
 func IsIPv6(cidr string) bool { return strings.Contains(cidr, ":") }

@@ -14,12 +14,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// TargetGroupRequest has what NewTargetGroup needs to build the target group of one Service port.
+// TargetGroupRequest has the input of NewTargetGroup for the target group of one Service port.
 type TargetGroupRequest struct {
 	// Kind of the stack. Messages name settings as objects of this kind do.
 	Kind    model.Kind
 	Service *corev1.Service
-	// Port as the backend names it, by number or name.
+	// Port is the number or name of the port in the backend.
 	Port intstr.IntOrString
 	// Settings of the object with the backend, and over them those of the Service.
 	Settings settings.TargetGroup
@@ -111,7 +111,7 @@ func (r TargetGroupRequest) hasIPv6() bool {
 // name returns the name of a setting in objects of the kind of the stack.
 func (r TargetGroupRequest) name(setting string) string { return naming.SettingName(r.Kind, setting) }
 
-// fixForIPTargets returns the advice how to get ip targets, for messages.
+// fixForIPTargets returns the advice, for messages, how to configure IP targets.
 func (r TargetGroupRequest) fixForIPTargets() string {
 	way := "set " + r.name("target-type") + " to ip"
 	if r.Kind.OfGateway() {
@@ -127,12 +127,12 @@ func (r TargetGroupRequest) targetType() model.TargetType {
 func (r TargetGroupRequest) fault(reason finding.Reason, message, fix string) finding.Finding {
 	now := "; a live rule stays unchanged, and a new one is not served"
 	if r.Protocol != "" {
-		now = "; a live listener stays unchanged, and a new one is not made"
+		now = "; a live listener stays unchanged, and a new one is not created"
 	}
 	return finding.Finding{Object: r.Origin.Object, Field: r.Origin.Field, Reason: reason, Message: message + now, Fix: fix, Blocks: finding.BlocksRule}
 }
 
-// fixForNodePorts returns the advice how a Service gets node ports, for messages.
+// fixForNodePorts returns the advice, for messages, how to get node ports for a Service.
 func fixForNodePorts(svc *corev1.Service) string {
 	if svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		return "set spec.allocateLoadBalancerNodePorts to true"
@@ -140,7 +140,7 @@ func fixForNodePorts(svc *corev1.Service) string {
 	return "change its type to NodePort"
 }
 
-// setTargetType sets the ports, which depend on the target type.
+// setTargetType sets the target type and the ports, which depend on it.
 func (g *TargetGroup) setTargetType(r TargetGroupRequest, port *corev1.ServicePort, found *finding.List) {
 	if g.Type == model.InstanceTargets {
 		g.Port, g.TrafficPort = port.NodePort, intstr.FromInt32(port.NodePort)
@@ -156,12 +156,12 @@ func (g *TargetGroup) setTargetType(r TargetGroupRequest, port *corev1.ServicePo
 		return
 	}
 	if r.NoIPTargets {
-		found.Add(r.fault(finding.FeatureDisabled, "ip targets are switched off", "use target type instance, or ask the operator for feature gate EnableIPTargetType"))
+		found.Add(r.fault(finding.FeatureDisabled, "ip targets are switched off", "use target type instance, or ask the operator to enable feature gate EnableIPTargetType"))
 	}
 	g.TrafficPort = TargetPort(port)
 	g.Port = g.TrafficPort.IntVal
 	if g.TrafficPort.Type == intstr.String {
-		// The port name may mean another number in each pod, so each target is registered with its own port.
+		// The port name can have another number in each pod, so each target is registered with its own port.
 		g.Port = 1
 	}
 	if r.ControlPort.Set {
@@ -199,7 +199,7 @@ func (g *TargetGroup) setHealthCheck(r TargetGroupRequest, found *finding.List) 
 	}
 }
 
-// SameAsTraffic is the port of a health check that uses the port of the traffic.
+// SameAsTraffic is the port of a health check that uses the traffic port.
 const SameAsTraffic = "traffic-port"
 
 func (g *TargetGroup) healthCheckPort(r TargetGroupRequest, found *finding.List) string {

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Options are switches of the operator.
+// Options are settings of the operator.
 type Options struct {
 	// ListenerSets reports whether ListenerSets are read.
 	ListenerSets bool
@@ -89,7 +89,7 @@ type Set struct {
 	Accepted bool
 }
 
-// Route is a route with those of its parents that are the Gateway or one of its ListenerSets.
+// Route is a route with its parents that are the Gateway or one of its ListenerSets.
 type Route struct {
 	Object  cluster.Object
 	Kind    cluster.Kind
@@ -127,7 +127,7 @@ func Evaluate(v *cluster.View, gw *gatewayv1.Gateway, kind model.Kind, opt Optio
 	return e.out
 }
 
-// evaluation is one call of Evaluate.
+// evaluation is the state of one call of Evaluate.
 type evaluation struct {
 	view      *cluster.View
 	gateway   *gatewayv1.Gateway

@@ -30,7 +30,7 @@ func (e *evaluation) validateListeners() {
 	e.resolveConflicts(all)
 }
 
-// listenerSlot is a port with a protocol or hostname, which one listener alone can have.
+// listenerSlot is a port with a protocol or hostname, which only one listener can have.
 type listenerSlot struct {
 	port     int32
 	protocol gatewayv1.ProtocolType // of those without hostnames
@@ -45,8 +45,8 @@ func listenerSlotOf(l gatewayv1.Listener, host string) listenerSlot {
 	return listenerSlot{port: l.Port, host: host}
 }
 
-// resolveConflicts sets the Problem of the listeners, of which those that are earlier in order win. It returns the ports
-// with conflicts between owners, for which the live listener decides.
+// resolveConflicts sets the Problem of the listeners. A listener that is earlier in order has precedence. It returns
+// the ports with conflicts between owners, for which the live listener decides.
 func (e *evaluation) resolveConflicts(order []int) (contested map[int32]bool) {
 	contested = map[int32]bool{}
 	first := map[int32]*Listener{} // of a port
@@ -82,14 +82,14 @@ func (e *evaluation) resolveConflicts(order []int) (contested map[int32]bool) {
 	return contested
 }
 
-// isOwnListener reports whether a listener is one of the Gateway itself.
+// isOwnListener reports whether a listener belongs to the Gateway itself.
 func isOwnListener(l *Listener) bool {
 	return l.Parent.Kind == string(cluster.KindGateway)
 }
 
-// conflict returns the listener with which a listener conflicts, nil if there is none, and whether the two have the same
-// slot. first is the first listener on the port, and taken the one with the same slot. Messages do not name the other
-// object, which may be that of another tenant.
+// conflict returns the listener with which a listener conflicts, nil if there is none, and reports whether the two have
+// the same slot. first is the first listener on the port, and taken the listener with the same slot. Messages do not
+// name the other object, which may belong to another tenant.
 func (e *evaluation) conflict(l, first, taken *Listener) (holder *Listener, why Problem, repeats bool) {
 	if first == nil {
 		return nil, Problem{}, false
@@ -102,10 +102,10 @@ func (e *evaluation) conflict(l, first, taken *Listener) (holder *Listener, why 
 			"port %d has protocol %q of an earlier listener, and this listener has %q; it is not served; use another port", port, protocolText(first.Spec), protocol)}, false
 	case network && foreign && protocol == string(gatewayv1.TLSProtocolType), network && foreign && protocol == passthroughText:
 		return first, Problem{string(gatewayv1.ListenerReasonHostnameConflict), fmt.Sprintf(
-			"port %d is that of an earlier listener of another owner, and a network load balancer cannot tell hostname %q from others; this listener is not served; use another port", port, host)}, true
+			"port %d is used by an earlier listener of another owner, and a network load balancer cannot route by hostname %q; this listener is not served; use another port", port, host)}, true
 	case network && foreign:
 		return first, Problem{string(gatewayv1.ListenerReasonProtocolConflict), fmt.Sprintf(
-			"port %d with protocol %q is that of an earlier listener of another owner; this listener is not served; use another port", port, protocol)}, true
+			"port %d with protocol %q is used by an earlier listener of another owner; this listener is not served; use another port", port, protocol)}, true
 	case taken == nil:
 		return nil, Problem{}, false
 	case listenerSlotOf(l.Spec, host).protocol != "":
@@ -119,8 +119,9 @@ func (e *evaluation) conflict(l, first, taken *Listener) (holder *Listener, why 
 		"an earlier listener has hostname %q on port %d; this listener is not served; use another hostname or port", host, port)}, true
 }
 
-// conflictRanks returns the rank of each listener in conflicts on contested ports; lower ranks win. Listeners of the Gateway
-// itself have the lowest one, except on ports of a network load balancer that ListenerSets serve.
+// conflictRanks returns the rank of each listener in conflicts on contested ports; a lower rank has precedence.
+// Listeners of the Gateway itself have the lowest rank, except on ports of a network load balancer that ListenerSets
+// serve.
 func (e *evaluation) conflictRanks(contested map[int32]bool) map[int]int {
 	live := map[int]bool{}            // listeners with a route that is served
 	owners := map[parentOfPort]bool{} // parents that own a live port
@@ -167,8 +168,8 @@ type parentOfPort struct {
 // passthroughText is the protocol, in messages, of a listener that passes TLS through.
 const passthroughText = "TLS passthrough"
 
-// protocolText returns the protocol of a listener for messages and comparison. A listener that passes TLS through cannot
-// share a port with one that terminates it, so the two have different texts.
+// protocolText returns the protocol of a listener for messages and comparison. TLS passthrough and TLS termination have
+// different texts, because such listeners cannot share a port.
 func protocolText(l gatewayv1.Listener) string {
 	if l.Protocol == gatewayv1.TLSProtocolType && l.TLS != nil && l.TLS.Mode != nil && *l.TLS.Mode == gatewayv1.TLSModePassthrough {
 		return passthroughText

@@ -9,7 +9,7 @@ import (
 // Referrer is the kind and namespace of objects that refer to an object in another namespace.
 type Referrer struct{ Group, Kind, Namespace string }
 
-// Referent is an object to which another object refers. An empty Name is for all objects of the kind.
+// Referent is an object to which another object refers. An empty Name means all objects of the kind.
 type Referent struct{ Group, Kind, Namespace, Name string }
 
 // Grants reports which references are permitted. It reads the ReferenceGrants of a namespace once.

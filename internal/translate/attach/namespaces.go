@@ -17,13 +17,13 @@ type namespaceSelection struct {
 	err      error // the selector is malformed
 }
 
-// namespaceLabels are the labels of a namespace that may not exist.
+// namespaceLabels are the labels of a namespace, and whether the namespace exists.
 type namespaceLabels struct {
 	labels labels.Set
 	exists bool
 }
 
-// newNamespaceSelection returns the selection of a field of the Gateway API. def counts if from is not set; own is the
+// newNamespaceSelection returns the selection of a field of the Gateway API. def is used if from is not set; own is the
 // namespace of the object with the field.
 func newNamespaceSelection(from *gatewayv1.FromNamespaces, def gatewayv1.FromNamespaces, own string, selector *metav1.LabelSelector) namespaceSelection {
 	s := namespaceSelection{from: def, own: own, selector: labels.Nothing()}
@@ -39,7 +39,7 @@ func newNamespaceSelection(from *gatewayv1.FromNamespaces, def gatewayv1.FromNam
 	return s
 }
 
-// String returns a text that is equal for selections that are written differently and select the same namespaces.
+// String returns a text that is equal for selections of the same namespaces, even if they are written differently.
 func (s namespaceSelection) String() string {
 	switch s.from {
 	case gatewayv1.NamespacesFromSame:
@@ -50,7 +50,7 @@ func (s namespaceSelection) String() string {
 	return string(s.from)
 }
 
-// admits reports whether a namespace is selected. Its labels are read only if a selector decides.
+// admits reports whether a namespace is selected. Its labels are read only for a selection by labels.
 func (e *evaluation) admits(s namespaceSelection, namespace string) bool {
 	switch s.from {
 	case gatewayv1.NamespacesFromAll:

@@ -18,8 +18,8 @@ type PortRoute struct {
 	// Isolated are those of Hostnames for which a more specific listener of the port, to which the route is not attached,
 	// gets all requests. By the listener isolation of the Gateway API the route does not serve them.
 	Isolated []string
-	// Covered are hostnames of more specific listeners of the port to which the route is not attached. These listeners get
-	// a part of the requests for Hostnames.
+	// Covered are hostnames of more specific listeners of the port to which the route is not attached. These listeners
+	// get some of the requests for Hostnames.
 	Covered []string
 }
 
@@ -37,7 +37,7 @@ func (r Result) Ports() []int32 {
 // RoutesOnPort returns the routes that are attached to valid listeners of a port, in the order of Routes.
 func (r Result) RoutesOnPort(port int32) []PortRoute { return r.ports[port] }
 
-// portHosts are the listeners of one port to which a route is attached, and its hostnames there.
+// portHosts has the listeners of one port to which a route is attached, and the hostnames of the route there.
 type portHosts struct {
 	listeners []int
 	hosts     map[string]bool
@@ -83,7 +83,7 @@ func (e *evaluation) addPortHosts(byPort map[int32]*portHosts, a Attachment) {
 	}
 }
 
-// hostTable are the hostnames of the valid listeners of one port.
+// hostTable has the hostnames of the valid listeners of one port.
 type hostTable struct {
 	all          []string // sorted, without the empty one
 	has          map[string]bool

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// rights is the evaluation from which Result answers what the routes of a namespace may use of a Gateway. Rights do not
-// depend on what the routes ask for, nor on whether they are valid.
+// rights answers, for Result, what the routes of a namespace may use of a Gateway. The answers do not depend on the
+// content of the routes, nor on whether they are valid.
 type rights struct{ *evaluation }
 
 // MayServe reports whether routes of a kind and namespace may serve a hostname on a port: whether the most specific valid
@@ -61,8 +61,8 @@ func (r Result) HasListener(port int32, protocol gatewayv1.ProtocolType) bool {
 	return slices.ContainsFunc(r.Listeners, func(l Listener) bool { return l.Valid() && int32(l.Spec.Port) == port && l.Spec.Protocol == protocol })
 }
 
-// MayUseSecret reports whether a valid listener of a port may refer to a Secret with a certificate for domains, and one of
-// the domains matches the hostname of the listener. If the domains are not known, they count as matching.
+// MayUseSecret reports whether a valid listener of a port may refer to a Secret with a certificate for domains, and one
+// of the domains matches the hostname of the listener. Unknown domains are treated as matching.
 func (r Result) MayUseSecret(port int32, secret Secret, domains []string) bool {
 	for i := range r.Listeners {
 		l := &r.Listeners[i]
@@ -77,14 +77,15 @@ func (r Result) MayUseSecret(port int32, secret Secret, domains []string) bool {
 	return false
 }
 
-// mayMatchDomain reports whether the hostname of a listener and a domain of a certificate match common hosts.
+// mayMatchDomain reports whether there are hosts that match both the hostname of a listener and a domain of a
+// certificate.
 func mayMatchDomain(hostname, domain string) bool {
 	_, ok := compatibleHosts(hostname, []string{domain})
 	return ok
 }
 
-// admits reports whether a listener admits routes of a kind and namespace. If the namespace is not found, its labels are not
-// known, since there are routes in it; then the right is not withdrawn.
+// admits reports whether a listener admits routes of a kind and namespace. If the namespace is not found, its labels
+// are not known, because it has routes; then the permission is not withdrawn.
 func (r Result) admits(listener int, namespace string, kind cluster.Kind) bool {
 	e := r.rights.evaluation
 	s := e.namespaces[listener]

@@ -45,7 +45,7 @@ func (e *evaluation) loadRoutes() {
 	})
 }
 
-// attachResult is whether a route is attached to a listener: the hostnames, or the reason why not.
+// attachResult is the result of attaching a route to a listener: the hostnames, or the reason why it is not attached.
 type attachResult struct {
 	problem   Problem
 	hostnames []string
@@ -77,8 +77,8 @@ func (e *evaluation) attachRoute(obj cluster.Object, kind cluster.Kind) Route {
 	return r
 }
 
-// attachByParent attaches a route to the listeners of one parentRef, by attach for each. It reports whether the parentRef
-// names the Gateway or one of its ListenerSets.
+// attachByParent calls attach for each listener of one parentRef. It reports whether the parentRef names the Gateway or
+// one of its ListenerSets.
 func (e *evaluation) attachByParent(ref gatewayv1.ParentReference, namespace string, attach func(int) attachResult) (Parent, bool) {
 	key, ok := parentKeyOf(ref, namespace)
 	if !ok {
@@ -120,7 +120,8 @@ func (e *evaluation) attachByParent(ref gatewayv1.ParentReference, namespace str
 // maxListedListeners is the maximum number of listeners that a message lists.
 const maxListedListeners = 5
 
-// probableListener returns a suggestion, as of finding.DidYouMean, for a sectionName that is no listener.
+// probableListener returns a suggestion, in the form of finding.DidYouMean, for a sectionName that is not the name of a
+// listener.
 func (e *evaluation) probableListener(name *gatewayv1.SectionName, listeners []int) string {
 	if name == nil {
 		return ""
@@ -163,7 +164,7 @@ func parentKeyOf(ref gatewayv1.ParentReference, namespace string) (parentKey, bo
 	return key, !isForeignGroup(ref.Group) && (key.kind == cluster.KindGateway || key.kind == cluster.KindListenerSet)
 }
 
-// evaluateListener returns whether a listener admits a route, and for which hostnames.
+// evaluateListener reports whether a listener admits a route, and returns the hostnames.
 func (e *evaluation) evaluateListener(i int, namespace string, kind cluster.Kind, hosts []string) attachResult {
 	l := &e.out.Listeners[i]
 	switch {
@@ -172,7 +173,7 @@ func (e *evaluation) evaluateListener(i int, namespace string, kind cluster.Kind
 			"listener %q does not admit routes of namespace %q; the route is not attached to it; ask the owner of %s to admit the namespace in spec.listeners[%d].allowedRoutes.namespaces", l.Spec.Name, namespace, l.Parent, l.Index)}}
 	case !allowsKind(l.Kinds, kind) && kind == cluster.KindGRPCRoute && l.Spec.Protocol == gatewayv1.HTTPProtocolType:
 		return attachResult{problem: Problem{string(gatewayv1.RouteReasonNotAllowedByListeners), fmt.Sprintf(
-			"listener %q has protocol %q, and load balancers serve gRPC over HTTPS alone; the route is not attached to it; attach it to a listener with protocol \"HTTPS\"", l.Spec.Name, l.Spec.Protocol)}}
+			"listener %q has protocol %q, and load balancers serve gRPC only over HTTPS; the route is not attached to it; attach it to a listener with protocol \"HTTPS\"", l.Spec.Name, l.Spec.Protocol)}}
 	case !allowsKind(l.Kinds, kind):
 		return attachResult{problem: Problem{string(gatewayv1.RouteReasonNotAllowedByListeners), fmt.Sprintf(
 			"listener %q does not admit routes of kind %q; the route is not attached to it; use another listener", l.Spec.Name, kind)}}

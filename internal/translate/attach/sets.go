@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// loadSets finds the ListenerSets with the Gateway as parent, and sets which of them the Gateway admits.
+// loadSets finds the ListenerSets with the Gateway as parent, and determines which of them the Gateway admits.
 func (e *evaluation) loadSets() {
 	gw := e.gateway
 	allowed := namespaceSelection{from: gatewayv1.NamespacesFromNone}
@@ -30,7 +30,7 @@ func (e *evaluation) loadSets() {
 	})
 }
 
-// compareAge compares creation times, which the API server has in whole seconds.
+// compareAge compares creation times, which the API server stores in whole seconds.
 func compareAge(a, b metav1.Object) int {
 	return cmp.Compare(a.GetCreationTimestamp().Unix(), b.GetCreationTimestamp().Unix())
 }
@@ -40,8 +40,8 @@ func isForeignGroup(g *gatewayv1.Group) bool {
 	return g != nil && *g != "" && *g != gatewayv1.GroupName
 }
 
-// Messages of the conditions of a ListenerSet, which tools compare. The status of a ListenerSet has no controller name, so
-// these messages show whether it was written by this controller or by the one from which it took over.
+// Messages of the conditions of a ListenerSet; tools compare them. The status of a ListenerSet has no controller name,
+// so these messages show whether this controller, or the controller from which it took over, has written it.
 const (
 	SetAccepted       = "Accepted"
 	SetSomeInvalid    = "Some listeners are not valid"
@@ -52,7 +52,7 @@ const (
 	legacySetRejected = "Parent Gateway rejected ListenerSet" // of older controllers
 )
 
-// PendingSetConditions returns the conditions that the API server gives a new ListenerSet.
+// PendingSetConditions returns the conditions that the API server sets on a new ListenerSet.
 func PendingSetConditions() []metav1.Condition {
 	waiting := func(of gatewayv1.ListenerSetConditionType) metav1.Condition {
 		return metav1.Condition{Type: string(of), Status: metav1.ConditionUnknown, Reason: string(gatewayv1.ListenerSetReasonPending), Message: "Waiting for controller"}

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// setAdoption sets the stack with the load balancer that the Gateway takes over, by its annotation. An annotation that is
-// not valid holds the Gateway, so that a mistake does not create a second load balancer.
+// setAdoption sets on the stack which load balancer the Gateway takes over, from the annotation of the Gateway. An
+// annotation that is not valid holds the Gateway, so that a mistake does not create a second load balancer.
 func (t *translation) setAdoption() {
 	value, asked := t.gw.Annotations[naming.AdoptAnnotation]
 	if !asked {
@@ -22,7 +22,7 @@ func (t *translation) setAdoption() {
 	if err != nil {
 		t.Found.Add(finding.Finding{
 			Object: t.ref, Field: at.Field, Reason: finding.AnnotationInvalid, Severity: finding.Error, Blocks: finding.BlocksMember,
-			Message: fmt.Sprintf("%q names nothing to take over: %v", finding.Cut(value), err), Fix: "correct the annotation, or remove it for a load balancer of its own",
+			Message: fmt.Sprintf("%q is not a load balancer that can be taken over: %v", finding.Cut(value), err), Fix: "correct the annotation, or remove it to create a new load balancer",
 		})
 		t.member.Blocked = true
 		return

@@ -40,17 +40,17 @@ func backendNamespace(route finding.Ref, ref gwv1.BackendRef) string {
 	return cmp.Or(string(*ref.Namespace), route.Namespace)
 }
 
-// reportInvalidBackend reports a backend that cannot be used. Requests go to the other backends as if it were not there.
+// reportInvalidBackend reports a backend that cannot be used. Requests are forwarded to the other backends.
 func (t *translation) reportInvalidBackend(at finding.Origin, reason finding.Reason, message, fix string) {
-	now := "; requests get the other backends, or 500 where there are none"
+	now := "; requests are forwarded to the other backends, or answered with 500 if there are none"
 	if t.Type == model.Network {
-		now = "; connections get the other backends, and without one the port has no listener"
+		now = "; connections are forwarded to the other backends, and without any backend the port has no listener"
 	}
 	t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: reason, Severity: finding.Error, Message: message + now, Fix: fix})
 }
 
 // mayReference reports whether a route may refer to an object of another namespace. If the API server does not serve
-// ReferenceGrants, that is not known, and the rule is held.
+// ReferenceGrants, the answer is not known, and the rule is held.
 func (t *translation) mayReference(obj cluster.Object, at finding.Origin, group, kind, namespace, name string) (ok bool, _ model.Held) {
 	route := at.Object
 	if namespace != route.Namespace && !t.view.Installed(cluster.KindReferenceGrant) {
@@ -70,7 +70,8 @@ func (t *translation) mayReference(obj cluster.Object, at finding.Origin, group,
 	return false, 0
 }
 
-// serviceTarget returns the Service port of a backend of a route; not ok if the backend cannot be used, which is reported.
+// serviceTarget returns the Service port of a backend of a route. If the backend cannot be used, it is reported and ok
+// is false.
 func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ target, ok bool, _ model.Held) {
 	route, namespace, name := at.Object, backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
@@ -95,8 +96,8 @@ func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at 
 	return target{}, false, 0
 }
 
-// scaledWeights returns the weights of backends within the maximum of AWS: if one exceeds it, all are scaled down in
-// proportion, and none becomes 0 by that.
+// scaledWeights returns the weights of backends within the maximum of AWS: if a weight exceeds it, all are scaled down
+// in proportion, but no positive weight becomes 0.
 func scaledWeights(of []gwv1.BackendRef) []int32 {
 	const most = 999
 	out := make([]int32, len(of))

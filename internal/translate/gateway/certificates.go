@@ -17,9 +17,9 @@ import (
 // certificateBuilder builds the certificates of listeners.
 type certificateBuilder struct{ *translation }
 
-// certificates returns the certificates of a port with TLS: those in the configuration, otherwise those of the Secrets of
-// listeners if Secrets are imported, otherwise those that ACM has for the hostnames of listeners and routes. A hostname
-// without a certificate is reported on the object that names it.
+// certificates returns the certificates of a port with TLS: those in the configuration, otherwise those of the Secrets
+// of listeners if Secrets are imported, otherwise certificates in ACM for the hostnames of listeners and routes. A
+// hostname without a certificate is reported on the object that names it.
 func (t certificateBuilder) certificates(p *port) []model.CertChoice {
 	if arns := p.certificateARNs(); len(arns) > 0 {
 		return []model.CertChoice{model.CertARNs{Member: t.ref, ARNs: arns, Field: members.FieldOn(t.ref, p.at)}}
@@ -92,7 +92,7 @@ const importFlagValue = "gateway"
 
 // holdImports holds the certificates that were imported from the Secrets of the listeners of a port.
 func (t certificateBuilder) holdImports(p *port) {
-	// No certificate is named by ARN: ports with certificates in the configuration do not come here.
+	// No certificate is named by ARN here, because this is not called for ports with certificates in the configuration.
 	of := assemble.NewHeldCertificates(&t.Builder, importFlagValue, func(string) bool { return false })
 	for _, l := range p.listeners {
 		if held := of.Imports(p.Number, t.secretsOf(l)); len(held.ARNs) > 0 {

@@ -13,8 +13,8 @@ import (
 	"slices"
 )
 
-// isDryRun reports whether only the plan of a Gateway is shown. A Gateway that has a load balancer is no dry run, unless it
-// took the load balancer over and can give it back.
+// isDryRun reports whether only the plan of a Gateway is shown. A Gateway with a load balancer is not a dry run, unless
+// it took the load balancer over and can return it.
 func isDryRun(gw *gwv1.Gateway, id model.StackID) bool {
 	_, adopts := gw.Annotations[naming.AdoptAnnotation]
 	return gw.Annotations[naming.DryRunAnnotation] == "true" && gw.DeletionTimestamp == nil && (adopts || !slices.Contains(gw.Finalizers, naming.Finalizer(id)))

@@ -22,8 +22,8 @@ func New(kind model.Kind, opt Options) *Frontend {
 	return &Frontend{kind: kind, opt: opt.withDefaults()}
 }
 
-// Stacks returns the stacks of the kind that an object belongs to: a Gateway to its own one if its class is of the kind, and
-// to the one of which it has the finalizer. A GatewayClass belongs to the stacks of its Gateways.
+// Stacks returns the stacks of the kind that an object belongs to. A Gateway belongs to its own stack if its class is
+// of the kind, and to the stack whose finalizer it has. A GatewayClass belongs to the stacks of its Gateways.
 func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	var out []model.StackID
 	switch o := obj.(type) {
@@ -55,7 +55,7 @@ func (f *Frontend) installed(v *cluster.View) bool {
 	return v.Installed(cluster.KindHTTPRoute)
 }
 
-// HasObjects reports whether a Gateway belongs to the stack, or still has to leave it.
+// HasObjects reports whether a Gateway belongs to the stack, or has not left it yet.
 func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
 	l := f.load(v, id)
 	return l.class != nil || len(l.leaving) > 0 || l.excluded

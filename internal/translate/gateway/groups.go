@@ -23,11 +23,11 @@ type target struct {
 	route finding.Ref
 	svc   *corev1.Service
 	port  *corev1.ServicePort
-	// protocol is that of the target group behind a network load balancer if the configuration sets none. fixed reports
-	// whether the configuration cannot set another one.
+	// protocol is the protocol of the target group behind a network load balancer if the configuration sets none. fixed
+	// reports whether the configuration cannot set another protocol.
 	protocol string
 	fixed    bool
-	// variant is the protocol of a target group that is not the first one of the route for its backend.
+	// variant is the protocol of a target group that is not the first target group of the route for its backend.
 	variant string
 	// encrypted reports whether the listener is HTTPS, which HTTP/2 and gRPC require.
 	encrypted bool
@@ -40,15 +40,15 @@ type backendKey struct{ route, backend finding.Ref }
 // targetGroupBuilder builds the target groups of backends.
 type targetGroupBuilder struct{ *translation }
 
-// targetGroup returns the handle of a target group, for actions; false if its configuration has a fault. A route has one
-// target group for each backend and target port, and a further one if QUIC listeners and other listeners use it. The first
-// use of the target group decides about its protocol.
+// targetGroup returns the handle of a target group, for actions; false if its configuration is not valid. A route has
+// one target group for each backend and target port, and a second one if it is used by both QUIC listeners and other
+// listeners. The first use of the target group determines its protocol.
 func (t targetGroupBuilder) targetGroup(a target) (handle string, ok bool) {
 	key := assemble.TargetGroupKey{Owner: a.route, Service: a.svc.Namespace + "/" + a.svc.Name, Port: assemble.TargetPort(a.port), Variant: a.variant}
 	return t.targetGroups.Request(key, func() *model.TargetGroup { return t.buildTargetGroup(a) })
 }
 
-// targetsOf returns the configuration of target groups for a Service as a backend of a route.
+// targetsOf returns the configuration of the target groups of a Service that is a backend of a route.
 func (t targetGroupBuilder) targetsOf(a target) gatewayconfig.Targets {
 	key := backendKey{a.route, refOf("Service", a.svc.Namespace, a.svc.Name)}
 	out, known := t.targetConfigs[key]
@@ -213,8 +213,8 @@ func optional[T, S any](v *S, at finding.Origin, as func(S) T) settings.Opt[T] {
 	return settings.NewOpt(as(*v), at)
 }
 
-// bindingMetadata returns the labels and annotations for bindings in spec.infrastructure of the Gateway. Keys by which
-// controllers recognise their bindings are left out, because they would name another owner.
+// bindingMetadata returns the labels and annotations in spec.infrastructure of the Gateway, for TargetGroupBindings.
+// Keys by which controllers recognize their bindings are left out, because they would name another owner.
 func (t targetGroupBuilder) bindingMetadata() (labels, annotations map[string]string) {
 	of := t.gw.Spec.Infrastructure
 	if of == nil {

@@ -11,11 +11,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// incumbentBuilder determines which of several routes is served now. In conflicts, that route wins.
+// incumbentBuilder determines which of several routes is served now. That route has precedence in conflicts.
 type incumbentBuilder struct{ *translation }
 
-// Serves reports whether a live listener forwards to target groups of a route: by its default action on a network load
-// balancer, otherwise by a rule for one of the hosts. Rules that do not forward to target groups of a route are ignored.
+// Serves reports whether a live listener forwards to target groups of a route. On a network load balancer this is the
+// default action, otherwise a rule for one of the hosts. Rules that do not forward to target groups of a route are
+// ignored.
 func (t incumbentBuilder) Serves(number int32, route finding.Ref, hosts []string) bool {
 	t.Stack.Contested = true
 	l := t.LiveLoadBalancer().OnPort(number)
@@ -31,7 +32,8 @@ func (t incumbentBuilder) Serves(number int32, route finding.Ref, hosts []string
 	})
 }
 
-// forwardsToRoute reports whether live actions forward to a target group of a route, or to one of the named ones.
+// forwardsToRoute reports whether live actions forward to a target group of a route, or to a target group with one of
+// the given names.
 func (t incumbentBuilder) forwardsToRoute(actions []model.Action, route finding.Ref, named []string) bool {
 	return slices.ContainsFunc(actions, func(a model.Action) bool {
 		f, ok := a.(model.Forward)
@@ -68,7 +70,7 @@ func (t incumbentBuilder) targetGroupNames(route finding.Ref) (out []string) {
 	return out
 }
 
-// matchHosts reports whether conditions are for one of the hosts; "" is for conditions without a host.
+// matchHosts reports whether conditions match one of the hosts; "" matches conditions without a host.
 func matchHosts(conditions []model.Condition, hosts []string) bool {
 	any := true
 	for _, c := range conditions {
@@ -86,8 +88,8 @@ func matchHosts(conditions []model.Condition, hosts []string) bool {
 	return any && slices.Contains(hosts, "")
 }
 
-// desiresRoute reports whether the desired state of a stack serves a route on a port, for one of the hosts. It does for the
-// desired state what incumbentBuilder.Serves does for the live state.
+// desiresRoute reports whether the desired state of a stack serves a route on a port, for one of the hosts. It is the
+// equivalent of incumbentBuilder.Serves for the desired state.
 func desiresRoute(stack model.Stack, number int32, route finding.Ref, hosts []string) bool {
 	if stack.LoadBalancer == nil {
 		return false
@@ -104,9 +106,9 @@ func desiresRoute(stack model.Stack, number int32, route finding.Ref, hosts []st
 	return false
 }
 
-// holdDuplicates holds the live rules of routes that are attached only to listeners of ListenerSets that are duplicates of
-// a listener without hostname. Older controllers served both. So live rules are kept, except for hosts of other routes, and
-// no new rule is created.
+// holdDuplicates holds the live rules of routes that are attached only to duplicates: listeners of ListenerSets that
+// conflict with a listener without hostname. Older controllers served both. So live rules are kept, except for hosts of
+// other routes, and no new rule is created.
 func (t incumbentBuilder) holdDuplicates() {
 	if t.Type == model.Network {
 		return

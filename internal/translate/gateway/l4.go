@@ -53,7 +53,7 @@ func chooseProtocol(p *port) {
 	}
 }
 
-// terminates reports whether a listener terminates TLS, and does not pass it through.
+// terminates reports whether a listener terminates TLS instead of passing it through.
 func terminates(tls *gwv1.ListenerTLSConfig) bool {
 	return tls == nil || tls.Mode == nil || *tls.Mode == gwv1.TLSModeTerminate
 }
@@ -74,8 +74,8 @@ func (t networkBuilder) upgradeToQUIC(p *port) {
 	p.BaseProtocol = quic
 }
 
-// quicProtocol returns the protocol of a port with QUIC, "" for other ports. Its target groups need the same protocol and
-// cannot be used by other listeners.
+// quicProtocol returns the protocol of a port with QUIC, "" for other ports. Its target groups need the same protocol,
+// and other listeners cannot use them.
 func quicProtocol(p *port) string {
 	if p.BaseProtocol == model.QUIC || p.BaseProtocol == model.TCPQUIC {
 		return p.Listens().Protocol()
@@ -83,7 +83,7 @@ func quicProtocol(p *port) string {
 	return ""
 }
 
-// networkListener builds the listener of a port; false if no backend gets its connections.
+// networkListener builds the listener of a port; false if no backend receives its connections.
 func (t networkBuilder) networkListener(p *port) (model.Listener, bool) {
 	if p.route < 0 {
 		return model.Listener{}, false
@@ -100,8 +100,8 @@ func (t networkBuilder) networkListener(p *port) (model.Listener, bool) {
 	if quicProtocol(p) != "" && t.Stack.LoadBalancer.SecurityGroups != nil {
 		t.Found.Add(finding.Finding{
 			Object: p.at.Object, Field: p.at.Field, Reason: finding.ParametersInvalid, Blocks: finding.BlocksListener,
-			Message: fmt.Sprintf("AWS has no QUIC listeners on load balancers with security groups; port %d stays unchanged", p.Number),
-			Fix:     "set disableSecurityGroup to true before the load balancer is made",
+			Message: fmt.Sprintf("AWS does not support QUIC listeners on load balancers with security groups; port %d stays unchanged", p.Number),
+			Fix:     "set disableSecurityGroup to true before the load balancer is created",
 		})
 		l.DefaultHeld = model.HeldInvalid
 		return l, true
@@ -121,8 +121,8 @@ func (t networkBuilder) networkListener(p *port) (model.Listener, bool) {
 	return l, true
 }
 
-// networkForward returns the forward to the backends of all rules of a route. serving reports whether a backend has a weight
-// above 0, held whether a target group cannot be built.
+// networkForward returns the forward to the backends of all rules of a route. serving reports whether a backend has a
+// weight above 0, and held whether a target group cannot be built.
 func (t networkBuilder) networkForward(p *port, route attach.Route) (out model.Forward, serving, held bool) {
 	refs := cluster.RouteBackends(route.Object)
 	weight := scaledWeights(refs)
@@ -142,12 +142,12 @@ func (t networkBuilder) networkForward(p *port, route attach.Route) (out model.F
 		serving = serving || weight[i] > 0
 	}
 	if len(out.Groups) > 0 && !serving {
-		t.Found.Add(finding.NewAllWeightsZero(finding.Origin{Object: ref, Field: "spec.rules[0].backendRefs"}, fmt.Sprintf("port %d is not listened on", p.Number)))
+		t.Found.Add(finding.NewAllWeightsZero(finding.Origin{Object: ref, Field: "spec.rules[0].backendRefs"}, fmt.Sprintf("port %d has no listener", p.Number)))
 	}
 	if len(out.Groups) > maxTargetGroups {
 		t.Found.Add(finding.Finding{
 			Object: ref, Field: "spec.rules[0].backendRefs", Reason: finding.RouteValueUnsupported, Blocks: finding.BlocksRule,
-			Message: fmt.Sprintf("%d backends are more than the %d target groups that AWS takes in one listener; port %d stays unchanged", len(out.Groups), maxTargetGroups, p.Number),
+			Message: fmt.Sprintf("%d backends exceed the limit of %d target groups in a listener; port %d stays unchanged", len(out.Groups), maxTargetGroups, p.Number),
 			Fix:     "name fewer backends",
 		})
 		held = true
@@ -155,7 +155,7 @@ func (t networkBuilder) networkForward(p *port, route attach.Route) (out model.F
 	return out, serving, held
 }
 
-// networkBackend returns the target group of one backend. It is not ok if the backend cannot be used.
+// networkBackend returns the target group of one backend. ok is false if the backend cannot be used.
 func (t networkBuilder) networkBackend(p *port, route attach.Route, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	switch kind := backendKind(ref); kind {
 	case serviceBackend:
@@ -174,12 +174,12 @@ func (t networkBuilder) networkBackend(p *port, route attach.Route, ref gwv1.Bac
 	case gatewayBackend:
 		return t.albTargetGroup(p, route.Object, ref, at)
 	default:
-		t.reportInvalidBackend(at, finding.BackendKindUnknown, fmt.Sprintf("backend kind %q is not one that network load balancers forward to", finding.Cut(kind)), "name a Service, a Gateway with an application load balancer, or a TargetGroupName")
+		t.reportInvalidBackend(at, finding.BackendKindUnknown, fmt.Sprintf("network load balancers cannot forward to backends of kind %q", finding.Cut(kind)), "name a Service, a Gateway with an application load balancer, or a TargetGroupName")
 		return model.GroupRef{}, false, false
 	}
 }
 
-// targetProtocol returns the protocol of the target groups of a route, and whether the listener requires it.
+// targetProtocol returns the protocol of the target groups of a route, and reports whether the listener requires it.
 func (t networkBuilder) targetProtocol(p *port, route attach.Route) (protocol string, fixed bool) {
 	if protocol := cmp.Or(quicProtocol(p), t.fixedProtocol[p.route]); protocol != "" {
 		return protocol, true

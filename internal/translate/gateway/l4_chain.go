@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// albTargetGroup returns the target group with the application load balancer of another Gateway as target. It is held until
-// that load balancer exists.
+// albTargetGroup returns the target group whose target is the application load balancer of another Gateway. It is held
+// until that load balancer exists.
 func (t networkBuilder) albTargetGroup(p *port, obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	namespace, name := backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
@@ -59,8 +59,8 @@ func (t networkBuilder) albTargetGroup(p *port, obj cluster.Object, ref gwv1.Bac
 	return model.GroupRef{ID: handle}, ok, !ok
 }
 
-// albARN returns the ARN of the application load balancer of a Gateway, "" until it is active. The ARN is the message of the
-// condition Programmed, with older controllers as well.
+// albARN returns the ARN of the application load balancer of a Gateway, "" until it is active. The ARN is in the
+// message of the condition Programmed, which older controllers write as well.
 func albARN(gw *gwv1.Gateway) string {
 	c := meta.FindStatusCondition(gw.Status.Conditions, string(gwv1.GatewayConditionProgrammed))
 	if c == nil || c.Status != "True" {
@@ -72,7 +72,8 @@ func albARN(gw *gwv1.Gateway) string {
 	return c.Message
 }
 
-// buildALBTargetGroup builds the target group with a port of the application load balancer of another Gateway as target.
+// buildALBTargetGroup builds the target group whose target is a port of the application load balancer of another
+// Gateway.
 func (t networkBuilder) buildALBTargetGroup(backend finding.Ref, port int32, arn string, at finding.Origin) *model.TargetGroup {
 	of := gatewayconfig.ForGateway(t.view, at.Object, backend.Namespace, backend.Name)
 	if of.Configuration != nil {
@@ -86,7 +87,7 @@ func (t networkBuilder) buildALBTargetGroup(backend finding.Ref, port int32, arn
 		return nil
 	}
 	if of.Protocol != nil && *of.Protocol != "TCP" {
-		return fault(fmt.Sprintf("protocol %q is not TCP, which target groups with application load balancers have", *of.Protocol), "remove protocol from the TargetGroupConfiguration")
+		return fault(fmt.Sprintf("protocol %q is not TCP, which target groups for application load balancers require", *of.Protocol), "remove protocol from the TargetGroupConfiguration")
 	}
 	id := fmt.Sprint(port)
 	g := model.TargetGroup{

@@ -9,9 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// chooseRoute sets the route of a port. A port of a network load balancer has one route, because its listeners have no
-// conditions for hostnames or paths: the route that is served now, otherwise the oldest one. If listeners of the port admit
-// different namespaces, the first listener decides, so that no namespace gets connections of another one.
+// chooseRoute sets the route of a port. A port of a network load balancer serves one route, because its listeners have
+// no conditions for hostnames or paths: the route that is served now, otherwise the oldest route. If listeners of the
+// port admit different namespaces, only routes that the first listener admits are chosen, so that no namespace receives
+// connections for another namespace.
 func (t networkBuilder) chooseRoute(p *port) {
 	p.route, p.owner = -1, p.listeners[0]
 	divided := slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return l.AdmittedNamespaces != p.owner.AdmittedNamespaces })
@@ -30,20 +31,20 @@ func (t networkBuilder) chooseRoute(p *port) {
 		p.route = p.routes[at].Route
 	}
 	for _, r := range p.routes {
-		// A route with the same backends as the chosen one gets its traffic anyway.
+		// A route with the same backends as the chosen route receives its traffic anyway.
 		if r.Route != p.route && (p.route < 0 || !sameBackends(t.attached.Routes[p.route].Object, t.attached.Routes[r.Route].Object)) {
 			t.unservedPorts[r.Route] = append(t.unservedPorts[r.Route], p)
 		}
 	}
 }
 
-// ownerAdmits reports whether a route is attached to the listener that owns a port, or to one that admits the same
-// namespaces.
+// ownerAdmits reports whether a route is attached to the listener that owns a port, or to a listener that admits the
+// same namespaces.
 func (t networkBuilder) ownerAdmits(p *port, r attach.PortRoute) bool {
 	return slices.ContainsFunc(r.Listeners, func(l int) bool { return t.attached.Listeners[l].AdmittedNamespaces == p.owner.AdmittedNamespaces })
 }
 
-// sameBackends reports whether two routes are of one namespace and have the same backends.
+// sameBackends reports whether two routes are in the same namespace and have the same backends.
 func sameBackends(a, b cluster.Object) bool {
 	if a.GetNamespace() != b.GetNamespace() {
 		return false
@@ -71,7 +72,7 @@ func sameBackends(a, b cluster.Object) bool {
 	return true
 }
 
-// reportUnservedRoutes reports routes that get no connections from ports to which they are attached.
+// reportUnservedRoutes reports routes that receive no connections from ports to which they are attached.
 func (t networkBuilder) reportUnservedRoutes(ports []*port) {
 	for n := range t.attached.Routes {
 		lost := t.unservedPorts[n]
@@ -92,14 +93,14 @@ func (t networkBuilder) reportUnservedRoutes(ports []*port) {
 	}
 }
 
-// unservedRoute returns the finding about a route that does not get the connections of a port. notAdmitted reports whether
-// the listener that owns the port does not admit the route.
+// unservedRoute returns the finding about a route that does not receive the connections of a port. notAdmitted reports
+// whether the listener that owns the port does not admit the route.
 func (t networkBuilder) unservedRoute(p *port, n int) (f finding.Finding, notAdmitted bool) {
 	f = finding.Finding{
 		Object: t.routeRef(n), Field: "spec.parentRefs", Reason: finding.RouteValueUnsupported, Severity: finding.Error, Blocks: finding.BlocksNothing,
 		Fix: "attach the route to a listener of another port, or name the backends in one route",
 	}
-	const then = "and a network load balancer takes the backends of one route for each port; this route gets no connections there"
+	const then = "and a network load balancer uses the backends of one route for each port; this route receives no connections there"
 	i := slices.IndexFunc(p.routes, func(r attach.PortRoute) bool { return r.Route == n })
 	switch {
 	case !t.ownerAdmits(p, p.routes[i]):

@@ -30,7 +30,7 @@ func (t *translation) applicationListener(p *port) (model.Listener, bool) {
 	return l, true
 }
 
-// mutualAuth returns the settings of the configuration about client certificates.
+// mutualAuth returns the settings of the configuration for client certificates.
 func (t *translation) mutualAuth(p *port) *model.MutualAuth {
 	c := p.entry.MutualAuthentication
 	out := &model.MutualAuth{Mode: string(c.Mode), TrustStore: valueOr(c.TrustStore, ""), Of: p.at, Members: []finding.Ref{t.ref}}
@@ -43,13 +43,13 @@ func (t *translation) mutualAuth(p *port) *model.MutualAuth {
 	return out
 }
 
-// parsedRoute has the rules of a route, which the listeners of all its ports share.
+// parsedRoute has the rules of a route, which the listeners of all ports of the route share.
 type parsedRoute struct {
 	ref   finding.Ref
 	rules []routeRule
 }
 
-// parseRoute returns the rules of a route by its index. A route is parsed once.
+// parseRoute returns the rules of a route, by the index of the route. Each route is parsed once.
 func (t *translation) parseRoute(n int) *parsedRoute {
 	if out, known := t.parsedRoutes[n]; known {
 		return out
@@ -61,8 +61,8 @@ func (t *translation) parseRoute(n int) *parsedRoute {
 		if len(r.ignored) > 0 {
 			t.Found.Add(finding.Finding{
 				Object: out.ref, Field: r.field(), Reason: finding.RouteFieldIgnored, Severity: finding.Warning,
-				Message: fmt.Sprintf("application load balancers have nothing like %s; the rule is served without it", strings.Join(r.ignored[:min(len(r.ignored), 10)], ", ")),
-				Fix:     "remove it, or do it in the backend",
+				Message: fmt.Sprintf("application load balancers do not support %s; the rule is served without it", strings.Join(r.ignored[:min(len(r.ignored), 10)], ", ")),
+				Fix:     "remove it, or implement it in the backend",
 			})
 		}
 	}
@@ -93,8 +93,8 @@ func (t *translation) ruleInputs(p *port) []*ruleInput {
 	return out
 }
 
-// fitsRuleLimit reports whether the rules of a route on a port, which are counted before they are made, are within the limit
-// of the operator. Otherwise it reports the route and holds its live rules.
+// fitsRuleLimit reports whether the rules of a route on a port are within the limit of the operator. They are counted
+// before they are built. If they exceed the limit, it reports the route and holds its live rules.
 func (t *translation) fitsRuleLimit(route *parsedRoute, hosts int) bool {
 	n, namespace := countRules(route.rules)*hosts, route.ref.Namespace
 	if t.ruleCounts[namespace]+n <= t.opt.MaxRules {
@@ -103,7 +103,7 @@ func (t *translation) fitsRuleLimit(route *parsedRoute, hosts int) bool {
 	}
 	t.Found.Add(finding.Finding{
 		Object: route.ref, Field: "spec.rules", Reason: finding.GatewayTooLarge, Blocks: finding.BlocksMember,
-		Message: fmt.Sprintf("%d rules exceed the remainder of the %d that routes of namespace %q may have on one Gateway; its live rules stay unchanged", n, t.opt.MaxRules, namespace),
+		Message: fmt.Sprintf("%d rules of the route exceed what remains of the limit of %d rules for routes of namespace %q on one Gateway; the live rules of the route stay unchanged", n, t.opt.MaxRules, namespace),
 		Fix:     "use fewer matches and hostnames, or another Gateway",
 	})
 	held := model.HeldMember{Member: route.ref, All: true}
@@ -113,9 +113,9 @@ func (t *translation) fitsRuleLimit(route *parsedRoute, hosts int) bool {
 	return false
 }
 
-// isolationRules returns the input of rules for listener isolation: requests for the hostname of a listener must not reach
-// routes that are attached to less specific listeners only. There is none for a hostname if a rule of the listener itself
-// matches all requests.
+// isolationRules returns the input of rules for listener isolation: requests for the hostname of a listener must not
+// reach routes that are attached only to less specific listeners. There is no such rule for a hostname if a rule of the
+// listener itself matches all requests.
 func (t *translation) isolationRules(p *port, units []*ruleInput) []*ruleInput {
 	covered := map[string]bool{}
 	for _, r := range p.routes {

@@ -13,10 +13,11 @@ import (
 // ruleConditions are the conditions of a rule of a listener.
 type ruleConditions struct {
 	list []model.Condition
-	// fault is the reason why AWS does not support them, "" if it does; reason and fix are those of the finding.
+	// fault is the reason why AWS does not support the conditions, "" if AWS supports them; reason and fix are those of
+	// the finding.
 	fault, fix string
 	reason     finding.Reason
-	// inexact is a value that is to match exactly and has characters that are wildcards for AWS; "" if there is none.
+	// inexact is a value for an exact match with characters that AWS treats as wildcards; "" if there is none.
 	inexact string
 }
 
@@ -69,8 +70,8 @@ func (t conditionBuilder) conditionsOf(host string, m *match, grpc bool, clients
 	return c
 }
 
-// hostCondition returns the condition on a hostname. If the Gateway API is followed strictly, it also matches a Host header
-// with a port, by a regular expression.
+// hostCondition returns the condition on a hostname. In strict conformance to the Gateway API, the condition is a
+// regular expression that also matches a Host header with a port.
 func (t conditionBuilder) hostCondition(host string) model.HostHeader {
 	if expr := model.HostPattern(host); t.strict && len(expr) <= assemble.MaxValueLength {
 		return model.HostHeader{Regex: []string{expr}}
@@ -101,10 +102,10 @@ func (t conditionBuilder) pathCondition(c *ruleConditions, m *match) model.PathP
 	return model.PathPattern{Values: []string{v, v + "/*"}}
 }
 
-// checkExpression reports a regular expression that AWS does not accept. AWS and Go accept nearly the same ones.
+// checkExpression reports a regular expression that AWS does not accept. AWS and Go accept nearly the same expressions.
 func (c *ruleConditions) checkExpression(what, v string) {
 	if _, err := regexp.Compile(v); err != nil {
-		c.unsupported(fmt.Sprintf("%s expression %q is not one that AWS takes", what, finding.Cut(v)), "use an expression without look-around, back references and possessive quantifiers")
+		c.unsupported(fmt.Sprintf("AWS does not support the %s expression %q", what, finding.Cut(v)), "use an expression without look-around, back references and possessive quantifiers")
 	}
 }
 
@@ -117,7 +118,7 @@ func (t conditionBuilder) headerCondition(c *ruleConditions, h fieldMatch, grpc 
 	if strings.ContainsAny(h.value, wildcards) {
 		c.inexact = h.value
 		if t.strict {
-			c.unsupported(fmt.Sprintf("value %q of header %q has wildcards, which AWS cannot take literally", finding.Cut(h.value), finding.Cut(h.name)), "use type RegularExpression")
+			c.unsupported(fmt.Sprintf("value %q of header %q has wildcards, which AWS cannot match literally", finding.Cut(h.value), finding.Cut(h.name)), "use type RegularExpression")
 		}
 	}
 	return out
@@ -144,7 +145,7 @@ func headerValues(v string) []string {
 
 func (t conditionBuilder) queryCondition(c *ruleConditions, q fieldMatch) model.QueryString {
 	if q.regex && !isLiteral(q.value) {
-		c.unsupported(fmt.Sprintf("parameter %q is to match the expression %q, and AWS has no expressions for parameters", finding.Cut(q.name), finding.Cut(q.value)), "use type Exact, with * and ? as wildcards")
+		c.unsupported(fmt.Sprintf("query parameter %q has the regular expression %q, and AWS supports no regular expressions for query parameters", finding.Cut(q.name), finding.Cut(q.value)), "use type Exact, with * and ? as wildcards")
 	}
 	if !q.regex && strings.ContainsAny(q.name+q.value, wildcards) {
 		if t.strict {

@@ -21,13 +21,13 @@ func isRuleConfiguration(ref gwv1.LocalObjectReference) bool {
 	return string(ref.Group) == gwconfig.GroupVersion.Group && string(ref.Kind) == string(cluster.KindListenerRuleConfiguration)
 }
 
-// ruleConfig are the settings of a rule in a ListenerRuleConfiguration.
+// ruleConfig has the settings of a rule that a ListenerRuleConfiguration sets.
 type ruleConfig struct {
 	name string
 	// authentication is the action before the final one; authenticationHeld reports whether its Secret cannot be read.
 	authentication     model.Action
 	authenticationHeld bool
-	// response is the final action, if it is a fixed response. stickiness is that of a forward, redirectQuery that of a
+	// response is the final action, if it is a fixed response. stickiness is used in a forward, and redirectQuery in a
 	// redirect.
 	response      *model.FixedResponse
 	stickiness    *model.GroupStickiness
@@ -40,8 +40,8 @@ type ruleConfig struct {
 // ruleConfigBuilder reads the ListenerRuleConfiguration of a rule.
 type ruleConfigBuilder struct{ *translation }
 
-// ruleConfig returns the ListenerRuleConfiguration that a rule names; nil if it names none. usable is false if the rule
-// cannot be built with the one that it names, which is reported.
+// ruleConfig returns the ListenerRuleConfiguration that a rule names; nil if it names none. If the configuration cannot
+// be used, it is reported and usable is false.
 func (t ruleConfigBuilder) ruleConfig(named []gwv1.LocalObjectReference, at finding.Origin) (out *ruleConfig, usable bool) {
 	fault := func(message, fix string) (*ruleConfig, bool) {
 		t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: finding.RouteFiltersIncompatible, Message: message + "; requests for the rule are answered 500", Fix: fix, Blocks: finding.BlocksRule})
@@ -156,7 +156,7 @@ func (t ruleConfigBuilder) secret(namespace, name string) (*corev1.Secret, bool)
 	return cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, namespace, name)
 }
 
-// clientConditions returns the conditions on client addresses for one match.
+// clientConditions returns the conditions of one match on client addresses.
 func (c *ruleConfig) clientConditions(m *match) (out []model.SourceIP, fault error) {
 	if c == nil {
 		return nil, nil
@@ -174,7 +174,7 @@ func (c *ruleConfig) clientConditions(m *match) (out []model.SourceIP, fault err
 	return out, nil
 }
 
-// appliesTo reports whether a condition is for the match with an index.
+// appliesTo reports whether a condition applies to the match with an index.
 func appliesTo(c gwconfig.Condition, index int) bool {
 	return c.MatchIndexes == nil || slices.Contains(*c.MatchIndexes, index)
 }

@@ -13,18 +13,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// sortedFilters are the filters of a rule by what they do.
+// sortedFilters has the filters of a rule by type.
 type sortedFilters struct {
 	redirect   *gwv1.HTTPRequestRedirectFilter
 	rewrites   []*gwv1.HTTPURLRewriteFilter
 	extensions []gwv1.LocalObjectReference
-	// unsupported is the first filter that application load balancers do not support, "" if there is none.
+	// unsupported is the first filter that application load balancers do not support; "" if there is none.
 	unsupported string
 	// ignored are filters after a redirect, which have no effect.
 	ignored []string
 }
 
-// sortFilters returns the filters of a rule by what they do.
+// sortFilters returns the filters of a rule by type.
 func (r routeRule) sortFilters() sortedFilters {
 	var out sortedFilters
 	for i, f := range r.filters {
@@ -58,7 +58,7 @@ func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, m *match, query *str
 		status = *f.StatusCode
 	}
 	if status != 301 && status != 302 {
-		return to, nil, &redirectFault{fmt.Sprintf("redirect code \"%d\" is not one that AWS has", status), "use 301 or 302"}
+		return to, nil, &redirectFault{fmt.Sprintf("AWS does not support redirect code \"%d\"", status), "use 301 or 302"}
 	}
 	to.Status = "HTTP_" + strconv.Itoa(status)
 	if f.Scheme != nil {
@@ -66,7 +66,7 @@ func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, m *match, query *str
 		case to.Protocol == "HTTPS":
 			to.Port = "443"
 		case to.Protocol != "HTTP":
-			return to, nil, &redirectFault{fmt.Sprintf("redirect scheme %q is not one that AWS has", finding.Cut(*f.Scheme)), "use http or https"}
+			return to, nil, &redirectFault{fmt.Sprintf("AWS does not support redirect scheme %q", finding.Cut(*f.Scheme)), "use http or https"}
 		case p.TLS:
 			return to, nil, &redirectFault{fmt.Sprintf("port %d is HTTPS, and AWS does not redirect from HTTPS to HTTP", p.Number), "remove scheme, or attach the route to the HTTP listener alone by sectionName"}
 		default:
@@ -114,9 +114,9 @@ func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]
 	return nil, nil
 }
 
-// redirectLoop returns a message about a redirect to the same URL, "" if it is to another one. A redirect that replaces
-// nothing but the prefix of the path gets the port of the listener, because AWS refuses a redirect in which every part is
-// that of the request.
+// redirectLoop returns a message about a redirect to the same URL, "" if the URL differs. A redirect that replaces only
+// the prefix of the path gets the port of the listener, because AWS refuses a redirect in which every part is the same
+// as in the request.
 func redirectLoop(to *model.Redirect, path *gwv1.HTTPPathModifier, p *port, m *match) string {
 	number := strconv.Itoa(int(p.Number))
 	if to.Protocol != "" && to.Protocol != p.Listens().Protocol() || to.Host != "" || to.Port != "" && to.Port != number {
@@ -133,15 +133,15 @@ func redirectLoop(to *model.Redirect, path *gwv1.HTTPPathModifier, p *port, m *m
 	return fmt.Sprintf("on port %d the redirect leads back to the same URL", p.Number)
 }
 
-// prefixRewrite returns the transform that replaces the prefix of a match, or why AWS does not support it.
+// prefixRewrite returns the transform that replaces the prefix of a match, or the reason why AWS does not support it.
 func prefixRewrite(m *match, replace string) (_ *model.Transform, why string) {
 	prefix := strings.TrimSuffix(m.value, "/")
 	rewrite := model.Rewrite{Regex: "(^" + prefixPattern(prefix) + "(/)?)"}
 	switch {
 	case m.path != prefixPath:
-		return nil, "replacePrefixMatch needs a match of a prefix"
+		return nil, "replacePrefixMatch needs a match of type PathPrefix"
 	case groupReference.MatchString(replace):
-		return nil, fmt.Sprintf("replacement %q has a reference, which AWS cannot take literally", finding.Cut(replace))
+		return nil, fmt.Sprintf("replacement %q has a group reference, which AWS cannot use literally", finding.Cut(replace))
 	case prefix == "" && replace != "" && !strings.HasSuffix(replace, "/"):
 		// The replacement gets a slash at its end, in front of the rest of the path.
 		rewrite = model.Rewrite{Regex: "^/", Replace: replace + "/"}
@@ -159,11 +159,11 @@ func prefixRewrite(m *match, replace string) (_ *model.Transform, why string) {
 	return &model.Transform{Kind: model.URLRewrite, Rewrites: []model.Rewrite{rewrite}}, ""
 }
 
-// groupReference matches text that AWS replaces by a group of the regular expression.
+// groupReference matches text that AWS replaces with a group of the regular expression.
 var groupReference = regexp.MustCompile(`\$[0-9{]`)
 
-// prefixPattern returns a prefix as a regular expression. A prefix that matches itself as an expression is returned without a
-// change: the condition of the rule matches no other path, and rewrites that older controllers made stay equal.
+// prefixPattern returns a prefix as a regular expression. A prefix that matches itself as an expression is returned
+// unchanged: the condition of the rule matches no other path, and rewrites that older controllers created stay equal.
 func prefixPattern(prefix string) string {
 	if re, err := regexp.Compile("^" + prefix); err == nil && re.FindString(prefix) == prefix && re.NumSubexp() == 0 {
 		return prefix
@@ -171,14 +171,15 @@ func prefixPattern(prefix string) string {
 	return regexp.QuoteMeta(prefix)
 }
 
-// transformsOf returns the transforms for the rewrite filters of a rule, in order, or why AWS does not support one.
+// transformsOf returns the transforms for the rewrite filters of a rule, in order, or the reason why AWS does not
+// support one of them.
 func transformsOf(of []*gwv1.HTTPURLRewriteFilter, m *match) (out []model.Transform, why string) {
 	for _, f := range of {
 		if p := f.Path; p != nil {
 			switch {
 			case p.Type == gwv1.FullPathHTTPPathModifier && p.ReplaceFullPath != nil:
 				if groupReference.MatchString(*p.ReplaceFullPath) {
-					return nil, fmt.Sprintf("replacement %q has a reference, which AWS cannot take literally", finding.Cut(*p.ReplaceFullPath))
+					return nil, fmt.Sprintf("replacement %q has a group reference, which AWS cannot use literally", finding.Cut(*p.ReplaceFullPath))
 				}
 				out = append(out, model.Transform{Kind: model.URLRewrite, Rewrites: []model.Rewrite{{Regex: "^([^?]*)", Replace: *p.ReplaceFullPath}}})
 			case p.Type == gwv1.PrefixMatchHTTPPathModifier && p.ReplacePrefixMatch != nil:

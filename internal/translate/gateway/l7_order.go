@@ -17,7 +17,7 @@ type ruleInput struct {
 	created    time.Time
 	rule       *routeRule
 	match      *match
-	// isolation is set in place of a route for a rule of listener isolation.
+	// isolation is set instead of a route for a rule of listener isolation.
 	isolation *isolation
 }
 
@@ -25,8 +25,8 @@ type ruleInput struct {
 // reach routes of less specific listeners.
 type isolation struct{ at finding.Origin }
 
-// compare orders rules by the precedence of the Gateway API: more specific ones first, then those of older routes. AWS uses
-// the first rule that matches.
+// compare orders rules by the precedence of the Gateway API: more specific rules first, then rules of older routes. AWS
+// uses the first rule that matches.
 func (u *ruleInput) compare(o *ruleInput) int {
 	if by := compareHosts(u.host, o.host); by != 0 {
 		return by
@@ -58,11 +58,11 @@ func (u *ruleInput) compare(o *ruleInput) int {
 	)
 }
 
-// matchLength returns the length of the path, or of the gRPC service, by which matches are ordered.
+// matchLength returns the length of the path or gRPC service, by which matches are ordered.
 func (m *match) matchLength() int { return max(len(m.value), len(m.service)) }
 
-// compareHosts orders hostnames: exact ones, then wildcards, then none. Of the same kind, those with more labels come first,
-// and then longer ones.
+// compareHosts orders hostnames: exact hostnames, then wildcards, then no hostname. Within these, hostnames with more
+// labels come first, and then longer hostnames.
 func compareHosts(a, b string) int {
 	return cmp.Or(cmp.Compare(hostRank(a), hostRank(b)), cmp.Compare(strings.Count(b, "."), strings.Count(a, ".")), cmp.Compare(len(b), len(a)))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// pathMatch is how a match compares the path.
+// pathMatch is the type of a path match.
 type pathMatch int
 
 // The values of pathMatch, in ascending precedence.
@@ -27,14 +27,14 @@ type match struct {
 	// index is the index in the matches of the rule, or math.MaxInt if the rule has none.
 	index int
 	path  pathMatch
-	// value is the path of an HTTPRoute; service and procedure are those of a GRPCRoute.
+	// value is the path of an HTTPRoute; service and procedure are the gRPC service and method of a GRPCRoute.
 	value              string
 	service, procedure string
 	method             string
 	headers, queries   []fieldMatch
 }
 
-// fieldMatch is a match on a header or a parameter of the query.
+// fieldMatch is a match on a header or a query parameter.
 type fieldMatch struct {
 	name, value string
 	regex       bool
@@ -45,7 +45,7 @@ type routeRule struct {
 	index   int
 	grpc    bool
 	matches []match
-	// filters are in order. Those of GRPCRoutes are converted to filters of HTTPRoutes.
+	// filters are in the order of the rule. Filters of GRPCRoutes are converted to filters of HTTPRoutes.
 	filters  []gwv1.HTTPRouteFilter
 	backends []gwv1.BackendRef
 	// ignored are fields that have no effect.
@@ -101,7 +101,7 @@ func httpRules(o *gwv1.HTTPRoute) []routeRule {
 	return out
 }
 
-// withDefaultMatch returns the rule, with a match of all requests if it has none.
+// withDefaultMatch returns the rule, with a match for all requests if it has no matches.
 func (r routeRule) withDefaultMatch() routeRule {
 	if len(r.matches) == 0 {
 		r.matches = []match{{index: math.MaxInt}}
@@ -181,10 +181,10 @@ func grpcMatch(index int, m gwv1.GRPCRouteMatch) match {
 	return out
 }
 
-// isLiteral reports whether a regular expression matches only itself as a text.
+// isLiteral reports whether a regular expression matches only its own text.
 func isLiteral(s string) bool { return !strings.ContainsAny(s, `\.+*?()|[]{}^$`) }
 
-// countRules returns the number of rules of a listener that the rules of a route need for each hostname.
+// countRules returns the number of listener rules that the rules of a route need for each hostname.
 func countRules(rules []routeRule) int {
 	n := 0
 	for _, r := range rules {
@@ -193,7 +193,7 @@ func countRules(rules []routeRule) int {
 	return n
 }
 
-// matchesEverything reports whether a match is one of all requests.
+// matchesEverything reports whether a match matches all requests.
 func (m match) matchesEverything() bool {
 	all := m.path == anyPath && m.service == "" && m.procedure == "" || m.path == prefixPath && m.value == "/"
 	return all && m.method == "" && len(m.headers)+len(m.queries) == 0

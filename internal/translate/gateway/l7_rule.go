@@ -44,7 +44,7 @@ func (t *translation) rule(p *port, u *ruleInput) (model.Rule, bool) {
 	}
 	r.Tags = t.WithDefaultTags(tags)
 	if c.fault != "" {
-		// AWS refuses a rule with these conditions. A rule with other conditions would answer other requests.
+		// AWS refuses a rule with these conditions, and a rule with other conditions would match other requests.
 		t.Found.Add(finding.Finding{Object: u.route, Field: b.at.Field, Reason: c.reason, Message: c.fault + "; the rule is left out, or stays unchanged in AWS", Fix: c.fix, Blocks: finding.BlocksRule})
 		r.Held = model.HeldRefused
 		return r, true
@@ -52,8 +52,8 @@ func (t *translation) rule(p *port, u *ruleInput) (model.Rule, bool) {
 	if c.inexact != "" {
 		t.Found.Add(finding.Finding{
 			Object: u.route, Field: b.at.Field, Reason: finding.RouteFieldIgnored, Severity: finding.Warning,
-			Message: fmt.Sprintf("value %q is to match exactly, and AWS takes * and ? in it for any characters", finding.Cut(c.inexact)),
-			Fix:     "remove them, or use a GatewayClass of controller " + string(gatewayconfig.AnyController),
+			Message: fmt.Sprintf("value %q needs an exact match, but AWS treats * and ? in it as wildcards", finding.Cut(c.inexact)),
+			Fix:     "remove the wildcards, or use a GatewayClass of controller " + string(gatewayconfig.AnyController),
 		})
 	}
 	actions, rewrite, held := b.actions()
@@ -90,7 +90,7 @@ func (b *ruleBuilder) unsupported(what, fix string) {
 	b.Found.Add(finding.Finding{Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteValueUnsupported, Message: what + "; requests for the rule are answered 500", Fix: fix, Blocks: finding.BlocksRule})
 }
 
-// actions returns the actions of the rule, its transforms, and whether the rule is held.
+// actions returns the actions of the rule and its transforms, and reports whether the rule is held.
 func (b *ruleBuilder) actions() ([]model.Action, []model.Transform, model.Held) {
 	final, rewrite, held := b.finalAction()
 	if b.config == nil || b.config.authentication == nil || held != 0 {
@@ -99,8 +99,8 @@ func (b *ruleBuilder) actions() ([]model.Action, []model.Transform, model.Held) 
 	if _, forwards := final[0].(model.Forward); !b.port.TLS && forwards {
 		b.Found.Add(finding.Finding{
 			Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteValueUnsupported, Blocks: finding.BlocksRule,
-			Message: fmt.Sprintf("the rule authenticates requests, which AWS does on HTTPS alone, and port %d is HTTP; a live rule stays unchanged, and requests for a new one are answered 503", b.port.Number),
-			Fix:     "attach the route to the HTTPS listener alone by sectionName, and redirect to it from HTTP",
+			Message: fmt.Sprintf("the rule authenticates requests, which AWS supports only on HTTPS, and port %d is HTTP; a live rule stays unchanged, and requests for a new one are answered 503", b.port.Number),
+			Fix:     "attach the route only to the HTTPS listener by sectionName, and redirect to it from HTTP",
 		})
 		return nil, nil, model.HeldInvalid
 	}
@@ -113,7 +113,8 @@ func (b *ruleBuilder) actions() ([]model.Action, []model.Transform, model.Held) 
 	return append([]model.Action{b.config.authentication}, final...), rewrite, 0
 }
 
-// finalAction returns the last action of the rule. The target groups of its backends are built even if they are not used.
+// finalAction returns the last action of the rule. The target groups of its backends are built even if the action does
+// not use them.
 func (b *ruleBuilder) finalAction() ([]model.Action, []model.Transform, model.Held) {
 	if !b.usable {
 		return b.unusableConfiguration()
@@ -125,18 +126,18 @@ func (b *ruleBuilder) finalAction() ([]model.Action, []model.Transform, model.He
 	if len(b.filters.ignored) > 0 {
 		b.Found.Add(finding.Finding{
 			Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteFieldIgnored, Severity: finding.Warning,
-			Message: b.filters.ignored[0] + " has no effect, since the rule redirects", Fix: "remove it",
+			Message: b.filters.ignored[0] + " has no effect, because the rule redirects", Fix: "remove it",
 		})
 	}
 	if b.filters.unsupported != "" {
-		b.unsupported("application load balancers have nothing like "+b.filters.unsupported, "remove the filter, or do it in the backend; some headers can be set by listenerAttributes of a LoadBalancerConfiguration")
+		b.unsupported("application load balancers do not support "+b.filters.unsupported, "remove the filter, or implement it in the backend; some headers can be set by listenerAttributes of a LoadBalancerConfiguration")
 		return fixedResponse(unusableRuleStatus), nil, 0
 	}
 	if b.filters.redirect != nil {
 		return b.redirect()
 	}
 	if b.config != nil && b.config.hasRedirect && len(b.input.rule.filters) == 1 && !b.input.rule.grpc {
-		b.unsupported("ListenerRuleConfiguration "+b.config.name+" asks for a redirect, and the rule has no RequestRedirect filter", "add the filter")
+		b.unsupported("ListenerRuleConfiguration "+b.config.name+" configures a redirect, but the rule has no RequestRedirect filter", "add the filter")
 		return fixedResponse(unusableRuleStatus), nil, 0
 	}
 	if held != 0 {
@@ -177,8 +178,8 @@ func (b *ruleBuilder) redirect() ([]model.Action, []model.Transform, model.Held)
 	return []model.Action{to}, rewrite, 0
 }
 
-// forward returns the forward to the backends of the rule; nil if no backend gets requests. The rule is held if a target
-// group cannot be built.
+// forward returns the forward to the backends of the rule; nil if no backend receives requests. The rule is held if a
+// target group cannot be built.
 func (b *ruleBuilder) forward() (*model.Forward, model.Held) {
 	refs := b.input.rule.backends
 	weight := scaledWeights(refs)
@@ -207,19 +208,19 @@ func (b *ruleBuilder) forward() (*model.Forward, model.Held) {
 		}
 		return nil, 0
 	case len(out.Groups) > maxTargetGroups:
-		b.unsupported(fmt.Sprintf("%d backends are more than the %d target groups that AWS takes in one rule", len(out.Groups), maxTargetGroups), "name fewer backends")
+		b.unsupported(fmt.Sprintf("%d backends exceed the limit of %d target groups in a rule", len(out.Groups), maxTargetGroups), "name fewer backends")
 		return nil, 0
 	case len(out.Groups) > 1 && b.opt.NoWeights:
 		b.Found.Add(finding.Finding{
 			Object: b.at.Object, Field: b.at.Field, Reason: finding.FeatureDisabled, Blocks: finding.BlocksRule,
-			Message: "several target groups in one action are switched off; a live rule stays unchanged, and requests for a new one are answered 503", Fix: "ask the operator for feature gate WeightedTargetGroups, or name one backend",
+			Message: "several target groups in one action are disabled; a live rule stays unchanged, and requests for a new one are answered 503", Fix: "ask the operator to enable feature gate WeightedTargetGroups, or name one backend",
 		})
 		return nil, model.HeldInvalid
 	}
 	return &out, 0
 }
 
-// backend returns the target group of one backend. It is not ok if the backend cannot be used.
+// backend returns the target group of one backend. ok is false if the backend cannot be used.
 func (b *ruleBuilder) backend(ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok bool, _ model.Held) {
 	switch kind := backendKind(ref); kind {
 	case serviceBackend:
@@ -240,7 +241,7 @@ func (b *ruleBuilder) backend(ref gwv1.BackendRef, at finding.Origin) (_ model.G
 	case targetGroupBackend:
 		return model.GroupRef{Name: string(ref.Name)}, true, 0
 	default:
-		b.reportInvalidBackend(at, finding.BackendKindUnknown, fmt.Sprintf("backend kind %q is not one that application load balancers forward to", finding.Cut(kind)), "name a Service, or a TargetGroupName")
+		b.reportInvalidBackend(at, finding.BackendKindUnknown, fmt.Sprintf("application load balancers cannot forward to backends of kind %q", finding.Cut(kind)), "name a Service, or a TargetGroupName")
 		return model.GroupRef{}, false, 0
 	}
 }

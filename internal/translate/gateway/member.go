@@ -18,7 +18,8 @@ import (
 
 const classField = "spec.gatewayClassName"
 
-// stackGateway is the Gateway of a stack, with the finding or the leaving member if it is not served any more.
+// stackGateway is the Gateway of a stack. If it is no longer served, stackGateway has the reason as a finding, or the
+// leaving member.
 type stackGateway struct {
 	gw *gwv1.Gateway
 	// class is nil if the Gateway is not served.
@@ -28,9 +29,9 @@ type stackGateway struct {
 	guard   *finding.Finding
 	// unprotected reports whether the leaving Gateway switches deletion protection off.
 	unprotected bool
-	// movedAway reports whether the class of the Gateway is one of another controller now.
+	// movedAway reports whether the class of the Gateway belongs to another controller now.
 	movedAway bool
-	// excluded reports whether the Gateway is not served any more although no user has edited it.
+	// excluded reports whether the Gateway is no longer served although no user has edited it.
 	excluded bool
 	found    finding.List
 }
@@ -51,7 +52,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) stackGateway {
 		l.excluded = true
 		l.found.Add(finding.Finding{
 			Object: ownership.RefOf(gw), Field: "spec.allowedListeners", Reason: finding.RemovalNotTrusted, Blocks: finding.BlocksMember, Severity: finding.Error,
-			Message: fmt.Sprintf("the Gateway has %d ListenerSets, and the API server does not serve that kind any more; what exists in AWS stays unchanged", *gw.Status.AttachedListenerSets),
+			Message: fmt.Sprintf("the Gateway has %d ListenerSets, but the API server no longer serves that kind; what exists in AWS stays unchanged", *gw.Status.AttachedListenerSets),
 			Fix:     "install the CRD of ListenerSets of the Gateway API again",
 		})
 	case gw.DeletionTimestamp != nil:
@@ -106,18 +107,18 @@ func (l *stackGateway) setLeaving(v *cluster.View, id model.StackID, class *gwv1
 	default:
 		l.guard = &finding.Finding{
 			Object: ownership.RefOf(l.gw), Field: "spec.loadBalancerAttributes of its " + string(cluster.KindLoadBalancerConfiguration), Reason: finding.DeletionProtected,
-			Message: "the Gateway gives its load balancer up while it asks for deletion protection of it; the load balancer stays",
+			Message: "the Gateway releases its load balancer, but the configuration enables deletion protection; the load balancer stays",
 			Fix:     "set " + plan.ProtectionAttribute + "=false first", Blocks: finding.BlocksStack, Severity: finding.Error,
 		}
 		if l.movedAway {
-			l.guard.Message = "the class gives the Gateway to another controller while it asks for deletion protection of its load balancer; the load balancer stays, and no route is served"
+			l.guard.Message = "the class assigns the Gateway to another controller, but the configuration enables deletion protection; the load balancer stays, and no route is served"
 			l.guard.Fix = "restore the class, or set " + plan.ProtectionAttribute + "=false"
 		}
 	}
 }
 
-// massRemoval returns a finding if the class of a served Gateway, and of many other Gateways, is one of another controller
-// now, so that a mistake is probable; nil otherwise.
+// massRemoval returns a finding if the class of a served Gateway, and the classes of many other Gateways, belong to
+// another controller now, so that a mistake is probable; nil otherwise.
 func (f *Frontend) massRemoval(v *cluster.View, gw *gwv1.Gateway) *finding.Finding {
 	if f.opt.AllowMassRemoval {
 		return nil
@@ -125,7 +126,7 @@ func (f *Frontend) massRemoval(v *cluster.View, gw *gwv1.Gateway) *finding.Findi
 	return ownership.MassRemoval(v, gw, sameClass{v, gw}, ownership.ClassTexts{Field: classField, Kinds: "Gateways", Restore: "restore the GatewayClass"})
 }
 
-// sameClass has the Gateways with the class of a Gateway. It implements ownership.Class.
+// sameClass has the Gateways with the same class as a Gateway. It implements ownership.Class.
 type sameClass struct {
 	view    *cluster.View
 	gateway *gwv1.Gateway
@@ -170,7 +171,7 @@ func refOf(kind cluster.Kind, namespace, name string) finding.Ref {
 	return finding.Ref{Kind: string(kind), Namespace: namespace, Name: name}
 }
 
-// configurationField returns the name of a TargetGroupConfiguration, as a field in findings.
+// configurationField returns the name of a TargetGroupConfiguration in the form of a field, for findings.
 func configurationField(of *gwconfig.TargetGroupConfiguration) string {
 	return fmt.Sprintf("%s %s/%s", cluster.KindTargetGroupConfiguration, of.Namespace, of.Name)
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// Options are the operator's settings that translation depends on. The zero value has the documented defaults of the
-// flags, except ListenerSets.
+// Options are the operator's settings that affect the translation. The zero value has the documented defaults of the
+// flags, except for ListenerSets.
 type Options struct {
 	assemble.Options
 
 	// ListenerSets reports whether ListenerSets are read.
 	ListenerSets bool
-	// ConditionValues and ConditionWildcards are the maximum numbers in a rule, which are quotas of AWS; 5 if 0.
+	// ConditionValues and ConditionWildcards are the maximum numbers in a rule, which are AWS quotas; 0 means 5.
 	ConditionValues    int
 	ConditionWildcards int
-	// MaxRules is the maximum number of rules of the routes of one namespace on one Gateway; 4000 if 0.
+	// MaxRules is the maximum number of rules of the routes of one namespace on one Gateway; 0 means 4000.
 	MaxRules int
 }
 

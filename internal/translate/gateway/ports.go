@@ -14,15 +14,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// port is one port of valid listeners.
+// port has the valid listeners of one port.
 type port struct {
 	*members.Port
 	// listeners are the valid listeners of the port, in order of validation.
 	listeners []*attach.Listener
 	// routes are the routes that are attached to the listeners, oldest first.
 	routes []attach.PortRoute
-	// route is the route that is served on a port of a network load balancer, by its index in attach.Result.Routes; -1 if
-	// there is none. owner is the listener of the port to which it is attached, or the first one of the port.
+	// route is the route that a port of a network load balancer serves, by its index in attach.Result.Routes; -1 if
+	// there is none. owner is the listener to which this route is attached, or the first listener of the port.
 	route int
 	owner *attach.Listener
 	// entry is the entry of the configuration for the listener, nil if there is none; at is its field.
@@ -43,7 +43,7 @@ func (t *translation) applicationPorts() []*port {
 	return out
 }
 
-// portsOf returns the ports of valid listeners, ascending. setProtocol sets the protocol of each.
+// portsOf returns the ports of valid listeners, ascending. It calls setProtocol to set the protocol of each port.
 func (t *translation) portsOf(setProtocol func(*port)) []*port {
 	var out []*port
 	byNumber := map[int32]*port{}

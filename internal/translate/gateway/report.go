@@ -23,7 +23,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 		return append(status.Events(o, l.gw, source, false), f.removeStatus(v, o.ID, l)...)
 	}
 	if o.Err != nil && o.FailedIn == engine.Observing && o.Stack.Contested {
-		// The live load balancer, which decides conflicts of listeners, is not known. So the status of listeners is not
+		// The live load balancer decides conflicts of listeners and is not known, so the status of listeners is not
 		// changed.
 		return status.Events(o, l.gw, source, false)
 	}
@@ -45,7 +45,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	return append(out, status.Events(o, l.gw, source, s.BecomesProgrammed())...)
 }
 
-// desiredRoutes implements attach.LiveRoutes by a desired state, which is live because it was carried out.
+// desiredRoutes implements attach.LiveRoutes for a desired state that has been applied.
 type desiredRoutes struct{ stack model.Stack }
 
 // Serves implements attach.LiveRoutes.
@@ -61,9 +61,9 @@ func eventSource(kind model.Kind) string {
 	return string(gatewayconfig.ALBController)
 }
 
-// removeStatus removes the entries of a Gateway that is not served any more from the status of its routes and ListenerSets.
-// If another class of this controller, or the frontend for the other kind of load balancer, serves the Gateway now, the
-// entries of that class or frontend are kept.
+// removeStatus removes the entries of a Gateway that is no longer served from the status of its routes and
+// ListenerSets. If another class of this controller, or the frontend for the other kind of load balancer, serves the
+// Gateway now, the entries of that class or frontend are kept.
 func (f *Frontend) removeStatus(v *cluster.View, id model.StackID, l stackGateway) []cluster.Patch {
 	if l.excluded {
 		return nil // neither the load balancer nor the status is changed
@@ -84,7 +84,8 @@ func (f *Frontend) isServed(v *cluster.View, gw *gwv1.Gateway) bool {
 	return ours
 }
 
-// previousControllers returns the controller names under which the stack of a Gateway wrote statuses and does so no more.
+// previousControllers returns the controller names under which the stack of a Gateway wrote statuses before, but not
+// now.
 func (f *Frontend) previousControllers(v *cluster.View, id model.StackID, gw *gwv1.Gateway) []gwv1.GatewayController {
 	own := gatewayconfig.ALBController
 	if id.Kind == model.NLBGateway {

@@ -22,9 +22,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
-// Withdrawn returns the live rules, target groups and certificates that have lost their right: listeners do not admit the
-// namespace or kind of the route for a hostname, or no ReferenceGrant permits the reference. Routes and configurations need
-// not be valid for that. A kind that the API server does not serve withdraws nothing.
+// Withdrawn returns the live rules, target groups and certificates that are no longer permitted: listeners do not admit
+// the namespace or kind of the route for a hostname, or no ReferenceGrant permits the reference. The result does not
+// depend on whether routes and configurations are valid. If the API server does not serve a kind, its absence withdraws
+// nothing.
 func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
 	if !f.installed(v) {
 		return model.Withdrawn{}, nil
@@ -48,7 +49,7 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	if id.Kind == model.NLBGateway {
 		t.Type = model.Network
 	}
-	// A class that is missing may be of either controller. The strict condition for hostnames is right for both.
+	// If the class is missing, its controller is not known. The strict condition for hostnames is correct for both.
 	class, known := cluster.Get[*gwv1.GatewayClass](v, cluster.KindGatewayClass, "", string(gw.Spec.GatewayClassName))
 	t.strict = !known || class.Spec.ControllerName == gatewayconfig.AnyController
 	r := &rights{
@@ -75,13 +76,13 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	return r.out, r.questions
 }
 
-// withdrawEverything returns all rules of a Gateway that has a class of another controller now, and a load balancer that is
-// protected from deletion. Default actions that only refuse requests need no right.
+// withdrawEverything returns all rules of a Gateway whose class belongs to another controller now, and whose load
+// balancer is protected from deletion. Default actions that only refuse requests are always permitted.
 func withdrawEverything(gw finding.Ref, have observed.Stack) model.Withdrawn {
 	out := model.Withdrawn{Rules: map[string]model.Withdrawal{}}
 	w := model.Withdrawal{
 		Object: gw, Field: classField, Reason: finding.GatewayClassInvalid,
-		Message: "the class gives the Gateway to another controller", Fix: "restore the class, or name another one",
+		Message: "the class assigns the Gateway to another controller", Fix: "restore the class, or name another one",
 	}
 	for _, lb := range have.LoadBalancers {
 		for _, l := range lb.Listeners {
@@ -96,26 +97,26 @@ func withdrawEverything(gw finding.Ref, have observed.Stack) model.Withdrawn {
 	return out
 }
 
-// lacksListenerSets reports whether the Gateway had ListenerSets, and the API server does not serve that kind now.
+// lacksListenerSets reports whether the Gateway had ListenerSets, but the API server does not serve that kind now.
 func (f *Frontend) lacksListenerSets(v *cluster.View, gw *gwv1.Gateway) bool {
 	n := gw.Status.AttachedListenerSets
 	return f.opt.ListenerSets && !v.Installed(cluster.KindListenerSet) && n != nil && *n > 0
 }
 
-// rights compares the live load balancer with what listeners and ReferenceGrants permit.
+// rights compares the live load balancer with the permissions of listeners and ReferenceGrants.
 type rights struct {
 	view    *cluster.View
 	have    observed.Stack
 	gateway finding.Ref
 	network bool
-	// listenersKnown reports whether all listeners are known, and grantsKnown whether ReferenceGrants are.
+	// listenersKnown reports whether all listeners are known, and grantsKnown whether all ReferenceGrants are known.
 	listenersKnown, grantsKnown bool
 	attached                    attach.Result
 	conditions                  conditionBuilder
-	// owners are, by ARN of a target group, the routes for which it was made, or may have been made.
+	// owners are, by ARN of a target group, the routes for which it was created, or may have been created.
 	owners map[string][]finding.Ref
 	out    model.Withdrawn
-	// questions are those about further facts that are needed.
+	// questions are questions about further facts that are needed.
 	questions []model.Question
 }
 
@@ -146,8 +147,8 @@ func (r *rights) checkListener(l *observed.Listener) {
 	}
 }
 
-// mayServe reports whether a possible owner of a rule may serve a hostname on a port. If not, it returns the object on which
-// that is reported.
+// mayServe reports whether a possible owner of a rule may serve a hostname on a port. If not, it returns the object on
+// which the withdrawal is reported.
 func (r *rights) mayServe(port int32, actions []model.Action, host string) (finding.Ref, bool) {
 	if len(r.ownersOf(actions)) == 0 && plan.IsErrorResponse(actions) {
 		return finding.Ref{}, true
@@ -155,7 +156,8 @@ func (r *rights) mayServe(port int32, actions []model.Action, host string) (find
 	return r.permitted(port, actions, r.ownersOrClaimants(actions, host), host)
 }
 
-// ownersOrClaimants returns the routes of the target groups of a rule, or, if it has none, those that claim its hostname.
+// ownersOrClaimants returns the routes of the target groups of a rule. For a rule without target groups, it returns the
+// routes that claim its hostname.
 func (r *rights) ownersOrClaimants(actions []model.Action, host string) []finding.Ref {
 	if owners := r.ownersOf(actions); len(owners) > 0 {
 		return owners
@@ -163,8 +165,8 @@ func (r *rights) ownersOrClaimants(actions []model.Action, host string) []findin
 	return r.claimantsOf(host)
 }
 
-// permitted reports whether one of the owners of a rule may serve a hostname on a port. If not, it returns the object on
-// which that is reported.
+// permitted reports whether one of the owners of a rule may serve a hostname on a port. If not, it returns the object
+// on which the withdrawal is reported.
 func (r *rights) permitted(port int32, actions []model.Action, owners []finding.Ref, host string) (finding.Ref, bool) {
 	for _, o := range owners {
 		if r.attached.MayServe(o.Namespace, cluster.Kind(o.Kind), port, host) {
@@ -177,9 +179,9 @@ func (r *rights) permitted(port int32, actions []model.Action, owners []finding.
 	return r.reportedOn(owners), false
 }
 
-// claimantsOf returns the possible owners of a rule for a hostname without target groups, such as a redirect: the routes
-// that name the hostname, or all routes if none does. Not always all, because then the redirect of a route that has lost
-// the hostname would stay as long as any route has a right to the hostname.
+// claimantsOf returns the possible owners of a rule without target groups, such as a redirect, for its hostname: the
+// routes that name the hostname, or all routes if none names it. It does not always return all routes, because then the
+// redirect of a route that may no longer use the hostname would stay as long as any route may use it.
 func (r *rights) claimantsOf(host string) (out []finding.Ref) {
 	var all []finding.Ref
 	for n := range r.attached.Routes {
@@ -195,12 +197,13 @@ func (r *rights) claimantsOf(host string) (out []finding.Ref) {
 	return out
 }
 
-// hasNoForward reports whether actions forward to no target group.
+// hasNoForward reports whether actions do not forward to a target group.
 func hasNoForward(actions []model.Action) bool {
 	return !slices.ContainsFunc(actions, func(a model.Action) bool { _, ok := a.(model.Forward); return ok })
 }
 
-// reportedOn returns the object on which a withdrawal is reported: an owner that is a route of the Gateway, or the Gateway.
+// reportedOn returns the object on which a withdrawal is reported: an owner that is a route of the Gateway, otherwise
+// the Gateway.
 func (r *rights) reportedOn(owners []finding.Ref) finding.Ref {
 	for n := range r.attached.Routes {
 		if ref := ownership.RefOf(r.attached.Routes[n].Object); slices.Contains(owners, ref) {
@@ -210,7 +213,7 @@ func (r *rights) reportedOn(owners []finding.Ref) finding.Ref {
 	return r.gateway
 }
 
-// ownersOf returns the routes for which the target groups of actions were made, or may have been made.
+// ownersOf returns the routes for which the target groups of actions were created, or may have been created.
 func (r *rights) ownersOf(actions []model.Action) (out []finding.Ref) {
 	for _, a := range actions {
 		if f, ok := a.(model.Forward); ok {
@@ -222,8 +225,8 @@ func (r *rights) ownersOf(actions []model.Action) (out []finding.Ref) {
 	return out
 }
 
-// ownersOfTargetGroup returns the routes for which a target group may have been made, by its id: routes of the Gateway if
-// the id can be that of some, otherwise all routes that the id can mean.
+// ownersOfTargetGroup returns the routes for which a target group may have been created, by its ID. If the ID matches
+// routes of the Gateway, these are returned, otherwise all routes that it matches.
 func (r *rights) ownersOfTargetGroup(arn string) []finding.Ref {
 	if out, known := r.owners[arn]; known {
 		return out
@@ -279,16 +282,16 @@ func (r *rights) checkTargetGroups(actions []model.Action) {
 }
 
 // mayForward reports whether the route of a target group may refer to its backend, and returns the backend if not. The
-// backend is known by the TargetGroupBinding, or by the load balancer that is the target; without these it is any that the id
-// can mean.
+// backend is determined from the TargetGroupBinding, or from the load balancer that is the target; without these, each
+// backend that matches the ID is checked.
 func (r *rights) mayForward(arn string) (finding.Ref, bool) {
 	owners := r.ownersOfTargetGroup(arn)
 	g := r.targetGroup(arn)
 	parts, ok := naming.GatewayTargetGroupPartsOf(g.ResourceID)
 	bound := false
 	for _, b := range r.have.Bindings {
-		// A tenant can write a binding with the labels of the stack. So a binding counts only if its Service is one that the
-		// id can mean.
+		// A tenant can write a binding with the labels of the stack. So a binding is used only if the ID of the target
+		// group matches its Service.
 		if b.ARN != arn || ok && !slices.Contains(parts.Backends, finding.Ref{Namespace: b.Namespace, Name: b.Service.Service}) {
 			continue
 		}
@@ -317,8 +320,8 @@ func (r *rights) mayForward(arn string) (finding.Ref, bool) {
 	return first, len(parts.Backends) == 0
 }
 
-// gatewaysOfTarget returns those of some Gateways with a load balancer that is the target of a target group; all of them if
-// the target is not known.
+// gatewaysOfTarget returns the Gateways, out of the given ones, whose load balancer is the target of a target group;
+// all of them if the target is not known.
 func (r *rights) gatewaysOfTarget(group string, of []finding.Ref) []finding.Ref {
 	targets, asked := r.have.Facts.ALBTargets[group]
 	if len(of) < 2 {
@@ -364,8 +367,8 @@ func (r *rights) checkCertificates(l *observed.Listener) {
 	}
 }
 
-// mayPresent reports whether a listener of a port may use an imported certificate, by its id. A certificate that no listener
-// names any more may be held for listeners with a hostname that it covers.
+// mayPresent reports whether a listener of a port may use an imported certificate, by its ID. A certificate that no
+// listener names any more may be held for listeners whose hostname it covers.
 func (r *rights) mayPresent(port int32, id string, domains []string) bool {
 	for i := range r.attached.Listeners {
 		l := &r.attached.Listeners[i]

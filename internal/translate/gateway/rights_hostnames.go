@@ -9,9 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// checkHostnames finds hostnames of listeners that a live rule for a wildcard, or for any hostname, matches as well, although
-// these listeners do not admit its route. A translation makes rules against that (see isolationRules), but only for the
-// current routes and only if they are valid. If the live rule is held, the plan adds such rules.
+// checkHostnames finds hostnames of listeners that a live rule for a wildcard, or for any hostname, also matches
+// although these listeners do not admit its route. A translation creates isolation rules against this (see
+// isolationRules), but only for the current routes and only if they are valid. If the live rule is held, the plan adds
+// such rules.
 func (r *rights) checkHostnames(l *observed.Listener) {
 	for i := range l.Rules {
 		rule := &l.Rules[i]
@@ -40,7 +41,7 @@ func hostsOf(rule *observed.Rule) []string {
 	return []string{""}
 }
 
-// mayServeWithin is mayServe for a hostname that is a part of the wildcard of the rule.
+// mayServeWithin does the check of mayServe for a hostname that the wildcard of the rule includes.
 func (r *rights) mayServeWithin(port int32, actions []model.Action, host, part string) (finding.Ref, bool) {
 	if plan.IsErrorResponse(actions) {
 		return finding.Ref{}, true

@@ -28,8 +28,8 @@ func (r *rights) checkNetworkListener(l *observed.Listener) {
 	}
 }
 
-// checkProtocols checks whether the Gateway still has listeners for both protocols of a live TCP_UDP listener. If not, the
-// target groups stay, because they can also be behind a listener of one protocol. Those of TCP_QUIC cannot.
+// checkProtocols checks whether the Gateway still has listeners for both protocols of a live TCP_UDP listener. If not,
+// its TCP_UDP target groups stay, because listeners of one protocol can also use them; TCP_QUIC target groups do not.
 func (r *rights) checkProtocols(l *observed.Listener) {
 	if l.Protocol != string(model.TCPUDP) {
 		return

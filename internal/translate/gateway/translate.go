@@ -54,15 +54,15 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	return t.Stack, t.Found.Sorted()
 }
 
-// translation is one call of Translate for a Gateway that is served.
+// translation is the state of one call of Translate for a Gateway that is served.
 type translation struct {
 	assemble.Builder
 	opt  Options
 	view *cluster.View
 	gw   *gwv1.Gateway
 	ref  finding.Ref
-	// strict reports whether the Gateway API is followed where older controllers differ from it. It is set for the
-	// controller name that they do not have, so that load balancers which they made are not changed.
+	// strict reports whether the Gateway API is followed even where older controllers deviate from it. It is set for the
+	// controller name that only this controller has, so that load balancers of older controllers are not changed.
 	strict bool
 	config gatewayconfig.Configuration
 	set    gatewayconfig.Settings
@@ -91,9 +91,9 @@ type translation struct {
 	ruleCounts map[string]int
 }
 
-// preserveHost sets the attribute by which targets get the Host header of the client, unless the configuration sets it. By
-// default AWS removes the port from the header on ports 80 and 443 and adds it on others, although no filter of a route asks
-// for that.
+// preserveHost sets the attribute that preserves the Host header of the client for targets, unless the configuration
+// sets it. By default AWS removes the port from the header on ports 80 and 443 and adds it on other ports, although no
+// filter of a route requests this.
 func (t *translation) preserveHost() {
 	const key = "routing.http.preserve_host_header.enabled"
 	a := &t.set.Shared.LoadBalancer.Attributes
@@ -148,11 +148,11 @@ func (t *translation) reportIgnoredFields() {
 		t.Found.Add(finding.Finding{Object: t.ref, Field: field, Reason: finding.GatewayFieldIgnored, Severity: severity, Message: message, Fix: fix})
 	}
 	if tls := t.gw.Spec.TLS; tls != nil && tls.Frontend != nil {
-		ignored(frontendTLSField, finding.Error, "tls.frontend has no effect, because certificates of clients are validated by a trust store of AWS alone; the listeners serve clients without a certificate",
+		ignored(frontendTLSField, finding.Error, "tls.frontend has no effect, because AWS validates client certificates only with a trust store; the listeners serve clients without a certificate",
 			"remove the field, and set mutualAuthentication in a LoadBalancerConfiguration")
 	}
 	if tls := t.gw.Spec.TLS; tls != nil && tls.Backend != nil {
-		ignored(backendTLSField, finding.Error, "tls.backend has no effect, because load balancers have no certificate of their own for connections to backends; backends that demand one are not reached", "remove the field")
+		ignored(backendTLSField, finding.Error, "tls.backend has no effect, because load balancers do not present a client certificate to backends; backends that require one cannot be reached", "remove the field")
 	}
 	if scope := t.gw.Spec.DefaultScope; scope != "" && scope != gwv1.GatewayDefaultScopeNone {
 		ignored(defaultScopeField, finding.Warning, fmt.Sprintf("defaultScope %q has no effect; the Gateway serves the routes that name it in parentRefs", finding.Cut(string(scope))),

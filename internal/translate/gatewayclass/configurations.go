@@ -15,13 +15,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// users are the kinds of objects that use a configuration.
+// users reports which kinds of objects use a configuration.
 type users struct{ class, gateway bool }
 
 func (u users) any() bool { return u.class || u.gateway }
 
-// usersOf returns the users of a LoadBalancerConfiguration. Classes of this controller count even if their kind of load
-// balancer is switched off.
+// usersOf returns the users of a LoadBalancerConfiguration. Classes of this controller are included even if their kind
+// of load balancer is disabled.
 func usersOf(v *cluster.View, namespace, name string) users {
 	var out users
 	classes := cluster.List[*gwv1.GatewayClass](v, cluster.Query{
@@ -46,8 +46,8 @@ func loadBalancer(v *cluster.View, o *gwconfig.LoadBalancerConfiguration) []clus
 	return append(finalizerPatches(o, LoadBalancerFinalizer, by.any()), observedGenerationPatches(o, o.Status, by)...)
 }
 
-// observedGenerationPatches returns the patch that writes the current generation of a configuration that is used into its
-// status.
+// observedGenerationPatches returns the patch that writes the current generation of a configuration into its status, if
+// the configuration is used.
 func observedGenerationPatches(o cluster.Object, have gwconfig.ConfigurationStatus, by users) []cluster.Patch {
 	now := o.GetGeneration()
 	fields := map[string]any{}
@@ -73,7 +73,7 @@ func targetGroup(v *cluster.View, o *gwconfig.TargetGroupConfiguration) []cluste
 	return append(finalizerPatches(o, TargetGroupFinalizer, by.any()), observedGenerationPatches(o, o.Status, by)...)
 }
 
-// usersOfDefault returns the users of all LoadBalancerConfigurations with a TargetGroupConfiguration as default.
+// usersOfDefault returns the users of all LoadBalancerConfigurations whose default is a TargetGroupConfiguration.
 func usersOfDefault(v *cluster.View, o *gwconfig.TargetGroupConfiguration) users {
 	var out users
 	for _, lb := range cluster.List[*gwconfig.LoadBalancerConfiguration](v, cluster.Query{
@@ -165,7 +165,7 @@ func listenerRule(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Op
 	}})
 }
 
-// secretFault returns a message about a Secret for OpenID Connect that cannot be used; "" if there is none.
+// secretFault returns a message about a Secret for OpenID Connect that cannot be used; "" if it can be used.
 func secretFault(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Options) string {
 	for _, a := range o.Spec.Actions {
 		if a.AuthenticateOIDCConfig == nil {
@@ -182,7 +182,7 @@ func secretFault(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Opt
 		case !ok:
 			return finding.NoSecret(o.Namespace, name) + now + finding.ProvideSecret(opt.ServiceAccount, o.Namespace, name)
 		case opt.SecretKey != "" && secret.Labels[opt.SecretKey] != opt.SecretValue:
-			return where + " has not the label that --required-secrets-label asks for" + now + "set the label " + opt.SecretKey + "=" + opt.SecretValue
+			return where + " does not have the label that --required-secrets-label requires" + now + "set the label " + opt.SecretKey + "=" + opt.SecretValue
 		}
 	}
 	return ""

@@ -7,7 +7,7 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// The supported features of the Gateway API, by their names in its conformance suite: those with tests that all pass.
+// The supported features of the Gateway API, by their names in its conformance suite. All tests of these features pass.
 // docs/conformance.md explains why others are not supported.
 var (
 	sharedFeatures = []gwv1.FeatureName{"Gateway", "GatewayAddressEmpty", "ReferenceGrant"}

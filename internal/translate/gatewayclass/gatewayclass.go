@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// The finalizers of GatewayClasses and configurations, which are those of older controllers.
+// The finalizers of GatewayClasses and configurations, which are the same as in older controllers.
 const (
 	ClassFinalizer        = "gateway.k8s.aws/gatewayclass"
 	LoadBalancerFinalizer = "gateway.k8s.aws/loadbalancerconfigurations"
@@ -25,11 +25,12 @@ const (
 
 // Options are the settings of the operator.
 type Options struct {
-	// ALB, NLB and ListenerSets report whether these are switched on. They are served if their CRDs are installed.
+	// ALB, NLB and ListenerSets report whether these are enabled. They are served if their CRDs are installed.
 	ALB, NLB, ListenerSets bool
 	// Versions are the versions of the Gateway API by CRD; nil if they are not known.
 	Versions map[string]string
-	// SecretKey and SecretValue are the label that a Secret must have to be read; none if the key is empty.
+	// SecretKey and SecretValue are the label that a Secret must have to be read; no label is required if the key is
+	// empty.
 	SecretKey, SecretValue string
 	// ServiceAccount is the service account of the controller as namespace:name, for messages; "" if it is not known.
 	ServiceAccount string
@@ -72,8 +73,8 @@ func (o Options) serves(v *cluster.View) (alb, nlb bool) {
 	return o.ALB && v.Installed(cluster.KindHTTPRoute), o.NLB && v.Installed(cluster.KindTCPRoute)
 }
 
-// class returns the patches for a GatewayClass; none if it is one of another controller, or its kind of load balancer is not
-// served.
+// class returns the patches for a GatewayClass; none if it belongs to another controller, or if its kind of load
+// balancer is not served.
 func class(v *cluster.View, o *gwv1.GatewayClass, opt Options, now time.Time) []cluster.Patch {
 	alb, nlb := opt.serves(v)
 	switch o.Spec.ControllerName {
@@ -136,8 +137,8 @@ func accepted(problem *gatewayconfig.Problem) metav1.Condition {
 	return out
 }
 
-// classStatus returns the fields of the status of a GatewayClass that differ; nil if none does. Conditions of other types
-// are kept.
+// classStatus returns the fields of the status of a GatewayClass that differ; nil if there are none. Conditions of
+// other types are kept.
 func classStatus(obj cluster.Object, want []metav1.Condition, features []gwv1.SupportedFeature, now metav1.Time) any {
 	o, ok := obj.(*gwv1.GatewayClass)
 	if !ok {

@@ -13,8 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// Items returns the objects to reconcile after a change of an object: the object itself if it is one of the Kinds, and for
-// a route the ListenerSets about which this controller has written entries in its status. These may be gone.
+// Items returns the objects to reconcile after a change of an object: the object itself if it is one of the Kinds, and
+// for a route the ListenerSets for which this controller has written entries in its status. These ListenerSets may no
+// longer exist.
 func Items(obj cluster.Object) []cluster.Ref {
 	ref := cluster.RefOf(obj)
 	if slices.Contains(Kinds, ref.Kind) {
@@ -38,8 +39,9 @@ func Items(obj cluster.Object) []cluster.Ref {
 	return out
 }
 
-// listenerSet returns patches that remove the status that this controller wrote about a ListenerSet, from it and from its
-// routes, if the ListenerSet has no Gateway of this controller any more. Otherwise the stack of the Gateway writes the status.
+// listenerSet returns patches that remove the status of a ListenerSet that this controller wrote, from the ListenerSet
+// and from its routes, if the ListenerSet no longer has a Gateway of this controller. Otherwise the stack of the
+// Gateway writes the status.
 func listenerSet(v *cluster.View, ref cluster.Ref, opt Options) []cluster.Patch {
 	if !opt.ListenerSets || !v.Installed(cluster.KindListenerSet) {
 		return nil
@@ -98,8 +100,8 @@ func refersTo(p gwv1.ParentReference, namespace string, ref cluster.Ref) bool {
 	return p.Kind != nil && cluster.Kind(*p.Kind) == ref.Kind && namespace == ref.Namespace && string(p.Name) == ref.Name
 }
 
-// resetStatus returns the status of a new ListenerSet, with conditions of other types kept; nil if another controller has
-// written the status since.
+// resetStatus returns the initial status of a ListenerSet, with conditions of other types kept; nil if another
+// controller has written the status in the meantime.
 func resetStatus(obj cluster.Object, now metav1.Time) any {
 	set, ok := obj.(*gwv1.ListenerSet)
 	if !ok || !attach.HasOwnSetStatus(set) {

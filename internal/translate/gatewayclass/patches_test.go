@@ -178,7 +178,7 @@ func TestPatches(t *testing.T) {
 		"whose Secret has the label": {ref: loginRef, opt: func(o *gatewayclass.Options) { o.SecretKey, o.SecretValue = "read", "me" },
 			want: "add gateway.k8s.aws/listenerruleconfigurations; accepted"},
 		"whose Secret has not": {ref: loginRef, opt: func(o *gatewayclass.Options) { o.SecretKey, o.SecretValue = "read", "it" },
-			want: `add gateway.k8s.aws/listenerruleconfigurations; not accepted: Secret "shop/client" has not the label that --required-secrets-label asks for; rules with this configuration do not change; set the label read=it`},
+			want: `add gateway.k8s.aws/listenerruleconfigurations; not accepted: Secret "shop/client" does not have the label that --required-secrets-label requires; rules with this configuration do not change; set the label read=it`},
 
 		"a ListenerSet of ours":              {ref: setRef},
 		"that has left takes its status off": {ref: setRef, replace: []string{"spec: {parentRef: {name: gate}", "spec: {parentRef: {name: none}"}, want: "ListenerSet Accepted Unknown Pending, Programmed Unknown Pending, Theirs True R; TCPRoute parents example.com/other"},

@@ -13,12 +13,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// newest is the version of the Gateway API that the controller is built with.
-var newest = version.MustParseSemantic(consts.BundleVersion)
+// newestVersion is the version of the Gateway API with which the controller is built.
+var newestVersion = version.MustParseSemantic(consts.BundleVersion)
 
-// supportedVersion returns the condition SupportedVersion: whether the CRDs of the Gateway API have a version from 1.0, the
-// first one with kinds at v1, to the one that the controller is built with. With other versions, Gateways are served as well
-// as possible, as the Gateway API permits.
+// supportedVersion returns the condition SupportedVersion. It is True if the version of the Gateway API CRDs is
+// supported: from 1.0, the first version with kinds at v1, to the version with which the controller is built. With
+// other versions, Gateways are still served as far as possible, as the Gateway API permits.
 func supportedVersion(versions map[string]string) metav1.Condition {
 	out := metav1.Condition{
 		Type: string(gwv1.GatewayClassConditionStatusSupportedVersion), Status: metav1.ConditionTrue,
@@ -26,7 +26,7 @@ func supportedVersion(versions map[string]string) metav1.Condition {
 	}
 	if versions == nil {
 		out.Status, out.Reason = metav1.ConditionUnknown, string(gwv1.GatewayClassReasonPending)
-		out.Message = "the controller may not read the CRDs of the Gateway API, so that their version is not known; Gateways are served; apply config/rbac/gateway-versions.yaml"
+		out.Message = "the controller may not read the CRDs of the Gateway API, so their version is not known; Gateways are served; apply config/rbac/gateway-versions.yaml"
 		return out
 	}
 	for _, crd := range slices.Sorted(maps.Keys(versions)) {
@@ -34,8 +34,8 @@ func supportedVersion(versions map[string]string) metav1.Condition {
 			continue
 		}
 		out.Status, out.Reason = metav1.ConditionFalse, string(gwv1.GatewayClassReasonUnsupportedVersion)
-		out.Message = fmt.Sprintf("CRD %s has version %q of the Gateway API; Gateways are served as far as the controller knows it; install a version from v1.0.0 to v%d.%d",
-			crd, finding.Cut(versions[crd]), newest.Major(), newest.Minor())
+		out.Message = fmt.Sprintf("CRD %s has version %q of the Gateway API; Gateways are served as far as the controller supports this version; install a version from v1.0.0 to v%d.%d",
+			crd, finding.Cut(versions[crd]), newestVersion.Major(), newestVersion.Minor())
 		break
 	}
 	return out
@@ -43,5 +43,5 @@ func supportedVersion(versions map[string]string) metav1.Condition {
 
 func isKnownVersion(text string) bool {
 	v, err := version.ParseSemantic(text)
-	return err == nil && v.Major() == newest.Major() && v.Minor() <= newest.Minor()
+	return err == nil && v.Major() == newestVersion.Major() && v.Minor() <= newestVersion.Minor()
 }

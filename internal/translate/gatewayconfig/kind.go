@@ -18,8 +18,8 @@ const (
 // Controllers are all values of spec.controllerName that this controller serves.
 var Controllers = []gwv1.GatewayController{ALBController, NLBController, AnyController}
 
-// KindFor returns the kind of the stack of a Gateway, by the controllerName of its class; false if that is one of another
-// controller.
+// KindFor returns the kind of the stack of a Gateway, by the controllerName of its class; false if the class belongs to
+// another controller.
 func KindFor(controller gwv1.GatewayController, gw *gwv1.Gateway) (model.Kind, bool) {
 	switch controller {
 	case ALBController:
@@ -32,7 +32,7 @@ func KindFor(controller gwv1.GatewayController, gw *gwv1.Gateway) (model.Kind, b
 	return "", false
 }
 
-// IsServedClass reports whether a class is one of this controller.
+// IsServedClass reports whether a class belongs to this controller.
 func IsServedClass(class *gwv1.GatewayClass, gw *gwv1.Gateway) bool {
 	_, ours := KindFor(class.Spec.ControllerName, gw)
 	return ours
@@ -58,7 +58,7 @@ func ClassOf(v *cluster.View, gw *gwv1.Gateway) *gwv1.GatewayClass {
 	return class
 }
 
-// StackKind returns the kind of the stack of a Gateway, by its class; false if the class does not exist or is one of
+// StackKind returns the kind of the stack of a Gateway, by its class; false if the class does not exist or belongs to
 // another controller.
 func StackKind(v *cluster.View, gw *gwv1.Gateway) (model.Kind, bool) {
 	class := ClassOf(v, gw)

@@ -9,8 +9,8 @@ import (
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
 )
 
-// Merge merges the configurations of a class and of a Gateway. The class wins unless its mergingMode is
-// prefer-gateway. Either may be nil; one alone is returned without a change.
+// Merge merges the configurations of a class and of a Gateway. The class has precedence unless its mergingMode is
+// prefer-gateway. Either argument may be nil; then the other is returned unchanged.
 func Merge(class, gateway *gwconfig.LoadBalancerConfigurationSpec) gwconfig.LoadBalancerConfigurationSpec {
 	switch {
 	case class == nil && gateway == nil:
@@ -37,7 +37,7 @@ func prefersGateway(class *gwconfig.LoadBalancerConfigurationSpec) bool {
 	return class != nil && class.MergingMode != nil && *class.MergingMode == gwconfig.PreferGateway
 }
 
-// overlay returns low with each field replaced that is set in high.
+// overlay returns low, in which each field that is set in high is replaced.
 func overlay[S any](high, low S) S {
 	from, to := reflect.ValueOf(high), reflect.ValueOf(&low).Elem()
 	for i := range from.NumField() {
@@ -68,7 +68,7 @@ func mergeAttributes(high, low []gwconfig.Attribute) []gwconfig.Attribute {
 	return out
 }
 
-// attributes returns a list of attributes as a map. Of several values of a key the last one counts.
+// attributes returns a list of attributes as a map. If a key has several values, the last one is used.
 func attributes(list []gwconfig.Attribute) map[string]string {
 	out := map[string]string{}
 	for _, a := range list {
@@ -77,7 +77,8 @@ func attributes(list []gwconfig.Attribute) map[string]string {
 	return out
 }
 
-// mergeListeners merges entries for listeners. If both lists have an entry for a protocol and port, that of high counts.
+// mergeListeners merges entries for listeners. If both lists have an entry for a protocol and port, the entry of high
+// is used.
 func mergeListeners(high, low *[]gwconfig.ListenerConfiguration) *[]gwconfig.ListenerConfiguration {
 	if high == nil && low == nil {
 		return nil
@@ -97,7 +98,8 @@ func mergeListeners(high, low *[]gwconfig.ListenerConfiguration) *[]gwconfig.Lis
 	return &out
 }
 
-// MergeProps merges properties of target groups. Fields that are set in high win; attributes and tags are merged by key.
+// MergeProps merges properties of target groups. Fields that are set in high have precedence; attributes and tags are
+// merged by key.
 func MergeProps(high, low gwconfig.TargetGroupProps) gwconfig.TargetGroupProps {
 	out := overlay(high, low)
 	out.TargetGroupAttributes = mergeAttributes(high.TargetGroupAttributes, low.TargetGroupAttributes)
@@ -108,8 +110,8 @@ func MergeProps(high, low gwconfig.TargetGroupProps) gwconfig.TargetGroupProps {
 	return out
 }
 
-// PropsForRoute returns the properties of one configuration for a route: its default ones, and over them those of the entry
-// that matches the route best.
+// PropsForRoute returns the properties of one configuration for a route: the properties of the entry that matches the
+// route best have precedence over the default ones.
 func PropsForRoute(spec gwconfig.TargetGroupConfigurationSpec, kind, namespace, name string) gwconfig.TargetGroupProps {
 	best, rank := -1, 0
 	for i, r := range spec.RouteConfigurations {

@@ -12,7 +12,7 @@ import (
 
 // ConfigurationLevel is the configuration to which the parametersRef of a GatewayClass or of a Gateway refers.
 type ConfigurationLevel struct {
-	// LoadBalancer is nil if there is no reference.
+	// LoadBalancer is the LoadBalancerConfiguration; nil if there is no reference.
 	LoadBalancer *gwconfig.LoadBalancerConfiguration
 	// Targets are the defaults of target groups; nil if LoadBalancer refers to none.
 	Targets *gwconfig.TargetGroupConfiguration
@@ -25,13 +25,13 @@ func (l ConfigurationLevel) spec() *gwconfig.LoadBalancerConfigurationSpec {
 	return &l.LoadBalancer.Spec
 }
 
-// Problem is a reference that does not lead to a configuration.
+// Problem is a reference to a configuration that cannot be used.
 type Problem struct {
 	// Field is the field with the reference.
 	Field string
 	// Reason is the reason of the condition Accepted of a GatewayClass.
 	Reason string
-	// Message and Fix are those of a finding.
+	// Message and Fix are the texts of a finding.
 	Message, Fix string
 }
 
@@ -101,14 +101,15 @@ func readLevel(v *cluster.View, field, namespace, name string) (ConfigurationLev
 			Message: fmt.Sprintf("TargetGroupConfiguration %q does not exist", lb.Namespace+"/"+finding.Cut(name)), Fix: "create it, or correct the name"}
 	case targets.Spec.TargetReference != nil:
 		return out, &Problem{Field: where, Reason: ReasonInvalid,
-			Message: fmt.Sprintf("TargetGroupConfiguration %q has a targetReference, so it is no default", lb.Namespace+"/"+finding.Cut(name)),
+			Message: fmt.Sprintf("TargetGroupConfiguration %q has a targetReference, so it cannot be a default", lb.Namespace+"/"+finding.Cut(name)),
 			Fix:     "remove spec.targetReference, or name another one"}
 	}
 	out.Targets = targets
 	return out, nil
 }
 
-// Configuration is the configuration of a Gateway: the two that it is merged from, and the result.
+// Configuration is the configuration of a Gateway: the configurations of its class and of the Gateway itself, and the
+// result of their merge.
 type Configuration struct {
 	Class, Gateway ConfigurationLevel
 	// LoadBalancer is merged from both.
@@ -117,8 +118,8 @@ type Configuration struct {
 	Targets gwconfig.TargetGroupConfigurationSpec
 }
 
-// Resolve returns the configuration of a Gateway of a class, and findings about its references. If there are findings, the
-// configuration must not be used.
+// Resolve returns the merged configuration of a Gateway and its class, and findings about references. If there are
+// findings, the configuration must not be used.
 func Resolve(v *cluster.View, gw *gwv1.Gateway, class *gwv1.GatewayClass) (Configuration, finding.List) {
 	var out Configuration
 	var found finding.List
@@ -140,7 +141,8 @@ func Resolve(v *cluster.View, gw *gwv1.Gateway, class *gwv1.GatewayClass) (Confi
 	return out, found
 }
 
-// mergeTargets merges the defaults of target groups. Entries for routes are those of the configuration that wins alone.
+// mergeTargets merges the defaults of target groups. Entries for routes are taken only from the configuration that has
+// precedence.
 func (c Configuration) mergeTargets() gwconfig.TargetGroupConfigurationSpec {
 	high, low := c.Class.Targets, c.Gateway.Targets
 	if prefersGateway(c.Class.spec()) {
@@ -160,7 +162,7 @@ func (c Configuration) mergeTargets() gwconfig.TargetGroupConfigurationSpec {
 	}
 }
 
-// origin returns the origin of a field: the first configuration for which isSet is true. It is named as a field of the
+// origin returns the origin of a field: the first configuration for which isSet is true. The origin is a field of the
 // Gateway, because configurations get no events.
 func (c Configuration) origin(gw finding.Ref, field string, isSet func(*gwconfig.LoadBalancerConfigurationSpec) bool) finding.Origin {
 	levels := []ConfigurationLevel{c.Class, c.Gateway}

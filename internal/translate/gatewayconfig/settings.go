@@ -19,21 +19,21 @@ type Settings struct {
 	settings.Shared
 	// Tags of the load balancer, its listeners and its security group.
 	Tags settings.Opt[map[string]string]
-	// NoClients reports whether no client is to be admitted: sourceRanges is set to an empty list.
+	// NoClients reports whether no client is admitted because sourceRanges is set to an empty list.
 	NoClients bool
 	// Faults are values that are not valid. If there are any, the settings must not be used.
 	Faults []settings.Fault
 }
 
-// reader turns fields of a configuration into settings, and collects faults.
+// reader converts fields of a configuration to settings, and collects faults.
 type reader struct {
 	Configuration
 	gw  finding.Ref
 	out *Settings
 }
 
-// Settings returns the settings of a load balancer of a kind. Fields that are only for the other kind are left out. gw is
-// the Gateway on which findings are reported.
+// Settings returns the settings of a load balancer of a kind. Fields for the other kind are left out. gw is the Gateway
+// on which findings are reported.
 func (c Configuration) Settings(gw finding.Ref, kind model.Kind) Settings {
 	var out Settings
 	r := reader{c, gw, &out}
@@ -98,8 +98,8 @@ func (r reader) fault(at finding.Origin, err error) {
 	r.out.Faults = append(r.out.Faults, settings.Fault{Origin: at, Err: err})
 }
 
-// readClients reads the ranges that the managed security group admits. If no ranges are set, all clients are admitted, also
-// with prefix lists. An empty list of ranges admits no client.
+// readClients reads the ranges that the managed security group admits. If no ranges are set, all clients are admitted,
+// even with prefix lists. An empty list of ranges admits no client.
 func (r reader) readClients() {
 	s, out := &r.LoadBalancer, r.out
 	at := r.origin(r.gw, "sourceRanges", func(s *spec) bool { return s.SourceRanges != nil })
@@ -196,7 +196,7 @@ func (r reader) readAddresses(at finding.Origin, entries []gwconfig.SubnetConfig
 	}
 }
 
-// addressParser returns a parser for an address of a family, which returns the address in the form in which AWS shows it.
+// addressParser returns a parser for addresses of one family. The parser returns an address in the form that AWS uses.
 func addressParser(family func(netip.Addr) bool) func(string) (string, error) {
 	return func(s string) (string, error) {
 		a, err := netip.ParseAddr(s)
@@ -226,7 +226,7 @@ func (r reader) valuesOfAll(at finding.Origin, entries []gwconfig.SubnetConfigur
 		}
 	}
 	if len(out) != 0 && len(out) != len(entries) {
-		r.fault(at, fmt.Errorf("%d of %d entries have %s, and all have to", len(out), len(entries), field))
+		r.fault(at, fmt.Errorf("%d of %d entries have %s, but all entries must have it", len(out), len(entries), field))
 		return nil
 	}
 	return out
@@ -239,7 +239,7 @@ func (c Configuration) Listener(gw finding.Ref, protocol string, port int32) (en
 	}
 	key := protocol + ":" + strconv.Itoa(int(port))
 	list := *c.LoadBalancer.ListenerConfigurations
-	for i := len(list) - 1; i >= 0; i-- { // the last of several counts
+	for i := len(list) - 1; i >= 0; i-- { // the last entry has precedence
 		if strings.EqualFold(list[i].ProtocolPort, key) {
 			return &list[i], c.origin(gw, "listenerConfigurations["+key+"]", func(s *spec) bool {
 				return s.ListenerConfigurations != nil && slices.ContainsFunc(*s.ListenerConfigurations, func(l gwconfig.ListenerConfiguration) bool { return strings.EqualFold(l.ProtocolPort, key) })

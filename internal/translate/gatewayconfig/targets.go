@@ -12,7 +12,8 @@ import (
 // Targets are the properties of the target group for one backend of a route, merged from all configurations for it.
 type Targets struct {
 	gwconfig.TargetGroupProps
-	// Configuration is that of the backend itself; nil if there is none. Ignored are further ones for the same backend.
+	// Configuration is the configuration of the backend itself; nil if there is none. Ignored are further configurations
+	// for the same backend.
 	Configuration *gwconfig.TargetGroupConfiguration
 	Ignored       []*gwconfig.TargetGroupConfiguration
 }
@@ -30,7 +31,7 @@ func (c Configuration) ForService(v *cluster.View, route finding.Ref, namespace,
 }
 
 // ForGateway returns the properties of the target group for a Gateway that is a backend of a route. The defaults of the
-// Gateway of the route do not count.
+// Gateway to which the route is attached are not used.
 func ForGateway(v *cluster.View, route finding.Ref, namespace, name string) Targets {
 	out := configurationOf(v, cluster.KindGateway, namespace, name)
 	if out.Configuration != nil {
@@ -39,8 +40,8 @@ func ForGateway(v *cluster.View, route finding.Ref, namespace, name string) Targ
 	return out
 }
 
-// configurationOf returns the configuration of a backend. Of several the oldest one counts, and of those of the same age
-// the first by name.
+// configurationOf returns the configuration of a backend. If there are several, the oldest one is used, and among those
+// of the same age the first by name.
 func configurationOf(v *cluster.View, kind cluster.Kind, namespace, name string) Targets {
 	all := cluster.List[*gwconfig.TargetGroupConfiguration](v, cluster.Query{
 		Kind: cluster.KindTargetGroupConfiguration, Index: cluster.TargetsByReference, Value: cluster.BackendValue(kind, namespace, name),

@@ -70,8 +70,8 @@ func (t *translation) finalAction(m *member, b networkingv1.IngressBackend, at f
 	return t.forward(m, action.Value, at)
 }
 
-// missingBackendAction reports a Service or an action that does not exist. It returns a fixed response with status 503 and
-// body, or false if the operator requires such objects, so that the rule is held.
+// missingBackendAction reports a Service or an action that does not exist. It returns a fixed response with status 503
+// and body. If the operator requires that such objects exist, it returns false, so that the rule is held.
 func (t *translation) missingBackendAction(fault finding.Finding, required bool, body string) (model.Action, *corev1.Service, bool) {
 	if required {
 		fault.Blocks = finding.BlocksRule
@@ -83,11 +83,12 @@ func (t *translation) missingBackendAction(fault finding.Finding, required bool,
 	return model.FixedResponse{Status: "503", ContentType: "text/plain", Body: body}, nil, true
 }
 
-// maxNamedTargetGroups is the maximum number of target groups that the Ingresses of a namespace may name by name or ARN in
-// an IngressGroup: as many as a load balancer can have. Each costs a call to AWS.
+// maxNamedTargetGroups is the maximum number of target groups that the Ingresses of a namespace in an IngressGroup may
+// reference by name or ARN. It is the maximum of a load balancer. Each reference costs an AWS call.
 const maxNamedTargetGroups = 100
 
-// countNamedTargetGroup counts a target group that a member names by name or ARN, and reports it if there are too many.
+// countNamedTargetGroup counts a target group that a member references by name or ARN, and reports it if there are too
+// many.
 func (t *translation) countNamedTargetGroup(m *member, ref string, at finding.Origin) bool {
 	of := t.namedTargetGroups[m.Ref.Namespace]
 	if of == nil {
@@ -102,7 +103,7 @@ func (t *translation) countNamedTargetGroup(m *member, ref string, at finding.Or
 	}
 	t.Found.Add(finding.Finding{
 		Object: at.Object, Field: at.Field, Reason: finding.IngressTooLarge,
-		Message: fmt.Sprintf("the Ingresses of namespace %s name more than %d target groups by name or ARN, which is more than a load balancer takes; this rule is held", m.Ref.Namespace, maxNamedTargetGroups),
+		Message: fmt.Sprintf("the Ingresses of namespace %s name more than %d target groups by name or ARN, which is the maximum of a load balancer; this rule is held", m.Ref.Namespace, maxNamedTargetGroups),
 		Fix:     "name fewer, or split the Ingresses over several IngressGroups", Blocks: finding.BlocksRule,
 	})
 	return false
@@ -113,8 +114,8 @@ func (t *translation) forward(m *member, a settings.Action, at finding.Origin) (
 	if t.opt.NoWeights && len(a.Targets) > 1 {
 		t.Found.Add(finding.Finding{
 			Object: at.Object, Field: at.Field, Reason: finding.FeatureDisabled,
-			Message: "forwarding to more than one target group is switched off",
-			Fix:     "forward to one, or ask the operator for feature gate WeightedTargetGroups", Blocks: finding.BlocksRule,
+			Message: "forwarding to more than one target group is disabled",
+			Fix:     "forward to one, or ask the operator to enable feature gate WeightedTargetGroups", Blocks: finding.BlocksRule,
 		})
 		return nil, nil, false
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// reportProbableMistakes reports annotations and class parameters that are probably not written as they were meant.
+// reportProbableMistakes reports annotations and class parameters that are probably misspelled.
 func (t *translation) reportProbableMistakes() {
 	for _, m := range t.ingresses {
 		t.Found.Add(settings.IngressAnnotations.Advice(m.ing.Annotations, m.Ref)...)

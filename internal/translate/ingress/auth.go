@@ -17,8 +17,8 @@ import (
 // authBuilder builds actions that authenticate users.
 type authBuilder struct{ *translation }
 
-// authenticate builds the actions before the final one on an HTTPS listener: none, one for authentication, or one for a
-// token check. service is the backend; its annotations win over those of the Ingress.
+// authenticate builds the actions before the final action on an HTTPS listener: none, one for authentication, or one
+// for a token check. service is the backend; its annotations have precedence over those of the Ingress.
 func (t authBuilder) authenticate(m *member, service *corev1.Service, at finding.Origin) ([]model.Action, bool) {
 	s := m.set.Auth
 	if service != nil {
@@ -36,7 +36,7 @@ func (t authBuilder) authenticate(m *member, service *corev1.Service, at finding
 	if jwt.Set && kind != settings.AuthNone {
 		t.Found.Add(finding.Finding{
 			Object: m.Ref, Field: members.FieldOn(m.Ref, jwt.Origin), Reason: finding.AnnotationInvalid,
-			Message: fmt.Sprintf("%s has both jwt-validation and auth-type %s, of which AWS allows one", at.Field, kind),
+			Message: fmt.Sprintf("%s has both jwt-validation and auth-type %s, and AWS allows only one of them", at.Field, kind),
 			Fix:     "remove one of them", Blocks: finding.BlocksRule,
 		})
 		return nil, false
@@ -56,8 +56,8 @@ func (t authBuilder) authenticate(m *member, service *corev1.Service, at finding
 	return nil, true
 }
 
-// reportUnauthenticated reports members with authentication that are also served over HTTP. There requests are not
-// authenticated, because AWS authenticates on HTTPS listeners only.
+// reportUnauthenticated reports members with authentication that are also served over HTTP. Requests over HTTP are not
+// authenticated, because AWS authenticates only on HTTPS listeners.
 func (t authBuilder) reportUnauthenticated() {
 	for _, m := range t.ingresses {
 		by := m.set.Auth.Type.Origin
@@ -81,14 +81,14 @@ func (t authBuilder) reportUnauthenticated() {
 		if authenticates && len(httpPorts) > 0 && !t.Redirect.Set {
 			t.Found.Add(finding.Finding{
 				Object: m.Ref, Field: members.FieldOn(m.Ref, by), Reason: finding.AnnotationInvalid,
-				Message: fmt.Sprintf("requests on HTTP are served without authentication, which AWS has on HTTPS alone (%s)", strings.Join(httpPorts[:min(len(httpPorts), 10)], ", ")),
+				Message: fmt.Sprintf("requests over HTTP are served without authentication, because AWS authenticates only on HTTPS listeners (%s)", strings.Join(httpPorts[:min(len(httpPorts), 10)], ", ")),
 				Fix:     "add an HTTPS port to listen-ports, and set ssl-redirect to it or remove HTTP",
 			})
 		}
 	}
 }
 
-// reportMissingProvider reports an auth-type without the annotation key, which has its provider.
+// reportMissingProvider reports an auth-type without the annotation key that names its provider.
 func (t authBuilder) reportMissingProvider(s settings.Auth, key string) {
 	object, field := s.Type.Origin.Object, s.Type.Origin.Field
 	t.Found.Add(finding.Finding{

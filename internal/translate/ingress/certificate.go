@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// hostFields returns, for each of the hosts, the first field of an Ingress that names it.
+// hostFields returns the first field of an Ingress that names each of the hosts, in the order of the hosts.
 func hostFields(ing *networkingv1.Ingress, hosts []string) []string {
 	first := map[string]string{}
 	add := func(host, field string) {
@@ -61,7 +61,7 @@ func (t certificateBuilder) defaultPorts(m *member) []settings.ListenPort {
 const defaultHTTPSPort = 443
 
 // keepsImportPort reports whether a member without listen-ports keeps its HTTPS port, because certificates of its TLS
-// Secrets are live there, or may be, while such certificates are not imported.
+// Secrets are live there, or may be live, although TLS Secrets are no longer imported.
 func (t certificateBuilder) keepsImportPort(m *member) bool {
 	secrets, of := t.tlsSecrets(m), t.heldCertificates()
 	held := of.Imports(defaultHTTPSPort, secrets)
@@ -100,12 +100,12 @@ func (t certificateBuilder) reportNoTLS(m *member) {
 	}
 	f := finding.Finding{
 		Object: m.Ref, Field: "spec.tls", Reason: finding.TLSNotServed, Severity: finding.Warning,
-		Message: "spec.tls adds no HTTPS port; the Ingress is served over HTTP alone",
+		Message: "spec.tls adds no HTTPS port; the Ingress is served only over HTTP",
 		Fix:     "set " + naming.SettingName(t.ID.Kind, "certificate-arn") + " to a certificate in ACM, or " + naming.SettingName(t.ID.Kind, "listen-ports") + ` to [{"HTTP": 80}, {"HTTPS": 443}] to have certificates in ACM found by host`,
 	}
 	if i := slices.IndexFunc(m.ing.Spec.TLS, func(s networkingv1.IngressTLS) bool { return s.SecretName != "" }); i >= 0 && !t.opt.ImportCertificates {
 		f.Field = fmt.Sprintf("spec.tls[%d].secretName", i)
-		f.Message = fmt.Sprintf("Secret %q is not used, because --import-tls-secrets is off, so that spec.tls adds no HTTPS port; the Ingress is served over HTTP alone",
+		f.Message = fmt.Sprintf("Secret %q is not used, because --import-tls-secrets is off, so spec.tls adds no HTTPS port; the Ingress is served only over HTTP",
 			m.Ref.Namespace+"/"+finding.Cut(m.ing.Spec.TLS[i].SecretName))
 		f.Fix += ", or ask the operator for --import-tls-secrets=ingress"
 	}
@@ -130,7 +130,8 @@ func (t certificateBuilder) tlsSecrets(m *member) []assemble.TLSSecret {
 	return out
 }
 
-// importCertificates adds the certificates of TLS Secrets to a member with an HTTPS port, or holds those that were imported.
+// importCertificates adds the certificates of TLS Secrets to a member with an HTTPS port, or holds the certificates
+// that were imported.
 func (t certificateBuilder) importCertificates(m *member) {
 	if slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.TLS }) {
 		secrets := t.tlsSecrets(m)

@@ -25,18 +25,19 @@ const (
 	defaultClassField = "spec.ingressClassName (default class)"
 )
 
-// classification is whether an Ingress is served by this controller, and with which class parameters. With a fault, managed
-// is not known, but params are set if they were found.
+// classification reports whether an Ingress is served by this controller, and has its class parameters. With a fault,
+// managed is not known, but params are set if they were found.
 type classification struct {
 	managed bool
-	// namespaceRefused is set, with a fault, if the class does not admit the namespace. Then live rules lose their right.
+	// namespaceRefused is set, with a fault, if the class does not admit the namespace. Then live rules are no longer
+	// permitted.
 	namespaceRefused bool
 	params           *v1beta1.IngressClassParams
 	fault            *finding.Finding
 }
 
-// classify decides by its class whether an Ingress is served by this controller. It does not matter whether the Ingress is
-// being deleted.
+// classify determines by the class of an Ingress whether this controller serves it. The result does not depend on
+// whether the Ingress is being deleted.
 func (f *Frontend) classify(v *cluster.View, ing *networkingv1.Ingress) classification {
 	if class, ok := ing.Annotations[classAnnotation]; ok {
 		return classification{managed: class == f.opt.Class || f.opt.Class == "" && class == defaultClass}
@@ -51,9 +52,9 @@ func (f *Frontend) classify(v *cluster.View, ing *networkingv1.Ingress) classifi
 	return f.classifyByDefault(v, ing)
 }
 
-// missingClassFault returns the fault of an Ingress with a class that does not exist. The classes are listed without
-// subscribing, for a suggestion only: otherwise each change of a class would be a change of all such Ingresses, of which a
-// tenant can create any number. "fulcrum explain" lists the classes.
+// missingClassFault returns the fault of an Ingress whose class does not exist. The classes are listed only for a
+// suggestion, and without subscribing to changes: otherwise each change of a class would enqueue all such Ingresses, of
+// which a tenant can create any number. "fulcrum explain" lists the classes.
 func missingClassFault(v *cluster.View, ing *networkingv1.Ingress, name string) classification {
 	var ours []string
 	for _, c := range cluster.List[*networkingv1.IngressClass](v.Unsubscribed(), cluster.Query{Kind: cluster.KindIngressClass}) {
@@ -62,12 +63,12 @@ func missingClassFault(v *cluster.View, ing *networkingv1.Ingress, name string) 
 		}
 	}
 	return classificationFault(ing, finding.IngressClassInvalid, classNameField,
-		fmt.Sprintf("IngressClass %s does not exist%s; what exists in AWS stays, and nothing new is made", name, finding.DidYouMean(name, ours)),
-		"name a class with spec.controller "+controllerName+", or create this one with it")
+		fmt.Sprintf("IngressClass %s does not exist%s; resources in AWS stay unchanged, and no new ones are created", name, finding.DidYouMean(name, ours)),
+		"use a class with spec.controller "+controllerName+", or create this one with it")
 }
 
-// classifyByDefault classifies an Ingress without a class by the default class. Several default classes are a fault of the
-// Ingress if one of them is of this controller; otherwise the Ingress is not served.
+// classifyByDefault classifies an Ingress without a class by the default class. If there are several default classes
+// and one of them belongs to this controller, this is a fault of the Ingress; otherwise the Ingress is not served.
 func (f *Frontend) classifyByDefault(v *cluster.View, ing *networkingv1.Ingress) classification {
 	var defaults []*networkingv1.IngressClass
 	ours := false
@@ -81,7 +82,7 @@ func (f *Frontend) classifyByDefault(v *cluster.View, ing *networkingv1.Ingress)
 	case len(defaults) == 0 && f.opt.Class != "" && len(ownership.Claims(v, ing)) > 0:
 		// Not defaultClassField, for which admission denies edits: this Ingress has to stay editable.
 		return classificationFault(ing, finding.IngressClassInvalid, classNameField,
-			"no class is named, and no class is the default; what exists in AWS stays unchanged", "name a class, or mark one as default")
+			"no class is set, and there is no default class; resources in AWS stay unchanged", "name a class, or mark one as default")
 	case len(defaults) == 0:
 		return classification{managed: f.opt.Class == ""}
 	case len(defaults) == 1:
@@ -90,8 +91,8 @@ func (f *Frontend) classifyByDefault(v *cluster.View, ing *networkingv1.Ingress)
 		return classification{}
 	}
 	return classificationFault(ing, finding.IngressClassInvalid, defaultClassField,
-		fmt.Sprintf("no class is named and %d classes are marked as default, %s and %s among them", len(defaults), defaults[0].Name, defaults[1].Name),
-		"set spec.ingressClassName, or leave one default class")
+		fmt.Sprintf("no class is set, and %d classes are marked as default, such as %s and %s", len(defaults), defaults[0].Name, defaults[1].Name),
+		"set spec.ingressClassName, or mark only one class as default")
 }
 
 func (f *Frontend) classifyByClass(v *cluster.View, ing *networkingv1.Ingress, class *networkingv1.IngressClass) classification {
@@ -116,8 +117,8 @@ func (f *Frontend) classifyByClass(v *cluster.View, ing *networkingv1.Ingress, c
 	return out
 }
 
-// classifyByParams checks the namespace selector of class parameters. If the selector is not valid, or the namespace is not
-// found, live rules keep their right.
+// classifyByParams checks the namespace selector of class parameters. If the selector is not valid, or the namespace is
+// not found, live rules stay permitted.
 func classifyByParams(v *cluster.View, ing *networkingv1.Ingress, class string, p *v1beta1.IngressClassParams) classification {
 	sel := p.Spec.NamespaceSelector
 	if sel == nil || len(sel.MatchLabels) == 0 && len(sel.MatchExpressions) == 0 {
@@ -133,7 +134,7 @@ func classifyByParams(v *cluster.View, ing *networkingv1.Ingress, class string, 
 		return classification{}
 	}
 	out := classificationFault(ing, finding.NamespaceNotAllowed, classNameField,
-		fmt.Sprintf("IngressClass %q does not admit Ingresses of namespace %q; none of its rules is served", class, ing.Namespace), "use another class, or label the namespace as the class demands")
+		fmt.Sprintf("IngressClass %q does not admit Ingresses of namespace %q; none of its rules is served", class, ing.Namespace), "use another class, or label the namespace as the class requires")
 	out.namespaceRefused = ok
 	return out
 }

@@ -20,10 +20,10 @@ type Frontend struct{ opt Options }
 // New returns the frontend with the options.
 func New(opt Options) *Frontend { return &Frontend{opt: opt.withDefaults()} }
 
-// Stacks returns the stacks that an object belongs to. An Ingress belongs to the stack of its IngressGroup, or its own one,
-// and to each stack of which it has the finalizer. An Ingress with a faulty class and without a finalizer belongs to its own
-// stack, so that the fault is reported. Classes, class parameters and Namespaces belong to the stacks of the Ingresses that
-// they affect.
+// Stacks returns the stacks that an object belongs to. An Ingress belongs to the stack of its IngressGroup, or to its
+// own stack, and to each stack whose finalizer it has. An Ingress with a faulty class and without a finalizer belongs
+// to its own stack, so that the fault is reported. Classes, class parameters and Namespaces belong to the stacks of the
+// Ingresses that they affect.
 func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	var out []model.StackID
 	switch o := obj.(type) {
@@ -48,7 +48,7 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	return slices.Compact(out)
 }
 
-// ofClass lists the Ingresses with the class, and those without a class, for which it may be the default.
+// ofClass lists the Ingresses with a class, and the Ingresses without a class, because the class may be the default.
 func (f *Frontend) ofClass(v *cluster.View, class string) []*networkingv1.Ingress {
 	by := func(value string) []*networkingv1.Ingress {
 		return cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress, Index: cluster.IngressByClass, Value: value})
@@ -71,7 +71,7 @@ func (f *Frontend) stacksOf(v *cluster.View, ing *networkingv1.Ingress) []model.
 	return out
 }
 
-// HasObjects reports whether a stack has Ingresses, accepted or not, or ones that still have to leave it.
+// HasObjects reports whether a stack has Ingresses, accepted or not, or Ingresses that have not left it yet.
 func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
 	g := f.load(v, id)
 	return len(g.members)+len(g.previous)+len(g.leaving) > 0 || g.notAccepted

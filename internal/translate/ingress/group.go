@@ -58,26 +58,27 @@ type member struct {
 	ing   *networkingv1.Ingress
 	set   settings.Ingress
 	order int32
-	// withdrawn reports whether a previous member has lost its rights, so that its live rules are deleted: its class does
-	// not admit its namespace, or is one of another controller. movedAway reports the latter.
+	// withdrawn reports whether a previous member is no longer permitted, so that its live rules are deleted: its class
+	// does not admit its namespace, or belongs to another controller. movedAway reports the latter.
 	withdrawn, movedAway bool
 }
 
-// stackIngresses are the Ingresses of a stack.
+// stackIngresses has the Ingresses of a stack.
 type stackIngresses struct {
 	members []*member // in group order
-	// previous are Ingresses that have the finalizer of the stack and are not accepted: their class is missing, or does not
-	// admit them. A finalizer gives no right, because users can edit it; at most their own live rules are held.
+	// previous are Ingresses that have the finalizer of the stack and are not accepted, because their class is missing
+	// or does not admit them. A finalizer permits nothing, because users can edit it; at most the live rules of these
+	// Ingresses are held.
 	previous []*member
 	leaving  []model.Member
 	found    finding.List
-	// guarded are the leaving members that set deletion protection, guard is the finding about the first.
+	// guarded are the leaving members that set deletion protection; guard is the finding about the first of them.
 	guarded []*member
 	guard   *finding.Finding
-	// unprotected reports whether a leaving member switches deletion protection off.
+	// unprotected reports whether a leaving member disables deletion protection.
 	unprotected bool
-	// movedAway are the members with a class that is one of another controller now, movedAwayGuarded those of them that set
-	// deletion protection.
+	// movedAway are the members whose class belongs to another controller now; movedAwayGuarded are those of them that
+	// set deletion protection.
 	movedAway, movedAwayGuarded []*member
 	// notAccepted reports whether the Ingress with the name of the stack has a faulty class and no finalizer.
 	notAccepted bool
@@ -100,8 +101,8 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) stackIngresses {
 	return g
 }
 
-// releaseUnguarded turns leaving members that set deletion protection into previous ones, if other members leave as well.
-// So the rules of these members are held, and the other members need not wait until the protection is switched off.
+// releaseUnguarded makes leaving members that set deletion protection previous members, if other members leave as well.
+// So the rules of the protected members are held, and the other members can leave before the protection is disabled.
 func (g *stackIngresses) releaseUnguarded() {
 	if len(g.members) > 0 || len(g.guarded) == 0 || len(g.guarded) == len(g.leaving) {
 		return
@@ -115,9 +116,9 @@ func (g *stackIngresses) releaseUnguarded() {
 	g.guard = nil
 }
 
-// retainForMovedAway makes previous members of the Ingresses that set deletion protection and now have a class of another
-// controller. So the load balancer is kept, without the rules of these Ingresses. If the stack has other members, these
-// Ingresses leave instead.
+// retainForMovedAway makes Ingresses previous members if they set deletion protection and their class belongs to
+// another controller now. So the load balancer is kept, without the rules of these Ingresses. If the stack has other
+// members, these Ingresses leave instead.
 func (g *stackIngresses) retainForMovedAway(leaving func(*member) model.Member) {
 	for _, m := range g.movedAwayGuarded {
 		if len(g.members) > 0 {
@@ -127,13 +128,13 @@ func (g *stackIngresses) retainForMovedAway(leaving func(*member) model.Member) 
 		g.previous = append(g.previous, m)
 		g.found.Add(finding.Finding{
 			Object: m.Ref, Field: attributesAnnotation, Reason: finding.DeletionProtected, Severity: finding.Error,
-			Message: "the class gives the Ingress to another controller while it asks for deletion protection of its load balancer; the load balancer stays, and nothing of the Ingress is served",
+			Message: "the class assigns the Ingress to another controller, but the Ingress enables deletion protection; the load balancer stays, and no rule of the Ingress is served",
 			Fix:     "restore the class, or set deletion_protection.enabled=false", Blocks: finding.BlocksMember,
 		})
 	}
 }
 
-// candidates returns the Ingresses that may belong to the stack, or did before.
+// candidates returns the Ingresses that may belong to the stack, or may have belonged to it before.
 func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1.Ingress {
 	if id.Namespace != "" {
 		if ing, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, id.Namespace, id.Name); ok {
@@ -162,7 +163,7 @@ func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1
 	return slices.CompactFunc(all, func(a, b *networkingv1.Ingress) bool { return ownership.RefOf(a) == ownership.RefOf(b) })
 }
 
-// addCandidate adds an Ingress to the members, the previous or the leaving ones, or not at all.
+// addCandidate adds an Ingress to the members, the previous members or the leaving members, or does not add it.
 func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.StackID, ing *networkingv1.Ingress) {
 	claimed, leave := ownership.ClaimOn(v, ing, id).Known, ownership.Member(v, ing, id)
 	if ing.DeletionTimestamp != nil && !claimed {
@@ -203,8 +204,8 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 	case p.managed && p.id == id:
 		m := newMember(ing, p)
 		if o := p.set.GroupOrder.Check(); o != nil {
-			// Its live rules keep their priorities. New rules are not made, also none with status 503: their
-			// position is not known, and they could come before rules of other members.
+			// Its live rules keep their priorities. No new rules are created, not even rules with status 503: their
+			// position is not known, and they could precede rules of other members.
 			m.Blocked, m.Undetermined = true, true
 			fault := o.Finding(finding.BlocksMember)
 			fault.Reason = finding.GroupOrderInvalid
@@ -216,7 +217,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 	}
 }
 
-// addMovedAway adds an Ingress with a class that is one of another controller now.
+// addMovedAway adds an Ingress whose class belongs to another controller now.
 func (f *Frontend) addMovedAway(g *stackIngresses, ing *networkingv1.Ingress, p stackAssignment, leave model.Member) {
 	p.set = settings.ParseIngress(ing.Annotations, ownership.RefOf(ing)).WithoutClass()
 	m := newMember(ing, p)

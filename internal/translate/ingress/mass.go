@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// massRemoval returns a finding if the class of a served Ingress, and of many other Ingresses, is one of another controller
-// now, so that a mistake is probable; nil otherwise.
+// massRemoval returns a finding if the class of a served Ingress, and the classes of many other Ingresses, belong to
+// another controller now, so that a mistake is probable; nil otherwise.
 func (f *Frontend) massRemoval(v *cluster.View, ing *networkingv1.Ingress) *finding.Finding {
 	if f.opt.AllowMassRemoval {
 		return nil

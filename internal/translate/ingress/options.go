@@ -6,8 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// Options are the operator's settings that translation depends on. The zero value has the
-// documented defaults of the flags, except Class, whose flag defaults to "alb".
+// Options are the operator's settings that affect the translation. The zero value has the documented defaults of the
+// flags, except for Class, whose flag defaults to "alb".
 type Options struct {
 	assemble.Options
 
@@ -18,19 +18,19 @@ type Options struct {
 	// answers with status 503.
 	RequireServices bool
 	RequireActions  bool
-	// ConditionValues and ConditionWildcards are the maximum numbers in a rule, which are quotas of AWS; 5 if 0.
+	// ConditionValues and ConditionWildcards are the maximum numbers in a rule, which are AWS quotas; 0 means 5.
 	ConditionValues    int
 	ConditionWildcards int
-	// MaxListeners is the maximum number of ports of one Ingress, MaxRules that of rules of the Ingresses of a namespace in
-	// one IngressGroup; 100 and 4000 if 0.
+	// MaxListeners is the maximum number of ports of one Ingress; 0 means 100. MaxRules is the maximum number of rules
+	// that the Ingresses of a namespace can have in one IngressGroup; 0 means 4000.
 	MaxListeners int
 	MaxRules     int
 	// DescribePlan writes the plan of a load balancer into an annotation of the first member.
 	DescribePlan bool
-	// Tenancy is how far members of an IngressGroup are isolated from each other; Cooperative if empty.
+	// Tenancy is the degree of isolation between members of an IngressGroup; Cooperative if empty.
 	Tenancy Tenancy
-	// ExactRegexHosts keeps rules after a redirect for hosts by regular expression alone. Older controllers leave such rules
-	// out, as if the redirect answered all hosts.
+	// ExactRegexHosts keeps rules after a redirect whose host is only a regular expression. Older controllers omit such
+	// rules, as if the redirect answered requests for all hosts.
 	ExactRegexHosts bool
 }
 

@@ -33,7 +33,7 @@ func (f *Frontend) planPatches(v *cluster.View, o engine.Outcome) []cluster.Patc
 		}
 	}
 	for _, m := range o.Stack.Leaving {
-		// An Ingress that has joined another IngressGroup may already have the plan of that one.
+		// An Ingress that has joined another IngressGroup may already have the plan of that IngressGroup.
 		if old := shownPlan(v, m.Ref); !m.Deleting && describesStack(old, o.ID) {
 			out = append(out, cluster.Annotation{Ref: report.RefTo(m.Ref), Key: cluster.PlanAnnotation, OldValue: old})
 		}
@@ -50,7 +50,7 @@ func shownPlan(v *cluster.View, ref finding.Ref) string {
 	return ing.Annotations[cluster.PlanAnnotation]
 }
 
-// describesStack reports whether a plan in JSON is that of a stack.
+// describesStack reports whether a plan in JSON belongs to the stack.
 func describesStack(plan string, id model.StackID) bool {
 	var doc struct{ ID string }
 	return json.Unmarshal([]byte(plan), &doc) == nil && doc.ID == id.String()

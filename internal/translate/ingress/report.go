@@ -18,7 +18,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 // kind implements report.Kind for Ingresses.
 type kind struct{}
 
-// Status implements report.Kind. It shows the load balancer with its ports, and its frontend NLB without.
+// Status implements report.Kind. The status has the load balancer with its ports, and its frontend NLB without ports.
 func (kind) Status(_ *cluster.View, _ model.Member, n report.ShownLoadBalancer) any {
 	lb := networkingv1.IngressLoadBalancerIngress{Hostname: n.LoadBalancer}
 	for _, port := range n.Ports {

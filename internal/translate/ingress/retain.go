@@ -7,11 +7,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
-// retainedBuilder holds the live rules of members that cannot be translated, and of Ingresses that are not accepted any
-// more. They keep these rules and nothing else.
+// retainedBuilder holds the live rules of members that cannot be translated, and of Ingresses that are no longer
+// accepted. These members and Ingresses keep only these rules.
 type retainedBuilder struct{ *translation }
 
-// retainPrevious holds the live rules of Ingresses that have the finalizer of the stack and are not accepted.
+// retainPrevious holds the live rules of Ingresses that have the finalizer of the stack but are not accepted.
 func (t retainedBuilder) retainPrevious() {
 	for _, m := range t.previousIngresses {
 		m.Ports = m.set.ListenPorts.Value
@@ -22,8 +22,8 @@ func (t retainedBuilder) retainPrevious() {
 	}
 }
 
-// retainUndetermined holds the live rules of members with unknown ports, or an unknown position in the order of the
-// members, and the live default actions that are theirs.
+// retainUndetermined holds the live rules and default actions of members whose ports are unknown, or whose position in
+// the order of the members is unknown.
 func (t retainedBuilder) retainUndetermined() {
 	for _, m := range t.ingresses {
 		if m.Undetermined {
@@ -48,8 +48,8 @@ func (t retainedBuilder) retainUndetermined() {
 	}
 }
 
-// retain holds all live rules of a member. Rules that forward to its target groups are known by the tags of these; the
-// others are compared with the rules that it would have.
+// retain holds all live rules of a member. A rule that forwards to target groups of the member is recognized by their
+// tags; other rules are compared with the rules that the member would have.
 func (t retainedBuilder) retain(m *member) {
 	if m.withdrawn {
 		t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, LoadBalancer: true})
@@ -65,7 +65,8 @@ func (t retainedBuilder) retain(m *member) {
 	t.Stack.Held.Members = append(t.Stack.Held.Members, kept)
 }
 
-// responseRules returns the rules of a member that forward to no target group of the stack, for HTTP and HTTPS ports.
+// responseRules returns the rules of a member, for HTTP and HTTPS ports, that do not forward to a target group of the
+// stack.
 func (t retainedBuilder) responseRules(m *member) []model.Rule {
 	t.Stack.LoadBalancer = &model.LoadBalancer{}
 	var out []model.Rule
@@ -90,7 +91,7 @@ func forwardsToStack(actions []model.Action) bool {
 	})
 }
 
-// retainLiveRule holds the live rule of one path of a member, for which no new rule can be made.
+// retainLiveRule holds the live rule of one path of a member for which no new rule can be created.
 func (t retainedBuilder) retainLiveRule(m *member, r model.Rule) {
 	t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, Rules: []model.Rule{r}, ForeignHosts: hostBuilder(t).foreignHosts(m.Ref.Namespace)})
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Withdrawn returns the live rules of Ingresses that have lost their right to them: the class does not admit their
-// namespace, or is one of another controller while the load balancer is protected from deletion. If a class or its
-// parameters cannot be read, no right is withdrawn.
+// Withdrawn returns the live rules of Ingresses that are no longer permitted: the class does not admit their namespace,
+// or it belongs to another controller while the load balancer is protected from deletion. If a class or its parameters
+// cannot be read, nothing is withdrawn.
 func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
 	out := model.Withdrawn{Rules: map[string]model.Withdrawal{}}
 	g := f.load(v, id)
@@ -32,8 +32,8 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	if len(refused) == 0 {
 		return out, unknown
 	}
-	// The id of a target group begins with namespace and name of its Ingress. Another Ingress of the namespace can have a
-	// name with the same beginning, so an id that may be that of a member withdraws nothing.
+	// The ID of a target group begins with the namespace and name of its Ingress. The name of another Ingress in the
+	// namespace can begin in the same way, so a target group whose ID may belong to a member is not withdrawn.
 	owner := map[string]finding.Ref{}
 	of := func(all []*member, id string) *member {
 		i := slices.IndexFunc(all, func(m *member) bool { return naming.IsTargetGroupOf(id, m.Ref) })
@@ -50,7 +50,7 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	withdraw := func(arn string, ref finding.Ref) {
 		w := model.Withdrawal{
 			Object: ref, Field: classNameField, Reason: finding.NamespaceNotAllowed,
-			Message: "the class does not admit Ingresses of this namespace", Fix: "use another class, or label the namespace as the class demands",
+			Message: "the class does not admit Ingresses of this namespace", Fix: "use another class, or label the namespace as the class requires",
 		}
 		if slices.ContainsFunc(refused, func(m *member) bool { return m.Ref == ref && m.movedAway }) {
 			w.Reason, w.Message, w.Fix = finding.IngressClassInvalid, "the class gives the Ingress to another controller", "restore the class, or name another one"
@@ -107,10 +107,10 @@ func targetGroupsOf(actions []model.Action) (out []string) {
 	return out
 }
 
-// untaggedRules finds the possible owners of live rules that forward to no target group of the stack: redirects, fixed
-// responses and forwards to target groups of others. No tag shows their owner, and an Ingress that is not admitted can be
-// edited so that it does not have them any more. So such a rule has a right only if an admitted Ingress has an action for
-// its host and path, with any annotation.
+// untaggedRules finds the possible owners of live rules that do not forward to a target group of the stack: redirects,
+// fixed responses and forwards to target groups that the controller does not own. No tag shows the owner of such a
+// rule, and an Ingress that is not admitted can be edited to hide that it had the rule. So such a rule is permitted
+// only if an admitted Ingress has an action for its host and path, with any annotation.
 type untaggedRules struct {
 	own      map[string]bool // target groups of the stack
 	admitted []*member
@@ -121,8 +121,8 @@ func (t *untaggedRules) mayBeOfAdmitted(r *observed.Rule) bool {
 	return t.isTagged(r.Actions) || plan.IsHeldResponse(r.Actions) || slices.ContainsFunc(t.admitted, func(m *member) bool { return m.hasAction(r) })
 }
 
-// mayBeDefaultOfAdmitted reports whether the live default actions of a listener may belong to an admitted Ingress. An action
-// that refuses all requests, or redirects them to HTTPS as ssl-redirect does, is the same for every Ingress.
+// mayBeDefaultOfAdmitted reports whether the live default actions of a listener may belong to an admitted Ingress. An
+// action that refuses all requests, or redirects them to HTTPS because of ssl-redirect, is the same for every Ingress.
 func (t *untaggedRules) mayBeDefaultOfAdmitted(actions []model.Action) bool {
 	if len(actions) == 0 || t.isTagged(actions) {
 		return true
@@ -140,13 +140,13 @@ func (t *untaggedRules) mayBeDefaultOfAdmitted(actions []model.Action) bool {
 	return slices.ContainsFunc(t.admitted, func(m *member) bool { return m.ing.Spec.DefaultBackend != nil })
 }
 
-// isTagged reports whether actions forward to a target group of the stack, whose tags show the owner.
+// isTagged reports whether actions forward to a target group of the stack. Tags of target groups show the owner.
 func (t *untaggedRules) isTagged(actions []model.Action) bool {
 	return slices.ContainsFunc(targetGroupsOf(actions), func(arn string) bool { return t.own[arn] })
 }
 
-// hasAction reports whether an Ingress has a backend use-annotation with the host and path of a live rule. The rule may have
-// more hosts and paths, since conditions annotations can add some.
+// hasAction reports whether an Ingress has a use-annotation backend with the host and path of a live rule. The rule may
+// have more hosts and paths, because conditions annotations can add some.
 func (m *member) hasAction(r *observed.Rule) bool {
 	var hosts, paths []string
 	for _, c := range r.Conditions {
@@ -167,8 +167,8 @@ func (m *member) hasAction(r *observed.Rule) bool {
 	})
 }
 
-// ingressToReport returns the Ingress on which the deletion of a rule is reported: the one with the host and path of the rule,
-// or the first that is not admitted.
+// ingressToReport returns the Ingress on which the deletion of a rule is reported: the Ingress with the host and path
+// of the rule, or the first Ingress that is not admitted.
 func ingressToReport(refused []*member, r *observed.Rule) finding.Ref {
 	if i := slices.IndexFunc(refused, func(m *member) bool { return m.hasAction(r) }); i >= 0 {
 		return refused[i].Ref

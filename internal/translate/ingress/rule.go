@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// rule builds the rule of one path on one port. With a fault it is a held rule for the host and path. If the path or host
-// cannot be used, there is no rule, and false is returned.
+// rule builds the rule of one path on one port. If it has a fault, the result is a held rule for the host and path. If
+// the path or host cannot be used, there is no rule, and the result is false.
 func (t *translation) rule(m *member, p *members.Port, path rulePath, held model.Held) (model.Rule, bool) {
 	r := model.Rule{
 		Member: m.Ref, Origin: finding.Origin{Object: m.Ref, Field: path.field},
@@ -36,7 +36,7 @@ func (t *translation) rule(m *member, p *members.Port, path rulePath, held model
 	if ok {
 		r.Held = held
 	} else if pathFault(path) != "" {
-		// A live rule with this path is kept. No new one is made, because the path cannot be what its author meant.
+		// A live rule with this path is kept. No new rule is created, because the path is probably a mistake.
 		retainedBuilder{t}.retainLiveRule(m, r)
 		return model.Rule{}, false
 	} else {
@@ -69,8 +69,9 @@ func pathFault(p rulePath) string {
 	return ""
 }
 
-// conditions builds the conditions of a rule: its host and path, and those of the conditions annotation of its backend, which
-// adds alternative hosts and paths, and further conditions. With a fault, it returns the host and path alone, and false.
+// conditions builds the conditions of a rule: the host, the path, and the conditions annotation of its backend, which
+// adds alternative hosts and paths, and further conditions. If there is a fault, it returns only the host and path, and
+// false.
 func (t *translation) conditions(m *member, p rulePath) ([]model.Condition, bool) {
 	host, path, ok := model.HostHeader{}, model.PathPattern{}, true
 	if p.host != "" {
@@ -102,7 +103,7 @@ func (t *translation) conditions(m *member, p rulePath) ([]model.Condition, bool
 		t.Found.Add(finding.Finding{
 			Object: m.Ref, Field: settings.Prefix + written, Reason: finding.AnnotationInvalid,
 			Message: fmt.Sprintf("%s would match plain values and regular expressions in one condition, which AWS does not allow", p.field),
-			Fix:     "use one kind for the host and one for the path", Blocks: finding.BlocksRule,
+			Fix:     "use only plain values or only regular expressions for the host, and likewise for the path", Blocks: finding.BlocksRule,
 		})
 		return base, false
 	}
@@ -117,8 +118,8 @@ func (t *translation) ownConditions(m *member, p rulePath) []model.Condition {
 	return conditions
 }
 
-// orderConditions returns conditions in the order in which they are sent to AWS. A rule without any gets one that matches
-// every path.
+// orderConditions returns conditions in the order in which they are sent to AWS. A rule without conditions gets a
+// condition that matches every path.
 func orderConditions(others []model.Condition, host model.HostHeader, path model.PathPattern) []model.Condition {
 	out := others
 	if len(host.Values)+len(host.Regex) > 0 {
@@ -133,7 +134,8 @@ func orderConditions(others []model.Condition, host model.HostHeader, path model
 	return out
 }
 
-// pathPattern returns the path condition of a path without annotations; false if the path or a setting of it is not valid.
+// pathPattern returns the path condition of a path without annotations; false if the path or one of its settings is not
+// valid.
 func (t *translation) pathPattern(m *member, p rulePath) (model.PathPattern, bool) {
 	raw := p.path.Path
 	if raw == "" {

@@ -7,9 +7,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// The default limits of what one namespace can have on a load balancer. AWS allows 50 listeners and 100 rules unless the
-// quotas are raised, which they may be in a cluster that is taken over. The number of rules is a product of ports and paths,
-// so that without limits a small object could take more memory than there is.
+// The default limits for the resources of one namespace on a load balancer. AWS allows 50 listeners and 100 rules; a
+// cluster that is taken over may have raised quotas. The number of rules is the product of ports and paths, so without
+// limits a small object could exhaust the memory.
 const (
 	defaultMaxListeners = 100
 	defaultMaxRules     = 4000
@@ -17,8 +17,8 @@ const (
 	maxSecurityGroupRules = 1000
 )
 
-// limitSize holds a member with more listeners or rules than the operator allows, before any is built. The rules of all
-// members of a namespace in the IngressGroup count together.
+// limitSize holds a member that has more listeners or rules than the operator allows, before any of them is built. The
+// rules of all members of a namespace in the IngressGroup are added up.
 func (t *translation) limitSize(m *member) {
 	if m.Undetermined {
 		return
@@ -43,15 +43,15 @@ func (t *translation) limitSize(m *member) {
 	switch {
 	case len(m.Ports) > t.opt.MaxListeners:
 		f.Field = settings.Prefix + "listen-ports"
-		f.Message = fmt.Sprintf("%d ports are more than the %d that one Ingress may listen on; its live rules stay unchanged", len(m.Ports), t.opt.MaxListeners)
-		f.Fix = "name fewer ports, or ask the operator to raise --max-listeners-per-ingress"
+		f.Message = fmt.Sprintf("%d ports exceed the limit of %d ports for one Ingress; its live rules stay unchanged", len(m.Ports), t.opt.MaxListeners)
+		f.Fix = "use fewer ports, or ask the operator to raise --max-listeners-per-ingress"
 	case clients > maxSecurityGroupRules:
 		f.Field = settings.Prefix + "inbound-cidrs"
-		f.Message = fmt.Sprintf("its client ranges on %d ports make %d rules, and a security group takes at most %d; its live rules stay unchanged", len(m.Ports), clients, maxSecurityGroupRules)
-		f.Fix = "give fewer ranges, or name a prefix list"
+		f.Message = fmt.Sprintf("its client ranges on %d ports need %d rules, and a security group can have at most %d; its live rules stay unchanged", len(m.Ports), clients, maxSecurityGroupRules)
+		f.Fix = "use fewer ranges, or a prefix list"
 	default:
 		f.Field = "spec.rules"
-		f.Message = fmt.Sprintf("%d paths or hosts of spec.tls on %d ports make %d rules, and with the %d of other Ingresses of namespace %s that is more than the %d that a namespace may have in one IngressGroup; its live rules stay unchanged",
+		f.Message = fmt.Sprintf("%d paths or hosts of spec.tls on %d ports need %d rules; with the %d rules of other Ingresses of namespace %s they exceed the limit of %d rules for a namespace in one IngressGroup; its live rules stay unchanged",
 			max(paths, hosts), len(m.Ports), rules, t.ruleCounts[m.Ref.Namespace], m.Ref.Namespace, t.opt.MaxRules)
 		f.Fix = "split the Ingress over several IngressGroups, or ask the operator to raise --max-rules-per-namespace"
 	}

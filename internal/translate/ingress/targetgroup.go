@@ -11,7 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// targetGroup returns the handle of the target group of a Service port, for actions; false if it has a fault.
+// targetGroup returns the handle of the target group of a Service port, for actions; false if the target group has a
+// fault.
 func (t *translation) targetGroup(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) (handle string, ok bool) {
 	key := assemble.TargetGroupKey{Owner: m.Ref, Service: svc.Name, Port: port}
 	return t.targetGroups.Request(key, func() *model.TargetGroup { return t.buildTargetGroup(m, svc, port, at) })
@@ -21,7 +22,7 @@ func (t *translation) buildTargetGroup(m *member, svc *corev1.Service, port ints
 	ref := finding.Ref{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name}
 	own := t.backendSettings(svc)
 	s := own.Target.WithDefaults(m.set.Target)
-	// The target type of the class wins over both, also if it is not valid.
+	// The target type of the class has precedence over both, even if it is not valid.
 	s.Type = settings.First(m.set.Class.TargetType, s.Type)
 	g, found := assemble.NewTargetGroup(assemble.TargetGroupRequest{
 		Kind: t.ID.Kind, Service: svc, Port: port, Settings: s, DefaultType: t.opt.DefaultTargetType,
@@ -40,7 +41,8 @@ func (t *translation) buildTargetGroup(m *member, svc *corev1.Service, port ints
 		Cluster: t.opt.Cluster, Stack: t.ID, Ingress: m.Ref, Service: ref, ServiceUID: string(svc.UID), ServicePort: port.String(),
 		Port: g.Port, Type: g.Type, Protocol: g.Protocol, Version: g.ProtocolVersion, ControlPort: g.ControlPort,
 	}.Name()
-	// m.Tags are those of the Ingress, and over them those of its class. Tags of the Service win over the former only.
+	// m.Tags has the tags of the Ingress and of its class, which have precedence. Tags of the Service have precedence
+	// only over tags of the Ingress.
 	g.Tags = t.WithDefaultTags(assemble.Overlay(m.Tags, t.AllowedTags(m.Member, own.Tags.Value, own.Tags.Origin), m.ClassTags))
 	g.Members = []finding.Ref{m.Ref}
 	g.Binding = assemble.Binding(assemble.BindingRequest{

@@ -14,20 +14,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
-// Tenancy is how far members of an IngressGroup are isolated from each other.
+// Tenancy is the degree of isolation between members of an IngressGroup.
 type Tenancy string
 
 // The values of Tenancy.
 const (
-	// Cooperative permits that a member puts its rules before those of others by group.order, as in
+	// Cooperative permits that a member places its rules before those of other members by group.order, as in
 	// aws-load-balancer-controller.
 	Cooperative Tenancy = "cooperative"
-	// Isolated gives each host to the namespace with the accepted Ingress that used it first. Load-balancer-wide settings
-	// are those of the class alone.
+	// Isolated assigns each host to the namespace of the accepted Ingress that used it first. Only the class sets
+	// load-balancer-wide settings.
 	Isolated Tenancy = "isolated"
 )
 
-// anyHost is the host pattern for every host: of a rule without a host, of a regular expression, and of a default backend.
+// anyHost is the host pattern that matches every host. A rule without a host, a regular expression and a default
+// backend have this pattern.
 const anyHost = "*"
 
 // hostClaim is a host pattern that a namespace uses.
@@ -41,7 +42,7 @@ type hostClaim struct {
 type hostOwners struct {
 	exact            map[string]*hostClaim
 	plain, wildcards []*hostClaim // without and with wildcards, in the order in which they were granted
-	// overLimit are the namespaces and patterns beyond maxWildcardHosts.
+	// overLimit has the namespaces and patterns that exceed maxWildcardHosts.
 	overLimit map[[2]string]bool
 }
 
@@ -60,12 +61,12 @@ func (o *hostOwners) grantPattern(c *hostClaim) {
 	o.exact[c.host], o.plain = c, append(o.plain, c)
 }
 
-// hostBuilder determines the owner of each host, which is a namespace, in isolated tenancy.
+// hostBuilder determines the namespace that owns each host, in isolated tenancy.
 type hostBuilder struct{ *translation }
 
-// assignHosts sets the owners of the hosts in rules of all members. The owner of a host is the namespace with live rules for
-// it, otherwise the one with the oldest Ingress. A namespace does not get a pattern that overlaps with one of another
-// namespace.
+// assignHosts sets the owners of the hosts in rules of all members. The owner of a host is the namespace with live
+// rules for the host, otherwise the namespace of the oldest Ingress. A namespace cannot own a pattern that overlaps
+// with a pattern of another namespace.
 func (t hostBuilder) assignHosts() {
 	if !t.Isolated {
 		return
@@ -93,7 +94,7 @@ func (t hostBuilder) hostClaims() []*hostClaim {
 	byKey := map[[2]string]*hostClaim{}
 	claimants := slices.Clone(t.ingresses)
 	for _, m := range t.previousIngresses {
-		if m.ClassMissing { // a class that does not admit the Ingress gives it no claim
+		if m.ClassMissing { // an Ingress that its class does not admit has no claim
 			claimants = append(claimants, m)
 		}
 	}
@@ -213,13 +214,13 @@ func (t hostBuilder) liveHosts() map[[2]string]bool {
 	return out
 }
 
-// mayUseHosts reports whether a member may have a rule with the conditions, and adds a finding about the owner of the host
-// if not.
+// mayUseHosts reports whether a member may have a rule with the conditions. If not, it adds a finding about the owner
+// of the host.
 func (t hostBuilder) mayUseHosts(m *member, field string, conditions []model.Condition) bool {
 	return t.mayUsePatterns(m, field, hostPatterns("", conditions))
 }
 
-// mayUsePatterns is mayUseHosts for host patterns.
+// mayUsePatterns does the check of mayUseHosts for host patterns.
 func (t hostBuilder) mayUsePatterns(m *member, field string, hosts []string) bool {
 	if t.owners == nil {
 		return true
@@ -228,7 +229,7 @@ func (t hostBuilder) mayUsePatterns(m *member, field string, hosts []string) boo
 		if t.owners.overLimit[[2]string{m.Ref.Namespace, h}] {
 			t.Found.Add(finding.Finding{
 				Object: m.Ref, Field: field, Reason: finding.HostNotOwned,
-				Message: fmt.Sprintf("host %q is one of more than %d with wildcards that namespace %q uses in the IngressGroup; this rule is held", h, maxWildcardHosts, m.Ref.Namespace),
+				Message: fmt.Sprintf("host %q exceeds the limit of %d hosts with wildcards for namespace %q in the IngressGroup; this rule is held", h, maxWildcardHosts, m.Ref.Namespace),
 				Fix:     "use fewer hosts with wildcards, or another IngressGroup", Blocks: finding.BlocksRule,
 			})
 			return false

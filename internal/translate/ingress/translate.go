@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Translate builds the desired state of a stack and the findings about its objects, sorted and without repeats. If the view
-// has an error, the result must not be used. live is the observed state of the stack; nil if it is not known yet. Then
-// settings on which members disagree are decided as for a new load balancer, and Contested is set.
+// Translate builds the desired state of a stack and the findings about its objects, sorted and without repeats. If the
+// view has an error, the result must not be used. live is the observed state of the stack; nil if it is not known yet.
+// Without it, settings on which members disagree are chosen as for a new load balancer, and Contested is set.
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	g := f.load(v, id)
 	t := newTranslation(f.opt, v, id, live)
@@ -38,12 +38,13 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	return t.Stack, t.Found.Sorted()
 }
 
-// translation is one call of Translate.
+// translation is the state of one call of Translate.
 type translation struct {
 	assemble.Builder
 	opt  Options
 	view *cluster.View
-	// ingresses and previousIngresses are Members and Previous with their Ingresses; ingressOf has each by its Member.
+	// ingresses and previousIngresses are Members and Previous with their Ingresses; ingressOf maps each Member to its
+	// Ingress.
 	ingresses, previousIngresses []*member
 	ingressOf                    map[*members.Member]*member
 	// owners has the owners of hosts in isolated tenancy; nil in cooperative tenancy.
@@ -53,7 +54,8 @@ type translation struct {
 	// namedTargetGroups are the target groups that each namespace names by name or ARN.
 	namedTargetGroups map[string]map[string]bool
 	targetGroups      assemble.TargetGroups
-	// claimedHosts are the hosts of all members, ageRank the rank of each member by age; nil until certificateClaims.
+	// claimedHosts are the hosts of all members, and ageRank is the rank of each member by age; both are nil until
+	// certificateClaims is called.
 	claimedHosts *assemble.HostClaims
 	ageRank      map[*member]int
 	backends     map[finding.Ref]settings.Backend
@@ -73,7 +75,7 @@ func newTranslation(opt Options, v *cluster.View, id model.StackID, live *observ
 	}
 }
 
-// setMembers sets the members, in group order, and the previous ones.
+// setMembers sets the members, in group order, and the previous members.
 func (t *translation) setMembers(ingresses, previous []*member) {
 	t.ingresses, t.previousIngresses = ingresses, previous
 	for _, m := range ingresses {

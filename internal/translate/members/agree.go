@@ -24,13 +24,13 @@ type LiveValue[T any] struct {
 	Unavailable bool
 }
 
-// LiveValueOf returns a LiveValue that is compared by same.
+// LiveValueOf returns a LiveValue; same compares it with desired values.
 func LiveValueOf[T any](value T, known bool, same func(a, b T) bool) LiveValue[T] {
 	return LiveValue[T]{Known: known, Value: value, Matches: func(v T) bool { return same(value, v) }}
 }
 
-// Merged is the value of a setting after the values of all members are merged. KeepsLive reports whether it is the live
-// value although no member is known to set it.
+// Merged is the value of a setting after the values of all members are merged. KeepsLive reports whether the live value
+// is kept although no member is known to set it.
 type Merged[T any] struct {
 	settings.Opt[T]
 	KeepsLive bool
@@ -42,20 +42,20 @@ type memberValue[T any] struct {
 	setting settings.Opt[T]
 }
 
-// Agree merges the values that members have for a setting. The members are in the order of the frontend (of Ingresses:
-// group.order, then name), and the first value wins unless another one is live. Members that disagree get a finding.
-// The live value is read by current, and only if the setting is contested.
+// Agree merges the values of a setting in all members. The members are in the order of the frontend (for Ingresses:
+// group.order, then name). The first value has precedence unless another value is live. Members that disagree get a
+// finding. current reads the live value, and is called only if the setting is contested.
 func Agree[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) Merged[T] {
 	return agree(t, members, t.guestsAmong(members), what, get, same, current)
 }
 
-// AgreeAll is Agree, with the values of guests counted like those of other members.
+// AgreeAll does the same as Agree, but treats the values of guests like those of other members.
 func AgreeAll[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) Merged[T] {
 	return agree(t, members, false, what, get, same, current)
 }
 
-// agree is Agree over the members that set the value or may do so. guests reports whether some of the members that share
-// the setting are guests of the others.
+// agree implements Agree for the members that set the value or may set it. guests reports whether some of the members
+// that share the setting are guests.
 func agree[T any](t *Translation, members []*Member, guests bool, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) Merged[T] {
 	var asks []memberValue[T]
 	var unavailable *memberValue[T]
@@ -93,7 +93,7 @@ func agree[T any](t *Translation, members []*Member, guests bool, what string, g
 		live = current()
 	}
 	if live.Unavailable && len(asks) > 0 {
-		return Merged[T]{Opt: asks[0].setting} // for the plan to hold
+		return Merged[T]{Opt: asks[0].setting} // the plan holds it
 	}
 	at := -1
 	for i := 0; i < len(asks) && live.Known && at < 0; i++ {
@@ -114,7 +114,7 @@ func agree[T any](t *Translation, members []*Member, guests bool, what string, g
 		}
 		return Merged[T]{Opt: settings.Opt[T]{Value: live.Value, Set: true, Origin: unavailable.setting.Origin}, KeepsLive: true}
 	case at < 0 && !live.Absent && t.memberWithoutClass != nil && t.LiveLoadBalancer() != nil:
-		// None of the values is live. A new member does not decide while the class of a served member cannot be read.
+		// None of the values is live. While the class of a served member cannot be read, a new member does not decide.
 		for _, a := range asks {
 			t.ReportIgnoredValue(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, live.Value, t.memberWithoutClass.Ref, true)
 		}
@@ -132,8 +132,8 @@ func agree[T any](t *Translation, members []*Member, guests bool, what string, g
 	return Merged[T]{Opt: won.setting}
 }
 
-// AgreeOn merges a setting that the members on a port must agree on. A member that is served and has unknown ports
-// may listen on the port as well, so its value counts as one that cannot be read.
+// AgreeOn merges a setting on which the members of a port must agree. If a member is served and its ports are unknown,
+// it may also listen on the port, so its value is treated as one that cannot be read.
 func AgreeOn[T any](t *Translation, p *Port, key string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) Merged[T] {
 	withUnknownPorts := map[*Member]bool{}
 	members := p.Members
@@ -158,11 +158,11 @@ func AgreeOn[T any](t *Translation, p *Port, key string, get func(*Member) setti
 var errPortsUnknown = errors.New("it is not known on which ports the member listens")
 
 // ReportIgnoredValue reports that the value of a member has no effect, because the member by has another value that is
-// live, or comes first in the order of the members.
+// live, or precedes it in the order of the members.
 func (t *Translation) ReportIgnoredValue(m *Member, o finding.Origin, reason finding.Reason, what string, value, kept any, by finding.Ref, isLive bool) {
 	why := "comes first in group order"
 	if isLive {
-		why = "has what is live"
+		why = "has the live value"
 	}
 	t.Found.Add(finding.Finding{
 		Object: m.Ref, Field: FieldOn(m.Ref, o), Reason: reason, Severity: finding.Error,
@@ -181,7 +181,7 @@ func quoted(v any) string {
 	return fmt.Sprintf("%q", text)
 }
 
-// Equal reports whether values are equal by ==.
+// Equal compares values with ==.
 func Equal[T comparable](a, b T) bool { return a == b }
 
 // SortedUnique returns a sorted copy of a list without repeats.

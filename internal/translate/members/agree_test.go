@@ -217,7 +217,7 @@ func TestAgreementOfKeys(t *testing.T) {
 		"but on what is live":                          {members: []*Member{keys("a/1"), keys("b/2", "class.k=2"), keys("c/3", "k=3")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "3 AnnotationConflict"},
 		"also where no member names the key":           {members: []*Member{keys("a/1"), keys("b/2", "class.k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}},
 		"for nothing that is not live":                 {members: []*Member{keys("a/1"), keys("b/2", "class.k=2")}, live: map[string]string{"k": "3"}, want: map[string]string{}},
-		"a class that is missing has what is live":     {members: []*Member{keys("a/1", "class.k=1")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict", edit: previous("old/9")},
+		"a class that is missing has the live value":   {members: []*Member{keys("a/1", "class.k=1")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict", edit: previous("old/9")},
 		"in isolated tenancy the class decides":        {members: []*Member{keys("a/1", "class.k=1"), keys("b/2", "k=2", "class.l=2")}, edit: isolated, want: map[string]string{"k": "1"}},
 		"a member that cannot be read may ask for all": {members: []*Member{keys("a/1", "k=1"), unavailableKeys("b/2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
 		"but for nothing that is not live":             {members: []*Member{keys("a/1", "k=1"), unavailableKeys("b/2")}, live: map[string]string{}, want: map[string]string{"k": "1"}},

@@ -5,7 +5,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// MemberFaults reports the faults that hold everything of a member, for all members.
+// MemberFaults reports, for all members, the faults that hold all resources of a member.
 func (t *Translation) MemberFaults() {
 	for _, m := range t.Members {
 		for _, f := range m.Faults {
@@ -23,8 +23,8 @@ func (t *Translation) Fault(m *Member, f settings.Fault, reach finding.Reach) {
 	t.Found.Add(x)
 }
 
-// HoldMember holds everything of a member for a setting that is not valid. If the setting is not used, it is only
-// reported, as a warning.
+// HoldMember holds all resources of a member because a setting is not valid. If the setting is not used, it is only
+// reported as a warning.
 func (t *Translation) HoldMember(m *Member, f *settings.Fault, used bool) {
 	switch {
 	case f == nil:
@@ -38,8 +38,8 @@ func (t *Translation) HoldMember(m *Member, f *settings.Fault, used bool) {
 	}
 }
 
-// MemberOf returns the member that an origin belongs to, and the first member for an origin in class parameters, which
-// get no events.
+// MemberOf returns the member of an origin. For an origin in class parameters, which get no events, it returns the
+// first member.
 func (t *Translation) MemberOf(o finding.Origin) *Member {
 	for _, m := range t.Members {
 		if m.Ref == o.Object {
@@ -49,8 +49,8 @@ func (t *Translation) MemberOf(o finding.Origin) *Member {
 	return t.Members[0]
 }
 
-// FieldOn returns an origin as a field of the object ref, which gets the finding. An origin in another object, such as
-// class parameters, which get no events, is returned with the name of that object.
+// FieldOn returns an origin as a field of the object ref, on which the finding is reported. If the origin is in another
+// object, such as class parameters, which get no events, the result has the name of that object.
 func FieldOn(ref finding.Ref, o finding.Origin) string {
 	if o.Object == ref {
 		return o.Field

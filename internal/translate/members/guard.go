@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Unprotected reports whether the attributes in an annotation explicitly switch deletion protection of the load balancer
-// off.
+// Unprotected reports whether the attributes in an annotation explicitly disable deletion protection of the load
+// balancer.
 func Unprotected(annotations map[string]string, annotation string) bool {
 	attributes, err := settings.Map(annotations[annotation])
 	on, parseErr := strconv.ParseBool(attributes[plan.ProtectionAttribute])
@@ -19,7 +19,7 @@ func Unprotected(annotations map[string]string, annotation string) bool {
 }
 
 // DeletionGuard returns a finding if the load balancer of an object that is being deleted must stay, because the
-// attributes in an annotation switch deletion protection on or are not valid; nil otherwise.
+// attributes in an annotation enable deletion protection or are not valid; nil otherwise.
 func DeletionGuard(object finding.Ref, annotations map[string]string, annotation string) *finding.Finding {
 	raw := annotations[annotation]
 	attributes, err := settings.Map(raw)
@@ -38,7 +38,7 @@ func DeletionGuard(object finding.Ref, annotations map[string]string, annotation
 	}
 	return &finding.Finding{
 		Object: object, Field: annotation, Reason: finding.DeletionProtected, Severity: finding.Error,
-		Message: fmt.Sprintf("the %s is being deleted while it asks for deletion protection of its load balancer; both stay", object.Kind),
+		Message: fmt.Sprintf("the %s is being deleted, but it enables deletion protection of its load balancer; both stay", object.Kind),
 		Fix:     "set " + plan.ProtectionAttribute + "=false first", Blocks: finding.BlocksStack,
 	}
 }

@@ -7,23 +7,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Members of several namespaces can share a load balancer by invitation of its owner, which is a namespace. Members of the
-// owner decide the load-balancer-wide settings. A setting that they leave unset keeps its live value, and has the default on
-// a new load balancer. The value of a guest, a member of another namespace, counts only if the owner sets none and it is
-// live already.
+// A namespace that owns a load balancer can invite members of other namespaces, the guests, to share it. Members of the
+// owner namespace decide the load-balancer-wide settings. A setting that they leave unset keeps its live value, and has
+// the default on a new load balancer. The value of a guest is used only if the owner sets none and the value is already
+// live.
 
-// IsGuest reports whether a member is of another namespace than the owner of the load balancer, and so does not decide the
-// load-balancer-wide settings.
+// IsGuest reports whether a member is in another namespace than the owner of the load balancer, so that it does not
+// decide the load-balancer-wide settings.
 func (t *Translation) IsGuest(m *Member) bool { return t.Owner != nil && m.Ref.Namespace != *t.Owner }
 
-// guestsAmong reports whether the members are of several namespaces, and some of them are guests.
+// guestsAmong reports whether the members are in several namespaces, and some of them are guests.
 func (t *Translation) guestsAmong(members []*Member) bool {
 	return slices.ContainsFunc(members, t.IsGuest) &&
 		slices.ContainsFunc(members, func(m *Member) bool { return m.Ref.Namespace != members[0].Ref.Namespace })
 }
 
-// withoutGuests leaves out the values of guests that are neither live nor those of the owner, and reports each on its guest.
-// A value of a guest that cannot be read counts only if the owner sets none.
+// withoutGuests removes the values of guests that are neither live nor equal to those of the owner, and reports each on
+// its guest. A value of a guest that cannot be read is used only if the owner sets none.
 func withoutGuests[T any](t *Translation, what string, asks []memberValue[T], unavailable *memberValue[T], same func(a, b T) bool, current func() LiveValue[T]) ([]memberValue[T], *memberValue[T]) {
 	var hosts, guests []memberValue[T]
 	for _, a := range asks {
@@ -53,7 +53,7 @@ func withoutGuests[T any](t *Translation, what string, asks []memberValue[T], un
 		default:
 			t.Found.Add(finding.Finding{
 				Object: a.member.Ref, Field: FieldOn(a.member.Ref, a.setting.Origin), Reason: finding.AnnotationConflict, Severity: finding.Error,
-				Message: fmt.Sprintf("%s %s has no effect, because Services of several namespaces share the load balancer, and its owner decides; what exists in AWS stays", what, quoted(a.setting.Value)),
+				Message: fmt.Sprintf("%s %s has no effect, because Services of several namespaces share the load balancer, and its owner decides; the value in AWS stays unchanged", what, quoted(a.setting.Value)),
 				Fix:     "remove it, or ask the owner of the load balancer to set it",
 			})
 		}

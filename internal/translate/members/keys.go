@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// AgreeKeys merges maps of all members; each key is a setting of its own. A key that the class of the first member
-// sets has that value: values of members do not count, and those of other classes only if they are live. live returns
-// the live values, nil if they are not known.
+// AgreeKeys merges maps of all members; each key is a separate setting. If the class of the first member sets a key,
+// the key has that value: values of members are ignored, and values of other classes are used only if they are live.
+// live returns the live values, nil if they are not known.
 func AgreeKeys(t *Translation, members []*Member, what string, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string, live func() map[string]string, same func(a, b string) bool) map[string]string {
 	if t.Isolated {
 		members = slices.DeleteFunc(slices.Clone(members), func(m *Member) bool { return !t.ClassDecides(m) })
@@ -47,7 +47,8 @@ func AgreeKeys(t *Translation, members []*Member, what string, get func(*Member)
 	return out
 }
 
-// keyMembers has the members that set each key of a map, so that not all members are visited for each key.
+// keyMembers has the members that set each key of a map, so that a loop over the keys does not visit all members for
+// each key.
 type keyMembers struct {
 	position     map[*Member]int      // index of each member in the order of the frontend
 	ofKey        map[string][]*Member // members that set the key, in order
@@ -78,8 +79,8 @@ func keyMembersOf(members []*Member, get func(*Member) settings.Opt[map[string]s
 	return out
 }
 
-// membersFor returns the members with a value for a key, of their own, by their class, or one that cannot be read, in
-// order.
+// membersFor returns, in order, the members with a value for a key: their own value, the value of their class, or a
+// value that cannot be read.
 func (s keyMembers) membersFor(key string, byClass map[*Member]string) []*Member {
 	out := slices.Clone(s.ofKey[key])
 	if s.unavailable != nil {
@@ -92,8 +93,8 @@ func (s keyMembers) membersFor(key string, byClass map[*Member]string) []*Member
 	return slices.Compact(out)
 }
 
-// membersByClass returns, by member, the values of a key in the classes of members, as far as they are the live value. It
-// is for keys that the class of the first member does not set.
+// membersByClass returns, by member, the values of a key in the classes of members that are equal to the live value. It
+// is used for keys that the class of the first member does not set.
 func (t *Translation) membersByClass(members []*Member, key string, class func(settings.Class) map[string]string, current func() LiveValue[string]) map[*Member]string {
 	var out map[*Member]string
 	for _, m := range members {
@@ -126,8 +127,8 @@ func liveKey(k string, live func() map[string]string, same func(a, b string) boo
 	}
 }
 
-// ResolveClassKey returns the value of a key that the class of the first member sets: that value, or the live one if
-// another class, or a member of another class, sets the live value.
+// ResolveClassKey returns the value of a key that the class of the first member sets. If another class, or a member of
+// another class, sets the live value, it returns the live value.
 func (t *Translation) ResolveClassKey(members []*Member, what, key, value string, class func(settings.Class) map[string]string, get func(*Member) settings.Opt[map[string]string], current func() LiveValue[string]) string {
 	if t.memberWithoutClass != nil && t.Live != nil {
 		if live := current(); live.Known && !live.Matches(value) {

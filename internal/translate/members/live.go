@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// LiveLoadBalancer returns the load balancer of the stack as observed; nil if there is none or it is not known.
+// LiveLoadBalancer returns the observed load balancer of the stack; nil if there is none or it is not known.
 func (t *Translation) LiveLoadBalancer() *observed.LoadBalancer {
 	if t.Live == nil {
 		return nil
@@ -19,7 +19,7 @@ func (t *Translation) LiveLoadBalancer() *observed.LoadBalancer {
 	return plan.ShownLoadBalancer(*t.Live, model.LoadBalancerID)
 }
 
-// LiveFrontend returns the frontend NLB of the stack as observed; nil if there is none or it is not known.
+// LiveFrontend returns the observed frontend NLB of the stack; nil if there is none or it is not known.
 func (t *Translation) LiveFrontend() *observed.LoadBalancer {
 	if t.Live == nil {
 		return nil
@@ -27,9 +27,9 @@ func (t *Translation) LiveFrontend() *observed.LoadBalancer {
 	return plan.ShownLoadBalancer(*t.Live, model.FrontendNLBID)
 }
 
-// Compare reports whether a question about the live value of a contested setting is answered, and adds the question to
-// those of the stack if it is not. If AWS gives no answer, the value is counted by CountUnanswered, because any value may
-// be the live one.
+// Compare reports whether a question about the live value of a contested setting is answered. If not, it adds the
+// question to the stack. If AWS does not answer, CountUnanswered counts the value, because any value may be the live
+// one.
 func (t *Translation) Compare(q model.Question, answered bool) bool {
 	switch {
 	case answered:
@@ -41,7 +41,7 @@ func (t *Translation) Compare(q model.Question, answered bool) bool {
 	return answered
 }
 
-// CountUnanswered counts a value that could not be compared with the live one, because AWS gives no answer.
+// CountUnanswered counts a value that could not be compared with the live value, because AWS did not answer.
 func (t *Translation) CountUnanswered() { t.unanswered++ }
 
 // LiveField returns a function that reads the live value of a field of a load balancer.
@@ -55,7 +55,7 @@ func LiveField[T comparable](lb *observed.LoadBalancer, get func(*observed.LoadB
 }
 
 // LiveAttributes returns the attributes of a live load balancer, nil if they were not read. It is only for contested
-// attributes, since it asks for a read; the plan reads attributes that are to be changed.
+// attributes, because it requests a read; the plan reads attributes that change.
 func (t *Translation) LiveAttributes(lb *observed.LoadBalancer) map[string]string {
 	if lb == nil || !t.Compare(model.AskAttributes{Of: string(plan.LoadBalancer), ARN: lb.ARN}, lb.Attributes != nil) {
 		return nil
@@ -81,8 +81,8 @@ func (t *Translation) LiveBackendGroup() string {
 	return t.BackendGroup
 }
 
-// Owns reports whether a live rule or default action belongs to a member: whether all its target groups have the tag of
-// the member.
+// Owns reports whether a live rule or default action belongs to a member: all its target groups have the tag of the
+// member.
 func (t *Translation) Owns(ref finding.Ref, actions []model.Action) bool {
 	return plan.ActionsOwnedBy(*t.Live, ref, actions)
 }
@@ -103,7 +103,8 @@ func (t *Translation) Serves(m *Member) bool {
 	return false
 }
 
-// liveProtocol reports whether the live listener of a port has the protocol of lp, and whether there is a live listener.
+// liveProtocol reports whether the live listener of a port has the same protocol as lp, and whether there is a live
+// listener.
 func (t *Translation) liveProtocol(lp settings.ListenPort) (same, known bool) {
 	l := t.LiveLoadBalancer().OnPort(lp.Port)
 	if l == nil {

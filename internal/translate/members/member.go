@@ -15,9 +15,9 @@ type Member struct {
 	Ref finding.Ref
 	// Created is the creation time of the object.
 	Created time.Time
-	// ClaimedAt is since when the member can claim its stack: the creation time of the object, or of its class
-	// parameters if they name the stack and are older. The object alone would not do: it can be older than its
-	// membership, and parameters that are created again are younger than the objects that they serve.
+	// ClaimedAt is the time since when the member can claim its stack: the creation time of the object, or of its class
+	// parameters if they name the stack and are older. The creation time of the object is not sufficient: the object can
+	// be older than its membership, and parameters that are recreated are younger than the objects that they serve.
 	ClaimedAt time.Time
 	// NamedByClass reports whether the class names the stack.
 	NamedByClass bool
@@ -25,40 +25,40 @@ type Member struct {
 	Set settings.Shared
 	// OwnTags are the tags that the object itself sets.
 	OwnTags settings.Opt[map[string]string]
-	// Faults are the faults that hold everything of the member.
+	// Faults are the faults that hold all resources of the member.
 	Faults []settings.Fault
-	// ClassTags are the tags of the class alone, Tags those of the object and the class, which wins.
+	// ClassTags are the tags of the class; Tags are the tags of the object and the class, which has precedence.
 	ClassTags, Tags map[string]string
 
-	// Blocked reports whether everything of the member is held; Undetermined reports whether also its ports, or its
-	// position in the order of the members, are unknown.
+	// Blocked reports whether all resources of the member are held. Undetermined reports whether its ports, or its
+	// position in the order of the members, are unknown as well.
 	Blocked, Undetermined bool
 	// Oversized reports whether the member has more listeners or rules than the operator allows.
 	Oversized bool
-	// ClassMissing reports whether the member is not accepted because its class cannot be read, and not because
-	// the class does not admit it.
+	// ClassMissing reports whether the member is not accepted because its class cannot be read. It is false if the class
+	// does not admit the member.
 	ClassMissing bool
-	// DeletionGuarded reports whether the member is being deleted while it sets deletion protection.
+	// DeletionGuarded reports whether the member sets deletion protection and is being deleted.
 	DeletionGuarded bool
 	Ports           []settings.ListenPort
-	// Hosts are the hosts of the member that need certificates, in order, and HostFields the first field that names
-	// each.
+	// Hosts are the hosts of the member that need certificates, in order, and HostFields the first field that names each
+	// host.
 	Hosts, HostFields []string
-	// Certificate is the certificate to be requested from ACM, if any; RequestsCertificate reports whether the member
-	// asks for one.
+	// Certificate is the certificate to request from ACM, if any; RequestsCertificate reports whether the member
+	// requests a certificate.
 	Certificate         *model.ManagedCertificate
 	RequestsCertificate bool
-	// Imports are the certificates of the TLS Secrets that the member names, ImportedNames the DNS names in them and
-	// the hosts that the Secrets are meant for.
+	// Imports are the certificates of the TLS Secrets that the member names. ImportedNames are the DNS names in them and
+	// the hosts for which the member names the Secrets.
 	Imports       []model.ManagedCertificate
 	ImportedNames []string
-	// HeldCertificates are the ARNs of live certificates that were imported or requested for the member, by listener
-	// port, while the flag for that is not set. HeldField is the field that asked for them.
+	// HeldCertificates are the ARNs of live certificates, by listener port, that were imported or requested for the
+	// member, while the flag for this is not set. HeldField is the field that requested them.
 	HeldCertificates map[int32][]string
 	HeldField        string
 }
 
-// ByClass reports whether an origin is in the class of the member.
+// ByClass reports whether an origin is in the class parameters of the member.
 func (m *Member) ByClass(o finding.Origin) bool {
 	return !o.Object.IsZero() && o.Object == m.Set.Class.Origin.Object
 }
@@ -76,17 +76,17 @@ func (m *Member) HoldCertificates(port int32, arns []string, field string) {
 	}
 }
 
-// Translation is one translation of a stack: the part that is the same for all kinds of objects.
+// Translation is the state of one translation of a stack that is common to all kinds of objects.
 type Translation struct {
 	ID model.StackID
 	// Live is the observed state of the stack; nil if it is not known yet.
 	Live *observed.Stack
-	// Members are in their order of precedence. Previous are objects that have the finalizer of the stack and are not
-	// accepted any more.
+	// Members are in their order of precedence. Previous are objects that have the finalizer of the stack and are no
+	// longer accepted.
 	Members, Previous []*Member
 	// ClassField is the field of a member that names its class, ClassKind the kind of class parameters.
 	ClassField, ClassKind string
-	// Isolated reports whether tenancy is isolated: one class alone decides the load-balancer-wide settings.
+	// Isolated reports whether tenancy is isolated: a single class decides the load-balancer-wide settings.
 	Isolated bool
 	// Owner is the namespace that owns the load balancer: only its members decide the load-balancer-wide settings. It is
 	// "" if no member may decide them, and nil if each member may.
@@ -100,11 +100,11 @@ type Translation struct {
 	// Ports are the ports on which members listen, ascending.
 	Ports []*Port
 
-	// unanswered counts the values that could not be compared with the live ones, because AWS gives no answer.
+	// unanswered is the number of values that could not be compared with the live values, because AWS did not answer.
 	unanswered int
-	// memberWithoutClass is a previous member that is still served and has a class that cannot be read. Each live
-	// value may be that of the member or of its class.
+	// memberWithoutClass is a previous member that is still served and whose class cannot be read. Each live value may
+	// come from this member or its class.
 	memberWithoutClass *Member
-	// decidingClass are the class parameters that decide alone in isolated tenancy; nil until ClassDecides needs them.
+	// decidingClass has the class parameters that alone decide in isolated tenancy; nil until ClassDecides needs them.
 	decidingClass *finding.Ref
 }

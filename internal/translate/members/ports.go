@@ -11,16 +11,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Port is one listener port with the members that listen on it, in their order. The rules of ConflictingMembers, which
-// have another protocol for the port, are held.
+// Port is one listener port with the members that listen on it, in their order. ConflictingMembers have another
+// protocol for the port; their rules are held.
 type Port struct {
 	Number             int32
 	BaseProtocol       model.BaseProtocol
 	TLS                bool
 	Members            []*Member
 	ConflictingMembers []*Member
-	// Held reports whether the port keeps a live protocol that none of its members has, because a previous member, whose
-	// class cannot be read, is served with it.
+	// Held reports whether the port keeps a live protocol that none of its members has, because a previous member whose
+	// class cannot be read is served with this protocol.
 	Held bool
 }
 
@@ -66,8 +66,8 @@ func (t *Translation) MergePorts() {
 	}
 }
 
-// chooseProtocol chooses the protocol of a port on which members disagree, and reports a finding on members with another
-// protocol.
+// chooseProtocol chooses the protocol of a port on which members disagree, and adds a finding for each member with
+// another protocol.
 func (t *Translation) chooseProtocol(p *Port) {
 	same, known := t.liveProtocol(p.Listens())
 	withoutClass := t.previousMemberWithoutClass(p.Number)
@@ -78,12 +78,12 @@ func (t *Translation) chooseProtocol(p *Port) {
 	why, losers := "comes first in group order", p.ConflictingMembers
 	switch {
 	case known && !same && len(p.ConflictingMembers) == 0:
-		why, losers, p.TLS, p.Held = "has what is live", p.Members, !p.TLS, true
+		why, losers, p.TLS, p.Held = "has the live value", p.Members, !p.TLS, true
 	case known && !same:
-		why, p.TLS, p.Members, p.ConflictingMembers = "has what is live", !p.TLS, p.ConflictingMembers, p.Members
+		why, p.TLS, p.Members, p.ConflictingMembers = "has the live value", !p.TLS, p.ConflictingMembers, p.Members
 		losers = p.ConflictingMembers
 	case known:
-		why = "has what is live"
+		why = "has the live value"
 	}
 	winner := withoutClass
 	if !p.Held {

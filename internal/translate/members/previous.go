@@ -6,8 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// FindMemberWithoutClass sets memberWithoutClass to the first previous member that is served and has a class that cannot
-// be read, if there is one.
+// FindMemberWithoutClass sets memberWithoutClass to the first previous member that is served and whose class cannot be
+// read, if there is one.
 func (t *Translation) FindMemberWithoutClass() {
 	for _, m := range t.Previous {
 		t.Stack.Contested = true // the live state shows what belongs to previous members
@@ -18,15 +18,15 @@ func (t *Translation) FindMemberWithoutClass() {
 	}
 }
 
-// previousClassDecides reports whether tenancy is isolated and the deciding class is known although the class of a member
-// cannot be read: whether another class names the stack since before that member was created.
+// previousClassDecides reports whether tenancy is isolated and the deciding class is known although the class of a
+// member cannot be read. This is so if another class names the stack since before the member was created.
 func (t *Translation) previousClassDecides(missing *Member) bool {
 	return t.Isolated && slices.ContainsFunc(t.Members, func(m *Member) bool {
 		return m.NamedByClass && claimsBefore(m, missing)
 	})
 }
 
-// previousMemberWithoutClass returns a previous member that is served on a port and has a class that cannot be read; nil if
+// previousMemberWithoutClass returns a previous member that is served on a port and whose class cannot be read; nil if
 // there is none.
 func (t *Translation) previousMemberWithoutClass(number int32) *Member {
 	l := t.LiveLoadBalancer().OnPort(number)

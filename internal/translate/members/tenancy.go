@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// IsOlder reports whether a is older than b, by creation time and then by name. It determines which member gets a port, a
-// host or capacity for its rules first. It does not determine whose setting counts: see Agree.
+// IsOlder reports whether a is older than b, by creation time and then by name. It determines which member gets a port,
+// a host or capacity for its rules first. It does not determine whose setting has precedence: see Agree.
 func IsOlder(a, b *Member) bool {
 	if !a.Created.Equal(b.Created) {
 		return a.Created.Before(b.Created)
@@ -17,8 +17,8 @@ func IsOlder(a, b *Member) bool {
 }
 
 // ClassDecides reports whether the class of a member decides the load-balancer-wide settings in isolated tenancy. The
-// deciding class is that of the member with the oldest claim to the stack, among the members that are served if there
-// are any.
+// deciding class is the class of the member with the oldest claim to the stack. If there are members that are served,
+// only these are considered.
 func (t *Translation) ClassDecides(m *Member) bool {
 	if t.decidingClass == nil {
 		first := slices.MinFunc(t.Members, func(a, b *Member) int {
@@ -43,8 +43,8 @@ func claimsBefore(a, b *Member) bool {
 	return IsOlder(a, b)
 }
 
-// filterByClass returns the values of a setting that count in isolated tenancy: those of the deciding class, and the live
-// value if that class sets none. The others are reported.
+// filterByClass returns the values of a setting that are used in isolated tenancy: the values of the deciding class,
+// and the live value if that class sets none. Other values are reported.
 func filterByClass[T any](t *Translation, what string, asks []memberValue[T], live LiveValue[T]) []memberValue[T] {
 	ofClass := func(a memberValue[T]) bool { return a.member.ByClass(a.setting.Origin) && t.ClassDecides(a.member) }
 	byClass := slices.ContainsFunc(asks, ofClass)
@@ -57,7 +57,7 @@ func filterByClass[T any](t *Translation, what string, asks []memberValue[T], li
 			t.Stack.Contested = t.Stack.Contested || !byClass
 			t.Found.Add(finding.Finding{
 				Object: a.member.Ref, Field: FieldOn(a.member.Ref, a.setting.Origin), Reason: finding.SettingOfClass, Severity: finding.Warning,
-				Message: fmt.Sprintf("%s %s has no effect; in isolated tenancy load-balancer-wide settings come from one class alone", what, quoted(a.setting.Value)),
+				Message: fmt.Sprintf("%s %s has no effect; in isolated tenancy a single class sets the load-balancer-wide settings", what, quoted(a.setting.Value)),
 				Fix:     "remove it, or ask the owner of that " + t.ClassKind + " to set it there",
 			})
 		}

@@ -1,4 +1,4 @@
-// Package report turns the outcome of a run into patches of Kubernetes objects, for every kind of object: events about
+// Package report converts the outcome of a run to patches of Kubernetes objects, for every kind of object: events about
 // findings, events about success if AWS was changed, and the status of the members. A frontend implements Kind, which
-// has the form of the status.
+// defines the form of the status.
 package report

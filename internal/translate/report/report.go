@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// The reasons of events. They are those of older controllers, because alerts match them; the message begins with the
-// reason of the finding.
+// The reasons of events. They are the same as in older controllers, because alerts match them; the message begins with
+// the reason of the finding.
 const (
 	EventReconciled      = "SuccessfullyReconciled" // AWS has the desired state of the stack
 	eventFailedLoad      = "FailedLoadGroupID"
@@ -21,31 +21,32 @@ const (
 	eventFailedDeploy    = "FailedDeployModel"
 	eventFailedRelease   = "FailedRemoveFinalizer"
 	eventFailedStatus    = "FailedUpdateStatus"
-	eventFailedCleanup   = "FailedCleanupStatus" // eventFailedStatus of a Service that gives its load balancer up
+	eventFailedCleanup   = "FailedCleanupStatus" // eventFailedStatus of a Service that releases its load balancer
 )
 
-// ShownLoadBalancer is what a status shows: the DNS name of the load balancer, that of its frontend NLB, "" if there is
-// none, and the listener ports.
+// ShownLoadBalancer is the content of a status: the DNS name of the load balancer, the DNS name of its frontend NLB, ""
+// if there is none, and the listener ports.
 type ShownLoadBalancer struct {
 	LoadBalancer, Frontend string
 	Ports                  []int32
 }
 
-// Kind has the parts of reporting that differ by kind of object.
+// Kind has the parts of reporting that depend on the kind of object.
 type Kind interface {
-	// Status returns the fields of the status of a member that show the load balancer, as the API type has them; nil if
-	// the status of the member is not written.
+	// Status returns the fields of the status of a member that show the load balancer, in the form of the API type; nil
+	// if the status of the member is not written.
 	Status(v *cluster.View, m model.Member, n ShownLoadBalancer) any
 	// Shows reports whether the status of a member shows a load balancer.
 	Shows(v *cluster.View, m model.Member) bool
 }
 
-// Patches returns the events about the outcome of a run and the status of the members. There is an event for each finding,
-// and one about success for each member if AWS was changed.
+// Patches returns the events about the outcome of a run and the status of the members. There is an event for each
+// finding, and an event about success for each member if AWS was changed.
 func Patches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 	var out []cluster.Patch
 	for _, x := range o.Findings.Sorted() {
-		// An event that is neither a warning nor reported once is about waiting, and is repeated only after a change.
+		// An event that is neither a warning nor reported once only reports that the run waits. It is repeated only after
+		// a change.
 		if e, ok := Event(x, o.Stack.Leaving); ok && (e.Warning || e.Once || o.Changed) {
 			out = append(out, e)
 		}
@@ -73,7 +74,7 @@ func hasFault(o engine.Outcome, ref finding.Ref) bool {
 	})
 }
 
-// RefTo returns the reference of the object of a finding.
+// RefTo returns the cluster reference of the object of a finding.
 func RefTo(r finding.Ref) cluster.Ref {
 	return cluster.Ref{Kind: cluster.Kind(r.Kind), Namespace: r.Namespace, Name: r.Name}
 }
@@ -153,20 +154,21 @@ func ListenerPorts(o engine.Outcome) []int32 {
 func PlanTooLarge(ref finding.Ref, annotation string, size int, fix string) cluster.Event {
 	e, _ := Event(finding.Finding{
 		Object: ref, Field: annotation, Reason: finding.PlanTooLarge,
-		Message: fmt.Sprintf("the plan has %d bytes, for which the annotations of the object have no room, so it is not shown", size),
+		Message: fmt.Sprintf("the plan has %d bytes, which exceeds the size limit of annotations, so it is not shown", size),
 		Fix:     fix,
 	}, nil)
 	return e
 }
 
-// showsOtherStack reports whether the status of a member shows the load balancer of another stack, from or to which the
-// member moves.
+// showsOtherStack reports whether the status of a member shows the load balancer of another stack, because the member
+// moves to or from that stack.
 func showsOtherStack(o engine.Outcome, ref finding.Ref) bool {
 	return slices.Contains(o.Plan.StatusKept, ref) ||
 		slices.ContainsFunc(o.Stack.Departures, func(d model.Departure) bool { return d.Member == ref })
 }
 
-// isNotCreated reports whether a desired listener was not created: AWS refused it or a step before it, or it waits.
+// isNotCreated reports whether a desired listener was not created, because AWS refused it or an earlier step, or
+// because its creation waits.
 func isNotCreated(o engine.Outcome, port int32) bool {
 	return slices.ContainsFunc(o.Plan.Steps, func(s plan.Step) bool {
 		do, ok := s.Do.(plan.CreateListener)

@@ -19,8 +19,8 @@ type Frontend struct{ opt Options }
 // New returns the frontend with the options.
 func New(opt Options) *Frontend { return &Frontend{opt: opt.withDefaults()} }
 
-// Stacks returns the stacks that an object belongs to: a Service to the one that its annotations select, and to those of
-// which it has the finalizer. Stacks that use a Service as a weighted backend are found by the view.
+// Stacks returns the stacks that an object belongs to. A Service belongs to the stack that its annotations select, and
+// to the stacks whose finalizers it has. The view finds stacks that use a Service as a weighted backend.
 func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	svc, ok := obj.(*corev1.Service)
 	if !ok {
@@ -35,18 +35,18 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	return slices.Compact(out)
 }
 
-// HasObjects reports whether a stack has Services, or ones that still have to leave it.
+// HasObjects reports whether a stack has Services, or Services that have not left it yet.
 func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
 	g := f.load(v, id)
 	return len(g.members)+len(g.leaving) > 0 || g.excluded
 }
 
-// ownStack returns the stack of a Service alone.
+// ownStack returns the stack of a Service that shares no load balancer.
 func ownStack(svc *corev1.Service) model.StackID {
 	return model.StackID{Kind: model.Service, Namespace: svc.Namespace, Name: svc.Name}
 }
 
-// isAccepted reports whether this controller makes a load balancer for a Service.
+// isAccepted reports whether this controller creates a load balancer for a Service.
 func (f *Frontend) isAccepted(svc *corev1.Service) bool {
 	return settings.ServiceSelection{Class: f.opt.Class, LoadBalancersOnly: f.opt.OnlyLoadBalancers}.Serves(svc)
 }
@@ -58,9 +58,9 @@ const (
 	attributesAnnotation  = settings.ServicePrefix + "aws-load-balancer-attributes"
 )
 
-// changedControllerByEdit reports whether a Service that is not accepted any more was edited since it got the finalizer, in
-// the fields that select its controller. Otherwise the flags of the controller exclude it. No flag excludes a Service that
-// selects no controller.
+// changedControllerByEdit reports whether a Service that is no longer accepted was edited since it got the finalizer,
+// in the fields that select its controller. If not, the flags of the controller exclude it. A Service that selects no
+// controller is never excluded by a flag.
 func changedControllerByEdit(svc *corev1.Service) bool {
 	if svc.Spec.LoadBalancerClass == nil && !(settings.ServiceSelection{}).Serves(svc) {
 		return true
@@ -76,8 +76,8 @@ func changedControllerByEdit(svc *corev1.Service) bool {
 func excludedServiceFinding(svc *corev1.Service) finding.Finding {
 	return finding.Finding{
 		Object: ownership.RefOf(svc), Field: "spec.loadBalancerClass", Reason: finding.RemovalNotTrusted, Severity: finding.Error,
-		Message: "the flags of the controller exclude this Service, and it was not edited; its load balancer is not changed",
-		Fix:     "restore --load-balancer-class or feature gate ServiceTypeLoadBalancerOnly; if the load balancer is to go, edit or delete the Service, or start the controller with --allow-mass-removal",
+		Message: "the flags of the controller exclude this Service, but the Service was not edited; its load balancer is not changed",
+		Fix:     "restore --load-balancer-class or feature gate ServiceTypeLoadBalancerOnly; to delete the load balancer, edit or delete the Service, or start the controller with --allow-mass-removal",
 		Blocks:  finding.BlocksMember,
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// listener builds the listener of a port. A fault holds the listener as a whole, because a network load balancer cannot
-// answer itself.
+// listener builds the listener of a port. A fault holds the whole listener, because a network load balancer has no
+// fixed responses.
 func (t *translation) listener(p *port) model.Listener {
 	l := model.Listener{Port: p.Number, BaseProtocol: p.BaseProtocol, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{p.of.Ref}, DefaultOf: p.at}
 	key := p.Listens().Key()
@@ -31,7 +31,7 @@ func (t *translation) listener(p *port) model.Listener {
 		if attributes.Present() {
 			t.Found.Add(finding.Finding{
 				Object: p.of.Ref, Field: attributes.Origin.Field, Reason: finding.Unsupported,
-				Message: "TLS listeners have no attributes that can be set; it has no effect", Fix: "remove it",
+				Message: "TLS listeners have no configurable attributes; the setting has no effect", Fix: "remove it",
 			})
 		}
 	case attributes.Fault != nil:
@@ -40,7 +40,7 @@ func (t *translation) listener(p *port) model.Listener {
 		l.Attributes, l.AttributesOf = t.ListenerAttributes(p.Port)
 	}
 	if quic := p.BaseProtocol == model.QUIC || p.BaseProtocol == model.TCPQUIC; quic && t.Stack.LoadBalancer.SecurityGroups != nil {
-		t.fault(p, p.of.set.QUICPorts.Origin.Field, finding.Unsupported, "AWS has no QUIC listeners on load balancers with security groups",
+		t.fault(p, p.of.set.QUICPorts.Origin.Field, finding.Unsupported, "AWS does not support QUIC listeners on load balancers with security groups",
 			"set "+settings.ServicePrefix+`aws-load-balancer-disable-nlb-sg to "true" before the load balancer is made`)
 	}
 	forward, ok := t.forward(p, key)
@@ -55,8 +55,8 @@ func (t *translation) listener(p *port) model.Listener {
 	return l
 }
 
-// forward returns the default action of a port: a forward to its own target group, and by weight to those of its actions
-// annotation. It returns false if a target group cannot be built.
+// forward returns the default action of a port: a forward to the target group of the port, and by weight to the target
+// groups of its actions annotation. It returns false if a target group cannot be built.
 func (t *translation) forward(p *port, key string) (model.Forward, bool) {
 	asked := p.of.set.Actions[key]
 	if f := asked.Check(); f != nil {
@@ -69,7 +69,7 @@ func (t *translation) forward(p *port, key string) (model.Forward, bool) {
 		out.Stickiness = &model.GroupStickiness{Enabled: asked.Value.Sticky}
 	}
 	if len(asked.Value.Targets) > 0 && t.opt.NoWeights {
-		t.fault(p, asked.Origin.Field, finding.FeatureDisabled, "several target groups in one action are switched off", "ask the operator for feature gate WeightedTargetGroups, or name no target groups")
+		t.fault(p, asked.Origin.Field, finding.FeatureDisabled, "several target groups in one action are disabled", "ask the operator to enable feature gate WeightedTargetGroups, or name no target groups")
 		return out, false
 	}
 	for i, to := range asked.Value.Targets {
@@ -112,7 +112,7 @@ func (t *translation) weightedTarget(p *port, to settings.NetworkTarget, at find
 	}
 	if svc == p.of.svc {
 		if found.Port == p.Number {
-			t.fault(p, at.Field, finding.AnnotationInvalid, entry+" names the port itself, whose weight is baseServiceWeight", "remove the entry")
+			t.fault(p, at.Field, finding.AnnotationInvalid, entry+" names the port of the Service itself; its weight is set by baseServiceWeight", "remove the entry")
 			return model.GroupRef{}, false
 		}
 		for _, own := range p.of.ports {
@@ -134,7 +134,7 @@ type target struct {
 	at       finding.Origin
 }
 
-// targetGroup returns the handle of a target group, for actions; false if it has a fault.
+// targetGroup returns the handle of a target group, for actions; false if the target group has a fault.
 func (t *translation) targetGroup(a target) (handle string, ok bool) {
 	name := a.svc.Name
 	if a.svc != a.port.of.svc && a.protocol != a.port.targetProtocol {
@@ -178,8 +178,8 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 		name.BaseUID = string(m.svc.UID)
 	}
 	if t.shared {
-		// The name differs from that of the target group on a load balancer of the Service alone, and the id from that
-		// of one that is a weighted backend of another Service.
+		// The name differs from that of the target group on a load balancer that only this Service uses, and the ID from
+		// that of a weighted backend of another Service.
 		name.BaseUID = t.ID.String() + name.BaseUID
 		if a.svc != m.svc {
 			g.ID = naming.DistinctID(g.ID, m.Ref.String())
@@ -195,7 +195,7 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 	if t.ByAddress {
 		clients := clientRanges(a.svc, m)
 		if len(clients) > maxSecurityGroupRules {
-			t.tooManyClients(a, len(clients))
+			t.reportTooManyClients(a, len(clients))
 			return nil
 		}
 		r.Clients = &assemble.Clients{Ranges: clients, Internal: t.EffectiveScheme(t.Stack.LoadBalancer) == model.Internal, PreservesClientIP: preserved}
@@ -204,8 +204,8 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 	return &g.TargetGroup
 }
 
-// clientRanges returns the client ranges for a backend: those in its own spec, otherwise those of the Service with the load
-// balancer.
+// clientRanges returns the client ranges for a backend: the ranges in its own spec, otherwise those of the Service with
+// the load balancer.
 func clientRanges(svc *corev1.Service, owner *member) []string {
 	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
 		return svc.Spec.LoadBalancerSourceRanges

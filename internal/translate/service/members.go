@@ -20,22 +20,22 @@ type member struct {
 	svc   *corev1.Service
 	set   settings.LoadBalancerService
 	ports []*port
-	// movesAway reports whether its annotation names another stack, and it is served here until clients know the other load
-	// balancer.
+	// movesAway reports whether the annotation of the Service names another stack, and this stack serves the Service
+	// until clients use the other load balancer.
 	movesAway bool
-	// lostPort reports whether another Service has one of its ports.
+	// lostPort reports whether another Service has a port of this Service.
 	lostPort bool
-	// byFinalizerAlone reports whether nothing but its finalizer, which its tenant can write, makes it a member of the load
-	// balancer of another namespace.
+	// byFinalizerAlone reports whether the Service is a member of the load balancer of another namespace only because of
+	// its finalizer, which its tenant can write.
 	byFinalizerAlone bool
 }
 
-// stackServices are the Services of a stack.
+// stackServices has the Services of a stack.
 type stackServices struct {
 	members []*member
 	leaving []model.Member
 	guard   *finding.Finding
-	// unprotected reports whether a leaving Service switches deletion protection off.
+	// unprotected reports whether a leaving Service disables deletion protection.
 	unprotected bool
 	found       finding.List
 	// excluded reports whether the flags of the controller exclude a Service that is served.
@@ -53,7 +53,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) stackServices {
 	return g
 }
 
-// addCandidate adds a Service to the members or the leaving ones, or not at all.
+// addCandidate adds a Service to the members or the leaving members, or does not add it.
 func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.StackID, svc *corev1.Service) {
 	claim := ownership.ClaimOn(v, svc, id)
 	claimed := claim.Known
@@ -83,7 +83,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.Stac
 		g.leaving = append(g.leaving, ownership.Member(v, svc, id))
 		guard := members.DeletionGuard(ownership.RefOf(svc), svc.Annotations, attributesAnnotation)
 		if guard != nil && svc.DeletionTimestamp == nil {
-			guard.Message = "the Service gives its load balancer up while it asks for deletion protection of it; the load balancer stays"
+			guard.Message = "the Service releases its load balancer, but it enables deletion protection; the load balancer stays"
 		}
 		g.guard = cmp.Or(g.guard, guard)
 		g.unprotected = g.unprotected || members.Unprotected(svc.Annotations, attributesAnnotation)

@@ -9,21 +9,22 @@ import (
 // DefaultClass is the spec.loadBalancerClass that is served unless the operator names another one.
 const DefaultClass = "service.k8s.aws/nlb"
 
-// Options are the operator's settings that translation depends on. The zero value has the documented defaults
-// of the flags.
+// Options are the operator's settings that affect the translation. The zero value has the documented defaults of the
+// flags.
 type Options struct {
 	assemble.Options
 
 	// Class is the spec.loadBalancerClass that is served.
 	Class string
-	// OnlyLoadBalancers serves Services of type LoadBalancer only.
+	// OnlyLoadBalancers serves only Services of type LoadBalancer.
 	OnlyLoadBalancers bool
-	// MergeTCPUDP makes one listener of a TCP and a UDP port of the same number. It is the default of the annotation.
+	// MergeTCPUDP creates one listener for a TCP and a UDP port with the same number. It is the default of the
+	// annotation.
 	MergeTCPUDP bool
 	// BasicHealthChecks ignores the success codes and the timeout of health checks: feature gate
 	// NLBHealthCheckAdvancedConfig is off.
 	BasicHealthChecks bool
-	// MaxListeners is the maximum number of ports of one Service; 100 if 0.
+	// MaxListeners is the maximum number of ports of one Service; 0 means 100.
 	MaxListeners int
 	// CrossNamespaceGroups permits that Services share load balancers of other namespaces.
 	CrossNamespaceGroups bool

@@ -16,14 +16,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// port is a listener of a Service: one of its ports, or a TCP and a UDP port of one number.
+// port is a listener of a Service: one of its ports, or a TCP and a UDP port with the same number.
 type port struct {
 	*members.Port
 	of *member
-	// first is the first of its Service ports in the order of the spec, at is the field of that port.
+	// first is the first Service port of the listener in the order of the spec, and at is the field of that port.
 	first *corev1.ServicePort
 	at    finding.Origin
-	// targetProtocol is the protocol of its own target group.
+	// targetProtocol is the protocol of the target group of the port.
 	targetProtocol string
 	// held reports whether the port has a fault, so that its live listener is held.
 	held bool
@@ -80,7 +80,7 @@ func (t *translation) listeners(m *member) []*port {
 	return out
 }
 
-// baseOf returns the protocol of a listener for one port of a Service, without TLS and QUIC.
+// baseOf returns the protocol of a listener for one port of a Service, before TLS and QUIC are considered.
 func baseOf(p *corev1.ServicePort) model.BaseProtocol {
 	if p.Protocol == "" {
 		return model.TCP
@@ -88,16 +88,16 @@ func baseOf(p *corev1.ServicePort) model.BaseProtocol {
 	return model.BaseProtocol(p.Protocol)
 }
 
-// mergeSetting is the annotation that makes one listener of a TCP and a UDP port.
+// mergeSetting is the annotation that merges a TCP and a UDP port to one listener.
 const mergeSetting = settings.ServicePrefix + "aws-load-balancer-enable-tcp-udp-listener"
 
-// reportUnmerged reports ports that get no listener, because an earlier port with the same number has it.
+// reportUnmerged reports ports without a listener because an earlier port with the same number has it.
 func (t *translation) reportUnmerged(p *port, others []int) {
 	for _, i := range others {
 		other := &p.of.svc.Spec.Ports[i]
 		t.Found.Add(finding.Finding{
 			Object: p.of.Ref, Field: fmt.Sprintf("spec.ports[%d]", i), Reason: finding.ListenerConflict, Severity: finding.Error,
-			Message: fmt.Sprintf("port %d has a listener for %s; the port for %s gets none", p.Number, p.BaseProtocol, baseOf(other)),
+			Message: fmt.Sprintf("port %d has a listener for %s; no listener is created for %s", p.Number, p.BaseProtocol, baseOf(other)),
 			Fix:     "set " + mergeSetting + ` to "true", or use another port`,
 		})
 		// The managed security group admits clients over both protocols, as with older controllers.
@@ -105,7 +105,8 @@ func (t *translation) reportUnmerged(p *port, others []int) {
 	}
 }
 
-// mergeTCPUDP makes one listener of the ports of one number, if they are a TCP and a UDP port with the same targets.
+// mergeTCPUDP merges the ports with the same number to one listener, if they are a TCP and a UDP port with the same
+// targets.
 func (t *translation) mergeTCPUDP(p *port, same []int) {
 	other := &p.of.svc.Spec.Ports[same[1]]
 	field := fmt.Sprintf("spec.ports[%d]", same[1])
@@ -113,13 +114,13 @@ func (t *translation) mergeTCPUDP(p *port, same []int) {
 	slices.Sort(protocols)
 	switch {
 	case len(same) > 2 || !slices.Equal(protocols, []string{"TCP", "UDP"}):
-		t.fault(p, field, finding.ListenerConflict, fmt.Sprintf("the ports of number %d are not one of TCP and one of UDP", p.Number), "use another port")
+		t.fault(p, field, finding.ListenerConflict, fmt.Sprintf("the ports with number %d are not one TCP port and one UDP port", p.Number), "use another port")
 	case t.targetType(p.of) == model.InstanceTargets && p.first.NodePort != other.NodePort:
-		t.fault(p, field, finding.ListenerConflict, fmt.Sprintf("TCP and UDP of port %d have the node ports %d and %d, and one listener needs one", p.Number, p.first.NodePort, other.NodePort),
+		t.fault(p, field, finding.ListenerConflict, fmt.Sprintf("TCP and UDP of port %d have the node ports %d and %d, but a single listener needs the same node port", p.Number, p.first.NodePort, other.NodePort),
 			"set the same nodePort for both, or set "+mergeSetting+` to "false"`)
 	case t.targetType(p.of) == model.IPTargets && assemble.TargetPort(p.first) != assemble.TargetPort(other):
 		to, too := assemble.TargetPort(p.first), assemble.TargetPort(other)
-		t.fault(p, field, finding.ListenerConflict, fmt.Sprintf("TCP and UDP of port %d have the target ports %q and %q, and one listener needs one", p.Number, to.String(), too.String()),
+		t.fault(p, field, finding.ListenerConflict, fmt.Sprintf("TCP and UDP of port %d have the target ports %q and %q, but a single listener needs the same target port", p.Number, to.String(), too.String()),
 			"set the same targetPort for both, or set "+mergeSetting+` to "false"`)
 	default:
 		p.BaseProtocol = model.TCPUDP
@@ -154,8 +155,8 @@ func (t *translation) chooseProtocol(p *port) {
 	if b := set.BackendProtocol; b.Value != "" && !slices.Contains(settings.BackendProtocols, b.Value) {
 		t.Found.Add(finding.Finding{
 			Object: p.of.Ref, Field: b.Origin.Field, Reason: finding.AnnotationInvalid, Severity: finding.Warning,
-			Message: fmt.Sprintf("%q is no protocol%s; targets are reached without TLS", finding.Cut(b.Value), finding.DidYouMean(b.Value, settings.BackendProtocols)),
-			Fix:     fmt.Sprintf("set %q for TLS towards the targets, or remove the annotation", settings.BackendTLS),
+			Message: fmt.Sprintf("%q is not a valid protocol%s; connections to targets do not use TLS", finding.Cut(b.Value), finding.DidYouMean(b.Value, settings.BackendProtocols)),
+			Fix:     fmt.Sprintf("set %q to use TLS for connections to targets, or remove the annotation", settings.BackendTLS),
 		})
 	}
 	if quic && t.targetType(p.of) == model.InstanceTargets && !p.held {
@@ -163,8 +164,8 @@ func (t *translation) chooseProtocol(p *port) {
 	}
 }
 
-// holdForMistypedTLSPorts holds the TCP ports without TLS if the list of TLS ports names a port that the Service does not
-// have: one of them is probably meant, and must not be served without TLS.
+// holdForMistypedTLSPorts holds the TCP ports without TLS if the list of TLS ports names a port that the Service does
+// not have. The list probably means one of the TCP ports, which must not be served without TLS.
 func (t *translation) holdForMistypedTLSPorts(m *member) {
 	list := m.set.TLSPorts
 	var wrong []string
@@ -189,7 +190,7 @@ func (t *translation) holdForMistypedTLSPorts(m *member) {
 	x := finding.Finding{
 		Object: m.Ref, Field: list.Origin.Field, Reason: finding.AnnotationInvalid,
 		Message: fmt.Sprintf("the annotation lists %s, but the Service has only the ports %s", finding.Cut(strings.Join(wrong, ", ")), finding.Cut(strings.Join(there, ", "))),
-		Fix:     "list ports of the Service that are to speak TLS, by spec.ports[].port or spec.ports[].name",
+		Fix:     "list the ports of the Service that use TLS, by spec.ports[].port or spec.ports[].name",
 	}
 	var held []string
 	for _, p := range m.ports {
@@ -199,7 +200,7 @@ func (t *translation) holdForMistypedTLSPorts(m *member) {
 		}
 	}
 	if len(held) > 0 {
-		x.Message += "; port " + strings.Join(held, ", ") + " is not opened or changed without TLS, as it may be the one that is meant"
+		x.Message += "; port " + strings.Join(held, ", ") + " is not created or changed without TLS, because the annotation may mean this port"
 		x.Blocks = finding.BlocksListener
 	}
 	t.Found.Add(x)

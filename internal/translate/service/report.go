@@ -20,8 +20,8 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 // kind implements report.Kind for the Services of a stack.
 type kind struct{ stack model.Stack }
 
-// Status implements report.Kind. It shows the load balancer with those ports of the Service that have a listener; nil for a
-// Service of another type, since the API server drops such a status.
+// Status implements report.Kind. The status has the load balancer with the ports of the Service that have a listener.
+// It is nil for a Service of another type, because the API server drops such a status.
 func (k kind) Status(v *cluster.View, m model.Member, n report.ShownLoadBalancer) any {
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
 	if !ok || svc.Spec.Type != corev1.ServiceTypeLoadBalancer {

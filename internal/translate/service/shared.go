@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// stackOf returns the stack of an accepted Service: its own, or the shared one that its annotation names. If the annotation
-// is not valid, it returns the stack of which the Service has the finalizer, and the fault.
+// stackOf returns the stack of an accepted Service: its own stack, or the shared stack that its annotation names. If
+// the annotation is not valid, it returns the stack whose finalizer the Service has, and the fault.
 func (f *Frontend) stackOf(v *cluster.View, svc *corev1.Service) (model.StackID, *settings.Fault) {
 	name, shares := svc.Annotations[cluster.LoadBalancerGroupAnnotation]
 	if !shares {
@@ -43,7 +43,7 @@ func (f *Frontend) stackOf(v *cluster.View, svc *corev1.Service) (model.StackID,
 	}
 }
 
-// candidates returns the Services that may belong to a stack, or did before.
+// candidates returns the Services that may belong to a stack, or may have belonged to it before.
 func candidates(v *cluster.View, id model.StackID) []*corev1.Service {
 	name, shared := naming.SharedName(id)
 	if !shared {
@@ -64,8 +64,8 @@ func candidates(v *cluster.View, id model.StackID) []*corev1.Service {
 	})
 }
 
-// removeForeignMembers makes members of other namespaces leave if they are not served. Members that are served joined while
-// that was permitted, and remain members. It reports whether there are members of other namespaces.
+// removeForeignMembers makes members of other namespaces leave if they are not served. Members that are served joined
+// while sharing was permitted, and remain members. It reports whether there are members of other namespaces.
 func (g *stackServices) removeForeignMembers(v *cluster.View, id model.StackID, live *observed.Stack) bool {
 	some := false
 	g.members = slices.DeleteFunc(g.members, func(m *member) bool {
@@ -99,8 +99,8 @@ func (g *stackServices) sort() {
 // sharedBuilder resolves conflicts of Services that share a load balancer, and finds Services that move to or from it.
 type sharedBuilder struct{ *translation }
 
-// assignPorts gives each port number to one Service: the one with the live listener, otherwise the oldest one. It returns
-// the ports that were given to their Service.
+// assignPorts assigns each port number to one Service: the Service with the live listener, otherwise the oldest
+// Service. It returns the ports that were assigned to their Service.
 func (t sharedBuilder) assignPorts(ports []*port) []*port {
 	byNumber := map[int32][]*port{}
 	for _, p := range ports {
@@ -148,7 +148,7 @@ func servesPort(live *observed.Stack, svc *corev1.Service, port int32) bool {
 	})
 }
 
-// reportLostPort removes port p from its Service, because another Service has the number, and reports that.
+// reportLostPort removes port p from its Service because another Service has the port number, and reports this.
 func (t sharedBuilder) reportLostPort(p, to *port) {
 	p.lost, p.of.lostPort = true, true
 	p.of.ports = slices.DeleteFunc(slices.Clone(p.of.ports), func(o *port) bool { return o == p })
@@ -158,14 +158,14 @@ func (t sharedBuilder) reportLostPort(p, to *port) {
 	}
 	t.Found.Add(finding.Finding{
 		Object: p.of.Ref, Field: p.at.Field, Reason: finding.ListenerConflict, Severity: finding.Error,
-		Message: fmt.Sprintf("port %d of the shared load balancer is that of %s, which %s; this port is not served", p.Number, to.of.Ref, why),
+		Message: fmt.Sprintf("port %d of the shared load balancer is used by %s, which %s; this port is not served", p.Number, to.of.Ref, why),
 		Fix:     "use another port, or another load balancer", Blocks: finding.BlocksListener,
 	})
 }
 
-// setOwner sets Owner if Services of several namespaces share the load balancer: the namespace in the name of the stack. If
-// that namespace has no member, no member decides the settings of a live load balancer of several namespaces, and those of
-// the namespace of the oldest Service decide the settings of a new one.
+// setOwner sets Owner if Services of several namespaces share the load balancer. The owner is the namespace in the name
+// of the stack. If that namespace has no member, no member decides the settings of a live load balancer, and the
+// namespace of the oldest Service decides the settings of a new one.
 func (t sharedBuilder) setOwner() {
 	isForeign := func(m *member) bool { return m.Ref.Namespace != t.ID.Namespace }
 	if !t.shared || !slices.ContainsFunc(t.services, isForeign) {
@@ -182,8 +182,8 @@ func (t sharedBuilder) setOwner() {
 	t.Owner = &owner
 }
 
-// retainScheme sets the live scheme on members without one. Otherwise one new member could open an internal load balancer of
-// others to the internet.
+// retainScheme sets the live scheme on members without a scheme. Otherwise one new member could expose an internal load
+// balancer of other members to the internet.
 func (t sharedBuilder) retainScheme() {
 	live := t.LiveLoadBalancer()
 	if !t.shared || live == nil || live.Scheme == "" {
@@ -199,9 +199,9 @@ func (t sharedBuilder) retainScheme() {
 	}
 }
 
-// retainPreviousScheme sets, on members without a scheme that move here from another stack, the scheme of the load balancer
-// that serves them now, if a new load balancer is made: clients that reach the previous one must reach the new one as well.
-// After that, the scheme is kept because it is live.
+// retainPreviousScheme sets the scheme of members that set none and move here from another stack, if a new load
+// balancer is created. The scheme is that of the load balancer that serves them now, because its clients must also
+// reach the new load balancer. Later, the scheme is kept because it is live.
 func (t sharedBuilder) retainPreviousScheme() {
 	if t.LiveLoadBalancer() != nil {
 		return
@@ -214,15 +214,15 @@ func (t sharedBuilder) retainPreviousScheme() {
 			m.Set.Scheme = settings.NewOpt(scheme, finding.Origin{Object: m.Ref, Field: schemeAnnotation})
 			t.Found.Add(finding.Finding{
 				Object: m.Ref, Field: schemeAnnotation, Reason: finding.SchemeKept, Severity: finding.Warning,
-				Message: fmt.Sprintf("scheme of the load balancer is not set; it gets %q, as the one that serves this Service now (default %q)", scheme, t.opt.DefaultScheme),
+				Message: fmt.Sprintf("scheme of the load balancer is not set: using %q, the scheme of the load balancer that serves this Service now (default %q)", scheme, t.opt.DefaultScheme),
 				Fix:     "set the annotation " + schemeAnnotation,
 			})
 		}
 	}
 }
 
-// previousScheme returns the scheme of the load balancer of another stack that the status of a member shows; "" if there is
-// none, or if the scheme is not known yet.
+// previousScheme returns the scheme of the load balancer of another stack that is in the status of a member; "" if
+// there is none, or if the scheme is not known yet.
 func (t sharedBuilder) previousScheme(m *member) model.Scheme {
 	for _, id := range ownership.Claims(t.view, m.svc) {
 		shown := m.statusLoadBalancer()
@@ -250,7 +250,8 @@ func (m *member) statusLoadBalancer() string {
 	return ""
 }
 
-// setMoves adds the members that move here from another stack, and those that move to one, to the stack.
+// setMoves adds to the stack the members that move to it from another stack, and the members that move to another
+// stack.
 func (t sharedBuilder) setMoves() {
 	for _, m := range t.services {
 		shown := m.statusLoadBalancer()
@@ -276,7 +277,7 @@ func (t sharedBuilder) setMoves() {
 	}
 }
 
-// isOfStack reports whether a DNS name is that of a load balancer of the stack.
+// isOfStack reports whether a DNS name belongs to a load balancer of the stack.
 func (t sharedBuilder) isOfStack(name string) bool {
 	for _, lb := range t.Live.LoadBalancers {
 		if name != "" && strings.EqualFold(name, lb.DNSName) {

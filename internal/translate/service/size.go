@@ -7,18 +7,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Limits of what one Service can have on a load balancer. Rules are a product of listeners and client ranges, so that
-// without limits a small object could take more memory than there is.
+// Limits for the resources of one Service on a load balancer. The number of rules is the product of listeners and
+// client ranges, so without limits a small object could exhaust the memory.
 const (
 	// defaultMaxListeners is the maximum number of ports of a Service. AWS allows 50 listeners unless the quota is raised.
 	defaultMaxListeners = 100
 	// maxSecurityGroupRules is the maximum number of rules of a security group in AWS, which no quota can raise.
 	maxSecurityGroupRules = 1000
-	// maxAttributes is the maximum number of attributes in an annotation, far more than target groups and listeners have.
+	// maxAttributes is the maximum number of attributes in an annotation. It is far above the number of attributes of a
+	// target group or listener.
 	maxAttributes = 100
 )
 
-// limitSize holds a Service that exceeds a limit, before anything of it is built.
+// limitSize holds a Service that exceeds a limit, before any of its resources is built.
 func (t *translation) limitSize(m *member) {
 	ports := len(m.svc.Spec.Ports)
 	clients := ports * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
@@ -27,15 +28,15 @@ func (t *translation) limitSize(m *member) {
 	switch attributes := m.set.Target.Attributes; {
 	case ports > t.opt.MaxListeners:
 		f.Field = "spec.ports"
-		f.Message = fmt.Sprintf("%d ports are more than the %d that one Service may have", ports, t.opt.MaxListeners) + now
+		f.Message = fmt.Sprintf("%d ports exceed the limit of %d ports for one Service", ports, t.opt.MaxListeners) + now
 		f.Fix = "use several Services"
 	case clients > maxSecurityGroupRules:
 		f.Field = sourceRangesField
-		f.Message = fmt.Sprintf("the client ranges on %d ports make %d rules, and a security group takes at most %d", ports, clients, maxSecurityGroupRules) + now
-		f.Fix = "give fewer ranges, or name a prefix list"
+		f.Message = fmt.Sprintf("the client ranges on %d ports need %d rules, and a security group can have at most %d", ports, clients, maxSecurityGroupRules) + now
+		f.Fix = "use fewer ranges, or a prefix list"
 	case len(attributes.Value) > maxAttributes:
 		f.Field = attributes.Origin.Field
-		f.Message = fmt.Sprintf("%d attributes are more than target groups have", len(attributes.Value)) + now
+		f.Message = fmt.Sprintf("%d attributes exceed the number of attributes of target groups", len(attributes.Value)) + now
 		f.Fix = "name fewer attributes"
 	default:
 		return
@@ -45,13 +46,13 @@ func (t *translation) limitSize(m *member) {
 	m.Set.InboundCIDRs, m.Set.PrefixLists = settings.Opt[[]string]{}, settings.Opt[[]string]{}
 }
 
-// tooManyClients reports a Service that is a weighted backend and has too many client ranges, each of which needs a rule on
-// nodes and pods. Ranges of the Service itself are reported by limitSize.
-func (t *translation) tooManyClients(a target, n int) {
+// reportTooManyClients reports a Service that is a weighted backend and has too many client ranges. Each range needs a
+// rule on nodes and pods. limitSize reports the ranges of the Service of the load balancer.
+func (t *translation) reportTooManyClients(a target, n int) {
 	if a.svc == a.port.of.svc {
 		return
 	}
 	t.fault(a.port, a.at.Field, finding.ServiceTooLarge,
-		fmt.Sprintf("the %d client ranges of Service %s/%s make more rules than the %d that a security group takes", n, a.svc.Namespace, a.svc.Name, maxSecurityGroupRules),
-		"give that Service fewer ranges, or name another one")
+		fmt.Sprintf("the %d client ranges of Service %s/%s need more rules than the %d that a security group can have", n, a.svc.Namespace, a.svc.Name, maxSecurityGroupRules),
+		"reduce the ranges of that Service, or use another Service")
 }

@@ -49,7 +49,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	return t.Stack, t.Found.Sorted()
 }
 
-// translation is one call of Translate for a stack with members.
+// translation is the state of one call of Translate for a stack with members.
 type translation struct {
 	assemble.Builder
 	opt  Options
@@ -95,8 +95,8 @@ func (t *translation) build() {
 	t.Stack.Held.Everything = blocked || t.Found.Stops(t.opt.StrictGroups)
 }
 
-// removeUnusedTargetGroups removes the target groups of held listeners from the stack: live target groups are kept, and new
-// ones are not created.
+// removeUnusedTargetGroups removes the target groups of held listeners from the stack: live target groups are kept, and
+// new target groups are not created.
 func (t *translation) removeUnusedTargetGroups() {
 	used := map[string]bool{}
 	for _, l := range t.Stack.LoadBalancer.Listeners {
@@ -111,7 +111,7 @@ func (t *translation) removeUnusedTargetGroups() {
 	t.Stack.TargetGroups = slices.DeleteFunc(t.Stack.TargetGroups, func(g model.TargetGroup) bool { return !used[g.ID] })
 }
 
-// reportUnreachableRanges reports IPv6 client ranges, which are left out, of a load balancer with IPv4 addresses only.
+// reportUnreachableRanges reports IPv6 client ranges, which are left out, if the load balancer has only IPv4 addresses.
 func (t *translation) reportUnreachableRanges(lb *model.LoadBalancer) {
 	if _, managed := lb.SecurityGroups.(model.GroupsManaged); !managed || lb.AddressType.HasIPv6() {
 		return
@@ -122,9 +122,9 @@ func (t *translation) reportUnreachableRanges(lb *model.LoadBalancer) {
 		if i < 0 {
 			continue
 		}
-		now := "ranges of IPv6 are left out"
+		now := "IPv6 ranges are left out"
 		if !slices.ContainsFunc(ranges.Value, func(c string) bool { return !assemble.IsIPv6(c) }) {
-			now = "the clients that are admitted stay, and a new port admits none"
+			now = "the admitted clients stay unchanged, and a new port admits none"
 		}
 		t.Found.Add(finding.Finding{
 			Object: m.Ref, Field: ranges.Origin.Field, Reason: finding.AnnotationInvalid, Severity: finding.Error,

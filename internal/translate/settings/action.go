@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Action is the parsed value of an actions annotation: an answer of the load balancer itself (Direct), or a
-// forward to Targets where Direct is nil.
+// Action is the parsed value of an actions annotation: a redirect or fixed response (Direct), or a forward to Targets
+// if Direct is nil.
 type Action struct {
 	Direct     model.Action // Redirect or FixedResponse
 	Targets    []ActionTarget
@@ -145,7 +145,7 @@ func parseTarget(t actionTargetJSON) (ActionTarget, error) {
 	return ActionTarget{Service: t.ServiceName, Port: port, Weight: t.Weight}, nil
 }
 
-// externalTarget names a target group that the controller does not own; the ARN wins over the name.
+// externalTarget names a target group that the controller does not own; the ARN has precedence over the name.
 func externalTarget(arn, name string, weight *int32) ActionTarget {
 	if arn != "" {
 		name = ""

@@ -9,13 +9,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Annotations are all annotations that are read from objects of a kind.
+// Annotations are all annotations that the controller reads from objects of a kind.
 type Annotations struct {
 	// Prefix is in front of each key in rows that names no prefix itself.
 	Prefix string
 	rows   []Row
-	// ownKeyPrefixes limits which unknown keys are reported, where other vendors use Prefix as well: only keys that
-	// begin with one of these after Prefix. Empty means all keys.
+	// ownKeyPrefixes limits which unknown keys are reported if other vendors also use Prefix: only keys that begin with
+	// one of these after Prefix. If empty, all unknown keys are reported.
 	ownKeyPrefixes []string
 }
 
@@ -110,7 +110,7 @@ func (a Annotations) ignored(annotations map[string]string) []string {
 	return out
 }
 
-// withMistypedPrefix lists the keys that are those of annotations except for a prefix that is nearly Prefix.
+// withMistypedPrefix lists the keys that differ from known annotations only by a prefix that is nearly Prefix.
 func (a Annotations) withMistypedPrefix(annotations map[string]string) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
@@ -122,8 +122,8 @@ func (a Annotations) withMistypedPrefix(annotations map[string]string) []string 
 	return out
 }
 
-// nearestKey returns the key, without prefix, that the author of an unknown annotation probably meant; "" if no key is
-// near. Of keys that end in a name chosen by users, only the part before that name is compared.
+// nearestKey returns the key, without prefix, that the author of an unknown annotation probably intended; "" if no key
+// is similar. If a key ends in a name that users choose, only the part before that name is compared.
 func (a Annotations) nearestKey(annotation string) string {
 	key := strings.TrimPrefix(annotation, a.Prefix)
 	var whole, heads []string

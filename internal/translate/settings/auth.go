@@ -28,20 +28,20 @@ type Auth struct {
 	SessionTimeout    Opt[int64] // seconds
 }
 
-// WithDefaults returns a, with each setting that is not present in it taken from defaults.
+// WithDefaults returns a, in which each setting that is not present is taken from defaults.
 func (a Auth) WithDefaults(defaults Auth) Auth { return override(a, defaults) }
 
 // Faults returns the settings that could not be read.
 func (a Auth) Faults() []Fault { return faultsOf(a) }
 
-// CognitoIDP is a Cognito user pool, as the auth-idp-cognito annotation has it.
+// CognitoIDP is a Cognito user pool in the form of the auth-idp-cognito annotation.
 type CognitoIDP struct {
 	UserPoolARN, UserPoolClientID, UserPoolDomain string
 	AuthenticationRequestExtraParams              map[string]string
 }
 
-// OIDCIDP is an OpenID Connect provider, as the auth-idp-oidc annotation has it. The Secret SecretName has the client id
-// and the client secret.
+// OIDCIDP is an OpenID Connect provider in the form of the auth-idp-oidc annotation. The Secret SecretName has the
+// client ID and the client secret.
 type OIDCIDP struct {
 	Issuer, AuthorizationEndpoint, TokenEndpoint, UserInfoEndpoint, SecretName string
 	AuthenticationRequestExtraParams                                           map[string]string

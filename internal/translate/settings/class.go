@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// WithClass overlays class parameters on the annotations: a parameter that is set replaces the
-// annotation as a whole, and the annotation's faults with it.
+// WithClass overlays class parameters on the annotations: a parameter that is set replaces the whole annotation,
+// including its faults.
 func (in Ingress) WithClass(p *v1beta1.IngressClassParams) Ingress {
 	if p == nil {
 		return in
@@ -19,8 +19,8 @@ func (in Ingress) WithClass(p *v1beta1.IngressClassParams) Ingress {
 	return in.withParams(p)
 }
 
-// withParams is WithClass for parameters that are not nil. It is a function of its own because it copies the settings,
-// which are large, to the heap, and most Ingresses have no class parameters.
+// withParams implements WithClass for parameters that are not nil. It is a separate function because it copies the
+// settings, which are large, to the heap, and most Ingresses have no class parameters.
 func (in Ingress) withParams(p *v1beta1.IngressClassParams) Ingress {
 	c := overlay{in: &in, object: finding.Ref{Kind: "IngressClassParams", Name: p.Name}}
 	s := p.Spec
@@ -73,7 +73,7 @@ func (in Ingress) WithoutClass() Ingress {
 	return in
 }
 
-// overlay is one call of WithClass: the settings that it changes, and the IngressClassParams.
+// overlay has the settings that one call of WithClass changes, and the IngressClassParams.
 type overlay struct {
 	in     *Ingress
 	object finding.Ref
@@ -83,8 +83,8 @@ func (c overlay) origin(field string) finding.Origin {
 	return finding.Origin{Object: c.object, Field: field}
 }
 
-// replace parses a parameter in place of an annotation. An invalid parameter holds the member as
-// the annotation would.
+// replace parses a parameter instead of an annotation. A parameter that is not valid holds the member, like an
+// annotation that is not valid.
 func replace[T any](c overlay, key, field string, parse func(string) (T, error), raw string, at *Opt[T]) {
 	from := c.origin(field)
 	c.in.dropFault(key)
@@ -109,7 +109,7 @@ func (c overlay) sources(s v1beta1.IngressClassParamsSpec) {
 				err = errors.New("not one address range")
 			}
 			if err != nil {
-				// Without this range the remaining ones would not be what the operator meant.
+				// Without this range, the remaining ranges would not be what the operator intended.
 				err = invalid(cidr, err)
 				c.in.InboundCIDRs = Opt[[]string]{Fault: err, Origin: from}
 				c.in.faults = append(c.in.faults, Fault{Origin: from, Err: err})
@@ -132,7 +132,7 @@ func (c overlay) subnets(s *v1beta1.SubnetSelector) {
 		return
 	}
 	if err := selectorFault(s); err != nil {
-		// Without a valid selector subnets would be discovered, which is not what the operator meant.
+		// Without a valid selector, subnets would be discovered, which is not what the operator intended.
 		from := c.origin("spec.subnets")
 		c.in.Subnets = Opt[[]string]{Fault: err, Origin: from}
 		c.in.faults = append(c.in.faults, Fault{Origin: from, Err: err})
@@ -145,7 +145,7 @@ func (c overlay) subnets(s *v1beta1.SubnetSelector) {
 	c.in.Subnets = Opt[[]string]{}
 }
 
-// selectorFault returns why a selector does not choose subnets in exactly one way.
+// selectorFault returns the reason why a selector does not choose subnets in exactly one way.
 func selectorFault(s *v1beta1.SubnetSelector) error {
 	switch {
 	case len(s.IDs) > 0 && len(s.Tags) > 0:

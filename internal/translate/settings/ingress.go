@@ -10,8 +10,8 @@ import (
 // Prefix of every annotation that is read from Ingresses, and from Services as their backends.
 const Prefix = "alb.ingress.kubernetes.io/"
 
-// Ingress holds the settings of one Ingress: those of its annotations, and after WithClass those of its class
-// parameters over them. A Service can have the settings of the embedded Backend as well.
+// Ingress has the settings of one Ingress: the settings of its annotations, which WithClass overlays with its class
+// parameters. A Service can also have the settings of the embedded Backend.
 type Ingress struct {
 	Object finding.Ref
 
@@ -27,8 +27,8 @@ type Ingress struct {
 	faults []Fault
 }
 
-// Shared holds the settings of one object about what the members of a stack have in common. It is the same for
-// every kind of object.
+// Shared has the settings of one object for the resources that the members of a stack share. It is the same for every
+// kind of object.
 type Shared struct {
 	LoadBalancer
 	Listeners
@@ -36,7 +36,7 @@ type Shared struct {
 	Frontend
 	Network
 
-	// Class holds the class parameters that do not simply replace an annotation.
+	// Class has the class parameters that do not simply replace an annotation.
 	Class Class
 }
 
@@ -70,7 +70,7 @@ type Network struct {
 	PrivateLinkRules Opt[string]
 	// NoSecurityGroups is true for a load balancer without security groups.
 	NoSecurityGroups Opt[bool]
-	// PathMTU is on or off: whether the managed security group admits the ICMP messages of path MTU discovery.
+	// PathMTU is on if the managed security group admits the ICMP messages of path MTU discovery, and off otherwise.
 	PathMTU Opt[string]
 }
 
@@ -100,7 +100,7 @@ type Rules struct {
 	JWT        Opt[model.ValidateJWT]
 }
 
-// Backend are settings that a Service behind an Ingress may have as well; those of the Service win.
+// Backend has settings that a Service behind an Ingress may also have; settings of the Service have precedence.
 type Backend struct {
 	Tags   Opt[map[string]string]
 	Target TargetGroup
@@ -141,10 +141,10 @@ func (t TargetGroup) WithDefaults(defaults TargetGroup) TargetGroup {
 	return out
 }
 
-// Faults returns the faults of all settings but ControlPorts, which are checked for each port that uses them.
+// Faults returns the faults of all settings except ControlPorts, which are checked for each port that uses them.
 func (t TargetGroup) Faults() []Fault { return faultsOf(t) }
 
-// AddOns are associations with other AWS services.
+// AddOns are the settings of associations with other AWS services.
 type AddOns struct {
 	WAFv2ARN   Opt[string]
 	WAFv2Name  Opt[string]
@@ -172,14 +172,14 @@ type FrontendHealth struct {
 	Interval, Timeout, Healthy, Unhealthy Opt[int32]
 }
 
-// Faults returns the faults of all settings of the frontend NLB but FrontendNLB, which switches it on.
+// Faults returns the faults of all settings of the frontend NLB except FrontendNLB, which enables it.
 func (f Frontend) Faults() []Fault {
 	f.FrontendNLB = Opt[bool]{}
 	return append(faultsOf(f), faultsOf(f.FrontendHealth)...)
 }
 
-// Class holds the class parameters that replace single keys of an annotation, that win over annotations of Services
-// as well, or that have no annotation.
+// Class has the class parameters that replace single keys of an annotation, that also have precedence over annotations
+// of Services, or that have no annotation.
 type Class struct {
 	Origin     finding.Origin
 	Tags       map[string]string

@@ -72,8 +72,8 @@ type mutualAuthJSON struct {
 	AdvertiseTrustStoreCaNames    string
 }
 
-// MutualAuth reads [{"port":443,"mode":"verify","trustStore":"..."}] by port; the last entry for a
-// port wins.
+// MutualAuth reads [{"port":443,"mode":"verify","trustStore":"..."}] by port. If a port has several entries, the last
+// one is used.
 func MutualAuth(raw string) (map[int32]model.MutualAuth, error) {
 	var entries []mutualAuthJSON
 	if err := decode(raw, &entries, mutualAuthForm); err != nil {

@@ -22,11 +22,12 @@ type NetworkForward struct {
 // NetworkTarget is a port of another Service of the namespace, or a target group that exists already.
 type NetworkTarget struct {
 	Service string
-	// Port by number, or by name where it is written in quotes.
+	// Port is a port number, or a port name if it is written in quotes.
 	Port   intstr.IntOrString
 	ARN    string
 	Weight int32
-	// Decrypt reports whether targets behind a TLS listener get TCP; nil means the same as for the Service itself.
+	// Decrypt reports whether targets behind a TLS listener receive plain TCP; nil means the same as for the Service
+	// itself.
 	Decrypt *bool
 }
 

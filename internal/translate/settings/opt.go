@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Opt is a setting in one of three states: unset (the zero value), set to a Value, or present but not valid. Then
-// Fault has the reason, and Value has no meaning.
+// Opt is a setting in one of three states: unset (the zero value), set to a Value, or present but not valid. In the
+// last state, Fault has the reason, and Value has no meaning.
 type Opt[T any] struct {
 	Value  T
 	Set    bool
@@ -32,8 +32,8 @@ func (o Opt[T]) Or(def T) T {
 	return def
 }
 
-// First returns the first setting that is present. A value that is not valid counts as present, because what its author
-// meant must not be replaced by the value of another source.
+// First returns the first setting that is present. A value that is not valid is present, because it must not be
+// replaced by the value of another source.
 func First[T any](opts ...Opt[T]) Opt[T] {
 	for _, o := range opts {
 		if o.Present() {
@@ -96,7 +96,8 @@ type setting interface {
 	Check() *Fault
 }
 
-// override returns base with each setting replaced that is present in top. Fields that are no settings are those of base.
+// override returns base, in which each setting that is present in top is replaced. Fields that are not settings are
+// those of base.
 func override[S any](top, base S) S {
 	from, to := reflect.ValueOf(top), reflect.ValueOf(&base).Elem()
 	for i := range from.NumField() {

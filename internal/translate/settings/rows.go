@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// The values of Row.Merge: how settings of several members of a stack become one.
+// The values of Row.Merge describe how the settings of several members of a stack are merged.
 const (
 	mergeOne   = "one"   // members that set it must agree
 	mergePort  = "port"  // members on one port that set it must agree

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// readWebACLID reads web-acl-id, the older spelling of waf-acl-id. Keys are read in ascending order, so that
-// waf-acl-id, which wins, has been read before.
+// readWebACLID reads web-acl-id, the older spelling of waf-acl-id. Keys are read in ascending order, so waf-acl-id,
+// which has precedence, has already been read.
 func readWebACLID(in *Ingress, _, raw string, from finding.Origin) error {
 	if !in.WAFClassic.Present() {
 		in.WAFClassic = NewOpt(raw, from)
@@ -60,7 +60,7 @@ func parseFrontendCheckPort(raw string) (string, error) {
 	return strconv.Itoa(int(n)), nil
 }
 
-// routingPolicyAttribute is the only attribute of load balancers with a value that is checked here and not by AWS.
+// routingPolicyAttribute is the only load balancer attribute whose value is checked here; AWS checks the others.
 const routingPolicyAttribute = "dns_record.client_routing_policy"
 
 // parseNLBAttributes reads a Map of attributes of a network load balancer.

@@ -25,11 +25,11 @@ type LoadBalancerService struct {
 	Tags   Opt[map[string]string]
 	Target NetworkTargets
 
-	// deprecatedScheme and deprecatedAttributes are deprecated annotations. The first counts only if Scheme is not
-	// present, the others win over Attributes.
+	// deprecatedScheme and deprecatedAttributes are deprecated annotations. The scheme is used only if Scheme is not
+	// present; the attributes have precedence over Attributes.
 	deprecatedScheme     Opt[model.Scheme]
 	deprecatedAttributes deprecatedAttributes
-	// faults hold everything of the Service.
+	// faults hold all resources of the Service.
 	faults []Fault
 }
 
@@ -37,11 +37,11 @@ type LoadBalancerService struct {
 type ServicePorts struct {
 	// TLSPorts and QUICPorts are names or numbers of ports.
 	TLSPorts, QUICPorts Opt[[]string]
-	// BackendProtocol switches TLS towards the targets on if it is BackendTLS. Other values have no effect.
+	// BackendProtocol enables TLS for connections to targets if it is BackendTLS. Other values have no effect.
 	BackendProtocol Opt[string]
-	// ALPN matters to TLS listeners only.
+	// ALPN affects only TLS listeners.
 	ALPN Opt[string]
-	// MergeTCPUDP makes one listener of a TCP and a UDP port of one number.
+	// MergeTCPUDP creates one listener for a TCP and a UDP port with the same number.
 	MergeTCPUDP Opt[bool]
 	// Actions by "TLS-443": the protocol of the listener and its port.
 	Actions map[string]Opt[NetworkForward]
@@ -50,8 +50,8 @@ type ServicePorts struct {
 // BackendTLS is the only value of BackendProtocol that has an effect.
 const BackendTLS = "ssl"
 
-// BackendProtocols are the values of BackendProtocol that are not reported as mistakes: BackendTLS, and those that
-// classic load balancers have, with which targets are reached without TLS.
+// BackendProtocols are the values of BackendProtocol that are not reported as mistakes: BackendTLS, and the values for
+// classic load balancers, with which connections to targets do not use TLS.
 var BackendProtocols = []string{BackendTLS, "tcp", "http", "https"}
 
 // NetworkTargets are settings of the target groups of a Service.
@@ -59,8 +59,8 @@ type NetworkTargets struct {
 	TargetGroup
 	// PortAttributes are keyed by the number of the Service port. Attributes with an empty value are left out.
 	PortAttributes map[string]Opt[map[string]string]
-	// ProxyProtocol switches proxy protocol on everywhere. ProxyProtocolPorts switches it on for these Service
-	// ports and off for all others.
+	// ProxyProtocol enables proxy protocol for all ports. ProxyProtocolPorts enables it for these Service ports and
+	// disables it for all others.
 	ProxyProtocol      Opt[bool]
 	ProxyProtocolPorts Opt[[]int32]
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// ServiceTypes are the values of aws-load-balancer-type with which this controller serves a Service. With the first
-// one, aws-load-balancer-nlb-target-type is required as well.
+// ServiceTypes are the values of aws-load-balancer-type with which this controller serves a Service. The first value
+// also requires aws-load-balancer-nlb-target-type.
 var ServiceTypes = []string{typeExternal, typeNLBIP}
 
 // ServiceSelection are the settings of the operator that decide which Services get a load balancer.
@@ -21,8 +21,8 @@ type ServiceSelection struct {
 	LoadBalancersOnly bool
 }
 
-// Serves reports whether this controller makes a load balancer for a Service. spec.loadBalancerClass decides if it is
-// set, and the annotations otherwise; these count for Services of any type.
+// Serves reports whether this controller creates a load balancer for a Service. spec.loadBalancerClass decides if it is
+// set, otherwise the annotations of a Service of any type.
 func (s ServiceSelection) Serves(svc *corev1.Service) bool {
 	switch {
 	case svc.DeletionTimestamp != nil, s.LoadBalancersOnly && svc.Spec.Type != corev1.ServiceTypeLoadBalancer:

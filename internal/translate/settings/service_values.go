@@ -30,7 +30,7 @@ func checkPreserveClientIP(m map[string]string) error {
 	return nil
 }
 
-// parsePortAttributes reads a Map without its empty values: for those the attribute of all ports counts.
+// parsePortAttributes reads a Map and leaves out empty values: for these keys the attribute of all ports is used.
 func parsePortAttributes(raw string) (map[string]string, error) {
 	m, err := Map(raw)
 	if err != nil {
@@ -80,7 +80,7 @@ func addressListParser(family string, of func(netip.Addr) bool) func(string) ([]
 	}
 }
 
-// AutoAssigned stands for a source NAT prefix that AWS chooses.
+// AutoAssigned is the value for a source NAT prefix that AWS chooses.
 const AutoAssigned = "auto_assigned"
 
 // parseSourceNATPrefixes reads a List of IPv6 ranges of 80 bits or AutoAssigned, and returns them as they are written.

@@ -18,7 +18,7 @@ type Row struct {
 	Service bool   // may be set on a Service behind an Ingress as well, which wins
 	Merge   string // how several members of a stack agree: one, port, key, union, own
 	Doc     string
-	// Ignored reports that only another controller reads the annotation.
+	// Ignored reports whether only another controller reads the annotation.
 	Ignored bool
 	// fixedKey is the key with its prefix, without the part that users choose. hasName reports that there is such a
 	// part after it.
@@ -26,7 +26,7 @@ type Row struct {
 	hasName  bool
 }
 
-// matchAnnotation reports whether the row is that of an annotation, and returns the text in place of "<name>".
+// matchAnnotation reports whether the row describes an annotation, and returns the text at the position of "<name>".
 func (r Row) matchAnnotation(annotation string) (name string, ok bool) {
 	if !r.hasName {
 		return "", annotation == r.fixedKey
@@ -40,7 +40,7 @@ type row[S any] struct {
 	Row
 	// read parses raw into in; name is the text in place of "<name>".
 	read func(in *S, name, raw string, from finding.Origin) error
-	// holdsMember reports that a fault of the annotation holds everything of its member.
+	// holdsMember reports whether a fault of the annotation holds all resources of its member.
 	holdsMember bool
 }
 
@@ -57,8 +57,8 @@ func newTable[S any](prefix string, parts ...[]row[S]) []row[S] {
 	return out
 }
 
-// read parses the annotations that have a row into in, faults included. It returns the faults that hold everything of
-// the member.
+// read parses the annotations that have a row into in, including faults. It returns the faults that hold all resources
+// of the member.
 func read[S any](in *S, table []row[S], annotations map[string]string, object finding.Ref) []Fault {
 	var faults []Fault
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
@@ -108,8 +108,8 @@ func keyedReader[S, T any](parse func(string) (T, error), at func(*S) *map[strin
 	}
 }
 
-// MemberFaults returns the faults that hold everything of the member, because they are about its ports or about
-// the load balancer as a whole. Annotations that class parameters replace have no fault.
+// MemberFaults returns the faults that hold all resources of the member, because they concern its ports or the whole
+// load balancer. Annotations that class parameters replace have no fault.
 func (in Ingress) MemberFaults() []Fault { return in.faults }
 
 // dropFault removes the fault of an annotation that is replaced.

@@ -79,9 +79,9 @@ func CIDRs(raw string) ([]string, error) {
 	return items, nil
 }
 
-// Map reads "k1=v1,k2=v2". A backslash makes the next character literal, so that a value can have a comma. A
-// comma at the end, with only spaces after it, is part of the last value. Of equal keys the last one wins.
-// Empty text is an empty map; text of spaces alone is an error.
+// Map reads "k1=v1,k2=v2". A backslash makes the next character literal, so that a value can have a comma. A comma at
+// the end, followed only by spaces, is part of the last value. If a key occurs several times, the last value is used.
+// Empty text is an empty map; text with only spaces is an error.
 func Map(raw string) (map[string]string, error) {
 	out := map[string]string{}
 	if raw == "" {

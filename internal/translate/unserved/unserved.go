@@ -1,5 +1,5 @@
-// Package unserved finds objects that are probably meant for this controller and are not served because a name in them, or in
-// their class, is mistyped. Objects that another controller serves are not reported.
+// Package unserved finds objects that are probably intended for this controller but are not served because a name in
+// them, or in their class, is mistyped. Objects that another controller serves are not reported.
 package unserved
 
 import (
@@ -109,7 +109,7 @@ func notServed(obj cluster.Object, field, message, fix string) finding.Finding {
 	return finding.Finding{Object: refOf(obj), Field: field, Reason: finding.NotServed, Severity: finding.Warning, Message: message, Fix: fix}
 }
 
-// mistyped reports whether a value is not a known one but nearly is.
+// mistyped reports whether a value is similar to a known value, but not equal to one.
 func mistyped(value string, known ...string) bool {
 	return !slices.Contains(known, value) && finding.Nearest(value, known) != ""
 }
@@ -166,11 +166,12 @@ func ingress(v *cluster.View, ing *networkingv1.Ingress, opt Options) finding.Li
 		}
 	}
 	return finding.List{notServed(ing, "spec.ingressClassName", "no class is named, and no class is the default; nothing is made, although the Ingress has annotations "+albPrefix+"…",
-		"name a class with spec.controller "+cluster.IngressController+", or mark one as default")}
+		"use a class with spec.controller "+cluster.IngressController+", or mark one as default")}
 }
 
-// gatewayClasses returns the names of the classes of this controller. It does not subscribe to changes of them, because a
-// tenant can create any number of Gateways without a class, which would all be checked again.
+// gatewayClasses returns the names of the classes of this controller. It does not subscribe to changes of these
+// classes, because a tenant can create any number of Gateways without a class, and each change would enqueue all of
+// them.
 func gatewayClasses(v *cluster.View) (out []string) {
 	for _, c := range cluster.List[*gwv1.GatewayClass](v.Unsubscribed(), cluster.Query{Kind: cluster.KindGatewayClass}) {
 		if slices.Contains(gatewayconfig.Controllers, c.Spec.ControllerName) {
@@ -180,7 +181,7 @@ func gatewayClasses(v *cluster.View) (out []string) {
 	return out
 }
 
-// hasOwnAnnotations reports whether an Ingress has annotations that are for this controller alone.
+// hasOwnAnnotations reports whether an Ingress has annotations that only this controller reads.
 func hasOwnAnnotations(ing *networkingv1.Ingress) bool {
 	for key := range ing.Annotations {
 		if strings.HasPrefix(key, albPrefix) {

@@ -55,7 +55,7 @@ func spansOf(s Subject, counts func(aga.Listener) bool) spans {
 	return out
 }
 
-// containing returns a range that contains a port.
+// containing returns a port range that contains a port.
 func (s spans) containing(port int32) (span, bool) {
 	n, _ := slices.BinarySearchFunc(s.sorted, port, func(r span, p int32) int {
 		if r.from <= p {
@@ -69,7 +69,8 @@ func (s spans) containing(port int32) (span, bool) {
 	return s.widest[n-1], true
 }
 
-// overlapping returns pairs of overlapping ranges, one for each range that overlaps another one, in the order of the spec.
+// overlapping returns pairs of overlapping ranges: one pair for each range that overlaps another range, in the order of
+// the spec.
 func (s spans) overlapping() [][2]span {
 	var out [][2]span
 	for i, r := range s.sorted {
@@ -86,8 +87,8 @@ func (s spans) overlapping() [][2]span {
 	return out
 }
 
-// overlappingPortRanges finds the ranges that overlap another one of the same protocol. Listeners without a protocol, which
-// have that of their endpoint, are not checked.
+// overlappingPortRanges finds ranges that overlap another range of the same protocol. Listeners without a protocol take
+// it from their endpoint and are not checked.
 func overlappingPortRanges(s Subject) (out []Violation) {
 	for _, protocol := range []aga.Protocol{aga.ProtocolTCP, aga.ProtocolUDP} {
 		for _, pair := range spansOf(s, func(l aga.Listener) bool { return l.Protocol == protocol }).overlapping() {
@@ -125,7 +126,7 @@ func duplicateOverrides(s Subject) (out []Violation) {
 			}
 			out = append(out, Violation{
 				Check: DuplicateOverrides, Field: overridePath(i, j, k) + "." + name, Value: fmt.Sprint(port), key: fmt.Sprintf("%s %d", name, port),
-				Message: fmt.Sprintf("%s %q is that of portOverrides[%d] already", name, fmt.Sprint(port), at), Fix: "remove one of them",
+				Message: fmt.Sprintf("%s %q is already used by portOverrides[%d]", name, fmt.Sprint(port), at), Fix: "remove one of them",
 			})
 		}
 		for k, o := range group.PortOverrides {
@@ -136,8 +137,8 @@ func duplicateOverrides(s Subject) (out []Violation) {
 	return out
 }
 
-// portOverrides finds overrides that do not match the ports of listeners. Listeners without port ranges, which have the ports
-// of their endpoint, are not checked.
+// portOverrides finds overrides that do not match the ports of listeners. Listeners without port ranges take the ports
+// from their endpoint and are not checked.
 func portOverrides(s Subject) (out []Violation) {
 	all := spansOf(s, func(aga.Listener) bool { return true })
 	type use struct{ listener, group, index int }

@@ -153,7 +153,7 @@ func duplicateRegions(s Subject) (out []Violation) {
 			}
 			out = append(out, Violation{
 				Check: DuplicateRegions, Field: groupPath(i, j) + ".region", Value: region, key: region,
-				Message: fmt.Sprintf("%s has an endpoint group of the listener already, endpointGroups[%d]", name, at),
+				Message: fmt.Sprintf("%s already has an endpoint group of the listener, endpointGroups[%d]", name, at),
 				Fix:     "move the endpoints there, or give another region",
 			})
 		}
@@ -166,7 +166,7 @@ func exceededQuotas(s Subject) (out []Violation) {
 		if have > most {
 			out = append(out, Violation{
 				Check: Quotas, Field: field, Value: fmt.Sprint(have), Advice: true, key: what,
-				Message: fmt.Sprintf("%d %s, and AWS admits %d%s", have, what, most, raised), Fix: "resources beyond the quota are held; remove some, or request a higher quota if AWS can raise it",
+				Message: fmt.Sprintf("%d %s, and AWS allows %d%s", have, what, most, raised), Fix: "resources beyond the quota are held; remove some, or request a higher quota if AWS can raise it",
 			})
 		}
 	}

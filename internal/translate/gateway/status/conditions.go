@@ -14,7 +14,7 @@ import (
 // maxMessage is the maximum length of the message of a condition, in bytes; the API server accepts 32768.
 const maxMessage = 32700
 
-// condition returns a condition. Characters of the message that cannot be printed, which values of users may have, are
+// condition returns a condition. Unprintable characters in the message, which may come from values of users, are
 // replaced.
 func condition[T, R ~string](of T, status metav1.ConditionStatus, reason R, message string, generation int64) metav1.Condition {
 	message = finding.Printable(message)
@@ -24,8 +24,9 @@ func condition[T, R ~string](of T, status metav1.ConditionStatus, reason R, mess
 	return metav1.Condition{Type: string(of), Status: status, Reason: string(reason), Message: message, ObservedGeneration: generation}
 }
 
-// mergeConditions returns the desired conditions, and after them those of other types that the status has. A condition keeps
-// its transition time if its status stays. PartiallyInvalid is removed unless it is desired, because it is never False.
+// mergeConditions returns the desired conditions, followed by the existing conditions of other types. A condition keeps
+// its transition time if its status is unchanged. PartiallyInvalid is removed unless it is desired, because it is never
+// False.
 func mergeConditions(have, want []metav1.Condition, now metav1.Time) []metav1.Condition {
 	out := slices.Clone(want)
 	for i := range out {
@@ -58,7 +59,7 @@ func withoutTimes(all []metav1.Condition) []metav1.Condition {
 	return out
 }
 
-// mergeListeners returns the desired entries with the transition times of those that the status has, and reports whether an
+// mergeListeners returns the desired entries with the transition times of existing entries, and reports whether an
 // entry differs. The order of entries, and of kinds in them, does not matter.
 func mergeListeners(have, want []gwv1.ListenerStatus, now metav1.Time) (out []gwv1.ListenerStatus, differ bool) {
 	differ = len(have) != len(want)

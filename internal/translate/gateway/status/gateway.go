@@ -69,7 +69,7 @@ func (r *Status) accepted() metav1.Condition {
 	for _, x := range r.found[r.ref()] {
 		switch {
 		case x.Reason != finding.GatewayFieldIgnored:
-		case x.Severity == finding.Error: // TLS of clients or backends is not checked as the user wants
+		case x.Severity == finding.Error: // TLS of clients or backends is not verified as the user configured
 			return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonInvalid, x.Text(), generation)
 		default:
 			advice = x.Text()
@@ -88,7 +88,7 @@ func (r *Status) accepted() metav1.Condition {
 	}
 	switch {
 	case valid == 0 && wrong == "":
-		return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonListenersNotValid, "the Gateway has no listeners; its load balancer serves nothing; add a listener", generation)
+		return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonListenersNotValid, "the Gateway has no listeners; its load balancer serves no traffic; add a listener", generation)
 	case valid == 0:
 		return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonListenersNotValid, wrong, generation)
 	case wrong != "":
@@ -112,7 +112,7 @@ func (r *Status) programmed() (metav1.Condition, bool) {
 	case live && lb.Active:
 		return condition(of, metav1.ConditionTrue, gwv1.GatewayReasonProgrammed, lb.ARN, r.Gateway.Generation), true
 	case live:
-		return condition(of, metav1.ConditionUnknown, gwv1.GatewayReasonPending, "the load balancer is not active yet; it is checked again until it is", r.Gateway.Generation), true
+		return condition(of, metav1.ConditionUnknown, gwv1.GatewayReasonPending, "the load balancer is not active yet; its state is checked again", r.Gateway.Generation), true
 	case r.isProgrammed() && (r.Outcome.Err != nil || r.Blocked()):
 		return metav1.Condition{}, false
 	}
@@ -124,7 +124,7 @@ func (r *Status) programmed() (metav1.Condition, bool) {
 	if r.Outcome.Stack.DryRun {
 		return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonPending, "the Gateway is only planned; remove annotation "+naming.DryRunAnnotation+" to have it served", r.Gateway.Generation), true
 	}
-	return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonPending, "the load balancer is not made yet", r.Gateway.Generation), true
+	return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonPending, "the load balancer is not created yet", r.Gateway.Generation), true
 }
 
 // isProgrammed reports whether the status of the Gateway shows a load balancer.
@@ -134,7 +134,7 @@ func (r *Status) isProgrammed() bool {
 	})
 }
 
-// BecomesProgrammed reports whether the load balancer is active and the status does not show that yet.
+// BecomesProgrammed reports whether the load balancer is active, but the status does not show it yet.
 func (r *Status) BecomesProgrammed() bool {
 	lb, live := r.liveLoadBalancer()
 	return live && lb.Active && !r.Blocked() && !r.isProgrammed() && listenerReport{r}.nothingServedReason().Reason == ""

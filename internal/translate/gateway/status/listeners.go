@@ -18,7 +18,7 @@ import (
 // listenerResult has the problems of a listener by condition. A zero Problem means that there is none.
 type listenerResult struct {
 	accepted, resolved, programmed attach.Problem
-	// stopped is the reason why a listener that is accepted, with valid references, cannot be served.
+	// stopped is the reason why a listener cannot be served although it is accepted and its references are valid.
 	stopped attach.Problem
 	// valid reports whether the listener is served, although references may be missing.
 	valid bool
@@ -63,8 +63,8 @@ func (r *Status) evaluateListeners() {
 // listenerReport makes the status of listeners.
 type listenerReport struct{ *Status }
 
-// sortFindings adds the findings on a listener to the problems of its conditions, and reports whether the listener cannot be
-// served.
+// sortFindings adds the findings on a listener to the problems of its conditions, and reports whether they prevent
+// serving the listener.
 func (r listenerReport) sortFindings(l *attach.Listener, v *listenerResult) (stops bool) {
 	field := fmt.Sprintf("spec.listeners[%d]", l.Index)
 	for _, x := range r.found[l.Parent] {
@@ -89,7 +89,7 @@ func (r listenerReport) sortFindings(l *attach.Listener, v *listenerResult) (sto
 	return stops || r.hasNoCertificate(l)
 }
 
-// hasNoCertificate reports whether a listener may use none of the Secrets that it names, and has no other certificate.
+// hasNoCertificate reports whether a listener may use none of the Secrets that it names and has no other certificate.
 func (r listenerReport) hasNoCertificate(l *attach.Listener) bool {
 	switch l.RefProblem.Reason {
 	case string(gwv1.ListenerReasonInvalidCertificateRef), string(gwv1.ListenerReasonRefNotPermitted):
@@ -109,9 +109,9 @@ func (r listenerReport) hasConfiguredCertificate(l *attach.Listener) bool {
 	return entry != nil && (entry.DefaultCertificate != nil && *entry.DefaultCertificate != "" || len(entry.Certificates) > 0)
 }
 
-// refusesConnections reports whether connections to a port of a network load balancer are refused because its routes have no
-// backend, as AWS has no listener without a target group. Such a port counts as programmed, except for classes of older
-// controllers, which did not report it so.
+// refusesConnections reports whether connections to a port of a network load balancer are refused because its routes
+// have no backend; AWS has no listener without a target group. Such a port is reported as programmed, except for
+// classes of older controllers, which did not report it so.
 func (r listenerReport) refusesConnections(port int32) bool {
 	lb := r.Outcome.Stack.LoadBalancer
 	return r.Controller == gatewayconfig.AnyController && r.Outcome.ID.Kind == model.NLBGateway && lb != nil &&
@@ -127,14 +127,14 @@ func (r listenerReport) notProgrammedReason(l *attach.Listener, v *listenerResul
 	case !v.valid:
 		return attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: v.resolved.Message}
 	case !live && r.isProgrammed() && r.Outcome.Err != nil:
-		return attach.Problem{} // the load balancer existed before and serves on
+		return attach.Problem{} // the load balancer existed before and continues to serve
 	case !live || !lb.Active:
 		return attach.Problem{Reason: string(gwv1.ListenerReasonPending), Message: "Listener is pending to be programmed."}
 	case r.refusesConnections(int32(l.Spec.Port)):
 		return attach.Problem{}
 	case len(r.Attached.RoutesOnPort(l.Spec.Port)) > 0 && !slices.Contains(r.ports, int32(l.Spec.Port)):
 		return attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: fmt.Sprintf(
-			"the load balancer does not listen on port %d; requests to it are not answered; %s", l.Spec.Port, r.firstError(int32(l.Spec.Port)))}
+			"the load balancer does not listen on port %d and does not answer requests to it; %s", l.Spec.Port, r.firstError(int32(l.Spec.Port)))}
 	}
 	return attach.Problem{}
 }
@@ -150,7 +150,7 @@ func (r listenerReport) firstError(port int32) string {
 		for _, x := range r.found[ref] {
 			switch {
 			case x.Severity != finding.Error || x.Reason == finding.GatewayFieldIgnored || x.Port != 0 && x.Port != port:
-			case ref.Namespace != r.Gateway.Namespace: // the owner of the Gateway must not see its details
+			case ref.Namespace != r.Gateway.Namespace: // the owner of the Gateway must not see the details of the object
 				return "see the status of " + ref.String()
 			default:
 				return x.Located()
@@ -160,15 +160,15 @@ func (r listenerReport) firstError(port int32) string {
 	return "see the events of the Gateway and the status of the routes"
 }
 
-// nothingServedReason returns the reason why no listener is served although the load balancer exists; zero if a listener is
-// served, or if no listener has a route.
+// nothingServedReason returns the reason why no listener is served although the load balancer exists; the zero Problem
+// if a listener is served, or if no listener has a route.
 func (r listenerReport) nothingServedReason() attach.Problem {
 	if lb, live := r.liveLoadBalancer(); !live || !lb.Active || len(r.ports) > 0 || r.Outcome.Stack.Held.Everything {
 		return attach.Problem{}
 	}
 	for i, v := range r.listeners {
-		// By the Gateway API, a Gateway is programmed even if references of its listeners are missing. The conditions of the
-		// listeners show those.
+		// In the Gateway API, a Gateway is programmed even if references of its listeners are missing. The conditions of
+		// the listeners report missing references.
 		lacksReferenceOnly := r.Controller == gatewayconfig.AnyController && v.resolved.Reason != ""
 		if v.programmed.Reason != "" && !lacksReferenceOnly {
 			return attach.Problem{Reason: string(gwv1.GatewayReasonInvalid), Message: fmt.Sprintf("listener %q: %s", r.Attached.Listeners[i].Spec.Name, v.programmed.Message)}

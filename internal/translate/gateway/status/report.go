@@ -17,7 +17,7 @@ import (
 	shared "github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
-// Report has what the status of a Gateway that is served is made from.
+// Report has the input for the status of a Gateway that is served.
 type Report struct {
 	View       *cluster.View
 	Outcome    engine.Outcome
@@ -29,7 +29,7 @@ type Report struct {
 	Config                gatewayconfig.Configuration
 }
 
-// New evaluates the outcome of a run for the status.
+// New evaluates the outcome of a run, for the status.
 func New(from Report) *Status {
 	r := &Status{Report: from, found: map[finding.Ref]finding.List{}, ports: shared.ListenerPorts(from.Outcome)}
 	for _, x := range from.Outcome.Findings {
@@ -39,7 +39,7 @@ func New(from Report) *Status {
 	return r
 }
 
-// Status makes the status of a Gateway, its ListenerSets and its routes.
+// Status builds the status of a Gateway, its ListenerSets and its routes.
 type Status struct {
 	Report
 	// ports are the ports on which the load balancer listens.
@@ -55,13 +55,13 @@ func (r *Status) RouteAndSetEdits() []cluster.Patch { return append(r.routeEdits
 
 func (r *Status) ref() finding.Ref { return ownership.RefOf(r.Gateway) }
 
-// liveLoadBalancer returns the load balancer of the Gateway; false if there is none, or it is not known.
+// liveLoadBalancer returns the load balancer of the Gateway; false if there is none, or if it is not known.
 func (r *Status) liveLoadBalancer() (engine.Live, bool) {
 	lb, ok := r.Outcome.Live[model.LoadBalancerID]
 	return lb, ok
 }
 
-// blocksGateway reports whether a finding on a Gateway holds all of it, and not only a listener.
+// blocksGateway reports whether a finding holds the whole Gateway, not only a listener.
 func blocksGateway(x finding.Finding) bool { return x.Blocks >= finding.BlocksMember && x.Port == 0 }
 
 // Blocked reports whether the Gateway is held as a whole, because its desired state cannot be determined.

@@ -19,17 +19,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// routeResult has the problems of a route, without those of a parent, by condition. A zero Problem means that there is none.
+// routeResult has the problems of a route by condition, without the problems of a parent. A zero Problem means that
+// there is none.
 type routeResult struct {
 	accepted, resolved attach.Problem
-	// partial is the reason why some rules are not served, if the route is accepted for the others.
+	// partial is the reason why some rules are not served, if the route is accepted for its other rules.
 	partial attach.Problem
-	// advice is about fields that have no effect, or not the intended one.
+	// advice is about fields that have no effect, or another effect than intended.
 	advice string
 }
 
-// resultOn returns the problems of a route on listeners of the ports. A problem of some ports is advice if the route is
-// served on another one.
+// resultOn returns the problems of a route on listeners of the ports. A problem on some ports is only advice if the
+// route is served on another port.
 func (r *Status) resultOn(i int, ports []int32) routeResult {
 	route := r.Attached.Routes[i].Object
 	found := r.found[ownership.RefOf(route)]
@@ -76,8 +77,8 @@ func ruleCount(route cluster.Object) int {
 	return 1 // routes of other kinds have one rule
 }
 
-// acceptPartially accepts a route if only some of its rules have problems, as the Gateway API requires. It is not called for
-// classes of older controllers, which accept all of a route or nothing.
+// acceptPartially accepts a route if only some of its rules have problems, as the Gateway API requires. It is not
+// called for classes of older controllers, which accept either the whole route or nothing.
 func (v *routeResult) acceptPartially(found finding.List, rules int) {
 	wrong := map[int]bool{}
 	for _, x := range found {
@@ -238,8 +239,8 @@ func sortedEdits(all []cluster.Patch) []cluster.Patch {
 	return all
 }
 
-// routeEdit returns a patch that replaces the status entries of a route for which isOwn is true by the desired ones. Other
-// entries stay unchanged.
+// routeEdit returns a patch that replaces the status entries of a route for which isOwn returns true with the desired
+// entries. Other entries stay unchanged.
 func routeEdit(route cluster.Object, want []gwv1.RouteParentStatus, isOwn func(e gwv1.RouteParentStatus, namespace string) bool) cluster.StatusEdit {
 	namespace, generation := route.GetNamespace(), route.GetGeneration()
 	return cluster.StatusEdit{Ref: cluster.RefOf(route), Edit: func(obj cluster.Object, now metav1.Time) any {
@@ -281,8 +282,9 @@ func routeEdit(route cluster.Object, want []gwv1.RouteParentStatus, isOwn func(e
 	}}
 }
 
-// Remove returns patches that remove the entries of previous controller names from the status of the routes of a Gateway and
-// of its ListenerSets. If the Gateway is not served at all any more, its ListenerSets get the status of new ones.
+// Remove returns patches that remove the entries of previous controller names from the status of the routes of a
+// Gateway and of its ListenerSets. If the Gateway is no longer served at all, the status of its ListenerSets is reset
+// to the initial status.
 func Remove(v *cluster.View, gateway finding.Ref, previous []gwv1.GatewayController, unserved bool) []cluster.Patch {
 	parents := map[finding.Ref]bool{gateway: true}
 	var out []cluster.Patch

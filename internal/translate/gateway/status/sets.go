@@ -84,13 +84,14 @@ func (r *Status) setConditions(s attach.Set) []metav1.Condition {
 	return out
 }
 
-// resetSet returns a patch that gives a ListenerSet the status of a new one, because its Gateway is not served any more.
+// resetSet returns a patch that resets the status of a ListenerSet to the initial status, because its Gateway is no
+// longer served.
 func resetSet(set *gwv1.ListenerSet) cluster.StatusEdit {
 	edit := setEdit(set, attach.PendingSetConditions(), []gwv1.ListenerStatus{})
 	inner := edit.Edit
 	edit.Edit = func(obj cluster.Object, now metav1.Time) any {
 		if !slices.ContainsFunc(obj.(*gwv1.ListenerSet).Status.Conditions, func(c metav1.Condition) bool { return c.Status != metav1.ConditionUnknown }) {
-			return nil // the status is that of a new one already
+			return nil // the status is already the initial one
 		}
 		return inner(obj, now)
 	}

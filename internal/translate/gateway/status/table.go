@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// conditionEffect is how a finding on a route or a listener affects its conditions.
+// conditionEffect is the effect of a finding on the conditions of a route or a listener.
 type conditionEffect int
 
 // The values of conditionEffect.
@@ -83,8 +83,9 @@ var listenerReasons = map[finding.Reason]string{
 	finding.HostNotOwned:          string(gwv1.ListenerReasonInvalidCertificateRef),
 }
 
-// conditionOf returns the effect of a finding on the conditions of a route or a listener. An error without a row of its own
-// makes Accepted False with its own reason, because AWS refused it, and references are not the cause.
+// conditionOf returns the effect of a finding on the conditions of a route or a listener. An error that is not in the
+// table sets Accepted to False with the reason of the error, because AWS refused the change and references are not the
+// cause.
 func conditionOf(x finding.Finding) conditionRow {
 	row, ok := conditionTable[x.Reason]
 	switch {
