@@ -36,7 +36,7 @@ func TestMigrateInPlace(t *testing.T) {
 		"frontend NLB": {annotated(`alb.ingress.kubernetes.io/enable-frontend-nlb: "true"`), nil, 3,
 			[]string{"the load balancer of IngressGroup edge is not taken over: it has a frontend NLB, which a Gateway cannot take over; remove the frontend NLB"}, nil},
 		"requested certificate": {annotated("alb.ingress.kubernetes.io/create-acm-cert: \"true\"\n    alb.ingress.kubernetes.io/listen-ports: '[{\"HTTPS\":443}]'"), []string{"--feature-gates=EnableCertificateManagement=true"}, 3,
-			[]string{"was requested for it and would go with it"}, nil},
+			[]string{"was requested for it and would be deleted with it"}, nil},
 		"lost, and not compared": {annotated("alb.ingress.kubernetes.io/wafv2-acl-name: shop"), nil, 3, nil, []string{"the Gateway would answer some requests differently or have different settings"}},
 		"it answers otherwise": {annotated(`alb.ingress.kubernetes.io/conditions.web: '[{"field":"query-string","queryStringConfig":{"values":[{"value":"preview"}]}}]'`), nil, 3,
 			[]string{"the Gateway would answer some requests differently or have different settings", "annotate each Ingress with fulcrum.dev/adopted-by: shop/edge-grp-gw-ec5836f6e2"}, nil},

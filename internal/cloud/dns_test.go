@@ -116,14 +116,14 @@ func TestHostedZonesAreKept(t *testing.T) {
 func TestRecordsOfACertificateOnItsWay(t *testing.T) {
 	r := newDNSHarness(t)
 	own := r.request("*.example.com", "example.com")
-	if !own.Public || !own.Unnamed || len(own.Records) > 0 {
+	if !own.Public || !own.RecordsMissing || len(own.Records) > 0 {
 		t.Errorf("at first: %+v", own)
 	}
 	r.clock.Advance(5 * time.Second)
 	get := func() observed.OwnCertificate { return r.facts(model.AskOwnCertificates{}).OwnCertificates[0] }
 	rec := record(r.zone, "example.com")
 	want := observed.DNSRecord{Domain: "example.com", Name: rec.Name, Value: rec.Value}
-	if diff := cmp.Diff([]observed.DNSRecord{want, want}, get().Records); diff != "" || get().Unnamed {
+	if diff := cmp.Diff([]observed.DNSRecord{want, want}, get().Records); diff != "" || get().RecordsMissing {
 		t.Errorf("named (-want +got):\n%s", diff)
 	}
 	for range 2 { // the second finds it there

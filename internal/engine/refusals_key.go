@@ -94,7 +94,7 @@ func ruleKeys(r model.Rule, port int32) (out []stepKey) {
 
 // ruleDigest returns a digest of all values of a rule that are sent to AWS.
 func ruleDigest(r model.Rule) string {
-	return checkpoint.Digest(r.Conditions, r.Instead, r.Actions, r.Transforms, r.Tags, r.Held, r.InPlace)
+	return checkpoint.Digest(r.Conditions, r.PlaceholderConditions, r.Actions, r.Transforms, r.Tags, r.Held, r.InPlace)
 }
 
 // findRule returns the rule of a stack with the key, and whether there is one.

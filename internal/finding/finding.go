@@ -119,7 +119,7 @@ func (f Finding) Text() string {
 	return Printable(f.Message + "; " + f.Fix)
 }
 
-// Located returns the text with the field before it, for places that do not show the field otherwise.
+// Located returns the text with the field before it, for output that does not show the field otherwise.
 func (f Finding) Located() string {
 	if f.Field == "" {
 		return f.Text()
@@ -127,7 +127,7 @@ func (f Finding) Located() string {
 	return f.Field + ": " + f.Text()
 }
 
-// List are findings in the order in which they were added.
+// List is a list of findings, in the order in which they were added.
 type List []Finding
 
 // Add appends findings. The severity of a finding that blocks something is raised to Error.
@@ -170,7 +170,8 @@ func (l List) Reach() Reach {
 	return r
 }
 
-// Stops reports whether the findings hold the whole stack: one blocks it, or, if strict is set, any is an error.
-func (l List) Stops(strict bool) bool {
+// HoldsStack reports whether the findings hold the whole stack: a finding blocks the stack, or strict is set and a finding
+// is an error.
+func (l List) HoldsStack(strict bool) bool {
 	return l.Reach() == BlocksStack || strict && slices.ContainsFunc(l, func(f Finding) bool { return f.Severity == Error })
 }

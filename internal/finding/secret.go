@@ -23,7 +23,8 @@ func ProvideSecret(account, namespace, name string) string {
 		"kubectl create rolebinding -n %[1]s read-%[2]s --role=read-%[2]s --serviceaccount=%[3]s%[4]s", namespace, name, where, unknown)
 }
 
-// ServiceAccount returns the service account, as namespace:name, of a Kubernetes user name; "" if it is that of another user.
+// ServiceAccount returns the service account, as namespace:name, of a Kubernetes user name; "" if the user is not a service
+// account.
 func ServiceAccount(user string) string {
 	account, is := strings.CutPrefix(user, "system:serviceaccount:")
 	if namespace, name, ok := strings.Cut(account, ":"); !is || !ok || namespace == "" || name == "" {

@@ -110,7 +110,7 @@ func (g networkBuilder) loadBalancerConfiguration(name, source string) Object {
 	addPart("loadBalancerSubnets", origins["subnets"], origins["addresses"])
 	addPart("securityGroups", origins["securityGroups"])
 	addPart("loadBalancerAttributes", g.lb.AttributesOf...)
-	if g.lb.SchemeOpen() {
+	if g.lb.SchemeUnset() {
 		origins["scheme"] = g.lb.Of
 	}
 	return Object{From: source, Parts: parts, Object: &gwconfig.LoadBalancerConfiguration{

@@ -77,8 +77,8 @@ func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 		r := &listenerRules[i]
 		if r.Held != 0 { // a note reports the rule, and other rules must not answer its requests
 			r.Actions, r.Transforms = []model.Action{plan.HeldResponse}, nil
-			if len(r.Instead) > 0 {
-				r.Conditions = r.Instead
+			if len(r.PlaceholderConditions) > 0 {
+				r.Conditions = r.PlaceholderConditions
 			}
 		}
 		converted := match.FromConditions(r.Conditions)

@@ -60,7 +60,7 @@ func (a *Accelerator) OriginOf(id string) finding.Origin {
 // PortRange is a range of ports, both ends included.
 type PortRange struct{ From, To int32 }
 
-// String returns "from-to", or the port if it is one.
+// String returns "from-to", or a single number for a range of one port.
 func (r PortRange) String() string {
 	if r.From == r.To {
 		return fmt.Sprint(r.From)
@@ -123,8 +123,8 @@ type EndpointGroup struct {
 	Dial int32
 	// DialHeld reports whether the live traffic dial stays.
 	DialHeld bool
-	// Follows is the rule by which the traffic dial changes in steps, up to Dial; nil if it is set to Dial at once.
-	Follows   *DialRule
+	// DialRule limits how the traffic dial changes, up to Dial; nil if the traffic dial is set to Dial at once.
+	DialRule  *DialRule
 	Overrides []PortOverride
 	// OverridesHeld reports whether the live overrides stay. Then a new endpoint group is not made.
 	OverridesHeld bool
@@ -149,9 +149,10 @@ type Endpoint struct {
 	Unready string
 	// DualStack reports whether the endpoint is known to have IPv6 addresses, SingleStack whether it is known to have none.
 	DualStack, SingleStack bool
-	// Leaves is the time at which another load balancer replaced this endpoint, which is to be removed; zero if it stays.
-	Leaves time.Time
-	Origin finding.Origin
+	// ReplacedAt is the time at which another load balancer replaced this endpoint, which is removed later; zero if it
+	// stays.
+	ReplacedAt time.Time
+	Origin     finding.Origin
 }
 
 // EndpointEntry is an endpoint in an object, with its result.
@@ -182,8 +183,8 @@ type AskSharedAccelerator struct{ ARN string }
 func (q AskSharedAccelerator) Key() string { return "shared accelerator " + q.ARN }
 
 // AskAcceleratorState asks whether an accelerator is deployed, and for the health of its endpoints, if these were not read
-// recently. The answer is in the observed state. With Now, the endpoint groups are read at once, so that a decision does not
-// cross one that another owner has just made.
+// recently. The answer is in the observed state. With Now, the endpoint groups are read at once, so that a decision takes
+// into account what another owner has just changed.
 type AskAcceleratorState struct {
 	ARN string
 	Now bool

@@ -14,8 +14,8 @@ type CertificateImport struct {
 	Uses []finding.Origin
 	// Content is the certificate in the Secret; nil if it cannot be used, so that the one that was imported last stays.
 	Content *CertificateContent
-	// Claimed are DNS names for hosts of other objects with an earlier claim. Such a certificate is imported only in place of
-	// one that has these names already.
+	// Claimed are DNS names of the certificate for hosts that other objects claimed earlier. A certificate with such names
+	// is imported only in place of a certificate that already has these names.
 	Claimed []ClaimedName
 }
 
@@ -43,8 +43,8 @@ type CertificateContent struct {
 	Is          CertificateIdentity
 }
 
-// CertificateIdentity are the public properties of a certificate. They identify it with its key, because a certificate
-// has one key.
+// CertificateIdentity are the public properties of a certificate. They also identify the private key, because a certificate
+// belongs to exactly one key.
 type CertificateIdentity struct {
 	Fingerprint string // hash of the certificate and its chain
 	Names       []string

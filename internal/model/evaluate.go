@@ -51,17 +51,17 @@ func (r Rule) matches(req Request) bool {
 	return true
 }
 
-// holds reports whether one of the values of a condition matches a request.
+// conditionMatches reports whether one of the values of a condition matches a request.
 func conditionMatches(c Condition, r Request) bool {
 	switch c := c.(type) {
 	case HostHeader:
-		return anyGlob(c.Values, r.Host, foldCase) || anyRegex(c.Regex, r.Host, foldCase)
+		return matchesAnyGlob(c.Values, r.Host, foldCase) || matchesAnyRegex(c.Regex, r.Host, foldCase)
 	case PathPattern:
-		return anyGlob(c.Values, r.Path, exactCase) || anyRegex(c.Regex, r.Path, exactCase)
+		return matchesAnyGlob(c.Values, r.Path, exactCase) || matchesAnyRegex(c.Regex, r.Path, exactCase)
 	case HTTPHeader:
 		for _, h := range r.Header {
 			if strings.EqualFold(h.Name, c.Name) &&
-				(anyGlob(c.Values, h.Value, foldCase) || anyRegex(c.Regex, h.Value, foldCase)) {
+				(matchesAnyGlob(c.Values, h.Value, foldCase) || matchesAnyRegex(c.Regex, h.Value, foldCase)) {
 				return true
 			}
 		}
@@ -72,7 +72,7 @@ func conditionMatches(c Condition, r Request) bool {
 			}
 		}
 	case QueryString:
-		return queryHolds(c, r.Query)
+		return queryMatches(c, r.Query)
 	case SourceIP:
 		addr, err := netip.ParseAddr(r.Client)
 		if err != nil {
@@ -87,7 +87,7 @@ func conditionMatches(c Condition, r Request) bool {
 	return false
 }
 
-func queryHolds(c QueryString, query string) bool {
+func queryMatches(c QueryString, query string) bool {
 	for _, part := range strings.Split(query, "&") {
 		key, value, _ := strings.Cut(part, "=")
 		for _, pair := range c.Pairs {
@@ -100,7 +100,7 @@ func queryHolds(c QueryString, query string) bool {
 	return false
 }
 
-// letterCase is foldCase if upper and lower case letters count as equal.
+// letterCase is foldCase if a comparison ignores the case of letters.
 type letterCase bool
 
 const (
@@ -108,7 +108,7 @@ const (
 	foldCase  letterCase = true
 )
 
-func anyGlob(patterns []string, text string, c letterCase) bool {
+func matchesAnyGlob(patterns []string, text string, c letterCase) bool {
 	for _, p := range patterns {
 		if c == foldCase {
 			p, text = strings.ToLower(p), strings.ToLower(text)
@@ -120,8 +120,8 @@ func anyGlob(patterns []string, text string, c letterCase) bool {
 	return false
 }
 
-// anyRegex reports whether a regular expression matches a part of the text. One that is not valid matches nothing.
-func anyRegex(patterns []string, text string, c letterCase) bool {
+// matchesAnyRegex reports whether a regular expression matches a part of the text. One that is not valid matches nothing.
+func matchesAnyRegex(patterns []string, text string, c letterCase) bool {
 	for _, p := range patterns {
 		if c == foldCase {
 			p = "(?i)" + p
@@ -139,7 +139,7 @@ type token struct {
 	byte      byte
 }
 
-// pattern parses a text in which * is any number of bytes and ? is one byte.
+// parsePattern parses a text in which * is any number of bytes and ? is one byte.
 func parsePattern(s string) []token {
 	out := make([]token, 0, len(s))
 	for i := range len(s) {
@@ -148,7 +148,7 @@ func parsePattern(s string) []token {
 	return out
 }
 
-// queryPattern parses a pattern of a query string, in lower case. A backslash makes * and ? literal.
+// parseQueryPattern parses a pattern of a query string, in lower case. A backslash makes * and ? literal.
 func parseQueryPattern(s string) []token {
 	s = strings.ToLower(s)
 	var out []token
@@ -163,8 +163,9 @@ func parseQueryPattern(s string) []token {
 	return out
 }
 
-// wildcard reports whether a pattern matches the whole text. After a mismatch only the last * is extended: to extend an earlier
-// one could not help. So the time is at most the product of the lengths of pattern and text.
+// matchesPattern reports whether a pattern matches the whole text. After a mismatch only the last * is extended, because
+// extending an earlier one cannot lead to a match. The time is therefore at most the product of the lengths of pattern and
+// text.
 func matchesPattern(p []token, text string) bool {
 	next, run, end := 0, -1, 0 // the next token, the last one that is a run, and where that run ends
 	for at := 0; at < len(text); {

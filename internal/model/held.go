@@ -23,7 +23,7 @@ const (
 	HeldRefused
 )
 
-// Has reports whether a reason is among those of h.
+// Has reports whether h includes a reason.
 func (h Held) Has(why Held) bool { return h&why != 0 }
 
 // HeldParts are parts of a stack that are held as a whole.
@@ -47,10 +47,10 @@ type HeldParts struct {
 	Members []HeldMember
 }
 
-// HeldMember is an object of a live load balancer that is not accepted any more, or cannot be read. At most live rules
-// of its own are held: those that forward only to target groups with its tag, and those with the conditions and actions
-// that it translates to now. They are held only as long as no accepted member has a rule with the same conditions.
-// Nothing else of the object counts.
+// HeldMember is an object of a live load balancer that is not accepted any more, or cannot be read. At most live rules of
+// its own are held: those that forward only to target groups with its tag, and those with the conditions and actions that it
+// translates to now. They are held only as long as no accepted member has a rule with the same conditions. Nothing else of
+// the object is held.
 type HeldMember struct {
 	Member finding.Ref
 	// All reports whether all of its own rules are held; otherwise only those with the conditions of Rules are.

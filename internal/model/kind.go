@@ -83,5 +83,5 @@ func (k Kind) OfGateway() bool { return kinds[k].gateway }
 // HasAccelerator reports whether stacks of the kind have an accelerator instead of a load balancer.
 func (k Kind) HasAccelerator() bool { return kinds[k].accelerator }
 
-// Adopter returns the kind of stacks, of Gateways, that can take over load balancers of the kind; "" if none can.
+// Adopter returns the kind of the Gateway stacks that can take over load balancers of this kind; "" if there is none.
 func (k Kind) Adopter() Kind { return kinds[k].adopter }

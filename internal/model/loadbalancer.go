@@ -81,9 +81,9 @@ type LoadBalancer struct {
 	Origins map[string]finding.Origin
 }
 
-// SchemeOpen reports whether no object sets a scheme. Then a new load balancer gets the default, and a live one keeps its
+// SchemeUnset reports whether no object sets a scheme. Then a new load balancer gets the default, and a live one keeps its
 // scheme.
-func (lb *LoadBalancer) SchemeOpen() bool { return lb.Origins["scheme"] == finding.Origin{} }
+func (lb *LoadBalancer) SchemeUnset() bool { return lb.Origins["scheme"] == finding.Origin{} }
 
 // SubnetMapping is a subnet of a load balancer with the addresses in it. Empty ones are chosen by AWS.
 type SubnetMapping struct {
@@ -202,7 +202,7 @@ type Listener struct {
 	DefaultOf      finding.Origin
 	Rules          []Rule // in order of precedence; priorities are 1, 2, 3, …
 	// Covered has all rules, including those that are not in Rules because an earlier redirect answers their requests; nil
-	// if there are none of these. Covering is how they were found.
+	// if there are none of these. Covering is the method by which they were found.
 	Covered  []Rule
 	Covering Shadowing
 	// OrderHeld is set while AWS refuses to reorder the rules, so that all keep their priorities.

@@ -8,7 +8,7 @@ import (
 )
 
 // Question is a question about AWS, other than about the resources of the stack, that a translation or a plan needs
-// answered. Questions are equal if their Key is.
+// answered. Questions are equal if their keys are equal.
 type Question interface {
 	// Key identifies the question, for de-duplication.
 	Key() string

@@ -11,7 +11,7 @@ type redirects struct {
 // covered is a host and a path of a redirect; empty if it covers all hosts or all paths.
 type covered struct{ host, path string }
 
-// add adds a redirect. One with conditions other than hosts and paths is ignored, because it may not cover a rule.
+// add adds a redirect. It ignores a redirect with conditions other than hosts and paths, because this may not cover a rule.
 func (d *redirects) add(e Rule) {
 	if !hasOnlyHostsAndPaths(e) {
 		return
@@ -40,12 +40,12 @@ func (d *redirects) isShadowed(r Rule) bool {
 		return false
 	}
 	hosts, paths := keysOf(hostValues(r)), keysOf(pathValues(r))
-	return d.anyShadows(r, []string{""}, []string{""}) || d.anyShadows(r, hosts, []string{""}) || d.anyShadows(r, []string{""}, paths) || d.anyShadows(r, hosts, paths)
+	return d.hasShadowing(r, []string{""}, []string{""}) || d.hasShadowing(r, hosts, []string{""}) || d.hasShadowing(r, []string{""}, paths) || d.hasShadowing(r, hosts, paths)
 }
 
-// anyShadows reports whether a redirect with all of the hosts and paths shadows a rule. It compares those with the rarest
+// hasShadowing reports whether a redirect with all of the hosts and paths shadows a rule. It compares those with the rarest
 // pair of host and path.
-func (d *redirects) anyShadows(r Rule, hosts, paths []string) bool {
+func (d *redirects) hasShadowing(r Rule, hosts, paths []string) bool {
 	var rarest []Rule
 	for i, h := range hosts {
 		for j, p := range paths {

@@ -23,9 +23,9 @@ type Rule struct {
 	Member     finding.Ref
 	// Held are the reasons why a live rule with the same hosts and paths stays unchanged.
 	Held Held
-	// Instead are the conditions of the response with status 503 in place of a held rule, if Conditions exceed the limits
-	// of AWS.
-	Instead []Condition
+	// PlaceholderConditions are the conditions of the response with status 503 in place of a held rule, if Conditions exceed
+	// the limits of AWS.
+	PlaceholderConditions []Condition
 	// InPlace changes the live rule in one call instead of in steps, for which a quota has no room.
 	InPlace bool
 	// NoRoom is set while a quota has no room for another rule. Then the rule takes the place of a live rule of its
@@ -182,7 +182,8 @@ type Forward struct {
 	Stickiness *GroupStickiness
 }
 
-// WithGroups returns a copy of the actions in which each reference to a target group is what replace returns for it.
+// WithGroups returns a copy of the actions in which each reference to a target group is replaced by the result of replace
+// for it.
 func WithGroups(actions []Action, replace func(GroupRef) GroupRef) []Action {
 	out := slices.Clone(actions)
 	for i, a := range out {
@@ -208,7 +209,7 @@ type WeightedGroup struct {
 type GroupRef struct {
 	ID   string // id in the model of a target group of this stack
 	ARN  string // a target group that the stack does not own
-	Name string // such a target group by name, which the plan resolves
+	Name string // name of a target group that the stack does not own; the plan resolves it
 }
 
 // GroupStickiness is target group stickiness: requests of a client go to the target group of its first request.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Shadowing is which rules a redirect with regular expressions for its hosts covers.
+// Shadowing decides which rules a redirect with regular expressions for its hosts covers.
 type Shadowing int
 
 // The values of Shadowing.
@@ -16,9 +16,9 @@ const (
 	RegexHostsCoverAll
 )
 
-// Optimize returns the rules of a listener without those that have no use: redirects to themselves, which would never
-// end, and rules for which an earlier redirect answers all requests (usually one that redirects everything to HTTPS).
-// Held rules stay and cover nothing, because their conditions may be incomplete or not live. The listener is not changed.
+// Optimize returns the rules of a listener without two kinds of rules: redirects to their own URL, which would never end,
+// and rules for which an earlier redirect answers all requests (usually a redirect of everything to HTTPS). Held rules stay
+// and cover nothing, because their conditions may be incomplete or not live. The listener is not changed.
 func Optimize(l Listener, s Shadowing) []Rule {
 	if len(l.Rules) == 0 {
 		return nil
@@ -74,8 +74,8 @@ func redirectOf(r Rule) (Redirect, bool) {
 	return Redirect{}, false
 }
 
-// redirectsToItself reports whether a redirect leads to a URL that the rule matches. A rule with several hosts or paths
-// counts even if only one of them is the target.
+// redirectsToItself reports whether a redirect leads to a URL that the rule matches. The result is also true if only one of
+// several hosts or paths of the rule is the target.
 func redirectsToItself(l Listener, r Rule, to Redirect) bool {
 	var hosts, paths []string
 	for _, c := range r.Conditions {

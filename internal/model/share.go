@@ -7,11 +7,11 @@ const (
 	guaranteedSharers = 50
 )
 
-// MayTakeOneMore reports whether one of several sharers of a quota may take one more. all is what all sharers have
-// together, have what this one has, and others what each other one has. A sharer with few may take one as long as there is
-// room. Any other must leave free at least as many as it has, and enough that each other sharer can reach the same number,
-// up to half of an equal share and at least few. The more it has, the more it must leave, so that freed room goes to sharers
-// with fewer.
+// MayTakeOneMore reports whether one of several sharers of a quota may use one more unit. all is the number of units that
+// all sharers use together, have the number of this sharer, and others has the number of each other sharer. A sharer that
+// uses at most few units may take one while the quota has room. Any other sharer must leave at least as many units free as
+// it uses, and enough for each other sharer to reach the same number (at most half of an equal share, at least few). A
+// sharer that uses more must leave more, so that freed units go to sharers that use fewer.
 func MayTakeOneMore(quota, all, have float64, others []float64) bool {
 	n := len(others) + 1
 	half := quota / 2 / float64(n+1)

@@ -87,24 +87,25 @@ type Stack struct {
 	DryRun bool
 	// Describe reports whether a description of the plan is made, to be shown on a member.
 	Describe bool
-	// BackendGroup is the use of the shared backend security group.
+	// BackendGroup describes how the stack uses the shared backend security group.
 	BackendGroup BackendGroupUse
 	// Adopts is the take-over of the load balancer of another stack; nil if this one has a load balancer of its own.
 	Adopts *Adoption
 	// Isolated reports whether tenancy is isolated: each host belongs to a namespace, and the class has the
 	// load-balancer-wide settings.
 	Isolated bool
-	// Attached are the namespace of a Gateway and those of routes that are attached to it, ascending.
+	// Attached are the namespaces of a Gateway and of the routes that are attached to it, in ascending order.
 	Attached []string
-	// Adopters are Gateways with an annotation to take over the load balancer of this stack. The annotation gives no right.
+	// Adopters are Gateways with an annotation to take over the load balancer of this stack. The annotation alone permits
+	// nothing.
 	Adopters []StackID
 }
 
 // Adoption is the take-over of the load balancer of another stack by a Gateway.
 type Adoption struct {
 	From StackID
-	// Namespaces are the namespaces of the objects that had the load balancer when it was taken over: these may have it
-	// back.
+	// Namespaces are the namespaces of the objects that had the load balancer when it was taken over: the load balancer may
+	// be given back to these.
 	Namespaces []string
 	// At is the annotation of the Gateway.
 	At finding.Origin
@@ -137,7 +138,7 @@ type Member struct {
 	Deleting bool
 	// Blocked reports whether a finding blocks everything of the member.
 	Blocked bool
-	// Recorded is the ARN in the status of an object that is a stack of its own. It proves no ownership.
+	// Recorded is the ARN in the status of an object that is a stack of its own. It does not prove ownership.
 	Recorded string
 	// Adopter is the Gateway, named by the object, that may take over the load balancer even if requests get other answers;
 	// zero if there is none.
@@ -147,7 +148,8 @@ type Member struct {
 // Departure is a member on its way to another stack.
 type Departure struct {
 	Member finding.Ref
-	// Since is the time since which the status shows the load balancer of the other stack; zero if it shows that of this one.
+	// Since is the time at which the status began to show the load balancer of the other stack; zero if the status shows
+	// that of this stack.
 	Since time.Time
 }
 

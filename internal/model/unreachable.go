@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// covering finds, for a host and a path, the first rule that answers all requests for them. To be certain, it only uses rules
-// with no other conditions than hosts and paths, and only wildcards * at the beginning of a host or the end of a path.
+// covering finds, for a host and a path, the first rule that answers all requests for them. It only uses rules whose
+// conditions are only hosts and paths, with no wildcards except * at the beginning of a host or the end of a path, so that
+// the result is certain.
 type covering struct {
 	rules []Rule
 	hosts map[string]*earlierPaths // by host pattern
@@ -66,7 +67,7 @@ func (c *covering) find(r Rule) (by int, found bool) {
 	return by, found
 }
 
-// note adds a rule to the earlier ones.
+// add adds a rule to the earlier ones.
 func (c *covering) add(i int) {
 	r := c.rules[i]
 	if r.Held != 0 || !slices.ContainsFunc(r.Conditions, isHostOrPath) || slices.ContainsFunc(r.Conditions, func(x Condition) bool { return !isHostOrPath(x) }) {
@@ -105,8 +106,8 @@ func (s *earlierPaths) add(path string, i int) {
 	}
 }
 
-// firstCovering returns the first rule that answers all requests for a host pattern and a path pattern. An empty pattern, which
-// stands for a regular expression, is never covered.
+// firstCovering returns the first rule that answers all requests for a host pattern and a path pattern. An empty pattern
+// means a regular expression and is never covered.
 func (c *covering) firstCovering(host, path string) (best int, found bool) {
 	if host == "" || path == "" {
 		return 0, false

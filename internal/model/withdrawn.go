@@ -8,7 +8,7 @@ import (
 
 // Withdrawn are the live parts of a stack to which its members have lost their right: a class or a listener does not admit
 // their namespace, or no ReferenceGrant permits their references. These are removed at once, even if the object that had the
-// right cannot be translated, and are never held. Parts for which that is not certain are not included.
+// right cannot be translated, and are never held. Parts whose right may still exist are not included.
 type Withdrawn struct {
 	// Rules, by ARN, are for hosts that their namespace may not serve, or of a member that is not admitted. The ARN of a
 	// listener means its default action.
@@ -58,7 +58,7 @@ func (c *ListenerCertificate) UnmarshalText(text []byte) error {
 // Withdrawal is the member that has lost a right, and the finding about it.
 type Withdrawal struct {
 	Object finding.Ref
-	// Field, Reason, Message and Fix are those of the finding, except that Message lacks what happens now.
+	// Field, Reason, Message and Fix are those of the finding. Message does not include what happens now.
 	Field, Message, Fix string
 	Reason              finding.Reason
 }

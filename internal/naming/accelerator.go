@@ -63,8 +63,8 @@ func AcceleratorTags(cluster, region string, id model.StackID, user, guests map[
 	return tags
 }
 
-// AcceleratorTracking returns the tags that identify the accelerator of a stack. One that lacks any of them does not belong to
-// the stack, even if a status shows it.
+// AcceleratorTracking returns the tags that identify the accelerator of a stack. An accelerator without one of them does not
+// belong to the stack, even if a status shows its ARN.
 func AcceleratorTracking(cluster, region string, id model.StackID) map[string]string {
 	tags := ResourceTags(cluster, id, model.AcceleratorID, nil)
 	if region != "" {

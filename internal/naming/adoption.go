@@ -14,7 +14,7 @@ const (
 	// AdoptAnnotation of a Gateway names the IngressGroup, Ingress or Service with the load balancer that it takes over.
 	AdoptAnnotation = "fulcrum.dev/adopt"
 	// AdoptedByAnnotation of an Ingress or a Service names the Gateway that may take over its load balancer:
-	// "namespace/name", or the name of one in its namespace.
+	// "namespace/name", or the name of a Gateway in its own namespace.
 	AdoptedByAnnotation = "fulcrum.dev/adopted-by"
 	// DryRunAnnotation of a Gateway, with the value "true", makes only a plan. A load balancer that the Gateway took over is
 	// given back.
@@ -25,9 +25,9 @@ const (
 // which the load balancer was made.
 const AdoptedTag = "elbv2.k8s.aws/adopted-from"
 
-// NamespacesTag is a tag beside AdoptedTag. Its value is the list, separated by spaces, of the namespaces with objects that had
-// the load balancer, to which it may be given back. If the list is too long for one tag, it goes on in tags with -2, -3 and so
-// on at the end of the key.
+// NamespacesTag is a tag beside AdoptedTag. Its value is the list, separated by spaces, of the namespaces with objects that
+// had the load balancer, to which it may be given back. If the list is too long for one tag, it continues in tags with -2,
+// -3 and so on at the end of the key.
 const NamespacesTag = "elbv2.k8s.aws/adopted-namespaces"
 
 // OriginTag is a tag of AWS resources of migrated objects, for users to read. The controller does not read it.

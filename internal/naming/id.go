@@ -30,7 +30,7 @@ func IsTargetGroupOf(id string, ref finding.Ref) bool {
 // MayBeShortened reports whether an id is so long that it may have been shortened.
 func MayBeShortened(id string) bool { return len(id) >= MaxTagValue }
 
-// TargetGroupMayServe reports whether the id of a target group may be that of one for a Service. It is false for an id that was
+// TargetGroupMayServe reports whether the id of a target group may belong to a Service. It is false for an id that was
 // shortened so much that the Service is not in it.
 func TargetGroupMayServe(kind model.Kind, id, namespace, service string) bool {
 	if kind.OfGateway() {

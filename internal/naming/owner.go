@@ -7,8 +7,8 @@ func Owns(cluster string, tags map[string]string) bool {
 	return tags[ClusterTag] == cluster || tags[LegacyClusterTag] == cluster
 }
 
-// Belongs reports whether tags are those of a resource of the stack, in the current form or in that of the first
-// generation of controllers. A resource without the resource tag cannot be matched and does not count.
+// Belongs reports whether tags are those of a resource of the stack, in the current form or in that of the first generation
+// of controllers. A resource without the resource tag cannot be matched and does not belong to the stack.
 func Belongs(cluster string, id model.StackID, tags map[string]string) bool {
 	if tags[ResourceTag(id.Kind)] == "" {
 		return false

@@ -6,8 +6,8 @@ import "strconv"
 const (
 	// SuccessorTag is on the new load balancer until the status shows it. Its value is the name of the previous one.
 	SuccessorTag = "elbv2.k8s.aws/successor-of"
-	// ReplacedTag is on the previous load balancer after the status shows the new one. Its value is the time since when, in
-	// the form of RFC 3339.
+	// ReplacedTag is on the previous load balancer after the status shows the new one. Its value is the time of that change
+	// of the status, in the format of RFC 3339.
 	ReplacedTag = "elbv2.k8s.aws/replaced-at"
 )
 

@@ -7,16 +7,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// spelling are the names of settings in objects of a kind of stack.
-type spelling struct {
-	// prefix is that of the annotations.
+// settingNames has the names of settings in objects of a kind of stack.
+type settingNames struct {
+	// prefix is the prefix of the annotations.
 	prefix string
-	// other are the names that differ from those of Ingresses, by the name in Ingresses. A name with a slash is an
+	// other has the names that differ from the names in Ingresses, by the name in Ingresses. A name with a slash is an
 	// annotation with another prefix; one that begins with "spec." is a field.
 	other map[string]string
 }
 
-var spellings = map[model.Kind]spelling{
+var namesByKind = map[model.Kind]settingNames{
 	model.Ingress: {prefix: "alb.ingress.kubernetes.io/"},
 	model.Service: {prefix: "service.beta.kubernetes.io/aws-load-balancer-", other: map[string]string{
 		"group.name":                   "fulcrum.dev/load-balancer-group",
@@ -84,7 +84,7 @@ var gatewaySettings = map[string]string{
 // SettingName returns the name of a setting in objects of a kind of stack, without the prefix of annotations. setting is the
 // name in Ingresses.
 func SettingName(kind model.Kind, setting string) string {
-	return cmp.Or(spellings[kind].other[setting], setting)
+	return cmp.Or(namesByKind[kind].other[setting], setting)
 }
 
 // SettingField returns the field or annotation of a setting in objects of a kind of stack. setting is the name in Ingresses.
@@ -93,5 +93,5 @@ func SettingField(kind model.Kind, setting string) string {
 	if strings.HasPrefix(name, "spec.") || strings.Contains(name, "/") {
 		return name
 	}
-	return spellings[kind].prefix + name
+	return namesByKind[kind].prefix + name
 }

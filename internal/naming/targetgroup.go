@@ -17,7 +17,7 @@ type IngressTargetGroup struct {
 	Service     finding.Ref
 	ServiceUID  string
 	ServicePort string // as referenced: a number or a name
-	Port        int32  // of the target group
+	Port        int32  // port of the target group
 	Type        model.TargetType
 	Protocol    string
 	Version     string

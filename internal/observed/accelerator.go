@@ -16,7 +16,7 @@ type Recorded string
 // The values of Recorded.
 const (
 	RecordedOwn     Recorded = "own"     // the accelerator has all tags of the stack
-	RecordedForeign Recorded = "foreign" // the accelerator has not all tags of the stack
+	RecordedForeign Recorded = "foreign" // the accelerator lacks a tag of the stack
 	RecordedGone    Recorded = "gone"    // the accelerator does not exist
 )
 
@@ -85,8 +85,8 @@ func (g EndpointGroup) Endpoint(id string) *Endpoint {
 // EndpointLoadBalancer is a load balancer that may be an endpoint of an accelerator.
 type EndpointLoadBalancer struct {
 	LoadBalancer
-	// Cluster reports whether the load balancer has the tag of the cluster. Stack is its stack then; zero if it has no tag of a
-	// stack.
+	// Cluster reports whether the load balancer has the tag of the cluster. Stack is the stack in the tags of such a load
+	// balancer; zero if it has no tag of a stack.
 	Cluster bool
 	Stack   model.StackID
 	// Backends has the resource ids of the target groups of the stack that the load balancer forwards to. They are trusted,

@@ -26,8 +26,8 @@ type OwnCertificate struct {
 	Created time.Time
 	// Records are the records that DNS must have before the certificate is issued; empty afterwards.
 	Records []DNSRecord
-	// Unnamed is set if ACM has not returned all records yet.
-	Unnamed bool
+	// RecordsMissing is set if ACM has not returned all records yet.
+	RecordsMissing bool
 }
 
 // CertificateOwner is the stack for which a controller requested or imported a certificate, by its tags.

@@ -65,8 +65,8 @@ type Facts struct {
 	// PublicCertificates has the public certificates of the account and region, also those of other programs.
 	PublicCertificates      []PublicCertificate
 	PublicCertificatesAsked bool
-	// Secrets has hashes of the client secrets that the controller wrote last, by ARN of the listener
-	// or rule. AWS never returns client secrets. A missing one counts as equal to the desired one.
+	// Secrets has hashes of the client secrets that the controller wrote last, by ARN of the listener or rule. AWS never
+	// returns client secrets. A secret without a hash is treated as equal to the desired one.
 	Secrets map[string]string
 	// Health has the target health of the target groups that were asked for, by ARN.
 	Health map[string]Health
@@ -86,9 +86,9 @@ type Facts struct {
 type Adopter struct {
 	Stack        model.StackID
 	LoadBalancer LoadBalancer
-	// Unmarked is set if no tag of the load balancer records the previous stack, but it has the name of the previous load
+	// NotTagged is set if no tag of the load balancer records the previous stack, but it has the name of the previous load
 	// balancer.
-	Unmarked bool
+	NotTagged bool
 }
 
 // Imports counts the imported certificates in ACM.

@@ -86,7 +86,7 @@ type Listener struct {
 	Protocol     string
 	Policy       string
 	ALPN         string
-	Certificate  string   // default
+	Certificate  string   // ARN of the default certificate
 	Certificates []string // additional certificates, sorted, also the default one if it is attached twice
 	MutualAuth   *model.MutualAuth
 	Default      []Action

@@ -11,10 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Names replaces ARNs and ids of AWS in texts by names that people know. The zero value replaces nothing.
+// Names replaces ARNs and ids of AWS in texts by human-readable names. The zero value replaces nothing.
 type Names struct{ replace *strings.Replacer }
 
-// maxRuleNameLength is how many characters of the conditions the name of a rule shows.
+// maxRuleNameLength is the maximum number of characters of the conditions in the name of a rule.
 const maxRuleNameLength = 80
 
 // NamesOf returns the names of the observed resources: the name of a load balancer, protocol and port of a listener;

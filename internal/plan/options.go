@@ -15,8 +15,8 @@ type Options struct {
 	SingleSubnet       bool
 	// EnhancedDefaults resets listener settings that are not desired any more to the defaults of AWS.
 	EnhancedDefaults bool
-	// ReplaceForHealthChecks replaces a target group of a network load balancer if protocol, success codes, interval
-	// or timeout of its health check change. There was a time when AWS could not change these in place.
+	// ReplaceForHealthChecks replaces a target group of a network load balancer if protocol, success codes, interval or
+	// timeout of its health check change. In the past, AWS could not change these in place.
 	ReplaceForHealthChecks bool
 	// StrictGroups holds a whole stack if one of its members has a fault.
 	StrictGroups bool
@@ -32,7 +32,7 @@ type Options struct {
 	ImportCertificates bool
 	// AccountImports is the quota of imported certificates of the account; 0: DefaultAccountImports.
 	AccountImports int
-	// Propagation is how long all nodes of a load balancer take to apply a change of listeners and rules. Until then
+	// Propagation is the time that all nodes of a load balancer need to apply a change of listeners and rules. Until then
 	// some of them send requests to the previous target groups, so that these keep their targets.
 	Propagation time.Duration
 	// CreateFirst creates the replacement of a load balancer before the replaced one is deleted, DeletionDelay after
@@ -42,22 +42,22 @@ type Options struct {
 	// Accelerators reports whether load balancers may be endpoints of accelerators, so that each deletion has to
 	// check that.
 	Accelerators bool
-	// Stabilization is after what time a load balancer whose capacity is to be set is looked at again while AWS
-	// provisions it; 0: after the usual poll interval.
+	// Stabilization is the interval in which the state of a load balancer whose capacity must be set is read again while AWS
+	// provisions it; 0: the usual poll interval.
 	Stabilization time.Duration
 }
 
-// Memory is what the engine remembers of earlier runs of the stack. The zero value stands for a stack whose last
-// change was completed long ago.
+// Memory is what the engine has recorded about earlier runs of the stack. The zero value describes a stack whose last change
+// was completed long ago.
 type Memory struct {
 	// ImportsPaused are, by id, the certificates that were imported so often that the next import has to wait.
 	ImportsPaused map[string]ImportPause
-	// PropagationLeft is for how long some nodes of the load balancer may not have applied earlier changes yet.
+	// PropagationLeft is the time during which some nodes of the load balancer may not have applied earlier changes yet.
 	PropagationLeft time.Duration
-	// Waited is how long the plans of the stack have waited so far, by the keys of Plan.WaitKeys.
+	// Waited is the time for which the plans of the stack have waited so far, by the keys of Plan.WaitKeys.
 	Waited map[string]time.Duration
-	// Unfinished reports that the last change of the stack was not completed, or that this is not known. Then a
-	// security group may have a rule for a listener that was never created.
+	// Unfinished is set if the last change of the stack was not completed, or may not have been completed. Then a security
+	// group may have a rule for a listener that was never created.
 	Unfinished bool
 }
 

@@ -19,9 +19,9 @@ func ActionsOwnedBy(have observed.Stack, ref finding.Ref, actions []model.Action
 	return GroupsOwnedBy(TargetGroupIDs(have, actions), ref)
 }
 
-// OwnerNamespaces returns the namespaces whose objects may own all target groups to which the actions forward; none
-// if the target groups belong to several namespaces. It is usually one. Only target groups that a Gateway gives back
-// have several candidates, because their resource ids do not show where the namespace of the Service ends.
+// OwnerNamespaces returns the namespaces whose objects may own all target groups to which the actions forward; none if the
+// target groups belong to several namespaces. The result usually has one namespace. It has several only for target groups
+// that a Gateway gives back, because their resource ids do not show where the namespace of the Service ends.
 func OwnerNamespaces(have observed.Stack, actions []model.Action) []string {
 	var out []string
 	for i, id := range TargetGroupIDs(have, actions) {

@@ -1,6 +1,6 @@
 package plan
 
-// Progress records which steps of a plan have succeeded, and so which ones can be carried out next.
+// Progress records which steps of a plan have succeeded. It determines which steps can be carried out next.
 type Progress struct {
 	joins map[StepID][]StepID
 	done  map[StepID]bool

@@ -6,9 +6,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// ShownLoadBalancer returns the live load balancer of a resource id whose DNS name the status shows; nil if there is
-// none. During a replacement that is the one that neither replaces nor is replaced, otherwise the first one that
-// replaces another.
+// ShownLoadBalancer returns the live load balancer of a resource id whose DNS name the status shows; nil if there is none.
+// During a replacement it returns the load balancer that neither replaces another one nor is replaced, otherwise the first
+// one that replaces another.
 func ShownLoadBalancer(have observed.Stack, resourceID string) *observed.LoadBalancer {
 	rank := func(lb *observed.LoadBalancer) int {
 		switch {
@@ -29,12 +29,12 @@ func ShownLoadBalancer(have observed.Stack, resourceID string) *observed.LoadBal
 	return best
 }
 
-// AWS never returns the client secret of an OpenID Connect action. So the engine remembers, as a hash that is called a mark,
-// which secret each listener and rule was given. Where none is remembered, for example because another controller created
-// the rule, the live secret is assumed to be the desired one.
+// AWS never returns the client secret of an OpenID Connect action. The engine therefore records a hash, which is called a
+// mark, of the secret that was last written to each listener and rule. If no mark is recorded, for example because another
+// controller created the rule, the live secret is assumed to be the desired one.
 
-// SecretMark returns the mark of the client secret in the actions of the listener or rule with this ARN; empty if
-// there is no secret, or if the live one is meant.
+// SecretMark returns the mark of the client secret in the actions of the listener or rule with this ARN; empty if there is
+// no secret, or if the actions have only the live secret.
 func SecretMark(arn string, actions []model.Action) string {
 	for _, a := range actions {
 		if oidc, ok := a.(model.AuthOIDC); ok {
@@ -47,8 +47,8 @@ func SecretMark(arn string, actions []model.Action) string {
 // ProtectionAttribute is the load balancer attribute that makes AWS refuse its deletion.
 const ProtectionAttribute = "deletion_protection.enabled"
 
-// IsProtected reports whether a load balancer of the stack is protected from deletion in AWS. If attributes were not
-// read yet it returns the questions for them. One whose attributes cannot be read counts as protected.
+// IsProtected reports whether a load balancer of the stack is protected from deletion in AWS. If attributes were not read
+// yet it returns the questions for them. A load balancer whose attributes cannot be read is treated as protected.
 func IsProtected(have observed.Stack) (bool, []model.Question) {
 	var unknown []model.Question
 	for _, lb := range have.LoadBalancers {

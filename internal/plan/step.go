@@ -39,7 +39,7 @@ func (a Address) Compare(b Address) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
 }
 
-// Verb is whether a step creates, updates or deletes the resource at its address.
+// Verb is the kind of change that a step makes to the resource at its address.
 type Verb string
 
 // The verbs.
@@ -49,7 +49,7 @@ const (
 	Delete Verb = "delete"
 )
 
-// Impact is how a step may affect traffic.
+// Impact is the effect that a step may have on traffic.
 type Impact string
 
 // The impacts.
@@ -60,7 +60,7 @@ const (
 	DeleteImpact  Impact = "delete"  // requests that depend on the resource fail
 )
 
-// Change is one field that a step changes, with its values as text for people.
+// Change is one field that a step changes, with its values as human-readable text.
 type Change struct{ Path, From, To string }
 
 // StepID identifies a step within its plan: the operation and the address.
@@ -78,17 +78,17 @@ type Step struct {
 	Impact  Impact
 	// After are steps, or joins of steps, that must have succeeded.
 	After []StepID
-	// Wait is why the step is not carried out in this run; zero if it is.
+	// Wait is the reason why the step is not carried out in this run; zero if the step is carried out.
 	Wait Wait
-	// Blames are the objects that ask for the change. If AWS refuses the step, that is reported on them.
+	// Blames are the objects that request the change. If AWS refuses the step, the refusal is reported on them.
 	Blames []finding.Ref
 	// Rule identifies the desired rule that the step creates or changes; zero if the step is about no rule.
 	Rule model.RuleKey
 	// NameOf is the origin of the name of the load balancer that the step creates; zero if the controller computes
 	// the name.
 	NameOf finding.Origin
-	// Staged is set if the step needs additional room, such as one more rule or target group, for a change without a
-	// gap. If AWS has no room, the change can be made in place (Rule.InPlace, Listener.DefaultInPlace).
+	// Staged is set if the step needs additional quota, such as one more rule or target group, for a change without an
+	// interruption. If the quota is reached, the change can be made in place (Rule.InPlace, Listener.DefaultInPlace).
 	Staged bool
 	// Replaced is the name of the load balancer whose replacement the step is part of; empty if it is part of none.
 	Replaced string
@@ -103,13 +103,12 @@ type Plan struct {
 	Steps []Step
 	// Joins are ids that each stand for several steps: a join is done when all of its steps are.
 	Joins map[StepID][]StepID
-	// WaitKeys identify the waits with a deadline, those whose deadline has passed included. Memory.Waited of the
-	// next plan has to have for how long each key has been in the plans of the stack.
+	// WaitKeys identify the waits with a deadline, those whose deadline has passed included. For the next plan,
+	// Memory.Waited must have the time for which each key has been in the plans of the stack.
 	WaitKeys []string
-	// OverCapacity are rules that are omitted because AWS has no room for them.
+	// OverCapacity are rules that are omitted because a quota has no room for them.
 	OverCapacity map[model.RuleKey]bool
-	// Questions are facts that the plan lacks. The caller observes again with these questions and makes the plan
-	// again.
+	// Questions ask for facts that the plan needs. The caller observes again with these questions and makes the plan again.
 	Questions []model.Question
 	// KnownIDs has the ARNs and ids of the resources that exist already.
 	KnownIDs KnownIDs
@@ -121,16 +120,15 @@ type Plan struct {
 	// Ports are the ports on which the load balancer of the stack listens when the plan is done, ascending. If the
 	// status shows another load balancer instead, they are the ports of that one.
 	Ports []int32
-	// StatusKept are members whose status is not written, because it goes on to show the load balancer of another
-	// stack.
+	// StatusKept are members whose status is not written, because it still shows the load balancer of another stack.
 	StatusKept []finding.Ref
-	// AssumedSecrets are the marks of the client secrets that listeners and rules, by ARN, are assumed to have,
-	// because it is not known which ones they were given.
+	// AssumedSecrets are the marks of the client secrets that listeners and rules, by ARN, are assumed to have, because the
+	// secrets that were written to them are not known.
 	AssumedSecrets map[string]string
-	// Retains reports whether something live stays, perhaps for a while, that is not as desired. Such a plan is only
-	// carried out after it was checked which live parts the members have no right to any more (Facts.Withdrawn).
+	// Retains is set if a live part that is not as desired stays, possibly only for some time. Such a plan is only carried
+	// out after Facts.Withdrawn was determined: the live parts to which the members have no right any more.
 	Retains bool
-	// RetryAfter is after what time the plan is made again at the latest, because AWS did not answer an optional
+	// RetryAfter is the time after which the plan is made again at the latest, because AWS did not answer an optional
 	// question or because members move between stacks; 0 if there is no such reason.
 	RetryAfter time.Duration
 }
@@ -138,10 +136,10 @@ type Plan struct {
 // Empty reports whether the plan has no step, not even one that waits.
 func (p Plan) Empty() bool { return len(p.Steps) == 0 }
 
-// KnownIDs maps addresses to what AWS identifies the resources by: ARNs and security group ids.
+// KnownIDs maps addresses to the identifiers of the resources in AWS: ARNs and security group ids.
 type KnownIDs map[Address]string
 
-// Result is what a step that succeeded has brought about.
+// Result is the result of a step that succeeded.
 type Result struct {
 	// ID is the ARN or id of the resource that was created; empty for other steps.
 	ID string
@@ -151,7 +149,7 @@ type Result struct {
 	Note string
 }
 
-// Action is the write that a step does. It has all parameters of the call, except ids of resources that earlier steps
+// Action is the write that a step makes. It has all parameters of the call, except ids of resources that earlier steps
 // create: these are looked up by address in KnownIDs.
 type Action interface{ action() }
 
@@ -174,7 +172,7 @@ type Part struct {
 // TargetGroupAddress returns the address of a target group of the stack, by its id in the stack.
 func TargetGroupAddress(id string) Address { return Address{Kind: TargetGroup, ID: id} }
 
-// Tags are all tags that a resource is to have, with the tracking tags of the controller.
+// Tags are all desired tags of a resource, including the tracking tags of the controller.
 type Tags map[string]string
 
 // --- Kubernetes ---
@@ -239,7 +237,7 @@ type DeleteSecurityGroup struct{ GroupID string }
 
 // --- ELBv2 ---
 
-// CreateLoadBalancer creates a load balancer with its tags. A step of its own sets the attributes.
+// CreateLoadBalancer creates a load balancer with its tags. A separate step sets the attributes.
 type CreateLoadBalancer struct {
 	Type           model.LoadBalancerType
 	Name           string
@@ -266,7 +264,8 @@ type GroupID struct {
 type SetSecurityGroups struct {
 	LoadBalancer Address
 	Groups       []GroupID
-	// PrivateLinkRules is whether inbound rules apply to traffic through AWS PrivateLink: "on", "off", or empty to leave it.
+	// PrivateLinkRules determines whether inbound rules apply to traffic through AWS PrivateLink: "on", "off", or empty to
+	// keep the setting.
 	PrivateLinkRules string
 }
 
@@ -312,7 +311,7 @@ type SetTags struct {
 	RemoveFirst bool
 }
 
-// DeleteLoadBalancer deletes a load balancer and with it its listeners and rules.
+// DeleteLoadBalancer deletes a load balancer together with its listeners and rules.
 type DeleteLoadBalancer struct{ ARN string }
 
 // CreateTargetGroup creates a target group with its tags.

@@ -10,7 +10,7 @@ import (
 type Summary struct {
 	Create int `json:"create"`
 	Change int `json:"change"`
-	// Replace counts resources that are created anew and deleted in their present form.
+	// Replace counts live resources that are deleted and replaced by new ones.
 	Replace int `json:"replace"`
 	Delete  int `json:"delete"`
 	// Waiting counts steps that are not carried out in this run.

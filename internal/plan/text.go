@@ -34,8 +34,8 @@ const (
 	maxFields      = 40  // fields of a step
 )
 
-// Text returns the plan for people: a line for each step with its reason, and a line for each field of the resource
-// that it changes or creates. Signs: + create, ~ change, - delete, . wait.
+// Text returns the plan as human-readable text: a line for each step with its reason, and a line for each field of the
+// resource that it changes or creates. Signs: + create, ~ change, - delete, . wait.
 func (p Plan) Text() string { return p.TextWith(Names{}) }
 
 // TextWith is Text with names in place of ARNs and ids.
@@ -71,7 +71,7 @@ func (p Plan) TextWith(names Names) string {
 	return b.String()
 }
 
-// String returns the change for people, in one line. Paths and values are clipped.
+// String returns the change as human-readable text, in one line. Paths and values are clipped.
 func (c Change) String() string {
 	path, from, to := clip(c.Path), clip(c.From), clip(c.To)
 	switch {

@@ -8,9 +8,9 @@ type Wait struct {
 	For string
 	// RetryAfter is the time until the condition is checked again; 0: the usual poll interval.
 	RetryAfter time.Duration
-	// Deadline is how long the step waits at most, counted from the first plan in which it waits. After that the plan
-	// goes on as if the wait were over. 0: no deadline, because no other step depends on this one, or because the
-	// wait ends in bounded time whatever other members do.
+	// Deadline is the longest time that the step waits, from the first plan in which it waits. After that the plan continues
+	// as if the wait were over. 0: no deadline, because no other step depends on this one, or because the wait ends in
+	// bounded time, regardless of other members.
 	Deadline time.Duration
 }
 

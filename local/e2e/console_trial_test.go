@@ -136,11 +136,11 @@ func TestTenFaultsAreOnThePage(t *testing.T) {
 		{"refused certificate", []string{"Ingress default/secure", "00000000-1111-2222-3333-444444444444"}},
 		{"drift", []string{"rule 1 Ingress default/shop"}},
 		{"quota", []string{"application-load-balancers: 3 of 3 in use", "request a higher quota in Service Quotas"}},
-		{"shadowed rule", []string{"gets no requests; spec.rules[0].http.paths[0] of the same object comes first", "put the more specific one first"}},
+		{"shadowed rule", []string{"gets no requests; spec.rules[0].http.paths[0] of the same object comes first", "put the more specific rule first"}},
 		{"missing permission", []string{"may not call wafv2:GetWebACLForResource", "grant it to the role"}},
 		{"wrong class", []string{"Ingress default/mistyped (albb)", "create the class, or correct spec.ingressClassName"}},
 		{"orphan", []string{"Ingress default/gone has resources that no object asks for", "k8s-default-gone-0123456789"}},
-		{"replaced load balancer", []string{"a new load balancer replaces it", "restore the former value"}},
+		{"replaced load balancer", []string{"a new load balancer replaces it", "restore the previous value"}},
 		{"dead pods", []string{"0 of 2 healthy", "Health checks failed with these codes: [503]"}},
 	} {
 		tab.Until(shows("trouble", fault.shown...))

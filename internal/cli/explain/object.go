@@ -277,7 +277,7 @@ func explainStack(d engine.Draft, object finding.Ref) explainedStack {
 	isOwn := ownRulePredicate(d.Stack, object)
 	for _, lb := range d.Choices().LoadBalancers {
 		loadBalancer := explainLoadBalancer(lb, isOwn, d.Have.Facts)
-		if desired := d.Stack.LoadBalancer; lb.ID == model.LoadBalancerID && lb.Live != nil && desired != nil && desired.SchemeOpen() && desired.Scheme != lb.Live.Scheme {
+		if desired := d.Stack.LoadBalancer; lb.ID == model.LoadBalancerID && lb.Live != nil && desired != nil && desired.SchemeUnset() && desired.Scheme != lb.Live.Scheme {
 			loadBalancer.SchemeFrom = "the load balancer in AWS, as no object names one"
 		}
 		out.LoadBalancers = append(out.LoadBalancers, loadBalancer)

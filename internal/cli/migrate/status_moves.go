@@ -70,7 +70,7 @@ func (s *statusCommand) moves(ctx context.Context) (out []move) {
 			if !s.concernsMove(m) || id.Kind != model.Ingress || slices.ContainsFunc(out, func(o move) bool { return o.from == id }) {
 				continue
 			}
-			if a := s.draft(ctx, id).Have.Facts.Adopter; a != nil && !a.Unmarked {
+			if a := s.draft(ctx, id).Have.Facts.Adopter; a != nil && !a.NotTagged {
 				m.to = a.Stack
 			}
 			add(m)

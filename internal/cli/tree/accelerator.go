@@ -204,8 +204,8 @@ func (c AcceleratorComparer) endpointGroups(desired []model.EndpointGroup, live 
 		if i := slices.IndexFunc(desired, func(want model.EndpointGroup) bool { return want.Region == g.Region }); i >= 0 {
 			want = desired[i]
 			endpointGroup.From = OriginText(want.Origin)
-			if want.Follows != nil {
-				endpointGroup.DialOfReadyTargets = want.Follows.Dial
+			if want.DialRule != nil {
+				endpointGroup.DialOfReadyTargets = want.DialRule.Dial
 			}
 		}
 		endpointGroup.Endpoints = c.endpoints(want.Endpoints, g, endpointGroup.comparison)

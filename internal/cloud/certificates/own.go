@@ -79,7 +79,7 @@ func (c *Certificates) refreshOwnCertificates(ctx context.Context) error {
 			for _, o := range c.certs.own {
 				switch {
 				case o.Status != observed.PendingValidation:
-				case o.Unnamed:
+				case o.RecordsMissing:
 					age = min(age, durations.Polled)
 				default:
 					age = min(age, durations.Pending)
@@ -165,7 +165,7 @@ func (c *Certificates) readOwnCertificate(ctx context.Context, s acmtypes.Certif
 			known = c.certs.own[i]
 		}
 	})
-	if known.Status == out.Status && !known.Unnamed && c.IsYounger(known.at, durations.Pending) {
+	if known.Status == out.Status && !known.RecordsMissing && c.IsYounger(known.at, durations.Pending) {
 		return known, nil
 	}
 	out.at = c.Config.Clock.Now()
@@ -180,7 +180,7 @@ func (c *Certificates) readOwnCertificate(ctx context.Context, s acmtypes.Certif
 		if out.Status == observed.PendingValidation {
 			complete := false
 			out.Records, complete = validationRecords(d)
-			out.Unnamed = !complete
+			out.RecordsMissing = !complete
 		}
 	}
 	return out, nil

@@ -48,7 +48,7 @@ func (v *Inventory) Adopter(id model.StackID) (out *observed.Adopter) {
 		for _, e := range v.LoadBalancers.Having(ByName, naming.LoadBalancer(v.Cluster, id, scheme)) {
 			by := StackOf(kind, e.Seen.Tags[naming.StackTag(kind)])
 			if out == nil && by.Name != "" && e.Seen.VPC == v.VPC && naming.HasStackTags(by, e.Seen.Tags) && naming.Belongs(v.Cluster, by, e.Seen.Tags) {
-				out = &observed.Adopter{Stack: by, LoadBalancer: e.Seen, Unmarked: true}
+				out = &observed.Adopter{Stack: by, LoadBalancer: e.Seen, NotTagged: true}
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// Draft makes the plan of a binding and changes nothing. It returns false if there is no such binding. It ignores the memory
+// Draft makes the plan of a binding and changes nothing. It returns false if the binding does not exist. It ignores the memory
 // of the process: an unchanged binding is compared with AWS, and a missing Service is treated as deleted at once.
 func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, bool, error) {
 	p := reader{&run{r: r, key: key, out: &Outcome{}}}

@@ -55,7 +55,7 @@ func TestPodsThatCannotBecomeTargetsLearnWhy(t *testing.T) {
 			name:    "no server id",
 			binding: func(doc string) string { return with(doc, "targetGroupProtocol: QUIC") },
 			want: "False ServerIDMissing: the pod has no QUIC server id and is not registered; " +
-				"name the containers in the annotation " + annotation + " and let the ids be injected into new pods",
+				"name the containers in the annotation " + annotation + " and recreate the pods, so that ids are injected",
 		},
 		{
 			name: "no room",
@@ -64,7 +64,7 @@ func TestPodsThatCannotBecomeTargetsLearnWhy(t *testing.T) {
 				w.restart()
 				w.put(podDocs("web", gated(p1), pod{name: "p0", ip: "10.0.0.1", node: "n1"}))
 			},
-			want:   "False TargetsCapped: the pod is not registered, as 1 targets are the limit of a target group; raise --max-targets-per-target-group",
+			want:   "False TargetsCapped: the pod is not registered, because a target group may have at most 1 targets; raise --max-targets-per-target-group",
 			mended: func(w *harness) { w.conf.MaxTargets = 2; w.restart() },
 		},
 		{
@@ -85,7 +85,7 @@ func TestPodsThatCannotBecomeTargetsLearnWhy(t *testing.T) {
 		{
 			name:   "another binding fills the group",
 			change: func(w *harness) { w.put(older) },
-			want:   "False TargetGroupShared: target group arn/a is filled by TargetGroupBinding ns/b already; delete one of the two",
+			want:   "False TargetGroupShared: target group arn/a already has the targets of TargetGroupBinding ns/b; delete one of the two",
 			mended: func(w *harness) { w.drop(cluster.KindBinding, "b") },
 		},
 		{

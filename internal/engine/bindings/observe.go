@@ -157,7 +157,7 @@ func (p reader) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Qu
 
 // describeTargetGroup sets the described binding: the stored one, completed by what AWS knows of its target group.
 func (p reader) describeTargetGroup(ctx context.Context, f *bindingplan.Facts) {
-	if f.Described = f.Stored; !f.ToComplete() {
+	if f.Described = f.Stored; !f.NeedsCompletion() {
 		return
 	}
 	w, err := p.r.completedBinding(ctx, f.Stored)

@@ -52,7 +52,7 @@ func (r rules) nodeGroups(ctx context.Context, list *targets.NodeList, age time.
 	switch {
 	case age > 0:
 		old = nil
-	case old.Current(list, r.Clock.Now()):
+	case old.IsCurrent(list, r.Clock.Now()):
 		return old, nil
 	}
 	g, query := bindingplan.NewNodeGroups(list, old, r.Clock.Now())

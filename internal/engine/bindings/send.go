@@ -124,7 +124,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 				queue = append([][]targets.Endpoint{chunk[:half], chunk[half:]}, queue...)
 				continue
 			}
-			chunk, queue = slices.Concat(chunk, slices.Concat(queue...)), nil // the target group has no room for another target
+			chunk, queue = slices.Concat(chunk, slices.Concat(queue...)), nil // the target group has no capacity for another target
 		}
 		refuse(chunk, err, fmt.Errorf("register %s and %d more targets in %s: %w", chunk[0].ID, len(chunk)-1, arn, err))
 		p.r.memory.note(p.key, noteRefused(a.Refused[len(a.Refused)-1]))

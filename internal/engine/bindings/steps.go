@@ -26,7 +26,7 @@ func (p *run) carryOutSteps(ctx context.Context, f *bindingplan.Facts, plan *bin
 			return d
 		}
 		if err != nil {
-			d.At, d.Failure = last, p.r.failure(err)
+			d.FailedStep, d.Failure = last, p.r.failure(err)
 			return d
 		}
 		*plan = rest
@@ -49,7 +49,7 @@ func (p *run) carryOutUntilReplan(ctx context.Context, f *bindingplan.Facts, ste
 		}
 		again, err := p.carryOutStep(ctx, f, s.Do, d)
 		if err != nil {
-			d.At, d.Failure = s.Do, p.r.failure(err)
+			d.FailedStep, d.Failure = s.Do, p.r.failure(err)
 			return nil
 		}
 		if again {
@@ -57,7 +57,7 @@ func (p *run) carryOutUntilReplan(ctx context.Context, f *bindingplan.Facts, ste
 		}
 	}
 	if err := errors.Join(gates...); err != nil {
-		d.At, d.Failure = bindingplan.SetGate{}, p.r.failure(err)
+		d.FailedStep, d.Failure = bindingplan.SetGate{}, p.r.failure(err)
 	}
 	return nil
 }

@@ -12,18 +12,18 @@ const (
 	Unknown   Class = iota // retry with back-off
 	Throttled              // retry with back-off, lower the rate
 	Denied                 // wait for a change of input, retry slowly
-	Conflict               // the plan was made from an old view: plan again now
-	Quota                  // free first, then try again; retry slowly
+	Conflict               // the plan was made from an outdated state: plan again now
+	Quota                  // a quota is reached: carry out the deletions first, then retry slowly
 	Invalid                // AWS refuses the value: wait for a change of input
 	Gone                   // the resource does not exist (any more): plan again now
-	InUse                  // a dependent still exists: retry soon, quietly
-	NotReady               // a resource that was just made is not visible yet: retry soon, quietly
+	InUse                  // a dependent resource still exists: retry soon, without a report
+	NotReady               // a resource that was just created is not visible yet: retry soon, without a report
 	Fenced                 // this process must not write any more
 )
 
 // PostponedFor returns the time until a postponed call or run is to be tried again: a call that the rate limiter did not
 // admit, so that nothing was sent, or a run that read an object which has changed since. For several joined errors it is the
-// shortest time. It is 0 for other errors, and if one of several joined errors is another one.
+// shortest time. It is 0 for any other error, also if such an error is among joined errors.
 func PostponedFor(err error) time.Duration {
 	switch e := err.(type) {
 	case interface{ RetryAfter() time.Duration }:

@@ -1,12 +1,13 @@
 package failure
 
-// OtherOwner is the error that a resource has the tags of another stack. It is a text about the owner.
+// OtherOwner is the error for a resource with the tags of another stack. Its value is a message that names the owner.
 type OtherOwner string
 
 // Error implements error.
 func (o OtherOwner) Error() string { return string(o) }
 
-// NoStack is the error that a resource has the tags of a cluster and of no stack. It is a text about the owner.
+// NoStack is the error for a resource with the tag of a cluster, but without the tags of a stack. Its value is a message
+// that names the owner.
 type NoStack string
 
 // Error implements error.

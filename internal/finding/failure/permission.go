@@ -12,8 +12,8 @@ var policyPrefixes = map[string]string{
 	"Shield": "shield", "Resource Groups Tagging API": "tag", "STS": "sts", "Route 53": "route53", "Global Accelerator": "globalaccelerator",
 }
 
-// deniedAction matches the missing permission in a message of AWS. It can differ from that of the call: to create a
-// resource with tags needs the permission to tag as well.
+// deniedAction matches the missing permission in a message of AWS. The missing permission can differ from that of the call:
+// the creation of a resource with tags also needs the permission to tag it.
 var deniedAction = regexp.MustCompile(`not authorized to perform: ([a-z0-9-]{2,40}:[A-Za-z0-9]{2,80})`)
 
 // HasNoAnswer reports whether a call to AWS got no answer, or a server error. It is false for a call that was not sent, because

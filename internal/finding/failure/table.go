@@ -28,9 +28,9 @@ type row struct {
 // table has the meaning of failures by subject and class. A class without a row has the meaning of Unknown.
 var table = map[Subject][]row{
 	Step: {
-		{Unknown, finding.CallFailed, "it is tried again; if it does not pass, see what the message names"},
-		{InUse, finding.CallFailed, "it is tried again; if it does not pass, see what the message names"},
-		{NotReady, finding.CallFailed, "it is tried again; if it does not pass, see what the message names"},
+		{Unknown, finding.CallFailed, "the step is retried; if it keeps failing, check what the message names"},
+		{InUse, finding.CallFailed, "the step is retried; if it keeps failing, check what the message names"},
+		{NotReady, finding.CallFailed, "the step is retried; if it keeps failing, check what the message names"},
 		{Denied, finding.AccessDenied, ""},
 		{Quota, finding.QuotaReached, "ask AWS for a higher quota, or remove what is not needed"},
 		{Invalid, finding.RejectedByAWS, ChangeValue},
@@ -40,9 +40,9 @@ var table = map[Subject][]row{
 		{Fenced, finding.RejectedByAWS, ChangeValue},
 	},
 	Kubernetes: {
-		{Unknown, finding.CallFailed, "it is tried again; if it does not pass, correct what the API server names"},
-		{Denied, finding.AccessDenied, "give the controller the right, or change the policy of the cluster that refuses"},
-		{Gone, finding.CallFailed, "it is tried again; see that the custom resource definitions are installed and the namespace is there"},
+		{Unknown, finding.CallFailed, "the write is retried; if it keeps failing, correct what the API server reports"},
+		{Denied, finding.AccessDenied, "grant the controller the permission, or change the admission policy that rejects the request"},
+		{Gone, finding.CallFailed, "the write is retried; check that the custom resource definitions are installed and the namespace exists"},
 	},
 	Targets: {
 		{Denied, finding.AccessDenied, ""},
@@ -52,7 +52,7 @@ var table = map[Subject][]row{
 	},
 	RulesOfENIs: {
 		{Unknown, finding.EndpointGroupUnclear, "this is tried again"},
-		{Quota, finding.QuotaReached, "ask AWS for more rules per security group, or let bindings ask for fewer ranges"},
+		{Quota, finding.QuotaReached, "ask AWS for a higher quota of rules per security group, or use fewer ranges in the bindings"},
 	},
 }
 

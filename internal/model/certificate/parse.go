@@ -25,7 +25,7 @@ const (
 	maxBody         = 32 << 10  // one certificate in PEM
 	maxKey          = 5 << 10   // the private key in PEM
 	maxInput        = 256 << 10 // a key of a Secret
-	maxCertificates = 10        // certificates with the chain; more are a bundle of authorities and no chain
+	maxCertificates = 10        // certificates including the chain; a file with more is a bundle of authorities
 	maxNames        = 100       // DNS names that load balancers use
 	minRSA          = 2048
 	maxRSA          = 4096
@@ -259,14 +259,14 @@ func leafOf(all []*x509.Certificate, key crypto.PublicKey) (*x509.Certificate, *
 	return out, nil
 }
 
-// usable returns the reason why load balancers do not accept a certificate; nil if they do.
+// checkUsable returns the reason why load balancers do not accept a certificate; nil if they do.
 func checkUsable(leaf *x509.Certificate) *Fault {
 	if algorithmOf(leaf.PublicKey) == "" {
 		return fault(fixKey, "the key is %s, which load balancers do not accept", keyText(leaf.PublicKey))
 	}
 	switch leaf.SignatureAlgorithm {
 	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1, x509.UnknownSignatureAlgorithm:
-		return fault("issue the certificate with a signature by SHA-256 or longer", "the certificate is signed by %s, which load balancers do not accept", leaf.SignatureAlgorithm)
+		return fault("issue the certificate with a signature by SHA-256 or longer", "the certificate has a signature by %s, which load balancers do not accept", leaf.SignatureAlgorithm)
 	}
 	switch names := namesOf(leaf); {
 	case len(names) == 0:
@@ -275,7 +275,7 @@ func checkUsable(leaf *x509.Certificate) *Fault {
 		return fault("issue several certificates", "the certificate has %d DNS names, more than %d", len(names), maxNames)
 	}
 	if len(leaf.Issuer.String()) == 0 {
-		return fault("issue the certificate by an authority that has a name", "the certificate names no issuer, which ACM demands")
+		return fault("issue the certificate with an authority that has a name", "the certificate has no name of its issuer, which ACM requires")
 	}
 	return nil
 }
@@ -315,7 +315,7 @@ func chainOf(leaf *x509.Certificate, all []*x509.Certificate) ([]*x509.Certifica
 			return nil, fault("store the certificate first, and after each certificate the one that issued it",
 				"the chain in tls.crt is not complete: %d of its certificates did not issue the one before them", len(rest))
 		case len(next) > 1:
-			return nil, fault("keep one chain in tls.crt", "the chain in tls.crt has more than one order, as two certificates issued the same one")
+			return nil, fault("keep one chain in tls.crt", "the chain in tls.crt has more than one order, because two of its certificates issued the same certificate")
 		}
 		last = rest[next[0]]
 		chain = append(chain, last)
@@ -346,7 +346,7 @@ func issuerOf(leaf *x509.Certificate, authorities []byte) ([]*x509.Certificate, 
 	}
 	if len(all) != 1 {
 		return nil, fault("add the certificate of the issuer to tls.crt after the certificate, or to ca.crt",
-			"the certificate is not signed by itself, and neither tls.crt nor ca.crt has the one certificate of its issuer, which ACM demands")
+			"the certificate is not self-signed, and neither tls.crt nor ca.crt has exactly one certificate of its issuer, which ACM requires")
 	}
 	return all, nil
 }

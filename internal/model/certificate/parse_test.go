@@ -187,7 +187,7 @@ func TestCertificatesThatCannotBeImported(t *testing.T) {
 		"another key":        {bundle(leaf, low), pkcs8(t, ecKey(t, elliptic.P256())), "the private key in tls.key does not belong to the certificate in tls.crt", nil},
 		"two for the key":    {append(bundle(leaf), named(nil)...), pkcs8(t, key), "two certificates in tls.crt belong to the private key", nil},
 		"a gap in the chain": {bundle(leaf, root), pkcs8(t, key), "the chain in tls.crt is not complete: 1 of its certificates did not issue the one before them", nil},
-		"two chains":         {bundle(leaf, low, twin), pkcs8(t, key), "the chain in tls.crt has more than one order, as two certificates issued the same one", nil},
+		"two chains":         {bundle(leaf, low, twin), pkcs8(t, key), "the chain in tls.crt has more than one order, because two of its certificates issued the same certificate", nil},
 		"Ed25519":            {bundle(issue(t, low, edwards, nil)), pkcs8(t, edwards), "the key of certificate 1 of tls.crt is Ed25519, which load balancers do not accept", nil},
 		"a short key":        {bundle(issue(t, low, small, nil)), pkcs8(t, small), "the key is RSA with 1024 bits, which load balancers do not accept", nil},
 		"an odd key":         {bundle(issue(t, low, odd, nil)), pkcs8(t, odd), "the key is RSA with 2560 bits, which load balancers do not accept", nil},
@@ -200,8 +200,8 @@ func TestCertificatesThatCannotBeImported(t *testing.T) {
 		"too large": {named(func(c *x509.Certificate) {
 			c.ExtraExtensions = []pkix.Extension{{Id: []int{1, 2, 3, 4}, Value: make([]byte, 30<<10)}}
 		}), pkcs8(t, key), "and ACM takes 32768", nil},
-		"no issuer":      {bundle(leaf), pkcs8(t, key), "has the one certificate of its issuer, which ACM demands", nil},
-		"another issuer": {bundle(leaf), pkcs8(t, key), "has the one certificate of its issuer, which ACM demands", bundle(root)},
+		"no issuer":      {bundle(leaf), pkcs8(t, key), "has exactly one certificate of its issuer, which ACM requires", nil},
+		"another issuer": {bundle(leaf), pkcs8(t, key), "has exactly one certificate of its issuer, which ACM requires", bundle(root)},
 	} {
 		got, f := new(certificate.Reader).Parse(c.crt, c.key, c.ca)
 		if f == nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// maxRemembered is the maximum size, in bytes, of each of the two maps of a Reader.
-const maxRemembered = 8 << 20
+// maxMapSize is the maximum size, in bytes, of each of the two maps of a Reader.
+const maxMapSize = 8 << 20
 
 // Reader parses TLS Secrets and caches the results, because the objects of a stack are translated whenever one of them
 // changes. The cache has the public parts of certificates or their faults, and never a key. A Reader is safe for concurrent
 // use. The zero value is ready.
 type Reader struct {
 	mu sync.Mutex
-	// recent are the results that were used last, older those before. A result in older that is used moves to recent. When
-	// recent is full it becomes older, and the previous older is dropped.
+	// recent has the results that were used last, older has those that were used before. A result in older that is used
+	// moves to recent. When recent is full it becomes older, and the previous older is dropped.
 	recent, older map[version]outcome
 	size          int // of recent
 
@@ -39,15 +39,15 @@ func (o outcome) size() int { return 1024 + len(o.public.Body) + len(o.public.Ch
 // Parse parses a certificate with its chain, and the private key. If the chain is missing, the issuer is taken from
 // authorities. A chain in a wrong order is reordered if there is only one right order.
 func (r *Reader) Parse(certificates, key, authorities []byte) (*model.CertificateContent, *Fault) {
-	is := versionOf(certificates, key, authorities)
-	known, ok := r.recall(is)
+	v := versionOf(certificates, key, authorities)
+	known, ok := r.get(v)
 	if !ok {
 		content, f := parse(certificates, key, authorities)
 		if known.fault = f; f == nil {
 			known.public = *content
 			known.public.Key = ""
 		}
-		r.remember(is, known)
+		r.store(v, known)
 	}
 	if known.fault != nil {
 		return nil, known.fault
@@ -70,30 +70,30 @@ func versionOf(parts ...[]byte) (out version) {
 	return version(sum.Sum(nil))
 }
 
-func (r *Reader) recall(is version) (outcome, bool) {
+func (r *Reader) get(key version) (outcome, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if out, ok := r.recent[is]; ok {
+	if out, ok := r.recent[key]; ok {
 		return out, true
 	}
-	out, ok := r.older[is]
+	out, ok := r.older[key]
 	if ok {
-		r.put(is, out)
+		r.put(key, out)
 	}
 	return out, ok
 }
 
-func (r *Reader) remember(is version, out outcome) {
+func (r *Reader) store(key version, out outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.parsed++
-	r.put(is, out)
+	r.put(key, out)
 }
 
-func (r *Reader) put(is version, out outcome) {
-	if r.recent == nil || r.size+out.size() > maxRemembered {
+func (r *Reader) put(key version, out outcome) {
+	if r.recent == nil || r.size+out.size() > maxMapSize {
 		r.older, r.recent, r.size = r.recent, map[version]outcome{}, 0
 	}
-	r.recent[is] = out
+	r.recent[key] = out
 	r.size += out.size()
 }

@@ -134,7 +134,7 @@ func TestEachVersionOfASecretIsParsedOnce(t *testing.T) {
 		{"a fault once more", bundle(leaf, root), pkcs8(t, other), nil, 2, "the private key in tls.key does not belong to the certificate in tls.crt"},
 		{"the issuer apart", bundle(leaf), pkcs8(t, key), bundle(root), 3, ""},
 		{"and once more", bundle(leaf), pkcs8(t, key), bundle(root), 3, ""},
-		{"without the issuer", bundle(leaf), pkcs8(t, key), nil, 4, "the certificate is not signed by itself, and neither tls.crt nor ca.crt has the one certificate of its issuer, which ACM demands"},
+		{"without the issuer", bundle(leaf), pkcs8(t, key), nil, 4, "the certificate is not self-signed, and neither tls.crt nor ca.crt has exactly one certificate of its issuer, which ACM requires"},
 		{"the first again", bundle(leaf, root), pkcs8(t, key), nil, 4, ""},
 	} {
 		got, f := r.Parse(c.crt, c.key, c.ca)

@@ -8,15 +8,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// followDials moves each traffic dial one step towards its target value. It reduces a dial below the value in the
+// stepDials moves each traffic dial one step towards its target value. It reduces a dial below the value in the
 // object only while another endpoint group of the listener takes all traffic of its region, and restores the dial
 // at once if none does. No dial changes while AWS deploys a change of the accelerator, so that each change is
 // based on the result of the previous one.
-func (m endpointGroupPlanner) followDials() {
+func (m endpointGroupPlanner) stepDials() {
 	for i, p := range m.pairs {
 		for j := range p.want.Groups {
 			w := &p.want.Groups[j]
-			if w.Follows == nil || p.live == nil {
+			if w.DialRule == nil || p.live == nil {
 				continue
 			}
 			k := slices.IndexFunc(p.live.Groups, func(g observed.EndpointGroup) bool { return g.Region == w.Region })
@@ -25,15 +25,15 @@ func (m endpointGroupPlanner) followDials() {
 			}
 			as := *m.pairs[i].want
 			as.Groups = slices.Clone(as.Groups)
-			m.followDial(p, &as.Groups[j], p.live.Groups[k])
+			m.stepDial(p, &as.Groups[j], p.live.Groups[k])
 			m.pairs[i].want = &as
 		}
 	}
 }
 
-// followDial sets the next traffic dial of a live endpoint group.
-func (m endpointGroupPlanner) followDial(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup) {
-	to, is := float64(min(w.Dial, w.Follows.Dial)), live.Dial
+// stepDial sets the next traffic dial of a live endpoint group.
+func (m endpointGroupPlanner) stepDial(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup) {
+	to, is := float64(min(w.Dial, w.DialRule.Dial)), live.Dial
 	others := slices.Clone(m.others[p.live.ARN])
 	for _, g := range p.live.Groups {
 		if g.Region != w.Region {
@@ -44,7 +44,7 @@ func (m endpointGroupPlanner) followDial(p listenerPair, w *model.EndpointGroup,
 		m.Ask(model.AskAcceleratorState{ARN: p.live.ARN}) // other clusters may change the other endpoint groups
 		m.RetryWithin(durations.DeniedWait)
 	}
-	switch step := float64(w.Follows.Step); {
+	switch step := float64(w.DialRule.Step); {
 	case !slices.ContainsFunc(others, takesAllTraffic) || is > float64(w.Dial):
 		return // the dial has the value in the object
 	case m.live.State != observed.Deployed:
@@ -54,7 +54,7 @@ func (m endpointGroupPlanner) followDial(p listenerPair, w *model.EndpointGroup,
 		m.Ask(model.AskAcceleratorState{ARN: p.live.ARN, Now: true})
 		w.Dial = int32(max(to, is-step))
 		w.DialHeld = !slices.ContainsFunc(others, func(g observed.EndpointGroup) bool {
-			return takesAllTraffic(g) && slices.ContainsFunc(g.Endpoints, serving)
+			return takesAllTraffic(g) && slices.ContainsFunc(g.Endpoints, isServing)
 		})
 	default:
 		w.Dial = int32(min(to, is+step))

@@ -37,7 +37,7 @@ func newDialed(t *testing.T, step int32) *dialed {
 }
 
 func groupOf(region string, follows *model.DialRule) model.EndpointGroup {
-	return model.EndpointGroup{ID: "EndpointGroup-0-" + region, Region: region, Dial: 100, Follows: follows, Endpoints: []model.Endpoint{{ID: "arn:" + region, Weight: 128, ClientIP: new(bool)}}}
+	return model.EndpointGroup{ID: "EndpointGroup-0-" + region, Region: region, Dial: 100, DialRule: follows, Endpoints: []model.Endpoint{{ID: "arn:" + region, Weight: 128, ClientIP: new(bool)}}}
 }
 
 // turn has the cluster of a region follow to a dial, and returns its plan, which is carried out.

@@ -23,7 +23,7 @@ func (m endpointGroupPlanner) addEndpoints(a plan.Address, list []model.Endpoint
 		call := list[:min(maxEndpointsPerCall, len(list))]
 		list = list[len(call):]
 		out = append(out, m.Add(plan.Step{
-			ID: numberedStep("add", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointsOfGroup(call)}, After: after, Blames: m.blames(), Why: "the endpoint group lacks them",
+			ID: numberedStep("add", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointsOfGroup(call)}, After: after, Blames: m.blames(), Why: "the endpoint group does not have these endpoints",
 		}))
 	}
 	return out
@@ -36,7 +36,7 @@ func (m endpointGroupPlanner) addEndpointsWhenCreated(a plan.Address, list []mod
 		m.Ask(model.AskState{ARN: e.ID})
 		m.Add(plan.Step{
 			ID: numberedStep("add-later", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointsOfGroup([]model.Endpoint{e})}, After: after, Blames: m.blames(),
-			Why: "the endpoint group lacks it", Wait: plan.Wait{For: e.Unready, RetryAfter: durations.Requeue},
+			Why: "the endpoint group does not have this endpoint", Wait: plan.Wait{For: e.Unready, RetryAfter: durations.Requeue},
 		})
 	}
 }
@@ -57,7 +57,7 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 			missing = append(missing, e)
 		case have.Weight != e.Weight || e.ClientIP != nil && *e.ClientIP != have.ClientIP:
 			to := &differ
-			if e.Weight == 0 && serving(*have) && serves {
+			if e.Weight == 0 && isServing(*have) && serves {
 				to = &stops // other endpoints must serve before its weight becomes 0
 			}
 			to.add(e, *have)
@@ -75,7 +75,7 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 	if excess := min(len(live.Endpoints)+len(missing)-maxEndpointsPerCall, len(leave)); excess > 0 && len(missing) > 0 {
 		first := leave[:excess]
 		leave = leave[excess:]
-		room = m.removeEndpoints("make-room", a, endpointIDs(first), after, "AWS has no room for the endpoints that take their place beside them", plan.Wait{}, false)
+		room = m.removeEndpoints("make-room", a, endpointIDs(first), after, "the quota of the endpoint group has no room for the new endpoints beside them", plan.Wait{}, false)
 	}
 	added := m.addEndpoints(a, missing, append(slices.Clone(after), room...))
 	m.addEndpointsWhenCreated(a, waiting, after)
@@ -92,7 +92,7 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 func (m endpointGroupPlanner) removeUndesiredEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, desired []model.Endpoint, list []observed.Endpoint, after []plan.StepID) []plan.StepID {
 	var now, later []observed.Endpoint
 	for _, e := range list {
-		if serving(e) && slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.Weight > 0 && !healthyNow(live, d.ID) }) {
+		if isServing(e) && slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.Weight > 0 && !healthyNow(live, d.ID) }) {
 			later = append(later, e)
 		} else {
 			now = append(now, e)

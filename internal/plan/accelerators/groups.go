@@ -17,7 +17,7 @@ const (
 	// maxEndpointsPerCall is the maximum number of endpoints in one call to AWS. It is also the default quota of an
 	// endpoint group.
 	maxEndpointsPerCall = 10
-	// dialTolerance is the difference up to which two traffic dials count as equal.
+	// dialTolerance is the difference up to which two traffic dials are treated as equal.
 	dialTolerance = 0.001
 )
 
@@ -123,12 +123,12 @@ func (m endpointGroupPlanner) waitUntilServed(p listenerPair, g observed.Endpoin
 	will := slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool {
 		return slices.ContainsFunc(w.Endpoints, func(e model.Endpoint) bool { return e.Weight > 0 })
 	})
-	if !will || !slices.ContainsFunc(g.Endpoints, serving) {
+	if !will || !slices.ContainsFunc(g.Endpoints, isServing) {
 		return plan.Wait{}
 	}
 	served := false
 	for _, o := range p.live.Groups {
-		served = served || o.ARN != g.ARN && slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool { return w.Region == o.Region }) && slices.ContainsFunc(o.Endpoints, serving)
+		served = served || o.ARN != g.ARN && slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool { return w.Region == o.Region }) && slices.ContainsFunc(o.Endpoints, isServing)
 	}
 	if served && !makes {
 		return plan.Wait{}
@@ -136,8 +136,8 @@ func (m endpointGroupPlanner) waitUntilServed(p listenerPair, g observed.Endpoin
 	return m.waitForHealthy(p, "another endpoint group to serve", g.ARN, "endpoint group of "+g.Region)
 }
 
-// serving reports whether an endpoint gets traffic.
-func serving(e observed.Endpoint) bool { return e.Weight > 0 && e.Health == observed.EndpointHealthy }
+// isServing reports whether an endpoint gets traffic.
+func isServing(e observed.Endpoint) bool { return e.Weight > 0 && e.Health == observed.EndpointHealthy }
 
 // waitForHealthy returns a wait, with a deadline, until endpoints are healthy.
 func (m endpointGroupPlanner) waitForHealthy(p listenerPair, what, key, leaves string) plan.Wait {
@@ -146,7 +146,7 @@ func (m endpointGroupPlanner) waitForHealthy(p listenerPair, what, key, leaves s
 	if wait.For == "" {
 		m.Findings.Add(finding.Finding{
 			Object: m.origin, Field: p.want.Origin.Field, Reason: finding.WaitExpired, Severity: finding.Warning,
-			Message: fmt.Sprintf("%s goes after %s although it is not known that what takes its place is healthy", leaves, durations.LongestWait),
+			Message: fmt.Sprintf("%s is removed after %s, although its replacement is not known to be healthy", leaves, durations.LongestWait),
 			Fix:     "check the targets of the load balancers",
 		})
 	}
@@ -201,8 +201,8 @@ func (m endpointGroupPlanner) stepsFreeingPorts(w *model.EndpointGroup) (out []p
 func (m endpointGroupPlanner) desiredEndpoints(w *model.EndpointGroup) []model.Endpoint {
 	var out []model.Endpoint
 	for _, e := range w.Endpoints {
-		if !e.Leaves.IsZero() {
-			rest := e.Leaves.Add(m.Opt.DeletionDelay).Sub(m.Have.Facts.Now)
+		if !e.ReplacedAt.IsZero() {
+			rest := e.ReplacedAt.Add(m.Opt.DeletionDelay).Sub(m.Have.Facts.Now)
 			if rest <= 0 {
 				continue
 			}

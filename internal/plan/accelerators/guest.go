@@ -89,7 +89,7 @@ func (m guestPlanner) serveAsGuest() {
 	}
 	m.matchShared()
 	endpointGroupPlanner(m).removeUnpermittedEndpoints()
-	endpointGroupPlanner(m).followDials()
+	endpointGroupPlanner(m).stepDials()
 	m.keepServing()
 	endpointGroupPlanner(m).holdOverrides()
 	listenerPlanner(m).dropOverrides(first)

@@ -30,7 +30,7 @@ func (m listenerPlanner) dropOverrides(after []plan.StepID) {
 				ID: plan.NewStepID("drop-overrides", a), Address: a, Verb: plan.Update, After: after, Blames: m.blames(), Impact: plan.BriefImpact,
 				Do:      plan.ChangeEndpointGroup{Group: a, Overrides: &keep},
 				Changes: []plan.Change{{Path: "port overrides", From: plan.OverridesText(g.Overrides), To: plan.OverridesText(keep)}},
-				Why:     "the endpoint ports are needed for something else, or the listener ports go",
+				Why:     "the endpoint ports are needed elsewhere, or the listener ports are removed",
 			})
 			m.recordDroppedOverrides(g.ARN, keep)
 		}

@@ -119,8 +119,8 @@ func (m *acceleratorPlanner) choose() {
 	if m.member.Recorded != "" && m.Have.Facts.Recorded == observed.RecordedForeign {
 		m.Findings.Add(finding.Finding{
 			Object: m.origin, Field: "status.acceleratorARN", Reason: finding.AcceleratorNotOwned, Severity: finding.Warning,
-			Message: fmt.Sprintf("accelerator %q does not carry the tags of this object; it is left alone, and the field is corrected", finding.Cut(m.member.Recorded)),
-			Fix:     "see who writes the status of the object",
+			Message: fmt.Sprintf("accelerator %q does not have the tags of this object; it is not changed, and the field is corrected", finding.Cut(m.member.Recorded)),
+			Fix:     "check which client writes the status of the object",
 		})
 	}
 }
@@ -155,7 +155,7 @@ func (m *acceleratorPlanner) converge() {
 	listenerPlanner{m}.dropOverrides(ready)
 	listenerPlanner{m}.planListeners(ready)
 	endpointGroupPlanner{m}.holdOverrides() // more listeners may stay
-	endpointGroupPlanner{m}.followDials()
+	endpointGroupPlanner{m}.stepDials()
 	removed := endpointGroupPlanner{m}.planEndpointGroups(ready)
 	m.changeToDualStack(append(slices.Clone(ready), removed...))
 	m.requestReplan()
@@ -191,7 +191,7 @@ func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID 
 	if m.live == nil || m.member.Recorded != m.live.ARN {
 		ready = append(ready, m.Add(plan.Step{
 			ID: plan.NewStepID("record", a), Address: a, Verb: plan.Update, After: slices.Clone(ready), Blames: blames,
-			Do: plan.RecordAccelerator{Ref: m.origin}, Why: "so that it is known again whatever happens",
+			Do: plan.RecordAccelerator{Ref: m.origin}, Why: "to find the accelerator again after a restart",
 		}))
 	}
 	if m.live == nil {
@@ -246,7 +246,7 @@ func (m *acceleratorPlanner) reportKept(field, message, fix string) {
 func (m *acceleratorPlanner) reportAddresses() {
 	for _, address := range m.want.Addresses {
 		if !slices.ContainsFunc(m.live.Addresses, func(s observed.AddressSet) bool { return slices.Contains(s.Addresses, address) }) {
-			m.reportKept("spec.ipAddresses", fmt.Sprintf("the accelerator does not have address %q, and keeps the ones that it has: addresses are given to an accelerator when it is made", address), "restore the field, or delete the GlobalAccelerator and make another one")
+			m.reportKept("spec.ipAddresses", fmt.Sprintf("the accelerator does not have address %q, and keeps its addresses: AWS sets the addresses only when an accelerator is created", address), "restore the field, or delete the GlobalAccelerator and create another one")
 			return
 		}
 	}

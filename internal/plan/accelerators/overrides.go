@@ -24,7 +24,7 @@ func (m endpointGroupPlanner) holdOverrides() {
 			m.Findings.Add(finding.Finding{
 				Object: m.origin, Field: fmt.Sprintf("%s.portOverrides[%d]", g.Origin.Field, k), Reason: finding.PortOverrideInvalid, Severity: finding.Error,
 				Message: why + "; the port overrides of the endpoint group stay unchanged, and a new endpoint group is not created",
-				Fix:     "use another endpoint port, or have the other owner give it up",
+				Fix:     "use another endpoint port, or ask the other owner to stop using it",
 			})
 			m.RetryWithin(durations.MissingWait)
 			as := *m.pairs[i].want

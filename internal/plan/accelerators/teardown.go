@@ -42,7 +42,7 @@ func (m *acceleratorPlanner) tearDown() {
 		of := plan.Address{Kind: plan.Accelerator, ID: a.ARN}
 		before = append(before, m.Add(plan.Step{
 			ID: plan.NewStepID("delete", of), Address: of, Verb: plan.Delete, Do: plan.DeleteAccelerator{ARN: a.ARN}, After: before, Blames: m.blames(),
-			Changes: changes, Why: "the object is deleted; its addresses cannot be had back", Impact: plan.DeleteImpact, Wait: wait,
+			Changes: changes, Why: "the object is deleted; its addresses cannot be restored", Impact: plan.DeleteImpact, Wait: wait,
 		}))
 	}
 	m.releaseFinalizers(before)
@@ -54,7 +54,7 @@ func (m *acceleratorPlanner) releaseFinalizers(before []plan.StepID) {
 		a := plan.Address{Kind: plan.Finalizer, ID: leaving.Ref.String()}
 		m.Add(plan.Step{
 			ID: plan.NewStepID("release", a), Address: a, Verb: plan.Delete, Do: plan.ReleaseFinalizer{Ref: leaving.Ref, Finalizer: leaving.Finalizer}, After: before,
-			Blames: []finding.Ref{leaving.Ref}, Why: "nothing is left of it",
+			Blames: []finding.Ref{leaving.Ref}, Why: "all of its resources are deleted",
 		})
 	}
 }

@@ -215,9 +215,9 @@ func (o *AddOns) reportServiceFault(a plan.Address, of finding.Origin, do plan.A
 	}
 	if o.Want.Held.Creation && o.Live == nil {
 		f.Blocks = finding.BlocksStack
-		f.Message += ", and without it the load balancer is not made"
+		f.Message += ", and the load balancer is not created without it"
 	} else {
-		f.Message += ", so that what the load balancer has stays"
+		f.Message += ", so the load balancer keeps its current association"
 	}
 	if fault.Message != "" {
 		o.Findings.Add(f)

@@ -49,7 +49,7 @@ func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	certificates, certificate, lost := rv.remainingCertificates(l)
 	if lost != nil && certificate == "" {
-		rv.deleteListener(l, *lost, "the listener is deleted, as it has no other certificate")
+		rv.deleteListener(l, *lost, "the listener is deleted, because it has no other certificate")
 		return false
 	}
 	now, why := rv.remainingActions(l.Default)
@@ -57,7 +57,7 @@ func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 		now, why = nil, &w
 	}
 	if why != nil && network && now == nil {
-		rv.deleteListener(l, *why, "the listener is deleted, as nothing else gets its connections")
+		rv.deleteListener(l, *why, "the listener is deleted, because no other target group gets its connections")
 		return false
 	}
 	if why != nil && !network && now == nil {
@@ -72,7 +72,7 @@ func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 	}
 	if why != nil {
 		changes = append(changes, plan.Change{Path: "default", From: plan.ActionsText(l.Default), To: plan.ActionsText(now)})
-		rv.report(*why, fmt.Sprintf("port %d does not forward there", l.Port))
+		rv.report(*why, fmt.Sprintf("port %d no longer forwards to it", l.Port))
 	}
 	protocol, less := l.Protocol, (*model.Withdrawal)(nil)
 	if w, gone := rv.withdrawn.Protocols[l.ARN]; gone {

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Conflict is why a binding must not register targets in its target group. The zero value is no conflict.
+// Conflict is the reason why a binding must not register targets in its target group. The zero value is no conflict.
 type Conflict struct {
 	First *elbv2.TargetGroupBinding // the binding that may register targets instead
 	Owned bool                      // the target group was created for an object of another namespace
@@ -20,10 +20,10 @@ type Conflict struct {
 // exists reports whether there is a conflict.
 func (c Conflict) exists() bool { return c.First != nil || c.Owned }
 
-// ConflictOf compares a binding with the other bindings of its target group, and returns the first one that has precedence. Two
-// bindings would deregister each other's targets for ever, unless both allow sharing the target group. A target group that
-// the controller created is for bindings in the namespaces of its owners. Its name is predictable, so that a binding of another
-// namespace may have been created earlier.
+// ConflictOf compares a binding with the other bindings of its target group, and returns the first one that has precedence.
+// Two bindings would deregister each other's targets endlessly, unless both allow sharing the target group. A target group
+// that the controller created is for bindings in the namespaces of its owners. Its name is predictable, so that a binding of
+// another namespace may have been created earlier.
 func ConflictOf(b *elbv2.TargetGroupBinding, others []*elbv2.TargetGroupBinding, owners []string) Conflict {
 	out := Conflict{Owned: !MayRegister(b, owners)}
 	for _, o := range others {
@@ -80,7 +80,7 @@ func (c Conflict) finding(b *elbv2.TargetGroupBinding) finding.Finding {
 		Fix:     "delete the binding, or name a target group of its own",
 	}
 	if !c.Owned {
-		f.Message = fmt.Sprintf("target group %s%s is filled by TargetGroupBinding %s/%s already", b.Spec.TargetGroupARN, b.Spec.TargetGroupName, c.First.Namespace, c.First.Name)
+		f.Message = fmt.Sprintf("target group %s%s already has the targets of TargetGroupBinding %s/%s", b.Spec.TargetGroupARN, b.Spec.TargetGroupName, c.First.Namespace, c.First.Name)
 		f.Fix = "delete one of the two"
 	}
 	return f
@@ -93,7 +93,7 @@ func UnsupportedFinding(b *elbv2.TargetGroupBinding) *finding.Finding {
 	case t == elbv2.TargetTypeIP:
 		return nil
 	case t != elbv2.TargetTypeInstance:
-		field, what = "spec.targetGroupARN", fmt.Sprintf("a target group of type %s has neither nodes nor pods for targets", t)
+		field, what = "spec.targetGroupARN", fmt.Sprintf("a target group of type %s cannot have nodes or pods as targets", t)
 	case b.Spec.IamRoleArnToAssume != "":
 		field, what = "spec.iamRoleArnToAssume", "instances of one account cannot be targets in another"
 	case targets.IsQUIC(b):

@@ -61,7 +61,7 @@ func (p *planner) converge() {
 	}
 	switch {
 	case p.Conflict.exists():
-		p.addStep(SyncRules{OnlyIfRequested: true}, "those of its pods that are there")
+		p.addStep(SyncRules{OnlyIfRequested: true}, "rules for the pods that already exist")
 		if o := p.Conflict.First; o != nil { // its deletion triggers a run
 			p.Watch = append(p.Watch, cluster.Ref{Kind: cluster.KindBinding, Namespace: o.Namespace, Name: o.Name})
 		}
@@ -127,7 +127,7 @@ func hasFinalizer(b *elbv2.TargetGroupBinding) bool {
 
 // clearCheckpoint plans to remove the checkpoint, so that the next run compares the binding with AWS.
 func (p *planner) clearCheckpoint() {
-	p.addStep(SetCheckpoint{}, "not complete until all of this is done")
+	p.addStep(SetCheckpoint{}, "the binding is not complete until all steps are carried out")
 }
 
 // removeWithoutBackend plans to remove targets and rules of a binding whose Service or port does not exist.
@@ -136,7 +136,7 @@ func (p *planner) removeWithoutBackend() {
 	if p.Memory.AbsentFor < durations.FirstBackOff {
 		// The event of a new Service may arrive later.
 		p.addStep(NoRemoval, "")
-		p.requeueAfter(durations.FirstBackOff, "the Service may be on its way")
+		p.requeueAfter(durations.FirstBackOff, "the Service may be created soon")
 		return
 	}
 	const why = "the Service or its port does not exist"
@@ -149,7 +149,7 @@ func (p *planner) removeWithoutBackend() {
 			return
 		case *p.Wanted:
 			p.openGates(why)
-			p.requeueAfter(durations.LongestWait-p.Memory.AbsentFor, "another Service may take over")
+			p.requeueAfter(durations.LongestWait-p.Memory.AbsentFor, "another Service may replace it")
 			p.end = reportMissingBackend
 			return
 		}
@@ -163,7 +163,7 @@ func (p *planner) removeWithoutBackend() {
 func (p *planner) retainEverything() {
 	p.addStep(BackendMissing, "")
 	if p.Memory.AbsentFor < durations.FirstBackOff {
-		p.requeueAfter(durations.FirstBackOff, "what endpoints are read from may be on its way, as for a new Service")
+		p.requeueAfter(durations.FirstBackOff, "nodes or EndpointSlices may be created soon, for example for a new Service")
 		return
 	}
 	p.stop()

@@ -44,7 +44,7 @@ type RuleOptions struct {
 func unknownGroupFinding(b finding.Ref, err error) finding.Finding {
 	fix := "tag exactly one of the security groups for the cluster"
 	if errors.Is(err, errNoENI) {
-		fix = "this is tried again; if it lasts, check that the address belongs to the VPC"
+		fix = "the lookup is retried; if it keeps failing, check that the address belongs to the VPC"
 	}
 	return finding.Finding{
 		Object: b, Field: "spec.networking", Reason: finding.EndpointGroupUnclear, Severity: finding.Error,
@@ -52,7 +52,7 @@ func unknownGroupFinding(b finding.Ref, err error) finding.Finding {
 	}
 }
 
-// errNoENI is the error that no ENI has the address of an endpoint. AWS shows new addresses after a delay.
+// errNoENI is the error for an endpoint whose address no ENI has. AWS shows new addresses after a delay.
 var errNoENI = errors.New("AWS has no network interface with the address")
 
 // QueryFor returns one query for the ENIs of all pods of some bindings; see NewNodeGroups for nodes.

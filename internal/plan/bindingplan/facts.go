@@ -30,7 +30,8 @@ type Facts struct {
 	// if that is unknown.
 	Stored *elbv2.TargetGroupBinding
 	Absent bool
-	// Described is Stored, completed with properties of its target group in AWS. Undescribed is why these could not be read.
+	// Described is Stored, completed with properties of its target group in AWS. Undescribed is the reason why these could
+	// not be read.
 	Described   *elbv2.TargetGroupBinding
 	Undescribed *Failure
 	// Group is the target group in AWS. If it could not be read, the spec of the binding is used as it is.
@@ -93,7 +94,7 @@ type Memory struct {
 	FlappingFor, FlappingAlone time.Duration
 	// SuccessPending is set if an earlier run has changed AWS, and has not reported success because a call was postponed.
 	SuccessPending bool
-	// TextReported is when the text of a fault was last written.
+	// TextReported is the time at which the text of a fault was last written.
 	TextReported time.Time
 }
 
@@ -108,11 +109,11 @@ type RefusedTarget struct {
 type Failure struct {
 	Err   error
 	Class failure.Class
-	// RetryAfter is when a call that the rate limiter has postponed may be sent.
+	// RetryAfter is the time until a call that the rate limiter has postponed may be sent.
 	RetryAfter time.Duration
 }
 
-// missing reports whether a failure is that a resource does not exist.
+// missing reports whether a call failed because a resource does not exist.
 func (f Failure) missing() bool { return f.Class == failure.Gone || f.Class == failure.Invalid }
 
 // UserError is an error that a user has to correct.
@@ -140,7 +141,7 @@ func findingOf(b *elbv2.TargetGroupBinding, f Failure) (finding.Finding, bool) {
 
 // Record determines which targets may be deregistered.
 type Record struct {
-	// Leaving is that of AskRecord.
+	// Leaving is the field Leaving of the AskRecord that was answered.
 	Leaving bool
 	// Others has the targets that other bindings of the cluster need in the target group, by canonical identity.
 	Others map[string]bool

@@ -74,11 +74,11 @@ func (r *reporter) reportFlapping(d delayed) {
 	if d.isEmpty() {
 		return
 	}
-	r.requeueAfter(d.wait, "targets came and went again and again")
+	r.requeueAfter(d.wait, "targets were registered and deregistered repeatedly")
 	r.Findings.Add(finding.Finding{
 		Object: targets.Ref(r.Stored), Field: "spec.serviceRef", Reason: finding.ChangedTooOften, Severity: finding.Warning,
 		Message: "the same targets were registered and deregistered several times within seconds; they are changed again within 30 s, and until then targets that can serve stay",
-		Fix:     "find out what edits the Service, its EndpointSlices or the labels of its pods all the time, or why the pods are ready and unready by turns",
+		Fix:     "find out what edits the Service, its EndpointSlices or the labels of its pods repeatedly, or why the pods alternate between ready and unready",
 	})
 	r.Findings = r.Findings.Sorted()
 }

@@ -41,11 +41,11 @@ func (p *planner) leaveTargetGroup() {
 		})
 		p.addStep(Departed, "")
 		p.addStep(p.events(p.findings, ""), "")
-		p.addStep(RemoveFinalizer{}, "its targets stay for the binding that is made again")
+		p.addStep(RemoveFinalizer{}, "its targets stay for the binding, which is created again")
 		return
 	}
 	if p.cleanUp("the binding is deleted") {
-		p.addStep(RemoveFinalizer{}, "nothing of it is left in AWS")
+		p.addStep(RemoveFinalizer{}, "all of its targets and rules are removed from AWS")
 		p.addStep(Released, "")
 	}
 }
@@ -129,12 +129,12 @@ func (p *planner) cleanUpAfterDeletion() {
 	m := p.Memory
 	p.addStep(BackendMissing, "")
 	if len(p.GatedPods) > 0 && m.AbsentFor < durations.FirstBackOff {
-		p.requeueAfter(durations.FirstBackOff, "the binding may be on its way")
+		p.requeueAfter(durations.FirstBackOff, "the binding may be created soon")
 	} else {
-		p.openGates("there is no such binding")
+		p.openGates("the binding does not exist")
 	}
 	if m.Known && !m.Released && m.AbsentFor < durations.MissingWait {
-		p.requeueAfter(durations.MissingWait-m.AbsentFor, "the binding may come back")
+		p.requeueAfter(durations.MissingWait-m.AbsentFor, "the binding may be created again")
 		p.Remove = true
 		return
 	}
@@ -155,7 +155,7 @@ func (p *planner) cleanUpAfterDeletion() {
 	p.end = reportDeletion
 	if !m.Known { // this process has registered no targets
 		if len(p.retries) == 0 {
-			p.addStep(SyncRules{Leaving: true, OnlyIfRequested: true}, "there is no such binding")
+			p.addStep(SyncRules{Leaving: true, OnlyIfRequested: true}, "the binding does not exist")
 		}
 		return
 	}
@@ -208,6 +208,6 @@ func (p *planner) removeGone() {
 		return
 	}
 	if out := p.Gone.Targets; len(out) > 0 {
-		p.addStep(Deregister{Targets: out, MayMiss: true}, "no pod or node has it any more")
+		p.addStep(Deregister{Targets: out, MayMiss: true}, "no pod or node has this address any more")
 	}
 }

@@ -16,7 +16,7 @@ import (
 // moves has the changes of the registered targets.
 type moves struct {
 	targets.Diff
-	retained []*observed.Target // old targets that are retained for some time
+	retained []*observed.Target // old targets that are deregistered later
 	delayed  delayed            // flapping targets
 	owned    bool               // the target group is shared, so that own targets are recorded
 	attempt  *Attempt           // refusals of endpoints that are not registered, nil if there are none
@@ -120,7 +120,7 @@ func (p mover) afterAttempt(m *moves) {
 				others = others.withRefusal(r)
 			}
 		}
-		p.addStep(Register{Endpoints: overCapacity, Known: others, UpToCapacity: true}, "there may be room now")
+		p.addStep(Register{Endpoints: overCapacity, Known: others, UpToCapacity: true}, "the target group may have capacity now")
 	}
 	p.finish(m)
 }

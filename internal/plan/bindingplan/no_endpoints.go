@@ -13,7 +13,7 @@ func (f *Facts) noEndpointsIn() (time.Duration, bool) {
 	if reason == nil || reason.Emptied {
 		return 0, false
 	}
-	return max(0, reason.Grace-f.Now.Sub(reason.Since)), true
+	return max(0, reason.ReportDelay-f.Now.Sub(reason.Since)), true
 }
 
 // reportsNoEndpoints reports whether it has to be reported now that the Service has no endpoints.

@@ -68,8 +68,8 @@ func (g *NodeGroups) Find(found ENIs, o RuleOptions) {
 	g.groups = unique(g.groups)
 }
 
-// Current reports whether these are the security groups of a list, all of them are known, and none is outdated.
-func (g *NodeGroups) Current(list *targets.NodeList, now time.Time) bool {
+// IsCurrent reports whether these are the security groups of a list, all of them are known, and none is outdated.
+func (g *NodeGroups) IsCurrent(list *targets.NodeList, now time.Time) bool {
 	return g != nil && g.list == list && len(g.unclear) == 0 && now.Sub(g.since) < durations.Settle
 }
 

@@ -12,9 +12,9 @@ import (
 // deregistered yet. It writes the record before it registers targets, so that the record has a target whose registration
 // got no answer, and again after it has deregistered targets.
 
-// removable returns the targets that may be deregistered. It excludes targets that another binding needs, because the runs of
-// that binding would not notice. In a shared target group without a record, it returns only targets that this process has
-// registered, because it is unknown which cluster registered the others.
+// removable returns the targets that may be deregistered. It excludes targets that another binding needs, because the runs
+// of that binding would not register them again. In a shared target group without a record, it returns only targets that
+// this process has registered, because it is unknown which cluster registered the others.
 func (f *Facts) removable(list []*observed.Target) []*observed.Target {
 	r := f.Record
 	return slices.DeleteFunc(slices.Clone(list), func(t *observed.Target) bool {

@@ -316,7 +316,7 @@ func TestPreviewText(t *testing.T) {
 	for _, want := range []string{
 		"+ claim finalizer/TargetGroupBinding ns/b   # first\n",
 		"+ authorize rule/" + portRule(80).String() + " in sg-1   # bindings ask for it\n",
-		"- revoke rule/" + portRule(81).String() + " in sg-1   # no binding asks for it\n",
+		"- revoke rule/" + portRule(81).String() + " in sg-1   # no binding requests it\n",
 		"~ set record/TargetGroupBinding ns/b: 3 targets   # before they are registered\n",
 		"+ register target/10.0.0.2:8080 in arn/a   # the endpoint has no target\n",
 		"- deregister target/10.0.0.3:8080 in arn/a: unhealthy   # no endpoint any more\n",
@@ -363,7 +363,7 @@ func TestConditionsOfUnregisteredPods(t *testing.T) {
 			shown[g.Pod.Name] = string(g.Want.Status) + " " + g.Want.Message
 		}
 	}
-	if shown["p2"] == "" || shown["p2"] != shown["p3"] || len(shown) != 2 || !strings.Contains(shown["p2"], "as 1 targets are the limit") {
+	if shown["p2"] == "" || shown["p2"] != shown["p3"] || len(shown) != 2 || !strings.Contains(shown["p2"], "because a target group may have at most 1 targets") {
 		t.Errorf("pods show %q", shown)
 	}
 }

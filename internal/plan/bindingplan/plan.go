@@ -51,7 +51,7 @@ const (
 	reportFailure                     // a fact that could not be read
 	reportFindings                    // findings that a user has to correct
 	reportTargets                     // the health of targets, and success
-	reportMissingBackend              // that the Service does not exist
+	reportMissingBackend              // a Service that does not exist
 	reportCleanup                     // only failures, with the reason of a cleanup
 	reportDeletion                    // only failures; afterwards the binding is forgotten
 )

@@ -50,7 +50,7 @@ func (f *Facts) zoneOf(e targets.Endpoint) (string, error) {
 	}
 	zone, known := f.Network.Zones[e.Pod.Spec.NodeName] // a node does not change its zone
 	if !known {
-		return "", fmt.Errorf("AWS wants the zone of pod %s/%s, but its node %q is not known", e.Pod.Namespace, e.Pod.Name, e.Pod.Spec.NodeName)
+		return "", fmt.Errorf("AWS requires the zone of pod %s/%s, but its node %q is not known", e.Pod.Namespace, e.Pod.Name, e.Pod.Spec.NodeName)
 	}
 	if zone != "" {
 		return zone, nil

@@ -15,10 +15,10 @@ import (
 
 // StepResults has the results of the steps of a plan.
 type StepResults struct {
-	// At is the step that failed, and Failure its failure. Later steps were not carried out.
-	At      Action
-	Failure *Failure
-	// NoRemoval reports whether the Note of that name was carried out.
+	// FailedStep is the step that failed, and Failure the reason. Later steps were not carried out.
+	FailedStep Action
+	Failure    *Failure
+	// NoRemoval reports whether the Note NoRemoval was carried out.
 	NoRemoval bool
 	Changed   bool // AWS was changed
 	// Postponed is the time until a postponed call may be sent that did not end the plan.
@@ -33,8 +33,8 @@ type RulesResult struct {
 	Done   bool // all rules of this binding exist
 	Faulty bool // some rules are unknown until the binding is corrected
 	Again  bool // rules of other bindings are missing
-	// Findings has findings about the binding. Unseen has those about new and terminating pods, whose ENI AWS may not show for
-	// some seconds.
+	// Findings has findings about the binding. Unseen has findings about new and terminating pods, whose ENI AWS may not
+	// return for some seconds.
 	Findings, Unseen finding.List
 }
 
@@ -152,11 +152,11 @@ func Failed(f *Facts, x Failure) Report {
 }
 
 // postponedReason is the reason of a run after a postponed call.
-const postponedReason = "a call has its turn then"
+const postponedReason = "a postponed call may be sent then"
 
 // endAfterKubernetesFailure ends the run if the failed step is a write to Kubernetes, and reports whether it is.
 func (r *reporter) endAfterKubernetesFailure(err error) bool {
-	switch r.done.At.(type) {
+	switch r.done.FailedStep.(type) {
 	case AddFinalizer:
 		r.endWithEvent(err, "FailedAddFinalizer", "Failed add finalizer due to ")
 	case CompleteSpec:
@@ -182,7 +182,7 @@ func (r *reporter) reportMoves(m *moves, failed *Failure) {
 	if a == nil {
 		a = m.attempt
 	}
-	if d, ok := r.done.At.(Deregister); ok && !r.done.NoRemoval && len(d.Targets) > 0 {
+	if d, ok := r.done.FailedStep.(Deregister); ok && !r.done.NoRemoval && len(d.Targets) > 0 {
 		a = &Attempt{Refused: []Refusal{{m.Register, *failed, *failed}}, Failed: failed}
 	}
 	if a != nil && a.Failed != nil {
@@ -227,9 +227,9 @@ func (r *reporter) reportMoves(m *moves, failed *Failure) {
 	}
 	r.addEvents(r.events(r.Findings, reason))
 	r.noteReported(reason == "" && !r.Waiting)
-	r.requeueIf(len(rules.Unseen) > 0, durations.FirstPoll, "AWS does not show the ENI of an endpoint yet")
-	r.requeueIf(!rules.Done && !rules.Faulty || rules.Again, r.Options.Requeue, "rules are not all there")
-	r.requeueIf(len(m.OverCapacity) > 0, r.Options.Requeue, "the target group has no room")
+	r.requeueIf(len(rules.Unseen) > 0, durations.FirstPoll, "AWS does not return the ENI of an endpoint yet")
+	r.requeueIf(!rules.Done && !rules.Faulty || rules.Again, r.Options.Requeue, "some security group rules are missing")
+	r.requeueIf(len(m.OverCapacity) > 0, r.Options.Requeue, "the target group has no capacity")
 	r.requeueIf(rules.Faulty, durations.DeniedWait, "")
 	r.requeueIf(waiting > noGate, r.Options.pollInterval(waiting), "pods wait for their targets to become healthy")
 	idle := r.Forwards != nil && !r.Forwards.isUnused()
@@ -261,7 +261,7 @@ func (r *reporter) endAfterAttempt(f Failure, a *Attempt) {
 	}
 	r.RetryAfter, r.Why = durations.DeniedWait, ""
 	if a != nil && a.RetryIn > 0 {
-		r.requeueAfter(a.RetryIn, "a refused target is tried again")
+		r.requeueAfter(a.RetryIn, "the registration of a refused target is retried")
 	}
 	if x.Reason == finding.TargetGroupNotFound {
 		switch age := r.Now.Sub(r.Stored.CreationTimestamp.Time); {
@@ -304,7 +304,8 @@ func (r *reporter) endCleanup(f Failure) {
 	r.Err = f.Err
 }
 
-// noteReported records whether success still has to be reported. A postponed call may find later that there is nothing to do.
+// noteReported records whether success still has to be reported. A later run may find that the postponed call has nothing to
+// change.
 func (r *reporter) noteReported(reported bool) {
 	switch {
 	case reported && r.Memory.SuccessPending:

@@ -21,11 +21,11 @@ func TestReportsOfFailedSteps(t *testing.T) {
 		edit func(*Facts)
 		want string
 	}{
-		"a finalizer that cannot be added":          {done: StepResults{At: AddFinalizer{}, Failure: &passing}, want: "events FailedAddFinalizer; error"},
-		"a spec that cannot be completed":           {done: StepResults{At: CompleteSpec{}, Failure: &passing}, want: "events FailedReconcile; error"},
-		"a checkpoint that cannot be written":       {done: StepResults{At: SetCheckpoint{}, Failure: &passing}, want: "error"},
+		"a finalizer that cannot be added":          {done: StepResults{FailedStep: AddFinalizer{}, Failure: &passing}, want: "events FailedAddFinalizer; error"},
+		"a spec that cannot be completed":           {done: StepResults{FailedStep: CompleteSpec{}, Failure: &passing}, want: "events FailedReconcile; error"},
+		"a checkpoint that cannot be written":       {done: StepResults{FailedStep: SetCheckpoint{}, Failure: &passing}, want: "error"},
 		"facts that cannot be read":                 {done: StepResults{Err: errNo}, want: "error"},
-		"a target that cannot be taken out":         {done: StepResults{At: Deregister{Targets: healthOf("3").Targets}, Failure: &invalid}, want: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
+		"a target that cannot be taken out":         {done: StepResults{FailedStep: Deregister{Targets: healthOf("3").Targets}, Failure: &invalid}, want: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
 		"a call that is postponed":                  {done: StepResults{NoRemoval: true, Postponed: 3 * time.Second, Rules: RulesResult{Done: true}}, want: "status True SuccessfullyReconciled observed; events; again in 3s; waiting"},
 		"success is pending while it is":            {done: StepResults{NoRemoval: true, Changed: true, Postponed: 3 * time.Second, Rules: RulesResult{Done: true}}, want: "status True SuccessfullyReconciled observed; events; success pending; again in 3s; waiting"},
 		"success is said of what has changed":       {done: StepResults{NoRemoval: true, Changed: true, Rules: RulesResult{Done: true}}, want: "status True SuccessfullyReconciled observed; events SuccessfullyReconciled; compared; checkpoint want; complete"},
@@ -34,9 +34,9 @@ func TestReportsOfFailedSteps(t *testing.T) {
 		"rules that a person has to correct":        {done: StepResults{NoRemoval: true, Rules: RulesResult{Findings: unclear, Faulty: true}}, want: "status False FailedNetworkReconcile observed; events FailedNetworkReconcile; again in 5m0s"},
 		"rules of new pods may be missing a moment": {done: StepResults{NoRemoval: true, Rules: RulesResult{Unseen: unclear}}, want: "events; again in 3s"},
 		"rules of others are tried again":           {done: StepResults{NoRemoval: true, Rules: RulesResult{Done: true, Again: true}}, want: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; again in 15s; complete"},
-		"a call that waits for its turn":            {done: StepResults{At: Register{}, Failure: &waiting}, want: "again in 3s; waiting"},
-		"an error that may pass":                    {done: StepResults{At: Deregister{}, NoRemoval: true, Failure: &passing, Rules: RulesResult{Done: true}}, want: "events FailedReconcile; error"},
-		"a fault of this run is reported once":      {done: StepResults{At: Deregister{}, NoRemoval: true, Failure: &denied, Rules: RulesResult{Done: true}}, edit: func(f *Facts) { f.Reported.Fault = true }, want: "again in 5m0s"},
+		"a call that waits for its turn":            {done: StepResults{FailedStep: Register{}, Failure: &waiting}, want: "again in 3s; waiting"},
+		"an error that may pass":                    {done: StepResults{FailedStep: Deregister{}, NoRemoval: true, Failure: &passing, Rules: RulesResult{Done: true}}, want: "events FailedReconcile; error"},
+		"a fault of this run is reported once":      {done: StepResults{FailedStep: Deregister{}, NoRemoval: true, Failure: &denied, Rules: RulesResult{Done: true}}, edit: func(f *Facts) { f.Reported.Fault = true }, want: "again in 5m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := completeFacts(t)
@@ -61,9 +61,9 @@ func TestReportsOfAFailedCleanup(t *testing.T) {
 		done StepResults
 		want string
 	}{
-		"its finalizer cannot be removed": {StepResults{At: RemoveFinalizer{}, Failure: &passing}, "events FailedRemoveFinalizer; error"},
-		"AWS refuses":                     {StepResults{At: Deregister{}, Failure: &denied}, "status False FailedCleanup; events FailedCleanup; error"},
-		"a call waits":                    {StepResults{At: Deregister{}, Failure: &waiting}, "again in 3s; waiting"},
+		"its finalizer cannot be removed": {StepResults{FailedStep: RemoveFinalizer{}, Failure: &passing}, "events FailedRemoveFinalizer; error"},
+		"AWS refuses":                     {StepResults{FailedStep: Deregister{}, Failure: &denied}, "status False FailedCleanup; events FailedCleanup; error"},
+		"a call waits":                    {StepResults{FailedStep: Deregister{}, Failure: &waiting}, "again in 3s; waiting"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := completeFacts(t)

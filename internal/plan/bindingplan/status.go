@@ -17,8 +17,8 @@ import (
 // readyCondition is the type of the condition of bindings.
 const readyCondition = "Ready"
 
-// setStatus plans the Ready condition: true if reason is empty, otherwise false. If observed is set, the
-// generation counts as reconciled.
+// setStatus plans the Ready condition: true if reason is empty, otherwise false. If observed is set, it also records that
+// the generation is reconciled.
 func (r *reporter) setStatus(reason string, observed bool) {
 	b := r.Stored
 	c := metav1.Condition{
@@ -108,7 +108,7 @@ func (p *planner) events(found finding.List, reason string) WriteEvents {
 	return p.Facts.events(found, reason, false)
 }
 
-// Event returns the event of a finding. An empty reason means that of the finding.
+// Event returns the event of a finding. If reason is empty, the event has the reason of the finding.
 func Event(x finding.Finding, reason string) cluster.Event {
 	return cluster.Event{
 		Ref:     cluster.Ref{Kind: cluster.Kind(x.Object.Kind), Namespace: x.Object.Namespace, Name: x.Object.Name},
@@ -132,8 +132,8 @@ func (f *Facts) events(found finding.List, reason string, changed bool) WriteEve
 	return WriteEvents{append(out, lastingWarnings(f.Key))}
 }
 
-// lastingWarnings returns the patch that makes the warnings beside it last, so that their events are emitted again before the
-// API server deletes them.
+// lastingWarnings returns the patch that marks the warnings in the same list as lasting, so that their events are emitted
+// again before the API server deletes them.
 func lastingWarnings(key Key) cluster.LastingWarnings {
 	return cluster.LastingWarnings{Subject: "TargetGroupBinding " + key.String()}
 }

@@ -33,8 +33,7 @@ type Register struct {
 // Deregister deregisters targets.
 type Deregister struct {
 	Targets []*observed.Target
-	// MayMiss is set if it is no failure that a target is not registered, and MayWait if it is no failure that the call is
-	// postponed.
+	// MayMiss is set if a missing target is not a failure, and MayWait if a postponed call is not a failure.
 	MayMiss, MayWait bool
 }
 
@@ -102,7 +101,7 @@ const (
 	BackendMissing              // the backend or the binding does not exist
 	Departed                    // the binding is deleted while its target group is in use
 	Released                    // all targets and rules of the deleted binding were removed
-	Forgotten                   // the binding does not exist any more, and nothing of it is left
+	Forgotten                   // the binding does not exist any more, and all of its resources are removed
 	Compared                    // the binding was compared with AWS and is complete
 	SuccessPending              // AWS was changed, and success will be reported when no call is postponed
 	SuccessReported             // success was reported

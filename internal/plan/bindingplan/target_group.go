@@ -50,9 +50,9 @@ func (g TargetGroup) addressType() elbv2.TargetGroupIPAddressType {
 	return elbv2.TargetGroupIPAddressType(g.AddressType)
 }
 
-// ToComplete reports whether unset fields of the stored binding have to be read from AWS: if the binding is new, or cannot be used
-// without them. In a binding of another controller, unset fields mean the defaults.
-func (f *Facts) ToComplete() bool {
+// NeedsCompletion reports whether unset fields of the stored binding have to be read from AWS: if the binding is new, or
+// cannot be used without them. In a binding of another controller, unset fields mean the defaults.
+func (f *Facts) NeedsCompletion() bool {
 	return Unusable(f.Stored) || f.Stored.DeletionTimestamp == nil && !f.claimed() && Incomplete(f.Stored)
 }
 
@@ -79,19 +79,19 @@ func Unusable(b *elbv2.TargetGroupBinding) bool {
 // complete plans to write properties of the target group into unset fields of the binding, which other programs, the webhook for
 // pods and later runs read.
 func (p *planner) complete() {
-	if p.Completed || p.Claimed || !p.ToComplete() || Incomplete(p.Described) || !Unusable(p.Stored) && p.completesTo(p.Described) {
+	if p.Completed || p.Claimed || !p.NeedsCompletion() || Incomplete(p.Described) || !Unusable(p.Stored) && p.completesTo(p.Described) {
 		return
 	}
-	p.addStep(CompleteSpec{p.Described.Spec}, "AWS knows what the binding leaves open")
+	p.addStep(CompleteSpec{p.Described.Spec}, "unset fields of the binding are read from AWS")
 }
 
-// contradicts returns the finding about a field of a binding that differs from its target group, nil if there is none. AWS would
-// refuse the targets, or they would be of another network.
+// contradicts returns the finding about a field of a binding that differs from its target group, nil if there is none. AWS
+// would refuse the targets, or the targets would be in another network.
 func (g TargetGroup) contradicts(b *elbv2.TargetGroupBinding) *finding.Finding {
 	differs := func(field string, given, actual any) *finding.Finding {
 		return &finding.Finding{
 			Object: targets.Ref(b), Field: field, Reason: finding.TargetGroupDiffers, Severity: finding.Error,
-			Message: fmt.Sprintf("%q is given but the target group has %q; the targets stay unchanged", given, actual),
+			Message: fmt.Sprintf("%q is set but the target group has %q; the targets stay unchanged", given, actual),
 			Fix:     "replace the binding by one with the value of the target group, or without the field",
 		}
 	}
@@ -115,10 +115,10 @@ func (g TargetGroup) ignoredSettings(b *elbv2.TargetGroupBinding) (out finding.L
 	}
 	if p := s.TargetGroupProtocol; p != nil && string(*p) != g.Protocol {
 		warn("spec.targetGroupProtocol", finding.TargetGroupDiffers,
-			fmt.Sprintf("%q is given but the target group has %q; load balancers use that of the target group", *p, g.Protocol), "correct the field")
+			fmt.Sprintf("%q is set but the target group has %q; load balancers use the value of the target group", *p, g.Protocol), "correct the field")
 	}
 	if s.NodeSelector != nil && !targets.IsInstance(b) {
-		warn("spec.nodeSelector", finding.Unsupported, "a node selector counts for targets of type instance only; it is ignored", "remove the field")
+		warn("spec.nodeSelector", finding.Unsupported, "a node selector applies only to targets of type instance; it is ignored", "remove the field")
 	}
 	return out
 }

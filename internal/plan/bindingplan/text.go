@@ -128,7 +128,7 @@ func (c GroupChange) Items() []Item {
 		}
 	}
 	add("+", "authorize", c.Authorize, "bindings ask for it")
-	add("-", "revoke", c.Revoke, "no binding asks for it")
+	add("-", "revoke", c.Revoke, "no binding requests it")
 	return out
 }
 

@@ -51,17 +51,17 @@ func (r *reporter) addUnregistered(m *moves, a *Attempt) []unregistered {
 	}
 	add(withoutID, "have no QUIC server id and are left out", "the pod has no QUIC server id and is not registered", finding.Finding{
 		Reason: finding.ServerIDMissing,
-		Fix:    "name the containers in the annotation " + targets.QUICAnnotation + " and let the ids be injected into new pods",
+		Fix:    "name the containers in the annotation " + targets.QUICAnnotation + " and recreate the pods, so that ids are injected",
 	})
 	r.NoServerID = len(withoutID)
-	limit := fmt.Sprintf("not registered, as %d targets are the limit of a target group", r.Options.MaxTargets)
+	limit := fmt.Sprintf("not registered, because a target group may have at most %d targets", r.Options.MaxTargets)
 	add(m.OverCapacity, "are "+limit, "the pod is "+limit, finding.Finding{
 		Reason: finding.TargetsCapped, Fix: "raise --max-targets-per-target-group",
 	})
 	if a == nil {
 		return out
 	}
-	for _, x := range a.Refused { // the finding about them is that of the run
+	for _, x := range a.Refused { // the run reports one finding about all of them
 		if f, ok := findingOf(r.Stored, x.Because); ok {
 			out = append(out, unregistered{x.Endpoints, blockedCondition(f)})
 		}

@@ -24,7 +24,7 @@ type certificateClaim struct {
 	member   finding.Ref
 	arn      string
 	hosts    []string
-	refused  bool   // AWS has refused it for lack of room
+	refused  bool   // AWS has refused it because a quota is reached
 	replaces string // ARN of the live certificate that it replaces, empty if there is none
 }
 
@@ -46,7 +46,8 @@ func (t *certificateClaims) admits(member finding.Ref, arn string, hosts []strin
 	case slices.Contains(t.l.TLS.Refused, arn):
 		return false
 	case len(t.l.TLS.NoRoom) > 0:
-		// AWS may not have refused this one yet. It is a claim too, so that it replaces a certificate of its own namespace.
+		// AWS may not have refused this certificate yet. It is a claim too, so that it replaces a certificate of its own
+		// namespace.
 		t.claims = append(t.claims, certificateClaim{member: member, arn: arn, hosts: t.hostsOf(member, hosts), refused: slices.Contains(t.l.TLS.NoRoom, arn)})
 	}
 	return true
@@ -64,8 +65,8 @@ func (t *certificateClaims) hostsOf(member finding.Ref, hosts []string) []string
 	return equal.SortedUnique(out)
 }
 
-// assignReplacements chooses the live certificate that each claim replaces. It returns the certificates that are
-// omitted because they can replace none. all has the certificates that members request.
+// assignReplacements chooses the live certificate that each claim replaces. It returns the certificates that are omitted
+// because they can replace no live certificate. all has the certificates that members request.
 func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certificates, all []string) (left []string) {
 	var free, has, claimants []string
 	for _, c := range t.claims {
@@ -98,7 +99,7 @@ func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certif
 			return o.member.Namespace == c.member.Namespace && cc.coversAny(arn, o.hosts)
 		})
 	}
-	reserved := func(c *certificateClaim, arn string) bool { // for a claim of the namespace that gives it up
+	reserved := func(c *certificateClaim, arn string) bool { // for a claim of the namespace that requested the live certificate
 		return owners[arn] != "" && owners[arn] != c.member.Namespace && slices.ContainsFunc(t.claims, func(o certificateClaim) bool {
 			return o.replaces == "" && o.member.Namespace == owners[arn]
 		})
@@ -125,8 +126,8 @@ func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certif
 			out.ReplacedBy[c.replaces] = c.arn
 			cc.Findings.Add(finding.Finding{
 				Object: c.member, Reason: finding.QuotaReached, Severity: finding.Warning, Port: t.l.Port, Blocks: finding.BlocksNothing,
-				Message: fmt.Sprintf("port %d: AWS has no room for certificate %q besides %q, which it replaces; that is removed just before, and clients in between get the default certificate", t.l.Port, c.arn, c.replaces),
-				Fix:     "ask AWS for a higher quota of certificates for each load balancer; no object has to be changed",
+				Message: fmt.Sprintf("port %d: the quota has no room for certificate %q beside %q, which it replaces; the replaced certificate is removed first, and clients get the default certificate in between", t.l.Port, c.arn, c.replaces),
+				Fix:     "ask AWS for a higher quota of certificates per load balancer; no object has to be changed",
 			})
 		}
 	}

@@ -148,7 +148,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 	if out.Default == "" && len(all) > 0 {
 		first := all[0]
 		if _, found := l.TLS.Certificates[0].(model.CertHosts); found && cc.Want.ID.Kind.OfGateway() {
-			first = slices.Min(all) // the same one whatever listener or route it was found for
+			first = slices.Min(all) // the same certificate for all listeners and routes
 		}
 		out.Default = defaultCertificate(choices, first, live)
 	}
@@ -158,7 +158,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 		}
 	}
 	if len(out.NotOwned) > 0 && out.Default == "" && !slices.Contains(out.NotOwned, live.Certificate) {
-		out.Default, out.Extra = live.Certificate, []string{live.Certificate} // the default one stays without the others
+		out.Default, out.Extra = live.Certificate, []string{live.Certificate} // the default certificate stays without the others
 	}
 	for _, f := range lacking {
 		kept := live
@@ -176,16 +176,16 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 func WithoutCertificate(l model.Listener, live *observed.Listener, made bool) string {
 	switch {
 	case live != nil:
-		return fmt.Sprintf("port %d keeps what it served for this object", l.Port)
+		return fmt.Sprintf("port %d keeps its certificates for this object", l.Port)
 	case made && l.BaseProtocol == model.HTTP:
 		return fmt.Sprintf("the rules of this object on port %d are held and answer 503", l.Port)
 	}
 	return fmt.Sprintf("the listener of port %d is not made", l.Port)
 }
 
-// defaultCertificate returns the certificate for clients that send no server name. It is the first certificate of the
-// member that asks for the live default one, so that a new member does not present its own to the clients of others.
-// If no member asks for that, it is first.
+// defaultCertificate returns the certificate for clients that send no server name. It is the first certificate of the member
+// that requests the live default certificate, so that a new member does not present its certificate to the clients of other
+// members. If no member requests the live one, it is first.
 func defaultCertificate(choices [][]string, first string, live *observed.Listener) string {
 	if live == nil || live.Certificate == "" {
 		return first
@@ -244,8 +244,7 @@ func (cc *Chooser) certificatesToKeep(l model.Listener, live *observed.Listener,
 	return kept
 }
 
-// hostsOfHeld returns the hosts of held members and of retained live rules on a listener; "" stands for a rule
-// without a host.
+// hostsOfHeld returns the hosts of held members and of retained live rules on a listener; "" means a rule without a host.
 func (cc *Chooser) hostsOfHeld(l model.Listener, live *observed.Listener, blocked []finding.Ref) []string {
 	held := map[finding.Ref]bool{}
 	for _, ref := range blocked {
@@ -288,7 +287,7 @@ func (cc *Chooser) hostsOfHeld(l model.Listener, live *observed.Listener, blocke
 }
 
 // certificateMissing reports whether a certificate that a user named is known not to exist. That can only be known of
-// certificates in the account and region of the controller. A certificate that is attached already is not looked for.
+// certificates in the account and region of the controller. A certificate that is already attached is not looked up.
 func (cc *Chooser) certificateMissing(arn string, live *observed.Listener) bool {
 	if live != nil && (live.Certificate == arn || slices.Contains(live.Certificates, arn)) {
 		return false

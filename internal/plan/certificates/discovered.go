@@ -19,7 +19,7 @@ type discovery struct {
 	// notOwned are live certificates that cover a host and must not serve it any more.
 	notOwned []string
 	sources  []resolved.CertificateSource
-	// unavailable is why it is not known whether a certificate may be used.
+	// unavailable is the reason why it is not known whether a certificate may be used.
 	unavailable *observed.Fault
 }
 
@@ -54,7 +54,7 @@ func (cc *Chooser) discover(c model.CertHosts, live *observed.Listener) (out dis
 	return out
 }
 
-// certificateRight is whether the hosts of a member may be served with a certificate that covers them.
+// certificateRight is the result of rightToServe for a certificate and a host of a member.
 type certificateRight int
 
 const (
@@ -65,11 +65,11 @@ const (
 
 // rightToServe decides whether a certificate may serve a host of a member.
 //
-// An imported certificate comes from a Secret, for the stack whose members name that Secret. Discovery finds it for
-// no other stack. It does not find it for that stack either, which uses it as long as a member names the Secret. The
-// private key belongs to the namespace of the Secret. If a listener of another namespace has the certificate, because
-// an earlier version made no difference, it is removed at once. A member in the namespace of the Secret could name
-// the Secret as well, so that the certificate stays for that member, with a finding.
+// An imported certificate comes from a Secret, for the stack whose members name that Secret. Discovery never finds it:
+// another stack must not use it, and that stack uses it without discovery as long as a member names the Secret. The private
+// key belongs to the namespace of the Secret. If a listener of another namespace has the certificate, because an earlier
+// version did not distinguish namespaces, it is removed at once. A member in the namespace of the Secret could name the
+// Secret as well, so that the certificate stays for that member, with a finding.
 //
 // A requested certificate is excluded if the feature gate for that is on. Without the gate, the tags of issued
 // certificates are not read, because a cluster without the gate may lack the permission.
@@ -100,7 +100,7 @@ func (cc *Chooser) rightToServe(c observed.Certificate, member finding.Ref, fiel
 	} else if namespace == member.Namespace {
 		cc.Findings.Add(finding.Finding{
 			Object: member, Field: field, Reason: finding.CertificateNotOwned, Severity: finding.Warning,
-			Message: text + ", and is deleted with that; it serves this object until then",
+			Message: text + ", and is deleted with that load balancer; it serves this object until then",
 			Fix:     "name the Secret here as well, or " + CertificateSourceText(cc.Want.ID, nil),
 		})
 		return mayServe, nil

@@ -41,8 +41,8 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		claimed = append(slices.Clone(claimed), servedNames(m.groups, w.Import)...)
 	}
 	if n := newlyClaimed(claimed, live); n != nil && same < 0 {
-		m.reportImport(w, finding.HostNotOwned, fmt.Sprintf("the certificate is for %q, and host %q is served by %s, which came first", n.Name, n.Host, n.By),
-			"issue the certificate for your own hosts alone")
+		m.reportImport(w, finding.HostNotOwned, fmt.Sprintf("the certificate is for %q, and host %q is already served by %s", n.Name, n.Host, n.By),
+			"issue the certificate only for your own hosts")
 		return
 	}
 	now := m.Have.Facts.Now
@@ -60,7 +60,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	case now.After(ends):
 		return
 	case now.Before(begins):
-		m.reportImport(w, finding.CertificateInvalid, "the certificate is not valid before "+at(begins), "wait until then, or correct the clock of who issues it")
+		m.reportImport(w, finding.CertificateInvalid, "the certificate is not valid before "+at(begins), "wait until then, or correct the clock of the issuer")
 		m.RetryWithin(min(begins.Sub(now), time.Hour))
 		return
 	}
@@ -71,12 +71,12 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	}
 	if rest > 0 {
 		next := now.Add(rest)
-		if rest > time.Hour { // rounded, so that the message stays the same for a while
+		if rest > time.Hour { // rounded, so that the message does not change with each run
 			next = next.Add(time.Hour - time.Second).Truncate(time.Hour)
 		}
 		m.reportImport(w, finding.ImportsLimited,
 			"there were so many imports of it, or for its namespace, that its certificate is not imported before "+at(next), "find out which Secrets change or are added all the time")
-		m.awaitImport(w, a, plan.Wait{For: "its turn to be imported", RetryAfter: rest})
+		m.awaitImport(w, a, plan.Wait{For: "the time at which it may be imported", RetryAfter: rest})
 		return
 	}
 	do := plan.ImportCertificate{Secret: w.Import.Secret, Content: *content, Uses: w.Import.Uses, Meanwhile: interimText(live)}
@@ -91,7 +91,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	case !m.hasRoomForImport(w):
 		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("%d of at most %d imported certificates are in the account; the rest is reserved for namespaces that have fewer",
 			m.Have.Facts.Imports.All, m.accountImports()), "delete what is not needed, or use certificates by ARN")
-		m.awaitImport(w, a, plan.Wait{For: "room for its certificate", RetryAfter: durations.StableFactAge})
+		m.awaitImport(w, a, plan.Wait{For: "capacity for its certificate", RetryAfter: durations.StableFactAge})
 		return
 	default:
 		do.Tags = m.Tags(w.ID, w.Tags)
@@ -107,10 +107,10 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	}
 }
 
-// servedNames returns the names of the certificate of a Secret for hosts for which other namespaces have live rules
-// and the namespaces that use the Secret have none. AWS chooses among the certificates of a listener by host, so that
-// such a certificate could be presented to the clients of others. The age of the objects does not help: an older
-// object may join later. The owner of a Gateway decides about its hosts.
+// servedNames returns the names of the certificate of a Secret for hosts for which other namespaces have live rules and the
+// namespaces that use the Secret have none. AWS chooses among the certificates of a listener by host, so that such a
+// certificate could be presented to the clients of others. The age of the objects cannot decide, because an older object may
+// join later. The owner of a Gateway decides about its hosts.
 func servedNames(tg *owners.TargetGroups, w *model.CertificateImport) (out []model.ClaimedName) {
 	by := w.Members()
 	if slices.ContainsFunc(by, func(r finding.Ref) bool { return r.Kind == "Gateway" }) {
@@ -204,7 +204,7 @@ func servingIdentity(live []observed.OwnCertificate) *model.CertificateIdentity 
 func interimText(live []observed.OwnCertificate) string {
 	switch serves := servingIdentity(live); {
 	case serves == nil:
-		return "nothing serves it yet"
+		return "no certificate serves it yet"
 	case serves.NotAfter == 0: // ACM did not show the certificate
 		return "the certificate that was imported before stays"
 	default:
@@ -240,7 +240,7 @@ func (m *Managed) limitImports(all []model.ManagedCertificate) []model.ManagedCe
 		if count++; count <= plan.MaxCertificatesPerLoadBalancer {
 			return false
 		}
-		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("a load balancer has %d certificates at most", plan.MaxCertificatesPerLoadBalancer), "use fewer Secrets, or another load balancer")
+		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("a load balancer can have at most %d certificates", plan.MaxCertificatesPerLoadBalancer), "use fewer Secrets, or another load balancer")
 		return true
 	})
 }

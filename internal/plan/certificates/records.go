@@ -18,9 +18,9 @@ import (
 // recordTTL is the TTL of validation records, in seconds.
 const recordTTL = 60
 
-// mayRequest reports whether a certificate can be validated after it is requested. A private one needs no validation.
-// A public one needs a hosted zone for each host. If the controller has no access to Route 53, another actor creates
-// the records. serves reports whether another certificate serves the member meanwhile, so that nothing is held.
+// mayRequest reports whether a certificate can be validated after it is requested. A private one needs no validation. A
+// public one needs a hosted zone for each host. If the controller has no access to Route 53, another actor creates the
+// records. serves is set if another certificate serves the member meanwhile, so that nothing is held.
 func (m *Managed) mayRequest(w model.ManagedCertificate, a plan.Address, serves bool) bool {
 	if w.CA != "" {
 		return true
@@ -37,7 +37,7 @@ func (m *Managed) mayRequest(w model.ManagedCertificate, a plan.Address, serves 
 		if f.Message != "" {
 			m.Findings.Add(finding.Finding{
 				Object: w.Member, Field: w.Of.Field, Reason: finding.ServiceUnavailable,
-				Message: fmt.Sprintf("the certificate for %s is not requested yet: %s", w.Domain, f.Message), Fix: "check the way to Route 53",
+				Message: fmt.Sprintf("the certificate for %s is not requested yet: %s", w.Domain, f.Message), Fix: "check the access to Route 53",
 			})
 		}
 		m.pollCertificate(w, a, "an answer of Route 53", durations.OutageWait)
@@ -57,7 +57,7 @@ func (m *Managed) mayRequest(w model.ManagedCertificate, a plan.Address, serves 
 			Fix:     "create the zone, or import a certificate and name it in " + naming.SettingName(m.Want.ID.Kind, "certificate-arn"), Blocks: finding.BlocksMember,
 		}
 		if serves {
-			f.Message += "; the certificate for the former hosts serves on"
+			f.Message += "; the certificate for the previous hosts still serves"
 			f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
 		}
 		m.Findings.Add(f)
@@ -68,7 +68,7 @@ func (m *Managed) mayRequest(w model.ManagedCertificate, a plan.Address, serves 
 	return len(missing) == 0
 }
 
-// ZoneOf returns the public hosted zone for a domain: of several the most specific one.
+// ZoneOf returns the public hosted zone for a domain. If several zones match, it returns the most specific one.
 func ZoneOf(zones []observed.HostedZone, domain string) (best observed.HostedZone, ok bool) {
 	domain = recordDomain(domain)
 	for _, z := range zones {
@@ -82,7 +82,7 @@ func ZoneOf(zones []observed.HostedZone, domain string) (best observed.HostedZon
 	return best, ok
 }
 
-// recordDomain returns the domain by whose record ACM validates a domain: the same one without "*.".
+// recordDomain returns the domain whose DNS record validates a domain in ACM: the domain without "*.".
 func recordDomain(domain string) string {
 	return strings.TrimPrefix(strings.ToLower(domain), "*.")
 }
@@ -91,7 +91,7 @@ func recordDomain(domain string) string {
 // again.
 func (m *Managed) validate(w model.ManagedCertificate, c observed.OwnCertificate) time.Duration {
 	again := durations.OutageWait
-	if c.Unnamed {
+	if c.RecordsMissing {
 		again = durations.FirstBackOff
 	}
 	var missing, unseen []observed.DNSRecord
@@ -106,15 +106,15 @@ func (m *Managed) validate(w model.ManagedCertificate, c observed.OwnCertificate
 	zones := m.Have.Facts.Zones
 	switch {
 	case len(missing) == 0:
-		if !c.Unnamed && m.Have.Facts.Now.Sub(c.Created) >= durations.Overdue {
-			m.reportPending(w, "although its DNS records were made; it was requested at "+c.Created.UTC().Format(time.RFC3339), unseen,
+		if !c.RecordsMissing && m.Have.Facts.Now.Sub(c.Created) >= durations.Overdue {
+			m.reportPending(w, "although its DNS records exist; it was requested at "+c.Created.UTC().Format(time.RFC3339), unseen,
 				"check that the domains are delegated to the hosted zones of this account")
 		}
 	case zones == nil:
 		m.Ask(model.AskHostedZones{})
 	case zones.Fault != nil && zones.Fault.Reason == "":
 		if zones.Fault.Message != "" {
-			m.reportPending(w, "because its DNS records could not be made yet: "+zones.Fault.Message, nil, "check the way to Route 53")
+			m.reportPending(w, "because its DNS records could not be made yet: "+zones.Fault.Message, nil, "check the access to Route 53")
 		}
 	case zones.Fault != nil:
 		m.reportPending(w, manualRecordsText(zones.Fault), unseen, manualRecordsFix)

@@ -19,7 +19,7 @@ func (m *Managed) Remove(listeners []resolved.Listener, after []plan.StepID) {
 		return
 	}
 	if f := m.Unavailable(model.AskOwnCertificates{}); f != nil && m.Want.Empty() {
-		// There may be some. Once the objects are gone nothing would delete them.
+		// Managed certificates may exist. After the objects are deleted, no run would delete the certificates.
 		m.AwaitUnavailable(plan.Address{Kind: plan.Certificate, ID: m.Want.ID.String()}, plan.DeleteCertificate{}, *f)
 	}
 	if !m.managedKnown() || slices.ContainsFunc(listeners, func(l resolved.Listener) bool { return l.Certs.AttachedUnavailable }) {
@@ -50,8 +50,8 @@ func (m *Managed) Remove(listeners []resolved.Listener, after []plan.StepID) {
 		}
 		free = append(free, c)
 	}
-	// The records go first: once the certificate is gone they cannot be found any more. Until both are
-	// gone each attempt finds the certificate, and removes what is left.
+	// The records are deleted first, because they cannot be found without the certificate. Until both are deleted, each
+	// attempt finds the certificate and deletes the rest.
 	needed := m.neededDomains(free)
 	for _, c := range free {
 		m.Add(m.deletion(c, append(slices.Clone(after), m.removeRecords(c, needed, after)...)))
@@ -94,7 +94,7 @@ func (m *Managed) deletionWait(c observed.OwnCertificate) plan.Wait {
 	}
 	if m.Have.Facts.Validations[c.ARN].InUse {
 		// Its records stay too, because a member may ask for the certificate again before it is deleted.
-		wait := m.Wait("unused "+c.ARN, "ACM to see that nothing uses it", durations.LongestWait)
+		wait := m.Wait("unused "+c.ARN, "ACM to report that nothing uses it", durations.LongestWait)
 		wait.RetryAfter = durations.FirstBackOff
 		return wait
 	}
@@ -146,8 +146,8 @@ func (m *Managed) neededDomains(free []observed.OwnCertificate) map[string]bool 
 	return needed
 }
 
-// removeRecords plans to delete the validation records of a certificate that no other one needs. If the controller
-// may not do that they stay, which does no harm.
+// removeRecords plans to delete the validation records of a certificate that no other one needs. If the controller has no
+// permission to delete them, they stay, which has no effect on traffic.
 func (m *Managed) removeRecords(c observed.OwnCertificate, needed map[string]bool, after []plan.StepID) []plan.StepID {
 	zones := m.Have.Facts.Zones
 	if !c.Public || zones.Fault != nil || zones.Locked != nil {

@@ -35,7 +35,7 @@ func (d *Describer) FrontendNLB() {
 	switch {
 	case w == nil:
 		return
-	case d.FrontendStays():
+	case d.IsFrontendHeld():
 		if live == nil {
 			return
 		}

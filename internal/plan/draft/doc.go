@@ -1,2 +1,3 @@
-// Package draft is a plan in the making: its steps, questions, waits and findings, and what all parts of a plan do with them.
+// Package draft has the unfinished plan of a stack: its steps, questions, waits and findings, and the functions that all
+// parts of a plan use.
 package draft

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Draft is a plan in progress: the input that all parts of the plan read, and the steps that they add. Of the desired
-// state only Want.Held changes, when a choice cannot be made.
+// Draft is an unfinished plan: the input that all parts of the plan read, and the steps that they add. The only part of the
+// desired state that changes is Want.Held, when a choice cannot be made.
 type Draft struct {
 	*Steps
 	Want     model.Stack
@@ -76,7 +76,7 @@ func (d *Draft) WaitForTargets(of finding.Origin, members []finding.Ref, what st
 	d.Findings.Add(finding.Finding{Object: object, Field: of.Field, Reason: finding.WaitingForTargets, Message: message, Fix: fix})
 }
 
-// FrontendStays reports whether the whole frontend NLB is held.
-func (d *Draft) FrontendStays() bool {
+// IsFrontendHeld reports whether the whole frontend NLB is held.
+func (d *Draft) IsFrontendHeld() bool {
 	return d.Want.FrontendNLB != nil && d.Want.Held.Frontend
 }

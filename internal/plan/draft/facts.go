@@ -25,9 +25,9 @@ func (d *Draft) SecurityGroupIDs(groups []plan.GroupID) (ids []string, complete 
 	return ids, complete
 }
 
-// SubnetFacts returns subnets as AWS describes them, in the order of ids. known is false if a description is missing.
-// It first looks among the answers to the question asked, which the stack has asked for its subnets. For others, such
-// as live subnets that are kept, it asks a question of its own. fault is why that has no answer.
+// SubnetFacts returns subnets as AWS describes them, in the order of ids. known is false if a description is missing. It
+// first looks among the answers to the question asked, which the stack has asked for its subnets. For others, such as live
+// subnets that are kept, it asks a question of its own. fault is the reason why that question has no answer.
 func (d *Draft) SubnetFacts(ids []string, asked model.AskSubnets) (out []observed.Subnet, known bool, fault *observed.Fault) {
 	q := subnetsByID(ids)
 	for _, id := range ids {

@@ -12,11 +12,12 @@ import (
 )
 
 // During a handover, a load balancer carries the tags of both stacks as long as one of its other resources carries only the
-// tags of the previous stack. So the tags show who owns what, at whatever point a process ends.
+// tags of the previous stack. The tags therefore show the owner of each resource, also after a process was stopped in the
+// middle of a handover.
 
-// IsHandingOver reports whether the load balancer is being handed over: it still carries the tags of the stack that
-// it is taken over from. Then the live rules belong to other objects than the desired ones, so that no live rule
-// belongs to a member.
+// IsHandingOver reports whether the load balancer is being handed over: it still carries the tags of the stack that it is
+// taken over from. Then no live rule belongs to a member, because the live rules belong to the objects of the previous
+// stack.
 func (d *Draft) IsHandingOver() bool {
 	return d.Have.Adopted != (model.StackID{}) && slices.ContainsFunc(d.Have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.HasStackTags(d.Have.Adopted, lb.Tags) })
 }
@@ -34,13 +35,12 @@ func (d *Draft) AdoptedTags() map[string]string {
 // (removesPrevious), and otherwise reason.
 func (d *Draft) HandoverReason(removesPrevious bool, reason string) string {
 	if removesPrevious {
-		return "it is taken over from " + d.Have.Adopted.Title()
+		return "the load balancer is taken over from " + d.Have.Adopted.Title()
 	}
 	return reason
 }
 
-// TakeOver plans to put the tags of this stack on a load balancer that is taken over, before anything else of it is
-// changed.
+// TakeOver plans to put the tags of this stack on a load balancer that is taken over, before its other settings are changed.
 func (d *Draft) TakeOver(a plan.Address, resourceID string, live map[string]string, after []plan.StepID) []plan.StepID {
 	if d.Have.Adopted == (model.StackID{}) {
 		return nil
@@ -57,8 +57,8 @@ func (d *Draft) TakeOver(a plan.Address, resourceID string, live map[string]stri
 	})}
 }
 
-// OrderAfterTakeOver makes the steps from an index on depend on the steps in first. The previous stack reverts
-// changes of a load balancer until the tags of this stack are on it.
+// OrderAfterTakeOver makes the steps from an index on depend on the steps in first. The previous stack reverts changes of a
+// load balancer until the load balancer has the tags of this stack.
 func OrderAfterTakeOver(d *Draft, first []plan.StepID, from int) {
 	if d.Have.Adopted == (model.StackID{}) {
 		return
@@ -73,8 +73,8 @@ func OrderAfterTakeOver(d *Draft, first []plan.StepID, from int) {
 	}
 }
 
-// EndTakeOver plans to remove the tags of the previous stack from a load balancer, after all other steps. The
-// previous stack does not revert those steps as long as it sees the tags of both.
+// EndTakeOver plans to remove the tags of the previous stack from a load balancer, after all other steps. The previous stack
+// does not revert those steps as long as the load balancer has the tags of both stacks.
 func (d *Draft) EndTakeOver(a plan.Address, live map[string]string, members []finding.Ref) {
 	if d.Have.Adopted == (model.StackID{}) {
 		return
@@ -93,7 +93,7 @@ func (d *Draft) EndTakeOver(a plan.Address, live map[string]string, members []fi
 	}
 	d.Add(plan.Step{
 		ID: plan.NewStepID("release", a), Address: a, Verb: plan.Update, Do: plan.SetTags{Of: a, Remove: remove}, Changes: changes,
-		Why: "nothing that it uses belongs to " + d.Have.Adopted.Title() + " any more", After: d.AllSteps(), Blames: members,
+		Why: "none of its resources belongs to " + d.Have.Adopted.Title() + " any more", After: d.AllSteps(), Blames: members,
 	})
 }
 

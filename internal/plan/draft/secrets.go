@@ -5,15 +5,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// SecretDiffers reports whether a live listener or rule is known to have been given another client secret than the
-// desired one.
+// SecretDiffers reports whether a live listener or rule is known to have a client secret other than the desired one.
 func (d *Draft) SecretDiffers(arn string, want []model.Action) bool {
 	mark, given := plan.SecretMark(arn, want), d.Have.Facts.Secrets[arn]
 	return mark != "" && given != "" && mark != given
 }
 
-// AssumeSecret records that a live listener or rule that equals the desired state is assumed to have the desired
-// client secret, unless it is known which one it was given.
+// AssumeSecret records that a live listener or rule that equals the desired state is assumed to have the desired client
+// secret, unless the secret that was written to it is known.
 func (d *Draft) AssumeSecret(arn string, want []model.Action) {
 	mark := plan.SecretMark(arn, want)
 	if mark == "" || d.Have.Facts.Secrets[arn] != "" {

@@ -10,7 +10,7 @@ import (
 
 // How a quota is shared between namespaces
 //
-// AWS has quotas for the rules, listeners and certificates of a load balancer. The controller learns of a quota only when AWS
+// AWS has quotas for the rules, listeners and certificates of a load balancer. The controller detects a quota only when AWS
 // refuses a resource. Namespaces share a quota by two rules that do not depend on its value:
 //
 //   - No live rule, listener or certificate is deleted for another namespace. If a namespace does not need a resource any more,
@@ -50,8 +50,8 @@ func Namespaces(refs []finding.Ref) []string {
 	return slices.Sorted(maps.Keys(in))
 }
 
-// namespacesOfClaims returns the namespace for which each claim counts. If several namespaces claim the same
-// resource, it is the namespace with the fewest resources, so that the others do not delay it.
+// namespacesOfClaims returns the namespace to which each claim is attributed. If several namespaces claim the same resource,
+// it is the namespace with the fewest resources, so that the others do not delay it.
 func namespacesOfClaims(shares map[string]Share, claims [][]string) []string {
 	out, made := make([]string, len(claims)), map[string]int{}
 	for i, by := range claims {
@@ -86,7 +86,7 @@ func (st *Steps) OrderStepsByShare(shares map[string]Share, from int, claim func
 	out := make([]plan.Step, 0, len(steps))
 	placed, seen := make([]bool, len(steps)), map[plan.StepID]bool{}
 	var place func(i int)
-	var first func(ids []plan.StepID) // places the steps that have to come before another
+	var first func(ids []plan.StepID) // appends the steps that must come before another step
 	first = func(ids []plan.StepID) {
 		for _, id := range ids {
 			if i, here := at[id]; here {

@@ -80,7 +80,7 @@ func (st *Steps) Ask(q model.Question) {
 	}
 }
 
-// RetryWithin makes the plan be made again after this time at the latest.
+// RetryWithin requests that the plan is made again after this time at the latest.
 func (st *Steps) RetryWithin(d time.Duration) {
 	if st.Plan.RetryAfter == 0 || d < st.Plan.RetryAfter {
 		st.Plan.RetryAfter = d
@@ -92,8 +92,8 @@ func (st *Steps) Planned(id plan.StepID) bool {
 	return st.stepIDs[id]
 }
 
-// AllSteps returns the steps on which later steps may have to depend. The creation of DNS records is not among them:
-// if it fails, only a certificate has to wait.
+// AllSteps returns the steps on which later steps may have to depend. Steps that create DNS records are not included,
+// because only a certificate has to wait if they fail.
 func (st *Steps) AllSteps() []plan.StepID {
 	var out []plan.StepID
 	for _, s := range st.Plan.Steps {
@@ -104,7 +104,7 @@ func (st *Steps) AllSteps() []plan.StepID {
 	return out
 }
 
-// AddTrailingSteps adds the steps that wait and on which nothing depends. They come last, so that AllSteps does not
+// AddTrailingSteps adds the steps that wait and on which no other step depends. It is called last, so that AllSteps does not
 // return them.
 func (st *Steps) AddTrailingSteps() {
 	for _, s := range st.TrailingSteps {

@@ -51,16 +51,16 @@ func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, le
 	})
 }
 
-// isTagOfPreviousStack reports whether a tag is one of the two by which the stack that this one takes a load balancer
-// over from finds its resources.
+// isTagOfPreviousStack reports whether a tag is one of the two tags that identify the resources of the stack from which a
+// load balancer is taken over.
 func (d *Draft) isTagOfPreviousStack(key string, have map[string]string) bool {
 	other := d.Have.Adopted
 	return other != (model.StackID{}) && naming.HasStackTags(other, have) &&
 		(key == naming.StackTag(other.Kind) || key == naming.ResourceTag(other.Kind))
 }
 
-// tagsOverLimit returns by how many tags a resource would exceed AWS's limit after put. If tags are held, that many
-// are removed all the same, so that a new tag of one member does not fail because another member cannot be read.
+// tagsOverLimit returns the number of tags by which a resource would exceed the limit of AWS after put. That many tags are
+// removed even if tags are held, so that a new tag of one member does not fail because another member cannot be read.
 func tagsOverLimit(put plan.Tags, have map[string]string) int {
 	n := 0
 	for k := range have {

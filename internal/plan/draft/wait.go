@@ -49,7 +49,7 @@ func (d *Draft) ReportExpiredWait(of finding.Origin, members []finding.Ref, what
 	}
 	d.Findings.Add(finding.Finding{
 		Object: object, Field: of.Field, Reason: finding.WaitExpired, Severity: finding.Warning,
-		Message: fmt.Sprintf("%s has no healthy targets, or has targets whose first health checks are not over, after %s; %s forwards requests to it all the same",
+		Message: fmt.Sprintf("%s has no healthy targets, or has targets whose first health checks are not over, after %s; %s forwards requests to it anyway",
 			plan.TargetGroupsText(groups), deadline, what),
 		Fix: "check the pods of the Service and the path, port and success codes of the health check",
 	})

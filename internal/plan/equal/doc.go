@@ -1,2 +1,3 @@
-// Package equal compares what is desired with what is live as AWS does, so that what AWS treats as the same needs no write.
+// Package equal compares desired with live values in the way that AWS does, so that values which AWS treats as equal need no
+// write.
 package equal

@@ -39,7 +39,7 @@ func SortedUnique(in []string) []string {
 	return slices.Compact(out)
 }
 
-// ARNResolver returns the ARN of the live target group that a reference stands for; empty if there is none yet.
+// ARNResolver returns the ARN of the live target group of a reference; empty if the target group does not exist yet.
 type ARNResolver func(model.GroupRef) string
 
 // SameActions reports whether the live actions are as desired.
@@ -253,7 +253,8 @@ func SameSelector(a, b *metav1.LabelSelector) bool {
 	return a == nil || metav1.FormatLabelSelector(a) == metav1.FormatLabelSelector(b)
 }
 
-// SameMutualAuth reports whether a live setting is as desired. Without a desired setting, any live one is.
+// SameMutualAuth reports whether a live setting is as desired. Without a desired setting, the result is true for any live
+// setting.
 func SameMutualAuth(want, have *model.MutualAuth) bool {
 	mode := func(m *model.MutualAuth) string {
 		if m == nil || m.Mode == "" {

@@ -11,10 +11,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// maxComparedRules is how many rules the controller compares in a run. fulcrum migrate --check compares more.
+// maxComparedRules is the maximum number of rules that the controller compares in a run. fulcrum migrate --check compares
+// more.
 const maxComparedRules = 1000
 
-// maxShownDifferences is how many differences a run reports.
+// maxShownDifferences is the maximum number of differences that a run reports.
 const maxShownDifferences = 5
 
 // Differences returns findings about the differences that clients of another stack would notice if a Gateway took over its load
@@ -26,12 +27,12 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 		f := Refusal(want, text, fmt.Sprintf("change the Gateway, its routes or their configuration; fulcrum migrate --check shows all differences of Ingresses; to accept them, annotate each object with %s: %s", naming.AdoptedByAnnotation, want.ID))
 		f.Reason = finding.AdoptionDiffers
 		if consent {
-			f.Severity, f.Blocks, f.Message, f.Fix = finding.Warning, finding.BlocksNothing, text, "nothing, if this is meant"
+			f.Severity, f.Blocks, f.Message, f.Fix = finding.Warning, finding.BlocksNothing, text, "nothing, if the difference is intended"
 		}
 		out.Add(f)
 	}
 	if n := countRules(from) + countRules(want); n > maxComparedRules {
-		add(fmt.Sprintf("%d rules are too many to be compared by the controller", n), allConsent)
+		add(fmt.Sprintf("the controller does not compare %d rules, because there are too many", n), allConsent)
 		return out
 	}
 	side := func(s model.Stack) check.Side {
@@ -60,12 +61,12 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 		}
 		text := "it would differ: " + d.TextFor(string(from.ID.Kind))
 		if d.Request != "" {
-			text = "a request would be answered otherwise: " + d.TextFor(string(from.ID.Kind))
+			text = "a request would be answered differently: " + d.TextFor(string(from.ID.Kind))
 		}
 		add(text, consented(d))
 	}
 	if len(res.Partial) > 0 {
-		add(fmt.Sprintf("port %d has more requests to tell apart than are tried", res.Partial[0]), allConsent)
+		add(fmt.Sprintf("port %d has more distinct requests than are compared", res.Partial[0]), allConsent)
 	}
 	if want.DryRun && !slices.ContainsFunc(out, func(f finding.Finding) bool { return f.Severity == finding.Error }) {
 		out.Add(finding.Finding{
@@ -81,10 +82,10 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 func comparisonText(kind model.Kind, res check.Result) string {
 	compared := "listeners, target groups and settings are the same"
 	if kind.HasRules() {
-		compared = fmt.Sprintf("%d requests were compared, and all are answered alike", res.Requests)
+		compared = fmt.Sprintf("%d requests were compared, and all have the same answers", res.Requests)
 	}
 	if n := len(res.Differences); n > 0 {
-		return fmt.Sprintf("there are %d differences, to which its objects consent", n)
+		return fmt.Sprintf("there are %d differences, and its objects consent to them", n)
 	}
 	return compared
 }

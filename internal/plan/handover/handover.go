@@ -41,7 +41,7 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 		}
 	}
 	pairs = slices.DeleteFunc(pairs, func(p pair) bool {
-		return candidates[p.desired] > 1 && hasUnnamedAttribute(want.TargetGroups[p.desired], have.TargetGroups[p.live])
+		return candidates[p.desired] > 1 && hasUnsetAttribute(want.TargetGroups[p.desired], have.TargetGroups[p.live])
 	})
 	slices.SortStableFunc(pairs, func(x, y pair) int {
 		return cmp.Or(cmp.Compare(y.sameNamespace, x.sameNamespace), cmp.Compare(y.similarity, x.similarity), cmp.Compare(y.uses, x.uses))
@@ -89,9 +89,9 @@ func canTakeOver(w model.TargetGroup, g observed.TargetGroup, b observed.Binding
 		equal.CanBecome(w, g)
 }
 
-// sameNamespace returns 1 if a desired target group and a live one are of objects of the same namespace, otherwise 0. A route of
-// another namespace may have the same Service, but should not get a target group to which rules of the Ingresses forward: these
-// would count as rules of that route.
+// sameNamespace returns 1 if a desired and a live target group belong to objects of the same namespace, otherwise 0. A route
+// of another namespace may have the same Service, but should not get a target group to which rules of the Ingresses forward,
+// because these rules would then belong to that route.
 func sameNamespace(w model.TargetGroup, g observed.TargetGroup) int {
 	namespaces := naming.ObjectNamespaces(g.ResourceID)
 	if slices.ContainsFunc(naming.ObjectNamespaces(w.ID), func(ns string) bool { return slices.Contains(namespaces, ns) }) {
@@ -118,10 +118,10 @@ func similarity(w model.TargetGroup, g observed.TargetGroup) (n int) {
 	return n
 }
 
-// hasUnnamedAttribute reports whether a live target group has an attribute with another value than AWS's default that the
-// desired target group does not set, and that would be retained. If several target groups have the same targets, such a target
-// group is not assigned, because another object may need the attribute.
-func hasUnnamedAttribute(w model.TargetGroup, g observed.TargetGroup) bool {
+// hasUnsetAttribute reports whether a live target group has an attribute that the desired target group does not set and
+// whose value is not the default of AWS. Such an attribute would be retained. If several target groups have the same
+// targets, such a target group is not assigned, because another object may need the attribute.
+func hasUnsetAttribute(w model.TargetGroup, g observed.TargetGroup) bool {
 	for k, v := range attributeDefaults {
 		_, named := w.Attributes[k]
 		if live, known := g.Attributes[k]; known && !named && live != v {

@@ -51,13 +51,13 @@ func objectObstacles(want, from model.Stack) (out []obstacle) {
 		add("choose a GatewayClass of the same kind of load balancer", "a Gateway of this class has another kind of load balancer")
 		return out
 	case from.Empty() && !from.Held.Everything:
-		add("correct the name, or remove the annotation for a load balancer of its own", "no object of it is served")
+		add("correct the name, or remove the annotation for a load balancer of its own", "it has no object that is served")
 		return out
 	case shared:
-		add("remove the annotation", "Services share it by fulcrum.dev/load-balancer-group, which no Gateway can take over")
+		add("remove the annotation", "Services share it by fulcrum.dev/load-balancer-group, and no Gateway can take over a shared load balancer")
 		return out
 	case from.Held.Everything || from.Empty():
-		add("correct the objects as their events report", "nothing of it can be built, so that it is not known what it asks for")
+		add("correct the objects as their events report", "none of its objects can be built, so that its desired state is not known")
 		return out
 	}
 	if id, ok := naming.AdoptedFrom(naming.Adopted(from.ID)); !ok || id != from.ID {
@@ -85,7 +85,7 @@ func objectObstacles(want, from model.Stack) (out []obstacle) {
 	for _, c := range from.Certificates {
 		if c.Import == nil {
 			add("name the certificate by its ARN in the Ingress and in the LoadBalancerConfiguration, and remove create-acm-cert",
-				"certificate %s was requested for it and would go with it", c.ID)
+				"certificate %s was requested for it and would be deleted with it", c.ID)
 		}
 	}
 	return out
@@ -106,7 +106,7 @@ func liveObstacles(want model.Stack, have observed.Stack) (out []obstacle) {
 	}
 	switch {
 	case have.AdoptedBy != (model.StackID{}) && have.AdoptedBy != want.ID:
-		add("have that give it back first, or remove the annotation for a load balancer of its own", "%s has taken it over already", have.AdoptedBy.Title())
+		add("give it back first, or remove the annotation to create a new load balancer", "%s has taken it over already", have.AdoptedBy.Title())
 		return out
 	case len(lbs) == 0:
 		add("wait until it has one, or remove the annotation for a load balancer of its own", "it has none")
@@ -122,7 +122,7 @@ func liveObstacles(want model.Stack, have observed.Stack) (out []obstacle) {
 			}
 		}
 		if over := len(tags) + additional - naming.MaxTags; over > 0 {
-			add("remove tags", "%s has %d tags, and while it is handed over it needs %d more than the %d that AWS takes", what, len(tags), over, naming.MaxTags)
+			add("remove tags", "%s has %d tags, and during the handover it needs %d more than the %d that AWS allows", what, len(tags), over, naming.MaxTags)
 		}
 	}
 	for _, lb := range have.LoadBalancers {
@@ -139,10 +139,10 @@ func liveObstacles(want model.Stack, have observed.Stack) (out []obstacle) {
 			add("choose a GatewayClass of the same kind of load balancer", "it is of type %s", lbs[0].Type)
 		}
 		if lb.Scheme != lbs[0].Scheme {
-			add("set scheme in the LoadBalancerConfiguration", "its scheme is %s and that of the Gateway %s, and AWS cannot change a scheme", lbs[0].Scheme, lb.Scheme)
+			add("set scheme in the LoadBalancerConfiguration", "its scheme is %s and the scheme of the Gateway is %s, and AWS cannot change a scheme", lbs[0].Scheme, lb.Scheme)
 		}
 		if lb.AddressType != lbs[0].AddressType {
-			add("set ipAddressType in the LoadBalancerConfiguration", "its address type is %s and that of the Gateway %s", lbs[0].AddressType, lb.AddressType)
+			add("set ipAddressType in the LoadBalancerConfiguration", "its address type is %s and the address type of the Gateway is %s", lbs[0].AddressType, lb.AddressType)
 		}
 	}
 	return out
@@ -153,11 +153,11 @@ func stepObstacles(steps []plan.Step) (out []obstacle) {
 	for _, s := range steps {
 		switch action := s.Do.(type) {
 		case plan.CreateLoadBalancer:
-			out = append(out, obstacle{"another load balancer would be made", "set scheme and class so that they are those of the load balancer; fulcrum plan shows why"})
+			out = append(out, obstacle{"another load balancer would be made", "set scheme and class to the values of the load balancer; fulcrum plan shows the reason"})
 		case plan.DeleteLoadBalancer:
-			out = append(out, obstacle{fmt.Sprintf("load balancer %s would be deleted", action.ARN), "set scheme and class so that they are those of the load balancer; fulcrum plan shows why"})
+			out = append(out, obstacle{fmt.Sprintf("load balancer %s would be deleted", action.ARN), "set scheme and class to the values of the load balancer; fulcrum plan shows the reason"})
 		case plan.SetSubnets:
-			out = append(out, obstacle{"its subnets would be changed", "name those that it has in the LoadBalancerConfiguration"})
+			out = append(out, obstacle{"its subnets would be changed", "name its current subnets in the LoadBalancerConfiguration"})
 		case plan.SetAddressType:
 			out = append(out, obstacle{"its address type would be changed", "set ipAddressType in the LoadBalancerConfiguration"})
 		}

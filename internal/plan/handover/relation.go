@@ -24,8 +24,8 @@ const (
 	TakesOver
 	// HandedOver: the other stack has the resources of this one. This one only removes finalizers from objects that leave it.
 	HandedOver
-	// Withheld: as HandedOver, but the other stack does not request the load balancer any more. It retains the load balancer, because
-	// this stack may not take it back.
+	// Withheld: like HandedOver, but the other stack does not request the load balancer any more. It retains the load
+	// balancer, because this stack may not take it back.
 	Withheld
 	// GivesBack: the other stack takes back the resources of this one. Until then this one changes nothing.
 	GivesBack
@@ -48,7 +48,7 @@ type Relation struct {
 // Translator returns the desired state of another stack; false if stacks of its kind are disabled.
 type Translator func(id model.StackID) (model.Stack, bool, error)
 
-// ShownName returns the DNS name of the load balancer in the status of an object.
+// ShownName is a function that returns the DNS name of the load balancer in the status of an object.
 type ShownName func(finding.Ref) string
 
 // Relate determines the relation of a stack to another one.
@@ -56,7 +56,7 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator, shown 
 	live := have.Live(model.LoadBalancerID)
 	from, adopted := PreviousStack(live)
 	adopted = adopted && stack.ID != from && Claimed(stack.ID, live)
-	if by := have.Facts.Adopter; by != nil && !by.Unmarked {
+	if by := have.Facts.Adopter; by != nil && !by.NotTagged {
 		return relateToAdopter(stack, *by, translate)
 	} else if by != nil {
 		if rel, err := relateToUnmarked(stack, live, *by, translate, shown); err != nil || rel.Standing != Unrelated {
@@ -93,8 +93,8 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator, shown 
 	return Relation{}, nil
 }
 
-// relateToAdopter returns the relation of a stack to a Gateway that has its load balancer. The Gateway retains the load balancer
-// while it requests it. A missing feature gate or class is no withdrawal.
+// relateToAdopter returns the relation of a stack to a Gateway that has its load balancer. The Gateway retains the load
+// balancer while it requests it. A missing feature gate or class does not withdraw the request.
 func relateToAdopter(stack model.Stack, by observed.Adopter, translate Translator) (Relation, error) {
 	out := Relation{Other: by.Stack, Standing: HandedOver}
 	gateway, on, err := translate(by.Stack)
@@ -113,9 +113,9 @@ func relateToAdopter(stack model.Stack, by observed.Adopter, translate Translato
 	return out, nil
 }
 
-// relateToPrevious returns the relation of a Gateway that does not request any more the load balancer that it has taken over. The
-// previous stack takes it back. If that stack does not exist or may not take it back, the Gateway retains the load balancer, and
-// finishes the take-over.
+// relateToPrevious returns the relation of a Gateway that has taken over a load balancer and does not request it any more.
+// The previous stack takes it back. If that stack does not exist or may not take it back, the Gateway retains the load
+// balancer, and finishes the take-over.
 func relateToPrevious(from model.StackID, live *observed.LoadBalancer, translate Translator) (Relation, error) {
 	previous, on, err := translate(from)
 	switch {
@@ -130,8 +130,8 @@ func relateToPrevious(from model.StackID, live *observed.LoadBalancer, translate
 }
 
 // mayReturn reports whether a stack may take back the load balancer that a Gateway has taken over: if it has a member in a
-// namespace that had one at the take-over. Any user may join an IngressGroup whose members were deleted, and must not get the
-// load balancer of its clients.
+// namespace that had a member at the take-over. Any user may join an IngressGroup whose members were deleted, and must not
+// get the load balancer of its clients.
 func mayReturn(lb *observed.LoadBalancer, stack model.Stack) bool {
 	namespaces := naming.AdoptedNamespaces(lb.Tags)
 	return slices.ContainsFunc(stack.Members, func(m model.Member) bool { return slices.Contains(namespaces, m.Ref.Namespace) })
@@ -191,10 +191,11 @@ func withoutDuplicates(all []observed.Binding) []observed.Binding {
 	})
 }
 
-// Apply returns the desired state of a stack for its standing, and the findings about that.
+// Apply returns the desired state of a stack for its standing, and the findings about the standing.
 func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
 	if stack.DryRun && rel.Standing != Returned && claimed(stack) {
-		// The stack has a load balancer that no other stack takes back. In dry run, no rights would be withdrawn from it.
+		// The stack has a load balancer that no other stack takes back. In dry run, parts to which members have lost their
+		// right would not be removed.
 		stack.DryRun = false
 	}
 	report := func(reason finding.Reason, message, fix string) (out finding.List) {
@@ -206,7 +207,7 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 	other := rel.Other.Title()
 	switch rel.Standing {
 	case HasOwn:
-		f := Refusal(stack, "the Gateway has one of its own, which is kept",
+		f := Refusal(stack, "the Gateway already has a load balancer, which is kept",
 			"remove the annotation to keep it; or, once no event of "+other+" reports an error, delete the Gateway, and its load balancer with it, "+
 				"and apply the Gateway again with the annotation")
 		f.Blocks = finding.BlocksNothing

@@ -49,13 +49,13 @@ func StateOf(s StateFacts) State {
 	switch {
 	case Claimed(s.Gateway.ID, live) && tagged && from == s.Other.ID:
 		return s.takenState()
-	case blocked(s.Gateway):
+	case isBlocked(s.Gateway):
 		return s.unlessShadow(Refused)
 	case !s.requests():
 		return InIngress
 	case Claimed(s.Gateway.ID, live):
 		return s.unmarkedState(live)
-	case s.Gateway.DryRun && claimed(s.Gateway) && !blocked(s.Other) && !s.Other.Empty():
+	case s.Gateway.DryRun && claimed(s.Gateway) && !isBlocked(s.Other) && !s.Other.Empty():
 		return GivingBack // the Gateway still has its finalizer
 	case len(TakeOverObstacles(s.Found)) > 0:
 		return s.unlessShadow(Refused)
@@ -82,7 +82,7 @@ func (s StateFacts) unmarkedState(live *observed.LoadBalancer) State {
 func (s StateFacts) takenState() State {
 	gone := s.Other.Empty() && !s.Other.Held.Everything
 	switch {
-	case s.withdrawn() && !gone && (blocked(s.Other) || mayReturn(s.Have.Live(model.LoadBalancerID), s.Other)):
+	case s.hasWithdrawn() && !gone && (isBlocked(s.Other) || mayReturn(s.Have.Live(model.LoadBalancerID), s.Other)):
 		return GivingBack
 	case isUnfinished(s.Other.ID, s.Have):
 		return Adopting
@@ -105,14 +105,14 @@ func (s StateFacts) requests() bool {
 	return s.Gateway.Adopts != nil && s.Gateway.Adopts.From == s.Other.ID && !s.Gateway.Empty()
 }
 
-// withdrawn reports whether the Gateway does not request any more the load balancer that it has taken over. A missing class or
-// setting is no withdrawal.
-func (s StateFacts) withdrawn() bool {
-	return !blocked(s.Gateway) && (!s.requests() || s.Gateway.DryRun)
+// hasWithdrawn reports whether the Gateway does not request the load balancer any more that it has taken over. A missing
+// class or setting does not withdraw the request.
+func (s StateFacts) hasWithdrawn() bool {
+	return !isBlocked(s.Gateway) && (!s.requests() || s.Gateway.DryRun)
 }
 
-// blocked reports whether a stack is held as a whole because nothing of it can be built.
-func blocked(s model.Stack) bool { return s.Held.Everything && s.Empty() }
+// isBlocked reports whether a stack is held as a whole because no part of it can be built.
+func isBlocked(s model.Stack) bool { return s.Held.Everything && s.Empty() }
 
 // TakeOverObstacles returns the findings that prevent a take-over.
 func TakeOverObstacles(found finding.List) finding.List {

@@ -9,13 +9,13 @@ import (
 )
 
 // A controller without support for adoption removes the tags that record from which stack a Gateway has taken over its load
-// balancer. When this controller runs again, the Gateway still requests the load balancer, and the load balancer has the name of
-// that of the other stack. The name is not sufficient, because users may choose names. The status of an Ingress or a Service is
-// sufficient, because only controllers write it. If a member of the other stack has the load balancer in its status, the tags are
-// written again.
+// balancer. When this controller runs again, the Gateway still requests the load balancer, and the load balancer has the
+// name of the load balancer of the other stack. The name is not sufficient, because users may choose names. The status of an
+// Ingress or a Service is sufficient, because only controllers write it. If a member of the other stack has the load
+// balancer in its status, the tags are written again.
 
-// relateUnmarked returns the relation of a Gateway that requests the load balancer of another stack and has one without these
-// tags.
+// relateUnmarked returns the relation of a Gateway that requests the load balancer of another stack and has a load balancer
+// without these tags.
 func relateUnmarked(stack model.Stack, live *observed.LoadBalancer, translate Translator, shown ShownName) (Relation, error) {
 	own := Relation{Standing: HasOwn, Other: stack.Adopts.From}
 	other, on, err := translate(own.Other)
@@ -39,7 +39,7 @@ func relateToUnmarked(stack model.Stack, live *observed.LoadBalancer, by observe
 		return Relation{}, nil
 	}
 	gateway, on, err := translate(by.Stack)
-	if err != nil || on && !blocked(gateway) && (gateway.Empty() || gateway.Adopts == nil || gateway.Adopts.From != stack.ID) {
+	if err != nil || on && !isBlocked(gateway) && (gateway.Empty() || gateway.Adopts == nil || gateway.Adopts.From != stack.ID) {
 		return Relation{}, err
 	}
 	return Relation{Standing: HandedOver, Other: by.Stack, OtherStack: gateway, TagsMissing: !stack.Empty()}, nil

@@ -59,7 +59,7 @@ func TestUnmarkedAdoptions(t *testing.T) {
 		if g.TagsMissing && (len(g.OtherStack.Members) != 1 || g.OtherStack.Members[0].Ref != member.Ref) {
 			t.Errorf("%s: they may have it back: %v", name, g.OtherStack.Members)
 		}
-		seen := observed.Stack{Facts: observed.Facts{Adopter: &observed.Adopter{Stack: gateway, LoadBalancer: c.lb, Unmarked: true}}}
+		seen := observed.Stack{Facts: observed.Facts{Adopter: &observed.Adopter{Stack: gateway, LoadBalancer: c.lb, NotTagged: true}}}
 		if i, err := Relate(c.ingresses, seen, translate, shown); err != nil || i.Standing != c.byItem {
 			t.Errorf("%s: the Ingresses are %+v, %v", name, i, err)
 		}

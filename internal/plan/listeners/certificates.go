@@ -51,8 +51,8 @@ func (p *planner) removeCertificates(a plan.Address, after []plan.StepID) {
 				Changes: []plan.Change{{Path: "certificates", From: arn}}, Why: "no object asks for it any more", After: after, Blames: p.l.Desired.Members,
 			})
 			if next := p.l.Certs.ReplacedBy[arn]; next != "" {
-				// This step has another id than the one that AWS has refused, so that the back-off does not apply to it.
-				p.addCertificate("succeed", a, next, "AWS has no room for both; it takes the place of "+arn, []plan.StepID{id})
+				// The id of this step differs from that of the refused step, so that the back-off does not apply to it.
+				p.addCertificate("succeed", a, next, "a quota has no room for both; it replaces "+arn, []plan.StepID{id})
 			}
 		}
 	}

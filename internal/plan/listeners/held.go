@@ -23,8 +23,8 @@ func (lr *Resolver) omitHeldRules(l *resolved.Listener) {
 	for i := range l.Rules {
 		p := &l.Rules[i]
 		in, ok := accepted[p.ConditionsKey()]
-		if !ok && p.Desired.Instead != nil {
-			in, ok = accepted[equal.ConditionsKey(p.Desired.Instead)]
+		if !ok && p.Desired.PlaceholderConditions != nil {
+			in, ok = accepted[equal.ConditionsKey(p.Desired.PlaceholderConditions)]
 		}
 		if !p.Desired.Held.Has(model.HeldInvalid) || !ok {
 			rest = append(rest, *p)
@@ -34,7 +34,7 @@ func (lr *Resolver) omitHeldRules(l *resolved.Listener) {
 		lr.Findings.Add(finding.Finding{
 			Object: p.Desired.Member, Field: p.Desired.Origin.Field, Reason: finding.HeldRuleLeftOut, Blocks: finding.BlocksRule,
 			Message: fmt.Sprintf("%s is held; %s has the same conditions and serves these requests", p.Desired.Text(l.Desired.Port), in.Origin),
-			Fix:     "correct what the other finding about this rule names, or remove the rule",
+			Fix:     "correct the rule as the other finding about it describes, or remove the rule",
 		})
 	}
 	l.Rules = rest
@@ -98,14 +98,13 @@ func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 	return taken
 }
 
-// isPlaceholder reports whether a live rule is the 503 of a held rule. Any other live rule is kept in preference to
-// it.
+// isPlaceholder reports whether a live rule is the 503 of a held rule. Any other live rule has precedence over it.
 func isPlaceholder(r *observed.Rule) bool {
 	return len(r.Transforms) == 0 && plan.IsHeldResponse(r.Actions)
 }
 
-// rulesOfAccepted returns the live rules that belong to accepted rules: those with the same conditions. If AWS
-// refuses to create or change a rule with these conditions, only a live rule that is as desired, or on its way there,
+// rulesOfAccepted returns the live rules that belong to accepted rules: those with the same conditions. If AWS refuses to
+// create or change a rule with these conditions, only a live rule that is as desired, or is changing to the desired state,
 // belongs to the accepted rule.
 func (lr *Resolver) rulesOfAccepted(l *resolved.Listener) map[string]bool {
 	out := map[string]bool{}

@@ -67,8 +67,8 @@ func RefusalRule(h model.ForeignHostname) (model.Rule, finding.Finding) {
 	}
 }
 
-// refuseHostnames inserts a RefusalRule before each held rule that needs one. Translation adds them only for the present objects. A held
-// rule may match more: its object may have lost the hostname, or may be too large to be translated.
+// refuseHostnames inserts a RefusalRule before each held rule that needs one. Translation adds such rules only for existing
+// objects. A held rule may match more: its object may have lost the hostname, or may be too large to be translated.
 func (lr *Resolver) refuseHostnames(l *resolved.Listener) {
 	if len(lr.foreign) == 0 {
 		return
@@ -84,7 +84,7 @@ func (lr *Resolver) refuseHostnames(l *resolved.Listener) {
 				r, f := RefusalRule(h)
 				r.Tags = owners.UserTags(p.Kept.Tags)
 				lr.Findings.Add(f)
-				out = append(out, resolved.Rule{Desired: r, Written: r.Actions})
+				out = append(out, resolved.Rule{Desired: r, DesiredActions: r.Actions})
 				answered.Add(r.Conditions)
 			}
 		}

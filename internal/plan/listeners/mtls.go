@@ -9,10 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// resolveMutualAuth finds the trust store that is given by name. As long as it is unknown, a listener that verifies
-// clients keeps its trust store, and a new one is not created, because it would admit every client. A live listener
-// that verifies no client is kept, but the rules of the members that ask for the verification, which are returned,
-// are held.
+// resolveMutualAuth finds the trust store that is given by name. As long as it is unknown, a listener that verifies clients
+// keeps its trust store, and a new one is not created, because it would admit every client. A live listener that verifies no
+// client is kept, but the rules of the members that request the verification are held. These members are returned.
 func (lr *Resolver) resolveMutualAuth(l *resolved.Listener) (blocked []finding.Ref) {
 	desired := l.Desired.TLS.MutualAuth
 	if desired == nil {
@@ -35,7 +34,7 @@ func (lr *Resolver) resolveMutualAuth(l *resolved.Listener) (blocked []finding.R
 	l.MutualAuth = nil
 	live := l.Live
 	if live == nil {
-		live = l.LB.ShownPrevious(lr.Have).OnPort(l.Desired.Port) // of the load balancer that is to be replaced
+		live = l.LB.ShownPrevious(lr.Have).OnPort(l.Desired.Port) // the listener of the load balancer that is replaced
 	}
 	checks := live != nil && live.MutualAuth != nil && live.MutualAuth.Mode == equal.Verify
 	switch {

@@ -14,7 +14,7 @@ import (
 // noALPN is AWS's value for no ALPN policy, which is the default of a listener.
 const noALPN = "None"
 
-// alpn returns the ALPN policy to set; empty to leave the live one.
+// alpn returns the ALPN policy to set; empty to keep the live one.
 func (p *planner) alpn() string {
 	if p.l.Desired.TLS.ALPN == "" && p.Opt.EnhancedDefaults && p.l.Live != nil && p.l.Live.ALPN != "" {
 		return noALPN
@@ -36,7 +36,7 @@ func (p *planner) changeBeforeRules(settings plan.ListenerSettings, after []plan
 	return []plan.StepID{p.changeProtocol(p.plainLive.Protocol, settings, after)}
 }
 
-// secureFirst plans to change an HTTP listener to HTTPS first, because only HTTPS listeners take further certificates
+// secureFirst plans to change an HTTP listener to HTTPS first, because only HTTPS listeners can have further certificates
 // and rules that authenticate. Everything else is resolved as if the live listener were an HTTPS listener already.
 func (p *planner) secureFirst() {
 	settings := p.settings()
@@ -49,8 +49,8 @@ func (p *planner) secureFirst() {
 	p.l.Live = &live
 }
 
-// removesTLSLast reports whether an HTTPS listener that is to become an HTTP listener has to keep its protocol until
-// its rules are changed, because some of them have actions that only HTTPS listeners take.
+// removesTLSLast reports whether an HTTPS listener that is to become an HTTP listener has to keep its protocol until its
+// rules are changed, because some of them have actions that only HTTPS listeners can have.
 func removesTLSLast(l *resolved.Listener) bool {
 	if l.Live == nil || l.Desired.TLS != nil || l.IsNetwork() || l.Live.Protocol == l.Desired.Protocol() {
 		return false
@@ -58,7 +58,7 @@ func removesTLSLast(l *resolved.Listener) bool {
 	return needsTLS(l.Live.Default) || slices.ContainsFunc(l.Live.Rules, func(r observed.Rule) bool { return needsTLS(r.Actions) })
 }
 
-// needsTLS reports whether only HTTPS listeners take one of the actions.
+// needsTLS reports whether only HTTPS listeners can have one of the actions.
 func needsTLS(actions []model.Action) bool {
 	return slices.ContainsFunc(actions, func(a model.Action) bool {
 		switch a.(type) {

@@ -49,7 +49,7 @@ func (lr *Resolver) Resolve(lb *resolved.LoadBalancer, w model.Listener) resolve
 	}
 	lr.resolveRules(&l, blocked)
 	if l.IsNetwork() && l.Desired.DefaultHeld != 0 {
-		l.Planned = false // a network load balancer has no fixed response to answer with instead
+		l.Planned = false // a network load balancer cannot answer with a fixed response instead
 	}
 	return l
 }
@@ -78,8 +78,8 @@ func (lr *Resolver) reportMissingCertificate(w model.Listener, live *observed.Li
 	}
 	lr.Findings.Add(finding.Finding{
 		Object: w.Members[0], Field: naming.SettingName(lr.Want.ID.Kind, "certificate-arn"), Reason: finding.CertificateMissing,
-		Message: fmt.Sprintf("port %d serves %s, but no certificate is given and there is no host to find one by; %s", w.Port, w.Protocol(), certificates.WithoutCertificate(w, live, false)),
-		Fix:     certificates.CertificateSourceText(lr.Want.ID, w.TLS) + ", or give the rules a host", Blocks: finding.BlocksMember, Port: w.Port,
+		Message: fmt.Sprintf("port %d serves %s, but no certificate is set and no rule has a host for which one could be found; %s", w.Port, w.Protocol(), certificates.WithoutCertificate(w, live, false)),
+		Fix:     certificates.CertificateSourceText(lr.Want.ID, w.TLS) + ", or add a host to the rules", Blocks: finding.BlocksMember, Port: w.Port,
 	})
 }
 
@@ -106,7 +106,7 @@ func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
 		if r.Held.Has(model.HeldInvalid) || slices.Contains(blocked, r.Member) || lr.isUnresolved(r.Actions, r.Origin) {
 			r.Held |= model.HeldInvalid
 		}
-		p := resolved.Rule{Desired: r, Written: r.Actions}
+		p := resolved.Rule{Desired: r, DesiredActions: r.Actions}
 		if !p.Held() {
 			p.Desired.Actions = lr.WithARNs(p.Desired.Actions)
 		}

@@ -31,10 +31,10 @@ func NewSet(main *resolved.LoadBalancer, tg *owners.TargetGroups, u *draft.Usage
 	return &Set{tg.Draft, main, tg, u, f, albs, keys, map[*resolved.Listener]*planner{}}
 }
 
-// Resolve decides how the listeners of a load balancer get from the live to the desired state: the weights of target
-// groups, the priorities of rules, and what waits.
+// Resolve decides how the listeners of a load balancer change from the live to the desired state: the weights of target
+// groups, the priorities of rules, and the changes that wait.
 func (s *Set) Resolve(lb *resolved.LoadBalancer) {
-	for _, last := range []bool{false, true} { // those that redirect everything
+	for _, last := range []bool{false, true} { // listeners that redirect everything come last
 		for i := range lb.Listeners {
 			if l := &lb.Listeners[i]; l.Planned && l.RedirectsAll == last {
 				p := s.planner(l)
@@ -54,10 +54,9 @@ func (s *Set) RemoveForeignRules(l *resolved.Listener) {
 	s.planner(l).removeForeignRules(nil)
 }
 
-// Plan plans the listeners of a load balancer in ascending order of their ports. after are the steps that create the
-// load balancer and what has to be there before its first listener; opened are the steps that open ports, and groups
-// those that create target groups, by id. It returns the live listeners that are to be deleted once no target group
-// has them as target.
+// Plan plans the listeners of a load balancer in ascending order of their ports. after has the steps that come before the
+// first listener, such as the creation of the load balancer. opened has the steps that open ports, and groups the steps that
+// create target groups, by id. It returns the live listeners to delete when no target group has them as a target any more.
 func (s *Set) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened map[int32]plan.StepID, groups map[string][]plan.StepID) (targeted []observed.Listener) {
 	from := len(s.Draft.Plan.Steps)
 	targeted = s.deleteSurplus(lb, after)
@@ -66,7 +65,7 @@ func (s *Set) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened map[in
 			s.resolved[l].plan(after, opened, groups)
 		}
 	}
-	// A listener that redirects everything comes after the one to which it sends the clients.
+	// A listener that redirects everything is created after the listener to which it redirects.
 	for i := range lb.Listeners {
 		if l := &lb.Listeners[i]; l.Planned && l.RedirectsAll {
 			s.resolved[l].plan(append(slices.Clone(after), s.stepsOf(lb, redirectPort(l.DefaultActions))...), opened, groups)
@@ -80,8 +79,8 @@ func (s *Set) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened map[in
 	return targeted
 }
 
-// deleteSurplus plans to delete the listeners that no object asks for. A listener of an ALB that is the target of a
-// target group is returned, because it has to be deleted later.
+// deleteSurplus plans to delete the listeners that no object requests. A listener of an ALB that is the target of a target
+// group is returned, because it has to be deleted later.
 func (s *Set) deleteSurplus(lb *resolved.LoadBalancer, after []plan.StepID) (targeted []observed.Listener) {
 	if lb.Live == nil {
 		return nil
@@ -99,7 +98,7 @@ func (s *Set) deleteSurplus(lb *resolved.LoadBalancer, after []plan.StepID) (tar
 	return targeted
 }
 
-// stepsOf returns the step that creates the listener on a port, if it is planned already.
+// stepsOf returns the step that creates the listener on a port, if the step is already planned.
 func (s *Set) stepsOf(lb *resolved.LoadBalancer, port int32) []plan.StepID {
 	if id := plan.NewStepID("create", lb.ListenerAddress(port)); port != 0 && s.Planned(id) {
 		return []plan.StepID{id}

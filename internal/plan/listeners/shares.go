@@ -35,8 +35,8 @@ func (s *Set) orderByShare(lb *resolved.LoadBalancer, from int) {
 	})
 }
 
-// shares returns the live listeners of a load balancer by namespace. A listener of several namespaces counts for
-// each. One that no member asks for any more counts as leaving for the namespaces that own its rules.
+// shares returns the live listeners of a load balancer by namespace. A listener of several namespaces is counted for each of
+// them. A listener that no member requests any more is counted as leaving for the namespaces that own its rules.
 func (s *Set) shares(lb *resolved.LoadBalancer) map[string]draft.Share {
 	out := map[string]draft.Share{}
 	if lb.Live == nil {

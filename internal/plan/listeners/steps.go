@@ -31,7 +31,7 @@ func (p *planner) removeForeignRules(after []plan.StepID) {
 			Why:     "no object asks for the default action any more", After: after, Blames: p.Members(),
 		}))
 	}
-	// The last rule is deleted first. Otherwise a rule would get the requests of a deleted rule before it.
+	// The last rule is deleted first. Otherwise a later rule would get the requests of a rule that was deleted before it.
 	var last plan.StepID
 	for _, r := range slices.Backward(p.l.ForeignRules) {
 		a := plan.RuleAddress(r.ARN)
@@ -74,7 +74,7 @@ type planner struct {
 	rules          *rules.Rollout
 }
 
-// resolve decides what the listener and its rules get in this run, on the way from the live to the desired state.
+// resolve decides which changes of the listener and its rules are made in this run.
 func (p *planner) resolve() {
 	p.removesTLSLast = removesTLSLast(p.l)
 	if p.l.Live != nil {
@@ -106,8 +106,8 @@ func (p *planner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups ma
 		settings.Protocol, settings.Policy, settings.ALPN = p.l.Live.Protocol, p.l.Live.Policy, p.l.Live.ALPN
 		settings.Certificate, settings.MutualAuth = p.l.Live.Certificate, p.l.Live.MutualAuth
 	}
-	// The rules of a new listener are created one by one. Until all are there, its default action is a 503 if the
-	// load balancer has clients, so that the default backend gets no requests that are meant for a rule.
+	// The rules of a new listener are created one by one. Until all rules exist, its default action is a 503 if the load
+	// balancer has clients, so that the default backend gets no requests that a rule will match.
 	hidesDefault := p.l.LB.Live != nil && p.l.Live == nil && len(p.l.Rules) > 0 && equal.ForwardOf(p.l.DefaultActions) != nil
 	if p.l.Live == nil {
 		first := settings
@@ -127,8 +127,8 @@ func (p *planner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups ma
 	}
 	certificates := p.addCertificates(a, made)
 	steps = append(steps, certificates...)
-	// The default action changes after new rules are created, because it may give up requests for them, and before
-	// live rules are deleted, because it may take over their requests.
+	// The default action changes after new rules are created, because it may stop answering requests that these rules match,
+	// and before live rules are deleted, because it may have to answer their requests.
 	changeDefault := func(after []plan.StepID) []plan.StepID {
 		if hidesDefault {
 			return []plan.StepID{p.Add(plan.Step{
@@ -153,7 +153,7 @@ func (p *planner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups ma
 func (p *planner) createListener(settings plan.ListenerSettings, tags plan.Tags, after []plan.StepID) plan.StepID {
 	a, why := p.l.Address(), "objects listen on this port"
 	if g := p.DesiredGroups[p.l.Desired.Target()]; g != nil && g.Type == model.ALBTargets {
-		why = fmt.Sprintf("it leads to port %d", g.Port)
+		why = fmt.Sprintf("it forwards to port %d", g.Port)
 	}
 	id := p.Add(plan.Step{
 		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
@@ -194,8 +194,8 @@ func (p *planner) defaultDiffers(as []model.Action) bool {
 	return !equal.SameActions(as, p.l.Live.Default, p.ARN) || p.SecretDiffers(p.l.Live.ARN, as)
 }
 
-// modifyListener plans to change the settings of a live listener. It returns the steps that change which target
-// groups requests go to, on which steps of rules depend.
+// modifyListener plans to change the settings of a live listener. It returns the steps that change the target groups of
+// requests. Steps of rules depend on them.
 func (p *planner) modifyListener(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
 	live := p.l.Live
 	var changes []plan.Change

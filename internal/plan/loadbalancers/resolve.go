@@ -64,8 +64,8 @@ func (r *resolution) keepSubnets(live []string) {
 	r.lb.Subnets, r.lb.SubnetChoices.Kept = live, len(live) > 0
 }
 
-// subnetsOrigin returns where the choice of subnets comes from: the object that names them, or else the one that asks
-// for the load balancer.
+// subnetsOrigin returns the origin of the choice of subnets: the object that names the subnets, or else the object that
+// requests the load balancer.
 func (r *resolution) subnetsOrigin(w *model.LoadBalancer) finding.Origin {
 	switch c := w.Subnets.(type) {
 	case model.SubnetsNamed:
@@ -85,7 +85,7 @@ func (r *resolution) reportUnfit(f finding.Finding, part string) {
 	if r.lb.IsFrontend() {
 		f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
 		if r.lb.Live == nil {
-			f.Message += ", so the frontend NLB is not made"
+			f.Message += ", so the frontend NLB is not created"
 		} else {
 			f.Message += ", so the frontend NLB keeps its " + part
 		}
@@ -122,8 +122,8 @@ func (r *resolution) holdCreation() {
 	}
 }
 
-// resolveSecurityGroups finds the security groups of the load balancer. As long as they are unknown a new one is not
-// created, because it would admit clients that are not meant to reach it.
+// resolveSecurityGroups finds the security groups of the load balancer. As long as they are unknown, a new load balancer is
+// not created, because it would admit clients that must not reach it.
 func (r *resolution) resolveSecurityGroups() {
 	backend := false
 	switch c := r.lb.Desired.SecurityGroups.(type) {

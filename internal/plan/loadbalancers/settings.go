@@ -57,13 +57,13 @@ func (p *Planner) changeSecurityGroups(lb *resolved.LoadBalancer, after []plan.S
 	})
 }
 
-// reportImmutable reports a changed setting that AWS takes only when a load balancer is created.
+// reportImmutable reports a changed setting that AWS accepts only when a load balancer is created.
 func (p *Planner) reportImmutable(field string, origins map[string]finding.Origin, what, is, desired string) {
 	of := origins[field]
 	p.Findings.Add(finding.Finding{
 		Object: p.EventObject(of.Object), Field: of.Field, Reason: finding.SettingFixed, Severity: finding.Warning,
 		Message: fmt.Sprintf("%s of the live load balancer cannot be changed from %s to %s, so nothing is changed", what, cmp.Or(is, "none"), desired),
-		Fix:     "go back to the former value, or make a new load balancer in another group",
+		Fix:     "restore the previous value, or create a new load balancer in another IngressGroup",
 	})
 }
 

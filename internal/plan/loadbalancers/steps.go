@@ -54,7 +54,8 @@ func (p *Planner) Change(lb *resolved.LoadBalancer, after []plan.StepID) {
 	p.planCapacity(lb, after)
 }
 
-// Create plans to create a load balancer, after the deletion of others, because one of these may have the same name.
+// Create plans to create a load balancer, after other load balancers are deleted, because one of them may have the same
+// name.
 func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.StepID {
 	want, a := lb.Desired, lb.Address()
 	why, impact, replaced := "the stack has no load balancer", plan.NoImpact, ""
@@ -90,8 +91,8 @@ func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.
 	return []plan.StepID{id}
 }
 
-// settingOwners returns the members among the origins of a setting. It returns all members if no member is among
-// them, or if a class is.
+// settingOwners returns the members among the origins of a setting. It returns all members if the origins include no member,
+// or if they include a class.
 func (p *Planner) settingOwners(of []finding.Origin) []finding.Ref {
 	var out []finding.Ref
 	for _, m := range p.Members() {
@@ -113,7 +114,7 @@ func (p *Planner) DeleteSurplus(surplus []observed.LoadBalancer, why string, aft
 	slices.SortStableFunc(surplus, func(x, y observed.LoadBalancer) int { return strings.Compare(y.Type, x.Type) })
 	for _, lb := range surplus {
 		if lb.ResourceID == model.FrontendNLBID && !p.Want.Empty() {
-			if p.FrontendStays() {
+			if p.IsFrontendHeld() {
 				continue
 			}
 			why := "no member asks for a frontend NLB any more"
@@ -129,7 +130,7 @@ func (p *Planner) DeleteSurplus(surplus []observed.LoadBalancer, why string, aft
 	return out
 }
 
-// Delete plans to delete a load balancer, and with it its listeners and rules.
+// Delete plans to delete a load balancer together with its listeners and rules.
 func (p *Planner) Delete(lb observed.LoadBalancer, why string, after []plan.StepID) plan.StepID {
 	return p.delete(lb, "", why, after)
 }
@@ -162,5 +163,5 @@ func (p *Planner) waitForNoEndpoint(lb observed.LoadBalancer) plan.Wait {
 	if len(p.Have.Facts.Accelerators[lb.ARN]) == 0 {
 		return plan.Wait{}
 	}
-	return p.Wait("endpoint "+lb.ARN, "accelerators to lead elsewhere", durations.LongestWait)
+	return p.Wait("endpoint "+lb.ARN, "accelerators to send traffic elsewhere", durations.LongestWait)
 }

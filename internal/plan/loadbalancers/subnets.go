@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// changeSubnets plans to change the subnets and, in the same call, what AWS only takes with them: addresses in new
-// subnets, source NAT of a network load balancer, and the address type if it depends on these. It returns the step,
-// and whether the step sets the address type.
+// changeSubnets plans to change the subnets and, in the same call, the settings that AWS accepts only together with subnets:
+// addresses in new subnets, source NAT of a network load balancer, and the address type if it depends on these. It returns
+// the step, and whether the step sets the address type.
 func (p *Planner) changeSubnets(lb *resolved.LoadBalancer, after []plan.StepID) (plan.StepID, bool) {
 	live, w, a := lb.Live, lb.Desired, lb.Address()
 	changes := lb.SubnetChanges()
@@ -112,7 +112,7 @@ func (r *resolution) assignAddresses(field string, addresses []string, ranges fu
 	return out
 }
 
-// addressNoun returns what messages call an address of a field.
+// addressNoun returns the noun for an address of a field, for messages.
 func addressNoun(field string) string {
 	switch field {
 	case "sourceNATPrefixes":
@@ -133,6 +133,6 @@ func (r *resolution) reportUnfitAddresses(field, message string) {
 	}
 	r.reportUnfit(finding.Finding{
 		Object: r.EventObject(of.Object), Field: of.Field, Reason: finding.SubnetsUnsuitable, Blocks: finding.BlocksStack,
-		Message: message, Fix: "give one address for each subnet",
+		Message: message, Fix: "set one address for each subnet",
 	}, "addresses")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// ClusterTag is the prefix of the tag key by which a subnet belongs to a cluster; the name of the cluster follows.
+// ClusterTag is the prefix of the tag key that assigns a subnet to a cluster. The name of the cluster follows the prefix.
 const ClusterTag = "kubernetes.io/cluster/"
 
 // OtherClusters returns the names of clusters in the tags of subnets, if the given name is not among them. It helps

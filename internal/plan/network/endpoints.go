@@ -27,10 +27,10 @@ func IsSharedRule(r model.IngressRule) bool {
 	return false
 }
 
-// AggregateRules returns the rules of one node or pod security group from the rules that bindings ask for. If merge
-// is set, all ports of one protocol and source security group become one range, so that the security group stays
-// below its quota of rules; rules for address ranges stay unchanged. The result is sorted, without repetition, and
-// each rule has SharedDescription.
+// AggregateRules returns the rules of one node or pod security group from the rules that bindings request. If merge is set,
+// all ports of one protocol and source security group become one range, so that the security group stays below its quota of
+// rules; rules for address ranges stay unchanged. The result is sorted, without repetition, and each rule has
+// SharedDescription.
 func AggregateRules(asked []model.IngressRule, merge bool) []model.IngressRule {
 	out := map[model.IngressRule]bool{}
 	type peer struct{ protocol, group string }
@@ -59,9 +59,8 @@ func AggregateRules(asked []model.IngressRule, merge bool) []model.IngressRule {
 	return rules
 }
 
-// DiffEndpointRules returns which rules to add to a node or pod security group and which to remove. It removes only
-// rules of the controller, and only if complete is set, which means that want is all that the bindings of the cluster
-// ask for.
+// DiffEndpointRules returns which rules to add to a node or pod security group and which to remove. It removes only rules of
+// the controller, and only if complete is set, which means that want has all rules that the bindings of the cluster request.
 func DiffEndpointRules(want, have []model.IngressRule, complete bool) (authorize, revoke []model.IngressRule) {
 	authorize, revoke = DiffRules(want, have)
 	if !complete {

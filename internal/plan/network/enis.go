@@ -22,7 +22,7 @@ func (i ENI) Carries(ip string) bool {
 	return ok || carriesIPv6(i.Addresses, ip) || InRanges(ip, i.Prefixes)
 }
 
-// carriesIPv6 compares IPv6 addresses by value, because the same one can be written in several ways.
+// carriesIPv6 compares IPv6 addresses by value, because the same address can be written in several ways.
 func carriesIPv6(addresses []string, ip string) bool {
 	if !strings.Contains(ip, ":") {
 		return false

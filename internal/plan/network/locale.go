@@ -18,7 +18,7 @@ const (
 	outpost    = "outpost"
 )
 
-// zoneKind returns the kind of zone that a subnet is in; false if AWS shows an unknown one.
+// zoneKind returns the kind of zone that a subnet is in; false if AWS returns an unknown kind.
 func zoneKind(s observed.Subnet) (string, bool) {
 	if s.Outpost != "" {
 		return outpost, true
@@ -56,7 +56,7 @@ func (r SubnetRequest) checkZones(chosen []observed.Subnet) *finding.Finding {
 	}
 	if len(chosen) < least {
 		return r.fault(finding.SubnetsUnsuitable,
-			fmt.Sprintf("%d subnets in different zones are needed, and %d can be used (%s)", least, len(chosen), strings.Join(ids(chosen), ", ")),
+			fmt.Sprintf("%d subnets in different zones are needed, but only %d can be used (%s)", least, len(chosen), strings.Join(ids(chosen), ", ")),
 			"make subnets of more zones available")
 	}
 	return nil

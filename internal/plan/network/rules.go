@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// DiffRules returns which rules to add and which to remove to get from have to want. It ignores descriptions and
-// compares address ranges in canonical form. Both results are without repetition and in the order of the calls;
-// revoke has the rules as they are in have.
+// DiffRules returns the rules to add and the rules to remove in order to change have to want. It ignores descriptions and
+// compares address ranges in canonical form. Both results are without repetition and in the order of the calls; revoke has
+// the rules as they are in have.
 func DiffRules(want, have []model.IngressRule) (authorize, revoke []model.IngressRule) {
 	wanted, existing := byIdentity(want), byIdentity(have)
 	for key, r := range wanted {
@@ -29,7 +29,8 @@ func DiffRules(want, have []model.IngressRule) (authorize, revoke []model.Ingres
 	return authorize, revoke
 }
 
-// byIdentity returns the rules by their canonical form without description; of several that are equal, the first.
+// byIdentity returns the rules by their canonical form without description. If several rules are equal, it returns the
+// first.
 func byIdentity(rules []model.IngressRule) map[model.IngressRule]model.IngressRule {
 	out := make(map[model.IngressRule]model.IngressRule, len(rules))
 	for _, r := range rules {

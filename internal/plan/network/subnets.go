@@ -12,10 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// minFreeIPs is how many free addresses AWS requires in each subnet of a new load balancer.
+// minFreeIPs is the number of free addresses that AWS requires in each subnet of a new load balancer.
 const minFreeIPs = 8
 
-// clusterTagPrefix begins the keys of the tags that name the clusters which a subnet is meant for.
+// clusterTagPrefix is the prefix of the keys of tags that name the clusters of a subnet.
 const clusterTagPrefix = "kubernetes.io/cluster"
 
 // SubnetRequest has the input of the choice of subnets, except the candidates.
@@ -93,7 +93,7 @@ func chooseBest(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.Fin
 	return out, nil
 }
 
-// maxReasons is how many refusals a message lists.
+// maxReasons is the maximum number of refusals that a message lists.
 const maxReasons = 10
 
 // reasons returns the refusals as the end of a message; empty if there are none.
@@ -156,7 +156,7 @@ func (r SubnetRequest) noSubnets(a observed.SubnetAnswer, count refusals) *findi
 	if len(a.Candidates) == 0 {
 		return r.fault(finding.SubnetsNotFound, "no subnet of the VPC fits "+r.wantedText(), r.remedy())
 	}
-	msg := fmt.Sprintf("none of the %d subnets for %s can be used: %d carry only the tags of other clusters, %d have fewer than %d free addresses",
+	msg := fmt.Sprintf("none of the %d subnets for %s can be used: %d have only the tags of other clusters, %d have fewer than %d free addresses",
 		len(a.Candidates), r.wantedText(), count.otherCluster, count.fewIPs, minFreeIPs)
 	if r.AddressType.HasIPv6() {
 		msg += fmt.Sprintf(", %d have no IPv6 range", count.noIPv6)
@@ -164,7 +164,7 @@ func (r SubnetRequest) noSubnets(a observed.SubnetAnswer, count refusals) *findi
 	return r.fault(finding.SubnetsUnsuitable, msg, r.remedy())
 }
 
-// wantedText returns what the subnets were looked for, as a part of a message.
+// wantedText returns the purpose of the subnets, as a part of a message.
 func (r SubnetRequest) wantedText() string {
 	if _, ok := r.Choice.(model.SubnetsTagged); ok {
 		return "the subnet tags"
@@ -172,10 +172,10 @@ func (r SubnetRequest) wantedText() string {
 	return fmt.Sprintf("a load balancer of scheme %s", r.Scheme)
 }
 
-// remedy returns what users can do if no subnet was found.
+// remedy returns the fix for a finding that no subnet was found.
 func (r SubnetRequest) remedy() string {
 	if _, ok := r.Choice.(model.SubnetsTagged); ok {
-		return "tag suitable subnets so, or correct the tags"
+		return "add these tags to suitable subnets, or correct the tags"
 	}
 	return fmt.Sprintf("tag suitable subnets with %s=1, or name them", RoleTag(r.Scheme))
 }

@@ -1,3 +1,3 @@
-// Package overlap finds the listener rules that may match the same requests, by their hosts and paths. Its index
-// avoids to compare each pair of rules.
+// Package overlap finds the listener rules that may match the same requests, by their hosts and paths. Its index avoids the
+// comparison of each pair of rules.
 package overlap

@@ -61,7 +61,7 @@ func patternsCover(all, some []textPattern) bool {
 	}
 	return len(some) > 0 && !slices.ContainsFunc(some, func(p textPattern) bool {
 		return !slices.ContainsFunc(all, func(a textPattern) bool {
-			// A pattern that ends in its only wildcard takes every text that begins so.
+			// A pattern whose only wildcard is at its end matches every text that begins with the rest of the pattern.
 			prefix := a.wild && a.head+"*" == a.text && len(p.head) >= len(a.head) && p.head[:len(a.head)] == a.head
 			return a.text == p.text || prefix
 		})
@@ -96,7 +96,7 @@ func HostsOverlap(a, b string) bool {
 	return x.overlaps(&y)
 }
 
-// textPattern is a host or path pattern in which * stands for any text and ? for any character.
+// textPattern is a host or path pattern in which * matches any text and ? matches any character.
 type textPattern struct {
 	text string
 	wild bool
@@ -153,8 +153,8 @@ type Index struct {
 	shape        func(n int32) *Shape
 	all          []int32
 	hosts, paths patternIndex
-	// checks is how many comparisons are left. When none is left, every candidate counts as overlapping. So a tenant whose
-	// rules are made to need many comparisons delays only changes of these rules, and the result is never unsafe.
+	// checks is the number of comparisons that are left. When none is left, every candidate is treated as overlapping. A
+	// tenant whose rules need many comparisons therefore delays only changes of these rules, and the result is never unsafe.
 	checks int
 }
 
@@ -175,14 +175,14 @@ func NewIndex(numbers []int32, shape func(int32) *Shape) *Index {
 // Span is a range of rule numbers, from included and to excluded.
 type Span struct{ from, to int32 }
 
-// Every is the span of all rules.
-var Every = Span{0, math.MaxInt32}
+// AllRules is the span of all rules.
+var AllRules = Span{0, math.MaxInt32}
 
 // Before returns the span of the rules with a number below i.
 func Before(i int) Span { return Span{0, int32(i)} }
 
-// Behind returns the span of the rules with a number above i.
-func Behind(i int) Span { return Span{int32(i) + 1, math.MaxInt32} }
+// After returns the span of the rules with a number above i.
+func After(i int) Span { return Span{int32(i) + 1, math.MaxInt32} }
 
 // Each calls visit for the rules of a span that overlap with a shape, until visit returns false. A rule may be
 // visited more than once.

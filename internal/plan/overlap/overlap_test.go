@@ -124,7 +124,7 @@ func TestTheIndexFindsTheRulesThatOverlap(t *testing.T) {
 		x := NewIndex(numbers, func(n int32) *Shape { return shapes[n] })
 		for range 10 {
 			q := randomConditions(r)
-			in := Every
+			in := AllRules
 			if r.IntN(2) == 0 {
 				in.from = int32(r.IntN(len(rules) + 1))
 				in.to = in.from + int32(r.IntN(len(rules)+1))
@@ -154,7 +154,7 @@ func TestAnIndexThatIsUsedUpFindsMoreAndNeverLess(t *testing.T) {
 	shapes := []*Shape{ShapeOf(pathOf("/a*")), ShapeOf(pathOf("/b*"))}
 	x := NewIndex([]int32{0, 1}, func(n int32) *Shape { return shapes[n] })
 	x.checks = 0
-	if n, found := x.Find(shapes[1], Every); !found {
+	if n, found := x.Find(shapes[1], AllRules); !found {
 		t.Errorf("found %d %t", n, found)
 	}
 }

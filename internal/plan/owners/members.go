@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// AcceptedRules returns the rules of a listener that are not held, by the keys of their conditions. Of several with
-// the same key it is the first.
+// AcceptedRules returns the rules of a listener that are not held, by the keys of their conditions. If several rules have
+// the same key, it returns the first.
 func AcceptedRules(l *resolved.Listener) map[string]model.Rule {
 	out := map[string]model.Rule{}
 	for i := range l.Rules {
@@ -106,8 +106,8 @@ func (rt *Retention) RetainedBy(r *observed.Rule) *model.HeldMember {
 	return &rt.members[best]
 }
 
-// RetainRules inserts the live rules of retained members into the desired rules of a listener, at the places that
-// they have now. taken are live rules that are kept for other rules.
+// RetainRules inserts the live rules of retained members into the desired rules of a listener, at their current positions.
+// taken are live rules that are kept for other rules.
 func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 	if l.Live == nil || len(rt.members) == 0 || l.RedirectsAll {
 		return

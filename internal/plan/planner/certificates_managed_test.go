@@ -132,7 +132,7 @@ func TestManagedCertificatesByState(t *testing.T) {
 	const id = "amazon_issued/x-1"
 	now := ownFacts().Now
 	cert := func(arn, status string, age time.Duration, hosts ...string) observed.OwnCertificate {
-		return observed.OwnCertificate{ARN: arn, ResourceID: id, Status: status, Domains: hosts, Created: now.Add(-age), Public: true, Unnamed: status == observed.PendingValidation}
+		return observed.OwnCertificate{ARN: arn, ResourceID: id, Status: status, Domains: hosts, Created: now.Add(-age), Public: true, RecordsMissing: status == observed.PendingValidation}
 	}
 	request, issue := "request certificate/"+id, "issue certificate/"+id
 	for name, c := range map[string]struct {

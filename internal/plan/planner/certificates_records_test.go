@@ -218,7 +218,7 @@ func TestRecordsOfAPendingCertificate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := certified(claimed(desiredOf(ruleTo("/*", "g1"))), "a", "b")
 			own := observed.OwnCertificate{ARN: "1", ResourceID: want.Certificates[0].ID, Status: observed.PendingValidation, Domains: []string{"a", "b"},
-				Public: true, Records: c.records, Unnamed: c.unnamed, Created: ownFacts().Now.Add(-c.age)}
+				Public: true, Records: c.records, RecordsMissing: c.unnamed, Created: ownFacts().Now.Add(-c.age)}
 			have := observed.Stack{Facts: ownFacts(own)}
 			if have.Facts.Zones = c.zones; c.zones == nil {
 				have.Facts.Zones = testZones
@@ -310,7 +310,7 @@ func TestRemovalOfACertificate(t *testing.T) {
 		"alone":                      {own: []observed.OwnCertificate{one}, steps: deletes("_name.a", "_name.b")},
 		"beside one with a star":     {own: []observed.OwnCertificate{one}, others: []string{"*.a", "x.b"}, steps: deletes("_name.b")},
 		"with a twin that goes too":  {own: []observed.OwnCertificate{one, own("2", true, "a")}, steps: append(deletes("_name.a", "_name.b"), "delete certificate/2")},
-		"in use for ACM":             {own: []observed.OwnCertificate{one}, used: true, steps: []string{"delete certificate/1 waits for ACM to see that nothing uses it, 5s"}},
+		"in use for ACM":             {own: []observed.OwnCertificate{one}, used: true, steps: []string{"delete certificate/1 waits for ACM to report that nothing uses it, 5s"}},
 		"a zone went":                {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{List: testZones.List[:1]}, steps: deletes("_name.a")},
 		"denied":                     {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Fault: &observed.Fault{Reason: finding.AccessDenied}}, steps: deletes()},
 		"records denied":             {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{List: testZones.List, Locked: &observed.Fault{Reason: finding.AccessDenied}}, steps: deletes()},

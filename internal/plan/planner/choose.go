@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Choose makes the plan of a stack and returns what it has chosen.
+// Choose makes the plan of a stack and returns its choices.
 func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) resolved.Choices {
 	if want.ID.Kind.HasAccelerator() {
 		return accelerators.Choose(want, have, opt, memory)

@@ -32,7 +32,7 @@ func diff(r *resolution) {
 	switch r.outcome {
 	case stays:
 		d.refuseHostnames()
-		// Nothing is made. Members that left need not wait for the others, and serve nothing.
+		// Nothing is created. Members that left serve nothing, and need not wait for the others.
 		if len(r.Want.Members) > 0 {
 			d.release().releaseAll(append(d.removeDeparted(), r.finalizers.HolderSteps()...))
 		}
@@ -66,7 +66,7 @@ func (d *stepPlanner) converge() {
 	backend := d.securityGroups.PlanBackend(first)
 	lb := d.planLoadBalancer(append(slices.Clone(first), append(sg, backend...)...))
 	if d.lb.Live != nil {
-		lb = first // nothing that is made for one member waits for what concerns all of them
+		lb = first // resources of one member do not wait for changes that concern all members
 	}
 	groups := d.targets.PlanTargetGroups(lb, append(sg, backend...))
 	d.targetedListeners = d.listeners.Plan(&d.lb, append(slices.Clone(lb), d.addOns.StepsBeforeListeners()...), d.securityGroups.PortSteps, groups)
@@ -101,7 +101,7 @@ func (d *stepPlanner) planLoadBalancer(after []plan.StepID) []plan.StepID {
 		return d.loadBalancers.Create(&d.lb, after)
 	}
 	d.loadBalancers.Change(&d.lb, after)
-	// Further ones cannot come from this product.
+	// This controller never creates further load balancers.
 	d.loadBalancers.DeleteSurplus(d.surplus, "another load balancer serves the stack", after)
 	return after
 }
@@ -134,13 +134,13 @@ func (d *stepPlanner) recordShownState() {
 	d.Plan.KnownIDs = d.KnownIDs
 	d.Plan.Shown = map[plan.Address]string{}
 	for _, lb := range []*resolved.LoadBalancer{&d.lb, &d.frontend} {
-		if arn := lb.ShownInstead(d.Have); arn != "" {
+		if arn := lb.ShownPreviousARN(d.Have); arn != "" {
 			d.Plan.Shown[lb.Address()] = arn
 		}
 	}
 	old := d.lb.ShownPrevious(d.Have)
 	if d.Want.Held.Everything {
-		// Nothing is made or changed, and another stack may have taken listeners over already.
+		// Nothing is created or changed, and another stack may already have taken over listeners.
 		old = d.Have.Live(model.LoadBalancerID)
 	}
 	if old != nil && !d.lb.Switched {
@@ -159,7 +159,7 @@ func (d *stepPlanner) recordShownState() {
 
 // showsFrontend reports whether the status shows the DNS name of the frontend NLB.
 func (d *stepPlanner) showsFrontend() bool {
-	return d.Want.FrontendNLB != nil && (d.frontend.Live != nil || len(d.frontend.Previous) > 0 || !d.FrontendStays() && !d.Want.Held.Creation)
+	return d.Want.FrontendNLB != nil && (d.frontend.Live != nil || len(d.frontend.Previous) > 0 || !d.IsFrontendHeld() && !d.Want.Held.Creation)
 }
 
 // retains reports whether the plan keeps a live part that differs from the desired state, because it is held or

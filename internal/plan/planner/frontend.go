@@ -13,7 +13,7 @@ import (
 // planFrontend plans the frontend NLB, after the ALB has its listeners.
 func (d *stepPlanner) planFrontend(after []plan.StepID) {
 	lb := &d.frontend
-	if lb.Desired == nil || d.FrontendStays() || !d.lb.Switched {
+	if lb.Desired == nil || d.IsFrontendHeld() || !d.lb.Switched {
 		lb.SwitchWait = plan.Wait{For: "the load balancer behind it"}
 		return
 	}
@@ -70,7 +70,7 @@ func (d *stepPlanner) registerALB(group model.TargetGroup, to resolved.Listener,
 		ID: plan.NewStepID("register", a), Address: a, Verb: plan.Create,
 		Do:      plan.RegisterALB{Group: plan.TargetGroupAddress(group.ID), LoadBalancer: plan.LoadBalancerAddress, Port: group.Port},
 		Changes: []plan.Change{{Path: "target", To: fmt.Sprintf("%s:%d", model.LoadBalancerID, group.Port)}},
-		Why:     "the network load balancer leads to the application load balancer", After: after, Blames: members,
+		Why:     "the network load balancer forwards to the application load balancer", After: after, Blames: members,
 	})
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/listeners"
 )
 
-// refuseHostnames plans, while all is held, rules that answer 404 to requests for hostnames to which the member of a
-// live rule has no right. The live rule may serve its other hostnames and stays.
+// refuseHostnames plans, while the whole stack is held, rules that answer 404 to requests for hostnames to which the member
+// of a live rule has no right. The live rule may serve its other hostnames and stays.
 func (d *stepPlanner) refuseHostnames() {
 	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
 	for i := range d.Have.LoadBalancers {
@@ -28,8 +28,8 @@ func (d *stepPlanner) refuseOnLoadBalancer(lb *observed.LoadBalancer, before map
 	}
 }
 
-// refuseHostnamesOnHeld does the same for listeners that stay unchanged, those of previous load balancers included.
-// On other listeners such rules are among the desired ones.
+// refuseHostnamesOnHeld plans such rules for listeners that stay unchanged, including listeners of previous load balancers.
+// For other listeners the desired rules include them.
 func (d *stepPlanner) refuseHostnamesOnHeld() {
 	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
 	for _, old := range d.lb.Previous {

@@ -24,7 +24,7 @@ func (r *resolution) resolveListeners() {
 	for _, w := range r.lb.Desired.Listeners {
 		l := resolver.Resolve(&r.lb, w)
 		if l.Certs.Withdrawn() {
-			r.lb.WithdrawnPorts = append(r.lb.WithdrawnPorts, w.Port) // it is deleted with those that no object asks for
+			r.lb.WithdrawnPorts = append(r.lb.WithdrawnPorts, w.Port) // it is deleted together with listeners that no object requests
 			continue
 		}
 		r.lb.Listeners = append(r.lb.Listeners, l)
@@ -39,7 +39,7 @@ func (r *resolution) resolveListeners() {
 	rules.NewRuleQuota(r.groups, r.finalizers, r.keys, &r.lb).Resolve()
 }
 
-// resolveFrontendListeners resolves the listeners of the frontend NLB. One whose ALB port has no listener yet is not
+// resolveFrontendListeners resolves the listeners of the frontend NLB. A listener whose ALB port has no listener yet is not
 // created.
 func (r *resolution) resolveFrontendListeners() {
 	for _, w := range r.frontend.Desired.Listeners {
@@ -96,8 +96,8 @@ func (r *resolution) frontendTarget(l model.Listener) (to resolved.Listener, gro
 	return r.lb.Listeners[at], *g, true
 }
 
-// retainListeners keeps live listeners that no accepted member asks for and that have rules or default actions of a
-// retained member. Their other rules are deleted.
+// retainListeners keeps live listeners that no accepted member requests and that have rules or default actions of a retained
+// member. Their other rules are deleted.
 func (r *resolution) retainListeners() {
 	if r.lb.Live == nil {
 		return
@@ -137,7 +137,7 @@ func (r *resolution) retainListeners() {
 	}
 }
 
-// hasListener reports whether a load balancer is desired that listens on a port.
+// hasListener reports whether a desired load balancer listens on a port.
 func hasListener(lb *model.LoadBalancer, port int32) bool {
 	return lb != nil && slices.ContainsFunc(lb.Listeners, func(l model.Listener) bool { return l.Port == port })
 }

@@ -82,7 +82,7 @@ func (r *resolution) isKept(lb *resolved.LoadBalancer, live *observed.LoadBalanc
 }
 
 // chooseKept chooses between two live load balancers that could both be kept: the one with more listeners. Another
-// controller must have created one of them. The other one is left alone, because it is not known who uses it.
+// controller must have created one of them. The other one is not changed, because its users are not known.
 func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.LoadBalancer {
 	if first == nil {
 		return second
@@ -93,15 +93,15 @@ func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.
 	if !r.Want.Held.Everything && len(r.Want.Members) > 0 {
 		r.Findings.Add(finding.Finding{
 			Object: r.Want.Members[0].Ref, Reason: finding.LoadBalancerDoubled, Severity: finding.Warning,
-			Message: fmt.Sprintf("load balancers %s and %s both carry the tags of %s; the first is served, the second is left alone", first.ARN, second.ARN, r.Want.ID),
+			Message: fmt.Sprintf("load balancers %s and %s both carry the tags of %s; the first is used, the second is not changed", first.ARN, second.ARN, r.Want.ID),
 			Fix:     "delete the second, or take the tag " + naming.StackTag(r.Want.ID.Kind) + " off it",
 		})
 	}
 	return first
 }
 
-// keepBlockedReplacement keeps a new load balancer that was to replace another one and cannot be completed because AWS refuses a
-// part of it, and reports whether it did so. To create it again for each attempt would cost more.
+// keepBlockedReplacement keeps a new load balancer that was to replace another one and cannot be completed because AWS
+// refuses a part of it, and reports whether it did so. Creating it again for each attempt would cost more.
 func (r *resolution) keepBlockedReplacement(lb observed.LoadBalancer) bool {
 	if !r.Want.Held.Replacement || lb.Tags[naming.SuccessorTag] == "" {
 		return false

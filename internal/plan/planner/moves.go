@@ -16,13 +16,13 @@ import (
 
 // Members that move
 //
-// A member that moves to another stack gets target groups and listeners there while this stack still serves it. When
-// the other stack serves the member as well, it writes its load balancer into the status. Clients then have as much
-// time to follow as when a load balancer is replaced, and afterwards the member leaves this stack. The status and the
-// time of its last edit record the progress, so that a restart loses nothing.
+// A member that moves to another stack gets target groups and listeners there while this stack still serves it. When the
+// other stack serves the member as well, it writes its load balancer into the status. Clients then have the same time to
+// resolve the new name as after the replacement of a load balancer. Afterwards the member leaves this stack. The status and
+// the time of its last edit record the progress, so that a restart loses nothing.
 
-// withoutDeparted returns the stack without the members whose clients have had time to follow them to another stack,
-// and after what time to look again for the others.
+// withoutDeparted returns the stack without the members whose clients have had time to follow them to another stack, and the
+// time after which the others must be checked again.
 func withoutDeparted(want model.Stack, have observed.Stack, opt plan.Options) (model.Stack, time.Duration) {
 	gone := map[finding.Ref]bool{}
 	var again time.Duration
@@ -85,7 +85,7 @@ func (r moves) reportProtected() {
 		if !d.Since.IsZero() && len(r.Want.Departures) == len(r.Want.Members) && r.Want.LoadBalancer.Attributes[plan.ProtectionAttribute] == "true" {
 			r.Findings.Add(finding.Finding{
 				Object: d.Member, Reason: finding.DeletionProtected, Severity: finding.Warning,
-				Message: fmt.Sprintf("the former load balancer %q is protected against deletion; it stays", r.Want.LoadBalancer.Name),
+				Message: fmt.Sprintf("the previous load balancer %q has deletion protection and stays", r.Want.LoadBalancer.Name),
 				Fix:     "set " + plan.ProtectionAttribute + "=false until it is deleted",
 			})
 		}
@@ -106,9 +106,9 @@ func (r moves) reportDepartures() {
 		case !stays:
 			x.Message = fmt.Sprintf("this %s has left load balancer %q, which does not serve it any more", d.Member.Kind, old.Name)
 		case d.Since.IsZero() || !until.After(r.Have.Facts.Now):
-			continue // it is shown, or another finding says why it stays
+			continue // the status shows it, or another finding reports why it stays
 		default:
-			x.Message = fmt.Sprintf("the move is complete, and the status shows the new load balancer; the former one %q serves on until %s, for clients that still have its addresses", old.Name, until.UTC().Format(time.RFC3339))
+			x.Message = fmt.Sprintf("the move is complete, and the status shows the new load balancer; the previous load balancer %q still serves until %s, for clients that still have its addresses", old.Name, until.UTC().Format(time.RFC3339))
 			x.Fix = "to go back, restore the annotation"
 		}
 		r.Findings.Add(x)
@@ -139,13 +139,13 @@ func (r moves) planArrivals() {
 		}
 		r.Findings.Add(finding.Finding{
 			Object: a.Member, Reason: finding.LoadBalancerMoved,
-			Message: fmt.Sprintf("load balancer %q is to serve this %s%s; the status shows the former load balancer until the new one has %s", name, a.Member.Kind, other, wait.For),
-			Fix:     "to stay with the former load balancer, restore the annotation",
+			Message: fmt.Sprintf("load balancer %q is to serve this %s%s; the status shows the previous load balancer until the new one has %s", name, a.Member.Kind, other, wait.For),
+			Fix:     "to keep the previous load balancer, restore the annotation",
 		})
 	}
 }
 
-// arrivalWait returns what the load balancer lacks to serve a member; the zero Wait if it lacks nothing.
+// arrivalWait returns the wait until the load balancer can serve a member; the zero Wait if it can.
 func (r moves) arrivalWait(ref finding.Ref) plan.Wait {
 	var pending []model.GroupRef
 	for _, l := range r.lb.Listeners {

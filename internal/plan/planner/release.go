@@ -80,7 +80,7 @@ func (r *release) removalSteps() map[finding.Ref][]plan.Step {
 	var unowned []plan.Step
 	foreign, joins := map[plan.StepID]bool{}, map[plan.StepID]bool{}
 	for _, s := range r.Plan.Steps {
-		// What comes after a claim is for a member that joins, which may undo the claim again and again.
+		// Steps after a claim belong to a member that joins, which may undo the claim repeatedly.
 		_, claims := s.Do.(plan.ClaimFinalizer)
 		joins[s.ID] = claims || slices.ContainsFunc(s.After, func(id plan.StepID) bool { return joins[id] })
 		if s.Waits() && plan.ChangesRouting(s.Do) || slices.ContainsFunc(s.After, func(id plan.StepID) bool { return foreign[id] }) {
@@ -126,7 +126,7 @@ func (r *release) ownersOfRemoved(s plan.Step) (of []finding.Ref, ok bool) {
 	case plan.DeleteRecord:
 		return r.certificateOf(do.Certificate), true
 	case plan.ModifyListener:
-		// The default action was a member's.
+		// The default action belonged to a member.
 		for _, l := range r.listeners {
 			if l.Live != nil && s.Address == l.Address() {
 				if f := equal.ForwardOf(l.Live.Default); f != nil {

@@ -22,9 +22,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/traffic"
 )
 
-// resolution is what AWS is to have for a stack after all choices are made: which load balancers and target groups
-// are kept or replaced, subnets, security groups, certificates, rules, and what is held. The plan has questions for
-// missing facts and findings about what is impossible.
+// resolution is the state that AWS must have for a stack, after all choices are made: which load balancers and target groups
+// are kept or replaced, subnets, security groups, certificates, rules, and what is held. The plan has questions for missing
+// facts, and findings about impossible changes.
 type resolution struct {
 	// Draft has the completed desired state, the observed state, and the plan so far, which has no step yet.
 	*draft.Draft
@@ -52,9 +52,9 @@ type resolution struct {
 type outcome int
 
 const (
-	stays    outcome = iota // what is live is neither changed nor removed
-	served                  // it has a load balancer
-	retained                // no member is accepted, but what is held for some stays
+	stays    outcome = iota // live resources are neither changed nor deleted
+	served                  // the stack has a load balancer
+	retained                // no member is accepted, but resources of held members stay
 	removed                 // everything is deleted
 )
 
@@ -68,7 +68,7 @@ func resolve(want model.Stack, have observed.Stack, opt plan.Options, memory pla
 	case why != "" && len(r.Plan.Questions) == 0:
 		return r.withoutReplacement(want, have, why)
 	case want.Held.Replacement:
-		replacement.ReportHeld(r.Draft, r.lb.Live, want.LoadBalancer, "the new one cannot be made, as another finding says")
+		replacement.ReportHeld(r.Draft, r.lb.Live, want.LoadBalancer, "the new one cannot be created, as another finding explains")
 	}
 	return r
 }
@@ -118,8 +118,8 @@ func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.
 	return r
 }
 
-// decideOutcome determines the outcome of the stack, and makes the choices that this leaves open. The original is what
-// was desired before it was completed.
+// decideOutcome determines the outcome of the stack, and makes the remaining choices. original is the desired state before
+// it was completed.
 func (r *resolution) decideOutcome(original model.Stack) {
 	switch {
 	case r.Want.Held.Everything || r.mustStay():
@@ -185,8 +185,8 @@ func (r *resolution) hasAnythingToServe() bool {
 	return made > 0 && held == 0
 }
 
-// mustStay reports whether live resources stay although they are not desired: because a member that is being deleted
-// asks for protection, or because no member asks for the deletion.
+// mustStay reports whether live resources stay although they are not desired: because a member that is being deleted has
+// deletion protection, or because no member requests the deletion.
 func (r *resolution) mustStay() bool {
 	if !r.Want.Empty() {
 		return false
@@ -195,8 +195,8 @@ func (r *resolution) mustStay() bool {
 		r.Findings.Add(*g)
 		return true
 	}
-	// Without an object that carries the finalizer, the objects went without being served, or the
-	// view is incomplete. What is there stays until it is decided.
+	// If no object has the finalizer, the objects were deleted without it, or the view is incomplete. Live resources stay
+	// until that is known.
 	return len(r.Want.Leaving) == 0
 }
 

@@ -18,7 +18,7 @@ func withLiveSchemes(want model.Stack, have observed.Stack) model.Stack {
 }
 
 func withLiveScheme(lb *model.LoadBalancer, have observed.Stack, id string) *model.LoadBalancer {
-	if lb == nil || !lb.SchemeOpen() {
+	if lb == nil || !lb.SchemeUnset() {
 		return lb
 	}
 	out := *lb
@@ -26,8 +26,8 @@ func withLiveScheme(lb *model.LoadBalancer, have observed.Stack, id string) *mod
 	return &out
 }
 
-// schemeOf returns the scheme of a live load balancer for which no member names one. AWS cannot change it, so
-// that a default that has changed would cost the load balancer and its name.
+// schemeOf returns the scheme of a live load balancer for which no member names one. AWS cannot change the scheme, so that a
+// changed default would otherwise replace the load balancer and its name.
 func schemeOf(have observed.Stack, resourceID string, byDefault model.Scheme) model.Scheme {
 	scheme := byDefault
 	for _, lb := range have.LoadBalancers {
@@ -54,10 +54,10 @@ func reportScheme(d *draft.Draft, original model.Stack) {
 			Fix:     "set the annotation " + naming.SettingField(d.Want.ID.Kind, setting),
 		})
 	}
-	if original.LoadBalancer != nil && original.LoadBalancer.SchemeOpen() {
+	if original.LoadBalancer != nil && original.LoadBalancer.SchemeUnset() {
 		report("load balancer", d.Want.LoadBalancer.Scheme, original.LoadBalancer.Scheme, "scheme")
 	}
-	if original.FrontendNLB != nil && original.FrontendNLB.SchemeOpen() && !original.Held.Frontend {
+	if original.FrontendNLB != nil && original.FrontendNLB.SchemeUnset() && !original.Held.Frontend {
 		report("frontend NLB", d.Want.FrontendNLB.Scheme, original.FrontendNLB.Scheme, "frontend-nlb-scheme")
 	}
 }

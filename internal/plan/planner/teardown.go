@@ -12,7 +12,7 @@ import (
 // tearDown plans to delete the stack: first the load balancer, then bindings, target groups, security groups and
 // the finalizers.
 func (d *stepPlanner) tearDown() {
-	lbs := d.loadBalancers.DeleteSurplus(d.surplus, "no object wants the load balancer any more", d.disableProtection())
+	lbs := d.loadBalancers.DeleteSurplus(d.surplus, "no object needs the load balancer any more", d.disableProtection())
 	d.removeSurplusGroups()
 	d.certificates.Remove(d.lb.Listeners, lbs)
 	d.deleteSecurityGroups(d.AllSteps(), lbs)
@@ -46,7 +46,7 @@ func (d *stepPlanner) deleteSecurityGroups(bindings, lbs []plan.StepID) {
 		return
 	}
 	for _, g := range d.Have.SecurityGroups {
-		securitygroups.DeleteGroup(d.Draft, g.ID, "no load balancer carries it any more", lbs)
+		securitygroups.DeleteGroup(d.Draft, g.ID, "no load balancer has it any more", lbs)
 	}
 	use := d.Want.BackendGroup
 	g := d.Have.Facts.BackendGroup
@@ -68,7 +68,7 @@ func (d *stepPlanner) deleteSecurityGroups(bindings, lbs []plan.StepID) {
 			return
 		}
 	case len(d.Have.Bindings) > 0:
-		s.Wait = d.Wait("backend "+g.ID, "bindings to take their rules back", durations.LongestWait)
+		s.Wait = d.Wait("backend "+g.ID, "bindings to remove their rules", durations.LongestWait)
 	}
 	d.Add(s)
 }

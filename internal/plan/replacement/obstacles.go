@@ -24,12 +24,12 @@ func Obstacle(d *draft.Draft, lb *resolved.LoadBalancer) string {
 		return why
 	}
 	if d.Want.Held.Creation {
-		return "the new one cannot be made, as another finding says"
+		return "the new one cannot be created, as another finding explains"
 	}
 	for _, l := range lb.Listeners {
 		for _, o := range old.Listeners {
 			if !l.Planned && o.Port == l.Desired.Port && concernsRequester(lb, &l) {
-				return fmt.Sprintf("the new one could not listen on port %d, as another finding says", o.Port)
+				return fmt.Sprintf("the new one could not listen on port %d, as another finding explains", o.Port)
 			}
 		}
 	}
@@ -58,18 +58,18 @@ func concernsRequester(lb *resolved.LoadBalancer, l *resolved.Listener) bool {
 // are not known yet.
 func undeletableReason(d *draft.Draft, lb *resolved.LoadBalancer, old *observed.LoadBalancer) string {
 	if equal.SameAttribute(lb.Desired.Attributes[plan.ProtectionAttribute], "true") {
-		return "protection from deletion is asked for"
+		return "an object requests deletion protection"
 	}
 	if old.Attributes == nil {
 		q := model.AskAttributes{Of: string(plan.LoadBalancer), ARN: old.ARN}
 		if d.Unavailable(q) != nil {
-			return "AWS does not say whether it is protected from deletion"
+			return "AWS does not return whether it has deletion protection"
 		}
 		d.Ask(q)
 		return ""
 	}
 	if equal.SameAttribute(old.Attributes[plan.ProtectionAttribute], "true") {
-		return "it is protected from deletion"
+		return "it has deletion protection"
 	}
 	return ""
 }
@@ -79,7 +79,7 @@ func ReportHeld(d *draft.Draft, live *observed.LoadBalancer, desired *model.Load
 	if live == nil || desired == nil {
 		return
 	}
-	what, from, to, then := "scheme", string(live.Scheme), string(desired.Scheme), "it keeps its scheme and serves"
+	what, from, to, then := "scheme", string(live.Scheme), string(desired.Scheme), "it keeps its scheme and still serves"
 	switch {
 	case live.Type != desired.Type.String():
 		what, from, to, then = "type", live.Type, desired.Type.String(), "it stays unchanged"
@@ -90,6 +90,6 @@ func ReportHeld(d *draft.Draft, live *observed.LoadBalancer, desired *model.Load
 	d.Findings.Add(finding.Finding{
 		Object: d.EventObject(of.Object), Field: of.Field, Reason: finding.ReplacementHeld, Severity: finding.Error,
 		Message: fmt.Sprintf("load balancer %q cannot change its %s from %q to %q, and is not replaced, because %s; %s", live.Name, what, from, to, why, then),
-		Fix:     "remove what is in the way, or restore the former " + what,
+		Fix:     "remove the obstacle, or restore the previous " + what,
 	})
 }

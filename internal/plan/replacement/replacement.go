@@ -68,7 +68,7 @@ func (p *Planner) SwitchStatus(lb *resolved.LoadBalancer, steps []plan.Step) {
 	}
 	if lb.Live == nil {
 		lb.Switched = old == nil
-		lb.SwitchWait = plan.Wait{For: "the new load balancer to be made"}
+		lb.SwitchWait = plan.Wait{For: "the new load balancer to be created"}
 		return
 	}
 	var marks []plan.StepID
@@ -136,7 +136,7 @@ func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBal
 		p.Findings.Add(finding.Finding{
 			Object: p.EventObject(finding.Ref{}), Reason: finding.WaitExpired, Severity: finding.Warning,
 			Message: fmt.Sprintf("load balancer %q takes the place of %q after %s although it does not have %s yet", live.Name, old.Name, durations.LongestWait, lacks),
-			Fix:     "correct what the other findings name",
+			Fix:     "correct the faults in the other findings",
 		})
 	}
 	pending := p.unreadyGroups(lb, old)
@@ -159,7 +159,7 @@ func missingParts(lb *resolved.LoadBalancer, old *observed.LoadBalancer, steps [
 		}
 	}
 	if slices.ContainsFunc(steps, affectsServing) {
-		return "all that was planned for it"
+		return "all of its planned changes"
 	}
 	return ""
 }
@@ -281,8 +281,8 @@ func (p *Planner) reportReplacement(lb *resolved.LoadBalancer) {
 	if lb.Conflict != "" && len(p.Want.Members) > 0 {
 		p.Findings.Add(finding.Finding{
 			Object: p.Want.Members[0].Ref, Reason: finding.ReplacedWithGap, Severity: finding.Warning,
-			Message: fmt.Sprintf("two load balancers cannot both have %s; the live one is deleted before its successor is made, and nothing serves meanwhile", lb.Conflict),
-			Fix:     "to replace a load balancer without a gap, change or remove that setting in the same edit",
+			Message: fmt.Sprintf("two load balancers cannot both have %s; the live one is deleted before the new one is created, and requests fail in between", lb.Conflict),
+			Fix:     "to replace a load balancer without an interruption, change or remove that setting in the same edit",
 		})
 	}
 	if old == nil || len(p.Want.Members) == 0 {
@@ -296,6 +296,6 @@ func (p *Planner) reportReplacement(lb *resolved.LoadBalancer) {
 		Object: p.Want.Members[0].Ref, Reason: finding.LoadBalancerReplaced,
 		Message: fmt.Sprintf("load balancer %q cannot change its %s from %q to %q; a new load balancer replaces it, the status shows the new one when it serves, and %q is deleted %s later",
 			old.Name, lb.ImmutableDifference(old), was, is, old.Name, p.Opt.DeletionDelay),
-		Fix: "to go back without a new load balancer, restore the former value before the old one is deleted",
+		Fix: "to go back without a new load balancer, restore the previous value before the old one is deleted",
 	})
 }

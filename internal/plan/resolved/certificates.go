@@ -15,7 +15,7 @@ type Certificates struct {
 	// Pending reports whether a new listener waits for certificates that are being imported.
 	Pending bool
 	// Unavailable reports whether a fact about certificates could not be read, so that the live ones stay.
-	// AttachedUnavailable reports that not even the attached certificates are known.
+	// AttachedUnavailable reports whether even the attached certificates are unknown.
 	Unavailable, AttachedUnavailable bool
 	// NotOwned are the live certificates that were imported for another stack and must not serve here any more.
 	NotOwned []string

@@ -10,8 +10,8 @@ import (
 // Choices record what a plan has chosen where the desired state permits several answers, which candidates it refused,
 // and why. The code that chooses records them, so that they are not a second decision.
 type Choices struct {
-	// Desired is the desired state that the plan was made from. Members whose clients know another stack already are
-	// leaving in it.
+	// Desired is the desired state that the plan was made from. It lists members whose clients already use another stack as
+	// leaving.
 	Desired model.Stack
 	// LoadBalancers are the choices for the load balancer of the stack and for its frontend NLB.
 	LoadBalancers []LoadBalancerChoices
@@ -23,8 +23,8 @@ type Choices struct {
 type AcceleratorChoices struct {
 	// Live is the accelerator that is kept; nil if one has to be created.
 	Live *observed.Accelerator
-	// Owner is the owner of the accelerator, as CLUSTER/NAMESPACE/NAME if its tags name one; empty if it is this
-	// stack's.
+	// Owner is the owner of the accelerator, as CLUSTER/NAMESPACE/NAME if its tags name one; empty if this stack owns the
+	// accelerator.
 	Owner string
 	// OtherOwners are, by ARN, the owners of the endpoint groups that do not belong to this stack.
 	OtherOwners map[string]string
@@ -37,7 +37,7 @@ type AcceleratorListenerChoices struct {
 	Desired *model.AcceleratorListener
 	// Live is the live listener that becomes the desired one; nil if one has to be created.
 	Live *observed.AcceleratorListener
-	// Score is how similar the live listener is to the desired one; see accelerators.Score.
+	// Score is the similarity of the live to the desired listener; see accelerators.Score.
 	Score int
 }
 
@@ -71,14 +71,14 @@ type SecurityGroupChoice struct {
 	How SecurityGroupSource
 }
 
-// SecurityGroupSource is why a load balancer has a security group.
+// SecurityGroupSource is the reason why a load balancer has a security group.
 type SecurityGroupSource string
 
 // The reasons why a load balancer has a security group.
 const (
 	GroupNamed   SecurityGroupSource = "named"   // an object names it, by id or Name tag
 	GroupOwn     SecurityGroupSource = "managed" // the controller manages it for this stack
-	GroupBackend SecurityGroupSource = "backend" // the shared one of the cluster, which nodes and pods admit
+	GroupBackend SecurityGroupSource = "backend" // the shared security group of the cluster, which nodes and pods admit
 	GroupKept    SecurityGroupSource = "kept"    // the live load balancer has it
 )
 
@@ -86,7 +86,8 @@ const (
 type ListenerChoices struct {
 	Desired model.Listener
 	Live    *observed.Listener
-	// Planned is false if the plan neither creates nor changes the listener. One that exists in AWS stays unchanged.
+	// Planned is false if the plan neither creates nor changes the listener. A listener that exists in AWS then stays
+	// unchanged.
 	Planned bool
 	// Certificate is the ARN of the default certificate.
 	Certificate  string
@@ -116,7 +117,7 @@ type CertificateSource struct {
 	ARNs   []string // empty if none was found, or if none is issued or imported yet
 }
 
-// CertificateSearch is how certificates were found.
+// CertificateSearch is the method by which certificates were found.
 type CertificateSearch string
 
 // The ways in which certificates are found.

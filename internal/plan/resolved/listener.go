@@ -36,7 +36,8 @@ type Listener struct {
 	LB      *LoadBalancer // the load balancer that it belongs to
 	Desired model.Listener
 	Live    *observed.Listener
-	// Planned is false if the plan neither creates nor changes the listener. One that exists in AWS stays unchanged.
+	// Planned is false if the plan neither creates nor changes the listener. A listener that exists in AWS then stays
+	// unchanged.
 	Planned bool
 	Certs   Certificates
 	// MutualAuth is the client certificate setting, with the trust store by ARN.
@@ -44,17 +45,17 @@ type Listener struct {
 	// DefaultActions are the default actions to be set; the live ones if they are held.
 	DefaultActions []model.Action
 	Rules          []Rule
-	// ForeignRules are live rules, of nobody or of members without a right to them, that are deleted although the
+	// ForeignRules are live rules without an owner, or of members without a right to them. They are deleted although the
 	// listener stays for its other rules.
 	ForeignRules []observed.Rule
-	// ForeignDefault reports that the live default action is to be removed for the same reason.
+	// ForeignDefault reports whether the live default action is removed for the same reason.
 	ForeignDefault bool
 	// Omitted are held rules that neither exist in AWS nor have a placeholder.
 	Omitted []Rule
 	// AwaitingRoom are rules for which AWS has no room until a rule of another listener is deleted.
 	AwaitingRoom []Rule
-	// InterimDefault are the default actions to be set in this run, as long as the desired ones have to wait.
-	// DefaultWait is what these wait for.
+	// InterimDefault are the default actions to be set in this run, as long as the desired ones have to wait. DefaultWait is
+	// the wait of the desired default actions.
 	InterimDefault []model.Action
 	DefaultWait    plan.Wait
 	// ChangesInOneCall is set if AWS can change protocol and target groups of the listener only in the same call.

@@ -23,24 +23,24 @@ import (
 // the meantime the previous one stays unchanged, except that rules of members that leave are deleted. Its bindings still
 // register pods.
 //
-// Only AWS records how far a replacement is: by the load balancers that exist, and by two tags (naming.SuccessorTag and
-// naming.ReplacedTag). So an edit during a replacement needs no special case: of several load balancers, the one that is as
-// desired is kept, and the others are previous load balancers.
+// The progress of a replacement is recorded only in AWS: by the load balancers that exist, and by two tags
+// (naming.SuccessorTag and naming.ReplacedTag). An edit during a replacement therefore needs no special case: the load
+// balancer that is as desired is kept, and all others are previous load balancers.
 
 // replacement is the relation of a load balancer to the ones that it replaces.
 type replacement struct {
 	// Previous are live load balancers that serve until clients know the new one.
 	Previous []*observed.LoadBalancer
-	// Switched reports that the status shows the load balancer itself. Otherwise SwitchWait is what the status waits for.
+	// Switched reports whether the status shows the new load balancer. If not, SwitchWait is the wait before that.
 	Switched   bool
 	SwitchWait plan.Wait
-	// Conflict names what AWS cannot give to two load balancers, such as a name or an address. If both would need it,
-	// the live one is deleted first.
+	// Conflict is a property that two load balancers cannot share, such as a name or an address. If it is not empty, the
+	// live load balancer is deleted first.
 	Conflict string
 }
 
-// AddPrevious adds a live load balancer that is not kept to the previous ones, and reports whether it did so. It does
-// not for one that the status has never shown, and not in case of a conflict.
+// AddPrevious adds a live load balancer that is not kept to the previous ones, and reports whether it did so. It does not
+// add a load balancer that the status has never shown, or that conflicts with the desired one.
 func (lb *LoadBalancer) AddPrevious(have observed.Stack, old observed.LoadBalancer) bool {
 	if lb.Desired == nil || old.ResourceID != lb.ID {
 		return false
@@ -57,8 +57,7 @@ func (lb *LoadBalancer) AddPrevious(have observed.Stack, old observed.LoadBalanc
 	return true
 }
 
-// conflictWith returns what both the desired load balancer and a live one need and AWS gives to only one; empty if
-// nothing.
+// conflictWith returns a property that the desired and a live load balancer need and cannot share; empty if there is none.
 func (lb *LoadBalancer) conflictWith(old observed.LoadBalancer, have observed.Stack) string {
 	w := lb.Desired
 	if lb.HasGivenName() && w.Name == old.Name {
@@ -95,7 +94,7 @@ func (lb *LoadBalancer) sharedAddress(old observed.LoadBalancer) string {
 	w := lb.Desired
 	for _, a := range w.Addresses {
 		if slices.Contains(old.Addresses, a) {
-			return fmt.Sprintf("the elastic address %q", a)
+			return fmt.Sprintf("the Elastic IP address %q", a)
 		}
 	}
 	for _, m := range old.Mappings {
@@ -158,8 +157,8 @@ func (lb *LoadBalancer) ImmutableDifference(old *observed.LoadBalancer) string {
 	return "scheme"
 }
 
-// WithProgressTags adds the live tags that record how far a replacement is to the desired tags, so that these stay.
-// Steps of their own change them.
+// WithProgressTags adds the live tags that record the progress of a replacement to the desired tags, so that they stay.
+// Separate steps change them.
 func (lb *LoadBalancer) WithProgressTags(tags plan.Tags) plan.Tags {
 	for _, k := range []string{naming.SuccessorTag, naming.ReplacedTag} {
 		if v, ok := lb.Live.Tags[k]; ok {
@@ -170,9 +169,9 @@ func (lb *LoadBalancer) WithProgressTags(tags plan.Tags) plan.Tags {
 	return tags
 }
 
-// ShownInstead returns the ARN of the previous load balancer that the status shows instead of this one; empty if the
+// ShownPreviousARN returns the ARN of the previous load balancer that the status shows instead of this one; empty if the
 // status shows this one.
-func (lb *LoadBalancer) ShownInstead(have observed.Stack) string {
+func (lb *LoadBalancer) ShownPreviousARN(have observed.Stack) string {
 	old := lb.ShownPrevious(have)
 	if old == nil || lb.Switched {
 		return ""

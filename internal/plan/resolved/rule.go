@@ -30,12 +30,12 @@ func (p *Rule) UsePlaceholder() {
 	p.Desired.Actions, p.Desired.Transforms = []model.Action{plan.HeldResponse}, nil
 }
 
-// Placeholder returns the conditions of a held rule that answers with 503. They are fewer than the desired ones if
-// AWS would not take these.
+// Placeholder returns the conditions of a held rule that answers with 503. There are fewer than in the desired rule if AWS
+// would refuse these.
 func (p *Rule) Placeholder() []model.Condition {
 	switch {
-	case p.Desired.Instead != nil:
-		return p.Desired.Instead
+	case p.Desired.PlaceholderConditions != nil:
+		return p.Desired.PlaceholderConditions
 	case len(p.Desired.Conditions) == 0:
 		return []model.Condition{model.PathPattern{Values: []string{"/*"}}}
 	}
@@ -47,13 +47,13 @@ type Rule struct {
 	Desired model.Rule
 	// key is the result of ConditionsKey; empty until it is computed.
 	key string
-	// Written are the actions before the live ones replaced them, if the rule is held.
-	Written []model.Action
+	// DesiredActions are the actions in the desired state. For a held rule, Desired has the live actions instead.
+	DesiredActions []model.Action
 	// Kept is the live rule that a held rule keeps; nil if there is none.
 	Kept *observed.Rule
-	// HasLiveRule reports whether a live rule becomes this one. Replaces is the live rule that is replaced by this one
-	// because AWS has no room for both. Both are only set if AWS has no room for all rules, or if several members
-	// have rules.
+	// HasLiveRule reports whether a live rule is kept or changed for this one. Replaces is the live rule that this one
+	// replaces because a quota has no room for both. Both are only set if a quota has no room for all rules, or if several
+	// members have rules.
 	HasLiveRule bool
 	Replaces    *ReplaceableRule
 }
@@ -61,8 +61,8 @@ type Rule struct {
 // Held reports whether the rule is held, for whatever reason.
 func (p *Rule) Held() bool { return p.Desired.Held != 0 }
 
-// KeptOrReplaced returns the live rule that is kept for this one, or else the one that it replaces; nil if there is
-// neither.
+// KeptOrReplaced returns the live rule that is kept for this rule, or else the live rule that this rule replaces; nil if
+// there is neither.
 func (p *Rule) KeptOrReplaced() *observed.Rule {
 	if p.Kept == nil && p.Replaces != nil {
 		return p.Replaces.Rule

@@ -14,8 +14,8 @@ import (
 // AutoAssigned is AWS's value for a source NAT prefix that AWS chooses.
 const AutoAssigned = "auto_assigned"
 
-// Mappings returns the chosen subnets with their addresses. AWS cannot change the addresses in a subnet that stays,
-// so that these are the live ones.
+// Mappings returns the chosen subnets with their addresses. AWS cannot change the addresses in a subnet that stays, so that
+// it returns the live addresses for such a subnet.
 func (lb *LoadBalancer) Mappings() []plan.SubnetMapping {
 	var out []plan.SubnetMapping
 	allocations := lb.allocations()
@@ -32,8 +32,8 @@ func (lb *LoadBalancer) Mappings() []plan.SubnetMapping {
 	return out
 }
 
-// allocations returns the elastic address of each subnet, by subnet id. A subnet that stays keeps its own. A new
-// subnet gets the address with its index, or a free one if a subnet that stays has that.
+// allocations returns the elastic address of each subnet, by subnet id. A subnet that stays keeps its address. A new subnet
+// gets the address with its index, or a free one if a subnet that stays has that.
 func (lb *LoadBalancer) allocations() map[string]string {
 	out, taken := map[string]string{}, map[string]bool{}
 	for _, id := range lb.Subnets {
@@ -67,7 +67,7 @@ func keptAddress(want, live string) string {
 	return live
 }
 
-// liveMapping returns a subnet of the live network load balancer; nil if it is not in the subnet.
+// liveMapping returns a subnet of the live network load balancer; nil if the load balancer is not in the subnet.
 func (lb *LoadBalancer) liveMapping(subnet string) *plan.SubnetMapping {
 	if lb.Live == nil {
 		return nil
@@ -80,8 +80,8 @@ func (lb *LoadBalancer) liveMapping(subnet string) *plan.SubnetMapping {
 	return nil
 }
 
-// SubnetChanges returns the differences that need a SetSubnets call. A desired source NAT prefix counts as live
-// whatever subnet it is in, and the prefixes that AWS has chosen count as desired where none is set.
+// SubnetChanges returns the differences that need a SetSubnets call. A desired source NAT prefix is treated as live in
+// whichever subnet it is, and the prefixes that AWS has chosen are treated as desired where none is set.
 func (lb *LoadBalancer) SubnetChanges() (out []plan.Change) {
 	live, w := lb.Live, lb.Desired
 	if !equal.SameSet(lb.Subnets, live.Subnets) {

@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// lowerHighPriorities moves rules whose priority numbers are close to the maximum of AWS to lower numbers, in
-// their order, so that other rules can come behind them. An interrupted run may have left them there. Later
-// choices are made as if these rules had already moved.
+// lowerHighPriorities moves rules whose priority numbers are close to the maximum of AWS to lower numbers, in their order,
+// so that other rules can be placed after them. An interrupted run may have left them at high numbers. Later choices are
+// made as if these rules had already moved.
 func (ro *Rollout) lowerHighPriorities() {
 	if ro.Listener.Live == nil || len(ro.Listener.Live.Rules) == 0 || ro.Listener.Desired.OrderHeld != 0 {
 		return
@@ -44,7 +44,7 @@ func (ro *Rollout) planLowerPriorities(after []plan.StepID) []plan.StepID {
 	return []plan.StepID{ro.Add(plan.Step{
 		ID: plan.NewStepID("room", a), Address: a, Verb: plan.Update, Do: plan.SetPriorities{Priorities: ro.firstPriorities},
 		Changes: []plan.Change{{Path: "priorities", To: fmt.Sprintf("%d and below", stagePriority)}},
-		Why:     "there is no room below the last rule", After: slices.Clone(after), Blames: ro.Listener.Desired.Members,
+		Why:     "no priority is free after the last rule", After: slices.Clone(after), Blames: ro.Listener.Desired.Members,
 	})}
 }
 

@@ -10,10 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
-// As long as AWS refuses to reorder the rules of a listener, only changes are planned that need no other priorities:
-// rules that are in order are modified, and new rules are created where a priority is free between their neighbours.
-// All other rules stay unchanged. Every request gets its old or its new answer, and repeated attempts do not add
-// up.
+// As long as AWS refuses to reorder the rules of a listener, only changes are planned that need no other priorities: rules
+// that are in order are modified, and new rules are created where a priority is free between their neighbours. All other
+// rules stay unchanged. Every request gets its old or its new answer, and repeated attempts do not add more rules.
 
 // keepOrder plans the rules of a listener without changing priorities.
 func (ro *Rollout) keepOrder() {
@@ -53,14 +52,14 @@ func (ro *Rollout) keepOrder() {
 	ro.set.desired, ro.set.indexes, ro.set.byMember = rest, nil, nil
 }
 
-// misplaced reports for each desired rule whether its live form is in the wrong order with another live rule that may
+// misplaced reports, for each desired rule, whether its live rule is in the wrong order with another live rule that may
 // match the same requests.
 func (s *ruleSet) misplaced() []bool {
 	out := make([]bool, len(s.desired))
 	live := s.index("live", isLive)
 	for i := range s.desired {
 		if x := &s.desired[i]; x.live != nil {
-			live.Each(x.shape, overlap.Behind(i), func(j int32) bool {
+			live.Each(x.shape, overlap.After(i), func(j int32) bool {
 				if x.live.Priority > s.desired[j].live.Priority {
 					out[i], out[j] = true, true
 				}
@@ -106,10 +105,9 @@ func (s *ruleSet) freePriority(i int, used map[int32]bool, stuck []bool) int32 {
 	return p
 }
 
-// keepUntilAnswered keeps rules that are not desired any more if their requests would otherwise get neither their old
-// nor their new answer: because the desired rule for them cannot be created, or because another rule that stays would
-// answer them. A rule that gets no requests is deleted, and so is one that would only stay for rules of other
-// namespaces.
+// keepUntilAnswered keeps rules that are not desired any more if their requests would otherwise get neither their old nor
+// their new answer: because the desired rule for them cannot be created, or because another rule that stays would answer
+// them. A rule that gets no requests is deleted, as is a rule that would stay only for rules of other namespaces.
 func (ro *Rollout) keepUntilAnswered(stuck []bool, absent []*ruleChange) {
 	var rest, staying []deletedRule
 	for _, d := range slices.Backward(ro.set.deleted) {

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
-// keepUntilTakenOver decides which of the rules to be deleted stay for now, because the rule or default action that
-// takes over their requests is not in force yet. Each waits separately, and no longer than until its deadline,
-// whatever else changes meanwhile.
+// keepUntilTakenOver decides which of the rules to be deleted stay for now, because the rule or default action that takes
+// over their requests is not in force yet. Each rule waits separately, at most until its own deadline, even if other rules
+// change meanwhile.
 func (ro *Rollout) keepUntilTakenOver() {
 	waiting := ro.set.index("waiting", isWaiting)
 	var staying []int32
@@ -47,20 +47,20 @@ func (d *deletedRule) mayShareNamespace(o *deletedRule) bool {
 	return d.owners == nil || o.owners == nil || slices.ContainsFunc(d.owners, o.sameNamespace)
 }
 
-// takeOverWait returns what the deletion of a rule waits for: a desired rule, or a default action, that takes over
-// its requests and waits itself. own reports whether that may belong to the same member. Rules of another namespace
-// delay no deletion, because their owners could delay it again and again.
+// takeOverWait returns what the deletion of a rule waits for: a desired rule, or a default action, that takes over its
+// requests and waits itself. own reports whether that may belong to the same member. Rules of another namespace do not delay
+// a deletion, because their owners could delay it repeatedly.
 func (ro *Rollout) takeOverWait(d *deletedRule, waiting *overlap.Index) (what plan.Wait, own bool) {
 	var n int32
 	found := false
 	for _, m := range d.owners {
-		if n, found = ro.set.indexOf("waiting", m, isWaiting).Find(d.shape, overlap.Every); found {
+		if n, found = ro.set.indexOf("waiting", m, isWaiting).Find(d.shape, overlap.AllRules); found {
 			break
 		}
 	}
 	own = found
 	if !found {
-		n, found = waiting.FindWhere(d.shape, overlap.Every, func(n int32) bool { return d.sameNamespace(ro.set.desired[n].member) })
+		n, found = waiting.FindWhere(d.shape, overlap.AllRules, func(n int32) bool { return d.sameNamespace(ro.set.desired[n].member) })
 		own = found && d.sameOwner(ro.set.desired[n].member)
 	}
 	if found {
@@ -77,9 +77,9 @@ func (ro *Rollout) takeOverWait(d *deletedRule, waiting *overlap.Index) (what pl
 	return ro.defaultActionWait(d), own
 }
 
-// defaultActionWait returns what the deletion of a rule waits for if a default action whose targets are not healthy
-// yet takes over its requests. The default action may be set already, because it is set early where no rule answers
-// the other requests.
+// defaultActionWait returns what the deletion of a rule waits for if a default action whose targets are not healthy yet
+// takes over its requests. The default action may be set already, because it is set early if no rule answers the other
+// requests.
 func (ro *Rollout) defaultActionWait(d *deletedRule) plan.Wait {
 	f, old := equal.ForwardOf(ro.Listener.DefaultActions), equal.ForwardOf(d.Actions)
 	if f == nil || old == nil {
@@ -114,7 +114,7 @@ type delayedRule struct {
 type order struct {
 	desired []int32
 	deleted map[int]int32
-	// wait is set if only the present order has this property.
+	// wait is set if only the current order has this property.
 	wait plan.Wait
 }
 
@@ -168,7 +168,7 @@ func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 			continue
 		}
 		r := delayedRule{deleted: i, desired: -1, priority: d.Priority, successors: len(s.desired), shape: d.shape, wait: d.wait}
-		waiting.Each(d.shape, overlap.Every, func(n int32) bool {
+		waiting.Each(d.shape, overlap.AllRules, func(n int32) bool {
 			r.successors = min(r.successors, int(n))
 			return true
 		})
@@ -220,8 +220,8 @@ func (s *ruleSet) placesBetween(base []int, late []delayedRule) (at []int, ok bo
 	return at, ok
 }
 
-// bounds returns the first and the last possible place of a delayed rule in base. If shape is given, only rules that
-// overlap with it count.
+// bounds returns the first and the last possible place of a delayed rule in base. If shape is set, only rules that overlap
+// with it are considered.
 func (s *ruleSet) bounds(base []int, r delayedRule, shape *overlap.Shape) (lo, hi int) {
 	overlaps := func(w *ruleChange) bool { return shape == nil || shape.Overlaps(w.shape) }
 	ahead := func(w *ruleChange) bool { return w.live != nil && w.live.Priority < r.priority }

@@ -171,8 +171,8 @@ func (ro *Rollout) isEqual(w *ruleChange, o *observed.Rule) bool {
 		equal.SameTransforms(w.rule.Desired.Transforms, o.Transforms)
 }
 
-// equalKey returns the same text for rules with the same conditions and actions. Rules with other actions may have
-// the same text too, but seldom do.
+// equalKey returns the same text for rules with the same conditions and actions. Rules with different actions seldom have
+// the same text.
 func equalKey(conditions string, actions []model.Action, arn equal.ARNResolver) string {
 	var out strings.Builder
 	out.WriteString(conditions)

@@ -178,7 +178,7 @@ func (rp *RuleQuota) replaceableRules(live *observed.Listener, i int) (out []*re
 			of.Staying++
 			lb.RuleShares[p.Desired.Member.Namespace] = of
 		case i >= 0 && (!lb.Listeners[i].Planned || lb.Listeners[i].Desired.OrderHeld != 0):
-			// It stays, or may have to.
+			// The rule stays, or may have to stay.
 		default:
 			if of == nil {
 				of = rp.OwnersByID(r.Actions, lb.Members()...)
@@ -252,7 +252,7 @@ func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepI
 			{Path: "conditions", From: plan.ConditionsText(was.Conditions), To: plan.ConditionsText(w.rule.Desired.Conditions)},
 			{Path: "actions", From: plan.ActionsText(was.Actions), To: plan.ActionsText(w.actions)},
 		},
-		Why: "AWS has no room for both; " + ruleReason(w), After: after, Blames: r.blamed(w), Rule: r.key(w),
+		Why: "a quota has no room for both; " + ruleReason(w), After: after, Blames: r.blamed(w), Rule: r.key(w),
 	})
 	r.NoteFreed(was.Actions, id)
 	return id
@@ -292,7 +292,7 @@ func (rp *RuleQuota) PlanAwaitingRoom(groups map[string][]plan.StepID) {
 			rp.Add(plan.Step{
 				ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
 				Do:  plan.CreateRule{Listener: l.Address(), Priority: at, Rule: rule, Tags: rp.RuleTags(rp.Tags(a.ID, rule.Tags))},
-				Why: "AWS has no room for both; from " + rule.Origin.String(), Impact: plan.BriefImpact, Blames: []finding.Ref{rule.Member}, Rule: rule.Key(l.Desired.Port),
+				Why: "a quota has no room for both; from " + rule.Origin.String(), Impact: plan.BriefImpact, Blames: []finding.Ref{rule.Member}, Rule: rule.Key(l.Desired.Port),
 				After: slices.Concat([]plan.StepID{p.Replaces.DeletedBy}, rp.ClaimStepsOf(rule.Member), GroupSteps(rule.Actions, groups)),
 			})
 		}

@@ -53,7 +53,7 @@ type ruleChange struct {
 	waitsForRule bool        // the change waits for another rule of the same member
 	createAt     int32       // the priority at which a new rule is created
 	step         plan.StepID // the step that creates or changes it
-	split        bool        // it is created beside its live form, which is then deleted
+	split        bool        // it is created beside its live rule, which is then deleted
 	// replaces is the live rule that is modified to become this one, because AWS has no room for both.
 	replaces *observed.Rule
 	shape    *overlap.Shape
@@ -223,15 +223,15 @@ func (s *ruleSet) interferes(i int32, ordered bool) bool {
 	if !ordered {
 		others = s.index("any", anyRule)
 	}
-	if _, found := others.FindWhere(s.desired[i].shape, overlap.Every, func(n int32) bool { return n != i }); found {
+	if _, found := others.FindWhere(s.desired[i].shape, overlap.AllRules, func(n int32) bool { return n != i }); found {
 		return true
 	}
-	_, found := s.deletedIndex().Find(s.desired[i].shape, overlap.Every)
+	_, found := s.deletedIndex().Find(s.desired[i].shape, overlap.AllRules)
 	return found
 }
 
-// Rollout is how the rules of one listener get from the live to the desired state: which live rule each one changes,
-// what it does in this run, where it is created, and what waits.
+// Rollout has the changes of the rules of one listener from the live to the desired state: the live rule that each desired
+// rule changes, its change in this run, the priority at which it is created, and the changes that wait.
 type Rollout struct {
 	*traffic.Traffic
 	*draft.Usage
@@ -247,7 +247,7 @@ type Rollout struct {
 	interim order
 }
 
-// Resolve decides how the rules of a listener get to the desired state.
+// Resolve decides how the rules of a listener are changed to the desired state.
 func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owners.ConditionKeys, l *resolved.Listener) *Rollout {
 	ro := &Rollout{Traffic: t, Usage: u, Finalizers: f, Keys: keys, Listener: l, modifyLast: true}
 	ro.lowerHighPriorities()

@@ -17,9 +17,9 @@ import (
 // stagePriority is the lowest priority of staged rules, behind all others.
 const stagePriority = 40000
 
-// stageRules decides which new rules are staged until their targets are healthy: those that would take requests from
-// live rules with healthy targets. A new rule whose requests the default action answers begins with the target groups
-// of that. A live rule that only moves never waits.
+// stageRules decides which new rules are staged until their targets are healthy: those that would take requests from live
+// rules with healthy targets. A new rule whose requests the default action answers begins with the target groups of the
+// default action. A live rule that only moves never waits.
 func (ro *Rollout) stageRules() {
 	if ro.Listener.Live == nil {
 		return
@@ -54,8 +54,8 @@ func (ro *Rollout) stageRules() {
 	ro.set.stageFollowers()
 }
 
-// splitMasked splits changes of live rules that would have to wait because earlier rules answer their requests now.
-// The new form is created behind all others, because AWS checks only target groups that a rule forwards to.
+// splitMasked splits changes of live rules that would have to wait because earlier rules answer their requests now. The new
+// rule is created behind all others, because AWS checks only target groups that a rule forwards to.
 func (ro *Rollout) splitMasked() {
 	if ro.Listener.Desired.OrderHeld != 0 {
 		return
@@ -137,8 +137,8 @@ func (s *ruleSet) indexByMember(numbers []int32) map[finding.Ref]*overlap.Index 
 	return out
 }
 
-// maskedWait returns what a rule waits for whose targets are not healthy and whose requests are answered by live
-// rules that will not come before it any more.
+// maskedWait returns the wait of a rule whose targets are not healthy and whose requests are still answered by live rules
+// that will later be placed behind it or deleted.
 func (ro *Rollout) maskedWait(i int, f *model.Forward) plan.Wait {
 	me := &ro.set.desired[i]
 	old, covered, all := ro.set.answeringGroups(i)
@@ -176,11 +176,11 @@ func (s *ruleSet) answeringGroups(i int) (out []string, covered, all bool) {
 			}
 		}
 	}
-	later, all := s.index("live", isLive).FindSome(me.shape, overlap.Behind(i), enough, func(n int32) bool { return before(s.desired[n].live) })
+	later, all := s.index("live", isLive).FindSome(me.shape, overlap.After(i), enough, func(n int32) bool { return before(s.desired[n].live) })
 	for _, n := range later {
 		note(s.desired[n].live)
 	}
-	gone, allGone := s.deletedIndex().FindSome(me.shape, overlap.Every, enough, func(n int32) bool { return before(&s.deleted[n].Rule) })
+	gone, allGone := s.deletedIndex().FindSome(me.shape, overlap.AllRules, enough, func(n int32) bool { return before(&s.deleted[n].Rule) })
 	for _, n := range gone {
 		note(&s.deleted[n].Rule)
 	}

@@ -64,7 +64,8 @@ func (r *rulePlanner) key(w *ruleChange) model.RuleKey {
 	return w.rule.Desired.Key(r.Listener.Desired.Port)
 }
 
-// createRules plans the new rules. Those that replace a live rule come after the steps in vacated, which move that.
+// createRules plans the new rules. New rules that replace a live rule come after the steps in vacated, which move the live
+// rule.
 func (r *rulePlanner) createRules(vacated []plan.StepID) {
 	chains := map[finding.Ref]*draft.StepChain{} // the new rules of each member
 	for i := range r.set.desired {
@@ -112,8 +113,8 @@ func (r *rulePlanner) stepsOf(x *overlap.Index, shape *overlap.Shape, in overlap
 	return out
 }
 
-// stepsBeforeDefault returns the steps that come before a change of the default action: those that create rules of
-// the member that sets the default action, or all if it is not known.
+// stepsBeforeDefault returns the steps that come before a change of the default action: the steps that create rules of the
+// member that sets the default action, or all steps if the member is not known.
 func (r *rulePlanner) stepsBeforeDefault() []plan.StepID {
 	of := r.Listener.Desired.DefaultOf.Object
 	if of.IsZero() || r.Listener.Live == nil || r.IsHandingOver() {
@@ -157,7 +158,7 @@ func (r *rulePlanner) modifyRules(last bool) {
 			Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(w.live.Actions), To: plan.ActionsText(w.actions)}},
 			Why:     ruleReason(w), After: need, Blames: r.blamed(w), Rule: r.key(w), Staged: w.wait.For != "",
 		}
-		// One of the same member that is to take some of its requests comes first.
+		// A new rule of the same member that takes some of its requests comes first.
 		if n, found := below.Find(w.shape, ahead); found {
 			s.Wait, w.waitsForRule = r.set.desired[n].stagedWait, true
 		}
@@ -172,7 +173,7 @@ func (r *rulePlanner) orderOf(shape *overlap.Shape) []plan.StepID {
 	if len(r.moved) == 0 {
 		return nil
 	}
-	if _, found := r.movedIndex.Find(shape, overlap.Every); !found {
+	if _, found := r.movedIndex.Find(shape, overlap.AllRules); !found {
 		return nil
 	}
 	return r.moved
@@ -199,7 +200,7 @@ func (r *rulePlanner) changeDelayedActions() {
 	}
 }
 
-// reorder plans the change of priorities that is possible now, and the one that waits.
+// reorder plans the change of priorities that is possible now, and the change that waits.
 func (r *rulePlanner) reorder() {
 	order := r.interim
 	now, later := map[plan.Address]int32{}, map[plan.Address]int32{}
@@ -271,7 +272,7 @@ func (r *rulePlanner) deleteRules(defaultSteps []plan.StepID) {
 	for i := len(r.set.deleted) - 1; i >= 0; i-- {
 		d := &r.set.deleted[i]
 		a := plan.RuleAddress(d.ARN)
-		after := r.stepsOf(changed, d.shape, overlap.Every, &all, func(o *ruleChange) bool {
+		after := r.stepsOf(changed, d.shape, overlap.AllRules, &all, func(o *ruleChange) bool {
 			return !o.waitsForRule || d.sameOwner(o.member)
 		})
 		after = append(after, r.orderOf(d.shape)...)
@@ -279,7 +280,7 @@ func (r *rulePlanner) deleteRules(defaultSteps []plan.StepID) {
 			after = append(after, defaultSteps...)
 		}
 		// A later deleted rule that overlaps is deleted first, because it would get the requests of this one.
-		covered, complete := r.set.deletedIndex().FindSome(d.shape, overlap.Behind(i), maxNamedSteps, func(n int32) bool {
+		covered, complete := r.set.deletedIndex().FindSome(d.shape, overlap.After(i), maxNamedSteps, func(n int32) bool {
 			o := &r.set.deleted[n]
 			return o.wait.For == "" && d.mayShareOwner(o)
 		})
@@ -319,8 +320,8 @@ func (r *rulePlanner) retagRules() {
 			after = append(slices.Clone(after), w.step)
 		}
 		if len(r.created.Steps) > 0 && r.onlyNumberDiffers(want, live.Tags) {
-			// The number of the rule counts the new rules before it. If AWS refuses one of these, it does not
-			// change after all: a refused rule must not cost a call for each rule behind it.
+			// The number of the rule counts the new rules before it. If AWS refuses one of the new rules, the number does
+			// not change: a refused rule must not cause a call for each rule behind it.
 			after = append(slices.Clone(after), r.Join(&r.created))
 		}
 		r.RetagListenerOrRule(r.Listener.LB.Live.ARN, r.address(w), want, live.Tags, after, r.blamed(w))
@@ -344,8 +345,8 @@ func (r *rulePlanner) reportWaits() {
 	}
 }
 
-// forwards reports whether the load balancer forwards to a target group already. If targets are unused all the same,
-// they are in an availability zone that the load balancer does not have.
+// forwards reports whether the load balancer forwards to a target group already. If targets are unused nevertheless, they
+// are in an availability zone that the load balancer does not have.
 func (r *rulePlanner) forwards(arn string) bool {
 	lb := r.Listener.LB.Live
 	return lb != nil && slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool {

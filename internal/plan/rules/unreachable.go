@@ -10,15 +10,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// UnreachableRule returns the finding about a rule that gets no requests, because an earlier one (by) answers all of
-// them.
+// UnreachableRule returns the finding about a rule that gets no requests, because an earlier rule (by) answers all of them.
 func UnreachableRule(r, by model.Rule) finding.Finding {
 	what := fmt.Sprintf("the rule for path %q", strings.Join(r.Paths(), ", "))
 	if hosts := r.Hosts(); len(hosts) > 0 {
 		what = fmt.Sprintf("the rule for host %q and path %q", strings.Join(hosts, ", "), strings.Join(r.Paths(), ", "))
 	}
 	if r.Member == by.Member {
-		why, fix := "comes first and answers them", "put the more specific one first, remove one of them, or change its host or path"
+		why, fix := "comes first and answers them", "put the more specific rule first, remove one of them, or change its host or path"
 		if equal.ConditionsKey(r.Conditions) == equal.ConditionsKey(by.Conditions) {
 			why, fix = "has the same conditions and comes first", "remove one of them, or change its host or path"
 		}

@@ -43,9 +43,9 @@ func ManagedGroup(all []observed.SecurityGroup, live *observed.LoadBalancer) *ob
 	return first
 }
 
-// PlanManaged plans the managed security group, and returns the step that creates it. The rules of a port are changed
-// by a step for the namespaces that listen on it. So if AWS has no room for the rules of one member, the ports of
-// others are opened and closed all the same. New listeners depend on the steps in PortSteps.
+// PlanManaged plans the managed security group, and returns the step that creates it. The rules of a port are changed by a
+// step for the namespaces that listen on it. If a quota has no room for the rules of one member, the ports of other members
+// are therefore still opened and closed. New listeners depend on the steps in PortSteps.
 func (sg *SecurityGroups) PlanManaged(after []plan.StepID) []plan.StepID {
 	choice, ok := sg.Want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 	if !ok || sg.Unavailable(model.AskSecurityGroups{}) != nil {
@@ -101,8 +101,8 @@ func (sg *SecurityGroups) livePorts() map[int32]bool {
 	return ports
 }
 
-// openPorts plans changes of rules, with one step for each set of namespaces that share ports. total is how many
-// rules the managed security group has afterwards.
+// openPorts plans changes of rules, with one step for each set of namespaces that share ports. total is the number of rules
+// that the managed security group has afterwards.
 func (sg *SecurityGroups) openPorts(authorize, revoke []model.IngressRule, total int, after []plan.StepID) {
 	type change struct {
 		members           []finding.Ref
@@ -196,8 +196,8 @@ func (sg *SecurityGroups) reportRevoked(live *observed.SecurityGroup, revoke []m
 	}
 	sg.Findings.Add(finding.Finding{
 		Object: sg.Want.Members[0].Ref, Reason: finding.RulesRevoked, Severity: finding.Warning,
-		Message: fmt.Sprintf("security group %s belongs to the controller, which takes away what others added: %s", live.ID, strings.Join(foreign, ", ")),
-		Fix:     "set " + naming.SettingName(sg.Want.ID.Kind, "inbound-cidrs") + " or " + naming.SettingName(sg.Want.ID.Kind, "security-group-prefix-lists") + ", or give the load balancer security groups of your own",
+		Message: fmt.Sprintf("security group %s belongs to the controller, which removes the rules that others added: %s", live.ID, strings.Join(foreign, ", ")),
+		Fix:     "set " + naming.SettingName(sg.Want.ID.Kind, "inbound-cidrs") + " or " + naming.SettingName(sg.Want.ID.Kind, "security-group-prefix-lists") + ", or use your own security groups for the load balancer",
 	})
 }
 
@@ -242,7 +242,7 @@ func (sg *SecurityGroups) opensFrontend(r model.IngressRule) bool {
 		return false
 	}
 	return slices.Contains(sg.Frontend.HeldPorts, r.From) ||
-		sg.FrontendStays() && slices.ContainsFunc(sg.Frontend.Live.Listeners, func(l observed.Listener) bool { return l.Port == r.From })
+		sg.IsFrontendHeld() && slices.ContainsFunc(sg.Frontend.Live.Listeners, func(l observed.Listener) bool { return l.Port == r.From })
 }
 
 func ruleChanges(authorize, revoke []model.IngressRule) []plan.Change {
@@ -304,7 +304,7 @@ func (sg *SecurityGroups) RemoveSurplus(after []plan.StepID) {
 		if slices.Contains(keep, g.ID) {
 			continue
 		}
-		DeleteGroup(sg.Draft, g.ID, "the load balancer does not carry it any more", after)
+		DeleteGroup(sg.Draft, g.ID, "the load balancer does not have it any more", after)
 	}
 }
 

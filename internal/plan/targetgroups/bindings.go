@@ -77,8 +77,8 @@ func bindingLabels(id model.StackID, others map[string]string) map[string]string
 	return out
 }
 
-// bindingName returns the name of a new binding. It follows the name of the target group if that differs from the
-// desired one, because a target group of a previous load balancer has the desired name.
+// bindingName returns the name of a new binding. It is derived from the name of the target group if that name differs from
+// the desired one, because then a target group of a previous load balancer has the desired name.
 func (gp *Planner) bindingName(w model.TargetGroup) string {
 	var name string
 	if live, ok := gp.LiveGroups[gp.GroupARN[w.ID]]; ok {

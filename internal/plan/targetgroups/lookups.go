@@ -59,11 +59,11 @@ func (k *lookups) noteForwards(listeners []resolved.Listener) {
 		for _, r := range l.Rules {
 			note(k.forwarded, r.Desired.Actions)
 			if r.Held() {
-				note(k.forwardedByHeld, r.Written)
+				note(k.forwardedByHeld, r.DesiredActions)
 			}
 		}
 		for _, r := range l.Omitted {
-			note(k.forwardedByHeld, r.Written)
+			note(k.forwardedByHeld, r.DesiredActions)
 		}
 	}
 }

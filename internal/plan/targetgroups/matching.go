@@ -24,16 +24,15 @@ func sameFixedChecks(w model.TargetGroup, h observed.TargetGroup) bool {
 		(a.IntervalSeconds == 0 || a.IntervalSeconds == b.IntervalSeconds) && (a.TimeoutSeconds == 0 || a.TimeoutSeconds == b.TimeoutSeconds)
 }
 
-// MatchGroups decides which live target group is kept for each desired one. It compares names before resource ids.
-// Two desired target groups may get the same id at different times, so that an id alone may find the target group of
-// another Service. A name is a hash of all that a target group is made of, but it proves nothing if no desired target
-// group has it.
+// MatchGroups decides which live target group is kept for each desired one. It compares names before resource ids. Two
+// desired target groups may get the same id at different times, so that an id alone may find the target group of another
+// Service. A name has a hash of all properties of a target group, but it is no evidence if no desired target group has it.
 func (gp *Planner) MatchGroups() {
 	names := map[string]bool{}
 	for _, w := range gp.Want.TargetGroups {
 		names[w.Name] = true
 	}
-	// Of several live ones with the same id, one that a load balancer uses is kept.
+	// If several live target groups have the same id, one that a load balancer uses is kept.
 	live, kept := gp.matchable()
 	slices.SortStableFunc(live, func(x, y observed.TargetGroup) int {
 		return cmp.Or(cmp.Compare(kept[y.ARN], kept[x.ARN]), cmp.Compare(min(len(y.LoadBalancers), 1), min(len(x.LoadBalancers), 1)))
@@ -75,8 +74,8 @@ func (gp *Planner) canBecome(w model.TargetGroup, h observed.TargetGroup) bool {
 	return equal.CanBecome(w, h) && (!gp.Opt.ReplaceForHealthChecks || sameFixedChecks(w, h))
 }
 
-// matchable returns the live target groups that may be kept for a desired one. kept is 1 for those to which a load
-// balancer forwards that is kept. Those that only another load balancer uses stay with that one.
+// matchable returns the live target groups that may be kept for a desired one. kept is 1 for target groups to which a kept
+// load balancer forwards. Target groups that only another load balancer uses stay with that load balancer.
 func (gp *Planner) matchable() (live []observed.TargetGroup, kept map[string]int) {
 	kept = map[string]int{}
 	others := map[string]bool{}
@@ -97,15 +96,15 @@ func (gp *Planner) matchable() (live []observed.TargetGroup, kept map[string]int
 	return live, kept
 }
 
-// freeGroupName returns the name for a new target group. It is an alternative of the desired name if another target
-// group has that.
+// freeGroupName returns the name for a new target group. It is an alternative of the desired name if another target group
+// already has the desired name.
 func (gp *Planner) freeGroupName(w model.TargetGroup) string {
 	return resolved.FirstFreeName(w.Name, func(name string) bool { return gp.groupNames[name] || slices.Contains(w.NamesTaken, name) })
 }
 
-// servesOtherService reports whether a live target group has the targets of another Service than the desired one.
-// Rules may still forward to it, so that it cannot be reused. One that has no binding and no load balancer is being
-// deleted, and may have been another Service's.
+// servesOtherService reports whether a live target group has the targets of another Service than the desired one. Rules may
+// still forward to it, so that it cannot be reused. A target group without a binding and a load balancer is being deleted,
+// and may have belonged to another Service.
 func (gp *Planner) servesOtherService(w model.TargetGroup, h observed.TargetGroup) bool {
 	if w.Binding == nil {
 		return false

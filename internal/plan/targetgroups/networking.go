@@ -36,7 +36,7 @@ func (gp *Planner) networking(w model.TargetGroup) ([]model.BindingRule, bool) {
 	return out, true
 }
 
-// rangesOf returns the address ranges of both families that a peer stands for.
+// rangesOf returns the address ranges of a peer, of both families.
 func (gp *Planner) rangesOf(p model.Peer, w model.TargetGroup) (out []string, known bool) {
 	if p.VPC {
 		if f := gp.Unavailable(model.AskVPC{}); f != nil {

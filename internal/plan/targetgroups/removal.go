@@ -48,7 +48,7 @@ func (r *Removal) PlanAll() {
 		}
 		r.remove(g, r.bindingsOf[g.ARN], r.FreedBy[g.ARN], len(r.Have.LoadBalancers) > 0 && !r.Want.Empty())
 	}
-	// Bindings of target groups that are gone.
+	// Bindings of target groups that do not exist any more.
 	for _, h := range r.Have.Bindings {
 		if !h.Deleting && !live[h.ARN] {
 			r.unbind(h, "its target group is gone", nil)
@@ -121,7 +121,7 @@ func (r *Removal) remove(g observed.TargetGroup, bindings []*observed.Binding, a
 
 // removeALB plans to delete a target group of type alb after its target is deregistered.
 func (r *Removal) removeALB(g observed.TargetGroup, after []plan.StepID) {
-	if r.FrontendStays() {
+	if r.IsFrontendHeld() {
 		return
 	}
 	targets, known := r.albs.ALBTargets(g.ARN)

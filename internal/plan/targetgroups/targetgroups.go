@@ -94,8 +94,8 @@ func (gp *Planner) IsPlanned(w model.TargetGroup) bool {
 	return gp.isUsed(w) || gp.GroupARN[w.ID] != ""
 }
 
-// isUsed reports whether something that is not held needs the target group: a rule that forwards to it or, if no rule
-// does, a member. A rule that was left out because another one covers it may have asked for the target group.
+// isUsed reports whether the target group is needed by a rule that is not held or, if no rule forwards to it, by a member
+// that is not held. The member may have a rule for it that was omitted because another rule covers it.
 func (gp *Planner) isUsed(w model.TargetGroup) bool {
 	if gp.forwarded == nil {
 		gp.noteForwards(gp.LB.Listeners)

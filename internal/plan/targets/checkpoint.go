@@ -14,8 +14,8 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
-// Annotations with hashes of a binding that was reconciled completely. The AWS Load Balancer Controller
-// uses the same format, so that a controller that takes over has nothing to do.
+// Annotations with hashes of a binding that was reconciled completely. The AWS Load Balancer Controller uses the same
+// format, so that a controller that takes over need not change anything.
 const (
 	CheckpointAnnotation     = "elbv2.k8s.aws/checkpoint"
 	CheckpointTimeAnnotation = "elbv2.k8s.aws/checkpoint-timestamp" // Unix seconds

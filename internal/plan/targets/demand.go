@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// Demand is what one binding needs from the security groups of its endpoints.
+// Demand has the rules that one binding needs in the security groups of its endpoints.
 type Demand struct {
 	// Needs has the needs of endpoints that are pods.
 	Needs []Need
@@ -39,7 +39,8 @@ type Need struct {
 	Endpoint string // for messages
 	Lookups  []ENILookup
 	Rules    []model.IngressRule
-	// ChangedAt is when the pod was created or its containers last changed; for a terminating pod, when it must have ended.
+	// ChangedAt is the time at which the pod was created or its containers last changed; for a terminating pod, the time at
+	// which it must have ended.
 	ChangedAt time.Time
 }
 
@@ -115,8 +116,8 @@ func (d *Demand) addUnknownENI(b *elbv2.TargetGroupBinding, why string) {
 	})
 }
 
-// changedAt returns when a pod was created or its containers last became ready or not ready; for a terminating pod, when it must
-// have ended.
+// changedAt returns the time at which a pod was created or its containers last became ready or not ready; for a terminating
+// pod, the time at which it must have ended.
 func changedAt(pod *corev1.Pod) time.Time {
 	at := pod.CreationTimestamp.Time
 	if d := pod.DeletionTimestamp; d != nil && d.After(at) {

@@ -41,9 +41,9 @@ func (d Diff) MatchedTargets() []*observed.Target {
 	return out
 }
 
-// Compare returns the difference between the registered targets and the desired endpoints. A target that
-// is draining counts as deregistered; if it is desired, it is registered again. limit is the maximum number of targets,
-// including draining ones; 0 means no limit.
+// Compare returns the difference between the registered targets and the desired endpoints. A draining target is treated as
+// deregistered; if it is desired, it is registered again. limit is the maximum number of targets, including draining ones; 0
+// means no limit.
 func Compare(want []Endpoint, have []*observed.Target, limit int) Diff {
 	index := make(map[string]int, len(want)) // of the last endpoint with a key
 	for i, e := range want {

@@ -122,8 +122,8 @@ func (r Resolution) Endpoints() []Endpoint {
 	return r.endpoints
 }
 
-// setUnknown records that the endpoints are unknown. An empty list of objects counts as desired state only if
-// a user can have intended it.
+// setUnknown records that the endpoints are unknown. An empty list of objects is treated as desired state only if a user can
+// have intended it.
 func (r *Resolution) setUnknown(b *elbv2.TargetGroupBinding, message, fix string) {
 	r.SourceMissing = true
 	r.Findings.Add(finding.Finding{

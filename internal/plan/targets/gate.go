@@ -70,15 +70,14 @@ func CurrentCondition(p *corev1.Pod, gate corev1.PodConditionType) (Condition, t
 	return Condition{}, time.Time{}, false
 }
 
-// ContainersReady returns since when the containers of a pod are ready; false if they are
-// not ready.
+// ContainersReady returns the time at which the containers of a pod became ready; false if they are not ready.
 func ContainersReady(p *corev1.Pod) (time.Time, bool) {
 	_, since, _ := CurrentCondition(p, corev1.ContainersReady)
 	return since, podCondition(p, corev1.ContainersReady) == corev1.ConditionTrue
 }
 
-// AnyGateClosed reports whether a pod of the endpoints has the condition of a gate with a status other than true. A
-// gate without a condition does not count, because the endpoint may have been registered before the pod had the gate.
+// AnyGateClosed reports whether a pod of the endpoints has the condition of a gate with a status other than true. A gate
+// without a condition is ignored, because the endpoint may have been registered before the pod had the gate.
 func AnyGateClosed(endpoints []Endpoint, gate corev1.PodConditionType) bool {
 	for _, e := range endpoints {
 		if e.Pod == nil {

@@ -21,22 +21,23 @@ import (
 type NoEndpoints struct {
 	// Finding is the finding about the Service.
 	Finding finding.Finding
-	// Since is when the Service, its EndpointSlices or its pods last changed.
+	// Since is the time at which the Service, its EndpointSlices or its pods last changed.
 	Since time.Time
-	// Grace is how long after Since the finding is not reported, because pods may be starting.
-	Grace time.Duration
+	// ReportDelay is the time after Since during which the finding is not reported, because pods may be starting.
+	ReportDelay time.Duration
 	// Emptied is set if the Service had endpoints before: its pods were scaled to zero, or its selector was changed. The selector
 	// was changed if the pods still run.
 	Emptied bool
 }
 
-// WhyNoEndpoints returns why a port of a Service has no ready endpoint, from all its EndpointSlices of one address family; nil if
-// there is one, or if the reason is unknown. pod returns the pod of an endpoint by name, nil if it does not exist.
+// WhyNoEndpoints returns why a port of a Service has no ready endpoint, from all its EndpointSlices of one address family;
+// nil if it has a ready endpoint, or if the reason is unknown. pod returns the pod of an endpoint by name, nil if it does
+// not exist.
 func WhyNoEndpoints(svc *corev1.Service, port corev1.ServicePort, list []*discoveryv1.EndpointSlice, pod func(name string) *corev1.Pod) *NoEndpoints {
 	if len(list) == 0 || svc.Spec.Type == corev1.ServiceTypeExternalName {
 		return nil
 	}
-	out := &NoEndpoints{Since: svc.CreationTimestamp.Time, Grace: durations.MissingWait}
+	out := &NoEndpoints{Since: svc.CreationTimestamp.Time, ReportDelay: durations.MissingWait}
 	setLater := func(at time.Time) {
 		if at.After(out.Since) {
 			out.Since = at
@@ -74,7 +75,7 @@ func WhyNoEndpoints(svc *corev1.Service, port corev1.ServicePort, list []*discov
 	f := finding.Finding{Object: serviceRef(svc), Severity: finding.Warning, Reason: finding.ServiceWithoutEndpoints}
 	switch {
 	case len(waiting) > 0:
-		out.Emptied, out.Grace = false, durations.LongestWait
+		out.Emptied, out.ReportDelay = false, durations.LongestWait
 		f = NoReadyPods(svc, endpoints)
 	case endpoints > 0 && port.TargetPort.Type == intstr.Int:
 		return nil // a number fits each pod, so another client has written the EndpointSlices

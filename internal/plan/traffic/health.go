@@ -43,8 +43,8 @@ func (t *Traffic) unavailableHealth(arn string) bool {
 	return true
 }
 
-// TargetsDeadline returns the deadline of a wait for healthy targets: what the health checks need and a margin,
-// limited to durations.LongestWait.
+// TargetsDeadline returns the deadline of a wait for healthy targets: the time that the health checks need plus a margin, at
+// most durations.LongestWait.
 func (t *Traffic) TargetsDeadline(groups []model.GroupRef) time.Duration {
 	deadline := time.Duration(0)
 	for _, g := range groups {
@@ -68,8 +68,8 @@ func (t *Traffic) healthCheck(g model.GroupRef) model.HealthCheck {
 	return c
 }
 
-// Ready reports whether a target group can take traffic: it has a healthy target, and no target whose first health
-// checks are not over. One that does not exist yet is not ready.
+// Ready reports whether a target group can take traffic: it has a healthy target, and no target whose first health checks
+// are not over. A target group that does not exist yet is not ready.
 func (t *Traffic) Ready(arn string) bool {
 	if arn == "" {
 		return false
@@ -97,12 +97,12 @@ func (t *Traffic) HealthKnown(groups []model.GroupRef) bool {
 	return true
 }
 
-// maxHealthAsked is of how many target groups AnyServing asks the health at once. If there are more, it assumes that
-// one serves.
+// maxHealthAsked is the maximum number of target groups whose health AnyServing reads at once. If there are more, it assumes
+// that one serves.
 const maxHealthAsked = 5
 
-// AnyServing reports whether one of the target groups has a healthy target, so that requests could be lost. As long
-// as that is not known it returns true.
+// AnyServing reports whether one of the target groups has a healthy target, so that requests could be lost. As long as the
+// health is not known, it returns true.
 func (t *Traffic) AnyServing(arns []string) bool {
 	var unknown []string
 	for _, arn := range arns {

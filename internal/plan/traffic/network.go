@@ -12,10 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// A listener of a network load balancer sends all new connections to its target groups. If the live and the desired
-// target groups have the same protocol and address type, AWS takes both in one forward action, and the desired one is
-// first attached with weight 0, as for an ALB. Otherwise AWS does not check the new targets before the listener
-// forwards to them, so that the change waits until targets are registered.
+// A listener of a network load balancer sends all new connections to its target groups. If the live and the desired target
+// groups have the same protocol and address type, AWS accepts both in one forward action, and the desired one is first
+// attached with weight 0, as for an ALB. Otherwise AWS does not check the new targets before the listener forwards to them,
+// so that the change waits until targets are registered.
 
 // ForwardsToALB reports whether actions forward to a target group of type alb.
 func (t *Traffic) ForwardsToALB(actions []model.Action) bool {
@@ -26,7 +26,7 @@ func (t *Traffic) ForwardsToALB(actions []model.Action) bool {
 	})
 }
 
-// FitOneAction reports whether AWS takes the live and the desired target groups of a listener in one forward action.
+// FitOneAction reports whether AWS accepts the live and the desired target groups of a listener in one forward action.
 // Target groups that are not part of the stack are assumed to fit.
 func (t *Traffic) FitOneAction(l *resolved.Listener) bool {
 	type kind struct {

@@ -22,10 +22,9 @@ type Traffic struct{ *owners.TargetGroups }
 // New returns the Traffic of a stack.
 func New(tg *owners.TargetGroups) *Traffic { return &Traffic{tg} }
 
-// Shift returns the actions to set now on the way from the live to the desired ones, and the target groups that the
-// desired ones wait for. As long as a new target group has no healthy target and a live one has, the new one is
-// attached with weight 0, so that AWS checks its targets. If the desired actions can be set at once, nothing is
-// pending.
+// Shift returns the actions to set in this run, and the target groups for which the desired actions wait. As long as a new
+// target group has no healthy target and a live one has a healthy target, the new one is attached with weight 0, so that AWS
+// checks its targets. If the desired actions can be set at once, nothing is pending.
 func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending []model.GroupRef) {
 	w, h := equal.ForwardOf(want), equal.ForwardOf(have)
 	if w == nil || h == nil {

@@ -178,7 +178,7 @@ func broken(answer string) bool {
 // tags of the Ingresses gets them again, and the Gateway is deleted.
 func (b *returned) separate(fault func(string, ...any)) {
 	b.t.Helper()
-	if !strings.Contains(strings.Join(b.events(), "\n"), "the Gateway has one of its own, which is kept") {
+	if !strings.Contains(strings.Join(b.events(), "\n"), "the Gateway already has a load balancer, which is kept") {
 		fault("the Gateway does not say that it has another load balancer")
 	}
 	for i, g := range b.groups {

@@ -60,7 +60,7 @@ func TestACertificateIsReplacedWhereANeighbourWaitsForOne(t *testing.T) {
 				if i := slices.Index(calls, "RemoveListenerCertificates "); i < 0 || calls[i+1] != "AddListenerCertificates " {
 					t.Errorf("calls: %q", calls)
 				}
-				if got := strings.Join(warnings(r)["victim"], "\n"); !strings.Contains(got, `AWS has no room for certificate "`+successor+`" besides "`+old+`"`) {
+				if got := strings.Join(warnings(r)["victim"], "\n"); !strings.Contains(got, `the quota has no room for certificate "`+successor+`" beside "`+old+`"`) {
 					t.Errorf("events:\n%s", got)
 				}
 			})

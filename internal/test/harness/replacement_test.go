@@ -326,7 +326,7 @@ func TestALoadBalancerThatCannotBeReplacedServesOn(t *testing.T) {
 		},
 		"deletion protection": {
 			func(r *Harness) { protect(r, "true") },
-			func(r *Harness) { protect(r, "false") }, "protected from deletion",
+			func(r *Harness) { protect(r, "false") }, "deletion protection",
 		},
 	}
 	for name, x := range cases {

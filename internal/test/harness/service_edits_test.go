@@ -46,7 +46,7 @@ func TestInvalidEditsLoseNothing(t *testing.T) {
 		"a malformed certificate": {withService("aws-load-balancer-ssl-cert", "junk"), onePort, lb + `ssl-cert: AWS refuses "junk"`},
 		"a malformed prefix list": {withService("aws-load-balancer-security-group-prefix-lists", "pl-nope"), onePort, lb + `security-group-prefix-lists: AWS refuses "pl-nope"`},
 		"elastic addresses":       {withService("aws-load-balancer-eip-allocations", "eipalloc-1"), onePort, "needs scheme internet-facing"},
-		"private addresses":       {withService("aws-load-balancer-private-ipv4-addresses", "10.0.1.9"), onePort, `1 private address for 3 subnets; the load balancer keeps the addresses that it has; give one address for each subnet`},
+		"private addresses":       {withService("aws-load-balancer-private-ipv4-addresses", "10.0.1.9"), onePort, `1 private address for 3 subnets; the load balancer keeps the addresses that it has; set one address for each subnet`},
 		"a target group":          {withService("actions.TCP-80", `{"type":"forward","forwardConfig":{"baseServiceWeight":1,"targetGroups":[{"targetGroupARN":"junk","weight":1}]}}`), onePort, `service.beta.kubernetes.io/actions.TCP-80: target group "junk" does not exist; the rule or default action that names it is held`},
 		"an attribute":            {withService("aws-load-balancer-attributes", "no.such=1"), onePort, lb + `attributes: AWS refuses "no.such=1"`},
 		"SCTP":                    {ipTargets, "{name: a, port: 80, targetPort: 8080, protocol: SCTP}", `protocol "SCTP"; the listener of port 80 stays unchanged`},

@@ -35,7 +35,7 @@ func TestAServiceThatLeavesASharedLoadBalancerKeepsItsScheme(t *testing.T) {
 				if now := hostShown(serviceNamed(r, "mail")); now == previous || now == "" {
 					t.Fatalf("the status shows %q", now)
 				}
-				says("that the move is complete, and when the former one goes", "serves on until 2000-01-01T00:")
+				says("that the move is complete, and when the former one goes", "still serves until 2000-01-01T00:")
 				r.during(20 * time.Minute)
 				says("that the Service has left", "has left load balancer")
 				expect(t, "load balancers at the end", "internet-facing internet-facing", schemes(r))

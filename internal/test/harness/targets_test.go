@@ -123,7 +123,7 @@ func TestAGateOfABindingThatIsGoneOpens(t *testing.T) {
 		}
 		r.Apply(shop, late)
 		r.calm(2 * time.Second)
-		expect(t, "at once, as the binding may be on its way", "", shown())
+		expect(t, "at once, as the binding may be created soon", "", shown())
 		r.calm(time.Minute)
 		expect(t, "later", "True Target Group Binding is deleted", shown())
 	})

@@ -52,7 +52,7 @@ func validateRecord(c *observed.OwnCertificate, do plan.CreateRecord) {
 		return
 	}
 	c.Records = slices.Clone(c.Records)
-	seen := !c.Unnamed
+	seen := !c.RecordsMissing
 	for i := range c.Records {
 		r := &c.Records[i]
 		r.Seen = r.Seen || r.Name == do.Name && r.Value == do.Value

@@ -213,7 +213,7 @@ func namespacesWith(s model.Stack, port int32, conditions []model.Condition) []s
 	var out []string
 	for _, l := range s.LoadBalancer.Listeners {
 		for _, r := range l.Rules {
-			if l.Port == port && (reflect.DeepEqual(r.Conditions, conditions) || reflect.DeepEqual(r.Instead, conditions)) {
+			if l.Port == port && (reflect.DeepEqual(r.Conditions, conditions) || reflect.DeepEqual(r.PlaceholderConditions, conditions)) {
 				out = append(out, r.Member.Namespace)
 			}
 		}
@@ -227,7 +227,7 @@ func membersOf(l model.Listener, live []observed.Rule) []finding.Ref {
 	taken := map[int]bool{}
 	for i, o := range live {
 		for j, r := range l.Rules {
-			if !taken[j] && (reflect.DeepEqual(r.Conditions, o.Conditions) || reflect.DeepEqual(r.Instead, o.Conditions)) {
+			if !taken[j] && (reflect.DeepEqual(r.Conditions, o.Conditions) || reflect.DeepEqual(r.PlaceholderConditions, o.Conditions)) {
 				out[i], taken[j] = r.Member, true
 				break
 			}

@@ -138,10 +138,10 @@ func (t dialBuilder) setDialRule(g *model.EndpointGroup) {
 			sum.ready += s.ready
 			sum.all += s.all
 		}
-		g.Follows = &model.DialRule{Dial: g.Dial, Step: t.dial.step}
+		g.DialRule = &model.DialRule{Dial: g.Dial, Step: t.dial.step}
 		if sum.all > 0 { // without targets, the health checks of AWS decide
 			percent := (100*sum.ready + sum.all*shareRounding - 1) / (sum.all * shareRounding) * shareRounding
-			g.Follows.Dial = min(g.Dial, max(int32(percent), t.dial.floor))
+			g.DialRule.Dial = min(g.Dial, max(int32(percent), t.dial.floor))
 		}
 	}
 }

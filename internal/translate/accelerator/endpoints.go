@@ -144,7 +144,7 @@ func (t endpointBuilder) servingLoadBalancers(g *model.EndpointGroup, obj cluste
 			if err != nil {
 				continue // the object moves to another load balancer, and leaves this one when that is healthy
 			}
-			made.Leaves = since
+			made.ReplacedAt = since
 		}
 		out = t.add(out, t.endpoint(made, lb))
 	}

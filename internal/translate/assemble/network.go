@@ -51,7 +51,7 @@ func (b networkBuilder) reportFixedSetting(o finding.Origin, message, fix string
 
 // EffectiveScheme returns the live scheme if no member sets one, and otherwise the desired scheme.
 func (b *Builder) EffectiveScheme(lb *model.LoadBalancer) model.Scheme {
-	if live := b.LiveLoadBalancer(); live != nil && lb.SchemeOpen() {
+	if live := b.LiveLoadBalancer(); live != nil && lb.SchemeUnset() {
 		return live.Scheme
 	}
 	return lb.Scheme

@@ -170,7 +170,7 @@ func (t *translation) build() {
 	}
 	var blocked bool
 	t.Stack.Members, blocked = ownership.Members(t.view, t.ID, t.Members, func(m *members.Member) (cluster.Object, bool) { return t.gw, m.Blocked })
-	t.Stack.Held.Everything = blocked || t.Found.Stops(t.opt.StrictGroups)
+	t.Stack.Held.Everything = blocked || t.Found.HoldsStack(t.opt.StrictGroups)
 }
 
 // buildLoadBalancer builds the load balancer. A port has a listener only if a route is attached, but clients are admitted

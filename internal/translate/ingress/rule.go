@@ -26,8 +26,8 @@ func (t *translation) rule(m *member, p *members.Port, path rulePath, held model
 	}
 	if ok && !t.fitsConditionLimits(m, path, conditions) {
 		// A live rule with these conditions is held. A new rule, with status 503, gets only the host and path.
-		r.Held, r.Instead = model.HeldInvalid, t.ownConditions(m, path)
-		if why, _ := t.limits().Excess(r.Instead); why != "" {
+		r.Held, r.PlaceholderConditions = model.HeldInvalid, t.ownConditions(m, path)
+		if why, _ := t.limits().Excess(r.PlaceholderConditions); why != "" {
 			retainedBuilder{t}.retainLiveRule(m, r)
 			return model.Rule{}, false
 		}

@@ -112,7 +112,7 @@ func (t *translation) build() {
 	t.ManagedCertificates()
 	var blocked bool
 	t.Stack.Members, blocked = ownership.Members(t.view, t.ID, t.ingresses, func(m *member) (cluster.Object, bool) { return m.ing, m.Blocked })
-	t.Stack.Held.Everything = blocked || t.Found.Stops(t.opt.StrictGroups)
+	t.Stack.Held.Everything = blocked || t.Found.HoldsStack(t.opt.StrictGroups)
 }
 
 // prepare resolves the settings of a member that do not depend on other members.

@@ -92,7 +92,7 @@ func (t *translation) build() {
 	sharedBuilder{t}.setMoves()
 	var blocked bool
 	t.Stack.Members, blocked = ownership.Members(t.view, t.ID, t.services, func(m *member) (cluster.Object, bool) { return m.svc, m.Blocked })
-	t.Stack.Held.Everything = blocked || t.Found.Stops(t.opt.StrictGroups)
+	t.Stack.Held.Everything = blocked || t.Found.HoldsStack(t.opt.StrictGroups)
 }
 
 // removeUnusedTargetGroups removes the target groups of held listeners from the stack: live target groups are kept, and
