@@ -228,7 +228,7 @@ func TestAProtectionIsLiftedFromAServiceThatIsBeingDeleted(t *testing.T) {
 		if !own() || !there() {
 			t.Errorf("the load balancer stays: %t, the Service stays: %t; both are protected", own(), there())
 		}
-		if log := (eventLog{store: w.Store}); !log.reported("Service evil/e0", "is being deleted while it asks for deletion protection") {
+		if log := (eventLog{store: w.Store}); !log.reported("Service evil/e0", "is being deleted, but it enables deletion protection") {
 			t.Errorf("no event of the Service names the protection: %v", log.about("Service evil/e0"))
 		}
 		w.unguard()

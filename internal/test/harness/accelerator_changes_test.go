@@ -112,7 +112,7 @@ func TestAnAcceleratorThatIsGoneIsMadeAgain(t *testing.T) {
 				if len(all) != 1 || all[0].ARN == arn || len(all[0].Listeners) != 1 {
 					t.Errorf("accelerators %v", acceleratorState(r))
 				}
-				if texts := strings.Join(eventsOf(r, "shop", "edge"), "\n"); !strings.Contains(texts, "Warning AcceleratorRecreated") || !strings.Contains(texts, "in place of "+old[0]) {
+				if texts := strings.Join(eventsOf(r, "shop", "edge"), "\n"); !strings.Contains(texts, "Warning AcceleratorRecreated") || !strings.Contains(texts, "instead of "+old[0]) {
 					t.Errorf("not reported: %s", texts)
 				}
 			})

@@ -159,7 +159,7 @@ func TestAnAdoptionNeedsRoomForTags(t *testing.T) {
 				r.Apply(gatewayOf("shop", "edge", adoptsGroup))
 				r.Settle(time.Hour)
 				if free == 3 {
-					if n := r.Emulator.Calls().Mutating(); n > 0 || !strings.Contains(r.warnings(), "it needs 1 more than the 50 that AWS takes; remove tags") {
+					if n := r.Emulator.Calls().Mutating(); n > 0 || !strings.Contains(r.warnings(), "it needs 1 more than the 50 that AWS allows; remove tags") {
 						t.Errorf("%d changes\n%s", n, r.warnings())
 					}
 					return

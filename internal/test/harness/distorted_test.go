@@ -220,7 +220,7 @@ func shownOtherwise(t *testing.T, d distortion) {
 		}
 	}
 	for text, n := range told {
-		if n > 1 || !strings.Contains(text, ": desired ") && !strings.Contains(text, " is to be ") && !strings.Contains(text, "AWS still shows it") {
+		if n > 1 || !strings.Contains(text, ": desired ") && !strings.Contains(text, " should be ") && !strings.Contains(text, "AWS still shows it") {
 			t.Errorf("%d events: %s", n, text)
 		}
 	}

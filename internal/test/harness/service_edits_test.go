@@ -53,7 +53,7 @@ func TestInvalidEditsLoseNothing(t *testing.T) {
 		"client ranges":           {withService("load-balancer-source-ranges", "junk"), onePort, "junk is not an address range"},
 		"client ranges of IPv6":   {withService("load-balancer-source-ranges", "2001:db8::/32"), onePort, `range "2001:db8::/32" is IPv6`},
 		"security groups":         {withService("aws-load-balancer-security-groups", "nope"), onePort, "no security group in the VPC"},
-		"no security groups":      {withService("aws-load-balancer-disable-nlb-sg", "true"), onePort, "AWS cannot take all of them away"},
+		"no security groups":      {withService("aws-load-balancer-disable-nlb-sg", "true"), onePort, "AWS does not permit removing all of them"},
 		"subnets":                 {withService("aws-load-balancer-subnets", "nope"), onePort, "there is no subnet nope"},
 		"source NAT":              {withService("aws-load-balancer-enable-prefix-for-ipv6-source-nat", "on"), onePort, "needs address type dualstack"},
 	} {

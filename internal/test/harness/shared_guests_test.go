@@ -86,7 +86,7 @@ func TestAGuestDecidesNothingThatIsShared(t *testing.T) {
 						if !slices.ContainsFunc(r.State(), func(line string) bool { return strings.HasPrefix(line, "listener ") && strings.Contains(line, ",25,") }) {
 							t.Errorf("the guest is not served:\n%s", strings.Join(r.State(), "\n"))
 						}
-						if n := len(lastingEvents(r, "mail", " stays; ")); (n == 0) != (name == "tags") {
+						if n := len(lastingEvents(r, "mail", " stays")); (n == 0) != (name == "tags") {
 							t.Errorf("the guest has %d events", n)
 						}
 					}
