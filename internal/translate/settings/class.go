@@ -19,8 +19,8 @@ func (in Ingress) WithClass(p *v1beta1.IngressClassParams) Ingress {
 	return in.withParams(p)
 }
 
-// withParams implements WithClass for parameters that are not nil. It is a separate function because it copies the
-// settings, which are large, to the heap, and most Ingresses have no class parameters.
+// withParams implements WithClass for parameters that are not nil. It is a separate function because it copies the large
+// settings to the heap, which WithClass avoids for Ingresses without class parameters.
 func (in Ingress) withParams(p *v1beta1.IngressClassParams) Ingress {
 	c := overlay{in: &in, object: finding.Ref{Kind: "IngressClassParams", Name: p.Name}}
 	s := p.Spec
@@ -62,8 +62,8 @@ func (in Ingress) withParams(p *v1beta1.IngressClassParams) Ingress {
 	return in
 }
 
-// WithoutClass leaves out everything that class parameters can replace. It is for an Ingress whose
-// class parameters cannot be read: an annotation that they override must not take effect.
+// WithoutClass returns the settings without those that class parameters can replace. It is for an Ingress whose class
+// parameters cannot be read, because annotations that the parameters may override must not take effect.
 func (in Ingress) WithoutClass() Ingress {
 	in.GroupName, in.Tags, in.faults = Opt[string]{}, Opt[map[string]string]{}, nil
 	in.LoadBalancer = LoadBalancer{SecurityGroups: in.SecurityGroups, ManageBackendRules: in.ManageBackendRules, CoIPPool: in.CoIPPool}
@@ -73,7 +73,7 @@ func (in Ingress) WithoutClass() Ingress {
 	return in
 }
 
-// overlay has the settings that one call of WithClass changes, and the IngressClassParams.
+// overlay has the settings that a call of WithClass changes, and the IngressClassParams that replace them.
 type overlay struct {
 	in     *Ingress
 	object finding.Ref
@@ -83,8 +83,8 @@ func (c overlay) origin(field string) finding.Origin {
 	return finding.Origin{Object: c.object, Field: field}
 }
 
-// replace parses a parameter instead of an annotation. A parameter that is not valid holds the member, like an
-// annotation that is not valid.
+// replace sets a setting from a class parameter instead of an annotation. A class parameter that is not valid holds the
+// member, like an annotation that is not valid.
 func replace[T any](c overlay, key, field string, parse func(string) (T, error), raw string, at *Opt[T]) {
 	from := c.origin(field)
 	c.in.dropFault(key)
@@ -106,7 +106,7 @@ func (c overlay) sources(s v1beta1.IngressClassParamsSpec) {
 		for _, cidr := range s.InboundCIDRs {
 			one, err := CIDRs(cidr)
 			if err == nil && len(one) != 1 {
-				err = errors.New("not one address range")
+				err = errors.New("must be a single address range")
 			}
 			if err != nil {
 				// Without this range, the remaining ranges would not be what the operator intended.
@@ -149,9 +149,9 @@ func (c overlay) subnets(s *v1beta1.SubnetSelector) {
 func selectorFault(s *v1beta1.SubnetSelector) error {
 	switch {
 	case len(s.IDs) > 0 && len(s.Tags) > 0:
-		return errors.New("it has ids and tags, of which only one can choose the subnets")
+		return errors.New("the selector has both ids and tags; only one of them is allowed")
 	case len(s.IDs) == 0 && len(s.Tags) == 0:
-		return errors.New("it has neither ids nor tags")
+		return errors.New("the selector has neither ids nor tags")
 	}
 	return nil
 }
@@ -179,8 +179,8 @@ func (c overlay) overlayKeyValues(s v1beta1.IngressClassParamsSpec) {
 	}
 }
 
-// webACL replaces both web ACL annotations as soon as the class sets a web ACL by ARN or by name, so that users cannot
-// remove it.
+// webACL replaces both web ACL annotations if the class sets a web ACL by ARN or by name, so that users cannot remove the
+// web ACL of the class.
 func (c overlay) webACL(s v1beta1.IngressClassParamsSpec) {
 	if s.WAFv2ACLArn == "" && s.WAFv2ACLName == "" {
 		return

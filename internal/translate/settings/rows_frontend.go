@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// readWebACLID reads web-acl-id, the older spelling of waf-acl-id. Keys are read in ascending order, so waf-acl-id,
-// which has precedence, has already been read.
+// readWebACLID reads web-acl-id, the older name of waf-acl-id. waf-acl-id has precedence. It has already been read, because
+// keys are read in ascending order.
 func readWebACLID(in *Ingress, _, raw string, from finding.Origin) error {
 	if !in.WAFClassic.Present() {
 		in.WAFClassic = NewOpt(raw, from)
@@ -20,7 +20,7 @@ func readWebACLID(in *Ingress, _, raw string, from finding.Origin) error {
 	return nil
 }
 
-// PortMap reads "80=443,8080=80": ports of the frontend NLB and the ports they forward to.
+// PortMap reads a map of ports, such as "80=443,8080=80": ports of the frontend NLB, and the ports that they forward to.
 func PortMap(raw string) (map[int32]int32, error) {
 	m, err := Map(raw)
 	if err != nil {
