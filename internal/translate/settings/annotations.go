@@ -46,7 +46,7 @@ func (a Annotations) Advice(annotations map[string]string, object finding.Ref) f
 	advise := func(key, message, fix string) {
 		found.Add(finding.Finding{Object: object, Field: key, Reason: finding.AnnotationInvalid, Message: message, Fix: fix})
 	}
-	for i, key := range a.unknown(annotations) {
+	for i, key := range a.unknownKeys(annotations) {
 		meant := ""
 		if i < maxSuggestions {
 			if near := a.nearestKey(key); near != "" {
@@ -58,7 +58,7 @@ func (a Annotations) Advice(annotations map[string]string, object finding.Ref) f
 	for _, key := range a.withMistypedPrefix(annotations) {
 		advise(key, fmt.Sprintf("the prefix is not %q; it has no effect", a.Prefix), "correct the prefix or remove it")
 	}
-	for _, key := range a.ignored(annotations) {
+	for _, key := range a.ignoredKeys(annotations) {
 		advise(key, "only the in-tree controller of Kubernetes reads this annotation; it has no effect", "remove it")
 	}
 	for _, f := range a.unknownFields(annotations) {
@@ -85,8 +85,8 @@ func (a Annotations) Row(annotation string) (Row, bool) {
 	return Row{}, false
 }
 
-// unknown returns the annotation keys with the prefix that have no row.
-func (a Annotations) unknown(annotations map[string]string) []string {
+// unknownKeys returns the annotation keys with the prefix that have no row.
+func (a Annotations) unknownKeys(annotations map[string]string) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
 		key, prefixed := strings.CutPrefix(k, a.Prefix)
@@ -100,8 +100,8 @@ func (a Annotations) unknown(annotations map[string]string) []string {
 	return out
 }
 
-// ignored returns the annotation keys that only another controller reads.
-func (a Annotations) ignored(annotations map[string]string) []string {
+// ignoredKeys returns the annotation keys that only another controller reads.
+func (a Annotations) ignoredKeys(annotations map[string]string) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
 		if r, ok := a.Row(k); ok && r.Ignored {

@@ -46,9 +46,9 @@ func (in Ingress) withParams(p *v1beta1.IngressClassParams) Ingress {
 	if s.SSLRedirectPort != "" {
 		replace(c, "ssl-redirect", "spec.sslRedirectPort", Int, s.SSLRedirectPort, &in.SSLRedirect)
 	}
-	c.sources(s)
-	c.subnets(s.Subnets)
-	c.overlayKeyValues(s)
+	c.replaceClientRanges(s)
+	c.replaceSubnets(s.Subnets)
+	c.addKeyValues(s)
 	if s.TargetType != nil {
 		in.Class.TargetType = NewOpt(model.TargetType(*s.TargetType), c.origin("spec.targetType"))
 	}
@@ -58,7 +58,7 @@ func (in Ingress) withParams(p *v1beta1.IngressClassParams) Ingress {
 	if s.IPAMConfiguration != nil && s.IPAMConfiguration.IPv4IPAMPoolId != nil {
 		in.Class.IPAMPool = *s.IPAMConfiguration.IPv4IPAMPoolId
 	}
-	c.webACL(s)
+	c.replaceWebACL(s)
 	return in
 }
 
@@ -93,12 +93,13 @@ func replace[T any](c overlay, key, field string, parse func(string) (T, error),
 		*at = NewOpt(v, from)
 		return
 	}
-	err = invalid(raw, err)
+	err = invalidValue(raw, err)
 	*at = Opt[T]{Fault: err, Origin: from}
 	c.in.faults = append(c.in.faults, Fault{Origin: from, Err: err})
 }
 
-func (c overlay) sources(s v1beta1.IngressClassParamsSpec) {
+// replaceClientRanges replaces the annotations for address ranges and prefix lists of clients.
+func (c overlay) replaceClientRanges(s v1beta1.IngressClassParamsSpec) {
 	if len(s.InboundCIDRs) > 0 {
 		from := c.origin("spec.inboundCIDRs")
 		c.in.dropFault("inbound-cidrs")
@@ -110,7 +111,7 @@ func (c overlay) sources(s v1beta1.IngressClassParamsSpec) {
 			}
 			if err != nil {
 				// Without this range, the remaining ranges would not be what the operator intended.
-				err = invalid(cidr, err)
+				err = invalidValue(cidr, err)
 				c.in.InboundCIDRs = Opt[[]string]{Fault: err, Origin: from}
 				c.in.faults = append(c.in.faults, Fault{Origin: from, Err: err})
 				break
@@ -127,7 +128,8 @@ func (c overlay) sources(s v1beta1.IngressClassParamsSpec) {
 	}
 }
 
-func (c overlay) subnets(s *v1beta1.SubnetSelector) {
+// replaceSubnets replaces the annotation for subnets with the subnet selector of the class.
+func (c overlay) replaceSubnets(s *v1beta1.SubnetSelector) {
 	if s == nil {
 		return
 	}
@@ -156,7 +158,8 @@ func selectorFault(s *v1beta1.SubnetSelector) error {
 	return nil
 }
 
-func (c overlay) overlayKeyValues(s v1beta1.IngressClassParamsSpec) {
+// addKeyValues sets the tags and attributes of the class, which replace single keys of annotations.
+func (c overlay) addKeyValues(s v1beta1.IngressClassParamsSpec) {
 	c.in.Class.Tags = map[string]string{}
 	for _, t := range s.Tags {
 		c.in.Class.Tags[t.Key] = t.Value
@@ -179,9 +182,9 @@ func (c overlay) overlayKeyValues(s v1beta1.IngressClassParamsSpec) {
 	}
 }
 
-// webACL replaces both web ACL annotations if the class sets a web ACL by ARN or by name, so that users cannot remove the
-// web ACL of the class.
-func (c overlay) webACL(s v1beta1.IngressClassParamsSpec) {
+// replaceWebACL replaces both web ACL annotations if the class sets a web ACL by ARN or by name, so that users cannot
+// remove the web ACL of the class.
+func (c overlay) replaceWebACL(s v1beta1.IngressClassParamsSpec) {
 	if s.WAFv2ACLArn == "" && s.WAFv2ACLName == "" {
 		return
 	}

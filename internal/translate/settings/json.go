@@ -82,9 +82,9 @@ func textBefore(raw string, offset int64) string {
 	case len(before) == 0:
 		return ""
 	case len(before) > maxContextRunes:
-		return " after " + quoted("..."+string(before[len(before)-maxContextRunes:]))
+		return " after " + quoteValue("..."+string(before[len(before)-maxContextRunes:]))
 	}
-	return " after " + quoted(string(before))
+	return " after " + quoteValue(string(before))
 }
 
 // fieldPath returns a path of Go fields and indexes as users write it in JSON.

@@ -77,7 +77,7 @@ func collectUnknownFields(raw any, t reflect.Type, at string, found func(field, 
 		}
 		for _, key := range slices.Sorted(maps.Keys(value)) {
 			path := strings.TrimPrefix(at+"."+key, ".")
-			if f, ok := fieldNamed(t, key); ok {
+			if f, ok := findField(t, key); ok {
 				collectUnknownFields(value[key], f.Type, path, found)
 			} else {
 				found(path, finding.DidYouMean(key, fieldNames(t)))
@@ -86,8 +86,8 @@ func collectUnknownFields(raw any, t reflect.Type, at string, found func(field, 
 	}
 }
 
-// fieldNamed returns the struct field into which encoding/json decodes a key.
-func fieldNamed(t reflect.Type, key string) (reflect.StructField, bool) {
+// findField returns the struct field into which encoding/json decodes a key.
+func findField(t reflect.Type, key string) (reflect.StructField, bool) {
 	for i := range t.NumField() {
 		if f := t.Field(i); strings.EqualFold(jsonName(f), key) {
 			return f, true

@@ -104,10 +104,10 @@ func TestFaultsOfJSONAreSaidForPeople(t *testing.T) {
 			t.Errorf("%s\n got %v\nwant %s", tc.raw, err, tc.want)
 		}
 	}
-	if got := invalid(`{"a":1}`, fmt.Errorf("x")).Error(); got != "`{\"a\":1}`: x" {
+	if got := invalidValue(`{"a":1}`, fmt.Errorf("x")).Error(); got != "`{\"a\":1}`: x" {
 		t.Error(got)
 	}
-	if got := invalid("a\n\"b\"", fmt.Errorf("x")).Error(); got != `"a\n\"b\"": x` {
+	if got := invalidValue("a\n\"b\"", fmt.Errorf("x")).Error(); got != `"a\n\"b\"": x` {
 		t.Error(got)
 	}
 }

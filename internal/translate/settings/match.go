@@ -46,7 +46,7 @@ func Conditions(raw string) ([]model.Condition, error) {
 	var out []model.Condition
 	values := len(in)
 	for i, c := range in {
-		if values += c.values(); values > maxConditionValues {
+		if values += c.countValues(); values > maxConditionValues {
 			return nil, fmt.Errorf("more than %d conditions and values; AWS does not accept that many in a rule", maxConditionValues)
 		}
 		cond, err := c.condition()
@@ -58,8 +58,8 @@ func Conditions(raw string) ([]model.Condition, error) {
 	return out, nil
 }
 
-// values counts the values of a condition.
-func (c conditionJSON) values() (n int) {
+// countValues returns the number of the values of a condition.
+func (c conditionJSON) countValues() (n int) {
 	for _, v := range []*valuesJSON{c.HostHeaderConfig, c.PathConfig} {
 		if v != nil {
 			n += len(v.Values) + len(v.RegexValues)
@@ -110,7 +110,7 @@ func (c conditionJSON) condition() (model.Condition, error) {
 		}
 		return model.RequestMethod{Values: c.HTTPRequestMethodConfig.Values}, nil
 	case "query-string":
-		return c.query()
+		return c.queryCondition()
 	case "source-ip":
 		if c.SourceIPConfig == nil || len(c.SourceIPConfig.Values) == 0 {
 			return nil, errors.New("needs a sourceIPConfig with values")
@@ -120,7 +120,7 @@ func (c conditionJSON) condition() (model.Condition, error) {
 	return nil, fmt.Errorf("has an unknown field%s", finding.DidYouMean(c.Field, conditionFields))
 }
 
-func (c conditionJSON) query() (model.Condition, error) {
+func (c conditionJSON) queryCondition() (model.Condition, error) {
 	if c.QueryStringConfig == nil || len(c.QueryStringConfig.Values) == 0 {
 		return nil, errors.New("needs a queryStringConfig with values")
 	}

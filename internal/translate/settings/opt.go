@@ -130,9 +130,9 @@ func Faults(checks ...*Fault) []Fault {
 	return out
 }
 
-// invalid wraps the error of a parser with the value that is not valid. It shortens the value to a readable length.
-func invalid(raw string, err error) error {
-	return fmt.Errorf("%s: %w", quoted(shortValue(raw)), err)
+// invalidValue wraps the error of a parser with the value that is not valid. It shortens the value to a readable length.
+func invalidValue(raw string, err error) error {
+	return fmt.Errorf("%s: %w", quoteValue(shortValue(raw)), err)
 }
 
 // shortValue shortens a value of a user to 80 characters.
@@ -143,8 +143,8 @@ func shortValue(s string) string {
 	return s
 }
 
-// quoted returns a value in double quotes, or in backquotes if the value contains double quotes, like JSON.
-func quoted(s string) string {
+// quoteValue returns a value in double quotes, or in backquotes if the value contains double quotes, like JSON.
+func quoteValue(s string) string {
 	if strings.Contains(s, `"`) && strconv.CanBackquote(s) {
 		return "`" + s + "`"
 	}

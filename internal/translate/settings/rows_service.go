@@ -85,7 +85,7 @@ func serviceNetworkRows() []row[LoadBalancerService] {
 			read: valueReader(addressListParser("IPv6", func(a netip.Addr) bool { return a.Is6() && !a.Is4In6() }), func(in *LoadBalancerService) *Opt[[]string] { return &in.IPv6 })},
 		{holdsMember: true, Row: Row{Group: group, Key: "aws-load-balancer-enable-prefix-for-ipv6-source-nat", Type: "on, off", Default: "off", Merge: mergeOne,
 			Doc: "Whether the load balancer has source NAT prefixes, which UDP clients with IPv6 addresses need. Only with address type dualstack."},
-			read: valueReader(onOff, func(in *LoadBalancerService) *Opt[string] { return &in.SourceNAT })},
+			read: valueReader(parseOnOff, func(in *LoadBalancerService) *Opt[string] { return &in.SourceNAT })},
 		{holdsMember: true, Row: Row{Group: group, Key: "aws-load-balancer-source-nat-ipv6-prefixes", Type: "list", Default: "chosen by AWS", Merge: mergeOne,
 			Doc: "Source NAT prefixes, one for each subnet, in the order of the subnets: an IPv6 /80 range within the subnet, or auto_assigned."},
 			read: valueReader(parseSourceNATPrefixes, func(in *LoadBalancerService) *Opt[[]string] { return &in.SourceNATPrefixes })},
@@ -112,10 +112,10 @@ func serviceSecurityRows() []row[LoadBalancerService] {
 			read: valueReader(Bool, func(in *LoadBalancerService) *Opt[bool] { return &in.ManageBackendRules })},
 		{holdsMember: true, Row: Row{Group: group, Key: "aws-load-balancer-inbound-sg-rules-on-private-link-traffic", Type: "on, off", Default: "not managed", Merge: mergeOne,
 			Doc: "Whether the rules of the security groups apply to traffic through AWS PrivateLink."},
-			read: valueReader(onOff, func(in *LoadBalancerService) *Opt[string] { return &in.PrivateLinkRules })},
+			read: valueReader(parseOnOff, func(in *LoadBalancerService) *Opt[string] { return &in.PrivateLinkRules })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-enable-icmp-for-path-mtu-discovery", Type: "on, off", Default: "off", Merge: mergeOne,
 			Doc: "Admits the ICMP messages of path MTU discovery from the address ranges of the clients. Invalid values mean off."},
-			read: valueReader(onOff, func(in *LoadBalancerService) *Opt[string] { return &in.PathMTU })},
+			read: valueReader(parseOnOff, func(in *LoadBalancerService) *Opt[string] { return &in.PathMTU })},
 	}
 }
 

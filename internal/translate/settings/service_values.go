@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// onOff accepts "on" and "off".
-func onOff(raw string) (string, error) { return Enum("on", "off")(raw) }
+// parseOnOff accepts "on" and "off".
+func parseOnOff(raw string) (string, error) { return Enum("on", "off")(raw) }
 
 // PreserveClientIPAttribute is the only attribute of target groups whose value is checked here; AWS checks the others.
 const PreserveClientIPAttribute = "preserve_client_ip.enabled"
@@ -58,7 +58,7 @@ func parsePortNumbers(raw string) ([]int32, error) {
 	for _, item := range items {
 		n, err := strconv.ParseInt(item, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("%s is not a port number", quoted(shortValue(item)))
+			return nil, fmt.Errorf("%s is not a port number", quoteValue(shortValue(item)))
 		}
 		out = append(out, int32(n))
 	}
@@ -72,7 +72,7 @@ func addressListParser(family string, of func(netip.Addr) bool) func(string) ([]
 		for i, item := range items {
 			a, err := netip.ParseAddr(item)
 			if err != nil || !of(a) || a.Zone() != "" {
-				return nil, fmt.Errorf("%s is not an %s address", quoted(shortValue(item)), family)
+				return nil, fmt.Errorf("%s is not an %s address", quoteValue(shortValue(item)), family)
 			}
 			items[i] = a.String()
 		}
@@ -89,7 +89,7 @@ func parseSourceNATPrefixes(raw string) ([]string, error) {
 	for _, item := range items {
 		p, err := netip.ParsePrefix(item)
 		if item != AutoAssigned && (err != nil || !p.Addr().Is6() || p.Bits() != 80) {
-			return nil, fmt.Errorf("%s is neither %s nor an IPv6 /80 range such as 2001:db8:1:2:3::/80", quoted(shortValue(item)), AutoAssigned)
+			return nil, fmt.Errorf("%s is neither %s nor an IPv6 /80 range such as 2001:db8:1:2:3::/80", quoteValue(shortValue(item)), AutoAssigned)
 		}
 	}
 	return items, nil

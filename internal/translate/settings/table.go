@@ -81,7 +81,7 @@ func valueReader[S, T any](parse func(string) (T, error), at func(*S) *Opt[T]) f
 	return func(in *S, _, raw string, from finding.Origin) error {
 		v, err := parse(raw)
 		if err != nil {
-			err = invalid(raw, err)
+			err = invalidValue(raw, err)
 			*at(in) = Opt[T]{Fault: err, Origin: from}
 			return err
 		}
@@ -99,7 +99,7 @@ func keyedReader[S, T any](parse func(string) (T, error), at func(*S) *map[strin
 		}
 		v, err := parse(raw)
 		if err != nil {
-			err = invalid(raw, err)
+			err = invalidValue(raw, err)
 			(*m)[name] = Opt[T]{Fault: err, Origin: from}
 			return err
 		}
