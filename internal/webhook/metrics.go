@@ -14,8 +14,8 @@ func NewMetrics() *Metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: "awslbc", Name: name, Help: help}, []string{"webhook_name", "error_category"})
 	}
 	return &Metrics{
-		validation: counter("webhook_validation_failure_total", "Objects that validation refused, by the check that refused."),
-		mutation:   counter("webhook_mutation_failure_total", "Objects that could not be completed, by what failed."),
+		validation: counter("webhook_validation_failure_total", "Denied requests of validating webhooks, by check."),
+		mutation:   counter("webhook_mutation_failure_total", "Denied requests of mutating webhooks, by check."),
 	}
 }
 

@@ -23,9 +23,9 @@ import (
 
 // Options are the settings of the operator.
 type Options struct {
-	// IngressClass is the class of Ingresses with the annotation; with "" an Ingress needs no class.
+	// IngressClass is the class that the class annotation of an Ingress must name; with "" an Ingress needs no class.
 	IngressClass string
-	// Services selects the Services that are served; nil if none are.
+	// Services selects the Services that are served; nil if no Services are served.
 	Services *settings.ServiceSelection
 	// Gateways reports whether Gateways are served.
 	Gateways bool
@@ -41,7 +41,7 @@ const (
 	targetTypeAnnotation   = settings.ServicePrefix + "aws-load-balancer-nlb-target-type"
 )
 
-// Items returns the object itself if there is something to report about it.
+// Items returns the object itself if there is a finding about it.
 func Items(v *cluster.View, obj cluster.Object, opt Options) []cluster.Ref {
 	if len(findingsAbout(v, obj, opt)) == 0 {
 		return nil
@@ -58,8 +58,8 @@ func Of(v *cluster.View, obj cluster.Object, opt Options) (finding.Finding, bool
 	return found[0], true
 }
 
-// Report returns the findings about an object. A new object is not reported yet: wait is the time until it has to be
-// checked again.
+// Report returns the findings about an object. It does not report a new object yet: wait is the time after which the object
+// must be checked again.
 func Report(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) (found finding.List, wait time.Duration) {
 	obj, err := v.Object(ref.Kind, ref.Namespace, ref.Name)
 	if obj == nil || err != nil {
@@ -114,7 +114,7 @@ func mistyped(value string, known ...string) bool {
 	return !slices.Contains(known, value) && finding.Nearest(value, known) != ""
 }
 
-// quoted returns the beginning of a message about a mistyped value, with the known value that was probably meant.
+// quoted returns the beginning of a message about a mistyped value, with the known value that the user probably intended.
 func quoted(value string, known ...string) string {
 	return fmt.Sprintf("%q is not one of this controller%s", finding.Cut(value), finding.DidYouMean(value, known))
 }
@@ -141,7 +141,7 @@ func classFinding(obj cluster.Object, field, kind, name, wrong string) finding.F
 	return notServed(obj, field, fmt.Sprintf("%s %s: %s; nothing is made", kind, name, wrong), "correct the class, or name another one")
 }
 
-// isServed reports whether any controller serves an Ingress.
+// isServed reports whether a controller serves an Ingress.
 func isServed(ing *networkingv1.Ingress) bool {
 	return ing.DeletionTimestamp != nil || len(ing.Status.LoadBalancer.Ingress)+len(ing.Finalizers) > 0 || ing.Annotations[cluster.ClassAnnotation] != ""
 }
@@ -249,7 +249,7 @@ func gateway(v *cluster.View, gw *gwv1.Gateway) finding.List {
 	if !ok {
 		near := finding.DidYouMean(string(gw.Spec.GatewayClassName), gatewayClasses(v))
 		if near == "" {
-			return nil // another controller may do without the class
+			return nil // another controller may not need the class
 		}
 		return finding.List{notServed(gw, "spec.gatewayClassName", fmt.Sprintf("GatewayClass %q does not exist%s; nothing is made",
 			finding.Cut(string(gw.Spec.GatewayClassName)), near), "correct the name, or create the class")}

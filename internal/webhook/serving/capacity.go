@@ -26,10 +26,10 @@ type addressUsage struct {
 
 // reservation is a part of the capacity that one request or connection uses.
 type reservation struct {
-	address string
-	revoke  func() // makes the holder release the reservation; called at most once
-	size    int
-	ended   bool // whether the reservation was released or revoked
+	address  string
+	revoke   func() // makes the holder release the reservation; called at most once
+	size     int
+	hasEnded bool // whether the reservation was released or revoked
 }
 
 // reserve adds n to a reservation. If the capacity is used up, it returns a channel that is closed when capacity is
@@ -37,7 +37,7 @@ type reservation struct {
 func (c *capacity) reserve(r *reservation, n int) (ok bool, released <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for !r.ended && c.used+n > c.total {
+	for !r.hasEnded && c.used+n > c.total {
 		largest := c.largestRevocable(c.usageOf(r.address).used + n)
 		if largest == nil {
 			if c.released == nil {
@@ -45,11 +45,11 @@ func (c *capacity) reserve(r *reservation, n int) (ok bool, released <-chan stru
 			}
 			return false, c.released
 		}
-		largest.ended = true
+		largest.hasEnded = true
 		c.subtract(largest)
 		largest.revoke()
 	}
-	if r.ended {
+	if r.hasEnded {
 		return false, nil
 	}
 	usage := c.usageOf(r.address)
@@ -65,18 +65,18 @@ func (c *capacity) reserve(r *reservation, n int) (ok bool, released <-chan stru
 func (c *capacity) makePermanent(r *reservation) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !r.ended {
+	if !r.hasEnded {
 		c.makeIrrevocable(r)
 	}
-	return !r.ended
+	return !r.hasEnded
 }
 
 // release releases a reservation.
 func (c *capacity) release(r *reservation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !r.ended {
-		r.ended = true
+	if !r.hasEnded {
+		r.hasEnded = true
 		c.subtract(r)
 	}
 }
