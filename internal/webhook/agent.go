@@ -123,7 +123,7 @@ func agentContainer(annotations map[string]string, cfg v1beta1.ALBTargetControlC
 		{"data-address", "TARGET_CONTROL_DATA_ADDRESS", cfg.DataAddress, checkAddress, true},
 		{"control-address", "TARGET_CONTROL_CONTROL_ADDRESS", cfg.ControlAddress, checkAddress, true},
 		{"destination-address", "TARGET_CONTROL_DESTINATION_ADDRESS", cfg.DestinationAddress, checkAddress, true},
-		{"max-concurrency", "TARGET_CONTROL_MAX_CONCURRENCY", strconv.Itoa(int(concurrency)), checkUpToThousand, true},
+		{"max-concurrency", "TARGET_CONTROL_MAX_CONCURRENCY", strconv.Itoa(int(concurrency)), checkMax1000, true},
 		{"tls-cert-path", "TARGET_CONTROL_TLS_CERT_PATH", valueOf(cfg.TLSCertPath), nil, false},
 		{"tls-key-path", "TARGET_CONTROL_TLS_KEY_PATH", valueOf(cfg.TLSKeyPath), nil, false},
 		{"tls-security-policy", "TARGET_CONTROL_TLS_SECURITY_POLICY", valueOf(cfg.TLSSecurityPolicy), nil, false},
@@ -211,8 +211,8 @@ func portOf(address string) (int32, error) {
 	return int32(n), nil
 }
 
-// checkUpToThousand returns an error if a text is not a number from 0 to 1000.
-func checkUpToThousand(s string) error {
+// checkMax1000 returns an error if a text is not a number from 0 to 1000.
+func checkMax1000(s string) error {
 	if n, err := strconv.Atoi(s); err != nil || n < 0 || n > 1000 {
 		return errors.New("is not a number from 0 to 1000")
 	}
