@@ -7,12 +7,12 @@ import "embed"
 //go:embed *.json
 var files embed.FS
 
-// Policy has the permissions that every installation in partition aws needs.
+// Policy has the permissions that every installation in the AWS partition "aws" needs.
 //
 //go:embed policy.json
 var Policy []byte
 
-// Optional has the further permissions of features. Each statement is named after its feature.
+// Optional has the additional permissions of features. Each statement is named after its feature.
 //
 //go:embed optional.json
 var Optional []byte
@@ -23,7 +23,7 @@ var Optional []byte
 //go:embed targets.json
 var Targets []byte
 
-// Accelerators has the further permissions for GlobalAccelerators, in the one partition that has the service.
+// Accelerators has the additional permissions for GlobalAccelerators, in the only partition that has the service.
 //
 //go:embed accelerators.json
 var Accelerators []byte

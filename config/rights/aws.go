@@ -5,7 +5,7 @@ const (
 	Ingress         Scenario = "an Ingress from its creation to its deletion"
 	Settings        Scenario = "an Ingress whose settings change"
 	Nodes           Scenario = "targets that are nodes"
-	PodNetworks     Scenario = "targets that are pods with ENIs of their own"
+	PodNetworks     Scenario = "targets that are pods with their own ENIs"
 	Networks        Scenario = "subnets without tags, and address types"
 	Addresses       Scenario = "a Service with Elastic IP addresses"
 	PeeredIPv6      Scenario = "targets with IPv6 addresses"
@@ -24,7 +24,7 @@ const (
 	FirstGeneration Scenario = "resources that alb-ingress-controller v1 has created"
 	Tagging         Scenario = "resources that the tagging API finds"
 	OtherAccounts   Scenario = "a target group of another account"
-	// Checks is the scenario of a permission that only a command uses; its test is in internal/cli.
+	// Checks is the scenario of the permissions that only a command of the CLI uses. Its test is in internal/cli.
 	Checks Scenario = "internal/cli TestDoctorSimulatesPolicies"
 )
 
@@ -37,7 +37,7 @@ const (
 	fieldRole        = "spec.iamRoleArnToAssume of a TargetGroupBinding"
 )
 
-// Doctor is the command with a separate statement, which the controller does not need.
+// Doctor is the CLI command with a separate statement. The controller does not need the statement.
 const Doctor = "fulcrum doctor"
 
 // The conditions on the tag of the cluster.
@@ -64,7 +64,8 @@ var (
 	targetGroups = balancers[:1]
 )
 
-// forTargets are the actions for targets of TargetGroupBindings and for security group rules to them.
+// forTargets are the actions for targets of TargetGroupBindings and for the security group rules that admit traffic to
+// these targets.
 var forTargets = []string{
 	"ec2:AuthorizeSecurityGroupIngress",
 	"ec2:DescribeInstances",
@@ -84,7 +85,7 @@ var AWS = []Statement{
 		Sid:       "ServiceLinkedRole",
 		Condition: []Condition{{"StringEquals", "iam:AWSServiceName", []string{"elasticloadbalancing.amazonaws.com"}}},
 		Actions: []Action{
-			{"iam:CreateServiceLinkedRole", "let Elastic Load Balancing create its service-linked role, with the first load balancer of an account", Ingress},
+			{"iam:CreateServiceLinkedRole", "allow Elastic Load Balancing to create its service-linked role when an account gets its first load balancer", Ingress},
 		},
 	},
 	{
@@ -95,7 +96,7 @@ var AWS = []Statement{
 			{"acm:ListTagsForCertificate", "exclude certificates that were imported for another load balancer", Certificates},
 			{"ec2:DescribeAvailabilityZones", "choose subnets: one in each zone, and none in a zone that does not support the load balancer", Ingress},
 			{"ec2:DescribeInstances", "find the security groups of nodes, which also apply to the pods on them", Nodes},
-			{"ec2:DescribeNetworkInterfaces", "find the security groups of pods with ENIs of their own", PodNetworks},
+			{"ec2:DescribeNetworkInterfaces", "find the security groups of pods that have their own ENIs", PodNetworks},
 			{"ec2:DescribeRouteTables", "distinguish public and private subnets that have no role tag", Networks},
 			{"ec2:DescribeSecurityGroups", "read the security groups of load balancers, nodes and pods", Ingress},
 			{"ec2:DescribeSubnets", "choose subnets", Ingress},
@@ -107,7 +108,7 @@ var AWS = []Statement{
 			{"elasticloadbalancing:DescribeLoadBalancerAttributes", "compare attributes of load balancers", Settings},
 			{"elasticloadbalancing:DescribeLoadBalancers", "find and compare load balancers", Ingress},
 			{"elasticloadbalancing:DescribeRules", "compare listener rules", Ingress},
-			{"elasticloadbalancing:DescribeTags", "find out which resources belong to the cluster, and to which object", Ingress},
+			{"elasticloadbalancing:DescribeTags", "determine which resources belong to the cluster, and which object a resource belongs to", Ingress},
 			{"elasticloadbalancing:DescribeTargetGroupAttributes", "compare attributes of target groups", Settings},
 			{"elasticloadbalancing:DescribeTargetGroups", "find and compare target groups", Ingress},
 			{"elasticloadbalancing:DescribeTargetHealth", "compare targets, and show their health on pods", Ingress},
@@ -139,7 +140,7 @@ var AWS = []Statement{
 			{"shield:CreateProtection", "protect a load balancer with Shield Advanced", Protection},
 			{"shield:DeleteProtection", "remove the Shield Advanced protection of a load balancer", Protection},
 			{"shield:DescribeProtection", "read the Shield Advanced protection of a load balancer, to compare it with the desired state", Protection},
-			{"shield:GetSubscriptionState", "find out whether the account has Shield Advanced", Protection},
+			{"shield:GetSubscriptionState", "check whether the account has Shield Advanced", Protection},
 			{"waf-regional:AssociateWebACL", "associate a web ACL of WAF Classic with a load balancer", ClassicWebACLs},
 			{"waf-regional:DisassociateWebACL", "disassociate a web ACL of WAF Classic from a load balancer", ClassicWebACLs},
 			{"waf-regional:GetWebACLForResource", "read which WAF Classic web ACL a load balancer has, to compare it with the desired state", ClassicWebACLs},
@@ -152,8 +153,8 @@ var AWS = []Statement{
 	{
 		Sid: "RulesOfNodesAndPods",
 		Actions: []Action{
-			{"ec2:AuthorizeSecurityGroupIngress", "let clients reach load balancers, and load balancers reach nodes and pods", Ingress},
-			{"ec2:RevokeSecurityGroupIngress", "remove security group rules that are not needed any more", Ingress},
+			{"ec2:AuthorizeSecurityGroupIngress", "admit traffic from clients to load balancers, and from load balancers to nodes and pods", Ingress},
+			{"ec2:RevokeSecurityGroupIngress", "remove security group rules that are no longer needed", Ingress},
 		},
 	},
 	{
@@ -175,15 +176,15 @@ var AWS = []Statement{
 		Resources: securityGroups,
 		Condition: []Condition{notRequested, own},
 		Actions: []Action{
-			{"ec2:CreateTags", "change tags of security groups of the controller", Settings},
-			{"ec2:DeleteTags", "remove tags of security groups of the controller", Settings},
+			{"ec2:CreateTags", "change tags of security groups that the controller has created", Settings},
+			{"ec2:DeleteTags", "remove tags of security groups that the controller has created", Settings},
 		},
 	},
 	{
 		Sid:       "DeleteOwnSecurityGroups",
 		Condition: []Condition{own},
 		Actions: []Action{
-			{"ec2:DeleteSecurityGroup", "delete security groups of the controller", Ingress},
+			{"ec2:DeleteSecurityGroup", "delete security groups that the controller has created", Ingress},
 		},
 	},
 	{
@@ -207,8 +208,8 @@ var AWS = []Statement{
 		Resources: balancers,
 		Condition: []Condition{notRequested, own},
 		Actions: []Action{
-			{"elasticloadbalancing:AddTags", "change tags of load balancers and target groups of the controller", Settings},
-			{"elasticloadbalancing:RemoveTags", "remove tags of load balancers and target groups of the controller", Settings},
+			{"elasticloadbalancing:AddTags", "change tags of load balancers and target groups that the controller has created", Settings},
+			{"elasticloadbalancing:RemoveTags", "remove tags of load balancers and target groups that the controller has created", Settings},
 		},
 	},
 	{
@@ -237,8 +238,8 @@ var AWS = []Statement{
 		Sid:       "ChangeOwn",
 		Condition: []Condition{own},
 		Actions: []Action{
-			{"elasticloadbalancing:DeleteLoadBalancer", "delete load balancers of the controller", Ingress},
-			{"elasticloadbalancing:DeleteTargetGroup", "delete target groups of the controller", Ingress},
+			{"elasticloadbalancing:DeleteLoadBalancer", "delete load balancers that the controller has created", Ingress},
+			{"elasticloadbalancing:DeleteTargetGroup", "delete target groups that the controller has created", Ingress},
 			{"elasticloadbalancing:ModifyCapacityReservation", "reserve capacity", Capacity},
 			{"elasticloadbalancing:ModifyIpPools", "change IPAM pools", Pools},
 			{"elasticloadbalancing:ModifyListenerAttributes", "change attributes of listeners", Settings},
@@ -273,13 +274,13 @@ var AWS = []Statement{
 	},
 	{
 		Sid: "DeleteWithEnableCertificateManagement", Feature: gateCertificates, Condition: []Condition{own},
-		Actions: []Action{{"acm:DeleteCertificate", "delete certificates that were requested and are not used any more", OwnCertificates}},
+		Actions: []Action{{"acm:DeleteCertificate", "delete requested certificates that are no longer used", OwnCertificates}},
 	},
 	{
-		// ACM asks for certificates that end chains, and for none of a CA.
+		// ACM requests end-entity certificates from a private CA, never certificates of another CA.
 		Sid: "IssueWithEnableCertificateManagement", Feature: gateCertificates,
 		Condition: []Condition{{"StringLike", "acm-pca:TemplateArn", []string{"arn:*:acm-pca:::template/EndEntityCertificate/V*"}}},
-		Actions:   []Action{{"acm-pca:IssueCertificate", "let ACM have a private CA issue the certificates that are requested", PrivateCA}},
+		Actions:   []Action{{"acm-pca:IssueCertificate", "allow ACM to issue requested certificates with a private CA", PrivateCA}},
 	},
 	{
 		Sid: "PrivateCAWithEnableCertificateManagement", Feature: gateCertificates,

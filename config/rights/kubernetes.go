@@ -4,13 +4,13 @@ import "slices"
 
 // Role is a Role or ClusterRole that is bound to the service account of the controller.
 type Role struct {
-	// File is the file in config/rbac with the role. The order in a file is that of the table.
+	// File is the file in config/rbac with the role. Roles in a file have the order of the table.
 	File string
 	Name string
-	// Namespaced reports whether this is a Role in the namespace of the controller, not a ClusterRole.
+	// Namespaced reports whether the role is a Role in the namespace of the controller, not a ClusterRole.
 	Namespaced bool
-	// Feature is the feature that needs the role, empty for the roles that every installation
-	// needs. Why is the comment before the role.
+	// Feature is the feature that needs the role, empty if every installation needs the role. Why is the comment
+	// before the role in the file.
 	Feature, Why string
 	Rules        []Rule
 }
@@ -19,7 +19,7 @@ type Role struct {
 type Rule struct {
 	Group     string
 	Resources []string
-	// Names are the objects of the rule, nil for all.
+	// Names are the names of the objects of the rule, nil for all objects.
 	Names []string
 	Verbs []string
 	// Why is the purpose of the verbs, as the end of the sentence "It is needed to …".
@@ -35,7 +35,7 @@ const (
 // definitions is the resource name of CustomResourceDefinitions.
 const definitions = "customresourcedefinitions"
 
-// Test returns the name of the test that fails without a verb of a rule of a role.
+// Test returns the name of the test that fails if a rule of the role lacks a verb.
 func (r Role) Test(rule Rule, resource, verb string) string {
 	switch {
 	case verb == "list" || verb == "watch":
@@ -56,51 +56,51 @@ func (r Role) Test(rule Rule, resource, verb string) string {
 	return "internal/test/harness TestWithoutVerb/" + r.Name + "/" + resource + "/" + verb
 }
 
-// Kubernetes is the table of permissions in Kubernetes. Those of the ClusterRole fulcrum and of the lease are
-// a subset of the permissions that other controllers of AWS load balancers have, so that their role is enough
-// for a take-over.
+// Kubernetes is the table of permissions in Kubernetes. The permissions of the ClusterRole fulcrum and of the
+// lease are a subset of the permissions of other controllers of AWS load balancers, so that their roles suffice for
+// a migration.
 var Kubernetes = []Role{
 	{
 		File: "clusterrole.yaml", Name: "fulcrum",
-		Why: "What the controller may do in the whole cluster. It is a part of what earlier controllers of this\n" +
-			"kind were granted, so an existing installation's role is enough too.\n" +
-			"Secrets are not in it: OIDC client secrets are granted one by one, by a Role in their namespace\n" +
-			"with get, list and watch on the name.",
+		Why: "Permissions of the controller in the whole cluster. They are a subset of the permissions of earlier\n" +
+			"controllers of this kind, so the role of an existing installation suffices too.\n" +
+			"They do not include Secrets: for each OIDC client secret, create a Role in its namespace that grants\n" +
+			"get, list and watch on the name of the Secret.",
 		Rules: []Rule{
-			{"", []string{"namespaces", "nodes"}, nil, []string{"list", "watch"}, "choose namespaces by label, and nodes as targets"},
+			{"", []string{"namespaces", "nodes"}, nil, []string{"list", "watch"}, "select namespaces by label, and register nodes as targets"},
 			{"", []string{"services"}, nil, []string{"get", "list", "patch", "watch"}, "read Services and set their finalizers and annotations"},
-			{"", []string{"services/status"}, nil, []string{"patch"}, "show host names and conditions of load balancers"},
+			{"", []string{"services/status"}, nil, []string{"patch"}, "write host names and conditions of load balancers into the status"},
 			{"", []string{"pods"}, nil, []string{"get", "list", "watch"}, "find targets, and read a pod again if another client has changed its conditions"},
 			{"", []string{"pods/status"}, nil, []string{"patch"}, "set readiness gates"},
 			{"", []string{"events"}, nil, []string{"create", "patch"}, "report findings"},
 			{"", []string{"endpoints"}, nil, []string{"list", "watch"}, "find targets with --enable-endpoint-slices=false"},
 			{"discovery.k8s.io", []string{"endpointslices"}, nil, []string{"list", "watch"}, "find targets"},
-			{"networking.k8s.io", []string{"ingressclasses"}, nil, []string{"list", "watch"}, "find out which Ingresses to serve"},
+			{"networking.k8s.io", []string{"ingressclasses"}, nil, []string{"list", "watch"}, "determine which Ingresses the controller serves"},
 			{"networking.k8s.io", []string{"ingresses"}, nil, []string{"get", "list", "patch", "watch"}, "read Ingresses, and set their finalizers and plans"},
-			{"networking.k8s.io", []string{"ingresses/status"}, nil, []string{"patch"}, "show host names of load balancers"},
+			{"networking.k8s.io", []string{"ingresses/status"}, nil, []string{"patch"}, "write host names of load balancers into the status"},
 			{"elbv2.k8s.aws", []string{"ingressclassparams"}, nil, []string{"list", "watch"}, "read the settings of classes"},
 			{"elbv2.k8s.aws", []string{"targetgroupbindings"}, nil, []string{"create", "delete", "get", "list", "patch", "watch"}, "bind target groups to Services"},
-			{"elbv2.k8s.aws", []string{"targetgroupbindings/status"}, nil, []string{"patch"}, "show the observed generation and the conditions of a binding"},
+			{"elbv2.k8s.aws", []string{"targetgroupbindings/status"}, nil, []string{"patch"}, "write the observed generation and the conditions into the status of a binding"},
 			{"gateway.networking.k8s.io", []string{"gatewayclasses", "gateways"}, nil, []string{"get", "list", "patch", "watch"}, "read Gateways and their classes, and set their finalizers"},
-			{"gateway.networking.k8s.io", []string{"referencegrants"}, nil, []string{"list", "watch"}, "find out which references between namespaces are permitted"},
+			{"gateway.networking.k8s.io", []string{"referencegrants"}, nil, []string{"list", "watch"}, "determine which references between namespaces are permitted"},
 			{"gateway.networking.k8s.io", []string{"grpcroutes", "httproutes", "listenersets", "tcproutes", "tlsroutes", "udproutes"}, nil, []string{"get", "list", "watch"},
 				"read routes, and read a route again if another client has changed its status"},
 			{"gateway.networking.k8s.io", []string{"gatewayclasses/status", "gateways/status", "grpcroutes/status", "httproutes/status", "listenersets/status",
-				"tcproutes/status", "tlsroutes/status", "udproutes/status"}, nil, []string{"patch"}, "show addresses and conditions"},
+				"tcproutes/status", "tlsroutes/status", "udproutes/status"}, nil, []string{"patch"}, "write addresses and conditions into the status"},
 			{"gateway.k8s.aws", []string{"listenerruleconfigurations", "loadbalancerconfigurations", "targetgroupconfigurations"}, nil, []string{"get", "list", "patch", "watch"},
 				"read the configurations of Gateways, and set their finalizers"},
 			{"gateway.k8s.aws", []string{"listenerruleconfigurations/status", "loadbalancerconfigurations/status", "targetgroupconfigurations/status"}, nil, []string{"patch"},
-				"show conditions of configurations"},
+				"write conditions into the status of configurations"},
 		},
 	},
 	{
 		File: "role.yaml", Name: "fulcrum-leader-election", Namespaced: true,
-		Why: "Leader election, in the namespace of the controller. The name is that of the Lease that earlier\n" +
-			"controllers of this kind use, so that two of them never write at the same time. The Secrets hold what\n" +
-			"was carried out, so that a start need not compare everything with AWS at once, notices client secrets\n" +
-			"that changed meanwhile, and removes what Ingresses left meanwhile; without them that is lost.",
+		Why: "Leader election, in the namespace of the controller. Earlier controllers of this kind use a Lease with\n" +
+			"the same name, so that two controllers never write at the same time. The Secrets store the state that was\n" +
+			"last applied. With them, a controller that starts need not compare all resources with AWS at once, notices\n" +
+			"client secrets that changed while it was down, and removes resources that Ingresses no longer use.",
 		Rules: []Rule{
-			{"coordination.k8s.io", []string{"leases"}, nil, []string{"create"}, "make the lease"},
+			{"coordination.k8s.io", []string{"leases"}, nil, []string{"create"}, "create the lease"},
 			{"coordination.k8s.io", []string{"leases"}, []string{"aws-load-balancer-controller-leader"}, []string{"get", "update"}, "hold the lease, so that only one process changes AWS resources at a time"},
 			{"", []string{"secrets"}, nil, []string{"create"}, "create the Secrets of the next rule"},
 			{"", []string{"secrets"}, []string{"fulcrum-checkpoints", "fulcrum-memberships"}, []string{"get", "update"}, "store checkpoints across restarts"},
@@ -108,16 +108,16 @@ var Kubernetes = []Role{
 	},
 	{
 		File: "shared-targets.yaml", Name: "fulcrum-shared-targets", Feature: "spec.multiClusterTargetGroup of a TargetGroupBinding",
-		Why: "Records of the targets in target groups that several clusters fill. Each is in the namespace of its\n" +
-			"TargetGroupBinding. Leave this file out where no binding has multiClusterTargetGroup.",
+		Why: "Records of the targets that this cluster has registered in target groups that several clusters share. Each\n" +
+			"record is in the namespace of its TargetGroupBinding. Not needed if no binding has multiClusterTargetGroup.",
 		Rules: []Rule{
 			{"", []string{"configmaps"}, nil, []string{"create", "delete", "get", "update"}, "record the targets that this cluster has registered"},
 		},
 	},
 	{
 		File: "gateway-versions.yaml", Name: "fulcrum-gateway-versions", Feature: "condition SupportedVersion of GatewayClasses",
-		Why: "Which version of the Gateway API is installed is noted on its CRDs. Without this file Gateways are served as\n" +
-			"well, and the condition is Unknown.",
+		Why: "The CRDs of the Gateway API have the installed version in an annotation. Without this file Gateways are\n" +
+			"also served, but the condition is Unknown.",
 		Rules: []Rule{
 			{"apiextensions.k8s.io", []string{definitions}, []string{
 				"gatewayclasses.gateway.networking.k8s.io", "gateways.gateway.networking.k8s.io", "grpcroutes.gateway.networking.k8s.io",
@@ -128,18 +128,18 @@ var Kubernetes = []Role{
 	},
 	{
 		File: "accelerators.yaml", Name: "fulcrum-accelerators", Feature: "GlobalAccelerators",
-		Why: "What GlobalAccelerators need besides: what the controller reads of Services, Ingresses, Gateways and\n" +
-			"ReferenceGrants is in the first role. Leave this file out where the feature gate GlobalAcceleratorController is off.",
+		Why: "Additional permissions for GlobalAccelerators. The ClusterRole fulcrum has the permissions to read Services,\n" +
+			"Ingresses, Gateways and ReferenceGrants. Not needed if the feature gate GlobalAcceleratorController is off.",
 		Rules: []Rule{
 			{"aga.k8s.aws", []string{"globalaccelerators"}, nil, []string{"get", "list", "patch", "watch"}, "read GlobalAccelerators, and set their finalizers"},
-			{"aga.k8s.aws", []string{"globalaccelerators/status"}, nil, []string{"patch"}, "show addresses, names and conditions of accelerators"},
+			{"aga.k8s.aws", []string{"globalaccelerators/status"}, nil, []string{"patch"}, "write addresses, names and conditions of accelerators into the status"},
 			{"apiextensions.k8s.io", []string{definitions}, []string{"globalaccelerators.aga.k8s.aws"}, []string{"get"}, "keep accelerators when the definition of GlobalAccelerators is deleted"},
 		},
 	},
 	{
 		File: "webhook.yaml", Name: "fulcrum-webhook-certificate", Namespaced: true, Feature: "webhooks with a certificate that the controller creates",
-		Why: "What admission needs besides. Without the rights of the first two roles the controller works as well,\n" +
-			"and the certificate and the CA bundle have to come from elsewhere.",
+		Why: "Additional permissions for the admission webhooks. The controller also works without the first two roles if\n" +
+			"you provide the certificate and the CA bundle.",
 		Rules: []Rule{
 			{"", []string{"secrets"}, nil, []string{"create"}, "create the Secret of the certificate"},
 			{"", []string{"secrets"}, []string{"aws-load-balancer-tls"}, []string{"get", "update"}, "share the certificate between replicas, and renew it"},
@@ -149,12 +149,12 @@ var Kubernetes = []Role{
 		File: "webhook.yaml", Name: "fulcrum-webhook-certificate", Feature: "webhooks with a certificate that the controller creates",
 		Rules: []Rule{
 			{"admissionregistration.k8s.io", []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, []string{"aws-load-balancer-webhook"},
-				[]string{"get", "patch"}, "let the API server trust the certificate"},
+				[]string{"get", "patch"}, "write the CA bundle into the webhook configurations, so that the API server trusts the certificate"},
 		},
 	},
 	{
-		File: "webhook.yaml", Name: "fulcrum-server-ids", Namespaced: true, Feature: "QUIC server ids",
-		Why: "Worker numbers of QUIC server ids.",
+		File: "webhook.yaml", Name: "fulcrum-server-ids", Namespaced: true, Feature: "QUIC server IDs",
+		Why: "Worker numbers of QUIC server IDs.",
 		Rules: []Rule{
 			{"", []string{"configmaps"}, nil, []string{"create"}, "create the ConfigMap of the next rule"},
 			{"", []string{"configmaps"}, []string{"quic-server-id-worker-tracker"}, []string{"get", "update"}, "claim a worker number"},
@@ -178,7 +178,7 @@ func RoleFiles() []string {
 	return out
 }
 
-// WithoutVerb returns the table Kubernetes without one verb on one resource in one role.
+// WithoutVerb returns the table Kubernetes without one verb on a resource in one role.
 func WithoutVerb(role, resource, verb string) []Role {
 	out := slices.Clone(Kubernetes)
 	for i, r := range out {

@@ -8,17 +8,17 @@ import (
 // Tables returns the part of docs/permissions.md that lists the permissions.
 func Tables() string {
 	var b strings.Builder
-	b.WriteString("## Permissions in AWS\n\nEach row of a table is needed. The last column names the part of the test that fails without it; the whole name is " +
+	b.WriteString("## Permissions in AWS\n\nThe controller needs each row of the tables. The last column names the part of the test that fails without the permission; the full name is " +
 		"`internal/test/harness TestWithoutPermission/STATEMENT/ACTION`.\n")
-	statements(&b, AWS, "optional.json")
-	statements(&b, Accelerators, AcceleratorsFile)
+	writeStatements(&b, AWS, "optional.json")
+	writeStatements(&b, Accelerators, AcceleratorsFile)
 	b.WriteString("\n## Rights in Kubernetes\n\nTests named `TestWithoutVerb…` and `TestWithoutListOrWatch` take away one verb after the other.\n")
 	for _, r := range Kubernetes {
 		fmt.Fprintf(&b, "\n### %s `%s` in `%s`", r.kind(), r.Name, r.File)
 		if r.Feature != "" {
 			fmt.Fprintf(&b, ", for %s", r.Feature)
 		}
-		b.WriteString("\n\n| Group | Resources | Verbs | They are needed to |\n|---|---|---|---|\n")
+		b.WriteString("\n\n| Group | Resources | Verbs | Needed to |\n|---|---|---|---|\n")
 		for _, rule := range r.Rules {
 			group := rule.Group
 			if group == "" {
@@ -34,9 +34,9 @@ func Tables() string {
 	return b.String()
 }
 
-// statements writes a table for each statement, with a title for each feature. file is the name of the policy file with the
+// writeStatements writes a table for each statement, with a title for each feature. file is the name of the policy file with the
 // statements of the features.
-func statements(b *strings.Builder, table []Statement, file string) {
+func writeStatements(b *strings.Builder, table []Statement, file string) {
 	feature := "none"
 	for _, s := range table {
 		if s.Feature != feature {
@@ -47,15 +47,15 @@ func statements(b *strings.Builder, table []Statement, file string) {
 				fmt.Fprintf(b, "\n### With `%s`, in `%s`\n", feature, file)
 			}
 		}
-		fmt.Fprintf(b, "\n`%s`, on %s%s:\n\n| Action | It is needed to | Tested by |\n|---|---|---|\n", s.Sid, s.on(), s.when())
+		fmt.Fprintf(b, "\n`%s`, on %s%s:\n\n| Action | Needed to | Tested by |\n|---|---|---|\n", s.Sid, s.resourcesText(), s.conditionsText())
 		for _, a := range s.Actions {
 			fmt.Fprintf(b, "| `%s` | %s | %s |\n", a.Name, a.Why, a.Scenario)
 		}
 	}
 }
 
-// on describes the resources of a statement.
-func (s Statement) on() string {
+// resourcesText returns a description of the resources of a statement.
+func (s Statement) resourcesText() string {
 	if s.Resources == nil {
 		return "every resource"
 	}
@@ -66,8 +66,8 @@ func (s Statement) on() string {
 	return strings.Join(out, ", ")
 }
 
-// when describes the conditions of a statement.
-func (s Statement) when() string {
+// conditionsText returns a description of the conditions of a statement.
+func (s Statement) conditionsText() string {
 	out := ""
 	for _, c := range s.Condition {
 		switch {

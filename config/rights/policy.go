@@ -20,7 +20,7 @@ type statement struct {
 	Condition map[string]map[string]oneOrMore `json:",omitempty"`
 }
 
-// oneOrMore is a list of strings. A list of one string is a plain string in JSON.
+// oneOrMore is a list of strings. In JSON, a list of one string is a plain string.
 type oneOrMore []string
 
 // MarshalJSON implements [json.Marshaler].
@@ -36,8 +36,8 @@ func Policy(partition string) []byte {
 	return render(partition, func(s Statement) bool { return s.Feature == "" })
 }
 
-// Optional returns the IAM policy with the statements of the features, each named after its feature. It has no ARN, so it
-// is the same in every partition.
+// Optional returns the IAM policy with the statements of the features. Each statement is named after its feature. The
+// policy has no ARN, so it is the same in every partition.
 func Optional() []byte {
 	return render(Partitions[0], func(s Statement) bool { return s.Feature != "" })
 }
@@ -49,10 +49,10 @@ func Targets(partition string) []byte {
 		func(_ Statement, a Action) bool { return !slices.Contains(forTargets, a.Name) })
 }
 
-// ForTargets returns the actions in the policy Targets, in order.
+// ForTargets returns the actions of the policy Targets, in ascending order.
 func ForTargets() []string { return slices.Clone(forTargets) }
 
-// TargetsFile is the name of the file in config/iam with Targets.
+// TargetsFile is the name of the file in config/iam with the policy Targets.
 const TargetsFile = "targets.json"
 
 // Without returns the IAM policy of a partition without one permission, or the whole policy if sid is empty. The policy

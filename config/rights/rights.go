@@ -30,13 +30,13 @@ type Statement struct {
 	Actions   []Action
 }
 
-// Condition is a condition of a statement. The statement applies if all its conditions hold.
+// Condition is a condition of a statement. The statement applies if all its conditions are true.
 type Condition struct {
 	Operator, Key string
 	Values        []string
 }
 
-// Action is a permission in AWS.
+// Action is an AWS permission of a statement.
 type Action struct {
 	Name string
 	// Why is the purpose of the permission, as the end of the sentence "It is needed to …".
@@ -45,7 +45,7 @@ type Action struct {
 	Scenario Scenario
 }
 
-// Example returns values of condition keys, by key, with which the conditions of a statement hold for a cluster.
+// Example returns values of condition keys, by key, with which the conditions of a statement are true for a cluster.
 func (s Statement) Example(cluster string) map[string]string {
 	out := map[string]string{}
 	for _, c := range s.Condition {
@@ -61,8 +61,8 @@ func (s Statement) Example(cluster string) map[string]string {
 	return out
 }
 
-// ExampleResources returns ARNs that match the resources of a statement but do not exist, and one empty string for a
-// statement for all resources.
+// ExampleResources returns ARNs that match the resources of a statement but do not exist, or one empty string if the
+// statement is for all resources.
 func (s Statement) ExampleResources(partition, region, account string) []string {
 	if len(s.Resources) == 0 {
 		return []string{""}

@@ -1,4 +1,4 @@
-// Package webhook has the webhook configurations of the controller as a file.
+// Package webhook has a file with the webhook configurations of the controller.
 package webhook
 
 import _ "embed"

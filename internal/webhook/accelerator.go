@@ -13,18 +13,18 @@ import (
 
 // AcceleratorOptions are the options for the validation of GlobalAccelerators.
 type AcceleratorOptions struct {
-	// Served is set if the controller serves GlobalAccelerators. If not, they are not checked.
+	// Served reports whether the controller serves GlobalAccelerators. If not, GlobalAccelerators are not checked.
 	Served bool
 	// Region is the region of the cluster.
 	Region string
 }
 
-// maxAcceleratorWarnings bounds the warnings of the answer about a GlobalAccelerator.
+// maxAcceleratorWarnings is the maximum number of warnings in the answer about a GlobalAccelerator.
 const maxAcceleratorWarnings = 5
 
-// validateAccelerator denies a new GlobalAccelerator with violations, and an update that adds violations. A
-// GlobalAccelerator that is being deleted, or whose spec does not change, is allowed, because its finalizer has to be
-// removable.
+// validateAccelerator denies a new GlobalAccelerator with violations, and an update that adds violations. It allows an
+// update of a GlobalAccelerator that is being deleted, or of one whose spec does not change, because the controller must
+// be able to remove the finalizer.
 func (c Config) validateAccelerator(_ context.Context, r Request) (Answer, error) {
 	ga, err := acceleratorOf(r, r.Object)
 	if err != nil {
@@ -62,7 +62,8 @@ func (c Config) violations(ga *aga.GlobalAccelerator) []rules.Violation {
 	return rules.Find(rules.Subject{Spec: &ga.Spec, Namespace: ga.Namespace, Region: c.Accelerator.Region})
 }
 
-// answerForViolations denies for the first violation that is not advice, and warns of the others.
+// answerForViolations returns an answer that denies the request with the first violation that is not advice, and warns
+// about the others.
 func answerForViolations(found []rules.Violation) (out Answer) {
 	omitted := 0
 	for _, v := range found {

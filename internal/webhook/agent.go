@@ -32,8 +32,8 @@ const (
 // AgentConfigName is the name of the ALBTargetControlConfig that configures the agent.
 const AgentConfigName = "aws-load-balancer-controller-alb-target-control-agent-config"
 
-// injectAgent adds the target control agent to new pods if they or their namespace have its label, and a configuration
-// exists.
+// injectAgent adds the target control agent to a new pod if the pod or its namespace has the label of the agent, and a
+// configuration exists.
 func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
 	pod := &corev1.Pod{}
 	if err := decode(r.Object, pod); err != nil {
@@ -43,7 +43,7 @@ func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
 		return Answer{}, nil
 	}
 	v := cluster.NewView(c.Source)
-	wantsInjection := wantsAgent(v, r.Namespace, pod)
+	wantsInjection := isAgentEnabled(v, r.Namespace, pod)
 	if v.Err() != nil || !wantsInjection {
 		return Answer{}, v.Err()
 	}
@@ -58,8 +58,8 @@ func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
 	return Answer{Changes: changes}, nil
 }
 
-// agentConfig returns the first agent configuration found in the namespace of the pod, in that of the controller and in
-// agentDefaultNamespace; nil if there is none.
+// agentConfig returns the agent configuration in the namespace of the pod, otherwise in the namespace of the controller,
+// otherwise in agentDefaultNamespace; nil if there is none.
 func (c Config) agentConfig(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error) {
 	tried := map[string]bool{"": true}
 	for _, ns := range []string{namespace, c.OwnNamespace, agentDefaultNamespace} {
@@ -74,8 +74,8 @@ func (c Config) agentConfig(ctx context.Context, namespace string) (*v1beta1.ALB
 	return nil, nil
 }
 
-// wantsAgent reports whether the label of a pod, or else that of its namespace, asks for the agent.
-func wantsAgent(v *cluster.View, namespace string, pod *corev1.Pod) bool {
+// isAgentEnabled reports whether the label of a pod, or of its namespace if the pod has no label, enables the agent.
+func isAgentEnabled(v *cluster.View, namespace string, pod *corev1.Pod) bool {
 	switch pod.Labels[agentPodLabel] {
 	case "false":
 		return false
@@ -105,11 +105,11 @@ func InjectAgent(pod *corev1.Pod, cfg v1beta1.ALBTargetControlConfigSpec) ([]Cha
 
 // agentSetting is a setting of the agent.
 type agentSetting struct {
-	annotation string             // overrides the value
-	variable   string             // the environment variable
-	value      string             // from the configuration
-	check      func(string) error // checks the value of the annotation; nil admits any
-	required   bool               // whether the variable is set even if the value is empty
+	annotation string             // the annotation that overrides value
+	variable   string             // the environment variable with the value
+	value      string             // the value in the configuration
+	check      func(string) error // checks the value of the annotation; nil allows any value
+	required   bool               // whether the environment variable is set even if the value is empty
 }
 
 // agentContainer returns the container of the agent for a configuration and the annotations of a pod.
@@ -123,7 +123,7 @@ func agentContainer(annotations map[string]string, cfg v1beta1.ALBTargetControlC
 		{"data-address", "TARGET_CONTROL_DATA_ADDRESS", cfg.DataAddress, checkAddress, true},
 		{"control-address", "TARGET_CONTROL_CONTROL_ADDRESS", cfg.ControlAddress, checkAddress, true},
 		{"destination-address", "TARGET_CONTROL_DESTINATION_ADDRESS", cfg.DestinationAddress, checkAddress, true},
-		{"max-concurrency", "TARGET_CONTROL_MAX_CONCURRENCY", strconv.Itoa(int(concurrency)), checkUpToThousand, true},
+		{"max-concurrency", "TARGET_CONTROL_MAX_CONCURRENCY", strconv.Itoa(int(concurrency)), checkMax1000, true},
 		{"tls-cert-path", "TARGET_CONTROL_TLS_CERT_PATH", valueOf(cfg.TLSCertPath), nil, false},
 		{"tls-key-path", "TARGET_CONTROL_TLS_KEY_PATH", valueOf(cfg.TLSKeyPath), nil, false},
 		{"tls-security-policy", "TARGET_CONTROL_TLS_SECURITY_POLICY", valueOf(cfg.TLSSecurityPolicy), nil, false},
@@ -160,8 +160,8 @@ func agentContainer(annotations map[string]string, cfg v1beta1.ALBTargetControlC
 	return agent, nil
 }
 
-// agentResources returns the configured resources with those of annotations. Annotations that cannot be parsed are
-// ignored.
+// agentResources returns the resources of the configuration, overridden by annotations. Annotations that cannot be parsed
+// are ignored.
 func agentResources(annotations map[string]string, cfg *corev1.ResourceRequirements) corev1.ResourceRequirements {
 	out := corev1.ResourceRequirements{}
 	if cfg != nil {
@@ -206,20 +206,20 @@ func checkAddress(s string) error {
 func portOf(address string) (int32, error) {
 	n, err := strconv.ParseUint(address[strings.LastIndexByte(address, ':')+1:], 10, 16)
 	if err != nil || n == 0 {
-		return 0, fmt.Errorf("%q has no usable port", address)
+		return 0, fmt.Errorf("%q has no valid port", address)
 	}
 	return int32(n), nil
 }
 
-// checkUpToThousand returns an error if a text is not a number from 0 to 1000.
-func checkUpToThousand(s string) error {
+// checkMax1000 returns an error if a text is not a number from 0 to 1000.
+func checkMax1000(s string) error {
 	if n, err := strconv.Atoi(s); err != nil || n < 0 || n > 1000 {
 		return errors.New("is not a number from 0 to 1000")
 	}
 	return nil
 }
 
-// oneOf returns a check that a text is one of some values.
+// oneOf returns a function that returns an error if a text is not one of the values.
 func oneOf(values ...string) func(string) error {
 	return func(s string) error {
 		if !slices.Contains(values, s) {

@@ -2,8 +2,9 @@ package webhook
 
 import "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 
-// The checks of TargetGroupBindings, with their names in metrics. Checks that need AWS are not made here, because admission
-// would fail while AWS does not answer; the controller reports their results in events of the binding.
+// The checks of TargetGroupBindings, with their names in metrics. The webhook makes no checks that need AWS, because
+// admission would fail while AWS does not answer. The controller makes them and reports the results in events of the
+// binding.
 const (
 	checkARNOrName = "checkTargetGroupArnOrName"
 

@@ -9,7 +9,7 @@ import (
 )
 
 // completeBinding denies a new binding that names no target group, and restores the ARN in an update that removes it,
-// because a name is not enough to find targets. The controller sets other empty fields.
+// because the controller finds targets by the ARN. The controller sets other empty fields.
 func (c Config) completeBinding(_ context.Context, r Request) (Answer, error) {
 	b, err := bindingOf(r, r.Object)
 	if err != nil {
@@ -26,13 +26,13 @@ func (c Config) completeBinding(_ context.Context, r Request) (Answer, error) {
 		return restoreARN(b, old), nil
 	}
 	if b.Spec.TargetGroupARN == "" && b.Spec.TargetGroupName == "" {
-		return deny(checkARNOrName, "spec: either targetGroupARN or targetGroupName must be given"), nil
+		return deny(checkARNOrName, "spec: either targetGroupARN or targetGroupName must be set"), nil
 	}
 	return Answer{}, nil
 }
 
-// restoreARN returns the change that restores the ARN of a binding. If the update names another target group, there is no
-// change, and validateBinding denies the update.
+// restoreARN returns the change that restores the ARN of a binding. If the update names another target group, it returns
+// no change, and validateBinding denies the update.
 func restoreARN(b, old *v1beta1.TargetGroupBinding) Answer {
 	oldARN, name := old.Spec.TargetGroupARN, b.Spec.TargetGroupName
 	if b.Spec.TargetGroupARN != "" || oldARN == "" || name == "" || name != old.Spec.TargetGroupName && name != nameFromARN(oldARN) {

@@ -18,8 +18,8 @@ import (
 var vpcIDPattern = regexp.MustCompile(`^vpc-([0-9a-f]{8}|[0-9a-f]{17}|[0-9a-f]{32})$`)
 
 // validateBinding checks the fields of a new binding, conflicts with other bindings, and changes of immutable fields in an
-// update. A binding that is being deleted, or whose spec does not change, is allowed, because its finalizer has to be
-// removable.
+// update. It allows an update of a binding that is being deleted, or of one whose spec does not change, because the
+// controller must be able to remove the finalizer.
 func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 	b, err := bindingOf(r, r.Object)
 	if err != nil {
@@ -38,7 +38,7 @@ func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 		}
 	}
 	if b.Spec.TargetGroupARN == "" && b.Spec.TargetGroupName == "" {
-		return deny(checkRequired, "spec: either targetGroupARN or targetGroupName must be given"), nil
+		return deny(checkRequired, "spec: either targetGroupARN or targetGroupName must be set"), nil
 	}
 	if old != nil {
 		if changed := changedImmutableFields(b, old); len(changed) > 0 {
@@ -49,7 +49,7 @@ func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 		}
 	}
 	if b.Spec.NodeSelector != nil && isType(b, v1beta1.TargetTypeIP) {
-		return deny(checkSelector, "spec.nodeSelector: is for target type instance only"), nil
+		return deny(checkSelector, "spec.nodeSelector: is only valid for target type instance"), nil
 	}
 	if old != nil {
 		if a := checkAssumedRole(b); a.Refusal != nil {
@@ -59,7 +59,7 @@ func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 	if other, err := c.conflictingBinding(b); err != nil {
 		return Answer{}, err
 	} else if other != nil {
-		return deny(checkExisting, "spec.targetGroupARN: target group %s is bound by TargetGroupBinding %s/%s already; both need multiClusterTargetGroup to share it",
+		return deny(checkExisting, "spec.targetGroupARN: target group %s is already bound by TargetGroupBinding %s/%s; to share it, both bindings need multiClusterTargetGroup",
 			b.Spec.TargetGroupARN, other.Namespace, other.Name), nil
 	}
 	if old != nil {
@@ -72,14 +72,14 @@ func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 	return out, nil
 }
 
-// hasContradictingName reports whether a binding has both an ARN and a name, and the name is that of another target group.
-// The name is then ignored.
+// hasContradictingName reports whether a binding has both an ARN and a name, and the ARN has a different name. The name
+// of such a binding is ignored.
 func hasContradictingName(b *v1beta1.TargetGroupBinding) bool {
 	name := nameFromARN(b.Spec.TargetGroupARN)
 	return name != "" && b.Spec.TargetGroupName != "" && b.Spec.TargetGroupName != name
 }
 
-// nameFromARN returns the name in the ARN of a target group, "" if the text is no such ARN.
+// nameFromARN returns the name in the ARN of a target group, "" if the text is not the ARN of a target group.
 func nameFromARN(arn string) string {
 	_, path, _ := strings.Cut(arn, ":targetgroup/")
 	if name, _, ok := strings.Cut(path, "/"); ok {
@@ -88,8 +88,8 @@ func nameFromARN(arn string) string {
 	return ""
 }
 
-// changedImmutableFields returns the immutable fields that an update changes. A field that was empty may be set: the
-// controller does so, and compares the value with AWS.
+// changedImmutableFields returns the immutable fields that an update changes. An update may set a field that was empty,
+// because the controller does this, and compares the value with AWS.
 func changedImmutableFields(b, old *v1beta1.TargetGroupBinding) []string {
 	var out []string
 	changed := func(field string, was, is string) {
@@ -113,9 +113,9 @@ func fieldText[T ~string](v *T) string {
 	return string(*v)
 }
 
-// conflictingBinding returns another binding of the same target group that must not share it, nil if there is none. It
-// compares only ARNs: a target group of a given name may not exist, and the first binding with a name must not block
-// others. The controller compares names.
+// conflictingBinding returns another binding of the same target group that must not share the target group; nil if there is
+// none. It compares only ARNs, because a binding with the name of a target group that does not exist must not block other
+// bindings. The controller compares names.
 func (c Config) conflictingBinding(b *v1beta1.TargetGroupBinding) (*v1beta1.TargetGroupBinding, error) {
 	if b.Spec.TargetGroupARN == "" {
 		return nil, nil
@@ -134,10 +134,10 @@ func (c Config) conflictingBinding(b *v1beta1.TargetGroupBinding) (*v1beta1.Targ
 	return out, v.Err()
 }
 
-// checkAssumedRole denies a role to assume for targets of type instance.
+// checkAssumedRole returns an answer that denies a binding with a role to assume and target type instance.
 func checkAssumedRole(b *v1beta1.TargetGroupBinding) Answer {
 	if b.Spec.IamRoleArnToAssume != "" && isType(b, v1beta1.TargetTypeInstance) {
-		return deny(checkRole, "spec.iamRoleArnToAssume: is for target type ip only")
+		return deny(checkRole, "spec.iamRoleArnToAssume: is only valid for target type ip")
 	}
 	return Answer{}
 }

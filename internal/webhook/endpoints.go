@@ -37,8 +37,8 @@ type Translator interface {
 	MayServe(v *cluster.View, ing *networkingv1.Ingress) bool
 }
 
-// Config is the configuration of the rules. A feature that is off does not change objects, but its path is served, so that
-// no request fails.
+// Config is the configuration of the webhooks. The path of a disabled feature is served, so that no request fails, but it
+// does not change objects.
 type Config struct {
 	// Source has all objects except Secrets.
 	Source cluster.Source
@@ -48,27 +48,27 @@ type Config struct {
 	Ingress Translator
 	// IngressClass is the value of the class annotation that the controller serves.
 	IngressClass string
-	// DenyClassAnnotation and DenyGroupName deny new uses of the two annotations.
+	// DenyClassAnnotation and DenyGroupName deny new uses of the annotations for the class and for the IngressGroup.
 	DenyClassAnnotation, DenyGroupName bool
 
-	// ReadinessGates is set if readiness gates are injected.
+	// ReadinessGates enables the injection of readiness gates.
 	ReadinessGates bool
-	// ServerIDs makes QUIC server IDs; nil switches their injection off.
+	// ServerIDs generates QUIC server IDs; nil disables their injection.
 	ServerIDs ServerIDs
 	// ServerIDVariable is the environment variable for the server ID.
 	ServerIDVariable string
 	// OwnNamespace is the namespace of the controller, empty outside a cluster.
 	OwnNamespace string
-	// AgentConfigs are the configurations of the target control agent; nil switches the injection off.
+	// AgentConfigs reads the configurations of the target control agent; nil disables the injection of the agent.
 	AgentConfigs AgentConfigs
-	// LoadBalancerClass is set on Services of type LoadBalancer without a class; "" changes no Service.
+	// LoadBalancerClass is the class that Services of type LoadBalancer without a class get; "" changes no Service.
 	LoadBalancerClass string
 
 	Accelerator AcceleratorOptions
 
 	Log     logr.Logger
 	Metrics *Metrics
-	// Panics counts panics; nil to ignore.
+	// Panics counts panics; nil does not count them.
 	Panics prometheus.Counter
 }
 
@@ -92,18 +92,18 @@ type Endpoint struct {
 // Endpoints returns all paths, in a fixed order.
 func Endpoints(c Config) []Endpoint {
 	table := []struct {
-		path    string
-		mutates bool
-		rule    rule
-		// metricPath is the path in metrics, if it differs.
+		path     string
+		mutating bool
+		rule     rule
+		// metricPath is the path in metrics, if it differs from path.
 		metricPath string
 	}{
-		{path: PathPodGate, mutates: true, rule: c.injectGates},
-		{path: PathPodServerID, mutates: true, rule: c.injectServerIDs},
-		{path: PathPodAgentByNS, mutates: true, rule: c.injectAgent},
-		{path: PathPodAgentByPod, mutates: true, rule: c.injectAgent, metricPath: PathPodAgentByNS},
-		{path: PathService, mutates: true, rule: c.completeService},
-		{path: PathBindingDefault, mutates: true, rule: c.completeBinding},
+		{path: PathPodGate, mutating: true, rule: c.injectGates},
+		{path: PathPodServerID, mutating: true, rule: c.injectServerIDs},
+		{path: PathPodAgentByNS, mutating: true, rule: c.injectAgent},
+		{path: PathPodAgentByPod, mutating: true, rule: c.injectAgent, metricPath: PathPodAgentByNS},
+		{path: PathService, mutating: true, rule: c.completeService},
+		{path: PathBindingDefault, mutating: true, rule: c.completeBinding},
 		{path: PathBinding, rule: c.validateBinding},
 		{path: PathParams, rule: c.validateParams},
 		{path: PathIngress, rule: c.validateIngress},
@@ -116,7 +116,7 @@ func Endpoints(c Config) []Endpoint {
 			metricPath = e.metricPath
 		}
 		out = append(out, Endpoint{e.path, handler{
-			rule: e.rule, log: c.Log.WithValues("path", e.path), refusals: c.Metrics.refusals(metricPath, e.mutates), panics: c.Panics,
+			rule: e.rule, log: c.Log.WithValues("path", e.path), refusals: c.Metrics.refusals(metricPath, e.mutating), panics: c.Panics,
 		}})
 	}
 	return out

@@ -19,8 +19,8 @@ import (
 // legacyGatePrefix is the prefix of the readiness gates of old controllers.
 const legacyGatePrefix = "target-health.alb.ingress.k8s.aws"
 
-// injectGates adds to a new pod the readiness gates of the TargetGroupBindings of its Services. If the name of a binding is
-// too long for a gate, it adds a warning instead, because the API server would reject the pod.
+// injectGates adds the readiness gates of the TargetGroupBindings of its Services to a new pod. If the name of a binding is
+// too long for a readiness gate, it adds a warning instead, because the API server would reject the pod.
 func (c Config) injectGates(_ context.Context, r Request) (Answer, error) {
 	pod := &corev1.Pod{}
 	if err := decode(r.Object, pod); err != nil {
@@ -46,8 +46,8 @@ func (c Config) injectGates(_ context.Context, r Request) (Answer, error) {
 	return out, nil
 }
 
-// gatesOf returns the gates for pods with some labels, sorted by name of the binding. A binding that is being deleted has
-// none, because the condition of such a gate would never become true.
+// gatesOf returns the readiness gates for pods with some labels, sorted by name of the binding. A binding that is being
+// deleted has no readiness gate, because the condition of the gate would never become true.
 func gatesOf(v *cluster.View, namespace string, podLabels map[string]string) []corev1.PodConditionType {
 	var out []corev1.PodConditionType
 	for _, b := range cluster.List[*v1beta1.TargetGroupBinding](v, cluster.Query{Kind: cluster.KindBinding, Namespace: namespace}) {
@@ -62,8 +62,8 @@ func gatesOf(v *cluster.View, namespace string, podLabels map[string]string) []c
 	return out
 }
 
-// InjectGates returns the changes that add missing gates to a pod. If there are gates to add, gates of the old form are
-// removed, because their condition would never become true.
+// InjectGates returns the changes that add missing readiness gates to a pod. If it adds gates, it also removes gates with
+// legacyGatePrefix, because their condition would never become true.
 func InjectGates(pod *corev1.Pod, want []corev1.PodConditionType) []Change {
 	if len(want) == 0 {
 		return nil

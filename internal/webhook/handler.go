@@ -26,17 +26,17 @@ const MaxReview = 7 << 20
 type handler struct {
 	rule rule
 	log  logr.Logger
-	// refusals counts denials by check.
+	// refusals counts the denied requests by check.
 	refusals *prometheus.CounterVec
-	// panics counts panics; nil to ignore.
+	// panics counts panics; nil does not count them.
 	panics prometheus.Counter
 }
 
-// ServeHTTP answers an AdmissionReview. If the body is no AdmissionReview or the rule fails, it answers with an HTTP error,
-// so that the failure policy of the webhook decides.
+// ServeHTTP answers an AdmissionReview. If the body is not an AdmissionReview or the rule fails, it answers with an HTTP
+// error, so that the failure policy of the webhook decides.
 func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if t, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || t != "application/json" {
-		http.Error(w, "an AdmissionReview as application/json is expected", http.StatusUnsupportedMediaType)
+		http.Error(w, "the content type must be application/json", http.StatusUnsupportedMediaType)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, MaxReview))

@@ -83,7 +83,7 @@ func TestRefusalsAreCountedAndSkipsAreNot(t *testing.T) {
 			Object: object(t, "{metadata: {name: a, annotations: {kubernetes.io/ingress.class: "+class+"}}, spec: {}}")})
 	}
 	want := `
-# HELP awslbc_webhook_validation_failure_total Objects that validation refused, by the check that refused.
+# HELP awslbc_webhook_validation_failure_total Denied requests of validating webhooks, by check.
 # TYPE awslbc_webhook_validation_failure_total counter
 awslbc_webhook_validation_failure_total{error_category="checkIngressClassAnnotationUsage",webhook_name="/validate-networking-v1-ingress"} 2
 `
@@ -109,7 +109,7 @@ func TestDeniedAcceleratorsAreCounted(t *testing.T) {
 		mustAnswer(t, h, testRequest{Path: webhook.PathAccelerator, Operation: admissionv1.Create, Namespace: "a", Object: object(t, "metadata: {name: a}\nspec: {"+spec+"}")})
 	}
 	want := `
-# HELP awslbc_webhook_validation_failure_total Objects that validation refused, by the check that refused.
+# HELP awslbc_webhook_validation_failure_total Denied requests of validating webhooks, by check.
 # TYPE awslbc_webhook_validation_failure_total counter
 awslbc_webhook_validation_failure_total{error_category="checkForDuplicateEndpoints",webhook_name="/validate-aga-k8s-aws-v1beta1-globalaccelerator"} 1
 awslbc_webhook_validation_failure_total{error_category="checkForOverlappingPortRanges",webhook_name="/validate-aga-k8s-aws-v1beta1-globalaccelerator"} 1

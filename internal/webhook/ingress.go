@@ -33,12 +33,12 @@ const (
 	checkConditions      = "checkIngressAnnotationConditions"
 )
 
-// maxWarnings bounds the warnings of an answer, because the API server truncates long answers.
+// maxWarnings is the maximum number of warnings in an answer. The API server truncates long answers.
 const maxWarnings = 10
 
-// validateIngress denies an Ingress for findings that deny (see Check) and for forbidden annotations, and warns of other
-// errors. An Ingress that is being deleted, or whose relevant content does not change, is always allowed, because its
-// finalizer has to be removable.
+// validateIngress denies an Ingress with findings that Check denies or with forbidden annotations, and warns about other
+// errors. It allows every update of an Ingress that is being deleted, or of one whose relevant content does not change,
+// because the controller must be able to remove the finalizer.
 func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 	ing, err := ingressOf(r, r.Object)
 	if err != nil {
@@ -53,7 +53,7 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 	if !c.isWatched(r.Namespace) || ing.DeletionTimestamp != nil || old != nil && sameContent(ing, old) {
 		return Answer{}, nil
 	}
-	v := cluster.NewView(withProposed(c.Source, ing))
+	v := cluster.NewView(newProposedSource(c.Source, ing))
 	found := c.findings(v, ing)
 	served := c.Ingress.MayServe(v, ing)
 	wasServed := old != nil && c.Ingress.MayServe(v, old)
@@ -101,7 +101,7 @@ func ingressOf(r Request, raw []byte) (*networkingv1.Ingress, error) {
 	}
 	ing.Namespace = r.Namespace
 	if ing.Name == "" {
-		ing.Name = ing.GenerateName // the API server has not chosen the real one yet
+		ing.Name = ing.GenerateName // the API server has not generated the name yet
 	}
 	return ing, nil
 }
@@ -117,8 +117,8 @@ func (c Config) findings(v *cluster.View, ing *networkingv1.Ingress) finding.Lis
 	return out.Sorted()
 }
 
-// Check returns the check that denies an Ingress for a finding, "" if none does. A missing class or missing parameters do
-// not deny it, because they may be created later.
+// Check returns the check that denies an Ingress with a finding, "" if no check does. An Ingress with a missing class or
+// missing parameters is not denied, because they may be created later.
 func Check(f finding.Finding) string {
 	switch {
 	case f.Reason == finding.NamespaceNotAllowed, f.Reason == finding.IngressClassInvalid && f.Field == defaultClassField:
@@ -131,7 +131,7 @@ func Check(f finding.Finding) string {
 	return ""
 }
 
-// refusalText returns the findings that deny an Ingress by a check, as text.
+// refusalText returns the text of the findings for which a check denies an Ingress.
 func refusalText(found finding.List, check string) string {
 	var out []string
 	for _, f := range found {
@@ -142,8 +142,8 @@ func refusalText(found finding.List, check string) string {
 	return strings.Join(out, "; ")
 }
 
-// warningTexts returns the errors that do not deny an Ingress. Errors about Secrets are left out, because Secrets are not
-// read.
+// warningTexts returns the texts of the errors for which no check denies an Ingress. Errors about Secrets are left out,
+// because the webhook does not read Secrets.
 func warningTexts(found finding.List) []string {
 	var out []string
 	for _, f := range found {
@@ -181,8 +181,8 @@ func (c Config) hasOwnClassAnnotation(ing *networkingv1.Ingress) bool {
 	return ok && (class == c.IngressClass || c.IngressClass == "" && class == defaultClassName)
 }
 
-// pathFindings returns the findings about paths that deny an Ingress. The translation returns the same findings, unless it
-// holds the Ingress for another reason and does not translate its paths.
+// pathFindings returns the findings about paths for which an Ingress is denied. The translation returns the same findings,
+// unless it holds the Ingress for another reason and does not translate its paths.
 func pathFindings(ing *networkingv1.Ingress) finding.List {
 	ref := finding.Ref{Kind: string(cluster.KindIngress), Namespace: ing.Namespace, Name: ing.Name}
 	parsed := settings.ParseIngress(ing.Annotations, ref)

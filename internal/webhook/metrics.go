@@ -2,20 +2,20 @@ package webhook
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics counts denials. Names and labels are part of the compatibility contract: webhook_name is the path,
-// error_category the check.
+// Metrics counts denied requests. Names and labels are part of the compatibility contract: webhook_name is the path,
+// error_category is the check.
 type Metrics struct {
 	validation, mutation *prometheus.CounterVec
 }
 
-// NewMetrics makes the metrics without registering them.
+// NewMetrics returns new metrics, which are not registered.
 func NewMetrics() *Metrics {
 	counter := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: "awslbc", Name: name, Help: help}, []string{"webhook_name", "error_category"})
 	}
 	return &Metrics{
-		validation: counter("webhook_validation_failure_total", "Objects that validation refused, by the check that refused."),
-		mutation:   counter("webhook_mutation_failure_total", "Objects that could not be completed, by what failed."),
+		validation: counter("webhook_validation_failure_total", "Denied requests of validating webhooks, by check."),
+		mutation:   counter("webhook_mutation_failure_total", "Denied requests of mutating webhooks, by check."),
 	}
 }
 
@@ -28,9 +28,9 @@ func (m *Metrics) Register(r prometheus.Registerer) error {
 }
 
 // refusals returns the counters of a path, by check.
-func (m *Metrics) refusals(path string, mutates bool) *prometheus.CounterVec {
+func (m *Metrics) refusals(path string, mutating bool) *prometheus.CounterVec {
 	v := m.validation
-	if mutates {
+	if mutating {
 		v = m.mutation
 	}
 	return v.MustCurryWith(prometheus.Labels{"webhook_name": path})

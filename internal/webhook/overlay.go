@@ -7,16 +7,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// proposedSource is a source in which a proposed object replaces the stored one. It has no Secrets, because a proposed
-// object must not make the controller read one.
+// proposedSource is a source in which a proposed object replaces the stored object. It has no Secrets, because a proposed
+// object must not cause the controller to read a Secret.
 type proposedSource struct {
 	cluster.Source
 	ref cluster.Ref
 	obj cluster.Object
 }
 
-// withProposed returns a source with a proposed object.
-func withProposed(src cluster.Source, obj cluster.Object) proposedSource {
+// newProposedSource returns a source with a proposed object.
+func newProposedSource(src cluster.Source, obj cluster.Object) proposedSource {
 	return proposedSource{src, cluster.RefOf(obj), obj}
 }
 

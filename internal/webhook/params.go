@@ -19,7 +19,7 @@ const (
 	checkSubnetSelectors = "checkSubnetSelectors"
 )
 
-// validateParams denies IngressClassParams with invalid ranges or subnets. The answer has all faults.
+// validateParams denies IngressClassParams with invalid address ranges or subnets. The answer has all faults.
 func (c Config) validateParams(_ context.Context, r Request) (Answer, error) {
 	p := &v1beta1.IngressClassParams{}
 	if err := decode(r.Object, p); err != nil {
@@ -29,8 +29,8 @@ func (c Config) validateParams(_ context.Context, r Request) (Answer, error) {
 		return Answer{}, nil
 	}
 	spec := field.NewPath("spec")
-	ranges := inboundCIDRs(spec.Child("inboundCIDRs"), p.Spec.InboundCIDRs)
-	subnets := subnetSelector(spec.Child("subnets"), p.Spec.Subnets)
+	ranges := validateInboundCIDRs(spec.Child("inboundCIDRs"), p.Spec.InboundCIDRs)
+	subnets := validateSubnetSelector(spec.Child("subnets"), p.Spec.Subnets)
 	faults := append(ranges, subnets...)
 	if len(faults) == 0 {
 		return Answer{}, nil
@@ -42,8 +42,8 @@ func (c Config) validateParams(_ context.Context, r Request) (Answer, error) {
 	return deny(check, "%s", faults.ToAggregate().Error()), nil
 }
 
-// inboundCIDRs returns the errors of client ranges, with suggestions.
-func inboundCIDRs(path *field.Path, cidrs []string) field.ErrorList {
+// validateInboundCIDRs returns the errors of the address ranges of clients, with suggestions.
+func validateInboundCIDRs(path *field.Path, cidrs []string) field.ErrorList {
 	var out field.ErrorList
 	for i, cidr := range cidrs {
 		p, err := netip.ParsePrefix(cidr)
@@ -61,8 +61,8 @@ func inboundCIDRs(path *field.Path, cidrs []string) field.ErrorList {
 	return out
 }
 
-// subnetSelector returns an error if subnets are not selected by either ids or tags, or a value occurs twice.
-func subnetSelector(path *field.Path, s *v1beta1.SubnetSelector) field.ErrorList {
+// validateSubnetSelector returns the errors of a subnet selector: it needs either IDs or tags, and no value may occur twice.
+func validateSubnetSelector(path *field.Path, s *v1beta1.SubnetSelector) field.ErrorList {
 	var out field.ErrorList
 	switch {
 	case s == nil:
@@ -70,7 +70,7 @@ func subnetSelector(path *field.Path, s *v1beta1.SubnetSelector) field.ErrorList
 	case s.IDs == nil && s.Tags == nil:
 		return append(out, field.Required(path, "needs ids or tags"))
 	case s.IDs != nil && s.Tags != nil:
-		return append(out, field.Forbidden(path.Child("tags"), "ids are given, so tags may not be"))
+		return append(out, field.Forbidden(path.Child("tags"), "ids and tags cannot both be set"))
 	case s.Tags != nil && len(s.Tags) == 0:
 		return append(out, field.Required(path.Child("tags"), "needs at least one tag"))
 	}

@@ -14,7 +14,7 @@ import (
 // Request is an admission request of the API server.
 type Request struct {
 	Operation admissionv1.Operation
-	// Namespace of the request; that of the object itself can be empty.
+	// Namespace is the namespace of the request. The namespace in the object can be empty.
 	Namespace string
 	// Object is the proposed object.
 	Object json.RawMessage
@@ -22,7 +22,7 @@ type Request struct {
 	Old json.RawMessage
 }
 
-// Answer is the answer to the API server. The zero value allows without a message.
+// Answer is the answer to the API server. The zero value allows the request without a message.
 type Answer struct {
 	Refusal *Refusal
 	// Warnings are shown to the client that made the request, whether it is allowed or denied.
@@ -31,22 +31,23 @@ type Answer struct {
 	Changes []Change
 }
 
-// Refusal is why a request is denied.
+// Refusal is the reason why a request is denied.
 type Refusal struct {
 	// Check is the name of the check in metrics.
 	Check   string
 	Message string
 }
 
-// Change is an operation of a JSON patch. Its operation is always "add", which replaces an existing member. Changes are
-// not computed from two encodings of an object, because that would remove fields that this version does not have.
+// Change is an operation of a JSON patch. Op is always "add", which replaces an existing member. Changes are not computed
+// from two encodings of an object, because such a patch would remove fields that this version of the controller does not
+// have.
 type Change struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
 }
 
-// setChange adds or replaces a member, or adds an item where the path ends in "/-".
+// setChange returns the change that adds or replaces a member, or adds an item if the path ends in "/-".
 func setChange(path string, value any) Change { return Change{Op: "add", Path: path, Value: value} }
 
 // escapePointer escapes a key for the path of a JSON patch.
@@ -54,7 +55,8 @@ func escapePointer(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
 
-// rule returns the answer to a request. After an error there is no answer, and the failure policy of the webhook decides.
+// rule is a function that returns the answer to a request. After an error there is no answer, and the failure policy of the
+// webhook decides.
 type rule func(ctx context.Context, r Request) (Answer, error)
 
 // deny returns an answer that denies a request.

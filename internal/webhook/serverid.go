@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// ServerIDs makes QUIC server IDs.
+// ServerIDs generates QUIC server IDs.
 type ServerIDs interface {
 	// Next returns a server ID that was not returned before.
 	Next(ctx context.Context) (string, error)
@@ -20,8 +20,8 @@ type ServerIDs interface {
 // serverIDInjector is the name of the check in metrics.
 const serverIDInjector = "serverIDInjector"
 
-// injectServerIDs sets a server ID on each container that the annotation of a new pod names. If none can be made, it denies
-// the pod, because a QUIC listener cannot distinguish pods without one.
+// injectServerIDs sets a server ID on each container that the annotation of a new pod names. If no server ID can be
+// generated, it denies the pod, because a QUIC listener cannot distinguish pods without server IDs.
 func (c Config) injectServerIDs(ctx context.Context, r Request) (Answer, error) {
 	pod := &corev1.Pod{}
 	if err := decode(r.Object, pod); err != nil {
@@ -32,13 +32,14 @@ func (c Config) injectServerIDs(ctx context.Context, r Request) (Answer, error) 
 	}
 	changes, err := InjectServerIDs(pod, c.ServerIDVariable, func() (string, error) { return c.ServerIDs.Next(ctx) })
 	if err != nil {
-		return deny(serverIDInjector, "a QUIC server id could not be made: %v", err), nil
+		return deny(serverIDInjector, "generate a QUIC server ID: %v", err), nil
 	}
 	return Answer{Changes: changes}, nil
 }
 
 // InjectServerIDs returns the changes that add an environment variable with a server ID to the containers that the
-// annotation of a pod names, unless they have it. It calls next once for each.
+// annotation of a pod names. It leaves out containers that already have the variable, and calls next once for each of the
+// others.
 func InjectServerIDs(pod *corev1.Pod, variable string, next func() (string, error)) ([]Change, error) {
 	named := map[string]bool{}
 	for _, n := range strings.Split(pod.Annotations[targets.QUICAnnotation], ",") {

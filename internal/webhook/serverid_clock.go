@@ -13,15 +13,15 @@ import (
 
 // The bits of a server ID: milliseconds since 2020, then the worker number, then a sequence number.
 const (
-	idEpoch      = 1577836800000 // ms
-	workerBits   = 17
-	sequenceBits = 7
-	// Workers is how many worker numbers there are.
+	idEpochMillis = 1577836800000 // ms
+	workerBits    = 17
+	sequenceBits  = 7
+	// Workers is the number of worker numbers.
 	Workers = 1 << workerBits
 )
 
-// ServerIDGenerator makes server IDs from the time and a worker number, so that no two processes make the same one. It is
-// safe for concurrent use.
+// ServerIDGenerator generates server IDs from the time and a worker number, so that two processes never generate the same
+// server ID. It is safe for concurrent use.
 type ServerIDGenerator struct {
 	Worker WorkerNumbers
 	Clock  clock.Clock
@@ -36,7 +36,8 @@ type ServerIDGenerator struct {
 
 // WorkerNumbers hands out worker numbers. Each process claims one.
 type WorkerNumbers interface {
-	// Claim claims a worker number below Workers. After an error it is called again for the next server ID.
+	// Claim claims a worker number below Workers. After an error, ServerIDGenerator calls Claim again for the next server
+	// ID.
 	Claim(ctx context.Context) (uint32, error)
 }
 
@@ -81,6 +82,6 @@ func (g *ServerIDGenerator) Next(ctx context.Context) (string, error) {
 
 // newID returns the server ID for the current time and sequence number.
 func (g *ServerIDGenerator) newID() string {
-	id := uint64(g.last-idEpoch)<<(workerBits+sequenceBits) | uint64(g.worker)<<sequenceBits | uint64(g.seq)
+	id := uint64(g.last-idEpochMillis)<<(workerBits+sequenceBits) | uint64(g.worker)<<sequenceBits | uint64(g.seq)
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, id))
 }

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// completeService sets the class of the controller on new Services of type LoadBalancer. In an update that removes the
-// class of a Service it restores the class, because the API server does not allow the removal.
+// completeService sets the load balancer class of the controller on new Services of type LoadBalancer. If an update removes
+// the class of a Service, it restores the class, because the API server does not allow the removal.
 func (c Config) completeService(_ context.Context, r Request) (Answer, error) {
 	svc := &corev1.Service{}
 	if err := decode(r.Object, svc); err != nil {

@@ -159,7 +159,7 @@ func changedControllerByEdit(v *cluster.View, gw *gwv1.Gateway) bool {
 	if edited.IsZero() {
 		edited = gw.CreationTimestamp.Time
 	}
-	since := cluster.FinalizersEditedAt(gw).Add(time.Second) // times of the API server are whole seconds
+	since := cluster.FinalizersEditedAt(gw).Add(time.Second) // the API server stores times in whole seconds
 	if class := gatewayconfig.ClassOf(v, gw); class != nil {
 		since = class.CreationTimestamp.Time
 	}

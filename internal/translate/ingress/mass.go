@@ -62,7 +62,7 @@ func (f *Frontend) changedControllerByEdit(v *cluster.View, ing *networkingv1.In
 	if edited.IsZero() {
 		edited = ing.CreationTimestamp.Time
 	}
-	since := cluster.FinalizersEditedAt(ing).Add(time.Second) // times of the API server are whole seconds
+	since := cluster.FinalizersEditedAt(ing).Add(time.Second) // the API server stores times in whole seconds
 	if name := ing.Spec.IngressClassName; name != nil && ing.Annotations[classAnnotation] == "" {
 		class, ok := cluster.Get[*networkingv1.IngressClass](v, cluster.KindIngressClass, "", *name)
 		if !ok {

@@ -47,7 +47,7 @@ func (t *translation) limitSize(m *member) {
 		f.Fix = "use fewer ports, or ask the operator to raise --max-listeners-per-ingress"
 	case clients > maxSecurityGroupRules:
 		f.Field = settings.Prefix + "inbound-cidrs"
-		f.Message = fmt.Sprintf("its client ranges on %d ports need %d rules, and a security group can have at most %d; its live rules stay unchanged", len(m.Ports), clients, maxSecurityGroupRules)
+		f.Message = fmt.Sprintf("its client ranges on %d ports need %d rules, but a security group can have at most %d; its live rules stay unchanged", len(m.Ports), clients, maxSecurityGroupRules)
 		f.Fix = "use fewer ranges, or a prefix list"
 	default:
 		f.Field = "spec.rules"

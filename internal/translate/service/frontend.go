@@ -13,14 +13,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Frontend translates Services. It holds no state.
+// Frontend translates Services. It has no state.
 type Frontend struct{ opt Options }
 
 // New returns the frontend with the options.
 func New(opt Options) *Frontend { return &Frontend{opt: opt.withDefaults()} }
 
 // Stacks returns the stacks that an object belongs to. A Service belongs to the stack that its annotations select, and
-// to the stacks whose finalizers it has. The view finds stacks that use a Service as a weighted backend.
+// to the stacks whose finalizers it has. Stacks that use a Service only as a weighted backend are not included; the view
+// finds them.
 func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	svc, ok := obj.(*corev1.Service)
 	if !ok {
@@ -35,7 +36,7 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	return slices.Compact(out)
 }
 
-// HasObjects reports whether a stack has Services, or Services that have not left it yet.
+// HasObjects reports whether a stack has Services, including Services that are leaving it.
 func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
 	g := f.load(v, id)
 	return len(g.members)+len(g.leaving) > 0 || g.excluded
@@ -58,9 +59,9 @@ const (
 	attributesAnnotation  = settings.ServicePrefix + "aws-load-balancer-attributes"
 )
 
-// changedControllerByEdit reports whether a Service that is no longer accepted was edited since it got the finalizer,
-// in the fields that select its controller. If not, the flags of the controller exclude it. A Service that selects no
-// controller is never excluded by a flag.
+// changedControllerByEdit reports whether the fields that select the controller of a Service were edited since the Service
+// got the finalizer. The Service is no longer accepted; if it was not edited, the flags of the controller exclude it. A
+// flag never excludes a Service that selects no controller.
 func changedControllerByEdit(svc *corev1.Service) bool {
 	if svc.Spec.LoadBalancerClass == nil && !(settings.ServiceSelection{}).Serves(svc) {
 		return true
@@ -69,10 +70,10 @@ func changedControllerByEdit(svc *corev1.Service) bool {
 	if edited.IsZero() {
 		edited = svc.CreationTimestamp.Time
 	}
-	return !edited.Before(cluster.FinalizersEditedAt(svc).Add(time.Second)) // times of the API server are whole seconds
+	return !edited.Before(cluster.FinalizersEditedAt(svc).Add(time.Second)) // the API server stores times in whole seconds
 }
 
-// excludedServiceFinding returns the finding about a served Service that the flags of the controller exclude.
+// excludedServiceFinding returns the finding about a Service with a load balancer that the flags of the controller exclude.
 func excludedServiceFinding(svc *corev1.Service) finding.Finding {
 	return finding.Finding{
 		Object: ownership.RefOf(svc), Field: "spec.loadBalancerClass", Reason: finding.RemovalNotTrusted, Severity: finding.Error,

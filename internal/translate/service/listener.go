@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// listener builds the listener of a port. A fault holds the whole listener, because a network load balancer has no
-// fixed responses.
+// listener builds the listener of a port. A fault holds the whole listener, because a network load balancer has no fixed
+// responses for the faulty part.
 func (t *translation) listener(p *port) model.Listener {
 	l := model.Listener{Port: p.Number, BaseProtocol: p.BaseProtocol, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{p.of.Ref}, DefaultOf: p.at}
 	key := p.Listens().Key()
@@ -25,7 +25,7 @@ func (t *translation) listener(p *port) model.Listener {
 	case p.TLS:
 		l.TLS = t.TLS(p.Port)
 		if f := p.of.set.ALPN.Check(); f != nil {
-			t.fault(p, f.Origin.Field, finding.AnnotationInvalid, f.Err.Error(), "correct the value or remove it")
+			t.holdListener(p, f.Origin.Field, finding.AnnotationInvalid, f.Err.Error(), "correct the value or remove it")
 		}
 		l.TLS.ALPN = p.of.set.ALPN.Value
 		if attributes.Present() {
@@ -35,17 +35,17 @@ func (t *translation) listener(p *port) model.Listener {
 			})
 		}
 	case attributes.Fault != nil:
-		t.fault(p, attributes.Origin.Field, finding.AnnotationInvalid, attributes.Fault.Error(), "correct the value or remove it")
+		t.holdListener(p, attributes.Origin.Field, finding.AnnotationInvalid, attributes.Fault.Error(), "correct the value or remove it")
 	default:
 		l.Attributes, l.AttributesOf = t.ListenerAttributes(p.Port)
 	}
 	if quic := p.BaseProtocol == model.QUIC || p.BaseProtocol == model.TCPQUIC; quic && t.Stack.LoadBalancer.SecurityGroups != nil {
-		t.fault(p, p.of.set.QUICPorts.Origin.Field, finding.Unsupported, "AWS does not support QUIC listeners on load balancers with security groups",
+		t.holdListener(p, p.of.set.QUICPorts.Origin.Field, finding.Unsupported, "AWS does not support QUIC listeners on load balancers with security groups",
 			"set "+settings.ServicePrefix+`aws-load-balancer-disable-nlb-sg to "true" before the load balancer is made`)
 	}
 	forward, ok := t.forward(p, key)
 	if named := p.of.set.Actions[key]; slices.ContainsFunc(named.Value.Targets, func(to settings.NetworkTarget) bool { return to.ARN != "" }) {
-		l.DefaultOf.Field = named.Origin.Field // AWS may refuse the ARN, which is then reported on the annotation
+		l.DefaultOf.Field = named.Origin.Field // if AWS refuses the ARN, the refusal is reported on the annotation
 	}
 	if !ok || p.held || p.of.Blocked {
 		l.DefaultHeld = model.HeldInvalid
@@ -55,30 +55,30 @@ func (t *translation) listener(p *port) model.Listener {
 	return l
 }
 
-// forward returns the default action of a port: a forward to the target group of the port, and by weight to the target
+// forward returns the default action of a port: a forward to the target group of the port, and to the weighted target
 // groups of its actions annotation. It returns false if a target group cannot be built.
 func (t *translation) forward(p *port, key string) (model.Forward, bool) {
-	asked := p.of.set.Actions[key]
-	if f := asked.Check(); f != nil {
-		t.fault(p, f.Origin.Field, finding.AnnotationInvalid, f.Err.Error(), "correct the value or remove it")
+	action := p.of.set.Actions[key]
+	if f := action.Check(); f != nil {
+		t.holdListener(p, f.Origin.Field, finding.AnnotationInvalid, f.Err.Error(), "correct the value or remove it")
 		return model.Forward{}, false
 	}
 	own, ok := t.targetGroup(target{port: p, svc: p.of.svc, service: p.first, protocol: p.targetProtocol, at: p.at})
-	out := model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: own}, Weight: asked.Value.OwnWeight}}}
-	if asked.Value.Sticky != nil {
-		out.Stickiness = &model.GroupStickiness{Enabled: asked.Value.Sticky}
+	out := model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: own}, Weight: action.Value.OwnWeight}}}
+	if action.Value.Sticky != nil {
+		out.Stickiness = &model.GroupStickiness{Enabled: action.Value.Sticky}
 	}
-	if len(asked.Value.Targets) > 0 && t.opt.NoWeights {
-		t.fault(p, asked.Origin.Field, finding.FeatureDisabled, "several target groups in one action are disabled", "ask the operator to enable feature gate WeightedTargetGroups, or name no target groups")
+	if len(action.Value.Targets) > 0 && t.opt.NoWeights {
+		t.holdListener(p, action.Origin.Field, finding.FeatureDisabled, "several target groups in one action are disabled", "ask the operator to enable feature gate WeightedTargetGroups, or name no target groups")
 		return out, false
 	}
-	for i, to := range asked.Value.Targets {
-		ref, found := t.weightedTarget(p, to, finding.Origin{Object: p.of.Ref, Field: asked.Origin.Field}, i)
+	for i, to := range action.Value.Targets {
+		ref, found := t.weightedTarget(p, to, finding.Origin{Object: p.of.Ref, Field: action.Origin.Field}, i)
 		ok = ok && found
 		out.Groups = append(out.Groups, model.WeightedGroup{Group: ref, Weight: new(to.Weight)})
 	}
 	if ok && len(out.Groups) > 1 && !slices.ContainsFunc(out.Groups, func(g model.WeightedGroup) bool { return g.Weight == nil || *g.Weight > 0 }) {
-		t.Found.Add(finding.NewAllWeightsZero(finding.Origin{Object: p.of.Ref, Field: asked.Origin.Field}, "new connections are closed"))
+		t.Found.Add(finding.NewAllWeightsZero(finding.Origin{Object: p.of.Ref, Field: action.Origin.Field}, "new connections are closed"))
 	}
 	return out, ok
 }
@@ -93,14 +93,14 @@ func (t *translation) weightedTarget(p *port, to settings.NetworkTarget, at find
 	if to.Service != svc.Name {
 		other, ok := cluster.GetReferenced[*corev1.Service](t.view, svc, cluster.KindService, svc.Namespace, to.Service)
 		if !ok {
-			t.fault(p, at.Field, finding.BackendNotFound, fmt.Sprintf("%s names Service %q, which does not exist", entry, svc.Namespace+"/"+finding.Cut(to.Service)), "create the Service, or correct serviceName")
+			t.holdListener(p, at.Field, finding.BackendNotFound, fmt.Sprintf("%s names Service %q, which does not exist", entry, svc.Namespace+"/"+finding.Cut(to.Service)), "create the Service, or correct serviceName")
 			return model.GroupRef{}, false
 		}
 		svc = other
 	}
 	found := assemble.ServicePort(svc, to.Port)
 	if found == nil {
-		t.fault(p, at.Field, finding.BackendPortNotFound, fmt.Sprintf("%s names port %q, which Service %s/%s does not have", entry, finding.Cut(to.Port.String()), svc.Namespace, svc.Name), "use a port number or, in quotes, a port name of the Service")
+		t.holdListener(p, at.Field, finding.BackendPortNotFound, fmt.Sprintf("%s names port %q, which Service %s/%s does not have", entry, finding.Cut(to.Port.String()), svc.Namespace, svc.Name), "use a port number or, in quotes, a port name of the Service")
 		return model.GroupRef{}, false
 	}
 	a := target{port: p, svc: svc, service: found, protocol: p.Listens().Protocol(), at: at}
@@ -112,7 +112,7 @@ func (t *translation) weightedTarget(p *port, to settings.NetworkTarget, at find
 	}
 	if svc == p.of.svc {
 		if found.Port == p.Number {
-			t.fault(p, at.Field, finding.AnnotationInvalid, entry+" names the port of the Service itself; its weight is set by baseServiceWeight", "remove the entry")
+			t.holdListener(p, at.Field, finding.AnnotationInvalid, entry+" names the port of the Service itself; set its weight with baseServiceWeight", "remove the entry")
 			return model.GroupRef{}, false
 		}
 		for _, own := range p.of.ports {
@@ -134,7 +134,8 @@ type target struct {
 	at       finding.Origin
 }
 
-// targetGroup returns the handle of a target group, for actions; false if the target group has a fault.
+// targetGroup returns the handle by which actions refer to the target group of a target; false if the target group has a
+// fault.
 func (t *translation) targetGroup(a target) (handle string, ok bool) {
 	name := a.svc.Name
 	if a.svc != a.port.of.svc && a.protocol != a.port.targetProtocol {
@@ -178,8 +179,8 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 		name.BaseUID = string(m.svc.UID)
 	}
 	if t.shared {
-		// The name differs from that of the target group on a load balancer that only this Service uses, and the ID from
-		// that of a weighted backend of another Service.
+		// The name differs from the name of the target group on a load balancer that only this Service uses. The ID differs
+		// from the ID of a weighted backend of another Service.
 		name.BaseUID = t.ID.String() + name.BaseUID
 		if a.svc != m.svc {
 			g.ID = naming.DistinctID(g.ID, m.Ref.String())
@@ -204,8 +205,8 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 	return &g.TargetGroup
 }
 
-// clientRanges returns the client ranges for a backend: the ranges in its own spec, otherwise those of the Service with
-// the load balancer.
+// clientRanges returns the address ranges of the clients of a backend: the ranges in its own spec, otherwise the ranges of
+// the Service with the load balancer.
 func clientRanges(svc *corev1.Service, owner *member) []string {
 	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
 		return svc.Spec.LoadBalancerSourceRanges

@@ -23,11 +23,11 @@ type member struct {
 	// movesAway reports whether the annotation of the Service names another stack, and this stack serves the Service
 	// until clients use the other load balancer.
 	movesAway bool
-	// lostPort reports whether another Service has a port of this Service.
-	lostPort bool
-	// byFinalizerAlone reports whether the Service is a member of the load balancer of another namespace only because of
-	// its finalizer, which its tenant can write.
-	byFinalizerAlone bool
+	// hasLostPort reports whether another Service has a port of this Service.
+	hasLostPort bool
+	// onlyByFinalizer reports whether the Service is a member of the load balancer of another namespace only because of
+	// its finalizer, which every user of its namespace can write.
+	onlyByFinalizer bool
 }
 
 // stackServices has the Services of a stack.
@@ -35,10 +35,10 @@ type stackServices struct {
 	members []*member
 	leaving []model.Member
 	guard   *finding.Finding
-	// unprotected reports whether a leaving Service disables deletion protection.
+	// unprotected reports whether an annotation of a leaving Service disables deletion protection.
 	unprotected bool
 	found       finding.List
-	// excluded reports whether the flags of the controller exclude a Service that is served.
+	// excluded reports whether the flags of the controller exclude a Service that has a load balancer.
 	excluded bool
 }
 
@@ -53,7 +53,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) stackServices {
 	return g
 }
 
-// addCandidate adds a Service to the members or the leaving members, or does not add it.
+// addCandidate adds a Service to the members or to the leaving members, unless it belongs to neither.
 func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.StackID, svc *corev1.Service) {
 	claim := ownership.ClaimOn(v, svc, id)
 	claimed := claim.Known
@@ -62,7 +62,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.Stac
 		if at == id || claim.HasFinalizer {
 			m := f.newMember(svc)
 			m.movesAway = at != id
-			m.byFinalizerAlone = id.Namespace != svc.Namespace && !f.opt.CrossNamespaceGroups
+			m.onlyByFinalizer = id.Namespace != svc.Namespace && !f.opt.CrossNamespaceGroups
 			if fault != nil {
 				m.Faults, m.Blocked = append(m.Faults, *fault), true
 			}

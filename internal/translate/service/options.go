@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// DefaultClass is the spec.loadBalancerClass that is served unless the operator names another one.
+// DefaultClass is the spec.loadBalancerClass that the controller serves by default.
 const DefaultClass = "service.k8s.aws/nlb"
 
 // Options are the operator's settings that affect the translation. The zero value has the documented defaults of the
@@ -14,23 +14,23 @@ const DefaultClass = "service.k8s.aws/nlb"
 type Options struct {
 	assemble.Options
 
-	// Class is the spec.loadBalancerClass that is served.
+	// Class is the spec.loadBalancerClass that the controller serves.
 	Class string
 	// OnlyLoadBalancers serves only Services of type LoadBalancer.
 	OnlyLoadBalancers bool
-	// MergeTCPUDP creates one listener for a TCP and a UDP port with the same number. It is the default of the
-	// annotation.
+	// MergeTCPUDP creates one listener for a TCP and a UDP port with the same number. An annotation of the Service
+	// overrides it.
 	MergeTCPUDP bool
-	// BasicHealthChecks ignores the success codes and the timeout of health checks: feature gate
+	// BasicHealthChecks ignores the success codes and the timeout of health checks. It is true if feature gate
 	// NLBHealthCheckAdvancedConfig is off.
 	BasicHealthChecks bool
 	// MaxListeners is the maximum number of ports of one Service; 0 means 100.
 	MaxListeners int
-	// CrossNamespaceGroups permits that Services share load balancers of other namespaces.
+	// CrossNamespaceGroups permits Services to share load balancers of other namespaces.
 	CrossNamespaceGroups bool
 }
 
-// withDefaults returns the options with defaults for those that are not set.
+// withDefaults returns the options with defaults for the fields that are not set.
 func (o Options) withDefaults() Options {
 	o.Options = o.WithDefaults()
 	o.Class = cmp.Or(o.Class, DefaultClass)

@@ -20,14 +20,14 @@ import (
 type port struct {
 	*members.Port
 	of *member
-	// first is the first Service port of the listener in the order of the spec, and at is the field of that port.
+	// first is the first Service port of the listener in the order of the spec, and at is the field of this Service port.
 	first *corev1.ServicePort
 	at    finding.Origin
 	// targetProtocol is the protocol of the target group of the port.
 	targetProtocol string
-	// held reports whether the port has a fault, so that its live listener is held.
+	// held reports whether the port has a fault. The live listener of such a port is held.
 	held bool
-	// lost reports whether another Service has the port.
+	// lost reports whether the port number is assigned to another Service.
 	lost bool
 }
 
@@ -36,8 +36,8 @@ func (p *port) isNamedBy(entry string) bool {
 	return entry == p.first.Name && entry != "" || entry == strconv.Itoa(int(p.Number))
 }
 
-// fault holds the listener of the port, and reports why.
-func (t *translation) fault(p *port, field string, reason finding.Reason, message, fix string) {
+// holdListener holds the listener of the port, and reports the reason.
+func (t *translation) holdListener(p *port, field string, reason finding.Reason, message, fix string) {
 	p.held = true
 	t.Found.Add(finding.Finding{
 		Object: p.of.Ref, Field: field, Reason: reason, Message: message + "; the listener of port " + strconv.Itoa(int(p.Number)) + " stays unchanged", Fix: fix,
@@ -47,17 +47,17 @@ func (t *translation) fault(p *port, field string, reason finding.Reason, messag
 
 // listeners returns the ports of a Service as listeners, in ascending order.
 func (t *translation) listeners(m *member) []*port {
-	asked := m.svc.Spec.Ports
+	specPorts := m.svc.Spec.Ports
 	switch {
 	case m.Oversized && t.shared:
-		asked = asked[:t.opt.MaxListeners] // the live listeners of the first ports are kept
+		specPorts = specPorts[:t.opt.MaxListeners] // the live listeners of the first ports are kept
 	case m.Oversized:
 		return nil
 	}
 	byNumber := map[int32][]int{}
 	var out []*port
-	for i := range asked {
-		p := &asked[i]
+	for i := range specPorts {
+		p := &specPorts[i]
 		if byNumber[p.Port] == nil {
 			out = append(out, &port{
 				Port: &members.Port{Number: p.Port, BaseProtocol: baseOf(p), Members: []*members.Member{m.Member}},
@@ -80,7 +80,7 @@ func (t *translation) listeners(m *member) []*port {
 	return out
 }
 
-// baseOf returns the protocol of a listener for one port of a Service, before TLS and QUIC are considered.
+// baseOf returns the protocol of a listener for one port of a Service, without regard to TLS and QUIC.
 func baseOf(p *corev1.ServicePort) model.BaseProtocol {
 	if p.Protocol == "" {
 		return model.TCP
@@ -100,7 +100,7 @@ func (t *translation) reportUnmerged(p *port, others []int) {
 			Message: fmt.Sprintf("port %d has a listener for %s; no listener is created for %s", p.Number, p.BaseProtocol, baseOf(other)),
 			Fix:     "set " + mergeSetting + ` to "true", or use another port`,
 		})
-		// The managed security group admits clients over both protocols, as with older controllers.
+		// The managed security group admits clients over both protocols, like the security groups of older controllers.
 		t.Ports = append(t.Ports, &members.Port{Number: p.Number, BaseProtocol: baseOf(other), Members: p.Members})
 	}
 }
@@ -114,13 +114,13 @@ func (t *translation) mergeTCPUDP(p *port, same []int) {
 	slices.Sort(protocols)
 	switch {
 	case len(same) > 2 || !slices.Equal(protocols, []string{"TCP", "UDP"}):
-		t.fault(p, field, finding.ListenerConflict, fmt.Sprintf("the ports with number %d are not one TCP port and one UDP port", p.Number), "use another port")
+		t.holdListener(p, field, finding.ListenerConflict, fmt.Sprintf("the ports with number %d are not one TCP port and one UDP port", p.Number), "use another port")
 	case t.targetType(p.of) == model.InstanceTargets && p.first.NodePort != other.NodePort:
-		t.fault(p, field, finding.ListenerConflict, fmt.Sprintf("TCP and UDP of port %d have the node ports %d and %d, but a single listener needs the same node port", p.Number, p.first.NodePort, other.NodePort),
+		t.holdListener(p, field, finding.ListenerConflict, fmt.Sprintf("TCP and UDP of port %d have the node ports %d and %d, but a single listener needs the same node port", p.Number, p.first.NodePort, other.NodePort),
 			"set the same nodePort for both, or set "+mergeSetting+` to "false"`)
 	case t.targetType(p.of) == model.IPTargets && assemble.TargetPort(p.first) != assemble.TargetPort(other):
 		to, too := assemble.TargetPort(p.first), assemble.TargetPort(other)
-		t.fault(p, field, finding.ListenerConflict, fmt.Sprintf("TCP and UDP of port %d have the target ports %q and %q, but a single listener needs the same target port", p.Number, to.String(), too.String()),
+		t.holdListener(p, field, finding.ListenerConflict, fmt.Sprintf("TCP and UDP of port %d have the target ports %q and %q, but a single listener needs the same target port", p.Number, to.String(), too.String()),
 			"set the same targetPort for both, or set "+mergeSetting+` to "false"`)
 	default:
 		p.BaseProtocol = model.TCPUDP
@@ -140,13 +140,13 @@ func (t *translation) chooseProtocol(p *port) {
 	quic := listed(set.QUICPorts)
 	switch {
 	case p.BaseProtocol != model.TCP && p.BaseProtocol != model.UDP && p.BaseProtocol != model.TCPUDP:
-		t.fault(p, p.at.Field, finding.Unsupported, fmt.Sprintf("network load balancers have no listeners of protocol %q", p.BaseProtocol), "use TCP or UDP")
+		t.holdListener(p, p.at.Field, finding.Unsupported, fmt.Sprintf("network load balancers have no listeners of protocol %q", p.BaseProtocol), "use TCP or UDP")
 	case quic && p.BaseProtocol == model.UDP:
 		p.BaseProtocol = model.QUIC
 	case quic && p.BaseProtocol == model.TCPUDP:
 		p.BaseProtocol = model.TCPQUIC
 	case quic:
-		t.fault(p, set.QUICPorts.Origin.Field, finding.AnnotationInvalid, fmt.Sprintf("port %d is %s, and QUIC needs UDP", p.Number, p.Listens().Protocol()), "remove the port from the list, or change its protocol to UDP")
+		t.holdListener(p, set.QUICPorts.Origin.Field, finding.AnnotationInvalid, fmt.Sprintf("port %d is %s, and QUIC needs UDP", p.Number, p.Listens().Protocol()), "remove the port from the list, or change its protocol to UDP")
 	}
 	p.targetProtocol = string(p.BaseProtocol)
 	if p.TLS && set.BackendProtocol.Value == settings.BackendTLS {
@@ -160,12 +160,12 @@ func (t *translation) chooseProtocol(p *port) {
 		})
 	}
 	if quic && t.targetType(p.of) == model.InstanceTargets && !p.held {
-		t.fault(p, set.QUICPorts.Origin.Field, finding.BackendTypeUnsupported, fmt.Sprintf("port %d is QUIC, which needs ip targets", p.Number), "set "+targetTypeAnnotation+" to ip, or remove the port from the list")
+		t.holdListener(p, set.QUICPorts.Origin.Field, finding.BackendTypeUnsupported, fmt.Sprintf("port %d is QUIC, which needs ip targets", p.Number), "set "+targetTypeAnnotation+" to ip, or remove the port from the list")
 	}
 }
 
-// holdForMistypedTLSPorts holds the TCP ports without TLS if the list of TLS ports names a port that the Service does
-// not have. The list probably means one of the TCP ports, which must not be served without TLS.
+// holdForMistypedTLSPorts holds the TCP ports without TLS if the list of TLS ports names a port that the Service does not
+// have. The unknown port is probably a spelling mistake for one of the TCP ports, which must not be served without TLS.
 func (t *translation) holdForMistypedTLSPorts(m *member) {
 	list := m.set.TLSPorts
 	var wrong []string

@@ -20,8 +20,8 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 // kind implements report.Kind for the Services of a stack.
 type kind struct{ stack model.Stack }
 
-// Status implements report.Kind. The status has the load balancer with the ports of the Service that have a listener.
-// It is nil for a Service of another type, because the API server drops such a status.
+// Status implements report.Kind. The status has the load balancer with the ports of the Service that have a listener. It is
+// nil if the type of the Service is not LoadBalancer, because the API server removes the status of other types.
 func (k kind) Status(v *cluster.View, m model.Member, n report.ShownLoadBalancer) any {
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
 	if !ok || svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
@@ -34,7 +34,7 @@ func (k kind) Status(v *cluster.View, m model.Member, n report.ShownLoadBalancer
 		}
 	}
 	if len(lb.Ports) == 0 {
-		return nil // other Services have its ports
+		return nil // other Services have all ports of this Service
 	}
 	return corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{lb}}}
 }

@@ -64,12 +64,13 @@ func candidates(v *cluster.View, id model.StackID) []*corev1.Service {
 	})
 }
 
-// removeForeignMembers makes members of other namespaces leave if they are not served. Members that are served joined
-// while sharing was permitted, and remain members. It reports whether there are members of other namespaces.
+// removeForeignMembers removes members of other namespaces that the load balancer does not serve. Members that it serves
+// have joined while sharing was permitted, and remain members. removeForeignMembers reports whether there are members of
+// other namespaces.
 func (g *stackServices) removeForeignMembers(v *cluster.View, id model.StackID, live *observed.Stack) bool {
 	some := false
 	g.members = slices.DeleteFunc(g.members, func(m *member) bool {
-		if !m.byFinalizerAlone {
+		if !m.onlyByFinalizer {
 			return false
 		}
 		some = true
@@ -96,7 +97,8 @@ func (g *stackServices) sort() {
 	slices.SortFunc(g.leaving, func(a, b model.Member) int { return a.Ref.Compare(b.Ref) })
 }
 
-// sharedBuilder resolves conflicts of Services that share a load balancer, and finds Services that move to or from it.
+// sharedBuilder resolves conflicts between Services that share a load balancer, and finds Services that move to or from
+// the load balancer.
 type sharedBuilder struct{ *translation }
 
 // assignPorts assigns each port number to one Service: the Service with the live listener, otherwise the oldest
@@ -148,9 +150,10 @@ func servesPort(live *observed.Stack, svc *corev1.Service, port int32) bool {
 	})
 }
 
-// reportLostPort removes port p from its Service because another Service has the port number, and reports this.
+// reportLostPort removes port p from its Service because the port number is assigned to another Service, and reports the
+// conflict.
 func (t sharedBuilder) reportLostPort(p, to *port) {
-	p.lost, p.of.lostPort = true, true
+	p.lost, p.of.hasLostPort = true, true
 	p.of.ports = slices.DeleteFunc(slices.Clone(p.of.ports), func(o *port) bool { return o == p })
 	why := "is older"
 	if t.isServed(to) {
@@ -163,15 +166,15 @@ func (t sharedBuilder) reportLostPort(p, to *port) {
 	})
 }
 
-// setOwner sets Owner if Services of several namespaces share the load balancer. The owner is the namespace in the name
-// of the stack. If that namespace has no member, no member decides the settings of a live load balancer, and the
-// namespace of the oldest Service decides the settings of a new one.
+// setOwner sets Owner if Services of several namespaces share the load balancer. The owner is the namespace in the name of
+// the stack. If this namespace has no member, no member decides the settings of a live load balancer, and the namespace of
+// the oldest Service decides the settings of a new load balancer.
 func (t sharedBuilder) setOwner() {
 	isForeign := func(m *member) bool { return m.Ref.Namespace != t.ID.Namespace }
 	if !t.shared || !slices.ContainsFunc(t.services, isForeign) {
 		return
 	}
-	t.Stack.Contested = true // live values count if no member decides
+	t.Stack.Contested = true // live values are kept if no member decides
 	owner := t.services[0].Ref.Namespace
 	switch other := func(m *member) bool { return m.Ref.Namespace != owner }; {
 	case slices.ContainsFunc(t.services, func(m *member) bool { return !isForeign(m) }):
@@ -199,9 +202,9 @@ func (t sharedBuilder) retainScheme() {
 	}
 }
 
-// retainPreviousScheme sets the scheme of members that set none and move here from another stack, if a new load
-// balancer is created. The scheme is that of the load balancer that serves them now, because its clients must also
-// reach the new load balancer. Later, the scheme is kept because it is live.
+// retainPreviousScheme sets the scheme of members without a scheme that move here from another stack, if a new load
+// balancer is created. It uses the scheme of the load balancer that serves the members now, because the same clients must
+// reach the new load balancer. Later, retainScheme keeps the scheme.
 func (t sharedBuilder) retainPreviousScheme() {
 	if t.LiveLoadBalancer() != nil {
 		return
@@ -221,8 +224,8 @@ func (t sharedBuilder) retainPreviousScheme() {
 	}
 }
 
-// previousScheme returns the scheme of the load balancer of another stack that is in the status of a member; "" if
-// there is none, or if the scheme is not known yet.
+// previousScheme returns the scheme of the load balancer in the status of a member, if the load balancer belongs to another
+// stack; "" if it does not, or if the scheme is not known yet.
 func (t sharedBuilder) previousScheme(m *member) model.Scheme {
 	for _, id := range ownership.Claims(t.view, m.svc) {
 		shown := m.statusLoadBalancer()
@@ -258,7 +261,7 @@ func (t sharedBuilder) setMoves() {
 		hasOtherStack := slices.ContainsFunc(ownership.Claims(t.view, m.svc), func(o model.StackID) bool { return o != t.ID })
 		switch {
 		case m.movesAway:
-			t.Stack.Contested = true // the live load balancers show whose name is in the status
+			t.Stack.Contested = true // the observed load balancers show which load balancer is in the status
 			d := model.Departure{Member: m.Ref}
 			if t.Live != nil && !t.isOfStack(shown) {
 				d.Since = cluster.StatusEditedAt(m.svc)
@@ -270,7 +273,7 @@ func (t sharedBuilder) setMoves() {
 		case hasOtherStack && shown != "":
 			t.Stack.Contested = true
 			if t.Live != nil && !t.isOfStack(shown) {
-				partial := m.lostPort || m.Blocked || slices.ContainsFunc(m.ports, func(p *port) bool { return p.held })
+				partial := m.hasLostPort || m.Blocked || slices.ContainsFunc(m.ports, func(p *port) bool { return p.held })
 				t.Stack.Arrivals = append(t.Stack.Arrivals, model.Arrival{Member: m.Ref, From: t.previousScheme(m), Partial: partial})
 			}
 		}

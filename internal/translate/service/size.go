@@ -19,7 +19,7 @@ const (
 	maxAttributes = 100
 )
 
-// limitSize holds a Service that exceeds a limit, before any of its resources is built.
+// limitSize holds a Service that exceeds a limit, before its resources are built.
 func (t *translation) limitSize(m *member) {
 	ports := len(m.svc.Spec.Ports)
 	clients := ports * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
@@ -32,11 +32,11 @@ func (t *translation) limitSize(m *member) {
 		f.Fix = "use several Services"
 	case clients > maxSecurityGroupRules:
 		f.Field = sourceRangesField
-		f.Message = fmt.Sprintf("the client ranges on %d ports need %d rules, and a security group can have at most %d", ports, clients, maxSecurityGroupRules) + now
+		f.Message = fmt.Sprintf("the client ranges on %d ports need %d rules, but a security group can have at most %d", ports, clients, maxSecurityGroupRules) + now
 		f.Fix = "use fewer ranges, or a prefix list"
 	case len(attributes.Value) > maxAttributes:
 		f.Field = attributes.Origin.Field
-		f.Message = fmt.Sprintf("%d attributes exceed the number of attributes of target groups", len(attributes.Value)) + now
+		f.Message = fmt.Sprintf("the annotation has %d attributes, more than target groups have", len(attributes.Value)) + now
 		f.Fix = "name fewer attributes"
 	default:
 		return
@@ -46,13 +46,13 @@ func (t *translation) limitSize(m *member) {
 	m.Set.InboundCIDRs, m.Set.PrefixLists = settings.Opt[[]string]{}, settings.Opt[[]string]{}
 }
 
-// reportTooManyClients reports a Service that is a weighted backend and has too many client ranges. Each range needs a
-// rule on nodes and pods. limitSize reports the ranges of the Service of the load balancer.
+// reportTooManyClients reports a Service that is a weighted backend and has too many client ranges, because each range
+// needs a rule on nodes and pods. limitSize reports the Service of the load balancer itself.
 func (t *translation) reportTooManyClients(a target, n int) {
 	if a.svc == a.port.of.svc {
 		return
 	}
-	t.fault(a.port, a.at.Field, finding.ServiceTooLarge,
+	t.holdListener(a.port, a.at.Field, finding.ServiceTooLarge,
 		fmt.Sprintf("the %d client ranges of Service %s/%s need more rules than the %d that a security group can have", n, a.svc.Namespace, a.svc.Name, maxSecurityGroupRules),
 		"reduce the ranges of that Service, or use another Service")
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Translate builds the desired state of a stack and the findings about its objects, sorted and without repeats. If the view
-// has an error, the result must not be used. live is the observed state of the stack; nil if it is not known yet.
+// Translate builds the desired state of a stack and the findings about its objects, sorted and without duplicates. If
+// the view has an error, the result must not be used. live is the observed state of the stack; nil if it is not known yet.
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	g := f.load(v, id)
-	uninvited := g.removeForeignMembers(v, id, live)
+	hasForeignMembers := g.removeForeignMembers(v, id, live)
 	t := &translation{
 		Builder: assemble.Builder{
 			Translation: members.Translation{ID: id, Live: live, BackendGroup: f.opt.BackendGroup},
@@ -31,7 +31,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.Found = g.found
 	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.guard, g.unprotected
 	t.Stack.Adopters = ownership.Adopters(v, id)
-	t.Stack.Contested = uninvited // the live load balancer shows whether they are served
+	t.Stack.Contested = hasForeignMembers // the observed load balancer shows whether these members are served
 	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	if len(g.members) == 0 {
 		t.Stack.Held.Everything = g.excluded
@@ -54,9 +54,9 @@ type translation struct {
 	assemble.Builder
 	opt  Options
 	view *cluster.View
-	// services are Members with their Services.
+	// services has an entry for each of Members, with its Service.
 	services []*member
-	// shared reports whether several Services can share the load balancer.
+	// shared reports whether the load balancer is one that several Services can share.
 	shared       bool
 	targetGroups assemble.TargetGroups
 }
@@ -111,7 +111,8 @@ func (t *translation) removeUnusedTargetGroups() {
 	t.Stack.TargetGroups = slices.DeleteFunc(t.Stack.TargetGroups, func(g model.TargetGroup) bool { return !used[g.ID] })
 }
 
-// reportUnreachableRanges reports IPv6 client ranges, which are left out, if the load balancer has only IPv4 addresses.
+// reportUnreachableRanges reports IPv6 client ranges if the load balancer has only IPv4 addresses. Such ranges are left
+// out.
 func (t *translation) reportUnreachableRanges(lb *model.LoadBalancer) {
 	if _, managed := lb.SecurityGroups.(model.GroupsManaged); !managed || lb.AddressType.HasIPv6() {
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Action is the parsed value of an actions annotation: a redirect or fixed response (Direct), or a forward to Targets
-// if Direct is nil.
+// Action is the parsed value of an actions annotation: a redirect or fixed response in Direct, or a forward to Targets if
+// Direct is nil.
 type Action struct {
 	Direct     model.Action // Redirect or FixedResponse
 	Targets    []ActionTarget
@@ -87,20 +87,20 @@ func ParseAction(raw string) (Action, error) {
 	return Action{}, fmt.Errorf("type %q is not one of %s%s", in.Type, strings.Join(actionTypes, ", "), finding.DidYouMean(in.Type, actionTypes))
 }
 
-// maxForwardTargetGroups is the maximum number of target groups of a forward action.
+// maxForwardTargetGroups is the maximum number of target groups of a forward action in AWS.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
 const maxForwardTargetGroups = 5
 
 func parseForward(in actionJSON) (Action, error) {
 	simple := in.TargetGroupARN != "" || in.TargetGroupName != ""
 	if simple == (in.ForwardConfig != nil) {
-		return Action{}, errors.New("forward needs either targetGroupARN or targetGroupName or a forwardConfig, and only one of them")
+		return Action{}, errors.New("forward needs exactly one of targetGroupARN, targetGroupName and forwardConfig")
 	}
 	if simple {
 		return Action{Targets: []ActionTarget{externalTarget(in.TargetGroupARN, in.TargetGroupName, nil)}}, nil
 	}
 	if n := len(in.ForwardConfig.TargetGroups); n > maxForwardTargetGroups {
-		return Action{}, fmt.Errorf("forwardConfig has %d targetGroups, and AWS accepts %d", n, maxForwardTargetGroups)
+		return Action{}, fmt.Errorf("forwardConfig has %d targetGroups, but AWS accepts at most %d", n, maxForwardTargetGroups)
 	}
 	var out Action
 	for i, t := range in.ForwardConfig.TargetGroups {
@@ -112,7 +112,7 @@ func parseForward(in actionJSON) (Action, error) {
 			return Action{}, fmt.Errorf("targetGroups[%d] %w", i, err)
 		}
 		if t.Weight == nil && len(in.ForwardConfig.TargetGroups) > 1 {
-			return Action{}, fmt.Errorf("targetGroups[%d] needs a weight, as there is more than one", i)
+			return Action{}, fmt.Errorf("targetGroups[%d] needs a weight, because forwardConfig has more than one target group", i)
 		}
 		out.Targets = append(out.Targets, target)
 	}
@@ -139,13 +139,14 @@ func parseTarget(t actionTargetJSON) (ActionTarget, error) {
 	}
 	port := *t.ServicePort
 	if port.Type == intstr.String {
-		// A number in quotes means the same port, and must give the same target group.
+		// A port number in quotes is the same port as one without quotes, and must result in the same target group.
 		port = intstr.Parse(port.StrVal)
 	}
 	return ActionTarget{Service: t.ServiceName, Port: port, Weight: t.Weight}, nil
 }
 
-// externalTarget names a target group that the controller does not own; the ARN has precedence over the name.
+// externalTarget returns a target that is a target group which the controller does not own. An ARN has precedence over a
+// name.
 func externalTarget(arn, name string, weight *int32) ActionTarget {
 	if arn != "" {
 		name = ""

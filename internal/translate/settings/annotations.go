@@ -11,7 +11,7 @@ import (
 
 // Annotations are all annotations that the controller reads from objects of a kind.
 type Annotations struct {
-	// Prefix is in front of each key in rows that names no prefix itself.
+	// Prefix is the prefix of each key in rows without a prefix of its own.
 	Prefix string
 	rows   []Row
 	// ownKeyPrefixes limits which unknown keys are reported if other vendors also use Prefix: only keys that begin with
@@ -33,10 +33,10 @@ func documentedRows[S any](table []row[S]) []Row {
 	return out
 }
 
-// Rows lists every annotation in the order of the reference page.
+// Rows returns the rows of all annotations in the order of the reference page.
 func (a Annotations) Rows() []Row { return slices.Clone(a.rows) }
 
-// Rows lists every annotation of Ingresses in the order of the reference page.
+// Rows returns the rows of all annotations of Ingresses in the order of the reference page.
 func Rows() []Row { return IngressAnnotations.Rows() }
 
 // Advice returns findings about probable mistakes in the annotations of an object: keys that have no effect, and values
@@ -46,7 +46,7 @@ func (a Annotations) Advice(annotations map[string]string, object finding.Ref) f
 	advise := func(key, message, fix string) {
 		found.Add(finding.Finding{Object: object, Field: key, Reason: finding.AnnotationInvalid, Message: message, Fix: fix})
 	}
-	for i, key := range a.unknown(annotations) {
+	for i, key := range a.unknownKeys(annotations) {
 		meant := ""
 		if i < maxSuggestions {
 			if near := a.nearestKey(key); near != "" {
@@ -58,7 +58,7 @@ func (a Annotations) Advice(annotations map[string]string, object finding.Ref) f
 	for _, key := range a.withMistypedPrefix(annotations) {
 		advise(key, fmt.Sprintf("the prefix is not %q; it has no effect", a.Prefix), "correct the prefix or remove it")
 	}
-	for _, key := range a.ignored(annotations) {
+	for _, key := range a.ignoredKeys(annotations) {
 		advise(key, "only the in-tree controller of Kubernetes reads this annotation; it has no effect", "remove it")
 	}
 	for _, f := range a.unknownFields(annotations) {
@@ -66,12 +66,13 @@ func (a Annotations) Advice(annotations map[string]string, object finding.Ref) f
 	}
 	found.Add(a.attributeAdvice(annotations, object)...)
 	for _, key := range a.withTrailingComma(annotations) {
-		advise(key, "the comma at the end becomes a part of the last value", "remove it")
+		advise(key, "the comma at the end becomes part of the last value", "remove it")
 	}
 	return found
 }
 
-// maxSuggestions is the maximum number of unknown annotations of an object for which the nearest known one is searched.
+// maxSuggestions is the maximum number of unknown annotations of an object for which the nearest known annotation is
+// searched.
 const maxSuggestions = 32
 
 // Row returns the row of an annotation.
@@ -84,8 +85,8 @@ func (a Annotations) Row(annotation string) (Row, bool) {
 	return Row{}, false
 }
 
-// unknown lists keys with the prefix that have no row.
-func (a Annotations) unknown(annotations map[string]string) []string {
+// unknownKeys returns the annotation keys with the prefix that have no row.
+func (a Annotations) unknownKeys(annotations map[string]string) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
 		key, prefixed := strings.CutPrefix(k, a.Prefix)
@@ -99,8 +100,8 @@ func (a Annotations) unknown(annotations map[string]string) []string {
 	return out
 }
 
-// ignored lists keys that only another controller reads.
-func (a Annotations) ignored(annotations map[string]string) []string {
+// ignoredKeys returns the annotation keys that only another controller reads.
+func (a Annotations) ignoredKeys(annotations map[string]string) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
 		if r, ok := a.Row(k); ok && r.Ignored {
@@ -110,7 +111,7 @@ func (a Annotations) ignored(annotations map[string]string) []string {
 	return out
 }
 
-// withMistypedPrefix lists the keys that differ from known annotations only by a prefix that is nearly Prefix.
+// withMistypedPrefix returns the annotation keys that differ from known annotations only by a prefix that is nearly Prefix.
 func (a Annotations) withMistypedPrefix(annotations map[string]string) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
@@ -144,7 +145,8 @@ func (a Annotations) nearestKey(annotation string) string {
 	return ""
 }
 
-// withTrailingComma lists the keys of valid maps that end in a comma, which becomes part of the last value.
+// withTrailingComma returns the annotation keys of valid maps with a comma at the end. The comma becomes part of the last
+// value.
 func (a Annotations) withTrailingComma(annotations map[string]string) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {

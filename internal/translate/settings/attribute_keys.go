@@ -9,7 +9,7 @@ import (
 )
 
 // AttributeKeys are the keys of attributes that AWS documents for a kind of resource. AWS adds keys over time, so an
-// unknown key is not reported; a key that is nearly a known one is reported as a spelling mistake.
+// unknown key is not reported, unless it is similar to a known key and thus probably a spelling mistake.
 type AttributeKeys []string
 
 // The keys of each kind of resource.
@@ -84,7 +84,7 @@ var (
 	}
 )
 
-// attributeRows are the annotations with attributes, by the key of their row.
+// attributeRows are the attribute keys that are valid in an annotation, by the key of its row.
 var attributeRows = map[string]AttributeKeys{
 	"load-balancer-attributes":            ALBAttributeKeys,
 	"frontend-nlb-attributes":             NLBAttributeKeys,
@@ -100,8 +100,8 @@ var attributeRows = map[string]AttributeKeys{
 // maxMistypedKeys is the maximum number of unknown keys that are checked for spelling mistakes in one map of attributes.
 const maxMistypedKeys = 10
 
-// Advice returns findings about attribute keys that are probably misspelt. field and reason are those of the annotation
-// or of the configuration field that has the attributes.
+// Advice returns findings about attribute keys that are probably misspelled. field is the annotation or configuration
+// field with the attributes, and reason the reason of the findings.
 func (known AttributeKeys) Advice(attributes map[string]string, object finding.Ref, field string, reason finding.Reason) finding.List {
 	var found finding.List
 	unknown := 0
@@ -123,7 +123,7 @@ func (known AttributeKeys) Advice(attributes map[string]string, object finding.R
 	return found
 }
 
-// attributeAdvice returns the advice about annotations with attributes.
+// attributeAdvice returns findings about attribute keys in annotations that are probably misspelled.
 func (a Annotations) attributeAdvice(annotations map[string]string, object finding.Ref) finding.List {
 	var found finding.List
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {

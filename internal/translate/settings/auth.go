@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// AuthType is how requests are authenticated before a rule forwards, redirects or answers them.
+// AuthType is the method by which requests are authenticated before a rule forwards, redirects or answers them.
 type AuthType string
 
 // The values of the auth-type annotation.
@@ -28,10 +28,10 @@ type Auth struct {
 	SessionTimeout    Opt[int64] // seconds
 }
 
-// WithDefaults returns a, in which each setting that is not present is taken from defaults.
+// WithDefaults returns a copy of a with the settings of defaults where a has none.
 func (a Auth) WithDefaults(defaults Auth) Auth { return override(a, defaults) }
 
-// Faults returns the settings that could not be read.
+// Faults returns the faults of the settings that are not valid.
 func (a Auth) Faults() []Fault { return faultsOf(a) }
 
 // CognitoIDP is a Cognito user pool in the form of the auth-idp-cognito annotation.
@@ -40,8 +40,8 @@ type CognitoIDP struct {
 	AuthenticationRequestExtraParams              map[string]string
 }
 
-// OIDCIDP is an OpenID Connect provider in the form of the auth-idp-oidc annotation. The Secret SecretName has the
-// client ID and the client secret.
+// OIDCIDP is an OpenID Connect provider in the form of the auth-idp-oidc annotation. The Secret with the name SecretName
+// has the client ID and the client secret.
 type OIDCIDP struct {
 	Issuer, AuthorizationEndpoint, TokenEndpoint, UserInfoEndpoint, SecretName string
 	AuthenticationRequestExtraParams                                           map[string]string

@@ -19,8 +19,8 @@ func (in Ingress) WithClass(p *v1beta1.IngressClassParams) Ingress {
 	return in.withParams(p)
 }
 
-// withParams implements WithClass for parameters that are not nil. It is a separate function because it copies the
-// settings, which are large, to the heap, and most Ingresses have no class parameters.
+// withParams implements WithClass for parameters that are not nil. It is a separate function because it copies the large
+// settings to the heap, which WithClass avoids for Ingresses without class parameters.
 func (in Ingress) withParams(p *v1beta1.IngressClassParams) Ingress {
 	c := overlay{in: &in, object: finding.Ref{Kind: "IngressClassParams", Name: p.Name}}
 	s := p.Spec
@@ -46,9 +46,9 @@ func (in Ingress) withParams(p *v1beta1.IngressClassParams) Ingress {
 	if s.SSLRedirectPort != "" {
 		replace(c, "ssl-redirect", "spec.sslRedirectPort", Int, s.SSLRedirectPort, &in.SSLRedirect)
 	}
-	c.sources(s)
-	c.subnets(s.Subnets)
-	c.overlayKeyValues(s)
+	c.replaceClientRanges(s)
+	c.replaceSubnets(s.Subnets)
+	c.addKeyValues(s)
 	if s.TargetType != nil {
 		in.Class.TargetType = NewOpt(model.TargetType(*s.TargetType), c.origin("spec.targetType"))
 	}
@@ -58,12 +58,12 @@ func (in Ingress) withParams(p *v1beta1.IngressClassParams) Ingress {
 	if s.IPAMConfiguration != nil && s.IPAMConfiguration.IPv4IPAMPoolId != nil {
 		in.Class.IPAMPool = *s.IPAMConfiguration.IPv4IPAMPoolId
 	}
-	c.webACL(s)
+	c.replaceWebACL(s)
 	return in
 }
 
-// WithoutClass leaves out everything that class parameters can replace. It is for an Ingress whose
-// class parameters cannot be read: an annotation that they override must not take effect.
+// WithoutClass returns the settings without those that class parameters can replace. It is for an Ingress whose class
+// parameters cannot be read, because annotations that the parameters may override must not take effect.
 func (in Ingress) WithoutClass() Ingress {
 	in.GroupName, in.Tags, in.faults = Opt[string]{}, Opt[map[string]string]{}, nil
 	in.LoadBalancer = LoadBalancer{SecurityGroups: in.SecurityGroups, ManageBackendRules: in.ManageBackendRules, CoIPPool: in.CoIPPool}
@@ -73,7 +73,7 @@ func (in Ingress) WithoutClass() Ingress {
 	return in
 }
 
-// overlay has the settings that one call of WithClass changes, and the IngressClassParams.
+// overlay has the settings that a call of WithClass changes, and the IngressClassParams that replace them.
 type overlay struct {
 	in     *Ingress
 	object finding.Ref
@@ -83,8 +83,8 @@ func (c overlay) origin(field string) finding.Origin {
 	return finding.Origin{Object: c.object, Field: field}
 }
 
-// replace parses a parameter instead of an annotation. A parameter that is not valid holds the member, like an
-// annotation that is not valid.
+// replace sets a setting from a class parameter instead of an annotation. A class parameter that is not valid holds the
+// member, like an annotation that is not valid.
 func replace[T any](c overlay, key, field string, parse func(string) (T, error), raw string, at *Opt[T]) {
 	from := c.origin(field)
 	c.in.dropFault(key)
@@ -93,12 +93,13 @@ func replace[T any](c overlay, key, field string, parse func(string) (T, error),
 		*at = NewOpt(v, from)
 		return
 	}
-	err = invalid(raw, err)
+	err = invalidValue(raw, err)
 	*at = Opt[T]{Fault: err, Origin: from}
 	c.in.faults = append(c.in.faults, Fault{Origin: from, Err: err})
 }
 
-func (c overlay) sources(s v1beta1.IngressClassParamsSpec) {
+// replaceClientRanges replaces the annotations for address ranges and prefix lists of clients.
+func (c overlay) replaceClientRanges(s v1beta1.IngressClassParamsSpec) {
 	if len(s.InboundCIDRs) > 0 {
 		from := c.origin("spec.inboundCIDRs")
 		c.in.dropFault("inbound-cidrs")
@@ -106,11 +107,11 @@ func (c overlay) sources(s v1beta1.IngressClassParamsSpec) {
 		for _, cidr := range s.InboundCIDRs {
 			one, err := CIDRs(cidr)
 			if err == nil && len(one) != 1 {
-				err = errors.New("not one address range")
+				err = errors.New("must be a single address range")
 			}
 			if err != nil {
 				// Without this range, the remaining ranges would not be what the operator intended.
-				err = invalid(cidr, err)
+				err = invalidValue(cidr, err)
 				c.in.InboundCIDRs = Opt[[]string]{Fault: err, Origin: from}
 				c.in.faults = append(c.in.faults, Fault{Origin: from, Err: err})
 				break
@@ -127,7 +128,8 @@ func (c overlay) sources(s v1beta1.IngressClassParamsSpec) {
 	}
 }
 
-func (c overlay) subnets(s *v1beta1.SubnetSelector) {
+// replaceSubnets replaces the annotation for subnets with the subnet selector of the class.
+func (c overlay) replaceSubnets(s *v1beta1.SubnetSelector) {
 	if s == nil {
 		return
 	}
@@ -149,14 +151,15 @@ func (c overlay) subnets(s *v1beta1.SubnetSelector) {
 func selectorFault(s *v1beta1.SubnetSelector) error {
 	switch {
 	case len(s.IDs) > 0 && len(s.Tags) > 0:
-		return errors.New("it has ids and tags, of which only one can choose the subnets")
+		return errors.New("the selector has both ids and tags; only one of them is allowed")
 	case len(s.IDs) == 0 && len(s.Tags) == 0:
-		return errors.New("it has neither ids nor tags")
+		return errors.New("the selector has neither ids nor tags")
 	}
 	return nil
 }
 
-func (c overlay) overlayKeyValues(s v1beta1.IngressClassParamsSpec) {
+// addKeyValues sets the tags and attributes of the class, which replace single keys of annotations.
+func (c overlay) addKeyValues(s v1beta1.IngressClassParamsSpec) {
 	c.in.Class.Tags = map[string]string{}
 	for _, t := range s.Tags {
 		c.in.Class.Tags[t.Key] = t.Value
@@ -179,9 +182,9 @@ func (c overlay) overlayKeyValues(s v1beta1.IngressClassParamsSpec) {
 	}
 }
 
-// webACL replaces both web ACL annotations as soon as the class sets a web ACL by ARN or by name, so that users cannot
-// remove it.
-func (c overlay) webACL(s v1beta1.IngressClassParamsSpec) {
+// replaceWebACL replaces both web ACL annotations if the class sets a web ACL by ARN or by name, so that users cannot
+// remove the web ACL of the class.
+func (c overlay) replaceWebACL(s v1beta1.IngressClassParamsSpec) {
 	if s.WAFv2ACLArn == "" && s.WAFv2ACLName == "" {
 		return
 	}

@@ -7,11 +7,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Prefix of every annotation that is read from Ingresses, and from Services as their backends.
+// Prefix is the prefix of every annotation that is read from Ingresses, and from Services as their backends.
 const Prefix = "alb.ingress.kubernetes.io/"
 
-// Ingress has the settings of one Ingress: the settings of its annotations, which WithClass overlays with its class
-// parameters. A Service can also have the settings of the embedded Backend.
+// Ingress has the settings of one Ingress, from its annotations; WithClass overlays them with the class parameters. A
+// Service can also have the settings of the embedded Backend.
 type Ingress struct {
 	Object finding.Ref
 
@@ -23,12 +23,12 @@ type Ingress struct {
 	Rules
 	Backend
 
-	// faults hold everything of the Ingress; they are in the order of the annotation keys.
+	// faults are the faults that hold all resources of the Ingress, in the order of the annotation keys.
 	faults []Fault
 }
 
-// Shared has the settings of one object for the resources that the members of a stack share. It is the same for every
-// kind of object.
+// Shared has the settings of one object for the resources that the members of a stack share. The type is the same for
+// all kinds of objects.
 type Shared struct {
 	LoadBalancer
 	Listeners
@@ -36,11 +36,11 @@ type Shared struct {
 	Frontend
 	Network
 
-	// Class has the class parameters that do not simply replace an annotation.
+	// Class has the class parameters that do not replace a whole annotation.
 	Class Class
 }
 
-// LoadBalancer are the load-balancer-wide settings.
+// LoadBalancer has the settings of the whole load balancer.
 type LoadBalancer struct {
 	Name        Opt[string]
 	Scheme      Opt[model.Scheme]
@@ -56,41 +56,41 @@ type LoadBalancer struct {
 	Capacity           Opt[map[string]string]
 }
 
-// Network are settings that only network load balancers have.
+// Network has the settings that only network load balancers have.
 type Network struct {
 	// ElasticAddresses are allocation ids, in the order of the subnets.
 	ElasticAddresses Opt[[]string]
 	// PrivateIPv4 and IPv6 are canonical addresses in any order.
 	PrivateIPv4, IPv6 Opt[[]string]
-	// SourceNAT is on or off. SourceNATPrefixes are in the order of the subnets, ranges of 80 bits or
-	// auto_assigned.
+	// SourceNAT is "on" or "off". SourceNATPrefixes are IPv6 /80 ranges or auto_assigned, in the order of the
+	// subnets.
 	SourceNAT         Opt[string]
 	SourceNATPrefixes Opt[[]string]
-	// PrivateLinkRules is on or off.
+	// PrivateLinkRules is "on" or "off".
 	PrivateLinkRules Opt[string]
 	// NoSecurityGroups is true for a load balancer without security groups.
 	NoSecurityGroups Opt[bool]
-	// PathMTU is on if the managed security group admits the ICMP messages of path MTU discovery, and off otherwise.
+	// PathMTU is "on" if the managed security group admits the ICMP messages of path MTU discovery, otherwise "off".
 	PathMTU Opt[string]
 }
 
-// Listeners are settings of the ports that a member listens on.
+// Listeners has the settings of the ports that a member listens on.
 type Listeners struct {
 	ListenPorts Opt[[]ListenPort]
 	SSLRedirect Opt[int32]
 	SSLPolicy   Opt[string]
 	MutualAuth  Opt[map[int32]model.MutualAuth]
-	// Certificates are ARNs.
+	// Certificates are ARNs of certificates.
 	Certificates      Opt[[]string]
 	CreateCertificate Opt[bool]
 	CertificateCA     Opt[string]
 	InboundCIDRs      Opt[[]string]
 	PrefixLists       Opt[[]string]
-	// ListenerAttributes by "HTTPS-443".
+	// ListenerAttributes are keyed by protocol and port, such as "HTTPS-443".
 	ListenerAttributes map[string]Opt[map[string]string]
 }
 
-// Rules are settings of the rules of one Ingress. Actions, Conditions and Transforms are keyed by the name of the
+// Rules has the settings of the rules of one Ingress. Actions, Conditions and Transforms are keyed by the name of the
 // backend that uses them.
 type Rules struct {
 	Actions    map[string]Opt[Action]
@@ -107,7 +107,7 @@ type Backend struct {
 	Auth   Auth
 }
 
-// TargetGroup are settings of the target groups of a backend.
+// TargetGroup has the settings of the target groups of a backend.
 type TargetGroup struct {
 	Type            Opt[model.TargetType]
 	NodeLabels      Opt[map[string]string]
@@ -115,7 +115,7 @@ type TargetGroup struct {
 	ProtocolVersion Opt[string]
 	Attributes      Opt[map[string]string]
 	MultiCluster    Opt[bool]
-	// ControlPorts by "service.port".
+	// ControlPorts are keyed by Service name and port, such as "web.80".
 	ControlPorts map[string]Opt[int32]
 
 	HealthPort         Opt[string] // traffic-port, a number or a port name
@@ -128,8 +128,8 @@ type TargetGroup struct {
 	SuccessCodes       Opt[string]
 }
 
-// WithDefaults returns t, with each setting that is not present in it taken from defaults. MultiCluster is on if
-// it is on in one of the two.
+// WithDefaults returns a copy of t with the settings of defaults where t has none. MultiCluster is true if it is true in
+// t or in defaults.
 func (t TargetGroup) WithDefaults(defaults TargetGroup) TargetGroup {
 	out := override(t, defaults)
 	if defaults.MultiCluster.Or(false) {
@@ -144,21 +144,21 @@ func (t TargetGroup) WithDefaults(defaults TargetGroup) TargetGroup {
 // Faults returns the faults of all settings except ControlPorts, which are checked for each port that uses them.
 func (t TargetGroup) Faults() []Fault { return faultsOf(t) }
 
-// AddOns are the settings of associations with other AWS services.
+// AddOns has the settings of associations with other AWS services.
 type AddOns struct {
 	WAFv2ARN   Opt[string]
 	WAFv2Name  Opt[string]
-	WAFClassic Opt[string] // waf-acl-id, or web-acl-id where that is absent
+	WAFClassic Opt[string] // waf-acl-id, or web-acl-id if waf-acl-id is not set
 	Shield     Opt[bool]
 }
 
-// Frontend are settings of the frontend NLB.
+// Frontend has the settings of the frontend NLB.
 type Frontend struct {
 	FrontendNLB            Opt[bool]
 	FrontendScheme         Opt[model.Scheme]
 	FrontendSubnets        Opt[[]string]
 	FrontendSecurityGroups Opt[[]string]
-	FrontendPorts          Opt[map[int32]int32] // of it -> of the application load balancer
+	FrontendPorts          Opt[map[int32]int32] // port of the frontend NLB -> port of the application load balancer
 	FrontendAddresses      Opt[[]string]        // allocation ids
 	FrontendAttributes     Opt[map[string]string]
 	FrontendTags           Opt[map[string]string]
@@ -178,15 +178,15 @@ func (f Frontend) Faults() []Fault {
 	return append(faultsOf(f), faultsOf(f.FrontendHealth)...)
 }
 
-// Class has the class parameters that replace single keys of an annotation, that also have precedence over annotations
-// of Services, or that have no annotation.
+// Class has the class parameters that replace single keys of an annotation, the class parameters that also have precedence
+// over annotations of Services, and the class parameters without an annotation.
 type Class struct {
 	Origin     finding.Origin
 	Tags       map[string]string
 	TargetType Opt[model.TargetType]
-	// Attributes of the load balancer.
+	// Attributes are the attributes of the load balancer.
 	Attributes map[string]string
-	// ListenerAttributes by "HTTPS-443".
+	// ListenerAttributes are keyed by protocol and port, such as "HTTPS-443".
 	ListenerAttributes map[string]map[string]string
 	Capacity           *int32
 	IPAMPool           string

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// An example of each annotation with JSON, shown where the JSON of a user is not valid.
+// An example of each annotation with JSON. Errors about JSON that is not valid show the example.
 const (
 	listenPortsForm = `[{"HTTP":80},{"HTTPS":443}]`
 	mutualAuthForm  = `[{"port":443,"mode":"verify","trustStore":"NAME"}]`
@@ -23,7 +23,7 @@ const (
 	jwtForm         = `{"jwksEndpoint":"URL","issuer":"URL"}`
 )
 
-// decode reads exactly one JSON value. Object keys match without regard to case and unknown keys are ignored, as in
+// decode decodes exactly one JSON value. Object keys are not case-sensitive and unknown keys are ignored, as in
 // aws-load-balancer-controller. form is a valid example, which the error shows.
 func decode(raw string, into any, form string) error {
 	if err := decodeJSON(raw, into); err != nil {
@@ -38,7 +38,7 @@ func decodeJSON(raw string, into any) error {
 		return jsonError(raw, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("text follows the value")
+		return errors.New("there is text after the JSON value")
 	}
 	return nil
 }
@@ -62,9 +62,9 @@ func jsonError(raw string, err error) error {
 	case errors.Is(err, io.EOF):
 		return errors.New("it is empty")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("it ends too early%s", textBefore(raw, int64(len(raw))))
+		return fmt.Errorf("the JSON ends too early%s", textBefore(raw, int64(len(raw))))
 	case strings.IndexAny(strings.TrimSpace(raw), "{[") != 0:
-		return errors.New("it does not begin with { or [")
+		return errors.New("the JSON does not begin with { or [")
 	case errors.As(err, &syntax) && syntax.Offset > 0 && syntax.Offset <= int64(len(raw)):
 		r, _ := utf8.DecodeRuneInString(raw[syntax.Offset-1:])
 		return fmt.Errorf("unexpected character %q%s", r, textBefore(raw, syntax.Offset-1))
@@ -72,7 +72,7 @@ func jsonError(raw string, err error) error {
 	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// maxContextRunes is how many characters before a mistake in JSON the error shows.
+// maxContextRunes is the number of characters before a mistake in JSON that the error shows.
 const maxContextRunes = 24
 
 // textBefore returns the text before a mistake, "" if there is none.
@@ -82,9 +82,9 @@ func textBefore(raw string, offset int64) string {
 	case len(before) == 0:
 		return ""
 	case len(before) > maxContextRunes:
-		return " after " + quoted("..."+string(before[len(before)-maxContextRunes:]))
+		return " after " + quoteValue("..."+string(before[len(before)-maxContextRunes:]))
 	}
-	return " after " + quoted(string(before))
+	return " after " + quoteValue(string(before))
 }
 
 // fieldPath returns a path of Go fields and indexes as users write it in JSON.

@@ -24,18 +24,18 @@ var jsonTypes = map[string]reflect.Type{
 	"auth-idp-oidc":         reflect.TypeFor[OIDCIDP](),
 }
 
-// unknownField is a field in the JSON of an annotation that nothing reads.
+// unknownField is a field in the JSON of an annotation that no parser reads.
 type unknownField struct {
-	Annotation string // its whole key
-	Field      string // such as redirectConfig.prot
-	Suggestion string // a suggestion as of finding.DidYouMean
+	Annotation string // the key of the annotation with its prefix
+	Field      string // the path of the field, such as redirectConfig.prot
+	Suggestion string // the result of finding.DidYouMean
 }
 
 // maxUnknownFields is the maximum number of unknown fields that are reported for an object.
 const maxUnknownFields = 10
 
-// unknownFields lists fields in the JSON of annotations that have no effect, which are probably spelling mistakes.
-// Annotations without valid JSON are skipped: parsing reports them.
+// unknownFields returns the fields in the JSON of annotations that have no effect. They are probably spelling mistakes.
+// Annotations without valid JSON are skipped, because their parser reports them.
 func (a Annotations) unknownFields(annotations map[string]string) []unknownField {
 	var out []unknownField
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
@@ -57,8 +57,8 @@ func (a Annotations) unknownFields(annotations map[string]string) []unknownField
 	return out
 }
 
-// collectUnknownFields calls found with each field of a JSON value that the type t, into which it is decoded, does not
-// have, and with a suggestion as of finding.DidYouMean.
+// collectUnknownFields calls found for each field of a JSON value that the type t does not have. The value is decoded into
+// t. The second argument of found is the result of finding.DidYouMean.
 func collectUnknownFields(raw any, t reflect.Type, at string, found func(field, meant string)) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -77,7 +77,7 @@ func collectUnknownFields(raw any, t reflect.Type, at string, found func(field, 
 		}
 		for _, key := range slices.Sorted(maps.Keys(value)) {
 			path := strings.TrimPrefix(at+"."+key, ".")
-			if f, ok := fieldNamed(t, key); ok {
+			if f, ok := findField(t, key); ok {
 				collectUnknownFields(value[key], f.Type, path, found)
 			} else {
 				found(path, finding.DidYouMean(key, fieldNames(t)))
@@ -86,8 +86,8 @@ func collectUnknownFields(raw any, t reflect.Type, at string, found func(field, 
 	}
 }
 
-// fieldNamed returns the field that encoding/json decodes a key into.
-func fieldNamed(t reflect.Type, key string) (reflect.StructField, bool) {
+// findField returns the struct field into which encoding/json decodes a key.
+func findField(t reflect.Type, key string) (reflect.StructField, bool) {
 	for i := range t.NumField() {
 		if f := t.Field(i); strings.EqualFold(jsonName(f), key) {
 			return f, true

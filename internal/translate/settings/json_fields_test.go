@@ -85,9 +85,9 @@ func TestFaultsOfJSONAreSaidForPeople(t *testing.T) {
 		want  string
 	}{
 		{action, `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"200",}}`, "not the expected JSON: unexpected character '}' after `...ig\":{\"statusCode\":\"200\",`; write it like "},
-		{action, `type: fixed-response`, `not the expected JSON: it does not begin with { or [; write it like {"type":`},
+		{action, `type: fixed-response`, `not the expected JSON: the JSON does not begin with { or [; write it like {"type":`},
 		{action, ``, "not the expected JSON: it is empty; "},
-		{action, `{"type":"forward"`, "not the expected JSON: it ends too early after `{\"type\":\"forward\"`; "},
+		{action, `{"type":"forward"`, "not the expected JSON: the JSON ends too early after `{\"type\":\"forward\"`; "},
 		{action, `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":"http","weight":"10"}]}}`, "forwardConfig.targetGroups[0].weight must be a whole number without quotes, not a string after "},
 		{action, `{"type":"fixed-response","fixedResponseConfig":{"statusCode":200}}`, "fixedResponseConfig.statusCode must be a string in quotes, not a number"},
 		{action, `[]`, "a value must be an object in { }, not an array"},
@@ -104,10 +104,10 @@ func TestFaultsOfJSONAreSaidForPeople(t *testing.T) {
 			t.Errorf("%s\n got %v\nwant %s", tc.raw, err, tc.want)
 		}
 	}
-	if got := invalid(`{"a":1}`, fmt.Errorf("x")).Error(); got != "`{\"a\":1}`: x" {
+	if got := invalidValue(`{"a":1}`, fmt.Errorf("x")).Error(); got != "`{\"a\":1}`: x" {
 		t.Error(got)
 	}
-	if got := invalid("a\n\"b\"", fmt.Errorf("x")).Error(); got != `"a\n\"b\"": x` {
+	if got := invalidValue("a\n\"b\"", fmt.Errorf("x")).Error(); got != `"a\n\"b\"": x` {
 		t.Error(got)
 	}
 }

@@ -30,7 +30,8 @@ func (p ListenPort) Protocol() string {
 // Key returns the protocol and the port, as in listener-attributes.HTTPS-443.
 func (p ListenPort) Key() string { return fmt.Sprintf("%s-%d", p.Protocol(), p.Port) }
 
-// ListenPorts reads [{"HTTP":80},{"HTTPS":443}] into ports in ascending order without repeats.
+// ListenPorts reads a listen-ports annotation, such as [{"HTTP":80},{"HTTPS":443}]. It returns the ports in ascending
+// order without duplicates.
 func ListenPorts(raw string) ([]ListenPort, error) {
 	var entries []map[string]int64
 	if err := decode(raw, &entries, listenPortsForm); err != nil {
@@ -48,13 +49,13 @@ func ListenPorts(raw string) ([]ListenPort, error) {
 			}
 			tls, seen := byPort[int32(port)]
 			if seen && tls != (proto == "HTTPS") {
-				return nil, fmt.Errorf("port %d is given both as HTTP and as HTTPS", port)
+				return nil, fmt.Errorf("port %d is listed both as HTTP and as HTTPS", port)
 			}
 			byPort[int32(port)] = proto == "HTTPS"
 		}
 	}
 	if len(byPort) == 0 {
-		return nil, errors.New("no port is given")
+		return nil, errors.New("the list has no ports")
 	}
 	var out []ListenPort
 	for port, tls := range byPort {
@@ -72,8 +73,8 @@ type mutualAuthJSON struct {
 	AdvertiseTrustStoreCaNames    string
 }
 
-// MutualAuth reads [{"port":443,"mode":"verify","trustStore":"..."}] by port. If a port has several entries, the last
-// one is used.
+// MutualAuth reads a mutual-authentication annotation, such as [{"port":443,"mode":"verify","trustStore":"..."}], by
+// port. If a port has several entries, the last entry is used.
 func MutualAuth(raw string) (map[int32]model.MutualAuth, error) {
 	var entries []mutualAuthJSON
 	if err := decode(raw, &entries, mutualAuthForm); err != nil {

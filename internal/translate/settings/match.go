@@ -10,7 +10,7 @@ import (
 
 type valuesJSON struct{ Values, RegexValues []string }
 
-// exactlyOne returns an error unless there are either plain or regex values.
+// exactlyOne returns an error unless v has either values or regexValues.
 func (v *valuesJSON) exactlyOne() error {
 	if v == nil || (len(v.Values) == 0) == (len(v.RegexValues) == 0) {
 		return errors.New("needs a config with either values or regexValues")
@@ -37,7 +37,7 @@ type conditionJSON struct {
 // in a rule (5 unless the quota is raised) and bounds memory: each path of a backend gets a copy of the conditions.
 const maxConditionValues = 100
 
-// Conditions reads a conditions annotation, in its order.
+// Conditions reads a conditions annotation. The result has the order of the annotation.
 func Conditions(raw string) ([]model.Condition, error) {
 	var in []conditionJSON
 	if err := decode(raw, &in, conditionsForm); err != nil {
@@ -46,8 +46,8 @@ func Conditions(raw string) ([]model.Condition, error) {
 	var out []model.Condition
 	values := len(in)
 	for i, c := range in {
-		if values += c.values(); values > maxConditionValues {
-			return nil, fmt.Errorf("more than %d conditions and values, which AWS does not accept in a rule", maxConditionValues)
+		if values += c.countValues(); values > maxConditionValues {
+			return nil, fmt.Errorf("more than %d conditions and values; AWS does not accept that many in a rule", maxConditionValues)
 		}
 		cond, err := c.condition()
 		if err != nil {
@@ -58,8 +58,8 @@ func Conditions(raw string) ([]model.Condition, error) {
 	return out, nil
 }
 
-// values counts the values of a condition.
-func (c conditionJSON) values() (n int) {
+// countValues returns the number of the values of a condition.
+func (c conditionJSON) countValues() (n int) {
 	for _, v := range []*valuesJSON{c.HostHeaderConfig, c.PathConfig} {
 		if v != nil {
 			n += len(v.Values) + len(v.RegexValues)
@@ -110,7 +110,7 @@ func (c conditionJSON) condition() (model.Condition, error) {
 		}
 		return model.RequestMethod{Values: c.HTTPRequestMethodConfig.Values}, nil
 	case "query-string":
-		return c.query()
+		return c.queryCondition()
 	case "source-ip":
 		if c.SourceIPConfig == nil || len(c.SourceIPConfig.Values) == 0 {
 			return nil, errors.New("needs a sourceIPConfig with values")
@@ -120,7 +120,7 @@ func (c conditionJSON) condition() (model.Condition, error) {
 	return nil, fmt.Errorf("has an unknown field%s", finding.DidYouMean(c.Field, conditionFields))
 }
 
-func (c conditionJSON) query() (model.Condition, error) {
+func (c conditionJSON) queryCondition() (model.Condition, error) {
 	if c.QueryStringConfig == nil || len(c.QueryStringConfig.Values) == 0 {
 		return nil, errors.New("needs a queryStringConfig with values")
 	}
@@ -144,7 +144,7 @@ type rewritesJSON struct {
 	Rewrites []struct{ Regex, Replace string }
 }
 
-// Transforms reads a transforms annotation, in its order.
+// Transforms reads a transforms annotation. The result has the order of the annotation.
 func Transforms(raw string) ([]model.Transform, error) {
 	var in []transformJSON
 	if err := decode(raw, &in, transformsForm); err != nil {

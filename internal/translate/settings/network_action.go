@@ -19,10 +19,10 @@ type NetworkForward struct {
 	Sticky *bool
 }
 
-// NetworkTarget is a port of another Service of the namespace, or a target group that exists already.
+// NetworkTarget is a port of another Service in the namespace, or a target group that the controller does not own.
 type NetworkTarget struct {
 	Service string
-	// Port is a port number, or a port name if it is written in quotes.
+	// Port is a port number, or a port name if the annotation has it in quotes.
 	Port   intstr.IntOrString
 	ARN    string
 	Weight int32
@@ -51,7 +51,7 @@ type networkTargetJSON struct {
 	Decrypt        *bool
 }
 
-// maxWeight is the greatest weight of a target group.
+// maxWeight is the maximum weight of a target group in AWS.
 const maxWeight = 999
 
 // ParseNetworkAction reads an actions annotation of a Service.
@@ -67,7 +67,7 @@ func ParseNetworkAction(raw string) (NetworkForward, error) {
 	case c == nil:
 		return NetworkForward{}, errors.New("forward needs a forwardConfig")
 	case len(c.TargetGroups) >= maxForwardTargetGroups:
-		return NetworkForward{}, fmt.Errorf("forwardConfig has %d targetGroups, and AWS accepts %d besides that of the Service itself", len(c.TargetGroups), maxForwardTargetGroups-1)
+		return NetworkForward{}, fmt.Errorf("forwardConfig has %d targetGroups, but AWS accepts at most %d in addition to the target group of the Service itself", len(c.TargetGroups), maxForwardTargetGroups-1)
 	}
 	out := NetworkForward{OwnWeight: c.BaseServiceWeight}
 	for i, t := range c.TargetGroups {
@@ -88,7 +88,7 @@ func ParseNetworkAction(raw string) (NetworkForward, error) {
 
 func (f NetworkForward) checkOwnWeight() error {
 	if len(f.Targets) > 0 && f.OwnWeight == nil {
-		return errors.New("forwardConfig needs a baseServiceWeight, the weight of the Service itself, as there are targetGroups")
+		return errors.New("forwardConfig has targetGroups and therefore needs a baseServiceWeight, the weight of the Service itself")
 	}
 	if err := checkWeight(f.OwnWeight); err != nil {
 		return fmt.Errorf("baseServiceWeight %w", err)
@@ -113,7 +113,7 @@ func parseNetworkTarget(t networkTargetJSON) (NetworkTarget, error) {
 	case t.ServiceName != "" && t.ServicePort == nil:
 		return NetworkTarget{}, errors.New("has a serviceName without a servicePort")
 	case t.Weight == nil:
-		return NetworkTarget{}, errors.New("needs a weight, as the Service itself has one")
+		return NetworkTarget{}, errors.New("needs a weight, because the Service itself has a weight")
 	}
 	if t.ServiceName != "" {
 		out.Port = *t.ServicePort

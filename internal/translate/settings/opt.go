@@ -21,10 +21,10 @@ type Opt[T any] struct {
 // NewOpt returns a setting that is set to v.
 func NewOpt[T any](v T, from finding.Origin) Opt[T] { return Opt[T]{Value: v, Set: true, Origin: from} }
 
-// Present reports whether the setting is written, with a valid value or not.
+// Present reports whether the user has set the setting, to a valid value or not.
 func (o Opt[T]) Present() bool { return o.Set || o.Fault != nil }
 
-// Or returns the value of the setting, or def if it has none.
+// Or returns the value of the setting, or def if the setting has no value.
 func (o Opt[T]) Or(def T) T {
 	if o.Set {
 		return o.Value
@@ -32,8 +32,8 @@ func (o Opt[T]) Or(def T) T {
 	return def
 }
 
-// First returns the first setting that is present. A value that is not valid is present, because it must not be
-// replaced by the value of another source.
+// First returns the first setting that is present. A setting with a value that is not valid is present, because the value
+// of another source must not replace it.
 func First[T any](opts ...Opt[T]) Opt[T] {
 	for _, o := range opts {
 		if o.Present() {
@@ -43,7 +43,7 @@ func First[T any](opts ...Opt[T]) Opt[T] {
 	return Opt[T]{}
 }
 
-// NonEmpty returns the setting, or an unset one if its text is empty.
+// NonEmpty returns the setting, or an unset setting if its text is empty.
 func NonEmpty(o Opt[string]) Opt[string] {
 	if o.Value == "" {
 		return Opt[string]{}
@@ -51,7 +51,7 @@ func NonEmpty(o Opt[string]) Opt[string] {
 	return o
 }
 
-// NonEmptyList returns the setting, or an unset one if its list is empty.
+// NonEmptyList returns the setting, or an unset setting if its list is empty.
 func NonEmptyList(o Opt[[]string]) Opt[[]string] {
 	if o.Set && len(o.Value) == 0 {
 		return Opt[[]string]{}
@@ -65,7 +65,7 @@ type Fault struct {
 	Err    error
 }
 
-// consequenceByReach is the end of the message about a setting that is not valid, by what it blocks.
+// consequenceByReach is the end of the message about a setting that is not valid, by the resources that the fault blocks.
 var consequenceByReach = map[finding.Reach]string{
 	finding.BlocksRule:     "; its rule stays unchanged in AWS",
 	finding.BlocksListener: "; its listener stays unchanged in AWS",
@@ -82,7 +82,7 @@ func (f Fault) Finding(blocks finding.Reach) finding.Finding {
 	}
 }
 
-// Check returns the fault of a setting; nil if it is unset or valid.
+// Check returns the fault of a setting; nil if the setting is unset or valid.
 func (o Opt[T]) Check() *Fault {
 	if o.Fault == nil {
 		return nil
@@ -96,8 +96,8 @@ type setting interface {
 	Check() *Fault
 }
 
-// override returns base, in which each setting that is present in top is replaced. Fields that are not settings are
-// those of base.
+// override returns a copy of base with the settings that are present in top. Fields that are not settings keep the value
+// of base.
 func override[S any](top, base S) S {
 	from, to := reflect.ValueOf(top), reflect.ValueOf(&base).Elem()
 	for i := range from.NumField() {
@@ -130,12 +130,12 @@ func Faults(checks ...*Fault) []Fault {
 	return out
 }
 
-// invalid wraps the error of a parser with the value that is not valid, cut to a readable length.
-func invalid(raw string, err error) error {
-	return fmt.Errorf("%s: %w", quoted(shortValue(raw)), err)
+// invalidValue wraps the error of a parser with the value that is not valid. It shortens the value to a readable length.
+func invalidValue(raw string, err error) error {
+	return fmt.Errorf("%s: %w", quoteValue(shortValue(raw)), err)
 }
 
-// shortValue cuts a value of a user to 80 characters.
+// shortValue shortens a value of a user to 80 characters.
 func shortValue(s string) string {
 	if r := []rune(s); len(r) > 80 {
 		return string(r[:77]) + "..."
@@ -143,8 +143,8 @@ func shortValue(s string) string {
 	return s
 }
 
-// quoted puts a value in double quotes, or in backquotes if it has double quotes itself, as JSON has.
-func quoted(s string) string {
+// quoteValue returns a value in double quotes, or in backquotes if the value contains double quotes, like JSON.
+func quoteValue(s string) string {
 	if strings.Contains(s, `"`) && strconv.CanBackquote(s) {
 		return "`" + s + "`"
 	}

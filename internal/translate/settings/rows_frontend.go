@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// readWebACLID reads web-acl-id, the older spelling of waf-acl-id. Keys are read in ascending order, so waf-acl-id,
-// which has precedence, has already been read.
+// readWebACLID reads web-acl-id, the older name of waf-acl-id. waf-acl-id has precedence. It has already been read, because
+// keys are read in ascending order.
 func readWebACLID(in *Ingress, _, raw string, from finding.Origin) error {
 	if !in.WAFClassic.Present() {
 		in.WAFClassic = NewOpt(raw, from)
@@ -20,7 +20,7 @@ func readWebACLID(in *Ingress, _, raw string, from finding.Origin) error {
 	return nil
 }
 
-// PortMap reads "80=443,8080=80": ports of the frontend NLB and the ports they forward to.
+// PortMap reads a map of ports, such as "80=443,8080=80": ports of the frontend NLB, and the ports that they forward to.
 func PortMap(raw string) (map[int32]int32, error) {
 	m, err := Map(raw)
 	if err != nil {
@@ -91,48 +91,48 @@ func frontendRows() []row[Ingress] {
 			Doc: "Creates a frontend NLB, a network load balancer that forwards to the application load balancer."},
 			read: valueReader(Bool, func(in *Ingress) *Opt[bool] { return &in.FrontendNLB })},
 		{Row: Row{Key: "frontend-nlb-scheme", Type: "internal, internet-facing", Default: "--default-load-balancer-scheme", Merge: mergeOne,
-			Doc: "Scheme."},
+			Doc: "Scheme of the frontend NLB."},
 			read: valueReader(Enum(model.Internal, model.InternetFacing), func(in *Ingress) *Opt[model.Scheme] { return &in.FrontendScheme })},
 		{Row: Row{Key: "frontend-nlb-subnets", Type: "list", Default: "discovery", Merge: mergeOne,
-			Doc: "Subnets by id or Name tag."},
+			Doc: "Subnets of the frontend NLB, by ID or Name tag."},
 			read: valueReader(List, func(in *Ingress) *Opt[[]string] { return &in.FrontendSubnets })},
-		{Row: Row{Key: "frontend-nlb-security-groups", Type: "list", Default: "those of the application load balancer", Merge: mergeOne,
-			Doc: "Security groups by id or Name tag."},
+		{Row: Row{Key: "frontend-nlb-security-groups", Type: "list", Default: "security groups of the application load balancer", Merge: mergeOne,
+			Doc: "Security groups of the frontend NLB, by ID or Name tag."},
 			read: valueReader(List, func(in *Ingress) *Opt[[]string] { return &in.FrontendSecurityGroups })},
 		{Row: Row{Key: "frontend-nlb-listener-port-mapping", Type: "map", Default: "the same ports", Merge: mergePort,
-			Doc: "Port of the frontend NLB = port of the application load balancer."},
+			Doc: "Ports of the frontend NLB and the ports of the application load balancer that they forward to, for example 80=443."},
 			read: valueReader(PortMap, func(in *Ingress) *Opt[map[int32]int32] { return &in.FrontendPorts })},
 		{Row: Row{Key: "frontend-nlb-eip-allocations", Type: "list", Merge: mergeOne,
-			Doc: "Elastic addresses, one per subnet."},
+			Doc: "Elastic IP addresses by allocation ID, one for each subnet."},
 			read: valueReader(List, func(in *Ingress) *Opt[[]string] { return &in.FrontendAddresses })},
 		{Row: Row{Key: "frontend-nlb-healthcheck-port", Type: "int or traffic-port", Default: "traffic-port", Merge: mergePort,
-			Doc: "Port of the check."},
+			Doc: "Port of the health check."},
 			read: valueReader(parseFrontendCheckPort, text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Port }))},
 		{Row: Row{Key: "frontend-nlb-healthcheck-protocol", Type: "HTTP, HTTPS", Default: "HTTP", Merge: mergePort,
-			Doc: "Protocol of the check."},
+			Doc: "Protocol of the health check."},
 			read: valueReader(Enum("HTTP", "HTTPS"), text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Protocol }))},
 		{Row: Row{Key: "frontend-nlb-healthcheck-path", Type: "string", Default: "/", Merge: mergePort,
-			Doc: "Path of the check."},
+			Doc: "Path of the health check."},
 			read: valueReader(String, text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Path }))},
 		{Row: Row{Key: "frontend-nlb-healthcheck-interval-seconds", Type: "int", Default: "15", Merge: mergePort,
-			Doc: "Time between checks."},
+			Doc: "Seconds between health checks."},
 			read: valueReader(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Interval }))},
 		{Row: Row{Key: "frontend-nlb-healthcheck-timeout-seconds", Type: "int", Default: "5", Merge: mergePort,
-			Doc: "Time after which a check has failed."},
+			Doc: "Seconds without a response after which a health check fails."},
 			read: valueReader(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Timeout }))},
 		{Row: Row{Key: "frontend-nlb-healthcheck-healthy-threshold-count", Type: "int", Default: "2", Merge: mergePort,
-			Doc: "Checks that must succeed in a row."},
+			Doc: "Consecutive health checks that must succeed before a target is healthy."},
 			read: valueReader(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Healthy }))},
 		{Row: Row{Key: "frontend-nlb-healthcheck-unhealthy-threshold-count", Type: "int", Default: "2", Merge: mergePort,
-			Doc: "Checks that must fail in a row."},
+			Doc: "Consecutive health checks that must fail before a target is unhealthy."},
 			read: valueReader(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Unhealthy }))},
 		{Row: Row{Key: "frontend-nlb-healthcheck-success-codes", Type: "string", Default: "200", Merge: mergePort,
-			Doc: "Codes that mean success."},
+			Doc: "Response codes of a successful health check."},
 			read: valueReader(String, text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Codes }))},
 		{Row: Row{Key: "frontend-nlb-attributes", Type: "map", Merge: mergeOne,
-			Doc: "Attributes; those not named are not changed."},
+			Doc: "Attributes of the frontend NLB; other attributes are not changed."},
 			read: valueReader(parseNLBAttributes, func(in *Ingress) *Opt[map[string]string] { return &in.FrontendAttributes })},
-		{Row: Row{Key: "frontend-nlb-tags", Type: "map", Default: "those of the application load balancer", Merge: mergeOne,
+		{Row: Row{Key: "frontend-nlb-tags", Type: "map", Default: "tags of the application load balancer", Merge: mergeOne,
 			Doc: "Tags of the frontend NLB, its listeners and target groups."},
 			read: valueReader(Map, func(in *Ingress) *Opt[map[string]string] { return &in.FrontendTags })},
 	}

@@ -12,12 +12,12 @@ import (
 // ServicePrefix is the prefix of the annotations that are read from Services with a load balancer of their own.
 const ServicePrefix = "service.beta.kubernetes.io/"
 
-// LoadBalancerService holds the annotations of a Service with a network load balancer of its own. Settings in the spec
-// of the Service are not part of it.
+// LoadBalancerService has the settings in the annotations of a Service with a network load balancer of its own, without
+// the settings in the spec of the Service.
 type LoadBalancerService struct {
 	Object finding.Ref
 
-	// Group names the load balancer that several Services share, as written.
+	// Group is the name of the load balancer group of the Service, not checked.
 	Group Opt[string]
 
 	Shared
@@ -29,11 +29,11 @@ type LoadBalancerService struct {
 	// present; the attributes have precedence over Attributes.
 	deprecatedScheme     Opt[model.Scheme]
 	deprecatedAttributes deprecatedAttributes
-	// faults hold all resources of the Service.
+	// faults are the faults that hold all resources of the Service.
 	faults []Fault
 }
 
-// ServicePorts are settings of the ports of a Service.
+// ServicePorts has the settings of the ports of a Service.
 type ServicePorts struct {
 	// TLSPorts and QUICPorts are names or numbers of ports.
 	TLSPorts, QUICPorts Opt[[]string]
@@ -43,7 +43,7 @@ type ServicePorts struct {
 	ALPN Opt[string]
 	// MergeTCPUDP creates one listener for a TCP and a UDP port with the same number.
 	MergeTCPUDP Opt[bool]
-	// Actions by "TLS-443": the protocol of the listener and its port.
+	// Actions are keyed by protocol and port of the listener, such as "TLS-443".
 	Actions map[string]Opt[NetworkForward]
 }
 
@@ -54,7 +54,7 @@ const BackendTLS = "ssl"
 // classic load balancers, with which connections to targets do not use TLS.
 var BackendProtocols = []string{BackendTLS, "tcp", "http", "https"}
 
-// NetworkTargets are settings of the target groups of a Service.
+// NetworkTargets has the settings of the target groups of a Service.
 type NetworkTargets struct {
 	TargetGroup
 	// PortAttributes are keyed by the number of the Service port. Attributes with an empty value are left out.
@@ -70,8 +70,8 @@ func (t NetworkTargets) Faults() []Fault {
 	return append(t.TargetGroup.Faults(), faultsOf(t)...)
 }
 
-// ParseLoadBalancerService reads the annotations of a Service that has a load balancer of its own. Those of a
-// Service behind an Ingress are read by ParseService.
+// ParseLoadBalancerService reads the annotations of a Service that has a load balancer of its own. ParseService reads the
+// annotations of a Service behind an Ingress.
 func ParseLoadBalancerService(annotations map[string]string, object finding.Ref) LoadBalancerService {
 	in := LoadBalancerService{Object: object}
 	in.faults = read(&in, serviceTable, annotations, object)
@@ -86,8 +86,8 @@ func ParseLoadBalancerService(annotations map[string]string, object finding.Ref)
 	return in
 }
 
-// MemberFaults returns the faults that hold everything of the Service, because they are about its ports or about
-// the load balancer as a whole.
+// MemberFaults returns the faults that hold all resources of the Service, because they concern its ports or the whole load
+// balancer.
 func (in LoadBalancerService) MemberFaults() []Fault { return in.faults }
 
 func (in *LoadBalancerService) addFault(f *Fault) {
@@ -108,8 +108,8 @@ func parseInternalSwitch(raw string) (model.Scheme, error) {
 	return model.InternetFacing, nil
 }
 
-// deprecatedAttributes are deprecated annotations, each for one attribute of the load balancer. They win over the
-// annotation for attributes.
+// deprecatedAttributes has the values of deprecated annotations for single attributes of the load balancer. They override
+// the annotation aws-load-balancer-attributes.
 type deprecatedAttributes struct {
 	accessLogs     Opt[bool]
 	bucket, prefix Opt[string]

@@ -12,17 +12,17 @@ import (
 // also requires aws-load-balancer-nlb-target-type.
 var ServiceTypes = []string{typeExternal, typeNLBIP}
 
-// ServiceSelection are the settings of the operator that decide which Services get a load balancer.
+// ServiceSelection has the settings of the operator that select the Services that get a load balancer.
 type ServiceSelection struct {
-	// Class is the class of the Services that are served.
+	// Class is the spec.loadBalancerClass of the Services that are served.
 	Class string
 	// LoadBalancersOnly excludes Services of a type other than LoadBalancer, even if their annotations select this
 	// controller.
 	LoadBalancersOnly bool
 }
 
-// Serves reports whether this controller creates a load balancer for a Service. spec.loadBalancerClass decides if it is
-// set, otherwise the annotations of a Service of any type.
+// Serves reports whether this controller creates a load balancer for a Service. If spec.loadBalancerClass is set, it
+// decides; otherwise the annotations decide, for a Service of any type.
 func (s ServiceSelection) Serves(svc *corev1.Service) bool {
 	switch {
 	case svc.DeletionTimestamp != nil, s.LoadBalancersOnly && svc.Spec.Type != corev1.ServiceTypeLoadBalancer:

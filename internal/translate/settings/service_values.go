@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// onOff accepts "on" and "off".
-func onOff(raw string) (string, error) { return Enum("on", "off")(raw) }
+// parseOnOff accepts "on" and "off".
+func parseOnOff(raw string) (string, error) { return Enum("on", "off")(raw) }
 
-// PreserveClientIPAttribute is the only attribute of target groups with a value that is checked here and not by AWS.
+// PreserveClientIPAttribute is the only attribute of target groups whose value is checked here; AWS checks the others.
 const PreserveClientIPAttribute = "preserve_client_ip.enabled"
 
 func parseTargetGroupAttributes(raw string) (map[string]string, error) {
@@ -30,7 +30,7 @@ func checkPreserveClientIP(m map[string]string) error {
 	return nil
 }
 
-// parsePortAttributes reads a Map and leaves out empty values: for these keys the attribute of all ports is used.
+// parsePortAttributes reads a Map and leaves out keys with empty values. For these keys the attribute of all ports is used.
 func parsePortAttributes(raw string) (map[string]string, error) {
 	m, err := Map(raw)
 	if err != nil {
@@ -46,7 +46,7 @@ func parsePortAttributes(raw string) (map[string]string, error) {
 
 func parseProxyProtocol(raw string) (bool, error) {
 	if raw != "*" {
-		return false, errors.New(`only "*" can be given, for all ports`)
+		return false, errors.New(`the only valid value is "*", for all ports`)
 	}
 	return true, nil
 }
@@ -58,7 +58,7 @@ func parsePortNumbers(raw string) ([]int32, error) {
 	for _, item := range items {
 		n, err := strconv.ParseInt(item, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("%s is not a port number", quoted(shortValue(item)))
+			return nil, fmt.Errorf("%s is not a port number", quoteValue(shortValue(item)))
 		}
 		out = append(out, int32(n))
 	}
@@ -72,7 +72,7 @@ func addressListParser(family string, of func(netip.Addr) bool) func(string) ([]
 		for i, item := range items {
 			a, err := netip.ParseAddr(item)
 			if err != nil || !of(a) || a.Zone() != "" {
-				return nil, fmt.Errorf("%s is not an %s address", quoted(shortValue(item)), family)
+				return nil, fmt.Errorf("%s is not an %s address", quoteValue(shortValue(item)), family)
 			}
 			items[i] = a.String()
 		}
@@ -83,13 +83,13 @@ func addressListParser(family string, of func(netip.Addr) bool) func(string) ([]
 // AutoAssigned is the value for a source NAT prefix that AWS chooses.
 const AutoAssigned = "auto_assigned"
 
-// parseSourceNATPrefixes reads a List of IPv6 ranges of 80 bits or AutoAssigned, and returns them as they are written.
+// parseSourceNATPrefixes reads a List whose items are IPv6 /80 ranges or AutoAssigned, and returns the items unchanged.
 func parseSourceNATPrefixes(raw string) ([]string, error) {
 	items, _ := List(raw)
 	for _, item := range items {
 		p, err := netip.ParsePrefix(item)
 		if item != AutoAssigned && (err != nil || !p.Addr().Is6() || p.Bits() != 80) {
-			return nil, fmt.Errorf("%s is neither %s nor an IPv6 range of 80 bits such as 2001:db8:1:2:3::/80", quoted(shortValue(item)), AutoAssigned)
+			return nil, fmt.Errorf("%s is neither %s nor an IPv6 /80 range such as 2001:db8:1:2:3::/80", quoteValue(shortValue(item)), AutoAssigned)
 		}
 	}
 	return items, nil

@@ -9,19 +9,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Row documents one annotation. The reference page is made from these rows.
+// Row documents one annotation. The reference page is generated from these rows.
 type Row struct {
 	Group   string // heading of the page
-	Key     string // without the prefix of the table, or in full with another one; "<name>" is a part that users choose
-	Type    string // string, bool, int, list, map, json, or the words allowed
+	Key     string // without the prefix of the table, or with another prefix; "<name>" is a part that users choose
+	Type    string // string, bool, int, list, map, json, or the allowed values
 	Default string
-	Service bool   // may be set on a Service behind an Ingress as well, which wins
-	Merge   string // how several members of a stack agree: one, port, key, union, own
+	Service bool   // a Service behind an Ingress can also have the annotation, with precedence over the Ingress
+	Merge   string // how the values of several members of a stack are merged: one, port, key, union, own
 	Doc     string
 	// Ignored reports whether only another controller reads the annotation.
 	Ignored bool
-	// fixedKey is the key with its prefix, without the part that users choose. hasName reports that there is such a
-	// part after it.
+	// fixedKey is the key with its prefix, without the part that users choose. hasName reports whether the key has such
+	// a part at its end.
 	fixedKey string
 	hasName  bool
 }
@@ -35,7 +35,7 @@ func (r Row) matchAnnotation(annotation string) (name string, ok bool) {
 	return name, ok && name != ""
 }
 
-// row is a Row with the code that reads it into the settings of an object.
+// row is a Row with the function that reads its annotation into the settings of an object.
 type row[S any] struct {
 	Row
 	// read parses raw into in; name is the text in place of "<name>".
@@ -76,12 +76,12 @@ func read[S any](in *S, table []row[S], annotations map[string]string, object fi
 	return faults
 }
 
-// valueReader returns the read function of a row for a setting with one value, which is stored where at points.
+// valueReader returns the read function of a row for a setting with one value. at returns the field for the value.
 func valueReader[S, T any](parse func(string) (T, error), at func(*S) *Opt[T]) func(*S, string, string, finding.Origin) error {
 	return func(in *S, _, raw string, from finding.Origin) error {
 		v, err := parse(raw)
 		if err != nil {
-			err = invalid(raw, err)
+			err = invalidValue(raw, err)
 			*at(in) = Opt[T]{Fault: err, Origin: from}
 			return err
 		}
@@ -90,7 +90,7 @@ func valueReader[S, T any](parse func(string) (T, error), at func(*S) *Opt[T]) f
 	}
 }
 
-// keyedReader returns the read function of a row for a setting with one value per name.
+// keyedReader returns the read function of a row for a setting with one value for each name.
 func keyedReader[S, T any](parse func(string) (T, error), at func(*S) *map[string]Opt[T]) func(*S, string, string, finding.Origin) error {
 	return func(in *S, name, raw string, from finding.Origin) error {
 		m := at(in)
@@ -99,7 +99,7 @@ func keyedReader[S, T any](parse func(string) (T, error), at func(*S) *map[strin
 		}
 		v, err := parse(raw)
 		if err != nil {
-			err = invalid(raw, err)
+			err = invalidValue(raw, err)
 			(*m)[name] = Opt[T]{Fault: err, Origin: from}
 			return err
 		}
@@ -112,7 +112,7 @@ func keyedReader[S, T any](parse func(string) (T, error), at func(*S) *map[strin
 // load balancer. Annotations that class parameters replace have no fault.
 func (in Ingress) MemberFaults() []Fault { return in.faults }
 
-// dropFault removes the fault of an annotation that is replaced.
+// dropFault removes the fault of an annotation that a class parameter replaces.
 func (in *Ingress) dropFault(key string) {
 	in.faults = slices.DeleteFunc(slices.Clone(in.faults), func(f Fault) bool { return f.Origin.Field == Prefix+key })
 }

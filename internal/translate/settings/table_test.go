@@ -85,7 +85,7 @@ func TestTargetGroupOverTakesWholeValues(t *testing.T) {
 }
 
 func TestUnknown(t *testing.T) {
-	got := IngressAnnotations.unknown(map[string]string{Prefix + "shceme": "", Prefix + "scheme": "", Prefix + "actions.x": "", Prefix + "actions.": "", "other/x": ""})
+	got := IngressAnnotations.unknownKeys(map[string]string{Prefix + "shceme": "", Prefix + "scheme": "", Prefix + "actions.x": "", Prefix + "actions.": "", "other/x": ""})
 	if diff := cmp.Diff([]string{Prefix + "actions.", Prefix + "shceme"}, got); diff != "" {
 		t.Error(diff)
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// String accepts any text without a change.
+// String accepts any text and returns it unchanged.
 func String(raw string) (string, error) { return raw, nil }
 
 // Bool accepts the spellings of Go's ParseBool, without trimming.
 func Bool(raw string) (bool, error) {
 	b, err := strconv.ParseBool(raw)
 	if err != nil {
-		return false, errors.New("not a boolean, write true or false")
+		return false, errors.New("not a boolean; use true or false")
 	}
 	return b, nil
 }
@@ -55,7 +55,7 @@ func Enum[T ~string](words ...T) func(string) (T, error) {
 	}
 }
 
-// List splits at commas, trims the items and skips empty ones.
+// List splits text at commas, trims the items and skips empty items.
 func List(raw string) ([]string, error) {
 	items := []string{}
 	for item := range strings.SplitSeq(raw, ",") {
@@ -98,7 +98,7 @@ func Map(raw string) (map[string]string, error) {
 	return out, nil
 }
 
-// mapItems splits the text of a Map at commas into its items, with backslashes resolved.
+// mapItems splits the text of a Map into its items at commas, and resolves backslashes.
 func mapItems(raw string) []string {
 	var items []string
 	var item strings.Builder

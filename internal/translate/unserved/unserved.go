@@ -23,9 +23,9 @@ import (
 
 // Options are the settings of the operator.
 type Options struct {
-	// IngressClass is the class of Ingresses with the annotation; with "" an Ingress needs no class.
+	// IngressClass is the class that the class annotation of an Ingress must name; with "" an Ingress needs no class.
 	IngressClass string
-	// Services selects the Services that are served; nil if none are.
+	// Services selects the Services that are served; nil if no Services are served.
 	Services *settings.ServiceSelection
 	// Gateways reports whether Gateways are served.
 	Gateways bool
@@ -41,7 +41,7 @@ const (
 	targetTypeAnnotation   = settings.ServicePrefix + "aws-load-balancer-nlb-target-type"
 )
 
-// Items returns the object itself if there is something to report about it.
+// Items returns the object itself if there is a finding about it.
 func Items(v *cluster.View, obj cluster.Object, opt Options) []cluster.Ref {
 	if len(findingsAbout(v, obj, opt)) == 0 {
 		return nil
@@ -58,8 +58,8 @@ func Of(v *cluster.View, obj cluster.Object, opt Options) (finding.Finding, bool
 	return found[0], true
 }
 
-// Report returns the findings about an object. A new object is not reported yet: wait is the time until it has to be
-// checked again.
+// Report returns the findings about an object. It does not report a new object yet: wait is the time after which the object
+// must be checked again.
 func Report(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) (found finding.List, wait time.Duration) {
 	obj, err := v.Object(ref.Kind, ref.Namespace, ref.Name)
 	if obj == nil || err != nil {
@@ -80,18 +80,18 @@ func findingsAbout(v *cluster.View, obj cluster.Object, opt Options) finding.Lis
 	}
 	switch o := obj.(type) {
 	case *networkingv1.IngressClass:
-		return ingressClass(v, o)
+		return ingressClassFindings(v, o)
 	case *networkingv1.Ingress:
-		return ingress(v, o, opt)
+		return ingressFindings(v, o, opt)
 	case *corev1.Service:
-		return service(o, opt)
+		return serviceFindings(o, opt)
 	case *gwv1.GatewayClass:
 		if opt.Gateways {
-			return gatewayClass(v, o)
+			return gatewayClassFindings(v, o)
 		}
 	case *gwv1.Gateway:
 		if opt.Gateways {
-			return gateway(v, o)
+			return gatewayFindings(v, o)
 		}
 	case *gwconfig.TargetGroupConfiguration:
 		return missingService(v, o)
@@ -109,21 +109,22 @@ func notServed(obj cluster.Object, field, message, fix string) finding.Finding {
 	return finding.Finding{Object: refOf(obj), Field: field, Reason: finding.NotServed, Severity: finding.Warning, Message: message, Fix: fix}
 }
 
-// mistyped reports whether a value is similar to a known value, but not equal to one.
-func mistyped(value string, known ...string) bool {
+// isMistyped reports whether a value is similar to a known value, but not equal to one.
+func isMistyped(value string, known ...string) bool {
 	return !slices.Contains(known, value) && finding.Nearest(value, known) != ""
 }
 
-// quoted returns the beginning of a message about a mistyped value, with the known value that was probably meant.
-func quoted(value string, known ...string) string {
+// mistypedText returns the beginning of a message about a mistyped value, with the known value that the user probably
+// intended.
+func mistypedText(value string, known ...string) string {
 	return fmt.Sprintf("%q is not one of this controller%s", finding.Cut(value), finding.DidYouMean(value, known))
 }
 
-func ingressClass(v *cluster.View, c *networkingv1.IngressClass) finding.List {
-	if !mistyped(c.Spec.Controller, cluster.IngressController) {
+func ingressClassFindings(v *cluster.View, c *networkingv1.IngressClass) finding.List {
+	if !isMistyped(c.Spec.Controller, cluster.IngressController) {
 		return nil
 	}
-	wrong := quoted(c.Spec.Controller, cluster.IngressController)
+	wrong := mistypedText(c.Spec.Controller, cluster.IngressController)
 	out := finding.List{notServed(c, "spec.controller", wrong+"; Ingresses of this class are not served", fmt.Sprintf("delete the class and create it again with %q, as spec.controller cannot be changed", cluster.IngressController))}
 	for _, ing := range cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress, Index: cluster.IngressByClass, Value: c.Name}) {
 		if len(out) > maxObjects {
@@ -141,21 +142,21 @@ func classFinding(obj cluster.Object, field, kind, name, wrong string) finding.F
 	return notServed(obj, field, fmt.Sprintf("%s %s: %s; nothing is made", kind, name, wrong), "correct the class, or name another one")
 }
 
-// isServed reports whether any controller serves an Ingress.
+// isServed reports whether a controller serves an Ingress.
 func isServed(ing *networkingv1.Ingress) bool {
 	return ing.DeletionTimestamp != nil || len(ing.Status.LoadBalancer.Ingress)+len(ing.Finalizers) > 0 || ing.Annotations[cluster.ClassAnnotation] != ""
 }
 
-func ingress(v *cluster.View, ing *networkingv1.Ingress, opt Options) finding.List {
+func ingressFindings(v *cluster.View, ing *networkingv1.Ingress, opt Options) finding.List {
 	if isServed(ing) {
 		return nil
 	}
 	if name := ing.Spec.IngressClassName; name != nil {
 		class, ok := cluster.Get[*networkingv1.IngressClass](v, cluster.KindIngressClass, "", *name)
-		if !ok || !mistyped(class.Spec.Controller, cluster.IngressController) {
+		if !ok || !isMistyped(class.Spec.Controller, cluster.IngressController) {
 			return nil
 		}
-		return finding.List{classFinding(ing, "spec.ingressClassName", "IngressClass", class.Name, "controller "+quoted(class.Spec.Controller, cluster.IngressController))}
+		return finding.List{classFinding(ing, "spec.ingressClassName", "IngressClass", class.Name, "controller "+mistypedText(class.Spec.Controller, cluster.IngressController))}
 	}
 	if opt.IngressClass == "" || !hasOwnAnnotations(ing) {
 		return nil
@@ -191,22 +192,22 @@ func hasOwnAnnotations(ing *networkingv1.Ingress) bool {
 	return false
 }
 
-func service(svc *corev1.Service, opt Options) finding.List {
+func serviceFindings(svc *corev1.Service, opt Options) finding.List {
 	if opt.Services == nil || len(svc.Finalizers) > 0 || opt.Services.Serves(svc) ||
 		opt.Services.LoadBalancersOnly && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return nil
 	}
 	const nothing = "; the Service gets no load balancer of this controller"
 	if class := svc.Spec.LoadBalancerClass; class != nil {
-		if !mistyped(*class, opt.Services.Class) {
+		if !isMistyped(*class, opt.Services.Class) {
 			return nil
 		}
-		return finding.List{notServed(svc, "spec.loadBalancerClass", quoted(*class, opt.Services.Class)+nothing,
+		return finding.List{notServed(svc, "spec.loadBalancerClass", mistypedText(*class, opt.Services.Class)+nothing,
 			fmt.Sprintf("delete the Service and create it again with %q, as spec.loadBalancerClass cannot be changed", opt.Services.Class))}
 	}
 	switch kind := svc.Annotations[typeAnnotation]; {
-	case mistyped(kind, settings.ServiceTypes...):
-		return finding.List{notServed(svc, typeAnnotation, quoted(kind, settings.ServiceTypes...)+nothing, "correct the annotation")}
+	case isMistyped(kind, settings.ServiceTypes...):
+		return finding.List{notServed(svc, typeAnnotation, mistypedText(kind, settings.ServiceTypes...)+nothing, "correct the annotation")}
 	case kind == settings.ServiceTypes[0] && svc.Annotations[targetTypeAnnotation] != "":
 		known := []string{string(model.IPTargets), string(model.InstanceTargets)}
 		value := svc.Annotations[targetTypeAnnotation]
@@ -222,12 +223,12 @@ func gatewayControllers() (out []string) {
 	return out
 }
 
-func gatewayClass(v *cluster.View, c *gwv1.GatewayClass) finding.List {
+func gatewayClassFindings(v *cluster.View, c *gwv1.GatewayClass) finding.List {
 	known := gatewayControllers()
-	if !mistyped(string(c.Spec.ControllerName), known...) {
+	if !isMistyped(string(c.Spec.ControllerName), known...) {
 		return nil
 	}
-	wrong := quoted(string(c.Spec.ControllerName), known...)
+	wrong := mistypedText(string(c.Spec.ControllerName), known...)
 	out := finding.List{notServed(c, "spec.controllerName", wrong+"; Gateways of this class are not served", "delete the class and create it again, as spec.controllerName cannot be changed")}
 	for _, gw := range cluster.List[*gwv1.Gateway](v, cluster.Query{Kind: cluster.KindGateway, Index: cluster.GatewayByClass, Value: c.Name}) {
 		if len(out) > maxObjects {
@@ -240,7 +241,7 @@ func gatewayClass(v *cluster.View, c *gwv1.GatewayClass) finding.List {
 	return out
 }
 
-func gateway(v *cluster.View, gw *gwv1.Gateway) finding.List {
+func gatewayFindings(v *cluster.View, gw *gwv1.Gateway) finding.List {
 	if len(gw.Status.Addresses)+len(gw.Finalizers) > 0 {
 		return nil
 	}
@@ -249,15 +250,15 @@ func gateway(v *cluster.View, gw *gwv1.Gateway) finding.List {
 	if !ok {
 		near := finding.DidYouMean(string(gw.Spec.GatewayClassName), gatewayClasses(v))
 		if near == "" {
-			return nil // another controller may do without the class
+			return nil // another controller may not need the class
 		}
 		return finding.List{notServed(gw, "spec.gatewayClassName", fmt.Sprintf("GatewayClass %q does not exist%s; nothing is made",
 			finding.Cut(string(gw.Spec.GatewayClassName)), near), "correct the name, or create the class")}
 	}
-	if !mistyped(string(class.Spec.ControllerName), known...) {
+	if !isMistyped(string(class.Spec.ControllerName), known...) {
 		return nil
 	}
-	return finding.List{classFinding(gw, "spec.gatewayClassName", "GatewayClass", class.Name, "controllerName "+quoted(string(class.Spec.ControllerName), known...))}
+	return finding.List{classFinding(gw, "spec.gatewayClassName", "GatewayClass", class.Name, "controllerName "+mistypedText(string(class.Spec.ControllerName), known...))}
 }
 
 // missingService reports a TargetGroupConfiguration for a Service that does not exist.

@@ -6,38 +6,38 @@ import (
 	"sync"
 )
 
-// capacity bounds a quantity that all callers use, such as the bytes of requests. Any pod of the cluster can call, but the
-// API server has few connections from few addresses. So when the capacity is used up, the oldest reservation of the
-// address that uses most is revoked. An address that would itself use most has to wait.
+// capacity limits a quantity that all callers share, such as the bytes of requests. Any pod of the cluster can call the
+// webhooks, but the API server has few connections from few addresses. Therefore, when the capacity is used up, the oldest
+// reservation of the address with the highest usage is revoked. A caller whose address would have the highest usage waits.
 type capacity struct {
 	total int
 
 	mu       sync.Mutex
 	used     int
 	usage    map[string]*addressUsage
-	released chan struct{} // closed when a reservation is released; nil if nothing waits
+	released chan struct{} // closed when a reservation is released; nil if no caller waits
 }
 
 // addressUsage is the usage of one address.
 type addressUsage struct {
 	used      int
-	revocable []*reservation // the oldest first
+	revocable []*reservation // in order of age, the oldest first
 }
 
 // reservation is a part of the capacity that one request or connection uses.
 type reservation struct {
-	address string
-	revoke  func() // makes the holder release it; called at most once
-	size    int
-	ended   bool // it was released or revoked
+	address  string
+	revoke   func() // makes the holder release the reservation; called at most once
+	size     int
+	hasEnded bool // whether the reservation was released or revoked
 }
 
-// reserve adds n to a reservation. If the capacity is used up, it returns a channel that is closed when some of it is
+// reserve adds n to a reservation. If the capacity is used up, it returns a channel that is closed when capacity is
 // released; nil if the reservation was revoked.
 func (c *capacity) reserve(r *reservation, n int) (ok bool, released <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for !r.ended && c.used+n > c.total {
+	for !r.hasEnded && c.used+n > c.total {
 		largest := c.largestRevocable(c.usageOf(r.address).used + n)
 		if largest == nil {
 			if c.released == nil {
@@ -45,11 +45,11 @@ func (c *capacity) reserve(r *reservation, n int) (ok bool, released <-chan stru
 			}
 			return false, c.released
 		}
-		largest.ended = true
+		largest.hasEnded = true
 		c.subtract(largest)
 		largest.revoke()
 	}
-	if r.ended {
+	if r.hasEnded {
 		return false, nil
 	}
 	usage := c.usageOf(r.address)
@@ -60,29 +60,29 @@ func (c *capacity) reserve(r *reservation, n int) (ok bool, released <-chan stru
 	return true, nil
 }
 
-// makePermanent reports whether a reservation was not revoked, and then prevents that, because its holder will release it
-// soon.
+// makePermanent excludes a reservation from revocation, because its holder will release it soon. It returns false if the
+// reservation has already been revoked.
 func (c *capacity) makePermanent(r *reservation) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !r.ended {
+	if !r.hasEnded {
 		c.makeIrrevocable(r)
 	}
-	return !r.ended
+	return !r.hasEnded
 }
 
 // release releases a reservation.
 func (c *capacity) release(r *reservation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !r.ended {
-		r.ended = true
+	if !r.hasEnded {
+		r.hasEnded = true
 		c.subtract(r)
 	}
 }
 
-// largestRevocable returns the oldest revocable reservation of the address that uses most; nil if no address uses more
-// than n.
+// largestRevocable returns the oldest revocable reservation of the address with the highest usage; nil if no address uses
+// more than n.
 func (c *capacity) largestRevocable(n int) *reservation {
 	var out *reservation
 	for address, usage := range c.usage {
@@ -104,13 +104,13 @@ func (c *capacity) usageOf(address string) *addressUsage {
 	return c.usage[address]
 }
 
-// makeIrrevocable removes a reservation from those that can be revoked.
+// makeIrrevocable removes a reservation from the revocable reservations of its address.
 func (c *capacity) makeIrrevocable(r *reservation) {
 	usage := c.usageOf(r.address)
 	usage.revocable = slices.DeleteFunc(usage.revocable, func(o *reservation) bool { return o == r })
 }
 
-// subtract subtracts a reservation from the usage, and wakes those that wait.
+// subtract subtracts a reservation from the usage, and wakes the callers that wait.
 func (c *capacity) subtract(r *reservation) {
 	c.makeIrrevocable(r)
 	usage := c.usageOf(r.address)

@@ -25,11 +25,11 @@ func (k *Keeper) currentUser(ctx context.Context) (string, error) {
 	return out.Status.UserInfo.Username, nil
 }
 
-// ExemptController writes the user of this process into the match conditions with the name exemptionCondition. Without the
-// right to do so, it leaves them unchanged.
+// ExemptController writes the user of this process into the match conditions with the name exemptionCondition. Without
+// permission to write webhook configurations, it leaves the match conditions unchanged.
 func (k *Keeper) ExemptController(ctx context.Context) error {
 	if k.Secrets == nil || k.Users == nil {
-		return nil // outside a cluster, where the user is a person
+		return nil // outside a cluster the user is a person, not the controller
 	}
 	user, err := k.currentUser(ctx)
 	if apierrors.IsForbidden(err) {
@@ -44,7 +44,7 @@ func (k *Keeper) ExemptController(ctx context.Context) error {
 		return err
 	}
 	for _, configuration := range configurations {
-		err := k.exemptIn(ctx, configuration, user)
+		err := k.exemptControllerIn(ctx, configuration, user)
 		if apierrors.IsForbidden(err) {
 			k.logBundleOnce()
 			continue
@@ -56,8 +56,8 @@ func (k *Keeper) ExemptController(ctx context.Context) error {
 	return nil
 }
 
-// exemptIn writes the user into the match conditions of one configuration that do not name it.
-func (k *Keeper) exemptIn(ctx context.Context, configuration webhookConfiguration, user string) error {
+// exemptControllerIn writes the user into the match conditions of one configuration, if they do not name the user yet.
+func (k *Keeper) exemptControllerIn(ctx context.Context, configuration webhookConfiguration, user string) error {
 	var changes []change
 	for i, w := range configuration.webhooks {
 		for j, c := range w.conditions {

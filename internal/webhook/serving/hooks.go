@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// certManagerAnnotation is the annotation that makes cert-manager write the CA bundle.
+// certManagerAnnotation is the annotation with which cert-manager writes the CA bundle.
 const certManagerAnnotation = "cert-manager.io/inject-ca-from"
 
 // webhookConfiguration is a mutating or validating webhook configuration.
 type webhookConfiguration struct {
-	version    string
-	webhooks   []webhookEntry
-	otherOwner bool // another controller writes the bundle
-	mutating   bool
+	version       string
+	webhooks      []webhookEntry
+	hasOtherOwner bool // whether another controller writes the bundle
+	mutating      bool
 }
 
 // webhookEntry is one webhook of a configuration.
@@ -34,12 +34,12 @@ func (w webhookEntry) usesService(namespace, service string) bool {
 	return s != nil && s.Namespace == namespace && s.Name == service
 }
 
-// readConfigurations returns the webhook configurations that exist and may be read.
+// readConfigurations returns the webhook configurations that exist and that the controller may read.
 func (k *Keeper) readConfigurations(ctx context.Context) ([]webhookConfiguration, error) {
 	var out []webhookConfiguration
 	m, err := k.Hooks.MutatingWebhookConfigurations().Get(ctx, k.Configuration, metav1.GetOptions{})
 	if err == nil {
-		configuration := webhookConfiguration{version: m.ResourceVersion, otherOwner: m.Annotations[certManagerAnnotation] != "", mutating: true}
+		configuration := webhookConfiguration{version: m.ResourceVersion, hasOtherOwner: m.Annotations[certManagerAnnotation] != "", mutating: true}
 		for _, w := range m.Webhooks {
 			configuration.webhooks = append(configuration.webhooks, webhookEntry{w.ClientConfig, w.MatchConditions})
 		}
@@ -50,7 +50,7 @@ func (k *Keeper) readConfigurations(ctx context.Context) ([]webhookConfiguration
 	}
 	v, err := k.Hooks.ValidatingWebhookConfigurations().Get(ctx, k.Configuration, metav1.GetOptions{})
 	if err == nil {
-		configuration := webhookConfiguration{version: v.ResourceVersion, otherOwner: v.Annotations[certManagerAnnotation] != ""}
+		configuration := webhookConfiguration{version: v.ResourceVersion, hasOtherOwner: v.Annotations[certManagerAnnotation] != ""}
 		for _, w := range v.Webhooks {
 			configuration.webhooks = append(configuration.webhooks, webhookEntry{w.ClientConfig, w.MatchConditions})
 		}
@@ -66,9 +66,9 @@ type change struct {
 	Value any    `json:"value"`
 }
 
-// writeBundle writes the CA bundle into the webhooks of the Service that have another one.
+// writeBundle writes the CA bundle into the webhooks of the Service that have a different bundle.
 func (k *Keeper) writeBundle(ctx context.Context, configuration webhookConfiguration, bundle []byte) error {
-	if configuration.otherOwner || len(bundle) == 0 {
+	if configuration.hasOtherOwner || len(bundle) == 0 {
 		return nil
 	}
 	var changes []change

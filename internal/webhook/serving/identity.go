@@ -16,14 +16,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// maxAuthorities bounds the CAs of a bundle, which could otherwise grow with each replacement that fails.
+// maxAuthorities is the maximum number of CAs in a bundle. Without it, each failed replacement of the certificate could
+// enlarge the bundle.
 const maxAuthorities = 4
 
 // identity is a serving certificate with its key, and the CAs to trust, all in PEM.
 type identity struct{ CA, Cert, Key []byte }
 
-// newIdentity makes a CA and a certificate for some names. Valid CAs of the previous bundle stay in the new bundle, so that
-// replicas that serve the previous certificate are trusted until they serve the new one.
+// newIdentity creates a CA and a certificate for some names. Valid CAs of the previous bundle stay in the new bundle, so
+// that replicas that serve the previous certificate are trusted until they serve the new one.
 func newIdentity(names []string, previous []byte, now time.Time) (identity, error) {
 	ca := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "fulcrum-webhook-ca"}, IsCA: true, BasicConstraintsValid: true,
@@ -108,7 +109,7 @@ func (i identity) parse() (*tls.Certificate, error) {
 // isUsable reports whether a certificate covers the names, does not expire soon, and is signed by a
 // CA of the bundle.
 func (i identity) isUsable(c *tls.Certificate, names []string, now time.Time) bool {
-	// A certificate is replaced a third of its lifetime before it expires.
+	// A certificate is replaced when less than a third of its lifetime remains.
 	if c.Leaf.NotAfter.Sub(now) < durations.Lifetime/3 || now.Before(c.Leaf.NotBefore) {
 		return false
 	}

@@ -26,7 +26,7 @@ const (
 	caKey          = "ca.crt"
 )
 
-// Keeper makes and renews the certificate of the controller. Replicas share it through a Secret of type
+// Keeper creates and renews the certificate of the controller. Replicas share it through a Secret of type
 // kubernetes.io/tls with the bundle of CAs under ca.crt. A Secret that the controller did not
 // create is served but never changed.
 //
@@ -53,8 +53,8 @@ type Keeper struct {
 // Certificate returns the certificate to serve; nil before the first Sync.
 func (k *Keeper) Certificate() *tls.Certificate { return k.served.Load() }
 
-// Sync updates Secret, CA bundle, certificate and match conditions. After an error the previous certificate is still
-// served, or a new one that is not shared. It must not be called concurrently.
+// Sync updates the Secret, the CA bundle, the served certificate and the match conditions. After an error, the previous
+// certificate is still served, or a new certificate that is not shared. Sync must not be called concurrently.
 func (k *Keeper) Sync(ctx context.Context) error {
 	err := errors.Join(k.ExemptController(ctx), k.syncShared(ctx))
 	if k.Certificate() == nil {
@@ -150,12 +150,13 @@ func (k *Keeper) sharedIdentity(ctx context.Context) (identity, error) {
 		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
 			return identity{}, fmt.Errorf("write secret %s: %w", k.Secret, err)
 		}
-		// Another replica has written a certificate, which is then used.
+		// Another replica has written a certificate. The next attempt uses it.
 	}
 	return identity{}, fmt.Errorf("secret %s was changed by another client during each attempt", k.Secret)
 }
 
-// serveUnshared serves a certificate that only this process has, and makes one if it has none that is valid long enough.
+// serveUnshared serves a certificate that only this process has. It creates a certificate if the process has none, or one
+// that expires soon.
 func (k *Keeper) serveUnshared() error {
 	if c := k.Certificate(); c != nil && c.Leaf.NotAfter.Sub(k.Clock.Now()) > durations.Lifetime/3 {
 		return nil
@@ -172,7 +173,7 @@ func (k *Keeper) serveUnshared() error {
 	return nil
 }
 
-// serve makes an identity the current one.
+// serve serves a certificate from now on, and records its identity.
 func (k *Keeper) serve(id identity, cert *tls.Certificate) {
 	if !k.current.equal(id) || k.Certificate() == nil {
 		k.current = id
@@ -191,8 +192,8 @@ func (k *Keeper) logOnce(topic, message string, values ...any) {
 	}
 }
 
-// ignoreUnavailable returns the error of reading a configuration, nil if the configuration does not exist or may not be
-// read.
+// ignoreUnavailable returns the error from reading a configuration; nil if the configuration does not exist or the
+// controller may not read it.
 func (k *Keeper) ignoreUnavailable(err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err):

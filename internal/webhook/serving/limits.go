@@ -12,11 +12,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// limits are the limits on the resources that callers can use.
+// limits has the limits of the resources that callers can use.
 type limits struct {
 	connections int
-	bytes       int           // of all bodies that are being read or reviewed
-	read        time.Duration // for a request with its body
+	bytes       int           // total size of all bodies that are being read or reviewed
+	read        time.Duration // time to read a request with its body
 }
 
 // defaultLimits are far above the needs of API servers: each has one connection, sends without delay, and waits ten seconds
@@ -25,11 +25,11 @@ var defaultLimits = limits{connections: 512, bytes: 32 << 20, read: durations.An
 
 // The limits of a single connection or request, in bytes.
 const (
-	// maxHeaderSize is more than an API server sends.
+	// maxHeaderSize is the maximum size of the headers of a request. An API server sends less.
 	maxHeaderSize = 64 << 10
-	// receiveWindow is how many bytes of a connection are buffered before they are read.
+	// receiveWindow is the number of bytes of a connection that are buffered before they are read.
 	receiveWindow = 64 << 10
-	// minBufferSize is the least number of bytes that is reserved for a body.
+	// minBufferSize is the minimum number of bytes that are reserved for a body.
 	minBufferSize = 4 << 10
 )
 
@@ -40,7 +40,7 @@ type bodyLimiter struct {
 	read     time.Duration
 }
 
-// errTooManyRequests is the error for a body whose reservation was refused or revoked.
+// errTooManyRequests is the error for a request whose reservation was refused or revoked.
 var errTooManyRequests = errors.New("too many requests are open")
 
 // ServeHTTP implements http.Handler.
@@ -62,14 +62,14 @@ func (b *bodyLimiter) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "the body of the request cannot be read", http.StatusServiceUnavailable)
 		return
 	}
-	// After the deadline a connection of HTTP/1 would count as closed, and the answer would not be sent.
+	// After the deadline, net/http would treat an HTTP/1 connection as closed and would not send the answer.
 	_ = deadline.SetReadDeadline(time.Time{})
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	b.mux.ServeHTTP(w, req)
 }
 
 // readAll reads a body, at most one byte more than webhook.MaxReview. It reserves the content length before it reads, so
-// that two bodies that are read in part never wait for each other.
+// that two partly read bodies never wait for each other.
 func (b *bodyLimiter) readAll(req *http.Request, r *reservation) ([]byte, error) {
 	reserved := max(int(min(req.ContentLength, webhook.MaxReview+1)), minBufferSize)
 	if err := b.reserve(req, r, reserved, req.ContentLength >= 0); err != nil {

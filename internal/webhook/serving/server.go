@@ -31,20 +31,20 @@ type Options struct {
 	// Host is the address to listen on; all addresses if empty.
 	Host string
 	Port int
-	// CertDir, CertFile and KeyFile name the files of the certificate; empty ones have the defaults of controller-runtime.
+	// CertDir, CertFile and KeyFile name the files of the certificate; empty fields have the defaults of controller-runtime.
 	CertDir, CertFile, KeyFile string
 	// ClientCA is a file with the CA of client certificates; "" requires no client certificate.
 	ClientCA string
-	// Own makes a certificate if there are no files.
+	// Own creates a certificate if there are no files.
 	Own *Keeper
 	Log logr.Logger
 
-	limits limits // defaultLimits if zero
+	limits limits // the zero value means defaultLimits
 }
 
-// Server is a TLS server that renews its certificate, and limits the resources that callers use.
+// Server is a TLS server that renews its certificate and limits the resources that callers can use.
 type Server struct {
-	// Server has the paths and their metrics. It is not started, because it has no read deadlines.
+	// Server registers the paths and their metrics. It is not started, because it has no read deadlines.
 	webhook.Server
 	certs   *certificates
 	log     logr.Logger
@@ -111,7 +111,7 @@ func (s *Server) Start(ctx context.Context) error {
 	return err
 }
 
-// serve answers requests until the context ends, and then finishes the open ones.
+// serve answers requests until the context ends, and then waits for the open requests.
 func (s *Server) serve(ctx context.Context) error {
 	tcpListener, err := net.Listen("tcp", s.address)
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *Server) serve(ctx context.Context) error {
 	return nil
 }
 
-// debugLog logs the errors of connections at debug level, because any client could cause them and fill the log.
+// debugLog logs the errors of connections at debug level, because any client can cause them and could fill the log.
 type debugLog struct{ logr.Logger }
 
 // Write implements io.Writer.
@@ -167,7 +167,8 @@ func (s *Server) StartedChecker() healthz.Checker {
 	}
 }
 
-// certificates selects the certificate to serve: that of the files if they exist, else that of the Keeper.
+// certificates selects the certificate to serve: the certificate in the files if they exist, otherwise the certificate of
+// the Keeper.
 type certificates struct {
 	cert, key string
 	own       *Keeper

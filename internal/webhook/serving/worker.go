@@ -20,14 +20,14 @@ const (
 	workerKey       = "nextWorkerId"
 )
 
-// WorkerNumbers hands out worker numbers from a ConfigMap of the cluster. It implements webhook.WorkerNumbers.
+// WorkerNumbers assigns worker numbers from a ConfigMap of the cluster. It implements webhook.WorkerNumbers.
 type WorkerNumbers struct {
 	Maps   corev1client.ConfigMapInterface
 	Limit  int
 	Random webhook.Random
 }
 
-// Claim returns a worker number below Limit that no other process has, and writes the next one into the ConfigMap. The
+// Claim returns a worker number below Limit that no other process has, and writes the next number into the ConfigMap. The
 // first number of a cluster is random.
 func (w WorkerNumbers) Claim(ctx context.Context) (uint32, error) {
 	maps, limit := w.Maps, w.Limit
