@@ -12,15 +12,15 @@ func fillGatewayDefaults(obj Object) {
 	case *gwv1.Gateway:
 		for i := range o.Spec.Listeners {
 			l := &o.Spec.Listeners[i]
-			fillListener(&l.AllowedRoutes, l.TLS)
+			setListenerDefaults(&l.AllowedRoutes, l.TLS)
 		}
 	case *gwv1.ListenerSet:
 		for i := range o.Spec.Listeners {
 			l := &o.Spec.Listeners[i]
-			fillListener(&l.AllowedRoutes, l.TLS)
+			setListenerDefaults(&l.AllowedRoutes, l.TLS)
 		}
 	case *gwv1.HTTPRoute:
-		fillHTTPRules(o)
+		setHTTPRuleDefaults(o)
 	case *gwconfig.LoadBalancerConfiguration:
 		if o.Spec.ListenerConfigurations != nil {
 			for i := range *o.Spec.ListenerConfigurations {
@@ -34,7 +34,7 @@ func fillGatewayDefaults(obj Object) {
 		}
 	case *gwconfig.ListenerRuleConfiguration:
 		for i := range o.Spec.Actions {
-			fillAction(&o.Spec.Actions[i])
+			setActionDefaults(&o.Spec.Actions[i])
 		}
 	}
 	parents, _ := RouteParents(obj)
@@ -51,7 +51,7 @@ func setDefault[T any](field **T, value T) {
 	}
 }
 
-func fillListener(routes **gwv1.AllowedRoutes, tls *gwv1.ListenerTLSConfig) {
+func setListenerDefaults(routes **gwv1.AllowedRoutes, tls *gwv1.ListenerTLSConfig) {
 	setDefault(routes, gwv1.AllowedRoutes{})
 	setDefault(&(*routes).Namespaces, gwv1.RouteNamespaces{})
 	setDefault(&(*routes).Namespaces.From, gwv1.NamespacesFromSame)
@@ -68,7 +68,7 @@ func fillListener(routes **gwv1.AllowedRoutes, tls *gwv1.ListenerTLSConfig) {
 	}
 }
 
-func fillHTTPRules(o *gwv1.HTTPRoute) {
+func setHTTPRuleDefaults(o *gwv1.HTTPRoute) {
 	if o.Spec.Rules == nil {
 		o.Spec.Rules = []gwv1.HTTPRouteRule{{}}
 	}
@@ -91,7 +91,7 @@ func fillHTTPRules(o *gwv1.HTTPRoute) {
 	}
 }
 
-func fillAction(a *gwconfig.Action) {
+func setActionDefaults(a *gwconfig.Action) {
 	if c := a.ForwardConfig; c != nil {
 		setDefault(&c.TargetGroupStickinessConfig, gwconfig.TargetGroupStickinessConfig{})
 		setDefault(&c.TargetGroupStickinessConfig.DurationSeconds, 3600)

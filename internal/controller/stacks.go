@@ -60,7 +60,7 @@ func acceleratorOptions(c config.Config, frontends engine.Frontends) accelerator
 	}
 }
 
-// sharedOptions returns the options that all frontends of load balancers share.
+// sharedOptions returns the options that the translations of Ingresses, Services and Gateways share.
 func sharedOptions(c config.Config) assemble.Options {
 	key, value, _ := c.SecretsLabel()
 	return assemble.Options{

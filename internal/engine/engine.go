@@ -26,8 +26,9 @@ type Frontend interface {
 	// Translate returns the desired state of a stack. It never fails: faults of users are findings. A stack without members
 	// is empty. live is nil at first; a stack that is Contested is translated again with the observed state.
 	Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List)
-	// Withdrawn returns the parts of the observed state that the members of a stack have no right to any more, and questions
-	// whose answers it needs to find all of them. The engine calls it where the plan keeps something that is not as desired.
+	// Withdrawn returns the parts of the observed state that the members of a stack may not use any more, and the questions
+	// to AWS that must be answered before the parts are complete. The engine calls it if the plan holds resources that differ
+	// from the desired state.
 	Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question)
 	// Report returns the status and events to write after a run. The outcome of a run that failed as a whole has no DNS
 	// names and no changes.

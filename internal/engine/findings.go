@@ -238,7 +238,7 @@ func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, a
 		}
 		return fmt.Sprintf("%s; %s", value.Text(text), held)
 	}
-	then := "it is not made"
+	then := "it is not created"
 	switch {
 	case f.Class == Invalid:
 		then = "it is held"
@@ -260,7 +260,7 @@ func (f FailedStep) isOfPlaceholder() bool {
 
 // reasonAndFix returns the reason and fix for a failure: those that the error carries, else those of its class.
 func reasonAndFix(f FailedStep) (reason finding.Reason, fix string) {
-	if m, ok := failure.Known(f.Err); ok {
+	if m, ok := failure.MeaningFromReason(f.Err); ok {
 		return m.Reason, m.Fix
 	}
 	about := failure.Step

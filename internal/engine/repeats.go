@@ -223,7 +223,7 @@ func reportNotKept(d Draft, stack model.Stack, s plan.Step, c repeatedChange) (o
 	}
 	times, again := fmt.Sprintf("%d times", changeBackOff.Free+1), "it is applied again with a back-off of up to 15 minutes"
 	if !changeBackOff.Delays(c.streak) {
-		times, again = "once", "it is not made a second time"
+		times, again = "once", "it is not created a second time"
 	}
 	for _, ref := range blames[:min(len(blames), maxNamed)] {
 		out.Add(finding.Finding{

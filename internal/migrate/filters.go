@@ -55,7 +55,7 @@ func redirectFilter(to model.Redirect) (f *gwv1.HTTPRequestRedirectFilter, query
 	return f, query, fault
 }
 
-// pathRewrite is the filter of a route that replaces transforms.
+// pathRewrite is the URLRewrite filter that a route has in place of the transforms of an Ingress rule.
 type pathRewrite struct {
 	filter *gwv1.HTTPURLRewriteFilter
 	// except has the paths of the match that the transforms do not rewrite.

@@ -126,7 +126,7 @@ type EndpointGroup struct {
 	// DialRule limits how the traffic dial changes, up to Dial; nil if the traffic dial is set to Dial at once.
 	DialRule  *DialRule
 	Overrides []PortOverride
-	// OverridesHeld reports whether the live overrides stay. Then a new endpoint group is not made.
+	// OverridesHeld reports whether the live overrides stay. Then a new endpoint group is not created.
 	OverridesHeld bool
 	Endpoints     []Endpoint
 	// Kept are the ids of live endpoints that stay although they are not desired, because the load balancer of their object

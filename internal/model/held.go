@@ -31,7 +31,7 @@ type HeldParts struct {
 	// Everything reports whether nothing is made, changed or deleted, because a finding blocks the stack or all
 	// members are blocked.
 	Everything bool
-	// Creation reports whether no load balancer is made if none is live.
+	// Creation reports whether no load balancer is created if none is live.
 	Creation bool
 	// Replacement reports whether a live load balancer keeps its type and scheme, because its replacement cannot be made.
 	Replacement bool

@@ -296,5 +296,5 @@ func (s Secret) Mark(use string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// Reveal returns the value, for the one call that needs it.
+// Reveal returns the secret in plain text. It is only for the values of calls to AWS, and for redacting it from texts.
 func (s Secret) Reveal() string { return string(s) }

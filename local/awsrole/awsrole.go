@@ -48,7 +48,7 @@ func NewCommand() *cobra.Command {
 	fl.StringVar(&f.resolver, "resolver", "", "address of the DNS server for load balancers")
 	fl.StringVar(&f.state, "state", "", "file that the state is read from at the start, if it exists, and written to at the end")
 	fl.StringVar(&f.region, "region", "us-west-2", "region of the instance whose metadata is served; its partition is the emulated one")
-	fl.Uint64Var(&f.seed, "seed", 0, "seed of identifiers and orders")
+	fl.Uint64Var(&f.seed, "seed", 0, "seed for generated ids and for the random order of lists")
 	fl.BoolVar(&f.enforce, "enforce-security-groups", true, "drop connections that security groups do not allow")
 	fl.BoolVar(&f.traffic, "traffic", true, "serve the listeners of load balancers and check targets; without it all targets are healthy")
 	fl.StringVar(&f.accelerators, "accelerators", "127.252.0.0/22", "loopback range (a /22) that replaces the static addresses of accelerators")

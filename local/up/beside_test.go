@@ -24,7 +24,7 @@ func checkRefusals(t *testing.T, first *running, line string) {
 	t.Helper()
 	for _, refused := range []struct{ args, want string }{
 		{"--beside 15", "no world 15 runs"},
-		{strings.Replace(line, "--cluster-name green", "", 1), `has the name "local" too`},
+		{strings.Replace(line, "--cluster-name green", "", 1), `also has the name "local"`},
 		{strings.Replace(line, "eu-west-1", "cn-north-1", 1), "in another partition"},
 		{line + " --without-aws", "set one of them"},
 	} {

@@ -64,7 +64,7 @@ func (w *World) startAWS(ctx context.Context) error {
 	if err := vpc.Setup(ctx, awsclient.Config(w.layout.AWS, w.layout.Region), &w.layout, certs); err != nil {
 		return err
 	}
-	w.reportStep("AWS answers, with a VPC and instances")
+	w.reportStep("the AWS API is ready, with a VPC and instances")
 	return nil
 }
 

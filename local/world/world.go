@@ -152,11 +152,11 @@ func (w *World) startCluster(ctx context.Context) error {
 	if err := w.StartRole(ctx, RoleEtcd); err != nil {
 		return err
 	}
-	w.reportStep("etcd answers")
+	w.reportStep("etcd is ready")
 	if err := w.StartRole(ctx, RoleAPIServer); err != nil {
 		return err
 	}
-	w.reportStep("the API server answers")
+	w.reportStep("the API server is ready")
 	// Start waits for these three later, by their effects.
 	for _, role := range []string{RoleControllerManager, RoleScheduler, RoleKwok} {
 		if err := w.StartRole(ctx, role); err != nil {

@@ -216,11 +216,11 @@ func changesOf(text string, at time.Time) (out []change) {
 		now, isAdded := strings.CutPrefix(line, "  now ")
 		switch {
 		case isRemoved && len(out) > 0:
-			out[len(out)-1].Was = append(out[len(out)-1].Was, was)
+			out[len(out)-1].Removed = append(out[len(out)-1].Removed, was)
 		case isAdded && len(out) > 0:
-			out[len(out)-1].Now = append(out[len(out)-1].Now, now)
+			out[len(out)-1].Added = append(out[len(out)-1].Added, now)
 		case line != "":
-			out = append(out, change{At: at, Of: line})
+			out = append(out, change{At: at, Subject: line})
 		}
 	}
 	return out

@@ -26,12 +26,12 @@ const (
 // change is a difference between two refreshes, or an event.
 type change struct {
 	At time.Time `json:"at"`
-	// Of is the load balancer, as tree names it, or the object of the event.
-	Of string `json:"of"`
-	// Was has the lines of the load balancer that were removed.
-	Was []string `json:"was,omitempty"`
-	// Now has the lines of the load balancer that were added.
-	Now []string `json:"now,omitempty"`
+	// Subject is the load balancer, as tree names it, or the object of the event.
+	Subject string `json:"of"`
+	// Removed has the lines that the text of the load balancer does not have any more.
+	Removed []string `json:"was,omitempty"`
+	// Added has the lines that the text of the load balancer did not have before.
+	Added []string `json:"now,omitempty"`
 	// Event is a Kubernetes event, in place of lines.
 	Event *event `json:"event,omitempty"`
 
@@ -125,7 +125,7 @@ type hub struct {
 
 // publishEvent adds an event to the changes of the next state.
 func (h *hub) publishEvent(e input.Event) {
-	c := change{At: e.Time, Of: finding.Ref{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}.String(), Event: &event{e.Warning, e.Component, e.Reason, e.Message}}
+	c := change{At: e.Time, Subject: finding.Ref{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}.String(), Event: &event{e.Warning, e.Component, e.Reason, e.Message}}
 	select {
 	case h.events <- c:
 	case <-h.done:

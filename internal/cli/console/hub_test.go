@@ -159,12 +159,12 @@ func TestPagesGetWhatHasChanged(t *testing.T) {
 		}
 		l.now(func() {
 			l.ids = []string{"bank/pay", "shop/web"}
-			l.changes = []change{{Of: "Ingress bank/pay", Now: []string{"listener HTTP:80"}}}
+			l.changes = []change{{Subject: "Ingress bank/pay", Added: []string{"listener HTTP:80"}}}
 		})
 		l.hub.publishEvent(input.Event{Kind: "Ingress", Namespace: "bank", Name: "pay", Reason: "SuccessfullyReconciled"})
 		time.Sleep(2 * time.Second)
 		second := l.hub.updateFor(latest(t, v), 1)
-		if len(second.Keys) != 2 || len(second.Stacks) != 1 || len(second.Changes) != 2 || second.Changes[0].Of != "Ingress bank/pay" || second.Changes[0].Event == nil {
+		if len(second.Keys) != 2 || len(second.Stacks) != 1 || len(second.Changes) != 2 || second.Changes[0].Subject != "Ingress bank/pay" || second.Changes[0].Event == nil {
 			t.Errorf("later: %+v", second)
 		}
 		l.now(func() { l.changes = nil })

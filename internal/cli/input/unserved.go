@@ -115,7 +115,7 @@ func (u unservedReasons) reasonOfIngress(ing *networkingv1.Ingress) string {
 
 // reasonOfService returns why a Service has no NLB of this controller.
 func (u unservedReasons) reasonOfService(svc *corev1.Service) string {
-	const recreate = "; Kubernetes admits that only of a Service that is made or gets this type, so delete it and create it again"
+	const recreate = "; Kubernetes permits that only when a Service is created or gets this type, so delete it and create it again"
 	if svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return fmt.Sprintf("spec.type is %s, and no Ingress or route of this controller names the Service; set spec.type to LoadBalancer, or name the Service as a backend", svc.Spec.Type)
 	}

@@ -30,7 +30,7 @@ func findingsPage() string {
 	b.WriteString(generatedNotice)
 	b.WriteString(`# Findings
 
-A finding is what Fulcrum has to say about an object that a user wrote. Each becomes an event on the object to blame; its message begins with the reason and ends with how to fix it. What a finding blocks is held: it stays unchanged in AWS, and is not made where nothing is live.
+A finding is what Fulcrum has to say about an object that a user wrote. Each becomes an event on the object to blame; its message begins with the reason and ends with how to fix it. What a finding blocks is held: it stays unchanged in AWS, and is not created where nothing is live.
 
 The reach is the usual one. *rule*: one rule of one listener, for which a 503 stands in where nothing is live. *listener*: one port. *member*: everything that one Ingress contributes. *stack*: the whole load balancer. *nothing*: advice, or a conflict that an earlier member of the group won.
 

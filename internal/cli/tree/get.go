@@ -28,7 +28,7 @@ objects, and the age of its oldest object. Targets of an accelerator are its end
 "fulcrum tree" shows what is in them.
 
 States are AWS's own (provisioning, active, active_impaired, failed; IN_PROGRESS and DEPLOYED of accelerators),
-missing for one that is not made yet, and surplus for one that the controller deletes.`,
+missing for one that is not created yet, and surplus for one that the controller deletes.`,
 		ValidArgsFunction: g.CompleteObjects,
 	}
 	g.Bind(cmd)

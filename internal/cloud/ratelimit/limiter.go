@@ -71,7 +71,7 @@ func (l *Limiter) bucketsFor(service, operation string) []*bucket {
 }
 
 // wait waits until the call may be made. A call that would have to wait for longer than the limit
-// is not made; its error has the time after which to try again.
+// is not created; its error has the time after which to try again.
 func (l *Limiter) wait(ctx context.Context, service, operation string) (*permit, error) {
 	buckets := l.bucketsFor(service, operation)
 	if len(buckets) == 0 {

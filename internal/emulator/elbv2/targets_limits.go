@@ -18,9 +18,9 @@ func drainTime(p *store.Partition, g *store.TargetGroup, t *store.Target, c *sto
 }
 
 // checkTargetQuotas checks the quotas of targets of a target group and of its load balancer.
-func (s *targetGroups) checkTargetQuotas(st *store.ELBState, g *store.TargetGroup, fresh []store.Target) error {
+func (s *targetGroups) checkTargetQuotas(st *store.ELBState, g *store.TargetGroup, requested []store.Target) error {
 	var added []store.Target
-	for _, t := range fresh {
+	for _, t := range requested {
 		if have := g.Target(t.ID, t.Port); have == nil || have.Draining() {
 			added = append(added, t)
 		}

@@ -158,7 +158,7 @@ func inProgress(a *store.Accelerator) error {
 	return fail(store.Unproven, codeBusy, "There is already a transaction in progress for the accelerator '%s'", a.ARN)
 }
 
-// findCreation is a call that creates a resource, with its idempotency token.
+// creation is a call that creates a resource, with its idempotency token.
 type creation struct {
 	key, input string
 	arn        string // ARN of the resource that an equal call has created, if it exists

@@ -30,8 +30,8 @@ type Identity struct {
 	Role string
 	// Disabled answers 403 to all requests.
 	Disabled bool
-	// OneOnly serves only version 1 of the service (IMDSv1), which has no tokens.
-	OneOnly bool
+	// IMDSv1Only serves only version 1 of the service (IMDSv1), which has no tokens.
+	IMDSv1Only bool `json:"OneOnly"`
 	// Unreachable drops every request, as for a pod beyond the hop limit.
 	Unreachable bool
 }
@@ -112,7 +112,7 @@ func (s *Server) Serve(r *http.Request) (wire.Response, error) {
 }
 
 func (s *Server) token(r *http.Request, id Identity) wire.Response {
-	if id.OneOnly {
+	if id.IMDSv1Only {
 		return plainText(404, "Not Found")
 	}
 	if r.Method != http.MethodPut {

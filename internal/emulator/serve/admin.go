@@ -38,7 +38,7 @@ func (l *accessLog) list() []dataplane.AccessEntry {
 	return append([]dataplane.AccessEntry{}, l.entries...)
 }
 
-func (s *Server) access(e dataplane.AccessEntry) {
+func (s *Server) recordAccess(e dataplane.AccessEntry) {
 	s.requests.add(e)
 	if s.opt.Plane.Access != nil {
 		s.opt.Plane.Access(e)

@@ -75,7 +75,7 @@ func Start(ctx context.Context, em *emulator.Emulator, opt Options) (*Server, er
 	}
 	plane := opt.Plane
 	plane.Health = s.report
-	plane.Access = s.access
+	plane.Access = s.recordAccess
 	if opt.EnforceSecurityGroups {
 		plane.Permit = s.permit
 	}

@@ -184,22 +184,22 @@ func (o *ruleOwner) dropContribution(key Key) {
 	delete(o.byBinding, key)
 }
 
-// pendingGroups are the security groups that a run of a binding compares. required are the security groups with rules of the
+// pendingSecurityGroups are the security groups that a run of a binding compares. required are the security groups with rules of the
 // binding: if one of them fails, the run fails. optional are the security groups that the binding no longer needs, and those
 // that are to be compared for no particular binding.
-type pendingGroups struct {
+type pendingSecurityGroups struct {
 	required, optional []string // each ascending
 	all                bool     // all security groups are compared first
 }
 
 // pendingFor returns the security groups that a run of a binding compares. again reports that the security groups with rules
 // of the binding are compared even if they have not changed.
-func (o *ruleOwner) pendingFor(key Key, again bool) pendingGroups {
+func (o *ruleOwner) pendingFor(key Key, again bool) pendingSecurityGroups {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c, _ := o.contributions.Get(key)
 	x, has := o.byBinding[key], c.Rules.Groups()
-	d := pendingGroups{all: x.allUnsynced}
+	d := pendingSecurityGroups{all: x.allUnsynced}
 	mine, others := map[string]bool{}, map[string]bool{}
 	for g := range x.unsynced {
 		if has[g] {

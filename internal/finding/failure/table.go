@@ -94,7 +94,7 @@ func (m Meaning) OfRole() Meaning {
 
 // Known returns the meaning of an error with a Reason of its own, which is more exact than that of its class; false if it has
 // none.
-func Known(err error) (Meaning, bool) {
+func MeaningFromReason(err error) (Meaning, bool) {
 	var known interface{ Reason() finding.Reason }
 	if !errors.As(err, &known) || known.Reason() == "" {
 		return Meaning{}, false

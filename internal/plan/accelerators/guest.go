@@ -122,7 +122,7 @@ func (m guestPlanner) matchShared() {
 		if j < 0 {
 			m.Findings.Add(finding.Finding{
 				Object: m.origin, Field: w.Origin.Field, Reason: finding.SharedListenerNotFound, Severity: finding.Error,
-				Message: fmt.Sprintf("accelerator %q has no listener %s %s, and its owner alone makes listeners; nothing is made for this one, and no live endpoint group is deleted", m.live.ARN, w.Protocol, model.PortRangesText(w.Ports)),
+				Message: fmt.Sprintf("accelerator %q has no listener %s %s, and only its owner creates listeners; no endpoint group is created for this one, and no live endpoint group is deleted", m.live.ARN, w.Protocol, model.PortRangesText(w.Ports)),
 				Fix:     "have the owner add the listener, or correct protocol and portRanges",
 			})
 			continue

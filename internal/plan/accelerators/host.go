@@ -130,7 +130,7 @@ func (m listenerPlanner) keepPair(i int) {
 	slices.Sort(all)
 	if p.live == nil {
 		m.pairs = slices.Delete(slices.Clone(m.pairs), i, i+1)
-		m.reportHeldForGuest(p.want.Origin.Field, finding.Warning, fmt.Sprintf("listener %s %s is not made", p.want.Protocol, model.PortRangesText(p.want.Ports)), all...)
+		m.reportHeldForGuest(p.want.Origin.Field, finding.Warning, fmt.Sprintf("listener %s %s is not created", p.want.Protocol, model.PortRangesText(p.want.Ports)), all...)
 		return
 	}
 	m.reportHeldForGuest(p.want.Origin.Field, finding.Warning, fmt.Sprintf("the listener keeps %s %s", p.live.Protocol, model.PortRangesText(p.live.Ports)), all...)

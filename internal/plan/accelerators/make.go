@@ -142,7 +142,7 @@ func (m *acceleratorPlanner) converge() {
 	m.match()
 	endpointGroupPlanner{m}.removeUnpermittedEndpoints()
 	if m.live == nil && m.isGone() && m.want.Protected {
-		m.reportKept("", fmt.Sprintf("accelerator %q is gone, and a new one would have other addresses; none is made, because the annotation asks for protection", m.member.Recorded), "remove the annotation to have a new accelerator made")
+		m.reportKept("", fmt.Sprintf("accelerator %q is gone, and a new one would have other addresses; none is created, because the annotation asks for protection", m.member.Recorded), "remove the annotation to have a new accelerator made")
 		return
 	}
 	if m.live == nil && m.want.Held && len(m.want.Listeners) == 0 {
@@ -179,7 +179,7 @@ func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID 
 			token = m.token("again", m.member.Recorded)
 			m.Findings.Add(finding.Finding{
 				Object: m.origin, Reason: finding.AcceleratorRecreated, Severity: finding.Warning,
-				Message: fmt.Sprintf("accelerator %q is gone from AWS; a new one is made, with other addresses", m.member.Recorded), Fix: "change what names the old addresses",
+				Message: fmt.Sprintf("accelerator %q is gone from AWS; a new one is created, with other addresses", m.member.Recorded), Fix: "change what names the old addresses",
 			})
 		}
 		ready = append(ready, m.Add(plan.Step{

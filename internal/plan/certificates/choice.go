@@ -180,7 +180,7 @@ func WithoutCertificate(l model.Listener, live *observed.Listener, made bool) st
 	case made && l.BaseProtocol == model.HTTP:
 		return fmt.Sprintf("the rules of this object on port %d are held and answer 503", l.Port)
 	}
-	return fmt.Sprintf("the listener of port %d is not made", l.Port)
+	return fmt.Sprintf("the listener of port %d is not created", l.Port)
 }
 
 // defaultCertificate returns the certificate for clients that send no server name. It is the first certificate of the member

@@ -32,7 +32,7 @@ func TestForwardsAreComparedByTheSharesOfTargetGroups(t *testing.T) {
 		"a group named twice, shown once":     {forward(share{"a", 20}, share{"a", 80}), forward(share{"a", 100}), true},
 		"one of two named twice":              {forward(share{"a", 1}, share{"b", 1}, share{"a", 1}), forward(share{"a", 2}, share{"b", 1}), true},
 		"one of two named twice, other parts": {forward(share{"a", 1}, share{"b", 1}, share{"a", 1}), forward(share{"a", 1}, share{"b", 1}), false},
-		"a group that is not made yet":        {forward(share{"", 1}), forward(share{"a", 1}), false},
+		"a group that is not created yet":     {forward(share{"", 1}), forward(share{"a", 1}), false},
 	} {
 		if got := SameForwardAction(c.want, c.have, arn); got != c.same {
 			t.Errorf("%s: %t", name, got)

@@ -153,7 +153,7 @@ func stepObstacles(steps []plan.Step) (out []obstacle) {
 	for _, s := range steps {
 		switch action := s.Do.(type) {
 		case plan.CreateLoadBalancer:
-			out = append(out, obstacle{"another load balancer would be made", "set scheme and class to the values of the load balancer; fulcrum plan shows the reason"})
+			out = append(out, obstacle{"another load balancer would be created", "set scheme and class to the values of the load balancer; fulcrum plan shows the reason"})
 		case plan.DeleteLoadBalancer:
 			out = append(out, obstacle{fmt.Sprintf("load balancer %s would be deleted", action.ARN), "set scheme and class to the values of the load balancer; fulcrum plan shows the reason"})
 		case plan.SetSubnets:

@@ -100,7 +100,7 @@ func (r *resolution) reportUnfit(f finding.Finding, part string) {
 func (r *resolution) reportUnavailable(f observed.Fault, part string, of finding.Origin) {
 	what, reach, made := "the load balancer", finding.BlocksStack, "no load balancer is created"
 	if r.lb.IsFrontend() {
-		what, reach, made = "the frontend NLB", finding.BlocksNothing, "the frontend NLB is not made"
+		what, reach, made = "the frontend NLB", finding.BlocksNothing, "the frontend NLB is not created"
 		if of.Object.IsZero() {
 			of = r.lb.Desired.Of
 		}

@@ -129,7 +129,7 @@ func (r *resolution) reportUnfitAddresses(field, message string) {
 	if r.lb.Live != nil {
 		message += "; the load balancer keeps the addresses that it has"
 	} else {
-		message += "; no load balancer is made"
+		message += "; no load balancer is created"
 	}
 	r.reportUnfit(finding.Finding{
 		Object: r.EventObject(of.Object), Field: of.Field, Reason: finding.SubnetsUnsuitable, Blocks: finding.BlocksStack,

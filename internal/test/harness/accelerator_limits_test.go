@@ -92,7 +92,7 @@ func TestAcceleratorsOfTheNamespaceThatIsWatched(t *testing.T) {
 	}
 }
 
-// At the quota of accelerators one is not made, its object says so, AWS is asked again now and then, and the others are
+// At the quota of accelerators one is not created, its object says so, AWS is asked again now and then, and the others are
 // served. It is made when there is room.
 func TestQuotaOfAccelerators(t *testing.T) {
 	t.Parallel()

@@ -316,7 +316,7 @@ func TestAStepWhoseObjectIsAlwaysGoneIsNotRepeatedWithoutEnd(t *testing.T) {
 				r.Emulator.Faults().ClearRules()
 				settled(t, r)
 				if !hasRule(r.State(), "/*") {
-					t.Errorf("it is not made up for:\n%s", strings.Join(r.State(), "\n"))
+					t.Errorf("it is not created up for:\n%s", strings.Join(r.State(), "\n"))
 				}
 			})
 		})

@@ -75,7 +75,7 @@ spec: {parentRefs: [{name: net, sectionName: l%[1]d}], rules: [{backendRefs: [{n
 					r.Emulator.Faults().ClearRules()
 					r.Settle(mostBackOffHere)
 					if len(onlyOf(r, "listener")) != 2 {
-						t.Errorf("the listener is not made once AWS takes it: %v", onlyOf(r, "listener"))
+						t.Errorf("the listener is not created once AWS takes it: %v", onlyOf(r, "listener"))
 					}
 				})
 			})

@@ -41,7 +41,7 @@ func withDefault(ingress string) string {
 }
 
 // requiredAnnotations are those without which a new listener, or its port in the security group, would be more
-// open than was asked for, so that it is not made.
+// open than was asked for, so that it is not created.
 var requiredAnnotations = []string{"ssl-policy", "mutual-authentication", "security-group-prefix-lists", "wafv2-acl-arn"}
 
 func TestAValueThatAWSRefusesStopsNoOther(t *testing.T) {

@@ -80,7 +80,7 @@ func TestAGuestDecidesNothingThatIsShared(t *testing.T) {
 					}
 					later, start := shared(false), shared(true)
 					if d := cmp.Diff(sharedSettings(later), sharedSettings(start)); d != "" {
-						t.Errorf("the guest decides about what is not made yet (-without +with): %s", d)
+						t.Errorf("the guest decides about what is not created yet (-without +with): %s", d)
 					}
 					for _, r := range []*Harness{later, start} {
 						if !slices.ContainsFunc(r.State(), func(line string) bool { return strings.HasPrefix(line, "listener ") && strings.Contains(line, ",25,") }) {

@@ -39,10 +39,10 @@ func TestWhatIsNearlyServedIsReported(t *testing.T) {
 		want  []string // objects, and what is said of them
 	}{
 		"a mistyped IngressClass": {class("ingress.k8s.aws/abl") + named, "", []string{
-			`Ingress web: NotServed: spec.ingressClassName: IngressClass mine: controller "ingress.k8s.aws/abl" is not one of this controller (did you mean "ingress.k8s.aws/alb"?); nothing is made`,
+			`Ingress web: NotServed: spec.ingressClassName: IngressClass mine: controller "ingress.k8s.aws/abl" is not one of this controller (did you mean "ingress.k8s.aws/alb"?); nothing is created`,
 			`IngressClass mine: NotServed: spec.controller: "ingress.k8s.aws/abl" is not one of this controller (did you mean "ingress.k8s.aws/alb"?); Ingresses of this class are not served`}},
 		"a mistyped name of a GatewayClass": {strings.NewReplacer("metadata: {name: gw}", "metadata: {name: front}", "gatewayClassName: gw", "gatewayClassName: fornt").Replace(gateway("gateway.k8s.aws/alb")), "", []string{
-			`Gateway edge: NotServed: spec.gatewayClassName: GatewayClass "fornt" does not exist (did you mean "front"?); nothing is made`}},
+			`Gateway edge: NotServed: spec.gatewayClassName: GatewayClass "fornt" does not exist (did you mean "front"?); nothing is created`}},
 		"an IngressClass of others": {class("k8s.io/ingress-nginx") + named, "", nil},
 		"an Ingress that others serve": {class("ingress.k8s.aws/alb2") + named + "status: {loadBalancer: {ingress: [{hostname: other.example.com}]}}\n", "", []string{
 			`IngressClass mine: NotServed: spec.controller`}},

@@ -65,7 +65,7 @@ func (s *simulation) checkNotTarget(lb string, port int32) {
 	for group, ts := range s.have.Facts.ALBTargets {
 		for _, t := range ts {
 			if t.ID == lb && (port == 0 || port == t.Port) {
-				panic(fmt.Sprintf("simulate: %s port %d is a target of %s", lb, port, group))
+				panic(fmt.Sprintf("simulate: a step deletes %s (port %d), which is a target of target group %s", lb, port, group))
 			}
 		}
 	}

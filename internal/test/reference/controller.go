@@ -19,8 +19,8 @@ type Controller struct {
 	Cluster string
 	VPC     string
 	Objects *cluster.Memory
-	// Bindings runs the controller of TargetGroupBindings until it is idle. Both controllers use the same controller
-	// of TargetGroupBindings.
+	// Bindings runs the controller of TargetGroupBindings until it is idle. It is that of Fulcrum: this model has none of
+	// its own.
 	Bindings func()
 	// Before, if not nil, is called before each change, so that tests can make changes between them.
 	Before func(Change)

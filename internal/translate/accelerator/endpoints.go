@@ -192,7 +192,7 @@ func (t endpointBuilder) keepPending(g *model.EndpointGroup, obj cluster.Object,
 		}
 	}
 	if adopter != (model.StackID{}) {
-		t.reportLeftOut(x, finding.EndpointNotReady, fmt.Sprintf("%s has taken over the load balancer of %s; the endpoint is kept until %[2]s is deleted", adopter.Title(), ref),
+		t.fault(x.Origin.Field, finding.EndpointNotReady, finding.Warning, fmt.Sprintf("%s has taken over the load balancer of %s; the live endpoint stays until %[2]s is deleted", adopter.Title(), ref),
 			"add the Gateway as an endpoint")
 		return
 	}

@@ -185,8 +185,8 @@ func (r reader) readAddresses(at finding.Origin, entries []gwconfig.SubnetConfig
 	}
 
 	out.ElasticAddresses = read("eipAllocation", func(c gwconfig.SubnetConfiguration) *string { return c.EIPAllocation }, settings.String)
-	out.PrivateIPv4 = read("privateIPv4Allocation", func(c gwconfig.SubnetConfiguration) *string { return c.PrivateIPv4Allocation }, addressParser(netip.Addr.Is4))
-	out.IPv6 = read("ipv6Allocation", func(c gwconfig.SubnetConfiguration) *string { return c.IPv6Allocation }, addressParser(netip.Addr.Is6))
+	out.PrivateIPv4 = read("privateIPv4Allocation", func(c gwconfig.SubnetConfiguration) *string { return c.PrivateIPv4Allocation }, addressParser("IPv4", netip.Addr.Is4))
+	out.IPv6 = read("ipv6Allocation", func(c gwconfig.SubnetConfiguration) *string { return c.IPv6Allocation }, addressParser("IPv6", netip.Addr.Is6))
 	prefixes := read("sourceNatIPv6Prefix", func(c gwconfig.SubnetConfiguration) *string { return c.SourceNatIPv6Prefix }, parseSourceNATPrefix)
 	if prefixes.Set {
 		out.SourceNAT = settings.NewOpt("on", at)
@@ -196,12 +196,12 @@ func (r reader) readAddresses(at finding.Origin, entries []gwconfig.SubnetConfig
 	}
 }
 
-// addressParser returns a parser for addresses of one family. The parser returns an address in the form that AWS uses.
-func addressParser(family func(netip.Addr) bool) func(string) (string, error) {
+// addressParser returns a parser for addresses of one family, which name is for messages. The parser returns an address in the form that AWS uses.
+func addressParser(name string, family func(netip.Addr) bool) func(string) (string, error) {
 	return func(s string) (string, error) {
 		a, err := netip.ParseAddr(s)
 		if err != nil || !family(a) || a.Zone() != "" {
-			return "", errors.New("is not an address of the family")
+			return "", errors.New("is not an " + name + " address")
 		}
 		return a.String(), nil
 	}

@@ -41,7 +41,7 @@ func (t *translation) listener(p *port) model.Listener {
 	}
 	if quic := p.BaseProtocol == model.QUIC || p.BaseProtocol == model.TCPQUIC; quic && t.Stack.LoadBalancer.SecurityGroups != nil {
 		t.holdListener(p, p.of.set.QUICPorts.Origin.Field, finding.Unsupported, "AWS does not support QUIC listeners on load balancers with security groups",
-			"set "+settings.ServicePrefix+`aws-load-balancer-disable-nlb-sg to "true" before the load balancer is made`)
+			"set "+settings.ServicePrefix+`aws-load-balancer-disable-nlb-sg to "true" before the load balancer is created`)
 	}
 	forward, ok := t.forward(p, key)
 	if named := p.of.set.Actions[key]; slices.ContainsFunc(named.Value.Targets, func(to settings.NetworkTarget) bool { return to.ARN != "" }) {

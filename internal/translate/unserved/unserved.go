@@ -139,7 +139,7 @@ func ingressClassFindings(v *cluster.View, c *networkingv1.IngressClass) finding
 
 // classFinding returns the finding about an object of a class with a mistyped controller.
 func classFinding(obj cluster.Object, field, kind, name, wrong string) finding.Finding {
-	return notServed(obj, field, fmt.Sprintf("%s %s: %s; nothing is made", kind, name, wrong), "correct the class, or name another one")
+	return notServed(obj, field, fmt.Sprintf("%s %s: %s; nothing is created", kind, name, wrong), "correct the class, or name another one")
 }
 
 // isServed reports whether a controller serves an Ingress.
@@ -166,7 +166,7 @@ func ingressFindings(v *cluster.View, ing *networkingv1.Ingress, opt Options) fi
 			return nil
 		}
 	}
-	return finding.List{notServed(ing, "spec.ingressClassName", "no class is named, and no class is the default; nothing is made, although the Ingress has annotations "+albPrefix+"…",
+	return finding.List{notServed(ing, "spec.ingressClassName", "no class is named, and no class is the default; nothing is created, although the Ingress has annotations "+albPrefix+"…",
 		"use a class with spec.controller "+cluster.IngressController+", or mark one as default")}
 }
 
@@ -252,7 +252,7 @@ func gatewayFindings(v *cluster.View, gw *gwv1.Gateway) finding.List {
 		if near == "" {
 			return nil // another controller may not need the class
 		}
-		return finding.List{notServed(gw, "spec.gatewayClassName", fmt.Sprintf("GatewayClass %q does not exist%s; nothing is made",
+		return finding.List{notServed(gw, "spec.gatewayClassName", fmt.Sprintf("GatewayClass %q does not exist%s; nothing is created",
 			finding.Cut(string(gw.Spec.GatewayClassName)), near), "correct the name, or create the class")}
 	}
 	if !isMistyped(string(class.Spec.ControllerName), known...) {

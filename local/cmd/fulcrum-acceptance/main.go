@@ -49,7 +49,7 @@ func run(ctx context.Context) int {
 	flags.StringVar(&o.Controller, "controller", filepath.Join(bin, "fulcrum"), "path of the controller")
 	flags.StringVar(&o.Image, "image", "", "image of the pods, the echo server of Gateway API or a copy (default: registry.k8s.io/gateway-api/echo-basic)")
 	flags.StringVar(&o.Resolver, "resolver", "", "HOST:PORT of the DNS server to ask for load balancers (default: the system's)")
-	flags.BoolVar(&o.Yes, "yes", false, "do not ask before anything is made")
+	flags.BoolVar(&o.Yes, "yes", false, "do not ask for confirmation before resources are created")
 	if err := flags.Parse(os.Args[1:]); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return exitPassed
