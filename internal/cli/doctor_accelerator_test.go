@@ -137,7 +137,7 @@ func TestDoctorTriesThePermissionsOfAccelerators(t *testing.T) {
 		sid, action string
 		want        []string
 	}{
-		"nothing":             {"", "", []string{"permissions  14 of 14 actions that can be tried only by a change are granted by a simulation"}},
+		"nothing":             {"", "", []string{"permissions  14 of 14 actions that change AWS are allowed in a simulation"}},
 		"a read":              {"ReadAccelerators", "globalaccelerator:ListAccelerators", []string{"may not call globalaccelerator:ListAccelerators, which is needed to find and compare accelerators", "see config/iam/accelerators.json", "accelerators cannot be read: not checked in full, as the right to call \"Global Accelerator ListAccelerators\" is missing, see \"permissions\"\n"}},
 		"a change":            {"ChangeOwnAccelerators", "globalaccelerator:AddEndpoints", []string{"a simulation of its policies denies globalaccelerator:AddEndpoints to ", "needed to add endpoints to endpoint groups; grant it to the role, see config/iam/accelerators.json"}},
 		"tags of the cluster": {"TagNewAccelerators", "globalaccelerator:TagResource", []string{"a simulation of its policies denies globalaccelerator:TagResource to "}},

@@ -254,7 +254,7 @@ func restrictCredentials(t *testing.T, em *emulator.Emulator, policies ...[]byte
 	em.Store().PutPrincipal(harness.AccessKey, who)
 }
 
-// Actions that can be tried only by a change are simulated by IAM with few calls, if that is permitted.
+// Actions that change AWS are simulated by IAM with few calls, if that is permitted.
 func TestDoctorSimulatesPolicies(t *testing.T) {
 	const simulation = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"iam:SimulatePrincipalPolicy","Resource":"*"}]}`
 	for name, c := range map[string]struct {
@@ -263,14 +263,14 @@ func TestDoctorSimulatesPolicies(t *testing.T) {
 		calls    int
 	}{
 		"all is granted": {[][]byte{rights.Policy("aws"), rights.Optional()},
-			[]string{"53 of 53 actions that can be tried only by a change are granted by a simulation of the policies of arn:aws:iam::"}, 22},
+			[]string{"53 of 53 actions that change AWS are allowed in a simulation of the policies of arn:aws:iam::"}, 22},
 		"one is missing": {[][]byte{rights.Without("aws", "ListenersAndRules", "elasticloadbalancing:ModifyRule"), []byte(simulation)},
 			[]string{"warning permissions  a simulation of its policies denies elasticloadbalancing:ModifyRule to arn:aws:iam::", "which is needed to change listener rules; grant it to the role",
-				"52 of 53 actions that can be tried only by a change are granted"}, 22},
+				"52 of 53 actions that change AWS are allowed"}, 22},
 		"one is missing with the tag of the cluster": {[][]byte{rights.Without("aws", "TagOwn", "elasticloadbalancing:AddTags"), []byte(simulation)},
 			[]string{"denies elasticloadbalancing:AddTags to arn:aws:iam::", "needed to change tags of load balancers and target groups"}, 22},
 		"simulation is not granted": {[][]byte{rights.Policy("aws")},
-			[]string{"53 actions can be tried only by a change, and were not: ", "; grant iam:SimulatePrincipalPolicy to whoever runs doctor to have them simulated"}, 1},
+			[]string{"53 actions change AWS and were not simulated: ", "; grant iam:SimulatePrincipalPolicy to the caller, so that doctor can simulate them"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			em, flags := startEmulator(t)

@@ -124,7 +124,7 @@ func TestMissingSubnetIsLookedForAgain(t *testing.T) {
 
 func TestGroupsByIDAndName(t *testing.T) {
 	r := newHarness(t)
-	q := model.AskGroups{Refs: "x", List: []string{r.nodes, "nodes-sg", "sg-123", "nobody"}}
+	q := model.AskNamedSecurityGroups{Refs: "x", List: []string{r.nodes, "nodes-sg", "sg-123", "nobody"}}
 	want := observed.GroupAnswer{ByID: []string{r.nodes}, ByName: map[string][]string{"nodes-sg": {r.nodes}}, Missing: []string{"sg-123", "nobody"}}
 	if diff := cmp.Diff(want, r.ask(q).Groups[q.Key()]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -144,7 +144,7 @@ func TestGroupNamesMayHaveWildcardsForOneName(t *testing.T) {
 			TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: aws.String(name)}}}},
 		}))(t)
 	}
-	q := model.AskGroups{Refs: "y", List: []string{"web-o*", "web-*"}}
+	q := model.AskNamedSecurityGroups{Refs: "y", List: []string{"web-o*", "web-*"}}
 	got := r.ask(q).Groups[q.Key()]
 	if len(got.ByName["web-o*"]) != 2 || !slices.Equal(got.Missing, []string{"web-*"}) {
 		t.Errorf("got %v", got)

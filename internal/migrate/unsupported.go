@@ -96,8 +96,8 @@ func (g *generator) listAnnotations() {
 
 // untranslated are the prefixes of annotations without a counterpart, with reason and fix.
 var untranslated = []struct{ key, why, fix string }{
-	{"create-acm-cert", "Gateways request no certificates", "name the ARN of the certificate that was requested, and keep the certificate when the Ingress is deleted"},
-	{"acm-pca-arn", "Gateways request no certificates", "name the ARN of the certificate that was requested"},
+	{"create-acm-cert", "Gateways request no certificates", "set the ARN of the requested certificate in the LoadBalancerConfiguration and in certificate-arn of the Ingress, and remove create-acm-cert before the Ingress is deleted"},
+	{"acm-pca-arn", "Gateways request no certificates", "set the ARN of the requested certificate in the LoadBalancerConfiguration"},
 }
 
 // toolPrefixes are the prefixes of annotations that tools write for their own use.

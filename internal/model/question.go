@@ -24,8 +24,8 @@ type AskSubnets struct {
 	NLB bool
 }
 
-// AskGroups asks for security groups by id or name.
-type AskGroups struct {
+// AskNamedSecurityGroups asks for security groups of any owner, by ID or name.
+type AskNamedSecurityGroups struct {
 	Refs string
 	List []string
 }
@@ -129,7 +129,7 @@ func (q AskSubnets) Key() string {
 }
 
 // Key implements Question.
-func (q AskGroups) Key() string { return "groups " + q.Refs }
+func (q AskNamedSecurityGroups) Key() string { return "groups " + q.Refs }
 
 // Key implements Question.
 func (AskCertificates) Key() string { return "certificates" }
@@ -229,7 +229,9 @@ func (lb *LoadBalancer) SubnetQuestion() AskSubnets {
 }
 
 // GroupQuestion returns the question about named security groups.
-func GroupQuestion(g GroupsGiven) AskGroups { return AskGroups{Refs: joinRefs(g.Refs), List: g.Refs} }
+func GroupQuestion(g GroupsGiven) AskNamedSecurityGroups {
+	return AskNamedSecurityGroups{Refs: joinRefs(g.Refs), List: g.Refs}
+}
 
 // AskALBTargets asks which load balancers are registered in a target group of type alb.
 type AskALBTargets struct{ ARN string }

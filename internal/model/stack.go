@@ -72,11 +72,11 @@ type Stack struct {
 	Members []Member
 	// Leaving are objects that have the finalizer of the stack but do not belong to it any more.
 	Leaving []Member
-	// Departures are members that move to another stack. This stack serves them until clients use the other load balancer.
-	Departures []Departure
-	// Arrivals are members that move to this stack from another one. Their status shows the load balancer of that stack until
+	// MovesOut are members that move to another stack. This stack serves them until clients use the other load balancer.
+	MovesOut []MoveOut
+	// MovesIn are members that move to this stack from another one. Their status shows the load balancer of that stack until
 	// this one serves them as well.
-	Arrivals []Arrival
+	MovesIn []MoveIn
 	// DeletionGuard is set if the load balancer must not be deleted, because a member that is being deleted has deletion
 	// protection.
 	DeletionGuard *finding.Finding
@@ -145,16 +145,16 @@ type Member struct {
 	Adopter StackID
 }
 
-// Departure is a member on its way to another stack.
-type Departure struct {
+// MoveOut is a move of a member to another stack.
+type MoveOut struct {
 	Member finding.Ref
 	// Since is the time at which the status began to show the load balancer of the other stack; zero if the status shows
 	// that of this stack.
 	Since time.Time
 }
 
-// Arrival is a member on its way from another stack.
-type Arrival struct {
+// MoveIn is a move of a member from another stack.
+type MoveIn struct {
 	Member finding.Ref
 	// From is the scheme of the load balancer of the other stack, "" if it is not known.
 	From Scheme

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// simulatePolicy simulates the actions that can be tried only by a change. It makes one call to IAM for each statement of
+// simulatePolicy simulates the actions that change AWS, which doctor must not try. It makes one call to IAM for each statement of
 // the table and each resource of the statement.
 func (d *doctor) simulatePolicy(ctx context.Context, caller checks.Identity, table []rights.Statement, actions []string) {
 	const area = "permissions"
@@ -56,7 +56,7 @@ func (d *doctor) simulatePolicy(ctx context.Context, caller checks.Identity, tab
 		}
 		return granted[a] || refused[a]
 	})
-	d.addResult(area, resultOK, "", "%d of %d actions that can be tried only by a change are granted by a simulation of the policies of %s"+callerRightsNote, allowed, len(actions), caller.ARN)
+	d.addResult(area, resultOK, "", "%d of %d actions that change AWS are allowed in a simulation of the policies of %s"+callerRightsNote, allowed, len(actions), caller.ARN)
 	if len(unknown) > 0 {
 		d.addResult(area, resultOK, "", "the simulation has no result for %d actions: %s", len(unknown), strings.Join(countByService(unknown), ", "))
 	}
@@ -68,10 +68,10 @@ func (d *doctor) reportNotSimulated(err error, actions []string) {
 	list := strings.Join(countByService(actions), ", ")
 	switch {
 	case checks.IsDenied(err):
-		d.addResult(area, resultOK, "grant iam:SimulatePrincipalPolicy to whoever runs doctor to have them simulated", "%d actions can be tried only by a change, and were not: %s", len(actions), list)
+		d.addResult(area, resultOK, "grant iam:SimulatePrincipalPolicy to the caller, so that doctor can simulate them", "%d actions change AWS and were not simulated: %s", len(actions), list)
 	case errors.Is(err, checks.ErrNoPrincipal):
-		d.addResult(area, resultOK, "run doctor with a role without a path to have them simulated", "%d actions can be tried only by a change, and were not: %s; %v", len(actions), list, err)
+		d.addResult(area, resultOK, "run doctor with a role without a path, so that it can simulate them", "%d actions change AWS and were not simulated: %s; %v", len(actions), list, err)
 	default:
-		d.addResult(area, resultWarning, "run doctor again later, or look at the policies in IAM", "%d actions can be tried only by a change, and their policies could not be simulated: %s; %v", len(actions), list, sdk.Explain(err))
+		d.addResult(area, resultWarning, "run doctor again later, or look at the policies in IAM", "%d actions change AWS, and the simulation of their policies failed: %s; %v", len(actions), list, sdk.Explain(err))
 	}
 }

@@ -119,7 +119,7 @@ func (a *assumedAWS) answer(f *observed.Facts, q model.Question) {
 		a.note("the VPC has the ranges %s", strings.Join(f.VPCRanges, ", "))
 	case model.AskSubnets:
 		f.Subnets[q.Key()] = observed.SubnetAnswer{Candidates: a.subnets(q)}
-	case model.AskGroups:
+	case model.AskNamedSecurityGroups:
 		f.Groups[q.Key()] = a.securityGroups(q)
 	case model.AskCertificates:
 		f.CertificatesAsked = true
@@ -219,7 +219,7 @@ func (a *assumedAWS) endpoints(q model.AskLoadBalancers) []observed.EndpointLoad
 }
 
 // securityGroups returns the security groups that a question names.
-func (a *assumedAWS) securityGroups(q model.AskGroups) observed.GroupAnswer {
+func (a *assumedAWS) securityGroups(q model.AskNamedSecurityGroups) observed.GroupAnswer {
 	out := observed.GroupAnswer{ByName: map[string][]string{}}
 	for _, ref := range q.List {
 		if strings.HasPrefix(ref, "sg-") {

@@ -37,7 +37,7 @@ func ShowLeavingMembers(w io.Writer, leaving []LeavingMember) {
 // no step that removes them yet.
 func LeavingMembersOf(d engine.Draft, c config.Config, now time.Time) []LeavingMember {
 	var out []LeavingMember
-	for _, x := range d.Stack.Departures {
+	for _, x := range d.Stack.MovesOut {
 		member := LeavingMember{Object: output.Object(x.Member)}
 		until := x.Since.Add(c.Replacement.DeletionDelay)
 		switch {

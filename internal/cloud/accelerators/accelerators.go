@@ -76,7 +76,7 @@ func (c *Accelerators) noteForeign(tags map[string]string, kind plan.ResourceKin
 // noteForOwner notes a change of an accelerator for the stack of the cluster that owns it.
 func (c *Accelerators) noteForOwner(tags map[string]string, kind plan.ResourceKind, id string) {
 	if c.owns(tags) {
-		c.inv.Write(func() { c.inv.Foreign.Note(tags, kind, id) })
+		c.inv.Write(func() { c.inv.Foreign.Record(tags, kind, id) })
 	}
 }
 

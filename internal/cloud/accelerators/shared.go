@@ -27,7 +27,7 @@ func (c *Accelerators) admitsAnyGuest(tags map[string]string) bool {
 func (c *Accelerators) noteForGuest(tags map[string]string, kind plan.ResourceKind, id string) {
 	if guest, ok := naming.GuestStack(c.Config.Cluster, c.Config.Region, tags); ok {
 		c.inv.Write(func() {
-			c.inv.Foreign.Note(naming.AcceleratorTracking(c.Config.Cluster, c.Config.Region, guest), kind, id)
+			c.inv.Foreign.Record(naming.AcceleratorTracking(c.Config.Cluster, c.Config.Region, guest), kind, id)
 		})
 	}
 }

@@ -61,7 +61,7 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 		return enterAnswer(facts.Subnets, q.Key())(f.network.askSubnets(ctx, q, f.maxAge(*out)))
 	case model.AskVPC:
 		facts.VPCRanges, err = f.endpoints.VPCRanges(ctx, f.VPC)
-	case model.AskGroups:
+	case model.AskNamedSecurityGroups:
 		return enterAnswer(facts.Groups, q.Key())(f.names.askGroups(ctx, q))
 	case model.AskCertificates:
 		facts.Certificates, err = f.certificates.AskCertificates(ctx)

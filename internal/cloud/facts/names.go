@@ -78,7 +78,7 @@ type foundGroups struct {
 }
 
 // askGroups resolves security groups by id or by their Name tag in the VPC.
-func (n *nameFacts) askGroups(ctx context.Context, q model.AskGroups) (observed.GroupAnswer, error) {
+func (n *nameFacts) askGroups(ctx context.Context, q model.AskNamedSecurityGroups) (observed.GroupAnswer, error) {
 	valid := func() (out observed.GroupAnswer, ok bool) {
 		n.With(func() {
 			f := n.groups[q.Key()]
@@ -111,7 +111,7 @@ func (n *nameFacts) askGroups(ctx context.Context, q model.AskGroups) (observed.
 	return out, err
 }
 
-func (n *nameFacts) readGroups(ctx context.Context, q model.AskGroups) (observed.GroupAnswer, error) {
+func (n *nameFacts) readGroups(ctx context.Context, q model.AskNamedSecurityGroups) (observed.GroupAnswer, error) {
 	var ids, names []string
 	for _, r := range q.List {
 		if strings.HasPrefix(r, "sg-") {

@@ -116,7 +116,7 @@ func (v *Inventory) SetCapacity(arn string, units int32, at time.Time) {
 func NoteAttributes(v *Inventory, q model.AskAttributes, attributes map[string]string, now time.Time) {
 	note := func(tags, previous map[string]string, at time.Time) {
 		if !at.IsZero() && cache.Settled(now, at) && !maps.Equal(previous, attributes) {
-			v.Foreign.Note(tags, plan.ResourceKind(q.Of), q.ARN)
+			v.Foreign.Record(tags, plan.ResourceKind(q.Of), q.ARN)
 		}
 	}
 	v.Write(func() {

@@ -95,7 +95,7 @@ func (v *Inventory) EnterSecurityGroups(seen map[string]observed.SecurityGroup, 
 			v.SecurityGroups.Put(id, &SecurityGroup{Seen: x, At: start})
 		case !e.Written.After(start) && !e.At.After(start):
 			if cache.Settled(start, e.Made, e.Written) && !Equal(e.Seen, x) {
-				v.Foreign.Note(e.Seen.Tags, plan.SecurityGroup, id)
+				v.Foreign.Record(e.Seen.Tags, plan.SecurityGroup, id)
 			}
 			v.SecurityGroups.Edit(id, func(e *SecurityGroup) { e.Seen, e.At = x, start })
 		}

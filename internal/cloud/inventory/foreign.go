@@ -41,9 +41,9 @@ type stackTag struct {
 	value string
 }
 
-// Note notes that others have changed a resource with the given tags. The time of the change is now and not that of the
+// Record records that others have changed a resource with the given tags. The time of the change is now and not that of the
 // reading, which may have begun long before: a plan that was made in between does not contain the change.
-func (v *foreign) Note(tags map[string]string, kind plan.ResourceKind, id string) {
+func (v *foreign) Record(tags map[string]string, kind plan.ResourceKind, id string) {
 	v.add(tags, observed.Foreign{Kind: string(kind), ID: id})
 }
 
@@ -124,7 +124,7 @@ func (v *foreign) compareLoadBalancer(arn string, e *LoadBalancer, now observed.
 	was := e.Seen
 	now.State, now.DNSName, now.Addresses, now.Mappings = was.State, was.DNSName, was.Addresses, was.Mappings
 	if was.State != observed.Provisioning && cache.Settled(at, e.Made, e.Written) && !Equal(was, now) {
-		v.Note(was.Tags, plan.LoadBalancer, arn)
+		v.Record(was.Tags, plan.LoadBalancer, arn)
 	}
 }
 
@@ -133,7 +133,7 @@ func (v *foreign) compareLoadBalancer(arn string, e *LoadBalancer, now observed.
 func (v *foreign) compareTargetGroup(arn string, e *TargetGroup, now observed.TargetGroup, at time.Time) {
 	now.LoadBalancers = e.Seen.LoadBalancers
 	if cache.Settled(at, e.Made, e.Written) && !Equal(e.Seen, now) {
-		v.Note(e.Seen.Tags, plan.TargetGroup, arn)
+		v.Record(e.Seen.Tags, plan.TargetGroup, arn)
 	}
 }
 
@@ -157,7 +157,7 @@ func (v *foreign) CompareListeners(e *LoadBalancer, now map[string]*Listener, at
 			l.Tags = was.Seen.Tags
 		}
 		if !Equal(was.Seen, l) {
-			v.Note(e.Seen.Tags, plan.Listener, arn)
+			v.Record(e.Seen.Tags, plan.Listener, arn)
 		}
 		v.compareRules(e, was, le)
 	}
@@ -186,7 +186,7 @@ func (v *foreign) compareRules(e *LoadBalancer, was, now *Listener) {
 		case !there:
 			v.add(e.Seen.Tags, observed.Foreign{Kind: string(plan.Rule), ID: arn, Deleted: observed.RuleText(was.Seen.Port, old.Conditions)})
 		case !Equal(old, r):
-			v.Note(e.Seen.Tags, plan.Rule, arn)
+			v.Record(e.Seen.Tags, plan.Rule, arn)
 		}
 	}
 	for arn := range now.Rules {
@@ -204,14 +204,14 @@ func (v *foreign) CompareTags(kind plan.ResourceKind, arn string, previous, tags
 	case !exists:
 		v.noteDeleted(previous, kind, arn)
 	default:
-		v.Note(previous, kind, arn)
+		v.Record(previous, kind, arn)
 	}
 }
 
 // compareCapacity compares the capacity of a load balancer with that of the inventory.
 func (v *foreign) compareCapacity(e *LoadBalancer, units int32, now time.Time) {
 	if e.Seen.Capacity != nil && cache.Settled(now, e.Written, e.CapacityAt) && *e.Seen.Capacity != units {
-		v.Note(e.Seen.Tags, plan.LoadBalancer, e.Seen.ARN)
+		v.Record(e.Seen.Tags, plan.LoadBalancer, e.Seen.ARN)
 	}
 }
 

@@ -36,7 +36,7 @@ func TestNotesOfStacksThatAreGoneAreForgotten(t *testing.T) {
 	v := New("prod", "vpc-1", time.Hour, testclock.FromVariable(&now))
 	for n := range 100 {
 		id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: fmt.Sprintf("web-%d", n)}
-		v.Foreign.Note(map[string]string{naming.ClusterTag: "prod", naming.StackTag(id.Kind): naming.StackTagValue(id), naming.ResourceTag(id.Kind): "web"}, plan.LoadBalancer, "arn")
+		v.Foreign.Record(map[string]string{naming.ClusterTag: "prod", naming.StackTag(id.Kind): naming.StackTagValue(id), naming.ResourceTag(id.Kind): "web"}, plan.LoadBalancer, "arn")
 		now = now.Add(10 * time.Minute)
 	}
 	if n := len(v.Foreign.byStack); n > 15 {

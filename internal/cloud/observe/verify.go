@@ -236,12 +236,12 @@ func (v *Verifier) enterPartTags(read map[string]map[string]string, arns []strin
 				changed = append(changed, e.Seen.ARN)
 			case kind == plan.Listener && !inventory.Equal(tags, le.Seen.Tags):
 				le.Seen.Tags = tags
-				v.Inv.Foreign.Note(e.Seen.Tags, kind, arn)
+				v.Inv.Foreign.Record(e.Seen.Tags, kind, arn)
 			case kind == plan.Rule && !inventory.Equal(tags, le.Rules[arn].Tags):
 				r := le.Rules[arn]
 				r.Tags = tags
 				le.Rules[arn] = r
-				v.Inv.Foreign.Note(e.Seen.Tags, kind, arn)
+				v.Inv.Foreign.Record(e.Seen.Tags, kind, arn)
 			}
 		}
 	})

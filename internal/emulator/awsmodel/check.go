@@ -24,14 +24,14 @@ func watch(t testing.TB, o *emulator.Options, c *Checker) *Checker {
 	t.Helper()
 	o.Observe = c.Observe
 	t.Cleanup(func() {
-		for _, d := range c.Departures() {
+		for _, d := range c.Deviations() {
 			t.Errorf("departs from AWS's model: %s", d)
 		}
 	})
 	return c
 }
 
-// Checker collects departures. The zero value is ready.
+// Checker collects deviations. The zero value is ready.
 type Checker struct {
 	answersOnly bool
 
@@ -40,7 +40,7 @@ type Checker struct {
 	found   map[departure]string // the first value of each departure
 }
 
-// Allow adds exceptions for departures that a test makes on purpose.
+// Allow adds exceptions for deviations that a test makes on purpose.
 func (c *Checker) Allow(e ...Exception) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,8 +70,8 @@ type report func(member, value, rule string)
 // departure identifies a departure, which is reported once.
 type departure struct{ call, side, member, rule string }
 
-// Departures lists the departures that were found so far.
-func (c *Checker) Departures() []string {
+// Deviations lists the deviations that were found so far.
+func (c *Checker) Deviations() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []string

@@ -113,7 +113,7 @@ func TestWhatIsRecordedDoesNotDepart(t *testing.T) {
 	for _, x := range recorded(t) {
 		c.Observe(x)
 	}
-	if diff := cmp.Diff([]string(nil), c.Departures()); diff != "" {
+	if diff := cmp.Diff([]string(nil), c.Deviations()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -190,7 +190,7 @@ func TestDeparturesAreFound(t *testing.T) {
 			}
 			checker := &Checker{}
 			checker.Observe(x)
-			got := checker.Departures()
+			got := checker.Deviations()
 			if !slices.ContainsFunc(got, func(s string) bool {
 				return strings.Contains(s, c.want) && strings.HasPrefix(s, x.Service+":"+c.operation+", ")
 			}) {
@@ -211,7 +211,7 @@ func TestWhatNoModelHasDeparts(t *testing.T) {
 		`ec2:DescribeMoons, request, member "", value "DescribeMoons": no model of the operation`,
 		`moon:DescribeMoons, request, member "", value "moon": no model of the service`,
 	}
-	if diff := cmp.Diff(want, c.Departures()); diff != "" {
+	if diff := cmp.Diff(want, c.Deviations()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -225,7 +225,7 @@ func TestRefusedValuesAreAllowed(t *testing.T) {
 	c := &Checker{}
 	c.Observe(x)
 	want := []string{`elasticloadbalancing:CreateTargetGroup, request, member "", value "Colour": not a member of CreateTargetGroupInput`}
-	if diff := cmp.Diff(want, c.Departures()); diff != "" {
+	if diff := cmp.Diff(want, c.Deviations()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -244,7 +244,7 @@ func TestEachCheckerFindsWhatDeparts(t *testing.T) {
 	for _, x := range []emulator.Exchange{refused, own} {
 		c := &Checker{}
 		c.Observe(x)
-		if got := c.Departures(); len(got) > 0 {
+		if got := c.Deviations(); len(got) > 0 {
 			t.Error(got)
 		}
 	}
@@ -252,7 +252,7 @@ func TestEachCheckerFindsWhatDeparts(t *testing.T) {
 		for _, x := range []emulator.Exchange{taken, unlisted} {
 			c := &Checker{}
 			c.Observe(x)
-			if got := c.Departures(); len(got) != 1 {
+			if got := c.Deviations(); len(got) != 1 {
 				t.Errorf("one departs in the call with code %q: %q", x.Code, got)
 			}
 		}
@@ -263,8 +263,8 @@ func TestEachCheckerFindsWhatDeparts(t *testing.T) {
 	answers.Observe(unseen)
 	c := &Checker{}
 	c.Observe(unseen)
-	if len(answers.Departures()) != 0 || len(c.Departures()) != 1 {
-		t.Errorf("answers: %q, both: %q", answers.Departures(), c.Departures())
+	if len(answers.Deviations()) != 0 || len(c.Deviations()) != 1 {
+		t.Errorf("answers: %q, both: %q", answers.Deviations(), c.Deviations())
 	}
 }
 
@@ -280,7 +280,7 @@ func TestFaultsAreNoDepartures(t *testing.T) {
 	if _, err := elb.NewFromConfig(cfg).DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{}); err == nil {
 		t.Error("the fault was not injected")
 	}
-	if got := c.Departures(); len(got) > 0 {
+	if got := c.Deviations(); len(got) > 0 {
 		t.Error(got)
 	}
 }

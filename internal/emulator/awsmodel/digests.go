@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// digestCache has digests of messages without departures. Nine of ten messages are repetitions, in the same test or
+// digestCache has digests of messages without deviations. Nine of ten messages are repetitions, in the same test or
 // another test, and checking a message takes as long as the rest of the call in the emulator. Each digest has a
 // fixed slot; a later digest with the same slot replaces it.
 type digestCache struct {
@@ -19,7 +19,7 @@ type digestCache struct {
 
 var checked = &digestCache{seed: maphash.MakeSeed()}
 
-// once runs a check unless the same message was checked before without departures. A message with departures is
+// once runs a check unless the same message was checked before without deviations. A message with deviations is
 // checked and reported each time, because the exceptions differ between tests.
 func (m *digestCache) once(digest uint64, found report, check func(report)) {
 	place := &m.places[digest%uint64(len(m.places))]

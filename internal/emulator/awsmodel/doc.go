@@ -8,5 +8,5 @@
 // the operations that the emulator has. Package gen writes them.
 //
 // The models are incomplete: AWS accepts some values that its model does not list, and rejects some values that its
-// model allows. Table exceptions has the accepted departures, with reasons.
+// model allows. Table exceptions has the accepted deviations, with reasons.
 package awsmodel

@@ -136,9 +136,10 @@ func (v *groupView) mayCrossZones(at receivingNode) bool {
 	return at.crossZone
 }
 
-// serves reports whether a node of the zone may use the member.
-func (m member) serves(zone string, cross bool) bool {
-	if cross {
+// isReachable reports whether load balancer nodes of a zone may send traffic to the target. With crossZone, nodes of each zone
+// may.
+func (m member) isReachable(zone string, crossZone bool) bool {
+	if crossZone {
 		return true
 	}
 	if len(m.target.nodes) > 0 {
@@ -173,7 +174,7 @@ func (v *groupView) flowCandidates(at receivingNode) []member {
 		if !m.inService() {
 			continue
 		}
-		state, usable := m.health(), m.serves(at.zone, cross)
+		state, usable := m.health(), m.isReachable(at.zone, cross)
 		switch {
 		case state == StateHealthy && usable:
 			healthy = append(healthy, m)

@@ -61,7 +61,7 @@ func (v nameView) healthy(zone string) bool {
 				continue
 			}
 			registered++
-			if !m.serves(zone, cross) {
+			if !m.isReachable(zone, cross) {
 				continue
 			}
 			usable++

@@ -92,7 +92,7 @@ func (r *Recording) checkNoSecrets(secrets []string) error {
 	}
 	for _, s := range secrets {
 		if s != "" && strings.Contains(out.String(), s) {
-			return fmt.Errorf("the recording still has a value that must not be in it, of %d characters; it is not written", len(s))
+			return fmt.Errorf("the recording has a secret of %d characters that was not removed; the recording is not written", len(s))
 		}
 	}
 	return nil

@@ -118,12 +118,12 @@ func (s *Server) serveTCP() {
 		if err != nil {
 			continue
 		}
-		if !s.keep(conn) {
+		if !s.trackConn(conn) {
 			_ = conn.Close()
 			return
 		}
 		s.work.Go(func() {
-			defer s.drop(conn)
+			defer s.closeConn(conn)
 			s.serveConn(conn)
 		})
 	}
@@ -151,7 +151,8 @@ func (s *Server) serveConn(conn net.Conn) {
 	}
 }
 
-func (s *Server) keep(c net.Conn) bool {
+// trackConn records an open connection. It returns false if the server is closed.
+func (s *Server) trackConn(c net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.conns == nil {
@@ -161,7 +162,7 @@ func (s *Server) keep(c net.Conn) bool {
 	return true
 }
 
-func (s *Server) drop(c net.Conn) {
+func (s *Server) closeConn(c net.Conn) {
 	_ = c.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()

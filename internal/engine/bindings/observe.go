@@ -125,7 +125,7 @@ func (p reader) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Qu
 	switch a := a.(type) {
 	case bindingplan.AskDescribed:
 		p.describeTargetGroup(ctx, f)
-	case bindingplan.AskGroup:
+	case bindingplan.AskTargetGroup:
 		f.Group = p.readGroup(ctx, f)
 	case bindingplan.AskConflict:
 		f.Conflict, err = p.readConflict(ctx, f)
@@ -140,7 +140,7 @@ func (p reader) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Qu
 		f.Network, err = p.readNetwork(ctx, f, a.Endpoints)
 	case bindingplan.AskInUse:
 		used, uerr := p.readInUse(ctx, f.Stored)
-		f.InUse = &bindingplan.InUse{Is: used}
+		f.InUse = &bindingplan.InUse{Used: used}
 		if uerr != nil {
 			f.InUse.Failure = p.r.failure(uerr)
 		}
@@ -214,7 +214,7 @@ func (p reader) readHealth(ctx context.Context, f *bindingplan.Facts, a bindingp
 // readForwards reads whether any load balancer forwards to the target group.
 func (p reader) readForwards(ctx context.Context, f *bindingplan.Facts) *bindingplan.Forwards {
 	used, err := p.targetGroups(f).InUse(ctx, f.Described.Spec.TargetGroupARN)
-	out := &bindingplan.Forwards{Is: used}
+	out := &bindingplan.Forwards{Found: used}
 	if err != nil {
 		out.Failure = p.r.failure(fmt.Errorf("determine whether target group %s is in use: %w", f.Described.Spec.TargetGroupARN, err))
 	}

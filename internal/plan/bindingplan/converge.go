@@ -55,7 +55,7 @@ func (p *planner) converge() {
 			return
 		}
 		if p.Group == nil && (p.checkpoint() == "" || p.Memory.DueIn <= 0 || !p.specSeen()) {
-			p.ask(AskGroup{}) // not for each change of pods
+			p.ask(AskTargetGroup{}) // not for each change of pods
 			return
 		}
 	}

@@ -181,18 +181,18 @@ type Network struct {
 
 // InUse reports whether a load balancer that is not being deleted sends requests to the target group.
 type InUse struct {
-	Is      bool
+	Used    bool
 	Failure *Failure
 }
 
 // Forwards reports whether a listener or rule of any load balancer forwards to the target group.
 type Forwards struct {
-	Is      bool
+	Found   bool
 	Failure *Failure
 }
 
 // isUnused reports whether AWS has reported that no load balancer uses the target group.
-func (f *Forwards) isUnused() bool { return f != nil && f.Failure == nil && !f.Is }
+func (f *Forwards) isUnused() bool { return f != nil && f.Failure == nil && !f.Found }
 
 // Gone has the targets of AskGone that belong to no pod and no node.
 type Gone struct{ Targets []*observed.Target }
@@ -227,8 +227,8 @@ type Question interface{ ask() }
 // AskDescribed asks for Facts.Described.
 type AskDescribed struct{}
 
-// AskGroup asks for the target group in AWS.
-type AskGroup struct{}
+// AskTargetGroup asks for the target group in AWS.
+type AskTargetGroup struct{}
 
 // AskConflict asks whether another binding of the target group has precedence.
 type AskConflict struct{}
@@ -258,14 +258,14 @@ type AskWanted struct{}
 // AskGone asks which targets belong to no pod and no node.
 type AskGone struct{ Targets []*observed.Target }
 
-func (AskDescribed) ask() {}
-func (AskGroup) ask()     {}
-func (AskConflict) ask()  {}
-func (AskRecord) ask()    {}
-func (AskHealth) ask()    {}
-func (AskServing) ask()   {}
-func (AskNetwork) ask()   {}
-func (AskInUse) ask()     {}
-func (AskForwards) ask()  {}
-func (AskWanted) ask()    {}
-func (AskGone) ask()      {}
+func (AskDescribed) ask()   {}
+func (AskTargetGroup) ask() {}
+func (AskConflict) ask()    {}
+func (AskRecord) ask()      {}
+func (AskHealth) ask()      {}
+func (AskServing) ask()     {}
+func (AskNetwork) ask()     {}
+func (AskInUse) ask()       {}
+func (AskForwards) ask()    {}
+func (AskWanted) ask()      {}
+func (AskGone) ask()        {}

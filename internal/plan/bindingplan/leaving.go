@@ -33,7 +33,7 @@ func (p *planner) leaveTargetGroup() {
 	case p.InUse.Failure != nil:
 		p.failed = p.InUse.Failure
 		return
-	case p.InUse.Is:
+	case p.InUse.Used:
 		p.findings.Add(finding.Finding{
 			Object: targets.Ref(p.Stored), Reason: finding.RemovalNotTrusted, Severity: finding.Warning,
 			Message: "the binding is deleted while its load balancer still sends requests to the target group; the targets stay, and the binding is created again",
@@ -146,7 +146,7 @@ func (p *planner) cleanUpAfterDeletion() {
 		case p.InUse.Failure != nil:
 			p.Err, p.Remove = p.InUse.Failure.Err, true
 			return
-		case p.InUse.Is: // the binding has to be created again, because the load balancer still sends requests to its targets
+		case p.InUse.Used: // the binding has to be created again, because the load balancer still sends requests to its targets
 			p.requeueAfter(durations.MissingWait, "its target group is still in use")
 			p.Remove = true
 			return

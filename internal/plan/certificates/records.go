@@ -121,16 +121,16 @@ func (m *Managed) validate(w model.ManagedCertificate, c observed.OwnCertificate
 	case zones.Locked != nil:
 		m.reportPending(w, manualRecordsText(zones.Locked), unseen, manualRecordsFix)
 	default:
-		var homeless []observed.DNSRecord
+		var withoutZone []observed.DNSRecord
 		for _, r := range missing {
 			if zone, ok := ZoneOf(zones.List, r.Domain); ok {
 				m.makeRecord(w, zone, r)
 			} else {
-				homeless = append(homeless, r)
+				withoutZone = append(withoutZone, r)
 			}
 		}
-		if len(homeless) > 0 {
-			m.reportPending(w, "for DNS records for which the account has no public hosted zone", homeless, "create the zone, or the records where the domain is served")
+		if len(withoutZone) > 0 {
+			m.reportPending(w, "for DNS records for which the account has no public hosted zone", withoutZone, "create the zone, or the records where the domain is served")
 		}
 	}
 	return again

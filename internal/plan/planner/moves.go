@@ -26,7 +26,7 @@ import (
 func withoutDeparted(want model.Stack, have observed.Stack, opt plan.Options) (model.Stack, time.Duration) {
 	gone := map[finding.Ref]bool{}
 	var again time.Duration
-	for _, d := range want.Departures {
+	for _, d := range want.MovesOut {
 		rest := d.Since.Add(opt.DeletionDelay).Sub(have.Facts.Now)
 		switch {
 		case !opt.CreateFirst || !d.Since.IsZero() && rest <= 0:
@@ -81,8 +81,8 @@ type moves struct{ *resolution }
 // reportProtected reports that the last members cannot leave, because the load balancer that they do not need any
 // more is protected from deletion.
 func (r moves) reportProtected() {
-	for _, d := range r.Want.Departures {
-		if !d.Since.IsZero() && len(r.Want.Departures) == len(r.Want.Members) && r.Want.LoadBalancer.Attributes[plan.ProtectionAttribute] == "true" {
+	for _, d := range r.Want.MovesOut {
+		if !d.Since.IsZero() && len(r.Want.MovesOut) == len(r.Want.Members) && r.Want.LoadBalancer.Attributes[plan.ProtectionAttribute] == "true" {
 			r.Findings.Add(finding.Finding{
 				Object: d.Member, Reason: finding.DeletionProtected, Severity: finding.Warning,
 				Message: fmt.Sprintf("the previous load balancer %q has deletion protection and stays", r.Want.LoadBalancer.Name),
@@ -99,7 +99,7 @@ func (r moves) reportDepartures() {
 	if old == nil || r.Want.Held.Everything {
 		return
 	}
-	for _, d := range r.Want.Departures {
+	for _, d := range r.Want.MovesOut {
 		x := finding.Finding{Object: d.Member, Reason: finding.LoadBalancerMoved}
 		until := d.Since.Add(r.Opt.DeletionDelay)
 		switch stays := slices.ContainsFunc(r.Want.Members, func(m model.Member) bool { return m.Ref == d.Member }); {
@@ -117,7 +117,7 @@ func (r moves) reportDepartures() {
 
 // planArrivals records members that come from another stack and whose status does not show this one yet.
 func (r moves) planArrivals() {
-	for _, a := range r.Want.Arrivals {
+	for _, a := range r.Want.MovesIn {
 		wait := plan.Wait{For: "all of its ports"}
 		if !a.Partial {
 			wait = r.arrivalWait(a.Member)

@@ -67,7 +67,7 @@ func (r *Removal) unbind(h observed.Binding, why string, after []plan.StepID) *p
 
 // NodesForwarding is the text for the wait before a target group is deleted. A node of the load balancer that has not
 // applied the change of the rules continues to forward to the target group, and needs a target there.
-const NodesForwarding = "all nodes of the load balancer to stop forwarding there"
+const NodesForwarding = "all nodes of the load balancer to stop forwarding to the target group"
 
 // propagation returns the wait until all nodes of the load balancer have stopped forwarding to a target group.
 // Later changes of other rules do not extend it.

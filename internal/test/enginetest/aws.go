@@ -71,7 +71,7 @@ func (a *AWS) answer(have *observed.Stack, q model.Question) {
 		f.VPCRanges = []string{"10.0.0.0/16", "2001:db8::/56"}
 	case model.AskSubnets:
 		f.Subnets[q.Key()] = observed.SubnetAnswer{Candidates: subnetsOf(q)}
-	case model.AskGroups:
+	case model.AskNamedSecurityGroups:
 		answer := observed.GroupAnswer{ByName: map[string][]string{}}
 		for _, ref := range q.List {
 			if strings.HasPrefix(ref, "sg-") {

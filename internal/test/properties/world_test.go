@@ -43,7 +43,7 @@ func answer(have *observed.Stack, asks []model.Question, state func(arn string) 
 			f.Subnets[q.Key()] = subnetsFor(q)
 		case model.AskVPC:
 			f.VPCRanges = []string{"10.0.0.0/16", "2001:db8::/56"}
-		case model.AskGroups:
+		case model.AskNamedSecurityGroups:
 			a := observed.GroupAnswer{ByName: map[string][]string{}}
 			for _, ref := range q.List {
 				switch {

@@ -75,7 +75,7 @@ func (t sharing) guests() map[string]string {
 		case out[region] != "":
 			fault("region %q has two guests, and %q is the second", region, finding.Cut(guest))
 		case len(out) == maxGuests:
-			fault("there are more than %d guests, and %q is beyond", maxGuests, finding.Cut(part))
+			fault("%[2]q exceeds the limit of %[1]d guests", maxGuests, finding.Cut(part))
 		case t.hasRegion(region):
 			t.fault(naming.GuestsAnnotation, finding.SpecInvalid, finding.Error,
 				fmt.Sprintf("region %q has an endpoint group of this object, and a listener has one for each region; %q gets none", region, finding.Cut(guest)), "remove the endpoint groups of the region, or the guest")
@@ -102,7 +102,7 @@ func (t sharing) ownTags() map[string]string {
 	return t.live.Accelerators[max(i, 0)].Tags
 }
 
-// clusterName matches the name of a cluster in a tag, without the characters that separate guests.
+// clusterName matches the cluster name of a guest: the characters that AWS permits in tag values, except for spaces.
 var clusterName = regexp.MustCompile(`^[A-Za-z0-9+=._:/@-]+$`)
 
 // guestFault returns a message about a guest that is not valid, "" if it is valid.

@@ -164,7 +164,7 @@ func PlanTooLarge(ref finding.Ref, annotation string, size int, fix string) clus
 // moves to or from that stack.
 func showsOtherStack(o engine.Outcome, ref finding.Ref) bool {
 	return slices.Contains(o.Plan.StatusKept, ref) ||
-		slices.ContainsFunc(o.Stack.Departures, func(d model.Departure) bool { return d.Member == ref })
+		slices.ContainsFunc(o.Stack.MovesOut, func(d model.MoveOut) bool { return d.Member == ref })
 }
 
 // isNotCreated reports whether a desired listener was not created, because AWS refused it or an earlier step, or

@@ -262,19 +262,19 @@ func (t sharedBuilder) setMoves() {
 		switch {
 		case m.movesAway:
 			t.Stack.Contested = true // the observed load balancers show which load balancer is in the status
-			d := model.Departure{Member: m.Ref}
+			d := model.MoveOut{Member: m.Ref}
 			if t.Live != nil && !t.isOfStack(shown) {
 				d.Since = cluster.StatusEditedAt(m.svc)
 				if d.Since.IsZero() || shown == "" {
 					d.Since = time.Unix(0, 0)
 				}
 			}
-			t.Stack.Departures = append(t.Stack.Departures, d)
+			t.Stack.MovesOut = append(t.Stack.MovesOut, d)
 		case hasOtherStack && shown != "":
 			t.Stack.Contested = true
 			if t.Live != nil && !t.isOfStack(shown) {
 				partial := m.hasLostPort || m.Blocked || slices.ContainsFunc(m.ports, func(p *port) bool { return p.held })
-				t.Stack.Arrivals = append(t.Stack.Arrivals, model.Arrival{Member: m.Ref, From: t.previousScheme(m), Partial: partial})
+				t.Stack.MovesIn = append(t.Stack.MovesIn, model.MoveIn{Member: m.Ref, From: t.previousScheme(m), Partial: partial})
 			}
 		}
 	}
