@@ -69,7 +69,7 @@ func (t *translation) forward(p *port, key string) (model.Forward, bool) {
 		out.Stickiness = &model.GroupStickiness{Enabled: action.Value.Sticky}
 	}
 	if len(action.Value.Targets) > 0 && t.opt.NoWeights {
-		t.holdListener(p, action.Origin.Field, finding.FeatureDisabled, "several target groups in one action are disabled", "ask the operator to enable feature gate WeightedTargetGroups, or name no target groups")
+		t.holdListener(p, action.Origin.Field, finding.FeatureDisabled, "several target groups in one action are disabled", "ask the operator to enable feature gate WeightedTargetGroups, or remove the other target groups from the action")
 		return out, false
 	}
 	for i, to := range action.Value.Targets {
