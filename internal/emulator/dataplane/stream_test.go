@@ -2,14 +2,10 @@ package dataplane
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/tls"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/netip"
@@ -296,79 +292,6 @@ func TestHairpinTimesOut(t *testing.T) {
 	lineOf(t, conn).wantReset(t)
 }
 
-// readProxy reads a header of the proxy protocol and checks its sum.
-func readProxy(t *testing.T, r io.Reader) (command byte, family byte, from, to string) {
-	t.Helper()
-	head := make([]byte, 16)
-	if _, err := io.ReadFull(r, head); err != nil {
-		t.Fatal(err)
-	}
-	if string(head[:12]) != "\r\n\r\n\x00\r\nQUIT\n" {
-		t.Fatalf("signature %q", head[:12])
-	}
-	body := make([]byte, binary.BigEndian.Uint16(head[14:]))
-	if _, err := io.ReadFull(r, body); err != nil {
-		t.Fatal(err)
-	}
-	whole := append(bytes.Clone(head), body...)
-	sum := binary.BigEndian.Uint32(whole[len(whole)-4:])
-	copy(whole[len(whole)-4:], []byte{0, 0, 0, 0})
-	if want := crc32.Checksum(whole, crc32.MakeTable(crc32.Castagnoli)); sum != want {
-		t.Errorf("checksum %08x, want %08x", sum, want)
-	}
-	if size := map[byte]int{0x10: 4, 0x20: 16}[head[13]&0xf0]; size > 0 {
-		address := func(ip, port []byte) string {
-			a, _ := netip.AddrFromSlice(ip)
-			return netip.AddrPortFrom(a, binary.BigEndian.Uint16(port)).String()
-		}
-		from, to = address(body[:size], body[2*size:]), address(body[size:2*size], body[2*size+2:])
-	}
-	return head[12], head[13], from, to
-}
-
-func TestProxyProtocol(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = ln.Close() }()
-	g := streamGroup("g", TCP, &peer{"raw", ln.Addr().(*net.TCPAddr).AddrPort()})
-	g.Attributes["proxy_protocol_v2.enabled"] = "true"
-	p := startPlane(t, func(o *Options) {
-		o.Client = func(netip.Addr) netip.Addr { return netip.MustParseAddr("203.0.113.9") }
-	})
-	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
-	client := connect(t, where(t, p))
-	if _, err := io.WriteString(client.Conn, "payload"); err != nil {
-		t.Fatal(err)
-	}
-	_ = client.Conn.(*net.TCPConn).CloseWrite()
-	conn, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	target := lineOf(t, conn)
-	command, family, from, dest := readProxy(t, target)
-	port := client.LocalAddr().(*net.TCPAddr).Port
-	want := []any{byte(0x21), byte(0x11), fmt.Sprintf("203.0.113.9:%d", port), "10.250.1.5:80"}
-	if d := cmp.Diff(want, []any{command, family, from, dest}); d != "" {
-		t.Errorf("header (-want +got):\n%s", d)
-	}
-	if rest, _ := io.ReadAll(target); string(rest) != "payload" {
-		t.Errorf("after the header: %q", rest)
-	}
-	// Health checks have a header without addresses.
-	g.HealthCheck = HealthCheck{Protocol: TCP, Interval: time.Hour}
-	g.Targets[0].Epoch = "checked"
-	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
-	if conn, err = ln.Accept(); err != nil {
-		t.Fatal(err)
-	}
-	if command, family, _, _ := readProxy(t, lineOf(t, conn)); command != 0x20 || family != 0 {
-		t.Errorf("header of a health check: %02x %02x", command, family)
-	}
-}
-
 func TestTLSListener(t *testing.T) {
 	ca := newIssuer(t)
 	offered := make(chan []string, 1)
@@ -510,84 +433,6 @@ func TestFlowsThatAreNotPermittedHearNothing(t *testing.T) {
 	}
 }
 
-func TestNetworkHealthChecks(t *testing.T) {
-	a := startPeer(t, "a", "127.0.0.1")
-	var got results
-	p := startPlane(t, func(o *Options) { o.Health = got.add })
-	g := streamGroup("g", TCP, a)
-	g.Attributes["target_health_state.unhealthy.connection_termination.enabled"] = "true"
-	g.HealthCheck = HealthCheck{Interval: 50 * time.Millisecond, Timeout: conditionTimeout, HealthyThreshold: 3, UnhealthyThreshold: 2}
-	g.Targets[0].State = StateInitial
-	web := startBackend(t, "web", func(b *backend) {
-		b.handle = func(w http.ResponseWriter, r *http.Request) {
-			if r.Host != "10.250.1.5:80" || r.URL.Path != "/ready" {
-				t.Errorf("health check of %s%s", r.Host, r.URL.Path)
-			}
-			w.WriteHeader(404)
-		}
-	})
-	h := streamGroup("h", TCP)
-	h.Targets = []Target{web.target()}
-	h.Targets[0].State = StateInitial
-	h.HealthCheck = HealthCheck{Protocol: HTTP, Path: "/ready", Interval: 50 * time.Millisecond, Timeout: conditionTimeout, UnhealthyThreshold: 2}
-	apply(t, p, network(Listener{Default: Rule{Then: Forward{Groups: []WeightedGroup{{"g", 1}, {"h", 0}}}}}, g, h))
-	eventually(t, "two verdicts", func() bool { return len(got.list()) == 2 })
-	verdicts := map[string]string{}
-	for _, r := range got.list() {
-		verdicts[r.TargetGroup] = fmt.Sprintf("%s %s", r.State, r.Reason)
-	}
-	if d := cmp.Diff(map[string]string{"g": "healthy ", "h": "unhealthy Target.FailedHealthChecks"}, verdicts); d != "" {
-		t.Errorf("verdicts (-want +got):\n%s", d)
-	}
-	l := connect(t, where(t, p))
-	l.greeting(t)
-	// A port without a listener makes the target unhealthy, which ends its connections.
-	g.HealthCheck.Port = 1
-	apply(t, p, network(Listener{Default: Rule{Then: Forward{Groups: []WeightedGroup{{"g", 1}, {"h", 0}}}}}, g, h))
-	l.wantReset(t)
-	again := connect(t, where(t, p)) // all are unhealthy: fail open
-	again.greeting(t)
-}
-
-func TestZonesOfNetworkLoadBalancers(t *testing.T) {
-	a, b := startPeer(t, "a", "127.0.0.1"), startPeer(t, "b", "127.0.0.1")
-	g := streamGroup("g", TCP, a, b)
-	g.Targets[1].Zone = "b"
-	cfg := network(Listener{Default: Rule{Then: to("g")}}, g)
-	lb := &cfg.LoadBalancers[0]
-	lb.DNSName = "Net-1.elb.us-west-2.amazonaws.com"
-	lb.Nodes = append(lb.Nodes, Node{Zone: "b", Address: netip.MustParseAddr("10.250.2.5")})
-	p := startPlane(t)
-	apply(t, p, cfg)
-	resolve := func(name string) string {
-		all, _ := p.Resolve(name)
-		return fmt.Sprint(all)
-	}
-	if got := greeters(t, p, 20); got["b"] != 0 {
-		t.Errorf("the node of zone a used %v", got)
-	}
-	for name, want := range map[string]string{
-		"net-1.elb.us-west-2.amazonaws.com":   "[127.250.1.5 127.250.2.5]",
-		"b.net-1.elb.us-west-2.amazonaws.com": "[127.250.2.5]",
-	} {
-		if got := resolve(name); got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
-		}
-	}
-	lb.Attributes = map[string]string{"load_balancing.cross_zone.enabled": "true"}
-	apply(t, p, cfg)
-	if got := greeters(t, p, 60); len(got) != 2 {
-		t.Errorf("across zones the node used %v", got)
-	}
-	lb.Attributes = nil
-	cfg.TargetGroups[0].Targets = cfg.TargetGroups[0].Targets[1:]
-	apply(t, p, cfg)
-	wantRefused(t, where(t, p))
-	if got := resolve("net-1.elb.us-west-2.amazonaws.com"); got != "[127.250.2.5]" {
-		t.Errorf("with targets in zone b alone the name is %s", got)
-	}
-}
-
 func TestApplicationLoadBalancerBehindNetworkLoadBalancer(t *testing.T) {
 	web := startBackend(t, "web")
 	cfg := one(Listener{ARN: "inner", Port: 8080, Default: Rule{Then: to("web")}}, groupOf("web", web))
@@ -630,73 +475,5 @@ func TestFinishedFlowsAreReported(t *testing.T) {
 	want := []string{"lb", "listener", "g", a.addr.String(), l.LocalAddr().String()}
 	if d := cmp.Diff(want, []string{e.LoadBalancer, e.Listener, e.TargetGroup, e.Target.String(), e.Client.String()}); d != "" {
 		t.Errorf("entry (-want +got):\n%s", d)
-	}
-}
-
-func TestNetworkHealthChecksOverHTTPS(t *testing.T) {
-	ca := newIssuer(t)
-	target := func(from uint16) Target {
-		ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
-			Certificates: []tls.Certificate{ca.issue(t, 0, "anything")}, MinVersion: from,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		srv := &http.Server{Handler: http.NotFoundHandler(), ErrorLog: log.New(io.Discard, "", 0)}
-		go func() { _ = srv.Serve(ln) }()
-		t.Cleanup(func() { _ = srv.Close() })
-		at := ln.Addr().(*net.TCPAddr).AddrPort()
-		return Target{ID: fmt.Sprintf("from %x", from), Address: at.Addr(), Port: at.Port(), State: StateInitial}
-	}
-	g := streamGroup("g", TLS)
-	g.Targets = []Target{target(tls.VersionTLS12), target(tls.VersionTLS13)}
-	g.HealthCheck = HealthCheck{Protocol: HTTPS, Matcher: "200-499", Interval: 50 * time.Millisecond, Timeout: conditionTimeout, HealthyThreshold: 2, UnhealthyThreshold: 2}
-	var got results
-	p := startPlane(t, func(o *Options) { o.Health = got.add })
-	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
-	eventually(t, "two verdicts", func() bool { return len(got.list()) == 2 })
-	verdicts := map[string]State{}
-	for _, r := range got.list() {
-		verdicts[r.ID] = r.State
-	}
-	if d := cmp.Diff(map[string]State{"from 303": StateHealthy, "from 304": StateUnhealthy}, verdicts); d != "" {
-		t.Errorf("verdicts (-want +got):\n%s", d)
-	}
-}
-
-func TestProxyHeaderOfIPv6(t *testing.T) {
-	h := proxyHeader(netip.MustParseAddrPort("[2001:db8::1]:4660"), netip.MustParseAddrPort("10.0.0.1:80"), false)
-	if h[13] != 0x21 || binary.BigEndian.Uint16(h[14:]) != 36+7 || len(h) != 16+36+7 {
-		t.Errorf("header % x", h)
-	}
-	if from, dest := netip.AddrFrom16([16]byte(h[16:32])), netip.AddrFrom16([16]byte(h[32:48])).Unmap(); from.String() != "2001:db8::1" || dest.String() != "10.0.0.1" {
-		t.Errorf("from %s to %s", from, dest)
-	}
-}
-
-func TestSharesOfHealthyTargets(t *testing.T) {
-	at := receivingNode{zone: "a"}
-	one := func(zone string, s State) member {
-		return member{target: &target{state: s}, zone: zone, declared: s}
-	}
-	with := func(attr tgAttributes, members ...member) *groupView { return &groupView{attr: attr, members: members} }
-	for name, tt := range map[string]struct {
-		view *groupView
-		want int
-	}{
-		"healthy ones of the zone":     {with(tgAttributes{}, one("a", StateHealthy), one("a", StateUnhealthy), one("b", StateHealthy)), 1},
-		"all of the zone fail open":    {with(tgAttributes{}, one("a", StateUnhealthy), one("a", StateUnhealthy), one("b", StateUnhealthy)), 2},
-		"another zone serves":          {with(tgAttributes{}, one("a", StateUnhealthy), one("b", StateHealthy)), 0},
-		"across zones":                 {with(tgAttributes{crossZone: "true"}, one("a", StateUnhealthy), one("b", StateHealthy)), 1},
-		"targets of any zone":          {with(tgAttributes{}, one("all", StateHealthy), one("", StateHealthy)), 2},
-		"fewer than the threshold":     {with(tgAttributes{minHealthy: 2}, one("a", StateHealthy), one("a", StateUnhealthy)), 2},
-		"less than the share":          {with(tgAttributes{minHealthyPart: 60}, one("a", StateHealthy), one("a", StateUnhealthy)), 2},
-		"draining, unused and unknown": {with(tgAttributes{}, one("a", StateDraining), one("a", StateUnused), one("a", StateInitial)), 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := len(tt.view.flowCandidates(at)); got != tt.want {
-				t.Errorf("%d candidates, want %d", got, tt.want)
-			}
-		})
 	}
 }
