@@ -54,8 +54,8 @@ func reportUnknownKinds(d *draft.Draft, unknown []unknownKind) {
 	for _, k := range unknown {
 		d.Findings.Add(finding.Finding{
 			Object: d.EventObject(k.of.Object), Field: k.of.Field, Reason: finding.ChangeNotKept, Severity: finding.Warning,
-			Message: fmt.Sprintf("load balancer %q: %s should be %q, but AWS returns a value that Fulcrum does not know; the load balancer is not replaced", k.name, k.field, k.desired),
-			Fix:     "read the value with the AWS CLI (elbv2 describe-load-balancers), and report it if AWS has introduced a new one",
+			Message: fmt.Sprintf("load balancer %q: %s should be %q, but AWS returns no value that the controller knows; the load balancer is not replaced", k.name, k.field, k.desired),
+			Fix:     "read the value with the AWS CLI (elbv2 describe-load-balancers); a new value of AWS needs a newer version of the controller",
 		})
 	}
 }
