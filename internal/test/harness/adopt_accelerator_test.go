@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +41,9 @@ func TestAnEndpointStaysWhileItsLoadBalancerIsAdopted(t *testing.T) {
 		r.Kill()
 		r.Start()
 		same("a restart")
+		if got := strings.Join(eventsOf(r.Harness, "shop", "front"), "\n"); !strings.Contains(got, "the live endpoint stays until ") || strings.Contains(got, "left out") {
+			t.Errorf("events: %s", got)
+		}
 		annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")
 		same("given back")
 		annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")

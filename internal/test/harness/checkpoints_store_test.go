@@ -234,18 +234,18 @@ func TestManyEditsShareWritesOfCheckpoints(t *testing.T) {
 	})
 }
 
-// A GlobalAccelerator for which there is no accelerator in AWS has no checkpoint either.
+// A GlobalAccelerator for which there is no accelerator in AWS has no checkpoint either. One without listeners has one.
 func TestWhatHasNoAcceleratorHasNoCheckpoint(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newAcceleratorHarness(t, Options{Checkpoints: true, Accelerator: func(o *accelerators.Options) { o.MaxPerNamespace = 1 }})
 		r.Apply(edgeAccelerator(webListener))
 		r.Settle(10 * time.Minute)
-		r.Apply(accelerator("shop", "later", "listeners: ["+webListener+"]"))
+		r.Apply(accelerator("shop", "later", "listeners: ["+webListener+"]"), edgeNamespace, accelerator("edge", "front", "listeners: []"))
 		r.rest(10 * time.Minute)
 		r.process.save()
 		text := string(checkpointsOf(r)["v1"])
-		if !strings.HasPrefix(text, "GlobalAccelerator shop/edge ") || !strings.Contains(text, "\nIngress shop/web ") || strings.Count(text, "\n") != 2 {
+		if !strings.HasPrefix(text, "GlobalAccelerator edge/front ") || !strings.Contains(text, "\nGlobalAccelerator shop/edge ") || !strings.Contains(text, "\nIngress shop/web ") || strings.Count(text, "\n") != 3 {
 			t.Errorf("stored: %q", text)
 		}
 	})
