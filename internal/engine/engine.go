@@ -1,6 +1,3 @@
-// Package engine reconciles stacks, in the same way for every frontend: view, translate, observe, plan, apply, report. It
-// checks the fence before each write, catches panics per stack, and decides what follows a failure. It imports no client
-// library of AWS or Kubernetes.
 package engine
 
 import (

@@ -1,5 +1,10 @@
 // Package resync decides when a stack is compared with AWS, and how old the reads for a comparison may be. It is pure: the
 // engine keeps a State for each stack.
+//
+// A stack is compared when its desired state changes, when its share of the sync period is over, and before a change
+// although nothing was edited. Drift lasts no longer than the sync period: two comparisons are at most nine tenths of
+// it apart, and use nothing that was read more than one tenth of it ago. Package cloud/observe reads again what is
+// older, for this stack alone.
 package resync
 
 import (

@@ -2,6 +2,13 @@
 // prefix of a plan is safe: a served port that stays desired keeps a listener, an endpoint group and, if it has one, a healthy
 // endpoint. There is one exception: AWS does not admit two listeners with the same port, so that a port which moves to another
 // listener has none for a short time.
+//
+// An endpoint is a reference to a load balancer of a stack. Which load balancer that is, and who must consent, follows
+// from tags alone. Therefore the translation is made again with the observed state, as for a stack whose members
+// disagree. Rights are checked in each translation, for desired and for live endpoints; the steps for
+// Accelerator.Revoked come first. The ARN of a new accelerator is written to the status by a step right after the
+// creation, and is used only if the accelerator has all tags of the stack. A load balancer that is to be deleted waits
+// until it is not an endpoint of any accelerator. docs/accelerators.md has what users see.
 package accelerators
 
 import (

@@ -1,3 +1,14 @@
 // Package certificates chooses the certificates of listeners, and plans to request, import, validate and delete the
 // certificates that a stack manages.
+//
+// A certificate on request is created over several runs, none of which waits: request it, read its DNS records, create
+// them, and read it again until ACM has issued it. What serves stays until then. All certificates of an account share
+// the validation record of a domain, so that the deletion of a certificate deletes only the records that no other
+// certificate needs.
+//
+// An imported certificate comes from a TLS Secret. It has the same tags as one on request, and Import in place of
+// hosts. It is compared with what ACM returns by a hash (model.CertificateIdentity), so that nothing is stored and a
+// restart changes nothing. A renewed certificate replaces the old one under its ARN if ACM permits it (CanReplace).
+// Package engine/imports limits the number of imports, and assemble.HostClaims prevents a tenant from importing a
+// certificate for the host of another tenant. docs/tls-secrets.md has the whole course.
 package certificates
