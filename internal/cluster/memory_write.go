@@ -7,16 +7,11 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
-
-	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
-	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
 // Part is the part of an object that a write changes.
@@ -147,29 +142,13 @@ func (m *Memory) Patch(obj Object, part Part, kind types.PatchType, data []byte)
 			return nil, fmt.Errorf("patch %s: %w", RefOf(cur), err)
 		}
 		gvk := cur.GetObjectKind().GroupVersionKind()
-		out, err := m.newOfKind(cur)
-		if err != nil {
-			return nil, err
-		}
+		out := newLike(cur)
 		if err := json.Unmarshal(after, out); err != nil {
 			return nil, fmt.Errorf("patch %s: %w", RefOf(cur), err)
 		}
 		out.GetObjectKind().SetGroupVersionKind(gvk)
 		return out, nil
 	})
-}
-
-// newOfKind returns an empty object of the same kind.
-func (m *Memory) newOfKind(obj Object) (Object, error) {
-	kinds, _, err := m.scheme.ObjectKinds(obj)
-	if err != nil {
-		return nil, err
-	}
-	o, err := m.scheme.New(kinds[0])
-	if err != nil {
-		return nil, err
-	}
-	return o.(Object), nil
 }
 
 // change replaces a part of a stored object by the one that make returns.
@@ -259,65 +238,6 @@ func (m *Memory) Delete(ref Ref) error {
 	}()
 	m.deliver()
 	return err
-}
-
-// copyStatus sets the status of dst to that of src, or to an empty one if src is nil, for kinds with a status subresource.
-func copyStatus(dst, src Object) {
-	switch d := dst.(type) {
-	case *networkingv1.Ingress:
-		d.Status = networkingv1.IngressStatus{}
-		if s, ok := src.(*networkingv1.Ingress); ok {
-			s.Status.DeepCopyInto(&d.Status)
-		}
-	case *corev1.Service:
-		d.Status = corev1.ServiceStatus{}
-		if s, ok := src.(*corev1.Service); ok {
-			s.Status.DeepCopyInto(&d.Status)
-		}
-	case *corev1.Pod:
-		d.Status = corev1.PodStatus{}
-		if s, ok := src.(*corev1.Pod); ok {
-			s.Status.DeepCopyInto(&d.Status)
-		}
-	case *corev1.Node:
-		d.Status = corev1.NodeStatus{}
-		if s, ok := src.(*corev1.Node); ok {
-			s.Status.DeepCopyInto(&d.Status)
-		}
-	case *elbv2.TargetGroupBinding:
-		d.Status = elbv2.TargetGroupBindingStatus{}
-		if s, ok := src.(*elbv2.TargetGroupBinding); ok {
-			s.Status.DeepCopyInto(&d.Status)
-		}
-	case *aga.GlobalAccelerator:
-		d.Status = aga.GlobalAcceleratorStatus{}
-		if s, ok := src.(*aga.GlobalAccelerator); ok {
-			s.Status.DeepCopyInto(&d.Status)
-		}
-	default:
-		copyGatewayStatus(dst, src)
-	}
-}
-
-// specOf returns the part of an object whose changes increment the generation.
-func specOf(obj Object) any {
-	switch o := obj.(type) {
-	case *networkingv1.Ingress:
-		return o.Spec
-	case *networkingv1.IngressClass:
-		return o.Spec
-	case *elbv2.TargetGroupBinding:
-		return o.Spec
-	case *elbv2.IngressClassParams:
-		return o.Spec
-	case *corev1.Pod:
-		return o.Spec
-	case *discoveryv1.EndpointSlice:
-		return []any{o.Endpoints, o.Ports}
-	case *aga.GlobalAccelerator:
-		return o.Spec
-	}
-	return gatewaySpecOf(obj)
 }
 
 // Read copies the stored object of the same kind and name into obj. It fails with NotFound.

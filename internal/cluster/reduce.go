@@ -230,10 +230,13 @@ func SameContent(a, b Object) bool {
 
 // shallowCopy copies the fields of an object, but not the values that they point to.
 func shallowCopy(o Object) Object {
-	out := reflect.New(reflect.TypeOf(o).Elem())
-	out.Elem().Set(reflect.ValueOf(o).Elem())
-	return out.Interface().(Object)
+	out := newLike(o)
+	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(o).Elem())
+	return out
 }
+
+// newLike returns an empty object of the same kind.
+func newLike(o Object) Object { return reflect.New(reflect.TypeOf(o).Elem()).Interface().(Object) }
 
 // setAnnotation copies an annotation from like to obj, or removes it from obj if like does not have it.
 func setAnnotation(obj Object, key string, like Object) {

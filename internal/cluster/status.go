@@ -1,26 +1,50 @@
 package cluster
 
 import (
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
-
-	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 )
 
-// StatusOf returns the status of an object for which the controller writes ObjectStatus patches; nil for other objects.
-func StatusOf(obj Object) any {
-	switch o := obj.(type) {
-	case *networkingv1.Ingress:
-		return o.Status
-	case *corev1.Service:
-		return o.Status
-	case *aga.GlobalAccelerator:
-		return &o.Status
+// StatusOf points to the status of an object; nil for an object of a kind without status.
+func StatusOf(obj Object) any { return pointerTo(obj, "Status") }
+
+// pointerTo points to a field of an object, which has the same name in the Go types of all kinds; nil if the kind does not have
+// the field.
+func pointerTo(obj Object, field string) any {
+	f := reflect.ValueOf(obj).Elem().FieldByName(field)
+	if !f.IsValid() {
+		return nil
 	}
-	return gatewayStatusOf(obj)
+	return f.Addr().Interface()
+}
+
+// copyStatus sets the status of dst to that of src, which is of the same kind, or to an empty one if src is nil.
+func copyStatus(dst, src Object) {
+	to := reflect.ValueOf(dst).Elem().FieldByName("Status")
+	switch {
+	case !to.IsValid():
+	case src == nil:
+		to.SetZero()
+	default:
+		to.Set(reflect.ValueOf(src.DeepCopyObject()).Elem().FieldByName("Status"))
+	}
+}
+
+// specOf returns the part of an object whose changes increment the generation; nil for an object of a kind whose objects keep
+// their generation.
+func specOf(obj Object) any {
+	switch o := obj.(type) {
+	case *corev1.Service, *corev1.Node, *corev1.Namespace:
+		return nil
+	case *discoveryv1.EndpointSlice:
+		return []any{o.Endpoints, o.Ports}
+	}
+	return pointerTo(obj, "Spec")
 }
 
 // Hostname returns the first host name in the status of an Ingress, Service or Gateway, "" if there is none.

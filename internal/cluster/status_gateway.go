@@ -6,41 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
-
-	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
 )
-
-// gatewayStatus points to the status of an object of the Gateway API; nil for others.
-func gatewayStatus(obj Object) any {
-	switch o := obj.(type) {
-	case *gwv1.GatewayClass:
-		return &o.Status
-	case *gwv1.Gateway:
-		return &o.Status
-	case *gwv1.ListenerSet:
-		return &o.Status
-	case *gwv1.HTTPRoute:
-		return &o.Status
-	case *gwv1.GRPCRoute:
-		return &o.Status
-	case *gwv1.TCPRoute:
-		return &o.Status
-	case *gwv1.UDPRoute:
-		return &o.Status
-	case *gwv1.TLSRoute:
-		return &o.Status
-	case *gwconfig.LoadBalancerConfiguration:
-		return &o.Status
-	case *gwconfig.TargetGroupConfiguration:
-		return &o.Status
-	case *gwconfig.ListenerRuleConfiguration:
-		return &o.Status
-	}
-	return nil
-}
-
-// gatewayStatusOf is StatusOf for the kinds of the Gateway API.
-func gatewayStatusOf(obj Object) any { return gatewayStatus(obj) }
 
 // clearedGateway returns the fields that reset the status of a Gateway to that of a new object, apart from conditions of other
 // controllers.
@@ -82,71 +48,4 @@ func fillGatewayStatus(obj Object) {
 			o.Status.Conditions = initialConditions(gwv1.ListenerSetConditionAccepted, gwv1.ListenerSetConditionProgrammed)
 		}
 	}
-}
-
-// copyGatewayStatus sets the status of dst to that of src, or to an empty one if src is nil.
-func copyGatewayStatus(dst, src Object) {
-	var from any
-	if src != nil {
-		from = gatewayStatus(src.DeepCopyObject().(Object))
-	}
-	switch d := gatewayStatus(dst).(type) {
-	case *gwv1.GatewayClassStatus:
-		replaceStatus(d, from)
-	case *gwv1.GatewayStatus:
-		replaceStatus(d, from)
-	case *gwv1.ListenerSetStatus:
-		replaceStatus(d, from)
-	case *gwv1.HTTPRouteStatus:
-		replaceStatus(d, from)
-	case *gwv1.GRPCRouteStatus:
-		replaceStatus(d, from)
-	case *gwv1.TCPRouteStatus:
-		replaceStatus(d, from)
-	case *gwv1.UDPRouteStatus:
-		replaceStatus(d, from)
-	case *gwv1.TLSRouteStatus:
-		replaceStatus(d, from)
-	case *gwconfig.ConfigurationStatus:
-		replaceStatus(d, from)
-	case *gwconfig.ListenerRuleConfigurationStatus:
-		replaceStatus(d, from)
-	}
-}
-
-func replaceStatus[T any](dst *T, from any) {
-	var none T
-	*dst = none
-	if s, ok := from.(*T); ok {
-		*dst = *s
-	}
-}
-
-// gatewaySpecOf is specOf for the kinds of the Gateway API.
-func gatewaySpecOf(obj Object) any {
-	switch o := obj.(type) {
-	case *gwv1.GatewayClass:
-		return o.Spec
-	case *gwv1.Gateway:
-		return o.Spec
-	case *gwv1.ListenerSet:
-		return o.Spec
-	case *gwv1.HTTPRoute:
-		return o.Spec
-	case *gwv1.GRPCRoute:
-		return o.Spec
-	case *gwv1.TCPRoute:
-		return o.Spec
-	case *gwv1.UDPRoute:
-		return o.Spec
-	case *gwv1.TLSRoute:
-		return o.Spec
-	case *gwconfig.LoadBalancerConfiguration:
-		return o.Spec
-	case *gwconfig.TargetGroupConfiguration:
-		return o.Spec
-	case *gwconfig.ListenerRuleConfiguration:
-		return o.Spec
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -107,12 +108,7 @@ func (t *Tracker[K]) Affected(old, new Object) []K {
 
 // sortConsumers returns consumers in the order of first recording. The caller holds the lock.
 func (t *Tracker[K]) sortConsumers(affected map[K]struct{}) []K {
-	out := make([]K, 0, len(affected))
-	for k := range affected {
-		out = append(out, k)
-	}
-	slices.SortFunc(out, func(a, b K) int { return cmp.Compare(t.order[a], t.order[b]) })
-	return out
+	return slices.SortedFunc(maps.Keys(affected), func(a, b K) int { return cmp.Compare(t.order[a], t.order[b]) })
 }
 
 // ConsumersOf returns the consumers that read an object by name, in the order of first recording.

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -127,66 +128,19 @@ func TypeOf(k Kind) (Type, bool) {
 	return Type{}, false
 }
 
+// kindByType has the kinds by the Go types of their objects.
+var kindByType = func() map[reflect.Type]Kind {
+	out := map[reflect.Type]Kind{}
+	for _, t := range kindTable {
+		out[reflect.TypeOf(t.emptyObject)] = t.Kind
+	}
+	return out
+}()
+
 // KindOf returns the kind of an object by its Go type; false for objects that translators do not read.
 func KindOf(obj Object) (Kind, bool) {
-	switch obj.(type) {
-	case *networkingv1.Ingress:
-		return KindIngress, true
-	case *networkingv1.IngressClass:
-		return KindIngressClass, true
-	case *elbv2.IngressClassParams:
-		return KindIngressClassParams, true
-	case *corev1.Service:
-		return KindService, true
-	case *corev1.Secret:
-		return KindSecret, true
-	case *corev1.Namespace:
-		return KindNamespace, true
-	case *corev1.Node:
-		return KindNode, true
-	case *corev1.Pod:
-		return KindPod, true
-	case *discoveryv1.EndpointSlice:
-		return KindEndpointSlice, true
-	case *corev1.Endpoints: //nolint:staticcheck // see kindTable
-		return KindEndpoints, true
-	case *elbv2.TargetGroupBinding:
-		return KindBinding, true
-	case *aga.GlobalAccelerator:
-		return KindGlobalAccelerator, true
-	}
-	return gatewayKindOf(obj)
-}
-
-// gatewayKindOf is KindOf for the kinds of the Gateway API.
-func gatewayKindOf(obj Object) (Kind, bool) {
-	switch obj.(type) {
-	case *gwv1.GatewayClass:
-		return KindGatewayClass, true
-	case *gwv1.Gateway:
-		return KindGateway, true
-	case *gwv1.ListenerSet:
-		return KindListenerSet, true
-	case *gwv1.HTTPRoute:
-		return KindHTTPRoute, true
-	case *gwv1.GRPCRoute:
-		return KindGRPCRoute, true
-	case *gwv1.TCPRoute:
-		return KindTCPRoute, true
-	case *gwv1.UDPRoute:
-		return KindUDPRoute, true
-	case *gwv1.TLSRoute:
-		return KindTLSRoute, true
-	case *gwv1beta1.ReferenceGrant:
-		return KindReferenceGrant, true
-	case *gwconfig.LoadBalancerConfiguration:
-		return KindLoadBalancerConfiguration, true
-	case *gwconfig.TargetGroupConfiguration:
-		return KindTargetGroupConfiguration, true
-	case *gwconfig.ListenerRuleConfiguration:
-		return KindListenerRuleConfiguration, true
-	}
-	return "", false
+	k, ok := kindByType[reflect.TypeOf(obj)]
+	return k, ok
 }
 
 // RefOf returns the reference of an object. The kind is empty for objects that translators do not read.

@@ -6,6 +6,7 @@ package cluster
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -159,27 +160,15 @@ func (v *View) Err() error { return v.err }
 
 // Refs returns the objects to which the view has subscribed, in order.
 func (v *View) Refs() []Ref {
-	out := make([]Ref, 0, len(v.refs))
-	for r := range v.refs {
-		out = append(out, r)
-	}
-	slices.SortFunc(out, func(a, b Ref) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return out
+	return slices.SortedFunc(maps.Keys(v.refs), compareRefs)
 }
 
 // Queries returns the queries to which the view has subscribed, in order.
 func (v *View) Queries() []Query {
-	out := make([]Query, 0, len(v.queries))
-	for q := range v.queries {
-		out = append(out, q)
-	}
-	slices.SortFunc(out, func(a, b Query) int {
+	return slices.SortedFunc(maps.Keys(v.queries), func(a, b Query) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace),
 			cmp.Compare(a.Index, b.Index), cmp.Compare(a.Value, b.Value))
 	})
-	return out
 }
 
 // Get reads an object, and subscribes to it; false if it does not exist, or if the view has an error.

@@ -31,7 +31,10 @@ func (rd *reader) cluster() {
 }
 
 // unrecorded has the kinds whose status is not in the recordings.
-var unrecorded = []cluster.Kind{cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration}
+var unrecorded = []cluster.Kind{
+	cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration, cluster.KindBinding, cluster.KindPod, cluster.KindNode,
+	cluster.KindNamespace,
+}
 
 func (rd *reader) binding(b *elbv2.TargetGroupBinding) {
 	rd.t.Helper()
