@@ -2,12 +2,9 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
@@ -24,15 +21,8 @@ func (c *Cluster) annotate(ctx context.Context, p cluster.Annotation) error {
 	if err != nil || cached == nil || cached.GetAnnotations()[p.Key] == p.Value {
 		return err
 	}
-	typ, ok := cluster.TypeOf(p.Ref.Kind)
-	if !ok {
-		return fmt.Errorf("%s cannot have annotations of the controller", p.Ref)
-	}
 	for n := 1; ; n++ {
-		obj := typ.New()
-		obj.SetNamespace(p.Ref.Namespace)
-		obj.SetName(p.Ref.Name)
-		err := c.api.Read(ctx, obj)
+		obj, err := c.readLive(ctx, p.Ref)
 		if err == nil && obj.GetUID() == cached.GetUID() {
 			err = c.annotateLive(ctx, p, obj)
 		}
@@ -64,13 +54,9 @@ func (c *Cluster) annotateLive(ctx context.Context, p cluster.Annotation, obj cl
 	if p.Value == "" {
 		value = nil // removes the annotation
 	}
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
+	return c.patch(ctx, obj, cluster.Main, "annotation "+p.Key, p.Value, map[string]any{"metadata": map[string]any{
 		"resourceVersion": obj.GetResourceVersion(), "annotations": map[string]any{p.Key: value},
 	}})
-	if err != nil {
-		return err
-	}
-	return c.write(ctx, obj, "annotation "+p.Key, p.Value, func() error { return c.api.Patch(ctx, obj, cluster.Main, types.MergePatchType, data) })
 }
 
 // annotationsSize returns the bytes of all annotations of an object, as Kubernetes counts them.

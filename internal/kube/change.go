@@ -87,7 +87,7 @@ func (c *bindingWriter) completeSpec(ctx context.Context, w bindings.CompleteSpe
 	if apierrors.IsConflict(err) {
 		return nil
 	}
-	return err
+	return ignoreNotFound(err)
 }
 
 // setCheckpoint sets the annotations of the checkpoint.
@@ -134,9 +134,7 @@ func (c *fieldWriter) patch(ctx context.Context, obj cluster.Object, part cluste
 	if err != nil {
 		return err
 	}
-	return c.write(ctx, obj, field, content, func() error {
-		return ignoreNotFound(c.api.Patch(ctx, obj, part, types.MergePatchType, data))
-	})
+	return c.write(ctx, obj, field, content, func() error { return c.api.Patch(ctx, obj, part, types.MergePatchType, data) })
 }
 
 // setPodCondition sets a readiness condition of a pod, unless another pod has its name now.
@@ -175,14 +173,14 @@ func (c *bindingWriter) setPodCondition(ctx context.Context, w bindings.SetPodCo
 	})
 	if apierrors.IsConflict(err) {
 		// If another pod has the name now, no write is due. Otherwise the caller has to repeat the write.
-		live := &corev1.Pod{}
-		live.Namespace, live.Name = w.Namespace, w.Name
-		if rerr := c.api.Read(ctx, live); rerr == nil && live.UID == w.UID {
-			return err
-		} else if rerr != nil {
-			return ignoreNotFound(rerr)
+		live, readErr := c.readLive(ctx, cluster.RefOf(obj))
+		if readErr != nil {
+			return ignoreNotFound(readErr)
 		}
-		return nil
+		if live.GetUID() != w.UID {
+			return nil
+		}
+		return err
 	}
 	return ignoreNotFound(err)
 }

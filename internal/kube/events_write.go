@@ -25,6 +25,18 @@ type eventWriter struct {
 	serial atomic.Uint64
 }
 
+// readLive reads an object from the API server, without a cache.
+func (c *eventWriter) readLive(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
+	typ, ok := cluster.TypeOf(ref.Kind)
+	if !ok {
+		return nil, fmt.Errorf("%s has no known kind", ref)
+	}
+	obj := typ.New()
+	obj.SetNamespace(ref.Namespace)
+	obj.SetName(ref.Name)
+	return obj, c.api.Read(ctx, obj)
+}
+
 // writeEvent writes an event, and logs a warning. It skips an event that was written before, so that repeated runs write
 // neither events nor log lines.
 func (c *eventWriter) writeEvent(ctx context.Context, ev cluster.Event) {

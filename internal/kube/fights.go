@@ -202,14 +202,8 @@ func (c *fieldWriter) writeWithoutVersion(ctx context.Context, obj cluster.Objec
 	}
 	ref := cluster.RefOf(obj)
 	if _, repeated := c.fights.delayOf(fightKey{ref, obj.GetUID()}, field, sha256.Sum256(text), c.clock.Now()); repeated {
-		typ, ok := cluster.TypeOf(ref.Kind)
-		if !ok {
-			return fmt.Errorf("%s has no known kind", ref)
-		}
-		live := typ.New()
-		live.SetNamespace(ref.Namespace)
-		live.SetName(ref.Name)
-		if err := c.api.Read(ctx, live); err != nil {
+		live, err := c.readLive(ctx, ref)
+		if err != nil {
 			return ignoreNotFound(err)
 		}
 		if live.GetUID() != obj.GetUID() {
@@ -249,14 +243,8 @@ func (c *fieldWriter) endFightWarnings() {
 // managers that changed the same subresource as field.
 func (c *fieldWriter) lastManager(ctx context.Context, ref cluster.Ref, field string) string {
 	const unknown = "another client"
-	typ, ok := cluster.TypeOf(ref.Kind)
-	if !ok {
-		return unknown
-	}
-	obj := typ.New()
-	obj.SetNamespace(ref.Namespace)
-	obj.SetName(ref.Name)
-	if err := c.api.Read(ctx, obj); err != nil {
+	obj, err := c.readLive(ctx, ref)
+	if err != nil {
 		return unknown
 	}
 	part := ""

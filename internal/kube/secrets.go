@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -176,12 +177,8 @@ func (s *Secrets) watch(ctx context.Context, notify func(Event)) {
 	context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for i, o := range s.listeners {
-			if o == l {
-				s.listeners = append(s.listeners[:i:i], s.listeners[i+1:]...)
-				return
-			}
-		}
+		// A copy, because notifyWatchers may be reading the old list.
+		s.listeners = slices.DeleteFunc(slices.Clone(s.listeners), func(o *watcher) bool { return o == l })
 	})
 }
 

@@ -2,12 +2,10 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
@@ -25,36 +23,24 @@ func (c *Cluster) editStatus(ctx context.Context, p cluster.StatusEdit) error {
 		if fields == nil {
 			return nil
 		}
-		data, err := json.Marshal(map[string]any{
-			"metadata": map[string]any{"resourceVersion": obj.GetResourceVersion()}, "status": fields,
-		})
-		if err != nil {
-			return err
-		}
 		content, err := comparableFields(fields)
 		if err != nil {
 			return err
 		}
-		err = c.write(ctx, obj, "status", content, func() error { return c.api.Patch(ctx, obj, cluster.Status, types.MergePatchType, data) })
+		err = c.patch(ctx, obj, cluster.Status, "status", content, map[string]any{
+			"metadata": map[string]any{"resourceVersion": obj.GetResourceVersion()}, "status": fields,
+		})
 		if err == nil || apierrors.IsNotFound(err) {
 			return nil
 		}
 		if !apierrors.IsConflict(err) || n == maxAttempts {
 			return fmt.Errorf("update status of %s: %w", p.Ref, err)
 		}
-		typ, ok := cluster.TypeOf(p.Ref.Kind)
-		if !ok {
-			return err
-		}
-		live := typ.New()
-		live.SetNamespace(p.Ref.Namespace)
-		live.SetName(p.Ref.Name)
-		if err := c.api.Read(ctx, live); err != nil {
+		if obj, err = c.readLive(ctx, p.Ref); err != nil {
 			return ignoreNotFound(err)
 		}
-		if live.GetUID() != uid {
+		if obj.GetUID() != uid {
 			return nil // another object has the name now, and its event triggers a run
 		}
-		obj = live
 	}
 }

@@ -26,30 +26,18 @@ const maxAttempts = 5
 // editFinalizers reads an object from the API server and patches its finalizers. The patch fails if another client wrote
 // meanwhile. change identifies the change for the detection of repeated writes.
 func (c *Cluster) editFinalizers(ctx context.Context, ref cluster.Ref, change string, edit func(obj cluster.Object) ([]string, error)) error {
-	typ, ok := cluster.TypeOf(ref.Kind)
-	if !ok {
-		return fmt.Errorf("%s cannot have finalizers of the controller", ref)
-	}
 	for n := 1; ; n++ {
-		obj := typ.New()
-		obj.SetNamespace(ref.Namespace)
-		obj.SetName(ref.Name)
-		if err := c.api.Read(ctx, obj); err != nil {
+		obj, err := c.readLive(ctx, ref)
+		if err != nil {
 			return err
 		}
 		want, err := edit(obj)
 		if err != nil || slices.Equal(want, obj.GetFinalizers()) {
 			return err
 		}
-		data, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		err = c.patch(ctx, obj, cluster.Main, "metadata.finalizers", change, map[string]any{"metadata": map[string]any{
 			"resourceVersion": obj.GetResourceVersion(), "finalizers": want,
 		}})
-		if err != nil {
-			return err
-		}
-		err = c.write(ctx, obj, "metadata.finalizers", change, func() error {
-			return c.api.Patch(ctx, obj, cluster.Main, types.MergePatchType, data)
-		})
 		if err == nil || !apierrors.IsConflict(err) || n == maxAttempts {
 			return err
 		}
@@ -116,14 +104,11 @@ func (c *Cluster) releaseFinalizer(ctx context.Context, action plan.ReleaseFinal
 
 // clearStatus removes the load balancer of the stack from the status of an object.
 func (c *Cluster) clearStatus(ctx context.Context, ref cluster.Ref, finalizer string) error {
-	typ, ok := cluster.TypeOf(ref.Kind)
-	if !ok || !slices.Contains(cluster.Roots(), ref.Kind) {
+	if !slices.Contains(cluster.Roots(), ref.Kind) {
 		return nil
 	}
-	obj := typ.New()
-	obj.SetNamespace(ref.Namespace)
-	obj.SetName(ref.Name)
-	if err := c.api.Read(ctx, obj); err != nil {
+	obj, err := c.readLive(ctx, ref)
+	if err != nil {
 		return ignoreNotFound(err)
 	}
 	fields := cluster.ClearedStatus(obj, finalizer)
@@ -155,11 +140,7 @@ func identity(fields any) (any, error) { return fields, nil }
 // hasFields reports whether the status of an object has the fields. normalize is applied to the status of the object before the
 // comparison.
 func hasFields(obj cluster.Object, fields any, normalize func(any) (any, error)) (bool, error) {
-	status := cluster.StatusOf(obj)
-	if b, ok := obj.(*elbv2.TargetGroupBinding); ok {
-		status = b.Status
-	}
-	status, err := normalize(status)
+	status, err := normalize(cluster.StatusOf(obj))
 	if err != nil {
 		return false, err
 	}
