@@ -11,7 +11,9 @@ import (
 	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
 	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -172,8 +174,7 @@ func (w writer) deleteAccelerator(ctx context.Context, do plan.DeleteAccelerator
 	}
 	w.With(func() {
 		now := w.Config.Clock.Now()
-		maps.DeleteFunc(w.tombstones, func(_ string, at time.Time) bool { return now.Sub(at) > durations.Settle })
-		w.tombstones[do.ARN] = now
+		cache.Put(w.tombstones, do.ARN, now, func(at time.Time) bool { return now.Sub(at) > durations.Settle })
 		delete(w.entries, do.ARN)
 	})
 	return nil
@@ -222,12 +223,7 @@ func (w writer) tagsChanged(arn string, err error, put map[string]string, remove
 		return w.writeError("change the tags of accelerator "+arn, arn, err)
 	}
 	w.enterOwnChange(arn, func(a *observed.Accelerator) {
-		tags := maps.Clone(a.Tags)
-		for _, k := range remove {
-			delete(tags, k)
-		}
-		maps.Copy(tags, put)
-		a.Tags = tags
+		a.Tags = inventory.ChangedCopy(a.Tags, put, remove)
 	})
 	return nil
 }

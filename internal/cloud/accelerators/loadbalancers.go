@@ -2,7 +2,6 @@ package accelerators
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -117,7 +117,7 @@ func (c *Accelerators) readPorts(ctx context.Context, arn string) (map[string][]
 		})
 		return out, ok
 	}
-	return sdk.CachedOrRead(ctx, c.Client, "listeners of endpoint "+arn, known, func() error {
+	return sdk.CachedOrRead(ctx, c.Optional, "listeners of endpoint "+arn, known, func() error {
 		ports, start := map[string][]int32{}, c.Config.Clock.Now()
 		pages := elb.NewDescribeListenersPaginator(c.API.ELB, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(arn)})
 		for pages.HasMorePages() {
@@ -134,8 +134,7 @@ func (c *Accelerators) readPorts(ctx context.Context, arn string) (map[string][]
 			}
 		}
 		c.With(func() {
-			maps.DeleteFunc(c.ports, func(_ string, p listenerPorts) bool { return !c.IsYounger(p.at, c.Config.Refresh) })
-			c.ports[arn] = listenerPorts{ports, start}
+			cache.Put(c.ports, arn, listenerPorts{ports, start}, func(p listenerPorts) bool { return !c.IsYounger(p.at, c.Config.Refresh) })
 		})
 		return nil
 	})

@@ -33,15 +33,7 @@ func (c reader) refreshList(ctx context.Context, since time.Time) error {
 		c.With(func() { ok = c.IsCurrent(c.listedAt, since, "accelerators") })
 		return ok
 	}
-	if known() {
-		return nil
-	}
-	err := c.Essential(ctx, "accelerators", func() error {
-		if known() {
-			return nil
-		}
-		return c.readList(ctx)
-	})
+	err := sdk.ReadOnce(ctx, c.Essential, "accelerators", known, func() error { return c.readList(ctx) })
 	if err != nil {
 		return fmt.Errorf("list accelerators: %w", err)
 	}
@@ -108,15 +100,7 @@ func (c reader) refreshTags(ctx context.Context, arn string, since time.Time) er
 		})
 		return ok
 	}
-	if known() {
-		return nil
-	}
-	err := c.Essential(ctx, "tags of "+arn, func() error {
-		if known() {
-			return nil
-		}
-		return c.readTags(ctx, arn)
-	})
+	err := sdk.ReadOnce(ctx, c.Essential, "tags of "+arn, known, func() error { return c.readTags(ctx, arn) })
 	if err != nil {
 		return fmt.Errorf("read the tags of an accelerator: %w", err)
 	}
@@ -178,15 +162,7 @@ func (c reader) refreshParts(ctx context.Context, arn string, since time.Time) e
 		})
 		return ok
 	}
-	if known() {
-		return nil
-	}
-	err := c.Essential(ctx, "parts of "+arn, func() error {
-		if known() {
-			return nil
-		}
-		return c.readParts(ctx, arn)
-	})
+	err := sdk.ReadOnce(ctx, c.Essential, "parts of "+arn, known, func() error { return c.readParts(ctx, arn) })
 	if err != nil {
 		return fmt.Errorf("read the listeners of an accelerator: %w", err)
 	}
@@ -310,13 +286,7 @@ func (c reader) refreshHealth(ctx context.Context, q model.AskAcceleratorState) 
 		})
 		return ok
 	}
-	if known() {
-		return nil
-	}
-	return c.Essential(ctx, "endpoint groups of "+listener, func() error {
-		if known() {
-			return nil
-		}
+	return sdk.ReadOnce(ctx, c.Essential, "endpoint groups of "+listener, known, func() error {
 		start := c.Config.Clock.Now()
 		groups, err := c.describeGroups(ctx, listener)
 		if err != nil {

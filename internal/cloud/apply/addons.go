@@ -37,7 +37,7 @@ func (w *addOnWriter) associate(ctx context.Context, known plan.KnownIDs, a plan
 		return err
 	}
 	q := model.AskAddOn{Of: of, ARN: arn}
-	got, err := sdk.CallOptional(ctx, func(ctx context.Context) (observed.AddOn, error) { return write(ctx, arn) })
+	got, err := write(sdk.WithOptional(ctx), arn)
 	if err != nil {
 		w.addOns.ForgetAssociation(q)
 		return w.associationFailure(of, what, err, owned.Made)

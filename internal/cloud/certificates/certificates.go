@@ -87,7 +87,7 @@ func (c *Certificates) AskCertificates(ctx context.Context) ([]observed.Certific
 		c.With(func() { out, ok = c.certs.list, c.IsYounger(c.certs.listAt, durations.Settle) })
 		return out, ok
 	}
-	return sdk.CachedOrRead(ctx, c.Client, model.AskCertificates{}.Key(), cached, func() error {
+	return sdk.CachedOrRead(ctx, c.Optional, model.AskCertificates{}.Key(), cached, func() error {
 		start := c.Config.Clock.Now()
 		list, err := c.readCertificates(ctx)
 		if err != nil {
@@ -106,7 +106,7 @@ func (c *Certificates) readCertificates(ctx context.Context) ([]observed.Certifi
 		Includes:            &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
 	})
 	for pages.HasMorePages() {
-		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*acm.ListCertificatesOutput, error) { return pages.NextPage(ctx) })
+		page, err := pages.NextPage(sdk.WithOptional(ctx))
 		if err != nil {
 			return nil, fmt.Errorf("list certificates: %w", err)
 		}
@@ -159,9 +159,7 @@ func (c *Certificates) certificateDetail(ctx context.Context, arn string, kind a
 	if now.Before(d.until) {
 		return d, nil
 	}
-	out, err := sdk.CallOptional(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
-		return c.API.ACM.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: aws.String(arn)})
-	})
+	out, err := c.API.ACM.DescribeCertificate(sdk.WithOptional(ctx), &acm.DescribeCertificateInput{CertificateArn: aws.String(arn)})
 	if err != nil {
 		return d, fmt.Errorf("read certificate %s: %w", arn, err)
 	}
@@ -184,9 +182,7 @@ func (c *Certificates) certificateTags(ctx context.Context, arn string) (map[str
 		return t.tags, nil
 	}
 	t = certificateTags{tags: map[string]string{}, at: c.Config.Clock.Now()}
-	out, err := sdk.CallOptional(ctx, func(ctx context.Context) (*acm.ListTagsForCertificateOutput, error) {
-		return c.API.ACM.ListTagsForCertificate(ctx, &acm.ListTagsForCertificateInput{CertificateArn: aws.String(arn)})
-	})
+	out, err := c.API.ACM.ListTagsForCertificate(sdk.WithOptional(ctx), &acm.ListTagsForCertificateInput{CertificateArn: aws.String(arn)})
 	if err != nil {
 		return nil, fmt.Errorf("read tags of certificate %s: %w", arn, err)
 	}

@@ -50,9 +50,7 @@ func (c *Certificates) readImported(ctx context.Context, s acmtypes.CertificateS
 	c.With(func() { known = c.certs.imported[out.ARN] })
 	now := c.Config.Clock.Now()
 	if summary := summaryOf(s); known.summary != summary || !now.Before(known.until) {
-		res, err := sdk.CallOptional(ctx, func(ctx context.Context) (*acm.GetCertificateOutput, error) {
-			return c.API.ACM.GetCertificate(ctx, &acm.GetCertificateInput{CertificateArn: s.CertificateArn})
-		})
+		res, err := c.API.ACM.GetCertificate(sdk.WithOptional(ctx), &acm.GetCertificateInput{CertificateArn: s.CertificateArn})
 		if err != nil {
 			return out, fmt.Errorf("read certificate %s: %w", out.ARN, err)
 		}

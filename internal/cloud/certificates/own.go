@@ -89,13 +89,7 @@ func (c *Certificates) refreshOwnCertificates(ctx context.Context) error {
 		})
 		return ok
 	}
-	if fresh() {
-		return nil
-	}
-	return c.Optional(ctx, model.AskOwnCertificates{}.Key(), func() error {
-		if fresh() {
-			return nil
-		}
+	return sdk.ReadOnce(ctx, c.Optional, model.AskOwnCertificates{}.Key(), fresh, func() error {
 		start := c.Config.Clock.Now()
 		own, foreign, err := c.readOwnCertificates(ctx)
 		if err != nil {
@@ -113,7 +107,7 @@ func (c *Certificates) readOwnCertificates(ctx context.Context) (out []ownCertif
 		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
 	})
 	for pages.HasMorePages() {
-		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*acm.ListCertificatesOutput, error) { return pages.NextPage(ctx) })
+		page, err := pages.NextPage(sdk.WithOptional(ctx))
 		if err != nil {
 			return nil, 0, fmt.Errorf("list certificates: %w", err)
 		}
@@ -169,9 +163,7 @@ func (c *Certificates) readOwnCertificate(ctx context.Context, s acmtypes.Certif
 		return known, nil
 	}
 	out.at = c.Config.Clock.Now()
-	res, err := sdk.CallOptional(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
-		return c.API.ACM.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: s.CertificateArn})
-	})
+	res, err := c.API.ACM.DescribeCertificate(sdk.WithOptional(ctx), &acm.DescribeCertificateInput{CertificateArn: s.CertificateArn})
 	if err != nil {
 		return out, fmt.Errorf("read certificate %s: %w", out.ARN, err)
 	}

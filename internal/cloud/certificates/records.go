@@ -59,7 +59,7 @@ func (c *Zones) AskHostedZones(ctx context.Context, q model.AskHostedZones) (*ob
 		})
 		return out, ok
 	}
-	out, err := sdk.CachedOrRead(ctx, c.Client, q.Key(), cached, func() error {
+	out, err := sdk.CachedOrRead(ctx, c.Optional, q.Key(), cached, func() error {
 		list, err := c.readHostedZones(ctx)
 		if err != nil {
 			return err
@@ -79,7 +79,7 @@ func (c *Zones) AskHostedZones(ctx context.Context, q model.AskHostedZones) (*ob
 func (c *Zones) readHostedZones(ctx context.Context) (out []observed.HostedZone, err error) {
 	pages := route53.NewListHostedZonesPaginator(c.API.Route53, &route53.ListHostedZonesInput{})
 	for pages.HasMorePages() {
-		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*route53.ListHostedZonesOutput, error) { return pages.NextPage(ctx) })
+		page, err := pages.NextPage(sdk.WithOptional(ctx))
 		if err != nil {
 			return nil, err
 		}
@@ -124,12 +124,7 @@ func (c *Zones) CreateRecord(ctx context.Context, a plan.CreateRecord) error {
 		return err
 	}
 	c.With(func() {
-		for k, at := range c.created {
-			if !c.IsYounger(at, durations.Stable) {
-				delete(c.created, k)
-			}
-		}
-		c.created[recordKey{a.Name, a.Value}] = c.Config.Clock.Now()
+		cache.Put(c.created, recordKey{a.Name, a.Value}, c.Config.Clock.Now(), func(at time.Time) bool { return !c.IsYounger(at, durations.Stable) })
 	})
 	return nil
 }

@@ -55,11 +55,9 @@ func (c *Certificates) AskValidation(ctx context.Context, q model.AskValidation)
 		})
 		return out, ok
 	}
-	return sdk.CachedOrRead(ctx, c.Client, q.Key(), cached, func() error {
+	return sdk.CachedOrRead(ctx, c.Optional, q.Key(), cached, func() error {
 		e := validationEntry{at: c.Config.Clock.Now()}
-		out, err := sdk.CallOptional(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
-			return c.API.ACM.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: aws.String(q.ARN)})
-		})
+		out, err := c.API.ACM.DescribeCertificate(sdk.WithOptional(ctx), &acm.DescribeCertificateInput{CertificateArn: aws.String(q.ARN)})
 		if err != nil && !sdk.IsGone(err) {
 			return fmt.Errorf("read certificate %s: %w", q.ARN, err)
 		}
@@ -79,7 +77,7 @@ func (c *Certificates) AskPublicCertificates(ctx context.Context) ([]observed.Pu
 		c.With(func() { out, ok = c.certs.public.list, c.IsYounger(c.certs.public.at, durations.Recent) })
 		return out, ok
 	}
-	return sdk.CachedOrRead(ctx, c.Client, model.AskPublicCertificates{}.Key(), cached, func() error {
+	return sdk.CachedOrRead(ctx, c.Optional, model.AskPublicCertificates{}.Key(), cached, func() error {
 		start := c.Config.Clock.Now()
 		list, err := c.readPublicCertificates(ctx)
 		if err != nil {
@@ -99,7 +97,7 @@ func (c *Certificates) readPublicCertificates(ctx context.Context) ([]observed.P
 		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
 	})
 	for pages.HasMorePages() {
-		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*acm.ListCertificatesOutput, error) { return pages.NextPage(ctx) })
+		page, err := pages.NextPage(sdk.WithOptional(ctx))
 		if err != nil {
 			return nil, fmt.Errorf("list certificates: %w", err)
 		}

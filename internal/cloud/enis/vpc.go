@@ -31,7 +31,7 @@ func (p *ENIs) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 		})
 		return f, ok
 	}
-	f, err := sdk.CachedOrRead(ctx, p.Client, "vpc "+vpc, cached, func() error {
+	f, err := sdk.CachedOrRead(ctx, p.Optional, "vpc "+vpc, cached, func() error {
 		start := p.Config.Clock.Now()
 		out, err := p.API.EC2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{vpc}})
 		if sdk.IsGone(err) {

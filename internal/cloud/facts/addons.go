@@ -77,8 +77,8 @@ func (a *AddOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 		})
 		return out, ok
 	}
-	out, err := sdk.CachedOrRead(ctx, a.Client, q.Key(), cached, func() error {
-		addOn, err := sdk.CallOptional(ctx, func(ctx context.Context) (observed.AddOn, error) { return a.readAddOn(ctx, q) })
+	out, err := sdk.CachedOrRead(ctx, a.Optional, q.Key(), cached, func() error {
+		addOn, err := a.readAddOn(sdk.WithOptional(ctx), q)
 		if sdk.Code(err) == "WAFNonexistentItemException" && !a.IsYounger(a.inv.CreatedAt(plan.LoadBalancer, q.ARN), durations.Settle) {
 			return sdk.Wrap(engine.Gone, "read "+q.Key(), err)
 		}
@@ -97,7 +97,7 @@ func (a *AddOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 func (a *AddOns) SetAssociation(q model.AskAddOn, addOn observed.AddOn) {
 	now := a.Config.Clock.Now()
 	a.With(func() {
-		putCached(a.cache.associations, q.Key(), association{addOn, now}, func(e association) bool { return now.Sub(e.at) > durations.Unchanging })
+		cache.Put(a.cache.associations, q.Key(), association{addOn, now}, func(e association) bool { return now.Sub(e.at) > durations.Unchanging })
 	})
 }
 
@@ -146,7 +146,7 @@ func (a *AddOns) askWebACL(ctx context.Context, name string) (observed.WebACL, e
 		})
 		return out, ok
 	}
-	out, err := sdk.CachedOrRead(ctx, a.Client, "web acls", cached, func() error {
+	out, err := sdk.CachedOrRead(ctx, a.Optional, "web acls", cached, func() error {
 		start := a.Config.Clock.Now()
 		all, err := a.listWebACLs(ctx)
 		if err != nil {
@@ -165,7 +165,7 @@ func (a *AddOns) listWebACLs(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
 	in := &wafv2.ListWebACLsInput{Scope: waftypes.ScopeRegional, Limit: aws.Int32(100)}
 	for {
-		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*wafv2.ListWebACLsOutput, error) { return a.API.WAFv2.ListWebACLs(ctx, in) })
+		page, err := a.API.WAFv2.ListWebACLs(sdk.WithOptional(ctx), in)
 		if err != nil {
 			return nil, err
 		}
@@ -188,10 +188,8 @@ func (a *AddOns) askSubscription(ctx context.Context) (*observed.Subscription, e
 		})
 		return out, ok
 	}
-	out, err := sdk.CachedOrRead(ctx, a.Client, model.AskSubscription{}.Key(), cached, func() error {
-		res, err := sdk.CallOptional(ctx, func(ctx context.Context) (*shield.GetSubscriptionStateOutput, error) {
-			return a.API.Shield.GetSubscriptionState(ctx, &shield.GetSubscriptionStateInput{})
-		})
+	out, err := sdk.CachedOrRead(ctx, a.Optional, model.AskSubscription{}.Key(), cached, func() error {
+		res, err := a.API.Shield.GetSubscriptionState(sdk.WithOptional(ctx), &shield.GetSubscriptionStateInput{})
 		if err != nil {
 			return err
 		}
@@ -254,10 +252,10 @@ func (a *AddOns) readTrustStores(ctx context.Context, names []string) error {
 	}
 	pages := elb.NewDescribeTrustStoresPaginator(a.API.ELB, &elb.DescribeTrustStoresInput{Names: names})
 	for pages.HasMorePages() {
-		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*elb.DescribeTrustStoresOutput, error) { return pages.NextPage(ctx) })
+		page, err := pages.NextPage(sdk.WithOptional(ctx))
 		if err != nil {
 			if isMissingStore(err) && len(names) == 1 {
-				a.With(func() { putCached(a.cache.stores, names[0], found[names[0]], isOld(a.Client)) })
+				a.With(func() { cache.Put(a.cache.stores, names[0], found[names[0]], isOld(a.Client)) })
 			}
 			return fmt.Errorf("find trust stores: %w", err)
 		}
@@ -267,7 +265,7 @@ func (a *AddOns) readTrustStores(ctx context.Context, names []string) error {
 	}
 	a.With(func() {
 		for n, f := range found {
-			putCached(a.cache.stores, n, f, isOld(a.Client))
+			cache.Put(a.cache.stores, n, f, isOld(a.Client))
 		}
 	})
 	return nil

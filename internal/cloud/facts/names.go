@@ -29,16 +29,6 @@ func notFoundAge(names int) time.Duration {
 	return max(durations.None, time.Duration(names)*durations.NoneEach)
 }
 
-// putCached enters an answer into a cache, and drops old answers.
-func putCached[V any](cache map[string]V, key string, v V, old func(V) bool) {
-	for k, o := range cache {
-		if old(o) {
-			delete(cache, k)
-		}
-	}
-	cache[key] = v
-}
-
 // foundName is the answer for a name.
 type foundName struct {
 	arn string // "" if there is no resource of the name
@@ -79,7 +69,7 @@ type foundGroups struct {
 
 // askGroups resolves security groups by id or by their Name tag in the VPC.
 func (n *nameFacts) askGroups(ctx context.Context, q model.AskNamedSecurityGroups) (observed.GroupAnswer, error) {
-	valid := func() (out observed.GroupAnswer, ok bool) {
+	cached := func() (out observed.GroupAnswer, ok bool) {
 		n.With(func() {
 			f := n.groups[q.Key()]
 			age := n.Config.Refresh
@@ -90,25 +80,17 @@ func (n *nameFacts) askGroups(ctx context.Context, q model.AskNamedSecurityGroup
 		})
 		return out, ok
 	}
-	if out, ok := valid(); ok {
-		return out, nil
-	}
-	err := n.Optional(ctx, q.Key(), func() error {
-		if _, ok := valid(); ok {
-			return nil
-		}
+	return sdk.CachedOrRead(ctx, n.Optional, q.Key(), cached, func() error {
 		start := n.Config.Clock.Now()
 		answer, err := n.readGroups(ctx, q)
 		if err != nil {
 			return err
 		}
 		n.With(func() {
-			putCached(n.groups, q.Key(), foundGroups{answer, start}, func(f foundGroups) bool { return !n.IsYounger(f.at, durations.Kept) })
+			cache.Put(n.groups, q.Key(), foundGroups{answer, start}, func(f foundGroups) bool { return !n.IsYounger(f.at, durations.Kept) })
 		})
 		return nil
 	})
-	out, _ := valid()
-	return out, err
 }
 
 func (n *nameFacts) readGroups(ctx context.Context, q model.AskNamedSecurityGroups) (observed.GroupAnswer, error) {
@@ -168,7 +150,7 @@ func (n *nameFacts) readGroups(ctx context.Context, q model.AskNamedSecurityGrou
 func (n *nameFacts) eachSecurityGroup(ctx context.Context, f []ec2types.Filter, do func(id, name string)) error {
 	pages := ec2.NewDescribeSecurityGroupsPaginator(n.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: f})
 	for pages.HasMorePages() {
-		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })
+		page, err := pages.NextPage(sdk.WithOptional(ctx))
 		if err != nil {
 			return fmt.Errorf("find security groups: %w", err)
 		}
@@ -216,21 +198,13 @@ func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, err
 		})
 		return arn, ok
 	}
-	if arn, ok := known(); ok {
-		return arn, nil
-	}
-	err := n.Optional(ctx, "target group "+ref, func() error {
-		if _, ok := known(); ok {
-			return nil
-		}
+	return sdk.CachedOrRead(ctx, n.Optional, "target group "+ref, known, func() error {
 		start := n.Config.Clock.Now()
 		in := &elb.DescribeTargetGroupsInput{Names: []string{ref}}
 		if strings.HasPrefix(ref, "arn:") {
 			in = &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{ref}}
 		}
-		out, err := sdk.CallOptional(ctx, func(ctx context.Context) (*elb.DescribeTargetGroupsOutput, error) {
-			return n.API.ELB.DescribeTargetGroups(ctx, in)
-		})
+		out, err := n.API.ELB.DescribeTargetGroups(sdk.WithOptional(ctx), in)
 		if err != nil && !sdk.IsGone(err) && sdk.ClassOf(err) != engine.Invalid {
 			return fmt.Errorf("find target group %s: %w", ref, err)
 		}
@@ -238,9 +212,7 @@ func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, err
 		if err == nil && len(out.TargetGroups) == 1 {
 			found.arn = aws.ToString(out.TargetGroups[0].TargetGroupArn)
 		}
-		n.With(func() { putCached(n.names, ref, found, isOld(n.Client)) })
+		n.With(func() { cache.Put(n.names, ref, found, isOld(n.Client)) })
 		return nil
 	})
-	arn, _ := known()
-	return arn, err
 }

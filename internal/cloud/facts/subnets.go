@@ -168,7 +168,7 @@ func (n *networkFacts) subnets(ctx context.Context, maxAge time.Duration) ([]obs
 		n.With(func() { out, ok = n.list, n.IsYounger(n.listAt, maxAge) })
 		return out, ok
 	}
-	all, err := sdk.CachedOrRead(ctx, n.Client, "subnets", cached, func() error {
+	all, err := sdk.CachedOrRead(ctx, n.Optional, "subnets", cached, func() error {
 		start := n.Config.Clock.Now()
 		all, err := n.readSubnets(ctx, "vpc-id", n.VPC)
 		if err != nil {
@@ -187,7 +187,7 @@ func (n *networkFacts) readSubnets(ctx context.Context, name, value string) ([]o
 	var out []observed.Subnet
 	pages := ec2.NewDescribeSubnetsPaginator(n.API.EC2, &ec2.DescribeSubnetsInput{Filters: sdk.Filters(name, value)})
 	for pages.HasMorePages() {
-		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*ec2.DescribeSubnetsOutput, error) { return pages.NextPage(ctx) })
+		page, err := pages.NextPage(sdk.WithOptional(ctx))
 		if err != nil {
 			return nil, fmt.Errorf("read subnets: %w", err)
 		}
@@ -212,7 +212,7 @@ func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.
 		})
 		return s, ok
 	}
-	s, err := sdk.CachedOrRead(ctx, n.Client, "subnet "+id, cached, func() error {
+	s, err := sdk.CachedOrRead(ctx, n.Optional, "subnet "+id, cached, func() error {
 		found := foundSubnet{at: n.Config.Clock.Now()}
 		got, err := n.readSubnets(ctx, "subnet-id", id)
 		if err != nil {
@@ -222,7 +222,7 @@ func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.
 			found.subnet = &got[0]
 		}
 		n.With(func() {
-			putCached(n.foreign, id, found, func(f foundSubnet) bool { return !n.IsYounger(f.at, durations.Kept) })
+			cache.Put(n.foreign, id, found, func(f foundSubnet) bool { return !n.IsYounger(f.at, durations.Kept) })
 		})
 		return nil
 	})
@@ -249,11 +249,9 @@ func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Sub
 		})
 		return sdk.SortedUnique(out), len(out) == 0
 	}
-	_, err := sdk.CachedOrRead(ctx, n.Client, "zones", unknown, func() error {
+	_, err := sdk.CachedOrRead(ctx, n.Optional, "zones", unknown, func() error {
 		unknown, _ := unknown()
-		out, err := sdk.CallOptional(ctx, func(ctx context.Context) (*ec2.DescribeAvailabilityZonesOutput, error) {
-			return n.API.EC2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{Filters: sdk.Filters("zone-id", unknown...)})
-		})
+		out, err := n.API.EC2.DescribeAvailabilityZones(sdk.WithOptional(ctx), &ec2.DescribeAvailabilityZonesInput{Filters: sdk.Filters("zone-id", unknown...)})
 		if err != nil {
 			return fmt.Errorf("read availability zones: %w", err)
 		}
@@ -283,7 +281,7 @@ func (n *networkFacts) publicSubnets(ctx context.Context, all []observed.Subnet,
 		n.With(func() { out, ok = n.public, n.IsYounger(n.publicAt, maxAge) })
 		return out, ok
 	}
-	return sdk.CachedOrRead(ctx, n.Client, "routes", cached, func() error {
+	return sdk.CachedOrRead(ctx, n.Optional, "routes", cached, func() error {
 		start := n.Config.Clock.Now()
 		public, err := n.readRoutes(ctx, all)
 		if err != nil {
@@ -299,7 +297,7 @@ func (n *networkFacts) readRoutes(ctx context.Context, all []observed.Subnet) (m
 	main, hasMain := false, false
 	pages := ec2.NewDescribeRouteTablesPaginator(n.API.EC2, &ec2.DescribeRouteTablesInput{Filters: sdk.Filters("vpc-id", n.VPC)})
 	for pages.HasMorePages() {
-		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*ec2.DescribeRouteTablesOutput, error) { return pages.NextPage(ctx) })
+		page, err := pages.NextPage(sdk.WithOptional(ctx))
 		if err != nil {
 			return nil, fmt.Errorf("read route tables: %w", err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -154,12 +155,7 @@ func (v *Inventory) Write(fn func()) {
 
 // AddTombstone records that this process deleted a resource, and drops old tombstones.
 func (v *Inventory) AddTombstone(id string, now time.Time) {
-	for k, at := range v.tombstones {
-		if now.Sub(at) > durations.Kept {
-			delete(v.tombstones, k)
-		}
-	}
-	v.tombstones[id] = now
+	cache.Put(v.tombstones, id, now, func(at time.Time) bool { return now.Sub(at) > durations.Kept })
 }
 
 // hasTombstone reports whether this process deleted a resource within the settle window before now.

@@ -29,9 +29,10 @@ func (r *attributeReader) askAttributes(ctx context.Context, q model.AskAttribut
 	if !r.inv.Has(q.ARN) {
 		return nil
 	}
-	return r.ReadOnce(ctx, q.Key(), q.ARN, since, func() time.Time { return r.inv.AttributesAt(q) }, func() error {
+	fresh := func() bool { return r.IsCurrent(r.inv.AttributesAt(q), since, q.ARN) }
+	return sdk.ReadOnce(ctx, r.Optional, q.Key(), fresh, func() error {
 		start := r.Config.Clock.Now()
-		got, err := sdk.CallOptional(ctx, func(ctx context.Context) (map[string]string, error) { return r.describeAttributes(ctx, q) })
+		got, err := r.describeAttributes(sdk.WithOptional(ctx), q)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}
@@ -71,22 +72,16 @@ func (r *attributeReader) askCapacity(ctx context.Context, q model.AskCapacity, 
 	if !r.inv.Has(q.ARN) {
 		return nil
 	}
-	known := func() (fresh, provisioning bool) {
+	provisioning := false
+	fresh := func() (ok bool) {
 		r.inv.Read(func() {
 			if e := r.inv.LoadBalancers.Get(q.ARN); e != nil {
-				fresh, provisioning = e.IsCapacityFresh(r.Client, since), e.Seen.State == observed.Provisioning
+				ok, provisioning = e.IsCapacityFresh(r.Client, since), e.Seen.State == observed.Provisioning
 			}
 		})
-		return fresh, provisioning
+		return ok
 	}
-	if fresh, _ := known(); fresh {
-		return nil
-	}
-	return r.Optional(ctx, q.Key(), func() error {
-		fresh, provisioning := known()
-		if fresh {
-			return nil
-		}
+	return sdk.ReadOnce(ctx, r.Optional, q.Key(), fresh, func() error {
 		if err := r.readCapacity(ctx, q.ARN, provisioning); err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}
@@ -96,20 +91,14 @@ func (r *attributeReader) askCapacity(ctx context.Context, q model.AskCapacity, 
 
 // askState reads the state of a load balancer that was in state provisioning.
 func (r *attributeReader) askState(ctx context.Context, q model.AskState) error {
-	due := func() (ok bool) {
+	fresh := func() (ok bool) {
 		r.inv.Read(func() {
 			e := r.inv.LoadBalancers.Get(q.ARN)
-			ok = e != nil && e.Seen.State == observed.Provisioning && !r.IsYounger(e.StateAt, durations.Recent)
+			ok = e == nil || e.Seen.State != observed.Provisioning || r.IsYounger(e.StateAt, durations.Recent)
 		})
 		return ok
 	}
-	if !due() {
-		return nil
-	}
-	return r.Optional(ctx, q.Key(), func() error {
-		if !due() {
-			return nil
-		}
+	return sdk.ReadOnce(ctx, r.Optional, q.Key(), fresh, func() error {
 		if err := r.readState(ctx, q.ARN); err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}
@@ -138,9 +127,7 @@ func (r *attributeReader) readCapacity(ctx context.Context, arn string, provisio
 			return err
 		}
 	}
-	out, err := sdk.CallOptional(ctx, func(ctx context.Context) (*elb.DescribeCapacityReservationOutput, error) {
-		return r.API.ELB.DescribeCapacityReservation(ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: aws.String(arn)})
-	})
+	out, err := r.API.ELB.DescribeCapacityReservation(sdk.WithOptional(ctx), &elb.DescribeCapacityReservationInput{LoadBalancerArn: aws.String(arn)})
 	if err != nil {
 		return err
 	}

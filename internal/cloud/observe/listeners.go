@@ -27,21 +27,15 @@ type listenerReader struct {
 // refreshDetail reads a load balancer's listeners with their rules, certificates and tags, unless the inventory has
 // them. If the load balancer or one of its listeners does not exist, the error has class Gone.
 func (r *listenerReader) refreshDetail(ctx context.Context, arn string, b model.AskComparison) error {
-	stale := func() (out bool) {
+	fresh := func() (ok bool) {
 		r.inv.Read(func() {
 			e := r.inv.LoadBalancers.Get(arn)
-			out = e != nil && (!r.IsCurrent(e.DetailAt, b.Since, arn) || r.Config.RuleTags && !e.RuleTagsDue && e.RuleTagsAt.Before(b.TagsSince))
+			ok = e == nil || r.IsCurrent(e.DetailAt, b.Since, arn) && !(r.Config.RuleTags && !e.RuleTagsDue && e.RuleTagsAt.Before(b.TagsSince))
 		})
-		return out
-	}
-	if !stale() {
-		return nil
+		return ok
 	}
 	// Essential: without the listeners and their rules the plan cannot determine changes.
-	err := r.Essential(ctx, "detail "+arn, func() error {
-		if !stale() {
-			return nil
-		}
+	err := sdk.ReadOnce(ctx, r.Essential, "detail "+arn, fresh, func() error {
 		known, at := r.ruleTags(arn, b.TagsSince)
 		return r.readDetail(ctx, arn, b.Since, known, at)
 	})
@@ -298,7 +292,7 @@ func (r *listenerReader) describeCertificates(ctx context.Context, listener stri
 	var out []string
 	pages := elb.NewDescribeListenerCertificatesPaginator(r.API.ELB, &elb.DescribeListenerCertificatesInput{ListenerArn: aws.String(listener)})
 	for pages.HasMorePages() {
-		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*elb.DescribeListenerCertificatesOutput, error) { return pages.NextPage(ctx) })
+		page, err := pages.NextPage(sdk.WithOptional(ctx))
 		if err != nil {
 			return nil, err
 		}
@@ -320,9 +314,7 @@ func (r *listenerReader) tagDetail(ctx context.Context, listeners map[string]*in
 		arns = slices.AppendSeq(arns, maps.Keys(le.Rules))
 	}
 	arns = slices.DeleteFunc(arns, func(arn string) bool { return known[arn] != nil })
-	tags, err := sdk.CallOptional(ctx, func(ctx context.Context) (map[string]map[string]string, error) {
-		return DescribeTags(ctx, r.Client, arns)
-	})
+	tags, err := DescribeTags(sdk.WithOptional(ctx), r.Client, arns)
 	if err != nil {
 		return err
 	}

@@ -86,20 +86,14 @@ func (r *Reader) RefreshTargetGroups(ctx context.Context, since time.Time) error
 }
 
 // refresh reads a list that is not fresh, once for all concurrent callers.
-func (r *Reader) refresh(ctx context.Context, l listing, since time.Time, once func(context.Context, string, func() error) error) error {
-	stale := func() (out bool) {
+func (r *Reader) refresh(ctx context.Context, l listing, since time.Time, once sdk.Once) error {
+	fresh := func() (ok bool) {
 		r.Inv.Read(func() {
-			out = !r.IsFresh(l.at.Add(r.Inv.ExtraAge[l.key]), l.key) || l.at.IsZero() || l.at.Before(since)
+			ok = r.IsFresh(l.at.Add(r.Inv.ExtraAge[l.key]), l.key) && !l.at.IsZero() && !l.at.Before(since)
 		})
-		return out
+		return ok
 	}
-	if !stale() {
-		return nil
-	}
-	return once(ctx, l.key, func() error {
-		if !stale() {
-			return nil
-		}
+	return sdk.ReadOnce(ctx, once, l.key, fresh, func() error {
 		err := l.read(ctx, since)
 		if err == nil {
 			r.Inv.Write(func() { r.Inv.ExtraAge[l.key] = slowListFactor * r.Config.Clock.Now().Sub(*l.at) })
@@ -182,7 +176,7 @@ func (r *Reader) listSecurityGroups(ctx context.Context, since time.Time) error 
 func (r *Reader) securityGroupPages(in *ec2.DescribeSecurityGroupsInput, seen map[string]observed.SecurityGroup) nextPage {
 	pages := ec2.NewDescribeSecurityGroupsPaginator(r.API.EC2, in)
 	return func(ctx context.Context) (bool, error) {
-		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })
+		page, err := pages.NextPage(sdk.WithOptional(ctx))
 		if err != nil {
 			return false, err
 		}

@@ -59,7 +59,7 @@ func (r *tagReader) taggedPages(shown map[string]map[string]string) nextPage {
 				ResourcesPerPage:    aws.Int32(taggedPage),
 			})
 		}
-		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*tagging.GetResourcesOutput, error) { return pages.NextPage(ctx) })
+		page, err := pages.NextPage(sdk.WithOptional(ctx))
 		if err != nil {
 			return false, err
 		}

@@ -125,7 +125,7 @@ func (v *Verifier) attributesCheck(kind plan.ResourceKind, arn string, at time.T
 	return drift.Check{Key: q.Key(), Every: durations.DriftSeldom, At: at, Read: func(ctx context.Context) error {
 		ctx = WithDriftCaller(ctx)
 		start := v.Config.Clock.Now()
-		got, err := sdk.CallOptional(ctx, func(ctx context.Context) (map[string]string, error) { return v.attributes.describeAttributes(ctx, q) })
+		got, err := v.attributes.describeAttributes(sdk.WithOptional(ctx), q)
 		if sdk.IsGone(err) {
 			return v.verifyExists(ctx, kind, arn)
 		}

@@ -148,68 +148,25 @@ func (r acceleratorRetryer) IsErrorRetryable(err error) bool {
 func newClients(base aws.Config, c Config, l *ratelimit.Limiter) Clients {
 	base = base.Copy()
 	base.APIOptions = append(base.APIOptions, func(s *middleware.Stack) error { return instrument(s, c, l) })
-	endpoint := func(service string) *string {
+	override := func(address **string, service string) {
 		if u := c.Endpoints[service]; u != "" {
-			return aws.String(u)
+			*address = aws.String(u)
 		}
-		return nil
 	}
 	return Clients{
-		ELB: elasticloadbalancingv2.NewFromConfig(base, func(o *elasticloadbalancingv2.Options) {
-			if e := endpoint(services.ELB); e != nil {
-				o.BaseEndpoint = e
-			}
-		}),
-		EC2: ec2.NewFromConfig(base, func(o *ec2.Options) {
-			if e := endpoint(services.EC2); e != nil {
-				o.BaseEndpoint = e
-			}
-		}),
-		STS: sts.NewFromConfig(base, func(o *sts.Options) {
-			if e := endpoint(services.STS); e != nil {
-				o.BaseEndpoint = e
-			}
-		}),
-		IAM: iam.NewFromConfig(base, func(o *iam.Options) {
-			if e := endpoint(services.IAM); e != nil {
-				o.BaseEndpoint = e
-			}
-		}),
-		ACM: acm.NewFromConfig(base, func(o *acm.Options) {
-			if e := endpoint(services.ACM); e != nil {
-				o.BaseEndpoint = e
-			}
-		}),
-		Route53: route53.NewFromConfig(base, func(o *route53.Options) {
-			if e := endpoint(services.Route53); e != nil {
-				o.BaseEndpoint = e
-			}
-		}),
-		WAFv2: wafv2.NewFromConfig(base, func(o *wafv2.Options) {
-			if e := endpoint(services.WAFv2); e != nil {
-				o.BaseEndpoint = e
-			}
-		}),
-		WAF: wafregional.NewFromConfig(base, func(o *wafregional.Options) {
-			if e := endpoint(services.WAFRegional); e != nil {
-				o.BaseEndpoint = e
-			}
-		}),
-		Shield: shield.NewFromConfig(base, func(o *shield.Options) {
-			if e := endpoint(services.Shield); e != nil {
-				o.BaseEndpoint = e
-			}
-		}),
+		ELB:     elasticloadbalancingv2.NewFromConfig(base, func(o *elasticloadbalancingv2.Options) { override(&o.BaseEndpoint, services.ELB) }),
+		EC2:     ec2.NewFromConfig(base, func(o *ec2.Options) { override(&o.BaseEndpoint, services.EC2) }),
+		STS:     sts.NewFromConfig(base, func(o *sts.Options) { override(&o.BaseEndpoint, services.STS) }),
+		IAM:     iam.NewFromConfig(base, func(o *iam.Options) { override(&o.BaseEndpoint, services.IAM) }),
+		ACM:     acm.NewFromConfig(base, func(o *acm.Options) { override(&o.BaseEndpoint, services.ACM) }),
+		Route53: route53.NewFromConfig(base, func(o *route53.Options) { override(&o.BaseEndpoint, services.Route53) }),
+		WAFv2:   wafv2.NewFromConfig(base, func(o *wafv2.Options) { override(&o.BaseEndpoint, services.WAFv2) }),
+		WAF:     wafregional.NewFromConfig(base, func(o *wafregional.Options) { override(&o.BaseEndpoint, services.WAFRegional) }),
+		Shield:  shield.NewFromConfig(base, func(o *shield.Options) { override(&o.BaseEndpoint, services.Shield) }),
+		Tagging: resourcegroupstaggingapi.NewFromConfig(base, func(o *resourcegroupstaggingapi.Options) { override(&o.BaseEndpoint, services.Tagging) }),
 		Accelerators: globalaccelerator.NewFromConfig(base, func(o *globalaccelerator.Options) {
 			o.Region, o.Retryer = services.AcceleratorRegion, acceleratorRetryer{o.Retryer}
-			if e := endpoint(services.GlobalAccelerator); e != nil {
-				o.BaseEndpoint = e
-			}
-		}),
-		Tagging: resourcegroupstaggingapi.NewFromConfig(base, func(o *resourcegroupstaggingapi.Options) {
-			if e := endpoint(services.Tagging); e != nil {
-				o.BaseEndpoint = e
-			}
+			override(&o.BaseEndpoint, services.GlobalAccelerator)
 		}),
 	}
 }
@@ -250,32 +207,32 @@ func (c *Client) NotBefore(maxAge time.Duration) time.Time {
 	return c.Config.Clock.Now().Add(-maxAge)
 }
 
-// ReadOnce reads something of the resource with the id, unless IsCurrent is true for the reading at at(). Concurrent
-// callers share the read, which is an optional one.
-func (c *Client) ReadOnce(ctx context.Context, key, id string, since time.Time, at func() time.Time, read func() error) error {
-	if c.IsCurrent(at(), since, id) {
+// Once runs a read once for all concurrent callers: Share, Essential or Optional of a Client.
+type Once func(ctx context.Context, key string, read func() error) error
+
+// ReadOnce calls read through once, unless fresh is true. It asks fresh again right before it calls read, as another caller may
+// have read meanwhile.
+func ReadOnce(ctx context.Context, once Once, key string, fresh func() bool, read func() error) error {
+	if fresh() {
 		return nil
 	}
-	return c.Optional(ctx, key, func() error {
-		if c.IsCurrent(at(), since, id) {
+	return once(ctx, key, func() error {
+		if fresh() {
 			return nil
 		}
 		return read()
 	})
 }
 
-// CachedOrRead returns the value that known returns. If there is none yet, it calls read first. Concurrent callers share
-// the read, which is an optional one.
-func CachedOrRead[T any](ctx context.Context, c *Client, key string, known func() (T, bool), read func() error) (T, error) {
+// CachedOrRead returns the value that known returns. If there is none yet, it calls read first, as ReadOnce does.
+func CachedOrRead[T any](ctx context.Context, once Once, key string, known func() (T, bool), read func() error) (T, error) {
 	if out, ok := known(); ok {
 		return out, nil
 	}
-	err := c.Optional(ctx, key, func() error {
-		if _, ok := known(); ok {
-			return nil
-		}
-		return read()
-	})
+	err := ReadOnce(ctx, once, key, func() bool {
+		_, ok := known()
+		return ok
+	}, read)
 	out, _ := known()
 	return out, err
 }

@@ -112,10 +112,10 @@ func (d *deadlines) beginAttempt(service, operation string) (limit time.Duration
 
 type optionalKey struct{}
 
-// CallOptional makes a call for an optional fact: an attempt that misses its deadline ends the call, and the fact is
-// reported as a fault, so that a service that hangs does not block a worker for long.
-func CallOptional[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
-	return call(context.WithValue(ctx, optionalKey{}, true))
+// WithOptional returns a context for calls for an optional fact: an attempt that misses its deadline ends the call, and the fact
+// is reported as a fault, so that a service that hangs does not block a worker for long.
+func WithOptional(ctx context.Context) context.Context {
+	return context.WithValue(ctx, optionalKey{}, true)
 }
 
 func isOptional(ctx context.Context) bool { return ctx.Value(optionalKey{}) != nil }

@@ -26,15 +26,13 @@ func (t *Targets) AskALBTargets(ctx context.Context, q model.AskALBTargets, sinc
 	if !t.inv.Has(q.ARN) {
 		return nil, nil
 	}
-	at := func() (at time.Time) {
-		t.With(func() { at = t.albTargets[q.ARN].at })
-		return at
+	fresh := func() (ok bool) {
+		t.With(func() { ok = t.IsCurrent(t.albTargets[q.ARN].at, since, q.ARN) })
+		return ok
 	}
-	err := t.ReadOnce(ctx, q.Key(), q.ARN, since, at, func() error {
+	err := sdk.ReadOnce(ctx, t.Optional, q.Key(), fresh, func() error {
 		start := t.Config.Clock.Now()
-		out, err := sdk.CallOptional(ctx, func(ctx context.Context) (*elb.DescribeTargetHealthOutput, error) {
-			return t.API.ELB.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(q.ARN)})
-		})
+		out, err := t.API.ELB.DescribeTargetHealth(sdk.WithOptional(ctx), &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(q.ARN)})
 		if err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}

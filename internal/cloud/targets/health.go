@@ -62,9 +62,8 @@ func (t *Targets) AskHealth(ctx context.Context, arn string) (observed.Health, e
 		t.With(func() { h = t.health[arn] })
 		return h, t.IsYounger(h.At, durations.Moment)
 	}
-	h, err := sdk.CachedOrRead(ctx, t.Client, "health "+arn, cached, func() error {
-		_, err := sdk.CallOptional(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, t.Own().readHealth(ctx, arn) })
-		return err
+	h, err := sdk.CachedOrRead(ctx, t.Optional, "health "+arn, cached, func() error {
+		return t.Own().readHealth(sdk.WithOptional(ctx), arn)
 	})
 	if sdk.IsGone(err) && !t.inv.Has(arn) {
 		return observed.Health{At: t.Config.Clock.Now()}, nil // a deleted target group, of this stack or of another owner

@@ -3,11 +3,11 @@ package targets
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
@@ -50,7 +50,7 @@ func (t Groups) OwnerNamespaces(ctx context.Context, arn string, read bool) ([]s
 		out := o.of[arn]
 		return out, t.IsYounger(out.at, durations.Kept)
 	}
-	out, err := sdk.CachedOrRead(ctx, t.Client, "owner "+arn, known, func() error {
+	out, err := sdk.CachedOrRead(ctx, t.Optional, "owner "+arn, known, func() error {
 		start := t.Config.Clock.Now()
 		tags, err := observe.DescribeTags(ctx, t.Client, []string{arn})
 		if err != nil && !isRefused(err) {
@@ -58,11 +58,10 @@ func (t Groups) OwnerNamespaces(ctx context.Context, arn string, read bool) ([]s
 		}
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		maps.DeleteFunc(o.of, func(_ string, old groupOwner) bool { return !t.IsYounger(old.at, durations.Kept) })
 		if o.of == nil {
 			o.of = map[string]groupOwner{}
 		}
-		o.of[arn] = groupOwner{ownerNamespacesIn(t.Client, tags[arn]), start}
+		cache.Put(o.of, arn, groupOwner{ownerNamespacesIn(t.Client, tags[arn]), start}, func(old groupOwner) bool { return !t.IsYounger(old.at, durations.Kept) })
 		return nil
 	})
 	return out.namespaces, err

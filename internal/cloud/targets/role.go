@@ -14,6 +14,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
@@ -48,12 +49,7 @@ func (r *roleCache) with(fn func()) {
 // put adds a client, and drops those that have expired.
 func (r *roleCache) put(a bindings.Account, client roleClient, now time.Time) {
 	r.with(func() {
-		for k, old := range r.clients {
-			if !now.Before(old.until) {
-				delete(r.clients, k)
-			}
-		}
-		r.clients[a] = client
+		cache.Put(r.clients, a, client, func(old roleClient) bool { return !now.Before(old.until) })
 	})
 }
 

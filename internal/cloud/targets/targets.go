@@ -128,13 +128,7 @@ func (t Groups) TargetGroup(ctx context.Context, arn, name string, maxAge time.D
 		})
 		return d, ok
 	}
-	if d, ok := cached(); ok {
-		return d.group, d.err
-	}
-	err := t.Share(ctx, "describe "+key, func() error {
-		if _, ok := cached(); ok {
-			return nil
-		}
+	d, err := sdk.CachedOrRead(ctx, t.Share, "describe "+key, cached, func() error {
 		start := t.Config.Clock.Now()
 		in := &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{arn}}
 		if arn == "" {
@@ -168,7 +162,6 @@ func (t Groups) TargetGroup(ctx context.Context, arn, name string, maxAge time.D
 	if err != nil {
 		return bindings.TargetGroup{}, err
 	}
-	d, _ := cached()
 	return d.group, d.err
 }
 
@@ -188,14 +181,8 @@ func (t Groups) InUse(ctx context.Context, arn string) (bool, error) {
 
 // remember caches a description, and drops old ones, as users choose the names and so the number of entries.
 func (t Groups) remember(key string, d describedGroup) {
-	f := t.Targets
-	f.With(func() {
-		for k, old := range f.described {
-			if !t.IsYounger(old.at, durations.Kept) {
-				delete(f.described, k)
-			}
-		}
-		f.described[key] = d
+	t.With(func() {
+		cache.Put(t.described, key, d, func(old describedGroup) bool { return !t.IsYounger(old.at, durations.Kept) })
 	})
 }
 
@@ -209,10 +196,9 @@ func (t Groups) Forget(arn string) {
 			}
 		})
 	}
-	f := t.Targets
-	f.With(func() {
-		delete(f.health, t.key(arn))
-		maps.DeleteFunc(f.described, func(_ string, d describedGroup) bool { return d.group.ARN == arn })
+	t.With(func() {
+		delete(t.health, t.key(arn))
+		maps.DeleteFunc(t.described, func(_ string, d describedGroup) bool { return d.group.ARN == arn })
 	})
 }
 
