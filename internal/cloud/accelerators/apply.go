@@ -166,7 +166,7 @@ func (w writer) changeAccelerator(ctx context.Context, do plan.ChangeAccelerator
 
 func (w writer) deleteAccelerator(ctx context.Context, do plan.DeleteAccelerator) error {
 	if err := w.checkOwner(do.ARN); err != nil {
-		return ignoreGone(err)
+		return sdk.IgnoreGone(err)
 	}
 	_, err := w.API.Accelerators.DeleteAccelerator(ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: aws.String(do.ARN)})
 	if err != nil && !sdk.IsGone(err) {
@@ -178,15 +178,6 @@ func (w writer) deleteAccelerator(ctx context.Context, do plan.DeleteAccelerator
 		delete(w.entries, do.ARN)
 	})
 	return nil
-}
-
-// ignoreGone returns nil for an error that means that the resource does not exist any more, and any other error
-// unchanged.
-func ignoreGone(err error) error {
-	if sdk.IsGone(err) {
-		return nil
-	}
-	return err
 }
 
 func (w writer) setTags(ctx context.Context, do plan.SetTags) error {
@@ -275,7 +266,7 @@ func (w writer) changeListener(ctx context.Context, do plan.ChangeAcceleratorLis
 
 func (w writer) deleteListener(ctx context.Context, do plan.DeleteAcceleratorListener) error {
 	if err := w.checkOwner(do.ARN); err != nil {
-		return ignoreGone(err)
+		return sdk.IgnoreGone(err)
 	}
 	_, err := w.API.Accelerators.DeleteListener(ctx, &ga.DeleteListenerInput{ListenerArn: aws.String(do.ARN)})
 	if err != nil && !sdk.IsGone(err) {

@@ -80,7 +80,7 @@ func (w writer) changeGroup(ctx context.Context, do plan.ChangeEndpointGroup) er
 
 func (w writer) deleteEndpointGroup(ctx context.Context, do plan.DeleteEndpointGroup) error {
 	if err := w.checkGroupOwner(do.ARN); err != nil {
-		return ignoreGone(err)
+		return sdk.IgnoreGone(err)
 	}
 	_, err := w.API.Accelerators.DeleteEndpointGroup(ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: aws.String(do.ARN)})
 	if err != nil && !sdk.IsGone(err) {

@@ -28,11 +28,7 @@ type addOnWriter struct {
 // associate runs a write that changes the association of a load balancer, and caches the result. After a failure the
 // association is forgotten, and read again.
 func (w *addOnWriter) associate(ctx context.Context, known plan.KnownIDs, a plan.Address, of model.AddOn, what string, write func(ctx context.Context, arn string) (observed.AddOn, error)) error {
-	arn, err := lookup(known, a)
-	if err != nil {
-		return err
-	}
-	owned, err := ownedLoadBalancer(w.inv, arn)
+	arn, made, err := w.lookupOwned(known, a)
 	if err != nil {
 		return err
 	}
@@ -40,7 +36,7 @@ func (w *addOnWriter) associate(ctx context.Context, known plan.KnownIDs, a plan
 	got, err := write(sdk.WithOptional(ctx), arn)
 	if err != nil {
 		w.addOns.ForgetAssociation(q)
-		return w.associationFailure(of, what, err, owned.Made)
+		return w.associationFailure(of, what, err, made)
 	}
 	w.addOns.SetAssociation(q, got)
 	return nil
@@ -112,9 +108,6 @@ func (w *addOnWriter) protect(ctx context.Context, a plan.Protect, known plan.Kn
 func (w *addOnWriter) unprotect(ctx context.Context, a plan.Unprotect, known plan.KnownIDs) error {
 	return w.associate(ctx, known, a.LoadBalancer, model.ShieldPlan, "end the protection of the load balancer", func(ctx context.Context, _ string) (observed.AddOn, error) {
 		_, err := w.API.Shield.DeleteProtection(ctx, &shield.DeleteProtectionInput{ProtectionId: aws.String(a.ID)})
-		if sdk.IsGone(err) {
-			err = nil
-		}
-		return observed.AddOn{}, err
+		return observed.AddOn{}, sdk.IgnoreGone(err)
 	})
 }

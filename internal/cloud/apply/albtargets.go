@@ -27,34 +27,25 @@ type albTargetWriter struct {
 
 // changeALBTargets runs a write on the targets of a target group of type alb, and applies change to the cached targets.
 func (w *albTargetWriter) changeALBTargets(known plan.KnownIDs, a plan.Address, what string, write func(group string) error, change func([]observed.Target) []observed.Target) error {
-	arn, err := lookup(known, a)
-	if err != nil {
-		return err
-	}
-	owned, err := ownedGroup(w.inv, arn)
+	arn, made, err := w.lookupOwned(known, a)
 	if err != nil {
 		return err
 	}
 	if err := write(arn); err != nil {
 		w.targets.ForgetALB(arn)
-		return w.failure(what+" "+arn, err, owned.Made, forgetTargetGroups)
+		return w.failure(what+" "+arn, err, made, forget(plan.TargetGroup, arn))
 	}
-	w.targets.ChangeALB(arn, w.IsYounger(owned.Made, durations.Settle), change)
+	w.targets.ChangeALB(arn, w.IsYounger(made, durations.Settle), change)
 	return nil
 }
 
 func (w *albTargetWriter) registerALB(ctx context.Context, a plan.RegisterALB, known plan.KnownIDs) error {
 	lb, made := a.ARN, time.Time{}
 	if lb == "" {
-		found, err := lookup(known, a.LoadBalancer)
-		if err != nil {
+		var err error
+		if lb, made, err = w.lookupOwned(known, a.LoadBalancer); err != nil {
 			return err
 		}
-		owned, err := ownedLoadBalancer(w.inv, found)
-		if err != nil {
-			return err
-		}
-		lb, made = found, owned.Made
 	}
 	what := "register the application load balancer in"
 	err := w.changeALBTargets(known, a.Group, what, func(group string) error {
@@ -92,8 +83,5 @@ func (w *albTargetWriter) deregisterALB(ctx context.Context, a plan.DeregisterAL
 	}, func(have []observed.Target) []observed.Target {
 		return slices.DeleteFunc(have, func(t observed.Target) bool { return t.ID == a.ARN && t.Port == a.Port })
 	})
-	if sdk.IsGone(err) {
-		return nil
-	}
-	return err
+	return sdk.IgnoreGone(err)
 }

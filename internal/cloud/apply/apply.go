@@ -164,107 +164,42 @@ func (w *dependencies) failure(what string, err error, made time.Time, forget fu
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// ownedLoadBalancer returns the entry of a load balancer, an error if the cluster does not own it.
-func ownedLoadBalancer(v *inventory.Inventory, arn string) (e inventory.LoadBalancer, err error) {
-	v.Read(func() {
-		x := v.LoadBalancers.Get(arn)
-		if x == nil {
-			err = sdk.Failed(engine.Gone, arn, "the load balancer does not exist any more")
-			return
-		}
-		if e = *x; !naming.Owns(v.Cluster, e.Seen.Tags) {
-			err = sdk.Failed(engine.Invalid, arn, "the load balancer does not carry the tag of cluster %s, so it is not changed", v.Cluster)
-		}
-	})
-	return e, err
+// resourceNames has the names, in errors, of the resources that the inventory has.
+var resourceNames = map[plan.ResourceKind]string{
+	plan.LoadBalancer: "load balancer", plan.TargetGroup: "target group", plan.Listener: "listener", plan.Rule: "rule",
+	plan.SecurityGroup: "security group", plan.BackendGroup: "security group",
 }
 
-// ownedGroup returns the entry of a target group, or an error if the cluster does not own it.
-func ownedGroup(v *inventory.Inventory, arn string) (e inventory.TargetGroup, err error) {
-	v.Read(func() {
-		x := v.TargetGroups.Get(arn)
-		if x == nil {
-			err = sdk.Failed(engine.Gone, arn, "the target group does not exist any more")
-			return
-		}
-		if e = *x; !naming.Owns(v.Cluster, e.Seen.Tags) {
-			err = sdk.Failed(engine.Invalid, arn, "the target group does not carry the tag of cluster %s, so it is not changed", v.Cluster)
-		}
-	})
-	return e, err
-}
-
-// ownedSecurityGroup returns the entry of a security group, or an error if the cluster does not own it.
-func ownedSecurityGroup(v *inventory.Inventory, id string) (e inventory.SecurityGroup, err error) {
-	v.Read(func() {
-		x := v.SecurityGroups.Get(id)
-		if x == nil {
-			// The inventory has only the security groups of the cluster.
-			err = sdk.Failed(engine.Gone, id, "no security group of cluster %s has this id", v.Cluster)
-			return
-		}
-		e = *x
-	})
-	return e, err
-}
-
-// ownedListener returns when this process created a listener, an error if the cluster does not own its load balancer.
-func ownedListener(v *inventory.Inventory, arn string) (made time.Time, err error) {
-	v.Read(func() {
-		e, le := v.Listener(arn)
-		switch {
-		case le == nil:
-			err = sdk.Failed(engine.Gone, arn, "the listener does not exist any more")
-		case !naming.Owns(v.Cluster, e.Seen.Tags):
-			err = sdk.Failed(engine.Invalid, arn, "the listener's load balancer does not carry the tag of cluster %s, so the listener is not changed", v.Cluster)
-		default:
-			made = le.Made
-		}
-	})
-	return made, err
-}
-
-// ownedRule returns an error if the cluster does not own the load balancer of a rule.
-func ownedRule(v *inventory.Inventory, arn string) (err error) {
-	v.Read(func() {
-		e, le := v.Rule(arn)
-		switch {
-		case le == nil:
-			err = sdk.Failed(engine.Gone, arn, "the rule does not exist any more")
-		case !naming.Owns(v.Cluster, e.Seen.Tags):
-			err = sdk.Failed(engine.Invalid, arn, "the rule's load balancer does not carry the tag of cluster %s, so the rule is not changed", v.Cluster)
-		}
-	})
-	return err
-}
-
-// forgetDetail makes the next run read a load balancer's listeners again.
-func forgetDetail(lb string) func(*inventory.Inventory) {
-	return func(v *inventory.Inventory) {
-		if e := v.LoadBalancers.Get(lb); e != nil {
-			e.DetailAt = time.Time{}
-		}
+// checkOwned returns when this process created a resource, zero if it did not; an error if the cluster does not own the resource.
+func (w *dependencies) checkOwned(kind plan.ResourceKind, id string) (made time.Time, err error) {
+	r, known := w.inv.Resource(kind, id)
+	name, cluster := resourceNames[kind], w.Config.Cluster
+	isGroup, isPart := kind == plan.SecurityGroup || kind == plan.BackendGroup, kind == plan.Listener || kind == plan.Rule
+	switch {
+	case name == "":
+		return made, sdk.Failed(engine.Unknown, id, "a %s is not an AWS resource", kind)
+	case !known && isGroup: // the inventory has only the security groups of the cluster
+		return made, sdk.Failed(engine.Gone, id, "no security group of cluster %s has this id", cluster)
+	case !known:
+		return made, sdk.Failed(engine.Gone, id, "the %s does not exist any more", name)
+	case isGroup, naming.Owns(cluster, r.Tags):
+		return r.Made, nil
+	case isPart:
+		return made, sdk.Failed(engine.Invalid, id, "the %[1]s's load balancer does not carry the tag of cluster %[2]s, so the %[1]s is not changed", name, cluster)
 	}
+	return made, sdk.Failed(engine.Invalid, id, "the %s does not carry the tag of cluster %s, so it is not changed", name, cluster)
 }
 
-// forgetListener makes the next run read all listeners of a listener's load balancer again.
-func forgetListener(arn string) func(*inventory.Inventory) {
-	return func(v *inventory.Inventory) {
-		if e, _ := v.Listener(arn); e != nil {
-			e.DetailAt = time.Time{}
-		}
+// lookupOwned returns the id of a resource as lookup does, and the result of checkOwned for it.
+func (w *dependencies) lookupOwned(known plan.KnownIDs, a plan.Address) (id string, made time.Time, err error) {
+	if id, err = lookup(known, a); err != nil {
+		return "", made, err
 	}
+	made, err = w.checkOwned(a.Kind, id)
+	return id, made, err
 }
 
-// forgetRule makes the next run read all listeners of a rule's load balancer again.
-func forgetRule(arn string) func(*inventory.Inventory) {
-	return func(v *inventory.Inventory) {
-		if e, _ := v.Rule(arn); e != nil {
-			e.DetailAt = time.Time{}
-		}
-	}
+// forget returns a function that makes the next run read a resource again, for failure.
+func forget(kind plan.ResourceKind, id string) func(*inventory.Inventory) {
+	return func(v *inventory.Inventory) { v.Forget(kind, id) }
 }
-
-func forgetLoadBalancers(v *inventory.Inventory)  { v.ForgetList(inventory.LoadBalancersListed) }
-func forgetTargetGroups(v *inventory.Inventory)   { v.ForgetList(inventory.TargetGroupsListed) }
-func forgetSecurityGroups(v *inventory.Inventory) { v.ForgetList(inventory.SecurityGroupsListed) }

@@ -27,11 +27,8 @@ type attributeWriter struct {
 // modifyAttributes changes attributes of a resource. AWS returns all of them, so that they need not be
 // read afterwards.
 func (w *attributeWriter) modifyAttributes(ctx context.Context, a plan.SetAttributes, known plan.KnownIDs) error {
-	id, err := lookup(known, a.Of)
+	id, made, err := w.lookupOwned(known, a.Of)
 	if err != nil {
-		return err
-	}
-	if err := checkOwned(w.inv, a.Of.Kind, id); err != nil {
 		return err
 	}
 	q := model.AskAttributes{Of: string(a.Of.Kind), ARN: id}
@@ -42,9 +39,9 @@ func (w *attributeWriter) modifyAttributes(ctx context.Context, a plan.SetAttrib
 		if err != nil {
 			w.inv.ForgetAttributes(q)
 			if sdk.IsGone(err) {
-				w.inv.ForgetResource(q)
+				w.inv.Write(func() { w.inv.Forget(a.Of.Kind, id) })
 			}
-			return w.failure("set attributes of "+id, err, w.inv.CreatedAt(a.Of.Kind, id), nil)
+			return w.failure("set attributes of "+id, err, made, nil)
 		}
 		w.inv.SetAttributes(q, all, now)
 	}

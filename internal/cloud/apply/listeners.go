@@ -41,11 +41,7 @@ type listenerWriter struct {
 }
 
 func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListener, known plan.KnownIDs) (plan.Result, error) {
-	lb, err := lookup(known, a.LoadBalancer)
-	if err != nil {
-		return plan.Result{}, err
-	}
-	owned, err := ownedLoadBalancer(w.inv, lb)
+	lb, made, err := w.lookupOwned(known, a.LoadBalancer)
 	if err != nil {
 		return plan.Result{}, err
 	}
@@ -60,11 +56,15 @@ func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListen
 		MutualAuthentication: convert.MutualAuthToAWS(a.Settings.MutualAuth), DefaultActions: actions, Tags: convert.TagsToAWS(a.Tags),
 	})
 	if err != nil {
-		forget := forgetDetail(lb)
-		if sdk.IsGone(err) {
-			forget = forgetLoadBalancerAndGroups(lb)
-		}
-		return plan.Result{}, w.failure(what, err, lastCreated(w.inv, owned.Made, a.Settings.Default, known), forget)
+		return plan.Result{}, w.failure(what, err, lastCreated(w.inv, made, a.Settings.Default, known), func(v *inventory.Inventory) {
+			if e := v.LoadBalancers.Get(lb); e != nil {
+				e.DetailAt = time.Time{}
+			}
+			if sdk.IsGone(err) { // the load balancer or a target group
+				v.ForgetList(inventory.LoadBalancersListed)
+				v.ForgetList(inventory.TargetGroupsListed)
+			}
+		})
 	}
 	if len(out.Listeners) != 1 {
 		return plan.Result{}, sdk.Failed(engine.Unknown, what, "AWS returned %d listeners", len(out.Listeners))
@@ -86,16 +86,6 @@ func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListen
 		e.Written = now
 	})
 	return plan.Result{ID: l.ARN}, nil
-}
-
-// forgetLoadBalancerAndGroups makes the next run read a load balancer and all target groups, after a not-found error that
-// may be about either.
-func forgetLoadBalancerAndGroups(lb string) func(*inventory.Inventory) {
-	return func(v *inventory.Inventory) {
-		forgetDetail(lb)(v)
-		forgetLoadBalancers(v)
-		forgetTargetGroups(v)
-	}
 }
 
 // lastCreated returns the latest of the time made and the times at which this process created the target groups that
@@ -122,11 +112,7 @@ func lastCreated(v *inventory.Inventory, made time.Time, actions []model.Action,
 }
 
 func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListener, known plan.KnownIDs) error {
-	arn, err := lookup(known, a.Listener)
-	if err != nil {
-		return err
-	}
-	made, err := ownedListener(w.inv, arn)
+	arn, made, err := w.lookupOwned(known, a.Listener)
 	if err != nil {
 		return err
 	}
@@ -141,7 +127,7 @@ func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListen
 	}
 	out, err := w.API.ELB.ModifyListener(ctx, in)
 	if err != nil {
-		return w.failure("modify listener "+arn, err, lastCreated(w.inv, made, a.Settings.Default, known), forgetListener(arn))
+		return w.failure("modify listener "+arn, err, lastCreated(w.inv, made, a.Settings.Default, known), forget(plan.Listener, arn))
 	}
 	now := w.Config.Clock.Now()
 	w.inv.Write(func() {
@@ -163,16 +149,12 @@ func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListen
 
 // changeCertificates runs a write on a listener's additional certificates and applies change to the inventory.
 func (w *listenerWriter) changeCertificates(known plan.KnownIDs, a plan.Address, what string, write func(listener string) error, change func([]string) []string) error {
-	arn, err := lookup(known, a)
-	if err != nil {
-		return err
-	}
-	made, err := ownedListener(w.inv, arn)
+	arn, made, err := w.lookupOwned(known, a)
 	if err != nil {
 		return err
 	}
 	if err := write(arn); err != nil {
-		return w.failure(what, err, made, forgetListener(arn))
+		return w.failure(what, err, made, forget(plan.Listener, arn))
 	}
 	w.inv.Write(func() {
 		if e, le := w.inv.Listener(arn); le != nil {
@@ -201,15 +183,12 @@ func (w *listenerWriter) removeCertificate(ctx context.Context, a plan.RemoveCer
 
 // deleteListener deletes a listener with its rules. It succeeds if the listener does not exist any more.
 func (w *listenerWriter) deleteListener(ctx context.Context, a plan.DeleteListener) error {
-	if _, err := ownedListener(w.inv, a.ARN); err != nil {
-		if sdk.IsGone(err) {
-			return nil
-		}
-		return err
+	if _, err := w.checkOwned(plan.Listener, a.ARN); err != nil {
+		return sdk.IgnoreGone(err)
 	}
 	_, err := w.API.ELB.DeleteListener(ctx, &elb.DeleteListenerInput{ListenerArn: aws.String(a.ARN)})
 	if err != nil && !sdk.IsGone(err) {
-		return w.failure("delete listener "+a.ARN, err, time.Time{}, forgetListener(a.ARN))
+		return w.failure("delete listener "+a.ARN, err, time.Time{}, forget(plan.Listener, a.ARN))
 	}
 	w.inv.Write(func() {
 		e, le := w.inv.Listener(a.ARN)

@@ -80,7 +80,7 @@ func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.St
 		return plan.Result{}, w.loadBalancerNameTaken(ctx, id, a.Name, what)
 	}
 	if err != nil {
-		return plan.Result{}, w.failure(what, err, time.Time{}, forgetLoadBalancers)
+		return plan.Result{}, w.failure(what, err, time.Time{}, forget(plan.LoadBalancer, ""))
 	}
 	if len(out.LoadBalancers) != 1 {
 		return plan.Result{}, sdk.Failed(engine.Unknown, what, "AWS returned %d load balancers", len(out.LoadBalancers))
@@ -105,23 +105,19 @@ func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.St
 
 // checkLoadBalancer returns an error for a load balancer that existed before and does not belong to the stack.
 func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.StackID, arn string, created time.Time, what string) error {
-	var tags map[string]string
-	w.inv.Read(func() {
-		if e := w.inv.LoadBalancers.Get(arn); e != nil {
-			tags = e.Seen.Tags
-		}
-	})
+	known, _ := w.inv.Resource(plan.LoadBalancer, arn)
+	tags := known.Tags
 	if tags == nil {
 		if w.Config.Clock.Now().Sub(created) < durations.Created {
 			return nil
 		}
 		got, err := observe.DescribeTags(ctx, w.Client, []string{arn})
+		// The load balancer may have listeners that are not in the inventory.
+		w.inv.Write(func() { w.inv.Forget(plan.LoadBalancer, arn) })
 		if err != nil {
-			w.inv.Write(func() { forgetLoadBalancers(w.inv) })
 			return err
 		}
 		tags = got[arn]
-		w.inv.Write(func() { forgetLoadBalancers(w.inv) }) // the load balancer may have listeners that are not in the inventory
 	}
 	if !naming.HasAll(tags, naming.StackTags(w.Config.Cluster, id)) {
 		return nameTaken(what, "a load balancer of this name exists and belongs to %w", ownerError(tags, id))
@@ -134,30 +130,32 @@ func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.Sta
 func (w *loadBalancerWriter) loadBalancerNameTaken(ctx context.Context, id model.StackID, name, what string) error {
 	out, err := w.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{Names: []string{name}})
 	if err != nil {
-		return w.failure(what, err, time.Time{}, forgetLoadBalancers)
+		return w.failure(what, err, time.Time{}, forget(plan.LoadBalancer, ""))
 	}
 	if len(out.LoadBalancers) != 1 {
 		return sdk.Failed(engine.Conflict, what, "the name was in use during the call")
 	}
-	arn := aws.ToString(out.LoadBalancers[0].LoadBalancerArn)
+	return w.existsAlready(ctx, id, plan.LoadBalancer, aws.ToString(out.LoadBalancers[0].LoadBalancerArn), what, "a load balancer of this name exists and belongs to %w")
+}
+
+// existsAlready returns the error of a creation whose name a load balancer or a target group has. If the stack owns that and the
+// inventory does not show it, the next plan will find it. Otherwise the error names the owner in the given message.
+func (w *dependencies) existsAlready(ctx context.Context, id model.StackID, kind plan.ResourceKind, arn, what, message string) error {
 	tags, err := observe.DescribeTags(ctx, w.Client, []string{arn})
 	if err != nil {
 		return err
 	}
-	known, stack := false, naming.StackTags(w.Config.Cluster, id)
-	w.inv.Write(func() {
-		e := w.inv.LoadBalancers.Get(arn)
-		known = e != nil && (e.Seen.VPC != w.VPC || naming.HasAll(e.Seen.Tags, stack))
-		if e != nil && !known {
-			// The tags in the inventory are missing or old.
-			w.inv.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) { e.TagsAt = time.Time{} })
-		}
-	})
+	stack := naming.StackTags(w.Config.Cluster, id)
+	r, known := w.inv.Resource(kind, arn)
+	if known && r.VPC == w.VPC && !naming.HasAll(r.Tags, stack) {
+		known = false
+		w.inv.Write(func() { w.inv.ForgetTags(kind, arn) }) // the tags in the inventory are missing or old
+	}
 	if !known && naming.HasAll(tags[arn], stack) {
-		w.inv.Write(func() { forgetLoadBalancers(w.inv) })
+		w.inv.Write(func() { w.inv.Forget(kind, arn) })
 		return sdk.Failed(engine.Conflict, what, "it exists already")
 	}
-	return nameTaken(what, "a load balancer of this name exists and belongs to %w", ownerError(tags[arn], id))
+	return nameTaken(what, message, ownerError(tags[arn], id))
 }
 
 // nameTaken returns the error of a creation whose name another owner uses.
@@ -197,17 +195,13 @@ func ownerOf(tags map[string]string) string {
 // changeLoadBalancer calls write with the ARN of a load balancer, and applies the function that write returns to the
 // entry in the inventory.
 func (w *loadBalancerWriter) changeLoadBalancer(known plan.KnownIDs, a plan.Address, what string, write func(arn string) (func(*inventory.LoadBalancer), error)) error {
-	arn, err := lookup(known, a)
-	if err != nil {
-		return err
-	}
-	owned, err := ownedLoadBalancer(w.inv, arn)
+	arn, made, err := w.lookupOwned(known, a)
 	if err != nil {
 		return err
 	}
 	enter, err := write(arn)
 	if err != nil {
-		return w.failure(what+" of "+arn, err, owned.Made, forgetLoadBalancers)
+		return w.failure(what+" of "+arn, err, made, forget(plan.LoadBalancer, arn))
 	}
 	w.inv.Write(func() {
 		w.inv.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) {
@@ -309,11 +303,8 @@ func (w *loadBalancerWriter) modifyCapacity(ctx context.Context, a plan.SetCapac
 // deleteLoadBalancer deletes a load balancer with its listeners and rules. It succeeds if the load balancer does not
 // exist any more.
 func (w *loadBalancerWriter) deleteLoadBalancer(ctx context.Context, a plan.DeleteLoadBalancer) error {
-	if _, err := ownedLoadBalancer(w.inv, a.ARN); err != nil {
-		if sdk.IsGone(err) {
-			return nil
-		}
-		return err
+	if _, err := w.checkOwned(plan.LoadBalancer, a.ARN); err != nil {
+		return sdk.IgnoreGone(err)
 	}
 	what := "delete load balancer " + a.ARN
 	_, err := w.API.ELB.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: aws.String(a.ARN)})
@@ -321,7 +312,7 @@ func (w *loadBalancerWriter) deleteLoadBalancer(ctx context.Context, a plan.Dele
 	case sdk.Code(err) == "OperationNotPermitted":
 		return sdk.Wrap(engine.Invalid, what, err).WithReason(finding.DeletionProtected)
 	case err != nil && !sdk.IsGone(err):
-		return w.failure(what, err, time.Time{}, forgetLoadBalancers)
+		return w.failure(what, err, time.Time{}, forget(plan.LoadBalancer, a.ARN))
 	}
 	w.inv.Write(func() {
 		w.inv.DropLoadBalancer(a.ARN)

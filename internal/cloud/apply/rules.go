@@ -22,11 +22,7 @@ type ruleWriter struct {
 }
 
 func (w *ruleWriter) createRule(ctx context.Context, a plan.CreateRule, known plan.KnownIDs) (plan.Result, error) {
-	listener, err := lookup(known, a.Listener)
-	if err != nil {
-		return plan.Result{}, err
-	}
-	made, err := ownedListener(w.inv, listener)
+	listener, made, err := w.lookupOwned(known, a.Listener)
 	if err != nil {
 		return plan.Result{}, err
 	}
@@ -43,14 +39,14 @@ func (w *ruleWriter) createRule(ctx context.Context, a plan.CreateRule, known pl
 	what := "create a rule on " + listener
 	out, err := w.API.ELB.CreateRule(ctx, in)
 	if err != nil {
-		return plan.Result{}, w.failure(what, err, lastCreated(w.inv, made, a.Rule.Actions, known), forgetListener(listener))
+		return plan.Result{}, w.failure(what, err, lastCreated(w.inv, made, a.Rule.Actions, known), forget(plan.Listener, listener))
 	}
 	if len(out.Rules) != 1 {
 		return plan.Result{}, sdk.Failed(engine.Unknown, what, "AWS returned %d rules", len(out.Rules))
 	}
 	r, err := convert.RuleFromAWS(out.Rules[0])
 	if err != nil {
-		w.inv.Write(func() { forgetListener(listener)(w.inv) })
+		w.inv.Write(func() { w.inv.Forget(plan.Listener, listener) })
 		return plan.Result{}, err
 	}
 	if a.Tags != nil {
@@ -66,11 +62,8 @@ func (w *ruleWriter) createRule(ctx context.Context, a plan.CreateRule, known pl
 }
 
 func (w *ruleWriter) modifyRule(ctx context.Context, a plan.ModifyRule, known plan.KnownIDs) error {
-	arn, err := lookup(known, a.Rule)
+	arn, _, err := w.lookupOwned(known, a.Rule)
 	if err != nil {
-		return err
-	}
-	if err := ownedRule(w.inv, arn); err != nil {
 		return err
 	}
 	in := &elb.ModifyRuleInput{RuleArn: aws.String(arn)}
@@ -88,7 +81,7 @@ func (w *ruleWriter) modifyRule(ctx context.Context, a plan.ModifyRule, known pl
 	}
 	out, err := w.API.ELB.ModifyRule(ctx, in)
 	if err != nil {
-		return w.failure("modify rule "+arn, err, lastCreated(w.inv, time.Time{}, a.Actions, known), forgetRule(arn))
+		return w.failure("modify rule "+arn, err, lastCreated(w.inv, time.Time{}, a.Actions, known), forget(plan.Rule, arn))
 	}
 	return w.enterRules(out.Rules)
 }
@@ -117,11 +110,8 @@ func (w *ruleWriter) setPriorities(ctx context.Context, a plan.SetPriorities, kn
 	in := &elb.SetRulePrioritiesInput{}
 	var first string
 	for _, addr := range slices.SortedFunc(maps.Keys(a.Priorities), plan.Address.Compare) {
-		arn, err := lookup(known, addr)
+		arn, _, err := w.lookupOwned(known, addr)
 		if err != nil {
-			return err
-		}
-		if err := ownedRule(w.inv, arn); err != nil {
 			return err
 		}
 		if first == "" {
@@ -134,22 +124,19 @@ func (w *ruleWriter) setPriorities(ctx context.Context, a plan.SetPriorities, kn
 	}
 	out, err := w.API.ELB.SetRulePriorities(ctx, in)
 	if err != nil {
-		return w.failure("set rule priorities", err, time.Time{}, forgetRule(first))
+		return w.failure("set rule priorities", err, time.Time{}, forget(plan.Rule, first))
 	}
 	return w.enterRules(out.Rules)
 }
 
 // deleteRule deletes a rule. It succeeds if the rule does not exist any more.
 func (w *ruleWriter) deleteRule(ctx context.Context, a plan.DeleteRule) error {
-	if err := ownedRule(w.inv, a.ARN); err != nil {
-		if sdk.IsGone(err) {
-			return nil
-		}
-		return err
+	if _, err := w.checkOwned(plan.Rule, a.ARN); err != nil {
+		return sdk.IgnoreGone(err)
 	}
 	_, err := w.API.ELB.DeleteRule(ctx, &elb.DeleteRuleInput{RuleArn: aws.String(a.ARN)})
 	if err != nil && !sdk.IsGone(err) {
-		return w.failure("delete rule "+a.ARN, err, time.Time{}, forgetRule(a.ARN))
+		return w.failure("delete rule "+a.ARN, err, time.Time{}, forget(plan.Rule, a.ARN))
 	}
 	w.inv.Write(func() {
 		e, le := w.inv.Rule(a.ARN)

@@ -35,7 +35,7 @@ func (w *securityGroupWriter) createSecurityGroup(ctx context.Context, a plan.Cr
 		return plan.Result{}, w.groupNameTaken(ctx, a, what)
 	}
 	if err != nil {
-		return plan.Result{}, w.failure(what, err, time.Time{}, forgetSecurityGroups)
+		return plan.Result{}, w.failure(what, err, time.Time{}, forget(plan.SecurityGroup, ""))
 	}
 	g := observed.SecurityGroup{ID: aws.ToString(out.GroupId), Name: a.Name, VPC: w.VPC, Tags: a.Tags}
 	now := w.Config.Clock.Now()
@@ -52,7 +52,7 @@ func (w *securityGroupWriter) groupNameTaken(ctx context.Context, a plan.CreateS
 		Filters: append(sdk.Filters("vpc-id", w.VPC), sdk.Filter("group-name", a.Name)),
 	})
 	if err != nil {
-		return w.failure(what, err, time.Time{}, forgetSecurityGroups)
+		return w.failure(what, err, time.Time{}, forget(plan.SecurityGroup, ""))
 	}
 	if len(out.SecurityGroups) == 0 {
 		return sdk.Failed(engine.Conflict, what, "the name was in use during the call")
@@ -79,11 +79,8 @@ func (w *securityGroupWriter) groupNameTaken(ctx context.Context, a plan.CreateS
 // authorizes as many rules as the quota allows: AWS refuses a call that would exceed the quota as a whole, and no
 // client would be admitted any more.
 func (w *securityGroupWriter) changeIngress(ctx context.Context, a plan.ChangeIngress, known plan.KnownIDs) error {
-	id, err := lookup(known, a.Group)
+	id, _, err := w.lookupOwned(known, a.Group)
 	if err != nil {
-		return err
-	}
-	if _, err := ownedSecurityGroup(w.inv, id); err != nil {
 		return err
 	}
 	authorize, err := resolveSources(a.Authorize, known)
@@ -181,7 +178,7 @@ func (w *securityGroupWriter) ingressChanged(id, what string, err error, change 
 		}
 	})
 	if err != nil {
-		return w.failure(what, err, made, forgetSecurityGroups)
+		return w.failure(what, err, made, forget(plan.SecurityGroup, id))
 	}
 	return nil
 }
@@ -189,15 +186,12 @@ func (w *securityGroupWriter) ingressChanged(id, what string, err error, change 
 // deleteSecurityGroup deletes a security group. It succeeds if the security group does not exist any more. AWS refuses the
 // deletion while ENIs of a deleted load balancer still exist.
 func (w *securityGroupWriter) deleteSecurityGroup(ctx context.Context, a plan.DeleteSecurityGroup) error {
-	if _, err := ownedSecurityGroup(w.inv, a.GroupID); err != nil {
-		if sdk.IsGone(err) {
-			return nil
-		}
-		return err
+	if _, err := w.checkOwned(plan.SecurityGroup, a.GroupID); err != nil {
+		return sdk.IgnoreGone(err)
 	}
 	_, err := w.API.EC2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: aws.String(a.GroupID)})
 	if err != nil && !sdk.IsGone(err) {
-		return w.failure("delete security group "+a.GroupID, err, time.Time{}, forgetSecurityGroups)
+		return w.failure("delete security group "+a.GroupID, err, time.Time{}, forget(plan.SecurityGroup, a.GroupID))
 	}
 	w.inv.Write(func() {
 		w.inv.SecurityGroups.Drop(a.GroupID)

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -11,8 +10,6 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -35,11 +32,8 @@ type tagWriter struct {
 
 // setTags puts and removes tags of a resource that the cluster owns.
 func (w *tagWriter) setTags(ctx context.Context, a plan.SetTags, known plan.KnownIDs) error {
-	id, err := lookup(known, a.Of)
+	id, _, err := w.lookupOwned(known, a.Of)
 	if err != nil {
-		return err
-	}
-	if err := checkOwned(w.inv, a.Of.Kind, id); err != nil {
 		return err
 	}
 	put := func() error {
@@ -61,26 +55,6 @@ func (w *tagWriter) setTags(ctx context.Context, a plan.SetTags, known plan.Know
 		return err
 	}
 	return remove()
-}
-
-// checkOwned returns an error for a resource that the cluster does not own.
-func checkOwned(v *inventory.Inventory, kind plan.ResourceKind, id string) error {
-	var err error
-	switch kind {
-	case plan.LoadBalancer:
-		_, err = ownedLoadBalancer(v, id)
-	case plan.TargetGroup:
-		_, err = ownedGroup(v, id)
-	case plan.Listener:
-		_, err = ownedListener(v, id)
-	case plan.Rule:
-		err = ownedRule(v, id)
-	case plan.SecurityGroup, plan.BackendGroup:
-		_, err = ownedSecurityGroup(v, id)
-	default:
-		err = sdk.Failed(engine.Unknown, id, "a %s is not an AWS resource", kind)
-	}
-	return err
 }
 
 func (w *tagWriter) putTags(ctx context.Context, kind plan.ResourceKind, id string, put plan.Tags) error {
@@ -109,64 +83,35 @@ func (w *tagWriter) removeTags(ctx context.Context, kind plan.ResourceKind, id s
 
 // TagsChanged applies a change of tags to the inventory, or handles the failure of the call.
 func (w *tagWriter) TagsChanged(kind plan.ResourceKind, id, what string, err error, put map[string]string, remove []string) error {
+	if err != nil {
+		r, _ := w.inv.Resource(kind, id)
+		return w.failure(what, err, r.Made, func(v *inventory.Inventory) {
+			v.ForgetTags(kind, id)
+			v.Forget(kind, id)
+		})
+	}
 	now := w.Config.Clock.Now()
-	var made time.Time
+	changed := func(tags map[string]string) map[string]string { return inventory.ChangedCopy(tags, put, remove) }
 	w.inv.Write(func() {
 		v := w.inv
 		switch kind {
 		case plan.LoadBalancer:
-			v.LoadBalancers.Edit(id, func(e *inventory.LoadBalancer) {
-				made = e.Made
-				if err == nil {
-					e.Seen.Tags, e.Written = inventory.ChangedCopy(e.Seen.Tags, put, remove), now
-				}
-			})
+			v.LoadBalancers.Edit(id, func(e *inventory.LoadBalancer) { e.Seen.Tags, e.Written = changed(e.Seen.Tags), now })
 		case plan.TargetGroup:
-			v.TargetGroups.Edit(id, func(e *inventory.TargetGroup) {
-				made = e.Made
-				if err == nil {
-					e.Seen.Tags, e.Written = inventory.ChangedCopy(e.Seen.Tags, put, remove), now
-				}
-			})
+			v.TargetGroups.Edit(id, func(e *inventory.TargetGroup) { e.Seen.Tags, e.Written = changed(e.Seen.Tags), now })
 		case plan.Listener:
 			if e, le := v.Listener(id); le != nil {
-				made = le.Made
-				if err == nil {
-					le.Seen.Tags, e.Written = inventory.ChangedCopy(le.Seen.Tags, put, remove), now
-				}
+				le.Seen.Tags, e.Written = changed(le.Seen.Tags), now
 			}
 		case plan.Rule:
-			if e, le := v.Rule(id); le != nil && err == nil {
+			if e, le := v.Rule(id); le != nil {
 				r := le.Rules[id]
-				r.Tags = inventory.ChangedCopy(r.Tags, put, remove)
+				r.Tags = changed(r.Tags)
 				le.Rules[id], e.Written = r, now
 			}
 		case plan.SecurityGroup, plan.BackendGroup:
-			v.SecurityGroups.Edit(id, func(e *inventory.SecurityGroup) {
-				made = e.Made
-				if err == nil {
-					e.Seen.Tags, e.Written = inventory.ChangedCopy(e.Seen.Tags, put, remove), now
-				}
-			})
+			v.SecurityGroups.Edit(id, func(e *inventory.SecurityGroup) { e.Seen.Tags, e.Written = changed(e.Seen.Tags), now })
 		}
 	})
-	if err == nil {
-		return nil
-	}
-	return w.failure(what, err, made, func(v *inventory.Inventory) {
-		switch kind {
-		case plan.LoadBalancer:
-			v.LoadBalancers.Edit(id, func(e *inventory.LoadBalancer) { e.TagsAt = time.Time{} })
-			forgetLoadBalancers(v)
-		case plan.TargetGroup:
-			v.TargetGroups.Edit(id, func(e *inventory.TargetGroup) { e.TagsAt = time.Time{} })
-			forgetTargetGroups(v)
-		case plan.Listener:
-			forgetListener(id)(v)
-		case plan.Rule:
-			forgetRule(id)(v)
-		default:
-			forgetSecurityGroups(v)
-		}
-	})
+	return nil
 }

@@ -53,7 +53,7 @@ func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.Stac
 		return plan.Result{}, w.targetGroupNameTaken(ctx, id, g.Name, what)
 	}
 	if err != nil {
-		return plan.Result{}, w.failure(what, err, time.Time{}, forgetTargetGroups)
+		return plan.Result{}, w.failure(what, err, time.Time{}, forget(plan.TargetGroup, ""))
 	}
 	if len(out.TargetGroups) != 1 {
 		return plan.Result{}, sdk.Failed(engine.Unknown, what, "AWS returned %d target groups", len(out.TargetGroups))
@@ -85,19 +85,15 @@ func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.Stac
 // returns an existing target group with the same name and settings. The answer does not show whether the target group is
 // new. The list that was just read and the tags show it. seen reports whether the target group existed before.
 func (w *targetGroupWriter) checkTargetGroup(ctx context.Context, id model.StackID, arn, what string) (seen bool, err error) {
-	var tags map[string]string
-	w.inv.Read(func() {
-		if e := w.inv.TargetGroups.Get(arn); e != nil {
-			seen, tags = true, e.Seen.Tags
-		}
-	})
+	known, seen := w.inv.Resource(plan.TargetGroup, arn)
 	if !seen {
 		return false, nil
 	}
+	tags := known.Tags
 	if tags == nil {
 		got, err := observe.DescribeTags(ctx, w.Client, []string{arn})
 		if err != nil {
-			w.inv.Write(func() { forgetTargetGroups(w.inv) })
+			w.inv.Write(func() { w.inv.Forget(plan.TargetGroup, arn) })
 			return seen, err
 		}
 		tags = got[arn]
@@ -112,38 +108,16 @@ func (w *targetGroupWriter) checkTargetGroup(ctx context.Context, id model.Stack
 func (w *targetGroupWriter) targetGroupNameTaken(ctx context.Context, id model.StackID, name, what string) error {
 	out, err := w.API.ELB.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{Names: []string{name}})
 	if err != nil {
-		return w.failure(what, err, time.Time{}, forgetTargetGroups)
+		return w.failure(what, err, time.Time{}, forget(plan.TargetGroup, ""))
 	}
 	if len(out.TargetGroups) != 1 {
 		return sdk.Failed(engine.Conflict, what, "the name was in use during the call")
 	}
-	arn := aws.ToString(out.TargetGroups[0].TargetGroupArn)
-	tags, err := observe.DescribeTags(ctx, w.Client, []string{arn})
-	if err != nil {
-		return err
-	}
-	known, stack := false, naming.StackTags(w.Config.Cluster, id)
-	w.inv.Write(func() {
-		e := w.inv.TargetGroups.Get(arn)
-		known = e != nil && (e.VPC != w.VPC || naming.HasAll(e.Seen.Tags, stack))
-		if e != nil && !known {
-			// The tags in the inventory are missing or old.
-			w.inv.TargetGroups.Edit(arn, func(e *inventory.TargetGroup) { e.TagsAt = time.Time{} })
-		}
-	})
-	if !known && naming.HasAll(tags[arn], stack) {
-		w.inv.Write(func() { forgetTargetGroups(w.inv) })
-		return sdk.Failed(engine.Conflict, what, "it exists already")
-	}
-	return nameTaken(what, "a target group of this name exists with other settings and belongs to %w", ownerError(tags[arn], id))
+	return w.existsAlready(ctx, id, plan.TargetGroup, aws.ToString(out.TargetGroups[0].TargetGroupArn), what, "a target group of this name exists with other settings and belongs to %w")
 }
 
 func (w *targetGroupWriter) setHealthCheck(ctx context.Context, a plan.SetHealthCheck, known plan.KnownIDs) error {
-	arn, err := lookup(known, a.Group)
-	if err != nil {
-		return err
-	}
-	owned, err := ownedGroup(w.inv, arn)
+	arn, made, err := w.lookupOwned(known, a.Group)
 	if err != nil {
 		return err
 	}
@@ -155,7 +129,7 @@ func (w *targetGroupWriter) setHealthCheck(ctx context.Context, a plan.SetHealth
 		UnhealthyThresholdCount: convert.OptionalNumber(h.UnhealthyThreshold), Matcher: convert.MatcherToAWS(h),
 	})
 	if err != nil {
-		return w.failure("set the health check of "+arn, err, owned.Made, forgetTargetGroups)
+		return w.failure("set the health check of "+arn, err, made, forget(plan.TargetGroup, arn))
 	}
 	w.inv.Write(func() {
 		if e := w.inv.TargetGroups.Get(arn); e != nil && len(out.TargetGroups) == 1 {
@@ -168,15 +142,12 @@ func (w *targetGroupWriter) setHealthCheck(ctx context.Context, a plan.SetHealth
 
 // deleteTargetGroup deletes a target group. It succeeds if the target group does not exist any more.
 func (w *targetGroupWriter) deleteTargetGroup(ctx context.Context, a plan.DeleteTargetGroup) error {
-	if _, err := ownedGroup(w.inv, a.ARN); err != nil {
-		if sdk.IsGone(err) {
-			return nil
-		}
-		return err
+	if _, err := w.checkOwned(plan.TargetGroup, a.ARN); err != nil {
+		return sdk.IgnoreGone(err)
 	}
 	_, err := w.API.ELB.DeleteTargetGroup(ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: aws.String(a.ARN)})
 	if err != nil && !sdk.IsGone(err) {
-		return w.failure("delete target group "+a.ARN, err, time.Time{}, forgetTargetGroups)
+		return w.failure("delete target group "+a.ARN, err, time.Time{}, forget(plan.TargetGroup, a.ARN))
 	}
 	w.inv.Write(func() {
 		w.inv.TargetGroups.Drop(a.ARN)

@@ -79,7 +79,7 @@ func (a *AddOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 	}
 	out, err := sdk.CachedOrRead(ctx, a.Optional, q.Key(), cached, func() error {
 		addOn, err := a.readAddOn(sdk.WithOptional(ctx), q)
-		if sdk.Code(err) == "WAFNonexistentItemException" && !a.IsYounger(a.inv.CreatedAt(plan.LoadBalancer, q.ARN), durations.Settle) {
+		if sdk.Code(err) == "WAFNonexistentItemException" && !a.isNew(q.ARN) {
 			return sdk.Wrap(engine.Gone, "read "+q.Key(), err)
 		}
 		if err == nil {
@@ -91,6 +91,12 @@ func (a *AddOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 		return observed.AddOn{Fault: f}, err
 	}
 	return out, nil
+}
+
+// isNew reports whether this process has just created a load balancer, which the other services may not know yet.
+func (a *AddOns) isNew(arn string) bool {
+	lb, _ := a.inv.Resource(plan.LoadBalancer, arn)
+	return a.IsYounger(lb.Made, durations.Settle)
 }
 
 // SetAssociation caches the association of a load balancer with one service, and drops old entries.

@@ -12,64 +12,115 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// CreatedAt returns when this process created a resource, or zero if it did not.
-func (v *Inventory) CreatedAt(kind plan.ResourceKind, id string) (at time.Time) {
+// Resource has what steps need to know of a resource of any kind before they change it.
+type Resource struct {
+	// VPC and Tags are those of the resource; of a listener or a rule, those of its load balancer.
+	VPC  string
+	Tags map[string]string
+	// Made is when this process created the resource, zero if it did not or if the resource is a rule.
+	Made time.Time
+}
+
+// Resource finds a resource of a stack; false if the inventory does not have it.
+func (v *Inventory) Resource(kind plan.ResourceKind, id string) (out Resource, known bool) {
 	v.Read(func() {
 		switch kind {
 		case plan.LoadBalancer:
 			if e := v.LoadBalancers.Get(id); e != nil {
-				at = e.Made
+				out, known = Resource{e.Seen.VPC, e.Seen.Tags, e.Made}, true
 			}
 		case plan.TargetGroup:
 			if e := v.TargetGroups.Get(id); e != nil {
-				at = e.Made
+				out, known = Resource{e.VPC, e.Seen.Tags, e.Made}, true
 			}
 		case plan.Listener:
-			if _, le := v.Listener(id); le != nil {
-				at = le.Made
+			if e, le := v.Listener(id); le != nil {
+				out, known = Resource{e.Seen.VPC, e.Seen.Tags, le.Made}, true
+			}
+		case plan.Rule:
+			if e, le := v.Rule(id); le != nil {
+				out, known = Resource{VPC: e.Seen.VPC, Tags: e.Seen.Tags}, true
+			}
+		case plan.SecurityGroup, plan.BackendGroup:
+			if e := v.SecurityGroups.Get(id); e != nil {
+				out, known = Resource{e.Seen.VPC, e.Seen.Tags, e.Made}, true
 			}
 		}
 	})
-	return at
+	return out, known
+}
+
+// Forget makes the next run read a resource again, and whether it exists: a listener or a rule with all listeners of its load
+// balancer, any other resource with the list of its kind. Called under the lock.
+func (v *Inventory) Forget(kind plan.ResourceKind, id string) {
+	switch kind {
+	case plan.LoadBalancer:
+		v.ForgetList(LoadBalancersListed)
+	case plan.TargetGroup:
+		v.ForgetList(TargetGroupsListed)
+	case plan.SecurityGroup, plan.BackendGroup:
+		v.ForgetList(SecurityGroupsListed)
+	case plan.Rule:
+		v.Forget(plan.Listener, v.Parent[id])
+	case plan.Listener:
+		if e, _ := v.Listener(id); e != nil {
+			e.DetailAt = time.Time{}
+		}
+	}
+}
+
+// ForgetTags makes the next run read the tags of a load balancer or a target group again. Called under the lock.
+func (v *Inventory) ForgetTags(kind plan.ResourceKind, id string) {
+	switch kind {
+	case plan.LoadBalancer:
+		v.LoadBalancers.Edit(id, func(e *LoadBalancer) { e.TagsAt = time.Time{} })
+	case plan.TargetGroup:
+		v.TargetGroups.Edit(id, func(e *TargetGroup) { e.TagsAt = time.Time{} })
+	}
+}
+
+// attributes are the cached attributes of a resource.
+type attributes struct {
+	values *map[string]string
+	at     *time.Time        // when they were read
+	tags   map[string]string // by which the stack is found
+}
+
+// attributesOf finds the attributes that a question is about; false if the inventory does not have the resource. Called under
+// the lock.
+func (v *Inventory) attributesOf(q model.AskAttributes) (attributes, bool) {
+	switch plan.ResourceKind(q.Of) {
+	case plan.LoadBalancer:
+		if e := v.LoadBalancers.Get(q.ARN); e != nil {
+			return attributes{&e.Seen.Attributes, &e.AttributesAt, e.Seen.Tags}, true
+		}
+	case plan.Listener:
+		if e, le := v.Listener(q.ARN); le != nil {
+			return attributes{&le.Seen.Attributes, &le.AttributesAt, e.Seen.Tags}, true
+		}
+	case plan.TargetGroup:
+		if e := v.TargetGroups.Get(q.ARN); e != nil {
+			return attributes{&e.Seen.Attributes, &e.AttributesAt, e.Seen.Tags}, true
+		}
+	}
+	return attributes{}, false
 }
 
 // AttributesAt returns when the attributes of a resource were read.
 func (v *Inventory) AttributesAt(q model.AskAttributes) (at time.Time) {
 	v.Read(func() {
-		switch plan.ResourceKind(q.Of) {
-		case plan.LoadBalancer:
-			if e := v.LoadBalancers.Get(q.ARN); e != nil {
-				at = e.AttributesAt
-			}
-		case plan.Listener:
-			if _, le := v.Listener(q.ARN); le != nil {
-				at = le.AttributesAt
-			}
-		case plan.TargetGroup:
-			if e := v.TargetGroups.Get(q.ARN); e != nil {
-				at = e.AttributesAt
-			}
+		if a, ok := v.attributesOf(q); ok {
+			at = *a.at
 		}
 	})
 	return at
 }
 
-// SetAttributes enters all attributes of a resource, which were read at the given time.
-func (v *Inventory) SetAttributes(q model.AskAttributes, attributes map[string]string, at time.Time) {
+// SetAttributes enters all attributes of a resource, which were read or written at the given time.
+func (v *Inventory) SetAttributes(q model.AskAttributes, values map[string]string, at time.Time) {
 	v.Write(func() {
-		switch plan.ResourceKind(q.Of) {
-		case plan.LoadBalancer:
-			if e := v.LoadBalancers.Get(q.ARN); e != nil {
-				e.Seen.Attributes, e.AttributesAt = attributes, at
-			}
-		case plan.Listener:
-			if _, le := v.Listener(q.ARN); le != nil {
-				le.Seen.Attributes, le.AttributesAt = attributes, at
-			}
-		case plan.TargetGroup:
-			if e := v.TargetGroups.Get(q.ARN); e != nil {
-				e.Seen.Attributes, e.AttributesAt = attributes, at
-			}
+		if a, ok := v.attributesOf(q); ok {
+			*a.values, *a.at = values, at
 		}
 	})
 }
@@ -77,18 +128,12 @@ func (v *Inventory) SetAttributes(q model.AskAttributes, attributes map[string]s
 // ForgetAttributes forgets the attributes of a resource, so that the next plan reads them.
 func (v *Inventory) ForgetAttributes(q model.AskAttributes) { v.SetAttributes(q, nil, time.Time{}) }
 
-// ForgetResource makes the next run read whether a resource still exists.
-func (v *Inventory) ForgetResource(q model.AskAttributes) {
+// CompareAttributes compares attributes that were just read with those of the inventory, and notes a difference as a change by
+// others.
+func (v *Inventory) CompareAttributes(q model.AskAttributes, values map[string]string, now time.Time) {
 	v.Write(func() {
-		switch plan.ResourceKind(q.Of) {
-		case plan.LoadBalancer:
-			v.ForgetList(LoadBalancersListed)
-		case plan.Listener:
-			if e, _ := v.Listener(q.ARN); e != nil {
-				e.DetailAt = time.Time{}
-			}
-		case plan.TargetGroup:
-			v.ForgetList(TargetGroupsListed)
+		if a, ok := v.attributesOf(q); ok && !a.at.IsZero() && cache.Settled(now, *a.at) && !maps.Equal(*a.values, values) {
+			v.Foreign.Record(a.tags, plan.ResourceKind(q.Of), q.ARN)
 		}
 	})
 }
@@ -107,32 +152,6 @@ func (v *Inventory) SetCapacity(arn string, units int32, at time.Time) {
 		if e := v.LoadBalancers.Get(arn); e != nil {
 			v.Foreign.compareCapacity(e, units, at)
 			e.Seen.Capacity, e.CapacityAt = &units, at
-		}
-	})
-}
-
-// NoteAttributes compares attributes that were just read with those of the inventory, and notes a difference as a change
-// by others.
-func NoteAttributes(v *Inventory, q model.AskAttributes, attributes map[string]string, now time.Time) {
-	note := func(tags, previous map[string]string, at time.Time) {
-		if !at.IsZero() && cache.Settled(now, at) && !maps.Equal(previous, attributes) {
-			v.Foreign.Record(tags, plan.ResourceKind(q.Of), q.ARN)
-		}
-	}
-	v.Write(func() {
-		switch plan.ResourceKind(q.Of) {
-		case plan.LoadBalancer:
-			if e := v.LoadBalancers.Get(q.ARN); e != nil {
-				note(e.Seen.Tags, e.Seen.Attributes, e.AttributesAt)
-			}
-		case plan.Listener:
-			if e, le := v.Listener(q.ARN); le != nil {
-				note(e.Seen.Tags, le.Seen.Attributes, le.AttributesAt)
-			}
-		case plan.TargetGroup:
-			if e := v.TargetGroups.Get(q.ARN); e != nil {
-				note(e.Seen.Tags, e.Seen.Attributes, e.AttributesAt)
-			}
 		}
 	})
 }

@@ -36,7 +36,7 @@ func (r *attributeReader) askAttributes(ctx context.Context, q model.AskAttribut
 		if err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}
-		inventory.NoteAttributes(r.inv, q, got, start)
+		r.inv.CompareAttributes(q, got, start)
 		r.inv.SetAttributes(q, got, start)
 		return nil
 	})

@@ -135,7 +135,7 @@ func (v *Verifier) attributesCheck(kind plan.ResourceKind, arn string, at time.T
 		if v.Inv.AttributesAt(q).After(start) {
 			return nil // this process changed them meanwhile
 		}
-		inventory.NoteAttributes(v.Inv, q, got, start)
+		v.Inv.CompareAttributes(q, got, start)
 		v.Inv.SetAttributes(q, got, start)
 		return nil
 	}}

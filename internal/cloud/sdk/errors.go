@@ -90,6 +90,14 @@ func ClassOf(err error) failure.Class {
 // IsGone reports whether AWS reports that a resource does not exist.
 func IsGone(err error) bool { return err != nil && ClassOf(err) == failure.Gone }
 
+// IgnoreGone returns nil for an error that means that a resource does not exist, and any other error unchanged.
+func IgnoreGone(err error) error {
+	if IsGone(err) {
+		return nil
+	}
+	return err
+}
+
 // IsInvalid reports whether AWS has refused a value of the request.
 func IsInvalid(err error) bool { return err != nil && ClassOf(err) == failure.Invalid }
 
