@@ -9,7 +9,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -51,35 +51,23 @@ func (w *attributeWriter) modifyAttributes(ctx context.Context, a plan.SetAttrib
 func (w *attributeWriter) sendAttributes(ctx context.Context, q model.AskAttributes, keys []string, values map[string]string) (map[string]string, error) {
 	switch plan.ResourceKind(q.Of) {
 	case plan.LoadBalancer:
-		in := &elb.ModifyLoadBalancerAttributesInput{LoadBalancerArn: aws.String(q.ARN)}
-		for _, k := range keys {
-			in.Attributes = append(in.Attributes, elbtypes.LoadBalancerAttribute{Key: aws.String(k), Value: aws.String(values[k])})
-		}
-		out, err := w.API.ELB.ModifyLoadBalancerAttributes(ctx, in)
+		out, err := w.API.ELB.ModifyLoadBalancerAttributes(ctx, &elb.ModifyLoadBalancerAttributesInput{LoadBalancerArn: aws.String(q.ARN), Attributes: convert.PairsToAWS[elbtypes.LoadBalancerAttribute](keys, values)})
 		if err != nil {
 			return nil, err
 		}
-		return observe.LBAttributes(out.Attributes), nil
+		return convert.PairsFromAWS(out.Attributes), nil
 	case plan.Listener:
-		in := &elb.ModifyListenerAttributesInput{ListenerArn: aws.String(q.ARN)}
-		for _, k := range keys {
-			in.Attributes = append(in.Attributes, elbtypes.ListenerAttribute{Key: aws.String(k), Value: aws.String(values[k])})
-		}
-		out, err := w.API.ELB.ModifyListenerAttributes(ctx, in)
+		out, err := w.API.ELB.ModifyListenerAttributes(ctx, &elb.ModifyListenerAttributesInput{ListenerArn: aws.String(q.ARN), Attributes: convert.PairsToAWS[elbtypes.ListenerAttribute](keys, values)})
 		if err != nil {
 			return nil, err
 		}
-		return observe.ListenerAttributes(out.Attributes), nil
+		return convert.PairsFromAWS(out.Attributes), nil
 	case plan.TargetGroup:
-		in := &elb.ModifyTargetGroupAttributesInput{TargetGroupArn: aws.String(q.ARN)}
-		for _, k := range keys {
-			in.Attributes = append(in.Attributes, elbtypes.TargetGroupAttribute{Key: aws.String(k), Value: aws.String(values[k])})
-		}
-		out, err := w.API.ELB.ModifyTargetGroupAttributes(ctx, in)
+		out, err := w.API.ELB.ModifyTargetGroupAttributes(ctx, &elb.ModifyTargetGroupAttributesInput{TargetGroupArn: aws.String(q.ARN), Attributes: convert.PairsToAWS[elbtypes.TargetGroupAttribute](keys, values)})
 		if err != nil {
 			return nil, err
 		}
-		return observe.GroupAttributes(out.Attributes), nil
+		return convert.PairsFromAWS(out.Attributes), nil
 	}
 	return nil, sdk.Failed(engine.Unknown, q.ARN, "a %s has no attributes", q.Of)
 }

@@ -177,20 +177,31 @@ func MatcherToAWS(h model.HealthCheck) *elbtypes.Matcher {
 	return &elbtypes.Matcher{HttpCode: Optional(h.HTTPCodes), GrpcCode: Optional(h.GRPCCodes)}
 }
 
-// TagsToAWS converts tags, sorted by key.
-func TagsToAWS(tags map[string]string) []elbtypes.Tag {
-	var out []elbtypes.Tag
-	for _, k := range slices.Sorted(maps.Keys(tags)) {
-		out = append(out, elbtypes.Tag{Key: aws.String(k), Value: aws.String(tags[k])})
+// pair is a type of the SDK that consists of a key and a value.
+type pair interface {
+	elbtypes.Tag | elbtypes.LoadBalancerAttribute | elbtypes.ListenerAttribute | elbtypes.TargetGroupAttribute
+}
+
+// PairsToAWS converts the values of keys to tags or attributes, in the order of the keys.
+func PairsToAWS[P pair](keys []string, values map[string]string) []P {
+	var out []P
+	for _, k := range keys {
+		out = append(out, P(elbtypes.Tag{Key: aws.String(k), Value: aws.String(values[k])}))
 	}
 	return out
 }
 
-// TagsFromAWS converts tags. The result is never nil, as nil means that the tags were not read.
-func TagsFromAWS(tags []elbtypes.Tag) map[string]string {
-	out := make(map[string]string, len(tags))
-	for _, t := range tags {
+// PairsFromAWS converts tags or attributes. The result is never nil, as nil means that they were not read.
+func PairsFromAWS[P pair](pairs []P) map[string]string {
+	out := make(map[string]string, len(pairs))
+	for _, p := range pairs {
+		t := elbtypes.Tag(p)
 		out[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
 	return out
+}
+
+// TagsToAWS converts tags, sorted by key.
+func TagsToAWS(tags map[string]string) []elbtypes.Tag {
+	return PairsToAWS[elbtypes.Tag](slices.Sorted(maps.Keys(tags)), tags)
 }

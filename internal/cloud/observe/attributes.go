@@ -7,7 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
-	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
@@ -49,19 +48,19 @@ func (r *attributeReader) describeAttributes(ctx context.Context, q model.AskAtt
 		if err != nil {
 			return nil, err
 		}
-		return LBAttributes(out.Attributes), nil
+		return convert.PairsFromAWS(out.Attributes), nil
 	case plan.Listener:
 		out, err := r.API.ELB.DescribeListenerAttributes(ctx, &elb.DescribeListenerAttributesInput{ListenerArn: aws.String(q.ARN)})
 		if err != nil {
 			return nil, err
 		}
-		return ListenerAttributes(out.Attributes), nil
+		return convert.PairsFromAWS(out.Attributes), nil
 	case plan.TargetGroup:
 		out, err := r.API.ELB.DescribeTargetGroupAttributes(ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: aws.String(q.ARN)})
 		if err != nil {
 			return nil, err
 		}
-		return GroupAttributes(out.Attributes), nil
+		return convert.PairsFromAWS(out.Attributes), nil
 	}
 	return nil, fmt.Errorf("a %s has no attributes", q.Of)
 }
@@ -137,31 +136,4 @@ func (r *attributeReader) readCapacity(ctx context.Context, arn string, provisio
 	}
 	r.inv.SetCapacity(arn, units, start)
 	return nil
-}
-
-// LBAttributes returns the attributes of a load balancer by their names.
-func LBAttributes(as []elbtypes.LoadBalancerAttribute) map[string]string {
-	out := make(map[string]string, len(as))
-	for _, a := range as {
-		out[aws.ToString(a.Key)] = aws.ToString(a.Value)
-	}
-	return out
-}
-
-// ListenerAttributes returns the attributes of a listener by their names.
-func ListenerAttributes(as []elbtypes.ListenerAttribute) map[string]string {
-	out := make(map[string]string, len(as))
-	for _, a := range as {
-		out[aws.ToString(a.Key)] = aws.ToString(a.Value)
-	}
-	return out
-}
-
-// GroupAttributes returns the attributes of a target group by their names.
-func GroupAttributes(as []elbtypes.TargetGroupAttribute) map[string]string {
-	out := make(map[string]string, len(as))
-	for _, a := range as {
-		out[aws.ToString(a.Key)] = aws.ToString(a.Value)
-	}
-	return out
 }

@@ -99,7 +99,7 @@ func DescribeTags(ctx context.Context, c *sdk.Client, arns []string) (map[string
 		mu.Lock()
 		defer mu.Unlock()
 		for _, d := range res.TagDescriptions {
-			out[aws.ToString(d.ResourceArn)] = convert.TagsFromAWS(d.Tags)
+			out[aws.ToString(d.ResourceArn)] = convert.PairsFromAWS(d.Tags)
 		}
 		return nil
 	})
