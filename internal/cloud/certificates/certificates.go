@@ -100,29 +100,37 @@ func (c *Certificates) AskCertificates(ctx context.Context) ([]observed.Certific
 
 func (c *Certificates) readCertificates(ctx context.Context) ([]observed.Certificate, error) {
 	var out []observed.Certificate
-	// Without a filter for key types ACM lists only certificates with short RSA keys.
-	pages := acm.NewListCertificatesPaginator(c.API.ACM, &acm.ListCertificatesInput{
-		CertificateStatuses: []acmtypes.CertificateStatus{acmtypes.CertificateStatusIssued},
-		Includes:            &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(sdk.WithOptional(ctx))
-		if err != nil {
-			return nil, fmt.Errorf("list certificates: %w", err)
-		}
-		for _, s := range page.CertificateSummaryList {
-			x, err := c.certificate(ctx, s)
-			if sdk.IsGone(err) {
-				continue // deleted between the two calls
-			}
-			if err != nil {
-				return nil, err
-			}
+	err := c.eachListed(sdk.WithOptional(ctx), []acmtypes.CertificateStatus{acmtypes.CertificateStatusIssued}, func(s acmtypes.CertificateSummary) error {
+		x, err := c.certificate(ctx, s)
+		if err == nil {
 			out = append(out, x)
 		}
-	}
+		return err
+	})
 	slices.SortFunc(out, func(a, b observed.Certificate) int { return strings.Compare(a.ARN, b.ARN) })
-	return out, nil
+	return out, err
+}
+
+// eachListed calls do for each entry of ACM's list with one of the statuses, or with any if there are none. It goes on after the
+// error of a certificate that was deleted since.
+func (c *Certificates) eachListed(ctx context.Context, statuses []acmtypes.CertificateStatus, do func(s acmtypes.CertificateSummary) error) error {
+	pages := acm.NewListCertificatesPaginator(c.API.ACM, &acm.ListCertificatesInput{
+		CertificateStatuses: statuses,
+		// Without a filter for key types ACM lists only certificates with short RSA keys.
+		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return fmt.Errorf("list certificates: %w", err)
+		}
+		for _, s := range page.CertificateSummaryList {
+			if err := sdk.IgnoreGone(do(s)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // certificate completes an entry of ACM's list. The entry has the domains, unless there are many, and

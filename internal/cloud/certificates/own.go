@@ -103,42 +103,34 @@ func (c *Certificates) refreshOwnCertificates(ctx context.Context) error {
 // readOwnCertificates reads the certificates of the cluster, and counts the imported certificates of other owners.
 func (c *Certificates) readOwnCertificates(ctx context.Context) (out []ownCertificate, foreign int, err error) {
 	begun := c.Config.Clock.Now()
-	pages := acm.NewListCertificatesPaginator(c.API.ACM, &acm.ListCertificatesInput{
-		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(sdk.WithOptional(ctx))
-		if err != nil {
-			return nil, 0, fmt.Errorf("list certificates: %w", err)
+	err = c.eachListed(sdk.WithOptional(ctx), nil, func(s acmtypes.CertificateSummary) error {
+		if !c.Config.Manages(s.Type) {
+			return nil
 		}
-		for _, s := range page.CertificateSummaryList {
-			if !c.Config.Manages(s.Type) {
-				continue
-			}
-			tags, err := c.certificateTags(ctx, aws.ToString(s.CertificateArn))
-			if err == nil && !naming.Owns(c.Config.Cluster, tags) && s.Type == acmtypes.CertificateTypeImported {
+		tags, err := c.certificateTags(ctx, aws.ToString(s.CertificateArn))
+		if err != nil {
+			return err
+		}
+		imported := s.Type == acmtypes.CertificateTypeImported
+		if !naming.Owns(c.Config.Cluster, tags) {
+			if imported {
 				foreign++
 			}
-			if sdk.IsGone(err) || err == nil && !naming.Owns(c.Config.Cluster, tags) {
-				continue
-			}
-			if err != nil {
-				return nil, 0, err
-			}
-			read := c.readOwnCertificate
-			if s.Type == acmtypes.CertificateTypeImported {
-				read = c.readImported
-			}
-			x, err := read(ctx, s)
-			if sdk.IsGone(err) {
-				continue
-			}
-			if err != nil {
-				return nil, 0, err
-			}
+			return nil
+		}
+		read := c.readOwnCertificate
+		if imported {
+			read = c.readImported
+		}
+		x, err := read(ctx, s)
+		if err == nil {
 			x.tags = tags
 			out = append(out, x)
 		}
+		return err
+	})
+	if err != nil {
+		return nil, 0, err
 	}
 	return c.withWritten(out, begun), foreign, nil
 }

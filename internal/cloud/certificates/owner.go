@@ -2,10 +2,8 @@ package certificates
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/acm"
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
@@ -67,35 +65,27 @@ func (c *Certificates) AskCertificateOwner(ctx context.Context, q model.AskCerti
 // the tags of at most limit imported certificates of the account. unseen is the number of the others.
 func (c *Certificates) Imported(ctx context.Context, limit int) (of map[model.Kind]int, unseen int, err error) {
 	of = map[model.Kind]int{}
-	pages := acm.NewListCertificatesPaginator(c.API.ACM, &acm.ListCertificatesInput{
-		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
-	})
 	read := 0
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	err = c.eachListed(ctx, nil, func(s acmtypes.CertificateSummary) error {
+		if s.Type != acmtypes.CertificateTypeImported {
+			return nil
+		}
+		if read++; read > limit {
+			unseen++
+			return nil
+		}
+		tags, err := c.certificateTags(ctx, aws.ToString(s.CertificateArn))
 		if err != nil {
-			return nil, 0, fmt.Errorf("list certificates: %w", err)
+			return err
 		}
-		for _, s := range page.CertificateSummaryList {
-			if s.Type != acmtypes.CertificateTypeImported {
-				continue
-			}
-			if read++; read > limit {
-				unseen++
-				continue
-			}
-			tags, err := c.certificateTags(ctx, aws.ToString(s.CertificateArn))
-			if sdk.IsGone(err) {
-				continue
-			}
-			if err != nil {
-				return nil, 0, err
-			}
-			o := certificateOwner(tags)
-			if _, imported := naming.NamespaceOfImport(o.ResourceID); imported && o.Cluster == c.Config.Cluster {
-				of[o.Kind]++
-			}
+		o := certificateOwner(tags)
+		if _, imported := naming.NamespaceOfImport(o.ResourceID); imported && o.Cluster == c.Config.Cluster {
+			of[o.Kind]++
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
 	}
 	return of, unseen, nil
 }

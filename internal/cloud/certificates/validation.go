@@ -90,35 +90,25 @@ func (c *Certificates) AskPublicCertificates(ctx context.Context) ([]observed.Pu
 
 func (c *Certificates) readPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
 	var out []observed.PublicCertificate
-	pages := acm.NewListCertificatesPaginator(c.API.ACM, &acm.ListCertificatesInput{
-		// Failed certificates are not listed, as ACM never validates them again.
-		CertificateStatuses: []acmtypes.CertificateStatus{acmtypes.CertificateStatusIssued, acmtypes.CertificateStatusPendingValidation,
-			acmtypes.CertificateStatusExpired, acmtypes.CertificateStatusInactive},
-		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(sdk.WithOptional(ctx))
-		if err != nil {
-			return nil, fmt.Errorf("list certificates: %w", err)
-		}
-		for _, s := range page.CertificateSummaryList {
-			if s.Type != acmtypes.CertificateTypeAmazonIssued {
-				continue
-			}
-			x := observed.PublicCertificate{ARN: aws.ToString(s.CertificateArn), Domains: s.SubjectAlternativeNameSummaries}
-			if len(x.Domains) == 0 || aws.ToBool(s.HasAdditionalSubjectAlternativeNames) {
-				d, err := c.certificateDetail(ctx, x.ARN, s.Type)
-				if sdk.IsGone(err) {
-					continue
-				}
-				if err != nil {
-					return nil, err
-				}
-				x.Domains = d.domains
-			}
-			out = append(out, x)
-		}
+	// Failed certificates are not listed, as ACM never validates them again.
+	statuses := []acmtypes.CertificateStatus{
+		acmtypes.CertificateStatusIssued, acmtypes.CertificateStatusPendingValidation, acmtypes.CertificateStatusExpired, acmtypes.CertificateStatusInactive,
 	}
+	err := c.eachListed(sdk.WithOptional(ctx), statuses, func(s acmtypes.CertificateSummary) error {
+		if s.Type != acmtypes.CertificateTypeAmazonIssued {
+			return nil
+		}
+		x := observed.PublicCertificate{ARN: aws.ToString(s.CertificateArn), Domains: s.SubjectAlternativeNameSummaries}
+		if len(x.Domains) == 0 || aws.ToBool(s.HasAdditionalSubjectAlternativeNames) {
+			d, err := c.certificateDetail(ctx, x.ARN, s.Type)
+			if err != nil {
+				return err
+			}
+			x.Domains = d.domains
+		}
+		out = append(out, x)
+		return nil
+	})
 	slices.SortFunc(out, func(a, b observed.PublicCertificate) int { return strings.Compare(a.ARN, b.ARN) })
-	return out, nil
+	return out, err
 }
