@@ -14,3 +14,8 @@ import (
 func callerForStack(ctx context.Context, id model.StackID) context.Context {
 	return sdk.WithCaller(ctx, cmp.Or(id.Namespace, "group "+id.Name), fmt.Sprint(id), sdk.ForStack)
 }
+
+// callerForDrift returns a context for calls that look for drift. They all have the same tenant.
+func callerForDrift(ctx context.Context) context.Context {
+	return sdk.WithCaller(ctx, "drift", "drift", sdk.ForDrift)
+}

@@ -104,7 +104,7 @@ func (c *Cloud) EndpointSecurityGroups(ctx context.Context, ids []string, maxAge
 
 // ChangedEndpointSecurityGroups implements bindings.EndpointSecurityGroups.
 func (c *Cloud) ChangedEndpointSecurityGroups(ctx context.Context) ([]string, error) {
-	return c.endpoints.ChangedEndpointSecurityGroups(observe.WithDriftCaller(ctx))
+	return c.endpoints.ChangedEndpointSecurityGroups(callerForDrift(ctx))
 }
 
 // ChangeEndpointRules implements bindings.EndpointSecurityGroups.

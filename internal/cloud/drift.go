@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"cmp"
+	"context"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/drift"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
@@ -19,5 +20,9 @@ func (c *Cloud) ReadRate() float64 {
 
 // Checks returns the checks of all resources that may be read again now.
 func (c *Cloud) Checks() []drift.Check {
-	return append(c.verifier.Checks(), c.accelerators.Checks()...)
+	checks := append(c.verifier.Checks(), c.accelerators.Checks()...)
+	for i, check := range checks {
+		checks[i].Read = func(ctx context.Context) error { return check.Read(callerForDrift(ctx)) }
+	}
+	return checks
 }

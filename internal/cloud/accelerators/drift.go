@@ -6,7 +6,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/drift"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
 )
 
 // Checks returns the checks of all accelerators that may be read again now to find changes by others. It returns none if
@@ -31,7 +30,7 @@ func (c *Accelerators) Checks() []drift.Check {
 		}
 		if own > 0 {
 			out = append(out, drift.Check{Key: "accelerators", Every: durations.DriftOften, At: c.listedAt, Read: func(ctx context.Context) error {
-				return c.Essential(observe.WithDriftCaller(ctx), "accelerators", func() error { return reader{c}.readList(observe.WithDriftCaller(ctx)) })
+				return c.Essential(ctx, "accelerators", func() error { return reader{c}.readList(ctx) })
 			}})
 		}
 	})
@@ -40,7 +39,6 @@ func (c *Accelerators) Checks() []drift.Check {
 
 // verify reads the tags and the parts of an accelerator.
 func (c *Accelerators) verify(ctx context.Context, arn string) error {
-	ctx = observe.WithDriftCaller(ctx)
 	return c.Essential(ctx, "parts of "+arn, func() error {
 		if err := (reader{c}).readTags(ctx, arn); err != nil {
 			return err

@@ -37,17 +37,16 @@ func New(at *sdk.Client, inv *inventory.Inventory) *Reader {
 // callers. The list of security groups is optional, as load balancers and their rules can be changed while EC2
 // does not answer. So is that of the tagging service, which only saves calls.
 func (r *Reader) List(ctx context.Context, since time.Time, faults Faults) error {
-	for _, k := range []listing{{inventory.LoadBalancersListed, &r.Inv.LoadBalancersAt, r.listLoadBalancers}, r.targetGroups()} {
-		if err := r.refresh(ctx, k, since, r.Essential); err != nil {
-			return fmt.Errorf("list %s: %w", k.key, err)
+	for _, l := range []listing{r.loadBalancers(), r.targetGroups()} {
+		if err := r.refresh(ctx, l, since); err != nil {
+			return fmt.Errorf("list %s: %w", l.key, err)
 		}
 	}
-	err := r.refresh(ctx, listing{inventory.SecurityGroupsListed, &r.Inv.SecurityGroupsAt, r.listSecurityGroups}, since, r.Optional)
-	if err := faults.Note(model.AskSecurityGroups{}, err); err != nil {
+	if err := faults.Note(model.AskSecurityGroups{}, r.refresh(ctx, r.securityGroups(), since)); err != nil {
 		return fmt.Errorf("list security groups: %w", err)
 	}
 	if r.Config.TaggingAPI {
-		err := r.refresh(ctx, listing{TagsListed, &r.Inv.TaggedAt, r.Tags.listTagged}, since, r.Optional)
+		err := r.refresh(ctx, listing{TagsListed, r.Optional, &r.Inv.TaggedAt, r.Tags.listTagged}, since)
 		if err != nil && sdk.FaultOf(err) == nil {
 			return fmt.Errorf("list %s: %w", TagsListed, err)
 		}
@@ -71,29 +70,37 @@ const TagsListed = "tagged resources"
 // listing is one list of the inventory.
 type listing struct {
 	key  string
+	once sdk.Once
 	at   *time.Time                                       // when it was last read, under the lock of the inventory
 	read func(ctx context.Context, since time.Time) error // resumes a reading that was cut short only if that began after since
 }
 
-// targetGroups returns the list of the target groups of the region.
+func (r *Reader) loadBalancers() listing {
+	return listing{inventory.LoadBalancersListed, r.Essential, &r.Inv.LoadBalancersAt, r.listLoadBalancers}
+}
+
 func (r *Reader) targetGroups() listing {
-	return listing{inventory.TargetGroupsListed, &r.Inv.TargetGroupsAt, r.listTargetGroups}
+	return listing{inventory.TargetGroupsListed, r.Essential, &r.Inv.TargetGroupsAt, r.listTargetGroups}
+}
+
+func (r *Reader) securityGroups() listing {
+	return listing{inventory.SecurityGroupsListed, r.Optional, &r.Inv.SecurityGroupsAt, r.listSecurityGroups}
 }
 
 // RefreshTargetGroups reads the target groups of the region unless they were read since the given time.
 func (r *Reader) RefreshTargetGroups(ctx context.Context, since time.Time) error {
-	return r.refresh(ctx, r.targetGroups(), since, r.Essential)
+	return r.refresh(ctx, r.targetGroups(), since)
 }
 
 // refresh reads a list that is not fresh, once for all concurrent callers.
-func (r *Reader) refresh(ctx context.Context, l listing, since time.Time, once sdk.Once) error {
+func (r *Reader) refresh(ctx context.Context, l listing, since time.Time) error {
 	fresh := func() (ok bool) {
 		r.Inv.Read(func() {
 			ok = r.IsFresh(l.at.Add(r.Inv.ExtraAge[l.key]), l.key) && !l.at.IsZero() && !l.at.Before(since)
 		})
 		return ok
 	}
-	return sdk.ReadOnce(ctx, once, l.key, fresh, func() error {
+	return sdk.ReadOnce(ctx, l.once, l.key, fresh, func() error {
 		err := l.read(ctx, since)
 		if err == nil {
 			r.Inv.Write(func() { r.Inv.ExtraAge[l.key] = slowListFactor * r.Config.Clock.Now().Sub(*l.at) })

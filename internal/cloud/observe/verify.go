@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -39,7 +40,11 @@ func (v *Verifier) Checks() []drift.Check {
 		if v.Inv.LoadBalancersAt.IsZero() || v.Inv.TargetGroupsAt.IsZero() {
 			return // nothing was compared yet
 		}
-		out = append(out, v.listChecks()...)
+		for _, l := range []listing{v.loadBalancers(), v.targetGroups(), v.securityGroups()} {
+			out = append(out, drift.Check{Key: l.key, Every: durations.DriftOften, At: *l.at, Read: func(ctx context.Context) error {
+				return l.once(ctx, l.key, func() error { return l.read(ctx, time.Time{}) })
+			}})
+		}
 		for arn, e := range v.Inv.LoadBalancers.All() {
 			if inventory.IsTracked(v.Config.Cluster, e.Seen.Tags) && cache.Settled(now, e.Made, e.Written) {
 				out = append(out, v.loadBalancerChecks(arn, e)...)
@@ -59,26 +64,6 @@ func (v *Verifier) Checks() []drift.Check {
 	return out
 }
 
-// listChecks returns the checks of the lists of the region. The lock of the inventory is held.
-func (v *Verifier) listChecks() []drift.Check {
-	return []drift.Check{
-		{Key: inventory.LoadBalancersListed, Every: durations.DriftOften, At: v.Inv.LoadBalancersAt, Read: func(ctx context.Context) error {
-			return v.Essential(WithDriftCaller(ctx), inventory.LoadBalancersListed, func() error { return v.listLoadBalancers(WithDriftCaller(ctx), time.Time{}) })
-		}},
-		{Key: inventory.TargetGroupsListed, Every: durations.DriftOften, At: v.Inv.TargetGroupsAt, Read: func(ctx context.Context) error {
-			return v.Essential(WithDriftCaller(ctx), inventory.TargetGroupsListed, func() error { return v.listTargetGroups(WithDriftCaller(ctx), time.Time{}) })
-		}},
-		{Key: inventory.SecurityGroupsListed, Every: durations.DriftOften, At: v.Inv.SecurityGroupsAt, Read: func(ctx context.Context) error {
-			return v.Optional(WithDriftCaller(ctx), inventory.SecurityGroupsListed, func() error { return v.listSecurityGroups(WithDriftCaller(ctx), time.Time{}) })
-		}},
-	}
-}
-
-// WithDriftCaller returns a context for calls that look for drift. They all have the same tenant.
-func WithDriftCaller(ctx context.Context) context.Context {
-	return sdk.WithCaller(ctx, "drift", "drift", sdk.ForDrift)
-}
-
 // loadBalancerChecks returns the checks of a load balancer. The lock of the inventory is held.
 func (v *Verifier) loadBalancerChecks(arn string, e *inventory.LoadBalancer) []drift.Check {
 	var out []drift.Check
@@ -91,7 +76,7 @@ func (v *Verifier) loadBalancerChecks(arn string, e *inventory.LoadBalancer) []d
 	}
 	if c := e.Seen.Capacity; c != nil && *c > 0 && e.Seen.State != observed.Provisioning && cache.Settled(now, e.CapacityAt) {
 		out = append(out, drift.Check{Key: "capacity of " + arn, Every: durations.DriftSeldom, At: e.CapacityAt, Read: func(ctx context.Context) error {
-			return v.attributes.readCapacity(WithDriftCaller(ctx), arn, false)
+			return v.attributes.readCapacity(ctx, arn, false)
 		}})
 	}
 	for id, le := range e.Listeners {
@@ -105,7 +90,6 @@ func (v *Verifier) loadBalancerChecks(arn string, e *inventory.LoadBalancer) []d
 // verifyDetail reads the listeners of a load balancer with their rules and certificates. Tags that are
 // known are not read again.
 func (v *Verifier) verifyDetail(ctx context.Context, arn string) error {
-	ctx = WithDriftCaller(ctx)
 	err := v.Essential(ctx, "detail "+arn, func() error {
 		known, at := v.listeners.lastRuleTags(arn)
 		return v.listeners.readDetail(ctx, arn, time.Time{}, known, at)
@@ -123,7 +107,6 @@ func (v *Verifier) verifyDetail(ctx context.Context, arn string) error {
 func (v *Verifier) attributesCheck(kind plan.ResourceKind, arn string, at time.Time) drift.Check {
 	q := model.AskAttributes{Of: string(kind), ARN: arn}
 	return drift.Check{Key: q.Key(), Every: durations.DriftSeldom, At: at, Read: func(ctx context.Context) error {
-		ctx = WithDriftCaller(ctx)
 		start := v.Config.Clock.Now()
 		got, err := v.attributes.describeAttributes(sdk.WithOptional(ctx), q)
 		if sdk.IsGone(err) {
@@ -189,7 +172,6 @@ func (v *Verifier) taggedResources() (out []string) {
 // verifyTags reads the tags of the next batch of resources. AWS returns no tags for a resource that does not exist
 // any more, so that this finds deletions too, with one call for twenty resources.
 func (v *Verifier) verifyTags(ctx context.Context) error {
-	ctx = WithDriftCaller(ctx)
 	var all []string
 	v.Inv.Read(func() { all = v.taggedResources() })
 	slices.Sort(all)
@@ -234,10 +216,10 @@ func (v *Verifier) enterPartTags(read map[string]map[string]string, arns []strin
 			switch {
 			case !exists:
 				changed = append(changed, e.Seen.ARN)
-			case kind == plan.Listener && !inventory.Equal(tags, le.Seen.Tags):
+			case kind == plan.Listener && !maps.Equal(tags, le.Seen.Tags):
 				le.Seen.Tags = tags
 				v.Inv.Foreign.Record(e.Seen.Tags, kind, arn)
-			case kind == plan.Rule && !inventory.Equal(tags, le.Rules[arn].Tags):
+			case kind == plan.Rule && !maps.Equal(tags, le.Rules[arn].Tags):
 				r := le.Rules[arn]
 				r.Tags = tags
 				le.Rules[arn] = r
