@@ -3,6 +3,7 @@ package enis
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -35,10 +36,8 @@ func (p *ENIs) Reset() {
 
 // eniCache caches ENIs, and the security groups of nodes and pods.
 type eniCache struct {
-	instances  map[string]cachedENIs // by instance id
-	interfaces map[string]cachedENIs // by id
-	addresses  map[string]cachedENIs // by address
-	tags       map[string]cachedTags // of security groups
+	found map[keyKind]map[string]cachedENIs // by key, for each kind of key
+	tags  map[string]cachedTags             // of security groups
 
 	groups   map[string]cachedRules // by id
 	taggedAt time.Time
@@ -57,20 +56,16 @@ type cachedTags struct {
 
 func newENICache() eniCache {
 	return eniCache{
-		instances: map[string]cachedENIs{}, interfaces: map[string]cachedENIs{}, addresses: map[string]cachedENIs{},
-		tags: map[string]cachedTags{}, groups: map[string]cachedRules{},
+		found: map[keyKind]map[string]cachedENIs{byInstance: {}, byID: {}, byAddress: {}},
+		tags:  map[string]cachedTags{}, groups: map[string]cachedRules{},
 	}
 }
 
 // ENIs implements bindings.EndpointSecurityGroups.
 func (p *ENIs) ENIs(ctx context.Context, q bindings.ENIQuery) (bindings.ENIs, error) {
-	for _, by := range []struct {
-		name    keyKind
-		keys    []string
-		carried map[string][]string // addresses that the ENIs of a key are expected to carry
-	}{{byInstance, q.Instances, q.Carried}, {byID, q.IDs, nil}, {byAddress, q.Addresses, nil}} {
-		if err := p.readMissing(ctx, by.name, by.keys, by.carried, p.NotBefore(q.MaxAge)); err != nil {
-			return bindings.ENIs{}, fmt.Errorf("find network interfaces by %s: %w", by.name, err)
+	for _, l := range []lookup{{byInstance, q.Instances, q.Carried}, {byID, q.IDs, nil}, {byAddress, q.Addresses, nil}} {
+		if err := p.readMissing(ctx, l, p.NotBefore(q.MaxAge)); err != nil {
+			return bindings.ENIs{}, fmt.Errorf("find network interfaces by %s: %w", l.by, err)
 		}
 	}
 	return p.fromCache(q), nil
@@ -85,15 +80,11 @@ const (
 	byAddress  keyKind = "addresses"
 )
 
-// byKind returns the ENIs that were found by a kind of key.
-func (m *eniCache) byKind(by keyKind) map[string]cachedENIs {
-	switch by {
-	case byInstance:
-		return m.instances
-	case byID:
-		return m.interfaces
-	}
-	return m.addresses
+// lookup is a search for ENIs by keys of one kind.
+type lookup struct {
+	by      keyKind
+	keys    []string
+	carried map[string][]string // addresses that the ENIs of a key are expected to carry
 }
 
 // read reads ENIs from AWS.
@@ -109,13 +100,13 @@ func (p *ENIs) read(ctx context.Context, by keyKind, keys []string) (map[string]
 
 // readMissing reads the ENIs of those keys that were not read since the given time, or whose ENIs lack an address that they
 // are expected to carry.
-func (p *ENIs) readMissing(ctx context.Context, by keyKind, keys []string, carried map[string][]string, since time.Time) error {
+func (p *ENIs) readMissing(ctx context.Context, l lookup, since time.Time) error {
 	start := p.Config.Clock.Now().Add(-durations.Moment)
 	missing := func() (out []string) {
 		p.With(func() {
-			for _, key := range keys {
-				f := p.cache.byKind(by)[key]
-				lacks := len(f.list) == 0 || !carryAll(f.list, carried[key])
+			for _, key := range l.keys {
+				f := p.cache.found[l.by][key]
+				lacks := len(f.list) == 0 || !carryAll(f.list, l.carried[key])
 				if !p.IsYounger(f.at, durations.Stable) || f.at.Before(since) || lacks && !f.at.After(start) {
 					out = append(out, key)
 				}
@@ -124,23 +115,19 @@ func (p *ENIs) readMissing(ctx context.Context, by keyKind, keys []string, carri
 		return out
 	}
 	for len(missing()) > 0 {
-		err := p.Share(ctx, string(by), func() error {
-			keys := slices.Compact(slices.Sorted(slices.Values(missing())))
+		err := p.Share(ctx, string(l.by), func() error {
+			keys := sdk.SortedUnique(missing())
 			if len(keys) == 0 {
 				return nil
 			}
 			at := p.Config.Clock.Now()
-			got, err := p.read(ctx, by, keys)
+			got, err := p.read(ctx, l.by, keys)
 			if err != nil {
 				return err
 			}
 			p.With(func() {
-				found := p.cache.byKind(by)
-				for key, f := range found {
-					if !p.IsYounger(f.at, durations.Stable) {
-						delete(found, key)
-					}
-				}
+				found := p.cache.found[l.by]
+				maps.DeleteFunc(found, func(_ string, f cachedENIs) bool { return !p.IsYounger(f.at, durations.Stable) })
 				for _, key := range keys {
 					found[key] = cachedENIs{got[key], at}
 				}
@@ -165,19 +152,19 @@ func carryAll(list []network.ENI, addresses []string) bool {
 func (p *ENIs) fromCache(q bindings.ENIQuery) bindings.ENIs {
 	out := bindings.ENIs{OfInstance: map[string][]network.ENI{}, ByID: map[string]network.ENI{}, ByAddress: map[string]network.ENI{}}
 	p.With(func() {
-		e := p.cache
+		e := p.cache.found
 		for _, k := range q.Instances {
-			if l := e.instances[k].list; len(l) > 0 {
+			if l := e[byInstance][k].list; len(l) > 0 {
 				out.OfInstance[k] = l
 			}
 		}
 		for _, k := range q.IDs {
-			if l := e.interfaces[k].list; len(l) > 0 {
+			if l := e[byID][k].list; len(l) > 0 {
 				out.ByID[k] = l[0]
 			}
 		}
 		for _, k := range q.Addresses {
-			if l := e.addresses[k].list; len(l) > 0 {
+			if l := e[byAddress][k].list; len(l) > 0 {
 				out.ByAddress[k] = l[0]
 			}
 		}
@@ -334,7 +321,7 @@ func (p *ENIs) setGroupTags(ctx context.Context, found map[string][]network.ENI)
 			}
 		})
 	})
-	for batch := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(unknown))), sdk.FilterBatch) {
+	for batch := range slices.Chunk(sdk.SortedUnique(unknown), sdk.FilterBatch) {
 		start := p.Config.Clock.Now()
 		pages := ec2.NewDescribeSecurityGroupsPaginator(p.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)})
 		for pages.HasMorePages() {

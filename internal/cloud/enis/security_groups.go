@@ -62,7 +62,7 @@ func (p *ENIs) EndpointSecurityGroups(ctx context.Context, ids []string, maxAge 
 				}
 				_, missing = stale()
 			}
-			for batch := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(missing))), sdk.FilterBatch) {
+			for batch := range slices.Chunk(sdk.SortedUnique(missing), sdk.FilterBatch) {
 				if err := p.readEndpointSecurityGroups(ctx, sdk.Filters("group-id", batch...), batch); err != nil {
 					return err
 				}
