@@ -3,7 +3,6 @@ package targets
 import (
 	"cmp"
 	"strings"
-	"sync"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
@@ -14,42 +13,36 @@ import (
 // accountLimits has the rate limiter of each account. AWS limits the calls to an account, whichever role makes
 // them.
 type accountLimits struct {
-	own *ratelimit.Schedule // of the controller's account
-
-	mu         sync.Mutex
+	own        *ratelimit.Schedule            // of the controller's account
 	ownAccount string                         // id of the controller's account, "" until it is known
 	others     map[string]*ratelimit.Schedule // by id of the account
 }
 
 // schedule returns the rate limiter of the account that owns a target group.
 func (t Groups) schedule(arn string) *ratelimit.Schedule {
-	if t.account.Role == "" {
-		// A target group that is changed without a role is in the controller's account.
-		l := &t.limits
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.ownAccount = cmp.Or(l.ownAccount, accountOfARN(arn))
-		return l.own
+	if t.account.Role != "" {
+		return t.limitsOf(t.account)
 	}
-	return t.limitsOf(t.account)
+	// A target group that is changed without a role is in the controller's account.
+	t.With(func() { t.limits.ownAccount = cmp.Or(t.limits.ownAccount, accountOfARN(arn)) })
+	return t.limits.own
 }
 
 // limitsOf returns the rate limiter of the account of a role.
-func (t *Targets) limitsOf(a bindings.Account) *ratelimit.Schedule {
-	l := &t.limits
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (t *Targets) limitsOf(a bindings.Account) (out *ratelimit.Schedule) {
 	id := accountOfARN(a.Role)
-	if id == l.ownAccount {
-		return l.own
-	}
-	if l.others == nil {
-		l.others = map[string]*ratelimit.Schedule{}
-	}
-	if l.others[id] == nil {
-		l.others[id] = ratelimit.NewSchedule(ratelimit.NewLimiter(t.Config.TokenBuckets, t.Config.Clock, t.Config.MaxWait))
-	}
-	return l.others[id]
+	t.With(func() {
+		l := &t.limits
+		if id == l.ownAccount {
+			out = l.own
+			return
+		}
+		if l.others[id] == nil {
+			l.others[id] = ratelimit.NewSchedule(ratelimit.NewLimiter(t.Config.TokenBuckets, t.Config.Clock, t.Config.MaxWait))
+		}
+		out = l.others[id]
+	})
+	return out
 }
 
 // Admit takes a token for a call that changes targets.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
@@ -15,12 +14,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
-
-// groupOwners caches the owners of target groups that are not in the inventory.
-type groupOwners struct {
-	mu sync.Mutex
-	of map[string]groupOwner // by ARN
-}
 
 // groupOwner has the namespaces, one of which owns a target group, as ownerNamespacesIn returns them.
 type groupOwner struct {
@@ -43,11 +36,8 @@ func (t Groups) OwnerNamespaces(ctx context.Context, arn string, read bool) ([]s
 	if found || !read {
 		return namespaces, nil
 	}
-	o := &t.owners
-	known := func() (groupOwner, bool) {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		out := o.of[arn]
+	known := func() (out groupOwner, ok bool) {
+		t.With(func() { out = t.owners[arn] })
 		return out, t.IsYounger(out.at, durations.Kept)
 	}
 	out, err := sdk.CachedOrRead(ctx, t.Optional, "owner "+arn, known, func() error {
@@ -56,12 +46,10 @@ func (t Groups) OwnerNamespaces(ctx context.Context, arn string, read bool) ([]s
 		if err != nil && !isRefused(err) {
 			return fmt.Errorf("read tags of %s: %w", arn, err)
 		}
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if o.of == nil {
-			o.of = map[string]groupOwner{}
-		}
-		cache.Put(o.of, arn, groupOwner{ownerNamespacesIn(t.Client, tags[arn]), start}, func(old groupOwner) bool { return !t.IsYounger(old.at, durations.Kept) })
+		owner := groupOwner{ownerNamespacesIn(t.Client, tags[arn]), start}
+		t.With(func() {
+			cache.Put(t.owners, arn, owner, func(old groupOwner) bool { return !t.IsYounger(old.at, durations.Kept) })
+		})
 		return nil
 	})
 	return out.namespaces, err

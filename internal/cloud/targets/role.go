@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -25,31 +24,18 @@ import (
 // maxSessionName is the length of the longest session name that STS accepts.
 const maxSessionName = 64
 
-// roleCache has a client for each role and external id.
-type roleCache struct {
-	mu      sync.Mutex
-	clients map[bindings.Account]roleClient
-}
-
+// roleClient is the client of a role and external id.
 type roleClient struct {
 	elb   *elb.Client
 	err   error // AWS's refusal, in place of a client
 	until time.Time
 }
 
-func (r *roleCache) with(fn func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.clients == nil {
-		r.clients = map[bindings.Account]roleClient{}
-	}
-	fn()
-}
-
-// put adds a client, and drops those that have expired.
-func (r *roleCache) put(a bindings.Account, client roleClient, now time.Time) {
-	r.with(func() {
-		cache.Put(r.clients, a, client, func(old roleClient) bool { return !now.Before(old.until) })
+// putRole adds a client, and drops those that have expired.
+func (t *Targets) putRole(a bindings.Account, client roleClient) {
+	now := t.Config.Clock.Now()
+	t.With(func() {
+		cache.Put(t.roles, a, client, func(old roleClient) bool { return !now.Before(old.until) })
 	})
 }
 
@@ -57,11 +43,8 @@ func (r *roleCache) put(a bindings.Account, client roleClient, now time.Time) {
 // the client expire soon.
 func (t *Targets) assume(ctx context.Context, a bindings.Account) (*elb.Client, error) {
 	cached := func() (r roleClient, ok bool) {
-		t.roles.with(func() {
-			r = t.roles.clients[a]
-			ok = t.Config.Clock.Now().Before(r.until)
-		})
-		return r, ok
+		t.With(func() { r = t.roles[a] })
+		return r, t.Config.Clock.Now().Before(r.until)
 	}
 	for {
 		if r, ok := cached(); ok {
@@ -94,7 +77,7 @@ func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 		}
 		err = sdk.Wrap(class, what, withoutSecret(err, a.ExternalID))
 		if isRefused(err) {
-			t.roles.put(a, roleClient{err: err, until: t.Config.Clock.Now().Add(durations.Recent)}, t.Config.Clock.Now())
+			t.putRole(a, roleClient{err: err, until: t.Config.Clock.Now().Add(durations.Recent)})
 		}
 		return err
 	}
@@ -107,7 +90,7 @@ func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 	}
 	api := t.ClientsOf(credentials.NewStaticCredentialsProvider(
 		aws.ToString(out.Credentials.AccessKeyId), aws.ToString(out.Credentials.SecretAccessKey), aws.ToString(out.Credentials.SessionToken)), t.limitsOf(a).Limiter).ELB
-	t.roles.put(a, roleClient{elb: api, until: until}, t.Config.Clock.Now())
+	t.putRole(a, roleClient{elb: api, until: until})
 	return nil
 }
 

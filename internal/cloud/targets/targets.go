@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
@@ -31,16 +32,15 @@ type Targets struct {
 	health     map[string]observed.Health // by Groups.key
 	writes     map[string]ownWrites       // by Groups.key
 	albTargets map[string]albTargetsEntry // by ARN of the target group
-
-	roles  roleCache
-	limits accountLimits
-	owners groupOwners
+	owners     map[string]groupOwner      // of target groups that are not in the inventory, by ARN
+	roles      map[bindings.Account]roleClient
+	limits     accountLimits
 }
 
 // New returns a Targets with an empty cache.
 func New(at *sdk.Client, inv *inventory.Inventory) *Targets {
-	t := &Targets{Client: at, inv: inv}
-	t.limits.own = at.Limits
+	t := &Targets{Client: at, inv: inv, owners: map[string]groupOwner{}, roles: map[bindings.Account]roleClient{}}
+	t.limits = accountLimits{own: at.Limits, others: map[string]*ratelimit.Schedule{}}
 	t.Reset()
 	return t
 }
