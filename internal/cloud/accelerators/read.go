@@ -10,10 +10,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -248,10 +248,10 @@ func changedKinds(previous, current []observed.AcceleratorListener, includes fun
 		return out
 	}
 	a, b := split(previous), split(current)
-	if !inventory.Equal(a.listeners, b.listeners) {
+	if !equality.Semantic.DeepEqual(a.listeners, b.listeners) {
 		out = append(out, plan.AcceleratorListener)
 	}
-	if !inventory.Equal(a.groups, b.groups) {
+	if !equality.Semantic.DeepEqual(a.groups, b.groups) {
 		out = append(out, plan.EndpointGroup)
 	}
 	return out

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -94,7 +96,7 @@ func (v *Inventory) EnterSecurityGroups(seen map[string]observed.SecurityGroup, 
 		case e == nil:
 			v.SecurityGroups.Put(id, &SecurityGroup{Seen: x, At: start})
 		case !e.Written.After(start) && !e.At.After(start):
-			if cache.Settled(start, e.Made, e.Written) && !Equal(e.Seen, x) {
+			if cache.Settled(start, e.Made, e.Written) && !equality.Semantic.DeepEqual(e.Seen, x) {
 				v.Foreign.Record(e.Seen.Tags, plan.SecurityGroup, id)
 			}
 			v.SecurityGroups.Edit(id, func(e *SecurityGroup) { e.Seen, e.At = x, start })

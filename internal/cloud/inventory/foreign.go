@@ -2,11 +2,11 @@ package inventory
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
@@ -123,7 +123,7 @@ func StackOf(kind model.Kind, value string) model.StackID {
 func (v *foreign) compareLoadBalancer(arn string, e *LoadBalancer, now observed.LoadBalancer, at time.Time) {
 	was := e.Seen
 	now.State, now.DNSName, now.Addresses, now.Mappings = was.State, was.DNSName, was.Addresses, was.Mappings
-	if was.State != observed.Provisioning && cache.Settled(at, e.Made, e.Written) && !Equal(was, now) {
+	if was.State != observed.Provisioning && cache.Settled(at, e.Made, e.Written) && !equality.Semantic.DeepEqual(was, now) {
 		v.Record(was.Tags, plan.LoadBalancer, arn)
 	}
 }
@@ -132,7 +132,7 @@ func (v *foreign) compareLoadBalancer(arn string, e *LoadBalancer, now observed.
 // their rules.
 func (v *foreign) compareTargetGroup(arn string, e *TargetGroup, now observed.TargetGroup, at time.Time) {
 	now.LoadBalancers = e.Seen.LoadBalancers
-	if cache.Settled(at, e.Made, e.Written) && !Equal(e.Seen, now) {
+	if cache.Settled(at, e.Made, e.Written) && !equality.Semantic.DeepEqual(e.Seen, now) {
 		v.Record(e.Seen.Tags, plan.TargetGroup, arn)
 	}
 }
@@ -156,7 +156,7 @@ func (v *foreign) CompareListeners(e *LoadBalancer, now map[string]*Listener, at
 		if e.RuleTagsAt.IsZero() || l.Tags == nil {
 			l.Tags = was.Seen.Tags
 		}
-		if !Equal(was.Seen, l) {
+		if !equality.Semantic.DeepEqual(was.Seen, l) {
 			v.Record(e.Seen.Tags, plan.Listener, arn)
 		}
 		v.compareRules(e, was, le)
@@ -185,7 +185,7 @@ func (v *foreign) compareRules(e *LoadBalancer, was, now *Listener) {
 		switch {
 		case !there:
 			v.add(e.Seen.Tags, observed.Foreign{Kind: string(plan.Rule), ID: arn, Deleted: observed.RuleText(was.Seen.Port, old.Conditions)})
-		case !Equal(old, r):
+		case !equality.Semantic.DeepEqual(old, r):
 			v.Record(e.Seen.Tags, plan.Rule, arn)
 		}
 	}
@@ -220,51 +220,4 @@ func IsTracked(cluster string, tags map[string]string) bool {
 	return naming.Owns(cluster, tags) && slices.ContainsFunc(model.Kinds, func(k model.Kind) bool {
 		return tags[naming.StackTag(k)] != "" && tags[naming.ResourceTag(k)] != ""
 	})
-}
-
-// Equal reports whether two values are deeply equal. Nil and empty slices and maps are equal.
-func Equal(a, b any) bool { return equalValues(reflect.ValueOf(a), reflect.ValueOf(b)) }
-
-func equalValues(a, b reflect.Value) bool {
-	if !a.IsValid() || !b.IsValid() {
-		return a.IsValid() == b.IsValid()
-	}
-	if a.Type() != b.Type() {
-		return false
-	}
-	switch a.Kind() {
-	case reflect.Slice:
-		if a.Len() != b.Len() {
-			return false
-		}
-		for i := range a.Len() {
-			if !equalValues(a.Index(i), b.Index(i)) {
-				return false
-			}
-		}
-		return true
-	case reflect.Map:
-		if a.Len() != b.Len() {
-			return false
-		}
-		for _, k := range a.MapKeys() {
-			if !equalValues(a.MapIndex(k), b.MapIndex(k)) {
-				return false
-			}
-		}
-		return true
-	case reflect.Struct:
-		for i := range a.NumField() {
-			if !equalValues(a.Field(i), b.Field(i)) {
-				return false
-			}
-		}
-		return true
-	case reflect.Pointer, reflect.Interface:
-		if a.IsNil() || b.IsNil() {
-			return a.IsNil() == b.IsNil()
-		}
-		return equalValues(a.Elem(), b.Elem())
-	}
-	return a.Equal(b)
 }
