@@ -93,7 +93,6 @@ func (u *usageCounter) noteUsage(quota, resource string, n int) {
 }
 
 // keepHighest keeps a usage if it is the highest of its quota so far.
-
 func (u *usageCounter) keepHighest(x Usage) {
 	if old, ok := u.highest[x.Name]; !ok || x.Used > old.Used || x.Used == old.Used && x.Of < old.Of {
 		u.highest[x.Name] = x

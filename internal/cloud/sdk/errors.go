@@ -52,8 +52,8 @@ func (e *Error) WithReason(r finding.Reason) *Error {
 	return e
 }
 
-// ErrFenced is the error of a mutating call when this process must not write any more.
-var ErrFenced = errors.New("this process must not write to AWS any more")
+// errFenced is the error of a mutating call when this process must not write any more.
+var errFenced = errors.New("this process must not write to AWS any more")
 
 // uncertainError is the error of a call if an attempt before the last one may have taken effect.
 type uncertainError struct{ error }
@@ -70,7 +70,7 @@ func ClassOf(err error) failure.Class {
 	switch {
 	case err == nil:
 		return failure.Unknown
-	case errors.Is(err, ErrFenced):
+	case errors.Is(err, errFenced):
 		return failure.Fenced
 	case errors.As(err, &own):
 		return own.class
@@ -117,14 +117,14 @@ func MayHaveTakenEffect(err error) bool {
 	if errors.As(err, &uncertain) {
 		return true
 	}
-	if err == nil || errors.Is(err, ErrFenced) {
+	if err == nil || errors.Is(err, errFenced) {
 		return false
 	}
 	var timeout *timeoutError
 	if errors.As(err, &timeout) {
 		return true
 	}
-	if IsPostponed(err) {
+	if isPostponed(err) {
 		return false
 	}
 	var api smithy.APIError

@@ -39,7 +39,7 @@ func TestClass(t *testing.T) {
 		"refused":                    {apiError("ValidationError", 400), failure.Invalid},
 		"unheard":                    {apiError("Unheard", 400), failure.Unknown},
 		"no answer":                  {errors.New("connection reset"), failure.Unknown},
-		"fenced":                     {fmt.Errorf("x: %w", ErrFenced), failure.Fenced},
+		"fenced":                     {fmt.Errorf("x: %w", errFenced), failure.Fenced},
 		"own":                        {fmt.Errorf("x: %w", Failed(failure.NotReady, "w", "e")), failure.NotReady},
 		"own wins over AWS's": {
 			Wrap(failure.NotReady, "w", apiError("ListenerNotFound", 400)), failure.NotReady,
@@ -64,7 +64,7 @@ func TestMayHaveHappened(t *testing.T) {
 		"broken":    {apiError("InternalFailure", 500), true},
 		"no answer": {errors.New("connection reset"), true},
 		"given up":  {context.DeadlineExceeded, true},
-		"fenced":    {fmt.Errorf("x: %w", ErrFenced), false},
+		"fenced":    {fmt.Errorf("x: %w", errFenced), false},
 		"postponed": {&ratelimit.Postponed{Operation: "w"}, false},
 	}
 	for name, c := range cases {

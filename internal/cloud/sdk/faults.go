@@ -131,7 +131,7 @@ func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 		}
 		return err
 	}
-	if ctx.Err() != nil || IsPostponed(err) || ClassOf(err) == failure.Fenced {
+	if ctx.Err() != nil || isPostponed(err) || ClassOf(err) == failure.Fenced {
 		return err
 	}
 	now := c.Config.Clock.Now()
@@ -162,8 +162,8 @@ func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 	return &faultError{f, err}
 }
 
-// IsPostponed reports whether a call was not sent, to keep below AWS's limits.
-func IsPostponed(err error) bool {
+// isPostponed reports whether a call was not sent, to keep below AWS's limits.
+func isPostponed(err error) bool {
 	var postponed *ratelimit.Postponed
 	return errors.As(err, &postponed)
 }
@@ -232,7 +232,7 @@ func actionOf(err error) string {
 // fail with such a read, even if the call was postponed. The message is empty if the call was postponed. Other errors are
 // returned unchanged.
 func AddOnFault(err error) (*observed.Fault, error) {
-	if IsPostponed(err) {
+	if isPostponed(err) {
 		return &observed.Fault{Again: durations.FirstRetry}, nil // the call is usually admitted by then
 	}
 	f := FaultOf(err)

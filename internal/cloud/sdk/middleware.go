@@ -104,7 +104,7 @@ func (c Config) admit(operation string) error {
 		return nil
 	}
 	if err := c.Fence.Fence(); err != nil {
-		return fmt.Errorf("%s: %w: %w", operation, ErrFenced, err)
+		return fmt.Errorf("%s: %w: %w", operation, errFenced, err)
 	}
 	return nil
 }

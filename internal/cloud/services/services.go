@@ -29,8 +29,8 @@ var All = []string{
 	STS, IAM, Route53, GlobalAccelerator, IMDS,
 }
 
-// StandardPartition is the partition of most regions.
-const StandardPartition = "aws"
+// standardPartition is the partition of most regions.
+const standardPartition = "aws"
 
 // partitions maps the prefix of a region's name to the region's partition, for all but the standard one.
 var partitions = map[string]string{
@@ -46,9 +46,9 @@ func Partition(region string) string {
 			return name
 		}
 	}
-	return StandardPartition
+	return standardPartition
 }
 
 // HasAccelerators reports whether Global Accelerator exists in a partition.
 // https://docs.aws.amazon.com/general/latest/gr/global_accelerator.html
-func HasAccelerators(partition string) bool { return partition == StandardPartition }
+func HasAccelerators(partition string) bool { return partition == standardPartition }
