@@ -69,8 +69,8 @@ func (v *Inventory) Forget(kind plan.ResourceKind, id string) {
 	}
 }
 
-// ForgetTags makes the next run read the tags of a load balancer or a target group again. Called under the lock.
-func (v *Inventory) ForgetTags(kind plan.ResourceKind, id string) {
+// ForgetTags makes the next run read the tags of a load balancer or a target group again.
+func (v *loadBalancing) ForgetTags(kind plan.ResourceKind, id string) {
 	switch kind {
 	case plan.LoadBalancer:
 		v.LoadBalancers.Edit(id, func(e *LoadBalancer) { e.TagsAt = time.Time{} })
@@ -86,9 +86,8 @@ type attributes struct {
 	tags   map[string]string // by which the stack is found
 }
 
-// attributesOf finds the attributes that a question is about; false if the inventory does not have the resource. Called under
-// the lock.
-func (v *Inventory) attributesOf(q model.AskAttributes) (attributes, bool) {
+// attributesOf finds the attributes that a question is about; false if the inventory does not have the resource.
+func (v *loadBalancing) attributesOf(q model.AskAttributes) (attributes, bool) {
 	switch plan.ResourceKind(q.Of) {
 	case plan.LoadBalancer:
 		if e := v.LoadBalancers.Get(q.ARN); e != nil {
