@@ -27,7 +27,7 @@ const (
 // ImportCertificate imports a certificate with its key, as a new certificate or as a replacement of an imported
 // certificate.
 func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInput) (*acm.ImportCertificateOutput, error) {
-	p := s.partition(c)
+	p := c.Partition
 	if err := checkImport(in); err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInpu
 		}
 		parsed.ARN, parsed.Created, parsed.Imported, parsed.Issued, parsed.Tags = have.ARN, have.Created, c.Now, time.Time{}, have.Tags
 		*have = *parsed
-		return &acm.ImportCertificateOutput{CertificateArn: ptr(have.ARN)}, nil
+		return &acm.ImportCertificateOutput{CertificateArn: new(have.ARN)}, nil
 	}
 	if parsed.Tags, err = mergeTags(nil, in.Tags); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInpu
 	parsed.ARN = p.ARN("acm", "certificate/"+s.w.UUID())
 	parsed.Created, parsed.Imported = c.Now, c.Now
 	p.ACM.Certificates[parsed.ARN] = parsed
-	return &acm.ImportCertificateOutput{CertificateArn: ptr(parsed.ARN)}, nil
+	return &acm.ImportCertificateOutput{CertificateArn: new(parsed.ARN)}, nil
 }
 
 // countImport counts an import against the quota of the last 365 days. AWS does not document whether
@@ -73,7 +73,7 @@ func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInpu
 func (s *Service) countImport(p *store.Partition, now time.Time) error {
 	p.ACM.Imports = slices.DeleteFunc(p.ACM.Imports, func(t time.Time) bool { return now.Sub(t) >= year })
 	if len(p.ACM.Imports) >= s.w.Quota(quotaImports, 5000) {
-		return fail(store.Document("acm-import-troubleshooting"), "LimitExceededException",
+		return store.Errorf(store.Document("acm-import-troubleshooting"), "LimitExceededException",
 			"You have reached the maximum number of certificates. Delete certificates that are not in use, or contact AWS Support to request an increase.")
 	}
 	p.ACM.Imports = append(p.ACM.Imports, now)

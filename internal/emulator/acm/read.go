@@ -18,9 +18,9 @@ const namesInSummary = 100
 // ListCertificates lists certificates. Without key types in the request it lists only
 // those with short RSA keys, which is AWS's default.
 func (s *Service) ListCertificates(c *store.Call, in *acm.ListCertificatesInput) (*acm.ListCertificatesOutput, error) {
-	p := s.partition(c)
+	p := c.Partition
 	if in.SortBy != "" && in.SortOrder == "" || in.SortBy == "" && in.SortOrder != "" {
-		return nil, fail(store.Unproven, "InvalidArgsException", "SortBy and SortOrder must be given together")
+		return nil, store.Errorf(store.Unproven, "InvalidArgsException", "SortBy and SortOrder must be given together")
 	}
 	kinds := []types.KeyAlgorithm{types.KeyAlgorithmRsa1024, types.KeyAlgorithmRsa2048}
 	if in.Includes != nil && len(in.Includes.KeyTypes) > 0 {
@@ -65,20 +65,20 @@ func summary(p *store.Partition, cert *store.Certificate, now time.Time) types.C
 	d := describe(p, cert, now)
 	out := types.CertificateSummary{
 		CertificateArn: d.CertificateArn, DomainName: d.DomainName, Status: d.Status, Type: d.Type, KeyAlgorithm: cert.Algorithm,
-		InUse: ptr(len(d.InUseBy) > 0), CreatedAt: d.CreatedAt, IssuedAt: d.IssuedAt, ImportedAt: d.ImportedAt,
+		InUse: new(len(d.InUseBy) > 0), CreatedAt: d.CreatedAt, IssuedAt: d.IssuedAt, ImportedAt: d.ImportedAt,
 		NotBefore: d.NotBefore, NotAfter: d.NotAfter, RenewalEligibility: d.RenewalEligibility,
-		SubjectAlternativeNameSummaries: d.SubjectAlternativeNames, HasAdditionalSubjectAlternativeNames: ptr(false),
+		SubjectAlternativeNameSummaries: d.SubjectAlternativeNames, HasAdditionalSubjectAlternativeNames: new(false),
 	}
 	if len(out.SubjectAlternativeNameSummaries) > namesInSummary {
 		out.SubjectAlternativeNameSummaries = out.SubjectAlternativeNameSummaries[:namesInSummary]
-		out.HasAdditionalSubjectAlternativeNames = ptr(true)
+		out.HasAdditionalSubjectAlternativeNames = new(true)
 	}
 	return out
 }
 
 // DescribeCertificate describes a certificate.
 func (s *Service) DescribeCertificate(c *store.Call, in *acm.DescribeCertificateInput) (*acm.DescribeCertificateOutput, error) {
-	p := s.partition(c)
+	p := c.Partition
 	cert, err := find(p, in.CertificateArn)
 	if err != nil {
 		return nil, err
@@ -92,13 +92,13 @@ func (s *Service) DescribeCertificate(c *store.Call, in *acm.DescribeCertificate
 func describe(p *store.Partition, cert *store.Certificate, now time.Time) types.CertificateDetail {
 	status := p.CertificateStatus(cert, now)
 	d := types.CertificateDetail{
-		CertificateArn: ptr(cert.ARN), DomainName: ptr(cert.Domain), SubjectAlternativeNames: slices.Clone(cert.Names),
+		CertificateArn: new(cert.ARN), DomainName: new(cert.Domain), SubjectAlternativeNames: slices.Clone(cert.Names),
 		Type: cert.Type, Status: status, InUseBy: p.CertificateUsers(cert.ARN),
 		// The description has a hyphen where the enumeration has an underscore.
 		KeyAlgorithm: types.KeyAlgorithm(strings.Replace(string(cert.Algorithm), "_", "-", 1)),
 		Options:      cert.Options,
 		CreatedAt:    optionalTime(cert.Created), ImportedAt: optionalTime(cert.Imported),
-		CertificateAuthorityArn: optionalText(cert.Authority),
+		CertificateAuthorityArn: store.OptionalText(cert.Authority),
 	}
 	if cert.Type != types.CertificateTypeImported {
 		d.RenewalEligibility = types.RenewalEligibilityIneligible
@@ -107,7 +107,7 @@ func describe(p *store.Partition, cert *store.Certificate, now time.Time) types.
 		}
 	}
 	if status != types.CertificateStatusPendingValidation && status != types.CertificateStatusValidationTimedOut {
-		d.Issuer, d.Subject, d.Serial, d.SignatureAlgorithm = optionalText(cert.Issuer), optionalText(cert.Subject), optionalText(cert.Serial), optionalText(cert.Signature)
+		d.Issuer, d.Subject, d.Serial, d.SignatureAlgorithm = store.OptionalText(cert.Issuer), store.OptionalText(cert.Subject), store.OptionalText(cert.Serial), store.OptionalText(cert.Signature)
 		d.NotBefore, d.NotAfter, d.IssuedAt = optionalTime(cert.NotBefore), optionalTime(cert.NotAfter), optionalTime(cert.Issued)
 	}
 	recordAt := cert.Created.Add(p.Store().Config.ACM.RecordDelay)
@@ -141,7 +141,7 @@ func optionalTime(t time.Time) *time.Time {
 
 // GetCertificate returns the certificate and its chain as PEM.
 func (s *Service) GetCertificate(c *store.Call, in *acm.GetCertificateInput) (*acm.GetCertificateOutput, error) {
-	p := s.partition(c)
+	p := c.Partition
 	cert, err := find(p, in.CertificateArn)
 	if err != nil {
 		return nil, err
@@ -149,17 +149,17 @@ func (s *Service) GetCertificate(c *store.Call, in *acm.GetCertificateInput) (*a
 	switch status := p.CertificateStatus(cert, c.Now); status {
 	case types.CertificateStatusIssued, types.CertificateStatusExpired:
 	default:
-		return nil, fail(store.Unproven, "RequestInProgressException", "The certificate %s is in the status %s", cert.ARN, status)
+		return nil, store.Errorf(store.Unproven, "RequestInProgressException", "The certificate %s is in the status %s", cert.ARN, status)
 	}
 	if err := GenerateContent(cert); err != nil {
-		return nil, fail(store.Own, "InternalFailure", "the emulator fails: %v", err)
+		return nil, store.Errorf(store.Own, "InternalFailure", "the emulator fails: %v", err)
 	}
-	return &acm.GetCertificateOutput{Certificate: ptr(cert.CertificatePEM), CertificateChain: optionalText(cert.ChainPEM)}, nil
+	return &acm.GetCertificateOutput{Certificate: new(cert.CertificatePEM), CertificateChain: store.OptionalText(cert.ChainPEM)}, nil
 }
 
 // ListTagsForCertificate lists the tags of a certificate.
 func (s *Service) ListTagsForCertificate(c *store.Call, in *acm.ListTagsForCertificateInput) (*acm.ListTagsForCertificateOutput, error) {
-	cert, err := find(s.partition(c), in.CertificateArn)
+	cert, err := find(c.Partition, in.CertificateArn)
 	if err != nil {
 		return nil, err
 	}

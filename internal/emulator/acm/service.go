@@ -47,38 +47,8 @@ func (s *Service) TaggedResources(p *store.Partition) []store.TaggedResource {
 	return out
 }
 
-func (s *Service) partition(c *store.Call) *store.Partition {
-	if c.Partition != nil {
-		return c.Partition
-	}
-	return s.w.Partition(c.Account, c.Region)
-}
-
-func ptr[T any](v T) *T { return &v }
-
-func val[T any](p *T) T {
-	var zero T
-	if p == nil {
-		return zero
-	}
-	return *p
-}
-
-// optionalText returns nil for "".
-func optionalText(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-// fail returns an error of the service. from is the source that documents the text of AWS.
-func fail(from store.Source, code, format string, args ...any) error {
-	return store.Errorf(from, code, format, args...)
-}
-
 func invalid(from store.Source, format string, args ...any) error {
-	return fail(from, "ValidationException", format, args...)
+	return store.Errorf(from, "ValidationException", format, args...)
 }
 
 var arnPattern = regexp.MustCompile(`^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate/[\w-]+$`)
@@ -89,11 +59,11 @@ func find(p *store.Partition, arn *string) (*store.Certificate, error) {
 		return nil, invalid(store.Unproven, "1 validation error detected: Value null at 'certificateArn' failed to satisfy constraint: Member must not be null")
 	}
 	if !arnPattern.MatchString(*arn) {
-		return nil, fail(store.Unproven, "InvalidArnException", "The certificate ARN '%s' is not valid", *arn)
+		return nil, store.Errorf(store.Unproven, "InvalidArnException", "The certificate ARN '%s' is not valid", *arn)
 	}
 	c := p.ACM.Certificates[*arn]
 	if c == nil {
-		return nil, fail(store.Unproven, "ResourceNotFoundException", "Could not find certificate %s.", *arn)
+		return nil, store.Errorf(store.Unproven, "ResourceNotFoundException", "Could not find certificate %s.", *arn)
 	}
 	return c, nil
 }
@@ -107,14 +77,14 @@ func mergeTags(have map[string]string, tags []types.Tag) (map[string]string, err
 		out = map[string]string{}
 	}
 	for _, t := range tags {
-		key := val(t.Key)
-		if key == "" || len(key) > 128 || len(val(t.Value)) > 256 || strings.HasPrefix(strings.ToLower(key), "aws:") {
-			return nil, fail(store.Unproven, "InvalidTagException", "The tag '%s' is not valid", key)
+		key := store.Value(t.Key)
+		if key == "" || len(key) > 128 || len(store.Value(t.Value)) > 256 || strings.HasPrefix(strings.ToLower(key), "aws:") {
+			return nil, store.Errorf(store.Unproven, "InvalidTagException", "The tag '%s' is not valid", key)
 		}
-		out[key] = val(t.Value)
+		out[key] = store.Value(t.Value)
 	}
 	if len(out) > tagsPerCertificate {
-		return nil, fail(store.Unproven, "TooManyTagsException", "A certificate cannot have more than %d tags", tagsPerCertificate)
+		return nil, store.Errorf(store.Unproven, "TooManyTagsException", "A certificate cannot have more than %d tags", tagsPerCertificate)
 	}
 	return out, nil
 }
@@ -123,7 +93,7 @@ func mergeTags(have map[string]string, tags []types.Tag) (map[string]string, err
 func (s *Service) tagList(tags map[string]string) []types.Tag {
 	out := make([]types.Tag, 0, len(tags))
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
-		out = append(out, types.Tag{Key: ptr(k), Value: ptr(tags[k])})
+		out = append(out, types.Tag{Key: new(k), Value: new(tags[k])})
 	}
 	return store.Shuffle(s.w, out)
 }
@@ -139,7 +109,7 @@ func (s *Service) nextPage(all []*store.Certificate, token *string, size *int32)
 		raw, err := base64.RawURLEncoding.DecodeString(*token)
 		at := slices.IndexFunc(all, func(c *store.Certificate) bool { return c.ARN == string(raw) })
 		if err != nil || !arnPattern.Match(raw) {
-			return nil, nil, fail(store.Unproven, "InvalidArgsException", "The token '%s' is not valid", *token)
+			return nil, nil, store.Errorf(store.Unproven, "InvalidArgsException", "The token '%s' is not valid", *token)
 		}
 		if at < 0 { // the certificate has been deleted since
 			at = slices.IndexFunc(all, func(c *store.Certificate) bool { return c.ARN > string(raw) }) - 1
@@ -149,10 +119,10 @@ func (s *Service) nextPage(all []*store.Certificate, token *string, size *int32)
 		}
 		all = all[at+1:]
 	}
-	limit := s.w.PageLimit(int(val(size)), 1000)
+	limit := s.w.PageLimit(int(store.Value(size)), 1000)
 	if len(all) <= limit {
 		return all, nil, nil
 	}
 	all = all[:limit]
-	return all, ptr(base64.RawURLEncoding.EncodeToString([]byte(all[limit-1].ARN))), nil
+	return all, new(base64.RawURLEncoding.EncodeToString([]byte(all[limit-1].ARN))), nil
 }

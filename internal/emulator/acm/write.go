@@ -27,7 +27,7 @@ var (
 // checkQuota returns an error if the account has as many certificates as its quota.
 func (s *Service) checkQuota(p *store.Partition) error {
 	if quota := s.w.Quota(quotaCerts, 2500); len(p.ACM.Certificates) >= quota {
-		return fail(store.Unproven, "LimitExceededException", "The maximum number of certificates '%d' has been reached", quota)
+		return store.Errorf(store.Unproven, "LimitExceededException", "The maximum number of certificates '%d' has been reached", quota)
 	}
 	return nil
 }
@@ -35,18 +35,18 @@ func (s *Service) checkQuota(p *store.Partition) error {
 // RequestCertificate requests a certificate. A public certificate is issued after its validation, a private
 // certificate immediately.
 func (s *Service) RequestCertificate(c *store.Call, in *acm.RequestCertificateInput) (*acm.RequestCertificateOutput, error) {
-	p := s.partition(c)
+	p := c.Partition
 	names, err := s.requestedNames(in)
 	if err != nil {
 		return nil, err
 	}
 	if in.IdempotencyToken != nil && !tokenPattern.MatchString(*in.IdempotencyToken) {
-		return nil, fail(store.Unproven, "InvalidParameterException", "The idempotency token is not valid")
+		return nil, store.Errorf(store.Unproven, "InvalidParameterException", "The idempotency token is not valid")
 	}
 	cert := &store.Certificate{
 		Domain: names[0], Names: names, Type: types.CertificateTypeAmazonIssued, Status: types.CertificateStatusPendingValidation,
-		Algorithm: in.KeyAlgorithm, Validation: in.ValidationMethod, Options: in.Options, Token: val(in.IdempotencyToken),
-		Authority: val(in.CertificateAuthorityArn), Created: c.Now,
+		Algorithm: in.KeyAlgorithm, Validation: in.ValidationMethod, Options: in.Options, Token: store.Value(in.IdempotencyToken),
+		Authority: store.Value(in.CertificateAuthorityArn), Created: c.Now,
 	}
 	if cert.Algorithm == "" {
 		cert.Algorithm = types.KeyAlgorithmRsa2048
@@ -64,7 +64,7 @@ func (s *Service) RequestCertificate(c *store.Call, in *acm.RequestCertificateIn
 		return nil, err
 	}
 	if existing := sameRequest(p, cert, c.Now); existing != nil {
-		return &acm.RequestCertificateOutput{CertificateArn: ptr(existing.ARN)}, nil
+		return &acm.RequestCertificateOutput{CertificateArn: new(existing.ARN)}, nil
 	}
 	if err := s.checkQuota(p); err != nil {
 		return nil, err
@@ -78,13 +78,13 @@ func (s *Service) RequestCertificate(c *store.Call, in *acm.RequestCertificateIn
 	cert.ARN = p.ARN("acm", "certificate/"+s.w.UUID())
 	cert.Issuer, cert.Subject, cert.Serial, cert.Signature = issuer, "CN="+cert.Domain, serial(s.w.Hex(32)), "SHA256WITHRSA"
 	p.Request(cert)
-	return &acm.RequestCertificateOutput{CertificateArn: ptr(cert.ARN)}, nil
+	return &acm.RequestCertificateOutput{CertificateArn: new(cert.ARN)}, nil
 }
 
 // requestedNames returns the names of a request, the domain name first.
 func (s *Service) requestedNames(in *acm.RequestCertificateInput) ([]string, error) {
 	var names []string
-	for _, n := range append([]string{val(in.DomainName)}, in.SubjectAlternativeNames...) {
+	for _, n := range append([]string{store.Value(in.DomainName)}, in.SubjectAlternativeNames...) {
 		if len(n) > 253 || !domainPattern.MatchString(n) {
 			return nil, invalid(store.Unproven, "The domain name '%s' is not valid", n)
 		}
@@ -93,7 +93,7 @@ func (s *Service) requestedNames(in *acm.RequestCertificateInput) ([]string, err
 		}
 	}
 	if quota := s.w.Quota(quotaNames, 10); len(names) > quota {
-		return nil, fail(store.Unproven, "LimitExceededException", "A certificate cannot have more than %d domain names", quota)
+		return nil, store.Errorf(store.Unproven, "LimitExceededException", "A certificate cannot have more than %d domain names", quota)
 	}
 	return names, nil
 }
@@ -117,7 +117,7 @@ func validations(account string, in *acm.RequestCertificateInput, cert *store.Ce
 	var out []types.DomainValidation
 	for _, n := range cert.Names {
 		base := strings.TrimPrefix(n, "*.")
-		v := types.DomainValidation{DomainName: ptr(n), ValidationDomain: ptr(base), ValidationMethod: cert.Validation}
+		v := types.DomainValidation{DomainName: new(n), ValidationDomain: new(base), ValidationMethod: cert.Validation}
 		if cert.Validation == types.ValidationMethodDns {
 			name, value := store.ValidationRecord(account, n)
 			v.ResourceRecord = &types.ResourceRecord{Name: &name, Type: types.RecordTypeCname, Value: &value}
@@ -125,12 +125,12 @@ func validations(account string, in *acm.RequestCertificateInput, cert *store.Ce
 		out = append(out, v)
 	}
 	for _, o := range in.DomainValidationOptions {
-		i := slices.IndexFunc(out, func(v types.DomainValidation) bool { return *v.DomainName == val(o.DomainName) })
-		super := val(o.ValidationDomain)
-		if i < 0 || !strings.HasSuffix("."+strings.TrimPrefix(val(o.DomainName), "*."), "."+super) {
-			return nil, fail(store.Unproven, "InvalidDomainValidationOptionsException", "The validation domain '%s' is not a superdomain of '%s'", super, val(o.DomainName))
+		i := slices.IndexFunc(out, func(v types.DomainValidation) bool { return *v.DomainName == store.Value(o.DomainName) })
+		super := store.Value(o.ValidationDomain)
+		if i < 0 || !strings.HasSuffix("."+strings.TrimPrefix(store.Value(o.DomainName), "*."), "."+super) {
+			return nil, store.Errorf(store.Unproven, "InvalidDomainValidationOptionsException", "The validation domain '%s' is not a superdomain of '%s'", super, store.Value(o.DomainName))
 		}
-		out[i].ValidationDomain = ptr(super)
+		out[i].ValidationDomain = new(super)
 	}
 	return out, nil
 }
@@ -146,13 +146,13 @@ func serial(digits string) string {
 
 // DeleteCertificate deletes a certificate that no load balancer uses.
 func (s *Service) DeleteCertificate(c *store.Call, in *acm.DeleteCertificateInput) (*acm.DeleteCertificateOutput, error) {
-	p := s.partition(c)
+	p := c.Partition
 	cert, err := find(p, in.CertificateArn)
 	if err != nil {
 		return nil, err
 	}
 	if len(p.CertificateUsers(cert.ARN)) > 0 {
-		return nil, fail(store.Unproven, "ResourceInUseException", "Certificate %s in account %s is in use.", cert.ARN, p.Account)
+		return nil, store.Errorf(store.Unproven, "ResourceInUseException", "Certificate %s in account %s is in use.", cert.ARN, p.Account)
 	}
 	delete(p.ACM.Certificates, cert.ARN)
 	return &acm.DeleteCertificateOutput{}, nil
@@ -160,7 +160,7 @@ func (s *Service) DeleteCertificate(c *store.Call, in *acm.DeleteCertificateInpu
 
 // AddTagsToCertificate adds or replaces tags.
 func (s *Service) AddTagsToCertificate(c *store.Call, in *acm.AddTagsToCertificateInput) (*acm.AddTagsToCertificateOutput, error) {
-	cert, err := find(s.partition(c), in.CertificateArn)
+	cert, err := find(c.Partition, in.CertificateArn)
 	if err != nil {
 		return nil, err
 	}
@@ -174,14 +174,14 @@ func (s *Service) AddTagsToCertificate(c *store.Call, in *acm.AddTagsToCertifica
 
 // RemoveTagsFromCertificate removes tags. A tag with a value is only removed if the certificate has that value.
 func (s *Service) RemoveTagsFromCertificate(c *store.Call, in *acm.RemoveTagsFromCertificateInput) (*acm.RemoveTagsFromCertificateOutput, error) {
-	cert, err := find(s.partition(c), in.CertificateArn)
+	cert, err := find(c.Partition, in.CertificateArn)
 	if err != nil {
 		return nil, err
 	}
 	for _, t := range in.Tags {
-		have, ok := cert.Tags[val(t.Key)]
+		have, ok := cert.Tags[store.Value(t.Key)]
 		if ok && (t.Value == nil || *t.Value == have) {
-			delete(cert.Tags, val(t.Key))
+			delete(cert.Tags, store.Value(t.Key))
 		}
 	}
 	return &acm.RemoveTagsFromCertificateOutput{}, nil

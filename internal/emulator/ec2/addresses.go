@@ -96,7 +96,7 @@ func (s *networks) DescribeAddresses(c *store.Call, in *ec2.DescribeAddressesInp
 		a := p.Addresses[id]
 		item := types.Address{
 			AllocationId: aws.String(a.AllocationID), PublicIp: aws.String(a.PublicIP.String()), Domain: types.DomainTypeVpc,
-			AssociationId: optionalText(a.AssociationID), NetworkInterfaceId: optionalText(a.InterfaceID), PrivateIpAddress: optionalText(privateOf(a)),
+			AssociationId: store.OptionalText(a.AssociationID), NetworkInterfaceId: store.OptionalText(a.InterfaceID), PrivateIpAddress: store.OptionalText(privateOf(a)),
 			NetworkBorderGroup: aws.String(c.Region), PublicIpv4Pool: aws.String("amazon"), Tags: s.tagList(p, id),
 		}
 		if eni := p.NetworkInterfaces[a.InterfaceID]; eni != nil {

@@ -80,7 +80,7 @@ func (s *instances) instance(p *store.Partition, i *store.Instance) types.Instan
 	out := types.Instance{
 		InstanceId: aws.String(i.ID), ImageId: aws.String(i.ImageID), InstanceType: types.InstanceType(i.Type),
 		State: instanceState(p.InstanceState(i)), LaunchTime: aws.Time(i.Launched), AmiLaunchIndex: aws.Int32(i.LaunchIndex),
-		KeyName: optionalText(i.KeyName), ClientToken: optionalText(i.ClientToken), Architecture: types.ArchitectureValuesX8664,
+		KeyName: store.OptionalText(i.KeyName), ClientToken: store.OptionalText(i.ClientToken), Architecture: types.ArchitectureValuesX8664,
 		Placement:       &types.Placement{AvailabilityZone: aws.String(i.Zone), Tenancy: types.TenancyDefault},
 		MetadataOptions: metadataOptions(i), Tags: s.tagList(p, i.ID),
 		Monitoring: &types.Monitoring{State: types.MonitoringStateDisabled},
@@ -88,7 +88,7 @@ func (s *instances) instance(p *store.Partition, i *store.Instance) types.Instan
 	if !i.TerminatedAt.IsZero() {
 		return out // a terminated instance has no network any more
 	}
-	out.SubnetId, out.VpcId, out.PrivateDnsName = aws.String(i.SubnetID), aws.String(i.VPCID), optionalText(i.PrivateDNS)
+	out.SubnetId, out.VpcId, out.PrivateDnsName = aws.String(i.SubnetID), aws.String(i.VPCID), store.OptionalText(i.PrivateDNS)
 	out.SourceDestCheck = aws.Bool(true)
 	for n, id := range i.Interfaces {
 		e := p.NetworkInterfaces[id]
@@ -96,7 +96,7 @@ func (s *instances) instance(p *store.Partition, i *store.Instance) types.Instan
 			continue
 		}
 		if n == 0 {
-			out.PrivateIpAddress = optionalText(primaryAddress(e))
+			out.PrivateIpAddress = store.OptionalText(primaryAddress(e))
 			out.SecurityGroups = s.groupIdentifiers(p, e.Groups)
 			if len(e.IPv6) > 0 {
 				out.Ipv6Address = aws.String(e.IPv6[0].String())
@@ -119,7 +119,7 @@ func (s *instances) instanceENI(p *store.Partition, e *store.NetworkInterface) t
 		NetworkInterfaceId: aws.String(e.ID), SubnetId: aws.String(e.SubnetID), VpcId: aws.String(e.VPCID),
 		Description: aws.String(e.Description), InterfaceType: aws.String(e.Type), MacAddress: aws.String(e.MAC),
 		OwnerId: aws.String(e.Owner), Status: eniStatus(e), SourceDestCheck: aws.Bool(e.SourceDestCheck),
-		Groups: s.groupIdentifiers(p, e.Groups), PrivateIpAddress: optionalText(primaryAddress(e)),
+		Groups: s.groupIdentifiers(p, e.Groups), PrivateIpAddress: store.OptionalText(primaryAddress(e)),
 	}
 	if a := e.Attachment; a != nil {
 		out.Attachment = &types.InstanceNetworkInterfaceAttachment{

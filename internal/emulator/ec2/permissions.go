@@ -212,7 +212,7 @@ func (s *securityGroups) permissions(rules []store.SecurityGroupRule) []types.Ip
 			}
 			byPorts[key] = perm
 		}
-		description := optionalText(r.Description)
+		description := store.OptionalText(r.Description)
 		switch {
 		case r.Peer.Group != "":
 			perm.UserIdGroupPairs = append(perm.UserIdGroupPairs, types.UserIdGroupPair{

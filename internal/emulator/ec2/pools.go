@@ -54,8 +54,8 @@ func (s *networks) DescribeIpamPools(c *store.Call, in *ec2.DescribeIpamPoolsInp
 
 func (s *networks) ipamPool(p *store.Partition, x *store.IPAMPool) types.IpamPool {
 	return types.IpamPool{
-		IpamPoolId: aws.String(x.ID), AddressFamily: types.AddressFamily(x.Family), Description: optionalText(x.Description),
-		IpamPoolArn: aws.String("arn:" + p.AWS().Name + ":ec2::" + p.Account + ":ipam-pool/" + x.ID), Locale: optionalText(x.Locale),
+		IpamPoolId: aws.String(x.ID), AddressFamily: types.AddressFamily(x.Family), Description: store.OptionalText(x.Description),
+		IpamPoolArn: aws.String("arn:" + p.AWS().Name + ":ec2::" + p.Account + ":ipam-pool/" + x.ID), Locale: store.OptionalText(x.Locale),
 		OwnerId: aws.String(p.Account), IpamRegion: aws.String(p.Region), State: types.IpamPoolStateCreateComplete,
 		Tags: s.tagList(p, x.ID),
 	}
@@ -75,7 +75,7 @@ func (s *networks) DescribeCoipPools(c *store.Call, in *ec2.DescribeCoipPoolsInp
 	out := &ec2.DescribeCoipPoolsOutput{NextToken: next, CoipPools: []types.CoipPool{}}
 	for _, x := range items {
 		item := types.CoipPool{
-			PoolId: aws.String(x.ID), LocalGatewayRouteTableId: optionalText(x.RouteTableID),
+			PoolId: aws.String(x.ID), LocalGatewayRouteTableId: store.OptionalText(x.RouteTableID),
 			PoolArn: aws.String(p.ARN("ec2", "coip-pool/"+x.ID)), Tags: s.tagList(p, x.ID),
 		}
 		for _, b := range x.CIDRs {

@@ -110,7 +110,7 @@ func (s *networks) GetManagedPrefixListEntries(c *store.Call, in *ec2.GetManaged
 	}
 	out := &ec2.GetManagedPrefixListEntriesOutput{NextToken: next, Entries: []types.PrefixListEntry{}}
 	for _, k := range keys {
-		out.Entries = append(out.Entries, types.PrefixListEntry{Cidr: aws.String(k), Description: optionalText(byBlock[k].Description)})
+		out.Entries = append(out.Entries, types.PrefixListEntry{Cidr: aws.String(k), Description: store.OptionalText(byBlock[k].Description)})
 	}
 	return out, nil
 }

@@ -296,9 +296,9 @@ func (s *networks) routeTable(p *store.Partition, t *store.RouteTable) types.Rou
 	out := types.RouteTable{RouteTableId: aws.String(t.ID), VpcId: aws.String(t.VPCID), OwnerId: aws.String(p.Account), Tags: s.tagList(p, t.ID)}
 	for _, r := range t.Routes {
 		line := types.Route{
-			GatewayId: optionalText(r.Gateway), NatGatewayId: optionalText(r.NATGateway), NetworkInterfaceId: optionalText(r.Interface),
-			VpcPeeringConnectionId: optionalText(r.Peering), TransitGatewayId: optionalText(r.TransitGateway),
-			EgressOnlyInternetGatewayId: optionalText(r.EgressOnly), DestinationPrefixListId: optionalText(r.PrefixList),
+			GatewayId: store.OptionalText(r.Gateway), NatGatewayId: store.OptionalText(r.NATGateway), NetworkInterfaceId: store.OptionalText(r.Interface),
+			VpcPeeringConnectionId: store.OptionalText(r.Peering), TransitGatewayId: store.OptionalText(r.TransitGateway),
+			EgressOnlyInternetGatewayId: store.OptionalText(r.EgressOnly), DestinationPrefixListId: store.OptionalText(r.PrefixList),
 			Origin: types.RouteOrigin(r.Origin), State: types.RouteStateActive,
 		}
 		switch {
@@ -313,16 +313,8 @@ func (s *networks) routeTable(p *store.Partition, t *store.RouteTable) types.Rou
 	for _, a := range t.Associations {
 		out.Associations = append(out.Associations, types.RouteTableAssociation{
 			RouteTableAssociationId: aws.String(a.ID), RouteTableId: aws.String(t.ID), Main: aws.Bool(a.Main),
-			SubnetId: optionalText(a.SubnetID), AssociationState: associated(),
+			SubnetId: store.OptionalText(a.SubnetID), AssociationState: associated(),
 		})
 	}
 	return out
-}
-
-// optionalText returns a pointer to a string, nil for an empty one.
-func optionalText(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

@@ -183,8 +183,8 @@ func (s *securityGroups) revoke(c *store.Call, g *store.SecurityGroup, have *[]s
 		out.revoked = append(out.revoked, types.RevokedSecurityGroupRule{
 			GroupId: aws.String(g.ID), SecurityGroupRuleId: aws.String(r.ID), IsEgress: aws.Bool(egress),
 			IpProtocol: aws.String(r.Protocol), FromPort: portOrAll(r.From), ToPort: portOrAll(r.To),
-			CidrIpv4: optionalText(r.CIDR(true)), CidrIpv6: optionalText(r.CIDR(false)), PrefixListId: optionalText(r.Peer.PrefixList),
-			ReferencedGroupId: optionalText(r.Peer.Group), Description: optionalText(r.Description),
+			CidrIpv4: store.OptionalText(r.CIDR(true)), CidrIpv6: store.OptionalText(r.CIDR(false)), PrefixListId: store.OptionalText(r.Peer.PrefixList),
+			ReferencedGroupId: store.OptionalText(r.Peer.Group), Description: store.OptionalText(r.Description),
 		})
 	}
 	*have = kept
@@ -258,8 +258,8 @@ func (s *securityGroups) ruleList(p *store.Partition, g *store.SecurityGroup, ru
 			SecurityGroupRuleArn: aws.String(p.ARN("ec2", "security-group-rule/"+r.ID)),
 			IsEgress:             aws.Bool(egress), IpProtocol: aws.String(r.Protocol),
 			FromPort: portOrAll(r.From), ToPort: portOrAll(r.To),
-			CidrIpv4: optionalText(r.CIDR(true)), CidrIpv6: optionalText(r.CIDR(false)), PrefixListId: optionalText(r.Peer.PrefixList),
-			Description: optionalText(r.Description), Tags: s.tagList(p, r.ID),
+			CidrIpv4: store.OptionalText(r.CIDR(true)), CidrIpv6: store.OptionalText(r.CIDR(false)), PrefixListId: store.OptionalText(r.Peer.PrefixList),
+			Description: store.OptionalText(r.Description), Tags: s.tagList(p, r.ID),
 		}
 		if r.Peer.Group != "" {
 			item.ReferencedGroupInfo = &types.ReferencedSecurityGroup{GroupId: aws.String(r.Peer.Group), UserId: aws.String(r.Peer.GroupOwner)}

@@ -66,7 +66,7 @@ func (s *listeners) checkActions(sc actionScope, in []types.Action) ([]types.Act
 	}
 	last := actions[len(actions)-1]
 	if !sc.lb.IsALB() && (last.Type != types.ActionTypeEnumForward || len(actions) > 1) {
-		return nil, fail(store.Unproven, codeAction, "The action type '%s' is not valid with network load balancer", actions[0].Type)
+		return nil, store.Errorf(store.Unproven, codeAction, "The action type '%s' is not valid with network load balancer", actions[0].Type)
 	}
 	out := make([]types.Action, 0, len(actions))
 	for i, a := range actions {
@@ -75,7 +75,7 @@ func (s *listeners) checkActions(sc actionScope, in []types.Action) ([]types.Act
 		}
 		stored := types.Action{Type: a.Type, Order: a.Order}
 		if stored.Order == nil && !sc.onDefault {
-			stored.Order = ptr(int32(i + 1))
+			stored.Order = new(int32(i + 1))
 		}
 		if err := s.checkAction(sc, a, &stored); err != nil {
 			return nil, err
@@ -125,11 +125,11 @@ func checkActionTypes(actions []types.Action) error {
 	}
 	switch {
 	case routing == 0:
-		return fail(store.Unproven, codeAction, "The actions must end with an action of type 'forward', 'redirect' or 'fixed-response'")
+		return store.Errorf(store.Unproven, codeAction, "The actions must end with an action of type 'forward', 'redirect' or 'fixed-response'")
 	case routing > 1 || auth > 1 || jwt > 1:
-		return fail(store.Unproven, "TooManyActions", "There can be only one action of each kind, but there are %d", len(actions))
+		return store.Errorf(store.Unproven, "TooManyActions", "There can be only one action of each kind, but there are %d", len(actions))
 	case !isRouting(actions[len(actions)-1].Type):
-		return fail(store.Unproven, codeAction, "The action of type 'forward', 'redirect' or 'fixed-response' must be the last one")
+		return store.Errorf(store.Unproven, codeAction, "The action of type 'forward', 'redirect' or 'fixed-response' must be the last one")
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func checkActionConfig(a types.Action) error {
 		case !g.set && a.Type == types.ActionTypeEnumForward && g.kind == a.Type:
 			return invalid(store.Unproven, "A target group must be specified for an action of type 'forward'")
 		case !g.set && g.kind == a.Type:
-			return fail(store.Quoted("hashicorp/terraform#32620"), codeAction, "For actions of type '%s', you must specify the following fields: '%s'", a.Type, g.name)
+			return store.Errorf(store.Quoted("hashicorp/terraform#32620"), codeAction, "For actions of type '%s', you must specify the following fields: '%s'", a.Type, g.name)
 		}
 	}
 	return nil
@@ -164,7 +164,7 @@ func checkActionConfig(a types.Action) error {
 // checkAction checks one action and fills in its stored form.
 func (s *listeners) checkAction(sc actionScope, a types.Action, stored *types.Action) (err error) {
 	if !isRouting(a.Type) && sc.protocol != types.ProtocolEnumHttps {
-		return fail(store.Unproven, codeAction, "Actions of type '%s' are supported only on HTTPS listeners", a.Type)
+		return store.Errorf(store.Unproven, codeAction, "Actions of type '%s' are supported only on HTTPS listeners", a.Type)
 	}
 	switch a.Type {
 	case types.ActionTypeEnumForward:

@@ -39,18 +39,18 @@ func checkSession(timeout *int64, params map[string]string) error {
 }
 
 func httpsURL(what string, u *string) error {
-	parsed, err := url.Parse(val(u))
+	parsed, err := url.Parse(store.Value(u))
 	if err != nil || parsed.Scheme != "https" || parsed.Host == "" {
-		return fail(store.Unproven, codeAction, "The %s '%s' must be a valid HTTPS URL", what, val(u))
+		return store.Errorf(store.Unproven, codeAction, "The %s '%s' must be a valid HTTPS URL", what, store.Value(u))
 	}
 	return nil
 }
 
 func orText(p *string, def string) *string {
 	if p == nil {
-		return ptr(def)
+		return new(def)
 	}
-	return ptr(*p)
+	return new(*p)
 }
 
 func checkOIDC(sc actionScope, o types.AuthenticateOidcActionConfig) (*types.AuthenticateOidcActionConfig, error) {
@@ -65,27 +65,27 @@ func checkOIDC(sc actionScope, o types.AuthenticateOidcActionConfig) (*types.Aut
 			return nil, err
 		}
 	}
-	if val(o.ClientId) == "" {
+	if store.Value(o.ClientId) == "" {
 		return nil, invalid(store.Unproven, "A client ID must be specified")
 	}
 	if err := checkSession(o.SessionTimeout, o.AuthenticationRequestExtraParams); err != nil {
 		return nil, err
 	}
 	secret := o.ClientSecret
-	if val(o.UseExistingClientSecret) {
+	if store.Value(o.UseExistingClientSecret) {
 		if secret != nil {
-			return nil, fail(store.Quoted("ansible-collections/amazon.aws#1877"), codeAction, "You cannot both specify a client secret and set UseExistingClientSecret to true")
+			return nil, store.Errorf(store.Quoted("ansible-collections/amazon.aws#1877"), codeAction, "You cannot both specify a client secret and set UseExistingClientSecret to true")
 		}
 		if secret = existingSecret(sc); secret == nil {
 			return nil, invalid(store.Unproven, "There is no existing client secret to use")
 		}
 	}
-	if val(secret) == "" {
+	if store.Value(secret) == "" {
 		return nil, invalid(store.Unproven, "A client secret must be specified")
 	}
 	return &types.AuthenticateOidcActionConfig{
-		Issuer: ptr(*o.Issuer), AuthorizationEndpoint: ptr(*o.AuthorizationEndpoint), TokenEndpoint: ptr(*o.TokenEndpoint),
-		UserInfoEndpoint: ptr(*o.UserInfoEndpoint), ClientId: ptr(*o.ClientId), ClientSecret: ptr(*secret),
+		Issuer: new(*o.Issuer), AuthorizationEndpoint: new(*o.AuthorizationEndpoint), TokenEndpoint: new(*o.TokenEndpoint),
+		UserInfoEndpoint: new(*o.UserInfoEndpoint), ClientId: new(*o.ClientId), ClientSecret: new(*secret),
 		AuthenticationRequestExtraParams: maps.Clone(o.AuthenticationRequestExtraParams),
 		OnUnauthenticatedRequest:         cmp.Or(o.OnUnauthenticatedRequest, defaultOnUnauthenticated),
 		Scope:                            orText(o.Scope, defaultScope), SessionCookieName: orText(o.SessionCookieName, defaultSessionCookie),
@@ -95,9 +95,9 @@ func checkOIDC(sc actionScope, o types.AuthenticateOidcActionConfig) (*types.Aut
 
 func orTimeout(t *int64) *int64 {
 	if t == nil {
-		return ptr(int64(defaultSessionTimeout))
+		return new(int64(defaultSessionTimeout))
 	}
-	return ptr(*t)
+	return new(*t)
 }
 
 // existingSecret returns the client secret of the rule that is modified.
@@ -114,21 +114,21 @@ func existingSecret(sc actionScope) *string {
 }
 
 func checkCognito(sc actionScope, o types.AuthenticateCognitoActionConfig) (*types.AuthenticateCognitoActionConfig, error) {
-	m := userPoolPattern.FindStringSubmatch(val(o.UserPoolArn))
+	m := userPoolPattern.FindStringSubmatch(store.Value(o.UserPoolArn))
 	if m == nil {
-		return nil, fail(store.Unproven, codeAction, "The user pool ARN '%s' is not valid", val(o.UserPoolArn))
+		return nil, store.Errorf(store.Unproven, codeAction, "The user pool ARN '%s' is not valid", store.Value(o.UserPoolArn))
 	}
 	if m[1] != sc.p.Region {
-		return nil, fail(store.Unproven, codeAction, "The user pool '%s' must be in the region '%s'", *o.UserPoolArn, sc.p.Region)
+		return nil, store.Errorf(store.Unproven, codeAction, "The user pool '%s' must be in the region '%s'", *o.UserPoolArn, sc.p.Region)
 	}
-	if val(o.UserPoolClientId) == "" || val(o.UserPoolDomain) == "" {
+	if store.Value(o.UserPoolClientId) == "" || store.Value(o.UserPoolDomain) == "" {
 		return nil, invalid(store.Unproven, "A user pool client ID and a user pool domain must be specified")
 	}
 	if err := checkSession(o.SessionTimeout, o.AuthenticationRequestExtraParams); err != nil {
 		return nil, err
 	}
 	return &types.AuthenticateCognitoActionConfig{
-		UserPoolArn: ptr(*o.UserPoolArn), UserPoolClientId: ptr(*o.UserPoolClientId), UserPoolDomain: ptr(*o.UserPoolDomain),
+		UserPoolArn: new(*o.UserPoolArn), UserPoolClientId: new(*o.UserPoolClientId), UserPoolDomain: new(*o.UserPoolDomain),
 		AuthenticationRequestExtraParams: maps.Clone(o.AuthenticationRequestExtraParams),
 		OnUnauthenticatedRequest:         cmp.Or(o.OnUnauthenticatedRequest, defaultOnUnauthenticated),
 		Scope:                            orText(o.Scope, defaultScope), SessionCookieName: orText(o.SessionCookieName, defaultSessionCookie),
@@ -137,18 +137,18 @@ func checkCognito(sc actionScope, o types.AuthenticateCognitoActionConfig) (*typ
 }
 
 func checkJWT(j types.JwtValidationActionConfig) (*types.JwtValidationActionConfig, error) {
-	if u, err := url.Parse(val(j.JwksEndpoint)); err != nil || u.Scheme != "https" || u.Host == "" || len(*j.JwksEndpoint) > maxJWTText {
-		return nil, invalid(store.Unproven, "The JWKS endpoint '%s' must be an HTTPS URL of at most %d characters", val(j.JwksEndpoint), maxJWTText)
+	if u, err := url.Parse(store.Value(j.JwksEndpoint)); err != nil || u.Scheme != "https" || u.Host == "" || len(*j.JwksEndpoint) > maxJWTText {
+		return nil, invalid(store.Unproven, "The JWKS endpoint '%s' must be an HTTPS URL of at most %d characters", store.Value(j.JwksEndpoint), maxJWTText)
 	}
-	if n := len(val(j.Issuer)); n == 0 || n > maxJWTText {
+	if n := len(store.Value(j.Issuer)); n == 0 || n > maxJWTText {
 		return nil, invalid(store.Unproven, "The issuer must have between 1 and %d characters", maxJWTText)
 	}
 	if len(j.AdditionalClaims) > maxJWTClaims {
 		return nil, invalid(store.Unproven, "You cannot specify more than '%d' additional claims", maxJWTClaims)
 	}
-	out := &types.JwtValidationActionConfig{JwksEndpoint: ptr(*j.JwksEndpoint), Issuer: ptr(*j.Issuer)}
+	out := &types.JwtValidationActionConfig{JwksEndpoint: new(*j.JwksEndpoint), Issuer: new(*j.Issuer)}
 	for _, c := range j.AdditionalClaims {
-		name := val(c.Name)
+		name := store.Value(c.Name)
 		if name == "" || slices.Contains([]string{"exp", "iss", "nbf", "iat"}, name) {
 			return nil, invalid(store.Unproven, "The additional claim '%s' is not allowed", name)
 		}
@@ -164,7 +164,7 @@ func checkJWT(j types.JwtValidationActionConfig) (*types.JwtValidationActionConf
 			}
 		}
 		out.AdditionalClaims = append(out.AdditionalClaims, types.JwtValidationActionAdditionalClaim{
-			Name: ptr(name), Format: c.Format, Values: slices.Clone(c.Values),
+			Name: new(name), Format: c.Format, Values: slices.Clone(c.Values),
 		})
 	}
 	return out, nil

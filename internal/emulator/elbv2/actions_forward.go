@@ -20,7 +20,7 @@ func (s *listeners) checkForward(sc actionScope, a types.Action, stored *types.A
 		name = quotaGroupsPerActionNLB
 	}
 	if most := s.quota(name); len(tuples) > most {
-		return fail(store.Unproven, "TooManyTargetGroups", "You cannot specify more than '%d' target groups per action", most)
+		return store.Errorf(store.Unproven, "TooManyTargetGroups", "You cannot specify more than '%d' target groups per action", most)
 	}
 	groups, err := forwardGroups(sc, tuples)
 	if err != nil {
@@ -37,25 +37,25 @@ func (s *listeners) checkForward(sc actionScope, a types.Action, stored *types.A
 	}
 	stored.ForwardConfig = &types.ForwardActionConfig{}
 	for i, t := range tuples {
-		out := types.TargetGroupTuple{TargetGroupArn: ptr(groups[i].ARN)}
+		out := types.TargetGroupTuple{TargetGroupArn: new(groups[i].ARN)}
 		switch {
 		case t.Weight != nil:
-			out.Weight = ptr(*t.Weight)
+			out.Weight = new(*t.Weight)
 		case sc.lb.IsALB():
-			out.Weight = ptr(int32(1))
+			out.Weight = new(int32(1))
 		}
 		stored.ForwardConfig.TargetGroups = append(stored.ForwardConfig.TargetGroups, out)
 	}
 	if sc.lb.IsALB() || sticky != nil {
-		stored.ForwardConfig.TargetGroupStickinessConfig = &types.TargetGroupStickinessConfig{Enabled: ptr(false)}
+		stored.ForwardConfig.TargetGroupStickinessConfig = &types.TargetGroupStickinessConfig{Enabled: new(false)}
 		if sticky != nil {
 			kept := *sticky
-			kept.Enabled = ptr(val(sticky.Enabled))
+			kept.Enabled = new(store.Value(sticky.Enabled))
 			stored.ForwardConfig.TargetGroupStickinessConfig = &kept
 		}
 	}
 	if len(tuples) == 1 {
-		stored.TargetGroupArn = ptr(groups[0].ARN)
+		stored.TargetGroupArn = new(groups[0].ARN)
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func forwardTuples(a types.Action) ([]types.TargetGroupTuple, *types.TargetGroup
 	if len(tuples) == 0 {
 		return nil, nil, invalid(store.Unproven, "A target group must be specified for an action of type 'forward'")
 	}
-	if a.TargetGroupArn != nil && (len(tuples) != 1 || val(tuples[0].TargetGroupArn) != *a.TargetGroupArn) {
+	if a.TargetGroupArn != nil && (len(tuples) != 1 || store.Value(tuples[0].TargetGroupArn) != *a.TargetGroupArn) {
 		return nil, nil, invalid(store.Unproven, "The target group ARN of an action of type 'forward' must be the only target group of its forward configuration")
 	}
 	return tuples, a.ForwardConfig.TargetGroupStickinessConfig, nil
@@ -80,7 +80,7 @@ func forwardGroups(sc actionScope, tuples []types.TargetGroupTuple) ([]*store.Ta
 	var out []*store.TargetGroup
 	var unknown []string
 	for _, t := range tuples {
-		arn := val(t.TargetGroupArn)
+		arn := store.Value(t.TargetGroupArn)
 		if err := kindTargetGroup.check(sc.p.ELB, arn); err != nil {
 			return nil, err
 		}
@@ -117,7 +117,7 @@ func checkWeights(tuples []types.TargetGroupTuple) error {
 
 // checkGroupStickiness checks the target group stickiness of an action. On a network load balancer it has no duration.
 func checkGroupStickiness(sc actionScope, sticky *types.TargetGroupStickinessConfig, groups []*store.TargetGroup) error {
-	on := sticky != nil && val(sticky.Enabled)
+	on := sticky != nil && store.Value(sticky.Enabled)
 	if on && sticky.DurationSeconds == nil && sc.lb.IsALB() {
 		return invalid(store.Unproven, "A duration must be specified to enable target group stickiness")
 	}
@@ -132,10 +132,10 @@ func checkGroupStickiness(sc actionScope, sticky *types.TargetGroupStickinessCon
 			continue
 		}
 		if g.Attributes[attrStickinessType] == "app_cookie" {
-			return fail(store.Unproven, codeAction, "When configuring a rule with multiple target groups, none of them can have stickiness of type 'app_cookie' enabled")
+			return store.Errorf(store.Unproven, codeAction, "When configuring a rule with multiple target groups, none of them can have stickiness of type 'app_cookie' enabled")
 		}
 		if !on {
-			return fail(store.Unproven, codeAction, "You must enable target group stickiness on a rule with multiple target groups if one of them has stickiness enabled")
+			return store.Errorf(store.Unproven, codeAction, "You must enable target group stickiness on a rule with multiple target groups if one of them has stickiness enabled")
 		}
 	}
 	return nil
@@ -149,7 +149,7 @@ func checkCompatible(sc actionScope, groups []*store.TargetGroup) error {
 			foreign = append(foreign, g.ARN)
 		}
 		if sc.protocol == types.ProtocolEnumHttp && (g.ProtocolVersion == versionGRPC || g.ProtocolVersion == versionHTTP2) {
-			return fail(store.Unproven, codeAction, "Listener protocol '%s' is not supported with a target group with the protocol-version '%s'", sc.protocol, g.ProtocolVersion)
+			return store.Errorf(store.Unproven, codeAction, "Listener protocol '%s' is not supported with a target group with the protocol-version '%s'", sc.protocol, g.ProtocolVersion)
 		}
 		if !canForward(sc, g) {
 			unfit = append(unfit, g.ARN)
@@ -165,7 +165,7 @@ func checkCompatible(sc actionScope, groups []*store.TargetGroup) error {
 		return invalid(store.Unproven, "The following target groups do not belong to VPC '%s': %s", sc.lb.VPC, strings.Join(foreign, ", "))
 	}
 	if len(unfit) > 0 {
-		return fail(store.Unproven, "IncompatibleProtocols", "The listener and the following target groups have incompatible protocols: %s", strings.Join(unfit, ", "))
+		return store.Errorf(store.Unproven, "IncompatibleProtocols", "The listener and the following target groups have incompatible protocols: %s", strings.Join(unfit, ", "))
 	}
 	return nil
 }
@@ -217,13 +217,13 @@ func (s *listeners) checkForwards(sc actionScope, actions []types.Action) error 
 		unique[arn] = true
 	})
 	if len(versioned) > 0 && len(actions) > 1 {
-		return fail(store.Unproven, codeAction, "Only actions of type 'forward' are supported with the target groups '%s' of protocol version HTTP2 or GRPC", strings.Join(versioned, ", "))
+		return store.Errorf(store.Unproven, codeAction, "Only actions of type 'forward' are supported with the target groups '%s' of protocol version HTTP2 or GRPC", strings.Join(versioned, ", "))
 	}
 	if len(taken) > 0 {
-		return fail(store.Quoted("hashicorp/terraform-provider-aws#22005"), "TargetGroupAssociationLimit", "The following target groups cannot be associated with more than one load balancer: %s", strings.Join(taken, ", "))
+		return store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#22005"), "TargetGroupAssociationLimit", "The following target groups cannot be associated with more than one load balancer: %s", strings.Join(taken, ", "))
 	}
 	if most := s.quota(quotaTargetGroupsPerALB); sc.lb.IsALB() && len(unique) > most {
-		return fail(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#3767"), "TooManyUniqueTargetGroupsPerLoadBalancer",
+		return store.Errorf(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#3767"), "TooManyUniqueTargetGroupsPerLoadBalancer",
 			"You have reached the maximum number of unique target groups that you can associate with a load balancer of type 'application': [%d]", most)
 	}
 	if len(joining) == 0 {

@@ -37,17 +37,17 @@ func checkRedirect(sc actionScope, r types.RedirectActionConfig) (*types.Redirec
 		*f.to = &value
 	}
 	if !isValidRedirectPath(*out.Path) {
-		return nil, fail(store.Quoted("terraform-linters/tflint-ruleset-aws#386"), codeAction, "The Path parameter must be a valid path, should start with a '/', and may contain up to one of each of these placeholders: '#{path}', '#{host}', '#{port}'.")
+		return nil, store.Errorf(store.Quoted("terraform-linters/tflint-ruleset-aws#386"), codeAction, "The Path parameter must be a valid path, should start with a '/', and may contain up to one of each of these placeholders: '#{path}', '#{host}', '#{port}'.")
 	}
 	if n, err := strconv.Atoi(*out.Port); *out.Port != keepPort && (err != nil || n < 1 || n > 65535) {
 		return nil, invalid(store.Unproven, "The redirect port '%s' must be '%s' or between '1-65535' inclusive", *out.Port, keepPort)
 	}
 	sameProtocol := *out.Protocol == keepProtocol || *out.Protocol == string(sc.protocol)
 	if sameProtocol && *out.Host == keepHost && *out.Port == keepPort && *out.Path == keepPath {
-		return nil, fail(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#1752"), codeAction, "The redirect configuration is not valid because it creates a loop.")
+		return nil, store.Errorf(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#1752"), codeAction, "The redirect configuration is not valid because it creates a loop.")
 	}
 	if sc.protocol == types.ProtocolEnumHttps && *out.Protocol == string(types.ProtocolEnumHttp) {
-		return nil, fail(store.Unproven, codeAction, "You cannot redirect HTTPS to HTTP")
+		return nil, store.Errorf(store.Unproven, codeAction, "You cannot redirect HTTPS to HTTP")
 	}
 	return out, nil
 }
@@ -63,19 +63,19 @@ func isValidRedirectPath(path string) bool {
 }
 
 func checkFixedResponse(f types.FixedResponseActionConfig) (*types.FixedResponseActionConfig, error) {
-	out := &types.FixedResponseActionConfig{StatusCode: ptr(*f.StatusCode)}
+	out := &types.FixedResponseActionConfig{StatusCode: new(*f.StatusCode)}
 	if f.MessageBody != nil {
-		out.MessageBody = ptr(*f.MessageBody)
+		out.MessageBody = new(*f.MessageBody)
 	}
 	kinds := []string{"text/html", "application/json", "application/javascript", "text/css", "text/plain"}
 	switch {
-	case val(f.ContentType) != "":
+	case store.Value(f.ContentType) != "":
 		if !slices.Contains(kinds, *f.ContentType) {
-			return nil, fail(store.Unproven, codeAction, "The ContentType must be one of:'text/html', 'application/json', 'application/javascript', 'text/css', 'text/plain'")
+			return nil, store.Errorf(store.Unproven, codeAction, "The ContentType must be one of:'text/html', 'application/json', 'application/javascript', 'text/css', 'text/plain'")
 		}
-		out.ContentType = ptr(*f.ContentType)
-	case val(f.MessageBody) != "":
-		out.ContentType = ptr("text/plain")
+		out.ContentType = new(*f.ContentType)
+	case store.Value(f.MessageBody) != "":
+		out.ContentType = new("text/plain")
 	}
 	return out, nil
 }

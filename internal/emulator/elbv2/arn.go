@@ -19,7 +19,7 @@ const arnHead = `^arn:aws[a-z-]*:elasticloadbalancing:[a-z0-9-]+:\d{12}:`
 
 // missingNamed returns an error with the ARNs of resources that do not exist.
 func (k kind) missingNamed(arns ...string) error {
-	return fail(store.Quoted("aws/copilot-cli#3833"), k.code, "%ss '%s' not found", strings.ToUpper(k.name[:1])+k.name[1:], strings.Join(arns, ", "))
+	return store.Errorf(store.Quoted("aws/copilot-cli#3833"), k.code, "%ss '%s' not found", strings.ToUpper(k.name[:1])+k.name[1:], strings.Join(arns, ", "))
 }
 
 // The kinds of resources.
@@ -52,23 +52,23 @@ func (k kind) check(st *store.ELBState, arn string) error {
 }
 
 func findLoadBalancer(st *store.ELBState, arn *string) (*store.LoadBalancer, error) {
-	return find(st, kindLoadBalancer, st.LoadBalancers, val(arn))
+	return find(st, kindLoadBalancer, st.LoadBalancers, store.Value(arn))
 }
 
 func findTargetGroup(st *store.ELBState, arn *string) (*store.TargetGroup, error) {
-	return find(st, kindTargetGroup, st.TargetGroups, val(arn))
+	return find(st, kindTargetGroup, st.TargetGroups, store.Value(arn))
 }
 
 func findListener(st *store.ELBState, arn *string) (*store.Listener, error) {
-	return find(st, kindListener, st.Listeners, val(arn))
+	return find(st, kindListener, st.Listeners, store.Value(arn))
 }
 
 func findRule(st *store.ELBState, arn *string) (*store.Rule, error) {
-	return find(st, kindRule, st.Rules, val(arn))
+	return find(st, kindRule, st.Rules, store.Value(arn))
 }
 
 func findTrustStore(st *store.ELBState, arn *string) (*store.TrustStore, error) {
-	return find(st, kindTrustStore, st.TrustStores, val(arn))
+	return find(st, kindTrustStore, st.TrustStores, store.Value(arn))
 }
 
 // findAll returns the resources with the ARNs in the same order, without duplicates.
@@ -91,7 +91,7 @@ func findAll[T any](st *store.ELBState, k kind, all map[string]*T, arns []string
 // mapValues returns the values of a map sorted by key.
 func mapValues[T any](m map[string]*T) []*T {
 	out := make([]*T, 0, len(m))
-	for _, k := range sortedKeys(m) {
+	for _, k := range store.SortedKeys(m) {
 		out = append(out, m[k])
 	}
 	return out

@@ -63,7 +63,7 @@ func (sp attributeSpace) merge(have map[string]string, in []setting) (map[string
 	maps.Copy(next, have)
 	seen := map[string]bool{}
 	for _, a := range in {
-		key, value := val(a.key), val(a.value)
+		key, value := store.Value(a.key), store.Value(a.value)
 		known, ok := sp.find(key)
 		if !ok {
 			return nil, invalid(store.Quoted("hashicorp/terraform-provider-aws#19953"), "%s attribute key '%s' is not recognized", sp.title, key)

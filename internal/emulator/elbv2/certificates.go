@@ -42,10 +42,10 @@ func checkCertificate(p *store.Partition, c *store.Call, arn string) error {
 	}
 	cert := p.ACM.Certificates[arn]
 	if cert == nil {
-		return fail(store.Quoted("hashicorp/terraform-provider-aws#11334"), "CertificateNotFound", "Certificate '%s' not found", arn)
+		return store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#11334"), "CertificateNotFound", "Certificate '%s' not found", arn)
 	}
 	if p.CertificateStatus(cert, c.Now) != acmtypes.CertificateStatusIssued || !qualified(cert) || !supportedKey(cert.Algorithm) {
-		return fail(store.Quoted("medplum/medplum#5804"), "UnsupportedCertificate", "The certificate '%s' must have a fully-qualified domain name, a supported signature, and a supported key size.", arn)
+		return store.Errorf(store.Quoted("medplum/medplum#5804"), "UnsupportedCertificate", "The certificate '%s' must have a fully-qualified domain name, a supported signature, and a supported key size.", arn)
 	}
 	return nil
 }
@@ -69,9 +69,9 @@ func oneCertificate(in []types.Certificate) (arn string, given bool, err error) 
 	case len(in) == 0:
 		return "", false, nil
 	case len(in) > 1:
-		return "", false, fail(store.Quoted("aws/aws-cdk#16509"), "TooManyCertificates", "Up to '1' certificate ARNs can be specified, but '%d' were specified", len(in))
+		return "", false, store.Errorf(store.Quoted("aws/aws-cdk#16509"), "TooManyCertificates", "Up to '1' certificate ARNs can be specified, but '%d' were specified", len(in))
 	}
-	return val(in[0].CertificateArn), true, nil
+	return store.Value(in[0].CertificateArn), true, nil
 }
 
 // AddListenerCertificates adds a certificate to the list for SNI, unless the list has it.
@@ -82,7 +82,7 @@ func (s *listeners) AddListenerCertificates(c *store.Call, in *elb.AddListenerCe
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	p, st := s.partition(c), s.state(c)
+	p, st := c.Partition, c.Partition.ELB
 	l, err := findListener(st, in.ListenerArn)
 	if err != nil {
 		return nil, err
@@ -111,11 +111,11 @@ func (s *listeners) AddListenerCertificates(c *store.Call, in *elb.AddListenerCe
 			n += len(other.SNI)
 		}
 		if n >= s.quota(name) {
-			return nil, fail(store.Unproven, "TooManyCertificates", "You've reached the limit on the number of certificates per load balancer")
+			return nil, store.Errorf(store.Unproven, "TooManyCertificates", "You've reached the limit on the number of certificates per load balancer")
 		}
 		l.SNI = append(l.SNI, arn)
 	}
-	return &elb.AddListenerCertificatesOutput{Certificates: []types.Certificate{{CertificateArn: ptr(arn), IsDefault: ptr(false)}}}, nil
+	return &elb.AddListenerCertificatesOutput{Certificates: []types.Certificate{{CertificateArn: new(arn), IsDefault: new(false)}}}, nil
 }
 
 // RemoveListenerCertificates removes certificates from the list for SNI.
@@ -126,15 +126,15 @@ func (s *listeners) RemoveListenerCertificates(c *store.Call, in *elb.RemoveList
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	l, err := findListener(s.state(c), in.ListenerArn)
+	l, err := findListener(c.Partition.ELB, in.ListenerArn)
 	if err != nil {
 		return nil, err
 	}
 	var drop []string
 	for _, cert := range in.Certificates {
-		arn := val(cert.CertificateArn)
+		arn := store.Value(cert.CertificateArn)
 		if !slices.Contains(l.SNI, arn) && arn == l.Certificate {
-			return nil, fail(store.Unproven, codeNotPermitted, "Default certificate '%s' cannot be removed", arn)
+			return nil, store.Errorf(store.Unproven, codeNotPermitted, "Default certificate '%s' cannot be removed", arn)
 		}
 		drop = append(drop, arn)
 	}
@@ -150,16 +150,16 @@ func (s *listeners) DescribeListenerCertificates(c *store.Call, in *elb.Describe
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	l, err := findListener(s.state(c), in.ListenerArn)
+	l, err := findListener(c.Partition.ELB, in.ListenerArn)
 	if err != nil {
 		return nil, err
 	}
 	var all []types.Certificate
 	if l.Certificate != "" {
-		all = append(all, types.Certificate{CertificateArn: ptr(l.Certificate), IsDefault: ptr(true)})
+		all = append(all, types.Certificate{CertificateArn: new(l.Certificate), IsDefault: new(true)})
 	}
 	for _, arn := range l.SNI {
-		all = append(all, types.Certificate{CertificateArn: ptr(arn), IsDefault: ptr(false)})
+		all = append(all, types.Certificate{CertificateArn: new(arn), IsDefault: new(false)})
 	}
 	key := func(c types.Certificate) string {
 		if *c.IsDefault {

@@ -77,7 +77,7 @@ func (s *listeners) checkConditions(in []types.RuleCondition) ([]types.RuleCondi
 	seen := map[string]bool{}
 	out := make([]types.RuleCondition, 0, len(in))
 	for _, c := range in {
-		field := val(c.Field)
+		field := store.Value(c.Field)
 		if !slices.Contains(conditionFields(), field) {
 			return nil, invalid(store.Unproven, "Condition field '%s' must be one of '[%s]'", field, strings.Join(conditionFields(), ","))
 		}
@@ -142,7 +142,7 @@ func exactlyOne(field string) error {
 }
 
 func checkCondition(c types.RuleCondition, field string, b *conditionsBudget) (types.RuleCondition, error) {
-	out := types.RuleCondition{Field: ptr(field), Values: []string{}}
+	out := types.RuleCondition{Field: new(field), Values: []string{}}
 	values, regexes := c.Values, c.RegexValues
 	switch field {
 	case fieldHost:
@@ -165,14 +165,14 @@ func checkCondition(c types.RuleCondition, field string, b *conditionsBudget) (t
 		out.PathPatternConfig = &types.PathPatternConditionConfig{Values: clone(values), RegexValues: slices.Clone(regexes)}
 	case fieldHeader:
 		h := c.HttpHeaderConfig
-		if err := headerName(val(h.HttpHeaderName)); err != nil {
+		if err := headerName(store.Value(h.HttpHeaderName)); err != nil {
 			return out, err
 		}
 		if err := checkPatterns(field, h.Values, h.RegexValues, b, plainValue); err != nil {
 			return out, err
 		}
 		out.HttpHeaderConfig = &types.HttpHeaderConditionConfig{
-			HttpHeaderName: ptr(*h.HttpHeaderName), Values: clone(h.Values), RegexValues: slices.Clone(h.RegexValues),
+			HttpHeaderName: new(*h.HttpHeaderName), Values: clone(h.Values), RegexValues: slices.Clone(h.RegexValues),
 		}
 	case fieldMethod:
 		if err := checkMethods(c.HttpRequestMethodConfig.Values, b); err != nil {
@@ -307,7 +307,7 @@ func checkQuery(pairs []types.QueryStringKeyValuePair, b *conditionsBudget) ([]t
 		if kv.Value == nil || *kv.Value == "" {
 			return nil, invalid(store.Unproven, "A condition value must be specified")
 		}
-		for _, v := range []string{val(kv.Key), *kv.Value} {
+		for _, v := range []string{store.Value(kv.Key), *kv.Value} {
 			if err := tooLong(fieldQuery, v, conditionValueLength); err != nil {
 				return nil, err
 			}
@@ -316,7 +316,7 @@ func checkQuery(pairs []types.QueryStringKeyValuePair, b *conditionsBudget) ([]t
 			}
 			b.wildcards += queryWildcards(v)
 		}
-		out = append(out, types.QueryStringKeyValuePair{Key: text(val(kv.Key)), Value: ptr(*kv.Value)})
+		out = append(out, types.QueryStringKeyValuePair{Key: store.OptionalText(store.Value(kv.Key)), Value: new(*kv.Value)})
 	}
 	b.values += len(pairs)
 	return out, nil

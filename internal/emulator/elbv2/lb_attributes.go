@@ -90,11 +90,11 @@ func initialLoadBalancerAttributes(lb *store.LoadBalancer) map[string]string {
 // ipv6.deny_all_igw_traffic is left out without IPv6.
 func (s *loadBalancers) loadBalancerAttributeList(lb *store.LoadBalancer) []types.LoadBalancerAttribute {
 	var out []types.LoadBalancerAttribute
-	for _, k := range sortedKeys(lb.Attributes) {
+	for _, k := range store.SortedKeys(lb.Attributes) {
 		if k == attrDenyIGW && lb.Addressing == types.IpAddressTypeIpv4 {
 			continue
 		}
-		out = append(out, types.LoadBalancerAttribute{Key: ptr(k), Value: ptr(lb.Attributes[k])})
+		out = append(out, types.LoadBalancerAttribute{Key: new(k), Value: new(lb.Attributes[k])})
 	}
 	return store.Shuffle(s.w, out)
 }
@@ -106,7 +106,7 @@ func (s *loadBalancers) DescribeLoadBalancerAttributes(c *store.Call, in *elb.De
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	lb, err := findLoadBalancer(s.state(c), in.LoadBalancerArn)
+	lb, err := findLoadBalancer(c.Partition.ELB, in.LoadBalancerArn)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (s *loadBalancers) ModifyLoadBalancerAttributes(c *store.Call, in *elb.Modi
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	lb, err := findLoadBalancer(s.state(c), in.LoadBalancerArn)
+	lb, err := findLoadBalancer(c.Partition.ELB, in.LoadBalancerArn)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (s *loadBalancers) ModifyLoadBalancerAttributes(c *store.Call, in *elb.Modi
 	}
 	before := lb.Attributes
 	lb.Attributes = next
-	if err := s.assignAddresses(s.partition(c), lb); err != nil {
+	if err := s.assignAddresses(c.Partition, lb); err != nil {
 		lb.Attributes = before
 		return nil, err
 	}

@@ -28,19 +28,19 @@ func (s *loadBalancers) capacity(c *store.Call, lb *store.LoadBalancer) capacity
 	}
 	v := capacityView{remaining: &remaining}
 	if !r.Changed.IsZero() {
-		v.changed = ptr(r.Changed)
+		v.changed = new(r.Changed)
 	}
 	if r.Units == 0 {
 		return v
 	}
-	v.minimum = &types.MinimumLoadBalancerCapacity{CapacityUnits: ptr(r.Units)}
+	v.minimum = &types.MinimumLoadBalancerCapacity{CapacityUnits: new(r.Units)}
 	state, units := types.CapacityReservationStateEnumProvisioned, float64(r.Units)/float64(len(lb.Zones))
 	if c.Now.Before(r.Ready) {
 		state, units = types.CapacityReservationStateEnumPending, 0
 	}
 	for _, z := range lb.Zones {
 		v.zones = append(v.zones, types.ZonalCapacityReservationState{
-			AvailabilityZone: ptr(z.Zone), EffectiveCapacityUnits: ptr(units), State: &types.CapacityReservationStatus{Code: state},
+			AvailabilityZone: new(z.Zone), EffectiveCapacityUnits: new(units), State: &types.CapacityReservationStatus{Code: state},
 		})
 	}
 	store.Shuffle(s.w, v.zones)
@@ -56,7 +56,7 @@ func (s *loadBalancers) DescribeCapacityReservation(c *store.Call, in *elb.Descr
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	lb, err := findLoadBalancer(s.state(c), in.LoadBalancerArn)
+	lb, err := findLoadBalancer(c.Partition.ELB, in.LoadBalancerArn)
 	if err != nil {
 		return nil, err
 	}
@@ -74,12 +74,12 @@ func (s *loadBalancers) ModifyCapacityReservation(c *store.Call, in *elb.ModifyC
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	lb, err := findLoadBalancer(s.state(c), in.LoadBalancerArn)
+	lb, err := findLoadBalancer(c.Partition.ELB, in.LoadBalancerArn)
 	if err != nil {
 		return nil, err
 	}
 	set := in.MinimumLoadBalancerCapacity != nil && in.MinimumLoadBalancerCapacity.CapacityUnits != nil
-	reset := val(in.ResetCapacityReservation)
+	reset := store.Value(in.ResetCapacityReservation)
 	if set == reset {
 		return nil, invalid(store.Unproven, "You must specify either MinimumLoadBalancerCapacity or ResetCapacityReservation")
 	}
@@ -91,11 +91,11 @@ func (s *loadBalancers) ModifyCapacityReservation(c *store.Call, in *elb.ModifyC
 		}
 	}
 	if most := s.quota(quotaCapacity); int(units) > most {
-		return nil, fail(store.Unproven, "CapacityUnitsLimitExceeded", "The maximum number of capacity units '%d' has been exceeded", most)
+		return nil, store.Errorf(store.Unproven, "CapacityUnitsLimitExceeded", "The maximum number of capacity units '%d' has been exceeded", most)
 	}
 	// Not confirmed for AWS, but clients have to handle it.
 	if state, _ := lb.State(c.Now); s.w.Config.Strict && state == types.LoadBalancerStateEnumProvisioning {
-		return nil, fail(store.Unproven, "OperationNotPermitted", "Load balancer '%s' is not active", lb.ARN)
+		return nil, store.Errorf(store.Unproven, "OperationNotPermitted", "Load balancer '%s' is not active", lb.ARN)
 	}
 	r := lb.Capacity
 	if c.Now.Before(r.Ready) {
@@ -106,7 +106,7 @@ func (s *loadBalancers) ModifyCapacityReservation(c *store.Call, in *elb.ModifyC
 			r.DecreasesDay, r.Decreases = day(c.Now), 0
 		}
 		if r.Decreases >= decreasesPerDay {
-			return nil, fail(store.Unproven, "CapacityDecreaseRequestLimitExceeded", "The capacity reservation of load balancer '%s' cannot be decreased again today", lb.ARN)
+			return nil, store.Errorf(store.Unproven, "CapacityDecreaseRequestLimitExceeded", "The capacity reservation of load balancer '%s' cannot be decreased again today", lb.ARN)
 		}
 		r.Decreases++
 	}

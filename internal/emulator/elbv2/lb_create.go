@@ -25,16 +25,16 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 	if err := s.shapeCreateLoadBalancer(in); err != nil {
 		return nil, err
 	}
-	p, st := s.partition(c), s.state(c)
+	p, st := c.Partition, c.Partition.ELB
 	lb := &store.LoadBalancer{
 		Name: *in.Name, Type: cmp.Or(in.Type, types.LoadBalancerTypeEnumApplication),
 		Scheme:     cmp.Or(in.Scheme, types.LoadBalancerSchemeEnumInternetFacing),
 		Addressing: cmp.Or(in.IpAddressType, types.IpAddressTypeIpv4),
 		Created:    c.Now, Active: c.Now.Add(s.w.Config.ELB.ProvisioningDelay),
-		CustomerPool: val(in.CustomerOwnedIpv4Pool),
+		CustomerPool: store.Value(in.CustomerOwnedIpv4Pool),
 	}
 	if in.IpamPools != nil {
-		lb.IPAMPool = val(in.IpamPools.Ipv4IpamPoolId)
+		lb.IPAMPool = store.Value(in.IpamPools.Ipv4IpamPoolId)
 	}
 	if err := checkLoadBalancerName(lb.Name); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 			continue
 		}
 		if !sameLoadBalancer(other, lb) {
-			return nil, fail(store.Quoted("fortinet/fortigate-terraform-deploy#21"), "DuplicateLoadBalancerName", "A load balancer with the same name '%s' exists, but with different settings", lb.Name)
+			return nil, store.Errorf(store.Quoted("fortinet/fortigate-terraform-deploy#21"), "DuplicateLoadBalancerName", "A load balancer with the same name '%s' exists, but with different settings", lb.Name)
 		}
 		return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{s.loadBalancer(c, other)}}, nil
 	}
@@ -82,7 +82,7 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 		return nil, misconfigured(store.Unproven, "IPAM pools are not supported for load balancers with type 'network'")
 	}
 	if s.w.Config.ELB.Disabled {
-		return nil, fail(store.Unproven, codeNotPermitted, "This AWS account currently does not support creating load balancers. For more information, please contact AWS Support.")
+		return nil, store.Errorf(store.Unproven, codeNotPermitted, "This AWS account currently does not support creating load balancers. For more information, please contact AWS Support.")
 	}
 	if err := s.checkLoadBalancerQuota(st, lb); err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (s *loadBalancers) checkLoadBalancerQuota(st *store.ELBState, lb *store.Loa
 		name = quotaNLBs
 	}
 	if most := s.quota(name); n >= most {
-		return fail(store.Unproven, "TooManyLoadBalancers", "The maximum number of load balancers with type '%s' has been reached: '%d'", lb.Type, most)
+		return store.Errorf(store.Unproven, "TooManyLoadBalancers", "The maximum number of load balancers with type '%s' has been reached: '%d'", lb.Type, most)
 	}
 	return s.checkENIQuota(st, lb, len(lb.Zones))
 }

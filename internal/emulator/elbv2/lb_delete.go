@@ -15,7 +15,7 @@ func (s *loadBalancers) DeleteLoadBalancer(c *store.Call, in *elb.DeleteLoadBala
 		return nil, err
 	}
 	arn := *in.LoadBalancerArn
-	p, st := s.partition(c), s.state(c)
+	p, st := c.Partition, c.Partition.ELB
 	if err := kindLoadBalancer.check(st, arn); err != nil {
 		return nil, err
 	}
@@ -24,13 +24,13 @@ func (s *loadBalancers) DeleteLoadBalancer(c *store.Call, in *elb.DeleteLoadBala
 		return &elb.DeleteLoadBalancerOutput{}, nil
 	}
 	if lb.Attributes[attrDeletionProtection] == "true" {
-		return nil, fail(store.Quoted("rebuy-de/aws-nuke#1240"), codeNotPermitted, "Load balancer '%s' cannot be deleted because deletion protection is enabled", arn)
+		return nil, store.Errorf(store.Quoted("rebuy-de/aws-nuke#1240"), codeNotPermitted, "Load balancer '%s' cannot be deleted because deletion protection is enabled", arn)
 	}
 	for _, g := range st.TargetGroups {
 		p.RemoveEnded(g, c.Now)
 		for _, t := range g.Targets {
 			if t.ID == arn && !t.Draining() {
-				return nil, fail(store.Unproven, codeInUse, "Load balancer '%s' cannot be deleted because it is currently registered as a target", arn)
+				return nil, store.Errorf(store.Unproven, codeInUse, "Load balancer '%s' cannot be deleted because it is currently registered as a target", arn)
 			}
 		}
 	}

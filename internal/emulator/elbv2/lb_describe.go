@@ -15,7 +15,7 @@ const namesPerCall = 20
 
 // DescribeLoadBalancers lists load balancers: all, by ARN or by name.
 func (s *loadBalancers) DescribeLoadBalancers(c *store.Call, in *elb.DescribeLoadBalancersInput) (*elb.DescribeLoadBalancersOutput, error) {
-	st := s.state(c)
+	st := c.Partition.ELB
 	if len(in.LoadBalancerArns) > 0 && len(in.Names) > 0 {
 		return nil, invalid(store.Unproven, "Load balancer names and load balancer ARNs cannot be specified at the same time")
 	}
@@ -37,7 +37,7 @@ func (s *loadBalancers) DescribeLoadBalancers(c *store.Call, in *elb.DescribeLoa
 			}
 		}
 		if len(missing) > 0 {
-			return nil, fail(store.Quoted("hashicorp/terraform-provider-aws#10669"), "LoadBalancerNotFound", "Load balancers '[%s]' not found", strings.Join(missing, ", "))
+			return nil, store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#10669"), "LoadBalancerNotFound", "Load balancers '[%s]' not found", strings.Join(missing, ", "))
 		}
 	case len(in.LoadBalancerArns) == 0:
 		found = mapValues(st.LoadBalancers)
@@ -66,16 +66,16 @@ func loadBalancerNamed(st *store.ELBState, name string) *store.LoadBalancer {
 func (s *loadBalancers) loadBalancer(c *store.Call, lb *store.LoadBalancer) types.LoadBalancer {
 	state, reason := lb.State(c.Now)
 	out := types.LoadBalancer{
-		LoadBalancerArn: ptr(lb.ARN), LoadBalancerName: ptr(lb.Name), DNSName: ptr(lb.DNSName),
-		CanonicalHostedZoneId: ptr(lb.HostedZone), CreatedTime: ptr(lb.Created), Type: lb.Type, Scheme: lb.Scheme,
-		IpAddressType: lb.Addressing, VpcId: ptr(lb.VPC), AvailabilityZones: s.zones(lb),
+		LoadBalancerArn: new(lb.ARN), LoadBalancerName: new(lb.Name), DNSName: new(lb.DNSName),
+		CanonicalHostedZoneId: new(lb.HostedZone), CreatedTime: new(lb.Created), Type: lb.Type, Scheme: lb.Scheme,
+		IpAddressType: lb.Addressing, VpcId: new(lb.VPC), AvailabilityZones: s.zones(lb),
 		SecurityGroups: store.Shuffle(s.w, slices.Clone(lb.SecurityGroups)),
-		State:          &types.LoadBalancerState{Code: state, Reason: text(reason)},
-		IpamPools:      ipamPools(lb), CustomerOwnedIpv4Pool: text(lb.CustomerPool),
+		State:          &types.LoadBalancerState{Code: state, Reason: store.OptionalText(reason)},
+		IpamPools:      ipamPools(lb), CustomerOwnedIpv4Pool: store.OptionalText(lb.CustomerPool),
 		EnablePrefixForIpv6SourceNat: lb.PrefixForSourceNAT,
 	}
 	if lb.EnforcePrivateLink != "" {
-		out.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic = ptr(lb.EnforcePrivateLink)
+		out.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic = new(lb.EnforcePrivateLink)
 	}
 	return out
 }
@@ -83,11 +83,11 @@ func (s *loadBalancers) loadBalancer(c *store.Call, lb *store.LoadBalancer) type
 func (s *loadBalancers) zones(lb *store.LoadBalancer) []types.AvailabilityZone {
 	out := make([]types.AvailabilityZone, 0, len(lb.Zones))
 	for _, z := range lb.Zones {
-		az := types.AvailabilityZone{ZoneName: ptr(z.Zone), SubnetId: ptr(z.Subnet), LoadBalancerAddresses: []types.LoadBalancerAddress{}}
+		az := types.AvailabilityZone{ZoneName: new(z.Zone), SubnetId: new(z.Subnet), LoadBalancerAddresses: []types.LoadBalancerAddress{}}
 		if z.Allocation != "" || z.PrivateIPv4 != "" || z.IPv6 != "" {
 			az.LoadBalancerAddresses = append(az.LoadBalancerAddresses, types.LoadBalancerAddress{
-				AllocationId: text(z.Allocation), IpAddress: text(z.PublicIP),
-				PrivateIPv4Address: text(z.PrivateIPv4), IPv6Address: text(z.IPv6),
+				AllocationId: store.OptionalText(z.Allocation), IpAddress: store.OptionalText(z.PublicIP),
+				PrivateIPv4Address: store.OptionalText(z.PrivateIPv4), IPv6Address: store.OptionalText(z.IPv6),
 			})
 		}
 		if z.NATPrefix != "" {

@@ -44,7 +44,7 @@ func (s *loadBalancers) makeNode(p *store.Partition, lb *store.LoadBalancer, z *
 	}
 	eni, refusal := p.CreateServiceInterface(want)
 	if refusal != nil {
-		return fail(refusal.From, "InvalidSubnet", "%s", refusal.Message)
+		return store.Errorf(refusal.From, "InvalidSubnet", "%s", refusal.Message)
 	}
 	z.ENI = eni.ID
 	if len(eni.Private) > 0 {
@@ -63,7 +63,7 @@ func (s *loadBalancers) makeNode(p *store.Partition, lb *store.LoadBalancer, z *
 		a, refusal := p.AssociateAddress(z.Allocation, eni.ID)
 		if refusal != nil {
 			p.DeleteServiceENI(eni.ID, 0)
-			return fail(store.Unproven, codeInUse, "The allocation IDs '%s' are not available for use", z.Allocation)
+			return store.Errorf(store.Unproven, codeInUse, "The allocation IDs '%s' are not available for use", z.Allocation)
 		}
 		z.PublicIP = a.PublicIP.String()
 	}
@@ -134,7 +134,7 @@ func (s *loadBalancers) assignAddresses(p *store.Partition, lb *store.LoadBalanc
 		case len(eni.IPv6) == 0:
 			free, refusal := p.TakeIPv6(sub, 1)
 			if refusal != nil {
-				return fail(refusal.From, "InvalidSubnet", "%s", refusal.Message)
+				return store.Errorf(refusal.From, "InvalidSubnet", "%s", refusal.Message)
 			}
 			changes = append(changes, func() { eni.IPv6 = free })
 		}

@@ -17,7 +17,7 @@ func checkSecurityGroups(p *store.Partition, vpc string, groups []string) error 
 	for _, id := range groups {
 		sg := p.SecurityGroups[id]
 		if sg == nil {
-			return fail(store.Unproven, "InvalidSecurityGroup", "Security group '%s' does not exist", id)
+			return store.Errorf(store.Unproven, "InvalidSecurityGroup", "Security group '%s' does not exist", id)
 		}
 		if sg.VPCID != vpc {
 			return misconfigured(store.Quoted("pulumi/pulumi-awsx#816"), "Security group '%s' does not belong to VPC '%s'", id, vpc)
@@ -39,8 +39,8 @@ func (s *loadBalancers) SetSecurityGroups(c *store.Call, in *elb.SetSecurityGrou
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	p := s.partition(c)
-	lb, err := findLoadBalancer(s.state(c), in.LoadBalancerArn)
+	p := c.Partition
+	lb, err := findLoadBalancer(c.Partition.ELB, in.LoadBalancerArn)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (s *loadBalancers) SetIpAddressType(c *store.Call, in *elb.SetIpAddressType
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	p, st := s.partition(c), s.state(c)
+	p, st := c.Partition, c.Partition.ELB
 	lb, err := findLoadBalancer(st, in.LoadBalancerArn)
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (s *loadBalancers) ModifyIpPools(c *store.Call, in *elb.ModifyIpPoolsInput)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	lb, err := findLoadBalancer(s.state(c), in.LoadBalancerArn)
+	lb, err := findLoadBalancer(c.Partition.ELB, in.LoadBalancerArn)
 	if err != nil {
 		return nil, err
 	}
@@ -161,5 +161,5 @@ func ipamPools(lb *store.LoadBalancer) *types.IpamPools {
 	if lb.IPAMPool == "" {
 		return nil
 	}
-	return &types.IpamPools{Ipv4IpamPoolId: ptr(lb.IPAMPool)}
+	return &types.IpamPools{Ipv4IpamPoolId: new(lb.IPAMPool)}
 }

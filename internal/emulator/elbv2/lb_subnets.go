@@ -35,33 +35,33 @@ func (s *loadBalancers) chooseSubnets(p *store.Partition, want placement) ([]sto
 	}
 	mappings := want.mappings
 	for _, id := range want.subnets {
-		mappings = append(mappings, types.SubnetMapping{SubnetId: ptr(id)})
+		mappings = append(mappings, types.SubnetMapping{SubnetId: new(id)})
 	}
 	var zones []store.LoadBalancerZone
 	var unknown []string
 	ordinary := true // all subnets are in availability zones: no Outpost, Local or Wavelength Zone
 	for _, m := range mappings {
-		sub := p.Subnets[val(m.SubnetId)]
+		sub := p.Subnets[store.Value(m.SubnetId)]
 		if sub == nil {
-			unknown = append(unknown, val(m.SubnetId))
+			unknown = append(unknown, store.Value(m.SubnetId))
 			continue
 		}
 		if z := p.ZoneNamed(sub.Zone); sub.OutpostARN != "" || z != nil && z.Type != zoneTypeAvailability {
 			ordinary = false
 		}
 		zones = append(zones, store.LoadBalancerZone{
-			Zone: sub.Zone, Subnet: sub.ID, Allocation: val(m.AllocationId), PrivateIPv4: val(m.PrivateIPv4Address),
-			IPv6: val(m.IPv6Address), SourceNATIPv6Prefix: val(m.SourceNatIpv6Prefix),
+			Zone: sub.Zone, Subnet: sub.ID, Allocation: store.Value(m.AllocationId), PrivateIPv4: store.Value(m.PrivateIPv4Address),
+			IPv6: store.Value(m.IPv6Address), SourceNATIPv6Prefix: store.Value(m.SourceNatIpv6Prefix),
 		})
 	}
 	if want.lb.IsALB() && ordinary && len(mappings) < 2 {
 		return nil, invalid(store.Quoted("kasmtech/terraform#5"), "At least two subnets in two different Availability Zones must be specified")
 	}
 	if len(unknown) == 1 {
-		return nil, fail(store.Unproven, "SubnetNotFound", "The subnet ID '%s' does not exist", unknown[0])
+		return nil, store.Errorf(store.Unproven, "SubnetNotFound", "The subnet ID '%s' does not exist", unknown[0])
 	}
 	if len(unknown) > 1 {
-		return nil, fail(store.Unproven, "SubnetNotFound", "The subnet IDs '%s' do not exist", strings.Join(unknown, ", "))
+		return nil, store.Errorf(store.Unproven, "SubnetNotFound", "The subnet IDs '%s' do not exist", strings.Join(unknown, ", "))
 	}
 	slices.SortFunc(zones, func(a, b store.LoadBalancerZone) int { return strings.Compare(a.Zone, b.Zone) })
 	for i := 1; i < len(zones); i++ {
@@ -88,11 +88,11 @@ func (s *loadBalancers) checkPlacement(p *store.Partition, want placement, vpc s
 			continue
 		}
 		if sub.IPv6Native() || z.PrivateIPv4 == "" && p.FreeIPv4(sub) < freeAddresses {
-			return fail(store.Quoted("aws/aws-rfdk#621"), "InvalidSubnet", "Not enough IP space available in %s. ELB requires at least %d free IP addresses in each subnet.", sub.ID, freeAddresses)
+			return store.Errorf(store.Quoted("aws/aws-rfdk#621"), "InvalidSubnet", "Not enough IP space available in %s. ELB requires at least %d free IP addresses in each subnet.", sub.ID, freeAddresses)
 		}
 	}
 	if lb.Scheme == types.LoadBalancerSchemeEnumInternetFacing && !p.HasInternetGateway(vpc) {
-		return fail(store.Quoted("openshift/installer#1110"), "InvalidSubnet", "VPC %s has no internet gateway", vpc)
+		return store.Errorf(store.Quoted("openshift/installer#1110"), "InvalidSubnet", "VPC %s has no internet gateway", vpc)
 	}
 	if err := checkAddresses(p, lb, want.addressing, zones); err != nil {
 		return err
@@ -154,11 +154,11 @@ func checkAddresses(p *store.Partition, lb *store.LoadBalancer, addressing types
 		}
 		a := p.Addresses[z.Allocation]
 		if a == nil {
-			return fail(store.Unproven, "AllocationIdNotFound", "The allocation ID '%s' does not exist", z.Allocation)
+			return store.Errorf(store.Unproven, "AllocationIdNotFound", "The allocation ID '%s' does not exist", z.Allocation)
 		}
 		ours := slices.ContainsFunc(lb.Zones, func(have store.LoadBalancerZone) bool { return have.ENI != "" && have.Allocation == z.Allocation })
 		if seen[z.Allocation] || a.AssociationID != "" && !ours {
-			return fail(store.Unproven, codeInUse, "The allocation IDs '%s' are not available for use", z.Allocation)
+			return store.Errorf(store.Unproven, codeInUse, "The allocation IDs '%s' are not available for use", z.Allocation)
 		}
 		seen[z.Allocation] = true
 	}
@@ -172,7 +172,7 @@ func checkAddressing(p *store.Partition, lb *store.LoadBalancer, want types.IpAd
 	}
 	for _, z := range zones {
 		if len(p.Subnets[z.Subnet].IPv6) == 0 {
-			return fail(store.Unproven, "InvalidSubnet", "You must specify subnets with an associated IPv6 CIDR block.")
+			return store.Errorf(store.Unproven, "InvalidSubnet", "You must specify subnets with an associated IPv6 CIDR block.")
 		}
 	}
 	if want == types.IpAddressTypeDualstackWithoutPublicIpv4 && (!lb.IsALB() || lb.Scheme == types.LoadBalancerSchemeEnumInternal) {
@@ -189,7 +189,7 @@ func (s *loadBalancers) checkNLBZones(p *store.Partition, lb *store.LoadBalancer
 	for _, z := range zones {
 		zone := p.ZoneNamed(z.Zone)
 		if slices.Contains(s.w.Config.ELB.UnsupportedNLBZones, z.Zone) || zone != nil && zone.Type != zoneTypeAvailability {
-			return fail(store.Unproven, "AvailabilityZoneNotSupported", "Load balancers with type 'network' are not supported in %s", z.Zone)
+			return store.Errorf(store.Unproven, "AvailabilityZoneNotSupported", "Load balancers with type 'network' are not supported in %s", z.Zone)
 		}
 	}
 	return nil
@@ -204,7 +204,7 @@ func (s *loadBalancers) SetSubnets(c *store.Call, in *elb.SetSubnetsInput) (*elb
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	p, st := s.partition(c), s.state(c)
+	p, st := c.Partition, c.Partition.ELB
 	lb, err := findLoadBalancer(st, in.LoadBalancerArn)
 	if err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func (s *loadBalancers) SetSubnets(c *store.Call, in *elb.SetSubnetsInput) (*elb
 		return nil, err
 	}
 	if c.Now.Before(lb.Capacity.Ready) {
-		return nil, fail(store.Unproven, "CapacityReservationPending", "There is a pending capacity reservation on load balancer '%s'", lb.ARN)
+		return nil, store.Errorf(store.Unproven, "CapacityReservationPending", "There is a pending capacity reservation on load balancer '%s'", lb.ARN)
 	}
 	if err := s.checkMoves(lb, zones); err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	p, st := s.partition(c), s.state(c)
+	p, st := c.Partition, c.Partition.ELB
 	lb, err := findLoadBalancer(st, in.LoadBalancerArn)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (
 			continue
 		}
 		if !sameListener(st, other, l, actions) {
-			return nil, fail(store.Quoted("hashicorp/terraform#26407"), "DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
+			return nil, store.Errorf(store.Quoted("hashicorp/terraform#26407"), "DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
 		}
 		return &elb.CreateListenerOutput{Listeners: []types.Listener{s.listener(st, other)}}, nil
 	}
@@ -110,7 +110,7 @@ func (s *listeners) checkListenerQuota(st *store.ELBState, lb *store.LoadBalance
 		name = quotaListenersNLB
 	}
 	if most := s.quota(name); len(listenersOf(st, lb.ARN)) >= most {
-		return fail(store.Unproven, "TooManyListeners", "The maximum number of listeners per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
+		return store.Errorf(store.Unproven, "TooManyListeners", "The maximum number of listeners per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	p, st := s.partition(c), s.state(c)
+	p, st := c.Partition, c.Partition.ELB
 	l, err := findListener(st, in.ListenerArn)
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (
 	next.Protocol = cmp.Or(in.Protocol, l.Protocol)
 	for _, other := range listenersOf(st, lb.ARN) {
 		if other != l && other.Port == next.Port {
-			return nil, fail(store.Quoted("hashicorp/terraform#26407"), "DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
+			return nil, store.Errorf(store.Quoted("hashicorp/terraform#26407"), "DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
 		}
 	}
 	if !isSecure(next.Protocol) {
@@ -189,7 +189,7 @@ func (s *listeners) DeleteListener(c *store.Call, in *elb.DeleteListenerInput) (
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	p, st := s.partition(c), s.state(c)
+	p, st := c.Partition, c.Partition.ELB
 	l, err := findListener(st, in.ListenerArn)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (s *listeners) DeleteListener(c *store.Call, in *elb.DeleteListenerInput) (
 	for _, g := range st.TargetGroups {
 		p.RemoveEnded(g, c.Now)
 		if t := g.Target(l.LoadBalancer, l.Port); t != nil && !t.Draining() {
-			return nil, fail(store.Unproven, codeInUse, "Listener port '%d' is in use by registered target '%s' and cannot be removed", l.Port, l.LoadBalancer)
+			return nil, store.Errorf(store.Unproven, codeInUse, "Listener port '%d' is in use by registered target '%s' and cannot be removed", l.Port, l.LoadBalancer)
 		}
 	}
 	dropListener(st, l)
@@ -207,7 +207,7 @@ func (s *listeners) DeleteListener(c *store.Call, in *elb.DeleteListenerInput) (
 
 // DescribeListeners lists the listeners of a load balancer, or by ARN.
 func (s *listeners) DescribeListeners(c *store.Call, in *elb.DescribeListenersInput) (*elb.DescribeListenersOutput, error) {
-	st := s.state(c)
+	st := c.Partition.ELB
 	if (in.LoadBalancerArn == nil) == (len(in.ListenerArns) == 0) {
 		return nil, invalid(store.Unproven, "You must specify either listener ARNs or a load balancer ARN")
 	}
@@ -238,11 +238,11 @@ func (s *listeners) DescribeListeners(c *store.Call, in *elb.DescribeListenersIn
 // listener returns a listener as AWS describes it.
 func (s *listeners) listener(st *store.ELBState, l *store.Listener) types.Listener {
 	out := types.Listener{
-		ListenerArn: ptr(l.ARN), LoadBalancerArn: ptr(l.LoadBalancer), Port: ptr(l.Port), Protocol: l.Protocol,
-		SslPolicy: text(l.SSLPolicy), AlpnPolicy: slices.Clone(l.ALPN), DefaultActions: s.describeActions(st.Rules[l.DefaultRule].Actions),
+		ListenerArn: new(l.ARN), LoadBalancerArn: new(l.LoadBalancer), Port: new(l.Port), Protocol: l.Protocol,
+		SslPolicy: store.OptionalText(l.SSLPolicy), AlpnPolicy: slices.Clone(l.ALPN), DefaultActions: s.describeActions(st.Rules[l.DefaultRule].Actions),
 	}
 	if l.Certificate != "" {
-		out.Certificates = []types.Certificate{{CertificateArn: ptr(l.Certificate)}}
+		out.Certificates = []types.Certificate{{CertificateArn: new(l.Certificate)}}
 	}
 	if l.Mutual != nil {
 		m := *l.Mutual

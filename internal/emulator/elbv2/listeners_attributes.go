@@ -113,8 +113,8 @@ func keepAttributes(sp attributeSpace, have map[string]string) map[string]string
 
 func (s *listeners) listenerAttributeList(l *store.Listener) []types.ListenerAttribute {
 	var out []types.ListenerAttribute
-	for _, k := range sortedKeys(l.Attributes) {
-		out = append(out, types.ListenerAttribute{Key: ptr(k), Value: ptr(l.Attributes[k])})
+	for _, k := range store.SortedKeys(l.Attributes) {
+		out = append(out, types.ListenerAttribute{Key: new(k), Value: new(l.Attributes[k])})
 	}
 	return store.Shuffle(s.w, out)
 }
@@ -126,7 +126,7 @@ func (s *listeners) DescribeListenerAttributes(c *store.Call, in *elb.DescribeLi
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	l, err := findListener(s.state(c), in.ListenerArn)
+	l, err := findListener(c.Partition.ELB, in.ListenerArn)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (s *listeners) ModifyListenerAttributes(c *store.Call, in *elb.ModifyListen
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	st := s.state(c)
+	st := c.Partition.ELB
 	l, err := findListener(st, in.ListenerArn)
 	if err != nil {
 		return nil, err

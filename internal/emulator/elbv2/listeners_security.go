@@ -38,7 +38,7 @@ func (s *listeners) setSecurity(c *store.Call, p *store.Partition, lb *store.Loa
 		switch {
 		case len(in.certificates) > 0:
 			return invalid(store.Unproven, "Certificates cannot be specified for %s listeners", l.Protocol)
-		case val(in.policy) != "":
+		case store.Value(in.policy) != "":
 			return invalid(store.Unproven, "An SSL policy cannot be specified for %s listeners.", l.Protocol)
 		}
 	}
@@ -56,14 +56,14 @@ func (s *listeners) setSecurity(c *store.Call, p *store.Partition, lb *store.Loa
 		if l.Certificate == "" {
 			return invalid(store.Quoted("pulumi/pulumi-awsx#1242"), "A certificate must be specified for %s listeners", l.Protocol)
 		}
-		if val(in.policy) != "" {
+		if store.Value(in.policy) != "" {
 			l.SSLPolicy = *in.policy
 		}
 		if l.SSLPolicy == "" {
 			l.SSLPolicy = policyDefault
 		}
 		if !isSSLPolicy(l.SSLPolicy) {
-			return fail(store.Unproven, "SSLPolicyNotFound", "SSL policy '%s' not found", l.SSLPolicy)
+			return store.Errorf(store.Unproven, "SSLPolicyNotFound", "SSL policy '%s' not found", l.SSLPolicy)
 		}
 	}
 	if err := setALPN(lb, l, in.alpn); err != nil {
@@ -107,7 +107,7 @@ func setALPN(lb *store.LoadBalancer, l *store.Listener, alpn []string) error {
 		return invalid(store.Unproven, "You can specify only one ALPN policy")
 	}
 	if !slices.Contains(known, alpn[0]) {
-		return fail(store.Unproven, "ALPNPolicyNotFound", "ALPN policy '%s' not found", alpn[0])
+		return store.Errorf(store.Unproven, "ALPNPolicyNotFound", "ALPN policy '%s' not found", alpn[0])
 	}
 	l.ALPN = slices.Clone(alpn)
 	return nil
@@ -124,23 +124,23 @@ func (s *listeners) setMutualAuthentication(c *store.Call, p *store.Partition, l
 	}
 	if in == nil {
 		if l.Mutual == nil {
-			l.Mutual = &types.MutualAuthenticationAttributes{Mode: ptr(mutualOff)}
+			l.Mutual = &types.MutualAuthenticationAttributes{Mode: new(mutualOff)}
 		}
 		return nil
 	}
-	mode := val(in.Mode)
+	mode := store.Value(in.Mode)
 	if !slices.Contains([]string{mutualOff, mutualPassthrough, mutualVerify}, mode) {
 		return invalid(store.Unproven, "Mutual authentication mode '%s' must be one of 'off, passthrough, verify'", mode)
 	}
 	if mode != mutualVerify {
-		if val(in.TrustStoreArn) != "" || in.IgnoreClientCertificateExpiry != nil && *in.IgnoreClientCertificateExpiry ||
+		if store.Value(in.TrustStoreArn) != "" || in.IgnoreClientCertificateExpiry != nil && *in.IgnoreClientCertificateExpiry ||
 			in.AdvertiseTrustStoreCaNames == types.AdvertiseTrustStoreCaNamesEnumOn {
 			return invalid(store.Unproven, "A trust store and its settings can only be specified with mutual authentication mode 'verify'")
 		}
-		l.Mutual = &types.MutualAuthenticationAttributes{Mode: ptr(mode)}
+		l.Mutual = &types.MutualAuthenticationAttributes{Mode: new(mode)}
 		return nil
 	}
-	if val(in.TrustStoreArn) == "" {
+	if store.Value(in.TrustStoreArn) == "" {
 		return invalid(store.Unproven, "A trust store must be specified with mutual authentication mode 'verify'")
 	}
 	trusted, err := findTrustStore(p.ELB, in.TrustStoreArn)
@@ -148,12 +148,12 @@ func (s *listeners) setMutualAuthentication(c *store.Call, p *store.Partition, l
 		return err
 	}
 	if c.Now.Before(trusted.Active) {
-		return fail(store.Unproven, "TrustStoreNotReady", "Trust store '%s' is not active", trusted.ARN)
+		return store.Errorf(store.Unproven, "TrustStoreNotReady", "Trust store '%s' is not active", trusted.ARN)
 	}
-	if l.Mutual == nil || val(l.Mutual.Mode) != mutualVerify {
+	if l.Mutual == nil || store.Value(l.Mutual.Mode) != mutualVerify {
 		n := 0
 		for _, other := range listenersOf(p.ELB, lb.ARN) {
-			if other.Mutual != nil && val(other.Mutual.Mode) == mutualVerify {
+			if other.Mutual != nil && store.Value(other.Mutual.Mode) == mutualVerify {
 				n++
 			}
 		}
@@ -162,7 +162,7 @@ func (s *listeners) setMutualAuthentication(c *store.Call, p *store.Partition, l
 		}
 	}
 	l.Mutual = &types.MutualAuthenticationAttributes{
-		Mode: ptr(mode), TrustStoreArn: ptr(trusted.ARN), IgnoreClientCertificateExpiry: ptr(val(in.IgnoreClientCertificateExpiry)),
+		Mode: new(mode), TrustStoreArn: new(trusted.ARN), IgnoreClientCertificateExpiry: new(store.Value(in.IgnoreClientCertificateExpiry)),
 		AdvertiseTrustStoreCaNames: cmp.Or(in.AdvertiseTrustStoreCaNames, types.AdvertiseTrustStoreCaNamesEnumOff),
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,7 +59,7 @@ func page[T any](w *store.Store, items []T, key func(T) string, inOrder bool, ma
 	if marker != nil {
 		items = items[position(items, key, salt, after):]
 	}
-	limit := w.PageLimit(int(val(size)), pageMax)
+	limit := w.PageLimit(int(store.Value(size)), pageMax)
 	if len(items) <= limit {
 		return items, nil, nil
 	}
@@ -108,8 +107,4 @@ func mix(salt uint64, key string) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%x|%s", salt, key)
 	return h.Sum64()
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	return slices.Sorted(maps.Keys(m))
 }

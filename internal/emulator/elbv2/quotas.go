@@ -76,7 +76,7 @@ func (s *core) quota(name string) int {
 func (s *Service) DescribeAccountLimits(c *store.Call, in *elb.DescribeAccountLimitsInput) (*elb.DescribeAccountLimitsOutput, error) {
 	var all []types.Limit
 	for _, q := range quotaDefaults() {
-		all = append(all, types.Limit{Name: ptr(q.name), Max: ptr(strconv.Itoa(s.w.Quota(q.name, q.value)))})
+		all = append(all, types.Limit{Name: new(q.name), Max: new(strconv.Itoa(s.w.Quota(q.name, q.value)))})
 	}
 	all, next, err := page(s.w, all, func(l types.Limit) string { return *l.Name }, unordered, in.Marker, in.PageSize)
 	if err != nil {

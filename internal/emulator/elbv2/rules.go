@@ -59,14 +59,14 @@ func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.Cre
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	p, st := s.partition(c), s.state(c)
+	p, st := c.Partition, c.Partition.ELB
 	l, err := findListener(st, in.ListenerArn)
 	if err != nil {
 		return nil, err
 	}
 	lb := st.LoadBalancers[l.LoadBalancer]
 	if !lb.IsALB() {
-		return nil, fail(store.Own, "UnsupportedProtocol", "Rules on listeners of Network Load Balancers are not supported by this emulator")
+		return nil, store.Errorf(store.Own, "UnsupportedProtocol", "Rules on listeners of Network Load Balancers are not supported by this emulator")
 	}
 	r := &store.Rule{Listener: l.ARN, Priority: *in.Priority}
 	if r.Conditions, err = s.checkConditions(in.Conditions); err != nil {
@@ -83,7 +83,7 @@ func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.Cre
 	}
 	for _, other := range rulesOf(st, l.ARN) {
 		if other.Priority == r.Priority {
-			return nil, fail(store.Quoted("hashicorp/terraform#24239"), "PriorityInUse", "Priority '%d' is currently in use", r.Priority)
+			return nil, store.Errorf(store.Quoted("hashicorp/terraform#24239"), "PriorityInUse", "Priority '%d' is currently in use", r.Priority)
 		}
 	}
 	if err := s.checkRuleQuota(st, lb); err != nil {
@@ -105,7 +105,7 @@ func (s *listeners) checkRuleQuota(st *store.ELBState, lb *store.LoadBalancer) e
 		}
 	})
 	if most := s.quota(quotaRules); n >= most {
-		return fail(store.Unproven, "TooManyRules", "The maximum number of rules per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
+		return store.Errorf(store.Unproven, "TooManyRules", "The maximum number of rules per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
 	}
 	return nil
 }
@@ -118,15 +118,15 @@ func (s *listeners) ModifyRule(c *store.Call, in *elb.ModifyRuleInput) (*elb.Mod
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	p, st := s.partition(c), s.state(c)
+	p, st := c.Partition, c.Partition.ELB
 	r, err := findRule(st, in.RuleArn)
 	if err != nil {
 		return nil, err
 	}
 	if r.IsDefault() {
-		return nil, fail(store.Unproven, codeNotPermitted, "Default rule '%s' cannot be modified", r.ARN)
+		return nil, store.Errorf(store.Unproven, codeNotPermitted, "Default rule '%s' cannot be modified", r.ARN)
 	}
-	reset := val(in.ResetTransforms)
+	reset := store.Value(in.ResetTransforms)
 	if in.Conditions == nil && in.Actions == nil && in.Transforms == nil && !reset {
 		return nil, invalid(store.Unproven, "Either conditions or actions must be specified")
 	}
@@ -163,13 +163,13 @@ func (s *listeners) DeleteRule(c *store.Call, in *elb.DeleteRuleInput) (*elb.Del
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	st := s.state(c)
+	st := c.Partition.ELB
 	r, err := findRule(st, in.RuleArn)
 	if err != nil {
 		return nil, err
 	}
 	if r.IsDefault() {
-		return nil, fail(store.Unproven, codeNotPermitted, "Default rule '%s' cannot be deleted", r.ARN)
+		return nil, store.Errorf(store.Unproven, codeNotPermitted, "Default rule '%s' cannot be deleted", r.ARN)
 	}
 	st.DropRule(r)
 	st.Reattach(st.Listeners[r.Listener].LoadBalancer, c.Now)
@@ -190,7 +190,7 @@ func (s *listeners) SetRulePriorities(c *store.Call, in *elb.SetRulePrioritiesIn
 	if len(in.RulePriorities) == 0 {
 		return nil, invalid(store.Unproven, "A rule priority must be specified")
 	}
-	st := s.state(c)
+	st := c.Partition.ELB
 	moved := map[*store.Rule]int32{}
 	wanted := map[int32]bool{}
 	var order []*store.Rule
@@ -209,7 +209,7 @@ func (s *listeners) SetRulePriorities(c *store.Call, in *elb.SetRulePrioritiesIn
 			return nil, invalid(store.Unproven, "Priority '%d' was provided multiple times", *pair.Priority)
 		}
 		if r.IsDefault() {
-			return nil, fail(store.Unproven, codeNotPermitted, "The priority of default rule '%s' cannot be changed", r.ARN)
+			return nil, store.Errorf(store.Unproven, codeNotPermitted, "The priority of default rule '%s' cannot be changed", r.ARN)
 		}
 		if len(order) > 0 && order[0].Listener != r.Listener {
 			return nil, invalid(store.Unproven, "The rules must all belong to the same listener")
@@ -219,7 +219,7 @@ func (s *listeners) SetRulePriorities(c *store.Call, in *elb.SetRulePrioritiesIn
 	}
 	for _, other := range rulesOf(st, order[0].Listener) {
 		if _, moves := moved[other]; !moves && wanted[other.Priority] {
-			return nil, fail(store.Quoted("hashicorp/terraform#24239"), "PriorityInUse", "Priority '%d' is currently in use", other.Priority)
+			return nil, store.Errorf(store.Quoted("hashicorp/terraform#24239"), "PriorityInUse", "Priority '%d' is currently in use", other.Priority)
 		}
 	}
 	out := &elb.SetRulePrioritiesOutput{}
@@ -232,7 +232,7 @@ func (s *listeners) SetRulePriorities(c *store.Call, in *elb.SetRulePrioritiesIn
 
 // DescribeRules lists the rules of a listener in order, or rules by ARN.
 func (s *listeners) DescribeRules(c *store.Call, in *elb.DescribeRulesInput) (*elb.DescribeRulesOutput, error) {
-	st := s.state(c)
+	st := c.Partition.ELB
 	if in.ListenerArn == nil && len(in.RuleArns) == 0 {
 		return nil, invalid(store.Unproven, "You must specify either listener rule ARNs or a listener ARN")
 	}
@@ -273,7 +273,7 @@ func (s *listeners) rule(r *store.Rule) types.Rule {
 		priority = strconv.Itoa(int(r.Priority))
 	}
 	out := types.Rule{
-		RuleArn: ptr(r.ARN), Priority: ptr(priority), IsDefault: ptr(r.IsDefault()),
+		RuleArn: new(r.ARN), Priority: new(priority), IsDefault: new(r.IsDefault()),
 		Conditions: append([]types.RuleCondition{}, r.Conditions...), Actions: s.describeActions(r.Actions),
 		Transforms: slices.Clone(r.Transforms),
 	}

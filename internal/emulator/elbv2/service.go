@@ -31,38 +31,7 @@ type (
 	trustStores   struct{ *core }
 )
 
-// state returns the load balancing state of the caller.
-func (s *core) state(c *store.Call) *store.ELBState { return s.partition(c).ELB }
-
-// partition returns the caller's account and region.
-func (s *core) partition(c *store.Call) *store.Partition {
-	if c.Partition != nil {
-		return c.Partition
-	}
-	return s.w.Partition(c.Account, c.Region)
-}
-
 // newARN returns the ARN of a new resource of this service.
 func newARN(p *store.Partition, resource string) string {
 	return p.ARN("elasticloadbalancing", resource)
-}
-
-// ptr returns a pointer to a copy of v.
-func ptr[T any](v T) *T { return &v }
-
-// val returns what p points to, or the zero value.
-func val[T any](p *T) T {
-	var zero T
-	if p == nil {
-		return zero
-	}
-	return *p
-}
-
-// text returns a pointer to s, or nil for an empty s, which is an absent member.
-func text(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

@@ -95,7 +95,7 @@ func (s *listeners) DescribeSSLPolicies(c *store.Call, in *elb.DescribeSSLPolici
 	names := dedupe(in.Names)
 	for _, n := range names {
 		if !isSSLPolicy(n) {
-			return nil, fail(store.Unproven, "SSLPolicyNotFound", "SSL policy '%s' not found", n)
+			return nil, store.Errorf(store.Unproven, "SSLPolicyNotFound", "SSL policy '%s' not found", n)
 		}
 	}
 	if len(names) == 0 {
@@ -110,9 +110,9 @@ func (s *listeners) DescribeSSLPolicies(c *store.Call, in *elb.DescribeSSLPolici
 	out := &elb.DescribeSSLPoliciesOutput{NextMarker: next}
 	for _, n := range names {
 		bare := strings.TrimPrefix(n, policyPrefix)
-		p := types.SslPolicy{Name: ptr(n), SslProtocols: policyProtocols(bare), SupportedLoadBalancerTypes: []string{"application", "network"}}
+		p := types.SslPolicy{Name: new(n), SslProtocols: policyProtocols(bare), SupportedLoadBalancerTypes: []string{"application", "network"}}
 		for i, cipher := range policyCiphers(bare) {
-			p.Ciphers = append(p.Ciphers, types.Cipher{Name: ptr(cipher), Priority: ptr(int32(i + 1))})
+			p.Ciphers = append(p.Ciphers, types.Cipher{Name: new(cipher), Priority: new(int32(i + 1))})
 		}
 		out.SslPolicies = append(out.SslPolicies, p)
 	}

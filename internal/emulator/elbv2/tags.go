@@ -51,18 +51,18 @@ func addTags(have map[string]string, tags []types.Tag) (map[string]string, error
 	}
 	seen := map[string]bool{}
 	for _, t := range tags {
-		k := val(t.Key)
+		k := store.Value(t.Key)
 		if seen[k] {
-			return nil, fail(store.Unproven, "DuplicateTagKeys", "Tag key '%s' was specified more than once", k)
+			return nil, store.Errorf(store.Unproven, "DuplicateTagKeys", "Tag key '%s' was specified more than once", k)
 		}
 		seen[k] = true
 		if strings.HasPrefix(strings.ToLower(k), reservedTagSpace) {
 			return nil, invalid(store.Unproven, "Tag keys beginning with '%s' are reserved: '%s'", reservedTagSpace, k)
 		}
-		out[k] = val(t.Value)
+		out[k] = store.Value(t.Value)
 	}
 	if len(out) > tagsPerResource {
-		return nil, fail(store.Unproven, "TooManyTags", "The maximum number of tags per resource is '%d'", tagsPerResource)
+		return nil, store.Errorf(store.Unproven, "TooManyTags", "The maximum number of tags per resource is '%d'", tagsPerResource)
 	}
 	return out, nil
 }
@@ -70,8 +70,8 @@ func addTags(have map[string]string, tags []types.Tag) (map[string]string, error
 // tagList returns tags in no particular order.
 func (s *core) tagList(tags map[string]string) []types.Tag {
 	out := make([]types.Tag, 0, len(tags))
-	for _, k := range sortedKeys(tags) {
-		out = append(out, types.Tag{Key: ptr(k), Value: ptr(tags[k])})
+	for _, k := range store.SortedKeys(tags) {
+		out = append(out, types.Tag{Key: new(k), Value: new(tags[k])})
 	}
 	return store.Shuffle(s.w, out)
 }
@@ -136,7 +136,7 @@ func (s *Service) AddTags(c *store.Call, in *elb.AddTagsInput) (*elb.AddTagsOutp
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	have, err := tagMaps(s.state(c), in.ResourceArns)
+	have, err := tagMaps(c.Partition.ELB, in.ResourceArns)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (s *Service) RemoveTags(c *store.Call, in *elb.RemoveTagsInput) (*elb.Remov
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	have, err := tagMaps(s.state(c), in.ResourceArns)
+	have, err := tagMaps(c.Partition.ELB, in.ResourceArns)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (s *Service) DescribeTags(c *store.Call, in *elb.DescribeTagsInput) (*elb.D
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	have, err := tagMaps(s.state(c), in.ResourceArns)
+	have, err := tagMaps(c.Partition.ELB, in.ResourceArns)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (s *Service) DescribeTags(c *store.Call, in *elb.DescribeTagsInput) (*elb.D
 			continue
 		}
 		seen[arn] = true
-		out.TagDescriptions = append(out.TagDescriptions, types.TagDescription{ResourceArn: ptr(arn), Tags: s.tagList(*tags)})
+		out.TagDescriptions = append(out.TagDescriptions, types.TagDescription{ResourceArn: new(arn), Tags: s.tagList(*tags)})
 	}
 	store.Shuffle(s.w, out.TagDescriptions)
 	return out, nil

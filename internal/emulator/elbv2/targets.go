@@ -31,7 +31,7 @@ func (s *targetGroups) RegisterTargets(c *store.Call, in *elb.RegisterTargetsInp
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	p, st := s.partition(c), s.state(c)
+	p, st := c.Partition, c.Partition.ELB
 	g, err := findTargetGroup(st, in.TargetGroupArn)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.
 	var out []store.Target
 	var foreign, stopped []string
 	for _, d := range targets {
-		t := store.Target{ID: *d.Id, Port: g.Port, Registered: c.Now, QUICServerID: val(d.QuicServerId)}
+		t := store.Target{ID: *d.Id, Port: g.Port, Registered: c.Now, QUICServerID: store.Value(d.QuicServerId)}
 		if d.Port != nil {
 			t.Port = *d.Port
 		}
@@ -95,7 +95,7 @@ func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.
 				t.Zone = i.Zone // AWS does not show it, but counts targets by zone
 			}
 		case types.TargetTypeEnumIp:
-			t.ID, t.Zone, err = ipTarget(p, g, t.ID, val(d.AvailabilityZone))
+			t.ID, t.Zone, err = ipTarget(p, g, t.ID, store.Value(d.AvailabilityZone))
 		case types.TargetTypeEnumLambda:
 			err = checkLambda(g, t.ID, d.Port != nil)
 			t.Port = 0
@@ -115,10 +115,10 @@ func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.
 		out = append(out, t)
 	}
 	if len(foreign) > 0 {
-		return nil, fail(store.Unproven, codeTarget, "The following targets are not in the target group VPC '%s': '%s'", g.VPC, strings.Join(foreign, ", "))
+		return nil, store.Errorf(store.Unproven, codeTarget, "The following targets are not in the target group VPC '%s': '%s'", g.VPC, strings.Join(foreign, ", "))
 	}
 	if len(stopped) > 0 {
-		return nil, fail(store.Quoted("kubernetes-sigs/cluster-api-provider-aws#5037"), codeTarget, "The following targets are not in a running state and cannot be registered: '%s'", strings.Join(stopped, ", "))
+		return nil, store.Errorf(store.Quoted("kubernetes-sigs/cluster-api-provider-aws#5037"), codeTarget, "The following targets are not in a running state and cannot be registered: '%s'", strings.Join(stopped, ", "))
 	}
 	return out, nil
 }
@@ -187,7 +187,7 @@ func ipTarget(p *store.Partition, g *store.TargetGroup, id, zone string) (addres
 
 // zoneOfAddress returns the zone of the subnet that has the address.
 func zoneOfAddress(p *store.Partition, vpc string, a netip.Addr) string {
-	for _, id := range sortedKeys(p.Subnets) {
+	for _, id := range store.SortedKeys(p.Subnets) {
 		sub := p.Subnets[id]
 		if sub.VPCID != vpc {
 			continue
@@ -224,7 +224,7 @@ func checkLambda(g *store.TargetGroup, id string, port bool) error {
 func (s *targetGroups) checkALBTarget(p *store.Partition, g *store.TargetGroup, t store.Target) error {
 	lb := p.ELB.LoadBalancers[t.ID]
 	if lb == nil || !lb.IsALB() || lb.VPC != g.VPC {
-		return fail(store.Unproven, codeTarget, "The following targets are not Application Load Balancers in the target group VPC '%s': '%s'", g.VPC, t.ID)
+		return store.Errorf(store.Unproven, codeTarget, "The following targets are not Application Load Balancers in the target group VPC '%s': '%s'", g.VPC, t.ID)
 	}
 	nlbs := map[string]bool{g.LoadBalancer: true}
 	for _, other := range p.ELB.TargetGroups {
@@ -235,14 +235,14 @@ func (s *targetGroups) checkALBTarget(p *store.Partition, g *store.TargetGroup, 
 		}
 	}
 	if most := s.quota(quotaNLBsPerALB); len(nlbs) > most {
-		return fail(store.Unproven, codeTarget, "The Application Load Balancer '%s' cannot be registered behind more than '%d' Network Load Balancers", t.ID, most)
+		return store.Errorf(store.Unproven, codeTarget, "The Application Load Balancer '%s' cannot be registered behind more than '%d' Network Load Balancers", t.ID, most)
 	}
 	for _, l := range listenersOf(p.ELB, lb.ARN) {
 		if l.Port == t.Port {
 			return nil
 		}
 	}
-	return fail(store.Unproven, codeTarget, "The Application Load Balancer '%s' has no listener on the port '%d' of the target", t.ID, t.Port)
+	return store.Errorf(store.Unproven, codeTarget, "The Application Load Balancer '%s' has no listener on the port '%d' of the target", t.ID, t.Port)
 }
 
 // DeregisterTargets deregisters targets. It ignores targets that are not registered. A target
@@ -255,7 +255,7 @@ func (s *targetGroups) DeregisterTargets(c *store.Call, in *elb.DeregisterTarget
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	p := s.partition(c)
+	p := c.Partition
 	g, err := findTargetGroup(p.ELB, in.TargetGroupArn)
 	if err != nil {
 		return nil, err
@@ -280,7 +280,7 @@ func (s *targetGroups) DeregisterTargets(c *store.Call, in *elb.DeregisterTarget
 
 // targetKey returns the id and port that identify a registration.
 func targetKey(g *store.TargetGroup, d types.TargetDescription) (id string, port int32) {
-	id, port = val(d.Id), g.Port
+	id, port = store.Value(d.Id), g.Port
 	if d.Port != nil {
 		port = *d.Port
 	}

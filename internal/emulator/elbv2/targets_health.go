@@ -21,7 +21,7 @@ func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTarge
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	p := s.partition(c)
+	p := c.Partition
 	g, err := findTargetGroup(p.ELB, in.TargetGroupArn)
 	if err != nil {
 		return nil, err
@@ -48,13 +48,13 @@ func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTarge
 		}
 		target := &types.TargetDescription{Id: d.Id}
 		if port != 0 {
-			target.Port = ptr(port)
+			target.Port = new(port)
 		}
 		out.TargetHealthDescriptions = append(out.TargetHealthDescriptions, types.TargetHealthDescription{
 			Target: target, HealthCheckPort: checkPort(g, port),
 			TargetHealth: &types.TargetHealth{
 				State: types.TargetHealthStateEnumUnused, Reason: types.TargetHealthReasonEnumNotRegistered,
-				Description: ptr("Target is not registered to the target group"),
+				Description: new("Target is not registered to the target group"),
 			},
 		})
 	}
@@ -65,21 +65,21 @@ func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTarge
 func (s *targetGroups) health(c *store.Call, p *store.Partition, g *store.TargetGroup, t *store.Target, anomaly bool) types.TargetHealthDescription {
 	v := p.TargetHealth(g, t, c.Now)
 	out := types.TargetHealthDescription{
-		Target:          &types.TargetDescription{Id: ptr(t.ID), QuicServerId: text(t.QUICServerID)},
+		Target:          &types.TargetDescription{Id: new(t.ID), QuicServerId: store.OptionalText(t.QUICServerID)},
 		HealthCheckPort: checkPort(g, t.Port),
-		TargetHealth:    &types.TargetHealth{State: v.State, Reason: v.Reason, Description: text(v.Description)},
+		TargetHealth:    &types.TargetHealth{State: v.State, Reason: v.Reason, Description: store.OptionalText(v.Description)},
 	}
 	if t.Port != 0 {
-		out.Target.Port = ptr(t.Port)
+		out.Target.Port = new(t.Port)
 	}
 	if g.Type == types.TargetTypeEnumIp {
-		out.Target.AvailabilityZone = text(t.Zone)
+		out.Target.AvailabilityZone = store.OptionalText(t.Zone)
 	}
 	lb := p.ELB.LoadBalancers[g.LoadBalancer]
 	if lb != nil && lb.Attributes[attrZonalShift] == "true" {
 		out.AdministrativeOverride = &types.AdministrativeOverride{
 			State: types.TargetAdministrativeOverrideStateEnumNoOverride, Reason: types.TargetAdministrativeOverrideReasonEnumNoOverrideEngaged,
-			Description: ptr("No override is currently active on target"),
+			Description: new("No override is currently active on target"),
 		}
 	}
 	if anomaly && lb != nil && isHTTP(g.Protocol) {
@@ -93,9 +93,9 @@ func (s *targetGroups) health(c *store.Call, p *store.Partition, g *store.Target
 func checkPort(g *store.TargetGroup, port int32) *string {
 	switch {
 	case g.Check.Port != trafficPort:
-		return text(g.Check.Port)
+		return store.OptionalText(g.Check.Port)
 	case port != 0:
-		return ptr(strconv.Itoa(int(port)))
+		return new(strconv.Itoa(int(port)))
 	}
 	return nil
 }

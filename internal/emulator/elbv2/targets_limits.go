@@ -29,15 +29,15 @@ func (s *targetGroups) checkTargetQuotas(st *store.ELBState, g *store.TargetGrou
 	switch g.Type {
 	case types.TargetTypeEnumLambda:
 		if total > 1 {
-			return fail(store.Unproven, "TooManyTargets", "Up to '1' Lambda function target(s) can be registered, but '%d' were specified", total)
+			return store.Errorf(store.Unproven, "TooManyTargets", "Up to '1' Lambda function target(s) can be registered, but '%d' were specified", total)
 		}
 	case types.TargetTypeEnumAlb:
 		if total > 1 {
-			return fail(store.Unproven, "TooManyTargets", "Up to '1' Application Load Balancer target(s) can be registered, but '%d' were specified", total)
+			return store.Errorf(store.Unproven, "TooManyTargets", "Up to '1' Application Load Balancer target(s) can be registered, but '%d' were specified", total)
 		}
 	}
 	if most := s.quota(quotaTargetsPerGroup); total > most {
-		return fail(store.Unproven, "TooManyTargets", "The maximum number of targets per target group '%d' has been reached on target group '%s'", most, g.ARN)
+		return store.Errorf(store.Unproven, "TooManyTargets", "The maximum number of targets per target group '%d' has been reached on target group '%s'", most, g.ARN)
 	}
 	lb := st.LoadBalancers[g.LoadBalancer]
 	if lb == nil {
@@ -100,15 +100,15 @@ func (s *core) checkLoadBalancerTargets(st *store.ELBState, lb *store.LoadBalanc
 		name = quotaTargetsNLB
 	}
 	if most := s.quota(name); total > most {
-		return fail(store.Quoted("kubernetes/kubernetes#86441"), "TooManyTargets", "The maximum number of targets per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
+		return store.Errorf(store.Quoted("kubernetes/kubernetes#86441"), "TooManyTargets", "The maximum number of targets per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
 	}
 	if !lb.IsALB() {
 		return s.checkZoneTargets(lb, groups, added)
 	}
 	most := s.quota(quotaRegistrations)
-	for _, id := range sortedKeys(byID) {
+	for _, id := range store.SortedKeys(byID) {
 		if byID[id] > most {
-			return fail(store.Unproven, "TooManyRegistrationsForTargetId", "The maximum number of registrations '%d' of target '%s' has been reached on load balancer '%s'", most, id, lb.ARN)
+			return store.Errorf(store.Unproven, "TooManyRegistrationsForTargetId", "The maximum number of registrations '%d' of target '%s' has been reached on load balancer '%s'", most, id, lb.ARN)
 		}
 	}
 	return nil
@@ -136,13 +136,13 @@ func (s *core) checkZoneTargets(lb *store.LoadBalancer, groups []*store.TargetGr
 		count(t.Zone)
 	}
 	most := s.quota(quotaTargetsPerZoneNLB)
-	for _, zone := range sortedKeys(byZone) {
+	for _, zone := range store.SortedKeys(byZone) {
 		n := byZone[zone]
 		if zone != "" {
 			n += byZone[""]
 		}
 		if n > most {
-			return fail(store.Unproven, "TooManyTargets", "The maximum number of targets per Availability Zone '%d' has been reached on load balancer '%s'", most, lb.ARN)
+			return store.Errorf(store.Unproven, "TooManyTargets", "The maximum number of targets per Availability Zone '%d' has been reached on load balancer '%s'", most, lb.ARN)
 		}
 	}
 	return nil

@@ -132,8 +132,8 @@ func initialTargetGroupAttributes(g *store.TargetGroup) map[string]string {
 
 func (s *targetGroups) targetGroupAttributeList(g *store.TargetGroup) []types.TargetGroupAttribute {
 	var out []types.TargetGroupAttribute
-	for _, k := range sortedKeys(g.Attributes) {
-		out = append(out, types.TargetGroupAttribute{Key: ptr(k), Value: ptr(g.Attributes[k])})
+	for _, k := range store.SortedKeys(g.Attributes) {
+		out = append(out, types.TargetGroupAttribute{Key: new(k), Value: new(g.Attributes[k])})
 	}
 	return store.Shuffle(s.w, out)
 }
@@ -145,7 +145,7 @@ func (s *targetGroups) DescribeTargetGroupAttributes(c *store.Call, in *elb.Desc
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	g, err := findTargetGroup(s.state(c), in.TargetGroupArn)
+	g, err := findTargetGroup(c.Partition.ELB, in.TargetGroupArn)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (s *targetGroups) ModifyTargetGroupAttributes(c *store.Call, in *elb.Modify
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	g, err := findTargetGroup(s.state(c), in.TargetGroupArn)
+	g, err := findTargetGroup(c.Partition.ELB, in.TargetGroupArn)
 	if err != nil {
 		return nil, err
 	}

@@ -37,10 +37,10 @@ func (s *targetGroups) CreateTargetGroup(c *store.Call, in *elb.CreateTargetGrou
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	p, st := s.partition(c), s.state(c)
+	p, st := c.Partition, c.Partition.ELB
 	g := &store.TargetGroup{
-		Name: *in.Name, Protocol: in.Protocol, ProtocolVersion: val(in.ProtocolVersion), Port: val(in.Port),
-		ControlPort: val(in.TargetControlPort), VPC: val(in.VpcId),
+		Name: *in.Name, Protocol: in.Protocol, ProtocolVersion: store.Value(in.ProtocolVersion), Port: store.Value(in.Port),
+		ControlPort: store.Value(in.TargetControlPort), VPC: store.Value(in.VpcId),
 		Type: cmp.Or(in.TargetType, types.TargetTypeEnumInstance), Addressing: in.IpAddressType,
 	}
 	if err := checkTargetGroupName(g.Name); err != nil {
@@ -61,12 +61,12 @@ func (s *targetGroups) CreateTargetGroup(c *store.Call, in *elb.CreateTargetGrou
 			continue
 		}
 		if !sameTargetGroup(other, g) {
-			return nil, fail(store.Quoted("fortinet/fortigate-terraform-deploy#21"), "DuplicateTargetGroupName", "A target group with the same name '%s' exists, but with different settings", g.Name)
+			return nil, store.Errorf(store.Quoted("fortinet/fortigate-terraform-deploy#21"), "DuplicateTargetGroupName", "A target group with the same name '%s' exists, but with different settings", g.Name)
 		}
 		return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{writtenTargetGroup(other)}}, nil
 	}
 	if most := s.quota(quotaTargetGroups); len(st.TargetGroups) >= most {
-		return nil, fail(store.Unproven, "TooManyTargetGroups", "The maximum number of target groups has been reached: '%d'", most)
+		return nil, store.Errorf(store.Unproven, "TooManyTargetGroups", "The maximum number of target groups has been reached: '%d'", most)
 	}
 	g.ID = s.w.Hex(16)
 	g.ARN = newARN(p, fmt.Sprintf("targetgroup/%s/%s", g.Name, g.ID))
@@ -169,24 +169,24 @@ func writtenTargetGroup(g *store.TargetGroup) types.TargetGroup {
 func describeTargetGroup(g *store.TargetGroup) types.TargetGroup {
 	h := g.Check
 	out := types.TargetGroup{
-		TargetGroupArn: ptr(g.ARN), TargetGroupName: ptr(g.Name), TargetType: g.Type, Protocol: g.Protocol,
-		ProtocolVersion: text(g.ProtocolVersion), VpcId: text(g.VPC), IpAddressType: g.Addressing,
-		HealthCheckEnabled: ptr(h.Enabled), HealthCheckProtocol: h.Protocol, HealthCheckPort: text(h.Port), HealthCheckPath: text(h.Path),
-		HealthCheckIntervalSeconds: ptr(h.IntervalSeconds), HealthCheckTimeoutSeconds: ptr(h.TimeoutSeconds),
-		HealthyThresholdCount: ptr(h.HealthyThreshold), UnhealthyThresholdCount: ptr(h.UnhealthyThreshold),
+		TargetGroupArn: new(g.ARN), TargetGroupName: new(g.Name), TargetType: g.Type, Protocol: g.Protocol,
+		ProtocolVersion: store.OptionalText(g.ProtocolVersion), VpcId: store.OptionalText(g.VPC), IpAddressType: g.Addressing,
+		HealthCheckEnabled: new(h.Enabled), HealthCheckProtocol: h.Protocol, HealthCheckPort: store.OptionalText(h.Port), HealthCheckPath: store.OptionalText(h.Path),
+		HealthCheckIntervalSeconds: new(h.IntervalSeconds), HealthCheckTimeoutSeconds: new(h.TimeoutSeconds),
+		HealthyThresholdCount: new(h.HealthyThreshold), UnhealthyThresholdCount: new(h.UnhealthyThreshold),
 		LoadBalancerArns: []string{},
 	}
 	if g.Port != 0 {
-		out.Port = ptr(g.Port)
+		out.Port = new(g.Port)
 	}
 	if g.ControlPort != 0 {
-		out.TargetControlPort = ptr(g.ControlPort)
+		out.TargetControlPort = new(g.ControlPort)
 	}
 	if g.LoadBalancer != "" {
 		out.LoadBalancerArns = append(out.LoadBalancerArns, g.LoadBalancer)
 	}
 	if h.HTTPCodes != "" || h.GRPCCodes != "" {
-		out.Matcher = &types.Matcher{HttpCode: text(h.HTTPCodes), GrpcCode: text(h.GRPCCodes)}
+		out.Matcher = &types.Matcher{HttpCode: store.OptionalText(h.HTTPCodes), GrpcCode: store.OptionalText(h.GRPCCodes)}
 	}
 	return out
 }

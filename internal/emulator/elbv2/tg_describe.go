@@ -9,7 +9,7 @@ import (
 
 // DescribeTargetGroups lists target groups: all, by ARN, by name, or by load balancer.
 func (s *targetGroups) DescribeTargetGroups(c *store.Call, in *elb.DescribeTargetGroupsInput) (*elb.DescribeTargetGroupsOutput, error) {
-	st := s.state(c)
+	st := c.Partition.ELB
 	ways := 0
 	for _, given := range []bool{in.LoadBalancerArn != nil, len(in.Names) > 0, len(in.TargetGroupArns) > 0} {
 		if given {
@@ -84,7 +84,7 @@ func (s *targetGroups) ModifyTargetGroup(c *store.Call, in *elb.ModifyTargetGrou
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	g, err := findTargetGroup(s.state(c), in.TargetGroupArn)
+	g, err := findTargetGroup(c.Partition.ELB, in.TargetGroupArn)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (s *targetGroups) DeleteTargetGroup(c *store.Call, in *elb.DeleteTargetGrou
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	st, arn := s.state(c), *in.TargetGroupArn
+	st, arn := c.Partition.ELB, *in.TargetGroupArn
 	if err := kindTargetGroup.check(st, arn); err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (s *targetGroups) DeleteTargetGroup(c *store.Call, in *elb.DeleteTargetGrou
 	}
 	lingers := !g.Detached.IsZero() && c.Now.Before(g.Detached.Add(s.w.Config.ELB.TargetGroupLinger))
 	if g.LoadBalancer != "" || lingers {
-		return nil, fail(store.Quoted("aws/copilot-cli#2593"), codeInUse, "Target group '%s' is currently in use by a listener or a rule", arn)
+		return nil, store.Errorf(store.Quoted("aws/copilot-cli#2593"), codeInUse, "Target group '%s' is currently in use by a listener or a rule", arn)
 	}
 	delete(st.TargetGroups, arn)
 	return &elb.DeleteTargetGroupOutput{}, nil

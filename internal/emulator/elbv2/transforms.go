@@ -44,7 +44,7 @@ func checkTransforms(in []types.RuleTransform) ([]types.RuleTransform, error) {
 		if err := checkRegex(*list[0].Regex); err != nil {
 			return nil, err
 		}
-		copied := []types.RewriteConfig{{Regex: ptr(*list[0].Regex), Replace: ptr(*list[0].Replace)}}
+		copied := []types.RewriteConfig{{Regex: new(*list[0].Regex), Replace: new(*list[0].Replace)}}
 		done := types.RuleTransform{Type: t.Type}
 		if host {
 			done.HostHeaderRewriteConfig = &types.HostHeaderRewriteConfig{Rewrites: copied}

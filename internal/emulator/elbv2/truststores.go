@@ -26,25 +26,25 @@ func (s *trustStores) CreateTrustStore(c *store.Call, in *elb.CreateTrustStoreIn
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	p, st := s.partition(c), s.state(c)
+	p, st := c.Partition, c.Partition.ELB
 	tags, err := newTags(in.Tags)
 	if err != nil {
 		return nil, err
 	}
 	t := &store.TrustStore{
 		Name: *in.Name, Bucket: *in.CaCertificatesBundleS3Bucket, Key: *in.CaCertificatesBundleS3Key,
-		Version: val(in.CaCertificatesBundleS3ObjectVersion), Active: c.Now.Add(s.w.Config.ELB.TrustStoreDelay), Tags: tags,
+		Version: store.Value(in.CaCertificatesBundleS3ObjectVersion), Active: c.Now.Add(s.w.Config.ELB.TrustStoreDelay), Tags: tags,
 	}
 	for _, other := range st.TrustStores {
 		if other.Name == t.Name {
 			if other.Bucket == t.Bucket && other.Key == t.Key && other.Version == t.Version && equalJSON(other.Tags, t.Tags) {
 				return &elb.CreateTrustStoreOutput{TrustStores: []types.TrustStore{describeTrustStore(c, other)}}, nil
 			}
-			return nil, fail(store.Unproven, "DuplicateTrustStoreName", "A trust store with the same name '%s' exists", t.Name)
+			return nil, store.Errorf(store.Unproven, "DuplicateTrustStoreName", "A trust store with the same name '%s' exists", t.Name)
 		}
 	}
 	if most := s.quota(quotaTrustStores); len(st.TrustStores) >= most {
-		return nil, fail(store.Unproven, "TooManyTrustStores", "The maximum number of trust stores '%d' has been reached", most)
+		return nil, store.Errorf(store.Unproven, "TooManyTrustStores", "The maximum number of trust stores '%d' has been reached", most)
 	}
 	t.ARN = newARN(p, fmt.Sprintf("truststore/%s/%s", t.Name, s.w.Hex(16)))
 	st.TrustStores[t.ARN] = t
@@ -60,11 +60,11 @@ func (s *trustStores) ModifyTrustStore(c *store.Call, in *elb.ModifyTrustStoreIn
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	t, err := findTrustStore(s.state(c), in.TrustStoreArn)
+	t, err := findTrustStore(c.Partition.ELB, in.TrustStoreArn)
 	if err != nil {
 		return nil, err
 	}
-	t.Bucket, t.Key, t.Version = *in.CaCertificatesBundleS3Bucket, *in.CaCertificatesBundleS3Key, val(in.CaCertificatesBundleS3ObjectVersion)
+	t.Bucket, t.Key, t.Version = *in.CaCertificatesBundleS3Bucket, *in.CaCertificatesBundleS3Key, store.Value(in.CaCertificatesBundleS3ObjectVersion)
 	return &elb.ModifyTrustStoreOutput{TrustStores: []types.TrustStore{describeTrustStore(c, t)}}, nil
 }
 
@@ -72,7 +72,7 @@ func (s *trustStores) ModifyTrustStore(c *store.Call, in *elb.ModifyTrustStoreIn
 func trustStoreUsers(st *store.ELBState, arn string) []string {
 	var out []string
 	for _, l := range mapValues(st.Listeners) {
-		if l.Mutual != nil && val(l.Mutual.TrustStoreArn) == arn {
+		if l.Mutual != nil && store.Value(l.Mutual.TrustStoreArn) == arn {
 			out = append(out, l.ARN)
 		}
 	}
@@ -86,13 +86,13 @@ func (s *trustStores) DeleteTrustStore(c *store.Call, in *elb.DeleteTrustStoreIn
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	st := s.state(c)
+	st := c.Partition.ELB
 	t, err := findTrustStore(st, in.TrustStoreArn)
 	if err != nil {
 		return nil, err
 	}
 	if len(trustStoreUsers(st, t.ARN)) > 0 {
-		return nil, fail(store.Unproven, "TrustStoreInUse", "Trust store '%s' is currently in use by a listener", t.ARN)
+		return nil, store.Errorf(store.Unproven, "TrustStoreInUse", "Trust store '%s' is currently in use by a listener", t.ARN)
 	}
 	delete(st.TrustStores, t.ARN)
 	return &elb.DeleteTrustStoreOutput{}, nil
@@ -100,7 +100,7 @@ func (s *trustStores) DeleteTrustStore(c *store.Call, in *elb.DeleteTrustStoreIn
 
 // DescribeTrustStores lists trust stores: all, by ARN or by name.
 func (s *trustStores) DescribeTrustStores(c *store.Call, in *elb.DescribeTrustStoresInput) (*elb.DescribeTrustStoresOutput, error) {
-	st := s.state(c)
+	st := c.Partition.ELB
 	if len(in.Names) > 0 && len(in.TrustStoreArns) > 0 {
 		return nil, invalid(store.Unproven, "Trust store names and trust store ARNs cannot be specified at the same time")
 	}
@@ -138,14 +138,14 @@ func describeTrustStore(c *store.Call, t *store.TrustStore) types.TrustStore {
 		entries += r.Entries
 	}
 	return types.TrustStore{
-		TrustStoreArn: ptr(t.ARN), Name: ptr(t.Name), Status: status,
-		NumberOfCaCertificates: ptr(int32(1)), TotalRevokedEntries: ptr(entries),
+		TrustStoreArn: new(t.ARN), Name: new(t.Name), Status: status,
+		NumberOfCaCertificates: new(int32(1)), TotalRevokedEntries: new(entries),
 	}
 }
 
 // DescribeTrustStoreAssociations lists the listeners that use a trust store.
 func (s *trustStores) DescribeTrustStoreAssociations(c *store.Call, in *elb.DescribeTrustStoreAssociationsInput) (*elb.DescribeTrustStoreAssociationsOutput, error) {
-	st := s.state(c)
+	st := c.Partition.ELB
 	t, err := findTrustStore(st, in.TrustStoreArn)
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (s *trustStores) DescribeTrustStoreAssociations(c *store.Call, in *elb.Desc
 	}
 	out := &elb.DescribeTrustStoreAssociationsOutput{NextMarker: next}
 	for _, arn := range users {
-		out.TrustStoreAssociations = append(out.TrustStoreAssociations, types.TrustStoreAssociation{ResourceArn: ptr(arn)})
+		out.TrustStoreAssociations = append(out.TrustStoreAssociations, types.TrustStoreAssociation{ResourceArn: new(arn)})
 	}
 	return out, nil
 }
@@ -164,26 +164,26 @@ func (s *trustStores) DescribeTrustStoreAssociations(c *store.Call, in *elb.Desc
 // AddTrustStoreRevocations adds revocation lists. The emulator does not read their contents; each list counts as one
 // entry.
 func (s *trustStores) AddTrustStoreRevocations(c *store.Call, in *elb.AddTrustStoreRevocationsInput) (*elb.AddTrustStoreRevocationsOutput, error) {
-	t, err := findTrustStore(s.state(c), in.TrustStoreArn)
+	t, err := findTrustStore(c.Partition.ELB, in.TrustStoreArn)
 	if err != nil {
 		return nil, err
 	}
 	if most := s.quota(quotaRevocationEntries); len(t.Revocations)+len(in.RevocationContents) > most {
-		return nil, fail(store.Unproven, "TooManyTrustStoreRevocationEntries", "The maximum number of revocation entries '%d' has been reached on trust store '%s'", most, t.ARN)
+		return nil, store.Errorf(store.Unproven, "TooManyTrustStoreRevocationEntries", "The maximum number of revocation entries '%d' has been reached on trust store '%s'", most, t.ARN)
 	}
 	out := &elb.AddTrustStoreRevocationsOutput{}
 	for _, r := range in.RevocationContents {
-		if val(r.S3Bucket) == "" || val(r.S3Key) == "" {
-			return nil, fail(store.Unproven, "RevocationContentNotFound", "The revocation content must name an S3 bucket and key")
+		if store.Value(r.S3Bucket) == "" || store.Value(r.S3Key) == "" {
+			return nil, store.Errorf(store.Unproven, "RevocationContentNotFound", "The revocation content must name an S3 bucket and key")
 		}
 	}
 	for _, r := range in.RevocationContents {
 		t.NextRevocation++
 		t.Revocations = append(t.Revocations, store.TrustStoreRevocation{
-			ID: t.NextRevocation, Bucket: *r.S3Bucket, Key: *r.S3Key, Version: val(r.S3ObjectVersion), Entries: 1,
+			ID: t.NextRevocation, Bucket: *r.S3Bucket, Key: *r.S3Key, Version: store.Value(r.S3ObjectVersion), Entries: 1,
 		})
 		out.TrustStoreRevocations = append(out.TrustStoreRevocations, types.TrustStoreRevocation{
-			TrustStoreArn: ptr(t.ARN), RevocationId: ptr(t.NextRevocation), RevocationType: types.RevocationTypeCrl, NumberOfRevokedEntries: ptr(int64(1)),
+			TrustStoreArn: new(t.ARN), RevocationId: new(t.NextRevocation), RevocationType: types.RevocationTypeCrl, NumberOfRevokedEntries: new(int64(1)),
 		})
 	}
 	return out, nil
@@ -191,7 +191,7 @@ func (s *trustStores) AddTrustStoreRevocations(c *store.Call, in *elb.AddTrustSt
 
 // DescribeTrustStoreRevocations lists the revocation lists of a trust store.
 func (s *trustStores) DescribeTrustStoreRevocations(c *store.Call, in *elb.DescribeTrustStoreRevocationsInput) (*elb.DescribeTrustStoreRevocationsOutput, error) {
-	t, err := findTrustStore(s.state(c), in.TrustStoreArn)
+	t, err := findTrustStore(c.Partition.ELB, in.TrustStoreArn)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (s *trustStores) DescribeTrustStoreRevocations(c *store.Call, in *elb.Descr
 	for _, id := range in.RevocationIds {
 		i := slices.IndexFunc(t.Revocations, func(r store.TrustStoreRevocation) bool { return r.ID == id })
 		if i < 0 {
-			return nil, fail(store.Unproven, "RevocationIdNotFound", "Revocation '%d' not found", id)
+			return nil, store.Errorf(store.Unproven, "RevocationIdNotFound", "Revocation '%d' not found", id)
 		}
 		found = append(found, t.Revocations[i])
 	}
@@ -214,7 +214,7 @@ func (s *trustStores) DescribeTrustStoreRevocations(c *store.Call, in *elb.Descr
 	out := &elb.DescribeTrustStoreRevocationsOutput{NextMarker: next}
 	for _, r := range found {
 		out.TrustStoreRevocations = append(out.TrustStoreRevocations, types.DescribeTrustStoreRevocation{
-			TrustStoreArn: ptr(t.ARN), RevocationId: ptr(r.ID), RevocationType: types.RevocationTypeCrl, NumberOfRevokedEntries: ptr(r.Entries),
+			TrustStoreArn: new(t.ARN), RevocationId: new(r.ID), RevocationType: types.RevocationTypeCrl, NumberOfRevokedEntries: new(r.Entries),
 		})
 	}
 	return out, nil

@@ -47,7 +47,7 @@ func (s accelerators) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorI
 		return nil, err
 	}
 	if most := s.w.Quota(quotaAccelerators, 20); len(st.Accelerators) >= most {
-		return nil, fail(store.Unproven, codeLimit, "The limit of %d accelerators has been reached", most)
+		return nil, store.Errorf(store.Unproven, codeLimit, "The limit of %d accelerators has been reached", most)
 	}
 	if in.IpAddressType == types.IpAddressTypeDualStack {
 		s.addIPv6(a)
@@ -149,7 +149,7 @@ func (s accelerators) UpdateAccelerator(c *store.Call, in *ga.UpdateAcceleratorI
 		return nil, err
 	}
 	if len(in.IpAddresses) > 0 && (in.IpAddressType != "" || in.Enabled != nil && !*in.Enabled) {
-		return nil, fail(store.Unproven, "ConflictException", "IP addresses cannot be changed together with the IP address type, or while the accelerator is disabled")
+		return nil, store.Errorf(store.Unproven, "ConflictException", "IP addresses cannot be changed together with the IP address type, or while the accelerator is disabled")
 	}
 	if err := s.checkNotBusy(c, a); err != nil {
 		return nil, err
@@ -232,9 +232,9 @@ func (s accelerators) DeleteAccelerator(c *store.Call, in *ga.DeleteAcceleratorI
 	case !a.Enabled && c.Now.Before(a.DisabledFrom) && s.w.Config.Accelerator.BusyAfterDisable:
 		return nil, inProgress(a)
 	case a.Enabled || c.Now.Before(a.DisabledFrom):
-		return nil, fail(store.Unproven, codeNotDisabled, "The accelerator '%s' is not disabled", a.ARN)
+		return nil, store.Errorf(store.Unproven, codeNotDisabled, "The accelerator '%s' is not disabled", a.ARN)
 	case len(a.Listeners) > 0:
-		return nil, fail(store.Unproven, "AssociatedListenerFoundException", "The accelerator '%s' has listeners", a.ARN)
+		return nil, store.Errorf(store.Unproven, "AssociatedListenerFoundException", "The accelerator '%s' has listeners", a.ARN)
 	}
 	delete(s.state(c).Accelerators, a.ARN)
 	return &ga.DeleteAcceleratorOutput{}, nil
@@ -259,23 +259,23 @@ func (s accelerators) ListAccelerators(c *store.Call, in *ga.ListAcceleratorsInp
 
 func describe(c *store.Call, a *store.Accelerator) *types.Accelerator {
 	out := &types.Accelerator{
-		AcceleratorArn: ptr(a.ARN), Name: ptr(a.Name), IpAddressType: a.Addressing, Enabled: ptr(a.Enabled), DnsName: ptr(a.DNSName),
-		Status: a.Status(c.Now), CreatedTime: ptr(a.Created), LastModifiedTime: ptr(a.Modified),
+		AcceleratorArn: new(a.ARN), Name: new(a.Name), IpAddressType: a.Addressing, Enabled: new(a.Enabled), DnsName: new(a.DNSName),
+		Status: a.Status(c.Now), CreatedTime: new(a.Created), LastModifiedTime: new(a.Modified),
 		IpSets: []types.IpSet{ipSet(types.IpAddressFamilyIPv4, a.IPv4)},
 	}
 	if a.Addressing == types.IpAddressTypeDualStack {
-		out.DualStackDnsName = ptr(a.DualStackDNSName)
+		out.DualStackDnsName = new(a.DualStackDNSName)
 		out.IpSets = append(out.IpSets, ipSet(types.IpAddressFamilyIPv6, a.IPv6))
 	}
 	for _, e := range a.Events {
-		out.Events = append(out.Events, types.AcceleratorEvent{Message: ptr(e.Message), Timestamp: ptr(e.At)})
+		out.Events = append(out.Events, types.AcceleratorEvent{Message: new(e.Message), Timestamp: new(e.At)})
 	}
 	return out
 }
 
 func ipSet(family types.IpAddressFamily, list []netip.Addr) types.IpSet {
 	//lint:ignore SA1019 AWS answers with the deprecated field too
-	out := types.IpSet{IpAddressFamily: family, IpFamily: ptr(string(family)), IpAddresses: []string{}}
+	out := types.IpSet{IpAddressFamily: family, IpFamily: new(string(family)), IpAddresses: []string{}}
 	for _, a := range list {
 		out.IpAddresses = append(out.IpAddresses, a.String())
 	}

@@ -39,7 +39,7 @@ func required(member string, given bool) error {
 }
 
 func shortText(member string, v *string) error {
-	if len(val(v)) > maxText {
+	if len(store.Value(v)) > maxText {
 		return invalid(store.Unproven, "The parameter %s is longer than 255 characters", member)
 	}
 	return nil
@@ -95,7 +95,7 @@ func checkTags(given []types.Tag, have map[string]string) error {
 		all[key] = true
 	}
 	for _, t := range given {
-		key := val(t.Key)
+		key := store.Value(t.Key)
 		switch {
 		case key == "" || len(key) > 128:
 			return invalid(store.Unproven, "The tag key '%s' must have 1 to 128 characters", key)

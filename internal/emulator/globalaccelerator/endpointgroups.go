@@ -37,7 +37,7 @@ func (s endpointGroups) CreateEndpointGroup(c *store.Call, in *ga.CreateEndpoint
 	if err != nil {
 		return nil, err
 	}
-	region := val(in.EndpointGroupRegion)
+	region := store.Value(in.EndpointGroupRegion)
 	if err := first(required("EndpointGroupRegion", region != ""), shortText("EndpointGroupRegion", &region), checkRegion(s.w, region)); err != nil {
 		return nil, err
 	}
@@ -55,14 +55,14 @@ func (s endpointGroups) CreateEndpointGroup(c *store.Call, in *ga.CreateEndpoint
 		return &ga.CreateEndpointGroupOutput{EndpointGroup: s.describeGroup(c, found)}, nil
 	}
 	if slices.ContainsFunc(l.Groups, func(g *store.EndpointGroup) bool { return g.Region == region }) {
-		return nil, fail(store.Unproven, "EndpointGroupAlreadyExistsException", "The listener '%s' has an endpoint group in %s already", l.ARN, region)
+		return nil, store.Errorf(store.Unproven, "EndpointGroupAlreadyExistsException", "The listener '%s' has an endpoint group in %s already", l.ARN, region)
 	}
 	groups := 0
 	for _, x := range a.Listeners {
 		groups += len(x.Groups)
 	}
 	if most := s.w.Quota(quotaGroups, 42); groups >= most {
-		return nil, fail(store.Unproven, codeLimit, "The limit of %d endpoint groups of an accelerator has been reached", most)
+		return nil, store.Errorf(store.Unproven, codeLimit, "The limit of %d endpoint groups of an accelerator has been reached", most)
 	}
 	g := &store.EndpointGroup{
 		ARN: l.ARN + "/endpoint-group/" + s.w.Hex(12), Region: region, Dial: 100,
@@ -128,7 +128,7 @@ func (s endpointGroups) set(c *store.Call, of part, in settings) error {
 			next.Overrides = append(next.Overrides, store.PortOverride{Listener: *o.ListenerPort, Endpoint: *o.EndpointPort})
 		}
 		if most := s.w.Quota(quotaOverrides, 10); len(next.Overrides) > most {
-			return fail(store.Unproven, codeLimit, "The limit of %d port overrides of an endpoint group has been reached", most)
+			return store.Errorf(store.Unproven, codeLimit, "The limit of %d port overrides of an endpoint group has been reached", most)
 		}
 		if err := checkOverrides(part{of.a, of.l, &next}); err != nil {
 			return err
@@ -225,19 +225,19 @@ func (s endpointGroups) ListEndpointGroups(c *store.Call, in *ga.ListEndpointGro
 func (s endpointGroups) describeGroup(c *store.Call, of part) *types.EndpointGroup {
 	g := of.g
 	out := &types.EndpointGroup{
-		EndpointGroupArn: ptr(g.ARN), EndpointGroupRegion: ptr(g.Region), TrafficDialPercentage: ptr(g.Dial),
-		HealthCheckPort: ptr(cmp.Or(g.CheckPort, of.l.Ranges[0].From)), HealthCheckProtocol: g.CheckProtocol, HealthCheckIntervalSeconds: ptr(g.CheckInterval),
-		ThresholdCount: ptr(g.Threshold), EndpointDescriptions: []types.EndpointDescription{}, PortOverrides: []types.PortOverride{},
+		EndpointGroupArn: new(g.ARN), EndpointGroupRegion: new(g.Region), TrafficDialPercentage: new(g.Dial),
+		HealthCheckPort: new(cmp.Or(g.CheckPort, of.l.Ranges[0].From)), HealthCheckProtocol: g.CheckProtocol, HealthCheckIntervalSeconds: new(g.CheckInterval),
+		ThresholdCount: new(g.Threshold), EndpointDescriptions: []types.EndpointDescription{}, PortOverrides: []types.PortOverride{},
 	}
 	if g.CheckPath != "" || g.CheckProtocol != types.HealthCheckProtocolTcp {
-		out.HealthCheckPath = ptr(cmp.Or(g.CheckPath, "/"))
+		out.HealthCheckPath = new(cmp.Or(g.CheckPath, "/"))
 	}
 	for _, e := range g.Endpoints {
 		out.EndpointDescriptions = append(out.EndpointDescriptions, endpoints(s).describeEndpoint(c, g, e))
 	}
 	store.Shuffle(s.w, out.EndpointDescriptions)
 	for _, o := range g.Overrides {
-		out.PortOverrides = append(out.PortOverrides, types.PortOverride{ListenerPort: ptr(o.Listener), EndpointPort: ptr(o.Endpoint)})
+		out.PortOverrides = append(out.PortOverrides, types.PortOverride{ListenerPort: new(o.Listener), EndpointPort: new(o.Endpoint)})
 	}
 	store.Shuffle(s.w, out.PortOverrides)
 	return out

@@ -130,7 +130,7 @@ func (s endpoints) merge(c *store.Call, of part, in []types.EndpointConfiguratio
 	out := slices.Clone(kept)
 	given := map[string]bool{}
 	for _, e := range in {
-		id := val(e.EndpointId)
+		id := store.Value(e.EndpointId)
 		err := first(required("EndpointId", id != ""), shortText("EndpointId", &id), between("Weight", e.Weight, 0, 255))
 		if err != nil {
 			return nil, err
@@ -191,7 +191,7 @@ func (s endpoints) checkCount(c *store.Call, region string, list []*store.Accele
 		}
 	}
 	if most := s.w.Quota(name, 10); len(list) > most {
-		return fail(store.Unproven, codeLimit, "The limit of %d endpoints of an endpoint group has been reached", most)
+		return store.Errorf(store.Unproven, codeLimit, "The limit of %d endpoints of an endpoint group has been reached", most)
 	}
 	return nil
 }
@@ -214,7 +214,7 @@ func (s endpoints) AddEndpoints(c *store.Call, in *ga.AddEndpointsInput) (*ga.Ad
 	}
 	of.g.Endpoints = next
 	s.recordChange(c, of.a)
-	out := &ga.AddEndpointsOutput{EndpointGroupArn: ptr(of.g.ARN), EndpointDescriptions: []types.EndpointDescription{}}
+	out := &ga.AddEndpointsOutput{EndpointGroupArn: new(of.g.ARN), EndpointDescriptions: []types.EndpointDescription{}}
 	for _, e := range in.EndpointConfigurations {
 		out.EndpointDescriptions = append(out.EndpointDescriptions, s.describeEndpoint(c, of.g, of.g.Endpoint(*e.EndpointId)))
 	}
@@ -235,9 +235,9 @@ func (s endpoints) RemoveEndpoints(c *store.Call, in *ga.RemoveEndpointsInput) (
 	}
 	gone := map[*store.AcceleratorEndpoint]bool{}
 	for _, x := range in.EndpointIdentifiers {
-		e := of.g.Endpoint(val(x.EndpointId))
+		e := of.g.Endpoint(store.Value(x.EndpointId))
 		if e == nil || x.ClientIPPreservationEnabled != nil && *x.ClientIPPreservationEnabled != e.PreserveClient {
-			return nil, invalid(store.Unproven, "The endpoint '%s' is not in the endpoint group", val(x.EndpointId))
+			return nil, invalid(store.Unproven, "The endpoint '%s' is not in the endpoint group", store.Value(x.EndpointId))
 		}
 		gone[e] = true
 	}
@@ -248,7 +248,7 @@ func (s endpoints) RemoveEndpoints(c *store.Call, in *ga.RemoveEndpointsInput) (
 
 func (s endpoints) describeEndpoint(c *store.Call, g *store.EndpointGroup, e *store.AcceleratorEndpoint) types.EndpointDescription {
 	return types.EndpointDescription{
-		EndpointId: ptr(e.ID), Weight: ptr(e.Weight), ClientIPPreservationEnabled: ptr(e.PreserveClient),
+		EndpointId: new(e.ID), Weight: new(e.Weight), ClientIPPreservationEnabled: new(e.PreserveClient),
 		HealthState: s.w.EndpointHealth(c.Account, g, e, c.Now),
 	}
 }

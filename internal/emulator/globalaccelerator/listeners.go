@@ -50,7 +50,7 @@ func (s listeners) CreateListener(c *store.Call, in *ga.CreateListenerInput) (*g
 		return nil, err
 	}
 	if most := s.w.Quota(quotaListeners, 10); len(a.Listeners) >= most {
-		return nil, fail(store.Unproven, codeLimit, "The limit of %d listeners of an accelerator has been reached", most)
+		return nil, store.Errorf(store.Unproven, codeLimit, "The limit of %d listeners of an accelerator has been reached", most)
 	}
 	a.Listeners = append(a.Listeners, l)
 	s.storeCreation(c, made, l.ARN)
@@ -85,17 +85,17 @@ func checkPorts(a *store.Accelerator, l *store.AcceleratorListener) error {
 		for _, g := range other.Groups {
 			for _, o := range g.Overrides {
 				if l.Has(o.Endpoint) {
-					return fail(store.Unproven, codePortRange, "Port %d is the endpoint port of a port override", o.Endpoint)
+					return store.Errorf(store.Unproven, codePortRange, "Port %d is the endpoint port of a port override", o.Endpoint)
 				}
 			}
 		}
 	}
 	for _, r := range l.Ranges {
 		if r.From > r.To {
-			return fail(store.Unproven, codePortRange, "The port range %d-%d is not valid", r.From, r.To)
+			return store.Errorf(store.Unproven, codePortRange, "The port range %d-%d is not valid", r.From, r.To)
 		}
 		if slices.ContainsFunc(taken, r.Overlaps) {
-			return fail(store.Unproven, codePortRange, "The port range %d-%d overlaps with another port range of the accelerator", r.From, r.To)
+			return store.Errorf(store.Unproven, codePortRange, "The port range %d-%d overlaps with another port range of the accelerator", r.From, r.To)
 		}
 		taken = append(taken, r)
 	}
@@ -148,7 +148,7 @@ func (s listeners) DeleteListener(c *store.Call, in *ga.DeleteListenerInput) (*g
 		return nil, err
 	}
 	if len(l.Groups) > 0 {
-		return nil, fail(store.Unproven, "AssociatedEndpointGroupFoundException", "The listener '%s' has endpoint groups", l.ARN)
+		return nil, store.Errorf(store.Unproven, "AssociatedEndpointGroupFoundException", "The listener '%s' has endpoint groups", l.ARN)
 	}
 	a.Listeners = slices.DeleteFunc(a.Listeners, func(x *store.AcceleratorListener) bool { return x == l })
 	s.recordChange(c, a)
@@ -173,9 +173,9 @@ func (s listeners) ListListeners(c *store.Call, in *ga.ListListenersInput) (*ga.
 }
 
 func (s listeners) describeListener(l *store.AcceleratorListener) *types.Listener {
-	out := &types.Listener{ListenerArn: ptr(l.ARN), Protocol: l.Protocol, ClientAffinity: l.Affinity}
+	out := &types.Listener{ListenerArn: new(l.ARN), Protocol: l.Protocol, ClientAffinity: l.Affinity}
 	for _, r := range l.Ranges {
-		out.PortRanges = append(out.PortRanges, types.PortRange{FromPort: ptr(r.From), ToPort: ptr(r.To)})
+		out.PortRanges = append(out.PortRanges, types.PortRange{FromPort: new(r.From), ToPort: new(r.To)})
 	}
 	store.Shuffle(s.w, out.PortRanges)
 	return out

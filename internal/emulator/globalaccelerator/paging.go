@@ -26,12 +26,12 @@ func page[T any](w *store.Store, of string, items []T, key func(T) string, size 
 	if token != nil {
 		var ok bool
 		if after, ok = readToken(of, *token); !ok {
-			return nil, nil, fail(store.Unproven, "InvalidNextTokenException", "The token '%s' is not valid", *token)
+			return nil, nil, store.Errorf(store.Unproven, "InvalidNextTokenException", "The token '%s' is not valid", *token)
 		}
 	}
 	items = slices.DeleteFunc(slices.Clone(items), func(it T) bool { return key(it) <= after })
 	slices.SortFunc(items, func(a, b T) int { return strings.Compare(key(a), key(b)) })
-	asked := int(val(size))
+	asked := int(store.Value(size))
 	if asked == 0 {
 		asked = pageDefault
 	}

@@ -35,13 +35,13 @@ func (s *Service) ProvisionByoipCidr(c *store.Call, in *ga.ProvisionByoipCidrInp
 	for _, p := range s.w.Partitions() {
 		for _, r := range p.Accelerators.CIDRs {
 			if r.Block.Overlaps(block) {
-				return nil, fail(store.Unproven, codeIncorrectCIDRState, "The address range '%s' is provisioned already", block)
+				return nil, store.Errorf(store.Unproven, codeIncorrectCIDRState, "The address range '%s' is provisioned already", block)
 			}
 		}
 	}
 	st := s.state(c)
 	if most := s.w.Quota(quotaRanges, 2); len(st.CIDRs) >= most {
-		return nil, fail(store.Unproven, codeLimit, "The limit of %d address ranges has been reached", most)
+		return nil, store.Errorf(store.Unproven, codeLimit, "The limit of %d address ranges has been reached", most)
 	}
 	r := &store.AcceleratorCIDR{Block: block, Ready: c.Now.Add(s.w.Config.Accelerator.RangeDelay)}
 	r.Events = append(r.Events, store.AcceleratorEvent{Message: "The address range is being provisioned", At: c.Now})
@@ -57,10 +57,10 @@ func (s *Service) AdvertiseByoipCidr(c *store.Call, in *ga.AdvertiseByoipCidrInp
 	}
 	r := s.state(c).CIDRs[block.String()]
 	if r == nil {
-		return nil, fail(store.Unproven, "ByoipCidrNotFoundException", "The address range '%s' was not found", block)
+		return nil, store.Errorf(store.Unproven, "ByoipCidrNotFoundException", "The address range '%s' was not found", block)
 	}
 	if state := r.State(c.Now); state != types.ByoipCidrStateReady {
-		return nil, fail(store.Unproven, codeIncorrectCIDRState, "The address range '%s' is in the state %s", block, string(state))
+		return nil, store.Errorf(store.Unproven, codeIncorrectCIDRState, "The address range '%s' is in the state %s", block, string(state))
 	}
 	r.Advertised = c.Now.Add(s.w.Config.Accelerator.RangeDelay)
 	r.Events = append(r.Events, store.AcceleratorEvent{Message: "The address range is being advertised", At: c.Now})
@@ -85,9 +85,9 @@ func (s *Service) ListByoipCidrs(c *store.Call, in *ga.ListByoipCidrsInput) (*ga
 }
 
 func describeRange(c *store.Call, r *store.AcceleratorCIDR) *types.ByoipCidr {
-	out := &types.ByoipCidr{Cidr: ptr(r.Block.String()), State: r.State(c.Now)}
+	out := &types.ByoipCidr{Cidr: new(r.Block.String()), State: r.State(c.Now)}
 	for _, e := range r.Events {
-		out.Events = append(out.Events, types.ByoipCidrEvent{Message: ptr(e.Message), Timestamp: ptr(e.At)})
+		out.Events = append(out.Events, types.ByoipCidrEvent{Message: new(e.Message), Timestamp: new(e.At)})
 	}
 	return out
 }

@@ -73,22 +73,8 @@ func (s *Service) TaggedResources(p *store.Partition) []store.TaggedResource {
 	return out
 }
 
-func ptr[T any](v T) *T { return &v }
-
-func val[T any](p *T) T {
-	var zero T
-	if p == nil {
-		return zero
-	}
-	return *p
-}
-
-func fail(from store.Source, code, format string, args ...any) error {
-	return store.Errorf(from, code, format, args...)
-}
-
 func invalid(from store.Source, format string, args ...any) error {
-	return fail(from, codeInvalid, format, args...)
+	return store.Errorf(from, codeInvalid, format, args...)
 }
 
 func (s *Service) state(c *store.Call) *store.AcceleratorState {
@@ -103,7 +89,7 @@ func (s *Service) accelerator(c *store.Call, arn *string) (*store.Accelerator, e
 	if a := s.state(c).Accelerators[*arn]; a != nil {
 		return a, nil
 	}
-	return nil, fail(store.Unproven, codeNoAccelerator, "The accelerator '%s' was not found", *arn)
+	return nil, store.Errorf(store.Unproven, codeNoAccelerator, "The accelerator '%s' was not found", *arn)
 }
 
 // listener finds a listener by its ARN.
@@ -113,7 +99,7 @@ func (s *Service) listener(c *store.Call, arn *string) (*store.Accelerator, *sto
 	}
 	a, l, _ := s.state(c).AcceleratorOf(*arn)
 	if l == nil || l.ARN != *arn {
-		return nil, nil, fail(store.Unproven, codeNoListener, "The listener '%s' was not found", *arn)
+		return nil, nil, store.Errorf(store.Unproven, codeNoListener, "The listener '%s' was not found", *arn)
 	}
 	return a, l, nil
 }
@@ -132,7 +118,7 @@ func (s *Service) endpointGroup(c *store.Call, arn *string) (part, error) {
 	}
 	a, l, g := s.state(c).AcceleratorOf(*arn)
 	if g == nil {
-		return part{}, fail(store.Unproven, codeNoEndpointGroup, "The endpoint group '%s' was not found", *arn)
+		return part{}, store.Errorf(store.Unproven, codeNoEndpointGroup, "The endpoint group '%s' was not found", *arn)
 	}
 	return part{a, l, g}, nil
 }
@@ -155,7 +141,7 @@ func (s *Service) checkNotBusy(c *store.Call, a *store.Accelerator) error {
 }
 
 func inProgress(a *store.Accelerator) error {
-	return fail(store.Unproven, codeBusy, "There is already a transaction in progress for the accelerator '%s'", a.ARN)
+	return store.Errorf(store.Unproven, codeBusy, "There is already a transaction in progress for the accelerator '%s'", a.ARN)
 }
 
 // creation is a call that creates a resource, with its idempotency token.

@@ -13,7 +13,7 @@ const maxTags = 50
 
 // taggedAccelerator returns the accelerator in a request about tags. Other resources have no tags.
 func (s *Service) taggedAccelerator(c *store.Call, arn *string) (*store.Accelerator, error) {
-	if err := first(required("ResourceArn", val(arn) != ""), shortText("ResourceArn", arn)); err != nil {
+	if err := first(required("ResourceArn", store.Value(arn) != ""), shortText("ResourceArn", arn)); err != nil {
 		return nil, err
 	}
 	if !isAccelerator(*arn) {
@@ -44,7 +44,7 @@ func (s *Service) UntagResource(c *store.Call, in *ga.UntagResourceInput) (*ga.U
 	}
 	a, err := s.taggedAccelerator(c, in.ResourceArn)
 	if err != nil {
-		if isAccelerator(val(in.ResourceArn)) {
+		if isAccelerator(store.Value(in.ResourceArn)) {
 			return &ga.UntagResourceOutput{}, nil
 		}
 		return nil, err
@@ -68,7 +68,7 @@ func (s *Service) ListTagsForResource(c *store.Call, in *ga.ListTagsForResourceI
 	}
 	out := &ga.ListTagsForResourceOutput{Tags: []types.Tag{}}
 	for _, key := range store.SortedKeys(a.Tags) {
-		out.Tags = append(out.Tags, types.Tag{Key: ptr(key), Value: ptr(a.Tags[key])})
+		out.Tags = append(out.Tags, types.Tag{Key: new(key), Value: new(a.Tags[key])})
 	}
 	store.Shuffle(s.w, out.Tags)
 	return out, nil

@@ -52,7 +52,7 @@ func (s *Service) ChangeResourceRecordSets(c *store.Call, in *route53.ChangeReso
 	slices.SortStableFunc(next.Records, compare)
 	z.Records = next.Records
 	s.w.UpdateValidations(c.Account)
-	return &route53.ChangeResourceRecordSetsOutput{ChangeInfo: s.submit(c, val(in.ChangeBatch.Comment))}, nil
+	return &route53.ChangeResourceRecordSetsOutput{ChangeInfo: s.submit(c, store.Value(in.ChangeBatch.Comment))}, nil
 }
 
 func batchFault(faults ...string) error {
@@ -72,22 +72,22 @@ func readChange(ch types.Change) (store.RecordSet, error) {
 	if a := set.AliasTarget; a != nil {
 		if set.TTL != nil || len(set.ResourceRecords) > 0 {
 			return out, invalid(store.Unproven, "Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], "+
-				"but found more than one in Change with [Action=%s, Name=%s, Type=%s, SetIdentifier=null]", ch.Action, val(set.Name), set.Type)
+				"but found more than one in Change with [Action=%s, Name=%s, Type=%s, SetIdentifier=null]", ch.Action, store.Value(set.Name), set.Type)
 		}
-		return store.RecordSet{Name: store.DNSName(val(set.Name)), Type: string(set.Type), Alias: &store.RecordAlias{
-			Name: store.DNSName(val(a.DNSName)), Zone: strings.TrimPrefix(val(a.HostedZoneId), "/hostedzone/"), Health: a.EvaluateTargetHealth,
+		return store.RecordSet{Name: store.DNSName(store.Value(set.Name)), Type: string(set.Type), Alias: &store.RecordAlias{
+			Name: store.DNSName(store.Value(a.DNSName)), Zone: strings.TrimPrefix(store.Value(a.HostedZoneId), "/hostedzone/"), Health: a.EvaluateTargetHealth,
 		}}, nil
 	}
 	if set.TTL == nil || len(set.ResourceRecords) == 0 {
 		return out, invalid(store.Unproven, "Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], "+
-			"but found none in Change with [Action=%s, Name=%s, Type=%s, SetIdentifier=null]", ch.Action, val(set.Name), set.Type)
+			"but found none in Change with [Action=%s, Name=%s, Type=%s, SetIdentifier=null]", ch.Action, store.Value(set.Name), set.Type)
 	}
 	if *set.TTL < 0 || *set.TTL > maxTTL {
 		return out, invalid(store.Unproven, "The TTL %d is not between 0 and %d", *set.TTL, maxTTL)
 	}
-	out = store.RecordSet{Name: store.DNSName(val(set.Name)), Type: string(set.Type), TTL: *set.TTL}
+	out = store.RecordSet{Name: store.DNSName(store.Value(set.Name)), Type: string(set.Type), TTL: *set.TTL}
 	for _, r := range set.ResourceRecords {
-		out.Values = append(out.Values, val(r.Value))
+		out.Values = append(out.Values, store.Value(r.Value))
 	}
 	return out, nil
 }
@@ -192,24 +192,24 @@ func (s *Service) ListResourceRecordSets(c *store.Call, in *route53.ListResource
 	if in.StartRecordType != "" && in.StartRecordName == nil {
 		return nil, invalid(store.Unproven, "StartRecordType is given without StartRecordName")
 	}
-	limit := s.w.PageLimit(int(val(in.MaxItems)), maxRecordsPage)
-	out := &route53.ListResourceRecordSetsOutput{MaxItems: ptr(int32(limit)), ResourceRecordSets: []types.ResourceRecordSet{}}
+	limit := s.w.PageLimit(int(store.Value(in.MaxItems)), maxRecordsPage)
+	out := &route53.ListResourceRecordSetsOutput{MaxItems: new(int32(limit)), ResourceRecordSets: []types.ResourceRecordSet{}}
 	for _, r := range z.Records {
 		if in.StartRecordName != nil && compare(r, store.RecordSet{Name: store.DNSName(*in.StartRecordName), Type: string(in.StartRecordType)}) < 0 {
 			continue
 		}
 		if len(out.ResourceRecordSets) == limit {
-			out.IsTruncated, out.NextRecordName, out.NextRecordType = true, ptr(r.Name), types.RRType(r.Type)
+			out.IsTruncated, out.NextRecordName, out.NextRecordType = true, new(r.Name), types.RRType(r.Type)
 			break
 		}
-		set := types.ResourceRecordSet{Name: ptr(r.Name), Type: types.RRType(r.Type)}
+		set := types.ResourceRecordSet{Name: new(r.Name), Type: types.RRType(r.Type)}
 		if a := r.Alias; a != nil {
-			set.AliasTarget = &types.AliasTarget{DNSName: ptr(a.Name), HostedZoneId: ptr(a.Zone), EvaluateTargetHealth: a.Health}
+			set.AliasTarget = &types.AliasTarget{DNSName: new(a.Name), HostedZoneId: new(a.Zone), EvaluateTargetHealth: a.Health}
 		} else {
-			set.TTL = ptr(r.TTL)
+			set.TTL = new(r.TTL)
 		}
 		for _, v := range r.Values {
-			set.ResourceRecords = append(set.ResourceRecords, types.ResourceRecord{Value: ptr(v)})
+			set.ResourceRecords = append(set.ResourceRecords, types.ResourceRecord{Value: new(v)})
 		}
 		out.ResourceRecordSets = append(out.ResourceRecordSets, set)
 	}

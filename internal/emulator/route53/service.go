@@ -60,23 +60,6 @@ func Routes() []wire.Route {
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
-
-func val[T any](p *T) T {
-	var zero T
-	if p == nil {
-		return zero
-	}
-	return *p
-}
-
-func text(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 func fail(from store.Source, status int, code, format string, args ...any) error {
 	err := store.Errorf(from, code, format, args...)
 	err.Status = status
@@ -91,7 +74,7 @@ func (s *Service) state(c *store.Call) *store.Route53State { return s.w.DNS(c.Ac
 
 // zone returns a hosted zone by its id, which may have the prefix "/hostedzone/".
 func (s *Service) zone(c *store.Call, id *string) (*store.HostedZone, error) {
-	key := strings.TrimPrefix(val(id), "/hostedzone/")
+	key := strings.TrimPrefix(store.Value(id), "/hostedzone/")
 	z := s.state(c).Zones[key]
 	if z == nil {
 		return nil, fail(store.Unproven, 404, "NoSuchHostedZone", "No hosted zone found with ID: %s", key)
@@ -107,7 +90,7 @@ func (s *Service) submit(c *store.Call, comment string) *types.ChangeInfo {
 }
 
 func (s *Service) changeInfo(c *store.Call, ch *store.DNSChange) *types.ChangeInfo {
-	out := &types.ChangeInfo{Id: ptr("/change/" + ch.ID), Comment: text(ch.Comment), SubmittedAt: &ch.At, Status: types.ChangeStatusInsync}
+	out := &types.ChangeInfo{Id: new("/change/" + ch.ID), Comment: store.OptionalText(ch.Comment), SubmittedAt: &ch.At, Status: types.ChangeStatusInsync}
 	if c.Now.Before(ch.At.Add(s.w.Config.Route53.SyncDelay)) {
 		out.Status = types.ChangeStatusPending
 	}

@@ -28,12 +28,12 @@ var namePattern = regexp.MustCompile(`^((\\052|[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9
 // private zone.
 func (s *Service) CreateHostedZone(c *store.Call, in *route53.CreateHostedZoneInput) (*route53.CreateHostedZoneOutput, error) {
 	st := s.state(c)
-	name := store.DNSName(val(in.Name))
-	if val(in.Name) == "" || len(name) > 255 || !namePattern.MatchString(name) || strings.HasPrefix(name, `\052`) {
-		return nil, fail(store.Unproven, 400, "InvalidDomainName", "%s is not a valid domain name", val(in.Name))
+	name := store.DNSName(store.Value(in.Name))
+	if store.Value(in.Name) == "" || len(name) > 255 || !namePattern.MatchString(name) || strings.HasPrefix(name, `\052`) {
+		return nil, fail(store.Unproven, 400, "InvalidDomainName", "%s is not a valid domain name", store.Value(in.Name))
 	}
-	if n := len(val(in.CallerReference)); n < 1 || n > 128 {
-		return nil, invalid(store.Unproven, "1 validation error detected: Value '%s' at 'callerReference' failed to satisfy constraint: Member must have length between 1 and 128", val(in.CallerReference))
+	if n := len(store.Value(in.CallerReference)); n < 1 || n > 128 {
+		return nil, invalid(store.Unproven, "1 validation error detected: Value '%s' at 'callerReference' failed to satisfy constraint: Member must have length between 1 and 128", store.Value(in.CallerReference))
 	}
 	for _, id := range store.SortedKeys(st.Zones) {
 		if st.Zones[id].Reference == *in.CallerReference {
@@ -45,13 +45,13 @@ func (s *Service) CreateHostedZone(c *store.Call, in *route53.CreateHostedZoneIn
 	}
 	z := &store.HostedZone{ID: "Z0" + strings.ToUpper(s.w.Hex(18)), Name: name, Reference: *in.CallerReference}
 	if in.HostedZoneConfig != nil {
-		z.Comment, z.Private = val(in.HostedZoneConfig.Comment), in.HostedZoneConfig.PrivateZone
+		z.Comment, z.Private = store.Value(in.HostedZoneConfig.Comment), in.HostedZoneConfig.PrivateZone
 	}
 	if z.Private != (in.VPC != nil) {
 		return nil, invalid(store.Unproven, "You must specify a VPC when creating a private hosted zone, and only then.")
 	}
 	if z.Private {
-		z.VPC, z.VPCRegion = val(in.VPC.VPCId), string(in.VPC.VPCRegion)
+		z.VPC, z.VPCRegion = store.Value(in.VPC.VPCId), string(in.VPC.VPCRegion)
 		if s.w.Partition(c.Account, z.VPCRegion).VPCs[z.VPC] == nil {
 			return nil, fail(store.Unproven, 400, "InvalidVPCId", "The VPC: %s in region %s doesn't exist", z.VPC, z.VPCRegion)
 		}
@@ -69,8 +69,8 @@ func (s *Service) CreateHostedZone(c *store.Call, in *route53.CreateHostedZoneIn
 	}
 	st.Zones[z.ID] = z
 	out := &route53.CreateHostedZoneOutput{
-		HostedZone: ptr(describe(z)), ChangeInfo: s.submit(c, ""), VPC: in.VPC,
-		Location: ptr("https://route53." + s.w.AWS().Suffix + base + "hostedzone/" + z.ID),
+		HostedZone: new(describe(z)), ChangeInfo: s.submit(c, ""), VPC: in.VPC,
+		Location: new("https://route53." + s.w.AWS().Suffix + base + "hostedzone/" + z.ID),
 	}
 	if !z.Private {
 		out.DelegationSet = &types.DelegationSet{NameServers: z.NameServers}
@@ -80,8 +80,8 @@ func (s *Service) CreateHostedZone(c *store.Call, in *route53.CreateHostedZoneIn
 
 func describe(z *store.HostedZone) types.HostedZone {
 	return types.HostedZone{
-		Id: ptr("/hostedzone/" + z.ID), Name: ptr(z.Name), CallerReference: ptr(z.Reference), ResourceRecordSetCount: ptr(int64(len(z.Records))),
-		Config: &types.HostedZoneConfig{Comment: text(z.Comment), PrivateZone: z.Private},
+		Id: new("/hostedzone/" + z.ID), Name: new(z.Name), CallerReference: new(z.Reference), ResourceRecordSetCount: new(int64(len(z.Records))),
+		Config: &types.HostedZoneConfig{Comment: store.OptionalText(z.Comment), PrivateZone: z.Private},
 	}
 }
 
@@ -104,14 +104,14 @@ func (s *Service) ListHostedZones(c *store.Call, in *route53.ListHostedZonesInpu
 		return nil, invalid(store.Unproven, "The value of maxitems must be positive")
 	}
 	zones := s.state(c).Zones
-	limit := s.w.PageLimit(int(val(in.MaxItems)), maxPage)
-	out := &route53.ListHostedZonesOutput{Marker: in.Marker, MaxItems: ptr(int32(limit)), HostedZones: []types.HostedZone{}}
+	limit := s.w.PageLimit(int(store.Value(in.MaxItems)), maxPage)
+	out := &route53.ListHostedZonesOutput{Marker: in.Marker, MaxItems: new(int32(limit)), HostedZones: []types.HostedZone{}}
 	for _, id := range store.SortedKeys(zones) {
-		if id < val(in.Marker) {
+		if id < store.Value(in.Marker) {
 			continue
 		}
 		if len(out.HostedZones) == limit {
-			out.IsTruncated, out.NextMarker = true, ptr(id)
+			out.IsTruncated, out.NextMarker = true, new(id)
 			break
 		}
 		out.HostedZones = append(out.HostedZones, describe(zones[id]))
@@ -130,18 +130,18 @@ func (s *Service) ListHostedZonesByName(c *store.Call, in *route53.ListHostedZon
 		return cmp.Or(slices.Compare(labels(a.Name), labels(b.Name)), cmp.Compare(a.ID, b.ID))
 	}
 	zones := slices.SortedFunc(maps.Values(s.state(c).Zones), order)
-	from := store.HostedZone{ID: strings.TrimPrefix(val(in.HostedZoneId), "/hostedzone/")}
+	from := store.HostedZone{ID: strings.TrimPrefix(store.Value(in.HostedZoneId), "/hostedzone/")}
 	if in.DNSName != nil {
 		from.Name = store.DNSName(*in.DNSName)
 	}
-	limit := s.w.PageLimit(int(val(in.MaxItems)), maxPage)
-	out := &route53.ListHostedZonesByNameOutput{DNSName: in.DNSName, HostedZoneId: in.HostedZoneId, MaxItems: ptr(int32(limit)), HostedZones: []types.HostedZone{}}
+	limit := s.w.PageLimit(int(store.Value(in.MaxItems)), maxPage)
+	out := &route53.ListHostedZonesByNameOutput{DNSName: in.DNSName, HostedZoneId: in.HostedZoneId, MaxItems: new(int32(limit)), HostedZones: []types.HostedZone{}}
 	for _, z := range zones {
 		if in.DNSName != nil && order(z, &from) < 0 {
 			continue
 		}
 		if len(out.HostedZones) == limit {
-			out.IsTruncated, out.NextDNSName, out.NextHostedZoneId = true, ptr(z.Name), ptr(z.ID)
+			out.IsTruncated, out.NextDNSName, out.NextHostedZoneId = true, new(z.Name), new(z.ID)
 			break
 		}
 		out.HostedZones = append(out.HostedZones, describe(z))
@@ -151,7 +151,7 @@ func (s *Service) ListHostedZonesByName(c *store.Call, in *route53.ListHostedZon
 
 // GetChange returns a change, whose status is INSYNC once it has reached all name servers.
 func (s *Service) GetChange(c *store.Call, in *route53.GetChangeInput) (*route53.GetChangeOutput, error) {
-	id := strings.TrimPrefix(val(in.Id), "/change/")
+	id := strings.TrimPrefix(store.Value(in.Id), "/change/")
 	ch := s.state(c).Changes[id]
 	if ch == nil {
 		return nil, fail(store.Unproven, 404, "NoSuchChange", "Could not find resource with ID: %s", id)

@@ -47,22 +47,8 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
-
-func val[T any](p *T) T {
-	var zero T
-	if p == nil {
-		return zero
-	}
-	return *p
-}
-
-func fail(from store.Source, code, format string, args ...any) error {
-	return store.Errorf(from, code, format, args...)
-}
-
 func missing() error {
-	return fail(store.Unproven, "ResourceNotFoundException", "The referenced protection does not exist.")
+	return store.Errorf(store.Unproven, "ResourceNotFoundException", "The referenced protection does not exist.")
 }
 
 // state returns the account's state. It first removes the protections of resources
@@ -81,10 +67,10 @@ func (s *Service) state(c *store.Call) *store.ShieldState {
 func (s *Service) check(c *store.Call, arn string) error {
 	m := arnPattern.FindStringSubmatch(arn)
 	if m == nil {
-		return fail(store.Unproven, "InvalidParameterException", "The resource ARN '%s' is not valid", arn)
+		return store.Errorf(store.Unproven, "InvalidParameterException", "The resource ARN '%s' is not valid", arn)
 	}
 	service, region, account, resource := m[1], m[2], m[3], m[4]
-	notThere := fail(store.Unproven, "ResourceNotFoundException", "The referenced resource '%s' does not exist.", arn)
+	notThere := store.Errorf(store.Unproven, "ResourceNotFoundException", "The referenced resource '%s' does not exist.", arn)
 	if account != c.Account {
 		return notThere
 	}
@@ -100,7 +86,7 @@ func (s *Service) check(c *store.Call, arn string) error {
 		}
 		return nil
 	}
-	return fail(store.Unproven, "InvalidOperationException", "Resources of the type of '%s' cannot be protected.", arn)
+	return store.Errorf(store.Unproven, "InvalidOperationException", "Resources of the type of '%s' cannot be protected.", arn)
 }
 
 // GetSubscriptionState reports whether the account has Shield Advanced.
@@ -116,7 +102,7 @@ func (s *Service) GetSubscriptionState(c *store.Call, _ *shield.GetSubscriptionS
 func (s *Service) CreateSubscription(c *store.Call, _ *shield.CreateSubscriptionInput) (*shield.CreateSubscriptionOutput, error) {
 	st := s.state(c)
 	if !st.Subscribed.IsZero() {
-		return nil, fail(store.Unproven, "ResourceAlreadyExistsException", "The subscription already exists.")
+		return nil, store.Errorf(store.Unproven, "ResourceAlreadyExistsException", "The subscription already exists.")
 	}
 	st.Subscribed = c.Now
 	return &shield.CreateSubscriptionOutput{}, nil
@@ -125,48 +111,48 @@ func (s *Service) CreateSubscription(c *store.Call, _ *shield.CreateSubscription
 // CreateProtection creates a protection of a load balancer or an elastic IP.
 func (s *Service) CreateProtection(c *store.Call, in *shield.CreateProtectionInput) (*shield.CreateProtectionOutput, error) {
 	st := s.state(c)
-	if !namePattern.MatchString(val(in.Name)) {
-		return nil, fail(store.Unproven, "InvalidParameterException", "The protection name '%s' is not valid", val(in.Name))
+	if !namePattern.MatchString(store.Value(in.Name)) {
+		return nil, store.Errorf(store.Unproven, "InvalidParameterException", "The protection name '%s' is not valid", store.Value(in.Name))
 	}
 	if st.Subscribed.IsZero() {
-		return nil, fail(store.Unproven, "ResourceNotFoundException", "The subscription does not exist.")
+		return nil, store.Errorf(store.Unproven, "ResourceNotFoundException", "The subscription does not exist.")
 	}
-	if err := s.check(c, val(in.ResourceArn)); err != nil {
+	if err := s.check(c, store.Value(in.ResourceArn)); err != nil {
 		return nil, err
 	}
 	for _, p := range st.Protections {
 		if p.Resource == *in.ResourceArn {
-			return nil, fail(store.Unproven, "ResourceAlreadyExistsException", "The protection already exists.")
+			return nil, store.Errorf(store.Unproven, "ResourceAlreadyExistsException", "The protection already exists.")
 		}
 	}
 	if quota := s.w.Quota(quotaProtections, 1000); len(st.Protections) >= quota {
-		return nil, fail(store.Unproven, "LimitsExceededException", "The maximum number of protections '%d' has been reached", quota)
+		return nil, store.Errorf(store.Unproven, "LimitsExceededException", "The maximum number of protections '%d' has been reached", quota)
 	}
 	id := s.w.UUID()
 	p := &store.Protection{
 		ID: id, ARN: "arn:" + s.w.AWS().Name + ":shield::" + c.Account + ":protection/" + id, Name: *in.Name, Resource: *in.ResourceArn, Tags: map[string]string{},
 	}
 	for _, t := range in.Tags {
-		p.Tags[val(t.Key)] = val(t.Value)
+		p.Tags[store.Value(t.Key)] = store.Value(t.Value)
 	}
 	st.Protections[id] = p
-	return &shield.CreateProtectionOutput{ProtectionId: ptr(id)}, nil
+	return &shield.CreateProtectionOutput{ProtectionId: new(id)}, nil
 }
 
 func describe(p *store.Protection) types.Protection {
-	return types.Protection{Id: ptr(p.ID), ProtectionArn: ptr(p.ARN), Name: ptr(p.Name), ResourceArn: ptr(p.Resource), HealthCheckIds: []string{}}
+	return types.Protection{Id: new(p.ID), ProtectionArn: new(p.ARN), Name: new(p.Name), ResourceArn: new(p.Resource), HealthCheckIds: []string{}}
 }
 
 // DescribeProtection returns a protection by id or by its resource.
 func (s *Service) DescribeProtection(c *store.Call, in *shield.DescribeProtectionInput) (*shield.DescribeProtectionOutput, error) {
 	if (in.ProtectionId == nil) == (in.ResourceArn == nil) {
-		return nil, fail(store.Unproven, "InvalidParameterException", "You must specify either a protection ID or a resource ARN")
+		return nil, store.Errorf(store.Unproven, "InvalidParameterException", "You must specify either a protection ID or a resource ARN")
 	}
 	st := s.state(c)
 	for _, id := range store.SortedKeys(st.Protections) {
 		p := st.Protections[id]
 		if in.ProtectionId != nil && p.ID == *in.ProtectionId || in.ResourceArn != nil && p.Resource == *in.ResourceArn {
-			return &shield.DescribeProtectionOutput{Protection: ptr(describe(p))}, nil
+			return &shield.DescribeProtectionOutput{Protection: new(describe(p))}, nil
 		}
 	}
 	return nil, missing()
@@ -175,7 +161,7 @@ func (s *Service) DescribeProtection(c *store.Call, in *shield.DescribeProtectio
 // DeleteProtection deletes a protection.
 func (s *Service) DeleteProtection(c *store.Call, in *shield.DeleteProtectionInput) (*shield.DeleteProtectionOutput, error) {
 	st := s.state(c)
-	if st.Protections[val(in.ProtectionId)] == nil {
+	if st.Protections[store.Value(in.ProtectionId)] == nil {
 		return nil, missing()
 	}
 	delete(st.Protections, *in.ProtectionId)
@@ -194,11 +180,11 @@ func (s *Service) ListProtections(c *store.Call, in *shield.ListProtectionsInput
 	if in.NextToken != nil {
 		raw, err := base64.RawURLEncoding.DecodeString(*in.NextToken)
 		if err != nil {
-			return nil, fail(store.Unproven, "InvalidPaginationTokenException", "The token is not valid")
+			return nil, store.Errorf(store.Unproven, "InvalidPaginationTokenException", "The token is not valid")
 		}
 		after = string(raw)
 	}
-	limit := s.w.PageLimit(int(val(in.MaxResults)), maxPage)
+	limit := s.w.PageLimit(int(store.Value(in.MaxResults)), maxPage)
 	out := &shield.ListProtectionsOutput{Protections: []types.Protection{}}
 	for _, id := range store.SortedKeys(st.Protections) {
 		p := st.Protections[id]
@@ -206,7 +192,7 @@ func (s *Service) ListProtections(c *store.Call, in *shield.ListProtectionsInput
 			continue
 		}
 		if len(out.Protections) == limit {
-			out.NextToken = ptr(base64.RawURLEncoding.EncodeToString([]byte(*out.Protections[limit-1].Id)))
+			out.NextToken = new(base64.RawURLEncoding.EncodeToString([]byte(*out.Protections[limit-1].Id)))
 			break
 		}
 		out.Protections = append(out.Protections, describe(p))

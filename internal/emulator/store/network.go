@@ -1,7 +1,6 @@
 package store
 
 import (
-	"maps"
 	"net/netip"
 	"slices"
 )
@@ -185,11 +184,4 @@ func (p *Partition) MainRouteTable(vpcID string) *RouteTable {
 		}
 	}
 	return nil
-}
-
-// SortedKeys returns the keys of a map in order.
-func SortedKeys[V any](m map[string]V) []string {
-	keys := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m))
-	slices.Sort(keys)
-	return keys
 }

@@ -42,41 +42,20 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-func (s *Service) partition(c *store.Call) *store.Partition {
-	if c.Partition != nil {
-		return c.Partition
-	}
-	return s.w.Partition(c.Account, c.Region)
-}
-
-func ptr[T any](v T) *T { return &v }
-
-func val[T any](p *T) T {
-	var zero T
-	if p == nil {
-		return zero
-	}
-	return *p
-}
-
-func fail(from store.Source, code, format string, args ...any) error {
-	return store.Errorf(from, code, format, args...)
-}
-
 func missing() error {
-	return fail(store.Unproven, "WAFNonexistentItemException", "The referenced item does not exist.")
+	return store.Errorf(store.Unproven, "WAFNonexistentItemException", "The referenced item does not exist.")
 }
 
 func unavailable() error {
-	return fail(store.Quoted("hashicorp/terraform-provider-aws#32103"), "WAFUnavailableEntityException", "An entity is unavailable for modification or display. Please retry.")
+	return store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#32103"), "WAFUnavailableEntityException", "An entity is unavailable for modification or display. Please retry.")
 }
 
 // checkLoadBalancer returns an error unless an ARN is the ARN of a load balancer that can have a web ACL.
 func (s *Service) checkLoadBalancer(c *store.Call, arn string) error {
 	if !strings.HasPrefix(arn, "arn:") || strings.Contains(arn, ":elasticloadbalancing:") && !strings.Contains(arn, ":loadbalancer/app/") {
-		return fail(store.Unproven, "WAFInvalidParameterException", "The resource ARN '%s' is not valid", arn)
+		return store.Errorf(store.Unproven, "WAFInvalidParameterException", "The resource ARN '%s' is not valid", arn)
 	}
-	lb := s.partition(c).ELB.LoadBalancers[arn]
+	lb := c.Partition.ELB.LoadBalancers[arn]
 	if lb == nil {
 		return missing()
 	}
@@ -88,11 +67,11 @@ func (s *Service) checkLoadBalancer(c *store.Call, arn string) error {
 
 // AssociateWebACL associates a web ACL with a load balancer. It replaces the previous web ACL.
 func (s *Service) AssociateWebACL(c *store.Call, in *waf.AssociateWebACLInput) (*waf.AssociateWebACLOutput, error) {
-	p, resource := s.partition(c), val(in.ResourceArn)
+	p, resource := c.Partition, store.Value(in.ResourceArn)
 	if err := s.checkLoadBalancer(c, resource); err != nil {
 		return nil, err
 	}
-	if p.WAFRegional.ACLs[val(in.WebACLId)] == nil {
+	if p.WAFRegional.ACLs[store.Value(in.WebACLId)] == nil {
 		return nil, missing()
 	}
 	if p.WAFv2.Associations[resource] != "" && s.w.Config.Strict {
@@ -104,53 +83,53 @@ func (s *Service) AssociateWebACL(c *store.Call, in *waf.AssociateWebACLInput) (
 
 // DisassociateWebACL removes the web ACL of a load balancer, if it has one.
 func (s *Service) DisassociateWebACL(c *store.Call, in *waf.DisassociateWebACLInput) (*waf.DisassociateWebACLOutput, error) {
-	if err := s.checkLoadBalancer(c, val(in.ResourceArn)); err != nil {
+	if err := s.checkLoadBalancer(c, store.Value(in.ResourceArn)); err != nil {
 		return nil, err
 	}
-	delete(s.partition(c).WAFRegional.Associations, *in.ResourceArn)
+	delete(c.Partition.WAFRegional.Associations, *in.ResourceArn)
 	return &waf.DisassociateWebACLOutput{}, nil
 }
 
 // GetWebACLForResource returns the web ACL of a load balancer. The member is absent if the load balancer has no web
 // ACL.
 func (s *Service) GetWebACLForResource(c *store.Call, in *waf.GetWebACLForResourceInput) (*waf.GetWebACLForResourceOutput, error) {
-	if err := s.checkLoadBalancer(c, val(in.ResourceArn)); err != nil {
+	if err := s.checkLoadBalancer(c, store.Value(in.ResourceArn)); err != nil {
 		return nil, err
 	}
-	st := s.partition(c).WAFRegional
+	st := c.Partition.WAFRegional
 	out := &waf.GetWebACLForResourceOutput{}
 	if acl := st.ACLs[st.Associations[*in.ResourceArn]]; acl != nil {
-		out.WebACLSummary = &types.WebACLSummary{WebACLId: ptr(acl.ID), Name: ptr(acl.Name)}
+		out.WebACLSummary = &types.WebACLSummary{WebACLId: new(acl.ID), Name: new(acl.Name)}
 	}
 	return out, nil
 }
 
 // GetChangeToken returns a token for one change.
 func (s *Service) GetChangeToken(c *store.Call, _ *waf.GetChangeTokenInput) (*waf.GetChangeTokenOutput, error) {
-	st := s.partition(c).WAFRegional
+	st := c.Partition.WAFRegional
 	if st.Tokens == nil {
 		st.Tokens = map[string]bool{}
 	}
 	token := s.w.UUID()
 	st.Tokens[token] = true
-	return &waf.GetChangeTokenOutput{ChangeToken: ptr(token)}, nil
+	return &waf.GetChangeTokenOutput{ChangeToken: new(token)}, nil
 }
 
 // CreateWebACL creates a web ACL without rules.
 func (s *Service) CreateWebACL(c *store.Call, in *waf.CreateWebACLInput) (*waf.CreateWebACLOutput, error) {
-	p := s.partition(c)
+	p := c.Partition
 	st := p.WAFRegional
-	if !st.Tokens[val(in.ChangeToken)] {
-		return nil, fail(store.Unproven, "WAFStaleDataException", "The input token is no longer current.")
+	if !st.Tokens[store.Value(in.ChangeToken)] {
+		return nil, store.Errorf(store.Unproven, "WAFStaleDataException", "The input token is no longer current.")
 	}
-	if val(in.Name) == "" || len(*in.Name) > 128 || !metricPattern.MatchString(val(in.MetricName)) {
-		return nil, fail(store.Unproven, "WAFInvalidParameterException", "The name or the metric name is not valid")
+	if store.Value(in.Name) == "" || len(*in.Name) > 128 || !metricPattern.MatchString(store.Value(in.MetricName)) {
+		return nil, store.Errorf(store.Unproven, "WAFInvalidParameterException", "The name or the metric name is not valid")
 	}
 	if in.DefaultAction == nil || !slices.Contains(in.DefaultAction.Type.Values(), in.DefaultAction.Type) {
-		return nil, fail(store.Unproven, "WAFInvalidParameterException", "The default action is not valid")
+		return nil, store.Errorf(store.Unproven, "WAFInvalidParameterException", "The default action is not valid")
 	}
 	if quota := s.w.Quota(quotaACLs, 50); len(st.ACLs) >= quota {
-		return nil, fail(store.Unproven, "WAFLimitsExceededException", "Operation would result in exceeding resource limits: '%d'", quota)
+		return nil, store.Errorf(store.Unproven, "WAFLimitsExceededException", "Operation would result in exceeding resource limits: '%d'", quota)
 	}
 	delete(st.Tokens, *in.ChangeToken)
 	id := s.w.UUID()
@@ -159,20 +138,20 @@ func (s *Service) CreateWebACL(c *store.Call, in *waf.CreateWebACLInput) (*waf.C
 		Default: string(in.DefaultAction.Type), Tags: map[string]string{},
 	}
 	for _, t := range in.Tags {
-		acl.Tags[val(t.Key)] = val(t.Value)
+		acl.Tags[store.Value(t.Key)] = store.Value(t.Value)
 	}
 	st.ACLs[id] = acl
 	return &waf.CreateWebACLOutput{ChangeToken: in.ChangeToken, WebACL: &types.WebACL{
-		WebACLId: ptr(id), WebACLArn: ptr(acl.ARN), Name: ptr(acl.Name), MetricName: ptr(acl.Metric),
+		WebACLId: new(id), WebACLArn: new(acl.ARN), Name: new(acl.Name), MetricName: new(acl.Metric),
 		DefaultAction: &types.WafAction{Type: in.DefaultAction.Type}, Rules: []types.ActivatedRule{},
 	}}, nil
 }
 
 // ListWebACLs lists a page of the web ACLs. The marker is the last id.
 func (s *Service) ListWebACLs(c *store.Call, in *waf.ListWebACLsInput) (*waf.ListWebACLsOutput, error) {
-	st := s.partition(c).WAFRegional
+	st := c.Partition.WAFRegional
 	if in.Limit < 0 || in.Limit > maxPage {
-		return nil, fail(store.Unproven, "WAFInvalidParameterException", "The limit '%d' must be between 0 and %d", in.Limit, maxPage)
+		return nil, store.Errorf(store.Unproven, "WAFInvalidParameterException", "The limit '%d' must be between 0 and %d", in.Limit, maxPage)
 	}
 	limit := s.w.PageLimit(int(in.Limit), maxPage)
 	out := &waf.ListWebACLsOutput{WebACLs: []types.WebACLSummary{}}
@@ -184,7 +163,7 @@ func (s *Service) ListWebACLs(c *store.Call, in *waf.ListWebACLsInput) (*waf.Lis
 			out.NextMarker = out.WebACLs[limit-1].WebACLId
 			break
 		}
-		out.WebACLs = append(out.WebACLs, types.WebACLSummary{WebACLId: ptr(id), Name: ptr(st.ACLs[id].Name)})
+		out.WebACLs = append(out.WebACLs, types.WebACLSummary{WebACLId: new(id), Name: new(st.ACLs[id].Name)})
 	}
 	store.Shuffle(s.w, out.WebACLs)
 	return out, nil

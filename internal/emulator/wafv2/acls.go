@@ -23,7 +23,7 @@ func checkScope(scope types.Scope) error {
 	case scope == types.ScopeRegional:
 		return nil
 	case slices.Contains(scope.Values(), scope):
-		return fail(store.Own, "WAFInvalidParameterException", "The scope '%s' is not supported by this emulator", scope)
+		return store.Errorf(store.Own, "WAFInvalidParameterException", "The scope '%s' is not supported by this emulator", scope)
 	}
 	return badParameter("SCOPE_VALUE", string(scope))
 }
@@ -33,8 +33,8 @@ func (s *Service) CreateWebACL(c *store.Call, in *wafv2.CreateWebACLInput) (*waf
 	if err := checkScope(in.Scope); err != nil {
 		return nil, err
 	}
-	p := s.partition(c)
-	name := val(in.Name)
+	p := c.Partition
+	name := store.Value(in.Name)
 	if !namePattern.MatchString(name) {
 		return nil, badParameter("NAME", name)
 	}
@@ -42,39 +42,39 @@ func (s *Service) CreateWebACL(c *store.Call, in *wafv2.CreateWebACLInput) (*waf
 		return nil, badParameter("DEFAULT_ACTION", "")
 	}
 	for _, acl := range p.WAFv2.ACLs {
-		if val(acl.ACL.Name) == name {
-			return nil, fail(store.Model("wafv2 WAFDuplicateItemException"), "WAFDuplicateItemException", "AWS WAF couldn’t perform the operation because some resource in your request is a duplicate of an existing one.")
+		if store.Value(acl.ACL.Name) == name {
+			return nil, store.Errorf(store.Model("wafv2 WAFDuplicateItemException"), "WAFDuplicateItemException", "AWS WAF couldn’t perform the operation because some resource in your request is a duplicate of an existing one.")
 		}
 	}
 	if quota := s.w.Quota(quotaACLs, 100); len(p.WAFv2.ACLs) >= quota {
-		return nil, fail(store.Unproven, "WAFLimitsExceededException", "AWS WAF couldn’t perform the operation because you exceeded your resource limit: '%d'", quota)
+		return nil, store.Errorf(store.Unproven, "WAFLimitsExceededException", "AWS WAF couldn’t perform the operation because you exceeded your resource limit: '%d'", quota)
 	}
 	id := s.w.UUID()
 	arn := p.ARN("wafv2", "regional/webacl/"+name+"/"+id)
 	tags := map[string]string{}
 	for _, t := range in.Tags {
-		tags[val(t.Key)] = val(t.Value)
+		tags[store.Value(t.Key)] = store.Value(t.Value)
 	}
 	p.WAFv2.ACLs[arn] = &store.WebACL{
 		ACL: types.WebACL{
-			ARN: ptr(arn), Id: ptr(id), Name: ptr(name), DefaultAction: in.DefaultAction, VisibilityConfig: in.VisibilityConfig,
+			ARN: new(arn), Id: new(id), Name: new(name), DefaultAction: in.DefaultAction, VisibilityConfig: in.VisibilityConfig,
 			Description: in.Description, Rules: in.Rules, AssociationConfig: in.AssociationConfig, CaptchaConfig: in.CaptchaConfig,
 			ChallengeConfig: in.ChallengeConfig, CustomResponseBodies: in.CustomResponseBodies, TokenDomains: in.TokenDomains,
-			Capacity: int64(len(in.Rules)), LabelNamespace: ptr("awswaf:" + p.Account + ":webacl:" + name + ":"),
+			Capacity: int64(len(in.Rules)), LabelNamespace: new("awswaf:" + p.Account + ":webacl:" + name + ":"),
 		},
 		Scope: in.Scope, LockToken: s.w.UUID(), Created: c.Now, Tags: tags,
 	}
-	return &wafv2.CreateWebACLOutput{Summary: ptr(summary(p.WAFv2.ACLs[arn]))}, nil
+	return &wafv2.CreateWebACLOutput{Summary: new(summary(p.WAFv2.ACLs[arn]))}, nil
 }
 
 func summary(a *store.WebACL) types.WebACLSummary {
-	return types.WebACLSummary{ARN: a.ACL.ARN, Id: a.ACL.Id, Name: a.ACL.Name, Description: a.ACL.Description, LockToken: ptr(a.LockToken)}
+	return types.WebACLSummary{ARN: a.ACL.ARN, Id: a.ACL.Id, Name: a.ACL.Name, Description: a.ACL.Description, LockToken: new(a.LockToken)}
 }
 
 // webACLNamed returns the web ACL with a name and id, or nil if there is none.
 func webACLNamed(p *store.Partition, name, id *string) *store.WebACL {
 	for _, acl := range p.WAFv2.ACLs {
-		if val(acl.ACL.Name) == val(name) && val(acl.ACL.Id) == val(id) {
+		if store.Value(acl.ACL.Name) == store.Value(name) && store.Value(acl.ACL.Id) == store.Value(id) {
 			return acl
 		}
 	}
@@ -83,8 +83,8 @@ func webACLNamed(p *store.Partition, name, id *string) *store.WebACL {
 
 // GetWebACL returns a web ACL by ARN, or by name and id.
 func (s *Service) GetWebACL(c *store.Call, in *wafv2.GetWebACLInput) (*wafv2.GetWebACLOutput, error) {
-	p := s.partition(c)
-	acl := p.WAFv2.ACLs[val(in.ARN)]
+	p := c.Partition
+	acl := p.WAFv2.ACLs[store.Value(in.ARN)]
 	if in.ARN == nil {
 		if err := checkScope(in.Scope); err != nil {
 			return nil, err
@@ -95,7 +95,7 @@ func (s *Service) GetWebACL(c *store.Call, in *wafv2.GetWebACLInput) (*wafv2.Get
 		return nil, missing()
 	}
 	copied := acl.ACL
-	return &wafv2.GetWebACLOutput{WebACL: &copied, LockToken: ptr(acl.LockToken)}, nil
+	return &wafv2.GetWebACLOutput{WebACL: &copied, LockToken: new(acl.LockToken)}, nil
 }
 
 // DeleteWebACL deletes a web ACL that no load balancer uses.
@@ -103,17 +103,17 @@ func (s *Service) DeleteWebACL(c *store.Call, in *wafv2.DeleteWebACLInput) (*waf
 	if err := checkScope(in.Scope); err != nil {
 		return nil, err
 	}
-	p := s.partition(c)
+	p := c.Partition
 	acl := webACLNamed(p, in.Name, in.Id)
 	if acl == nil {
 		return nil, missing()
 	}
-	if val(in.LockToken) != acl.LockToken {
-		return nil, fail(store.Unproven, "WAFOptimisticLockException", "AWS WAF couldn’t save your changes because someone changed the resource after you started to edit it. Reapply your changes.")
+	if store.Value(in.LockToken) != acl.LockToken {
+		return nil, store.Errorf(store.Unproven, "WAFOptimisticLockException", "AWS WAF couldn’t save your changes because someone changed the resource after you started to edit it. Reapply your changes.")
 	}
 	for _, arn := range p.WAFv2.Associations {
 		if arn == *acl.ACL.ARN {
-			return nil, fail(store.Model("wafv2 WAFAssociatedItemException"), "WAFAssociatedItemException", "AWS WAF couldn’t perform the operation because your resource is being used by another resource or it’s associated with another resource.")
+			return nil, store.Errorf(store.Model("wafv2 WAFAssociatedItemException"), "WAFAssociatedItemException", "AWS WAF couldn’t perform the operation because your resource is being used by another resource or it’s associated with another resource.")
 		}
 	}
 	delete(p.WAFv2.ACLs, *acl.ACL.ARN)
@@ -125,11 +125,11 @@ func (s *Service) ListWebACLs(c *store.Call, in *wafv2.ListWebACLsInput) (*wafv2
 	if err := checkScope(in.Scope); err != nil {
 		return nil, err
 	}
-	p := s.partition(c)
-	if n := val(in.Limit); in.Limit != nil && (n < 1 || n > maxPage) {
+	p := c.Partition
+	if n := store.Value(in.Limit); in.Limit != nil && (n < 1 || n > maxPage) {
 		return nil, badParameter("LIMIT", "")
 	}
-	limit := s.w.PageLimit(int(val(in.Limit)), maxPage)
+	limit := s.w.PageLimit(int(store.Value(in.Limit)), maxPage)
 	out := &wafv2.ListWebACLsOutput{WebACLs: []types.WebACLSummary{}}
 	for _, arn := range store.SortedKeys(p.WAFv2.ACLs) {
 		if in.NextMarker != nil && arn <= *in.NextMarker {

@@ -13,8 +13,8 @@ var aclPattern = regexp.MustCompile(`^arn:aws[a-z-]*:wafv2:([a-z0-9-]+):\d{12}:(
 
 // AssociateWebACL associates a web ACL with a load balancer. It replaces the previous web ACL.
 func (s *Service) AssociateWebACL(c *store.Call, in *wafv2.AssociateWebACLInput) (*wafv2.AssociateWebACLOutput, error) {
-	p := s.partition(c)
-	arn, resource := val(in.WebACLArn), val(in.ResourceArn)
+	p := c.Partition
+	arn, resource := store.Value(in.WebACLArn), store.Value(in.ResourceArn)
 	if m := aclPattern.FindStringSubmatch(arn); m == nil || m[2] != "regional" || m[1] != p.Region {
 		return nil, badParameter("WEB_ACL_ARN", arn)
 	}
@@ -29,7 +29,7 @@ func (s *Service) AssociateWebACL(c *store.Call, in *wafv2.AssociateWebACLInput)
 		return nil, unavailable()
 	}
 	if p.WAFRegional.Associations[resource] != "" && s.w.Config.Strict {
-		return nil, fail(store.Unproven, "WAFInvalidOperationException", "The resource '%s' is associated with a web ACL of AWS WAF Classic", resource)
+		return nil, store.Errorf(store.Unproven, "WAFInvalidOperationException", "The resource '%s' is associated with a web ACL of AWS WAF Classic", resource)
 	}
 	s.setWebACL(c, p.WAFv2, resource, arn)
 	return &wafv2.AssociateWebACLOutput{}, nil
@@ -37,11 +37,11 @@ func (s *Service) AssociateWebACL(c *store.Call, in *wafv2.AssociateWebACLInput)
 
 // DisassociateWebACL removes the web ACL of a load balancer, if it has one.
 func (s *Service) DisassociateWebACL(c *store.Call, in *wafv2.DisassociateWebACLInput) (*wafv2.DisassociateWebACLOutput, error) {
-	resource := val(in.ResourceArn)
+	resource := store.Value(in.ResourceArn)
 	if err := s.checkLoadBalancer(c, resource); err != nil {
 		return nil, err
 	}
-	s.setWebACL(c, s.partition(c).WAFv2, resource, "")
+	s.setWebACL(c, c.Partition.WAFv2, resource, "")
 	return &wafv2.DisassociateWebACLOutput{}, nil
 }
 
@@ -67,8 +67,8 @@ func (s *Service) setWebACL(c *store.Call, st *store.WAFv2State, resource, acl s
 // GetWebACLForResource returns the web ACL of a load balancer. The member is absent if the load balancer has no web
 // ACL.
 func (s *Service) GetWebACLForResource(c *store.Call, in *wafv2.GetWebACLForResourceInput) (*wafv2.GetWebACLForResourceOutput, error) {
-	st := s.partition(c).WAFv2
-	resource := val(in.ResourceArn)
+	st := c.Partition.WAFv2
+	resource := store.Value(in.ResourceArn)
 	if err := s.checkLoadBalancer(c, resource); err != nil {
 		return nil, err
 	}
@@ -86,8 +86,8 @@ func (s *Service) GetWebACLForResource(c *store.Call, in *wafv2.GetWebACLForReso
 
 // ListResourcesForWebACL lists the load balancers that use a web ACL.
 func (s *Service) ListResourcesForWebACL(c *store.Call, in *wafv2.ListResourcesForWebACLInput) (*wafv2.ListResourcesForWebACLOutput, error) {
-	st := s.partition(c).WAFv2
-	if st.ACLs[val(in.WebACLArn)] == nil {
+	st := c.Partition.WAFv2
+	if st.ACLs[store.Value(in.WebACLArn)] == nil {
 		return nil, missing()
 	}
 	out := &wafv2.ListResourcesForWebACLOutput{ResourceArns: []string{}}

@@ -33,37 +33,16 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-func (s *Service) partition(c *store.Call) *store.Partition {
-	if c.Partition != nil {
-		return c.Partition
-	}
-	return s.w.Partition(c.Account, c.Region)
-}
-
-func ptr[T any](v T) *T { return &v }
-
-func val[T any](p *T) T {
-	var zero T
-	if p == nil {
-		return zero
-	}
-	return *p
-}
-
-func fail(from store.Source, code, format string, args ...any) error {
-	return store.Errorf(from, code, format, args...)
-}
-
 func badParameter(field, value string) error {
-	return fail(store.Unproven, "WAFInvalidParameterException", "Error reason: The parameter contains formatting that is not valid., field: %s, parameter: %s", field, value)
+	return store.Errorf(store.Unproven, "WAFInvalidParameterException", "Error reason: The parameter contains formatting that is not valid., field: %s, parameter: %s", field, value)
 }
 
 func missing() error {
-	return fail(store.Model("wafv2 WAFNonexistentItemException"), "WAFNonexistentItemException", "AWS WAF couldn’t perform the operation because your resource doesn’t exist.")
+	return store.Errorf(store.Model("wafv2 WAFNonexistentItemException"), "WAFNonexistentItemException", "AWS WAF couldn’t perform the operation because your resource doesn’t exist.")
 }
 
 func unavailable() error {
-	return fail(store.Quoted("hashicorp/terraform-provider-aws#29080"), "WAFUnavailableEntityException", "AWS WAF couldn’t retrieve the resource that you requested. Retry your request.")
+	return store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#29080"), "WAFUnavailableEntityException", "AWS WAF couldn’t retrieve the resource that you requested. Retry your request.")
 }
 
 // checkLoadBalancer returns an error unless an ARN is the ARN of a load balancer that can have a web ACL.
@@ -74,7 +53,7 @@ func (s *Service) checkLoadBalancer(c *store.Call, arn string) error {
 	if strings.Contains(arn, ":elasticloadbalancing:") && !strings.Contains(arn, ":loadbalancer/app/") {
 		return badParameter("RESOURCE_ARN", arn)
 	}
-	lb := s.partition(c).ELB.LoadBalancers[arn]
+	lb := c.Partition.ELB.LoadBalancers[arn]
 	if lb == nil {
 		return missing()
 	}

@@ -1,0 +1,30 @@
+package store
+
+import (
+	"maps"
+	"slices"
+)
+
+// Value returns what p points to, or the zero value for an absent member.
+func Value[T any](p *T) T {
+	var zero T
+	if p == nil {
+		return zero
+	}
+	return *p
+}
+
+// OptionalText returns a pointer to s, or nil for an empty s, which is an absent member.
+func OptionalText(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// SortedKeys returns the keys of a map in order.
+func SortedKeys[V any](m map[string]V) []string {
+	keys := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m))
+	slices.Sort(keys)
+	return keys
+}
