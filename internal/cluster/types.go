@@ -20,6 +20,7 @@ import (
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
 // Type describes a kind: its API group and version, its indexes and its Go types.
@@ -147,6 +148,14 @@ func KindOf(obj Object) (Kind, bool) {
 func RefOf(obj Object) Ref {
 	k, _ := KindOf(obj)
 	return Ref{Kind: k, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+// RefTo returns the reference of the object of a finding.
+func RefTo(r finding.Ref) Ref { return Ref{Kind: Kind(r.Kind), Namespace: r.Namespace, Name: r.Name} }
+
+// Finding returns the reference for findings.
+func (r Ref) Finding() finding.Ref {
+	return finding.Ref{Kind: string(r.Kind), Namespace: r.Namespace, Name: r.Name}
 }
 
 // String returns "Kind namespace/name".

@@ -19,7 +19,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayclass"
-	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/unserved"
 )
@@ -102,7 +101,7 @@ func (s *classReconciler) Items(v *cluster.View, obj cluster.Object) []cluster.R
 func eventsOf(ref cluster.Ref, found finding.List) []cluster.Patch {
 	var out []cluster.Patch
 	for _, f := range found.Sorted() {
-		out = append(out, cluster.Event{Ref: report.RefTo(f.Object), Warning: true, Reason: string(f.Reason), Message: string(f.Reason) + ": " + f.Located()})
+		out = append(out, cluster.Event{Ref: cluster.RefTo(f.Object), Warning: true, Reason: string(f.Reason), Message: string(f.Reason) + ": " + f.Located()})
 	}
 	return append(out, cluster.LastingWarnings{Subject: "unserved " + ref.String()})
 }

@@ -62,7 +62,7 @@ type bindingWriter struct{ *fieldWriter }
 
 // cachedBinding returns the binding of the source, nil if there is none.
 func (c *bindingWriter) cachedBinding(k bindings.Key) (*elbv2.TargetGroupBinding, error) {
-	obj, err := c.source.Get(refOf(bindingRef(k)))
+	obj, err := c.source.Get(cluster.RefTo(bindingRef(k)))
 	if err != nil || obj == nil {
 		return nil, err
 	}

@@ -16,7 +16,6 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
-	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
@@ -61,7 +60,7 @@ func (c *Cluster) setFinalizer(ctx context.Context, p cluster.Finalizer) error {
 
 // claimFinalizer adds the finalizer of a stack to an object. It returns a conflict if the object is being deleted.
 func (c *Cluster) claimFinalizer(ctx context.Context, action plan.ClaimFinalizer) error {
-	ref := refOf(action.Ref)
+	ref := cluster.RefTo(action.Ref)
 	root := slices.Contains(cluster.Roots(), ref.Kind)
 	if root {
 		c.Members.BeginClaim(ref, action.Finalizer)
@@ -88,7 +87,7 @@ func (c *Cluster) claimFinalizer(ctx context.Context, action plan.ClaimFinalizer
 
 // releaseFinalizer removes the finalizer of a stack from an object, after its status if the action requests that.
 func (c *Cluster) releaseFinalizer(ctx context.Context, action plan.ReleaseFinalizer) error {
-	ref := refOf(action.Ref)
+	ref := cluster.RefTo(action.Ref)
 	if action.ClearStatus {
 		if err := c.clearStatus(ctx, ref, action.Finalizer); err != nil {
 			return engine.StatusError{Err: err}
@@ -236,9 +235,4 @@ func (c *bindingWriter) updateBinding(ctx context.Context, want *elbv2.TargetGro
 	return c.write(ctx, live, "spec", []any{want.Spec, want.Labels, action.Without, want.Annotations}, func() error {
 		return c.api.Patch(ctx, live, cluster.Main, types.MergePatchType, data)
 	})
-}
-
-// refOf returns the reference of the object of a finding or step.
-func refOf(r finding.Ref) cluster.Ref {
-	return cluster.Ref{Kind: cluster.Kind(r.Kind), Namespace: r.Namespace, Name: r.Name}
 }

@@ -140,9 +140,9 @@ func Translate(store *cluster.Memory, opt Options) (Result, error) {
 		}
 		switch {
 		case obj.GetDeletionTimestamp() != nil:
-			out.Deleted = append(out.Deleted, refOf(obj))
+			out.Deleted = append(out.Deleted, cluster.RefOf(obj).Finding())
 		case len(stacks) == 0:
-			out.Others = append(out.Others, refOf(obj))
+			out.Others = append(out.Others, cluster.RefOf(obj).Finding())
 		}
 	}
 	targetUses := map[finding.Ref][]targetUse{}
@@ -196,7 +196,7 @@ func (r Result) Objects() []Object {
 	}
 	out = append(out, r.Targets...)
 	rank := func(o Object) int {
-		return slices.Index([]string{"ReferenceGrant", "LoadBalancerConfiguration", "Gateway", "HTTPRoute", "TCPRoute", "TargetGroupConfiguration", "ListenerRuleConfiguration"}, refOf(o.Object).Kind)
+		return slices.Index([]string{"ReferenceGrant", "LoadBalancerConfiguration", "Gateway", "HTTPRoute", "TCPRoute", "TargetGroupConfiguration", "ListenerRuleConfiguration"}, string(cluster.RefOf(o.Object).Kind))
 	}
 	slices.SortStableFunc(out, func(a, b Object) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(rank(a), rank(b)))
@@ -217,12 +217,6 @@ func (r Result) ObjectsOf(g IngressGroup) []Object {
 		}
 	}
 	return out
-}
-
-// refOf returns the reference of an object for findings.
-func refOf(obj cluster.Object) finding.Ref {
-	ref := cluster.RefOf(obj)
-	return finding.Ref{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
 }
 
 // generator makes the objects of one load balancer.

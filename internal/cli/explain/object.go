@@ -193,9 +193,9 @@ func (e *explainCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	ref := finding.Ref(objectOf(e.Named[0]))
+	ref := e.Named[0].Finding()
 	doc := Document{
-		Cluster: e.Config.ClusterName, Object: objectOf(e.Named[0]), Stacks: []explainedStack{}, Bindings: []explainedBinding{}, Warnings: []warningDocument{},
+		Cluster: e.Config.ClusterName, Object: output.Object(ref), Stacks: []explainedStack{}, Bindings: []explainedBinding{}, Warnings: []warningDocument{},
 	}
 	targets := tree.ClusterTargetsOf(store, e.Config)
 	err = e.EachDraft(ctx, store, func(d engine.Draft) error {
@@ -229,11 +229,6 @@ func (e *explainCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	showDocument(e.form.Out(), doc)
 	return nil
-}
-
-// objectOf returns a reference for a document.
-func objectOf(r cluster.Ref) output.Object {
-	return output.Object{Kind: string(r.Kind), Namespace: r.Namespace, Name: r.Name}
 }
 
 // addBindings adds the bindings of the object on the command line, which is a Service or a TargetGroupBinding.

@@ -277,7 +277,7 @@ func (a *answerCollector) mayNameHost(s model.Stack) bool {
 		refs = []finding.Ref{{Kind: s.ID.Kind.Object(), Namespace: s.ID.Namespace, Name: s.ID.Name}}
 	}
 	return slices.ContainsFunc(refs, func(ref finding.Ref) bool {
-		obj, err := a.store.Get(cluster.Ref{Kind: cluster.Kind(ref.Kind), Namespace: ref.Namespace, Name: ref.Name})
+		obj, err := a.store.Get(cluster.RefTo(ref))
 		ing, ok := obj.(*networkingv1.Ingress)
 		if err != nil || !ok || ing.Spec.DefaultBackend != nil {
 			return true

@@ -24,7 +24,7 @@ func (a *answerCollector) namingSource(answer requestAnswer, d engine.Draft, lis
 		return finding.Printable("host " + answer.host)
 	}
 	for _, m := range d.Stack.Members {
-		obj, err := a.store.Get(cluster.Ref{Kind: cluster.Kind(m.Ref.Kind), Namespace: m.Ref.Namespace, Name: m.Ref.Name})
+		obj, err := a.store.Get(cluster.RefTo(m.Ref))
 		if err != nil || obj == nil {
 			continue
 		}

@@ -62,9 +62,8 @@ func (a *answerCollector) explainUnservedHost() *requestUnserved {
 				more++
 				continue
 			}
-			ref := cluster.RefOf(obj)
 			out.Objects = append(out.Objects, unservedObject{
-				Object: output.Object{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}, Field: finding.Printable(field), Why: finding.Printable(a.unservedReason(obj)),
+				Object: output.Object(cluster.RefOf(obj).Finding()), Field: finding.Printable(field), Why: finding.Printable(a.unservedReason(obj)),
 			})
 		}
 	}
@@ -127,7 +126,7 @@ func (a *answerCollector) unservedReason(obj cluster.Object) string {
 	if why := input.ReasonIfUnserved(a.Source, a.store, obj); why != "" {
 		return why
 	}
-	ref := finding.Ref(output.Object{Kind: string(cluster.RefOf(obj).Kind), Namespace: obj.GetNamespace(), Name: obj.GetName()})
+	ref := cluster.RefOf(obj).Finding()
 	errorOf := func(d engine.Draft, minReach finding.Reach) string {
 		if i := slices.IndexFunc(d.Findings, func(f finding.Finding) bool {
 			return f.Object == ref && f.Severity == finding.Error && f.Blocks >= minReach
@@ -144,8 +143,7 @@ func (a *answerCollector) unservedReason(obj cluster.Object) string {
 	members := []finding.Ref{ref} // a route is served by the load balancers of its Gateways
 	parents, _ := cluster.RouteParents(obj)
 	for _, p := range parents {
-		parent := input.ParentRef(obj.GetNamespace(), p)
-		members = append(members, finding.Ref{Kind: string(parent.Kind), Namespace: parent.Namespace, Name: parent.Name})
+		members = append(members, input.ParentRef(obj.GetNamespace(), p).Finding())
 	}
 	for _, d := range a.drafts {
 		if !slices.ContainsFunc(d.Stack.Members, func(m model.Member) bool { return slices.Contains(members, m.Ref) }) {

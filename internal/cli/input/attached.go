@@ -7,7 +7,6 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -30,13 +29,13 @@ func (d *Source) unattached(store *cluster.Memory, id model.StackID) (out findin
 		ref := cluster.RefOf(r.Object)
 		for _, p := range r.Parents {
 			if p.Problem != (attach.Problem{}) && d.includesMember(ref, id) {
-				add(ownership.RefOf(r.Object), fmt.Sprintf("spec.parentRefs[%d]", p.Index), p.Problem)
+				add(ref.Finding(), fmt.Sprintf("spec.parentRefs[%d]", p.Index), p.Problem)
 			}
 		}
 	}
 	for _, s := range attached.Sets {
 		if ref := cluster.RefOf(s.Object); !s.Accepted && d.includesMember(ref, id) {
-			add(ownership.RefOf(s.Object), "spec.parentRef", attach.Problem{Reason: string(gwv1.ListenerSetReasonNotAllowed),
+			add(ref.Finding(), "spec.parentRef", attach.Problem{Reason: string(gwv1.ListenerSetReasonNotAllowed),
 				Message: "the Gateway does not admit the ListenerSet; none of its listeners is served; ask the owner of the Gateway for spec.allowedListeners"})
 		}
 	}

@@ -66,7 +66,7 @@ func (s *statusCommand) contradictingObject(m move, members []model.Member, stac
 		if !member.Claimed {
 			continue // another controller may have written its status
 		}
-		ref := cluster.Ref{Kind: cluster.Kind(member.Ref.Kind), Namespace: member.Ref.Namespace, Name: member.Ref.Name}
+		ref := cluster.RefTo(member.Ref)
 		obj, err := s.store.Get(ref)
 		if err != nil {
 			continue
@@ -91,9 +91,7 @@ func (s *statusCommand) abandonedObject(from model.StackID, desired model.Stack)
 	v := cluster.NewView(s.store)
 	for _, obj := range s.store.All(cluster.Kind(from.Kind)) {
 		ref := cluster.RefOf(obj)
-		member := slices.ContainsFunc(desired.Members, func(m model.Member) bool {
-			return m.Ref == finding.Ref{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
-		})
+		member := slices.ContainsFunc(desired.Members, func(m model.Member) bool { return m.Ref == ref.Finding() })
 		if !member && obj.GetDeletionTimestamp() == nil && slices.Contains(obj.GetFinalizers(), naming.Finalizer(from)) &&
 			slices.Contains(s.frontends[from.Kind].Stacks(v, obj), from) {
 			return ref, true

@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -163,7 +164,7 @@ func countTargets(groups []TargetGroup, arns map[string]bool) (healthy, all int,
 func (g *getCommand) oldestCreation(s Stack) string {
 	var oldest time.Time
 	for _, m := range s.Members {
-		obj, err := g.store.Get(cluster.Ref{Kind: cluster.Kind(m.Kind), Namespace: m.Namespace, Name: m.Name})
+		obj, err := g.store.Get(cluster.RefTo(finding.Ref(m)))
 		if err != nil || obj == nil || !g.ClusterRead {
 			continue
 		}

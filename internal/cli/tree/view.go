@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
 // View reads the snapshots that "tree --watch" prints, for a command that shows them in another form. Only one goroutine may use
@@ -60,7 +61,7 @@ func (v *View) UIDOf(o output.Object) (uid string, found bool) {
 	if v.store == nil {
 		return "", true
 	}
-	obj, err := v.store.Get(cluster.Ref{Kind: cluster.Kind(o.Kind), Namespace: o.Namespace, Name: o.Name})
+	obj, err := v.store.Get(cluster.RefTo(finding.Ref(o)))
 	switch {
 	case err != nil:
 		return "", true

@@ -93,8 +93,7 @@ func DeletedMembers(v *cluster.View, id model.StackID) []model.Member {
 			continue
 		}
 		if _, there := cluster.Get[cluster.Object](v, ref.Kind, ref.Namespace, ref.Name); !there {
-			r := finding.Ref{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
-			out = append(out, model.Member{Ref: r, Finalizer: finalizer, Deleting: true})
+			out = append(out, model.Member{Ref: ref.Finding(), Finalizer: finalizer, Deleting: true})
 		}
 	}
 	return out
@@ -157,7 +156,4 @@ func HasLiveMember(v *cluster.View, id model.StackID, namespace string) bool {
 }
 
 // RefOf returns the reference of an object for findings.
-func RefOf(obj cluster.Object) finding.Ref {
-	ref := cluster.RefOf(obj)
-	return finding.Ref{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
-}
+func RefOf(obj cluster.Object) finding.Ref { return cluster.RefOf(obj).Finding() }

@@ -122,7 +122,7 @@ func (r *Reconciler) driftEvent(of finding.Ref, text string) cluster.Event {
 		reason, does = finding.DriftFound, "it stays until the endpoints change, because of --drift=report; restore it in AWS"
 	}
 	return cluster.Event{
-		Ref:     cluster.Ref{Kind: cluster.Kind(of.Kind), Namespace: of.Namespace, Name: of.Name},
+		Ref:     cluster.RefTo(of),
 		Warning: true, Reason: string(reason), Message: string(reason) + ": " + finding.Printable(text+"; "+does),
 	}
 }

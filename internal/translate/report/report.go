@@ -60,7 +60,7 @@ func Patches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 	if o.Changed && (o.Done || len(o.Failed) > 0) && !o.Stack.Held.Everything {
 		for _, m := range o.Stack.Members {
 			if !m.Blocked && !hasFault(o, m.Ref) {
-				out = append(out, cluster.Event{Ref: RefTo(m.Ref), Reason: EventReconciled, Message: "Successfully reconciled"})
+				out = append(out, cluster.Event{Ref: cluster.RefTo(m.Ref), Reason: EventReconciled, Message: "Successfully reconciled"})
 			}
 		}
 	}
@@ -74,18 +74,13 @@ func hasFault(o engine.Outcome, ref finding.Ref) bool {
 	})
 }
 
-// RefTo returns the cluster reference of the object of a finding.
-func RefTo(r finding.Ref) cluster.Ref {
-	return cluster.Ref{Kind: cluster.Kind(r.Kind), Namespace: r.Namespace, Name: r.Name}
-}
-
 // Event returns the event about a finding; false if it is not about an object with a namespace. leaving are members that
 // leave the stack.
 func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 	if x.Object.IsZero() || x.Object.Namespace == "" {
 		return cluster.Event{}, false
 	}
-	e := cluster.Event{Ref: RefTo(x.Object), Warning: true, Fault: x.Severity == finding.Error, Reason: eventFailedBuild, Message: string(x.Reason) + ": " + x.Located()}
+	e := cluster.Event{Ref: cluster.RefTo(x.Object), Warning: true, Fault: x.Severity == finding.Error, Reason: eventFailedBuild, Message: string(x.Reason) + ": " + x.Located()}
 	switch x.Reason {
 	case finding.IngressClassInvalid, finding.NamespaceNotAllowed, finding.GroupNameInvalid, finding.GroupOrderInvalid:
 		e.Reason = eventFailedLoad
@@ -135,7 +130,7 @@ func statusPatches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 			continue
 		}
 		if fields := k.Status(v, m, n); fields != nil {
-			out = append(out, cluster.ObjectStatus{Ref: RefTo(m.Ref), Fields: fields})
+			out = append(out, cluster.ObjectStatus{Ref: cluster.RefTo(m.Ref), Fields: fields})
 		}
 	}
 	return out

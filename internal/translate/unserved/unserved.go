@@ -51,7 +51,7 @@ func Items(v *cluster.View, obj cluster.Object, opt Options) []cluster.Ref {
 
 // Of returns the finding that explains why an object is not served; false if there is none.
 func Of(v *cluster.View, obj cluster.Object, opt Options) (finding.Finding, bool) {
-	found := findingsAbout(v, obj, opt).On(refOf(obj))
+	found := findingsAbout(v, obj, opt).On(cluster.RefOf(obj).Finding())
 	if len(found) == 0 {
 		return finding.Finding{}, false
 	}
@@ -99,14 +99,9 @@ func findingsAbout(v *cluster.View, obj cluster.Object, opt Options) finding.Lis
 	return nil
 }
 
-func refOf(obj cluster.Object) finding.Ref {
-	ref := cluster.RefOf(obj)
-	return finding.Ref{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
-}
-
 // notServed returns a finding about an object that is not served.
 func notServed(obj cluster.Object, field, message, fix string) finding.Finding {
-	return finding.Finding{Object: refOf(obj), Field: field, Reason: finding.NotServed, Severity: finding.Warning, Message: message, Fix: fix}
+	return finding.Finding{Object: cluster.RefOf(obj).Finding(), Field: field, Reason: finding.NotServed, Severity: finding.Warning, Message: message, Fix: fix}
 }
 
 // isMistyped reports whether a value is similar to a known value, but not equal to one.
@@ -275,7 +270,7 @@ func missingService(v *cluster.View, o *gwconfig.TargetGroupConfiguration) findi
 		names = append(names, svc.Name)
 	}
 	return finding.List{{
-		Object: refOf(o), Field: "spec.targetReference.name", Reason: finding.ParametersInvalid, Severity: finding.Warning,
+		Object: cluster.RefOf(o).Finding(), Field: "spec.targetReference.name", Reason: finding.ParametersInvalid, Severity: finding.Warning,
 		Message: fmt.Sprintf("Service %q does not exist%s; the configuration has no effect", o.Namespace+"/"+finding.Cut(ref.Name), finding.DidYouMean(ref.Name, names)),
 		Fix:     "create the Service, or correct the name",
 	}}

@@ -14,7 +14,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
-	shared "github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
 // OfGateway returns the patch for the status of the Gateway.
@@ -26,7 +25,7 @@ func (r *Status) OfGateway() cluster.Patch {
 	name := strings.ToLower(r.Outcome.DNSNames[model.LoadBalancerID])
 	sets := r.attachedSets()
 	blocked := r.Blocked()
-	return cluster.StatusEdit{Ref: shared.RefTo(r.ref()), Edit: func(obj cluster.Object, now metav1.Time) any {
+	return cluster.StatusEdit{Ref: cluster.RefTo(r.ref()), Edit: func(obj cluster.Object, now metav1.Time) any {
 		have := obj.(*gwv1.Gateway).Status
 		fields := map[string]any{}
 		if next := mergeConditions(have.Conditions, conditions, now); !sameConditions(have.Conditions, next) {

@@ -93,7 +93,7 @@ func Events(o engine.Outcome, gw *gwv1.Gateway, source string, programmed bool) 
 	lb, live := o.Live[model.LoadBalancerID]
 	done := o.Changed && (o.Done || len(o.Failed) > 0) || programmed
 	if done && live && lb.Active && !faulty && !o.Stack.Held.Everything && slices.ContainsFunc(o.Stack.Members, func(m model.Member) bool { return m.Ref == ref }) {
-		out = append(out, cluster.Event{Ref: shared.RefTo(ref), Source: source, Reason: shared.EventReconciled, Message: "Successfully reconciled"})
+		out = append(out, cluster.Event{Ref: cluster.RefTo(ref), Source: source, Reason: shared.EventReconciled, Message: "Successfully reconciled"})
 	}
 	return out
 }
