@@ -15,10 +15,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
@@ -34,6 +33,7 @@ const (
 // assumedAWS is an AWS account without load balancers, in which everything exists that objects name: a network, security
 // groups, target groups, web ACLs and trust stores under any name, and certificates for the hosts of the objects.
 type assumedAWS struct {
+	readOnlyCloud
 	region, vpc string
 	// hosts are the hosts that objects name.
 	hosts []string
@@ -232,14 +232,6 @@ func (a *assumedAWS) securityGroups(q model.AskNamedSecurityGroups) observed.Gro
 	return out
 }
 
-// Apply implements engine.Cloud.
-func (*assumedAWS) Apply(context.Context, model.StackID, plan.Step, plan.KnownIDs) (plan.Result, error) {
-	return plan.Result{}, errReadOnly
-}
-
-// Class implements engine.Cloud.
-func (*assumedAWS) Class(error) engine.Class { return engine.Unknown }
-
 // hostsIn returns the hosts of all Ingresses, Gateways and routes, sorted and once each.
 func hostsIn(store *cluster.Memory) []string {
 	var out []string
@@ -264,14 +256,8 @@ func hostsIn(store *cluster.Memory) []string {
 						add(string(*l.Hostname))
 					}
 				}
-			case *gwv1.HTTPRoute:
-				for _, h := range o.Spec.Hostnames {
-					add(string(h))
-				}
-			case *gwv1.GRPCRoute:
-				for _, h := range o.Spec.Hostnames {
-					add(string(h))
-				}
+			case *gwv1.HTTPRoute, *gwv1.GRPCRoute:
+				out = append(out, attach.Hostnames(o)...)
 			}
 		}
 	}

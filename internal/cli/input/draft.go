@@ -28,6 +28,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // Source is the input of commands that make plans without carrying them out: Kubernetes objects, flags and AWS.
@@ -121,17 +122,18 @@ func hideControllerFlags(fs *pflag.FlagSet) {
 	fs.Lookup("cluster-name").Usage = "name of the cluster; if empty, the environment variable " + clusterNameVariable + ", then the flag of the controller that runs"
 }
 
-// open checks the flags, connects to AWS, selects the stacks of the command and sets d.draft. It returns d.recorder.
-func open(ctx context.Context, d *Source, store *cluster.Memory) (*recorder, error) {
+// Open checks the flags, connects to AWS, selects the stacks of the command and prepares DraftOf. SelectedStacks is set
+// even if AWS cannot be reached.
+func Open(ctx context.Context, d *Source, store *cluster.Memory) error {
 	if err := d.Validate(); err != nil {
-		return nil, err
+		return err
 	}
 	frontends := controller.Frontends(d.Config)
 	d.selected = d.selectAffected(store, frontends)
 	if d.Cloud == nil {
 		aws, vpc, err := d.Connect(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		d.Cloud, d.VPC = aws, vpc
 	}
@@ -155,13 +157,12 @@ func open(ctx context.Context, d *Source, store *cluster.Memory) (*recorder, err
 		draft.Findings = append(secrets.correctFindings(draft.Findings), d.unattached(store, id)...)
 		return draft, nil
 	}
-	return rec, nil
+	return nil
 }
 
 // EachDraft makes the plans of the stacks that the command is about, in order, and passes each to show.
 func (d *Source) EachDraft(ctx context.Context, store *cluster.Memory, show func(engine.Draft) error) error {
-	rec, err := open(ctx, d, store)
-	if err != nil {
+	if err := Open(ctx, d, store); err != nil {
 		return err
 	}
 	unknown := ""
@@ -181,7 +182,7 @@ func (d *Source) EachDraft(ctx context.Context, store *cluster.Memory, show func
 			return err
 		}
 	}
-	return d.saveRecording(d.VPC, d.selected.stacks, rec.answers)
+	return d.saveRecording()
 }
 
 // Validate checks the flags. If the name of the cluster is missing, the error explains how to set it.
@@ -207,6 +208,17 @@ var errReadOnly = errors.New("this command changes nothing")
 
 // readOnly is the fence of commands, which admits no write.
 var readOnly = engine.ReadOnly{Err: errReadOnly}
+
+// readOnlyCloud carries out no step. It is the part of engine.Cloud that a recorded and an assumed AWS share.
+type readOnlyCloud struct{}
+
+// Apply implements engine.Cloud.
+func (readOnlyCloud) Apply(context.Context, model.StackID, plan.Step, plan.KnownIDs) (plan.Result, error) {
+	return plan.Result{}, errReadOnly
+}
+
+// Class implements engine.Cloud.
+func (readOnlyCloud) Class(error) engine.Class { return engine.Unknown }
 
 // Connect returns AWS, live or recorded, and the id of the VPC of the cluster.
 func (d *Source) Connect(ctx context.Context) (engine.Cloud, string, error) {
@@ -261,7 +273,7 @@ func (d *Source) loadRecording() (engine.Cloud, string, error) {
 	if err := json.Unmarshal(data, &rec); err != nil {
 		return nil, "", fmt.Errorf("%s: %w", d.ObservedFile, err)
 	}
-	r := replay{map[model.StackID]observed.Stack{}}
+	r := replay{answers: map[model.StackID]observed.Stack{}}
 	for _, a := range rec.Stacks {
 		if r.answers[a.Stack], err = a.Have.observed(); err != nil {
 			return nil, "", fmt.Errorf("%s: %w", d.ObservedFile, err)
@@ -270,14 +282,14 @@ func (d *Source) loadRecording() (engine.Cloud, string, error) {
 	return r, rec.VPC, nil
 }
 
-// saveRecording writes the answers of AWS for some stacks to recordFile, if that is set.
-func (d *Source) saveRecording(vpc string, ids []model.StackID, answers map[model.StackID]observed.Stack) error {
+// saveRecording writes the answers of AWS for the selected stacks to recordFile, if that is set.
+func (d *Source) saveRecording() error {
 	if d.recordFile == "" {
 		return nil
 	}
-	rec := recording{VPC: vpc}
-	for _, id := range ids {
-		have, err := recordStack(answers[id])
+	rec := recording{VPC: d.VPC}
+	for _, id := range d.selected.stacks {
+		have, err := recordStack(d.recorder.answers[id])
 		if err != nil {
 			return err
 		}

@@ -8,13 +8,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Open checks the flags and connects to AWS. It has to be called before DraftOf. SelectedStacks is set even if AWS cannot
-// be reached.
-func Open(ctx context.Context, d *Source, store *cluster.Memory) error {
-	_, err := open(ctx, d, store)
-	return err
-}
-
 // SelectedStacks returns the stacks that the command is about, in order, after Open.
 func SelectedStacks(d *Source) []model.StackID { return d.selected.stacks }
 

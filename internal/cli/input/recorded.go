@@ -11,7 +11,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // recording is the content of a file with the answers of AWS for some stacks. --record writes it, and --observed makes
@@ -105,14 +104,14 @@ func kindOf(v any) string {
 }
 
 // decodeAs decodes the value of an alternative as a T.
-func decodeAs[T any](a alternative) (T, error) {
+func decodeAs[T any](a alternative) (any, error) {
 	var v T
 	err := json.Unmarshal(a.Value, &v)
 	return v, err
 }
 
-// decodeCondition decodes a condition.
-func decodeCondition(a alternative) (model.Condition, error) {
+// decode decodes a condition or an action by the name that kindOf returns for its type, or returns nil for any other name.
+func decode(a alternative) (any, error) {
 	switch a.Kind {
 	case "host-header":
 		return decodeAs[model.HostHeader](a)
@@ -126,13 +125,6 @@ func decodeCondition(a alternative) (model.Condition, error) {
 		return decodeAs[model.QueryString](a)
 	case "source-ip":
 		return decodeAs[model.SourceIP](a)
-	}
-	return nil, fmt.Errorf("unknown condition %q", a.Kind)
-}
-
-// decodeAction decodes an action.
-func decodeAction(a alternative) (model.Action, error) {
-	switch a.Kind {
 	case "forward":
 		return decodeAs[model.Forward](a)
 	case "redirect":
@@ -146,16 +138,20 @@ func decodeAction(a alternative) (model.Action, error) {
 	case "jwt-validation":
 		return decodeAs[model.ValidateJWT](a)
 	}
-	return nil, fmt.Errorf("unknown action %q", a.Kind)
+	return nil, nil
 }
 
-// decodeAlternatives decodes a list of conditions or actions, each by decode.
-func decodeAlternatives[T any](in []alternative, decode func(alternative) (T, error)) ([]T, error) {
+// decodeAlternatives decodes a list of conditions or actions. what is the noun for them in errors.
+func decodeAlternatives[T any](in []alternative, what string) ([]T, error) {
 	var out []T
 	for _, a := range in {
-		v, err := decode(a)
+		decoded, err := decode(a)
 		if err != nil {
 			return nil, err
+		}
+		v, ok := decoded.(T)
+		if !ok {
+			return nil, fmt.Errorf("unknown %s %q", what, a.Kind)
 		}
 		out = append(out, v)
 	}
@@ -196,15 +192,15 @@ func (r recordedStack) observed() (observed.Stack, error) {
 			l := rl.Listener
 			l.Rules = nil
 			var err error
-			if l.Default, err = decodeAlternatives(rl.Default, decodeAction); err != nil {
+			if l.Default, err = decodeAlternatives[model.Action](rl.Default, "action"); err != nil {
 				return out, err
 			}
 			for _, rr := range rl.Rules {
 				rule := rr.Rule
-				if rule.Conditions, err = decodeAlternatives(rr.Conditions, decodeCondition); err != nil {
+				if rule.Conditions, err = decodeAlternatives[model.Condition](rr.Conditions, "condition"); err != nil {
 					return out, err
 				}
-				if rule.Actions, err = decodeAlternatives(rr.Actions, decodeAction); err != nil {
+				if rule.Actions, err = decodeAlternatives[model.Action](rr.Actions, "action"); err != nil {
 					return out, err
 				}
 				l.Rules = append(l.Rules, rule)
@@ -248,11 +244,9 @@ func (r *recorder) Observe(ctx context.Context, id model.StackID, q []model.Ques
 
 // replay answers questions from a recording. It implements engine.Cloud.
 type replay struct {
+	readOnlyCloud
 	answers map[model.StackID]observed.Stack
 }
-
-// errReplay is the error of each attempt to change a resource in a recording.
-var errReplay = errors.New("recorded answers cannot be changed")
 
 // Observe implements engine.Cloud.
 func (r replay) Observe(_ context.Context, id model.StackID, _ []model.Question) (observed.Stack, error) {
@@ -262,11 +256,3 @@ func (r replay) Observe(_ context.Context, id model.StackID, _ []model.Question)
 	}
 	return have, nil
 }
-
-// Apply implements engine.Cloud.
-func (replay) Apply(context.Context, model.StackID, plan.Step, plan.KnownIDs) (plan.Result, error) {
-	return plan.Result{}, errReplay
-}
-
-// Class implements engine.Cloud.
-func (replay) Class(error) engine.Class { return engine.Unknown }
