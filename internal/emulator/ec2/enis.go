@@ -14,8 +14,7 @@ import (
 func (s *instances) CreateNetworkInterface(c *store.Call, in *ec2.CreateNetworkInterfaceInput) (*ec2.CreateNetworkInterfaceOutput, error) {
 	p := c.Partition
 	if eni := createdBefore(c, p.NetworkInterfaces, in.ClientToken); eni != nil {
-		out := s.networkInterface(p, eni)
-		return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: &out, ClientToken: in.ClientToken}, nil
+		return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: new(s.networkInterface(p, eni)), ClientToken: in.ClientToken}, nil
 	}
 	sub, err := find(kindSubnet, p.Subnets, in.SubnetId)
 	if err != nil {
@@ -52,8 +51,7 @@ func (s *instances) CreateNetworkInterface(c *store.Call, in *ec2.CreateNetworkI
 	}
 	p.Tag(eni.ID, tags)
 	recordToken(c, in.ClientToken, eni.ID)
-	out := s.networkInterface(p, eni)
-	return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: &out, ClientToken: in.ClientToken}, nil
+	return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: new(s.networkInterface(p, eni)), ClientToken: in.ClientToken}, nil
 }
 
 // checkGroups checks the security groups of an ENI in a VPC, and returns their ids. Without ids in the request it

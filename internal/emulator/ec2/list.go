@@ -15,7 +15,8 @@ import (
 
 // kind is a type of resource with an identifier.
 type kind struct {
-	prefix string // prefix of identifiers, with the hyphen
+	prefix       string // prefix of identifiers, with the hyphen
+	resourceType string // the type in tags and ARNs
 	// code and malformed are the stems of the error codes: code + ".NotFound", malformed + ".Malformed".
 	code, malformed string
 	// noun is the name in messages, as in "The subnet ID 'x' does not exist".
@@ -25,18 +26,18 @@ type kind struct {
 }
 
 var (
-	kindVPC           = kind{"vpc-", "InvalidVpcID", "InvalidVpcID", "vpc ID", 5, 1000}
-	kindSubnet        = kind{"subnet-", "InvalidSubnetID", "InvalidSubnetID", "subnet ID", 5, 1000}
-	kindGroup         = kind{"sg-", "InvalidGroup", "InvalidGroupId", "security group", 5, 1000}
-	kindGroupRule     = kind{"sgr-", "InvalidSecurityGroupRuleId", "InvalidSecurityGroupRuleId", "security group rule ID", 5, 1000}
-	kindInstance      = kind{"i-", "InvalidInstanceID", "InvalidInstanceID", "instance ID", 5, 1000}
-	kindInterface     = kind{"eni-", "InvalidNetworkInterfaceID", "InvalidNetworkInterfaceId", "networkInterface ID", 5, 1000}
-	kindRouteTable    = kind{"rtb-", "InvalidRouteTableID", "InvalidRouteTableId", "routeTable ID", 5, 100}
-	kindGateway       = kind{"igw-", "InvalidInternetGatewayID", "InvalidInternetGatewayId", "internetGateway ID", 5, 1000}
-	kindAddress       = kind{"eipalloc-", "InvalidAllocationID", "InvalidAllocationID", "allocation ID", 5, 1000}
-	kindPrefixList    = kind{"pl-", "InvalidPrefixListID", "InvalidPrefixListId", "prefix list ID", 1, 100}
-	kindPool          = kind{"ipam-pool-", "InvalidIpamPoolId", "InvalidIpamPoolId", "ipam pool ID", 5, 1000}
-	kindCoIP          = kind{"ipv4pool-coip-", "InvalidPoolID", "InvalidPoolID", "pool ID", 5, 1000}
+	kindVPC           = kind{"vpc-", "vpc", "InvalidVpcID", "InvalidVpcID", "vpc ID", 5, 1000}
+	kindSubnet        = kind{"subnet-", "subnet", "InvalidSubnetID", "InvalidSubnetID", "subnet ID", 5, 1000}
+	kindGroup         = kind{"sg-", "security-group", "InvalidGroup", "InvalidGroupId", "security group", 5, 1000}
+	kindGroupRule     = kind{"sgr-", "security-group-rule", "InvalidSecurityGroupRuleId", "InvalidSecurityGroupRuleId", "security group rule ID", 5, 1000}
+	kindInstance      = kind{"i-", "instance", "InvalidInstanceID", "InvalidInstanceID", "instance ID", 5, 1000}
+	kindInterface     = kind{"eni-", "network-interface", "InvalidNetworkInterfaceID", "InvalidNetworkInterfaceId", "networkInterface ID", 5, 1000}
+	kindRouteTable    = kind{"rtb-", "route-table", "InvalidRouteTableID", "InvalidRouteTableId", "routeTable ID", 5, 100}
+	kindGateway       = kind{"igw-", "internet-gateway", "InvalidInternetGatewayID", "InvalidInternetGatewayId", "internetGateway ID", 5, 1000}
+	kindAddress       = kind{"eipalloc-", "elastic-ip", "InvalidAllocationID", "InvalidAllocationID", "allocation ID", 5, 1000}
+	kindPrefixList    = kind{"pl-", "prefix-list", "InvalidPrefixListID", "InvalidPrefixListId", "prefix list ID", 1, 100}
+	kindPool          = kind{"ipam-pool-", "ipam-pool", "InvalidIpamPoolId", "InvalidIpamPoolId", "ipam pool ID", 5, 1000}
+	kindCoIP          = kind{"ipv4pool-coip-", "coip-pool", "InvalidPoolID", "InvalidPoolID", "pool ID", 5, 1000}
 	kindTag           = kind{max: 1000, min: 5}
 	idDigits          = regexp.MustCompile(`^([0-9a-f]{8}|[0-9a-f]{17})$`)
 	kindsByIdentifier = []kind{kindVPC, kindSubnet, kindGroup, kindGroupRule, kindInstance, kindInterface, kindRouteTable, kindGateway, kindAddress, kindPrefixList, kindPool, kindCoIP}
@@ -164,31 +165,10 @@ func page(w *store.Store, k kind, keys []string, asked *int32, token *string) (c
 // resourceType returns the type of an identifier, as in tags and ARNs.
 func resourceType(id string) string {
 	prefix := id[:strings.LastIndex(id, "-")+1]
-	switch prefix {
-	case "vpc-":
-		return "vpc"
-	case "subnet-":
-		return "subnet"
-	case "sg-":
-		return "security-group"
-	case "sgr-":
-		return "security-group-rule"
-	case "i-":
-		return "instance"
-	case "eni-":
-		return "network-interface"
-	case "rtb-":
-		return "route-table"
-	case "igw-":
-		return "internet-gateway"
-	case "eipalloc-":
-		return "elastic-ip"
-	case "pl-":
-		return "prefix-list"
-	case "ipam-pool-":
-		return "ipam-pool"
-	case "ipv4pool-coip-":
-		return "coip-pool"
+	for _, k := range kindsByIdentifier {
+		if k.prefix == prefix {
+			return k.resourceType
+		}
 	}
 	return fmt.Sprintf("unknown (%s)", prefix)
 }

@@ -12,8 +12,7 @@ import (
 func (s *networks) CreateIpamPool(c *store.Call, in *ec2.CreateIpamPoolInput) (*ec2.CreateIpamPoolOutput, error) {
 	p := c.Partition
 	if pool := createdBefore(c, p.IPAMPools, in.ClientToken); pool != nil {
-		out := s.ipamPool(p, pool)
-		return &ec2.CreateIpamPoolOutput{IpamPool: &out}, nil
+		return &ec2.CreateIpamPoolOutput{IpamPool: new(s.ipamPool(p, pool))}, nil
 	}
 	if in.AddressFamily == "" || aws.ToString(in.IpamScopeId) == "" {
 		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameters IpamScopeId and AddressFamily")
@@ -29,8 +28,7 @@ func (s *networks) CreateIpamPool(c *store.Call, in *ec2.CreateIpamPoolInput) (*
 	p.IPAMPools[pool.ID] = pool
 	p.Tag(pool.ID, tags)
 	recordToken(c, in.ClientToken, pool.ID)
-	out := s.ipamPool(p, pool)
-	return &ec2.CreateIpamPoolOutput{IpamPool: &out}, nil
+	return &ec2.CreateIpamPoolOutput{IpamPool: new(s.ipamPool(p, pool))}, nil
 }
 
 // DescribeIpamPools lists pools.

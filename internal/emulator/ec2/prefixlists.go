@@ -15,8 +15,7 @@ import (
 func (s *networks) CreateManagedPrefixList(c *store.Call, in *ec2.CreateManagedPrefixListInput) (*ec2.CreateManagedPrefixListOutput, error) {
 	p := c.Partition
 	if l := createdBefore(c, p.PrefixLists, in.ClientToken); l != nil {
-		out := s.prefixList(p, l)
-		return &ec2.CreateManagedPrefixListOutput{PrefixList: &out}, nil
+		return &ec2.CreateManagedPrefixListOutput{PrefixList: new(s.prefixList(p, l))}, nil
 	}
 	list := &store.PrefixList{
 		Name: aws.ToString(in.PrefixListName), Family: aws.ToString(in.AddressFamily),
@@ -46,8 +45,7 @@ func (s *networks) CreateManagedPrefixList(c *store.Call, in *ec2.CreateManagedP
 	p.PrefixLists[list.ID] = list
 	p.Tag(list.ID, tags)
 	recordToken(c, in.ClientToken, list.ID)
-	out := s.prefixList(p, list)
-	return &ec2.CreateManagedPrefixListOutput{PrefixList: &out}, nil
+	return &ec2.CreateManagedPrefixListOutput{PrefixList: new(s.prefixList(p, list))}, nil
 }
 
 // DeleteManagedPrefixList deletes a prefix list that no rule of a security group uses.

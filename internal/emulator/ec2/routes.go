@@ -20,8 +20,7 @@ func (s *networks) CreateInternetGateway(c *store.Call, in *ec2.CreateInternetGa
 	g := &store.InternetGateway{ID: s.w.NewID("igw-")}
 	c.Partition.InternetGateways[g.ID] = g
 	c.Partition.Tag(g.ID, tags)
-	out := s.gateway(c.Partition, g)
-	return &ec2.CreateInternetGatewayOutput{InternetGateway: &out}, nil
+	return &ec2.CreateInternetGatewayOutput{InternetGateway: new(s.gateway(c.Partition, g))}, nil
 }
 
 // AttachInternetGateway attaches a gateway to a VPC, which can have one.
@@ -108,8 +107,7 @@ func (s *networks) gateway(p *store.Partition, g *store.InternetGateway) types.I
 // CreateRouteTable creates a table with the local routes of its VPC.
 func (s *networks) CreateRouteTable(c *store.Call, in *ec2.CreateRouteTableInput) (*ec2.CreateRouteTableOutput, error) {
 	if t := createdBefore(c, c.Partition.RouteTables, in.ClientToken); t != nil {
-		out := s.routeTable(c.Partition, t)
-		return &ec2.CreateRouteTableOutput{RouteTable: &out, ClientToken: in.ClientToken}, nil
+		return &ec2.CreateRouteTableOutput{RouteTable: new(s.routeTable(c.Partition, t)), ClientToken: in.ClientToken}, nil
 	}
 	v, err := find(kindVPC, c.Partition.VPCs, in.VpcId)
 	if err != nil {
@@ -126,8 +124,7 @@ func (s *networks) CreateRouteTable(c *store.Call, in *ec2.CreateRouteTableInput
 	c.Partition.RouteTables[t.ID] = t
 	c.Partition.Tag(t.ID, tags)
 	recordToken(c, in.ClientToken, t.ID)
-	out := s.routeTable(c.Partition, t)
-	return &ec2.CreateRouteTableOutput{RouteTable: &out, ClientToken: in.ClientToken}, nil
+	return &ec2.CreateRouteTableOutput{RouteTable: new(s.routeTable(c.Partition, t)), ClientToken: in.ClientToken}, nil
 }
 
 // CreateRoute adds a route to a table.

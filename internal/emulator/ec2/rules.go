@@ -277,14 +277,13 @@ func portOrAll(n *int32) *int32 {
 	return n
 }
 
-// findRule finds a rule by identifier.
-func findRule(p *store.Partition, id string) (*store.SecurityGroup, store.SecurityGroupRule, bool) {
+// ruleExists reports whether a security group has a rule with an identifier.
+func ruleExists(p *store.Partition, id string) bool {
+	isRule := func(r store.SecurityGroupRule) bool { return r.ID == id }
 	for _, g := range p.SecurityGroups {
-		for _, r := range slices.Concat(g.Ingress, g.Egress) {
-			if r.ID == id {
-				return g, r, true
-			}
+		if slices.ContainsFunc(g.Ingress, isRule) || slices.ContainsFunc(g.Egress, isRule) {
+			return true
 		}
 	}
-	return nil, store.SecurityGroupRule{}, false
+	return false
 }

@@ -143,8 +143,7 @@ func exists(p *store.Partition, id string) bool {
 	case "security-group":
 		return p.SecurityGroups[id] != nil
 	case "security-group-rule":
-		_, _, ok := findRule(p, id)
-		return ok
+		return ruleExists(p, id)
 	case "instance":
 		return p.Instances[id] != nil
 	case "network-interface":

@@ -55,6 +55,11 @@ func (s *networks) addIPv6(p *store.Partition, v *store.VPC) {
 	}
 	block := netip.PrefixFrom(netip.AddrFrom16([16]byte{0x26, 0x00, 0x1f, 0x13, byte(n >> 8), byte(n), 0x0a}), 56)
 	v.IPv6 = append(v.IPv6, store.CIDRAssociation{ID: s.w.NewID("vpc-cidr-assoc-"), Block: block})
+	addLocalRoute(p, v, block)
+}
+
+// addLocalRoute adds the route to a new block of a VPC to all of its route tables.
+func addLocalRoute(p *store.Partition, v *store.VPC, block netip.Prefix) {
 	for _, t := range p.RouteTables {
 		if t.VPCID == v.ID {
 			t.Routes = append(t.Routes, store.Route{Destination: block, Gateway: "local", Origin: "CreateRouteTable"})
@@ -85,11 +90,7 @@ func (s *networks) AssociateVpcCidrBlock(c *store.Call, in *ec2.AssociateVpcCidr
 		}
 	}
 	v.CIDRs = append(v.CIDRs, store.CIDRAssociation{ID: s.w.NewID("vpc-cidr-assoc-"), Block: block})
-	for _, t := range c.Partition.RouteTables {
-		if t.VPCID == v.ID {
-			t.Routes = append(t.Routes, store.Route{Destination: block, Gateway: "local", Origin: "CreateRouteTable"})
-		}
-	}
+	addLocalRoute(c.Partition, v, block)
 	a := associations(v)
 	out.CidrBlockAssociation = &a[len(a)-1]
 	return out, nil
