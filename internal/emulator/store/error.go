@@ -1,6 +1,9 @@
 package store
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Error is an error of the API. Clients depend on the code; the message is for users. Only Errorf creates errors, so
 // that each message has a source.
@@ -9,7 +12,7 @@ type Error struct {
 	Code string
 	// Message is the message after the code.
 	Message string
-	// Status is the HTTP status; 0 means the default of the protocol (400).
+	// Status is the HTTP status; 0 means 400, the default of all protocols.
 	Status int
 	// From is the source that documents code and text.
 	From Source `json:"-"`
@@ -23,6 +26,9 @@ func (e *Error) Error() string { return e.Code + ": " + e.Message }
 func Errorf(from Source, code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...), From: from}
 }
+
+// HTTPStatus returns the HTTP status.
+func (e *Error) HTTPStatus() int { return cmp.Or(e.Status, 400) }
 
 // WithStatus returns the error with another HTTP status.
 func (e *Error) WithStatus(status int) *Error {

@@ -46,10 +46,6 @@ func (q ec2Query) Encode(operation string, out any, requestID string) (Response,
 }
 
 func (ec2Query) Fail(err *store.Error, requestID string) Response {
-	status := err.Status
-	if status == 0 {
-		status = 400
-	}
 	body := struct {
 		XMLName   xml.Name `xml:"Response"`
 		Code      string   `xml:"Errors>Error>Code"`
@@ -57,5 +53,5 @@ func (ec2Query) Fail(err *store.Error, requestID string) Response {
 		RequestID string   `xml:"RequestID"`
 	}{Code: err.Code, Message: err.Message, RequestID: requestID}
 	text, _ := xml.Marshal(body) // marshalling of strings cannot fail
-	return newResponse(status, "text/xml;charset=UTF-8", requestID, text)
+	return newResponse(err.HTTPStatus(), "text/xml;charset=UTF-8", requestID, text)
 }

@@ -49,12 +49,8 @@ func (jsonCodec) Encode(_ string, out any, requestID string) (Response, error) {
 }
 
 func (jsonCodec) Fail(err *store.Error, requestID string) Response {
-	status := err.Status
-	if status == 0 {
-		status = 400
-	}
 	body, _ := json.Marshal(map[string]string{"__type": err.Code, "message": err.Message})
-	r := newResponse(status, jsonType, requestID, body)
+	r := newResponse(err.HTTPStatus(), jsonType, requestID, body)
 	r.Header.Set("X-Amzn-Errortype", err.Code)
 	return r
 }

@@ -66,11 +66,7 @@ func setEmptyLists(out reflect.Value) {
 }
 
 func (q query) Fail(err *store.Error, requestID string) Response {
-	status := err.Status
-	if status == 0 {
-		status = 400
-	}
-	kind := "Sender"
+	status, kind := err.HTTPStatus(), "Sender"
 	if status >= 500 {
 		kind = "Receiver"
 	}
