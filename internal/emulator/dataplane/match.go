@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/glob"
 )
 
 // Facts has the parts of a request that conditions of rules compare.
@@ -125,7 +127,7 @@ func compileTexts(globs, expressions []string, fold caseRule) (func(string) bool
 		if fold {
 			text = strings.ToLower(s)
 		}
-		return slices.ContainsFunc(globs, func(g string) bool { return glob(g, text, literalBackslash) }) ||
+		return slices.ContainsFunc(globs, func(g string) bool { return glob.Match(g, text, glob.LiteralBackslash) }) ||
 			slices.ContainsFunc(res, func(re *regexp.Regexp) bool { return re.MatchString(s) })
 	}, nil
 }
@@ -139,10 +141,10 @@ func matchQuery(pairs []QueryPair, query string) bool {
 	for param := range strings.SplitSeq(strings.ToLower(query), "&") {
 		key, value, _ := strings.Cut(param, "=")
 		for _, p := range pairs {
-			if p.Key != "" && !glob(strings.ToLower(p.Key), key, escapingBackslash) {
+			if p.Key != "" && !glob.Match(strings.ToLower(p.Key), key, glob.EscapingBackslash) {
 				continue
 			}
-			if glob(strings.ToLower(p.Value), value, escapingBackslash) {
+			if glob.Match(strings.ToLower(p.Value), value, glob.EscapingBackslash) {
 				return true
 			}
 		}

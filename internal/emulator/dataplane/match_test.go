@@ -3,7 +3,6 @@ package dataplane
 import (
 	"net/http"
 	"net/netip"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -94,54 +93,6 @@ func TestMatchNamesBadRegex(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "condition 2") {
 		t.Errorf("want an error about condition 2, got %v", err)
 	}
-}
-
-// FuzzGlob compares the matcher with the same pattern as a regular expression.
-func FuzzGlob(f *testing.F) {
-	f.Add("/img/*", "/img/a", false)
-	f.Add("*a*b?c", "xaybzc", false)
-	f.Add(`\*?`, "*x", true)
-	f.Add("**", "", true)
-	f.Add(`a\`, `a\`, true)
-	f.Fuzz(func(t *testing.T, pattern, text string, escape bool) {
-		if len(pattern) > 200 || len(text) > 200 {
-			t.Skip()
-		}
-		var re strings.Builder
-		re.WriteString(`(?s)\A`)
-		for i := 0; i < len(pattern); i++ {
-			switch c := pattern[i]; {
-			case escape && c == '\\' && i+1 < len(pattern) && strings.IndexByte("*?", pattern[i+1]) >= 0:
-				i++
-				re.WriteString(hexByte(pattern[i]))
-			case c == '*':
-				re.WriteString(".*")
-			case c == '?':
-				re.WriteString(".")
-			default:
-				re.WriteString(hexByte(c))
-			}
-		}
-		re.WriteString(`\z`)
-		// One rune per byte, so that the expression counts bytes too.
-		want := regexp.MustCompile(re.String()).MatchString(latin1(text))
-		if got := glob(pattern, text, backslashRule(escape)); got != want {
-			t.Errorf("glob(%q, %q, %v): want %v, got %v", pattern, text, escape, want, got)
-		}
-	})
-}
-
-func hexByte(c byte) string {
-	const digits = "0123456789abcdef"
-	return `\x{` + string([]byte{digits[c>>4], digits[c&15]}) + `}`
-}
-
-func latin1(s string) string {
-	r := make([]rune, len(s))
-	for i := range len(s) {
-		r[i] = rune(s[i])
-	}
-	return string(r)
 }
 
 // FuzzMatch looks for requests on which matching panics or is not a function.

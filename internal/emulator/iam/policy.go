@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/glob"
 )
 
 // Policy is a policy document.
@@ -120,10 +122,10 @@ func Decide(policies []Policy, r Request) Decision {
 }
 
 func (s Statement) matches(r Request) bool {
-	if !slices.ContainsFunc(s.Action, func(p string) bool { return like(p, r.Action, sameLetter) }) {
+	if !slices.ContainsFunc(s.Action, func(p string) bool { return like(strings.ToLower(p), strings.ToLower(r.Action)) }) {
 		return false
 	}
-	if !slices.ContainsFunc(s.Resource, func(p string) bool { return p == "*" || r.Resource != "" && Like(p, r.Resource) }) {
+	if !slices.ContainsFunc(s.Resource, func(p string) bool { return p == "*" || r.Resource != "" && like(p, r.Resource) }) {
 		return false
 	}
 	for operator, keys := range s.Condition {
@@ -168,39 +170,8 @@ var operators = map[string]func(have string, there bool, values []string) bool{
 }
 
 func anyLike(patterns []string, s string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool { return Like(p, s) })
+	return slices.ContainsFunc(patterns, func(p string) bool { return like(p, s) })
 }
 
-// Like reports whether a text matches a pattern with the wildcards * and ?, where * also matches slashes and colons.
-func Like(pattern, s string) bool {
-	return like(pattern, s, func(a, b byte) bool { return a == b })
-}
-
-// sameLetter reports whether two ASCII characters are equal without regard to case, as in names of actions.
-func sameLetter(a, b byte) bool {
-	return a == b || 'A' <= a && a <= 'Z' && a+'a'-'A' == b || 'A' <= b && b <= 'Z' && b+'a'-'A' == a
-}
-
-func like(pattern, s string, same func(a, b byte) bool) bool {
-	p, n := 0, 0
-	star, mark := -1, 0
-	for n < len(s) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, mark = p, n
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || same(pattern[p], s[n])):
-			p++
-			n++
-		case star >= 0:
-			mark++
-			p, n = star+1, mark
-		default:
-			return false
-		}
-	}
-	for p < len(pattern) && pattern[p] == '*' {
-		p++
-	}
-	return p == len(pattern)
-}
+// like reports whether a text matches a pattern with the wildcards * and ?, where * also matches slashes and colons.
+func like(pattern, s string) bool { return glob.Match(pattern, s, glob.LiteralBackslash) }

@@ -22,8 +22,8 @@ func TestPatterns(t *testing.T) {
 		{"a*b*c", "aXbYbZ", false},
 		{"", "x", false},
 	} {
-		if got := Like(c.pattern, c.s); got != c.want {
-			t.Errorf("Like(%q, %q) = %v", c.pattern, c.s, got)
+		if got := like(c.pattern, c.s); got != c.want {
+			t.Errorf("like(%q, %q) = %v", c.pattern, c.s, got)
 		}
 	}
 }

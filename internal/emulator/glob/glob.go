@@ -1,18 +1,19 @@
-package dataplane
+// Package glob matches texts against the patterns of AWS, in which "*" stands for any text and "?" for one byte.
+package glob
 
-// backslashRule determines the meaning of a backslash in a pattern.
-type backslashRule bool
+// BackslashRule determines the meaning of a backslash in a pattern.
+type BackslashRule bool
 
 const (
-	// literalBackslash treats a backslash as an ordinary character.
-	literalBackslash backslashRule = false
-	// escapingBackslash makes a backslash remove the special meaning of a following "*" or "?".
-	escapingBackslash backslashRule = true
+	// LiteralBackslash treats a backslash as an ordinary character.
+	LiteralBackslash BackslashRule = false
+	// EscapingBackslash makes a backslash remove the special meaning of a following "*" or "?".
+	EscapingBackslash BackslashRule = true
 )
 
-// glob reports whether the pattern matches the whole text. "*" matches any number of bytes, and "?" exactly one. It
+// Match reports whether the pattern matches the whole text. "*" matches any number of bytes, and "?" exactly one. It
 // runs in time proportional to the product of the lengths: after a mismatch only the last "*" must match more bytes.
-func glob(pattern, text string, escape backslashRule) bool {
+func Match(pattern, text string, escape BackslashRule) bool {
 	p, t := 0, 0
 	starP, starT := -1, 0
 	for t < len(text) {
