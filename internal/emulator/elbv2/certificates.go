@@ -145,9 +145,7 @@ func (s *listeners) RemoveListenerCertificates(c *store.Call, in *elb.RemoveList
 // DescribeListenerCertificates lists the default certificate and the list for SNI. A certificate in both lists is
 // returned twice.
 func (s *listeners) DescribeListenerCertificates(c *store.Call, in *elb.DescribeListenerCertificatesInput) (*elb.DescribeListenerCertificatesOutput, error) {
-	var sh shape
-	sh.required("listenerArn", in.ListenerArn != nil)
-	if err := sh.err(); err != nil {
+	if err := required("listenerArn", in.ListenerArn != nil); err != nil {
 		return nil, err
 	}
 	l, err := findListener(c.Partition.ELB, in.ListenerArn)

@@ -101,9 +101,7 @@ func (s *loadBalancers) loadBalancerAttributeList(lb *store.LoadBalancer) []type
 
 // DescribeLoadBalancerAttributes returns all attributes.
 func (s *loadBalancers) DescribeLoadBalancerAttributes(c *store.Call, in *elb.DescribeLoadBalancerAttributesInput) (*elb.DescribeLoadBalancerAttributesOutput, error) {
-	var sh shape
-	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
-	if err := sh.err(); err != nil {
+	if err := required("loadBalancerArn", in.LoadBalancerArn != nil); err != nil {
 		return nil, err
 	}
 	lb, err := findLoadBalancer(c.Partition.ELB, in.LoadBalancerArn)

@@ -51,9 +51,7 @@ func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // DescribeCapacityReservation returns the reserved minimum, if any.
 func (s *loadBalancers) DescribeCapacityReservation(c *store.Call, in *elb.DescribeCapacityReservationInput) (*elb.DescribeCapacityReservationOutput, error) {
-	var sh shape
-	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
-	if err := sh.err(); err != nil {
+	if err := required("loadBalancerArn", in.LoadBalancerArn != nil); err != nil {
 		return nil, err
 	}
 	lb, err := findLoadBalancer(c.Partition.ELB, in.LoadBalancerArn)
@@ -69,9 +67,7 @@ func (s *loadBalancers) DescribeCapacityReservation(c *store.Call, in *elb.Descr
 
 // ModifyCapacityReservation sets or resets the reserved minimum.
 func (s *loadBalancers) ModifyCapacityReservation(c *store.Call, in *elb.ModifyCapacityReservationInput) (*elb.ModifyCapacityReservationOutput, error) {
-	var sh shape
-	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
-	if err := sh.err(); err != nil {
+	if err := required("loadBalancerArn", in.LoadBalancerArn != nil); err != nil {
 		return nil, err
 	}
 	lb, err := findLoadBalancer(c.Partition.ELB, in.LoadBalancerArn)

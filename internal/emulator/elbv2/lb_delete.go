@@ -9,9 +9,7 @@ import (
 // DeleteLoadBalancer deletes a load balancer with its listeners, rules and associations. Target groups stay. It also
 // succeeds if no load balancer has the ARN. The ENIs are deleted after a configured delay.
 func (s *loadBalancers) DeleteLoadBalancer(c *store.Call, in *elb.DeleteLoadBalancerInput) (*elb.DeleteLoadBalancerOutput, error) {
-	var sh shape
-	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
-	if err := sh.err(); err != nil {
+	if err := required("loadBalancerArn", in.LoadBalancerArn != nil); err != nil {
 		return nil, err
 	}
 	arn := *in.LoadBalancerArn

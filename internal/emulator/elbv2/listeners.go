@@ -184,9 +184,7 @@ func (s *listeners) recheckRules(p *store.Partition, lb *store.LoadBalancer, l *
 
 // DeleteListener deletes a listener with its rules.
 func (s *listeners) DeleteListener(c *store.Call, in *elb.DeleteListenerInput) (*elb.DeleteListenerOutput, error) {
-	var sh shape
-	sh.required("listenerArn", in.ListenerArn != nil)
-	if err := sh.err(); err != nil {
+	if err := required("listenerArn", in.ListenerArn != nil); err != nil {
 		return nil, err
 	}
 	p, st := c.Partition, c.Partition.ELB

@@ -121,9 +121,7 @@ func (s *listeners) listenerAttributeList(l *store.Listener) []types.ListenerAtt
 
 // DescribeListenerAttributes returns all attributes.
 func (s *listeners) DescribeListenerAttributes(c *store.Call, in *elb.DescribeListenerAttributesInput) (*elb.DescribeListenerAttributesOutput, error) {
-	var sh shape
-	sh.required("listenerArn", in.ListenerArn != nil)
-	if err := sh.err(); err != nil {
+	if err := required("listenerArn", in.ListenerArn != nil); err != nil {
 		return nil, err
 	}
 	l, err := findListener(c.Partition.ELB, in.ListenerArn)

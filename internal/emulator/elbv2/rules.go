@@ -158,9 +158,7 @@ func (s *listeners) ModifyRule(c *store.Call, in *elb.ModifyRuleInput) (*elb.Mod
 
 // DeleteRule deletes a rule other than a default rule.
 func (s *listeners) DeleteRule(c *store.Call, in *elb.DeleteRuleInput) (*elb.DeleteRuleOutput, error) {
-	var sh shape
-	sh.required("ruleArn", in.RuleArn != nil)
-	if err := sh.err(); err != nil {
+	if err := required("ruleArn", in.RuleArn != nil); err != nil {
 		return nil, err
 	}
 	st := c.Partition.ELB

@@ -90,6 +90,13 @@ func oneOf[E ~string](s *shape, path string, v E, allowed []E) {
 	s.add(v, path, "satisfy enum value set: ["+strings.Join(names, ", ")+"]")
 }
 
+// required returns the error of a member that is null, for a request without other constraints.
+func required(path string, present bool) error {
+	var s shape
+	s.required(path, present)
+	return s.err()
+}
+
 // err returns the violations as one error, nil if there are none.
 func (s *shape) err() error {
 	switch n := len(s.faults); n {

@@ -177,9 +177,7 @@ func (s *Service) RemoveTags(c *store.Call, in *elb.RemoveTagsInput) (*elb.Remov
 
 // DescribeTags returns the tags of up to 20 resources.
 func (s *Service) DescribeTags(c *store.Call, in *elb.DescribeTagsInput) (*elb.DescribeTagsOutput, error) {
-	var sh shape
-	sh.required("resourceArns", in.ResourceArns != nil)
-	if err := sh.err(); err != nil {
+	if err := required("resourceArns", in.ResourceArns != nil); err != nil {
 		return nil, err
 	}
 	have, err := tagMaps(c.Partition.ELB, in.ResourceArns)

@@ -140,9 +140,7 @@ func (s *targetGroups) targetGroupAttributeList(g *store.TargetGroup) []types.Ta
 
 // DescribeTargetGroupAttributes returns all attributes.
 func (s *targetGroups) DescribeTargetGroupAttributes(c *store.Call, in *elb.DescribeTargetGroupAttributesInput) (*elb.DescribeTargetGroupAttributesOutput, error) {
-	var sh shape
-	sh.required("targetGroupArn", in.TargetGroupArn != nil)
-	if err := sh.err(); err != nil {
+	if err := required("targetGroupArn", in.TargetGroupArn != nil); err != nil {
 		return nil, err
 	}
 	g, err := findTargetGroup(c.Partition.ELB, in.TargetGroupArn)

@@ -99,9 +99,7 @@ func (s *targetGroups) ModifyTargetGroup(c *store.Call, in *elb.ModifyTargetGrou
 // DeleteTargetGroup deletes a target group that no listener or rule uses. It also succeeds if no target group has
 // the ARN.
 func (s *targetGroups) DeleteTargetGroup(c *store.Call, in *elb.DeleteTargetGroupInput) (*elb.DeleteTargetGroupOutput, error) {
-	var sh shape
-	sh.required("targetGroupArn", in.TargetGroupArn != nil)
-	if err := sh.err(); err != nil {
+	if err := required("targetGroupArn", in.TargetGroupArn != nil); err != nil {
 		return nil, err
 	}
 	st, arn := c.Partition.ELB, *in.TargetGroupArn

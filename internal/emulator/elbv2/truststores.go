@@ -81,9 +81,7 @@ func trustStoreUsers(st *store.ELBState, arn string) []string {
 
 // DeleteTrustStore deletes a trust store that no listener uses.
 func (s *trustStores) DeleteTrustStore(c *store.Call, in *elb.DeleteTrustStoreInput) (*elb.DeleteTrustStoreOutput, error) {
-	var sh shape
-	sh.required("trustStoreArn", in.TrustStoreArn != nil)
-	if err := sh.err(); err != nil {
+	if err := required("trustStoreArn", in.TrustStoreArn != nil); err != nil {
 		return nil, err
 	}
 	st := c.Partition.ELB
