@@ -209,14 +209,14 @@ func (doc *RequestDocument) addNotes(a *answerCollector, d engine.Draft, live ob
 
 // isServing reports whether an endpoint of the endpoint group receives traffic.
 func (g requestEndpointGroup) isServing() bool {
-	return slices.ContainsFunc(g.Endpoints, func(e requestEndpoint) bool { return e.Health == observed.EndpointHealthy && e.Weight > 0 })
+	return slices.ContainsFunc(g.Endpoints, func(e requestEndpoint) bool { return e.IsServing() })
 }
 
 // addEndpointAnswers adds the answers of the load balancers of the cluster that are endpoints of the accelerator.
 func (a *answerCollector) addEndpointAnswers(ctx context.Context, doc *RequestDocument, drafts []engine.Draft) error {
-	draftOf := map[string]engine.Draft{} // by kind and id of the stack
+	draftOf := map[model.StackID]engine.Draft{}
 	for _, d := range drafts {
-		draftOf[string(d.Stack.ID.Kind)+" "+d.Stack.ID.String()] = d
+		draftOf[d.Stack.ID] = d
 	}
 	added := map[string]bool{}
 	for _, g := range doc.Accelerator.EndpointGroups {
@@ -226,7 +226,7 @@ func (a *answerCollector) addEndpointAnswers(ctx context.Context, doc *RequestDo
 				continue
 			}
 			added[key] = true
-			d, ok := draftOf[e.LoadBalancer.Kind+" "+e.LoadBalancer.ID]
+			d, ok := draftOf[e.LoadBalancer.Stack]
 			if !ok {
 				continue
 			}
@@ -250,7 +250,7 @@ func (a *answerCollector) addEndpointAnswers(ctx context.Context, doc *RequestDo
 // withEndpointDrafts returns drafts, and the drafts of other stacks whose load balancers are endpoints of the accelerator
 // that receives the request.
 func (a *answerCollector) withEndpointDrafts(ctx context.Context, drafts []engine.Draft) ([]engine.Draft, error) {
-	endpointStacks := map[string]bool{} // by kind and id
+	endpointStacks := map[model.StackID]bool{}
 	for _, d := range drafts {
 		for _, live := range acceleratorsOf(d) {
 			if !a.isAddressOf(live) {
@@ -258,7 +258,7 @@ func (a *answerCollector) withEndpointDrafts(ctx context.Context, drafts []engin
 			}
 			for _, answer := range d.Have.Facts.Endpoints {
 				for _, lb := range answer {
-					endpointStacks[string(lb.Stack.Kind)+" "+lb.Stack.String()] = true
+					endpointStacks[lb.Stack] = true
 				}
 			}
 		}
@@ -266,7 +266,7 @@ func (a *answerCollector) withEndpointDrafts(ctx context.Context, drafts []engin
 	if len(endpointStacks) == 0 {
 		return drafts, nil
 	}
-	err := input.EachDraftOutsideScope(ctx, a.Source, a.store, func(id model.StackID) bool { return endpointStacks[string(id.Kind)+" "+id.String()] }, func(d engine.Draft) error {
+	err := input.EachDraftOutsideScope(ctx, a.Source, a.store, func(id model.StackID) bool { return endpointStacks[id] }, func(d engine.Draft) error {
 		drafts = append(drafts, d)
 		return nil
 	})

@@ -10,7 +10,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 )
 
@@ -47,7 +46,7 @@ func (s *statusCommand) setStatusWithoutGateway(ctx context.Context, m move, out
 	if d.err != nil {
 		return d.err.Error()
 	}
-	out.Members = memberObjects(d.Translated.Members)
+	out.Members = output.MembersOf(d.Translated.Members)
 	if d.Translated.FrontendNLB != nil {
 		out.noTakeOver = true
 		out.Notes = append(out.Notes, "it has a frontend NLB, which a Gateway cannot take over: translate it to Gateways with new load balancers, and move DNS records to these")
@@ -92,7 +91,7 @@ func (s *statusCommand) setStatusWithGateway(ctx context.Context, m move, out *S
 	if other.err != nil {
 		return other.err.Error()
 	}
-	out.Members = memberObjects(append(slices.Clone(other.Translated.Members), other.Translated.Leaving...))
+	out.Members = output.MembersOf(append(slices.Clone(other.Translated.Members), other.Translated.Leaving...))
 	if why := s.contradictingObject(m, slices.Concat(other.Translated.Members, gateway.Translated.Members), gateway.Have, other.Have); why != "" {
 		return why
 	}
@@ -149,13 +148,4 @@ func unavailableSecret(all ...finding.List) (finding.Finding, bool) {
 		}
 	}
 	return finding.Finding{}, false
-}
-
-// memberObjects returns the objects of members.
-func memberObjects(members []model.Member) []output.Object {
-	out := []output.Object{}
-	for _, m := range members {
-		out = append(out, output.Object(m.Ref))
-	}
-	return out
 }

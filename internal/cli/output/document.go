@@ -2,6 +2,7 @@ package output
 
 import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
@@ -27,6 +28,15 @@ type Object struct {
 	// Namespace is missing for cluster-scoped objects.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
+}
+
+// MembersOf returns the objects of members, for a JSON or YAML document.
+func MembersOf(members []model.Member) []Object {
+	out := []Object{}
+	for _, m := range members {
+		out = append(out, Object(m.Ref))
+	}
+	return out
 }
 
 // Step is a step of a plan in a JSON or YAML document. Steps are in an order in which they can be carried out.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -93,6 +92,8 @@ type (
 		Kind string `json:"kind,omitempty"`
 		// ID is the id of the stack of the load balancer. It is missing if Kind is.
 		ID string `json:"id,omitempty"`
+		// Stack has Kind and ID, zero if they are missing.
+		Stack model.StackID `json:"-"`
 	}
 )
 
@@ -314,7 +315,7 @@ func (c AcceleratorComparer) LoadBalancerOf(id string) *EndpointLoadBalancer {
 			}
 			out := &EndpointLoadBalancer{Name: lb.Name, Type: lb.Type, Scheme: lb.Scheme, Status: lb.State, DNSName: lb.DNSName}
 			if lb.Cluster && lb.Stack != (model.StackID{}) {
-				out.Kind, out.ID = string(lb.Stack.Kind), lb.Stack.String()
+				out.Kind, out.ID, out.Stack = string(lb.Stack.Kind), lb.Stack.String(), lb.Stack
 			}
 			return out
 		}
@@ -356,7 +357,7 @@ func OtherEndpointGroupsOf(d engine.Draft) (out []OtherEndpointGroup) {
 				}
 				other := OtherEndpointGroup{Listener: l.Protocol + ":" + l.Ports, Region: g.Region, Owner: g.Owner, Dial: g.Dial, Endpoints: len(g.Endpoints)}
 				for _, e := range g.Endpoints {
-					if e.isServing() {
+					if e.IsServing() {
 						other.Serving++
 					}
 				}
@@ -367,8 +368,8 @@ func OtherEndpointGroupsOf(d engine.Draft) (out []OtherEndpointGroup) {
 	return out
 }
 
-// isServing reports whether an endpoint receives traffic.
-func (e Endpoint) isServing() bool { return e.Health == observed.EndpointHealthy && e.Weight > 0 }
+// IsServing reports whether an endpoint receives traffic.
+func (e Endpoint) IsServing() bool { return e.Health == observed.EndpointHealthy && e.Weight > 0 }
 
 // maxOtherEndpointGroups is the maximum number of endpoint groups of others that are shown.
 const maxOtherEndpointGroups = 50
@@ -394,8 +395,7 @@ func (s Stack) endpoints() (out []Endpoint) {
 // addEndpointsTo adds the GlobalAccelerator of a stack to the list of each of its endpoints. The keys are ARNs of load
 // balancers.
 func (s Stack) addEndpointsTo(accelerators map[string][]output.Object) {
-	namespace, name, _ := strings.Cut(s.ID, "/")
-	accelerator := output.Object{Kind: s.Kind, Namespace: namespace, Name: name}
+	accelerator := output.Object{Kind: s.Kind, Namespace: s.stack.Namespace, Name: s.stack.Name}
 	for _, e := range s.endpoints() {
 		if !slices.Contains(accelerators[e.ID], accelerator) {
 			accelerators[e.ID] = append(accelerators[e.ID], accelerator)
@@ -403,13 +403,12 @@ func (s Stack) addEndpointsTo(accelerators map[string][]output.Object) {
 	}
 }
 
-// endpointStacks returns the keys of the stacks whose load balancers are endpoints of the accelerators of a stack, as
-// stackKey does.
-func (s Stack) endpointStacks() map[string]bool {
-	out := map[string]bool{}
+// endpointStacks returns the stacks whose load balancers are endpoints of the accelerators of a stack.
+func (s Stack) endpointStacks() map[model.StackID]bool {
+	out := map[model.StackID]bool{}
 	for _, e := range s.endpoints() {
-		if e.LoadBalancer != nil && e.LoadBalancer.Kind != "" {
-			out[e.LoadBalancer.Kind+" "+e.LoadBalancer.ID] = true
+		if e.LoadBalancer != nil {
+			out[e.LoadBalancer.Stack] = true
 		}
 	}
 	return out

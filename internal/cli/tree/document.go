@@ -42,6 +42,7 @@ type (
 		// SecurityGroups are the security groups that the controller manages for the load balancer.
 		SecurityGroups []SecurityGroup `json:"securityGroups"`
 
+		stack       model.StackID
 		findingList finding.List // the source of Findings
 		// hasChangesOrFindings reports whether the plan has steps or findings.
 		hasChangesOrFindings bool

@@ -42,7 +42,7 @@ const (
 func graphOf(doc Document) *graph {
 	g := &graph{nodeOfKey: map[string]int{}, hasEdge: map[edge]bool{}}
 	for _, s := range doc.Stacks {
-		stack := s.key()
+		stack := s.Kind + " " + s.ID
 		for _, a := range s.Accelerators {
 			g.addAccelerator(s, a)
 		}

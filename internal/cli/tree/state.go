@@ -30,19 +30,10 @@ type Comparer struct {
 func Compare(d engine.Draft, facts observed.Facts, targets ClusterTargets) Stack {
 	c := NewComparer(d, facts, targets)
 	return Stack{
-		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Findings: output.Findings(d.Findings), findingList: d.Findings, names: plan.NamesOf(d.Have),
-		Members: membersOf(d.Stack), Accelerators: AcceleratorComparer{c}.accelerators(),
+		stack: d.Stack.ID, Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Findings: output.Findings(d.Findings), findingList: d.Findings, names: plan.NamesOf(d.Have),
+		Members: output.MembersOf(d.Stack.Members), Accelerators: AcceleratorComparer{c}.accelerators(),
 		LoadBalancers: c.loadBalancers(), TargetGroups: c.TargetGroups(), SecurityGroups: c.securityGroups(),
 	}
-}
-
-// membersOf returns the members of a stack for its document.
-func membersOf(s model.Stack) []output.Object {
-	out := []output.Object{}
-	for _, m := range s.Members {
-		out = append(out, output.Object(m.Ref))
-	}
-	return out
 }
 
 // NewComparer returns a comparer of the stack of a draft. facts must also have the answers to ExtraQuestions.

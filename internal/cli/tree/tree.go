@@ -110,11 +110,11 @@ func (t *treeCommand) buildDocument(ctx context.Context, stdin io.Reader, notes 
 // stacks of the load balancers that are endpoints of a GlobalAccelerator on the command line.
 func (t *treeCommand) addAccelerators(ctx context.Context, doc *Document, targets ClusterTargets, add func(engine.Draft) error) error {
 	if t.showEndpointLoadBalancers && slices.ContainsFunc(t.Named, func(r cluster.Ref) bool { return r.Kind == cluster.KindGlobalAccelerator }) {
-		endpointStacks := map[string]bool{}
+		endpointStacks := map[model.StackID]bool{}
 		for _, s := range doc.Stacks {
 			maps.Copy(endpointStacks, s.endpointStacks())
 		}
-		if err := input.EachDraftOutsideScope(ctx, &t.Source, t.store, func(id model.StackID) bool { return endpointStacks[stackKey(id)] }, add); err != nil {
+		if err := input.EachDraftOutsideScope(ctx, &t.Source, t.store, func(id model.StackID) bool { return endpointStacks[id] }, add); err != nil {
 			return err
 		}
 	}

@@ -69,15 +69,15 @@ type Snapshot struct {
 // seems to be missing may exist.
 func (t *treeCommand) confirmedSnapshot(ctx context.Context, stdin io.Reader, previous Snapshot) (Snapshot, error) {
 	t.MaxAge = durations.MinuteInterval
-	unchanged := map[string]bool{}
+	unchanged := map[model.StackID]bool{}
 	for _, s := range previous.Document.Stacks {
-		unchanged[s.key()] = !s.hasChangesOrFindings
+		unchanged[s.stack] = !s.hasChangesOrFindings
 	}
 	t.MaxAgeOf = func(id model.StackID) time.Duration {
 		if t.uncached {
 			return 0
 		}
-		if unchanged[stackKey(id)] {
+		if unchanged[id] {
 			return max(durations.MinuteInterval, t.unchangedAge)
 		}
 		return durations.MinuteInterval
@@ -92,7 +92,7 @@ func (t *treeCommand) confirmedSnapshot(ctx context.Context, stdin io.Reader, pr
 	}
 	maxAgeOfUnchanged := t.MaxAgeOf
 	t.MaxAgeOf = func(id model.StackID) time.Duration {
-		if changed[stackKey(id)] {
+		if changed[id] {
 			return 0
 		}
 		return maxAgeOfUnchanged(id)
@@ -100,37 +100,31 @@ func (t *treeCommand) confirmedSnapshot(ctx context.Context, stdin io.Reader, pr
 	return t.snapshot(ctx, stdin)
 }
 
-// stackKey returns the kind and id of a stack as one string.
-func stackKey(id model.StackID) string { return string(id.Kind) + " " + id.String() }
-
-// key returns the stackKey of a stack.
-func (s Stack) key() string { return s.Kind + " " + s.ID }
-
-// changedStacks returns the keys of the stacks of current that previous lacks or that differ there.
-func changedStacks(previous, current Document) (map[string]bool, error) {
+// changedStacks returns the stacks of current that previous lacks or that differ there.
+func changedStacks(previous, current Document) (map[model.StackID]bool, error) {
 	before, err := previous.byStack()
 	if err != nil {
 		return nil, err
 	}
 	after, err := current.byStack()
-	out := map[string]bool{}
-	for key, data := range after {
-		if !bytes.Equal(before[key], data) {
-			out[key] = true
+	out := map[model.StackID]bool{}
+	for id, data := range after {
+		if !bytes.Equal(before[id], data) {
+			out[id] = true
 		}
 	}
 	return out, err
 }
 
-// byStack returns the stacks of a document as JSON, by their keys.
-func (d Document) byStack() (map[string][]byte, error) {
-	out := map[string][]byte{}
+// byStack returns the stacks of a document as JSON.
+func (d Document) byStack() (map[model.StackID][]byte, error) {
+	out := map[model.StackID][]byte{}
 	for _, s := range d.Stacks {
 		data, err := json.Marshal(s)
 		if err != nil {
 			return nil, err
 		}
-		out[s.key()] = data
+		out[s.stack] = data
 	}
 	return out, nil
 }
