@@ -53,11 +53,11 @@ func parseKind(word string) (cluster.Kind, error) {
 		}
 		known = append(known, strings.ToLower(string(t.Kind)))
 	}
-	return "", fmt.Errorf("kind %q is not known%s; one of %s", word, finding.DidYouMean(name, known), strings.ToLower(joinKinds(shownKinds())))
+	return "", fmt.Errorf("kind %q is not known%s; one of %s", word, finding.DidYouMean(name, known), strings.ToLower(JoinKinds(shownKinds())))
 }
 
-// joinKinds joins kinds by commas.
-func joinKinds(kinds []cluster.Kind) string {
+// JoinKinds joins kinds by commas.
+func JoinKinds(kinds []cluster.Kind) string {
 	out := make([]string, len(kinds))
 	for i, k := range kinds {
 		out[i] = string(k)

@@ -66,10 +66,10 @@ func (l *lister) report(notes io.Writer) error {
 	}
 	if len(l.narrowed) > 0 {
 		fmt.Fprintf(notes, "# only those of namespace %q were read, as you may not list them in all namespaces: %s; what other namespaces have in a shared load balancer or in rules of security groups is missing here and may be shown as deleted, which the controller does not do; bind the rules of config/rbac with the verbs get and list for the whole answer\n",
-			l.namespace, joinKinds(l.narrowed))
+			l.namespace, JoinKinds(l.narrowed))
 	}
 	if len(l.unavailable) > 0 {
-		fmt.Fprintf(notes, "# not read, as you may not list them: %s; classes and namespaces that objects name are assumed to be there, and any other object of these kinds is treated as missing\n", joinKinds(l.unavailable))
+		fmt.Fprintf(notes, "# not read, as you may not list them: %s; classes and namespaces that objects name are assumed to be there, and any other object of these kinds is treated as missing\n", JoinKinds(l.unavailable))
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func (d *Source) readFiles(stdin io.Reader, notes io.Writer) ([]fileObject, erro
 	}
 	if len(d.Files) > 0 && len(out) == 0 {
 		return nil, fmt.Errorf("--filename %s has no object of a kind that is read; nothing is shown; give files with one of %s, or what these refer to",
-			output.JoinFirst(d.Files), strings.ToLower(joinKinds(shownKinds())))
+			output.JoinFirst(d.Files), strings.ToLower(JoinKinds(shownKinds())))
 	}
 	return out, nil
 }

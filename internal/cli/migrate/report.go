@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -149,11 +150,7 @@ func (d *Document) addConfigured(store *cluster.Memory, r migrate.Result) {
 // addUnavailable adds a note to each load balancer about kinds that could not be listed: settings of their objects may
 // be missing.
 func (d *Document) addUnavailable(unavailable []cluster.Kind) {
-	var names []string
-	for _, k := range unavailable {
-		names = append(names, string(k))
-	}
-	note := Note{migrate.Lost.String(), "", "", fmt.Sprintf("you may not list %s, so the settings in these objects are missing here", strings.Join(names, ", ")),
+	note := Note{migrate.Lost.String(), "", "", fmt.Sprintf("you may not list %s, so the settings in these objects are missing here", input.JoinKinds(unavailable)),
 		"bind the rules of config/rbac with the verbs get and list to whoever runs this"}
 	for i := range d.IngressGroups {
 		d.IngressGroups[i].Notes = append([]Note{note}, d.IngressGroups[i].Notes...)
