@@ -2,6 +2,9 @@ package console
 
 import (
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"path"
 	"regexp"
 	"slices"
@@ -21,15 +24,13 @@ func TestThePageMakesNoMarkupOfText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var served []string
-	for _, a := range assets {
-		served = append(served, a.name)
-	}
 	dangerous := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|\beval\(|new Function|setTimeout\(["'\x60]|javascript:|<script>|<style|\bstyle=|\bon[a-z]+="|importScripts|DOMParser|createContextualFragment`)
 	elsewhere := regexp.MustCompile(`https?://[^\s"'<)]+`)
 	for _, e := range entries {
-		if !slices.Contains(served, e.Name()) {
-			t.Errorf("%s is not served", e.Name())
+		served := httptest.NewRecorder()
+		Page().ServeHTTP(served, httptest.NewRequest("GET", "/"+strings.TrimPrefix(e.Name(), startFile), nil))
+		if served.Code != http.StatusOK || served.Header().Get("Content-Type") == "" {
+			t.Errorf("%s is not served with a content type", e.Name())
 		}
 		data, err := fs.ReadFile(files, path.Join("page", e.Name()))
 		if err != nil {
@@ -44,8 +45,12 @@ func TestThePageMakesNoMarkupOfText(t *testing.T) {
 			}
 		}
 	}
-	if len(entries) != len(assets) {
-		t.Errorf("%d files are served, of %d", len(assets), len(entries))
+	for _, other := range []string{"/" + startFile, "/other.js", "/../server.go", "/page"} {
+		served := httptest.NewRecorder()
+		Page().ServeHTTP(served, &http.Request{Method: "GET", URL: &url.URL{Path: other}})
+		if served.Code != http.StatusNotFound {
+			t.Errorf("%s is served with status %d", other, served.Code)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,64 +22,40 @@ import (
 //go:embed page
 var files embed.FS
 
-// asset is a file of the page with its content type.
-type asset struct {
-	name, contentType string
+// contentTypes are the content types of the files of the page, by the ends of their names.
+var contentTypes = map[string]string{
+	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// assets are the files of the page by URL path. No other file is served.
-var assets = map[string]asset{
-	"/":            {"index.html", "text/html; charset=utf-8"},
-	"/style.css":   {"style.css", "text/css; charset=utf-8"},
-	"/icon.svg":    {"icon.svg", "image/svg+xml"},
-	"/app.js":      {"app.js", "text/javascript; charset=utf-8"},
-	"/again.js":    {"again.js", "text/javascript; charset=utf-8"},
-	"/api.js":      {"api.js", "text/javascript; charset=utf-8"},
-	"/dom.js":      {"dom.js", "text/javascript; charset=utf-8"},
-	"/topology.js": {"topology.js", "text/javascript; charset=utf-8"},
-	"/rows.js":     {"rows.js", "text/javascript; charset=utf-8"},
-	"/detail.js":   {"detail.js", "text/javascript; charset=utf-8"},
-	"/trouble.js":  {"trouble.js", "text/javascript; charset=utf-8"},
-	"/ask.js":      {"ask.js", "text/javascript; charset=utf-8"},
-	"/fold.js":     {"fold.js", "text/javascript; charset=utf-8"},
-	"/answers.js":  {"answers.js", "text/javascript; charset=utf-8"},
-	"/history.js":  {"history.js", "text/javascript; charset=utf-8"},
-	"/migrate.js":  {"migrate.js", "text/javascript; charset=utf-8"},
-	"/status.js":   {"status.js", "text/javascript; charset=utf-8"},
-	"/reported.js": {"reported.js", "text/javascript; charset=utf-8"},
-	"/plans.js":    {"plans.js", "text/javascript; charset=utf-8"},
-}
+// startFile is the file of the URL path /. It has no other path.
+const startFile = "index.html"
 
 // contentSecurityPolicy makes the browser load scripts, styles and images only from the console, and connect only to it. The
 // browser does not parse text as markup.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // Page returns a handler that serves the files of the page without its API, for tests of the page with large documents.
-func Page() http.Handler { return http.HandlerFunc(serveAsset) }
+func Page() http.Handler { return http.HandlerFunc(serveFile) }
 
 // handler returns the handler of the page and its API.
 func (c *console) handler(h *hub, commands *commands) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /", serveAsset)
+	mux.HandleFunc("GET /", serveFile)
 	mux.Handle("GET /api/command/{name}", c.requirePage(commands))
 	mux.Handle("GET /api/again", c.requirePage(http.HandlerFunc(h.serveFullRefresh)))
 	mux.Handle("GET /api/looks", c.requirePage(http.HandlerFunc(h.serve)))
 	return c.checkOrigin(mux)
 }
 
-// serveAsset serves a file of the page.
-func serveAsset(w http.ResponseWriter, r *http.Request) {
-	a, ok := assets[r.URL.Path]
-	if !ok {
+// serveFile serves a file of the page.
+func serveFile(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(r.URL.Path, "/")
+	data, err := fs.ReadFile(files, "page/"+cmp.Or(name, startFile))
+	if err != nil || name == startFile {
 		http.NotFound(w, r)
 		return
 	}
-	data, err := fs.ReadFile(files, "page/"+a.name)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", a.contentType)
+	w.Header().Set("Content-Type", contentTypes[path.Ext(cmp.Or(name, startFile))])
 	w.Write(data)
 }
 
