@@ -386,34 +386,34 @@ func explainSubnets(c resolved.LoadBalancerChoices) explainedSubnets {
 // heldRuleNote is the note of a rule that answers 503 because the desired rule is held and does not exist in AWS.
 const heldRuleNote = "held: this answers in its place"
 
-// explainListener returns the choices of a plan for a listener. Its first rules are those of c.Rules, in their order.
-func explainListener(c resolved.ListenerChoices, isOwn func(model.Rule) bool, facts observed.Facts) explainedListener {
+// explainListener returns what a plan has resolved for a listener. Its first rules are those of c.Rules, in their order.
+func explainListener(c resolved.Listener, isOwn func(model.Rule) bool, facts observed.Facts) explainedListener {
 	l := c.Desired
 	out := explainedListener{
 		Port: l.Port, Protocol: l.Protocol(), InAWS: c.Live != nil, Made: c.Planned, Members: []output.Object{}, Rules: []explainedRule{},
-		Default: finding.Printable(plan.ActionsText(c.Default)), DefaultFrom: tree.OriginText(l.DefaultOf),
+		Default: finding.Printable(plan.ActionsText(c.DefaultActions)), DefaultFrom: tree.OriginText(l.DefaultOf),
 	}
 	for _, m := range l.Members {
 		out.Members = append(out.Members, output.Object(m))
 	}
-	for _, s := range c.Certificates {
-		out.Certificates = append(out.Certificates, explainCertificate(s, c.Certificate, facts)...)
+	for _, s := range c.Certs.Sources {
+		out.Certificates = append(out.Certificates, explainCertificate(s, c.Certs.Default, facts)...)
 	}
 	listed := map[model.RuleKey]bool{}
 	for i, r := range c.Rules {
 		note := ""
 		switch {
-		case r.Held != 0 && r.Kept != "":
+		case r.Held() && r.Kept != nil:
 			note = "held: not changed in AWS"
-		case r.Held != 0:
+		case r.Held():
 			note = heldRuleNote
 		}
-		listed[r.Key(l.Port)] = true
-		out.Rules = append(out.Rules, explainRule(r.Rule, int32(i+1), isOwn, note))
+		listed[r.Desired.Key(l.Port)] = true
+		out.Rules = append(out.Rules, explainRule(r.Desired, int32(i+1), isOwn, note))
 	}
 	for _, r := range c.Omitted {
-		listed[r.Key(l.Port)] = true
-		out.Rules = append(out.Rules, explainRule(r, 0, isOwn, "held and not made: another rule has its conditions, or AWS refuses it"))
+		listed[r.Desired.Key(l.Port)] = true
+		out.Rules = append(out.Rules, explainRule(r.Desired, 0, isOwn, "held and not made: another rule has its conditions, or AWS refuses it"))
 	}
 	for _, r := range l.Covered {
 		if !listed[r.Key(l.Port)] {

@@ -32,7 +32,7 @@ func TestTheOrderOfTargetGroupsIsNoDifference(t *testing.T) {
 		"another order":  {weighted([]model.GroupRef{{ARN: "arn:others"}, {ARN: "arn:b"}, {ARN: "arn:a"}}, 10, 20, 70), true},
 		"other weights":  {weighted([]model.GroupRef{{ARN: "arn:b"}, {ARN: "arn:a"}, {ARN: "arn:others"}}, 70, 20, 10), false},
 	} {
-		l := resolved.ListenerChoices{Live: &observed.Listener{Default: test.live}}
+		l := resolved.Listener{Live: &observed.Listener{Default: test.live}}
 		if now := (&answerCollector{}).currentAnswer(l, c, desired); (now == "") != test.same {
 			t.Errorf("%s: AWS is said to do %q", name, now)
 		}

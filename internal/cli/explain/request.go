@@ -313,9 +313,9 @@ func (a *answerCollector) addTargets(ctx context.Context, d engine.Draft, answer
 }
 
 // answer returns the answer of a listener to the request.
-func (a *answerCollector) answer(l resolved.ListenerChoices, c *tree.Comparer) requestAnswer {
+func (a *answerCollector) answer(l resolved.Listener, c *tree.Comparer) requestAnswer {
 	out := requestAnswer{Protocol: l.Desired.Protocol(), Port: l.Desired.Port, Shadowed: []explainedRule{}, From: tree.OriginText(l.Desired.DefaultOf)}
-	actions := l.Default
+	actions := l.DefaultActions
 	listener := explainListener(l, func(model.Rule) bool { return false }, c.Facts)
 	matching := model.Matching(rulesOf(l.Rules), a.Request)
 	for n, i := range matching {
@@ -324,28 +324,28 @@ func (a *answerCollector) answer(l resolved.ListenerChoices, c *tree.Comparer) r
 			out.Shadowed = append(out.Shadowed, rule)
 			continue
 		}
-		out.Rule, out.From, actions, out.host = &rule, rule.From, l.Rules[i].Actions, hostOf(l.Rules[i].Rule, a.Request)
+		out.Rule, out.From, actions, out.host = &rule, rule.From, l.Rules[i].Desired.Actions, hostOf(l.Rules[i].Desired, a.Request)
 	}
 	out.Shadowed = append(out.Shadowed, a.coveredRules(l, listener)...)
 	out.groups = c.TargetGroupsOf(actions)
 	out.Does, out.Location = c.ActionsText(actions), finding.Printable(a.location(actions))
-	a.needsClientAddress = a.needsClientAddress || a.Client == "" && slices.ContainsFunc(l.Rules, func(r resolved.RuleChoice) bool { return hasSourceIPCondition(r.Rule) })
+	a.needsClientAddress = a.needsClientAddress || a.Client == "" && slices.ContainsFunc(l.Rules, func(r resolved.Rule) bool { return hasSourceIPCondition(r.Desired) })
 	out.Now = a.currentAnswer(l, c, actions)
 	return out
 }
 
-// rulesOf returns the rules of choices.
-func rulesOf(choices []resolved.RuleChoice) []model.Rule {
-	out := make([]model.Rule, len(choices))
-	for i, r := range choices {
-		out[i] = r.Rule
+// rulesOf returns the rules in the form of the model.
+func rulesOf(rules []resolved.Rule) []model.Rule {
+	out := make([]model.Rule, len(rules))
+	for i, r := range rules {
+		out[i] = r.Desired
 	}
 	return out
 }
 
 // coveredRules returns matching rules that are not created in AWS, because an earlier redirect answers all of their
 // requests.
-func (a *answerCollector) coveredRules(l resolved.ListenerChoices, listener explainedListener) []explainedRule {
+func (a *answerCollector) coveredRules(l resolved.Listener, listener explainedListener) []explainedRule {
 	var out []explainedRule
 	for _, r := range listener.Rules[len(l.Rules)+len(l.Omitted):] {
 		for _, i := range model.Matching(l.Desired.Covered, a.Request) {
@@ -368,7 +368,7 @@ func hasSourceIPCondition(r model.Rule) bool {
 
 // currentAnswer returns the actions that AWS takes until the plan is carried out, or "" if they do the same as the desired
 // actions.
-func (a *answerCollector) currentAnswer(l resolved.ListenerChoices, c *tree.Comparer, desired []model.Action) string {
+func (a *answerCollector) currentAnswer(l resolved.Listener, c *tree.Comparer, desired []model.Action) string {
 	if l.Live == nil {
 		return "nothing listens on the port yet"
 	}

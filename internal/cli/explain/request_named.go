@@ -18,7 +18,7 @@ const hostnameAnnotation = "external-dns.alpha.kubernetes.io/hostname"
 // requests for any host. A listener that redirects to another port has no rules, so rules of all listeners of the load
 // balancer are considered. Rules for the host with another path or method are considered too, because clients of the host
 // reach this load balancer.
-func (a *answerCollector) namingSource(answer requestAnswer, d engine.Draft, listeners []resolved.ListenerChoices) string {
+func (a *answerCollector) namingSource(answer requestAnswer, d engine.Draft, listeners []resolved.Listener) string {
 	otherRule := ""
 	if answer.host != "" {
 		return finding.Printable("host " + answer.host)
@@ -34,7 +34,7 @@ func (a *answerCollector) namingSource(answer requestAnswer, d engine.Draft, lis
 	}
 	for _, l := range listeners {
 		for _, r := range l.Rules {
-			host := hostOf(r.Rule, a.Request)
+			host := hostOf(r.Desired, a.Request)
 			switch {
 			case host != "" && l.Desired.Port != a.port:
 				return finding.Printable(fmt.Sprintf("host %s of port %d", host, l.Desired.Port))

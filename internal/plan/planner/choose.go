@@ -39,18 +39,15 @@ func (r *resolution) choices(lb *resolved.LoadBalancer) resolved.LoadBalancerCho
 	for _, g := range lb.SecurityGroups {
 		out.SecurityGroups = append(out.SecurityGroups, r.groupChoice(lb, g))
 	}
-	listeners := lb.Listeners
-	if len(listeners) == 0 { // everything is held, so nothing was chosen
+	out.Listeners = lb.Listeners
+	if len(out.Listeners) == 0 { // everything is held, so nothing was chosen
 		for _, w := range lb.Desired.Listeners {
 			l := resolved.Listener{LB: lb, Desired: w, Live: lb.LiveListener(w.Port), DefaultActions: w.Default}
 			for _, r := range w.Rules {
 				l.Rules = append(l.Rules, resolved.Rule{Desired: r})
 			}
-			listeners = append(listeners, l)
+			out.Listeners = append(out.Listeners, l)
 		}
-	}
-	for i := range listeners {
-		out.Listeners = append(out.Listeners, listeners[i].Choices())
 	}
 	return out
 }

@@ -50,7 +50,7 @@ type LoadBalancerChoices struct {
 	Subnets SubnetChoices
 	// SecurityGroups are in the order in which the load balancer gets them.
 	SecurityGroups []SecurityGroupChoice
-	Listeners      []ListenerChoices
+	Listeners      []Listener
 }
 
 // SubnetChoices are the subnets that a load balancer gets.
@@ -82,31 +82,6 @@ const (
 	GroupKept    SecurityGroupSource = "kept"    // the live load balancer has it
 )
 
-// ListenerChoices are the choices of the plan for one listener.
-type ListenerChoices struct {
-	Desired model.Listener
-	Live    *observed.Listener
-	// Planned is false if the plan neither creates nor changes the listener. A listener that exists in AWS then stays
-	// unchanged.
-	Planned bool
-	// Certificate is the ARN of the default certificate.
-	Certificate  string
-	Certificates []CertificateSource
-	// Default is the default action to be set; the live one if it is held.
-	Default []model.Action
-	// Rules are in order of precedence. A held one has its live conditions and actions, or those of its placeholder.
-	Rules []RuleChoice
-	// Omitted are held rules that neither exist in AWS nor have a placeholder.
-	Omitted []model.Rule
-}
-
-// RuleChoice is a rule with the conditions and actions that the plan sets.
-type RuleChoice struct {
-	model.Rule
-	// Kept is the ARN of the live rule whose conditions and actions a held rule keeps; empty if it keeps none.
-	Kept string
-}
-
 // CertificateSource records for which host or field of a member certificates were looked for, and which ones were
 // found.
 type CertificateSource struct {
@@ -127,21 +102,3 @@ const (
 	CertificateOwn    CertificateSearch = "managed" // requested or imported for an object
 	CertificateKept   CertificateSearch = "kept"    // live, and kept for a held member, a fact that is unavailable or a disabled feature
 )
-
-// Choices returns the choices that were made for the listener.
-func (l *Listener) Choices() ListenerChoices {
-	out := ListenerChoices{
-		Desired: l.Desired, Live: l.Live, Planned: l.Planned, Certificate: l.Certs.Default, Certificates: l.Certs.Sources, Default: l.DefaultActions,
-	}
-	for _, r := range l.Rules {
-		c := RuleChoice{Rule: r.Desired}
-		if r.Kept != nil {
-			c.Kept = r.Kept.ARN
-		}
-		out.Rules = append(out.Rules, c)
-	}
-	for _, r := range l.Omitted {
-		out.Omitted = append(out.Omitted, r.Desired)
-	}
-	return out
-}
