@@ -33,16 +33,14 @@ type certificateClaims struct {
 	l      model.Listener
 	live   *observed.Listener
 	claims []certificateClaim
-	shares map[string]draft.Share // attached certificates by namespace
+	shares draft.Shares // attached certificates by namespace
 }
 
 // admits reports whether a certificate of a member is attached to the listener or may be attached.
 func (t *certificateClaims) admits(member finding.Ref, arn string, hosts []string) bool {
 	switch {
 	case t.live != nil && (t.live.Certificate == arn || slices.Contains(t.live.Certificates, arn)):
-		of := t.shares[member.Namespace]
-		of.Staying++
-		t.shares[member.Namespace] = of
+		t.shares.AddStaying(member.Namespace)
 	case slices.Contains(t.l.TLS.Refused, arn):
 		return false
 	case len(t.l.TLS.NoRoom) > 0:
@@ -89,9 +87,7 @@ func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certif
 	for _, arn := range free {
 		if n := cc.previousNamespace(t, arn); n != "" {
 			owners[arn] = n
-			of := t.shares[n]
-			of.Leaving++
-			t.shares[n] = of
+			t.shares.AddLeaving(n)
 		}
 	}
 	related := func(c *certificateClaim, arn string) bool {

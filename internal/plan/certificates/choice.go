@@ -40,7 +40,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 	var all []string
 	var choices [][]string   // by member, in the order of the members
 	var lacking finding.List // completed with their effect at the end
-	claims := certificateClaims{l: l, live: live, shares: map[string]draft.Share{}}
+	claims := certificateClaims{l: l, live: live, shares: draft.Shares{}}
 	if live != nil && live.Protocol == l.Protocol() {
 		if f := cc.Unavailable(model.AskListenerCertificates{ARN: live.ARN}); f != nil {
 			for _, c := range l.TLS.Certificates {

@@ -24,9 +24,26 @@ import (
 // deleted.
 type Share struct{ Staying, Leaving int }
 
+// Shares are the shares of namespaces.
+type Shares map[string]Share
+
+// AddStaying counts a resource that stays for each of the namespaces.
+func (s Shares) AddStaying(namespaces ...string) {
+	for _, n := range namespaces {
+		s[n] = Share{s[n].Staying + 1, s[n].Leaving}
+	}
+}
+
+// AddLeaving counts a resource that will be deleted for each of the namespaces.
+func (s Shares) AddLeaving(namespaces ...string) {
+	for _, n := range namespaces {
+		s[n] = Share{s[n].Staying, s[n].Leaving + 1}
+	}
+}
+
 // OrderClaims returns the indexes of claims in the order in which they are served. A claim is the namespace that
 // makes it. The claims of one namespace keep their order.
-func OrderClaims(shares map[string]Share, claims []string) []int {
+func OrderClaims(shares Shares, claims []string) []int {
 	level, made := make([]int, len(claims)), map[string]int{}
 	order := make([]int, len(claims))
 	for i, namespace := range claims {
@@ -52,7 +69,7 @@ func Namespaces(refs []finding.Ref) []string {
 
 // namespacesOfClaims returns the namespace to which each claim is attributed. If several namespaces claim the same resource,
 // it is the namespace with the fewest resources, so that the others do not delay it.
-func namespacesOfClaims(shares map[string]Share, claims [][]string) []string {
+func namespacesOfClaims(shares Shares, claims [][]string) []string {
 	out, made := make([]string, len(claims)), map[string]int{}
 	for i, by := range claims {
 		out[i] = slices.MinFunc(by, func(x, y string) int {
@@ -66,7 +83,7 @@ func namespacesOfClaims(shares map[string]Share, claims [][]string) []string {
 // OrderStepsByShare sorts the steps that create resources with a quota by the shares of namespaces, beginning at
 // the step with index from. Each step stays behind its dependencies. claim returns the namespaces that claim the
 // resource that a step creates; nil if the step creates none.
-func (st *Steps) OrderStepsByShare(shares map[string]Share, from int, claim func(plan.Step) []string) {
+func (st *Steps) OrderStepsByShare(shares Shares, from int, claim func(plan.Step) []string) {
 	steps := st.Plan.Steps[from:]
 	var creates []int
 	var by [][]string

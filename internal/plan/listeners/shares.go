@@ -37,19 +37,15 @@ func (s *Set) orderByShare(lb *resolved.LoadBalancer, from int) {
 
 // shares returns the live listeners of a load balancer by namespace. A listener of several namespaces is counted for each of
 // them. A listener that no member requests any more is counted as leaving for the namespaces that own its rules.
-func (s *Set) shares(lb *resolved.LoadBalancer) map[string]draft.Share {
-	out := map[string]draft.Share{}
+func (s *Set) shares(lb *resolved.LoadBalancer) draft.Shares {
+	out := draft.Shares{}
 	if lb.Live == nil {
 		return out
 	}
 	for _, live := range lb.Live.Listeners {
 		i := slices.IndexFunc(lb.Listeners, func(l resolved.Listener) bool { return l.Desired.Port == live.Port })
 		if i >= 0 {
-			for _, n := range draft.Namespaces(lb.Listeners[i].Desired.Members) {
-				of := out[n]
-				of.Staying++
-				out[n] = of
-			}
+			out.AddStaying(draft.Namespaces(lb.Listeners[i].Desired.Members)...)
 			continue
 		}
 		if slices.Contains(lb.HeldPorts, live.Port) {
@@ -59,11 +55,7 @@ func (s *Set) shares(lb *resolved.LoadBalancer) map[string]draft.Share {
 		for _, r := range live.Rules {
 			owners = append(slices.Clone(owners), s.ownersOf(lb, r.Actions)...)
 		}
-		for _, n := range draft.Namespaces(owners) {
-			of := out[n]
-			of.Leaving++
-			out[n] = of
-		}
+		out.AddLeaving(draft.Namespaces(owners)...)
 	}
 	return out
 }
@@ -76,19 +68,15 @@ func (s *Set) ownersOf(lb *resolved.LoadBalancer, actions []model.Action) []find
 }
 
 // certificateShares returns the attached certificates of a load balancer that stay, by namespace.
-func certificateShares(lb *resolved.LoadBalancer) map[string]draft.Share {
-	out := map[string]draft.Share{}
+func certificateShares(lb *resolved.LoadBalancer) draft.Shares {
+	out := draft.Shares{}
 	for i := range lb.Listeners {
 		l := &lb.Listeners[i]
 		if l.Live == nil {
 			continue
 		}
 		for _, arn := range l.Live.Certificates {
-			for _, n := range l.Certs.Namespaces(arn) {
-				of := out[n]
-				of.Staying++
-				out[n] = of
-			}
+			out.AddStaying(l.Certs.Namespaces(arn)...)
 		}
 	}
 	return out

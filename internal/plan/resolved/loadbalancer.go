@@ -34,7 +34,7 @@ type LoadBalancer struct {
 
 	SecurityGroups []plan.GroupID
 	Listeners      []Listener
-	RuleShares     map[string]draft.Share // shares of the quota of rules, by namespace
+	RuleShares     draft.Shares // shares of the quota of rules, by namespace
 	// WithdrawnPorts are ports whose listener is deleted, because its only certificate belongs to another stack.
 	WithdrawnPorts []int32
 	// HeldPorts are live ports of a frontend NLB that stay because a member that cannot be read may ask for them.

@@ -31,7 +31,7 @@ func NewRuleQuota(tg *owners.TargetGroups, f *draft.Finalizers, keys owners.Cond
 // they replace.
 func (rp *RuleQuota) Resolve() {
 	lb := rp.lb
-	lb.RuleShares = map[string]draft.Share{}
+	lb.RuleShares = draft.Shares{}
 	full, namespaces := false, map[string]bool{}
 	for _, l := range lb.Listeners {
 		for i := range l.Rules {
@@ -60,9 +60,7 @@ func (rp *RuleQuota) countShares() (open []*resolved.ReplaceableRule) {
 		for _, o := range rp.replaceableRules(live, i) {
 			open = append(open, o)
 			if len(o.Owners) > 0 {
-				of := lb.RuleShares[o.Owners[0].Namespace]
-				of.Leaving++
-				lb.RuleShares[o.Owners[0].Namespace] = of
+				lb.RuleShares.AddLeaving(o.Owners[0].Namespace)
 			}
 		}
 	}
@@ -174,9 +172,7 @@ func (rp *RuleQuota) replaceableRules(live *observed.Listener, i int) (out []*re
 		switch {
 		case p != nil:
 			p.HasLiveRule = true
-			of := lb.RuleShares[p.Desired.Member.Namespace]
-			of.Staying++
-			lb.RuleShares[p.Desired.Member.Namespace] = of
+			lb.RuleShares.AddStaying(p.Desired.Member.Namespace)
 		case i >= 0 && (!lb.Listeners[i].Planned || lb.Listeners[i].Desired.OrderHeld != 0):
 			// The rule stays, or may have to stay.
 		default:

@@ -58,12 +58,10 @@ func NewPlanner(tg *owners.TargetGroups, f *draft.Finalizers, albs *ALBTargetPla
 // PlanTargetGroups plans the target groups and their bindings, so that targets are registered before traffic is sent
 // to them. It returns the steps after which each target group can be used, by id.
 func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.StepID {
-	done, from, shares := map[string][]plan.StepID{}, len(gp.Draft.Plan.Steps), map[string]draft.Share{}
+	done, from, shares := map[string][]plan.StepID{}, len(gp.Draft.Plan.Steps), draft.Shares{}
 	for _, w := range gp.Want.TargetGroups {
 		if gp.GroupARN[w.ID] != "" {
-			for _, n := range draft.Namespaces(w.Members) {
-				shares[n] = draft.Share{Staying: shares[n].Staying + 1}
-			}
+			shares.AddStaying(draft.Namespaces(w.Members)...)
 		}
 		if w.Type == model.ALBTargets && w.LoadBalancer == "" {
 			continue // planned with the frontend NLB
