@@ -182,6 +182,16 @@ type Forward struct {
 	Stickiness *GroupStickiness
 }
 
+// ForwardedGroups returns the target groups to which actions forward, with their weights; none if they do not forward.
+func ForwardedGroups(actions []Action) []WeightedGroup {
+	for _, a := range actions {
+		if f, ok := a.(Forward); ok {
+			return f.Groups
+		}
+	}
+	return nil
+}
+
 // WithGroups returns a copy of the actions in which each reference to a target group is replaced by the result of replace
 // for it.
 func WithGroups(actions []Action, replace func(GroupRef) GroupRef) []Action {

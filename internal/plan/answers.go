@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
 // The fields model.Stack.Held, and Held of rules and default actions, record which parts are held. Translation and the engine
@@ -37,8 +36,7 @@ func IsErrorResponse(actions []model.Action) bool {
 
 // ForwardsTo reports whether the actions forward to the target group with an ARN, with any weight.
 func ForwardsTo(actions []model.Action, arn string) bool {
-	f := equal.ForwardOf(actions)
-	return f != nil && slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool { return g.Group.ARN == arn })
+	return slices.ContainsFunc(model.ForwardedGroups(actions), func(g model.WeightedGroup) bool { return g.Group.ARN == arn })
 }
 
 // RefusedResponse is the response to requests for backends that the route may not reference. The Gateway API

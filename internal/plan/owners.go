@@ -16,7 +16,7 @@ import (
 // stack whose resource id names that object. The resource id is a tag, which only the controller writes, unlike
 // finalizers, labels and status.
 func ActionsOwnedBy(have observed.Stack, ref finding.Ref, actions []model.Action) bool {
-	return GroupsOwnedBy(TargetGroupIDs(have, actions), ref)
+	return GroupsOwnedBy(targetGroupIDs(have, actions), ref)
 }
 
 // OwnerNamespaces returns the namespaces whose objects may own all target groups to which the actions forward; none if the
@@ -24,7 +24,7 @@ func ActionsOwnedBy(have observed.Stack, ref finding.Ref, actions []model.Action
 // that a Gateway gives back, because their resource ids do not show where the namespace of the Service ends.
 func OwnerNamespaces(have observed.Stack, actions []model.Action) []string {
 	var out []string
-	for i, id := range TargetGroupIDs(have, actions) {
+	for i, id := range targetGroupIDs(have, actions) {
 		of := naming.ServiceNamespaces(id)
 		if i == 0 {
 			out = of
@@ -35,24 +35,18 @@ func OwnerNamespaces(have observed.Stack, actions []model.Action) []string {
 	return out
 }
 
-// TargetGroupIDs returns the resource ids of the target groups to which the actions forward, and "" for each one that
+// targetGroupIDs returns the resource ids of the target groups to which the actions forward, and "" for each one that
 // is not part of the stack.
-func TargetGroupIDs(have observed.Stack, actions []model.Action) []string {
+func targetGroupIDs(have observed.Stack, actions []model.Action) []string {
 	var out []string
-	for _, a := range actions {
-		f, ok := a.(model.Forward)
-		if !ok {
-			continue
-		}
-		for _, g := range f.Groups {
-			id := ""
-			for _, t := range have.TargetGroups {
-				if t.ARN == g.Group.ARN {
-					id = t.ResourceID
-				}
+	for _, g := range model.ForwardedGroups(actions) {
+		id := ""
+		for _, t := range have.TargetGroups {
+			if t.ARN == g.Group.ARN {
+				id = t.ResourceID
 			}
-			out = append(out, id)
 		}
+		out = append(out, id)
 	}
 	return out
 }

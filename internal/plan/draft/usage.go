@@ -7,7 +7,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
 // Usage records which live target groups are still in use, and which members leaving rules belong to. Package
@@ -25,24 +24,16 @@ func NewUsage() *Usage {
 
 // KeepGroups records that the target groups to which live actions forward must not be deleted.
 func (u *Usage) KeepGroups(actions []model.Action) {
-	for _, a := range actions {
-		if f, ok := a.(model.Forward); ok {
-			for _, g := range f.Groups {
-				if g.Group.ARN != "" {
-					u.KeptGroups[g.Group.ARN] = true
-				}
-			}
+	for _, g := range model.ForwardedGroups(actions) {
+		if g.Group.ARN != "" {
+			u.KeptGroups[g.Group.ARN] = true
 		}
 	}
 }
 
 // NoteFreed records a step after which these live actions do not forward to their target groups any more.
 func (u *Usage) NoteFreed(actions []model.Action, by plan.StepID) {
-	f := equal.ForwardOf(actions)
-	if f == nil {
-		return
-	}
-	for _, g := range f.Groups {
+	for _, g := range model.ForwardedGroups(actions) {
 		if arn := g.Group.ARN; arn != "" && !slices.Contains(u.FreedBy[arn], by) {
 			u.FreedBy[arn] = append(u.FreedBy[arn], by)
 		}

@@ -286,11 +286,9 @@ const (
 // target group with several rules is visited several times.
 func EachForward(ls []observed.Listener, f func(arn string)) {
 	note := func(as []model.Action) {
-		if to := ForwardOf(as); to != nil {
-			for _, g := range to.Groups {
-				if g.Group.ARN != "" {
-					f(g.Group.ARN)
-				}
+		for _, g := range model.ForwardedGroups(as) {
+			if g.Group.ARN != "" {
+				f(g.Group.ARN)
 			}
 		}
 	}

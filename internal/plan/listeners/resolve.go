@@ -132,41 +132,35 @@ func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
 // and adds the finding. A target group that is given by ARN is assumed to exist unless AWS shows otherwise.
 func (lr *Resolver) isUnresolved(actions []model.Action, of finding.Origin) bool {
 	missing := false
-	for _, a := range actions {
-		f, ok := a.(model.Forward)
-		if !ok {
+	for _, g := range model.ForwardedGroups(actions) {
+		q := model.AskTargetGroup{Ref: cmp.Or(g.Group.Name, g.Group.ARN)}
+		if f := lr.Unavailable(q); f != nil {
+			if g.Group.Name != "" {
+				missing = true
+				lr.ReportUnavailable(*f, fmt.Sprintf("target group %q is not found, and the rule stays unchanged", q.Ref), finding.BlocksRule, of)
+			}
 			continue
 		}
-		for _, g := range f.Groups {
-			q := model.AskTargetGroup{Ref: cmp.Or(g.Group.Name, g.Group.ARN)}
-			if f := lr.Unavailable(q); f != nil {
-				if g.Group.Name != "" {
-					missing = true
-					lr.ReportUnavailable(*f, fmt.Sprintf("target group %q is not found, and the rule stays unchanged", q.Ref), finding.BlocksRule, of)
-				}
-				continue
-			}
-			have, asked := lr.Have.Facts.TargetGroups[q.Ref]
-			key := "targetGroupName"
-			if g.Group.Name == "" {
-				key = "targetGroupARN"
-			}
-			switch {
-			case asked && have == "" || !asked && g.Group.Name != "":
-				missing = true
-				lr.Findings.Add(finding.Finding{
-					Object: of.Object, Field: of.Field, Reason: finding.TargetGroupNotFound,
-					Message: fmt.Sprintf("target group %q does not exist; the rule or default action that names it is held", cmp.Or(g.Group.Name, g.Group.ARN)),
-					Fix:     "correct " + key + ", or create the target group", Blocks: finding.BlocksRule,
-				})
-			case g.Group.ID == "" && lr.OwnedByOtherNamespace(cmp.Or(have, g.Group.ARN), of.Object.Namespace):
-				missing = true
-				lr.Findings.Add(finding.Finding{
-					Object: of.Object, Field: of.Field, Reason: finding.TargetGroupNotOwned,
-					Message: fmt.Sprintf("target group %q belongs to another namespace; the rule or default action that names it is held", cmp.Or(g.Group.Name, g.Group.ARN)),
-					Fix:     "name a Service, or correct " + key, Blocks: finding.BlocksRule,
-				})
-			}
+		have, asked := lr.Have.Facts.TargetGroups[q.Ref]
+		key := "targetGroupName"
+		if g.Group.Name == "" {
+			key = "targetGroupARN"
+		}
+		switch {
+		case asked && have == "" || !asked && g.Group.Name != "":
+			missing = true
+			lr.Findings.Add(finding.Finding{
+				Object: of.Object, Field: of.Field, Reason: finding.TargetGroupNotFound,
+				Message: fmt.Sprintf("target group %q does not exist; the rule or default action that names it is held", cmp.Or(g.Group.Name, g.Group.ARN)),
+				Fix:     "correct " + key + ", or create the target group", Blocks: finding.BlocksRule,
+			})
+		case g.Group.ID == "" && lr.OwnedByOtherNamespace(cmp.Or(have, g.Group.ARN), of.Object.Namespace):
+			missing = true
+			lr.Findings.Add(finding.Finding{
+				Object: of.Object, Field: of.Field, Reason: finding.TargetGroupNotOwned,
+				Message: fmt.Sprintf("target group %q belongs to another namespace; the rule or default action that names it is held", cmp.Or(g.Group.Name, g.Group.ARN)),
+				Fix:     "name a Service, or correct " + key, Blocks: finding.BlocksRule,
+			})
 		}
 	}
 	return missing

@@ -9,7 +9,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
 // TargetGroups has which live target group is kept for each desired one, and to which members live target groups
@@ -94,12 +93,8 @@ func membersByID(id string, members map[string]finding.Ref) (out []finding.Ref) 
 
 // OwnersOf returns the members to whose target groups live actions forward; nil if they are not known.
 func (tg *TargetGroups) OwnersOf(actions []model.Action) []finding.Ref {
-	f := equal.ForwardOf(actions)
-	if f == nil {
-		return nil
-	}
 	var out []finding.Ref
-	for _, g := range f.Groups {
+	for _, g := range model.ForwardedGroups(actions) {
 		of := tg.GroupOwners(g.Group.ARN)
 		if len(of) == 0 {
 			return nil
@@ -139,15 +134,11 @@ func (tg *TargetGroups) OwnersByID(actions []model.Action, others ...finding.Ref
 }
 
 // TargetGroupIDs returns the resource ids of the target groups to which actions forward, and "" for each one that is
-// not part of the stack, like plan.TargetGroupIDs.
+// not part of the stack.
 func (tg *TargetGroups) TargetGroupIDs(actions []model.Action) []string {
 	var out []string
-	for _, a := range actions {
-		if f, ok := a.(model.Forward); ok {
-			for _, g := range f.Groups {
-				out = append(out, tg.GroupID[g.Group.ARN])
-			}
-		}
+	for _, g := range model.ForwardedGroups(actions) {
+		out = append(out, tg.GroupID[g.Group.ARN])
 	}
 	return out
 }

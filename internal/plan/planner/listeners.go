@@ -67,11 +67,7 @@ func (r *resolution) resolveHeldFrontendPorts() {
 // leadsToStayingListener reports whether a live listener of the frontend NLB forwards, or may forward, to an ALB
 // listener that stays.
 func (r *resolution) leadsToStayingListener(l observed.Listener) bool {
-	to := equal.ForwardOf(l.Default)
-	if to == nil {
-		return false
-	}
-	for _, g := range to.Groups {
+	for _, g := range model.ForwardedGroups(l.Default) {
 		targets, known := r.albs.ALBTargets(g.Group.ARN)
 		if !known || slices.ContainsFunc(targets, func(t observed.Target) bool {
 			return slices.ContainsFunc(r.lb.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == t.Port })

@@ -70,11 +70,7 @@ func (lb *LoadBalancer) conflictWith(old observed.LoadBalancer, have observed.St
 	equal.EachForward(old.Listeners, func(arn string) { used[arn] = true })
 	shared := ""
 	note := func(as []model.Action) {
-		f := equal.ForwardOf(as)
-		if f == nil {
-			return
-		}
-		for _, g := range f.Groups {
+		for _, g := range model.ForwardedGroups(as) {
 			if arn := cmp.Or(g.Group.ARN, have.Facts.TargetGroups[g.Group.Name]); arn != "" && used[arn] && shared == "" {
 				shared = fmt.Sprintf("target group %q", cmp.Or(g.Group.Name, arn))
 			}

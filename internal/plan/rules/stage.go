@@ -170,10 +170,8 @@ func (s *ruleSet) answeringGroups(i int) (out []string, covered, all bool) {
 	before := func(o *observed.Rule) bool { return me.live == nil || o.Priority < me.live.Priority }
 	note := func(o *observed.Rule) {
 		covered = true
-		if f := equal.ForwardOf(o.Actions); f != nil {
-			for _, g := range f.Groups {
-				out = append(out, g.Group.ARN)
-			}
+		for _, g := range model.ForwardedGroups(o.Actions) {
+			out = append(out, g.Group.ARN)
 		}
 	}
 	later, all := s.index("live", isLive).FindSome(me.shape, overlap.After(i), enough, func(n int32) bool { return before(s.desired[n].live) })
@@ -200,10 +198,8 @@ func (ro *Rollout) ruleWait(w *ruleChange, pending []model.GroupRef) plan.Wait {
 // ruleWaitKey identifies the wait of a rule by its member, conditions and target groups.
 func ruleWaitKey(l *resolved.Listener, w *ruleChange) string {
 	to := ""
-	if f := equal.ForwardOf(w.rule.Desired.Actions); f != nil {
-		for _, g := range f.Groups {
-			to += " " + equal.GroupRefText(g.Group)
-		}
+	for _, g := range model.ForwardedGroups(w.rule.Desired.Actions) {
+		to += " " + equal.GroupRefText(g.Group)
 	}
 	return draft.WaitKey("rule", fmt.Sprint(l.Desired.Port), w.rule.Desired.Member.String(), w.rule.ConditionsKey(), to)
 }

@@ -19,12 +19,8 @@ import (
 // group.
 func GroupSteps(actions []model.Action, groups map[string][]plan.StepID) []plan.StepID {
 	var out []plan.StepID
-	for _, a := range actions {
-		if f, ok := a.(model.Forward); ok {
-			for _, g := range f.Groups {
-				out = append(out, groups[g.Group.ID]...)
-			}
-		}
+	for _, g := range model.ForwardedGroups(actions) {
+		out = append(out, groups[g.Group.ID]...)
 	}
 	return out
 }
@@ -357,12 +353,8 @@ func (r *rulePlanner) forwards(arn string) bool {
 // waitsForUnchecked reports whether a rule only waits for targets that AWS does not check, because nothing forwards
 // to their target group yet.
 func (r *rulePlanner) waitsForUnchecked(w *ruleChange) bool {
-	f := equal.ForwardOf(w.rule.Desired.Actions)
-	if f == nil {
-		return false
-	}
 	found := false
-	for _, g := range f.Groups {
+	for _, g := range model.ForwardedGroups(w.rule.Desired.Actions) {
 		arn := r.ARN(g.Group)
 		h := r.Have.Facts.Health[arn]
 		switch n := len(h.Targets); {

@@ -43,12 +43,8 @@ func newLookups(d *draft.Draft) *lookups {
 func (k *lookups) noteForwards(listeners []resolved.Listener) {
 	k.forwarded, k.forwardedByHeld = map[string]bool{}, map[string]bool{}
 	note := func(to map[string]bool, actions []model.Action) {
-		for _, a := range actions {
-			if f, ok := a.(model.Forward); ok {
-				for _, g := range f.Groups {
-					to[g.Group.ID] = true
-				}
-			}
+		for _, g := range model.ForwardedGroups(actions) {
+			to[g.Group.ID] = true
 		}
 	}
 	for _, l := range listeners {

@@ -19,8 +19,7 @@ import (
 
 // ForwardsToALB reports whether actions forward to a target group of type alb.
 func (t *Traffic) ForwardsToALB(actions []model.Action) bool {
-	f := equal.ForwardOf(actions)
-	return f != nil && slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool {
+	return slices.ContainsFunc(model.ForwardedGroups(actions), func(g model.WeightedGroup) bool {
 		w := t.DesiredGroups[g.Group.ID]
 		return w != nil && w.Type == model.ALBTargets
 	})
@@ -34,11 +33,9 @@ func (t *Traffic) FitOneAction(l *resolved.Listener) bool {
 		address  model.AddressType
 	}
 	kinds := map[kind]bool{}
-	if f := equal.ForwardOf(l.DefaultActions); f != nil {
-		for _, g := range f.Groups {
-			if w := t.DesiredGroups[g.Group.ID]; w != nil {
-				kinds[kind{w.Protocol, w.AddressType}] = true
-			}
+	for _, g := range model.ForwardedGroups(l.DefaultActions) {
+		if w := t.DesiredGroups[g.Group.ID]; w != nil {
+			kinds[kind{w.Protocol, w.AddressType}] = true
 		}
 	}
 	equal.EachForward([]observed.Listener{{Default: l.Live.Default}}, func(arn string) {
