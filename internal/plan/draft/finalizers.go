@@ -43,17 +43,6 @@ func (f *Finalizers) Claim(to *Steps) {
 	}
 }
 
-// allClaims returns the steps that add finalizers.
-func (f *Finalizers) allClaims() []plan.StepID {
-	var out []plan.StepID
-	for _, m := range f.members {
-		if id, ok := f.claimSteps[m.Ref]; ok {
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
 // ClaimStepsOf returns the steps that add the finalizers of members, after which resources may be created for them.
 func (f *Finalizers) ClaimStepsOf(members ...finding.Ref) []plan.StepID {
 	var out []plan.StepID
@@ -68,12 +57,14 @@ func (f *Finalizers) ClaimStepsOf(members ...finding.Ref) []plan.StepID {
 // HolderSteps returns the steps after which at least one member that stays has the finalizer: none if one has it
 // already.
 func (f *Finalizers) HolderSteps() []plan.StepID {
+	var refs []finding.Ref
 	for _, m := range f.members {
 		if m.Claimed && !m.Deleting {
 			return nil
 		}
+		refs = append(refs, m.Ref)
 	}
-	return f.allClaims()
+	return f.ClaimStepsOf(refs...)
 }
 
 // HolderStepsOf returns the steps after which at least one of these members has the finalizer: none if one has it

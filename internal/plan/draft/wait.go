@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
@@ -38,19 +36,4 @@ func WaitKey(what string, parts ...string) string {
 		fmt.Fprintf(h, "%d %s", len(p), p)
 	}
 	return what + " " + hex.EncodeToString(h.Sum(nil)[:12])
-}
-
-// ReportExpiredWait reports that the deadline of a wait for healthy targets has passed, and that requests now go to
-// target groups without healthy targets. what names the part of the load balancer that forwards the requests.
-func (d *Draft) ReportExpiredWait(of finding.Origin, members []finding.Ref, what string, groups []model.GroupRef, deadline time.Duration) {
-	object := of.Object
-	if object.IsZero() && len(members) > 0 {
-		object = members[0]
-	}
-	d.Findings.Add(finding.Finding{
-		Object: object, Field: of.Field, Reason: finding.WaitExpired, Severity: finding.Warning,
-		Message: fmt.Sprintf("%s has no healthy targets, or has targets whose first health checks are not over, after %s; %s forwards requests to it anyway",
-			plan.TargetGroupsText(groups), deadline, what),
-		Fix: "check the pods of the Service and the path, port and success codes of the health check",
-	})
 }

@@ -21,8 +21,8 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 	r := resolve(want, have, opt, memory)
 	diff(r)
 	moves{r}.reportDepartures()
-	if again > 0 && (r.Plan.RetryAfter == 0 || again < r.Plan.RetryAfter) {
-		r.Plan.RetryAfter = again
+	if again > 0 {
+		r.RetryWithin(again)
 	}
 	r.Plan.Retains = r.retains()
 	withdrawn.Prepend(&r.Plan)

@@ -126,8 +126,8 @@ func (r moves) planArrivals() {
 			continue
 		}
 		r.Plan.StatusKept = append(r.Plan.StatusKept, a.Member)
-		if again := cmp.Or(wait.RetryAfter, durations.FirstPoll); !a.Partial && (r.Plan.RetryAfter == 0 || again < r.Plan.RetryAfter) {
-			r.Plan.RetryAfter = again
+		if !a.Partial {
+			r.RetryWithin(cmp.Or(wait.RetryAfter, durations.FirstPoll))
 		}
 		other := ""
 		if a.From != "" && a.From != r.Want.LoadBalancer.Scheme {
@@ -172,10 +172,5 @@ func (r moves) arrivalWait(ref finding.Ref) plan.Wait {
 	if len(pending) == 0 {
 		return plan.Wait{}
 	}
-	deadline := r.traffic.TargetsDeadline(pending)
-	wait := r.Wait("arrive "+ref.String(), "healthy targets in "+plan.TargetGroupNames(pending), deadline)
-	if wait.For == "" {
-		r.ReportExpiredWait(finding.Origin{}, []finding.Ref{ref}, "the status", pending, deadline)
-	}
-	return wait
+	return r.traffic.AwaitTargets("arrive "+ref.String(), "healthy targets", pending, finding.Origin{}, []finding.Ref{ref}, "the status")
 }

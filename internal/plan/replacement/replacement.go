@@ -143,12 +143,7 @@ func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBal
 	if len(pending) == 0 {
 		return plan.Wait{}
 	}
-	deadline := p.traffic.TargetsDeadline(pending)
-	wait := p.Wait("serve "+live.ARN, "healthy targets in "+plan.TargetGroupNames(pending), deadline)
-	if wait.For == "" {
-		p.ReportExpiredWait(finding.Origin{}, p.Members(), "the load balancer that takes the place of "+old.Name, pending, deadline)
-	}
-	return wait
+	return p.traffic.AwaitTargets("serve "+live.ARN, "healthy targets", pending, finding.Origin{}, p.Members(), "the load balancer that takes the place of "+old.Name)
 }
 
 // missingParts returns a text about the parts that a new load balancer does not have yet; empty if it is complete.

@@ -8,7 +8,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
@@ -81,18 +80,14 @@ func (ro *Rollout) takeOverWait(d *deletedRule, waiting *overlap.Index) (what pl
 // takes over its requests. The default action may be set already, because it is set early if no rule answers the other
 // requests.
 func (ro *Rollout) defaultActionWait(d *deletedRule) plan.Wait {
-	f, old := equal.ForwardOf(ro.Listener.DefaultActions), equal.ForwardOf(d.Actions)
-	if f == nil || old == nil {
+	var old []string
+	for _, g := range model.ForwardedGroups(d.Actions) {
+		old = append(old, g.Group.ARN)
+	}
+	if len(old) == 0 {
 		return plan.Wait{}
 	}
-	var pending []model.GroupRef
-	for _, g := range f.Groups {
-		arn := ro.ARN(g.Group)
-		already := slices.ContainsFunc(old.Groups, func(o model.WeightedGroup) bool { return o.Group.ARN == arn })
-		if equal.Weight(g.Weight) > 0 && !already && !ro.Ready(arn) {
-			pending = append(pending, g.Group)
-		}
-	}
+	pending := ro.Pending(ro.Listener.DefaultActions, old, ro.Ready)
 	if len(pending) == 0 {
 		return plan.Wait{}
 	}

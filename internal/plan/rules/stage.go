@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -31,12 +30,11 @@ func (ro *Rollout) stageRules() {
 	ro.splitMasked()
 	for i := range ro.set.desired {
 		w := &ro.set.desired[i]
-		f := equal.ForwardOf(w.rule.Desired.Actions)
-		if f == nil {
+		if equal.ForwardOf(w.rule.Desired.Actions) == nil {
 			continue
 		}
 		if !w.isArriving() {
-			ro.stageChange(i, f)
+			ro.stageChange(i)
 			continue
 		}
 		if w.replaces != nil {
@@ -49,7 +47,7 @@ func (ro *Rollout) stageRules() {
 				w.transforms = nil // default actions have none
 			}
 		}
-		w.stagedWait = ro.maskedWait(i, f)
+		w.stagedWait = ro.maskedWait(i)
 	}
 	ro.set.stageFollowers()
 }
@@ -63,11 +61,10 @@ func (ro *Rollout) splitMasked() {
 	var masked []*ruleChange
 	for i := range ro.set.desired {
 		w := &ro.set.desired[i]
-		f := equal.ForwardOf(w.rule.Desired.Actions)
-		if f == nil || w.isArriving() || !w.modify || w.wait.For != "" || w.rule.Desired.InPlace || w.rule.ChangesInOneStep() {
+		if equal.ForwardOf(w.rule.Desired.Actions) == nil || w.isArriving() || !w.modify || w.wait.For != "" || w.rule.Desired.InPlace || w.rule.ChangesInOneStep() {
 			continue
 		}
-		if ro.maskedWait(i, f).For != "" || ro.CannotShareRule(w.rule.Desired.Actions, w.live.Actions) {
+		if ro.maskedWait(i).For != "" || ro.CannotShareRule(w.rule.Desired.Actions, w.live.Actions) {
 			masked = append(masked, w)
 		}
 	}
@@ -76,12 +73,12 @@ func (ro *Rollout) splitMasked() {
 
 // stageChange delays the change of a live rule that moves at the same time and would take requests from rules with
 // healthy targets, if AWS has no room for a staged rule.
-func (ro *Rollout) stageChange(i int, f *model.Forward) {
+func (ro *Rollout) stageChange(i int) {
 	w := &ro.set.desired[i]
 	if !w.modify || w.wait.For != "" || w.rule.Desired.InPlace {
 		return
 	}
-	if wait := ro.maskedWait(i, f); wait.For != "" {
+	if wait := ro.maskedWait(i); wait.For != "" {
 		w.wait, w.modify, w.actions, w.transforms = wait, false, w.live.Actions, w.live.Transforms
 	}
 }
@@ -139,7 +136,7 @@ func (s *ruleSet) indexByMember(numbers []int32) map[finding.Ref]*overlap.Index 
 
 // maskedWait returns the wait of a rule whose targets are not healthy and whose requests are still answered by live rules
 // that will later be placed behind it or deleted.
-func (ro *Rollout) maskedWait(i int, f *model.Forward) plan.Wait {
+func (ro *Rollout) maskedWait(i int) plan.Wait {
 	me := &ro.set.desired[i]
 	old, covered, all := ro.set.answeringGroups(i)
 	if covered && me.wait.For != "" {
@@ -149,12 +146,7 @@ func (ro *Rollout) maskedWait(i int, f *model.Forward) plan.Wait {
 	if len(old) == 0 {
 		return plan.Wait{}
 	}
-	var pending []model.GroupRef
-	for _, g := range f.Groups {
-		if arn := ro.ARN(g.Group); equal.Weight(g.Weight) > 0 && !slices.Contains(old, arn) && !ro.Ready(arn) {
-			pending = append(pending, g.Group)
-		}
-	}
+	pending := ro.Pending(me.rule.Desired.Actions, old, ro.Ready)
 	if len(pending) == 0 || ro.HealthKnown(pending) && all && !ro.AnyServing(old) {
 		return plan.Wait{}
 	}
@@ -187,12 +179,7 @@ func (s *ruleSet) answeringGroups(i int) (out []string, covered, all bool) {
 
 // ruleWait returns the wait of a rule for its targets. If its deadline has passed, that is reported.
 func (ro *Rollout) ruleWait(w *ruleChange, pending []model.GroupRef) plan.Wait {
-	deadline := ro.TargetsDeadline(pending)
-	wait := ro.Wait(ruleWaitKey(ro.Listener, w), "healthy targets in "+plan.TargetGroupNames(pending), deadline)
-	if wait.For == "" {
-		ro.ReportExpiredWait(w.rule.Desired.Origin, memberOf(ro.Listener, w), w.rule.Desired.Text(ro.Listener.Desired.Port), pending, deadline)
-	}
-	return wait
+	return ro.AwaitTargets(ruleWaitKey(ro.Listener, w), "healthy targets", pending, w.rule.Desired.Origin, memberOf(ro.Listener, w), w.rule.Desired.Text(ro.Listener.Desired.Port))
 }
 
 // ruleWaitKey identifies the wait of a rule by its member, conditions and target groups.

@@ -2,11 +2,13 @@ package traffic
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
@@ -66,6 +68,38 @@ func (t *Traffic) healthCheck(g model.GroupRef) model.HealthCheck {
 	c.IntervalSeconds = cmp.Or(c.IntervalSeconds, live.IntervalSeconds)
 	c.HealthyThreshold = cmp.Or(c.HealthyThreshold, live.HealthyThreshold)
 	return c
+}
+
+// AwaitTargets returns the wait until target groups have targets, or healthy targets: state is the text for what is awaited.
+// When its deadline has passed, it reports on of, or else on the first of members, that requests now go to target groups
+// without healthy targets. what names the part of the load balancer that forwards the requests.
+func (t *Traffic) AwaitTargets(key, state string, groups []model.GroupRef, of finding.Origin, members []finding.Ref, what string) plan.Wait {
+	deadline := t.TargetsDeadline(groups)
+	wait := t.Wait(key, state+" in "+plan.TargetGroupNames(groups), deadline)
+	if wait.For != "" {
+		return wait
+	}
+	if of.Object.IsZero() && len(members) > 0 {
+		of.Object = members[0]
+	}
+	t.Findings.Add(finding.Finding{
+		Object: of.Object, Field: of.Field, Reason: finding.WaitExpired, Severity: finding.Warning,
+		Message: fmt.Sprintf("%s has no healthy targets, or has targets whose first health checks are not over, after %s; %s forwards requests to it anyway",
+			plan.TargetGroupsText(groups), deadline, what),
+		Fix: "check the pods of the Service and the path, port and success codes of the health check",
+	})
+	return wait
+}
+
+// Pending returns the target groups to which actions send requests that are not among the live ones, by ARN, and that are
+// not ready.
+func (t *Traffic) Pending(actions []model.Action, live []string, ready func(arn string) bool) (out []model.GroupRef) {
+	for _, g := range model.ForwardedGroups(actions) {
+		if arn := t.ARN(g.Group); equal.Weight(g.Weight) > 0 && !slices.Contains(live, arn) && !ready(arn) {
+			out = append(out, g.Group)
+		}
+	}
+	return out
 }
 
 // Ready reports whether a target group can take traffic: it has a healthy target, and no target whose first health checks

@@ -1,13 +1,11 @@
 package traffic
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
@@ -51,25 +49,14 @@ func (t *Traffic) FitOneAction(l *resolved.Listener) bool {
 // ShiftAfterRegistration returns the default action to set now. It is the live one as long as a desired target group
 // has no registered targets and the live ones serve.
 func (t *Traffic) ShiftAfterRegistration(l *resolved.Listener) ([]model.Action, plan.Wait) {
-	w := equal.ForwardOf(l.DefaultActions)
-	if w == nil {
-		return l.DefaultActions, plan.Wait{}
-	}
 	var old []string
 	equal.EachForward([]observed.Listener{{Default: l.Live.Default}}, func(arn string) { old = append(old, arn) })
-	var pending []model.GroupRef
-	for _, g := range w.Groups {
-		if arn := t.ARN(g.Group); !slices.Contains(old, arn) && equal.Weight(g.Weight) > 0 && !t.hasRegistered(arn) {
-			pending = append(pending, g.Group)
-		}
-	}
+	pending := t.Pending(l.DefaultActions, old, t.hasRegistered)
 	if len(pending) == 0 || t.HealthKnown(pending) && !t.AnyServing(old) {
 		return l.DefaultActions, plan.Wait{}
 	}
-	deadline := t.TargetsDeadline(pending)
-	wait := t.Wait(draft.WaitKey("register", fmt.Sprint(l.Desired.Port), plan.ActionsText(l.DefaultActions)), "targets in "+plan.TargetGroupNames(pending), deadline)
+	wait := t.awaitDefault("register", "targets", l, pending)
 	if wait.For == "" {
-		t.ReportExpiredWait(l.Desired.DefaultOf, l.Desired.Members, fmt.Sprintf("default action of port %d", l.Desired.Port), pending, deadline)
 		return l.DefaultActions, plan.Wait{}
 	}
 	return l.Live.Default, wait

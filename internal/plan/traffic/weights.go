@@ -140,12 +140,15 @@ func (t *Traffic) ShiftDefault(l *resolved.Listener) ([]model.Action, plan.Wait)
 	if len(pending) == 0 {
 		return now, plan.Wait{}
 	}
-	what := fmt.Sprintf("default action of port %d", l.Desired.Port)
-	deadline := t.TargetsDeadline(pending)
-	wait := t.Wait(draft.WaitKey("default", fmt.Sprint(l.Desired.Port), plan.ActionsText(l.DefaultActions)), "healthy targets in "+plan.TargetGroupNames(pending), deadline)
+	wait := t.awaitDefault("default", "healthy targets", l, pending)
 	if wait.For == "" {
-		t.ReportExpiredWait(l.Desired.DefaultOf, l.Desired.Members, what, pending, deadline)
 		return l.DefaultActions, plan.Wait{}
 	}
 	return now, wait
+}
+
+// awaitDefault returns the wait of the desired default action for its target groups.
+func (t *Traffic) awaitDefault(key, state string, l *resolved.Listener, pending []model.GroupRef) plan.Wait {
+	key = draft.WaitKey(key, fmt.Sprint(l.Desired.Port), plan.ActionsText(l.DefaultActions))
+	return t.AwaitTargets(key, state, pending, l.Desired.DefaultOf, l.Desired.Members, fmt.Sprintf("default action of port %d", l.Desired.Port))
 }
