@@ -8,6 +8,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
@@ -105,17 +106,18 @@ func (t *Traffic) Pending(actions []model.Action, live []string, ready func(arn 
 // Ready reports whether a target group can take traffic: it has a healthy target, and no target whose first health checks
 // are not over. A target group that does not exist yet is not ready.
 func (t *Traffic) Ready(arn string) bool {
-	if arn == "" {
-		return false
-	}
-	h, asked := t.Have.Facts.Health[arn]
-	if !asked {
-		if !t.unavailableHealth(arn) {
-			t.Ask(model.AskHealth{ARN: arn})
-		}
-		return false
-	}
+	h := t.health(arn)
 	return h.Count("healthy") > 0 && h.Count("initial") == 0
+}
+
+// health returns the health of a target group. It has no targets if the target group does not exist yet, or if its health
+// is not known; then it asks for it.
+func (t *Traffic) health(arn string) observed.Health {
+	h, asked := t.Have.Facts.Health[arn]
+	if arn != "" && !asked && !t.unavailableHealth(arn) {
+		t.Ask(model.AskHealth{ARN: arn})
+	}
+	return h
 }
 
 // HealthKnown reports whether the health of all these target groups is known, or cannot be read. As long as it
@@ -150,9 +152,7 @@ func (t *Traffic) AnyServing(arns []string) bool {
 	}
 	if len(unknown) <= maxHealthAsked {
 		for _, arn := range unknown {
-			if !t.unavailableHealth(arn) {
-				t.Ask(model.AskHealth{ARN: arn})
-			}
+			t.health(arn)
 		}
 	}
 	return len(unknown) > 0
@@ -160,12 +160,6 @@ func (t *Traffic) AnyServing(arns []string) bool {
 
 // hasRegistered reports whether a target group has targets that are not draining.
 func (t *Traffic) hasRegistered(arn string) bool {
-	if arn == "" {
-		return false
-	}
-	h, asked := t.Have.Facts.Health[arn]
-	if !asked && !t.unavailableHealth(arn) {
-		t.Ask(model.AskHealth{ARN: arn})
-	}
+	h := t.health(arn)
 	return len(h.Targets) > h.Count("draining")
 }
