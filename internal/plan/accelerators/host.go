@@ -171,14 +171,9 @@ func (m hostPlanner) removeGuestTags() []plan.StepID {
 	}
 	slices.Sort(remove)
 	a := plan.AcceleratorAddress
-	var changes []plan.Change
-	for _, k := range remove {
-		changes = append(changes, plan.Change{Path: "tags." + k, From: m.live.Tags[k]})
-	}
-	return []plan.StepID{m.Add(plan.Step{
-		ID: plan.NewStepID("tag", a), Address: a, Verb: plan.Update, Changes: changes, Do: plan.SetTags{Of: a, Remove: remove},
-		Why: "the accelerator is deleted, so no guest gets endpoint groups any more", Blames: m.blames(),
-	})}
+	return []plan.StepID{m.AddTagStep(plan.Step{
+		ID: plan.NewStepID("tag", a), Address: a, Why: "the accelerator is deleted, so no guest gets endpoint groups any more", Blames: m.blames(),
+	}, nil, remove, m.live.Tags)}
 }
 
 // keepWithGuests plans to delete the parts of the accelerator except the endpoint groups of guests and their

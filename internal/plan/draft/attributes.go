@@ -41,6 +41,6 @@ func (d *Draft) PlanAttributes(a plan.Address, arn string, want, have map[string
 	}
 	d.Add(plan.Step{
 		ID: plan.NewStepID("attributes", a), Address: a, Verb: plan.Update, Do: plan.SetAttributes{Of: a, Values: drift},
-		Changes: MapChanges("attributes.", drift, have), Why: "attributes differ", After: after, Blames: blames,
+		Changes: mapChanges("attributes.", drift, have), Why: "attributes differ", After: after, Blames: blames,
 	})
 }

@@ -51,10 +51,9 @@ func (d *Draft) TakeOver(a plan.Address, resourceID string, live map[string]stri
 	if len(put) == 0 {
 		return nil
 	}
-	return []plan.StepID{d.Add(plan.Step{
-		ID: plan.NewStepID("adopt", a), Address: a, Verb: plan.Update, Do: plan.SetTags{Of: a, Put: put}, Changes: MapChanges("tags.", put, live),
-		Why: d.HandoverReason(true, ""), After: after, Blames: d.Members(),
-	})}
+	return []plan.StepID{d.AddTagStep(plan.Step{
+		ID: plan.NewStepID("adopt", a), Address: a, Why: d.HandoverReason(true, ""), After: after, Blames: d.Members(),
+	}, put, nil, live)}
 }
 
 // OrderAfterTakeOver makes the steps from an index on depend on the steps in first. The previous stack reverts changes of a
@@ -80,21 +79,19 @@ func (d *Draft) EndTakeOver(a plan.Address, live map[string]string, members []fi
 		return
 	}
 	var remove []string
-	var changes []plan.Change
 	adopted := d.AdoptedTags()
 	for _, k := range slices.Sorted(maps.Keys(live)) {
 		if d.isTagOfPreviousStack(k, live) || naming.IsAdoptedTag(k) && adopted[k] == "" {
 			remove = append(remove, k)
-			changes = append(changes, plan.Change{Path: "tags." + k, From: live[k]})
 		}
 	}
 	if len(remove) == 0 {
 		return
 	}
-	d.Add(plan.Step{
-		ID: plan.NewStepID("release", a), Address: a, Verb: plan.Update, Do: plan.SetTags{Of: a, Remove: remove}, Changes: changes,
+	d.AddTagStep(plan.Step{
+		ID: plan.NewStepID("release", a), Address: a,
 		Why: "none of its resources belongs to " + d.Have.Adopted.Title() + " any more", After: d.AllSteps(), Blames: members,
-	})
+	}, nil, remove, live)
 }
 
 // TagsAfterHandover returns the tags that a load balancer has after TakeOver and EndTakeOver.

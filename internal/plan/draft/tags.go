@@ -40,15 +40,21 @@ func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, le
 	if len(put) == 0 && len(remove) == 0 {
 		return ""
 	}
-	changes := MapChanges("tags.", put, have)
+	return d.AddTagStep(plan.Step{
+		ID: plan.NewStepID("tag", a), Address: a, After: after, Blames: blames,
+		Why: d.HandoverReason(slices.ContainsFunc(remove, func(k string) bool { return d.isTagOfPreviousStack(k, have) }), "tags differ"),
+	}, put, remove, have)
+}
+
+// AddTagStep adds a step that puts and removes tags of the resource at its address, and returns its id. have are the live
+// tags.
+func (st *Steps) AddTagStep(s plan.Step, put plan.Tags, remove []string, have map[string]string) plan.StepID {
+	s.Verb, s.Changes = plan.Update, mapChanges("tags.", put, have)
 	for _, k := range remove {
-		changes = append(changes, plan.Change{Path: "tags." + k, From: have[k]})
+		s.Changes = append(s.Changes, plan.Change{Path: "tags." + k, From: have[k]})
 	}
-	return d.Add(plan.Step{
-		ID: plan.NewStepID("tag", a), Address: a, Verb: plan.Update, Changes: changes,
-		Do:  plan.SetTags{Of: a, Put: put, Remove: remove, RemoveFirst: len(have)+len(put) > naming.MaxTags},
-		Why: d.HandoverReason(slices.ContainsFunc(remove, func(k string) bool { return d.isTagOfPreviousStack(k, have) }), "tags differ"), After: after, Blames: blames,
-	})
+	s.Do = plan.SetTags{Of: s.Address, Put: put, Remove: remove, RemoveFirst: len(remove) > 0 && len(have)+len(put) > naming.MaxTags}
+	return st.Add(s)
 }
 
 // isTagOfPreviousStack reports whether a tag is one of the two tags that identify the resources of the stack from which a
@@ -101,8 +107,8 @@ func (d *Draft) TagChanges(want plan.Tags, have map[string]string, legacy bool) 
 	return put, remove
 }
 
-// MapChanges returns a change for each key in put, with its value in have.
-func MapChanges(prefix string, put map[string]string, have map[string]string) []plan.Change {
+// mapChanges returns a change for each key in put, with its value in have.
+func mapChanges(prefix string, put map[string]string, have map[string]string) []plan.Change {
 	var out []plan.Change
 	for _, k := range slices.Sorted(maps.Keys(put)) {
 		out = append(out, plan.Change{Path: prefix + k, From: have[k], To: put[k]})

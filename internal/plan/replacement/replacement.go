@@ -84,17 +84,10 @@ func (p *Planner) SwitchStatus(lb *resolved.LoadBalancer, steps []plan.Step) {
 				tags[k] = v
 			}
 		}
-		remove := draft.TrimTags(tags)
-		changes := []plan.Change{{Path: "tags." + naming.ReplacedTag, To: since}}
-		for _, k := range remove {
-			changes = append(changes, plan.Change{Path: "tags." + k, From: o.Tags[k]})
-		}
-		marks = append(marks, p.Add(plan.Step{
-			ID: plan.NewStepID("replaced", a), Address: a, Verb: plan.Update,
-			Do:      plan.SetTags{Of: a, Put: plan.Tags{naming.ReplacedTag: since}, Remove: remove, RemoveFirst: len(remove) > 0},
-			Changes: changes,
-			Why:     "the status shows " + lb.Live.Name + " from now on", Impact: plan.ReplaceImpact, Blames: p.Members(),
-		}))
+		marks = append(marks, p.AddTagStep(plan.Step{
+			ID: plan.NewStepID("replaced", a), Address: a,
+			Why: "the status shows " + lb.Live.Name + " from now on", Impact: plan.ReplaceImpact, Blames: p.Members(),
+		}, plan.Tags{naming.ReplacedTag: since}, draft.TrimTags(tags), o.Tags))
 	}
 	p.removeProgressTags(lb, marks)
 }
@@ -102,21 +95,16 @@ func (p *Planner) SwitchStatus(lb *resolved.LoadBalancer, steps []plan.Step) {
 // removeProgressTags plans to remove the tags of a replacement from a load balancer that is in the status.
 func (p *Planner) removeProgressTags(lb *resolved.LoadBalancer, after []plan.StepID) {
 	var remove []string
-	var changes []plan.Change
 	for _, k := range []string{naming.ReplacedTag, naming.SuccessorTag} {
-		if v := lb.Live.Tags[k]; v != "" {
+		if lb.Live.Tags[k] != "" {
 			remove = append(remove, k)
-			changes = append(changes, plan.Change{Path: "tags." + k, From: v})
 		}
 	}
 	if len(remove) == 0 {
 		return
 	}
 	a := lb.Address()
-	p.Add(plan.Step{
-		ID: plan.NewStepID("serving", a), Address: a, Verb: plan.Update, Do: plan.SetTags{Of: a, Remove: remove}, Changes: changes,
-		Why: "the status shows it", After: after, Blames: p.Members(),
-	})
+	p.AddTagStep(plan.Step{ID: plan.NewStepID("serving", a), Address: a, Why: "the status shows it", After: after, Blames: p.Members()}, nil, remove, lb.Live.Tags)
 }
 
 // readinessWait returns the wait until a new load balancer can serve like the previous one; the zero Wait if it

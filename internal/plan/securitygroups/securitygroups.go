@@ -287,11 +287,9 @@ func (sg *SecurityGroups) tagBackend(live observed.SecurityGroup) {
 	if len(put) == 0 {
 		return
 	}
-	sg.Add(plan.Step{
-		ID: plan.NewStepID("tag", plan.BackendGroupAddress), Address: plan.BackendGroupAddress, Verb: plan.Update,
-		Do: plan.SetTags{Of: plan.BackendGroupAddress, Put: put}, Changes: draft.MapChanges("tags.", put, live.Tags),
-		Why: "tags differ", Blames: sg.Members(),
-	})
+	sg.AddTagStep(plan.Step{
+		ID: plan.NewStepID("tag", plan.BackendGroupAddress), Address: plan.BackendGroupAddress, Why: "tags differ", Blames: sg.Members(),
+	}, put, nil, live.Tags)
 }
 
 // RemoveSurplus deletes security groups of the stack that the load balancer does not have any more.
