@@ -103,31 +103,32 @@ type ruleSet struct {
 // index returns the index of those desired rules for which fits returns true. It is built once for each name.
 func (s *ruleSet) index(name string, fits func(w *ruleChange) bool) *overlap.Index {
 	if s.indexes[name] == nil {
-		var numbers []int32
-		for i := range s.desired {
-			if fits(&s.desired[i]) {
-				numbers = append(numbers, int32(i))
-			}
-		}
-		s.setIndex(name, overlap.NewIndex(numbers, func(n int32) *overlap.Shape { return s.desired[n].shape }))
+		s.setIndex(name, overlap.NewIndex(s.where(fits), s.shapeOf))
 	}
 	return s.indexes[name]
 }
+
+// where returns the indexes of those desired rules for which fits returns true.
+func (s *ruleSet) where(fits func(w *ruleChange) bool) (out []int32) {
+	for i := range s.desired {
+		if fits(&s.desired[i]) {
+			out = append(out, int32(i))
+		}
+	}
+	return out
+}
+
+// shapeOf returns the shape of the desired rule with an index.
+func (s *ruleSet) shapeOf(n int32) *overlap.Shape { return s.desired[n].shape }
 
 // indexOf returns the index of those desired rules of a member for which fits returns true. It is built once for each
 // name.
 func (s *ruleSet) indexOf(name string, member finding.Ref, fits func(w *ruleChange) bool) *overlap.Index {
 	if s.byMember[name] == nil {
-		var numbers []int32
-		for i := range s.desired {
-			if fits(&s.desired[i]) {
-				numbers = append(numbers, int32(i))
-			}
-		}
 		if s.byMember == nil {
 			s.byMember = map[string]map[finding.Ref]*overlap.Index{}
 		}
-		s.byMember[name] = s.indexByMember(numbers)
+		s.byMember[name] = s.indexByMember(s.where(fits))
 	}
 	if x := s.byMember[name][member]; x != nil {
 		return x

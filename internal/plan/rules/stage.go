@@ -87,12 +87,7 @@ func (ro *Rollout) stageChange(i int) {
 // request that both match would meet the later one first.
 func (s *ruleSet) stageFollowers() {
 	const rounds = 8 // limit of the length of a chain of followers
-	var below []int32
-	for i := range s.desired {
-		if isStaged(&s.desired[i]) {
-			below = append(below, int32(i))
-		}
-	}
+	below := s.where(isStaged)
 	for round := 0; len(below) > 0; round++ {
 		first := s.indexByMember(below)
 		below = nil
@@ -129,7 +124,7 @@ func (s *ruleSet) indexByMember(numbers []int32) map[finding.Ref]*overlap.Index 
 	}
 	out := map[finding.Ref]*overlap.Index{}
 	for m, list := range lists {
-		out[m] = overlap.NewIndex(list, func(n int32) *overlap.Shape { return s.desired[n].shape })
+		out[m] = overlap.NewIndex(list, s.shapeOf)
 	}
 	return out
 }

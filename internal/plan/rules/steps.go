@@ -223,7 +223,7 @@ func (r *rulePlanner) reorder() {
 	}
 	if len(now) > 0 {
 		r.moveDeletedLast(now)
-		r.movedIndex = overlap.NewIndex(movers, func(n int32) *overlap.Shape { return r.set.desired[n].shape })
+		r.movedIndex = overlap.NewIndex(movers, r.set.shapeOf)
 		r.moved = append(r.moved, r.setPriorities("order", now, order.wait, append(slices.Clone(r.listener), after...)))
 		r.steps = append(r.steps, r.moved...)
 	}
