@@ -29,6 +29,13 @@ func ShownLoadBalancer(have observed.Stack, resourceID string) *observed.LoadBal
 	return best
 }
 
+// SettingsOf returns the settings of a live listener with other default actions.
+func SettingsOf(l *observed.Listener, actions []model.Action) ListenerSettings {
+	return ListenerSettings{
+		Port: l.Port, Protocol: l.Protocol, Policy: l.Policy, ALPN: l.ALPN, Certificate: l.Certificate, MutualAuth: l.MutualAuth, Default: actions,
+	}
+}
+
 // AWS never returns the client secret of an OpenID Connect action. The engine therefore records a hash, which is called a
 // mark, of the secret that was last written to each listener and rule. If no mark is recorded, for example because another
 // controller created the rule, the live secret is assumed to be the desired one.

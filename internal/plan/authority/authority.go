@@ -80,12 +80,11 @@ func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 		changes = append(changes, plan.Change{Path: "protocol", From: l.Protocol, To: protocol})
 		rv.report(*less, fmt.Sprintf("the port listens on %s alone", protocol))
 	}
+	l.Certificate, l.Default, l.Protocol = certificate, now, protocol
 	if len(changes) > 0 {
 		rv.addStep(plan.Step{
 			ID: plan.NewStepID("revoke", a), Address: a, Verb: plan.Update, Changes: changes,
-			Do: plan.ModifyListener{Listener: a, Settings: plan.ListenerSettings{
-				Port: l.Port, Protocol: protocol, Policy: l.Policy, ALPN: l.ALPN, Certificate: certificate, MutualAuth: l.MutualAuth, Default: now,
-			}},
+			Do: plan.ModifyListener{Listener: a, Settings: plan.SettingsOf(l, l.Default)},
 		}, lost, why, less)
 	}
 	for _, arn := range l.Certificates {
@@ -96,7 +95,7 @@ func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 			}, &w)
 		}
 	}
-	l.Certificate, l.Certificates, l.Default, l.Protocol = certificate, certificates, now, protocol
+	l.Certificates = certificates
 	var rest []observed.Rule
 	for _, r := range l.Rules {
 		if rv.revokeRule(&r) {
@@ -157,10 +156,10 @@ func (rv *revocation) revokeRule(r *observed.Rule) bool {
 
 // remainingActions returns live actions without the withdrawn target groups; nil if no remaining target group gets
 // requests. If nothing is withdrawn, it returns the unchanged actions and a nil withdrawal.
-func (rv *revocation) remainingActions(remainingActions []model.Action) ([]model.Action, *model.Withdrawal) {
-	f := equal.ForwardOf(remainingActions)
+func (rv *revocation) remainingActions(live []model.Action) ([]model.Action, *model.Withdrawal) {
+	f := equal.ForwardOf(live)
 	if f == nil {
-		return remainingActions, nil
+		return live, nil
 	}
 	var why *model.Withdrawal
 	left := *f
@@ -176,11 +175,11 @@ func (rv *revocation) remainingActions(remainingActions []model.Action) ([]model
 	}
 	switch {
 	case why == nil:
-		return remainingActions, nil
+		return live, nil
 	case !serving:
 		return nil, why
 	}
-	return append(slices.Clone(remainingActions[:len(remainingActions)-1]), left), why
+	return append(slices.Clone(live[:len(live)-1]), left), why
 }
 
 func (rv *revocation) deleteListener(l *observed.Listener, w model.Withdrawal, now string) {

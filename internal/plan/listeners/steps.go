@@ -24,9 +24,7 @@ func (p *planner) removeForeignRules(after []plan.StepID) {
 		a := plan.Address{Kind: plan.Listener, ID: p.l.Live.ARN}
 		to := []model.Action{plan.NotFoundResponse}
 		p.NoteFreed(p.l.Live.Default, p.Add(plan.Step{
-			ID: plan.NewStepID("default", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: plan.ListenerSettings{
-				Port: p.l.Live.Port, Protocol: p.l.Live.Protocol, Policy: p.l.Live.Policy, ALPN: p.l.Live.ALPN, Certificate: p.l.Live.Certificate, MutualAuth: p.l.Live.MutualAuth, Default: to,
-			}},
+			ID: plan.NewStepID("default", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: plan.SettingsOf(p.l.Live, to)},
 			Changes: []plan.Change{{Path: "default", From: plan.ActionsText(p.l.Live.Default), To: plan.ActionsText(to)}},
 			Why:     "no object asks for the default action any more", After: after, Blames: p.Members(),
 		}))
@@ -103,8 +101,7 @@ func (p *planner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups ma
 	var made []plan.StepID // steps after which the listener exists with its settings
 	final := settings
 	if p.removesTLSLast {
-		settings.Protocol, settings.Policy, settings.ALPN = p.l.Live.Protocol, p.l.Live.Policy, p.l.Live.ALPN
-		settings.Certificate, settings.MutualAuth = p.l.Live.Certificate, p.l.Live.MutualAuth
+		settings = plan.SettingsOf(p.l.Live, settings.Default)
 	}
 	// The rules of a new listener are created one by one. Until all rules exist, its default action is a 503 if the load
 	// balancer has clients, so that the default backend gets no requests that a rule will match.

@@ -49,9 +49,7 @@ func departedDefault(lb observed.LoadBalancer, l observed.Listener, of finding.R
 	none := []model.Action{plan.NotFoundResponse}
 	s.ID, s.Verb, s.Impact = plan.NewStepID("modify", a), plan.Update, plan.BriefImpact
 	s.Changes = []plan.Change{{Path: "default", From: plan.ActionsText(l.Default), To: plan.ActionsText(none)}}
-	s.Do = plan.ModifyListener{Listener: a, Settings: plan.ListenerSettings{
-		Port: l.Port, Protocol: l.Protocol, Policy: l.Policy, ALPN: l.ALPN, Certificate: l.Certificate, MutualAuth: l.MutualAuth, Default: none,
-	}}
+	s.Do = plan.ModifyListener{Listener: a, Settings: plan.SettingsOf(&l, none)}
 	return s
 }
 
