@@ -83,7 +83,7 @@ var layers = map[string]layer{
 	"internal/plan/rules":          {pure: true, own: parts("draft", "equal", "overlap", "owners", "resolved", "traffic")},
 	"internal/plan/listeners":      {pure: true, own: parts("certificates", "draft", "equal", "owners", "resolved", "rules", "targetgroups", "traffic")},
 	"internal/plan/replacement":    {pure: true, own: parts("draft", "equal", "listeners", "loadbalancers", "owners", "resolved", "targetgroups", "traffic")},
-	"internal/plan/document":       {pure: true, own: parts("draft", "equal", "owners", "resolved", "securitygroups")},
+	"internal/plan/document":       {pure: true, own: parts("draft", "equal", "owners", "resolved", "securitygroups", "targetgroups")},
 	"internal/plan/planner":        {pure: true, own: parts("*")},
 
 	"internal/translate/members":       {pure: true, own: append([]string{"internal/translate/settings"}, core...)},

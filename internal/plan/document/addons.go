@@ -26,9 +26,9 @@ type requestSpec struct {
 	Tags       map[string]string `json:"tags,omitempty"`
 }
 
-// AddOns describes the web ACLs and the Shield protection of the load balancer. It omits those that no member sets or that were
+// addOns describes the web ACLs and the Shield protection of the load balancer. It omits those that no member sets or that were
 // not found, because they are not changed.
-func (d *Describer) AddOns() {
+func (d *Describer) addOns() {
 	lb := loadBalancerToken(model.LoadBalancerID)
 	if d.WebACL != nil {
 		d.addResource(TypeWebACL, model.LoadBalancerID, webACLSpec{*d.WebACL, lb})
@@ -49,8 +49,8 @@ type importSpec struct {
 	Tags   map[string]string `json:"tags,omitempty"`
 }
 
-// ManagedCertificates describes the certificates that the stack requests from ACM or imports into it.
-func (d *Describer) ManagedCertificates() {
+// managedCertificates describes the certificates that the stack requests from ACM or imports into it.
+func (d *Describer) managedCertificates() {
 	if !d.Opt.ManagesCertificates() {
 		return
 	}

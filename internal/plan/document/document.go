@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/securitygroups"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
 )
 
 // Document has the resources of a stack after its plan is carried out, for programs that
@@ -57,20 +58,25 @@ func (d *Document) JSON() string {
 // Describer adds the resources of a plan to a document.
 type Describer struct {
 	*draft.Draft
-	DesiredGroups map[string]*model.TargetGroup // by id
-	GroupARN      map[string]string             // ARNs of live target groups by id of the desired one
-	Groups        TargetGroups
-	LB, Frontend  *resolved.LoadBalancer
-	Rules         *securitygroups.SecurityGroups
-	WebACL        *string           // nil: not changed
-	Issued        map[string]string // ids of the stack's own certificates, by ARN
-	Doc           *Document
+	Groups       *targetgroups.Planner
+	LB, Frontend *resolved.LoadBalancer
+	Rules        *securitygroups.SecurityGroups
+	WebACL       *string           // nil: not changed
+	Issued       map[string]string // ids of the stack's own certificates, by ARN
+	Doc          *Document
 }
 
-// TargetGroups are the target groups of a plan.
-type TargetGroups interface {
-	// IsPlanned reports whether a desired target group exists after the plan.
-	IsPlanned(w model.TargetGroup) bool
+// Describe adds all resources.
+func (d *Describer) Describe() {
+	d.securityGroup()
+	d.loadBalancer(d.LB)
+	d.targetGroups()
+	for _, l := range d.LB.Listeners {
+		d.listener(l)
+	}
+	d.frontendNLB()
+	d.addOns()
+	d.managedCertificates()
 }
 
 // resource is a resource of a document.
@@ -159,7 +165,7 @@ func (d *Describer) targetGroup(r model.GroupRef) token {
 	if r.ID != "" {
 		return targetGroupToken(r.ID)
 	}
-	for id, arn := range d.GroupARN {
+	for id, arn := range d.Groups.GroupARN {
 		if arn == r.ARN && d.has(TypeTargetGroup, id) {
 			return targetGroupToken(id)
 		}

@@ -20,8 +20,8 @@ type albTargetSpec struct {
 	TargetPort int32
 }
 
-// FrontendNLB describes the frontend NLB of the ALB.
-func (d *Describer) FrontendNLB() {
+// frontendNLB describes the frontend NLB of the ALB.
+func (d *Describer) frontendNLB() {
 	targets := albTargetsSpec{map[string]albTargetSpec{}}
 	for _, g := range d.Want.TargetGroups {
 		if g.LoadBalancer != "" {
@@ -45,14 +45,14 @@ func (d *Describer) FrontendNLB() {
 		}
 		return
 	}
-	d.LoadBalancer(d.Frontend)
+	d.loadBalancer(d.Frontend)
 	for _, l := range d.Frontend.Listeners {
 		if !l.Planned {
 			continue
 		}
-		group := *d.DesiredGroups[l.Desired.Target()]
+		group := *d.Groups.DesiredGroups[l.Desired.Target()]
 		d.desiredGroup(group)
-		d.Listener(l)
+		d.listener(l)
 		targets.TargetGroups[group.Name] = albTargetSpec{
 			Name: group.Name, ARN: targetGroupToken(group.ID), Port: l.Desired.Port,
 			TargetARN: loadBalancerToken(model.LoadBalancerID), TargetPort: group.Port,

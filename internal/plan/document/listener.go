@@ -50,8 +50,8 @@ type ruleSpec struct {
 	Tags       map[string]string `json:"tags,omitempty"`
 }
 
-// Listener describes a listener with its rules.
-func (d *Describer) Listener(l resolved.Listener) {
+// listener describes a listener with its rules.
+func (d *Describer) listener(l resolved.Listener) {
 	if !l.Planned {
 		if l.Live != nil {
 			d.liveListener(l.Address().ID, l.LB.ID, l.WithoutForeign())

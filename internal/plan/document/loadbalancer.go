@@ -43,8 +43,8 @@ type capacity struct {
 	Units int32 `json:"capacityUnits"`
 }
 
-// LoadBalancer describes a load balancer.
-func (d *Describer) LoadBalancer(lb *resolved.LoadBalancer) {
+// loadBalancer describes a load balancer.
+func (d *Describer) loadBalancer(lb *resolved.LoadBalancer) {
 	w := lb.Desired
 	spec := loadBalancerSpec{
 		Name: w.Name, Type: w.Type.String(), Scheme: w.Scheme, AddressType: w.AddressType,
@@ -123,8 +123,8 @@ type prefixList struct {
 	Description string `json:"description,omitempty"`
 }
 
-// SecurityGroup describes the managed security group of the stack.
-func (d *Describer) SecurityGroup() {
+// securityGroup describes the managed security group of the stack.
+func (d *Describer) securityGroup() {
 	choice, ok := d.Want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 	if !ok {
 		return

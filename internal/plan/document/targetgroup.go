@@ -95,8 +95,8 @@ type portSpec struct {
 	Port     *intstr.IntOrString `json:"port,omitempty"`
 }
 
-// TargetGroups describes the target groups of forward actions with their bindings.
-func (d *Describer) TargetGroups() {
+// targetGroups describes the target groups of forward actions with their bindings.
+func (d *Describer) targetGroups() {
 	for _, w := range d.Want.TargetGroups {
 		if (w.Type != model.ALBTargets || w.LoadBalancer != "") && d.Groups.IsPlanned(w) {
 			d.desiredGroup(w)

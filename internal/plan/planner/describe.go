@@ -31,18 +31,9 @@ func Describe(want model.Stack, have observed.Stack, opt plan.Options, memory pl
 		return nil
 	}
 	d := document.Describer{
-		Draft: r.Draft, DesiredGroups: r.groups.DesiredGroups, GroupARN: r.groups.GroupARN, Groups: r.targets,
-		LB: &r.lb, Frontend: &r.frontend,
+		Draft: r.Draft, Groups: r.targets, LB: &r.lb, Frontend: &r.frontend,
 		Rules: r.securityGroups, WebACL: r.addOns.WebACL, Issued: issued, Doc: doc,
 	}
-	d.SecurityGroup()
-	d.LoadBalancer(d.LB)
-	d.TargetGroups()
-	for _, l := range d.LB.Listeners {
-		d.Listener(l)
-	}
-	d.FrontendNLB()
-	d.AddOns()
-	d.ManagedCertificates()
+	d.Describe()
 	return doc
 }
