@@ -24,8 +24,7 @@ func (ro *Rollout) keepOrder() {
 		}
 	}
 	var absent []*ruleChange
-	for i := range ro.set.desired {
-		w := &ro.set.desired[i]
+	for i, w := range ro.set.desired {
 		overlapsAbsent := slices.ContainsFunc(absent, func(o *ruleChange) bool { return o.shape.Overlaps(w.shape) })
 		if w.live == nil {
 			p := ro.set.freePriority(i, used, stuck)
@@ -43,10 +42,10 @@ func (ro *Rollout) keepOrder() {
 		}
 	}
 	ro.keepUntilAnswered(stuck, absent)
-	var rest []ruleChange
-	for i := range ro.set.desired {
-		if w := &ro.set.desired[i]; w.live != nil || w.createAt != 0 {
-			rest = append(rest, *w)
+	var rest []*ruleChange
+	for _, w := range ro.set.desired {
+		if w.live != nil || w.createAt != 0 {
+			rest = append(rest, w)
 		}
 	}
 	ro.set.desired, ro.set.indexes, ro.set.byMember = rest, nil, nil
@@ -57,8 +56,8 @@ func (ro *Rollout) keepOrder() {
 func (s *ruleSet) misplaced() []bool {
 	out := make([]bool, len(s.desired))
 	live := s.index("live", isLive)
-	for i := range s.desired {
-		if x := &s.desired[i]; x.live != nil {
+	for i, x := range s.desired {
+		if x.live != nil {
 			live.Each(x.shape, overlap.After(i), func(j int32) bool {
 				if x.live.Priority > s.desired[j].live.Priority {
 					out[i], out[j] = true, true
@@ -73,10 +72,9 @@ func (s *ruleSet) misplaced() []bool {
 // freePriority returns a free priority for the i-th rule between those of the rules that may match the same requests;
 // 0 if there is none.
 func (s *ruleSet) freePriority(i int, used map[int32]bool, stuck []bool) int32 {
-	me := &s.desired[i]
+	me := s.desired[i]
 	low, high := int32(0), int32(TopPriority+1)
-	for j := range s.desired {
-		o := &s.desired[j]
+	for j, o := range s.desired {
 		if j == i || o.priorityNow() == 0 || !o.shape.Overlaps(me.shape) {
 			continue
 		}
@@ -109,13 +107,13 @@ func (s *ruleSet) freePriority(i int, used map[int32]bool, stuck []bool) int32 {
 // their new answer: because the desired rule for them cannot be created, or because another rule that stays would answer
 // them. A rule that gets no requests is deleted, as is a rule that would stay only for rules of other namespaces.
 func (ro *Rollout) keepUntilAnswered(stuck []bool, absent []*ruleChange) {
-	var rest, staying []deletedRule
+	var rest, staying []*deletedRule
 	for _, d := range slices.Backward(ro.set.deleted) {
 		meets := func(o *ruleChange) bool { return d.sameNamespace(o.member) && o.shape.Overlaps(d.shape) }
 		late := slices.ContainsFunc(absent, meets) ||
-			slices.ContainsFunc(staying, func(o deletedRule) bool { return d.mayShareNamespace(&o) && o.shape.Overlaps(d.shape) })
-		for i := range ro.set.desired {
-			late = late || stuck[i] && meets(&ro.set.desired[i])
+			slices.ContainsFunc(staying, func(o *deletedRule) bool { return d.mayShareNamespace(o) && o.shape.Overlaps(d.shape) })
+		for i, w := range ro.set.desired {
+			late = late || stuck[i] && meets(w)
 		}
 		if late && !ro.set.isCovered(d) {
 			ro.KeepGroups(d.Actions)
@@ -129,8 +127,8 @@ func (ro *Rollout) keepUntilAnswered(stuck []bool, absent []*ruleChange) {
 }
 
 // isCovered reports whether an earlier rule that stays answers all requests of a live rule.
-func (s *ruleSet) isCovered(d deletedRule) bool {
-	return slices.ContainsFunc(s.desired, func(w ruleChange) bool {
+func (s *ruleSet) isCovered(d *deletedRule) bool {
+	return slices.ContainsFunc(s.desired, func(w *ruleChange) bool {
 		return w.live != nil && w.live.Priority < d.Priority && coversAll(w.live, d.Conditions)
 	})
 }

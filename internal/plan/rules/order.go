@@ -17,12 +17,11 @@ import (
 func (ro *Rollout) keepUntilTakenOver() {
 	waiting := ro.set.index("waiting", isWaiting)
 	var staying []int32
-	for i := len(ro.set.deleted) - 1; i >= 0; i-- {
-		d := &ro.set.deleted[i]
+	for i, d := range slices.Backward(ro.set.deleted) {
 		what, own := ro.takeOverWait(d, waiting)
 		for _, n := range staying {
 			// Otherwise a later rule of the same member that stays would get its requests.
-			if o := &ro.set.deleted[n]; !(own && what.For != "") && d.mayShareOwner(o) && d.shape.Overlaps(o.shape) {
+			if o := ro.set.deleted[n]; !(own && what.For != "") && d.mayShareOwner(o) && d.shape.Overlaps(o.shape) {
 				what, own = cmp.Or(what, o.wait), true
 			}
 		}
@@ -63,7 +62,7 @@ func (ro *Rollout) takeOverWait(d *deletedRule, waiting *overlap.Index) (what pl
 		own = found && d.sameOwner(ro.set.desired[n].member)
 	}
 	if found {
-		w := &ro.set.desired[n]
+		w := ro.set.desired[n]
 		return cmp.Or(w.stagedWait, w.wait), own
 	}
 	own = d.sameOwner(ro.Listener.Desired.DefaultOf.Object)
@@ -116,8 +115,8 @@ type order struct {
 // interimOrder returns the order of this run.
 func (ro *Rollout) interimOrder() order {
 	out := order{desired: make([]int32, len(ro.set.desired)), deleted: map[int]int32{}}
-	for i := range ro.set.desired {
-		out.desired[i] = ro.set.desired[i].priority
+	for i, w := range ro.set.desired {
+		out.desired[i] = w.priority
 	}
 	late, base := ro.set.delayedRules()
 	if len(late) == 0 {
@@ -157,8 +156,7 @@ func (ro *Rollout) interimOrder() order {
 // force, in the desired order.
 func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 	waiting := s.index("waiting", isWaiting)
-	for i := range s.deleted {
-		d := &s.deleted[i]
+	for i, d := range s.deleted {
 		if d.wait.For == "" {
 			continue
 		}
@@ -170,8 +168,7 @@ func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 		out = append(out, r)
 	}
 	ordered := s.inOrder()
-	for i := range s.desired {
-		w := &s.desired[i]
+	for i, w := range s.desired {
 		if w.stagedWait.For != "" {
 			continue
 		}
@@ -221,13 +218,13 @@ func (s *ruleSet) bounds(base []int, r delayedRule, shape *overlap.Shape) (lo, h
 	overlaps := func(w *ruleChange) bool { return shape == nil || shape.Overlaps(w.shape) }
 	ahead := func(w *ruleChange) bool { return w.live != nil && w.live.Priority < r.priority }
 	for lo = len(base); lo > 0; lo-- {
-		if w := &s.desired[base[lo-1]]; ahead(w) && overlaps(w) {
+		if w := s.desired[base[lo-1]]; ahead(w) && overlaps(w) {
 			break
 		}
 	}
 	hi, _ = slices.BinarySearch(base, r.successors)
 	for ; hi < len(base); hi++ {
-		if w := &s.desired[base[hi]]; !ahead(w) && overlaps(w) {
+		if w := s.desired[base[hi]]; !ahead(w) && overlaps(w) {
 			break
 		}
 	}

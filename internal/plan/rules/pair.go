@@ -15,23 +15,22 @@ import (
 
 // pairRules finds for each desired rule the live rule that is kept or changed for it.
 func (ro *Rollout) pairRules() *ruleSet {
-	s := &ruleSet{desired: make([]ruleChange, len(ro.Listener.Rules))}
+	s := &ruleSet{desired: make([]*ruleChange, len(ro.Listener.Rules))}
 	var live []observed.Rule
 	if ro.Listener.Live != nil {
 		live = ro.Listener.Live.Rules
 	}
 	for i := range ro.Listener.Rules {
 		p := &ro.Listener.Rules[i]
-		s.desired[i] = ruleChange{rule: p, member: ro.memberOf(p), priority: int32(i + 1), actions: p.Desired.Actions, transforms: p.Desired.Transforms, shape: overlap.ShapeOf(p.Desired.Conditions)}
+		s.desired[i] = &ruleChange{rule: p, member: ro.memberOf(p), priority: int32(i + 1), actions: p.Desired.Actions, transforms: p.Desired.Transforms, shape: overlap.ShapeOf(p.Desired.Conditions)}
 	}
 	taken := ro.pair(s.desired, live)
 	for j := range live {
 		if !taken[j] {
-			s.deleted = append(s.deleted, deletedRule{Rule: live[j], shape: overlap.ShapeOf(live[j].Conditions), owners: ro.ownersOf(live[j])})
+			s.deleted = append(s.deleted, &deletedRule{Rule: live[j], shape: overlap.ShapeOf(live[j].Conditions), owners: ro.ownersOf(live[j])})
 		}
 	}
-	for i := range s.desired {
-		w := &s.desired[i]
+	for _, w := range s.desired {
 		if w.live != nil && w.rule.Replaces != nil {
 			w.live, w.replaces = nil, w.live
 		}
@@ -76,7 +75,7 @@ func (ro *Rollout) ownersOf(r observed.Rule) []finding.Ref {
 
 // pair sets the live rules of desired rules, and reports which live rules are taken. Equal rules are paired first,
 // and among equal ones those with the same priority.
-func (ro *Rollout) pair(desired []ruleChange, live []observed.Rule) (taken []bool) {
+func (ro *Rollout) pair(desired []*ruleChange, live []observed.Rule) (taken []bool) {
 	taken = make([]bool, len(live))
 	arns, priorities := map[string]int{}, map[int32]int{}
 	alike, equal := newLiveLists(len(live)), newLiveLists(len(live))
@@ -95,8 +94,7 @@ func (ro *Rollout) pair(desired []ruleChange, live []observed.Rule) (taken []boo
 	}
 	take := func(w *ruleChange, j int) { w.live, taken[j] = &live[j], true }
 	keys, equalKeys := make([]string, len(desired)), make([]string, len(desired))
-	for i := range desired {
-		w := &desired[i]
+	for i, w := range desired {
 		if kept := w.rule.KeptOrReplaced(); kept != nil {
 			if j, ok := arns[kept.ARN]; ok && !taken[j] {
 				take(w, j)
@@ -110,8 +108,7 @@ func (ro *Rollout) pair(desired []ruleChange, live []observed.Rule) (taken []boo
 		}
 	}
 	pass := func(keys []string, lists *liveLists, here bool, fits func(w *ruleChange, o *observed.Rule) bool) {
-		for i := range desired {
-			w := &desired[i]
+		for i, w := range desired {
 			if w.rule.KeptOrReplaced() != nil || w.live != nil {
 				continue
 			}

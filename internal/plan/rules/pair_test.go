@@ -18,13 +18,13 @@ import (
 )
 
 // plainPairs pairs each desired rule with each live one.
-func plainPairs(ro *Rollout, desired []ruleChange, live []observed.Rule) []string {
+func plainPairs(ro *Rollout, desired []*ruleChange, live []observed.Rule) []string {
 	out := make([]string, len(desired))
 	taken := make([]bool, len(live))
 	pass := func(fits func(w *ruleChange, o *observed.Rule) bool) {
 		for i := range desired {
 			for j := range live {
-				if out[i] == "" && !taken[j] && fits(&desired[i], &live[j]) {
+				if out[i] == "" && !taken[j] && fits(desired[i], &live[j]) {
 					out[i], taken[j] = live[j].ARN, true
 				}
 			}
@@ -74,14 +74,14 @@ func TestRulesArePairedAsIfEachWasComparedWithEach(t *testing.T) {
 		for i := range r.IntN(8) {
 			live = append(live, observed.Rule{ARN: fmt.Sprint("rule", i), Priority: int32(i + 1 + r.IntN(2)*20), Conditions: conditions(), Actions: action()})
 		}
-		var desired []ruleChange
+		var desired []*ruleChange
 		for i := range r.IntN(8) {
 			p := &resolved.Rule{Desired: model.Rule{Conditions: conditions(), Actions: action()}}
 			if len(live) > 0 && r.IntN(8) == 0 {
 				p.Desired.Held = model.HeldInvalid
 				p.KeepLive(&live[r.IntN(len(live))])
 			}
-			desired = append(desired, ruleChange{rule: p, priority: int32(i + 1)})
+			desired = append(desired, &ruleChange{rule: p, priority: int32(i + 1)})
 		}
 		want := plainPairs(ro, desired, live)
 		ro.pair(desired, live)

@@ -225,8 +225,8 @@ func (rp *RuleQuota) noteOverCapacity(l *resolved.Listener, p resolved.Rule) {
 // them.
 func (r *rulePlanner) moveReplaced() []plan.StepID {
 	to := map[plan.Address]int32{}
-	for i := range r.set.desired {
-		if w := &r.set.desired[i]; w.replaces != nil && w.createAt != w.replaces.Priority {
+	for _, w := range r.set.desired {
+		if w.replaces != nil && w.createAt != w.replaces.Priority {
 			to[plan.RuleAddress(w.replaces.ARN)] = w.createAt
 		}
 	}

@@ -93,8 +93,8 @@ func (d *deletedRule) sameNamespace(m finding.Ref) bool {
 
 // ruleSet is the difference between the live and the desired rules of one listener.
 type ruleSet struct {
-	desired []ruleChange
-	deleted []deletedRule // ascending by priority
+	desired []*ruleChange
+	deleted []*deletedRule // ascending by priority
 	indexes map[string]*overlap.Index
 	// byMember are indexes by name and member.
 	byMember map[string]map[finding.Ref]*overlap.Index
@@ -110,8 +110,8 @@ func (s *ruleSet) index(name string, fits func(w *ruleChange) bool) *overlap.Ind
 
 // where returns the indexes of those desired rules for which fits returns true.
 func (s *ruleSet) where(fits func(w *ruleChange) bool) (out []int32) {
-	for i := range s.desired {
-		if fits(&s.desired[i]) {
+	for i, w := range s.desired {
+		if fits(w) {
 			out = append(out, int32(i))
 		}
 	}
@@ -171,8 +171,7 @@ func anyRule(*ruleChange) bool { return true }
 // inOrder reports whether the live rules that stay keep their order.
 func (s *ruleSet) inOrder() bool {
 	last := int32(0)
-	for i := range s.desired {
-		w := &s.desired[i]
+	for _, w := range s.desired {
 		if w.live == nil || w.stagedWait.For != "" {
 			continue
 		}
@@ -187,13 +186,13 @@ func (s *ruleSet) inOrder() bool {
 // split replaces modifications that other changes could interfere with by a new rule and a deletion. It reports
 // whether the other modifications have to come last.
 func (s *ruleSet) split() (modifyLast bool) {
-	fresh, ordered := slices.ContainsFunc(s.desired, func(w ruleChange) bool { return isNewOrStaged(&w) }), s.inOrder()
+	fresh, ordered := slices.ContainsFunc(s.desired, isNewOrStaged), s.inOrder()
 	if ordered && (!fresh || len(s.deleted) == 0) {
 		return fresh
 	}
 	var changed []*ruleChange
-	for i := range s.desired {
-		if w := &s.desired[i]; w.live != nil && w.modify && w.wait.For == "" && !w.rule.ChangesInOneStep() && s.interferes(int32(i), ordered) {
+	for i, w := range s.desired {
+		if w.live != nil && w.modify && w.wait.For == "" && !w.rule.ChangesInOneStep() && s.interferes(int32(i), ordered) {
 			changed = append(changed, w)
 		}
 	}
@@ -207,14 +206,14 @@ func (s *ruleSet) splitOff(changed []*ruleChange) {
 		return
 	}
 	for _, w := range changed {
-		d := deletedRule{Rule: *w.live, shape: w.shape}
+		d := &deletedRule{Rule: *w.live, shape: w.shape}
 		if m := w.member; !m.IsZero() {
 			d.owners = []finding.Ref{m}
 		}
 		s.deleted = append(s.deleted, d)
 		w.live, w.modify, w.split = nil, false, true
 	}
-	slices.SortFunc(s.deleted, func(a, b deletedRule) int { return cmp.Compare(a.Priority, b.Priority) })
+	slices.SortFunc(s.deleted, func(a, b *deletedRule) int { return cmp.Compare(a.Priority, b.Priority) })
 	s.indexes, s.byMember = nil, nil
 }
 

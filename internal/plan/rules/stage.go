@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -24,12 +25,11 @@ func (ro *Rollout) stageRules() {
 		return
 	}
 	ro.set.indexes, ro.set.byMember = nil, nil
-	for i := range ro.set.desired {
-		ro.set.desired[i].stagedWait = plan.Wait{}
+	for _, w := range ro.set.desired {
+		w.stagedWait = plan.Wait{}
 	}
 	ro.splitMasked()
-	for i := range ro.set.desired {
-		w := &ro.set.desired[i]
+	for i, w := range ro.set.desired {
 		if equal.ForwardOf(w.rule.Desired.Actions) == nil {
 			continue
 		}
@@ -59,8 +59,7 @@ func (ro *Rollout) splitMasked() {
 		return
 	}
 	var masked []*ruleChange
-	for i := range ro.set.desired {
-		w := &ro.set.desired[i]
+	for i, w := range ro.set.desired {
 		if equal.ForwardOf(w.rule.Desired.Actions) == nil || w.isArriving() || !w.modify || w.wait.For != "" || w.rule.Desired.InPlace || w.rule.ChangesInOneStep() {
 			continue
 		}
@@ -74,7 +73,7 @@ func (ro *Rollout) splitMasked() {
 // stageChange delays the change of a live rule that moves at the same time and would take requests from rules with
 // healthy targets, if AWS has no room for a staged rule.
 func (ro *Rollout) stageChange(i int) {
-	w := &ro.set.desired[i]
+	w := ro.set.desired[i]
 	if !w.modify || w.wait.For != "" || w.rule.Desired.InPlace {
 		return
 	}
@@ -91,8 +90,7 @@ func (s *ruleSet) stageFollowers() {
 	for round := 0; len(below) > 0; round++ {
 		first := s.indexByMember(below)
 		below = nil
-		for i := range s.desired {
-			me := &s.desired[i]
+		for i, me := range s.desired {
 			if isStaged(me) || !me.isArriving() {
 				continue
 			}
@@ -101,7 +99,7 @@ func (s *ruleSet) stageFollowers() {
 				continue
 			}
 			n, found := of.FindWhere(me.shape, overlap.Before(i), func(n int32) bool {
-				o := &s.desired[n]
+				o := s.desired[n]
 				return me.live == nil || o.live != nil && me.live.Priority > o.live.Priority
 			})
 			if found {
@@ -132,7 +130,7 @@ func (s *ruleSet) indexByMember(numbers []int32) map[finding.Ref]*overlap.Index 
 // maskedWait returns the wait of a rule whose targets are not healthy and whose requests are still answered by live rules
 // that will later be placed behind it or deleted.
 func (ro *Rollout) maskedWait(i int) plan.Wait {
-	me := &ro.set.desired[i]
+	me := ro.set.desired[i]
 	old, covered, all := ro.set.answeringGroups(i)
 	if covered && me.wait.For != "" {
 		// Its interim actions are those of the default action, which must not answer requests of other rules.
@@ -153,7 +151,7 @@ func (ro *Rollout) maskedWait(i int) plan.Wait {
 // result has the target groups of all of them.
 func (s *ruleSet) answeringGroups(i int) (out []string, covered, all bool) {
 	const enough = 32
-	me := &s.desired[i]
+	me := s.desired[i]
 	before := func(o *observed.Rule) bool { return me.live == nil || o.Priority < me.live.Priority }
 	note := func(o *observed.Rule) {
 		covered = true
@@ -203,8 +201,7 @@ func (s *ruleSet) choosePriorities(live []observed.Rule) {
 	}
 	lowest := s.lowestBehind()
 	highest := int32(0) // of the rules in front that stay or are made
-	for i := range s.desired {
-		n := &s.desired[i]
+	for i, n := range s.desired {
 		switch {
 		case n.live != nil:
 		case n.replaces != nil && n.stagedWait.For == "" && highest < n.replaces.Priority && lowest[i] > n.replaces.Priority:
@@ -229,9 +226,9 @@ func (s *ruleSet) choosePriorities(live []observed.Rule) {
 func (s *ruleSet) lowestBehind() []int32 {
 	out := make([]int32, len(s.desired))
 	lowest := int32(TopPriority + 1)
-	for i := len(s.desired) - 1; i >= 0; i-- {
+	for i, w := range slices.Backward(s.desired) {
 		out[i] = lowest
-		if w := &s.desired[i]; w.live != nil {
+		if w.live != nil {
 			lowest = min(lowest, w.live.Priority)
 		}
 	}

@@ -64,8 +64,7 @@ func (r *rulePlanner) key(w *ruleChange) model.RuleKey {
 // rule.
 func (r *rulePlanner) createRules(vacated []plan.StepID) {
 	chains := map[finding.Ref]*draft.StepChain{} // the new rules of each member
-	for i := range r.set.desired {
-		w := &r.set.desired[i]
+	for i, w := range r.set.desired {
 		if w.live != nil {
 			continue
 		}
@@ -98,7 +97,7 @@ func (r *rulePlanner) createRules(vacated []plan.StepID) {
 // stepsOf returns the steps of those rules of an index that overlap with a shape and for which fits returns true or,
 // if there are too many, a join of all steps in the chain.
 func (r *rulePlanner) stepsOf(x *overlap.Index, shape *overlap.Shape, in overlap.Span, all *draft.StepChain, fits func(o *ruleChange) bool) []plan.StepID {
-	few, complete := x.FindSome(shape, in, maxNamedSteps, func(n int32) bool { return r.set.desired[n].step != "" && fits(&r.set.desired[n]) })
+	few, complete := x.FindSome(shape, in, maxNamedSteps, func(n int32) bool { return r.set.desired[n].step != "" && fits(r.set.desired[n]) })
 	if !complete {
 		return []plan.StepID{r.Join(all)}
 	}
@@ -117,8 +116,8 @@ func (r *rulePlanner) stepsBeforeDefault() []plan.StepID {
 		return r.steps
 	}
 	var out []plan.StepID
-	for i := range r.set.desired {
-		if w := &r.set.desired[i]; w.live == nil && w.member == of {
+	for _, w := range r.set.desired {
+		if w.live == nil && w.member == of {
 			out = append(out, w.step)
 		}
 	}
@@ -135,8 +134,7 @@ func ruleReason(w *ruleChange) string {
 // modifyRules plans the changes of actions that can be made now. If last is set, they come after the creation of
 // rules that take requests from them.
 func (r *rulePlanner) modifyRules(last bool) {
-	for i := range r.set.desired {
-		w := &r.set.desired[i]
+	for i, w := range r.set.desired {
 		if w.live == nil || !w.modify {
 			continue
 		}
@@ -177,8 +175,7 @@ func (r *rulePlanner) orderOf(shape *overlap.Shape) []plan.StepID {
 
 // changeDelayedActions plans the changes of actions that wait.
 func (r *rulePlanner) changeDelayedActions() {
-	for i := range r.set.desired {
-		w := &r.set.desired[i]
+	for _, w := range r.set.desired {
 		if w.wait.For == "" {
 			continue
 		}
@@ -203,8 +200,7 @@ func (r *rulePlanner) reorder() {
 	var wait plan.Wait
 	var after, afterLater []plan.StepID
 	var movers []int32
-	for i := range r.set.desired {
-		w := &r.set.desired[i]
+	for i, w := range r.set.desired {
 		switch {
 		case w.stagedWait.For != "":
 			later[r.address(w)] = w.priority
@@ -217,7 +213,7 @@ func (r *rulePlanner) reorder() {
 		}
 	}
 	for i, p := range order.deleted {
-		if d := &r.set.deleted[i]; d.Priority != p {
+		if d := r.set.deleted[i]; d.Priority != p {
 			now[plan.RuleAddress(d.ARN)] = p
 		}
 	}
@@ -238,8 +234,8 @@ func (r *rulePlanner) reorder() {
 // moveDeletedLast moves rules that are deleted in this run behind all others, in their order.
 func (r *rulePlanner) moveDeletedLast(to map[plan.Address]int32) {
 	p := int32(TopPriority)
-	for i := len(r.set.deleted) - 1; i >= 0; i-- {
-		if d := &r.set.deleted[i]; d.wait.For == "" {
+	for _, d := range slices.Backward(r.set.deleted) {
+		if d.wait.For == "" {
 			to[plan.RuleAddress(d.ARN)] = p
 			p--
 		}
@@ -265,8 +261,7 @@ func (r *rulePlanner) deleteRules(defaultSteps []plan.StepID) {
 	changed := r.set.index("changed", func(w *ruleChange) bool { return w.step != "" })
 	var out draft.StepChain
 	all := draft.StepChain{Steps: r.steps}
-	for i := len(r.set.deleted) - 1; i >= 0; i-- {
-		d := &r.set.deleted[i]
+	for i, d := range slices.Backward(r.set.deleted) {
 		a := plan.RuleAddress(d.ARN)
 		after := r.stepsOf(changed, d.shape, overlap.AllRules, &all, func(o *ruleChange) bool {
 			return !o.waitsForRule || d.sameOwner(o.member)
@@ -277,7 +272,7 @@ func (r *rulePlanner) deleteRules(defaultSteps []plan.StepID) {
 		}
 		// A later deleted rule that overlaps is deleted first, because it would get the requests of this one.
 		covered, complete := r.set.deletedIndex().FindSome(d.shape, overlap.After(i), maxNamedSteps, func(n int32) bool {
-			o := &r.set.deleted[n]
+			o := r.set.deleted[n]
 			return o.wait.For == "" && d.mayShareOwner(o)
 		})
 		if complete {
@@ -305,8 +300,7 @@ func (r *rulePlanner) retagRules() {
 	if !r.Opt.RuleTags {
 		return
 	}
-	for i := range r.set.desired {
-		w := &r.set.desired[i]
+	for _, w := range r.set.desired {
 		live := cmp.Or(w.live, w.replaces)
 		if live == nil {
 			continue
@@ -333,8 +327,7 @@ func (r *rulePlanner) onlyNumberDiffers(want plan.Tags, live map[string]string) 
 
 // reportWaits reports the rules that wait for their targets.
 func (r *rulePlanner) reportWaits() {
-	for i := range r.set.desired {
-		w := &r.set.desired[i]
+	for _, w := range r.set.desired {
 		if wait := cmp.Or(w.wait, w.stagedWait); wait.For != "" && !w.rule.Held() {
 			r.WaitForTargets(w.rule.Desired.Origin, r.blamed(w), fmt.Sprintf("a rule of port %d", r.Listener.Desired.Port), wait, !r.waitsForUnchecked(w))
 		}
