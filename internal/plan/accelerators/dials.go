@@ -13,20 +13,12 @@ import (
 // at once if none does. No dial changes while AWS deploys a change of the accelerator, so that each change is
 // based on the result of the previous one.
 func (m endpointGroupPlanner) stepDials() {
-	for i, p := range m.pairs {
+	for _, p := range m.pairs {
 		for j := range p.want.Groups {
 			w := &p.want.Groups[j]
-			if w.DialRule == nil || p.live == nil {
-				continue
+			if live := p.liveGroup(w.Region); w.DialRule != nil && live != nil {
+				m.stepDial(p, w, *live)
 			}
-			k := slices.IndexFunc(p.live.Groups, func(g observed.EndpointGroup) bool { return g.Region == w.Region })
-			if k < 0 {
-				continue
-			}
-			as := *m.pairs[i].want
-			as.Groups = slices.Clone(as.Groups)
-			m.stepDial(p, &as.Groups[j], p.live.Groups[k])
-			m.pairs[i].want = &as
 		}
 	}
 }

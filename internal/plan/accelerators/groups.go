@@ -28,8 +28,8 @@ type endpointGroupPlanner struct{ *acceleratorPlanner }
 // in the region, or the ARN if there is none.
 func (m endpointGroupPlanner) endpointGroupAddress(p listenerPair, g observed.EndpointGroup) plan.Address {
 	a := plan.Address{Kind: plan.EndpointGroup, ID: g.ARN}
-	if i := slices.IndexFunc(p.want.Groups, func(w model.EndpointGroup) bool { return w.Region == g.Region }); i >= 0 {
-		a.ID = p.want.Groups[i].ID
+	if w := p.desiredGroup(g.Region); w != nil {
+		a.ID = w.ID
 	}
 	m.KnownIDs[a] = g.ARN
 	return a
@@ -93,22 +93,21 @@ func (m endpointGroupPlanner) planEndpointGroups(after []plan.StepID) (removed [
 				listener = append(listener, id)
 			}
 		}
-		var live []observed.EndpointGroup
-		if p.live != nil {
-			live = p.live.Groups
-		}
 		var made []plan.StepID
 		for i := range p.want.Groups {
 			w := &p.want.Groups[i]
-			j := slices.IndexFunc(live, func(g observed.EndpointGroup) bool { return g.Region == w.Region })
-			if j < 0 {
+			live := p.liveGroup(w.Region)
+			if live == nil {
 				made = append(made, m.createEndpointGroup(p, w, listener)...)
 				continue
 			}
-			removed = append(removed, m.changeEndpointGroup(p, w, live[j], listener)...)
+			removed = append(removed, m.changeEndpointGroup(p, w, *live, listener)...)
 		}
-		for _, g := range live {
-			if m.want.Held || slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool { return w.Region == g.Region }) {
+		if p.live == nil {
+			continue
+		}
+		for _, g := range p.live.Groups {
+			if m.want.Held || p.desiredGroup(g.Region) != nil {
 				continue
 			}
 			removed = append(removed, listenerPlanner(m).deleteEndpointGroup(g, append(slices.Clone(listener), made...), "no endpoint group of the region is desired", m.waitUntilServed(p, g, len(made) > 0)))
@@ -128,7 +127,7 @@ func (m endpointGroupPlanner) waitUntilServed(p listenerPair, g observed.Endpoin
 	}
 	served := false
 	for _, o := range p.live.Groups {
-		served = served || o.ARN != g.ARN && slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool { return w.Region == o.Region }) && slices.ContainsFunc(o.Endpoints, isServing)
+		served = served || o.ARN != g.ARN && p.desiredGroup(o.Region) != nil && slices.ContainsFunc(o.Endpoints, isServing)
 	}
 	if served && !makes {
 		return plan.Wait{}

@@ -114,7 +114,7 @@ func (m guestPlanner) matchShared() {
 		return
 	}
 	for i := range m.want.Listeners {
-		w := m.want.Listeners[i]
+		w := ownListener(m.want.Listeners[i])
 		j := slices.IndexFunc(m.live.Listeners, func(l observed.AcceleratorListener) bool {
 			common, either := countOverlap(w.Ports, l.Ports)
 			return l.Protocol == w.Protocol && common == either
@@ -130,8 +130,7 @@ func (m guestPlanner) matchShared() {
 		live := &m.live.Listeners[j]
 		found[live.ARN] = true
 		w.Ports, w.SourceIP = live.Ports, live.SourceIP
-		w.Groups = slices.Clone(w.Groups)
-		p := listenerPair{&w, live}
+		p := listenerPair{w, live}
 		m.KnownIDs[p.address()] = live.ARN
 		m.pairs = append(m.pairs, p)
 	}
@@ -161,9 +160,10 @@ func (m guestPlanner) keepServing() {
 		others := m.others[p.live.ARN]
 		for i := range p.want.Groups {
 			w := &p.want.Groups[i]
-			live, there := observed.EndpointGroup{Dial: fullDial}, false
-			if j := slices.IndexFunc(p.live.Groups, func(g observed.EndpointGroup) bool { return g.Region == w.Region }); j >= 0 {
-				live, there = p.live.Groups[j], true
+			live := p.liveGroup(w.Region)
+			there := live != nil
+			if !there {
+				live = &observed.EndpointGroup{Dial: fullDial}
 			}
 			if float64(w.Dial) < live.Dial-dialTolerance && !slices.ContainsFunc(others, takesAllTraffic) {
 				m.reportKept(w.Origin.Field+".trafficDialPercentage", fmt.Sprintf("the traffic dial stays at %v and does not become %d, because no other endpoint group of the listener takes all traffic for its region", live.Dial, w.Dial),

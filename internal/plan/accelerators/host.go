@@ -135,13 +135,10 @@ func (m listenerPlanner) keepPair(i int) {
 	}
 	m.reportHeldForGuest(p.want.Origin.Field, finding.Warning, fmt.Sprintf("the listener keeps %s %s", p.live.Protocol, model.PortRangesText(p.live.Ports)), all...)
 	m.keptForGuests = append(m.keptForGuests, *p.live)
-	as := *p.want
-	as.Protocol, as.Ports, as.SourceIP = p.live.Protocol, p.live.Ports, p.live.SourceIP
-	as.Groups = slices.Clone(as.Groups)
-	for j := range as.Groups {
-		as.Groups[j].OverridesHeld = true
+	p.want.Protocol, p.want.Ports, p.want.SourceIP = p.live.Protocol, p.live.Ports, p.live.SourceIP
+	for j := range p.want.Groups {
+		p.want.Groups[j].OverridesHeld = true
 	}
-	m.pairs[i].want = &as
 }
 
 // keepPendingListeners keeps listeners that need the ports of each other, if guests prevent all of them from

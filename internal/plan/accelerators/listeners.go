@@ -20,7 +20,7 @@ func (m listenerPlanner) dropOverrides(after []plan.StepID) {
 		if p.live == nil {
 			continue
 		}
-		for _, g := range p.live.Groups {
+		for j, g := range p.live.Groups {
 			keep := slices.DeleteFunc(slices.Clone(g.Overrides), func(o model.PortOverride) bool { return m.clashes(p, g, o) })
 			if len(keep) == len(g.Overrides) {
 				continue
@@ -32,26 +32,8 @@ func (m listenerPlanner) dropOverrides(after []plan.StepID) {
 				Changes: []plan.Change{{Path: "port overrides", From: plan.OverridesText(g.Overrides), To: plan.OverridesText(keep)}},
 				Why:     "the endpoint ports are needed elsewhere, or the listener ports are removed",
 			})
-			m.recordDroppedOverrides(g.ARN, keep)
+			p.live.Groups[j].Overrides = keep // later steps are planned from them
 		}
-	}
-}
-
-// recordDroppedOverrides sets the live overrides of an endpoint group to the remaining ones, so that later steps
-// are planned from them.
-func (m listenerPlanner) recordDroppedOverrides(group string, keep []model.PortOverride) {
-	for i, p := range m.pairs {
-		if p.live == nil {
-			continue
-		}
-		l := *p.live
-		l.Groups = slices.Clone(l.Groups)
-		for j := range l.Groups {
-			if l.Groups[j].ARN == group {
-				l.Groups[j].Overrides = keep
-			}
-		}
-		m.pairs[i].live = &l
 	}
 }
 

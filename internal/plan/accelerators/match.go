@@ -20,6 +20,27 @@ func (p listenerPair) address() plan.Address {
 	return plan.Address{Kind: plan.AcceleratorListener, ID: p.want.ID}
 }
 
+// liveGroup returns the live endpoint group of a region; nil if there is none.
+func (p listenerPair) liveGroup(region string) *observed.EndpointGroup {
+	if p.live == nil {
+		return nil
+	}
+	i := slices.IndexFunc(p.live.Groups, func(g observed.EndpointGroup) bool { return g.Region == region })
+	if i < 0 {
+		return nil
+	}
+	return &p.live.Groups[i]
+}
+
+// desiredGroup returns the desired endpoint group of a region; nil if there is none.
+func (p listenerPair) desiredGroup(region string) *model.EndpointGroup {
+	i := slices.IndexFunc(p.want.Groups, func(g model.EndpointGroup) bool { return g.Region == region })
+	if i < 0 {
+		return nil
+	}
+	return &p.want.Groups[i]
+}
+
 // differs reports whether the live listener must be changed.
 func (p listenerPair) differs() bool {
 	return p.live.Protocol != p.want.Protocol || !slices.Equal(p.live.Ports, p.want.Ports) || p.live.SourceIP != p.want.SourceIP
@@ -68,7 +89,7 @@ func (m *acceleratorPlanner) match() {
 	m.pairs = make([]listenerPair, len(m.want.Listeners))
 	take := func(i, j int) { m.pairs[i].live, taken[j] = &live[j], true }
 	for i := range m.want.Listeners {
-		w := &m.want.Listeners[i]
+		w := ownListener(m.want.Listeners[i])
 		m.pairs[i].want = w
 		j := slices.IndexFunc(live, func(l observed.AcceleratorListener) bool {
 			return l.Protocol == w.Protocol && slices.Equal(l.Ports, w.Ports)
@@ -104,6 +125,12 @@ func (m *acceleratorPlanner) match() {
 			m.surplus = append(m.surplus, l)
 		}
 	}
+}
+
+// ownListener returns a copy of a desired listener, which the planner changes where a live setting stays.
+func ownListener(l model.AcceleratorListener) *model.AcceleratorListener {
+	l.Groups = slices.Clone(l.Groups)
+	return &l
 }
 
 // portsOverlap reports whether two listeners have a port of one protocol in common.

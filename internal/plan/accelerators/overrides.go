@@ -15,7 +15,7 @@ import (
 // other parts of the accelerator. AWS does not admit an endpoint port that is a port of a listener, or that
 // overrides under two listeners use.
 func (m endpointGroupPlanner) holdOverrides() {
-	for i, p := range m.pairs {
+	for _, p := range m.pairs {
 		for j, g := range p.want.Groups {
 			k, why := m.refusedOverride(p, g)
 			if k < 0 {
@@ -27,10 +27,7 @@ func (m endpointGroupPlanner) holdOverrides() {
 				Fix:     "use another endpoint port, or ask the other owner to stop using it",
 			})
 			m.RetryWithin(durations.MissingWait)
-			as := *m.pairs[i].want
-			as.Groups = slices.Clone(as.Groups)
-			as.Groups[j].OverridesHeld = true
-			m.pairs[i].want = &as
+			p.want.Groups[j].OverridesHeld = true
 		}
 	}
 }
