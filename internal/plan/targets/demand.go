@@ -172,7 +172,7 @@ func branchENI(e Endpoint) (string, bool) {
 		return "", false
 	}
 	for _, i := range entries {
-		if i.ID != "" && (canonicalIP(i.V4) == canonicalIP(e.ID) || i.V6 != "" && canonicalIP(i.V6) == canonicalIP(e.ID)) {
+		if i.ID != "" && (cluster.CanonicalIP(i.V4) == cluster.CanonicalIP(e.ID) || i.V6 != "" && cluster.CanonicalIP(i.V6) == cluster.CanonicalIP(e.ID)) {
 			return i.ID, true
 		}
 	}

@@ -49,7 +49,7 @@ func CanonicalIdentity(s string) string {
 	if i < 0 {
 		return s
 	}
-	return canonicalIP(rest[:i]) + rest[i:] + strings.ToLower(server)
+	return cluster.CanonicalIP(rest[:i]) + rest[i:] + strings.ToLower(server)
 }
 
 // identity returns the identity of an id, a port and a QUIC server id.

@@ -1,6 +1,7 @@
 package targets
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,12 +19,7 @@ func GateType(binding string) corev1.PodConditionType {
 
 // HasGate reports whether a pod has a readiness gate.
 func HasGate(p *corev1.Pod, gate corev1.PodConditionType) bool {
-	for _, g := range p.Spec.ReadinessGates {
-		if g.ConditionType == gate {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool { return g.ConditionType == gate })
 }
 
 // Condition is the desired condition of a pod.
@@ -72,8 +68,8 @@ func CurrentCondition(p *corev1.Pod, gate corev1.PodConditionType) (Condition, t
 
 // ContainersReady returns the time at which the containers of a pod became ready; false if they are not ready.
 func ContainersReady(p *corev1.Pod) (time.Time, bool) {
-	_, since, _ := CurrentCondition(p, corev1.ContainersReady)
-	return since, podCondition(p, corev1.ContainersReady) == corev1.ConditionTrue
+	c, since, _ := CurrentCondition(p, corev1.ContainersReady)
+	return since, c.Status == corev1.ConditionTrue
 }
 
 // AnyGateClosed reports whether a pod of the endpoints has the condition of a gate with a status other than true. A gate

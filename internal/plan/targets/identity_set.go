@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -30,7 +31,7 @@ type identityParts struct {
 // partsOf returns the parts of an identity in canonical form.
 func partsOf(id string, port int32, server string) identityParts {
 	if !strings.HasPrefix(id, "i-") { // an instance id has one form
-		id = canonicalIP(id)
+		id = cluster.CanonicalIP(id)
 	}
 	return identityParts{id, strings.ToLower(server), port}
 }

@@ -22,7 +22,7 @@ func GoneTargets(v *cluster.View, namespace string, registered []*observed.Targe
 	return slices.DeleteFunc(slices.Clone(registered), func(t *observed.Target) bool {
 		switch _, err := netip.ParseAddr(t.ID); {
 		case err == nil:
-			return holdsAddress(v, namespace, canonicalIP(t.ID))
+			return holdsAddress(v, namespace, cluster.CanonicalIP(t.ID))
 		case strings.HasPrefix(t.ID, "i-"):
 			if instances == nil {
 				instances = nodeInstances(v)
@@ -68,7 +68,7 @@ func podsAt(v *cluster.View, namespace, value string) []*corev1.Pod {
 
 // isSuperseded reports whether a newer pod has the address of a pod.
 func isSuperseded(v *cluster.View, p *corev1.Pod, address string) bool {
-	return !p.Spec.HostNetwork && isOlder(p, holdersOf(v, canonicalIP(address)))
+	return !p.Spec.HostNetwork && isOlder(p, holdersOf(v, cluster.CanonicalIP(address)))
 }
 
 // isOlder reports whether a pod is older than one of others.
@@ -105,7 +105,7 @@ func departureOf(v *cluster.View, namespace, id string, since time.Time) Departu
 	if _, err := netip.ParseAddr(id); err != nil {
 		return Ended
 	}
-	address := canonicalIP(id)
+	address := cluster.CanonicalIP(id)
 	holders := holdersOf(v, address)
 	if slices.ContainsFunc(holders, func(p *corev1.Pod) bool {
 		other := p.Namespace != namespace || p.DeletionTimestamp == nil && !since.IsZero() && p.CreationTimestamp.After(since)

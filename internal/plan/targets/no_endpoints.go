@@ -14,6 +14,7 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
@@ -118,17 +119,9 @@ func noReadyEndpoints(svc *corev1.Service) string {
 func NoReadyPods(svc *corev1.Service, pods int) finding.Finding {
 	return finding.Finding{
 		Object: serviceRef(svc), Severity: finding.Warning, Reason: finding.ServiceWithoutEndpoints,
-		Message: fmt.Sprintf("%s: its selector matches %s, and none is ready", noReadyEndpoints(svc), podsText(pods)),
+		Message: fmt.Sprintf("%s: its selector matches %s, and none is ready", noReadyEndpoints(svc), plan.CountText(pods, "pod")),
 		Fix:     "look at the pods and their readiness probes",
 	}
-}
-
-// podsText returns a number of pods as a text.
-func podsText(n int) string {
-	if n == 1 {
-		return "1 pod"
-	}
-	return fmt.Sprintf("%d pods", n)
 }
 
 // targetPortField returns the field of the target port of a Service.

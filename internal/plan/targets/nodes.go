@@ -2,6 +2,7 @@ package targets
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -109,12 +110,9 @@ func nodeSelector(s *metav1.LabelSelector) (labels.Selector, error) {
 
 // isLeaving reports whether an autoscaler is about to remove a node.
 func isLeaving(n *corev1.Node) bool {
-	for _, t := range n.Spec.Taints {
-		if t.Key == "ToBeDeletedByClusterAutoscaler" || t.Key == "karpenter.sh/disrupted" && t.Effect == corev1.TaintEffectNoSchedule {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == "ToBeDeletedByClusterAutoscaler" || t.Key == "karpenter.sh/disrupted" && t.Effect == corev1.TaintEffectNoSchedule
+	})
 }
 
 // nodeReady returns the status of the Ready condition, "" if the node has none.

@@ -120,12 +120,12 @@ func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint,
 		r.Unknown = true
 		return nil, endpointOmitted
 	}
-	addresses := Addresses(pod)
+	addresses := cluster.PodAddresses(pod)
 	if len(addresses) == 0 {
 		r.Unknown = true
 		return nil, endpointOmitted
 	}
-	if !slices.Contains(addresses, canonicalIP(e.Addresses[0])) {
+	if !slices.Contains(addresses, cluster.CanonicalIP(e.Addresses[0])) {
 		r.Unknown = true
 		reportIgnored(b, e, r, fmt.Sprintf("pod %s has another address", pod.Name))
 		return nil, endpointOmitted
@@ -171,18 +171,8 @@ func IsServing(p *corev1.Pod) bool {
 	return p.DeletionTimestamp == nil && !cluster.PodFinished(p) && podCondition(p, corev1.PodReady) == corev1.ConditionTrue
 }
 
-// Addresses returns the addresses of a pod in canonical form.
-func Addresses(p *corev1.Pod) []string { return cluster.PodAddresses(p) }
-
-// canonicalIP is cluster.CanonicalIP.
-func canonicalIP(s string) string { return cluster.CanonicalIP(s) }
-
 // podCondition returns the status of a pod condition, "" if the pod does not have it.
 func podCondition(p *corev1.Pod, t corev1.PodConditionType) corev1.ConditionStatus {
-	for _, c := range p.Status.Conditions {
-		if c.Type == t {
-			return c.Status
-		}
-	}
-	return ""
+	c, _, _ := CurrentCondition(p, t)
+	return c.Status
 }
