@@ -15,7 +15,7 @@ import (
 
 // readRecord reads which targets the binding may deregister. It reads the record from the API server.
 func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bool) *bindingplan.Record {
-	out := &bindingplan.Record{Leaving: leaving, Shared: f.Stored.Spec.MultiClusterTargetGroup}
+	out := &bindingplan.Record{Shared: f.Stored.Spec.MultiClusterTargetGroup}
 	if out.Shared || leaving {
 		var err error
 		if out.Others, err = p.r.targetsOfOthers(ctx, f.Stored, leaving); err != nil {

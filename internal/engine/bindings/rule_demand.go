@@ -23,7 +23,7 @@ func (r rules) options() bindingplan.RuleOptions {
 
 // findRules finds the security groups of the endpoints of bindings, and returns the rules that each binding needs. Its reads
 // are not older than age, if that is above zero.
-func (r rules) findRules(ctx context.Context, age time.Duration, demands ...bindingplan.Demand) ([]bindingplan.RequestedRules, error) {
+func (r rules) findRules(ctx context.Context, age time.Duration, demands ...targets.Demand) ([]bindingplan.RequestedRules, error) {
 	query := bindingplan.QueryFor(demands...)
 	query.MaxAge = age
 	found, err := r.findENIs(ctx, query)
@@ -84,14 +84,14 @@ func (r rules) findENIs(ctx context.Context, q ENIQuery) (ENIs, error) {
 // server. In a draft, a missing Service is treated as deleted at once.
 func (r rules) rulesOfAllBindings(ctx context.Context, self Key, leaving, draft bool) (map[Key]bindingplan.RequestedRules, error) {
 	own, others := r.Cluster.View().Unsubscribed(), r.Cluster.View().CacheOnly()
-	var demands []bindingplan.Demand
+	var demands []targets.Demand
 	for _, b := range cluster.List[*elbv2.TargetGroupBinding](others, cluster.Query{Kind: cluster.KindBinding}) {
 		key := Key{Namespace: b.Namespace, Name: b.Name}
 		claimed := slices.Contains(b.Finalizers, naming.BindingFinalizer)
 		if b.Spec.Networking == nil || leaving && key == self || b.DeletionTimestamp != nil && !claimed {
 			continue
 		}
-		d := bindingplan.Demand{Key: key, Ref: targets.Ref(b)}
+		d := targets.Demand{Ref: targets.Ref(b)}
 		w, err := r.completedBinding(ctx, b)
 		if err != nil {
 			switch class := r.Cloud.Class(err); {
@@ -109,7 +109,7 @@ func (r rules) rulesOfAllBindings(ctx context.Context, self Key, leaving, draft 
 			v = own
 		}
 		found := targets.Resolve(v, w, r.Targets)
-		d.Demand = targets.DemandOf(v, w, found)
+		d = targets.DemandOf(v, w, found)
 		d.Faulty = d.Faulty || found.Faulty
 		d.ENIUnknown = d.ENIUnknown || found.SourceMissing || !draft && found.NotFound && claimed && b.DeletionTimestamp == nil
 		demands = append(demands, d)
@@ -123,7 +123,7 @@ func (r rules) rulesOfAllBindings(ctx context.Context, self Key, leaving, draft 
 	}
 	out := make(map[Key]bindingplan.RequestedRules, len(asked))
 	for i, a := range asked {
-		out[demands[i].Key] = a
+		out[Key{Namespace: demands[i].Ref.Namespace, Name: demands[i].Ref.Name}] = a
 	}
 	return out, nil
 }

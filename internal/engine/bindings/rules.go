@@ -61,7 +61,7 @@ func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do binding
 
 // openRules adds the rules of the endpoints before targets are registered.
 func (p ruleRun) openRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules) (bindingplan.RulesResult, error) {
-	asked, err := rules{p.r}.findRules(ctx, do.MaxAge, bindingplan.Demand{Key: p.key, Ref: targets.Ref(f.Stored), Demand: p.demand})
+	asked, err := rules{p.r}.findRules(ctx, do.MaxAge, p.demand)
 	if err != nil {
 		return bindingplan.RulesResult{}, err
 	}

@@ -15,7 +15,7 @@ import (
 
 // computeRules computes from all demands the rules that all bindings request in a security group, those that are retained, and
 // whether other rules may be removed.
-func computeRules(group string, demands []Demand, kept map[Key]RuleSet, found ENIs, o RuleOptions) (want, keep []model.IngressRule, complete bool) {
+func computeRules(group string, demands []targets.Demand, kept map[Key]RuleSet, found ENIs, o RuleOptions) (want, keep []model.IngressRule, complete bool) {
 	complete = true
 	for _, d := range demands {
 		complete = complete && !d.ENIUnknown
@@ -68,7 +68,7 @@ func TestTheAggregateEqualsAFullComputation(t *testing.T) {
 				live[i].Ingress = append(live[i].Ingress, portRule(80+r.Int32N(5)))
 			}
 		}
-		sum, asks, kept := NewAggregate(), map[Key]Demand{}, map[Key]RuleSet{}
+		sum, asks, kept := NewAggregate(), map[Key]targets.Demand{}, map[Key]RuleSet{}
 		for range 40 {
 			before := map[string]GroupChange{}
 			for _, g := range live {
@@ -81,7 +81,7 @@ func TestTheAggregateEqualsAFullComputation(t *testing.T) {
 				delete(kept, key)
 				affected = sum.Drop(key)
 			} else {
-				d := Demand{Key: key, Demand: targets.Demand{ENIUnknown: r.IntN(20) == 0, Faulty: r.IntN(10) == 0}}
+				d := targets.Demand{ENIUnknown: r.IntN(20) == 0, Faulty: r.IntN(10) == 0}
 				for range r.IntN(4) {
 					d.Needs = append(d.Needs, targets.Need{
 						Lookups: []targets.ENILookup{{Address: addresses[r.IntN(len(addresses)-r.IntN(3))]}},

@@ -10,13 +10,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Demand has the rules that one binding needs in the security groups of its endpoints.
-type Demand struct {
-	Key Key
-	Ref finding.Ref
-	targets.Demand
-}
-
 // GroupRule is a rule of a security group.
 type GroupRule struct {
 	Group string
@@ -123,14 +116,14 @@ type RequestedRules struct {
 }
 
 // newRequestedRules returns requested rules without those of endpoints.
-func newRequestedRules(d Demand) RequestedRules {
+func newRequestedRules(d targets.Demand) RequestedRules {
 	a := RequestedRules{Contribution: Contribution{Rules: RuleSet{}, HoldsAll: d.ENIUnknown}, Complete: !d.ENIUnknown && !d.Faulty, Faulty: d.Faulty}
 	a.Findings.Add(d.Findings...)
 	return a
 }
 
 // RulesOfPods returns the rules that a binding requests in the security groups of its pods; see RulesOfNodes for nodes.
-func RulesOfPods(d Demand, found ENIs, o RuleOptions) RequestedRules {
+func RulesOfPods(d targets.Demand, found ENIs, o RuleOptions) RequestedRules {
 	a := newRequestedRules(d)
 	var last ruleList
 	for _, n := range d.Needs {

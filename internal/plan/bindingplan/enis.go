@@ -56,7 +56,7 @@ func unknownGroupFinding(b finding.Ref, err error) finding.Finding {
 var errNoENI = errors.New("AWS has no network interface with the address")
 
 // QueryFor returns one query for the ENIs of all pods of some bindings; see NewNodeGroups for nodes.
-func QueryFor(demands ...Demand) ENIQuery {
+func QueryFor(demands ...targets.Demand) ENIQuery {
 	q := ENIQuery{Carried: map[string][]string{}}
 	for _, d := range demands {
 		for _, n := range d.Needs {

@@ -141,8 +141,6 @@ func findingOf(b *elbv2.TargetGroupBinding, f Failure) (finding.Finding, bool) {
 
 // Record determines which targets may be deregistered.
 type Record struct {
-	// Leaving is the field Leaving of the AskRecord that was answered.
-	Leaving bool
 	// Others has the targets that other bindings of the cluster need in the target group, by canonical identity.
 	Others map[string]bool
 	// Shared is set if several clusters share the target group. Identities has the recorded targets of this cluster then, in

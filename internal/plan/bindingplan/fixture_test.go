@@ -134,7 +134,6 @@ func completeFacts(t testing.TB, pods ...string) *Facts {
 func setDeleted(f *Facts, absent bool) {
 	at := metav1.NewTime(now)
 	f.Stored.DeletionTimestamp, f.Absent, f.InUse = &at, absent, &InUse{}
-	f.Record.Leaving = true
 }
 
 // planText returns a plan as text: its questions, or its steps in order.

@@ -74,7 +74,7 @@ func (g *NodeGroups) IsCurrent(list *targets.NodeList, now time.Time) bool {
 }
 
 // RulesOfNodes returns the rules that a binding requests in the security groups of its nodes.
-func RulesOfNodes(d Demand, g *NodeGroups) RequestedRules {
+func RulesOfNodes(d targets.Demand, g *NodeGroups) RequestedRules {
 	a := newRequestedRules(d)
 	a.Complete = a.Complete && len(g.unclear) == 0
 	for _, u := range g.unclear {

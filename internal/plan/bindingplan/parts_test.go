@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
@@ -216,8 +217,8 @@ func TestUnsupportedFinding(t *testing.T) {
 }
 
 // demand returns the demand of a binding: a port for the pods at some addresses.
-func demand(name string, port int32, addresses ...string) Demand {
-	d := Demand{Key: Key{Namespace: "ns", Name: name}}
+func demand(name string, port int32, addresses ...string) targets.Demand {
+	d := targets.Demand{Ref: finding.Ref{Namespace: "ns", Name: name}}
 	for _, a := range addresses {
 		d.Needs = append(d.Needs, targets.Need{Endpoint: a, Lookups: []targets.ENILookup{{Address: a}}, Rules: []model.IngressRule{portRule(port)}})
 	}
@@ -241,23 +242,23 @@ func TestRulesOfAllBindings(t *testing.T) {
 	faulty, lost := demand("a", 80, "1"), demand("a", 80)
 	faulty.Faulty, lost.ENIUnknown = true, true
 	for name, x := range map[string]struct {
-		asks []Demand
+		asks []targets.Demand
 		keep int32               // port of a rule of sg-1 that the first binding keeps
 		have []model.IngressRule // of sg-1
 		want string
 		done bool // all rules of the first binding are there then
 	}{
-		"one asks":                                 {asks: []Demand{demand("a", 80, "1")}, want: "sg-1 +80", done: true},
-		"in two groups":                            {asks: []Demand{demand("a", 80, "1", "2")}, want: "sg-1 +80, sg-2 +80", done: true},
-		"two ask for the same":                     {asks: []Demand{demand("a", 80, "1"), demand("b", 80, "1")}, want: "sg-1 +80", done: true},
-		"it is there":                              {asks: []Demand{demand("a", 80, "1")}, have: []model.IngressRule{portRule(80)}, done: true},
-		"none asks for the other any more":         {asks: []Demand{demand("a", 80, "1")}, have: []model.IngressRule{portRule(80), portRule(81)}, want: "sg-1 -81", done: true},
-		"old targets serve on":                     {asks: []Demand{demand("a", 80, "1")}, keep: 81, have: []model.IngressRule{portRule(81), portRule(82)}, want: "sg-1 +80 -82", done: true},
-		"what one asks for is not known":           {asks: []Demand{demand("b", 80, "1"), lost}, have: []model.IngressRule{portRule(81)}, want: "sg-1 +80", done: true},
-		"what one asks of a group is not known":    {asks: []Demand{demand("b", 80, "1"), faulty}, have: []model.IngressRule{portRule(81)}, want: "sg-1 +80", done: true},
-		"an address is not known":                  {asks: []Demand{demand("a", 80, "1", "9")}, have: []model.IngressRule{portRule(81)}, want: "sg-1 +80"},
-		"which of two groups it is is not known":   {asks: []Demand{demand("a", 80, "x")}, have: []model.IngressRule{portRule(81)}},
-		"that keeps no rule of another group":      {asks: []Demand{demand("b", 80, "2"), faulty}, have: []model.IngressRule{portRule(80)}, want: "sg-2 +80", done: true},
+		"one asks":                                 {asks: []targets.Demand{demand("a", 80, "1")}, want: "sg-1 +80", done: true},
+		"in two groups":                            {asks: []targets.Demand{demand("a", 80, "1", "2")}, want: "sg-1 +80, sg-2 +80", done: true},
+		"two ask for the same":                     {asks: []targets.Demand{demand("a", 80, "1"), demand("b", 80, "1")}, want: "sg-1 +80", done: true},
+		"it is there":                              {asks: []targets.Demand{demand("a", 80, "1")}, have: []model.IngressRule{portRule(80)}, done: true},
+		"none asks for the other any more":         {asks: []targets.Demand{demand("a", 80, "1")}, have: []model.IngressRule{portRule(80), portRule(81)}, want: "sg-1 -81", done: true},
+		"old targets serve on":                     {asks: []targets.Demand{demand("a", 80, "1")}, keep: 81, have: []model.IngressRule{portRule(81), portRule(82)}, want: "sg-1 +80 -82", done: true},
+		"what one asks for is not known":           {asks: []targets.Demand{demand("b", 80, "1"), lost}, have: []model.IngressRule{portRule(81)}, want: "sg-1 +80", done: true},
+		"what one asks of a group is not known":    {asks: []targets.Demand{demand("b", 80, "1"), faulty}, have: []model.IngressRule{portRule(81)}, want: "sg-1 +80", done: true},
+		"an address is not known":                  {asks: []targets.Demand{demand("a", 80, "1", "9")}, have: []model.IngressRule{portRule(81)}, want: "sg-1 +80"},
+		"which of two groups it is is not known":   {asks: []targets.Demand{demand("a", 80, "x")}, have: []model.IngressRule{portRule(81)}},
+		"that keeps no rule of another group":      {asks: []targets.Demand{demand("b", 80, "2"), faulty}, have: []model.IngressRule{portRule(80)}, want: "sg-2 +80", done: true},
 		"a rule of another controller is not ours": {have: []model.IngressRule{{Protocol: "tcp", From: 22, To: 22, CIDR: "10.0.0.0/8", Description: "mine"}}, done: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -271,7 +272,7 @@ func TestRulesOfAllBindings(t *testing.T) {
 				if i == 0 && x.keep > 0 {
 					a.Contribution = a.Retaining(Contribution{Rules: RuleSet{{"sg-1", portRule(x.keep)}: {}}})
 				}
-				sum.Set(d.Key, a.Contribution)
+				sum.Set(Key{Namespace: d.Ref.Namespace, Name: d.Ref.Name}, a.Contribution)
 			}
 			var got []string
 			for _, c := range sum.Changes([]EndpointSecurityGroup{{ID: "sg-2"}, {ID: "sg-1", Ingress: x.have}}, o) {

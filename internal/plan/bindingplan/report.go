@@ -111,7 +111,7 @@ func (p Plan) Report(f *Facts, d StepResults) Report {
 			r.endWithFailure(*failed)
 		}
 	case reportFindings:
-		r.endWithFindings(reasonFailedReconcile)
+		r.endWithFindings()
 	case reportTargets:
 		r.reportMoves(p.moves, failed)
 	case reportMissingBackend:
@@ -271,11 +271,11 @@ func (r *reporter) endAfterAttempt(f Failure, a *Attempt) {
 			r.RetryAfter = durations.MissingWait
 		}
 	}
-	r.endWithFindings(reasonFailedReconcile, x)
+	r.endWithFindings(x)
 }
 
 // endWithFindings ends a run with findings that a user has to correct.
-func (r *reporter) endWithFindings(reason string, fs ...finding.Finding) {
+func (r *reporter) endWithFindings(fs ...finding.Finding) {
 	r.Findings.Add(fs...)
 	r.Findings = r.Findings.Sorted()
 	if r.Fault {
@@ -284,8 +284,8 @@ func (r *reporter) endWithFindings(reason string, fs ...finding.Finding) {
 	}
 	r.Fault = true
 	r.explainWaiting()
-	r.setStatus(reason, false)
-	r.addEvents(r.events(r.Findings, reason))
+	r.setStatus(reasonFailedReconcile, false)
+	r.addEvents(r.events(r.Findings, reasonFailedReconcile))
 }
 
 // endCleanup ends a run that could not remove the targets and rules of a deleted binding.

@@ -21,6 +21,7 @@ import (
 
 // Demand has the rules that one binding needs in the security groups of its endpoints.
 type Demand struct {
+	Ref finding.Ref // the binding
 	// Needs has the needs of endpoints that are pods.
 	Needs []Need
 	// Nodes has the endpoints that are nodes. All of them need NodeRules.
@@ -59,7 +60,7 @@ type ENILookup struct {
 
 // DemandOf returns the rules that a binding needs; none if it has no spec.networking.
 func DemandOf(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution) Demand {
-	var d Demand
+	d := Demand{Ref: Ref(b)}
 	if b.Spec.Networking == nil {
 		return d
 	}
@@ -80,7 +81,7 @@ func DemandOf(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution) De
 		seen[e.Pod.Name] = true
 		node, ok := cluster.Get[*corev1.Node](v, cluster.KindNode, "", e.Pod.Spec.NodeName)
 		if !ok {
-			d.addUnknownENI(b, fmt.Sprintf("node %q of pod %s does not exist", e.Pod.Spec.NodeName, e.Pod.Name))
+			d.addUnknownENI(fmt.Sprintf("node %q of pod %s does not exist", e.Pod.Spec.NodeName, e.Pod.Name))
 			continue
 		}
 		lookups, inVPC := eniLookups(e, node)
@@ -88,7 +89,7 @@ func DemandOf(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution) De
 			continue
 		}
 		if len(lookups) == 0 {
-			d.addUnknownENI(b, fmt.Sprintf("node %s of pod %s is not an EC2 instance", node.Name, e.Pod.Name))
+			d.addUnknownENI(fmt.Sprintf("node %s of pod %s is not an EC2 instance", node.Name, e.Pod.Name))
 			continue
 		}
 		if !computed || named {
@@ -108,10 +109,10 @@ func hasNamedPorts(b *elbv2.TargetGroupBinding) bool {
 }
 
 // addUnknownENI reports an endpoint whose ENI cannot be determined.
-func (d *Demand) addUnknownENI(b *elbv2.TargetGroupBinding, why string) {
+func (d *Demand) addUnknownENI(why string) {
 	d.ENIUnknown = true
 	d.Findings.Add(finding.Finding{
-		Object: Ref(b), Field: "spec.networking", Reason: finding.EndpointGroupUnclear, Severity: finding.Error,
+		Object: d.Ref, Field: "spec.networking", Reason: finding.EndpointGroupUnclear, Severity: finding.Error,
 		Message: why + ", so its security group is unknown", Fix: "check the node",
 	})
 }
@@ -187,13 +188,13 @@ func (d *Demand) rules(b *elbv2.TargetGroupBinding, pod *corev1.Pod) []model.Ing
 		for _, port := range in.Ports {
 			rule, err := portRange(port, pod)
 			if err != nil {
-				d.addInvalidRule(b, field, err.Error())
+				d.addInvalidRule(field, err.Error())
 				continue
 			}
 			for _, peer := range in.From {
 				r := rule
 				if err := setPeer(&r, peer); err != nil {
-					d.addInvalidRule(b, field, err.Error())
+					d.addInvalidRule(field, err.Error())
 					continue
 				}
 				out[r] = true
@@ -207,10 +208,10 @@ func (d *Demand) rules(b *elbv2.TargetGroupBinding, pod *corev1.Pod) []model.Ing
 }
 
 // addInvalidRule reports a networking rule that cannot be applied.
-func (d *Demand) addInvalidRule(b *elbv2.TargetGroupBinding, field, why string) {
+func (d *Demand) addInvalidRule(field, why string) {
 	d.Faulty = true
 	d.Findings.Add(finding.Finding{
-		Object: Ref(b), Field: field, Reason: finding.NetworkingInvalid, Severity: finding.Error,
+		Object: d.Ref, Field: field, Reason: finding.NetworkingInvalid, Severity: finding.Error,
 		Message: why, Fix: "correct the rule",
 	})
 }
