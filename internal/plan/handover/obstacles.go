@@ -11,27 +11,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// obstacle is a reason why a Gateway does not take over a load balancer, and its fix.
-type obstacle struct{ reason, fix string }
-
 // Obstacles returns the findings about live resources and planned steps that prevent a take-over. want is the stack of the
 // Gateway, have has the resources of both stacks, and steps is the plan of the Gateway. It must not be called after the take-over
 // has begun.
 func Obstacles(want model.Stack, have observed.Stack, steps []plan.Step) finding.List {
-	return refusalFindings(want, slices.Concat(liveObstacles(want, have), stepObstacles(steps)))
+	return slices.Concat(liveObstacles(want, have), stepObstacles(want, steps))
 }
 
 // Refusals returns the findings about objects of both stacks that prevent a take-over.
 func (rel Relation) Refusals(want model.Stack) finding.List {
-	return refusalFindings(want, objectObstacles(want, rel.OtherStack))
-}
-
-// refusalFindings returns a finding for each obstacle.
-func refusalFindings(want model.Stack, obstacles []obstacle) (out finding.List) {
-	for _, o := range obstacles {
-		out.Add(Refusal(want, o.reason, o.fix))
-	}
-	return out
+	return objectObstacles(want, rel.OtherStack)
 }
 
 // Refusal returns the finding that a Gateway does not take over the load balancer that it requests.
@@ -43,8 +32,8 @@ func Refusal(want model.Stack, why, fix string) finding.Finding {
 }
 
 // objectObstacles returns the obstacles in the objects of both stacks.
-func objectObstacles(want, from model.Stack) (out []obstacle) {
-	add := func(fix, format string, args ...any) { out = append(out, obstacle{fmt.Sprintf(format, args...), fix}) }
+func objectObstacles(want, from model.Stack) (out finding.List) {
+	add := func(fix, format string, args ...any) { out.Add(Refusal(want, fmt.Sprintf(format, args...), fix)) }
 	_, shared := naming.SharedName(from.ID)
 	switch {
 	case want.ID.Kind != from.ID.Kind.Adopter():
@@ -96,8 +85,8 @@ func objectObstacles(want, from model.Stack) (out []obstacle) {
 const handoverTags = 2
 
 // liveObstacles returns the obstacles in the live resources.
-func liveObstacles(want model.Stack, have observed.Stack) (out []obstacle) {
-	add := func(fix, format string, args ...any) { out = append(out, obstacle{fmt.Sprintf(format, args...), fix}) }
+func liveObstacles(want model.Stack, have observed.Stack) (out finding.List) {
+	add := func(fix, format string, args ...any) { out.Add(Refusal(want, fmt.Sprintf(format, args...), fix)) }
 	var lbs []observed.LoadBalancer
 	for _, lb := range have.LoadBalancers {
 		if lb.ResourceID == model.LoadBalancerID {
@@ -149,17 +138,18 @@ func liveObstacles(want model.Stack, have observed.Stack) (out []obstacle) {
 }
 
 // stepObstacles returns an obstacle for each step that clients would notice.
-func stepObstacles(steps []plan.Step) (out []obstacle) {
+func stepObstacles(want model.Stack, steps []plan.Step) (out finding.List) {
+	add := func(why, fix string) { out.Add(Refusal(want, why, fix)) }
 	for _, s := range steps {
 		switch action := s.Do.(type) {
 		case plan.CreateLoadBalancer:
-			out = append(out, obstacle{"another load balancer would be created", "set scheme and class to the values of the load balancer; fulcrum plan shows the reason"})
+			add("another load balancer would be created", "set scheme and class to the values of the load balancer; fulcrum plan shows the reason")
 		case plan.DeleteLoadBalancer:
-			out = append(out, obstacle{fmt.Sprintf("load balancer %s would be deleted", action.ARN), "set scheme and class to the values of the load balancer; fulcrum plan shows the reason"})
+			add(fmt.Sprintf("load balancer %s would be deleted", action.ARN), "set scheme and class to the values of the load balancer; fulcrum plan shows the reason")
 		case plan.SetSubnets:
-			out = append(out, obstacle{"its subnets would be changed", "name its current subnets in the LoadBalancerConfiguration"})
+			add("its subnets would be changed", "name its current subnets in the LoadBalancerConfiguration")
 		case plan.SetAddressType:
-			out = append(out, obstacle{"its address type would be changed", "set ipAddressType in the LoadBalancerConfiguration"})
+			add("its address type would be changed", "set ipAddressType in the LoadBalancerConfiguration")
 		}
 	}
 	return out
