@@ -90,7 +90,7 @@ func ChooseSecurityGroup(cluster, eni string, groups []ENIGroup, extra map[strin
 	if len(groups) == 1 {
 		return groups[0].ID, nil
 	}
-	key := clusterTagPrefix + "/" + cluster
+	key := ClusterTag + cluster
 	var fit []string
 	for _, g := range groups {
 		_, ours := g.Tags[key]

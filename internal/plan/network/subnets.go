@@ -15,9 +15,6 @@ import (
 // minFreeIPs is the number of free addresses that AWS requires in each subnet of a new load balancer.
 const minFreeIPs = 8
 
-// clusterTagPrefix is the prefix of the keys of tags that name the clusters of a subnet.
-const clusterTagPrefix = "kubernetes.io/cluster"
-
 // SubnetRequest has the input of the choice of subnets, except the candidates.
 type SubnetRequest struct {
 	Choice      model.SubnetChoice
@@ -113,7 +110,7 @@ func reasons(all []Refusal) string {
 
 // rank orders subnets that are tagged for this cluster before the others.
 func (r SubnetRequest) rank(s observed.Subnet) int {
-	if _, ours := s.Tags[clusterTagPrefix+"/"+r.Cluster]; ours {
+	if _, ours := s.Tags[ClusterTag+r.Cluster]; ours {
 		return 0
 	}
 	return 1
@@ -144,7 +141,7 @@ func (r SubnetRequest) isOfOtherClusters(s observed.Subnet) bool {
 		return false
 	}
 	for key := range s.Tags {
-		if strings.HasPrefix(key, clusterTagPrefix) {
+		if strings.HasPrefix(key, strings.TrimSuffix(ClusterTag, "/")) {
 			return true
 		}
 	}
