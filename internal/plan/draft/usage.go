@@ -31,6 +31,14 @@ func (u *Usage) KeepGroups(actions []model.Action) {
 	}
 }
 
+// KeepListener records that the target groups of a live listener and its rules must not be deleted.
+func (u *Usage) KeepListener(l *observed.Listener) {
+	u.KeepGroups(l.Default)
+	for _, r := range l.Rules {
+		u.KeepGroups(r.Actions)
+	}
+}
+
 // NoteFreed records a step after which these live actions do not forward to their target groups any more.
 func (u *Usage) NoteFreed(actions []model.Action, by plan.StepID) {
 	for _, g := range model.ForwardedGroups(actions) {

@@ -121,26 +121,18 @@ func (p *Planner) DeleteSurplus(surplus []observed.LoadBalancer, why string, aft
 			if p.Want.FrontendNLB != nil {
 				why = "the network load balancer has to be replaced, because its scheme cannot be changed"
 			}
-			out = append(out, p.Delete(lb, why, after))
+			out = append(out, p.Delete(lb, "", why, after))
 			continue
 		}
 		free := append(slices.Clone(after), p.albs.DetachEverywhere(lb.ARN, after)...)
-		out = append(out, p.Delete(lb, why, free))
+		out = append(out, p.Delete(lb, "", why, free))
 	}
 	return out
 }
 
-// Delete plans to delete a load balancer together with its listeners and rules.
-func (p *Planner) Delete(lb observed.LoadBalancer, why string, after []plan.StepID) plan.StepID {
-	return p.delete(lb, "", why, after)
-}
-
-// DeleteReplaced plans to delete a load balancer that another one has replaced.
-func (p *Planner) DeleteReplaced(lb observed.LoadBalancer, why string, after []plan.StepID) plan.StepID {
-	return p.delete(lb, lb.Name, why, after)
-}
-
-func (p *Planner) delete(lb observed.LoadBalancer, replaced, why string, after []plan.StepID) plan.StepID {
+// Delete plans to delete a load balancer together with its listeners and rules. replaced is its name if another one has
+// replaced it.
+func (p *Planner) Delete(lb observed.LoadBalancer, replaced, why string, after []plan.StepID) plan.StepID {
 	a := plan.Address{Kind: plan.LoadBalancer, ID: lb.ARN}
 	id := p.Add(plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteLoadBalancer{ARN: lb.ARN},

@@ -125,10 +125,7 @@ func (r *resolution) retainListeners() {
 	}
 	for _, l := range r.lb.Listeners {
 		if !l.Planned && l.Live != nil && hasListener(r.Want.LoadBalancer, l.Desired.Port) {
-			r.usage.KeepGroups(l.Live.Default)
-			for _, rule := range l.Live.Rules {
-				r.usage.KeepGroups(rule.Actions)
-			}
+			r.usage.KeepListener(l.Live)
 		}
 	}
 }

@@ -194,7 +194,7 @@ func (p *Planner) DeletePrevious(lb, frontend *resolved.LoadBalancer) {
 				wait = frontendWait
 			}
 			if wait.For == "" {
-				p.loadBalancers.DeleteReplaced(*old, "clients have had time to resolve "+lb.Desired.Name, p.albs.DetachEverywhere(old.ARN, nil))
+				p.loadBalancers.Delete(*old, old.Name, "clients have had time to resolve "+lb.Desired.Name, p.albs.DetachEverywhere(old.ARN, nil))
 				continue
 			}
 			if lb.IsFrontend() {
@@ -250,11 +250,7 @@ func (p *Planner) keepServing(lb *resolved.LoadBalancer, old *observed.LoadBalan
 			}
 			p.listeners.RemoveForeignRules(&l)
 		}
-		retained := l.WithoutForeign()
-		p.usage.KeepGroups(retained.Default)
-		for _, r := range retained.Rules {
-			p.usage.KeepGroups(r.Actions)
-		}
+		p.usage.KeepListener(l.WithoutForeign())
 	}
 }
 
