@@ -242,9 +242,6 @@ func HostsAndPathsKey(cs []model.Condition) string {
 	return string(appendSet(appendSet(nil, r.Hosts(), true), paths, false))
 }
 
-// HostsAndPathsKeyOfLive returns the HostsAndPathsKey of a live rule.
-func HostsAndPathsKeyOfLive(r *observed.Rule) string { return HostsAndPathsKey(r.Conditions) }
-
 // SameSelector reports whether two node selectors select the same nodes. A nil and an empty selector are different.
 func SameSelector(a, b *metav1.LabelSelector) bool {
 	if (a == nil) != (b == nil) {
@@ -268,7 +265,7 @@ func SameMutualAuth(want, have *model.MutualAuth) bool {
 	if mode(want) != mode(have) {
 		return false
 	}
-	if mode(want) != "verify" {
+	if mode(want) != Verify {
 		return true
 	}
 	flag := func(b *bool) bool { return b != nil && *b }

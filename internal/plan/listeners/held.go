@@ -80,7 +80,8 @@ func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 	if l.HasHeldRule() {
 		isReal := func(r *observed.Rule) bool { return !isPlaceholder(r) }
 		keep(byKey(lr.keys.Of, isReal), (*resolved.Rule).ConditionsKey)
-		keep(byKey(equal.HostsAndPathsKeyOfLive, isReal), func(p *resolved.Rule) string { return equal.HostsAndPathsKey(p.Desired.Conditions) })
+		hostsAndPaths := func(r *observed.Rule) string { return equal.HostsAndPathsKey(r.Conditions) }
+		keep(byKey(hostsAndPaths, isReal), func(p *resolved.Rule) string { return equal.HostsAndPathsKey(p.Desired.Conditions) })
 		keep(byKey(lr.keys.Of, isPlaceholder), func(p *resolved.Rule) string { return equal.ConditionsKey(p.Placeholder()) })
 	}
 	for i := range l.Rules {
