@@ -59,11 +59,15 @@ func (p *Planner) changeSecurityGroups(lb *resolved.LoadBalancer, after []plan.S
 
 // reportImmutable reports a changed setting that AWS accepts only when a load balancer is created.
 func (p *Planner) reportImmutable(field string, origins map[string]finding.Origin, what, is, desired string) {
-	of := origins[field]
+	of, kind := origins[field], p.Want.ID.Kind
+	other := "with another " + kind.Object()
+	if kind.HasGroupOrder() {
+		other = "in another IngressGroup"
+	}
 	p.Findings.Add(finding.Finding{
 		Object: p.EventObject(of.Object), Field: of.Field, Reason: finding.SettingFixed, Severity: finding.Warning,
 		Message: fmt.Sprintf("%s of the live load balancer cannot be changed from %s to %s, so nothing is changed", what, cmp.Or(is, "none"), desired),
-		Fix:     "restore the previous value, or create a new load balancer in another IngressGroup",
+		Fix:     "restore the previous value, or create a new load balancer " + other,
 	})
 }
 

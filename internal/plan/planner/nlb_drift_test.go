@@ -2,6 +2,7 @@ package planner_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -100,6 +101,9 @@ func TestDriftOfNetworkLoadBalancers(t *testing.T) {
 			p, found := planner.Make(want, have, options, plan.Memory{})
 			if got := stepIDs(p); got != c.steps || reported(found) != c.found {
 				t.Errorf("want %q and finding %q, got %q and %q\n%s", c.steps, c.found, got, reported(found), p.Text())
+			}
+			if c.found == "SettingFixed" && !strings.HasSuffix(found[0].Fix, "create a new load balancer with another Service") {
+				t.Errorf("the way out of a Service is %q", found[0].Fix)
 			}
 		})
 	}
