@@ -52,8 +52,8 @@ func (m *acceleratorPlanner) separateOtherOwners(own func(region string) bool) {
 	}
 }
 
-// UnknownOwner is the text for an owner that is not in the tags.
-const UnknownOwner = "another owner"
+// unknownOwner is the text for an owner that is not in the tags.
+const unknownOwner = "another owner"
 
 // owner returns the owner of the accelerator; "" if the stack owns it.
 func (m *acceleratorPlanner) owner() string {
@@ -61,9 +61,9 @@ func (m *acceleratorPlanner) owner() string {
 		return ""
 	}
 	if m.live == nil {
-		return UnknownOwner
+		return unknownOwner
 	}
-	return cmp.Or(naming.AcceleratorOwner(m.live.Tags), UnknownOwner)
+	return cmp.Or(naming.AcceleratorOwner(m.live.Tags), unknownOwner)
 }
 
 // ownersOfOthers returns the owners of the endpoint groups in others, by ARN.
@@ -71,7 +71,7 @@ func (m *acceleratorPlanner) ownersOfOthers() map[string]string {
 	out := map[string]string{}
 	for _, groups := range m.others {
 		for _, g := range groups {
-			out[g.ARN] = cmp.Or(m.want.Guests[g.Region], naming.Guests(m.live.Tags)[g.Region], m.owner(), UnknownOwner)
+			out[g.ARN] = cmp.Or(m.want.Guests[g.Region], naming.Guests(m.live.Tags)[g.Region], m.owner(), unknownOwner)
 		}
 	}
 	return out

@@ -86,7 +86,7 @@ func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan
 	for _, p := range m.pairs {
 		one := resolved.AcceleratorListenerChoices{Desired: p.want, Live: p.live}
 		if p.live != nil {
-			one.Score = Score(*p.want, *p.live)
+			one.Score = similarity(*p.want, *p.live)
 		}
 		out.Accelerator.Listeners = append(out.Accelerator.Listeners, one)
 	}

@@ -46,12 +46,12 @@ func (p listenerPair) differs() bool {
 	return p.live.Protocol != p.want.Protocol || !slices.Equal(p.live.Ports, p.want.Ports) || p.live.SourceIP != p.want.SourceIP
 }
 
-// minScore is the minimum Score with which a live listener is kept for a desired one.
+// minScore is the minimum similarity with which a live listener is kept for a desired one.
 const minScore = 15
 
-// Score returns how similar a desired listener is to a live one. The AWS Load Balancer Controller computes the
+// similarity returns how similar a desired listener is to a live one. The AWS Load Balancer Controller computes the
 // same score.
-func Score(want model.AcceleratorListener, live observed.AcceleratorListener) int {
+func similarity(want model.AcceleratorListener, live observed.AcceleratorListener) int {
 	common, all := countOverlap(want.Ports, live.Ports)
 	score := 100 * common / max(all, 1)
 	if want.Protocol == live.Protocol {
@@ -102,7 +102,7 @@ func (m *acceleratorPlanner) match() {
 	var all []candidate
 	for i, p := range m.pairs {
 		for j, l := range live {
-			if score := Score(*p.want, l); p.live == nil && !taken[j] && score >= minScore {
+			if score := similarity(*p.want, l); p.live == nil && !taken[j] && score >= minScore {
 				all = append(all, candidate{i, j, score})
 			}
 		}

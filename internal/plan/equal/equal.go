@@ -51,7 +51,7 @@ func sameAction(want, have model.Action, arn ARNResolver) bool {
 	switch w := want.(type) {
 	case model.Forward:
 		h, ok := have.(model.Forward)
-		return ok && SameForwardAction(w, h, arn)
+		return ok && sameForward(w, h, arn)
 	case model.Redirect:
 		h, ok := have.(model.Redirect)
 		return ok && NormalRedirect(w) == NormalRedirect(h)
@@ -111,10 +111,10 @@ func Weight(w *int32) int32 {
 	return *w
 }
 
-// SameForwardAction reports whether two forward actions send the same share of requests to each target group, with
+// sameForward reports whether two forward actions send the same share of requests to each target group, with
 // the same stickiness. The weights of a target group that is named several times are added, and a single target group
 // gets all requests, whatever its weight.
-func SameForwardAction(want, have model.Forward, arn ARNResolver) bool {
+func sameForward(want, have model.Forward, arn ARNResolver) bool {
 	w, known := WeightsByARN(want, arn)
 	h, _ := WeightsByARN(have, func(g model.GroupRef) string { return g.ARN })
 	if !known || len(w) != len(h) {

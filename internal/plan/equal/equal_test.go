@@ -34,7 +34,7 @@ func TestForwardsAreComparedByTheSharesOfTargetGroups(t *testing.T) {
 		"one of two named twice, other parts": {forward(share{"a", 1}, share{"b", 1}, share{"a", 1}), forward(share{"a", 1}, share{"b", 1}), false},
 		"a group that is not created yet":     {forward(share{"", 1}), forward(share{"a", 1}), false},
 	} {
-		if got := SameForwardAction(c.want, c.have, arn); got != c.same {
+		if got := sameForward(c.want, c.have, arn); got != c.same {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -23,8 +23,8 @@ func (rel Relation) Refusals(want model.Stack) finding.List {
 	return objectObstacles(want, rel.OtherStack)
 }
 
-// Refusal returns the finding that a Gateway does not take over the load balancer that it requests.
-func Refusal(want model.Stack, why, fix string) finding.Finding {
+// refusal returns the finding that a Gateway does not take over the load balancer that it requests.
+func refusal(want model.Stack, why, fix string) finding.Finding {
 	return finding.Finding{
 		Object: want.Adopts.At.Object, Field: want.Adopts.At.Field, Reason: finding.AdoptionRefused, Severity: finding.Error,
 		Message: fmt.Sprintf("the load balancer of %s is not taken over: %s", want.Adopts.From.Title(), why), Fix: fix, Blocks: finding.BlocksStack,
@@ -33,7 +33,7 @@ func Refusal(want model.Stack, why, fix string) finding.Finding {
 
 // objectObstacles returns the obstacles in the objects of both stacks.
 func objectObstacles(want, from model.Stack) (out finding.List) {
-	add := func(fix, format string, args ...any) { out.Add(Refusal(want, fmt.Sprintf(format, args...), fix)) }
+	add := func(fix, format string, args ...any) { out.Add(refusal(want, fmt.Sprintf(format, args...), fix)) }
 	_, shared := naming.SharedName(from.ID)
 	switch {
 	case want.ID.Kind != from.ID.Kind.Adopter():
@@ -86,7 +86,7 @@ const handoverTags = 2
 
 // liveObstacles returns the obstacles in the live resources.
 func liveObstacles(want model.Stack, have observed.Stack) (out finding.List) {
-	add := func(fix, format string, args ...any) { out.Add(Refusal(want, fmt.Sprintf(format, args...), fix)) }
+	add := func(fix, format string, args ...any) { out.Add(refusal(want, fmt.Sprintf(format, args...), fix)) }
 	var lbs []observed.LoadBalancer
 	for _, lb := range have.LoadBalancers {
 		if lb.ResourceID == model.LoadBalancerID {
@@ -139,7 +139,7 @@ func liveObstacles(want model.Stack, have observed.Stack) (out finding.List) {
 
 // stepObstacles returns an obstacle for each step that clients would notice.
 func stepObstacles(want model.Stack, steps []plan.Step) (out finding.List) {
-	add := func(why, fix string) { out.Add(Refusal(want, why, fix)) }
+	add := func(why, fix string) { out.Add(refusal(want, why, fix)) }
 	for _, s := range steps {
 		switch action := s.Do.(type) {
 		case plan.CreateLoadBalancer:

@@ -207,7 +207,7 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 	other := rel.Other.Title()
 	switch rel.Standing {
 	case HasOwn:
-		f := Refusal(stack, "the Gateway already has a load balancer, which is kept",
+		f := refusal(stack, "the Gateway already has a load balancer, which is kept",
 			"remove the annotation to keep it; or, once no event of "+other+" reports an error, delete the Gateway, and its load balancer with it, "+
 				"and apply the Gateway again with the annotation")
 		f.Blocks = finding.BlocksNothing

@@ -37,7 +37,7 @@ type AcceleratorListenerChoices struct {
 	Desired *model.AcceleratorListener
 	// Live is the live listener that becomes the desired one; nil if one has to be created.
 	Live *observed.AcceleratorListener
-	// Score is the similarity of the live to the desired listener; see accelerators.Score.
+	// Score is the similarity of the live to the desired listener, as the AWS Load Balancer Controller computes it.
 	Score int
 }
 

@@ -47,7 +47,7 @@ func ServingPodAt(v *cluster.View, namespace, address string) *corev1.Pod {
 	var out *corev1.Pod
 	for _, value := range []string{address, cluster.HostAddressValue(namespace, address)} {
 		for _, p := range podsAt(v, namespace, value) {
-			if IsServing(p) && (out == nil || p.Name > out.Name) {
+			if isServing(p) && (out == nil || p.Name > out.Name) {
 				out = p
 			}
 		}

@@ -40,7 +40,7 @@ func TestServingPodAtEqualsScan(t *testing.T) {
 				got := ServingPodAt(v, ns, ip)
 				var want *corev1.Pod
 				for _, p := range cluster.List[*corev1.Pod](v, cluster.Query{Kind: cluster.KindPod, Namespace: ns}) {
-					if IsServing(p) && slices.Contains(cluster.PodAddresses(p), ip) {
+					if isServing(p) && slices.Contains(cluster.PodAddresses(p), ip) {
 						want = p
 					}
 				}

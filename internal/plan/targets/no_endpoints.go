@@ -31,10 +31,10 @@ type NoEndpoints struct {
 	Emptied bool
 }
 
-// WhyNoEndpoints returns why a port of a Service has no ready endpoint, from all its EndpointSlices of one address family;
+// whyNoEndpoints returns why a port of a Service has no ready endpoint, from all its EndpointSlices of one address family;
 // nil if it has a ready endpoint, or if the reason is unknown. pod returns the pod of an endpoint by name, nil if it does
 // not exist.
-func WhyNoEndpoints(svc *corev1.Service, port corev1.ServicePort, list []*discoveryv1.EndpointSlice, pod func(name string) *corev1.Pod) *NoEndpoints {
+func whyNoEndpoints(svc *corev1.Service, port corev1.ServicePort, list []*discoveryv1.EndpointSlice, pod func(name string) *corev1.Pod) *NoEndpoints {
 	if len(list) == 0 || svc.Spec.Type == corev1.ServiceTypeExternalName {
 		return nil
 	}
@@ -96,13 +96,13 @@ func WhyNoEndpoints(svc *corev1.Service, port corev1.ServicePort, list []*discov
 	return out
 }
 
-// WhyNoEndpointsOf is WhyNoEndpoints for the Service of a binding.
+// WhyNoEndpointsOf is whyNoEndpoints for the Service of a binding.
 func WhyNoEndpointsOf(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service) *NoEndpoints {
 	port, ok := portOf(svc, b.Spec.ServiceRef.Port)
 	if !ok {
 		return nil
 	}
-	return WhyNoEndpoints(svc, port, cluster.List[*discoveryv1.EndpointSlice](v, cluster.SlicesOf(svc.Namespace, svc.Name)), podIn(v, svc.Namespace))
+	return whyNoEndpoints(svc, port, cluster.List[*discoveryv1.EndpointSlice](v, cluster.SlicesOf(svc.Namespace, svc.Name)), podIn(v, svc.Namespace))
 }
 
 // serviceRef returns the reference of a Service in findings.

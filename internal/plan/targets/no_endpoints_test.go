@@ -52,7 +52,7 @@ func TestWhyNoEndpoints(t *testing.T) {
 		if c.unselected {
 			svc.Spec.Selector = nil
 		}
-		got := WhyNoEndpoints(svc, corev1.ServicePort{Name: "web", Port: 80, TargetPort: c.targetPort}, c.list, func(string) *corev1.Pod { return &corev1.Pod{} })
+		got := whyNoEndpoints(svc, corev1.ServicePort{Name: "web", Port: 80, TargetPort: c.targetPort}, c.list, func(string) *corev1.Pod { return &corev1.Pod{} })
 		switch {
 		case got == nil && c.want != "":
 			t.Errorf("%s: nothing is found", name)

@@ -65,7 +65,7 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 		// removed.
 		unsubscribed := v.Unsubscribed()
 		q := cluster.SlicesOf(svc.Namespace, svc.Name)
-		if r.NoEndpoints = WhyNoEndpoints(svc, port, cluster.List[*discoveryv1.EndpointSlice](unsubscribed, q), podIn(unsubscribed, b.Namespace)); r.NoEndpoints != nil {
+		if r.NoEndpoints = whyNoEndpoints(svc, port, cluster.List[*discoveryv1.EndpointSlice](unsubscribed, q), podIn(unsubscribed, b.Namespace)); r.NoEndpoints != nil {
 			v.SubscribeList(q)
 		}
 	}

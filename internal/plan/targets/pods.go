@@ -47,7 +47,7 @@ func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Servi
 		r.endpoints = unknown
 	}
 	if len(r.endpoints) == 0 && !r.Unknown && !o.Endpoints {
-		r.NoEndpoints = WhyNoEndpoints(svc, port, found, podIn(v, b.Namespace))
+		r.NoEndpoints = whyNoEndpoints(svc, port, found, podIn(v, b.Namespace))
 	}
 }
 
@@ -166,8 +166,8 @@ func reportIgnored(b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resol
 	})
 }
 
-// IsServing reports whether a pod is ready and not terminating.
-func IsServing(p *corev1.Pod) bool {
+// isServing reports whether a pod is ready and not terminating.
+func isServing(p *corev1.Pod) bool {
 	return p.DeletionTimestamp == nil && !cluster.PodFinished(p) && podCondition(p, corev1.PodReady) == corev1.ConditionTrue
 }
 
