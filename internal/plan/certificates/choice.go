@@ -147,8 +147,10 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 	}
 	if out.Default == "" && len(all) > 0 {
 		first := all[0]
-		if _, found := l.TLS.Certificates[0].(model.CertHosts); found && cc.Want.ID.Kind.OfGateway() {
-			first = slices.Min(all) // the same certificate for all listeners and routes
+		if cc.Want.ID.Kind.OfGateway() && len(l.TLS.Certificates) > 0 {
+			if _, found := l.TLS.Certificates[0].(model.CertHosts); found {
+				first = slices.Min(all) // the same certificate for all listeners and routes
+			}
 		}
 		out.Default = defaultCertificate(choices, first, live)
 	}

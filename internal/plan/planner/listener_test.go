@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -76,4 +77,31 @@ func TestClientCertificatesThatNobodyAsksForAnyMore(t *testing.T) {
 			t.Errorf("AWS would change nothing: %+v", do.Settings.MutualAuth)
 		}
 	})
+}
+
+// No accepted member of the port has a host or names a certificate, and a held one has a host that only an additional
+// certificate of the live listener covers.
+func TestACertificateThatOnlyAHeldMemberNeedsBecomesTheDefault(t *testing.T) {
+	held := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "held"}
+	desired := claimed(desiredOf(ruleTo("/a", "g1")))
+	l := &desired.LoadBalancer.Listeners[0]
+	l.Port, l.TLS = 443, &model.TLS{Policy: "p", Certificates: []model.CertChoice{
+		model.CertARNs{Member: testMember, ARNs: []string{"certificate-a"}}, model.CertARNs{Member: held, ARNs: []string{"certificate-b"}},
+	}}
+	have := converge(t, desired, observed.Stack{Facts: testFacts()})
+	have.Facts.CertificatesAsked, have.Facts.Certificates = true, []observed.Certificate{
+		{ARN: "certificate-a", Domains: []string{"a.example.com"}}, {ARN: "certificate-b", Domains: []string{"b.example.com"}},
+	}
+	l.TLS = &model.TLS{Policy: "p"}
+	l.Rules = append(l.Rules, model.Rule{
+		Conditions: []model.Condition{model.HostHeader{Values: []string{"b.example.com"}}}, Member: held, Held: model.HeldInvalid,
+	})
+	desired.Members = append(desired.Members, model.Member{Ref: held, Finalizer: "f", Claimed: true, Blocked: true})
+	p, _ := planner.Make(desired, have, testOptions, plan.Memory{})
+	for _, s := range p.Steps {
+		if do, ok := s.Do.(plan.ModifyListener); ok && do.Settings.Certificate == "certificate-b" {
+			return
+		}
+	}
+	t.Errorf("want certificate-b to be the default, got\n%s", p.Text())
 }
