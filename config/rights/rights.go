@@ -6,10 +6,7 @@
 // internal/test/harness show that the scenario fails without it.
 package rights
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Partitions are the AWS partitions with a policy. The controller needs the same permissions in each of
 // them.
@@ -85,18 +82,4 @@ type Scenario string
 // Test returns the name of the test that fails without an action of a statement.
 func (s Statement) Test(a Action) string {
 	return "internal/test/harness TestWithoutPermission/" + s.Sid + "/" + a.Name
-}
-
-// Features returns the features with statements in the table AWS, in the order of the table.
-func Features() []string {
-	var out []string
-	add := func(f string) {
-		if f != "" && !slices.Contains(out, f) {
-			out = append(out, f)
-		}
-	}
-	for _, s := range AWS {
-		add(s.Feature)
-	}
-	return out
 }

@@ -2,89 +2,9 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
-
-// TargetType is the type of the targets in a target group: instances or IP addresses.
-//
-// +kubebuilder:validation:Enum=instance;ip
-type TargetType string
-
-// The target types.
-const (
-	TargetTypeInstance TargetType = "instance"
-	TargetTypeIP       TargetType = "ip"
-)
-
-// NetworkingProtocol is the protocol of a networking rule.
-//
-// +kubebuilder:validation:Enum=TCP;UDP
-type NetworkingProtocol string
-
-// The protocols of networking rules.
-const (
-	NetworkingProtocolTCP NetworkingProtocol = "TCP"
-	NetworkingProtocolUDP NetworkingProtocol = "UDP"
-)
-
-// ServiceReference names a port of a Service in the binding's own namespace.
-type ServiceReference struct {
-	// Name of the Service.
-	Name string `json:"name"`
-
-	// Port of the Service, by number or by name.
-	Port intstr.IntOrString `json:"port"`
-}
-
-// IPBlock is a range of addresses.
-type IPBlock struct {
-	// CIDR of IPv4 or IPv6.
-	CIDR string `json:"cidr"`
-}
-
-// SecurityGroup is a security group of AWS.
-type SecurityGroup struct {
-	// GroupID of the security group.
-	GroupID string `json:"groupID"`
-}
-
-// NetworkingPeer is a source of traffic: a range or a security group, not both.
-type NetworkingPeer struct {
-	// IPBlock is a range of source addresses.
-	// +optional
-	IPBlock *IPBlock `json:"ipBlock,omitempty"`
-
-	// SecurityGroup is a security group; the traffic of its members is admitted.
-	// +optional
-	SecurityGroup *SecurityGroup `json:"securityGroup,omitempty"`
-}
-
-// NetworkingPort is a port to open.
-type NetworkingPort struct {
-	// Protocol is TCP if not given.
-	// +optional
-	Protocol *NetworkingProtocol `json:"protocol,omitempty"`
-
-	// Port is a number or, for ip targets, the name of a container port; all ports if not given.
-	// +optional
-	Port *intstr.IntOrString `json:"port,omitempty"`
-}
-
-// NetworkingIngressRule opens ports to peers.
-type NetworkingIngressRule struct {
-	// From lists the sources.
-	From []NetworkingPeer `json:"from"`
-
-	// Ports lists the ports; an entry without a number means all ports, an empty list opens none.
-	Ports []NetworkingPort `json:"ports"`
-}
-
-// TargetGroupBindingNetworking configures rules in the security groups of the targets.
-type TargetGroupBindingNetworking struct {
-	// Ingress lists the rules.
-	// +optional
-	Ingress []NetworkingIngressRule `json:"ingress,omitempty"`
-}
 
 // TargetGroupBindingSpec is the desired state.
 type TargetGroupBindingSpec struct {
@@ -102,13 +22,13 @@ type TargetGroupBindingSpec struct {
 
 	// TargetType of the target group; taken from AWS if not given.
 	// +optional
-	TargetType *TargetType `json:"targetType,omitempty"`
+	TargetType *v1beta1.TargetType `json:"targetType,omitempty"`
 
 	// ServiceRef names the Service and port whose endpoints are registered.
-	ServiceRef ServiceReference `json:"serviceRef"`
+	ServiceRef v1beta1.ServiceReference `json:"serviceRef"`
 
 	// Networking configures rules in the security groups of the targets. +optional
-	Networking *TargetGroupBindingNetworking `json:"networking,omitempty"`
+	Networking *v1beta1.TargetGroupBindingNetworking `json:"networking,omitempty"`
 
 	// IamRoleArnToAssume is the role for calls on a target group of another account.
 	// +optional

@@ -19,8 +19,3 @@ func AddToScheme(s *runtime.Scheme) error {
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }
-
-// Resource returns the group resource with a name.
-func Resource(name string) schema.GroupResource {
-	return GroupVersion.WithResource(name).GroupResource()
-}
