@@ -135,7 +135,7 @@ func saveUntil(ctx context.Context, save func(context.Context), urgent <-chan st
 
 // saveSoon calls save as soon as limiter admits a write. The write takes at most limit.
 func saveSoon(ctx context.Context, save func(context.Context), limiter *writeLimiter, limit time.Duration) {
-	if limiter.wait(ctx) {
+	if pause(ctx, limiter.delay()) {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		save(ctx)

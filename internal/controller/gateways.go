@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/discovery"
@@ -270,25 +269,20 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 	if err := synced(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
 	}
-	tick := time.NewTicker(durations.ShortInterval)
-	defer tick.Stop()
 	for {
 		done, err := w.updateKinds(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if done {
-			tick.Reset(durations.SweepInterval)
-		} else {
-			tick.Reset(durations.ShortInterval)
-		}
 		if err != nil {
 			w.logOnChange("error "+err.Error(), func() { w.log.Error(err, "failed to find optional kinds") })
 		}
-		select {
-		case <-ctx.Done():
+		interval := durations.ShortInterval
+		if done {
+			interval = durations.SweepInterval
+		}
+		if !pause(ctx, interval) {
 			return nil
-		case <-tick.C:
 		}
 	}
 }

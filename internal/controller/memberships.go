@@ -49,13 +49,7 @@ func (m *Memberships) Persist(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, durations.Answer)
 	defer cancel()
 	for {
-		wait := m.tryPersist(ctx)
-		if wait <= 0 {
-			return
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
+		if wait := m.tryPersist(ctx); wait <= 0 || !pause(ctx, wait) {
 			return
 		}
 	}

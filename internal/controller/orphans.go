@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/go-logr/logr"
 
@@ -80,14 +79,7 @@ func watchOrphans(ctx context.Context, synced func(context.Context) error, find 
 		return nil //nolint:nilerr // the process is stopping
 	}
 	known := map[string]bool{}
-	for wait := durations.SweepInterval; ; wait = durations.Orphans {
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		case <-timer.C:
-		}
+	for wait := durations.SweepInterval; pause(ctx, wait); wait = durations.Orphans {
 		found, err := find(ctx)
 		if err != nil {
 			log.V(1).Info("failed to find orphans", "err", err.Error())
@@ -105,4 +97,5 @@ func watchOrphans(ctx context.Context, synced func(context.Context) error, find 
 		m.orphans.WithLabelValues().Set(float64(resources))
 		known = still
 	}
+	return nil
 }

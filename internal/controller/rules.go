@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"time"
 
 	"github.com/go-logr/logr"
 
@@ -22,7 +21,7 @@ func syncRulesPeriodically(ctx context.Context, synced, sync func(context.Contex
 		return nil //nolint:nilerr // the process is stopping
 	}
 	for wait := durations.Answer; ; {
-		err, pause := sync(ctx), durations.EventKept
+		err, next := sync(ctx), durations.EventKept
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -30,14 +29,10 @@ func syncRulesPeriodically(ctx context.Context, synced, sync func(context.Contex
 			wait = durations.Answer
 		default:
 			log.V(1).Info("failed to update rules of targets", "err", err.Error(), "retryAfter", wait.String())
-			pause, wait = wait, min(2*wait, durations.SweepInterval)
+			next, wait = wait, min(2*wait, durations.SweepInterval)
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !pause(ctx, next) {
 			return nil
-		case <-timer.C:
 		}
 	}
 }
@@ -49,14 +44,10 @@ func afterStartup(synced func(context.Context) error) func(context.Context) erro
 		if err := synced(ctx); err != nil {
 			return err
 		}
-		timer := time.NewTimer(plandurations.Settle)
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
+		if !pause(ctx, plandurations.Settle) {
 			return ctx.Err()
-		case <-timer.C:
-			return nil
 		}
+		return nil
 	}
 }
 

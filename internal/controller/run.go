@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -302,16 +301,10 @@ func dropUnusedSecrets(ctx context.Context, source *kube.Source, secrets *kube.S
 	if err := source.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
 	}
-	tick := time.NewTicker(durations.SweepInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			secrets.Retain(isRead)
-		}
+	for pause(ctx, durations.SweepInterval) {
+		secrets.Retain(isRead)
 	}
+	return nil
 }
 
 // onAllReplicas is a runnable that also runs if this process is not the leader.

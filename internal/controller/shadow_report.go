@@ -159,8 +159,6 @@ func (s *Shadow) Report(now time.Time) ShadowReport {
 // WriteReportPeriodically writes the report to a file when it has changed, and once each period, until ctx ends.
 func (s *Shadow) WriteReportPeriodically(ctx context.Context, file, cluster string, log logr.Logger) error {
 	var written time.Time
-	tick := time.NewTicker(durations.ShortInterval)
-	defer tick.Stop()
 	for {
 		s.mu.Lock()
 		due := s.changed || time.Since(written) >= durations.LongInterval
@@ -174,10 +172,8 @@ func (s *Shadow) WriteReportPeriodically(ctx context.Context, file, cluster stri
 				log.Error(err, "failed to write the shadow report", "file", file)
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if !pause(ctx, durations.ShortInterval) {
 			return nil
-		case <-tick.C:
 		}
 	}
 }

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,14 +65,10 @@ func (s *Shadow) PlanRulesPeriodically(ctx context.Context, synced func(context.
 	if synced(ctx) != nil {
 		return nil // the process is stopping
 	}
-	tick := time.NewTicker(durations.LongInterval)
-	defer tick.Stop()
 	for {
 		_ = s.Rules(ctx) // a failure is in the report
-		select {
-		case <-ctx.Done():
+		if !pause(ctx, durations.LongInterval) {
 			return nil
-		case <-tick.C:
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,12 +23,8 @@ func retryUntilReached[T any](ctx context.Context, log logr.Logger, what string,
 			return out, err
 		}
 		log.Info("waiting for "+what, "err", err.Error(), "retryAfter", wait.String())
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !pause(ctx, wait) {
 			return out, ctx.Err()
-		case <-timer.C:
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -82,16 +81,10 @@ func (w *versionsWatch) readVersions(ctx context.Context) error {
 
 // run reads the versions from time to time until ctx ends.
 func (w *versionsWatch) run(ctx context.Context) error {
-	tick := time.NewTicker(durations.SweepInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	for pause(ctx, durations.SweepInterval) {
 		if err := w.readVersions(ctx); err != nil && ctx.Err() == nil {
 			w.log.Error(err, "failed to enqueue GatewayClasses")
 		}
 	}
+	return nil
 }

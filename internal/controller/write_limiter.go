@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"context"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
@@ -18,16 +17,6 @@ type writeLimiter struct{ next time.Time }
 
 // delay returns how long the next write has to wait.
 func (p *writeLimiter) delay() time.Duration { return time.Until(p.next) }
-
-// wait waits until the next write may begin. It reports false if ctx ended before.
-func (p *writeLimiter) wait(ctx context.Context) bool {
-	select {
-	case <-time.After(p.delay()):
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
 
 // countWrite accounts for a write of the given number of bytes.
 func (p *writeLimiter) countWrite(bytes int) {

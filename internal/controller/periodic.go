@@ -1,0 +1,26 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
+)
+
+// pause waits for a time, and reports false if ctx ended before.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// RepeatEvents calls repeat at a fixed interval until ctx ends.
+func RepeatEvents(ctx context.Context, repeat func(context.Context)) error {
+	for pause(ctx, durations.MinuteInterval) {
+		repeat(ctx)
+	}
+	return nil
+}
