@@ -13,6 +13,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -114,21 +115,17 @@ type agentSetting struct {
 
 // agentContainer returns the container of the agent for a configuration and the annotations of a pod.
 func agentContainer(annotations map[string]string, cfg v1beta1.ALBTargetControlConfigSpec) (corev1.Container, error) {
-	concurrency := int32(1)
-	if cfg.MaxConcurrency != nil {
-		concurrency = *cfg.MaxConcurrency
-	}
 	const data, control = 0, 1
 	settings := []agentSetting{
 		{"data-address", "TARGET_CONTROL_DATA_ADDRESS", cfg.DataAddress, checkAddress, true},
 		{"control-address", "TARGET_CONTROL_CONTROL_ADDRESS", cfg.ControlAddress, checkAddress, true},
 		{"destination-address", "TARGET_CONTROL_DESTINATION_ADDRESS", cfg.DestinationAddress, checkAddress, true},
-		{"max-concurrency", "TARGET_CONTROL_MAX_CONCURRENCY", strconv.Itoa(int(concurrency)), checkMax1000, true},
-		{"tls-cert-path", "TARGET_CONTROL_TLS_CERT_PATH", valueOf(cfg.TLSCertPath), nil, false},
-		{"tls-key-path", "TARGET_CONTROL_TLS_KEY_PATH", valueOf(cfg.TLSKeyPath), nil, false},
-		{"tls-security-policy", "TARGET_CONTROL_TLS_SECURITY_POLICY", valueOf(cfg.TLSSecurityPolicy), nil, false},
-		{"protocol-version", "TARGET_CONTROL_PROTOCOL_VERSION", valueOf(cfg.ProtocolVersion), oneOf("HTTP1", "HTTP2", "GRPC"), false},
-		{"rust-log", "RUST_LOG", valueOf(cfg.RustLog), oneOf("debug", "info", "error"), false},
+		{"max-concurrency", "TARGET_CONTROL_MAX_CONCURRENCY", strconv.Itoa(int(ptr.Deref(cfg.MaxConcurrency, 1))), checkMax1000, true},
+		{"tls-cert-path", "TARGET_CONTROL_TLS_CERT_PATH", ptr.Deref(cfg.TLSCertPath, ""), nil, false},
+		{"tls-key-path", "TARGET_CONTROL_TLS_KEY_PATH", ptr.Deref(cfg.TLSKeyPath, ""), nil, false},
+		{"tls-security-policy", "TARGET_CONTROL_TLS_SECURITY_POLICY", ptr.Deref(cfg.TLSSecurityPolicy, ""), nil, false},
+		{"protocol-version", "TARGET_CONTROL_PROTOCOL_VERSION", ptr.Deref(cfg.ProtocolVersion, ""), oneOf("HTTP1", "HTTP2", "GRPC"), false},
+		{"rust-log", "RUST_LOG", ptr.Deref(cfg.RustLog, ""), oneOf("debug", "info", "error"), false},
 	}
 	agent := corev1.Container{Name: agentName, Image: cfg.Image, Resources: agentResources(annotations, cfg.Resources)}
 	if image := annotations[agentAnnotation+"image"]; image != "" {
@@ -227,12 +224,4 @@ func oneOf(values ...string) func(string) error {
 		}
 		return nil
 	}
-}
-
-// valueOf returns the text of a pointer, "" if it is nil.
-func valueOf(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

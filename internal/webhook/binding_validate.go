@@ -8,6 +8,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -99,18 +100,10 @@ func changedImmutableFields(b, old *v1beta1.TargetGroupBinding) []string {
 	}
 	was, is := old.Spec, b.Spec
 	changed("spec.targetGroupARN", was.TargetGroupARN, is.TargetGroupARN)
-	changed("spec.targetType", fieldText(was.TargetType), fieldText(is.TargetType))
-	changed("spec.ipAddressType", fieldText(was.IPAddressType), fieldText(is.IPAddressType))
+	changed("spec.targetType", string(ptr.Deref(was.TargetType, "")), string(ptr.Deref(is.TargetType, "")))
+	changed("spec.ipAddressType", string(ptr.Deref(was.IPAddressType, "")), string(ptr.Deref(is.IPAddressType, "")))
 	changed("spec.vpcID", was.VpcID, is.VpcID)
 	return out
-}
-
-// fieldText returns the value of an optional field, "" if it is nil.
-func fieldText[T ~string](v *T) string {
-	if v == nil {
-		return ""
-	}
-	return string(*v)
 }
 
 // conflictingBinding returns another binding of the same target group that must not share the target group; nil if there is

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -111,12 +112,8 @@ func Endpoints(c Config) []Endpoint {
 	}
 	var out []Endpoint
 	for _, e := range table {
-		metricPath := e.path
-		if e.metricPath != "" {
-			metricPath = e.metricPath
-		}
 		out = append(out, Endpoint{e.path, handler{
-			rule: e.rule, log: c.Log.WithValues("path", e.path), refusals: c.Metrics.refusals(metricPath, e.mutating), panics: c.Panics,
+			rule: e.rule, log: c.Log.WithValues("path", e.path), refusals: c.Metrics.refusals(cmp.Or(e.metricPath, e.path), e.mutating), panics: c.Panics,
 		}})
 	}
 	return out

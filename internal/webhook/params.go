@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -79,7 +78,7 @@ func validateSubnetSelector(path *field.Path, s *v1beta1.SubnetSelector) field.E
 			out = append(out, field.Duplicate(path.Child("ids").Index(i), string(id)))
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(s.Tags), strings.Compare) {
+	for _, key := range slices.Sorted(maps.Keys(s.Tags)) {
 		for i, value := range s.Tags[key] {
 			if slices.Contains(s.Tags[key][:i], value) {
 				out = append(out, field.Duplicate(path.Child("tags").Key(key).Index(i), value))

@@ -38,9 +38,8 @@ type Refusal struct {
 	Message string
 }
 
-// Change is an operation of a JSON patch. Op is always "add", which replaces an existing member. Changes are not computed
-// from two encodings of an object, because such a patch would remove fields that this version of the controller does not
-// have.
+// Change is an operation of a JSON patch. Changes of an object in a request are not computed from two encodings of it,
+// because such a patch would remove fields that this version of the controller does not have.
 type Change struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`

@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -53,7 +54,8 @@ func InjectServerIDs(pod *corev1.Pod, variable string, next func() (string, erro
 		containers []corev1.Container
 	}{{"/spec/containers", pod.Spec.Containers}, {"/spec/initContainers", pod.Spec.InitContainers}} {
 		for i, con := range list.containers {
-			if !named[con.Name] || hasVariable(con, variable) {
+			hasID := slices.ContainsFunc(con.Env, func(e corev1.EnvVar) bool { return e.Name == variable })
+			if !named[con.Name] || hasID {
 				continue
 			}
 			id, err := next()
@@ -64,16 +66,6 @@ func InjectServerIDs(pod *corev1.Pod, variable string, next func() (string, erro
 		}
 	}
 	return out, nil
-}
-
-// hasVariable reports whether a container has an environment variable.
-func hasVariable(con corev1.Container, name string) bool {
-	for _, e := range con.Env {
-		if e.Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // setVariable returns the change that adds an environment variable to a container.

@@ -10,6 +10,8 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
 // exemptionCondition is the name of the match condition that exempts writes of the controller from a webhook, so that the
@@ -58,12 +60,12 @@ func (k *Keeper) ExemptController(ctx context.Context) error {
 
 // exemptControllerIn writes the user into the match conditions of one configuration, if they do not name the user yet.
 func (k *Keeper) exemptControllerIn(ctx context.Context, configuration webhookConfiguration, user string) error {
-	var changes []change
+	var changes []webhook.Change
 	for i, w := range configuration.webhooks {
 		for j, c := range w.conditions {
 			if w.usesService(k.Namespace, k.Service) && c.Name == exemptionCondition && !namesUser(c, user) {
 				path := fmt.Sprintf("/webhooks/%d/matchConditions/%d/expression", i, j)
-				changes = append(changes, change{"replace", path, "request.userInfo.username != " + strconv.Quote(user)})
+				changes = append(changes, webhook.Change{Op: "replace", Path: path, Value: "request.userInfo.username != " + strconv.Quote(user)})
 			}
 		}
 	}

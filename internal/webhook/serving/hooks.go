@@ -9,6 +9,8 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
 // certManagerAnnotation is the annotation with which cert-manager writes the CA bundle.
@@ -59,33 +61,26 @@ func (k *Keeper) readConfigurations(ctx context.Context) ([]webhookConfiguration
 	return out, k.ignoreUnavailable(err)
 }
 
-// change is an operation of a JSON patch.
-type change struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value"`
-}
-
 // writeBundle writes the CA bundle into the webhooks of the Service that have a different bundle.
 func (k *Keeper) writeBundle(ctx context.Context, configuration webhookConfiguration, bundle []byte) error {
 	if configuration.hasOtherOwner || len(bundle) == 0 {
 		return nil
 	}
-	var changes []change
+	var changes []webhook.Change
 	for i, w := range configuration.webhooks {
 		if w.usesService(k.Namespace, k.Service) && !bytes.Equal(w.client.CABundle, bundle) {
-			changes = append(changes, change{"add", fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", i), bundle})
+			changes = append(changes, webhook.Change{Op: "add", Path: fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", i), Value: bundle})
 		}
 	}
 	return k.patch(ctx, configuration, changes)
 }
 
 // patch applies changes to a configuration. It fails if the configuration has changed since it was read.
-func (k *Keeper) patch(ctx context.Context, configuration webhookConfiguration, changes []change) error {
+func (k *Keeper) patch(ctx context.Context, configuration webhookConfiguration, changes []webhook.Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	data, err := json.Marshal(append([]change{{"test", "/metadata/resourceVersion", configuration.version}}, changes...))
+	data, err := json.Marshal(append([]webhook.Change{{Op: "test", Path: "/metadata/resourceVersion", Value: configuration.version}}, changes...))
 	if err != nil {
 		return err
 	}
