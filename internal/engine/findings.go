@@ -125,7 +125,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	if n == 1 {
 		port = f.Step.Rule.Port
 	}
-	if f.isHeld() && isRuleStep(f.Step) {
+	if f.isHeld() && f.Step.Address.Kind == plan.Rule {
 		reach = finding.BlocksRule
 	}
 	switch do := f.Step.Do.(type) {

@@ -8,9 +8,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// isRuleStep reports whether a step is for a listener rule.
-func isRuleStep(s plan.Step) bool { return s.Address.Kind == plan.Rule }
-
 // isHeld reports whether the desired state of a failed step is held, so that the plan is made again without it: AWS
 // refuses the step, or it has failed so often that the steps after it do not wait any longer.
 func (f FailedStep) isHeld() bool {
@@ -65,6 +62,7 @@ func (h *stackHolder) hold(f FailedStep) bool {
 		why = model.HeldInvalid
 	}
 	s := f.Step
+	isListener := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) }
 	switch do := s.Do.(type) {
 	case plan.ClaimFinalizer:
 		// No resource is created for a member without its finalizer. Changes of other members to the same listeners do not wait.
@@ -104,22 +102,26 @@ func (h *stackHolder) hold(f FailedStep) bool {
 		}
 		return false
 	case plan.CreateListener:
-		return invalid && (removeListenerTags(lb, s.Address) || holdDefaultActions(lb, hasMemberDefault(s.Address)))
+		withoutTags := func(l *model.Listener) bool {
+			had := len(l.Tags) > 0
+			l.Tags = nil
+			return had
+		}
+		return invalid && (changeListeners(lb, isListener, withoutTags) || holdDefaultActions(lb, hasMemberDefault(s.Address)))
 	case plan.ModifyListener:
-		matches := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) }
-		if f.Class == Quota && s.Staged && changeDefaultInPlace(lb, matches) {
+		inPlace := func(l *model.Listener) bool { return setFlag(&l.DefaultInPlace) } // a quota leaves no room for steps
+		if f.Class == Quota && s.Staged && changeListeners(lb, isListener, inPlace) {
 			return true
 		}
 		if invalid {
-			matches = hasMemberDefault(s.Address)
+			return holdDefaultActions(lb, hasMemberDefault(s.Address))
 		}
-		return holdDefaultActions(lb, matches)
+		return holdDefaultActions(lb, isListener)
 	case plan.AddCertificate:
-		matches := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) && l.TLS != nil }
+		matches := func(l model.Listener) bool { return isListener(l) && l.TLS != nil }
 		return changeListeners(lb, matches, func(l *model.Listener) bool { return leaveOutCertificate(l, do.ARN, f.Class == Quota) })
 	case plan.SetPriorities:
-		matches := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) }
-		return changeListeners(lb, matches, func(l *model.Listener) bool { return markHeld(&l.OrderHeld, model.HeldRefused) })
+		return changeListeners(lb, isListener, func(l *model.Listener) bool { return markHeld(&l.OrderHeld, model.HeldRefused) })
 	}
 	return false
 }
@@ -193,12 +195,6 @@ func holdDefaultActions(lb *model.LoadBalancer, matches func(model.Listener) boo
 	return changeListeners(lb, matches, func(l *model.Listener) bool { return markHeld(&l.DefaultHeld, model.HeldRefused) })
 }
 
-// changeDefaultInPlace marks the default actions of the matching listeners to be changed in one call, and reports whether any
-// of them was not marked before.
-func changeDefaultInPlace(lb *model.LoadBalancer, matches func(model.Listener) bool) bool {
-	return changeListeners(lb, matches, func(l *model.Listener) bool { return setFlag(&l.DefaultInPlace) })
-}
-
 // changeListeners calls change for the matching listeners, and reports whether any call returned true.
 func changeListeners(lb *model.LoadBalancer, matches func(model.Listener) bool, change func(*model.Listener) bool) (changed bool) {
 	for i := range lb.Listeners {
@@ -214,16 +210,6 @@ func hasMemberDefault(a plan.Address) func(model.Listener) bool {
 	return func(l model.Listener) bool {
 		return a.ID == naming.ListenerID(l.Port) && !l.DefaultOf.Object.IsZero()
 	}
-}
-
-// removeListenerTags removes the user tags of the listener at an address, and reports whether it had any.
-func removeListenerTags(lb *model.LoadBalancer, a plan.Address) (changed bool) {
-	for i := range lb.Listeners {
-		if l := &lb.Listeners[i]; a.ID == naming.ListenerID(l.Port) && len(l.Tags) > 0 {
-			l.Tags, changed = nil, true
-		}
-	}
-	return changed
 }
 
 // forwardsTo reports whether one of the actions forwards to a target group.
