@@ -1,10 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,12 +24,16 @@ type stepKey struct {
 	rule      model.RuleKey
 	tenant    string
 	content   string
+	// inKubernetes reports whether the step is a call to the API server.
+	inKubernetes bool
 }
 
 // stepKeyOf returns the key of a step of a plan for a stack.
 func stepKeyOf(s plan.Step, stack model.Stack) stepKey {
 	what, _, _ := strings.Cut(string(s.ID), " ")
-	k := stepKey{operation: what, call: callKind(s.Do), address: s.Address, rule: s.Rule, tenant: tenantOf(s.Blames)}
+	k := stepKey{
+		operation: what, call: callKind(s.Do), address: s.Address, rule: s.Rule, tenant: tenantOf(s.Blames), inKubernetes: plan.InKubernetes(s.Do),
+	}
 	if !s.Rule.IsZero() {
 		k.address = plan.Address{Kind: plan.Rule}
 		if r, ok := findRule(stack, s.Rule); ok {
@@ -158,13 +162,15 @@ func (sc scope) countsAll() bool { return sc.class == Quota && sc.tenant == "" }
 // scopes returns the scopes of a step, in the order of failureScope: permission, quota of the stack, quota of the
 // namespace, refused values.
 func (k stepKey) scopes() []scope {
-	if k.inKubernetes() {
+	if k.inKubernetes {
 		return nil
 	}
+	// Steps of several namespaces have "/" as their namespace, so that the scope differs from that of the quota of the stack.
+	namespace := cmp.Or(k.tenant, "/")
 	return []scope{
 		{class: Denied, call: k.call, tenant: k.tenant, closes: true},
 		{class: Quota, call: k.call, kind: k.address.Kind, closes: true},
-		{class: Quota, call: k.call, kind: k.address.Kind, tenant: tenantOrStack(k.tenant), closes: true},
+		{class: Quota, call: k.call, kind: k.address.Kind, tenant: namespace, closes: true},
 		k.valuesScope(),
 	}
 }
@@ -178,23 +184,9 @@ func (k stepKey) valuesScope() scope {
 	return scope{class: Invalid, tenant: k.tenant}
 }
 
-// tenantOrStack returns the namespace, or "/" for steps of several namespaces, so that the scope differs from that of the
-// quota of the stack, which has "".
-func tenantOrStack(tenant string) string {
-	if tenant == "" {
-		return "/"
-	}
-	return tenant
-}
-
-// inKubernetes reports whether the step is a call to the API server.
-func (k stepKey) inKubernetes() bool {
-	return slices.Contains([]string{"ClaimFinalizer", "ReleaseFinalizer", "PutBinding", "DeleteBinding", "RecordAccelerator"}, k.call)
-}
-
 // failureScope returns the scope that the failure of a step belongs to, and whether there is one.
 func (k stepKey) failureScope(f FailedStep) (scope, bool) {
-	if k.inKubernetes() {
+	if k.inKubernetes {
 		return scope{}, false
 	}
 	all := k.scopes()
@@ -232,7 +224,7 @@ func errorCode(err error) string {
 // freedKinds returns the kinds of resources whose quota has room after the step: those that it deletes.
 func (k stepKey) freedKinds() []plan.ResourceKind {
 	switch {
-	case !strings.HasPrefix(k.call, "Delete") || k.inKubernetes():
+	case !strings.HasPrefix(k.call, "Delete") || k.inKubernetes:
 		return nil
 	case k.address.Kind == plan.Listener:
 		return []plan.ResourceKind{plan.Listener, plan.Rule}
