@@ -167,6 +167,32 @@ func (r *run) skipsAllSteps(p plan.Plan) bool {
 // maxNamed is the maximum number of changed resources, changes of one resource, or objects that the findings of a run name.
 const maxNamed = 5
 
+// reportedOn returns the objects with the findings about a step: those that it is for, or else the first member.
+func reportedOn(s plan.Step, stack model.Stack) []finding.Ref {
+	blames := s.Blames
+	if len(blames) == 0 && len(stack.Members) > 0 {
+		blames = []finding.Ref{stack.Members[0].Ref}
+	}
+	return blames[:min(len(blames), maxNamed)]
+}
+
+// resourceText returns the kind and the ID of a resource for messages.
+func resourceText(a plan.Address) string {
+	return fmt.Sprintf("%s %q", strings.ReplaceAll(string(a.Kind), "-", " "), a.ID)
+}
+
+// changesText joins the texts of the first changes, with the number of the others.
+func changesText(changes []plan.Change, text func(plan.Change) string) string {
+	var out []string
+	for _, c := range changes[:min(len(changes), maxNamed)] {
+		out = append(out, text(c))
+	}
+	if more := len(changes) - maxNamed; more > 0 {
+		out = append(out, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(out, ", ")
+}
+
 // driftReport makes the findings about the drift of a stack.
 type driftReport struct {
 	stack model.Stack
@@ -200,11 +226,7 @@ func (d driftReport) finding(s plan.Step, text string) (out finding.List) {
 		reason, does = finding.DriftFound, "it stays, because of --drift=report"
 		fix = "restore it in AWS, or edit the object, which carries the whole desired state out"
 	}
-	blames := s.Blames
-	if len(blames) == 0 && len(d.stack.Members) > 0 {
-		blames = []finding.Ref{d.stack.Members[0].Ref}
-	}
-	for _, ref := range blames[:min(len(blames), maxNamed)] {
+	for _, ref := range reportedOn(s, d.stack) {
 		out.Add(finding.Finding{Object: ref, Reason: reason, Severity: finding.Warning, Message: text + "; " + does, Fix: fix})
 	}
 	return out
@@ -231,7 +253,7 @@ func changedText(s plan.Step, repeated bool) string {
 	case plan.Delete:
 		does, orElse = "added", "AWS still shows it"
 	}
-	text := fmt.Sprintf("%s %q was %s by others", strings.ReplaceAll(string(s.Address.Kind), "-", " "), s.Address.ID, does)
+	text := fmt.Sprintf("%s was %s by others", resourceText(s.Address), does)
 	if repeated {
 		text += " again, or " + orElse
 	}
@@ -247,15 +269,9 @@ func driftText(s plan.Step, repeated bool) string {
 	if len(s.Changes) == 0 {
 		return text + ": " + strings.TrimPrefix(string(s.ID), s.Address.String()+" ")
 	}
-	var changes []string
-	for i, c := range s.Changes {
-		if i == maxNamed {
-			changes = append(changes, fmt.Sprintf("%d more", len(s.Changes)-i))
-			break
-		}
-		changes = append(changes, plan.Change{Path: c.Path, From: cmp.Or(c.To, absentValue), To: cmp.Or(c.From, absentValue)}.String())
-	}
-	return text + ": " + strings.Join(changes, ", ")
+	return text + ": " + changesText(s.Changes, func(c plan.Change) string {
+		return plan.Change{Path: c.Path, From: cmp.Or(c.To, absentValue), To: cmp.Or(c.From, absentValue)}.String()
+	})
 }
 
 // absentValue is the text for a value that is not set.

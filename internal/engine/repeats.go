@@ -192,7 +192,7 @@ func createdExists(do plan.Action, id string, have observed.Stack) bool {
 
 // reportNotKept returns findings about a change that AWS does not show, with the values that it shows.
 func reportNotKept(d Draft, stack model.Stack, s plan.Step, c repeatedChange) (out finding.List) {
-	what := fmt.Sprintf("%s %q", strings.ReplaceAll(string(s.Address.Kind), "-", " "), s.Address.ID)
+	what := resourceText(s.Address)
 	if rule, ok := findRule(stack, s.Rule); ok {
 		what = rule.Text(s.Rule.Port)
 	}
@@ -200,35 +200,24 @@ func reportNotKept(d Draft, stack model.Stack, s plan.Step, c repeatedChange) (o
 	if s.Verb == plan.Create {
 		changes = plan.ShownDifferences(s.Do, c.createdID, d.Have)
 	}
-	var texts []string
-	for i, c := range changes {
-		if i == maxNamed {
-			texts = append(texts, fmt.Sprintf("%d more", len(changes)-i))
-			break
-		}
-		texts = append(texts, c.DifferenceText())
-	}
+	text := changesText(changes, plan.Change.DifferenceText)
 	switch {
-	case len(texts) > 0:
+	case text != "":
 	case s.Verb == plan.Create:
-		texts = []string{"asked for, but AWS does not show it"}
+		text = "asked for, but AWS does not show it"
 	case s.Verb == plan.Delete:
-		texts = []string{"deleted, but AWS still shows it"}
+		text = "deleted, but AWS still shows it"
 	default:
-		texts = []string{strings.TrimPrefix(string(s.ID), s.Address.String()+" ")}
-	}
-	blames := s.Blames
-	if len(blames) == 0 && len(stack.Members) > 0 {
-		blames = []finding.Ref{stack.Members[0].Ref}
+		text = strings.TrimPrefix(string(s.ID), s.Address.String()+" ")
 	}
 	times, again := fmt.Sprintf("%d times", changeBackOff.Free+1), "it is applied again with a back-off of up to 15 minutes"
 	if !changeBackOff.Delays(c.streak) {
 		times, again = "once", "it is not created a second time"
 	}
-	for _, ref := range blames[:min(len(blames), maxNamed)] {
+	for _, ref := range reportedOn(s, stack) {
 		out.Add(finding.Finding{
 			Object: ref, Reason: finding.ChangeNotKept, Severity: finding.Warning,
-			Message: fmt.Sprintf("change applied %s but not persisted by AWS: %s: %s; %s", times, what, strings.Join(texts, ", "), again),
+			Message: fmt.Sprintf("change applied %s but not persisted by AWS: %s: %s; %s", times, what, text, again),
 			Fix:     "another controller or user may be modifying this resource, which CloudTrail shows; if not, change the value to one that AWS keeps",
 		})
 	}
