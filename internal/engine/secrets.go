@@ -61,37 +61,29 @@ func (r *execution) noteSecret(s plan.Step, res plan.Result, known plan.KnownIDs
 	if r.e.Secrets == nil {
 		return
 	}
-	arn, mark := writtenSecret(s, known)
-	if arn == "" {
-		arn, mark = createdWithSecret(s, res)
-	}
-	if mark != "" {
+	if arn, mark := writtenSecret(s, known, res.ID); mark != "" {
 		r.e.Secrets.NoteSecretMark(r.out.ID, arn, mark)
 	}
 }
 
-// writtenSecret returns the ARN of the live listener or rule that a step changes, and the mark of the client secret that it
-// writes; both are empty if it writes none.
-func writtenSecret(s plan.Step, known plan.KnownIDs) (arn, mark string) {
+// writtenSecret returns the ARN of the listener or rule that a step changes or has created (created), and the mark of the
+// client secret that the step writes; the mark is empty if it writes none.
+func writtenSecret(s plan.Step, known plan.KnownIDs, created string) (arn, mark string) {
 	var actions []model.Action
 	switch do := s.Do.(type) {
+	case plan.CreateRule:
+		return created, plan.SecretMark(created, do.Rule.Actions)
+	case plan.CreateListener:
+		return created, plan.SecretMark(created, do.Settings.Default)
 	case plan.ModifyRule:
 		arn, actions = known[do.Rule], do.Actions
 	case plan.ModifyListener:
 		arn, actions = known[do.Listener], do.Settings.Default
 	}
-	return arn, plan.SecretMark(arn, actions)
-}
-
-// createdWithSecret returns the ARN of the listener or rule that a step has created, and the mark of its client secret.
-func createdWithSecret(s plan.Step, res plan.Result) (arn, mark string) {
-	switch do := s.Do.(type) {
-	case plan.CreateRule:
-		return res.ID, plan.SecretMark(res.ID, do.Rule.Actions)
-	case plan.CreateListener:
-		return res.ID, plan.SecretMark(res.ID, do.Settings.Default)
+	if arn == "" {
+		return "", ""
 	}
-	return "", ""
+	return arn, plan.SecretMark(arn, actions)
 }
 
 // forgetSecrets forgets the marks of listeners and rules whose client secrets the steps of a plan change.
@@ -100,10 +92,7 @@ func (r *execution) forgetSecrets(p plan.Plan) {
 		return
 	}
 	for _, s := range p.Steps {
-		arn, mark := writtenSecret(s, p.KnownIDs)
-		if arn == "" {
-			_, mark = createdWithSecret(s, plan.Result{})
-		}
+		arn, mark := writtenSecret(s, p.KnownIDs, "")
 		if mark == "" || mark == r.e.Secrets.SecretMark(r.out.ID, arn) || s.Waits() {
 			continue
 		}
