@@ -207,16 +207,18 @@ func (r *execution) noteLive(a plan.Address, lb *observed.LoadBalancer) {
 	if lb == nil {
 		return
 	}
-	r.setDNSName(a, lb.DNSName)
-	r.setLive(a, Live{ARN: lb.ARN, Active: lb.State == "active" || lb.State == "active_impaired"})
+	r.setLive(a, Live{ARN: lb.ARN, Active: lb.State == "active" || lb.State == "active_impaired"}, lb.DNSName)
 }
 
-// setLive records in the outcome which live load balancer is at an address.
-func (r *execution) setLive(a plan.Address, lb Live) {
+// setLive records in the outcome which live load balancer is at an address, and its DNS name if that is known.
+func (r *execution) setLive(a plan.Address, lb Live, dnsName string) {
 	if r.out.Live == nil {
-		r.out.Live = map[string]Live{}
+		r.out.Live, r.out.DNSNames = map[string]Live{}, map[string]string{}
 	}
 	r.out.Live[a.ID] = lb
+	if dnsName != "" {
+		r.out.DNSNames[a.ID] = dnsName
+	}
 }
 
 // apply carries out the steps of a plan that have nothing to wait for. A failed step stops only the steps that depend
@@ -235,6 +237,14 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	}
 	if r.delay > 0 {
 		wait(r.delay)
+	}
+	carryOut := func(s plan.Step) error {
+		carried, err := r.carryOut(ctx, p, s, stack, known)
+		if carried {
+			done.Done(s.ID)
+			r.out.CarriedOut[s.ID] = true
+		}
+		return err
 	}
 	openings := r.openingsForRefused(p, stack)
 	var late []plan.Step // openings that are carried out once AWS has accepted their listeners
@@ -260,25 +270,16 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		if s = withoutDelayed(p, s, r.delayed); !done.Ready(s) || r.freesNeededCapacity(s) {
 			continue
 		}
-		carried, err := r.carryOut(ctx, p, s, stack, known)
-		if err != nil {
+		if err := carryOut(s); err != nil {
 			return err
-		}
-		if carried {
-			done.Done(s.ID)
-			r.out.CarriedOut[s.ID] = true
 		}
 	}
 	for _, s := range late {
 		if !done.Ready(s) || !slices.ContainsFunc(p.Steps, func(o plan.Step) bool { return r.out.CarriedOut[o.ID] && slices.Contains(o.After, s.ID) }) {
 			continue
 		}
-		carried, err := r.carryOut(ctx, p, s, stack, known)
-		if err != nil {
+		if err := carryOut(s); err != nil {
 			return err
-		}
-		if carried {
-			r.out.CarriedOut[s.ID] = true
 		}
 	}
 	r.out.RetryAfter = again
@@ -359,21 +360,9 @@ func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	}
 	known[s.Address] = res.ID
 	if slices.Contains(p.LoadBalancers, s.Address) && p.Shown[s.Address] == "" {
-		r.setDNSName(s.Address, res.DNSName)
-		r.setLive(s.Address, Live{ARN: res.ID})
+		r.setLive(s.Address, Live{ARN: res.ID}, res.DNSName)
 	}
 	return FailedStep{}, nil
-}
-
-// setDNSName records the DNS name of a load balancer in the outcome, if it is known.
-func (r *execution) setDNSName(a plan.Address, name string) {
-	if name == "" {
-		return
-	}
-	if r.out.DNSNames == nil {
-		r.out.DNSNames = map[string]string{}
-	}
-	r.out.DNSNames[a.ID] = name
 }
 
 // rememberFailure remembers a failure, and sets its back-off. It ignores failures that the content of the step did not cause:
