@@ -18,7 +18,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
@@ -96,8 +95,6 @@ type Draft struct {
 	MissingInAWS bool
 	// Translated is the desired state before the relation to another stack was applied.
 	Translated model.Stack
-	// Relation is the relation to another stack.
-	Relation handover.Relation
 
 	options plan.Options // of the plan
 	memory  plan.Memory
@@ -293,7 +290,7 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 			more = append(more, without...)
 		}
 		e.recordPhase(stack.ID.Kind, Planning, start)
-		d.Stack, d.Have, d.Plan, d.Relation = stack, have, p, *r.relation
+		d.Stack, d.Have, d.Plan = stack, have, p
 		d.Findings, d.MissingInAWS = slices.Concat(found, more, ofRelation).Sorted(), slices.ContainsFunc(more, isError)
 		var added bool
 		if questions, added = addQuestions(questions, append(p.Questions, rights...)); !added {
