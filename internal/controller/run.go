@@ -148,8 +148,7 @@ func Run(ctx context.Context, s Setup) error {
 	}
 	bc := BindingConfig(s.Config, aws.VPC, fence)
 	bc.Cloud, bc.Silence, bc.Cluster, bc.Clock = aws.Targets, aws.Silence, cl, clock.RealClock{}
-	reg := newBindingReconciler(bc, cl, metrics, deploy)
-	tg := reg.line()
+	tg, bound := BindingLine(bc, cl, metrics, deploy)
 	tg.Workers, tg.MaxDelay = config.AtLeastOne(s.Config.Workers.Binding), s.Config.Targets.MaxBackoff
 	if err := tg.Add(mgr, source, withEndpointKind(s.Config, BindingKinds()), lines); err != nil {
 		return err
@@ -167,7 +166,7 @@ func Run(ctx context.Context, s Setup) error {
 	}
 	isRead := func(r cluster.Ref) bool { return st.Triggers.IsRead(r) || gc.Triggers.IsRead(r) }
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		return syncRulesPeriodically(ctx, afterStartup(source.WaitForSync), reg.reconciler.SyncRules, lines.WithName(bindingController))
+		return syncRulesPeriodically(ctx, afterStartup(source.WaitForSync), bound.SyncRules, lines.WithName(bindingController))
 	})); err != nil {
 		return err
 	}
@@ -177,7 +176,7 @@ func Run(ctx context.Context, s Setup) error {
 		return err
 	}
 	if v, ok := aws.Stacks.(DriftReader); ok && s.Config.Drift != config.DriftOff {
-		watch := DriftWatch(v, reg.reconciler, lines.WithName("drift"))
+		watch := DriftWatch(v, bound, lines.WithName("drift"))
 		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 			if source.WaitForSync(ctx) == nil {
 				watch.Run(ctx)

@@ -143,18 +143,6 @@ type stackReconciler struct {
 
 // StackLine returns the controller of stacks. It sets the recorder of the engine.
 func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) queue.Line[model.StackID] {
-	s := newStacks(cfg, cl, m, log)
-	return queue.Line[model.StackID]{
-		Name: model.Ingress.Controller(), MaxDelay: durations.MaxDelay, Triggers: s.triggers, Reconciler: s, Enqueuer: s.enqueuer, Metrics: m,
-	}
-}
-
-// StackKinds returns the kinds that stacks are translated from.
-func StackKinds() []cluster.Kind {
-	return slices.Concat([]cluster.Kind{cluster.KindSecret}, watchedKinds, optionalKinds())
-}
-
-func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *stackReconciler {
 	s := &stackReconciler{cluster: cl, metrics: m, enqueuer: &queue.Enqueuer[model.StackID]{}}
 	s.triggers = StackTriggers(cl, cfg.Frontends, cl.Members)
 	aws := cfg.Cloud
@@ -164,7 +152,14 @@ func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 	if v, ok := aws.(DriftReader); ok && s.engine.Drift != engine.IgnoreDrift {
 		v.NotifyOutside(s)
 	}
-	return s
+	return queue.Line[model.StackID]{
+		Name: model.Ingress.Controller(), MaxDelay: durations.MaxDelay, Triggers: s.triggers, Reconciler: s, Enqueuer: s.enqueuer, Metrics: m,
+	}
+}
+
+// StackKinds returns the kinds that stacks are translated from.
+func StackKinds() []cluster.Kind {
+	return slices.Concat([]cluster.Kind{cluster.KindSecret}, watchedKinds, optionalKinds())
 }
 
 // StackTriggers returns the triggers of the stacks of all frontends. members, if not nil, records the stacks to which objects

@@ -23,9 +23,7 @@ type bindingReconciler struct {
 	bindingItems
 	BindingChanges
 	reconciler *bindings.Reconciler
-	triggers   *queue.Triggers[bindings.Key]
 	metrics    *Metrics
-	enqueuer   *queue.Enqueuer[bindings.Key]
 }
 
 // BindingConfig returns the configuration of the reconciler of bindings, without clients, clock and recorder.
@@ -72,24 +70,16 @@ func (BindingChanges) Items(_ *cluster.View, obj cluster.Object) []bindings.Key 
 // BindingLine returns the controller of bindings, and its bindings.Reconciler. It sets the recorder and the queue of the
 // latter.
 func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) (queue.Line[bindings.Key], *bindings.Reconciler) {
-	r := newBindingReconciler(cfg, cl, m, log)
-	return r.line(), r.reconciler
-}
-
-func (r *bindingReconciler) line() queue.Line[bindings.Key] {
-	return queue.Line[bindings.Key]{Name: bindingController, Triggers: r.triggers, Reconciler: r, Enqueuer: r.enqueuer, Metrics: r.metrics}
+	enqueuer := &queue.Enqueuer[bindings.Key]{}
+	r := &bindingReconciler{metrics: m}
+	triggers := queue.NewTriggers(cl, []cluster.Kind{cluster.KindBinding}, r)
+	cfg.Recorder, cfg.Queue = bindingRecorder{triggers: triggers, metrics: m, log: log}, enqueuer
+	r.reconciler = bindings.New(cfg)
+	return queue.Line[bindings.Key]{Name: bindingController, Triggers: triggers, Reconciler: r, Enqueuer: enqueuer, Metrics: m}, r.reconciler
 }
 
 // BindingKinds returns the kinds that the targets of bindings depend on.
 func BindingKinds() []cluster.Kind { return slices.Clone(watchedKinds) }
-
-func newBindingReconciler(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *bindingReconciler {
-	r := &bindingReconciler{metrics: m, enqueuer: &queue.Enqueuer[bindings.Key]{}}
-	r.triggers = queue.NewTriggers(cl, []cluster.Kind{cluster.KindBinding}, r)
-	cfg.Recorder, cfg.Queue = bindingRecorder{triggers: r.triggers, metrics: m, log: log}, r.enqueuer
-	r.reconciler = bindings.New(cfg)
-	return r
-}
 
 // Ignores implements queue.Changes. It ignores checkpoints that this process has written.
 func (r *bindingReconciler) Ignores(old, new cluster.Object) bool {
