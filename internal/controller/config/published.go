@@ -26,16 +26,20 @@ var processFlags = []string{
 // Published returns the flags that are not at their default, without those of processFlags, as --NAME=VALUE ordered by name.
 // Commands take them over, so that they plan like the controller does.
 func (c Config) Published() []string {
-	d := Default()
-	given, defaults := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
-	c.Bind(given)
-	d.Bind(defaults)
+	defaults := flagsOf(Default())
 	var out []string
-	given.VisitAll(func(f *pflag.Flag) {
+	flagsOf(c).VisitAll(func(f *pflag.Flag) {
 		if v := flagValue(f); v != flagValue(defaults.Lookup(f.Name)) && !slices.Contains(processFlags, f.Name) {
 			out = append(out, "--"+f.Name+"="+v)
 		}
 	})
+	return out
+}
+
+// flagsOf returns the flags with the values of a configuration.
+func flagsOf(c Config) *pflag.FlagSet {
+	out := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.Bind(out)
 	return out
 }
 
@@ -71,9 +75,7 @@ func TakeOver(fs *pflag.FlagSet, args []string) TakenOver {
 		if slices.Contains(processFlags, name) {
 			continue
 		}
-		d := Default()
-		one := pflag.NewFlagSet("", pflag.ContinueOnError)
-		d.Bind(one)
+		one := flagsOf(Default())
 		theirs := one.Lookup(name)
 		if theirs != nil && !hasValue {
 			value = theirs.NoOptDefVal
@@ -109,9 +111,7 @@ var flagsWithoutDefault = []string{"cluster-name", "aws-region", "aws-vpc-id", G
 // differingDefaults returns the flags that the command line sets and the controller does not, if the value differs from the
 // default. It returns them with the default, which is the value of the controller.
 func differingDefaults(fs *pflag.FlagSet, given map[string]bool) []string {
-	d := Default()
-	defaults := pflag.NewFlagSet("", pflag.ContinueOnError)
-	d.Bind(defaults)
+	defaults := flagsOf(Default())
 	var out []string
 	fs.Visit(func(f *pflag.Flag) {
 		theirs := defaults.Lookup(f.Name)
