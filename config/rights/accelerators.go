@@ -80,5 +80,5 @@ const AcceleratorsFile = "accelerators.json"
 // AcceleratorPolicy returns the IAM policy of the table Accelerators without one permission, or of the whole table if sid
 // is empty. The policy is for the only partition that has the service.
 func AcceleratorPolicy(sid, action string) []byte {
-	return renderTable(Accelerators, Partitions[0], func(Statement) bool { return true }, func(s Statement, a Action) bool { return s.Sid == sid && a.Name == action })
+	return render(Accelerators, Partitions[0], func(Statement) bool { return true }, func(s Statement, a Action) bool { return s.Sid == sid && a.Name == action })
 }

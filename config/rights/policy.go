@@ -33,19 +33,19 @@ func (o oneOrMore) MarshalJSON() ([]byte, error) {
 
 // Policy returns the IAM policy that every installation in a partition needs.
 func Policy(partition string) []byte {
-	return render(partition, func(s Statement) bool { return s.Feature == "" })
+	return render(AWS, partition, func(s Statement) bool { return s.Feature == "" }, nil)
 }
 
 // Optional returns the IAM policy with the statements of the features. Each statement is named after its feature. The
 // policy has no ARN, so it is the same in every partition.
 func Optional() []byte {
-	return render(Partitions[0], func(s Statement) bool { return s.Feature != "" })
+	return render(AWS, Partitions[0], func(s Statement) bool { return s.Feature != "" }, nil)
 }
 
 // Targets returns the IAM policy of an installation that creates no load balancers, and only registers targets in target
 // groups of TargetGroupBindings.
 func Targets(partition string) []byte {
-	return renderAll(partition, func(s Statement) bool { return s.Feature == "" },
+	return render(AWS, partition, func(s Statement) bool { return s.Feature == "" },
 		func(_ Statement, a Action) bool { return !slices.Contains(forTargets, a.Name) })
 }
 
@@ -58,19 +58,12 @@ const TargetsFile = "targets.json"
 // Without returns the IAM policy of a partition without one permission, or the whole policy if sid is empty. The policy
 // has the statements that every installation needs and those of the given features.
 func Without(partition, sid, action string, features ...string) []byte {
-	return renderAll(partition, func(s Statement) bool { return s.Feature == "" || slices.Contains(features, s.Feature) },
+	return render(AWS, partition, func(s Statement) bool { return s.Feature == "" || slices.Contains(features, s.Feature) },
 		func(s Statement, a Action) bool { return s.Sid == sid && a.Name == action })
 }
 
-func render(partition string, in func(Statement) bool) []byte {
-	return renderAll(partition, in, func(Statement, Action) bool { return false })
-}
-
-func renderAll(partition string, in func(Statement) bool, without func(Statement, Action) bool) []byte {
-	return renderTable(AWS, partition, in, without)
-}
-
-func renderTable(table []Statement, partition string, in func(Statement) bool, without func(Statement, Action) bool) []byte {
+// render returns the policy with the statements of a table that are in it, without some actions; nil: with all.
+func render(table []Statement, partition string, in func(Statement) bool, without func(Statement, Action) bool) []byte {
 	d := document{Version: "2012-10-17"}
 	for _, s := range table {
 		if !in(s) {
@@ -78,7 +71,7 @@ func renderTable(table []Statement, partition string, in func(Statement) bool, w
 		}
 		out := statement{Sid: s.Sid, Effect: "Allow", Resource: oneOrMore{"*"}}
 		for _, a := range s.Actions {
-			if !without(s, a) {
+			if without == nil || !without(s, a) {
 				out.Action = append(out.Action, a.Name)
 			}
 		}
