@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,12 +104,7 @@ func (l AcceleratorListener) Has(port int32) bool { return HasPort(l.Ports, port
 
 // HasPort reports whether a port is in one of the ranges.
 func HasPort(ranges []PortRange, port int32) bool {
-	for _, r := range ranges {
-		if r.Has(port) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ranges, func(r PortRange) bool { return r.Has(port) })
 }
 
 // PortOverride forwards traffic for a port of the listener to another port of the endpoints.

@@ -3,6 +3,7 @@ package model
 import (
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -43,12 +44,7 @@ func Matching(rules []Rule, r Request) []int {
 
 // matches reports whether all conditions of a rule match a request.
 func (r Rule) matches(req Request) bool {
-	for _, c := range r.Conditions {
-		if !conditionMatches(c, req) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.Conditions, func(c Condition) bool { return !conditionMatches(c, req) })
 }
 
 // conditionMatches reports whether one of the values of a condition matches a request.
@@ -66,11 +62,7 @@ func conditionMatches(c Condition, r Request) bool {
 			}
 		}
 	case RequestMethod:
-		for _, m := range c.Values {
-			if m == r.Method {
-				return true
-			}
-		}
+		return slices.Contains(c.Values, r.Method)
 	case QueryString:
 		return queryMatches(c, r.Query)
 	case SourceIP:

@@ -253,17 +253,12 @@ func askGroups(a Action, add func(Question)) {
 
 // TrustStoreQuestion returns the question about the trust stores that listeners name.
 func TrustStoreQuestion(ls []Listener) AskTrustStores {
-	return AskTrustStores{Names: joinRefs(trustStoreNames(ls))}
-}
-
-// trustStoreNames returns the trust stores that listeners name, sorted and without repeats.
-func trustStoreNames(ls []Listener) []string {
-	var out []string
+	var names []string
 	for _, l := range ls {
 		if l.TLS != nil && l.TLS.MutualAuth.ByName() {
-			out = append(out, l.TLS.MutualAuth.TrustStore)
+			names = append(names, l.TLS.MutualAuth.TrustStore)
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	slices.Sort(names)
+	return AskTrustStores{Names: joinRefs(slices.Compact(names))}
 }

@@ -65,14 +65,9 @@ func (r Rule) Text(port int32) string {
 }
 
 // Hosts returns the hosts in the conditions of the rule, plain and regex values together.
-func (r Rule) Hosts() []string { return conditionHosts(r.Conditions) }
-
-// Paths returns the paths in the conditions of the rule, plain and regex values together.
-func (r Rule) Paths() []string { return paths(r.Conditions) }
-
-func conditionHosts(cs []Condition) []string {
+func (r Rule) Hosts() []string {
 	var out []string
-	for _, c := range cs {
+	for _, c := range r.Conditions {
 		if h, ok := c.(HostHeader); ok {
 			out = append(out, h.Values...)
 			for _, expr := range h.Regex {
@@ -84,9 +79,10 @@ func conditionHosts(cs []Condition) []string {
 	return out
 }
 
-func paths(cs []Condition) []string {
+// Paths returns the paths in the conditions of the rule, plain and regex values together.
+func (r Rule) Paths() []string {
 	var out []string
-	for _, c := range cs {
+	for _, c := range r.Conditions {
 		if p, ok := c.(PathPattern); ok {
 			out = append(append(out, p.Values...), p.Regex...)
 		}

@@ -112,14 +112,7 @@ const allPaths = "/*"
 
 // hasOnlyHostsAndPaths reports whether a rule has no conditions but hosts and paths.
 func hasOnlyHostsAndPaths(r Rule) bool {
-	for _, c := range r.Conditions {
-		switch c.(type) {
-		case HostHeader, PathPattern:
-		default:
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.Conditions, func(c Condition) bool { return !isHostOrPath(c) })
 }
 
 // coveredHosts returns the hosts that an earlier redirect covers.
@@ -164,10 +157,5 @@ func covers(e, r values) bool {
 }
 
 func contains(all, some []string) bool {
-	for _, s := range some {
-		if !slices.Contains(all, s) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }

@@ -1,9 +1,6 @@
 package model
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // covering finds, for a host and a path, the first rule that answers all requests for them. It only uses rules whose
 // conditions are only hosts and paths, with no wildcards except * at the beginning of a host or the end of a path, so that
@@ -70,7 +67,7 @@ func (c *covering) find(r Rule) (by int, found bool) {
 // add adds a rule to the earlier ones.
 func (c *covering) add(i int) {
 	r := c.rules[i]
-	if r.Held != 0 || !slices.ContainsFunc(r.Conditions, isHostOrPath) || slices.ContainsFunc(r.Conditions, func(x Condition) bool { return !isHostOrPath(x) }) {
+	if r.Held != 0 || len(r.Conditions) == 0 || !hasOnlyHostsAndPaths(r) {
 		return
 	}
 	hosts, paths := patternsOf(r)
