@@ -1,5 +1,7 @@
 package finding
 
+import "slices"
+
 // Subject is a group of reasons in documentation and lists.
 type Subject struct {
 	Name    string
@@ -51,10 +53,8 @@ var Subjects = []Subject{
 // SubjectOf returns the name of the subject of a reason; "" for a reason that is not known.
 func SubjectOf(reason Reason) string {
 	for _, s := range Subjects {
-		for _, r := range s.Reasons {
-			if r == reason {
-				return s.Name
-			}
+		if slices.Contains(s.Reasons, reason) {
+			return s.Name
 		}
 	}
 	return ""

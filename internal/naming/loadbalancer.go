@@ -46,10 +46,8 @@ func LoadBalancerNameFault(name string) string {
 	case strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-"):
 		return "it begins or ends with a hyphen"
 	}
-	for i := 0; i < len(name); i++ {
-		if c := name[i]; c != '-' && sanitize(string(rune(c)), 1) == "" {
-			return "it has a character other than letters, digits and hyphens"
-		}
+	if letters := strings.ReplaceAll(name, "-", ""); sanitize(letters, len(letters)) != letters {
+		return "it has a character other than letters, digits and hyphens"
 	}
 	return ""
 }
