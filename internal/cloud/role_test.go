@@ -16,6 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 const theirAccount = "999988887777"
@@ -117,7 +118,7 @@ func TestErrorsOfARoleDoNotTellTheExternalID(t *testing.T) {
 	r := newHarness(t)
 	account, arn := r.theirs()
 	for _, word := range []string{"guess-work", strings.Repeat("guess-work", 130), "#"} {
-		account.ExternalID = bindings.Secret(word)
+		account.ExternalID = model.Secret(word)
 		_, err := r.cloud.TargetGroupsOf(account).TargetHealth(r.ctx, arn, 0)
 		if err == nil || r.cloud.Class(err) != engine.Denied {
 			t.Fatalf("error %v, class %v", err, r.cloud.Class(err))

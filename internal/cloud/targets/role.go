@@ -19,6 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // maxSessionName is the length of the longest session name that STS accepts.
@@ -96,7 +97,7 @@ func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 
 // withoutSecret returns an error with the external id redacted, which AWS quotes in its message if it has an invalid
 // form.
-func withoutSecret(err error, secret bindings.Secret) error {
+func withoutSecret(err error, secret model.Secret) error {
 	if secret == "" || !strings.Contains(err.Error(), string(secret)) {
 		return err
 	}
