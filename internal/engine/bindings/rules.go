@@ -164,8 +164,17 @@ func (r rules) syncGroups(ctx context.Context, key Key, age time.Duration) (s sy
 		s.changed = s.changed || changed
 		errs = append(errs, err)
 	}
-	for _, g := range d.optional {
-		changed, looked, err := r.syncGroup(ctx, key, g, age, false)
+	optional, err := r.syncEach(ctx, key, d.optional, age, false)
+	s.changed, s.incomplete = s.changed || optional.changed, s.incomplete || optional.incomplete
+	return s, errors.Join(append(errs, err)...)
+}
+
+// syncEach compares and changes security groups, each even if others fail. The next run that changes rules tries those that
+// fail again. It returns the errors of those that could not be read.
+func (r rules) syncEach(ctx context.Context, key Key, groups []string, age time.Duration, wait bool) (s syncResult, _ error) {
+	var errs []error
+	for _, g := range groups {
+		changed, looked, err := r.syncGroup(ctx, key, g, age, wait)
 		s.changed = s.changed || changed
 		if err != nil || !looked {
 			r.owner.noteUncompared(g)
@@ -184,14 +193,11 @@ func (r rules) syncAll(ctx context.Context, key Key, age time.Duration, wait boo
 	if err != nil {
 		return s, err
 	}
-	for _, g := range groups {
-		changed, looked, err := r.syncGroup(ctx, key, g.ID, age, wait)
-		s.changed = s.changed || changed
-		if err != nil || !looked {
-			r.owner.noteUncompared(g.ID)
-			s.incomplete = true
-		}
+	ids := make([]string, len(groups))
+	for i, g := range groups {
+		ids[i] = g.ID
 	}
+	s, _ = r.syncEach(ctx, key, ids, age, wait)
 	return s, ctx.Err()
 }
 

@@ -170,14 +170,8 @@ func (r rules) restore(ctx context.Context, groups []string) (restored bool, _ e
 			return false, err
 		}
 	}
-	for _, g := range groups {
-		changed, _, err := r.syncGroup(ctx, Key{}, g, 0, true)
-		restored = restored || changed
-		if err != nil {
-			r.owner.noteUncompared(g) // the next run that changes rules tries again
-		}
-	}
-	return restored, ctx.Err()
+	s, _ := r.syncEach(ctx, Key{}, groups, 0, true)
+	return s.changed, ctx.Err()
 }
 
 // ownersOf returns at most maxNamed of the owners of bindings, each once. A binding without owners is returned itself.
