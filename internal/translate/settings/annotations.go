@@ -46,7 +46,10 @@ func (a Annotations) Advice(annotations map[string]string, object finding.Ref) f
 	advise := func(key, message, fix string) {
 		found.Add(finding.Finding{Object: object, Field: key, Reason: finding.AnnotationInvalid, Message: message, Fix: fix})
 	}
-	for i, key := range a.unknownKeys(annotations) {
+	keys := func(are func(key string) bool) []string {
+		return slices.DeleteFunc(slices.Sorted(maps.Keys(annotations)), func(key string) bool { return !are(key) })
+	}
+	for i, key := range keys(a.isUnknown) {
 		meant := ""
 		if i < maxSuggestions {
 			if near := a.nearestKey(key); near != "" {
@@ -55,17 +58,17 @@ func (a Annotations) Advice(annotations map[string]string, object finding.Ref) f
 		}
 		advise(key, "there is no such annotation"+meant+"; it has no effect", "correct its name or remove it")
 	}
-	for _, key := range a.withMistypedPrefix(annotations) {
+	for _, key := range keys(a.hasMistypedPrefix) {
 		advise(key, fmt.Sprintf("the prefix is not %q; it has no effect", a.Prefix), "correct the prefix or remove it")
 	}
-	for _, key := range a.ignoredKeys(annotations) {
+	for _, key := range keys(a.isIgnored) {
 		advise(key, "only the in-tree controller of Kubernetes reads this annotation; it has no effect", "remove it")
 	}
 	for _, f := range a.unknownFields(annotations) {
 		advise(f.Annotation, fmt.Sprintf("there is no field %q%s; it has no effect", f.Field, f.Suggestion), "correct its name or remove it")
 	}
 	found.Add(a.attributeAdvice(annotations, object)...)
-	for _, key := range a.withTrailingComma(annotations) {
+	for _, key := range keys(func(key string) bool { return a.hasTrailingComma(key, annotations[key]) }) {
 		advise(key, "the comma at the end becomes part of the last value", "remove it")
 	}
 	return found
@@ -85,42 +88,27 @@ func (a Annotations) Row(annotation string) (Row, bool) {
 	return Row{}, false
 }
 
-// unknownKeys returns the annotation keys with the prefix that have no row.
-func (a Annotations) unknownKeys(annotations map[string]string) []string {
-	var out []string
-	for _, k := range slices.Sorted(maps.Keys(annotations)) {
-		key, prefixed := strings.CutPrefix(k, a.Prefix)
-		if !prefixed || len(a.ownKeyPrefixes) > 0 && !slices.ContainsFunc(a.ownKeyPrefixes, func(head string) bool { return strings.HasPrefix(key, head) }) {
-			continue
-		}
-		if _, known := a.Row(k); !known {
-			out = append(out, k)
-		}
+// isUnknown reports whether an annotation has the prefix, but no row.
+func (a Annotations) isUnknown(annotation string) bool {
+	key, prefixed := strings.CutPrefix(annotation, a.Prefix)
+	if !prefixed || len(a.ownKeyPrefixes) > 0 && !slices.ContainsFunc(a.ownKeyPrefixes, func(head string) bool { return strings.HasPrefix(key, head) }) {
+		return false
 	}
-	return out
+	_, known := a.Row(annotation)
+	return !known
 }
 
-// ignoredKeys returns the annotation keys that only another controller reads.
-func (a Annotations) ignoredKeys(annotations map[string]string) []string {
-	var out []string
-	for _, k := range slices.Sorted(maps.Keys(annotations)) {
-		if r, ok := a.Row(k); ok && r.Ignored {
-			out = append(out, k)
-		}
-	}
-	return out
+// isIgnored reports whether only another controller reads an annotation.
+func (a Annotations) isIgnored(annotation string) bool {
+	r, ok := a.Row(annotation)
+	return ok && r.Ignored
 }
 
-// withMistypedPrefix returns the annotation keys that differ from known annotations only by a prefix that is nearly Prefix.
-func (a Annotations) withMistypedPrefix(annotations map[string]string) []string {
-	var out []string
-	for _, k := range slices.Sorted(maps.Keys(annotations)) {
-		prefix, key, _ := strings.Cut(k, "/")
-		if _, known := a.Row(a.Prefix + key); known && finding.Nearest(prefix+"/", []string{a.Prefix}) != "" {
-			out = append(out, k)
-		}
-	}
-	return out
+// hasMistypedPrefix reports whether an annotation differs from a known one only by a prefix that is nearly Prefix.
+func (a Annotations) hasMistypedPrefix(annotation string) bool {
+	prefix, key, _ := strings.Cut(annotation, "/")
+	_, known := a.Row(a.Prefix + key)
+	return known && finding.Nearest(prefix+"/", []string{a.Prefix}) != ""
 }
 
 // nearestKey returns the key, without prefix, that the author of an unknown annotation probably intended; "" if no key
@@ -145,21 +133,16 @@ func (a Annotations) nearestKey(annotation string) string {
 	return ""
 }
 
-// withTrailingComma returns the annotation keys of valid maps with a comma at the end. The comma becomes part of the last
+// hasTrailingComma reports whether an annotation is a valid map with a comma at the end. The comma becomes part of the last
 // value.
-func (a Annotations) withTrailingComma(annotations map[string]string) []string {
-	var out []string
-	for _, k := range slices.Sorted(maps.Keys(annotations)) {
-		raw := strings.TrimSpace(annotations[k])
-		if !strings.HasSuffix(raw, ",") || strings.HasSuffix(raw, `\,`) {
-			continue
-		}
-		if r, ok := a.Row(k); !ok || r.Type != "map" {
-			continue
-		}
-		if _, err := Map(raw); err == nil {
-			out = append(out, k)
-		}
+func (a Annotations) hasTrailingComma(annotation, value string) bool {
+	value = strings.TrimSpace(value)
+	if !strings.HasSuffix(value, ",") || strings.HasSuffix(value, `\,`) {
+		return false
 	}
-	return out
+	if r, ok := a.Row(annotation); !ok || r.Type != "map" {
+		return false
+	}
+	_, err := Map(value)
+	return err == nil
 }
