@@ -86,16 +86,9 @@ func (c overlay) origin(field string) finding.Origin {
 // replace sets a setting from a class parameter instead of an annotation. A class parameter that is not valid holds the
 // member, like an annotation that is not valid.
 func replace[T any](c overlay, key, field string, parse func(string) (T, error), raw string, at *Opt[T]) {
-	from := c.origin(field)
 	c.in.dropFault(key)
-	v, err := parse(raw)
-	if err == nil {
-		*at = NewOpt(v, from)
-		return
-	}
-	err = invalidValue(raw, err)
-	*at = Opt[T]{Fault: err, Origin: from}
-	c.in.faults = append(c.in.faults, Fault{Origin: from, Err: err})
+	*at = parsed(parse, raw, c.origin(field))
+	c.in.faults = append(c.in.faults, Faults(at.Check())...)
 }
 
 // replaceClientRanges replaces the annotations for address ranges and prefix lists of clients.
@@ -105,18 +98,14 @@ func (c overlay) replaceClientRanges(s v1beta1.IngressClassParamsSpec) {
 		c.in.dropFault("inbound-cidrs")
 		c.in.InboundCIDRs = NewOpt[[]string](nil, from)
 		for _, cidr := range s.InboundCIDRs {
-			one, err := CIDRs(cidr)
-			if err == nil && len(one) != 1 {
-				err = errors.New("must be a single address range")
-			}
-			if err != nil {
+			one := parsed(parseOneCIDR, cidr, from)
+			if one.Fault != nil {
 				// Without this range, the remaining ranges would not be what the operator intended.
-				err = invalidValue(cidr, err)
-				c.in.InboundCIDRs = Opt[[]string]{Fault: err, Origin: from}
-				c.in.faults = append(c.in.faults, Fault{Origin: from, Err: err})
+				c.in.InboundCIDRs = one
+				c.in.faults = append(c.in.faults, *one.Check())
 				break
 			}
-			c.in.InboundCIDRs.Value = append(c.in.InboundCIDRs.Value, one...)
+			c.in.InboundCIDRs.Value = append(c.in.InboundCIDRs.Value, one.Value...)
 		}
 	}
 	lists, field := s.PrefixListsIDs, "spec.prefixListsIDs"
@@ -126,6 +115,15 @@ func (c overlay) replaceClientRanges(s v1beta1.IngressClassParamsSpec) {
 	if len(lists) > 0 {
 		c.in.PrefixLists = NewOpt(slices.Clone(lists), c.origin(field))
 	}
+}
+
+// parseOneCIDR reads CIDRs with exactly one address range.
+func parseOneCIDR(raw string) ([]string, error) {
+	ranges, err := CIDRs(raw)
+	if err == nil && len(ranges) != 1 {
+		err = errors.New("must be a single address range")
+	}
+	return ranges, err
 }
 
 // replaceSubnets replaces the annotation for subnets with the subnet selector of the class.

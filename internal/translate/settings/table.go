@@ -76,17 +76,21 @@ func read[S any](in *S, table []row[S], annotations map[string]string, object fi
 	return faults
 }
 
+// parsed returns a setting with the value that parse reads from raw, or with the fault of raw.
+func parsed[T any](parse func(string) (T, error), raw string, from finding.Origin) Opt[T] {
+	v, err := parse(raw)
+	if err != nil {
+		return Opt[T]{Fault: invalidValue(raw, err), Origin: from}
+	}
+	return NewOpt(v, from)
+}
+
 // valueReader returns the read function of a row for a setting with one value. at returns the field for the value.
 func valueReader[S, T any](parse func(string) (T, error), at func(*S) *Opt[T]) func(*S, string, string, finding.Origin) error {
 	return func(in *S, _, raw string, from finding.Origin) error {
-		v, err := parse(raw)
-		if err != nil {
-			err = invalidValue(raw, err)
-			*at(in) = Opt[T]{Fault: err, Origin: from}
-			return err
-		}
-		*at(in) = NewOpt(v, from)
-		return nil
+		o := parsed(parse, raw, from)
+		*at(in) = o
+		return o.Fault
 	}
 }
 
@@ -97,14 +101,9 @@ func keyedReader[S, T any](parse func(string) (T, error), at func(*S) *map[strin
 		if *m == nil {
 			*m = map[string]Opt[T]{}
 		}
-		v, err := parse(raw)
-		if err != nil {
-			err = invalidValue(raw, err)
-			(*m)[name] = Opt[T]{Fault: err, Origin: from}
-			return err
-		}
-		(*m)[name] = NewOpt(v, from)
-		return nil
+		o := parsed(parse, raw, from)
+		(*m)[name] = o
+		return o.Fault
 	}
 }
 
