@@ -33,9 +33,6 @@ func authRows() []row[Ingress] {
 
 func targetRows() []row[Ingress] {
 	const group = "Target groups"
-	target := func(at func(*TargetGroup) *Opt[string]) func(*Ingress) *Opt[string] {
-		return func(in *Ingress) *Opt[string] { return at(&in.Target) }
-	}
 	return []row[Ingress]{
 		{Row: Row{Group: group, Key: "target-type", Type: "instance, ip", Default: "--default-target-type", Service: true, Merge: mergeOwn,
 			Doc: "Targets to register: nodes, by node port (instance), or pods (ip)."},
@@ -45,10 +42,10 @@ func targetRows() []row[Ingress] {
 			read: valueReader(Map, func(in *Ingress) *Opt[map[string]string] { return &in.Target.NodeLabels })},
 		{Row: Row{Group: group, Key: "backend-protocol", Type: "HTTP, HTTPS", Default: "HTTP", Service: true, Merge: mergeOwn,
 			Doc: "Protocol of connections to the targets."},
-			read: valueReader(Enum("HTTP", "HTTPS"), target(func(t *TargetGroup) *Opt[string] { return &t.Protocol }))},
+			read: valueReader(Enum("HTTP", "HTTPS"), func(in *Ingress) *Opt[string] { return &in.Target.Protocol })},
 		{Row: Row{Group: group, Key: "backend-protocol-version", Type: "HTTP1, HTTP2, GRPC", Default: "HTTP1", Service: true, Merge: mergeOwn,
 			Doc: "HTTP version of requests to the targets."},
-			read: valueReader(Enum("HTTP1", "HTTP2", "GRPC"), target(func(t *TargetGroup) *Opt[string] { return &t.ProtocolVersion }))},
+			read: valueReader(Enum("HTTP1", "HTTP2", "GRPC"), func(in *Ingress) *Opt[string] { return &in.Target.ProtocolVersion })},
 		{Row: Row{Group: group, Key: "target-group-attributes", Type: "map", Service: true, Merge: mergeOwn,
 			Doc: "Attributes of the target groups; other attributes are not changed."},
 			read: valueReader(Map, func(in *Ingress) *Opt[map[string]string] { return &in.Target.Attributes })},
@@ -63,37 +60,31 @@ func targetRows() []row[Ingress] {
 
 func healthRows() []row[Ingress] {
 	const group = "Health checks"
-	text := func(at func(*TargetGroup) *Opt[string]) func(*Ingress) *Opt[string] {
-		return func(in *Ingress) *Opt[string] { return at(&in.Target) }
-	}
-	num := func(at func(*TargetGroup) *Opt[int32]) func(*Ingress) *Opt[int32] {
-		return func(in *Ingress) *Opt[int32] { return at(&in.Target) }
-	}
 	return []row[Ingress]{
 		{Row: Row{Group: group, Key: "healthcheck-port", Type: "traffic-port, int or port name", Default: "traffic-port", Service: true, Merge: mergeOwn,
 			Doc: "Port of the health check; a port name is looked up in the Service."},
-			read: valueReader(String, text(func(t *TargetGroup) *Opt[string] { return &t.HealthPort }))},
+			read: valueReader(String, func(in *Ingress) *Opt[string] { return &in.Target.HealthPort })},
 		{Row: Row{Group: group, Key: "healthcheck-protocol", Type: "HTTP, HTTPS", Default: "the backend protocol", Service: true, Merge: mergeOwn,
 			Doc: "Protocol of the health check."},
-			read: valueReader(Enum("HTTP", "HTTPS"), text(func(t *TargetGroup) *Opt[string] { return &t.HealthProtocol }))},
+			read: valueReader(Enum("HTTP", "HTTPS"), func(in *Ingress) *Opt[string] { return &in.Target.HealthProtocol })},
 		{Row: Row{Group: group, Key: "healthcheck-path", Type: "string", Default: "/, with GRPC /AWS.ALB/healthcheck", Service: true, Merge: mergeOwn,
 			Doc: "Path of the health check."},
-			read: valueReader(String, text(func(t *TargetGroup) *Opt[string] { return &t.HealthPath }))},
+			read: valueReader(String, func(in *Ingress) *Opt[string] { return &in.Target.HealthPath })},
 		{Row: Row{Group: group, Key: "healthcheck-interval-seconds", Type: "int", Default: "15", Service: true, Merge: mergeOwn,
 			Doc: "Seconds between health checks."},
-			read: valueReader(Int, num(func(t *TargetGroup) *Opt[int32] { return &t.HealthInterval }))},
+			read: valueReader(Int, func(in *Ingress) *Opt[int32] { return &in.Target.HealthInterval })},
 		{Row: Row{Group: group, Key: "healthcheck-timeout-seconds", Type: "int", Default: "5", Service: true, Merge: mergeOwn,
 			Doc: "Seconds without a response after which a health check fails."},
-			read: valueReader(Int, num(func(t *TargetGroup) *Opt[int32] { return &t.HealthTimeout }))},
+			read: valueReader(Int, func(in *Ingress) *Opt[int32] { return &in.Target.HealthTimeout })},
 		{Row: Row{Group: group, Key: "healthy-threshold-count", Type: "int", Default: "2", Service: true, Merge: mergeOwn,
 			Doc: "Consecutive health checks that must succeed before a target is healthy."},
-			read: valueReader(Int, num(func(t *TargetGroup) *Opt[int32] { return &t.HealthyThreshold }))},
+			read: valueReader(Int, func(in *Ingress) *Opt[int32] { return &in.Target.HealthyThreshold })},
 		{Row: Row{Group: group, Key: "unhealthy-threshold-count", Type: "int", Default: "2", Service: true, Merge: mergeOwn,
 			Doc: "Consecutive health checks that must fail before a target is unhealthy."},
-			read: valueReader(Int, num(func(t *TargetGroup) *Opt[int32] { return &t.UnhealthyThreshold }))},
+			read: valueReader(Int, func(in *Ingress) *Opt[int32] { return &in.Target.UnhealthyThreshold })},
 		{Row: Row{Group: group, Key: "success-codes", Type: "string", Default: "200, with GRPC 12", Service: true, Merge: mergeOwn,
 			Doc: "Response codes of a successful health check."},
-			read: valueReader(String, text(func(t *TargetGroup) *Opt[string] { return &t.SuccessCodes }))},
+			read: valueReader(String, func(in *Ingress) *Opt[string] { return &in.Target.SuccessCodes })},
 	}
 }
 

@@ -80,64 +80,54 @@ func parseNLBAttributes(raw string) (map[string]string, error) {
 
 func frontendRows() []row[Ingress] {
 	const group = "Frontend NLB"
-	text := func(at func(*Frontend) *Opt[string]) func(*Ingress) *Opt[string] {
-		return func(in *Ingress) *Opt[string] { return at(&in.Frontend) }
-	}
-	num := func(at func(*Frontend) *Opt[int32]) func(*Ingress) *Opt[int32] {
-		return func(in *Ingress) *Opt[int32] { return at(&in.Frontend) }
-	}
-	rows := []row[Ingress]{
-		{Row: Row{Key: "enable-frontend-nlb", Type: "bool", Default: "false", Merge: mergeOne,
+	return []row[Ingress]{
+		{Row: Row{Group: group, Key: "enable-frontend-nlb", Type: "bool", Default: "false", Merge: mergeOne,
 			Doc: "Creates a frontend NLB, a network load balancer that forwards to the application load balancer."},
 			read: valueReader(Bool, func(in *Ingress) *Opt[bool] { return &in.FrontendNLB })},
-		{Row: Row{Key: "frontend-nlb-scheme", Type: "internal, internet-facing", Default: "--default-load-balancer-scheme", Merge: mergeOne,
+		{Row: Row{Group: group, Key: "frontend-nlb-scheme", Type: "internal, internet-facing", Default: "--default-load-balancer-scheme", Merge: mergeOne,
 			Doc: "Scheme of the frontend NLB."},
 			read: valueReader(Enum(model.Internal, model.InternetFacing), func(in *Ingress) *Opt[model.Scheme] { return &in.FrontendScheme })},
-		{Row: Row{Key: "frontend-nlb-subnets", Type: "list", Default: "discovery", Merge: mergeOne,
+		{Row: Row{Group: group, Key: "frontend-nlb-subnets", Type: "list", Default: "discovery", Merge: mergeOne,
 			Doc: "Subnets of the frontend NLB, by ID or Name tag."},
 			read: valueReader(List, func(in *Ingress) *Opt[[]string] { return &in.FrontendSubnets })},
-		{Row: Row{Key: "frontend-nlb-security-groups", Type: "list", Default: "security groups of the application load balancer", Merge: mergeOne,
+		{Row: Row{Group: group, Key: "frontend-nlb-security-groups", Type: "list", Default: "security groups of the application load balancer", Merge: mergeOne,
 			Doc: "Security groups of the frontend NLB, by ID or Name tag."},
 			read: valueReader(List, func(in *Ingress) *Opt[[]string] { return &in.FrontendSecurityGroups })},
-		{Row: Row{Key: "frontend-nlb-listener-port-mapping", Type: "map", Default: "the same ports", Merge: mergePort,
+		{Row: Row{Group: group, Key: "frontend-nlb-listener-port-mapping", Type: "map", Default: "the same ports", Merge: mergePort,
 			Doc: "Ports of the frontend NLB and the ports of the application load balancer that they forward to, for example 80=443."},
 			read: valueReader(PortMap, func(in *Ingress) *Opt[map[int32]int32] { return &in.FrontendPorts })},
-		{Row: Row{Key: "frontend-nlb-eip-allocations", Type: "list", Merge: mergeOne,
+		{Row: Row{Group: group, Key: "frontend-nlb-eip-allocations", Type: "list", Merge: mergeOne,
 			Doc: "Elastic IP addresses by allocation ID, one for each subnet."},
 			read: valueReader(List, func(in *Ingress) *Opt[[]string] { return &in.FrontendAddresses })},
-		{Row: Row{Key: "frontend-nlb-healthcheck-port", Type: "int or traffic-port", Default: "traffic-port", Merge: mergePort,
+		{Row: Row{Group: group, Key: "frontend-nlb-healthcheck-port", Type: "int or traffic-port", Default: "traffic-port", Merge: mergePort,
 			Doc: "Port of the health check."},
-			read: valueReader(parseFrontendCheckPort, text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Port }))},
-		{Row: Row{Key: "frontend-nlb-healthcheck-protocol", Type: "HTTP, HTTPS", Default: "HTTP", Merge: mergePort,
+			read: valueReader(parseFrontendCheckPort, func(in *Ingress) *Opt[string] { return &in.FrontendHealth.Port })},
+		{Row: Row{Group: group, Key: "frontend-nlb-healthcheck-protocol", Type: "HTTP, HTTPS", Default: "HTTP", Merge: mergePort,
 			Doc: "Protocol of the health check."},
-			read: valueReader(Enum("HTTP", "HTTPS"), text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Protocol }))},
-		{Row: Row{Key: "frontend-nlb-healthcheck-path", Type: "string", Default: "/", Merge: mergePort,
+			read: valueReader(Enum("HTTP", "HTTPS"), func(in *Ingress) *Opt[string] { return &in.FrontendHealth.Protocol })},
+		{Row: Row{Group: group, Key: "frontend-nlb-healthcheck-path", Type: "string", Default: "/", Merge: mergePort,
 			Doc: "Path of the health check."},
-			read: valueReader(String, text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Path }))},
-		{Row: Row{Key: "frontend-nlb-healthcheck-interval-seconds", Type: "int", Default: "15", Merge: mergePort,
+			read: valueReader(String, func(in *Ingress) *Opt[string] { return &in.FrontendHealth.Path })},
+		{Row: Row{Group: group, Key: "frontend-nlb-healthcheck-interval-seconds", Type: "int", Default: "15", Merge: mergePort,
 			Doc: "Seconds between health checks."},
-			read: valueReader(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Interval }))},
-		{Row: Row{Key: "frontend-nlb-healthcheck-timeout-seconds", Type: "int", Default: "5", Merge: mergePort,
+			read: valueReader(Int, func(in *Ingress) *Opt[int32] { return &in.FrontendHealth.Interval })},
+		{Row: Row{Group: group, Key: "frontend-nlb-healthcheck-timeout-seconds", Type: "int", Default: "5", Merge: mergePort,
 			Doc: "Seconds without a response after which a health check fails."},
-			read: valueReader(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Timeout }))},
-		{Row: Row{Key: "frontend-nlb-healthcheck-healthy-threshold-count", Type: "int", Default: "2", Merge: mergePort,
+			read: valueReader(Int, func(in *Ingress) *Opt[int32] { return &in.FrontendHealth.Timeout })},
+		{Row: Row{Group: group, Key: "frontend-nlb-healthcheck-healthy-threshold-count", Type: "int", Default: "2", Merge: mergePort,
 			Doc: "Consecutive health checks that must succeed before a target is healthy."},
-			read: valueReader(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Healthy }))},
-		{Row: Row{Key: "frontend-nlb-healthcheck-unhealthy-threshold-count", Type: "int", Default: "2", Merge: mergePort,
+			read: valueReader(Int, func(in *Ingress) *Opt[int32] { return &in.FrontendHealth.Healthy })},
+		{Row: Row{Group: group, Key: "frontend-nlb-healthcheck-unhealthy-threshold-count", Type: "int", Default: "2", Merge: mergePort,
 			Doc: "Consecutive health checks that must fail before a target is unhealthy."},
-			read: valueReader(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Unhealthy }))},
-		{Row: Row{Key: "frontend-nlb-healthcheck-success-codes", Type: "string", Default: "200", Merge: mergePort,
+			read: valueReader(Int, func(in *Ingress) *Opt[int32] { return &in.FrontendHealth.Unhealthy })},
+		{Row: Row{Group: group, Key: "frontend-nlb-healthcheck-success-codes", Type: "string", Default: "200", Merge: mergePort,
 			Doc: "Response codes of a successful health check."},
-			read: valueReader(String, text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Codes }))},
-		{Row: Row{Key: "frontend-nlb-attributes", Type: "map", Merge: mergeOne,
+			read: valueReader(String, func(in *Ingress) *Opt[string] { return &in.FrontendHealth.Codes })},
+		{Row: Row{Group: group, Key: "frontend-nlb-attributes", Type: "map", Merge: mergeOne,
 			Doc: "Attributes of the frontend NLB; other attributes are not changed."},
 			read: valueReader(parseNLBAttributes, func(in *Ingress) *Opt[map[string]string] { return &in.FrontendAttributes })},
-		{Row: Row{Key: "frontend-nlb-tags", Type: "map", Default: "tags of the application load balancer", Merge: mergeOne,
+		{Row: Row{Group: group, Key: "frontend-nlb-tags", Type: "map", Default: "tags of the application load balancer", Merge: mergeOne,
 			Doc: "Tags of the frontend NLB, its listeners and target groups."},
 			read: valueReader(Map, func(in *Ingress) *Opt[map[string]string] { return &in.FrontendTags })},
 	}
-	for i := range rows {
-		rows[i].Group = group
-	}
-	return rows
 }

@@ -182,37 +182,31 @@ func serviceTargetRows() []row[LoadBalancerService] {
 func serviceHealthRows() []row[LoadBalancerService] {
 	const group = "Health checks"
 	const local = " With instance targets and externalTrafficPolicy Local: "
-	text := func(at func(*TargetGroup) *Opt[string]) func(*LoadBalancerService) *Opt[string] {
-		return func(in *LoadBalancerService) *Opt[string] { return at(&in.Target.TargetGroup) }
-	}
-	num := func(at func(*TargetGroup) *Opt[int32]) func(*LoadBalancerService) *Opt[int32] {
-		return func(in *LoadBalancerService) *Opt[int32] { return at(&in.Target.TargetGroup) }
-	}
 	return []row[LoadBalancerService]{
 		{Row: Row{Group: group, Key: "aws-load-balancer-healthcheck-protocol", Type: "TCP, HTTP, HTTPS", Default: "TCP", Merge: mergeOwn,
 			Doc: "Protocol of the health check, in upper or lower case." + local + "HTTP."},
-			read: valueReader(parseHealthProtocol, text(func(t *TargetGroup) *Opt[string] { return &t.HealthProtocol }))},
+			read: valueReader(parseHealthProtocol, func(in *LoadBalancerService) *Opt[string] { return &in.Target.HealthProtocol })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-healthcheck-port", Type: "traffic-port, int or port name", Default: "traffic-port", Merge: mergeOwn,
 			Doc: "Port of the health check; a port name is looked up in the Service." + local + "spec.healthCheckNodePort."},
-			read: valueReader(String, text(func(t *TargetGroup) *Opt[string] { return &t.HealthPort }))},
+			read: valueReader(String, func(in *LoadBalancerService) *Opt[string] { return &in.Target.HealthPort })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-healthcheck-path", Type: "string", Default: "/", Merge: mergeOwn,
 			Doc: "Path of the health check; not used with TCP." + local + "/healthz."},
-			read: valueReader(String, text(func(t *TargetGroup) *Opt[string] { return &t.HealthPath }))},
+			read: valueReader(String, func(in *LoadBalancerService) *Opt[string] { return &in.Target.HealthPath })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-healthcheck-success-codes", Type: "string", Default: "200-399", Merge: mergeOwn,
 			Doc: "Response codes of a successful health check; not used with TCP. Ignored without feature gate NLBHealthCheckAdvancedConfig."},
-			read: valueReader(String, text(func(t *TargetGroup) *Opt[string] { return &t.SuccessCodes }))},
+			read: valueReader(String, func(in *LoadBalancerService) *Opt[string] { return &in.Target.SuccessCodes })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-healthcheck-healthy-threshold", Type: "int", Default: "3", Merge: mergeOwn,
 			Doc: "Consecutive health checks that must succeed before a target is healthy." + local + "2."},
-			read: valueReader(Int, num(func(t *TargetGroup) *Opt[int32] { return &t.HealthyThreshold }))},
+			read: valueReader(Int, func(in *LoadBalancerService) *Opt[int32] { return &in.Target.HealthyThreshold })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-healthcheck-unhealthy-threshold", Type: "int", Default: "3", Merge: mergeOwn,
 			Doc: "Consecutive health checks that must fail before a target is unhealthy." + local + "2."},
-			read: valueReader(Int, num(func(t *TargetGroup) *Opt[int32] { return &t.UnhealthyThreshold }))},
+			read: valueReader(Int, func(in *LoadBalancerService) *Opt[int32] { return &in.Target.UnhealthyThreshold })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-healthcheck-timeout", Type: "int", Default: "10", Merge: mergeOwn,
 			Doc: "Seconds without a response after which a health check fails." + local + "6. Ignored without feature gate NLBHealthCheckAdvancedConfig."},
-			read: valueReader(Int, num(func(t *TargetGroup) *Opt[int32] { return &t.HealthTimeout }))},
+			read: valueReader(Int, func(in *LoadBalancerService) *Opt[int32] { return &in.Target.HealthTimeout })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-healthcheck-interval", Type: "int", Default: "10", Merge: mergeOwn,
 			Doc: "Seconds between health checks."},
-			read: valueReader(Int, num(func(t *TargetGroup) *Opt[int32] { return &t.HealthInterval }))},
+			read: valueReader(Int, func(in *LoadBalancerService) *Opt[int32] { return &in.Target.HealthInterval })},
 	}
 }
 
