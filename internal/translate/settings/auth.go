@@ -47,24 +47,6 @@ type OIDCIDP struct {
 	AuthenticationRequestExtraParams                                           map[string]string
 }
 
-// ParseCognito reads an auth-idp-cognito annotation.
-func ParseCognito(raw string) (CognitoIDP, error) {
-	var c CognitoIDP
-	if err := decode(raw, &c, cognitoForm); err != nil {
-		return CognitoIDP{}, err
-	}
-	return c, nil
-}
-
-// ParseOIDC reads an auth-idp-oidc annotation.
-func ParseOIDC(raw string) (OIDCIDP, error) {
-	var c OIDCIDP
-	if err := decode(raw, &c, oidcForm); err != nil {
-		return OIDCIDP{}, err
-	}
-	return c, nil
-}
-
 type jwtJSON struct {
 	JWKSEndpoint, Issuer string
 	AdditionalClaims     []struct {

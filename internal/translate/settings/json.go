@@ -32,6 +32,15 @@ func decode(raw string, into any, form string) error {
 	return nil
 }
 
+// jsonParser returns a parser that decodes JSON without further checks. form is as in decode.
+func jsonParser[T any](form string) func(string) (T, error) {
+	return func(raw string) (T, error) {
+		var v T
+		err := decode(raw, &v, form)
+		return v, err
+	}
+}
+
 func decodeJSON(raw string, into any) error {
 	d := json.NewDecoder(strings.NewReader(raw))
 	if err := d.Decode(into); err != nil {
