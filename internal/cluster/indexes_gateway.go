@@ -9,9 +9,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// ParentValue returns the value of the RouteByParent index for a Gateway or a ListenerSet.
-func ParentValue(kind Kind, namespace, name string) string {
-	return string(kind) + " " + namespace + "/" + name
+// ParentRef returns the object, by default a Gateway, that a parentRef of a route in a namespace names.
+func ParentRef(namespace string, p gwv1.ParentReference) Ref {
+	return Ref{Kind: kindOr(p.Kind, KindGateway), Namespace: namespaceOr(p.Namespace, namespace), Name: string(p.Name)}
+}
+
+// SetParentRef returns the object, by default a Gateway, that the parentRef of a ListenerSet names.
+func SetParentRef(s *gwv1.ListenerSet) Ref {
+	p := s.Spec.ParentRef
+	return Ref{Kind: kindOr(p.Kind, KindGateway), Namespace: namespaceOr(p.Namespace, s.Namespace), Name: string(p.Name)}
+}
+
+// RoutesOf returns the routes with a Gateway or a ListenerSet in a parentRef, or in an entry of their status.
+func RoutesOf(v *View, parent Ref) []Object {
+	var out []Object
+	for _, kind := range RouteKinds {
+		out = append(out, List[Object](v, Query{Kind: kind, Index: RouteByParent, Value: parent.String()})...)
+	}
+	return out
 }
 
 // BackendValue returns the value of the RouteByBackend and TargetsByReference indexes for a Service or a Gateway.
@@ -34,8 +49,8 @@ func gatewayValues(index Index, obj Object) []string {
 			return []string{p.ParametersRef.Name}
 		}
 	case *gwv1.ListenerSet:
-		if p := o.Spec.ParentRef; index == SetByGateway {
-			return []string{namespaceOr(p.Namespace, o.Namespace) + "/" + string(p.Name)}
+		if p := SetParentRef(o); index == SetByGateway {
+			return []string{p.Namespace + "/" + p.Name}
 		}
 	case *gwconfig.LoadBalancerConfiguration:
 		if d := o.Spec.DefaultTargetGroupConfiguration; index == ConfigurationByDefault && d != nil {
@@ -77,10 +92,10 @@ func routeValues(index Index, obj Object) []string {
 	switch index {
 	case RouteByParent:
 		for _, p := range parents {
-			out = append(out, parentValue(obj, p))
+			out = append(out, ParentRef(obj.GetNamespace(), p).String())
 		}
 		for _, p := range status {
-			out = append(out, parentValue(obj, p.ParentRef))
+			out = append(out, ParentRef(obj.GetNamespace(), p.ParentRef).String())
 		}
 	case RouteByBackend:
 		for _, b := range RouteBackends(obj) {
@@ -94,11 +109,6 @@ func routeValues(index Index, obj Object) []string {
 		}
 	}
 	return sortedUnique(out)
-}
-
-// parentValue returns the RouteByParent value of a parent of a route.
-func parentValue(route Object, p gwv1.ParentReference) string {
-	return ParentValue(kindOr(p.Kind, KindGateway), namespaceOr(p.Namespace, route.GetNamespace()), string(p.Name))
 }
 
 // namespaceOr returns the namespace of a reference, or a default if it has none.

@@ -107,7 +107,7 @@ const (
 	ClassByController Index = "controller"
 	// SetByGateway: "namespace/name" of the Gateway of a ListenerSet.
 	SetByGateway Index = "setGateway"
-	// RouteByParent: ParentValue of each parent that a route names, or that its status has an entry for.
+	// RouteByParent: the text of the Ref of each parent that a route names, or that its status has an entry for.
 	RouteByParent Index = "parent"
 	// RouteByBackend: BackendValue of each backend of a route.
 	RouteByBackend Index = "backend"

@@ -143,7 +143,7 @@ func (a *answerCollector) unservedReason(obj cluster.Object) string {
 	members := []finding.Ref{ref} // a route is served by the load balancers of its Gateways
 	parents, _ := cluster.RouteParents(obj)
 	for _, p := range parents {
-		members = append(members, input.ParentRef(obj.GetNamespace(), p).Finding())
+		members = append(members, cluster.ParentRef(obj.GetNamespace(), p).Finding())
 	}
 	for _, d := range a.drafts {
 		if !slices.ContainsFunc(d.Stack.Members, func(m model.Member) bool { return slices.Contains(members, m.Ref) }) {

@@ -105,7 +105,7 @@ func lastEventTime(e corev1.Event) time.Time {
 
 // parentText returns the parent of a route, with the section and port that the parentRef names.
 func parentText(namespace string, p gwv1.ParentReference) string {
-	text := input.ParentRef(namespace, p).String()
+	text := cluster.ParentRef(namespace, p).String()
 	if p.SectionName != nil {
 		text += fmt.Sprintf(" listener %q", *p.SectionName)
 	}

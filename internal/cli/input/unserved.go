@@ -188,21 +188,9 @@ func (u unservedReasons) reasonOfRoute(namespace string, parents []gwv1.ParentRe
 	}
 	var all []string
 	for i, p := range parents[:min(len(parents), maxParents)] {
-		all = append(all, fmt.Sprintf("spec.parentRefs[%d]: %s", i, u.reasonOfParent(ParentRef(namespace, p))))
+		all = append(all, fmt.Sprintf("spec.parentRefs[%d]: %s", i, u.reasonOfParent(cluster.ParentRef(namespace, p))))
 	}
 	return strings.Join(all, "; ")
-}
-
-// ParentRef returns the object that a parentRef of a route in a namespace names.
-func ParentRef(namespace string, p gwv1.ParentReference) cluster.Ref {
-	ref := cluster.Ref{Kind: cluster.KindGateway, Namespace: namespace, Name: string(p.Name)}
-	if p.Namespace != nil && *p.Namespace != "" {
-		ref.Namespace = string(*p.Namespace)
-	}
-	if p.Kind != nil && *p.Kind != "" {
-		ref.Kind = cluster.Kind(*p.Kind)
-	}
-	return ref
 }
 
 // reasonOfParent returns why a Gateway or ListenerSet that a parentRef names is not served.

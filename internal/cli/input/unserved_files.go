@@ -76,7 +76,7 @@ func (u unservedReasons) lacksLoadBalancer(obj cluster.Object, p stackFinder) bo
 	case slices.Contains(cluster.RouteKinds, ref.Kind):
 		parents, _ := cluster.RouteParents(obj)
 		for _, parent := range parents {
-			if in, err := u.store.Get(ParentRef(ref.Namespace, parent)); err == nil && in != nil && (cluster.RefOf(in).Kind != cluster.KindGateway || len(p.stacksOf(in)) > 0) {
+			if in, err := u.store.Get(cluster.ParentRef(ref.Namespace, parent)); err == nil && in != nil && (cluster.RefOf(in).Kind != cluster.KindGateway || len(p.stacksOf(in)) > 0) {
 				return false
 			}
 		}

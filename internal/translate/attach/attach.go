@@ -114,7 +114,7 @@ type Attachment struct {
 
 // Evaluate returns what is attached to a Gateway. kind is the kind of the stack of the Gateway.
 func Evaluate(v *cluster.View, gw *gatewayv1.Gateway, kind model.Kind, opt Options) Result {
-	e := &evaluation{view: v, gateway: gw, kind: kind, live: opt.Live, kinds: kindsOf(kind), protocols: protocolsOf(kind), byParent: map[parentKey][]int{}, rejected: map[parentKey]bool{}}
+	e := &evaluation{view: v, gateway: gw, kind: kind, live: opt.Live, kinds: kindsOf(kind), protocols: protocolsOf(kind), byParent: map[cluster.Ref][]int{}, rejected: map[cluster.Ref]bool{}}
 	e.out.Grants = NewGrants(v)
 	if opt.ListenerSets {
 		e.loadSets()
@@ -137,21 +137,16 @@ type evaluation struct {
 	protocols []gatewayv1.ProtocolType
 	out       Result
 	// byParent are the indexes in Result.Listeners, by Gateway or accepted ListenerSet.
-	byParent map[parentKey][]int
-	rejected map[parentKey]bool // ListenerSets that name the Gateway and are not admitted
+	byParent map[cluster.Ref][]int
+	rejected map[cluster.Ref]bool // ListenerSets that name the Gateway and are not admitted
 	// namespaces are those from which routes may attach, by index of the listener.
 	namespaces []namespaceSelection
 	labels     map[string]namespaceLabels
 }
 
-// parentKey names a parent of routes.
-type parentKey struct {
-	kind            cluster.Kind
-	namespace, name string
-}
-
-func (k parentKey) ref() finding.Ref {
-	return finding.Ref{Kind: string(k.kind), Namespace: k.namespace, Name: k.name}
+// refOf returns the reference of an object for findings.
+func refOf(r cluster.Ref) finding.Ref {
+	return finding.Ref{Kind: string(r.Kind), Namespace: r.Namespace, Name: r.Name}
 }
 
 // kindsOf returns the kinds of routes that a kind of load balancer serves.

@@ -21,13 +21,13 @@ const reasonTooManyListeners = string(gatewayv1.ListenerEntryReasonTooManyListen
 // loadListeners collects the listeners of the Gateway and of the accepted sets.
 func (e *evaluation) loadListeners() {
 	gw := e.gateway
-	own := parentKey{cluster.KindGateway, gw.Namespace, gw.Name}
+	own := cluster.RefOf(gw)
 	e.byParent[own] = nil // the Gateway is a parent of routes even without listeners
 	for i, l := range gw.Spec.Listeners {
 		e.addListener(own, i, l)
 	}
 	for _, s := range e.out.Sets {
-		of := parentKey{cluster.KindListenerSet, s.Object.Namespace, s.Object.Name}
+		of := cluster.RefOf(s.Object)
 		if !s.Accepted {
 			e.rejected[of] = true
 			continue
@@ -39,11 +39,11 @@ func (e *evaluation) loadListeners() {
 	}
 }
 
-func (e *evaluation) addListener(of parentKey, index int, spec gatewayv1.Listener) {
-	l := Listener{Parent: of.ref(), Index: index, Spec: spec}
-	sel := namespaceSelection{from: gatewayv1.NamespacesFromSame, own: of.namespace}
+func (e *evaluation) addListener(of cluster.Ref, index int, spec gatewayv1.Listener) {
+	l := Listener{Parent: refOf(of), Index: index, Spec: spec}
+	sel := namespaceSelection{from: gatewayv1.NamespacesFromSame, own: of.Namespace}
 	if a := spec.AllowedRoutes; a != nil && a.Namespaces != nil {
-		sel = newNamespaceSelection(a.Namespaces.From, gatewayv1.NamespacesFromSame, of.namespace, a.Namespaces.Selector)
+		sel = newNamespaceSelection(a.Namespaces.From, gatewayv1.NamespacesFromSame, of.Namespace, a.Namespaces.Selector)
 	}
 	l.AdmittedNamespaces = sel.String()
 	l.Kinds, l.RefProblem = e.routeKinds(spec)

@@ -14,30 +14,22 @@ import (
 
 // loadRoutes finds the routes with the Gateway or one of its ListenerSets as a parent, and attaches them.
 func (e *evaluation) loadRoutes() {
-	type id struct {
-		kind            cluster.Kind
-		namespace, name string
+	parents := []cluster.Ref{cluster.RefOf(e.gateway)}
+	for _, s := range e.out.Sets {
+		parents = append(parents, cluster.RefOf(s.Object))
 	}
-	found := map[id]bool{}
-	add := func(p parentKey) {
-		for _, kind := range cluster.RouteKinds {
-			for _, obj := range cluster.List[cluster.Object](e.view, cluster.Query{
-				Kind: kind, Index: cluster.RouteByParent, Value: cluster.ParentValue(p.kind, p.namespace, p.name),
-			}) {
-				of := id{kind, obj.GetNamespace(), obj.GetName()}
-				if found[of] {
-					continue
-				}
-				found[of] = true
-				if r := e.attachRoute(obj, kind); len(r.Parents) > 0 {
-					e.out.Routes = append(e.out.Routes, r)
-				}
+	found := map[cluster.Ref]bool{}
+	for _, p := range parents {
+		for _, obj := range cluster.RoutesOf(e.view, p) {
+			of := cluster.RefOf(obj)
+			if found[of] {
+				continue
+			}
+			found[of] = true
+			if r := e.attachRoute(obj, of.Kind); len(r.Parents) > 0 {
+				e.out.Routes = append(e.out.Routes, r)
 			}
 		}
-	}
-	add(parentKey{cluster.KindGateway, e.gateway.Namespace, e.gateway.Name})
-	for _, s := range e.out.Sets {
-		add(parentKey{cluster.KindListenerSet, s.Object.Namespace, s.Object.Name})
 	}
 	slices.SortFunc(e.out.Routes, func(a, b Route) int {
 		return cmp.Or(compareAge(a.Object, b.Object), cmp.Compare(a.Object.GetNamespace(), b.Object.GetNamespace()),
@@ -80,10 +72,10 @@ func (e *evaluation) attachRoute(obj cluster.Object, kind cluster.Kind) Route {
 // attachByParent calls attach for each listener of one parentRef. It reports whether the parentRef names the Gateway or
 // one of its ListenerSets.
 func (e *evaluation) attachByParent(ref gatewayv1.ParentReference, namespace string, attach func(int) attachResult) (Parent, bool) {
-	key, ok := parentKeyOf(ref, namespace)
-	if !ok {
+	if isForeignGroup(ref.Group) {
 		return Parent{}, false
 	}
+	key := cluster.ParentRef(namespace, ref)
 	listeners, ok := e.byParent[key]
 	if !ok {
 		if !e.rejected[key] {
@@ -112,7 +104,7 @@ func (e *evaluation) attachByParent(ref gatewayv1.ParentReference, namespace str
 		p.Problem = refused
 	default:
 		p.Problem = Problem{string(gatewayv1.RouteReasonNoMatchingParent), fmt.Sprintf(
-			"%s %q has no listener with the sectionName and port of the parentRef%s%s; the route is not attached; correct sectionName or port", key.kind, ref.Name, e.probableListener(ref.SectionName, listeners), e.listenerNames(listeners))}
+			"%s %q has no listener with the sectionName and port of the parentRef%s%s; the route is not attached; correct sectionName or port", key.Kind, ref.Name, e.probableListener(ref.SectionName, listeners), e.listenerNames(listeners))}
 	}
 	return p, true
 }
@@ -150,18 +142,6 @@ func (e *evaluation) listenerNames(listeners []int) string {
 		known = append(known, fmt.Sprintf("%d more", more))
 	}
 	return "; its listeners are: " + strings.Join(known, ", ")
-}
-
-// parentKeyOf returns the parent that a parentRef names; false if it is neither a Gateway nor a ListenerSet.
-func parentKeyOf(ref gatewayv1.ParentReference, namespace string) (parentKey, bool) {
-	key := parentKey{cluster.KindGateway, namespace, string(ref.Name)}
-	if ref.Kind != nil && *ref.Kind != "" {
-		key.kind = cluster.Kind(*ref.Kind)
-	}
-	if ref.Namespace != nil && *ref.Namespace != "" {
-		key.namespace = string(*ref.Namespace)
-	}
-	return key, !isForeignGroup(ref.Group) && (key.kind == cluster.KindGateway || key.kind == cluster.KindListenerSet)
 }
 
 // evaluateListener reports whether a listener admits a route, and returns the hostnames.

@@ -20,7 +20,7 @@ func (e *evaluation) loadSets() {
 	for _, s := range cluster.List[*gatewayv1.ListenerSet](e.view, cluster.Query{
 		Kind: cluster.KindListenerSet, Index: cluster.SetByGateway, Value: gw.Namespace + "/" + gw.Name,
 	}) {
-		if p := s.Spec.ParentRef; isForeignGroup(p.Group) || p.Kind != nil && *p.Kind != "" && *p.Kind != gatewayv1.Kind(cluster.KindGateway) {
+		if isForeignGroup(s.Spec.ParentRef.Group) || cluster.SetParentRef(s).Kind != cluster.KindGateway {
 			continue
 		}
 		e.out.Sets = append(e.out.Sets, Set{Object: s, Accepted: e.admits(allowed, s.Namespace)})

@@ -72,7 +72,7 @@ func (f *Frontend) removeStatus(v *cluster.View, id model.StackID, l stackGatewa
 	if len(gone) == 0 {
 		return nil
 	}
-	return status.Remove(v, refOf(cluster.KindGateway, id.Namespace, id.Name), gone, !f.isServed(v, l.gw))
+	return status.Remove(v, cluster.Ref{Kind: cluster.KindGateway, Namespace: id.Namespace, Name: id.Name}, gone, !f.isServed(v, l.gw))
 }
 
 // isServed reports whether a Gateway has a class of this controller, for any kind of load balancer.

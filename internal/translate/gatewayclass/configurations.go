@@ -115,27 +115,18 @@ func isUsedAsBackend(v *cluster.View, kind cluster.Kind, namespace, name string)
 func isAttached(v *cluster.View, route cluster.Object) bool {
 	parents, _ := cluster.RouteParents(route)
 	return slices.ContainsFunc(parents, func(p gwv1.ParentReference) bool {
-		namespace, name, kind := route.GetNamespace(), string(p.Name), cluster.KindGateway
-		if p.Namespace != nil {
-			namespace = string(*p.Namespace)
-		}
-		if p.Kind != nil && *p.Kind != "" {
-			kind = cluster.Kind(*p.Kind)
-		}
-		if kind == cluster.KindListenerSet {
-			set, ok := cluster.Get[*gwv1.ListenerSet](v, kind, namespace, name)
+		ref := cluster.ParentRef(route.GetNamespace(), p)
+		if ref.Kind == cluster.KindListenerSet {
+			set, ok := cluster.Get[*gwv1.ListenerSet](v, ref.Kind, ref.Namespace, ref.Name)
 			if !ok {
 				return false
 			}
-			if n := set.Spec.ParentRef.Namespace; n != nil {
-				namespace = string(*n)
-			}
-			kind, name = cluster.KindGateway, string(set.Spec.ParentRef.Name)
+			ref = cluster.SetParentRef(set)
 		}
-		if kind != cluster.KindGateway {
+		if ref.Kind != cluster.KindGateway {
 			return false
 		}
-		gw, ok := cluster.Get[*gwv1.Gateway](v, kind, namespace, name)
+		gw, ok := cluster.Get[*gwv1.Gateway](v, ref.Kind, ref.Namespace, ref.Name)
 		return ok && isOwnClass(gatewayconfig.ClassOf(v, gw))
 	})
 }

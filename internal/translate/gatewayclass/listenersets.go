@@ -24,13 +24,9 @@ func Items(obj cluster.Object) []cluster.Ref {
 	var out []cluster.Ref
 	_, entries := cluster.RouteParents(obj)
 	for _, e := range entries {
-		p := e.ParentRef
-		if p.Kind == nil || cluster.Kind(*p.Kind) != cluster.KindListenerSet || !slices.Contains(gatewayconfig.Controllers, e.ControllerName) {
+		set := cluster.ParentRef(ref.Namespace, e.ParentRef)
+		if set.Kind != cluster.KindListenerSet || !slices.Contains(gatewayconfig.Controllers, e.ControllerName) {
 			continue
-		}
-		set := cluster.Ref{Kind: cluster.KindListenerSet, Namespace: ref.Namespace, Name: string(p.Name)}
-		if p.Namespace != nil && *p.Namespace != "" {
-			set.Namespace = string(*p.Namespace)
 		}
 		if !slices.Contains(out, set) {
 			out = append(out, set)
@@ -55,23 +51,19 @@ func listenerSet(v *cluster.View, ref cluster.Ref, opt Options) []cluster.Patch 
 		out = append(out, cluster.StatusEdit{Ref: ref, Edit: resetStatus})
 	}
 	isOwn := func(e gwv1.RouteParentStatus, namespace string) bool {
-		return slices.Contains(gatewayconfig.Controllers, e.ControllerName) && refersTo(e.ParentRef, namespace, ref)
+		return slices.Contains(gatewayconfig.Controllers, e.ControllerName) && cluster.ParentRef(namespace, e.ParentRef) == ref
 	}
-	for _, kind := range cluster.RouteKinds {
-		for _, route := range cluster.List[cluster.Object](v, cluster.Query{
-			Kind: kind, Index: cluster.RouteByParent, Value: cluster.ParentValue(ref.Kind, ref.Namespace, ref.Name),
-		}) {
-			edit := func(obj cluster.Object, _ metav1.Time) any {
-				_, have := cluster.RouteParents(obj)
-				left := slices.DeleteFunc(slices.Clone(have), func(e gwv1.RouteParentStatus) bool { return isOwn(e, obj.GetNamespace()) })
-				if len(left) == len(have) {
-					return nil
-				}
-				return gwv1.RouteStatus{Parents: append([]gwv1.RouteParentStatus{}, left...)}
+	for _, route := range cluster.RoutesOf(v, ref) {
+		edit := func(obj cluster.Object, _ metav1.Time) any {
+			_, have := cluster.RouteParents(obj)
+			left := slices.DeleteFunc(slices.Clone(have), func(e gwv1.RouteParentStatus) bool { return isOwn(e, obj.GetNamespace()) })
+			if len(left) == len(have) {
+				return nil
 			}
-			if edit(route, metav1.Time{}) != nil {
-				out = append(out, cluster.StatusEdit{Ref: cluster.RefOf(route), Edit: edit})
-			}
+			return gwv1.RouteStatus{Parents: append([]gwv1.RouteParentStatus{}, left...)}
+		}
+		if edit(route, metav1.Time{}) != nil {
+			out = append(out, cluster.StatusEdit{Ref: cluster.RefOf(route), Edit: edit})
 		}
 	}
 	return out
@@ -80,24 +72,12 @@ func listenerSet(v *cluster.View, ref cluster.Ref, opt Options) []cluster.Patch 
 // isOfOwnGateway reports whether the parent of a ListenerSet is a Gateway that this controller serves, or that has its
 // finalizer.
 func isOfOwnGateway(v *cluster.View, set *gwv1.ListenerSet) bool {
-	p := set.Spec.ParentRef
-	if p.Group != nil && *p.Group != "" && *p.Group != gwv1.GroupName || p.Kind != nil && *p.Kind != "" && *p.Kind != gwv1.Kind(cluster.KindGateway) {
+	p := cluster.SetParentRef(set)
+	if group := set.Spec.ParentRef.Group; group != nil && *group != "" && *group != gwv1.GroupName || p.Kind != cluster.KindGateway {
 		return false
 	}
-	namespace := set.Namespace
-	if p.Namespace != nil && *p.Namespace != "" {
-		namespace = string(*p.Namespace)
-	}
-	gw, ok := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, namespace, string(p.Name))
+	gw, ok := cluster.Get[*gwv1.Gateway](v, p.Kind, p.Namespace, p.Name)
 	return ok && (len(ownership.Claims(v, gw)) > 0 || isOwnClass(gatewayconfig.ClassOf(v, gw)))
-}
-
-// refersTo reports whether a parentRef of a route in a namespace refers to an object.
-func refersTo(p gwv1.ParentReference, namespace string, ref cluster.Ref) bool {
-	if p.Namespace != nil && *p.Namespace != "" {
-		namespace = string(*p.Namespace)
-	}
-	return p.Kind != nil && cluster.Kind(*p.Kind) == ref.Kind && namespace == ref.Namespace && string(p.Name) == ref.Name
 }
 
 // resetStatus returns the initial status of a ListenerSet, with conditions of other types kept; nil if another

@@ -147,20 +147,16 @@ func firstProblem(all ...attach.Problem) attach.Problem {
 
 // parentKey identifies a parentRef of a route, with section and port.
 type parentKey struct {
-	group, kind, namespace, name, section string
-	port                                  int32
+	group   string
+	parent  cluster.Ref
+	section string
+	port    int32
 }
 
 func parentKeyOf(p gwv1.ParentReference, namespace string) parentKey {
-	k := parentKey{group: gwv1.GroupName, kind: string(cluster.KindGateway), namespace: namespace, name: string(p.Name)}
+	k := parentKey{group: gwv1.GroupName, parent: cluster.ParentRef(namespace, p)}
 	if p.Group != nil {
 		k.group = string(*p.Group)
-	}
-	if p.Kind != nil {
-		k.kind = cmp.Or(string(*p.Kind), k.kind)
-	}
-	if p.Namespace != nil {
-		k.namespace = cmp.Or(string(*p.Namespace), k.namespace)
 	}
 	if p.SectionName != nil {
 		k.section = string(*p.SectionName)
@@ -174,30 +170,18 @@ func parentKeyOf(p gwv1.ParentReference, namespace string) parentKey {
 // routeEdits returns the patches that write the entries of the Gateway into the status of its routes, and remove those of
 // parentRefs that routes do not have any more.
 func (r *Status) routeEdits() []cluster.Patch {
-	parents := map[finding.Ref]bool{r.ref(): true}
+	// The Gateway may have had another class of this controller before, and a ListenerSet another Gateway.
+	own := ownEntries{gatewayconfig.Controllers, map[cluster.Ref]bool{cluster.RefOf(r.Gateway): true}}
 	for _, s := range r.Attached.Sets {
-		parents[ownership.RefOf(s.Object)] = true
-	}
-	isOwn := func(e gwv1.RouteParentStatus, namespace string) bool {
-		k := parentKeyOf(e.ParentRef, namespace)
-		// The Gateway may have had another class of this controller before, and a ListenerSet another Gateway.
-		return slices.Contains(gatewayconfig.Controllers, e.ControllerName) && parents[finding.Ref{Kind: k.kind, Namespace: k.namespace, Name: k.name}]
+		own.parents[cluster.RefOf(s.Object)] = true
 	}
 	var out []cluster.Patch
-	attached := map[finding.Ref]bool{}
+	attached := map[cluster.Ref]bool{}
 	for i, route := range r.Attached.Routes {
-		attached[ownership.RefOf(route.Object)] = true
-		out = append(out, routeEdit(route.Object, r.entries(i), isOwn))
+		attached[cluster.RefOf(route.Object)] = true
+		out = append(out, own.edit(route.Object, r.entries(i)))
 	}
-	for ref := range parents {
-		for _, obj := range routesOf(r.View, ref) {
-			if !attached[ownership.RefOf(obj)] {
-				attached[ownership.RefOf(obj)] = true
-				out = append(out, routeEdit(obj, nil, isOwn))
-			}
-		}
-	}
-	return sortedEdits(out)
+	return sortedEdits(append(out, own.removals(r.View, attached)...))
 }
 
 // entries returns the status entries of a route for the Gateway and its ListenerSets, one for each different parentRef.
@@ -219,17 +203,6 @@ func (r *Status) entries(i int) []gwv1.RouteParentStatus {
 	return out
 }
 
-// routesOf returns the routes with a Gateway or a ListenerSet in a parentRef, or in an entry of their status.
-func routesOf(v *cluster.View, ref finding.Ref) []cluster.Object {
-	var out []cluster.Object
-	for _, kind := range cluster.RouteKinds {
-		out = append(out, cluster.List[cluster.Object](v, cluster.Query{
-			Kind: kind, Index: cluster.RouteByParent, Value: cluster.ParentValue(cluster.Kind(ref.Kind), ref.Namespace, ref.Name),
-		})...)
-	}
-	return out
-}
-
 // sortedEdits sorts edits by their objects.
 func sortedEdits(all []cluster.Patch) []cluster.Patch {
 	slices.SortStableFunc(all, func(a, b cluster.Patch) int {
@@ -239,16 +212,36 @@ func sortedEdits(all []cluster.Patch) []cluster.Patch {
 	return all
 }
 
-// routeEdit returns a patch that replaces the status entries of a route for which isOwn returns true with the desired
-// entries. Other entries stay unchanged.
-func routeEdit(route cluster.Object, want []gwv1.RouteParentStatus, isOwn func(e gwv1.RouteParentStatus, namespace string) bool) cluster.StatusEdit {
+// ownEntries selects entries in the status of routes: those that some controllers wrote for some parents.
+type ownEntries struct {
+	controllers []gwv1.GatewayController
+	parents     map[cluster.Ref]bool
+}
+
+// removals returns patches that remove the entries from the status of all routes except some.
+func (own ownEntries) removals(v *cluster.View, except map[cluster.Ref]bool) []cluster.Patch {
+	var out []cluster.Patch
+	for parent := range own.parents {
+		for _, obj := range cluster.RoutesOf(v, parent) {
+			if ref := cluster.RefOf(obj); !except[ref] {
+				except[ref] = true
+				out = append(out, own.edit(obj, nil))
+			}
+		}
+	}
+	return out
+}
+
+// edit returns a patch that replaces the entries in the status of a route with the desired entries. Other entries stay
+// unchanged.
+func (own ownEntries) edit(route cluster.Object, want []gwv1.RouteParentStatus) cluster.StatusEdit {
 	namespace, generation := route.GetNamespace(), route.GetGeneration()
 	return cluster.StatusEdit{Ref: cluster.RefOf(route), Edit: func(obj cluster.Object, now metav1.Time) any {
 		_, have := cluster.RouteParents(obj)
 		out, used := []gwv1.RouteParentStatus{}, map[int]bool{}
 		differ := false
 		for _, h := range have {
-			if !isOwn(h, namespace) {
+			if !slices.Contains(own.controllers, h.ControllerName) || !own.parents[cluster.ParentRef(namespace, h.ParentRef)] {
 				out = append(out, h)
 				continue
 			}
@@ -285,27 +278,16 @@ func routeEdit(route cluster.Object, want []gwv1.RouteParentStatus, isOwn func(e
 // Remove returns patches that remove the entries of previous controller names from the status of the routes of a
 // Gateway and of its ListenerSets. If the Gateway is no longer served at all, the status of its ListenerSets is reset
 // to the initial status.
-func Remove(v *cluster.View, gateway finding.Ref, previous []gwv1.GatewayController, unserved bool) []cluster.Patch {
-	parents := map[finding.Ref]bool{gateway: true}
+func Remove(v *cluster.View, gateway cluster.Ref, previous []gwv1.GatewayController, unserved bool) []cluster.Patch {
+	own := ownEntries{previous, map[cluster.Ref]bool{gateway: true}}
 	var out []cluster.Patch
-	for _, s := range setsOf(v, gateway) {
-		parents[ownership.RefOf(s)] = true
+	for _, s := range cluster.List[*gwv1.ListenerSet](v, cluster.Query{
+		Kind: cluster.KindListenerSet, Index: cluster.SetByGateway, Value: gateway.Namespace + "/" + gateway.Name,
+	}) {
+		own.parents[cluster.RefOf(s)] = true
 		if unserved {
 			out = append(out, resetSet(s))
 		}
 	}
-	isOwn := func(e gwv1.RouteParentStatus, namespace string) bool {
-		k := parentKeyOf(e.ParentRef, namespace)
-		return slices.Contains(previous, e.ControllerName) && parents[finding.Ref{Kind: k.kind, Namespace: k.namespace, Name: k.name}]
-	}
-	seen := map[finding.Ref]bool{}
-	for ref := range parents {
-		for _, obj := range routesOf(v, ref) {
-			if !seen[ownership.RefOf(obj)] {
-				seen[ownership.RefOf(obj)] = true
-				out = append(out, routeEdit(obj, nil, isOwn))
-			}
-		}
-	}
-	return sortedEdits(out)
+	return sortedEdits(append(out, own.removals(v, map[cluster.Ref]bool{})...))
 }

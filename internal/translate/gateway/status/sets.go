@@ -8,7 +8,6 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
-	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
@@ -96,11 +95,4 @@ func resetSet(set *gwv1.ListenerSet) cluster.StatusEdit {
 		return inner(obj, now)
 	}
 	return edit
-}
-
-// setsOf returns the ListenerSets with a Gateway as parent.
-func setsOf(v *cluster.View, gateway finding.Ref) []*gwv1.ListenerSet {
-	return cluster.List[*gwv1.ListenerSet](v, cluster.Query{
-		Kind: cluster.KindListenerSet, Index: cluster.SetByGateway, Value: gateway.Namespace + "/" + gateway.Name,
-	})
 }
