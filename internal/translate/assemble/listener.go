@@ -50,12 +50,7 @@ func (b *Builder) TLS(p *members.Port) *model.TLS {
 	order := p.Members
 	if b.Isolated {
 		// The first certificate is the default one. A new member must not replace it with a lower group.order.
-		order = slices.SortedFunc(slices.Values(order), func(a, b *members.Member) int {
-			if members.IsOlder(a, b) {
-				return -1
-			}
-			return 1
-		})
+		order = slices.SortedFunc(slices.Values(order), members.CompareAge)
 	}
 	for _, m := range order {
 		out.Certificates = append(out.Certificates, certificates(m, p.Number)...)

@@ -169,15 +169,7 @@ func (t certificateBuilder) certificateClaims() (*assemble.HostClaims, map[*memb
 		return t.claimedHosts, t.ageRank
 	}
 	t.claimedHosts, t.ageRank = &assemble.HostClaims{}, map[*member]int{}
-	for i, m := range slices.SortedStableFunc(slices.Values(t.ingresses), func(a, b *member) int {
-		switch {
-		case members.IsOlder(a.Member, b.Member):
-			return -1
-		case members.IsOlder(b.Member, a.Member):
-			return 1
-		}
-		return 0
-	}) {
+	for i, m := range slices.SortedStableFunc(slices.Values(t.ingresses), func(a, b *member) int { return members.CompareAge(a.Member, b.Member) }) {
 		t.ageRank[m] = i
 		for _, h := range certificateHosts(m.ing) {
 			t.claimedHosts.Add(h, m.Ref, i)

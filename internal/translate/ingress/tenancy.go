@@ -109,7 +109,7 @@ func (t hostBuilder) hostClaims() []*hostClaim {
 				c = &hostClaim{namespace: m.Ref.Namespace, host: h, by: m, live: live[key]}
 				byKey[key] = c
 			}
-			if members.IsOlder(m.Member, c.by.Member) {
+			if members.CompareAge(m.Member, c.by.Member) < 0 {
 				c.by = m
 			}
 		}
@@ -120,12 +120,8 @@ func (t hostBuilder) hostClaims() []*hostClaim {
 			return -1
 		case a.live != b.live:
 			return 1
-		case members.IsOlder(a.by.Member, b.by.Member):
-			return -1
-		case members.IsOlder(b.by.Member, a.by.Member):
-			return 1
 		}
-		return cmp.Compare(a.host, b.host)
+		return cmp.Or(members.CompareAge(a.by.Member, b.by.Member), cmp.Compare(a.host, b.host))
 	})
 }
 

@@ -1,20 +1,16 @@
 package members
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// IsOlder reports whether a is older than b, by creation time and then by name. It determines which member gets a port,
+// CompareAge orders members by creation time, the oldest first, and then by name. It determines which member gets a port,
 // a host or capacity for its rules first. It does not determine whose setting has precedence: see Agree.
-func IsOlder(a, b *Member) bool {
-	if !a.Created.Equal(b.Created) {
-		return a.Created.Before(b.Created)
-	}
-	return a.Ref.Compare(b.Ref) < 0
-}
+func CompareAge(a, b *Member) int { return cmp.Or(a.Created.Compare(b.Created), a.Ref.Compare(b.Ref)) }
 
 // ClassDecides reports whether the class of a member decides the load-balancer-wide settings in isolated tenancy. The
 // deciding class is the class of the member with the oldest claim to the stack. If there are members that are served,
@@ -37,10 +33,7 @@ func (t *Translation) ClassDecides(m *Member) bool {
 
 // claimsBefore reports whether the claim of a to the stack is older than that of b.
 func claimsBefore(a, b *Member) bool {
-	if !a.ClaimedAt.Equal(b.ClaimedAt) {
-		return a.ClaimedAt.Before(b.ClaimedAt)
-	}
-	return IsOlder(a, b)
+	return cmp.Or(a.ClaimedAt.Compare(b.ClaimedAt), CompareAge(a, b)) < 0
 }
 
 // filterByClass returns the values of a setting that are used in isolated tenancy: the values of the deciding class,

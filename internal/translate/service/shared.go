@@ -85,15 +85,7 @@ func (g *stackServices) removeForeignMembers(v *cluster.View, id model.StackID, 
 
 // sort sorts the members of a shared load balancer by age, the oldest first.
 func (g *stackServices) sort() {
-	slices.SortFunc(g.members, func(a, b *member) int {
-		switch {
-		case members.IsOlder(a.Member, b.Member):
-			return -1
-		case members.IsOlder(b.Member, a.Member):
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(g.members, func(a, b *member) int { return members.CompareAge(a.Member, b.Member) })
 	slices.SortFunc(g.leaving, func(a, b model.Member) int { return a.Ref.Compare(b.Ref) })
 }
 
