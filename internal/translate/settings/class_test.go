@@ -119,7 +119,6 @@ func TestAllClassParametersAreKnown(t *testing.T) {
 // Where the parameters cannot be read, no annotation counts that they may replace.
 func TestWithoutClassLeavesOutAllThatAClassReplaces(t *testing.T) {
 	left := annotated(whatClassesReplace).WithoutClass()
-	left.Object = finding.Ref{}
 	if d := cmp.Diff(Ingress{}, left, cmp.AllowUnexported(Ingress{})); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}

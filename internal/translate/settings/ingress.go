@@ -13,8 +13,6 @@ const Prefix = "alb.ingress.kubernetes.io/"
 // Ingress has the settings of one Ingress, from its annotations; WithClass overlays them with the class parameters. A
 // Service can also have the settings of the embedded Backend.
 type Ingress struct {
-	Object finding.Ref
-
 	// Placement.
 	GroupName  Opt[string] // as written, not checked
 	GroupOrder Opt[int32]
@@ -197,14 +195,14 @@ type Class struct {
 
 // ParseIngress reads the annotations of an Ingress.
 func ParseIngress(annotations map[string]string, object finding.Ref) Ingress {
-	in := Ingress{Object: object}
+	var in Ingress
 	in.faults = read(&in, ingressTable, annotations, object)
 	return in
 }
 
 // ParseService reads the annotations of a Service that configure it as a backend of an Ingress.
 func ParseService(annotations map[string]string, object finding.Ref) Backend {
-	in := Ingress{Object: object}
+	var in Ingress
 	read(&in, backendTable, annotations, object)
 	return in.Backend
 }

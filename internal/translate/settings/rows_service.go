@@ -24,8 +24,7 @@ func serviceRows() []row[LoadBalancerService] {
 		{Row: Row{Group: group, Key: "aws-load-balancer-type", Type: "external, nlb-ip", Merge: mergeOwn,
 			Doc: "Selects this controller for a Service without spec.loadBalancerClass: external together with aws-load-balancer-nlb-target-type, or nlb-ip for ip targets. Values are case-sensitive."}},
 		{Row: Row{Group: group, Key: "fulcrum.dev/load-balancer-group", Type: "string", Merge: mergeOwn,
-			Doc: "Name of the load balancer group to join: all Services of the namespace with the same name share one network load balancer. NAMESPACE/NAME joins a group of another namespace, with --cross-namespace-load-balancer-groups. See load-balancer-group.md."},
-			read: valueReader(String, func(in *LoadBalancerService) *Opt[string] { return &in.Group })},
+			Doc: "Name of the load balancer group to join: all Services of the namespace with the same name share one network load balancer. NAMESPACE/NAME joins a group of another namespace, with --cross-namespace-load-balancer-groups. See load-balancer-group.md."}},
 	}
 }
 

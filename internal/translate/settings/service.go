@@ -15,11 +15,6 @@ const ServicePrefix = "service.beta.kubernetes.io/"
 // LoadBalancerService has the settings in the annotations of a Service with a network load balancer of its own, without
 // the settings in the spec of the Service.
 type LoadBalancerService struct {
-	Object finding.Ref
-
-	// Group is the name of the load balancer group of the Service, not checked.
-	Group Opt[string]
-
 	Shared
 	ServicePorts
 	Tags   Opt[map[string]string]
@@ -73,7 +68,7 @@ func (t NetworkTargets) Faults() []Fault {
 // ParseLoadBalancerService reads the annotations of a Service that has a load balancer of its own. ParseService reads the
 // annotations of a Service behind an Ingress.
 func ParseLoadBalancerService(annotations map[string]string, object finding.Ref) LoadBalancerService {
-	in := LoadBalancerService{Object: object}
+	var in LoadBalancerService
 	in.faults = read(&in, serviceTable, annotations, object)
 	if annotations[ServicePrefix+"aws-load-balancer-type"] == typeNLBIP {
 		in.Target.Type = NewOpt(model.IPTargets, finding.Origin{Object: object, Field: ServicePrefix + "aws-load-balancer-type"})
