@@ -60,16 +60,19 @@ func mergeMaps(high, low *map[string]string) map[string]string {
 
 func mergeAttributes(high, low []gwconfig.Attribute) []gwconfig.Attribute {
 	var out []gwconfig.Attribute
-	all := attributes(low)
-	maps.Copy(all, attributes(high))
+	all := Attributes(slices.Concat(low, high))
 	for _, k := range slices.Sorted(maps.Keys(all)) {
 		out = append(out, gwconfig.Attribute{Key: k, Value: all[k]})
 	}
 	return out
 }
 
-// attributes returns a list of attributes as a map. If a key has several values, the last one is used.
-func attributes(list []gwconfig.Attribute) map[string]string {
+// Attributes returns a list of attributes as a map; nil if there are none. If a key has several values, the last one is
+// used.
+func Attributes(list []gwconfig.Attribute) map[string]string {
+	if len(list) == 0 {
+		return nil
+	}
 	out := map[string]string{}
 	for _, a := range list {
 		out[a.Key] = a.Value

@@ -29,18 +29,9 @@ func (l ConfigurationLevel) spec() *gwconfig.LoadBalancerConfigurationSpec {
 type Problem struct {
 	// Field is the field with the reference.
 	Field string
-	// Reason is the reason of the condition Accepted of a GatewayClass.
-	Reason string
 	// Message and Fix are the texts of a finding.
 	Message, Fix string
 }
-
-// The values of Problem.Reason.
-const (
-	ReasonNamespaceMissing = "InvalidParametersRef"
-	ReasonNotFound         = "NotFound"
-	ReasonInvalid          = "InvalidParameters"
-)
 
 // OfClass returns the configuration to which a GatewayClass refers.
 func OfClass(v *cluster.View, class *gwv1.GatewayClass) (ConfigurationLevel, *Problem) {
@@ -52,7 +43,7 @@ func OfClass(v *cluster.View, class *gwv1.GatewayClass) (ConfigurationLevel, *Pr
 	case !isConfiguration(ref.Group, ref.Kind):
 		return ConfigurationLevel{}, problemOfKind(field, ref.Group, ref.Kind)
 	case ref.Namespace == nil || *ref.Namespace == "":
-		return ConfigurationLevel{}, &Problem{Field: field, Reason: ReasonNamespaceMissing,
+		return ConfigurationLevel{}, &Problem{Field: field,
 			Message: fmt.Sprintf("parametersRef %q has no namespace", finding.Cut(ref.Name)), Fix: "set spec.parametersRef.namespace"}
 	}
 	return readLevel(v, field, string(*ref.Namespace), ref.Name)
@@ -76,7 +67,7 @@ func isConfiguration(group gwv1.Group, kind gwv1.Kind) bool {
 }
 
 func problemOfKind(field string, group gwv1.Group, kind gwv1.Kind) *Problem {
-	return &Problem{Field: field, Reason: ReasonInvalid,
+	return &Problem{Field: field,
 		Message: fmt.Sprintf("kind %q of group %q is not a configuration of load balancers", finding.Cut(string(kind)), finding.Cut(string(group))),
 		Fix:     "name a LoadBalancerConfiguration of group " + gwconfig.GroupVersion.Group}
 }
@@ -85,7 +76,7 @@ func problemOfKind(field string, group gwv1.Group, kind gwv1.Kind) *Problem {
 func readLevel(v *cluster.View, field, namespace, name string) (ConfigurationLevel, *Problem) {
 	lb, ok := cluster.Get[*gwconfig.LoadBalancerConfiguration](v, cluster.KindLoadBalancerConfiguration, namespace, name)
 	if !ok {
-		return ConfigurationLevel{}, &Problem{Field: field, Reason: ReasonNotFound,
+		return ConfigurationLevel{}, &Problem{Field: field,
 			Message: fmt.Sprintf("LoadBalancerConfiguration %q does not exist", namespace+"/"+finding.Cut(name)), Fix: "create it, or correct the reference"}
 	}
 	out := ConfigurationLevel{LoadBalancer: lb}
@@ -97,10 +88,10 @@ func readLevel(v *cluster.View, field, namespace, name string) (ConfigurationLev
 	targets, ok := cluster.Get[*gwconfig.TargetGroupConfiguration](v, cluster.KindTargetGroupConfiguration, lb.Namespace, name)
 	switch {
 	case !ok:
-		return out, &Problem{Field: where, Reason: ReasonInvalid,
+		return out, &Problem{Field: where,
 			Message: fmt.Sprintf("TargetGroupConfiguration %q does not exist", lb.Namespace+"/"+finding.Cut(name)), Fix: "create it, or correct the name"}
 	case targets.Spec.TargetReference != nil:
-		return out, &Problem{Field: where, Reason: ReasonInvalid,
+		return out, &Problem{Field: where,
 			Message: fmt.Sprintf("TargetGroupConfiguration %q has a targetReference, so it cannot be a default", lb.Namespace+"/"+finding.Cut(name)),
 			Fix:     "remove spec.targetReference, or name another one"}
 	}

@@ -38,25 +38,25 @@ func (c Configuration) Settings(gw finding.Ref, kind model.Kind) Settings {
 	var out Settings
 	r := reader{c, gw, &out}
 	s := &c.LoadBalancer
-	out.Name = uncheckedSetting(r, s.LoadBalancerName, "loadBalancerName", func(s *spec) bool { return s.LoadBalancerName != nil })
-	out.Scheme = parsedSetting(r, s.Scheme, "scheme", func(s *spec) bool { return s.Scheme != nil }, settings.Enum(model.Internal, model.InternetFacing))
-	out.AddressType = parsedSetting(r, s.IPAddressType, "ipAddressType", func(s *spec) bool { return s.IPAddressType != nil },
+	out.Name = uncheckedSetting(r, "loadBalancerName", func(s *spec) *string { return s.LoadBalancerName })
+	out.Scheme = parsedSetting(r, "scheme", func(s *spec) *gwconfig.LoadBalancerScheme { return s.Scheme }, settings.Enum(model.Internal, model.InternetFacing))
+	out.AddressType = parsedSetting(r, "ipAddressType", func(s *spec) *gwconfig.LoadBalancerIPAddressType { return s.IPAddressType },
 		settings.Enum(model.IPv4, model.DualStack, model.DualStackWithoutPublicIPv4))
-	out.SecurityGroups = uncheckedSetting(r, s.SecurityGroups, "securityGroups", func(s *spec) bool { return s.SecurityGroups != nil })
-	out.ManageBackendRules = uncheckedSetting(r, s.ManageBackendSecurityGroupRules, "manageBackendSecurityGroupRules", func(s *spec) bool { return s.ManageBackendSecurityGroupRules != nil })
+	out.SecurityGroups = uncheckedSetting(r, "securityGroups", func(s *spec) *[]string { return s.SecurityGroups })
+	out.ManageBackendRules = uncheckedSetting(r, "manageBackendSecurityGroupRules", func(s *spec) *bool { return s.ManageBackendSecurityGroupRules })
 	switch without := kind == model.NLBGateway && s.DisableSecurityGroup != nil && *s.DisableSecurityGroup; {
 	case without:
 		out.ManageBackendRules = settings.Opt[bool]{} // the field is only for load balancers with named security groups
 	case !out.ManageBackendRules.Set:
 		out.ManageBackendRules = settings.NewOpt(false, finding.Origin{Object: gw}) // the default of the operator is only for Ingresses
 	}
-	out.PrefixLists = uncheckedSetting(r, s.SecurityGroupPrefixes, "securityGroupPrefixes", func(s *spec) bool { return s.SecurityGroupPrefixes != nil })
+	out.PrefixLists = uncheckedSetting(r, "securityGroupPrefixes", func(s *spec) *[]string { return s.SecurityGroupPrefixes })
 	r.readClients()
 	if s.EnableICMP != nil && *s.EnableICMP {
 		out.PathMTU = settings.NewOpt("on", r.origin(gw, "enableICMP", func(s *spec) bool { return s.EnableICMP != nil }))
 	}
 	if len(s.LoadBalancerAttributes) > 0 {
-		out.Attributes = settings.NewOpt(attributes(s.LoadBalancerAttributes), r.origin(gw, "loadBalancerAttributes", func(s *spec) bool { return len(s.LoadBalancerAttributes) > 0 }))
+		out.Attributes = settings.NewOpt(Attributes(s.LoadBalancerAttributes), r.origin(gw, "loadBalancerAttributes", func(s *spec) bool { return len(s.LoadBalancerAttributes) > 0 }))
 	}
 	if s.Tags != nil && len(*s.Tags) > 0 {
 		out.Tags = settings.NewOpt(*s.Tags, r.origin(gw, "tags", func(s *spec) bool { return s.Tags != nil }))
@@ -72,26 +72,27 @@ func (c Configuration) Settings(gw finding.Ref, kind model.Kind) Settings {
 
 type spec = gwconfig.LoadBalancerConfigurationSpec
 
-// uncheckedSetting returns a field as a setting, without a check of its value.
-func uncheckedSetting[T any](r reader, value *T, field string, isSet func(*spec) bool) settings.Opt[T] {
+// uncheckedSetting returns a field as a setting, without a check of its value. of returns the field of a configuration.
+func uncheckedSetting[T any](r reader, field string, of func(*spec) *T) settings.Opt[T] {
+	value := of(&r.LoadBalancer)
 	if value == nil {
 		return settings.Opt[T]{}
 	}
-	return settings.NewOpt(*value, r.origin(r.gw, field, isSet))
+	return settings.NewOpt(*value, r.origin(r.gw, field, func(s *spec) bool { return of(s) != nil }))
 }
 
 // parsedSetting returns a field as a setting. The value is checked by parse, because the API server may not have done so.
-func parsedSetting[T, S ~string](r reader, value *S, field string, isSet func(*spec) bool, parse func(string) (T, error)) settings.Opt[T] {
-	if value == nil {
+func parsedSetting[T, S ~string](r reader, field string, of func(*spec) *S, parse func(string) (T, error)) settings.Opt[T] {
+	raw := uncheckedSetting(r, field, of)
+	if !raw.Set {
 		return settings.Opt[T]{}
 	}
-	at := r.origin(r.gw, field, isSet)
-	v, err := parse(string(*value))
+	v, err := parse(string(raw.Value))
 	if err != nil {
-		r.fault(at, fmt.Errorf("%q: %w", finding.Cut(string(*value)), err))
+		r.fault(raw.Origin, fmt.Errorf("%q: %w", finding.Cut(string(raw.Value)), err))
 		return settings.Opt[T]{}
 	}
-	return settings.NewOpt(v, at)
+	return settings.NewOpt(v, raw.Origin)
 }
 
 func (r reader) fault(at finding.Origin, err error) {
@@ -122,17 +123,17 @@ func (r reader) readClients() {
 
 // readALBSettings reads the fields that only application load balancers have.
 func (r reader) readALBSettings() {
-	s, out := &r.LoadBalancer, r.out
-	out.CoIPPool = uncheckedSetting(r, s.CustomerOwnedIPv4Pool, "customerOwnedIpv4Pool", func(s *spec) bool { return s.CustomerOwnedIPv4Pool != nil })
-	out.IPAMPool = uncheckedSetting(r, s.IPv4IPAMPoolID, "ipv4IPAMPoolId", func(s *spec) bool { return s.IPv4IPAMPoolID != nil })
+	out := r.out
+	out.CoIPPool = uncheckedSetting(r, "customerOwnedIpv4Pool", func(s *spec) *string { return s.CustomerOwnedIPv4Pool })
+	out.IPAMPool = uncheckedSetting(r, "ipv4IPAMPoolId", func(s *spec) *string { return s.IPv4IPAMPoolID })
 }
 
 // readNLBSettings reads the fields that only network load balancers have.
 func (r reader) readNLBSettings() {
-	s, out := &r.LoadBalancer, r.out
-	out.NoSecurityGroups = uncheckedSetting(r, s.DisableSecurityGroup, "disableSecurityGroup", func(s *spec) bool { return s.DisableSecurityGroup != nil })
-	out.PrivateLinkRules = parsedSetting(r, s.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic, "enforceSecurityGroupInboundRulesOnPrivateLinkTraffic",
-		func(s *spec) bool { return s.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic != nil }, settings.Enum("on", "off"))
+	out := r.out
+	out.NoSecurityGroups = uncheckedSetting(r, "disableSecurityGroup", func(s *spec) *bool { return s.DisableSecurityGroup })
+	out.PrivateLinkRules = parsedSetting(r, "enforceSecurityGroupInboundRulesOnPrivateLinkTraffic",
+		func(s *spec) *string { return s.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic }, settings.Enum("on", "off"))
 }
 
 // readSubnets reads the subnets with their addresses. A field that one entry sets must be set in all entries.
@@ -247,12 +248,4 @@ func (c Configuration) Listener(gw finding.Ref, protocol string, port int32) (en
 		}
 	}
 	return nil, finding.Origin{}
-}
-
-// Attributes returns attributes of a listener or a target group as a map; nil if there are none.
-func Attributes(list []gwconfig.Attribute) map[string]string {
-	if len(list) == 0 {
-		return nil
-	}
-	return attributes(list)
 }
