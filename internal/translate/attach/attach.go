@@ -36,8 +36,9 @@ type Result struct {
 	// Grants reports which references to other namespaces are permitted.
 	Grants *Grants
 
-	ports  map[int32][]PortRoute
-	rights *rights
+	ports map[int32][]PortRoute
+	// evaluation answers what the routes of a namespace may use of the Gateway.
+	evaluation *evaluation
 }
 
 // Problem is the reason and the message of a condition of the Gateway API. The zero Problem means that there is none.
@@ -112,6 +113,14 @@ type Attachment struct {
 	Hostnames []string
 }
 
+// HostnamesOrAny returns Hostnames, or "" for any if there are none.
+func (a Attachment) HostnamesOrAny() []string {
+	if len(a.Hostnames) == 0 {
+		return []string{""}
+	}
+	return a.Hostnames
+}
+
 // Evaluate returns what is attached to a Gateway. kind is the kind of the stack of the Gateway.
 func Evaluate(v *cluster.View, gw *gatewayv1.Gateway, kind model.Kind, opt Options) Result {
 	e := &evaluation{view: v, gateway: gw, kind: kind, live: opt.Live, kinds: kindsOf(kind), protocols: protocolsOf(kind), byParent: map[cluster.Ref][]int{}, rejected: map[cluster.Ref]bool{}}
@@ -123,7 +132,7 @@ func Evaluate(v *cluster.View, gw *gatewayv1.Gateway, kind model.Kind, opt Optio
 	e.loadRoutes()
 	e.validateListeners()
 	e.out.ports = e.portRoutes()
-	e.out.rights = &rights{e}
+	e.out.evaluation = e
 	return e.out
 }
 

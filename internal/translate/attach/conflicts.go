@@ -133,11 +133,7 @@ func (e *evaluation) conflictRanks(contested map[int32]bool) map[int]int {
 				if !contested[l.Spec.Port] || live[a.Listener] {
 					continue
 				}
-				hosts := a.Hostnames
-				if len(hosts) == 0 {
-					hosts = []string{""}
-				}
-				if e.live.Serves(l.Spec.Port, ref, hosts) {
+				if e.live.Serves(l.Spec.Port, ref, a.HostnamesOrAny()) {
 					live[a.Listener] = true
 					owners[parentOfPort{l.Parent, l.Spec.Port}] = true
 				}

@@ -74,11 +74,7 @@ func (e *evaluation) addPortHosts(byPort map[int32]*portHosts, a Attachment) {
 		return
 	}
 	s.listeners = append(s.listeners, a.Listener)
-	hosts := a.Hostnames
-	if len(hosts) == 0 {
-		hosts = []string{""}
-	}
-	for _, h := range hosts {
+	for _, h := range a.HostnamesOrAny() {
 		s.hosts[h] = true
 	}
 }

@@ -8,15 +8,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// rights answers, for Result, what the routes of a namespace may use of a Gateway. The answers do not depend on the
-// content of the routes, nor on whether they are valid.
-type rights struct{ *evaluation }
+// The answers of Result about what the routes of a namespace may use of a Gateway do not depend on the content of the routes,
+// nor on whether they are valid.
 
 // MayServe reports whether routes of a kind and namespace may serve a hostname on a port: whether the most specific valid
 // listener of the port that matches all requests for the hostname admits them. "" is the hostname of rules for any host. If
 // no listener of the port matches the hostname, no route may serve it.
 func (r Result) MayServe(namespace string, kind cluster.Kind, port int32, host string) bool {
-	e := r.rights.evaluation
+	e := r.evaluation
 	table := &hostTable{has: map[string]bool{}}
 	for i := range e.out.Listeners {
 		if l := &e.out.Listeners[i]; l.Valid() && int32(l.Spec.Port) == port {
@@ -87,7 +86,7 @@ func mayMatchDomain(hostname, domain string) bool {
 // admits reports whether a listener admits routes of a kind and namespace. If the namespace is not found, its labels
 // are not known, because it has routes; then the permission is not withdrawn.
 func (r Result) admits(listener int, namespace string, kind cluster.Kind) bool {
-	e := r.rights.evaluation
+	e := r.evaluation
 	s := e.namespaces[listener]
 	known := s.from != gatewayv1.NamespacesFromSelector || e.labelsOf(namespace).exists
 	return (!known || e.admits(s, namespace)) && allowsKind(e.out.Listeners[listener].Kinds, kind)

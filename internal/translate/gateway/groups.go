@@ -94,14 +94,7 @@ func (t targetGroupBuilder) buildTargetGroup(a target) *model.TargetGroup {
 		name.Port = fmt.Sprint(g.Port)
 	}
 	g.Name = name.Name()
-	if of.TargetGroupName != nil && *of.TargetGroupName != "" {
-		g.Name, g.Named = *of.TargetGroupName, true
-	}
-	var tags map[string]string
-	if of.Tags != nil {
-		tags = t.AllowedTags(t.member, *of.Tags, finding.Origin{Object: t.ref, Field: at.Field})
-	}
-	g.Tags = t.WithDefaultTags(tags)
+	t.setNameAndTags(&g.TargetGroup, of, at)
 	g.Members = []finding.Ref{a.route}
 	labels, annotations := t.bindingMetadata()
 	r := assemble.BindingRequest{
@@ -114,6 +107,18 @@ func (t targetGroupBuilder) buildTargetGroup(a target) *model.TargetGroup {
 	}
 	g.Binding = assemble.Binding(r)
 	return &g.TargetGroup
+}
+
+// setNameAndTags sets the name of a target group if its configuration has one, and its tags.
+func (t *translation) setNameAndTags(g *model.TargetGroup, of gatewayconfig.Targets, at finding.Origin) {
+	if of.TargetGroupName != nil && *of.TargetGroupName != "" {
+		g.Name, g.Named = *of.TargetGroupName, true
+	}
+	var tags map[string]string
+	if of.Tags != nil {
+		tags = t.AllowedTags(t.member, *of.Tags, finding.Origin{Object: t.ref, Field: at.Field})
+	}
+	g.Tags = t.WithDefaultTags(tags)
 }
 
 // targetGroupRequest turns the configuration of a target group into a request for assemble.

@@ -88,16 +88,18 @@ func matchHosts(conditions []model.Condition, hosts []string) bool {
 	return any && slices.Contains(hosts, "")
 }
 
-// desiresRoute reports whether the desired state of a stack serves a route on a port, for one of the hosts. It is the
-// equivalent of incumbentBuilder.Serves for the desired state.
-func desiresRoute(stack model.Stack, number int32, route finding.Ref, hosts []string) bool {
-	if stack.LoadBalancer == nil {
+// desiredRoutes is the equivalent of incumbentBuilder for a desired state that has been applied.
+type desiredRoutes struct{ stack model.Stack }
+
+// Serves implements attach.LiveRoutes: it reports whether the desired state serves a route on a port, for one of the hosts.
+func (d desiredRoutes) Serves(number int32, route finding.Ref, hosts []string) bool {
+	if d.stack.LoadBalancer == nil {
 		return false
 	}
-	for _, l := range stack.LoadBalancer.Listeners {
+	for _, l := range d.stack.LoadBalancer.Listeners {
 		switch {
 		case l.Port != number:
-		case stack.ID.Kind == model.NLBGateway:
+		case d.stack.ID.Kind == model.NLBGateway:
 			return l.DefaultOf.Object == route
 		default:
 			return slices.ContainsFunc(l.Rules, func(r model.Rule) bool { return r.Origin.Object == route && matchHosts(r.Conditions, hosts) })
@@ -129,7 +131,7 @@ func (t incumbentBuilder) holdDuplicates() {
 		for _, p := range r.Parents {
 			for _, a := range p.Attachments {
 				l := &t.attached.Listeners[a.Listener]
-				if l.Duplicate && l.Hostname() == "" && t.Serves(l.Spec.Port, t.routeRef(n), hostnamesOrAny(a.Hostnames)) {
+				if l.Duplicate && l.Hostname() == "" && t.Serves(l.Spec.Port, t.routeRef(n), a.HostnamesOrAny()) {
 					live, foreign = true, append(foreign, hosts[l.Spec.Port]...)
 				}
 			}
@@ -139,12 +141,4 @@ func (t incumbentBuilder) holdDuplicates() {
 			t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: t.routeRef(n), All: true, ForeignHosts: slices.Compact(foreign)})
 		}
 	}
-}
-
-// hostnamesOrAny returns the hostnames, or "" for any if there are none.
-func hostnamesOrAny(hosts []string) []string {
-	if len(hosts) == 0 {
-		return []string{""}
-	}
-	return hosts
 }

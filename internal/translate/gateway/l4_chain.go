@@ -98,14 +98,7 @@ func (t networkBuilder) buildALBTargetGroup(backend finding.Ref, port int32, arn
 			Cluster: t.opt.Cluster, Gateway: t.ref, Route: at.Object, Backend: backend, Port: id, Type: model.ALBTargets, Protocol: "TCP",
 		}.Name(),
 	}
-	if of.TargetGroupName != nil && *of.TargetGroupName != "" {
-		g.Name, g.Named = *of.TargetGroupName, true
-	}
-	var tags map[string]string
-	if of.Tags != nil {
-		tags = t.AllowedTags(t.member, *of.Tags, finding.Origin{Object: t.ref, Field: at.Field})
-	}
-	g.Tags = t.WithDefaultTags(tags)
+	t.setNameAndTags(&g, of, at)
 	return &g
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
-	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway/status"
@@ -18,7 +17,7 @@ import (
 // for events on it. A status that is already correct is not patched.
 func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	l := f.load(v, o.ID)
-	source := eventSource(o.ID.Kind)
+	source := string(controllerOf(o.ID.Kind))
 	if l.class == nil {
 		return append(status.Events(o, l.gw, source, false), f.removeStatus(v, o.ID, l)...)
 	}
@@ -45,20 +44,12 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	return append(out, status.Events(o, l.gw, source, s.BecomesProgrammed())...)
 }
 
-// desiredRoutes implements attach.LiveRoutes for a desired state that has been applied.
-type desiredRoutes struct{ stack model.Stack }
-
-// Serves implements attach.LiveRoutes.
-func (d desiredRoutes) Serves(port int32, route finding.Ref, hosts []string) bool {
-	return desiresRoute(d.stack, port, route, hosts)
-}
-
-// eventSource returns the source of events for a kind of stack: the name of its controller.
-func eventSource(kind model.Kind) string {
+// controllerOf returns the controller name for a kind of stack, which is also the source of its events.
+func controllerOf(kind model.Kind) gwv1.GatewayController {
 	if kind == model.NLBGateway {
-		return string(gatewayconfig.NLBController)
+		return gatewayconfig.NLBController
 	}
-	return string(gatewayconfig.ALBController)
+	return gatewayconfig.ALBController
 }
 
 // removeStatus removes the entries of a Gateway that is no longer served from the status of its routes and
@@ -87,11 +78,7 @@ func (f *Frontend) isServed(v *cluster.View, gw *gwv1.Gateway) bool {
 // previousControllers returns the controller names under which the stack of a Gateway wrote statuses before, but not
 // now.
 func (f *Frontend) previousControllers(v *cluster.View, id model.StackID, gw *gwv1.Gateway) []gwv1.GatewayController {
-	own := gatewayconfig.ALBController
-	if id.Kind == model.NLBGateway {
-		own = gatewayconfig.NLBController
-	}
-	names := []gwv1.GatewayController{own, gatewayconfig.AnyController}
+	names := []gwv1.GatewayController{controllerOf(id.Kind), gatewayconfig.AnyController}
 	if !f.isServed(v, gw) {
 		return names
 	}
