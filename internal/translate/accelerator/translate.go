@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -166,21 +165,11 @@ func (t *translation) tags(guests int) map[string]string {
 	keys := slices.Sorted(maps.Keys(t.ga.Spec.Tags))
 	for _, k := range keys {
 		value := t.ga.Spec.Tags[k]
-		reason, severity, why := finding.TagReserved, finding.Error, ""
-		switch {
-		case slices.Contains(t.opt.ExternalTags, k):
-			why = "is managed outside of the cluster"
-		case naming.AcceleratorReserved(k):
-			severity, why = finding.Warning, "is used by the controller"
-		case strings.HasPrefix(strings.ToLower(k), "aws:"):
-			reason, why = finding.TagInvalid, "begins with aws:, which AWS reserves"
-		case k == "":
-			reason, why = finding.TagInvalid, "has an empty key"
-		case len([]rune(k)) > 128 || len([]rune(value)) > 256:
-			reason, why = finding.TagInvalid, "is longer than 128 characters, or its value longer than 256"
-		case len(user) == room:
-			reason, why = finding.TagInvalid, fmt.Sprintf("exceeds the limit of %d tags", room)
-		default:
+		reason, severity, why := assemble.TagFault(k, value, t.opt.ExternalTags, naming.AcceleratorReserved)
+		if why == "" && len(user) == room {
+			reason, severity, why = finding.TagInvalid, finding.Error, fmt.Sprintf("exceeds the limit of %d tags", room)
+		}
+		if why == "" {
 			user[k] = value
 			continue
 		}

@@ -98,19 +98,8 @@ func (b tagBuilder) fitSharedTags(sharing []*members.Member, of func(*members.Me
 func (b *Builder) AllowedTags(m *members.Member, tags map[string]string, from finding.Origin) map[string]string {
 	out := map[string]string{}
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
-		reason, severity, why := finding.TagReserved, finding.Error, ""
-		switch {
-		case slices.Contains(b.ExternalTags, k):
-			why = "is managed outside of the cluster"
-		case naming.ReservedTag(k):
-			severity, why = finding.Warning, "is used by the controller"
-		case strings.HasPrefix(strings.ToLower(k), "aws:"):
-			reason, why = finding.TagInvalid, "begins with aws:, which AWS reserves"
-		case k == "":
-			reason, why = finding.TagInvalid, "has an empty key"
-		case len([]rune(k)) > 128 || len([]rune(tags[k])) > 256:
-			reason, why = finding.TagInvalid, "is longer than 128 characters, or its value longer than 256"
-		default:
+		reason, severity, why := TagFault(k, tags[k], b.ExternalTags, naming.ReservedTag)
+		if why == "" {
 			out[k] = tags[k]
 			continue
 		}
@@ -122,6 +111,24 @@ func (b *Builder) AllowedTags(m *members.Member, tags map[string]string, from fi
 			Message: fmt.Sprintf("tag %q %s and is left out", finding.Truncate(k, 40), why), Fix: "remove the tag"})
 	}
 	return out
+}
+
+// TagFault returns the reason why users may not set a tag, with the end of the message about it; "" if they may. external
+// are the keys that are managed outside of the cluster, and reserved reports whether the controller uses a key.
+func TagFault(key, value string, external []string, reserved func(key string) bool) (_ finding.Reason, _ finding.Severity, why string) {
+	switch {
+	case slices.Contains(external, key):
+		return finding.TagReserved, finding.Error, "is managed outside of the cluster"
+	case reserved(key):
+		return finding.TagReserved, finding.Warning, "is used by the controller"
+	case strings.HasPrefix(strings.ToLower(key), "aws:"):
+		return finding.TagInvalid, finding.Error, "begins with aws:, which AWS reserves"
+	case key == "":
+		return finding.TagInvalid, finding.Error, "has an empty key"
+	case len([]rune(key)) > 128 || len([]rune(value)) > 256:
+		return finding.TagInvalid, finding.Error, "is longer than 128 characters, or its value longer than 256"
+	}
+	return "", 0, ""
 }
 
 // ListenerTags returns the tags of the listener of a port and of its rules.
