@@ -178,7 +178,8 @@ type Forward struct {
 	Stickiness *GroupStickiness
 }
 
-// ForwardedGroups returns the target groups to which actions forward, with their weights; none if they do not forward.
+// ForwardedGroups returns the target groups to which actions forward, with their weights; nil if they do not forward. AWS
+// accepts at most one forward, as the last action.
 func ForwardedGroups(actions []Action) []WeightedGroup {
 	for _, a := range actions {
 		if f, ok := a.(Forward); ok {

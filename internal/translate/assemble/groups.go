@@ -102,15 +102,10 @@ func (g *TargetGroups) Finish(stack *model.Stack) {
 
 // setIDs replaces the handles of target groups by their ids.
 func setIDs(actions []model.Action, ids map[string]string) {
-	for _, a := range actions {
-		f, ok := a.(model.Forward)
-		if !ok {
-			continue
-		}
-		for i := range f.Groups {
-			if id := f.Groups[i].Group.ID; id != "" {
-				f.Groups[i].Group.ID = ids[id]
-			}
+	groups := model.ForwardedGroups(actions)
+	for i := range groups {
+		if id := groups[i].Group.ID; id != "" {
+			groups[i].Group.ID = ids[id]
 		}
 	}
 }

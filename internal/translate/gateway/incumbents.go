@@ -35,13 +35,10 @@ func (t incumbentBuilder) Serves(number int32, route finding.Ref, hosts []string
 // forwardsToRoute reports whether live actions forward to a target group of a route, or to a target group with one of
 // the given names.
 func (t incumbentBuilder) forwardsToRoute(actions []model.Action, route finding.Ref, named []string) bool {
-	return slices.ContainsFunc(actions, func(a model.Action) bool {
-		f, ok := a.(model.Forward)
-		return ok && slices.ContainsFunc(f.Groups, func(w model.WeightedGroup) bool {
-			arn := w.Group.ARN
-			return naming.IsTargetGroupOf(t.resourceIDs()[arn], route) ||
-				slices.ContainsFunc(named, func(name string) bool { return strings.Contains(arn, ":targetgroup/"+name+"/") })
-		})
+	return slices.ContainsFunc(model.ForwardedGroups(actions), func(w model.WeightedGroup) bool {
+		arn := w.Group.ARN
+		return naming.IsTargetGroupOf(t.resourceIDs()[arn], route) ||
+			slices.ContainsFunc(named, func(name string) bool { return strings.Contains(arn, ":targetgroup/"+name+"/") })
 	})
 }
 

@@ -215,12 +215,8 @@ func (r *rights) reportedOn(owners []finding.Ref) finding.Ref {
 
 // ownersOf returns the routes for which the target groups of actions were created, or may have been created.
 func (r *rights) ownersOf(actions []model.Action) (out []finding.Ref) {
-	for _, a := range actions {
-		if f, ok := a.(model.Forward); ok {
-			for _, g := range f.Groups {
-				out = append(out, r.ownersOfTargetGroup(g.Group.ARN)...)
-			}
-		}
+	for _, g := range model.ForwardedGroups(actions) {
+		out = append(out, r.ownersOfTargetGroup(g.Group.ARN)...)
 	}
 	return out
 }
@@ -260,22 +256,16 @@ func (r *rights) checkTargetGroups(actions []model.Action) {
 	if !r.grantsKnown {
 		return
 	}
-	for _, a := range actions {
-		f, ok := a.(model.Forward)
-		if !ok {
+	for _, g := range model.ForwardedGroups(actions) {
+		if _, known := r.out.TargetGroups[g.Group.ARN]; known {
 			continue
 		}
-		for _, g := range f.Groups {
-			if _, known := r.out.TargetGroups[g.Group.ARN]; known {
-				continue
-			}
-			if to, permitted := r.mayForward(g.Group.ARN); !permitted {
-				owner := r.reportedOn(r.ownersOfTargetGroup(g.Group.ARN))
-				r.out.TargetGroups[g.Group.ARN] = model.Withdrawal{
-					Object: owner, Field: "spec.rules", Reason: finding.ReferenceNotPermitted,
-					Message: fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", to.Namespace, to.Kind, to.Name),
-					Fix:     fmt.Sprintf("create a ReferenceGrant there, from kind %s of namespace %s to kind %s", owner.Kind, owner.Namespace, to.Kind),
-				}
+		if to, permitted := r.mayForward(g.Group.ARN); !permitted {
+			owner := r.reportedOn(r.ownersOfTargetGroup(g.Group.ARN))
+			r.out.TargetGroups[g.Group.ARN] = model.Withdrawal{
+				Object: owner, Field: "spec.rules", Reason: finding.ReferenceNotPermitted,
+				Message: fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", to.Namespace, to.Kind, to.Name),
+				Fix:     fmt.Sprintf("create a ReferenceGrant there, from kind %s of namespace %s to kind %s", owner.Kind, owner.Namespace, to.Kind),
 			}
 		}
 	}

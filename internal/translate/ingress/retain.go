@@ -85,10 +85,7 @@ func (t retainedBuilder) responseRules(m *member) []model.Rule {
 
 // forwardsToStack reports whether actions forward to a target group of the stack.
 func forwardsToStack(actions []model.Action) bool {
-	return slices.ContainsFunc(actions, func(a model.Action) bool {
-		f, ok := a.(model.Forward)
-		return ok && slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool { return g.Group.ID != "" })
-	})
+	return slices.ContainsFunc(model.ForwardedGroups(actions), func(g model.WeightedGroup) bool { return g.Group.ID != "" })
 }
 
 // retainLiveRule holds the live rule of one path of a member for which no new rule can be created.

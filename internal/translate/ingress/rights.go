@@ -58,8 +58,8 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 		out.Rules[arn] = w
 	}
 	check := func(arn string, actions []model.Action) {
-		for _, g := range targetGroupsOf(actions) {
-			if ref, gone := owner[g]; gone {
+		for _, g := range model.ForwardedGroups(actions) {
+			if ref, gone := owner[g.Group.ARN]; gone {
 				withdraw(arn, ref)
 			}
 		}
@@ -93,18 +93,6 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 		}
 	}
 	return out, unknown
-}
-
-// targetGroupsOf returns the ARNs of the target groups that actions forward to.
-func targetGroupsOf(actions []model.Action) (out []string) {
-	for _, a := range actions {
-		if forward, ok := a.(model.Forward); ok {
-			for _, g := range forward.Groups {
-				out = append(out, g.Group.ARN)
-			}
-		}
-	}
-	return out
 }
 
 // untaggedRules finds the possible owners of live rules that do not forward to a target group of the stack: redirects,
@@ -142,7 +130,7 @@ func (t *untaggedRules) mayBeDefaultOfAdmitted(actions []model.Action) bool {
 
 // isTagged reports whether actions forward to a target group of the stack. Tags of target groups show the owner.
 func (t *untaggedRules) isTagged(actions []model.Action) bool {
-	return slices.ContainsFunc(targetGroupsOf(actions), func(arn string) bool { return t.own[arn] })
+	return slices.ContainsFunc(model.ForwardedGroups(actions), func(g model.WeightedGroup) bool { return t.own[g.Group.ARN] })
 }
 
 // hasAction reports whether an Ingress has a use-annotation backend with the host and path of a live rule. The rule may

@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
@@ -135,10 +136,7 @@ func servesPort(live *observed.Stack, svc *corev1.Service, port int32) bool {
 	}
 	id := naming.ServiceTargetGroupID(svc.Namespace, svc.Name, port)
 	return slices.ContainsFunc(live.TargetGroups, func(g observed.TargetGroup) bool {
-		return g.ResourceID == id && slices.ContainsFunc(l.Default, func(a model.Action) bool {
-			to, ok := a.(model.Forward)
-			return ok && slices.ContainsFunc(to.Groups, func(w model.WeightedGroup) bool { return w.Group.ARN == g.ARN })
-		})
+		return g.ResourceID == id && plan.ForwardsTo(l.Default, g.ARN)
 	})
 }
 

@@ -100,12 +100,8 @@ func (t *translation) build() {
 func (t *translation) removeUnusedTargetGroups() {
 	used := map[string]bool{}
 	for _, l := range t.Stack.LoadBalancer.Listeners {
-		for _, a := range l.Default {
-			if f, ok := a.(model.Forward); ok {
-				for _, g := range f.Groups {
-					used[g.Group.ID] = true
-				}
-			}
+		for _, g := range model.ForwardedGroups(l.Default) {
+			used[g.Group.ID] = true
 		}
 	}
 	t.Stack.TargetGroups = slices.DeleteFunc(t.Stack.TargetGroups, func(g model.TargetGroup) bool { return !used[g.ID] })
