@@ -82,8 +82,7 @@ func (h HeldCertificates) Requests(port int32, m *members.Member) (arns []string
 
 // ServesOn reports whether the live listener of a port forwards to target groups of a member.
 func (h HeldCertificates) ServesOn(port int32, m *members.Member) bool {
-	l := h.b.LiveLoadBalancer().OnPort(port)
-	return l != nil && (h.b.Owns(m.Ref, l.Default) || slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return h.b.Owns(m.Ref, r.Actions) }))
+	return h.b.OwnsPart(m.Ref, h.b.LiveLoadBalancer().OnPort(port))
 }
 
 // eachOwned calls found with each certificate of the live listener of a port that was imported or requested for the stack.

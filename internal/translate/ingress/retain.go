@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
@@ -41,7 +42,7 @@ func (t retainedBuilder) retainUndetermined() {
 			continue
 		}
 		if slices.ContainsFunc(append(slices.Clone(t.ingresses), t.previousIngresses...), func(m *member) bool {
-			return m.Undetermined && m.ing.Spec.DefaultBackend != nil && t.Owns(m.Ref, live.Default)
+			return m.Undetermined && m.ing.Spec.DefaultBackend != nil && plan.ActionsOwnedBy(*t.Live, m.Ref, live.Default)
 		}) {
 			l.DefaultHeld = model.HeldInvalid
 		}

@@ -81,12 +81,6 @@ func (t *Translation) LiveBackendGroup() string {
 	return t.BackendGroup
 }
 
-// Owns reports whether a live rule or default action belongs to a member: all its target groups have the tag of the
-// member.
-func (t *Translation) Owns(ref finding.Ref, actions []model.Action) bool {
-	return plan.ActionsOwnedBy(*t.Live, ref, actions)
-}
-
 // Serves reports whether a live listener or rule forwards to target groups of a member. That proves that the member was
 // accepted before; a finalizer does not prove it.
 func (t *Translation) Serves(m *Member) bool {
@@ -94,13 +88,14 @@ func (t *Translation) Serves(m *Member) bool {
 	if lb == nil {
 		return false
 	}
-	ref := m.Ref
-	for _, l := range lb.Listeners {
-		if t.Owns(ref, l.Default) || slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return t.Owns(ref, r.Actions) }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool { return t.OwnsPart(m.Ref, &l) })
+}
+
+// OwnsPart reports whether the default action or a rule of a live listener belongs to a member: all its target groups have
+// the tag of the member. l may be nil.
+func (t *Translation) OwnsPart(ref finding.Ref, l *observed.Listener) bool {
+	owns := func(actions []model.Action) bool { return plan.ActionsOwnedBy(*t.Live, ref, actions) }
+	return l != nil && (owns(l.Default) || slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return owns(r.Actions) }))
 }
 
 // liveProtocol reports whether the live listener of a port has the same protocol as lp, and whether there is a live

@@ -1,10 +1,6 @@
 package members
 
-import (
-	"slices"
-
-	"github.com/fulcrum-lb/fulcrum/internal/observed"
-)
+import "slices"
 
 // FindMemberWithoutClass sets memberWithoutClass to the first previous member that is served and whose class cannot be
 // read, if there is one.
@@ -30,11 +26,8 @@ func (t *Translation) previousClassDecides(missing *Member) bool {
 // there is none.
 func (t *Translation) previousMemberWithoutClass(number int32) *Member {
 	l := t.LiveLoadBalancer().OnPort(number)
-	if l == nil {
-		return nil
-	}
 	for _, m := range t.Previous {
-		if m.ClassMissing && (t.Owns(m.Ref, l.Default) || slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return t.Owns(m.Ref, r.Actions) })) {
+		if m.ClassMissing && t.OwnsPart(m.Ref, l) {
 			return m
 		}
 	}
