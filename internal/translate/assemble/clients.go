@@ -41,7 +41,7 @@ func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model
 			// Everything on the port is held, because opening it to all clients would be worse than keeping the live rules.
 			return nil
 		}
-		return portIngressRules(p, AllClients(), nil, ipv6)
+		return portIngressRules(p, allClients(), nil, ipv6)
 	}
 	out := portIngressRules(p, members.SortedUnique(cidrs.Value), members.SortedUnique(lists.Value), ipv6)
 	if len(out) == 0 && managed && cidrs.Set && !cidrs.KeepsLive {

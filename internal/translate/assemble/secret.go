@@ -56,9 +56,9 @@ func ClientCredentials(s *corev1.Secret) (id, secret model.Secret, ok bool) {
 // caKey is the key of the certificate of the issuer in TLS Secrets of cert-manager.
 const caKey = "ca.crt"
 
-// MaxTLSSecrets is the maximum number of TLS Secrets that are read for the objects of a namespace: as many as a load
+// maxTLSSecrets is the maximum number of TLS Secrets that are read for the objects of a namespace: as many as a load
 // balancer has certificates by default.
-const MaxTLSSecrets = 25
+const maxTLSSecrets = 25
 
 // TLSSecret is a reference to a TLS Secret for listeners of a member.
 type TLSSecret struct {
@@ -98,11 +98,11 @@ func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, claims
 		switch {
 		case before:
 			one.Uses = append(one.Uses, s.By)
-		case counts[s.By.Object.Namespace] == MaxTLSSecrets:
+		case counts[s.By.Object.Namespace] == maxTLSSecrets:
 			b.reportTooManySecrets(s)
 			counts[s.By.Object.Namespace]++
 			continue
-		case counts[s.By.Object.Namespace] > MaxTLSSecrets:
+		case counts[s.By.Object.Namespace] > maxTLSSecrets:
 			continue
 		default:
 			counts[s.By.Object.Namespace]++
@@ -144,11 +144,11 @@ func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, claims
 	return refused
 }
 
-// reportTooManySecrets reports the first Secret that exceeds MaxTLSSecrets.
+// reportTooManySecrets reports the first Secret that exceeds maxTLSSecrets.
 func (b *Builder) reportTooManySecrets(s TLSSecret) {
 	b.Found.Add(finding.Finding{
 		Object: s.By.Object, Field: s.By.Field, Reason: finding.QuotaReached, Severity: finding.Error,
-		Message: fmt.Sprintf("more than %d TLS Secrets are named, which is the maximum number of certificates of a load balancer; Secret \"%s/%s\" and those after it are not imported", MaxTLSSecrets, s.Namespace, s.Name),
+		Message: fmt.Sprintf("more than %d TLS Secrets are named, which is the maximum number of certificates of a load balancer; Secret \"%s/%s\" and those after it are not imported", maxTLSSecrets, s.Namespace, s.Name),
 		Fix:     "use fewer Secrets, or another load balancer",
 	})
 }

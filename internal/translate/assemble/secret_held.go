@@ -34,8 +34,8 @@ func NewHeldCertificates(b *Builder, kind string, named func(arn string) bool) H
 	return HeldCertificates{b, kind, named}
 }
 
-// HeldImports are the live certificates of a port that are held while TLS Secrets are not imported.
-type HeldImports struct {
+// heldImports are the live certificates of a port that are held while TLS Secrets are not imported.
+type heldImports struct {
 	ARNs []string
 	// Names are the DNS names in the certificates, and the hosts for which objects name the Secrets.
 	Names []string
@@ -45,7 +45,7 @@ type HeldImports struct {
 }
 
 // Imports returns the certificates on the live listener of a port that were imported from the Secrets, and reports them.
-func (h HeldCertificates) Imports(port int32, secrets []TLSSecret) (out HeldImports) {
+func (h HeldCertificates) Imports(port int32, secrets []TLSSecret) (out heldImports) {
 	if h.b.ImportCertificates || len(secrets) == 0 {
 		return out
 	}

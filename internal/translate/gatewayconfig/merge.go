@@ -101,9 +101,9 @@ func mergeListeners(high, low *[]gwconfig.ListenerConfiguration) *[]gwconfig.Lis
 	return &out
 }
 
-// MergeProps merges properties of target groups. Fields that are set in high have precedence; attributes and tags are
+// mergeProps merges properties of target groups. Fields that are set in high have precedence; attributes and tags are
 // merged by key.
-func MergeProps(high, low gwconfig.TargetGroupProps) gwconfig.TargetGroupProps {
+func mergeProps(high, low gwconfig.TargetGroupProps) gwconfig.TargetGroupProps {
 	out := overlay(high, low)
 	out.TargetGroupAttributes = mergeAttributes(high.TargetGroupAttributes, low.TargetGroupAttributes)
 	if high.Tags != nil || low.Tags != nil {
@@ -113,9 +113,9 @@ func MergeProps(high, low gwconfig.TargetGroupProps) gwconfig.TargetGroupProps {
 	return out
 }
 
-// PropsForRoute returns the properties of one configuration for a route: the properties of the entry that matches the
+// propsForRoute returns the properties of one configuration for a route: the properties of the entry that matches the
 // route best have precedence over the default ones.
-func PropsForRoute(spec gwconfig.TargetGroupConfigurationSpec, kind, namespace, name string) gwconfig.TargetGroupProps {
+func propsForRoute(spec gwconfig.TargetGroupConfigurationSpec, kind, namespace, name string) gwconfig.TargetGroupProps {
 	best, rank := -1, 0
 	for i, r := range spec.RouteConfigurations {
 		if n := routeRank(r.RouteIdentifier, kind, namespace, name); n > rank {
@@ -123,9 +123,9 @@ func PropsForRoute(spec gwconfig.TargetGroupConfigurationSpec, kind, namespace, 
 		}
 	}
 	if best < 0 {
-		return MergeProps(gwconfig.TargetGroupProps{}, spec.DefaultConfiguration)
+		return mergeProps(gwconfig.TargetGroupProps{}, spec.DefaultConfiguration)
 	}
-	return MergeProps(spec.RouteConfigurations[best].TargetGroupProps, spec.DefaultConfiguration)
+	return mergeProps(spec.RouteConfigurations[best].TargetGroupProps, spec.DefaultConfiguration)
 }
 
 // routeRank returns how closely an identifier matches a route: 3 by name, 2 by namespace, 1 by kind, 0 not at all.

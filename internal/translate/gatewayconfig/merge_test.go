@@ -98,7 +98,7 @@ func TestForRoute(t *testing.T) {
 		for i, id := range c.ids {
 			spec.RouteConfigurations = append(spec.RouteConfigurations, gwconfig.RouteConfiguration{RouteIdentifier: id, TargetGroupProps: gwconfig.TargetGroupProps{TargetGroupName: new(string(rune('0' + i)))}})
 		}
-		got := PropsForRoute(spec, "HTTPRoute", "ns1", "a")
+		got := propsForRoute(spec, "HTTPRoute", "ns1", "a")
 		name := ""
 		if got.TargetGroupName != nil {
 			name = *got.TargetGroupName
@@ -124,7 +124,7 @@ func TestMergeProps(t *testing.T) {
 		TargetType: new(gwconfig.TargetTypeIP), HealthCheckConfig: &gwconfig.HealthCheckConfiguration{HealthCheckInterval: new(int32(30))},
 		TargetGroupAttributes: []gwconfig.Attribute{{Key: "a", Value: "0"}, {Key: "b", Value: "2"}}, Tags: &map[string]string{"a": "1", "b": "0"},
 	}
-	if d := cmp.Diff(want, MergeProps(high, low)); d != "" {
+	if d := cmp.Diff(want, mergeProps(high, low)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
@@ -138,7 +138,7 @@ func TestEveryFieldIsMerged(t *testing.T) {
 	if n := everyField(t, merge, "MergingMode"); n < 20 {
 		t.Errorf("only %d fields of load balancers", n)
 	}
-	if n := everyField(t, MergeProps); n < 10 {
+	if n := everyField(t, mergeProps); n < 10 {
 		t.Errorf("only %d fields of target groups", n)
 	}
 }

@@ -49,8 +49,8 @@ func OfClass(v *cluster.View, class *gwv1.GatewayClass) (ConfigurationLevel, *Pr
 	return readLevel(v, field, string(*ref.Namespace), ref.Name)
 }
 
-// OfGateway returns the configuration to which a Gateway itself refers.
-func OfGateway(v *cluster.View, gw *gwv1.Gateway) (ConfigurationLevel, *Problem) {
+// ofGateway returns the configuration to which a Gateway itself refers.
+func ofGateway(v *cluster.View, gw *gwv1.Gateway) (ConfigurationLevel, *Problem) {
 	const field = "spec.infrastructure.parametersRef"
 	if gw.Spec.Infrastructure == nil || gw.Spec.Infrastructure.ParametersRef == nil {
 		return ConfigurationLevel{}, nil
@@ -125,7 +125,7 @@ func Resolve(v *cluster.View, gw *gwv1.Gateway, class *gwv1.GatewayClass) (Confi
 	var p *Problem
 	out.Class, p = OfClass(v, class)
 	blame(finding.GatewayClassInvalid, p, "GatewayClass "+class.Name+" ")
-	out.Gateway, p = OfGateway(v, gw)
+	out.Gateway, p = ofGateway(v, gw)
 	blame(finding.ParametersInvalid, p, "")
 	out.LoadBalancer = Merge(out.Class.spec(), out.Gateway.spec())
 	out.Targets = out.mergeTargets()
@@ -148,7 +148,7 @@ func (c Configuration) mergeTargets() gwconfig.TargetGroupConfigurationSpec {
 		return high.Spec
 	}
 	return gwconfig.TargetGroupConfigurationSpec{
-		DefaultConfiguration: MergeProps(high.Spec.DefaultConfiguration, low.Spec.DefaultConfiguration),
+		DefaultConfiguration: mergeProps(high.Spec.DefaultConfiguration, low.Spec.DefaultConfiguration),
 		RouteConfigurations:  high.Spec.RouteConfigurations,
 	}
 }

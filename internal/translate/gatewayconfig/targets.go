@@ -21,12 +21,12 @@ type Targets struct {
 // ForService returns the properties of the target group for a Service that is a backend of a route.
 func (c Configuration) ForService(v *cluster.View, route finding.Ref, namespace, name string) Targets {
 	out := configurationOf(v, cluster.KindService, namespace, name)
-	defaults := PropsForRoute(c.Targets, route.Kind, route.Namespace, route.Name)
+	defaults := propsForRoute(c.Targets, route.Kind, route.Namespace, route.Name)
 	if out.Configuration == nil {
 		out.TargetGroupProps = defaults
 		return out
 	}
-	out.TargetGroupProps = MergeProps(PropsForRoute(out.Configuration.Spec, route.Kind, route.Namespace, route.Name), defaults)
+	out.TargetGroupProps = mergeProps(propsForRoute(out.Configuration.Spec, route.Kind, route.Namespace, route.Name), defaults)
 	return out
 }
 
@@ -35,7 +35,7 @@ func (c Configuration) ForService(v *cluster.View, route finding.Ref, namespace,
 func ForGateway(v *cluster.View, route finding.Ref, namespace, name string) Targets {
 	out := configurationOf(v, cluster.KindGateway, namespace, name)
 	if out.Configuration != nil {
-		out.TargetGroupProps = PropsForRoute(out.Configuration.Spec, route.Kind, route.Namespace, route.Name)
+		out.TargetGroupProps = propsForRoute(out.Configuration.Spec, route.Kind, route.Namespace, route.Name)
 	}
 	return out
 }

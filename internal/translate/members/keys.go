@@ -14,7 +14,7 @@ import (
 // live returns the live values, nil if they are not known.
 func AgreeKeys(t *Translation, members []*Member, what string, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string, live func() map[string]string, same func(a, b string) bool) map[string]string {
 	if t.Isolated {
-		members = slices.DeleteFunc(slices.Clone(members), func(m *Member) bool { return !t.ClassDecides(m) })
+		members = slices.DeleteFunc(slices.Clone(members), func(m *Member) bool { return !t.classDecides(m) })
 		if len(members) == 0 {
 			return nil
 		}
@@ -142,7 +142,7 @@ func (t *Translation) ResolveClassKey(members []*Member, what, key, value string
 		if !ok && m.Set.Class.Origin.Object != members[0].Set.Class.Origin.Object && !t.Isolated {
 			v, ok = get(m).Value[key]
 		}
-		if !ok || v == value || t.Isolated && !t.ClassDecides(m) {
+		if !ok || v == value || t.Isolated && !t.classDecides(m) {
 			continue
 		}
 		t.Stack.Contested = true

@@ -105,6 +105,6 @@ type Translation struct {
 	// memberWithoutClass is a previous member that is still served and whose class cannot be read. Each live value may
 	// come from this member or its class.
 	memberWithoutClass *Member
-	// decidingClass has the class parameters that alone decide in isolated tenancy; nil until ClassDecides needs them.
+	// decidingClass has the class parameters that alone decide in isolated tenancy; nil until classDecides needs them.
 	decidingClass *finding.Ref
 }

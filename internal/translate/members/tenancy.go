@@ -12,10 +12,10 @@ import (
 // a host or capacity for its rules first. It does not determine whose setting has precedence: see Agree.
 func CompareAge(a, b *Member) int { return cmp.Or(a.Created.Compare(b.Created), a.Ref.Compare(b.Ref)) }
 
-// ClassDecides reports whether the class of a member decides the load-balancer-wide settings in isolated tenancy. The
+// classDecides reports whether the class of a member decides the load-balancer-wide settings in isolated tenancy. The
 // deciding class is the class of the member with the oldest claim to the stack. If there are members that are served,
 // only these are considered.
-func (t *Translation) ClassDecides(m *Member) bool {
+func (t *Translation) classDecides(m *Member) bool {
 	if t.decidingClass == nil {
 		first := slices.MinFunc(t.Members, func(a, b *Member) int {
 			x, y := t.Live != nil && t.Serves(a), t.Live != nil && t.Serves(b)
@@ -39,7 +39,7 @@ func claimsBefore(a, b *Member) bool {
 // filterByClass returns the values of a setting that are used in isolated tenancy: the values of the deciding class,
 // and the live value if that class sets none. Other values are reported.
 func filterByClass[T any](t *Translation, what string, asks []memberValue[T], live LiveValue[T]) []memberValue[T] {
-	ofClass := func(a memberValue[T]) bool { return a.member.ByClass(a.setting.Origin) && t.ClassDecides(a.member) }
+	ofClass := func(a memberValue[T]) bool { return a.member.ByClass(a.setting.Origin) && t.classDecides(a.member) }
 	byClass := slices.ContainsFunc(asks, ofClass)
 	var out []memberValue[T]
 	for _, a := range asks {

@@ -58,8 +58,8 @@ type actionTargetJSON struct {
 
 var actionTypes = []string{"forward", "redirect", "fixed-response"}
 
-// ParseAction reads an actions annotation.
-func ParseAction(raw string) (Action, error) {
+// parseAction reads an actions annotation.
+func parseAction(raw string) (Action, error) {
 	var in actionJSON
 	if err := decode(raw, &in, actionForm); err != nil {
 		return Action{}, err

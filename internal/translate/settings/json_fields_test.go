@@ -76,7 +76,7 @@ func TestUnknownFieldsAreBounded(t *testing.T) {
 }
 
 func TestFaultsOfJSONAreSaidForPeople(t *testing.T) {
-	action := func(s string) error { _, err := ParseAction(s); return err }
+	action := func(s string) error { _, err := parseAction(s); return err }
 	ports := func(s string) error { _, err := ListenPorts(s); return err }
 	conditions := func(s string) error { _, err := Conditions(s); return err }
 	tests := []struct {

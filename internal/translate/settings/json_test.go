@@ -67,7 +67,7 @@ func TestMutualAuth(t *testing.T) {
 }
 
 func TestActions(t *testing.T) {
-	each(t, ParseAction, map[string]*Action{
+	each(t, parseAction, map[string]*Action{
 		`{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200","messageBody":"hi"}}`: {
 			Direct: model.FixedResponse{Status: "200", ContentType: "text/plain", Body: "hi"}},
 		`{"Type":"redirect","RedirectConfig":{"Port":"443","Protocol":"HTTPS","StatusCode":"HTTP_301"}}`: {

@@ -54,8 +54,8 @@ type networkTargetJSON struct {
 // maxWeight is the maximum weight of a target group in AWS.
 const maxWeight = 999
 
-// ParseNetworkAction reads an actions annotation of a Service.
-func ParseNetworkAction(raw string) (NetworkForward, error) {
+// parseNetworkAction reads an actions annotation of a Service.
+func parseNetworkAction(raw string) (NetworkForward, error) {
 	var in networkActionJSON
 	if err := decode(raw, &in, networkActionForm); err != nil {
 		return NetworkForward{}, err

@@ -153,7 +153,7 @@ func ruleRows() []row[Ingress] {
 	return []row[Ingress]{
 		{Row: Row{Group: group, Key: "actions.<name>", Type: "json", Merge: mergeOwn,
 			Doc: "Action of the rules to backends of this name with port use-annotation: forward, redirect or fixed-response."},
-			read: keyedReader(ParseAction, func(in *Ingress) *map[string]Opt[Action] { return &in.Actions })},
+			read: keyedReader(parseAction, func(in *Ingress) *map[string]Opt[Action] { return &in.Actions })},
 		{Row: Row{Group: group, Key: "conditions.<name>", Type: "json", Merge: mergeOwn,
 			Doc: "Additional conditions of the rules to backends of this name."},
 			read: keyedReader(Conditions, func(in *Ingress) *map[string]Opt[[]model.Condition] { return &in.Conditions })},

@@ -20,8 +20,8 @@ func readWebACLID(in *Ingress, _, raw string, from finding.Origin) error {
 	return nil
 }
 
-// PortMap reads a map of ports, such as "80=443,8080=80": ports of the frontend NLB, and the ports that they forward to.
-func PortMap(raw string) (map[int32]int32, error) {
+// parsePortMap reads a map of ports, such as "80=443,8080=80": ports of the frontend NLB, and the ports that they forward to.
+func parsePortMap(raw string) (map[int32]int32, error) {
 	m, err := Map(raw)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func frontendRows() []row[Ingress] {
 			read: valueReader(List, func(in *Ingress) *Opt[[]string] { return &in.FrontendSecurityGroups })},
 		{Row: Row{Group: group, Key: "frontend-nlb-listener-port-mapping", Type: "map", Default: "the same ports", Merge: mergePort,
 			Doc: "Ports of the frontend NLB and the ports of the application load balancer that they forward to, for example 80=443."},
-			read: valueReader(PortMap, func(in *Ingress) *Opt[map[int32]int32] { return &in.FrontendPorts })},
+			read: valueReader(parsePortMap, func(in *Ingress) *Opt[map[int32]int32] { return &in.FrontendPorts })},
 		{Row: Row{Group: group, Key: "frontend-nlb-eip-allocations", Type: "list", Merge: mergeOne,
 			Doc: "Elastic IP addresses by allocation ID, one for each subnet."},
 			read: valueReader(List, func(in *Ingress) *Opt[[]string] { return &in.FrontendAddresses })},

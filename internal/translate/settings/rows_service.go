@@ -147,7 +147,7 @@ func serviceListenerRows() []row[LoadBalancerService] {
 			read: keyedReader(Map, func(in *LoadBalancerService) *map[string]Opt[map[string]string] { return &in.ListenerAttributes })},
 		{Row: Row{Group: group, Key: networkActionsKey, Type: "json", Merge: mergeOwn,
 			Doc: "Weighted target groups of one listener, for example actions.TCP-80: a forward action to this Service and others."},
-			read: keyedReader(ParseNetworkAction, func(in *LoadBalancerService) *map[string]Opt[NetworkForward] { return &in.Actions })},
+			read: keyedReader(parseNetworkAction, func(in *LoadBalancerService) *map[string]Opt[NetworkForward] { return &in.Actions })},
 	}
 }
 

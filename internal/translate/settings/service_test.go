@@ -173,7 +173,7 @@ func TestParseNetworkAction(t *testing.T) {
 		forwardTo(`{},{},{},{},{}`):                                                                             nil,
 		"":                                                                                                      nil,
 	} {
-		got, err := ParseNetworkAction(raw)
+		got, err := parseNetworkAction(raw)
 		if (err != nil) != (want == nil) {
 			t.Errorf("%s: %v", raw, err)
 			continue

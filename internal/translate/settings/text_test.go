@@ -110,7 +110,7 @@ func FuzzParsers(f *testing.F) {
 			t.Error("no ports and no error")
 		}
 		_, _ = MutualAuth(raw)
-		_, _ = ParseAction(raw)
+		_, _ = parseAction(raw)
 		_, _ = Conditions(raw)
 		_, _ = Transforms(raw)
 		_, _ = JWT(raw)

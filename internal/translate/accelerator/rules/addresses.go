@@ -66,8 +66,8 @@ func sameAddresses(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// RegionOf returns the region in the ARN of an endpoint; empty for ids of instances and addresses, which have none.
-func RegionOf(endpointID string) string {
+// regionOf returns the region in the ARN of an endpoint; empty for ids of instances and addresses, which have none.
+func regionOf(endpointID string) string {
 	parts := strings.SplitN(endpointID, ":", 6)
 	if len(parts) == 6 && parts[0] == "arn" {
 		return parts[3]
@@ -79,7 +79,7 @@ func endpointRegions(s Subject) (out []Violation) {
 	eachEndpointGroup(s, func(i, j int, group *aga.EndpointGroup) {
 		want := cmp.Or(group.Region, s.Region)
 		for k, e := range group.Endpoints {
-			have := RegionOf(e.EndpointID)
+			have := regionOf(e.EndpointID)
 			if e.Type != aga.EndpointTypeEndpointID || have == "" || want == "" || have == want {
 				continue
 			}

@@ -108,9 +108,9 @@ func eachEndpointGroup(s Subject, visit func(i, j int, group *aga.EndpointGroup)
 	}
 }
 
-// EndpointKey returns a text that identifies an endpoint: EndpointID/ID, or TYPE/NAMESPACE/NAME. namespace is that of the
+// endpointKey returns a text that identifies an endpoint: EndpointID/ID, or TYPE/NAMESPACE/NAME. namespace is that of the
 // GlobalAccelerator, for endpoints without a namespace.
-func EndpointKey(e aga.Endpoint, namespace string) string {
+func endpointKey(e aga.Endpoint, namespace string) string {
 	if e.Type == aga.EndpointTypeEndpointID {
 		return string(e.Type) + "/" + e.EndpointID
 	}
@@ -121,7 +121,7 @@ func duplicateEndpoints(s Subject) (out []Violation) {
 	eachEndpointGroup(s, func(i, j int, group *aga.EndpointGroup) {
 		first := make(map[string]int, len(group.Endpoints))
 		for k, e := range group.Endpoints {
-			key := EndpointKey(e, s.Namespace)
+			key := endpointKey(e, s.Namespace)
 			at, twice := first[key]
 			if !twice {
 				first[key] = k
