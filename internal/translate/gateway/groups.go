@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -50,7 +51,7 @@ func (t targetGroupBuilder) targetGroup(a target) (handle string, ok bool) {
 
 // targetsOf returns the configuration of the target groups of a Service that is a backend of a route.
 func (t targetGroupBuilder) targetsOf(a target) gatewayconfig.Targets {
-	key := backendKey{a.route, refOf("Service", a.svc.Namespace, a.svc.Name)}
+	key := backendKey{a.route, ownership.RefOf(a.svc)}
 	out, known := t.targetConfigs[key]
 	if !known {
 		out = t.config.ForService(t.view, a.route, a.svc.Namespace, a.svc.Name)
@@ -84,7 +85,7 @@ func (t targetGroupBuilder) buildTargetGroup(a target) *model.TargetGroup {
 	}
 	to := assemble.TargetPort(a.port)
 	identifier := to.String()
-	backend := refOf("Service", a.svc.Namespace, a.svc.Name)
+	backend := ownership.RefOf(a.svc)
 	g.ID = naming.GatewayTargetGroupID(t.ref, a.route, backend, identifier)
 	name := naming.GatewayTargetGroup{
 		Cluster: t.opt.Cluster, Gateway: t.ref, Route: a.route, Backend: backend, Port: identifier,

@@ -166,11 +166,6 @@ func changedControllerByEdit(v *cluster.View, gw *gwv1.Gateway) bool {
 	return !edited.Before(since)
 }
 
-// refOf returns the reference of an object.
-func refOf(kind cluster.Kind, namespace, name string) finding.Ref {
-	return finding.Ref{Kind: string(kind), Namespace: namespace, Name: name}
-}
-
 // configurationField returns the name of a TargetGroupConfiguration in the form of a field, for findings.
 func configurationField(of *gwconfig.TargetGroupConfiguration) string {
 	return fmt.Sprintf("%s %s/%s", cluster.KindTargetGroupConfiguration, of.Namespace, of.Name)

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -19,7 +20,6 @@ func (t *translation) targetGroup(m *member, svc *corev1.Service, port intstr.In
 }
 
 func (t *translation) buildTargetGroup(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) *model.TargetGroup {
-	ref := finding.Ref{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name}
 	own := t.backendSettings(svc)
 	s := own.Target.WithDefaults(m.set.Target)
 	// The target type of the class has precedence over both, even if it is not valid.
@@ -38,7 +38,7 @@ func (t *translation) buildTargetGroup(m *member, svc *corev1.Service, port ints
 	}
 	g.ID = naming.IngressTargetGroupID(m.Ref.Namespace, m.Ref.Name, svc.Name, port.String())
 	g.Name = naming.IngressTargetGroup{
-		Cluster: t.opt.Cluster, Stack: t.ID, Ingress: m.Ref, Service: ref, ServiceUID: string(svc.UID), ServicePort: port.String(),
+		Cluster: t.opt.Cluster, Stack: t.ID, Ingress: m.Ref, Service: ownership.RefOf(svc), ServiceUID: string(svc.UID), ServicePort: port.String(),
 		Port: g.Port, Type: g.Type, Protocol: g.Protocol, Version: g.ProtocolVersion, ControlPort: g.ControlPort,
 	}.Name()
 	// m.Tags has the tags of the Ingress and of its class, which have precedence. Tags of the Service have precedence
@@ -54,7 +54,7 @@ func (t *translation) buildTargetGroup(m *member, svc *corev1.Service, port ints
 
 // backendSettings returns the settings in the annotations of a Service, which are parsed once per stack.
 func (t *translation) backendSettings(svc *corev1.Service) settings.Backend {
-	ref := finding.Ref{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name}
+	ref := ownership.RefOf(svc)
 	if b, ok := t.backends[ref]; ok {
 		return b
 	}

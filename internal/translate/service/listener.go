@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -169,10 +170,9 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 		return nil
 	}
 	g.Attributes, preserved = attributes(set, a.service.Port, g.Type)
-	ref := finding.Ref{Kind: "Service", Namespace: a.svc.Namespace, Name: a.svc.Name}
 	g.ID = naming.ServiceTargetGroupID(a.svc.Namespace, a.svc.Name, a.service.Port)
 	name := naming.ServiceTargetGroup{
-		Cluster: t.opt.Cluster, Backend: ref, BackendUID: string(a.svc.UID), Port: g.Port, ServicePort: a.service.Port, Type: g.Type, Protocol: g.Protocol,
+		Cluster: t.opt.Cluster, Backend: ownership.RefOf(a.svc), BackendUID: string(a.svc.UID), Port: g.Port, ServicePort: a.service.Port, Type: g.Type, Protocol: g.Protocol,
 		HealthProtocol: g.HealthCheck.Protocol, HealthInterval: g.HealthCheck.IntervalSeconds,
 	}
 	if a.svc != m.svc {
