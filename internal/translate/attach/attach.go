@@ -153,11 +153,6 @@ type evaluation struct {
 	labels     map[string]namespaceLabels
 }
 
-// refOf returns the reference of an object for findings.
-func refOf(r cluster.Ref) finding.Ref {
-	return finding.Ref{Kind: string(r.Kind), Namespace: r.Namespace, Name: r.Name}
-}
-
 // kindsOf returns the kinds of routes that a kind of load balancer serves.
 func kindsOf(kind model.Kind) []cluster.Kind {
 	if kind == model.ALBGateway {

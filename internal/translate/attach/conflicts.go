@@ -126,7 +126,7 @@ func (e *evaluation) conflictRanks(contested map[int32]bool) map[int]int {
 	live := map[int]bool{}            // listeners with a route that is served
 	owners := map[parentOfPort]bool{} // parents that own a live port
 	for _, r := range e.out.Routes {
-		ref := refOf(cluster.RefOf(r.Object))
+		ref := cluster.RefOf(r.Object).Finding()
 		for _, p := range r.Parents {
 			for _, a := range p.Attachments {
 				l := &e.out.Listeners[a.Listener]

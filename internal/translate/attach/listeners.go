@@ -40,7 +40,7 @@ func (e *evaluation) loadListeners() {
 }
 
 func (e *evaluation) addListener(of cluster.Ref, index int, spec gatewayv1.Listener) {
-	l := Listener{Parent: refOf(of), Index: index, Spec: spec}
+	l := Listener{Parent: of.Finding(), Index: index, Spec: spec}
 	sel := namespaceSelection{from: gatewayv1.NamespacesFromSame, own: of.Namespace}
 	if a := spec.AllowedRoutes; a != nil && a.Namespaces != nil {
 		sel = newNamespaceSelection(a.Namespaces.From, gatewayv1.NamespacesFromSame, of.Namespace, a.Namespaces.Selector)
