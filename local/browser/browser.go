@@ -110,8 +110,28 @@ func Eval[T any](tab *Tab, expression string) T {
 // Until waits until an expression is true in the page, and returns how long that took.
 func (tab *Tab) Until(expression string) time.Duration {
 	tab.t.Helper()
+	return tab.until(expression, func(time.Duration) {})
+}
+
+// PressUntil presses a key each second until an expression is true in the page. A browser on a busy machine may drop a key that
+// scrolls.
+func (tab *Tab) PressUntil(key, expression string) {
+	tab.t.Helper()
+	presses := 0
+	tab.until(expression, func(waited time.Duration) {
+		if waited >= time.Duration(presses)*time.Second {
+			presses++
+			tab.Do(chromedp.KeyEvent(key))
+		}
+	})
+}
+
+// until waits until an expression is true in the page, and calls act with the time so far before each look.
+func (tab *Tab) until(expression string, act func(waited time.Duration)) time.Duration {
+	tab.t.Helper()
 	began := time.Now()
 	for {
+		act(time.Since(began))
 		if Eval[bool](tab, "Boolean("+expression+")") {
 			return time.Since(began)
 		}

@@ -304,8 +304,7 @@ func TestConsolePageScrollsByKeysOnceAPageIsChosen(t *testing.T) {
 	tab.Until(`document.querySelectorAll("#trouble article").length === 60`)
 	const troubleHasKeys = `document.activeElement.dataset.page === "trouble" && !document.activeElement.hidden && document.activeElement.tagName === "SECTION"`
 	tab.Until(troubleHasKeys)
-	tab.Do(chromedp.KeyEvent(kb.PageDown))
-	tab.Until(`document.querySelector('main > section[data-page="trouble"]').scrollTop > 100`)
+	tab.PressUntil(kb.PageDown, `document.querySelector('main > section[data-page="trouble"]').scrollTop > 100`)
 	tab.Do(chromedp.Click(chromedp.CSS(`nav a[data-page="topology"]`)))
 	tab.Until(`document.activeElement.id === "list"`)
 	tab.Do(chromedp.KeyEvent(kb.End))
