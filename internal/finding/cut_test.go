@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestCut(t *testing.T) {
+func TestCutShortensTextsToEightyCharacters(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                      "",
 		strings.Repeat("ä", 80): strings.Repeat("ä", 80),

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestTextsOfFindingsShowAsWhatTheyAre(t *testing.T) {
+func TestPrintableEscapesControlCharacters(t *testing.T) {
 	cases := map[string]struct{ in, want string }{
 		"plain":                  {"scheme \"outside\"; keep ж and 世界", "scheme \"outside\"; keep ж and 世界"},
 		"another line":           {"a\nNormal  SuccessfullyReconciled", `a\nNormal  SuccessfullyReconciled`},

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The way out can be pasted: it names the namespace of the Secret and the service account of the controller.
-func TestTheWayToASecretIsTwoCommands(t *testing.T) {
+// Users can paste the commands of the fix: they name the namespace of the Secret and the service account of the controller.
+func TestFixForAMissingSecretHasTwoCommands(t *testing.T) {
 	for account, want := range map[string]string{
 		"lb:controller": " --serviceaccount=lb:controller",
 		"":              " --serviceaccount=NAMESPACE:NAME, with the service account in the Deployment of the controller",
@@ -21,7 +21,7 @@ func TestTheWayToASecretIsTwoCommands(t *testing.T) {
 			}
 		}
 		if !strings.HasSuffix(got, want) {
-			t.Errorf("%q: it ends otherwise: %s", account, got)
+			t.Errorf("%q: got %s, want the suffix %q", account, got, want)
 		}
 	}
 }

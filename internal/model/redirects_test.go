@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// plainOptimize compares each rule with each earlier redirect.
-func plainOptimize(l Listener, s Shadowing) []Rule {
+// optimizeByComparingEachRedirect compares each rule with each earlier redirect.
+func optimizeByComparingEachRedirect(l Listener, s Shadowing) []Rule {
 	var kept, earlier []Rule
 	for _, r := range l.Rules {
 		target, isRedirect := redirectOf(r)
@@ -26,7 +26,7 @@ func plainOptimize(l Listener, s Shadowing) []Rule {
 	return kept
 }
 
-func TestOptimizeIsAsIfEachRuleWasComparedWithEachRedirect(t *testing.T) {
+func TestOptimizeEqualsComparisonWithEachRedirect(t *testing.T) {
 	for seed := range uint64(20000) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		some := func(from ...string) []string {
@@ -63,7 +63,7 @@ func TestOptimizeIsAsIfEachRuleWasComparedWithEachRedirect(t *testing.T) {
 			l.Rules = append(l.Rules, rule)
 		}
 		for _, s := range []Shadowing{RegexHostsCoverThemselves, RegexHostsCoverAll} {
-			if want, got := plainOptimize(l, s), Optimize(l, s); !reflect.DeepEqual(want, got) {
+			if want, got := optimizeByComparingEachRedirect(l, s), Optimize(l, s); !reflect.DeepEqual(want, got) {
 				t.Fatalf("seed %d: %d of %d rules are kept, want %d: %+v", seed, len(got), len(l.Rules), len(want), l.Rules)
 			}
 		}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// spend has each of the namespaces in turn take all that it may.
-func spend(quota int, have []float64, turns ...int) (all float64) {
+// takeAllPermitted lets each of the namespaces in turns take units until MayTakeOneMore refuses.
+func takeAllPermitted(quota int, have []float64, turns ...int) (all float64) {
 	for _, h := range have {
 		all += h
 	}
@@ -23,32 +23,32 @@ func spend(quota int, have []float64, turns ...int) (all float64) {
 	return all
 }
 
-func TestMayHaveOneMore(t *testing.T) {
+func TestMayTakeOneMore(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		quota, others int
-		want          float64 // what one has that comes after the others took all that they may
+		want          float64 // units of the last namespace, after all others have taken their units
 	}{
 		{10, 0, 5}, {100, 0, 50}, {2500, 0, 1250}, {100, 1, 12}, {2500, 1, 312}, {2500, 10, 10}, {2500, 20, 10}, {2500, 49, 10},
 	} {
 		have := make([]float64, c.others)
 		for n := range c.others {
-			// The later ones are not known yet.
-			spend(c.quota, have[:n+1], n)
+			// The namespaces after this one are not known yet.
+			takeAllPermitted(c.quota, have[:n+1], n)
 		}
 		have = append(have, 0)
-		all := spend(c.quota, have, c.others)
+		all := takeAllPermitted(c.quota, have, c.others)
 		if got := have[c.others]; got < c.want {
-			t.Errorf("quota %d: after %d others took %v there are %v, want %v at least", c.quota, c.others, all-got, got, c.want)
+			t.Errorf("quota %d: %d other namespaces took %v, the last namespace got %v, want at least %v", c.quota, c.others, all-got, got, c.want)
 		}
 		if all > float64(c.quota) {
-			t.Errorf("quota %d: %v are spent", c.quota, all)
+			t.Errorf("quota %d: %v units are used, more than the quota", c.quota, all)
 		}
 	}
 }
 
-// Those that are known keep a half of an equal share, whoever takes all that it may before.
-func TestMayHaveOneMoreOfThoseThatAreKnown(t *testing.T) {
+// A namespace that is known gets at least half of an equal share, although all others take their units first.
+func TestKnownSharersGetHalfOfAnEqualShare(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2, 5, 10, 20} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -59,9 +59,9 @@ func TestMayHaveOneMoreOfThoseThatAreKnown(t *testing.T) {
 			for i := range n + 1 {
 				turns = append(turns, i)
 			}
-			spend(quota, have, turns...)
+			takeAllPermitted(quota, have, turns...)
 			if half := float64(quota / 2 / (n + 2)); have[n] < half {
-				t.Errorf("the last one has %v, want %v: %v", have[n], half, have)
+				t.Errorf("the last namespace has %v, want %v: %v", have[n], half, have)
 			}
 		})
 	}

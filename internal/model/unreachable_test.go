@@ -45,11 +45,11 @@ func TestAnUnreachableRuleGetsNoRequest(t *testing.T) {
 		}
 	}
 	if reported < 500 {
-		t.Errorf("only %d rules were reported; the test says little", reported)
+		t.Errorf("only %d rules were reported; too few for this test", reported)
 	}
 }
 
-// What is covered is found: the same conditions, a path below another, and a host below a wildcard.
+// Unreachable finds rules with the same conditions, with a path below another, and with a host below a wildcard.
 func TestUnreachableRulesAreFound(t *testing.T) {
 	rule := func(member, host, path string) Rule {
 		r := Rule{Member: finding.Ref{Kind: "Ingress", Name: member}, Conditions: []Condition{PathPattern{Values: []string{path}}}}

@@ -43,7 +43,7 @@ func TestParseAdopt(t *testing.T) {
 }
 
 // All namespaces are read back from tags, each of which AWS takes.
-func TestAdoptedNamespacesAreReadBack(t *testing.T) {
+func TestAdoptedNamespacesReturnsTheTaggedNamespaces(t *testing.T) {
 	t.Parallel()
 	group := model.StackID{Kind: model.Ingress, Name: "edge"}
 	for _, n := range []int{0, 1, 3, 4, 40} {

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-func TestTheBackendOfATargetGroupOfAGatewayIsOfOneOfFewNamespaces(t *testing.T) {
+func TestTargetGroupIDsHaveFewPossibleBackendNamespaces(t *testing.T) {
 	of := func(backend string) []string {
 		namespace, name, _ := strings.Cut(backend, "/")
 		return naming.BackendNamespaces(naming.GatewayTargetGroupID(finding.Ref{Kind: "Gateway", Namespace: "infra", Name: "gate"},

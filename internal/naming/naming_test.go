@@ -19,7 +19,7 @@ func stack(kind model.Kind, s string) model.StackID {
 	return model.StackID{Kind: kind, Namespace: ns, Name: name}
 }
 
-func ing(s string) model.StackID { return stack(model.Ingress, s) }
+func ingressStack(s string) model.StackID { return stack(model.Ingress, s) }
 
 func ref(kind, s string) finding.Ref {
 	ns, name, _ := strings.Cut(s, "/")
@@ -62,7 +62,7 @@ func TestLongIDsFitTagsAndStayDistinct(t *testing.T) {
 }
 
 func TestTags(t *testing.T) {
-	id := ing("shop/web-front")
+	id := ingressStack("shop/web-front")
 	want := map[string]string{
 		"elbv2.k8s.aws/cluster":    "prod-eu",
 		"ingress.k8s.aws/stack":    "shop/web-front",
@@ -87,15 +87,15 @@ func TestTags(t *testing.T) {
 	}
 }
 
-func TestLabelsComeBackAsStack(t *testing.T) {
+func TestStackFromLabelsReturnsTheLabeledStack(t *testing.T) {
 	tests := []struct {
 		id   model.StackID
 		want map[string]string
 	}{
-		{ing("shop/web"), map[string]string{"ingress.k8s.aws/stack-namespace": "shop", "ingress.k8s.aws/stack-name": "web"}},
-		{ing("group"), map[string]string{"ingress.k8s.aws/stack": "group"}},
+		{ingressStack("shop/web"), map[string]string{"ingress.k8s.aws/stack-namespace": "shop", "ingress.k8s.aws/stack-name": "web"}},
+		{ingressStack("group"), map[string]string{"ingress.k8s.aws/stack": "group"}},
 		{stack(model.NLBGateway, "a/b"), map[string]string{"gateway.k8s.aws.nlb/stack-namespace": "a", "gateway.k8s.aws.nlb/stack-name": "b"}},
-		{ing("shop/" + strings.Repeat("a", 70)), nil},
+		{ingressStack("shop/" + strings.Repeat("a", 70)), nil},
 	}
 	for _, tt := range tests {
 		got := naming.StackLabels(tt.id)
@@ -117,8 +117,8 @@ func TestLabelsComeBackAsStack(t *testing.T) {
 
 func TestFinalizers(t *testing.T) {
 	for id, want := range map[model.StackID]string{
-		ing("a/b"):                         "ingress.k8s.aws/resources",
-		ing("team"):                        "group.ingress.k8s.aws/team",
+		ingressStack("a/b"):                "ingress.k8s.aws/resources",
+		ingressStack("team"):               "group.ingress.k8s.aws/team",
 		stack(model.Service, "a/b"):        "service.k8s.aws/resources",
 		stack(model.ALBGateway, "a/b"):     "gateway.k8s.aws/alb",
 		stack(model.NLBGateway, "infra/b"): "gateway.k8s.aws/nlb",

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-func TestSettingsAreNamedAsTheirKindSpellsThem(t *testing.T) {
+func TestSettingNameDependsOnTheStackKind(t *testing.T) {
 	for _, c := range []struct {
 		kind          model.Kind
 		setting       string

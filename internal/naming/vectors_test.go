@@ -45,7 +45,7 @@ func changed[T interface{ Name() string }](g T, change func(*T)) string {
 
 func TestNamesOfIngresses(t *testing.T) {
 	ingress := func(cluster, of string, scheme model.Scheme) string {
-		return naming.LoadBalancer(cluster, ing(of), scheme)
+		return naming.LoadBalancer(cluster, ingressStack(of), scheme)
 	}
 	const in, ext = model.Internal, model.InternetFacing
 	check(t, []vector{
@@ -70,21 +70,21 @@ func TestNamesOfIngresses(t *testing.T) {
 		{18, "garden-front-door-of-product-nlb", naming.FrontendNLB("garden-front-door-of-production")},
 		{18, "garden-front-door-of-product-nlb", naming.FrontendNLB("garden-front-door-of-production1")},
 
-		{19, "k8s-garden-rosebed-2e191b3f86", naming.ManagedGroup(orchid, ing("garden/rose-bed"))},
-		{20, "k8s-longname-ingressw-528921e5f8", naming.ManagedGroup(orchid, ing(longIngress))},
-		{21, "k8s-tulips-8a54a747e3", naming.ManagedGroup(orchid, ing("tulips"))},
-		{22, "k8s-northfield2tulips-43fcb93c67", naming.ManagedGroup(orchid, ing("north.field-2.tulips-and-more"))},
+		{19, "k8s-garden-rosebed-2e191b3f86", naming.ManagedGroup(orchid, ingressStack("garden/rose-bed"))},
+		{20, "k8s-longname-ingressw-528921e5f8", naming.ManagedGroup(orchid, ingressStack(longIngress))},
+		{21, "k8s-tulips-8a54a747e3", naming.ManagedGroup(orchid, ingressStack("tulips"))},
+		{22, "k8s-northfield2tulips-43fcb93c67", naming.ManagedGroup(orchid, ingressStack("north.field-2.tulips-and-more"))},
 	})
 }
 
 func TestNamesOfTargetGroupsOfIngresses(t *testing.T) {
 	type group = naming.IngressTargetGroup
 	kiosk := group{
-		Cluster: orchid, Stack: ing("garden/rose-bed"), Ingress: ref("Ingress", "garden/rose-bed"),
+		Cluster: orchid, Stack: ingressStack("garden/rose-bed"), Ingress: ref("Ingress", "garden/rose-bed"),
 		Service: ref("Service", "garden/kiosk"), ServiceUID: uid1, ServicePort: "80", Port: 8080,
 		Type: model.IPTargets, Protocol: "HTTP", Version: "HTTP1",
 	}
-	front := naming.FrontendTargetGroup{Cluster: orchid, Stack: ing("garden/rose-bed"), Port: 80, Protocol: "TCP", HealthPort: "traffic-port", HealthProtocol: "HTTP"}
+	front := naming.FrontendTargetGroup{Cluster: orchid, Stack: ingressStack("garden/rose-bed"), Port: 80, Protocol: "TCP", HealthPort: "traffic-port", HealthProtocol: "HTTP"}
 	check(t, []vector{
 		{23, "k8s-garden-kiosk-77907179cd", kiosk.Name()},
 		{24, "k8s-garden-kiosk-5af380819c", changed(kiosk, func(g *group) { g.ServicePort = "web" })},
@@ -93,9 +93,9 @@ func TestNamesOfTargetGroupsOfIngresses(t *testing.T) {
 		{27, "k8s-garden-kiosk-4b4bc9dee1", changed(kiosk, func(g *group) { g.Protocol, g.Version = "HTTPS", "HTTP2" })},
 		{28, "k8s-garden-kiosk-737e29c967", changed(kiosk, func(g *group) { g.Version = "GRPC" })},
 		{29, "k8s-garden-kiosk-fed198e68d", changed(kiosk, func(g *group) { g.ControlPort = new(int32(9099)) })},
-		{30, "k8s-garden-kiosk-b9ddd19958", changed(kiosk, func(g *group) { g.Stack = ing("tulips") })},
+		{30, "k8s-garden-kiosk-b9ddd19958", changed(kiosk, func(g *group) { g.Stack = ingressStack("tulips") })},
 		{31, "k8s-longname-servicen-0ed1ac5a95", changed(kiosk, func(g *group) {
-			g.Stack, g.Ingress, g.Service = ing(longIngress), ref("Ingress", longIngress), ref("Service", longNamespace+"/"+longName)
+			g.Stack, g.Ingress, g.Service = ingressStack(longIngress), ref("Ingress", longIngress), ref("Service", longNamespace+"/"+longName)
 			g.ServicePort, g.Port, g.Protocol = "https-alt", 65535, "HTTPS"
 		})},
 		{32, "k8s-garden-rosebed-85f8de6d2e", front.Name()},
@@ -103,7 +103,7 @@ func TestNamesOfTargetGroupsOfIngresses(t *testing.T) {
 			g.Port, g.HealthPort, g.HealthProtocol = 443, "9200", "HTTPS"
 		})},
 		{34, "k8s-northfield2tulips-b2e3c5eb02", changed(front, func(g *naming.FrontendTargetGroup) {
-			g.Stack, g.Port = ing("north.field-2.tulips-and-more"), 443
+			g.Stack, g.Port = ingressStack("north.field-2.tulips-and-more"), 443
 		})},
 	})
 }

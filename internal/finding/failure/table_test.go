@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 )
 
-func TestEveryFailureHasAMeaningOrPasses(t *testing.T) {
+func TestEveryReportedFailureHasAReasonAndAFix(t *testing.T) {
 	err := errors.New("not authorized to perform: elasticloadbalancing:RegisterTargets on resource")
 	for class := failure.Unknown; class <= failure.Fenced; class++ {
 		for _, s := range []failure.Subject{failure.Step, failure.Kubernetes, failure.Targets, failure.RulesOfENIs} {
@@ -23,7 +23,7 @@ func TestEveryFailureHasAMeaningOrPasses(t *testing.T) {
 	}
 }
 
-func TestThePermissionThatIsMissingIsNamed(t *testing.T) {
+func TestFixNamesTheMissingPermission(t *testing.T) {
 	err := errors.New("not authorized to perform: elasticloadbalancing:RegisterTargets on resource")
 	for _, s := range []failure.Subject{failure.Step, failure.Targets} {
 		m, _ := failure.MeaningOf(s, failure.Denied, err)

@@ -1,14 +1,14 @@
 package certificate
 
-// Parsed returns how often the reader has not remembered what it was asked for.
+// Parsed returns how often the reader has parsed a version of a Secret that was not in its cache.
 func (r *Reader) Parsed() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.parsed
 }
 
-// Remembered returns what a reader remembers of certificates.
-func (r *Reader) Remembered() (bytes int, keys []string) {
+// CacheContents returns the size of the cache and the private keys in it.
+func (r *Reader) CacheContents() (bytes int, keys []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, generation := range []map[version]outcome{r.recent, r.older} {

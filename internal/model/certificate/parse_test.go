@@ -214,7 +214,7 @@ func TestCertificatesThatCannotBeImported(t *testing.T) {
 	}
 }
 
-func TestWhatTakesThePlaceOfWhat(t *testing.T) {
+func TestCanReplaceNeedsTheSameAlgorithmAndUsages(t *testing.T) {
 	is := model.CertificateIdentity{Algorithm: "RSA_2048", KeyUsages: 3, ExtendedKeyUsages: []string{"1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2"}}
 	with := func(edit func(*model.CertificateIdentity)) model.CertificateIdentity {
 		out := is
@@ -239,7 +239,7 @@ func TestWhatTakesThePlaceOfWhat(t *testing.T) {
 	}
 }
 
-// Whatever a Secret holds, no text quotes it.
+// No message quotes the content of a Secret.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), []byte("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"))
 	f.Fuzz(func(t *testing.T, crt, key []byte) {

@@ -19,13 +19,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model/certificate"
 )
 
-// onlyPublic has a public key and no private one.
-type onlyPublic struct{ key crypto.PublicKey }
+// publicKeyOnly has a public key and no private one.
+type publicKeyOnly struct{ key crypto.PublicKey }
 
-func (o onlyPublic) Public() crypto.PublicKey { return o.key }
+func (o publicKeyOnly) Public() crypto.PublicKey { return o.key }
 
-func (onlyPublic) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) {
-	return nil, fmt.Errorf("it has no private key")
+func (publicKeyOnly) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) {
+	return nil, fmt.Errorf("the test key has no private part")
 }
 
 func rsaPublic(bits uint, exponent int) *rsa.PublicKey {
@@ -33,9 +33,9 @@ func rsaPublic(bits uint, exponent int) *rsa.PublicKey {
 	return &rsa.PublicKey{N: n.Sub(n, big.NewInt(1)), E: exponent}
 }
 
-// costly is an authority with a public key of any size, and a certificate with a signature that fits that size: what is
-// wrong with it shows only after all of the work of a verification.
-func costly(t testing.TB, public *rsa.PublicKey, key crypto.Signer, certificates int) (chain []*signed) {
+// costlyChain returns a certificate and authorities with a public key of any size. The signature of the certificate has the size of
+// that key, so that a verifier finds the invalid signature only after all computations.
+func costlyChain(t testing.TB, public *rsa.PublicKey, key crypto.Signer, certificates int) (chain []*signed) {
 	t.Helper()
 	const name = "costly"
 	root := authority(t, nil, "root", ecKey(t, elliptic.P256()))
@@ -59,14 +59,14 @@ func costly(t testing.TB, public *rsa.PublicKey, key crypto.Signer, certificates
 	}
 	chain = append(chain, leaf)
 	for range certificates {
-		chain = append(chain, authority(t, root, name, onlyPublic{public}))
+		chain = append(chain, authority(t, root, name, publicKeyOnly{public}))
 	}
 	return chain
 }
 
-// What a signature costs to verify grows with the key of the issuer, which whoever writes a Secret chooses. A key that
-// ACM does not take is refused before a signature is verified: the fault is the key, and not that the chain is not one.
-func TestKeysThatACMDoesNotTakeAreRefusedBeforeTheyVerifyAnything(t *testing.T) {
+// The cost of verifying a signature grows with the key of the issuer, which the author of a Secret chooses. A key that
+// ACM does not accept is rejected before a signature is verified, so the fault names the key and not the chain.
+func TestUnsupportedKeysAreRejectedBeforeSignaturesAreVerified(t *testing.T) {
 	key := ecKey(t, elliptic.P256())
 	for name, c := range map[string]struct {
 		public *rsa.PublicKey
@@ -77,7 +77,7 @@ func TestKeysThatACMDoesNotTakeAreRefusedBeforeTheyVerifyAnything(t *testing.T) 
 		"a large exponent":     {rsaPublic(2048, 1<<31+1), "RSA with the exponent 2147483649"},
 		"twice the RSA limits": {rsaPublic(8192, 65537), "RSA with 8192 bits"},
 	} {
-		chain := costly(t, c.public, key, 2)
+		chain := costlyChain(t, c.public, key, 2)
 		for where, parse := range map[string]func(*certificate.Reader) (any, *certificate.Fault){
 			"certificate 2 of tls.crt": func(r *certificate.Reader) (any, *certificate.Fault) {
 				return r.Parse(bundle(chain...), pkcs8(t, key), nil)
@@ -94,8 +94,8 @@ func TestKeysThatACMDoesNotTakeAreRefusedBeforeTheyVerifyAnything(t *testing.T) 
 	}
 }
 
-// ACM takes a private key of 5 KiB. A larger one is not parsed: parsing checks what an RSA key is made of.
-func TestPrivateKeysThatACMDoesNotTakeAreNotParsed(t *testing.T) {
+// ACM accepts private keys of up to 5 KiB. Larger keys are not parsed, because parsing an RSA key is expensive.
+func TestPrivateKeysLargerThanACMAcceptsAreNotParsed(t *testing.T) {
 	leaf := issue(t, nil, ecKey(t, elliptic.P256()), nil)
 	for _, kind := range []string{"PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"} {
 		text := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: make([]byte, 5<<10)}) // no key
@@ -152,13 +152,13 @@ func TestEachVersionOfASecretIsParsedOnce(t *testing.T) {
 			t.Errorf("%s: %+v (-want +got):\n%s", c.name, f, diff)
 		}
 	}
-	if _, keys := r.Remembered(); len(keys) > 0 {
-		t.Errorf("%d private keys are remembered", len(keys))
+	if _, keys := r.CacheContents(); len(keys) > 0 {
+		t.Errorf("%d private keys are in the cache", len(keys))
 	}
 }
 
-// Many Secrets, or one that changes all the time, cost a bounded memory, and what is used all the time stays.
-func TestWhatIsRememberedOfSecretsIsBounded(t *testing.T) {
+// The cache is bounded for many Secrets and for a Secret that changes constantly. Entries in constant use stay in the cache.
+func TestCacheOfParsedSecretsIsBounded(t *testing.T) {
 	key := ecKey(t, elliptic.P256())
 	root := authority(t, nil, "root", ecKey(t, elliptic.P256()))
 	large := issue(t, root, key, func(c *x509.Certificate) {
@@ -177,18 +177,18 @@ func TestWhatIsRememberedOfSecretsIsBounded(t *testing.T) {
 	if n := r.Parsed(); n != 701 {
 		t.Errorf("parsed %d times, want 701", n)
 	}
-	if n, _ := r.Remembered(); n > 16<<20 {
-		t.Errorf("%d bytes are remembered", n)
+	if n, _ := r.CacheContents(); n > 16<<20 {
+		t.Errorf("the cache has %d bytes", n)
 	}
 }
 
-// BenchmarkParse shows what a Secret costs that is as costly as may be, one that is refused, and one that is known.
+// BenchmarkParse measures the most expensive Secret, a rejected Secret, and Secrets in the cache.
 func BenchmarkParse(b *testing.B) {
 	key := rsaKey(b, 4096)
 	private := pkcs8(b, key)
 	for name, chain := range map[string][]*signed{
-		"largest keys":     costly(b, rsaPublic(4096, 1<<31-1), key, 9),
-		"19 KiB modulus":   costly(b, rsaPublic(19<<13, 65537), key, 9),
+		"largest keys":     costlyChain(b, rsaPublic(4096, 1<<31-1), key, 9),
+		"19 KiB modulus":   costlyChain(b, rsaPublic(19<<13, 65537), key, 9),
 		"ordinary, itself": {issue(b, nil, key, nil)},
 	} {
 		text := bundle(chain...)

@@ -19,7 +19,7 @@ func member(kind, name string, change func(s *settings.Shared, of func(field str
 	return m
 }
 
-func built(kind model.Kind, live *observed.Stack, all ...*members.Member) (*assemble.Builder, *model.LoadBalancer) {
+func buildLoadBalancer(kind model.Kind, live *observed.Stack, all ...*members.Member) (*assemble.Builder, *model.LoadBalancer) {
 	b := &assemble.Builder{
 		Translation: members.Translation{ID: model.StackID{Kind: kind, Name: "team"}, Live: live, Members: all},
 		Options:     assemble.Options{Cluster: "rig", DefaultScheme: model.Internal},
@@ -40,11 +40,11 @@ func TestIncumbentsAreThoseOfEveryKind(t *testing.T) {
 	live := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Scheme: model.InternetFacing, AddressType: model.IPv4}}}
 	for _, kind := range model.Kinds {
 		newcomer, incumbent := member(string(kind), "a", scheme(model.Internal)), member(string(kind), "b", scheme(model.InternetFacing))
-		b, lb := built(kind, nil, newcomer, incumbent)
+		b, lb := buildLoadBalancer(kind, nil, newcomer, incumbent)
 		if lb.Scheme != model.Internal || !b.Stack.Contested {
 			t.Errorf("%s: without a live load balancer the scheme is %s, contested %v", kind, lb.Scheme, b.Stack.Contested)
 		}
-		b, lb = built(kind, live, newcomer, incumbent)
+		b, lb = buildLoadBalancer(kind, live, newcomer, incumbent)
 		if lb.Scheme != model.InternetFacing {
 			t.Errorf("%s: the newcomer makes the load balancer %s", kind, lb.Scheme)
 		}
@@ -65,7 +65,7 @@ func TestFindingsNameSettingsAsTheirKindDoes(t *testing.T) {
 		model.Ingress: {`load-balancer-name "one" disagrees`, "set ip-address-type to dualstack"},
 		model.Service: {`name "one" disagrees`, "set ip-address-type to dualstack"},
 	} {
-		b, _ := built(kind, nil, member(string(kind), "a", named("two")), member(string(kind), "b", named("one")))
+		b, _ := buildLoadBalancer(kind, nil, member(string(kind), "a", named("two")), member(string(kind), "b", named("one")))
 		var all strings.Builder
 		for _, f := range b.Found {
 			all.WriteString("\n" + f.Text())
@@ -82,7 +82,7 @@ func TestFindingsNameSettingsAsTheirKindDoes(t *testing.T) {
 }
 
 func TestNamesOfOwnedStacksComeFromTheUID(t *testing.T) {
-	b, lb := built(model.Service, nil, member("Service", "a", scheme(model.Internal)))
+	b, lb := buildLoadBalancer(model.Service, nil, member("Service", "a", scheme(model.Internal)))
 	b.OwnerUID = "11111111-0000-4000-8000-000000000009"
 	owned := b.LoadBalancer()
 	if owned.Name == lb.Name {

@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-func TestWhoseHostsACertificateIsFor(t *testing.T) {
+func TestEarlierClaimsOfCertificateHosts(t *testing.T) {
 	victim, attacker := finding.Ref{Kind: "Ingress", Namespace: "a", Name: "x"}, finding.Ref{Kind: "Ingress", Namespace: "b", Name: "y"}
 	c := &HostClaims{}
 	for _, h := range []string{"shop.example.com", "*.apps.example.com", "Big.example.org"} {

@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// exposedPort is a Service of type LoadBalancerAddressType with one port.
-func exposedPort(local bool, port, nodePort int32, target intstr.IntOrString) *corev1.Service {
+// serviceWithPort is a Service of type LoadBalancerAddressType with one port.
+func serviceWithPort(local bool, port, nodePort int32, target intstr.IntOrString) *corev1.Service {
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{
 		Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: port, NodePort: nodePort, TargetPort: target}},
 	}}
@@ -53,7 +53,7 @@ func TestHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
 		})},
 	} {
 		g, found := assemble.NewTargetGroup(assemble.TargetGroupRequest{
-			Kind: model.Service, Service: exposedPort(c.local, 80, 30080, intstr.FromInt32(8080)), Port: intstr.FromInt32(80), Settings: c.set,
+			Kind: model.Service, Service: serviceWithPort(c.local, 80, 30080, intstr.FromInt32(8080)), Port: intstr.FromInt32(80), Settings: c.set,
 			DefaultType: model.InstanceTargets, Protocol: "TCP", BasicHealthChecks: c.plain,
 		})
 		if len(found) > 0 {
@@ -239,7 +239,7 @@ func TestTimesOfHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
 		"the slowest":                    {set: settings.TargetGroup{HealthInterval: at("interval", 300), HealthTimeout: at("timeout", 120), UnhealthyThreshold: at("unhealthy", 10)}},
 	} {
 		_, found := assemble.NewTargetGroup(assemble.TargetGroupRequest{
-			Kind: model.Service, Service: exposedPort(c.local, 80, 30080, intstr.FromInt32(8080)), Port: intstr.FromInt32(80), Settings: c.set,
+			Kind: model.Service, Service: serviceWithPort(c.local, 80, 30080, intstr.FromInt32(8080)), Port: intstr.FromInt32(80), Settings: c.set,
 			DefaultType: model.InstanceTargets, Protocol: "TCP", BasicHealthChecks: c.plain,
 		})
 		switch {

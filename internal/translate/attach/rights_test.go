@@ -65,7 +65,7 @@ func (s servedBy) Serves(port int32, route finding.Ref, _ []string) bool {
 
 // A port of a network load balancer stays with the ListenerSet that serves it, also when the Gateway gets a listener for it.
 // On an ALB the listeners of the Gateway come first.
-func TestWhatIsLiveDecidesWhoHasAPort(t *testing.T) {
+func TestLiveRoutesKeepTheirPort(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind model.Kind
 		live servedBy

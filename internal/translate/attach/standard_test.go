@@ -24,9 +24,9 @@ import (
 
 // A random Gateway with ListenerSets, routes and namespaces is evaluated by the words of the standard, one listener,
 // one route and one request at a time.
-func TestAttachmentIsThatOfTheStandard(t *testing.T) {
+func TestAttachmentFollowsTheGatewayAPISpecification(t *testing.T) {
 	seeds.Each(t, 400, func(t *testing.T, seed uint64) {
-		s := newScene(t, seed)
+		s := newRandomGateway(t, seed)
 		got := attach.Evaluate(cluster.NewView(&cluster.Reduced{Source: s.src}), s.gateway, s.kind, attach.Options{ListenerSets: true})
 		s.checkSets(t, got)
 		listeners := s.listeners()
@@ -48,7 +48,7 @@ func TestAttachmentIsThatOfTheStandard(t *testing.T) {
 // Neither the order in which objects are listed nor a second look changes the result.
 func TestAttachmentDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	seeds.Each(t, 60, func(t *testing.T, seed uint64) {
-		s := newScene(t, seed)
+		s := newRandomGateway(t, seed)
 		opt := attach.Options{ListenerSets: true}
 		want := attach.Evaluate(cluster.NewView(s.src), s.gateway, s.kind, opt)
 		for n := range uint64(3) {
@@ -66,9 +66,9 @@ func TestAttachmentDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 }
 
 // What an evaluation does not read cannot bring the next one about.
-func TestAttachmentNeedsOnlyWhatItsViewRemembers(t *testing.T) {
+func TestAttachmentDependsOnlyOnRecordedReads(t *testing.T) {
 	seeds.Each(t, 60, func(t *testing.T, seed uint64) {
-		s := newScene(t, seed)
+		s := newRandomGateway(t, seed)
 		opt := attach.Options{ListenerSets: true}
 		v := cluster.NewView(s.src)
 		want := attach.Evaluate(v, s.gateway, s.kind, opt)
@@ -79,8 +79,8 @@ func TestAttachmentNeedsOnlyWhatItsViewRemembers(t *testing.T) {
 	})
 }
 
-// scene is a random Gateway with all that may attach to it.
-type scene struct {
+// randomGateway is a random Gateway with all that may attach to it.
+type randomGateway struct {
 	rnd     *rand.Rand
 	src     *cluster.Memory
 	kind    model.Kind
@@ -90,27 +90,27 @@ type scene struct {
 }
 
 var (
-	sceneNamespaces = []string{"n0", "n1", "n2"} // n1 has the label team=a
-	sceneHosts      = []string{"", "*.o", "*.a.o", "a.o", "b.a.o", "*.b.a.o", "c.b.a.o", "x"}
-	sceneRequests   = []string{"o", "a.o", "b.o", "b.a.o", "c.a.o", "c.b.a.o", "d.c.b.a.o", "x", "y"}
-	sceneProtocols  = map[model.Kind][]gatewayv1.ProtocolType{
+	possibleNamespaces = []string{"n0", "n1", "n2"} // n1 has the label team=a
+	possibleHosts      = []string{"", "*.o", "*.a.o", "a.o", "b.a.o", "*.b.a.o", "c.b.a.o", "x"}
+	possibleRequests   = []string{"o", "a.o", "b.o", "b.a.o", "c.a.o", "c.b.a.o", "d.c.b.a.o", "x", "y"}
+	possibleProtocols  = map[model.Kind][]gatewayv1.ProtocolType{
 		model.ALBGateway: {"HTTP", "HTTP", "HTTP", "HTTPS", "TCP"}, model.NLBGateway: {"TCP", "UDP", "TLS", "HTTP"},
 	}
 )
 
-func newScene(t *testing.T, seed uint64) *scene {
+func newRandomGateway(t *testing.T, seed uint64) *randomGateway {
 	t.Helper()
 	src, err := cluster.NewMemory(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{rnd: rand.New(rand.NewPCG(seed, 1)), src: src, kind: []model.Kind{model.ALBGateway, model.NLBGateway}[seed%2]}
+	s := &randomGateway{rnd: rand.New(rand.NewPCG(seed, 1)), src: src, kind: []model.Kind{model.ALBGateway, model.NLBGateway}[seed%2]}
 	put := func(obj cluster.Object) {
 		if err := src.Put(obj); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for i, n := range sceneNamespaces {
+	for i, n := range possibleNamespaces {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n}}
 		if i == 1 {
 			ns.Labels = map[string]string{"team": "a"}
@@ -146,14 +146,16 @@ func newScene(t *testing.T, seed uint64) *scene {
 	return s
 }
 
-func (s *scene) namespace() string { return sceneNamespaces[s.rnd.IntN(len(sceneNamespaces))] }
+func (s *randomGateway) namespace() string {
+	return possibleNamespaces[s.rnd.IntN(len(possibleNamespaces))]
+}
 
-func (s *scene) meta(namespace, name string) metav1.ObjectMeta {
+func (s *randomGateway) meta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, CreationTimestamp: metav1.Unix(int64(1000+s.rnd.IntN(3)), 0)}
 }
 
 // from is a random choice of namespaces; nil where nothing is said.
-func (s *scene) from(none bool) (*gatewayv1.FromNamespaces, *metav1.LabelSelector) {
+func (s *randomGateway) from(none bool) (*gatewayv1.FromNamespaces, *metav1.LabelSelector) {
 	all := []gatewayv1.FromNamespaces{"All", "Same", "Selector", "Selector", "All"}
 	if none {
 		all = append(all, "None")
@@ -168,13 +170,13 @@ func (s *scene) from(none bool) (*gatewayv1.FromNamespaces, *metav1.LabelSelecto
 	}
 }
 
-func (s *scene) entry(i int) gatewayv1.ListenerEntry {
-	protocols := sceneProtocols[s.kind]
+func (s *randomGateway) entry(i int) gatewayv1.ListenerEntry {
+	protocols := possibleProtocols[s.kind]
 	l := gatewayv1.ListenerEntry{
 		Name: gatewayv1.SectionName(fmt.Sprintf("l%d", i)), Port: gatewayv1.PortNumber(80 + s.rnd.IntN(2)),
 		Protocol: protocols[s.rnd.IntN(len(protocols))],
 	}
-	if h := gatewayv1.Hostname(sceneHosts[s.rnd.IntN(len(sceneHosts))]); h != "" && l.Protocol != "TCP" && l.Protocol != "UDP" {
+	if h := gatewayv1.Hostname(possibleHosts[s.rnd.IntN(len(possibleHosts))]); h != "" && l.Protocol != "TCP" && l.Protocol != "UDP" {
 		l.Hostname = &h
 	}
 	if l.Protocol == "TLS" {
@@ -193,7 +195,7 @@ func (s *scene) entry(i int) gatewayv1.ListenerEntry {
 	return l
 }
 
-func (s *scene) route(i int) cluster.Object {
+func (s *randomGateway) route(i int) cluster.Object {
 	meta := s.meta(s.namespace(), fmt.Sprintf("r%d", i))
 	var spec gatewayv1.CommonRouteSpec
 	for range 1 + s.rnd.IntN(3) {
@@ -217,7 +219,7 @@ func (s *scene) route(i int) cluster.Object {
 	}
 	var hosts []gatewayv1.Hostname
 	for range s.rnd.IntN(4) {
-		if h := sceneHosts[s.rnd.IntN(len(sceneHosts))]; h != "" {
+		if h := possibleHosts[s.rnd.IntN(len(possibleHosts))]; h != "" {
 			hosts = append(hosts, gatewayv1.Hostname(h))
 		}
 	}
@@ -251,13 +253,13 @@ func allowed(from *gatewayv1.FromNamespaces, sel *metav1.LabelSelector, def gate
 	return *from == "All" || *from == "Same" && own == namespace || *from == "Selector" && sel != nil && namespace == "n1"
 }
 
-func (s *scene) accepts(set *gatewayv1.ListenerSet) bool {
+func (s *randomGateway) accepts(set *gatewayv1.ListenerSet) bool {
 	a := s.gateway.Spec.AllowedListeners
 	return a != nil && allowed(a.Namespaces.From, a.Namespaces.Selector, "None", "n0", set.Namespace)
 }
 
 // named are the sets that name the Gateway, in order of precedence.
-func (s *scene) named() []*gatewayv1.ListenerSet {
+func (s *randomGateway) named() []*gatewayv1.ListenerSet {
 	out := slices.DeleteFunc(slices.Clone(s.sets), func(set *gatewayv1.ListenerSet) bool { return set.Spec.ParentRef.Name != "g" })
 	slices.SortFunc(out, func(a, b *gatewayv1.ListenerSet) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name))
@@ -265,7 +267,7 @@ func (s *scene) named() []*gatewayv1.ListenerSet {
 	return out
 }
 
-func (s *scene) checkSets(t *testing.T, got attach.Result) {
+func (s *randomGateway) checkSets(t *testing.T, got attach.Result) {
 	want := s.named()
 	if len(got.Sets) != len(want) {
 		t.Fatalf("%d sets, want %d", len(got.Sets), len(want))
@@ -277,26 +279,26 @@ func (s *scene) checkSets(t *testing.T, got attach.Result) {
 	}
 }
 
-type sceneListener struct {
+type expectedListener struct {
 	kind, namespace, parent string
 	spec                    gatewayv1.ListenerEntry
 }
 
-func (s *scene) listeners() (out []sceneListener) {
+func (s *randomGateway) listeners() (out []expectedListener) {
 	for _, l := range s.gateway.Spec.Listeners {
-		out = append(out, sceneListener{"Gateway", "n0", "g", gatewayv1.ListenerEntry(l)})
+		out = append(out, expectedListener{"Gateway", "n0", "g", gatewayv1.ListenerEntry(l)})
 	}
 	for _, set := range s.named() {
 		for _, l := range set.Spec.Listeners {
 			if s.accepts(set) {
-				out = append(out, sceneListener{"ListenerSet", set.Namespace, set.Name, l})
+				out = append(out, expectedListener{"ListenerSet", set.Namespace, set.Name, l})
 			}
 		}
 	}
 	return out
 }
 
-func (l sceneListener) host() string {
+func (l expectedListener) host() string {
 	if l.spec.Hostname == nil {
 		return ""
 	}
@@ -304,7 +306,7 @@ func (l sceneListener) host() string {
 }
 
 // supports reports whether a listener takes routes of a kind.
-func (s *scene) supports(l sceneListener, kind string) bool {
+func (s *randomGateway) supports(l expectedListener, kind string) bool {
 	layer := map[model.Kind]string{model.ALBGateway: " HTTPRoute GRPCRoute ", model.NLBGateway: " TCPRoute UDPRoute TLSRoute "}[s.kind]
 	of := map[gatewayv1.ProtocolType]string{
 		"HTTP": " HTTPRoute ", "HTTPS": " HTTPRoute GRPCRoute ", "TCP": " TCPRoute ", "UDP": " UDPRoute ", "TLS": " TLSRoute TCPRoute ",
@@ -318,7 +320,7 @@ func (s *scene) supports(l sceneListener, kind string) bool {
 	return strings.Contains(layer, " "+kind+" ") && strings.Contains(of, " "+kind+" ")
 }
 
-func (s *scene) servable(l sceneListener) bool {
+func (s *randomGateway) servable(l expectedListener) bool {
 	layer := map[model.Kind]string{model.ALBGateway: " HTTP HTTPS ", model.NLBGateway: " TCP UDP TLS "}[s.kind]
 	if a := l.spec.AllowedRoutes; a != nil && len(a.Kinds) > 0 &&
 		!slices.ContainsFunc(cluster.RouteKinds, func(k cluster.Kind) bool { return s.supports(l, string(k)) }) {
@@ -327,8 +329,8 @@ func (s *scene) servable(l sceneListener) bool {
 	return strings.Contains(layer, " "+string(l.spec.Protocol)+" ")
 }
 
-func (s *scene) valid(all []sceneListener, i int) bool {
-	name := func(l sceneListener) string {
+func (s *randomGateway) valid(all []expectedListener, i int) bool {
+	name := func(l expectedListener) string {
 		if l.spec.TLS != nil {
 			return "TLS" + string(*l.spec.TLS.Mode)
 		}
@@ -357,7 +359,7 @@ func (s *scene) valid(all []sceneListener, i int) bool {
 }
 
 // reaches reports whether a parentRef selects a listener.
-func reaches(p gatewayv1.ParentReference, l sceneListener) bool {
+func reaches(p gatewayv1.ParentReference, l expectedListener) bool {
 	kind := "Gateway"
 	if p.Kind != nil {
 		kind = string(*p.Kind)
@@ -367,7 +369,7 @@ func reaches(p gatewayv1.ParentReference, l sceneListener) bool {
 }
 
 // refusal reports why a listener does not take a route, "" if it does.
-func (s *scene) refusal(l sceneListener, obj cluster.Object) string {
+func (s *randomGateway) refusal(l expectedListener, obj cluster.Object) string {
 	kind, _ := cluster.KindOf(obj)
 	var from *gatewayv1.FromNamespaces
 	var sel *metav1.LabelSelector
@@ -378,19 +380,19 @@ func (s *scene) refusal(l sceneListener, obj cluster.Object) string {
 		return "NotAllowedByListeners"
 	}
 	if kind != cluster.KindTCPRoute && kind != cluster.KindUDPRoute &&
-		!slices.ContainsFunc(sceneRequests, func(r string) bool { return matches(l.host(), r) && s.names(obj, r) }) {
+		!slices.ContainsFunc(possibleRequests, func(r string) bool { return matches(l.host(), r) && s.names(obj, r) }) {
 		return "NoMatchingListenerHostname"
 	}
 	return ""
 }
 
 // names reports whether a route serves requests for a host, as far as the route itself says.
-func (s *scene) names(obj cluster.Object, request string) bool {
+func (s *randomGateway) names(obj cluster.Object, request string) bool {
 	hosts := attach.Hostnames(obj)
 	return len(hosts) == 0 || slices.ContainsFunc(hosts, func(h string) bool { return matches(h, request) })
 }
 
-func (s *scene) checkRoutes(t *testing.T, got attach.Result, listeners []sceneListener) {
+func (s *randomGateway) checkRoutes(t *testing.T, got attach.Result, listeners []expectedListener) {
 	counted := make([]int, len(listeners))
 	for _, obj := range s.routes {
 		parents, _ := cluster.RouteParents(obj)
@@ -440,14 +442,14 @@ func (s *scene) checkRoutes(t *testing.T, got attach.Result, listeners []sceneLi
 }
 
 // checkRequests asks for every port, route and request whether the listener that the request belongs to has the route.
-func (s *scene) checkRequests(t *testing.T, got attach.Result, listeners []sceneListener, valid []bool) {
+func (s *randomGateway) checkRequests(t *testing.T, got attach.Result, listeners []expectedListener, valid []bool) {
 	for _, port := range []int32{80, 81} {
 		for i, r := range got.Routes {
 			if r.Kind == cluster.KindTCPRoute || r.Kind == cluster.KindUDPRoute {
 				continue // no hostnames
 			}
 			parents, _ := cluster.RouteParents(r.Object)
-			for _, request := range sceneRequests {
+			for _, request := range possibleRequests {
 				best := -1 // length of the most specific hostname
 				anyListener, want := false, false
 				for n, l := range listeners {

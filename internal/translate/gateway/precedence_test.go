@@ -24,7 +24,7 @@ import (
 // The rules of an ALB give each request to the route that the Gateway API names. What it names is decided here
 // from its words alone: the listener by its hostname, then all matches of the routes attached to it, and of
 // these the one that the order of precedence puts first.
-func TestRulesGiveRequestsToTheRouteThatTheStandardNames(t *testing.T) {
+func TestRequestsReachTheRouteThatTheSpecificationNames(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 600, func(t *testing.T, seed uint64) {
 		w := randomRoutes(seed)
@@ -59,8 +59,8 @@ var (
 	procedures = []string{"", "Get", "Put"}
 )
 
-// routesWorld is a Gateway with routes.
-type routesWorld struct {
+// randomRouteSet is a Gateway with routes.
+type randomRouteSet struct {
 	rnd    *rand.Rand
 	gw     *gwv1.Gateway
 	class  gwv1.GatewayController
@@ -69,9 +69,9 @@ type routesWorld struct {
 
 func pick[T any](r *rand.Rand, of []T) T { return of[r.IntN(len(of))] }
 
-func randomRoutes(seed uint64) *routesWorld {
+func randomRoutes(seed uint64) *randomRouteSet {
 	rnd := rand.New(rand.NewPCG(seed, 7))
-	w := &routesWorld{rnd: rnd, class: pick(rnd, []gwv1.GatewayController{"gateway.k8s.aws/alb", "gateway.fulcrum.dev/aws"})}
+	w := &randomRouteSet{rnd: rnd, class: pick(rnd, []gwv1.GatewayController{"gateway.k8s.aws/alb", "gateway.fulcrum.dev/aws"})}
 	w.gw = &gwv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge", UID: "1"}, Spec: gwv1.GatewaySpec{GatewayClassName: "c"}}
 	taken := map[string]bool{}
 	for i := range 1 + rnd.IntN(4) {
@@ -117,7 +117,7 @@ func backend() gwv1.BackendRef {
 	return gwv1.BackendRef{BackendObjectReference: gwv1.BackendObjectReference{Name: "web", Port: new(gwv1.PortNumber(80))}}
 }
 
-func (w *routesWorld) httpRoute(meta metav1.ObjectMeta, common gwv1.CommonRouteSpec, hosts []gwv1.Hostname) *gwv1.HTTPRoute {
+func (w *randomRouteSet) httpRoute(meta metav1.ObjectMeta, common gwv1.CommonRouteSpec, hosts []gwv1.Hostname) *gwv1.HTTPRoute {
 	o := &gwv1.HTTPRoute{ObjectMeta: meta, Spec: gwv1.HTTPRouteSpec{CommonRouteSpec: common, Hostnames: hosts}}
 	for range 1 + w.rnd.IntN(3) {
 		r := gwv1.HTTPRouteRule{BackendRefs: []gwv1.HTTPBackendRef{{BackendRef: backend()}}}
@@ -129,7 +129,7 @@ func (w *routesWorld) httpRoute(meta metav1.ObjectMeta, common gwv1.CommonRouteS
 	return o
 }
 
-func (w *routesWorld) httpMatch() gwv1.HTTPRouteMatch {
+func (w *randomRouteSet) httpMatch() gwv1.HTTPRouteMatch {
 	m := gwv1.HTTPRouteMatch{Path: &gwv1.HTTPPathMatch{Type: new(gwv1.PathMatchPathPrefix), Value: new(pick(w.rnd, pathValues))}}
 	switch w.rnd.IntN(5) {
 	case 0:
@@ -151,16 +151,16 @@ func (w *routesWorld) httpMatch() gwv1.HTTPRouteMatch {
 		}
 	}
 	// AWS takes five values in a rule: a hostname, two for a prefix, and two others.
-	if len(m.Headers)+len(m.QueryParams)+boolean(m.Method != nil) > 2 {
+	if len(m.Headers)+len(m.QueryParams)+boolToInt(m.Method != nil) > 2 {
 		m.QueryParams = nil
 	}
-	if len(m.Headers)+boolean(m.Method != nil) > 2 {
+	if len(m.Headers)+boolToInt(m.Method != nil) > 2 {
 		m.Method = nil
 	}
 	return m
 }
 
-func (w *routesWorld) grpcRoute(meta metav1.ObjectMeta, common gwv1.CommonRouteSpec, hosts []gwv1.Hostname) *gwv1.GRPCRoute {
+func (w *randomRouteSet) grpcRoute(meta metav1.ObjectMeta, common gwv1.CommonRouteSpec, hosts []gwv1.Hostname) *gwv1.GRPCRoute {
 	o := &gwv1.GRPCRoute{ObjectMeta: meta, Spec: gwv1.GRPCRouteSpec{CommonRouteSpec: common, Hostnames: hosts}}
 	for range 1 + w.rnd.IntN(3) {
 		r := gwv1.GRPCRouteRule{BackendRefs: []gwv1.GRPCBackendRef{{BackendRef: backend()}}}
@@ -186,7 +186,7 @@ func (w *routesWorld) grpcRoute(meta metav1.ObjectMeta, common gwv1.CommonRouteS
 	return o
 }
 
-func (w *routesWorld) store(t *testing.T) cluster.Source {
+func (w *randomRouteSet) store(t *testing.T) cluster.Source {
 	t.Helper()
 	m, err := cluster.NewMemory(nil)
 	if err != nil {
@@ -206,7 +206,7 @@ func (w *routesWorld) store(t *testing.T) cluster.Source {
 }
 
 // request is one that some match may be about.
-func (w *routesWorld) request() model.Request {
+func (w *randomRouteSet) request() model.Request {
 	req := model.Request{
 		Host: pick(w.rnd, []string{"a.com", "x.a.com", "y.x.a.com", "z.y.x.a.com", "b.com", "c.org", "q.com"}), Method: string(pick(w.rnd, methodOf)),
 		Path: pick(w.rnd, []string{"/", "/v", "/v/", "/v/w", "/v/w/", "/v/w/z", "/vw", "/vww", "/9", "/pkg.Cart/Get", "/pkg.Cart/Put", "/pkg.Cartage/Get", "/pkg.Cartage/Other"}),
@@ -269,7 +269,7 @@ func fits(pattern, host string) int {
 }
 
 // standard is what the Gateway API says: the match that serves a request, or 404.
-func (w *routesWorld) standard(req model.Request) string {
+func (w *randomRouteSet) standard(req model.Request) string {
 	listener, best := -1, 0
 	for i, l := range w.gw.Spec.Listeners {
 		host := ""
@@ -306,7 +306,7 @@ func (w *routesWorld) standard(req model.Request) string {
 	return won.at
 }
 
-func boolean(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}
@@ -355,7 +355,7 @@ func candidates(o cluster.Object, req model.Request, host int) []candidate {
 		for i, r := range o.Spec.Rules {
 			for j, m := range r.Matches {
 				if path, length := httpPath(*m.Path, req.Path); path > 0 && httpRest(m, req, header) {
-					add(cluster.KindHTTPRoute, i, j, path, length, 0, boolean(m.Method != nil), len(m.Headers), len(m.QueryParams))
+					add(cluster.KindHTTPRoute, i, j, path, length, 0, boolToInt(m.Method != nil), len(m.Headers), len(m.QueryParams))
 				}
 			}
 		}

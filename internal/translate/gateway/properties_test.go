@@ -44,7 +44,7 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 }
 
 // What a translation does not read cannot wake it up again, such as the Service of a backend.
-func TestTranslationNeedsOnlyWhatItsViewRemembers(t *testing.T) {
+func TestTranslationDependsOnlyOnRecordedReads(t *testing.T) {
 	eachStack(t, func(t *testing.T, f *gateway.Frontend, src *cluster.Memory, id model.StackID) {
 		reduced := &cluster.Reduced{Source: src}
 		v := cluster.NewView(reduced)

@@ -23,7 +23,7 @@ func TestPartiallyInvalidRoutes(t *testing.T) {
 		}
 		return out
 	}
-	s := newStage(t, oneGateway)
+	s := newReportHarness(t, oneGateway)
 	s.edit(cluster.KindHTTPRoute, "a", "r", `{"spec": {"rules": [{"name": "zero"}, {"name": "one"}, {"name": "two"}]}}`)
 	conditions := func() string {
 		t.Helper()
@@ -89,7 +89,7 @@ spec:
 	for controller, refuses := range map[gwv1.GatewayController]string{
 		gatewayconfig.AnyController: "Programmed=True/Programmed", gatewayconfig.NLBController: "Programmed=False/Invalid",
 	} {
-		s := newStage(t, fmt.Sprintf(docs, controller))
+		s := newReportHarness(t, fmt.Sprintf(docs, controller))
 		s.f = New(model.NLBGateway, s.f.opt)
 		s.o.ID.Kind = model.NLBGateway
 		// A listener of port 81 is neither asked for nor there; one of port 82 is asked for, and AWS did not make it.

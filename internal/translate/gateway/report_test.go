@@ -22,8 +22,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// stage is a cluster to which reports are written, without a controller.
-type stage struct {
+// reportHarness is a cluster to which reports are written, without a controller.
+type reportHarness struct {
 	t   *testing.T
 	src *cluster.Memory
 	f   *Frontend
@@ -34,7 +34,7 @@ type stage struct {
 }
 
 const (
-	stageARN   = "arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/app/x/0123456789abcdef"
+	liveARN    = "arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/app/x/0123456789abcdef"
 	stageClass = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -44,26 +44,26 @@ spec: {controllerName: gateway.k8s.aws/alb}
 `
 )
 
-var stageID = model.StackID{Kind: model.ALBGateway, Namespace: "a", Name: "g"}
+var liveStackID = model.StackID{Kind: model.ALBGateway, Namespace: "a", Name: "g"}
 
-func newStage(t *testing.T, yaml string) *stage {
+func newReportHarness(t *testing.T, yaml string) *reportHarness {
 	t.Helper()
 	src, err := cluster.FromYAML(nil, []byte(stageClass+yaml))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{t: t, src: src, now: time.Unix(1000, 0), f: New(model.ALBGateway, Options{Options: assemble.Options{Cluster: "rig"}, ListenerSets: true})}
+	s := &reportHarness{t: t, src: src, now: time.Unix(1000, 0), f: New(model.ALBGateway, Options{Options: assemble.Options{Cluster: "rig"}, ListenerSets: true})}
 	s.f.opt.ImportCertificates = true
 	s.o = engine.Outcome{
-		ID: stageID, Done: true, Changed: true, DNSNames: map[string]string{model.LoadBalancerID: "X.elb.amazonaws.com"},
-		Live: map[string]engine.Live{model.LoadBalancerID: {ARN: stageARN, Active: true}}, Plan: plan.Plan{Ports: []int32{80, 443}},
+		ID: liveStackID, Done: true, Changed: true, DNSNames: map[string]string{model.LoadBalancerID: "X.elb.amazonaws.com"},
+		Live: map[string]engine.Live{model.LoadBalancerID: {ARN: liveARN, Active: true}}, Plan: plan.Plan{Ports: []int32{80, 443}},
 	}
 	s.o.Stack.Members = []model.Member{{Ref: finding.Ref{Kind: "Gateway", Namespace: "a", Name: "g"}}}
 	return s
 }
 
 // report writes a report, and returns how many statuses it writes.
-func (s *stage) report() int {
+func (s *reportHarness) report() int {
 	s.t.Helper()
 	s.now = s.now.Add(time.Minute)
 	s.events = nil
@@ -91,7 +91,7 @@ func (s *stage) report() int {
 }
 
 // put changes an object by a merge patch.
-func (s *stage) put(obj cluster.Object, change any) {
+func (s *reportHarness) put(obj cluster.Object, change any) {
 	s.t.Helper()
 	before, err := json.Marshal(obj)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *stage) put(obj cluster.Object, change any) {
 	}
 }
 
-func (s *stage) edit(kind cluster.Kind, namespace, name, change string) {
+func (s *reportHarness) edit(kind cluster.Kind, namespace, name, change string) {
 	s.t.Helper()
 	obj, err := s.src.Get(cluster.Ref{Kind: kind, Namespace: namespace, Name: name})
 	if err != nil || obj == nil {
@@ -124,12 +124,12 @@ func (s *stage) edit(kind cluster.Kind, namespace, name, change string) {
 	s.put(obj, json.RawMessage(change))
 }
 
-func (s *stage) gateway() *gwv1.Gateway {
+func (s *reportHarness) gateway() *gwv1.Gateway {
 	gw, _ := cluster.Get[*gwv1.Gateway](cluster.NewView(s.src), cluster.KindGateway, "a", "g")
 	return gw
 }
 
-func (s *stage) route(name string) *gwv1.HTTPRoute {
+func (s *reportHarness) route(name string) *gwv1.HTTPRoute {
 	r, _ := cluster.Get[*gwv1.HTTPRoute](cluster.NewView(s.src), cluster.KindHTTPRoute, "a", name)
 	return r
 }
@@ -171,7 +171,7 @@ spec:
 `
 
 func TestReportOfAServedGateway(t *testing.T) {
-	s := newStage(t, oneGateway)
+	s := newReportHarness(t, oneGateway)
 	if n := s.report(); n != 2 {
 		t.Errorf("%d statuses were written", n)
 	}
@@ -179,7 +179,7 @@ func TestReportOfAServedGateway(t *testing.T) {
 	if got := text(gw.Status.Conditions); got != "Accepted=True/Accepted Programmed=True/Programmed" {
 		t.Errorf("conditions %s", got)
 	}
-	if c := find(gw.Status.Conditions, "Programmed"); c.Message != stageARN || c.ObservedGeneration != 3 {
+	if c := find(gw.Status.Conditions, "Programmed"); c.Message != liveARN || c.ObservedGeneration != 3 {
 		t.Errorf("the message of Programmed is the ARN, which others read: %+v", c)
 	}
 	if a := gw.Status.Addresses; len(a) != 1 || *a[0].Type != gwv1.HostnameAddressType || a[0].Value != "x.elb.amazonaws.com" {
@@ -209,7 +209,7 @@ func TestReportOfAServedGateway(t *testing.T) {
 
 // A status follows the reason that it gives, and the time of a condition is that of its last change.
 func TestConditionsFollowTheirReason(t *testing.T) {
-	s := newStage(t, oneGateway)
+	s := newReportHarness(t, oneGateway)
 	s.report()
 	before := s.route("r").Status.Parents[0].Conditions
 	ref := finding.Ref{Kind: "HTTPRoute", Namespace: "a", Name: "r"}
@@ -243,8 +243,8 @@ func TestConditionsFollowTheirReason(t *testing.T) {
 const foreignEntry = `{"controllerName": "example.com/other", "parentRef": {"name": "g"}, "conditions": []}`
 
 // Entries of other controllers stay, and an entry of ours goes with its parentRef and with its Gateway.
-func TestEntriesGoWithTheirParents(t *testing.T) {
-	s := newStage(t, oneGateway)
+func TestEntriesAreRemovedWithTheirParents(t *testing.T) {
+	s := newReportHarness(t, oneGateway)
 	s.edit(cluster.KindHTTPRoute, "a", "r", `{"status": {"parents": [`+foreignEntry+`, {"controllerName": "example.com/other", "parentRef": {"name": "gone"}, "conditions": []}]}}`)
 	s.report()
 	controllers := func() (out []string) {
@@ -277,7 +277,7 @@ func TestEntriesGoWithTheirParents(t *testing.T) {
 
 // A parent that is named twice has one entry, which is not written again and again.
 func TestAParentNamedTwiceHasOneEntry(t *testing.T) {
-	s := newStage(t, oneGateway)
+	s := newReportHarness(t, oneGateway)
 	s.edit(cluster.KindHTTPRoute, "a", "r", `{"spec": {"parentRefs": [{"name": "g"}, {"name": "g", "namespace": "a"}]}}`)
 	s.report()
 	if n := s.report(); n != 0 || len(s.route("r").Status.Parents) != 1 {
@@ -287,7 +287,7 @@ func TestAParentNamedTwiceHasOneEntry(t *testing.T) {
 
 // An entry about a later state of the route than the one that was read is left alone.
 func TestEntriesOfLaterGenerationsStay(t *testing.T) {
-	s := newStage(t, oneGateway)
+	s := newReportHarness(t, oneGateway)
 	s.edit(cluster.KindHTTPRoute, "a", "r", `{"status": {"parents": [{"controllerName": "gateway.k8s.aws/alb", "parentRef": {"name": "g"},
 		"conditions": [{"type": "Accepted", "status": "False", "reason": "Pending", "message": "", "observedGeneration": 9, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}]}}`)
 	s.report()
@@ -297,7 +297,7 @@ func TestEntriesOfLaterGenerationsStay(t *testing.T) {
 }
 
 func TestListenersAndSetsInTheReport(t *testing.T) {
-	s := newStage(t, `
+	s := newReportHarness(t, `
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {namespace: a, name: g}
@@ -383,34 +383,34 @@ func TestGatewayConditions(t *testing.T) {
 	gw := finding.Ref{Kind: "Gateway", Namespace: "a", Name: "g"}
 	for _, c := range []struct {
 		name   string
-		change func(s *stage)
+		change func(s *reportHarness)
 		want   string
 	}{
-		{"provisioning", func(s *stage) { s.o.Live = map[string]engine.Live{model.LoadBalancerID: {ARN: stageARN}} }, "Accepted=True/Accepted Programmed=Unknown/Pending"},
-		{"no load balancer", func(s *stage) {
+		{"provisioning", func(s *reportHarness) { s.o.Live = map[string]engine.Live{model.LoadBalancerID: {ARN: liveARN}} }, "Accepted=True/Accepted Programmed=Unknown/Pending"},
+		{"no load balancer", func(s *reportHarness) {
 			s.o.Live = nil
 			s.o.Findings = finding.List{{Object: gw, Reason: finding.SubnetsNotFound, Severity: finding.Error, Message: "no subnet"}}
 		}, "Accepted=True/Accepted Programmed=False/Invalid"},
-		{"class broken", func(s *stage) {
+		{"class broken", func(s *reportHarness) {
 			s.o.Live, s.o.Stack.Held.Everything = nil, true
 			s.o.Findings = finding.List{{Object: gw, Reason: finding.GatewayClassInvalid, Severity: finding.Error, Blocks: finding.BlocksMember, Message: "no configuration"}}
 		}, "Accepted=False/Invalid Programmed=False/Invalid"},
-		{"configuration broken", func(s *stage) {
+		{"configuration broken", func(s *reportHarness) {
 			s.o.Live, s.o.Stack.Held.Everything = nil, true
 			s.o.Findings = finding.List{{Object: gw, Reason: finding.ParametersInvalid, Severity: finding.Error, Blocks: finding.BlocksMember, Message: "no configuration"}}
 		}, "Accepted=False/InvalidParameters Programmed=False/Invalid"},
-		{"address", func(s *stage) {
+		{"address", func(s *reportHarness) {
 			s.edit(cluster.KindGateway, "a", "g", `{"spec": {"addresses": [{"type": "IPAddress", "value": "10.0.0.1"}]}}`)
 		}, "Accepted=False/UnsupportedAddress Programmed=True/Programmed"},
-		{"address to be chosen", func(s *stage) {
+		{"address to be chosen", func(s *reportHarness) {
 			s.edit(cluster.KindGateway, "a", "g", `{"spec": {"addresses": [{"type": "IPAddress"}]}}`)
 		}, "Accepted=True/Accepted Programmed=True/Programmed"},
-		{"no valid listener", func(s *stage) {
+		{"no valid listener", func(s *reportHarness) {
 			s.edit(cluster.KindGateway, "a", "g", `{"spec": {"listeners": [{"name": "http", "port": 80, "protocol": "UDP"}]}}`)
 		}, "Accepted=False/ListenersNotValid Programmed=True/Programmed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newStage(t, oneGateway)
+			s := newReportHarness(t, oneGateway)
 			c.change(s)
 			s.report()
 			if got := text(s.gateway().Status.Conditions); got != c.want {
@@ -424,21 +424,21 @@ func TestGatewayConditions(t *testing.T) {
 }
 
 // A load balancer that was shown serves on while AWS cannot be read, or while what is asked for cannot be determined.
-func TestProgrammedStaysWhileNothingIsKnown(t *testing.T) {
+func TestProgrammedIsRetainedWhileAWSStateIsUnknown(t *testing.T) {
 	gw := finding.Ref{Kind: "Gateway", Namespace: "a", Name: "g"}
-	for name, change := range map[string]func(s *stage){
-		"failed": func(s *stage) { s.o.Live, s.o.DNSNames, s.o.Err = nil, nil, fmt.Errorf("denied") },
-		"blocked": func(s *stage) {
+	for name, change := range map[string]func(s *reportHarness){
+		"failed": func(s *reportHarness) { s.o.Live, s.o.DNSNames, s.o.Err = nil, nil, fmt.Errorf("denied") },
+		"blocked": func(s *reportHarness) {
 			s.o.Stack.Held.Everything = true
 			s.o.Findings = finding.List{{Object: gw, Reason: finding.ParametersInvalid, Severity: finding.Error, Blocks: finding.BlocksMember, Message: "no configuration"}}
 		},
 	} {
-		s := newStage(t, oneGateway)
+		s := newReportHarness(t, oneGateway)
 		s.report()
 		change(s)
 		s.report()
 		st := s.gateway().Status
-		if c := find(st.Conditions, "Programmed"); c.Status != metav1.ConditionTrue || c.Message != stageARN || len(st.Addresses) != 1 {
+		if c := find(st.Conditions, "Programmed"); c.Status != metav1.ConditionTrue || c.Message != liveARN || len(st.Addresses) != 1 {
 			t.Errorf("%s: %+v", name, st)
 		}
 		if got := text(st.Listeners[0].Conditions); !strings.HasSuffix(got, "Programmed=True/Programmed") {
@@ -447,20 +447,20 @@ func TestProgrammedStaysWhileNothingIsKnown(t *testing.T) {
 	}
 }
 
-func TestDryRunShowsThePlanAlone(t *testing.T) {
-	s := newStage(t, oneGateway)
+func TestDryRunShowsOnlyThePlan(t *testing.T) {
+	s := newReportHarness(t, oneGateway)
 	s.edit(cluster.KindGateway, "a", "g", `{"metadata": {"annotations": {"gateway.k8s.aws/dry-run": "true"}}}`)
-	stack, _ := s.f.Translate(cluster.NewView(s.src), stageID, nil)
+	stack, _ := s.f.Translate(cluster.NewView(s.src), liveStackID, nil)
 	if !stack.DryRun || !stack.Describe {
 		t.Fatalf("dry run %t, describe %t", stack.DryRun, stack.Describe)
 	}
-	s.o = engine.Outcome{ID: stageID, Stack: stack, Done: true, Document: &document.Document{ID: "a/g"}}
+	s.o = engine.Outcome{ID: liveStackID, Stack: stack, Done: true, Document: &document.Document{ID: "a/g"}}
 	if n := s.report(); n != 1 || !slices.Equal(s.events, []string{cluster.GatewayPlanAnnotation}) || !strings.HasPrefix(text(s.gateway().Status.Conditions), "Accepted=Unknown") {
 		t.Errorf("%d statuses, %v, conditions %v", n, s.events, s.gateway().Status.Conditions)
 	}
 	// The finalizer shows a load balancer: the annotation counts no more, and the plan goes.
 	s.edit(cluster.KindGateway, "a", "g", `{"metadata": {"finalizers": ["gateway.k8s.aws/alb"], "annotations": {"gateway.k8s.aws/dry-run-plan": "{}"}}}`)
-	s.o.Stack, _ = s.f.Translate(cluster.NewView(s.src), stageID, nil)
+	s.o.Stack, _ = s.f.Translate(cluster.NewView(s.src), liveStackID, nil)
 	if s.report(); s.o.Stack.DryRun || !slices.Contains(s.events, cluster.GatewayPlanAnnotation) {
 		t.Errorf("dry run %t, %v", s.o.Stack.DryRun, s.events)
 	}

@@ -27,7 +27,7 @@ func (w without) List(q cluster.Query) ([]cluster.Object, error) {
 	return w.Memory.List(q)
 }
 
-const rightsWorld = `
+const rightsObjects = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
 metadata: {name: alb}
@@ -86,7 +86,7 @@ func TestAMissingKindWithdrawsNothing(t *testing.T) {
 		"without HTTPRoutes":      {missing: []cluster.Kind{cluster.KindHTTPRoute}, everything: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, err := cluster.FromYAML(nil, []byte(rightsWorld))
+			m, err := cluster.FromYAML(nil, []byte(rightsObjects))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +112,7 @@ func TestAMissingKindWithdrawsNothing(t *testing.T) {
 
 // The id of a target group joins names by hyphens. Whose it is, and which backend it is for, is decided so that neither a
 // namespace whose name begins another's nor a long name keeps a right.
-func TestWhoseATargetGroupIsDoesNotDependOnHyphens(t *testing.T) {
+func TestOwnerOfATargetGroupDoesNotDependOnHyphens(t *testing.T) {
 	ref := func(kind, namespace, name string) finding.Ref {
 		return finding.Ref{Kind: kind, Namespace: namespace, Name: name}
 	}
@@ -138,7 +138,7 @@ func TestWhoseATargetGroupIsDoesNotDependOnHyphens(t *testing.T) {
 		"a long name and its own":                      {ref("HTTPRoute", "team", long), ref("Service", "team", "web"), "team", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			docs := rightsWorld + `
+			docs := rightsObjects + `
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {name: ` + c.route.Name + `, namespace: team}

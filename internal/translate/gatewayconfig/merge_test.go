@@ -65,7 +65,7 @@ func TestMerge(t *testing.T) {
 }
 
 // One configuration alone counts as it is.
-func TestMergeOfOne(t *testing.T) {
+func TestMergeOfOneConfiguration(t *testing.T) {
 	t.Parallel()
 	only := gwconfig.LoadBalancerConfigurationSpec{MergingMode: new(gwconfig.PreferGateway), LoadBalancerName: new("a")}
 	for _, got := range []gwconfig.LoadBalancerConfigurationSpec{Merge(&only, nil), Merge(nil, &only)} {
@@ -78,8 +78,8 @@ func TestMergeOfOne(t *testing.T) {
 	}
 }
 
-// TestForRoute has the order in which route configurations are chosen.
-func TestForRoute(t *testing.T) {
+// TestTargetGroupPropsForRoute has the order in which route configurations are chosen.
+func TestTargetGroupPropsForRoute(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		ids  []gwconfig.RouteIdentifier

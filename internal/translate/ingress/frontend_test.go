@@ -92,8 +92,8 @@ func TestStacks(t *testing.T) {
 	}
 }
 
-// showing is the status of an Ingress that is served under a host name.
-func showing(namespace, name, host string, ports ...int32) cluster.ObjectStatus {
+// statusWithHost is the status of an Ingress that is served under a host name.
+func statusWithHost(namespace, name, host string, ports ...int32) cluster.ObjectStatus {
 	lb := networkingv1.IngressLoadBalancerIngress{Hostname: host}
 	for _, p := range ports {
 		lb.Ports = append(lb.Ports, networkingv1.IngressPortStatus{Port: p, Protocol: "TCP"})
@@ -108,7 +108,7 @@ func TestReport(t *testing.T) {
 	fault := finding.Finding{Object: bad, Field: "f", Reason: finding.AnnotationInvalid, Message: "no good", Fix: "mend it", Blocks: finding.BlocksMember}
 	stack := model.Stack{Members: []model.Member{{Ref: good}, {Ref: bad, Blocked: true}}}
 	status := func(name string, ports ...int32) cluster.ObjectStatus {
-		return showing("n", name, "lb.example", ports...)
+		return statusWithHost("n", name, "lb.example", ports...)
 	}
 	asFault := func(e cluster.Event) cluster.Event { e.Fault = true; return e }
 	event := func(r finding.Ref, warning bool, reason, message string) cluster.Event {
@@ -131,9 +131,9 @@ func TestReport(t *testing.T) {
 			[]cluster.Patch{faultEvent, status("good", 80, 443)}},
 		"waiting is no success yet": {with(func(o *engine.Outcome) { o.Done, o.RetryAfter = false, time.Second }),
 			[]cluster.Patch{faultEvent, status("good", 80, 443)}},
-		"the run as a whole failed": {with(func(o *engine.Outcome) { o.Err, o.DNSNames, o.Changed = cmpError{}, nil, false }), []cluster.Patch{faultEvent}},
+		"the run as a whole failed": {with(func(o *engine.Outcome) { o.Err, o.DNSNames, o.Changed = failedError{}, nil, false }), []cluster.Patch{faultEvent}},
 		"one step failed, and is tried again: the others are served": {with(func(o *engine.Outcome) {
-			o.Err, o.Done = cmpError{}, false
+			o.Err, o.Done = failedError{}, false
 			o.Failed = []engine.FailedStep{{Step: plan.Step{Do: plan.CreateTargetGroup{}, Blames: []finding.Ref{bad}}}}
 			o.Findings = finding.List{{Object: bad, Field: "target-group", Reason: finding.CallFailed, Severity: finding.Error, Message: "m"}}
 		}), []cluster.Patch{asFault(event(bad, true, "FailedDeployModel", "CallFailed: target-group: m")), status("good", 80, 443), event(good, false, "SuccessfullyReconciled", "Successfully reconciled")}},
@@ -203,20 +203,20 @@ status: {loadBalancer: {ingress: [{hostname: before.example}]}}
 	out := engine.Outcome{DNSNames: map[string]string{model.LoadBalancerID: "now.example"}, Plan: plan.Plan{Ports: []int32{80}},
 		Stack: model.Stack{Members: []model.Member{{Ref: finding.Ref{Kind: "Ingress", Namespace: "ns", Name: "bad"}, Blocked: true}}}}
 	got := ingress.New(ingress.Options{}).Report(cluster.NewView(src), out)
-	want := []cluster.Patch{showing("ns", "bad", "now.example", 80)}
+	want := []cluster.Patch{statusWithHost("ns", "bad", "now.example", 80)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
-type cmpError struct{}
+type failedError struct{}
 
-func (cmpError) Error() string { return "failed" }
+func (failedError) Error() string { return "failed" }
 
 var _ engine.Frontend = (*ingress.Frontend)(nil)
 
 // A change of the class must find Ingresses that name no class, too.
-func TestStacksOfAClassThatIsNoDefaultAnyMore(t *testing.T) {
+func TestStacksOfAPreviousDefaultClass(t *testing.T) {
 	src := enginetest.Load(t, world)
 	obj, err := src.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: "usual"})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-const sizedClass = `
+const objectsWithClass = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: alb}
@@ -25,8 +25,8 @@ metadata: {name: web, namespace: ns}
 spec: {type: NodePort, ports: [{port: 80, nodePort: 30080}]}
 `
 
-// sized is an Ingress of group g with annotations and rules.
-func sized(namespace, name string, rules []string, notes ...string) string {
+// ingressOfSize is an Ingress of group g with annotations and rules.
+func ingressOfSize(namespace, name string, rules []string, notes ...string) string {
 	var as []string
 	for i := 0; i < len(notes); i += 2 {
 		as = append(as, fmt.Sprintf("alb.ingress.kubernetes.io/%s: '%s'", notes[i], notes[i+1]))
@@ -56,7 +56,7 @@ func TestHostileSizesAreBounded(t *testing.T) {
 	ports := `[` + strings.Join(numbers(100, `{"HTTP":1%03d}`), ",") + `]`
 	each := func(n int, of func(i int) string) string { return strings.Join(numbersOf(n, of), "") }
 	for name, doc := range map[string]string{
-		"conditions times paths": sized("ns", "a", paths, "conditions.web",
+		"conditions times paths": ingressOfSize("ns", "a", paths, "conditions.web",
 			`[{"field":"host-header","hostHeaderConfig":{"values":[`+strings.Join(numbers(20000, `"h%d"`), ",")+`]}}]`),
 		"target groups by name": each(40, func(i int) string {
 			var rules, notes []string
@@ -64,24 +64,24 @@ func TestHostileSizesAreBounded(t *testing.T) {
 				rules = append(rules, strings.ReplaceAll(one[0], "name: act", fmt.Sprintf("name: act%d", n)))
 				notes = append(notes, fmt.Sprintf("actions.act%d", n), fmt.Sprintf(`{"type":"forward","targetGroupName":"n%d-%d"}`, i, n))
 			}
-			return sized("ns", fmt.Sprint("a", i), rules, notes...)
+			return ingressOfSize("ns", fmt.Sprint("a", i), rules, notes...)
 		}),
-		"target groups of an action": sized("ns", "a", one, "actions.act",
+		"target groups of an action": ingressOfSize("ns", "a", one, "actions.act",
 			`{"type":"forward","forwardConfig":{"targetGroups":[`+strings.Join(numbers(5000, `{"targetGroupName":"n%d","weight":1}`), ",")+`]}}`),
 		"hosts with wildcards": each(4, func(i int) string {
-			return sized(fmt.Sprint("ns", i%2), fmt.Sprint("a", i), numbers(1900, fmt.Sprintf(`{host: "*.h%%d-%d.example.com", http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}`, i)))
+			return ingressOfSize(fmt.Sprint("ns", i%2), fmt.Sprint("a", i), numbers(1900, fmt.Sprintf(`{host: "*.h%%d-%d.example.com", http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}`, i)))
 		}),
-		"ranges times ports": sized("ns", "a", one, "listen-ports", ports, "inbound-cidrs", strings.Join(numbers(9000, "10.0.0.%d/32"), ",")),
+		"ranges times ports": ingressOfSize("ns", "a", one, "listen-ports", ports, "inbound-cidrs", strings.Join(numbers(9000, "10.0.0.%d/32"), ",")),
 		"members times tags times ports": each(400, func(i int) string {
-			return sized("ns", fmt.Sprint("a", i), []string{"{host: a.example.com}"}, "listen-ports", ports, "tags", strings.Join(numbers(40, fmt.Sprintf("k%d-%%d=v", i)), ","))
+			return ingressOfSize("ns", fmt.Sprint("a", i), []string{"{host: a.example.com}"}, "listen-ports", ports, "tags", strings.Join(numbers(40, fmt.Sprintf("k%d-%%d=v", i)), ","))
 		}),
 		"members times attributes": each(200, func(i int) string {
-			return sized("ns", fmt.Sprint("a", i), one, "load-balancer-attributes", strings.Join(numbers(200, fmt.Sprintf("k%d-%%d=v", i)), ","))
+			return ingressOfSize("ns", fmt.Sprint("a", i), one, "load-balancer-attributes", strings.Join(numbers(200, fmt.Sprintf("k%d-%%d=v", i)), ","))
 		}),
 	} {
 		for _, tenancy := range []ingress.Tenancy{ingress.Cooperative, ingress.Isolated} {
 			t.Run(name+", "+string(tenancy), func(t *testing.T) {
-				objects := enginetest.Load(t, sizedClass+doc)
+				objects := enginetest.Load(t, objectsWithClass+doc)
 				f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb", Tenancy: tenancy})
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)

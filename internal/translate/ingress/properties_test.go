@@ -32,7 +32,7 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 
 // What a translation does not read cannot wake it up again: every object of a stack must be among
 // the references or lists of its view.
-func TestTranslationNeedsOnlyWhatItsViewRemembers(t *testing.T) {
+func TestTranslationDependsOnlyOnRecordedReads(t *testing.T) {
 	enginetest.EachCase(t, testdata, func(t *testing.T, src *cluster.Memory) {
 		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
 		for _, id := range stacks(t, f, src) {

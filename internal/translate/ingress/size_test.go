@@ -45,7 +45,7 @@ spec:
 
 var large = model.StackID{Kind: model.Ingress, Namespace: "ns", Name: "large"}
 
-func TestAnIngressThatIsTooLargeFormsNoRules(t *testing.T) {
+func TestTooLargeIngressGetsNoRules(t *testing.T) {
 	for _, c := range []struct {
 		ports, paths int
 		field        string // of the finding; empty: admitted

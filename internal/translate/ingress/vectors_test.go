@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-const roseBed = `
+const frozenNameObjects = `
 apiVersion: v1
 kind: Service
 metadata: {name: kiosk, namespace: garden, uid: 3f0d6c1e-58a2-4d0b-9a77-c1e2d3f40516}
@@ -58,7 +58,7 @@ func TestFrozenNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "orchid-7"}, Class: "alb"})
-			stack, found := enginetest.Translate(t, f, enginetest.Load(t, fmt.Sprintf(roseBed, c.annotations, c.port)), c.id, nil)
+			stack, found := enginetest.Translate(t, f, enginetest.Load(t, fmt.Sprintf(frozenNameObjects, c.annotations, c.port)), c.id, nil)
 			if len(found) > 0 {
 				t.Fatal(found)
 			}
@@ -78,7 +78,7 @@ func TestFrozenNames(t *testing.T) {
 
 func TestFrozenNamesOfExtras(t *testing.T) {
 	f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "orchid-7", ManageCertificates: true}, Class: "alb"})
-	doc := fmt.Sprintf(roseBed, `, alb.ingress.kubernetes.io/scheme: internet-facing, alb.ingress.kubernetes.io/enable-frontend-nlb: "true",
+	doc := fmt.Sprintf(frozenNameObjects, `, alb.ingress.kubernetes.io/scheme: internet-facing, alb.ingress.kubernetes.io/enable-frontend-nlb: "true",
     alb.ingress.kubernetes.io/create-acm-cert: "true", alb.ingress.kubernetes.io/listen-ports: '[{"HTTP":80}]'`, "number: 80")
 	stack, found := enginetest.Translate(t, f, enginetest.Load(t, strings.Replace(doc, "rose.garden.example", `"*.garden.example"`, 1)), model.StackID{Kind: model.Ingress, Namespace: "garden", Name: "rose-bed"}, nil)
 	if len(found) > 0 {
@@ -174,20 +174,20 @@ func TestConflictsOfMembers(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoConflictOfMembers(t *testing.T) {
+func TestMemberSettingsThatDoNotConflict(t *testing.T) {
 	for name, c := range map[string]struct{ first, second string }{
 		"order of subnets":      {"subnets: s-1,s-2\n", "subnets: s-2,s-1\n"},
 		"ranges of other ports": {"inbound-cidrs: 10.0.0.0/8\n", "inbound-cidrs: 10.0.0.0/9\nlisten-ports: '[{\"HTTP\":81}]'\n"},
 	} {
-		t.Run(name, func(t *testing.T) { agrees(t, twoMembers(c.first, c.second)) })
+		t.Run(name, func(t *testing.T) { translateWithoutConflict(t, twoMembers(c.first, c.second)) })
 	}
 	for _, one := range []string{"scheme: internet-facing", "load-balancer-name: one", "ip-address-type: dualstack", "subnets: s-1", "security-groups: sg-1",
 		"manage-backend-security-group-rules: \"true\"", "customer-owned-ipv4-pool: p", "ipam-ipv4-pool-id: p", "load-balancer-attributes: a=b", "tags: a=b",
 		"wafv2-acl-arn: arn", "wafv2-acl-name: name", "waf-acl-id: id", "web-acl-id: id", "shield-advanced-protection: \"true\"", "inbound-cidrs: 10.0.0.0/8",
 		"security-group-prefix-lists: pl-1", "enable-frontend-nlb: \"true\"", "minimum-load-balancer-capacity: CapacityUnits=7"} {
 		t.Run("said by one only: "+one, func(t *testing.T) {
-			agrees(t, twoMembers(one+"\n", ""))
-			agrees(t, twoMembers("", one+"\n"))
+			translateWithoutConflict(t, twoMembers(one+"\n", ""))
+			translateWithoutConflict(t, twoMembers("", one+"\n"))
 		})
 	}
 	t.Run("attributes that the first member's class decides", func(t *testing.T) {
@@ -205,13 +205,13 @@ kind: IngressClassParams
 metadata: {name: decides}
 spec: {loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "33"}]}
 `
-		if got := agrees(t, doc).LoadBalancer.Attributes; got["idle_timeout.timeout_seconds"] != "33" {
+		if got := translateWithoutConflict(t, doc).LoadBalancer.Attributes; got["idle_timeout.timeout_seconds"] != "33" {
 			t.Errorf("got %v", got)
 		}
 	})
 }
 
-func agrees(t *testing.T, doc string) model.Stack {
+func translateWithoutConflict(t *testing.T, doc string) model.Stack {
 	t.Helper()
 	stack, found := enginetest.Translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), enginetest.Load(t, doc), model.StackID{Kind: model.Ingress, Name: "g"}, nil)
 	if len(found) > 0 {

@@ -18,8 +18,8 @@ import (
 )
 
 var (
-	errNo = errors.New("no value")
-	born  = time.Unix(1000000, 0)
+	errNo     = errors.New("no value")
+	createdAt = time.Unix(1000000, 0)
 )
 
 // member is an Ingress that says something of a setting, as its own annotation: "" for nothing, "?" for what cannot be read,
@@ -28,7 +28,7 @@ func member(name, says string) *Member {
 	namespace, _, _ := strings.Cut(name, "/")
 	m := &Member{
 		Ref:     finding.Ref{Kind: "Ingress", Namespace: namespace, Name: strings.TrimPrefix(name, namespace+"/")},
-		Created: born.Add(time.Duration(name[len(name)-1]) * time.Minute),
+		Created: createdAt.Add(time.Duration(name[len(name)-1]) * time.Minute),
 	}
 	m.ClaimedAt = m.Created
 	m.Set.Class.Origin = finding.Origin{Object: finding.Ref{Kind: "IngressClassParams", Name: "class-" + namespace}, Field: "spec.x"}
@@ -69,8 +69,8 @@ func serving(port int32, protocol string, names ...string) *observed.Stack {
 	return live
 }
 
-// about are the members that findings are about, with the reason.
-func about(l finding.List) string {
+// reportedText are the members that findings are about, with the reason.
+func reportedText(l finding.List) string {
 	var out []string
 	for _, f := range l {
 		out = append(out, f.Object.Name+" "+string(f.Reason))
@@ -159,7 +159,7 @@ func TestAgreement(t *testing.T) {
 			if tr.Stack.Contested == x.agreed {
 				t.Errorf("contested: %v", tr.Stack.Contested)
 			}
-			if about(tr.Found) != x.found {
+			if reportedText(tr.Found) != x.found {
 				t.Errorf("findings: %v", tr.Found)
 			}
 		})
@@ -236,7 +236,7 @@ func TestAgreementOfKeys(t *testing.T) {
 			if !maps.Equal(got, x.want) {
 				t.Errorf("got %v, want %v", got, x.want)
 			}
-			if about(tr.Found) != x.found {
+			if reportedText(tr.Found) != x.found {
 				t.Errorf("findings: %v", tr.Found)
 			}
 		})
@@ -292,8 +292,8 @@ func TestProtocolsOfPorts(t *testing.T) {
 			if p.Held {
 				got += " held"
 			}
-			if got != x.want || about(tr.Found) != x.found {
-				t.Errorf("got %s, findings %s", got, about(tr.Found))
+			if got != x.want || reportedText(tr.Found) != x.found {
+				t.Errorf("got %s, findings %s", got, reportedText(tr.Found))
 			}
 			if !slices.Equal(p.MembersWithRules(tr.Members), tr.Members) {
 				t.Errorf("members of the port: %v", names(p.MembersWithRules(tr.Members)))
@@ -332,7 +332,7 @@ func TestAMemberWithoutPortsMayListenAnywhere(t *testing.T) {
 }
 
 // What is live is asked for where it was not read, once, and not where AWS gives no answer.
-func TestLiveAttributesAreAskedFor(t *testing.T) {
+func TestLiveAttributesAreRequested(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit       func(*Translation)
 		read       bool

@@ -42,7 +42,7 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 }
 
 // What a translation does not read cannot wake it up again, such as the Service of a weighted backend.
-func TestTranslationNeedsOnlyWhatItsViewRemembers(t *testing.T) {
+func TestTranslationDependsOnlyOnRecordedReads(t *testing.T) {
 	enginetest.EachCase(t, testdata, func(t *testing.T, src *cluster.Memory) {
 		f := service.New(service.Options{Options: assemble.Options{Cluster: "rig"}})
 		for _, id := range enginetest.Stacks(t, f, src, cluster.KindService) {

@@ -17,15 +17,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// sharer is a Service that shares a load balancer.
-type sharer struct {
+// sharingService is a Service that shares a load balancer.
+type sharingService struct {
 	name  string
 	day   int
 	ports []int32
 	bad   bool
 }
 
-func (s sharer) yaml() string {
+func (s sharingService) yaml() string {
 	var ports []string
 	for _, p := range s.ports {
 		ports = append(ports, fmt.Sprintf("{name: p%d, port: %d, targetPort: 8080}", p, p))
@@ -42,22 +42,22 @@ spec: {type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb, ports: [%s]}
 `, s.name, s.name, s.day, annotations, strings.Join(ports, ", "))
 }
 
-// TestAPortHasOneServiceWhateverTheOrder tries random Services: each number has one listener, which is that of the
+// TestSharedPortHasTheSameServiceInAnyOrder tries random Services: each number has one listener, which is that of the
 // oldest Service without fault that asks for it; the order in which they are found, and Services that lose all of their
 // ports, make no difference to the others.
-func TestAPortHasOneServiceWhateverTheOrder(t *testing.T) {
+func TestSharedPortHasTheSameServiceInAnyOrder(t *testing.T) {
 	id := naming.SharedStack("shop", "g")
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		var all []sharer
+		var all []sharingService
 		for i := range 2 + r.IntN(5) {
-			s := sharer{name: fmt.Sprintf("s%d", i), day: 1 + r.IntN(5), bad: r.IntN(5) == 0}
+			s := sharingService{name: fmt.Sprintf("s%d", i), day: 1 + r.IntN(5), bad: r.IntN(5) == 0}
 			for _, p := range r.Perm(5)[:1+r.IntN(3)] {
 				s.ports = append(s.ports, int32(80+p))
 			}
 			all = append(all, s)
 		}
-		winner := map[int32]sharer{}
+		winner := map[int32]sharingService{}
 		for _, s := range all {
 			for _, p := range s.ports {
 				w, taken := winner[p]
@@ -66,7 +66,7 @@ func TestAPortHasOneServiceWhateverTheOrder(t *testing.T) {
 				}
 			}
 		}
-		stack := func(of []sharer) model.Stack {
+		stack := func(of []sharingService) model.Stack {
 			var docs []string
 			for _, s := range of {
 				docs = append(docs, s.yaml())
@@ -95,7 +95,7 @@ func TestAPortHasOneServiceWhateverTheOrder(t *testing.T) {
 		for s := range maps.Values(winner) {
 			won[s.name] = true
 		}
-		served := slices.DeleteFunc(slices.Clone(all), func(s sharer) bool { return !won[s.name] })
+		served := slices.DeleteFunc(slices.Clone(all), func(s sharingService) bool { return !won[s.name] })
 		if d := cmp.Diff(got.LoadBalancer.Listeners, stack(served).LoadBalancer.Listeners); d != "" {
 			t.Fatalf("seed %d: Services without a port make a difference: %s", seed, d)
 		}

@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// paramsOfEverything has a value in every field, the older spelling of prefix lists and the ways to
+// paramsWithAllFields has a value in every field, the older spelling of prefix lists and the ways to
 // choose subnets and a web ACL that exclude others left out.
-func paramsOfEverything() *v1beta1.IngressClassParams {
+func paramsWithAllFields() *v1beta1.IngressClassParams {
 	p := &v1beta1.IngressClassParams{}
 	p.Name = "all"
 	p.Spec = v1beta1.IngressClassParamsSpec{
@@ -33,8 +33,8 @@ func paramsOfEverything() *v1beta1.IngressClassParams {
 	return p
 }
 
-// whatClassesReplace are annotations with a value other than that of paramsOfEverything.
-var whatClassesReplace = map[string]string{
+// annotationOfClassParameter are annotations with a value other than that of paramsWithAllFields.
+var annotationOfClassParameter = map[string]string{
 	"group.name": "mine", "load-balancer-name": "mine", "certificate-arn": "arn:mine", "scheme": "internal", "inbound-cidrs": "0.0.0.0/0",
 	"ssl-policy": "mine", "ssl-redirect": "443", "subnets": "subnet-2", "ip-address-type": "ipv4", "tags": "k=mine", "target-type": "instance",
 	"load-balancer-attributes": "k=mine", "listener-attributes.HTTPS-443": "k=mine", "minimum-load-balancer-capacity": "CapacityUnits=1",
@@ -50,7 +50,7 @@ func annotated(values map[string]string) Ingress {
 }
 
 func TestClassParametersReplaceAnnotations(t *testing.T) {
-	in := annotated(whatClassesReplace).WithClass(paramsOfEverything())
+	in := annotated(annotationOfClassParameter).WithClass(paramsWithAllFields())
 	of := func(field string) finding.Origin {
 		return finding.Origin{Object: finding.Ref{Kind: "IngressClassParams", Name: "all"}, Field: "spec." + field}
 	}
@@ -85,7 +85,7 @@ func TestEmptyClassParametersReplaceNothing(t *testing.T) {
 	empty := &v1beta1.IngressClassParams{}
 	// The form in which older clients write them.
 	empty.Spec.CertificateArn, empty.Spec.InboundCIDRs, empty.Spec.PrefixListsIDs = []string{}, []string{}, []string{}
-	got, want := annotated(whatClassesReplace).WithClass(empty), annotated(whatClassesReplace)
+	got, want := annotated(annotationOfClassParameter).WithClass(empty), annotated(annotationOfClassParameter)
 	got.Class, want.Class = Class{}, Class{}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(Ingress{})); d != "" {
 		t.Error(d)
@@ -95,18 +95,18 @@ func TestEmptyClassParametersReplaceNothing(t *testing.T) {
 func TestTheOlderSpellingOfPrefixListsCountsAlone(t *testing.T) {
 	p := &v1beta1.IngressClassParams{}
 	p.Spec.PrefixListsIDsLegacy = []string{"pl-old"}
-	if got := annotated(whatClassesReplace).WithClass(p).PrefixLists; !got.Set || got.Value[0] != "pl-old" {
+	if got := annotated(annotationOfClassParameter).WithClass(p).PrefixLists; !got.Set || got.Value[0] != "pl-old" {
 		t.Errorf("got %+v", got)
 	}
 	p.Spec.PrefixListsIDs = []string{"pl-new"}
-	if got := annotated(whatClassesReplace).WithClass(p).PrefixLists; got.Value[0] != "pl-new" {
+	if got := annotated(annotationOfClassParameter).WithClass(p).PrefixLists; got.Value[0] != "pl-new" {
 		t.Errorf("both: got %+v", got)
 	}
 }
 
 // A field that is new in the parameters must not be forgotten in any of the tests here.
 func TestAllClassParametersAreKnown(t *testing.T) {
-	spec := reflect.ValueOf(paramsOfEverything().Spec)
+	spec := reflect.ValueOf(paramsWithAllFields().Spec)
 	elsewhere := []string{"NamespaceSelector", "PrefixListsIDsLegacy", "WAFv2ACLArn"}
 	for i := range spec.NumField() {
 		name := spec.Type().Field(i).Name
@@ -117,8 +117,8 @@ func TestAllClassParametersAreKnown(t *testing.T) {
 }
 
 // Where the parameters cannot be read, no annotation counts that they may replace.
-func TestWithoutClassLeavesOutAllThatAClassReplaces(t *testing.T) {
-	left := annotated(whatClassesReplace).WithoutClass()
+func TestWithoutClassRemovesAllClassSettings(t *testing.T) {
+	left := annotated(annotationOfClassParameter).WithoutClass()
 	if d := cmp.Diff(Ingress{}, left, cmp.AllowUnexported(Ingress{})); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}

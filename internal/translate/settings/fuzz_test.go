@@ -70,11 +70,11 @@ func fuzzTable[S any](f *testing.F, table []row[S], of func(Row) bool, seeds []s
 	})
 }
 
-func ofKey(prefix string) func(Row) bool {
+func hasKeyPrefix(prefix string) func(Row) bool {
 	return func(r Row) bool { return strings.HasPrefix(r.Key, prefix) }
 }
 
-func ofType(kinds ...string) func(Row) bool {
+func hasType(kinds ...string) func(Row) bool {
 	return func(r Row) bool {
 		for _, k := range kinds {
 			if r.Type == k || strings.Contains(r.Type, k+",") || strings.Contains(r.Type, k+" ") {
@@ -85,33 +85,33 @@ func ofType(kinds ...string) func(Row) bool {
 	}
 }
 
-func FuzzListenPorts(f *testing.F) { fuzzRows(f, ofKey("listen-ports"), listenPortsForm) }
-func FuzzMutualAuth(f *testing.F)  { fuzzRows(f, ofKey("mutual-authentication"), mutualAuthForm) }
+func FuzzListenPorts(f *testing.F) { fuzzRows(f, hasKeyPrefix("listen-ports"), listenPortsForm) }
+func FuzzMutualAuth(f *testing.F)  { fuzzRows(f, hasKeyPrefix("mutual-authentication"), mutualAuthForm) }
 func FuzzActions(f *testing.F) {
-	fuzzRows(f, ofKey("actions."), actionForm,
+	fuzzRows(f, hasKeyPrefix("actions."), actionForm,
 		`{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"a","servicePort":"80","weight":1}],"targetGroupStickinessConfig":{"enabled":true}}}`,
 		`{"type":"redirect","redirectConfig":{"statusCode":"HTTP_301"}}`)
 }
 func FuzzConditions(f *testing.F) {
-	fuzzRows(f, ofKey("conditions."), conditionsForm, `[{"field":"query-string","queryStringConfig":{"values":[{"key":"a","value":"b"}]}}]`)
+	fuzzRows(f, hasKeyPrefix("conditions."), conditionsForm, `[{"field":"query-string","queryStringConfig":{"values":[{"key":"a","value":"b"}]}}]`)
 }
-func FuzzTransforms(f *testing.F) { fuzzRows(f, ofKey("transforms."), transformsForm) }
-func FuzzAuth(f *testing.F)       { fuzzRows(f, ofKey("auth-"), cognitoForm, oidcForm, "deny", "60") }
-func FuzzJWT(f *testing.F)        { fuzzRows(f, ofKey("jwt-validation"), jwtForm) }
+func FuzzTransforms(f *testing.F) { fuzzRows(f, hasKeyPrefix("transforms."), transformsForm) }
+func FuzzAuth(f *testing.F)       { fuzzRows(f, hasKeyPrefix("auth-"), cognitoForm, oidcForm, "deny", "60") }
+func FuzzJWT(f *testing.F)        { fuzzRows(f, hasKeyPrefix("jwt-validation"), jwtForm) }
 func FuzzMaps(f *testing.F) {
-	fuzzRows(f, ofType("map"), "a=b", `a=\,b,c=d`, "CapacityUnits=5", "80=443", "dns_record.client_routing_policy=any_availability_zone")
+	fuzzRows(f, hasType("map"), "a=b", `a=\,b,c=d`, "CapacityUnits=5", "80=443", "dns_record.client_routing_policy=any_availability_zone")
 }
-func FuzzLists(f *testing.F) { fuzzRows(f, ofType("list"), "a, b", "10.0.0.0/8,::/0") }
+func FuzzLists(f *testing.F) { fuzzRows(f, hasType("list"), "a, b", "10.0.0.0/8,::/0") }
 func FuzzNumbers(f *testing.F) {
-	fuzzRows(f, ofType("int"), "1", "-1000", "traffic-port", "99999999999")
+	fuzzRows(f, hasType("int"), "1", "-1000", "traffic-port", "99999999999")
 }
 func FuzzTexts(f *testing.F) {
-	other := ofType("map", "list", "int", "json")
+	other := hasType("map", "list", "int", "json")
 	fuzzRows(f, func(r Row) bool { return !other(r) }, "true", "ip", "internal", "HTTP")
 }
 
 func FuzzServiceActions(f *testing.F) {
-	fuzzServiceRows(f, ofKey("actions."), networkActionForm, `{"type":"forward"}`, `{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":"a","weight":1}]}}`)
+	fuzzServiceRows(f, hasKeyPrefix("actions."), networkActionForm, `{"type":"forward"}`, `{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":"a","weight":1}]}}`)
 }
 
 func FuzzServiceValues(f *testing.F) {

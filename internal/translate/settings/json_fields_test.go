@@ -50,7 +50,7 @@ func TestUnknownFieldsSuggestTheNearest(t *testing.T) {
 }
 
 // Every annotation that is read as JSON either has named fields or is listed here as having none.
-func TestEveryJSONAnnotationHasItsShape(t *testing.T) {
+func TestEveryJSONAnnotationHasAType(t *testing.T) {
 	for _, r := range ingressTable {
 		if _, ok := jsonTypes[r.Key]; r.Type == "json" && !ok && r.Key != "listen-ports" && r.Key != "dry-run-plan" {
 			t.Errorf("%s has no shape", r.Key)
@@ -75,7 +75,7 @@ func TestUnknownFieldsAreBounded(t *testing.T) {
 	}
 }
 
-func TestFaultsOfJSONAreSaidForPeople(t *testing.T) {
+func TestJSONErrorsAreReadable(t *testing.T) {
 	action := func(s string) error { _, err := parseAction(s); return err }
 	ports := func(s string) error { _, err := ListenPorts(s); return err }
 	conditions := func(s string) error { _, err := Conditions(s); return err }

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// written returns a struct whose settings are all present, or all unreadable.
-func written[S any](t *testing.T, field string, fault error) (out S) {
+// settingsWithFields returns a struct whose settings are all present, or all unreadable.
+func settingsWithFields[S any](t *testing.T, field string, fault error) (out S) {
 	t.Helper()
 	n := 0
 	v := reflect.ValueOf(&out).Elem()
@@ -43,28 +43,28 @@ func eachFrom[S any](t *testing.T, what string, got S, want string) {
 	}
 }
 
-// overlays checks each setting of a struct that has Over: what is on top wins, also if it cannot be read, and what is not
+// checkOverlay checks each setting of a struct that has Over: what is on top wins, also if it cannot be read, and what is not
 // there is the base's.
-func overlays[S any](t *testing.T, over func(top, base S) S) {
+func checkOverlay[S any](t *testing.T, over func(top, base S) S) {
 	t.Helper()
 	var none S
-	top, base := written[S](t, "top", nil), written[S](t, "base", nil)
+	top, base := settingsWithFields[S](t, "top", nil), settingsWithFields[S](t, "base", nil)
 	eachFrom(t, "both", override(top, base), "top")
 	eachFrom(t, "base alone", override(none, base), "base")
 	eachFrom(t, "top alone", override(top, none), "top")
-	eachFrom(t, "unreadable on top", override(written[S](t, "bad", errors.New("bad")), base), "bad")
+	eachFrom(t, "unreadable on top", override(settingsWithFields[S](t, "bad", errors.New("bad")), base), "bad")
 }
 
 // A new setting cannot be forgotten where those of a Service or of a class come over others.
 func TestEachSettingIsOverlaid(t *testing.T) {
-	overlays(t, TargetGroup.WithDefaults)
-	overlays(t, Auth.WithDefaults)
+	checkOverlay(t, TargetGroup.WithDefaults)
+	checkOverlay(t, Auth.WithDefaults)
 }
 
-// faulty checks that each unreadable setting of a struct is reported.
-func faulty[S any](t *testing.T, faults func(S) []Fault, without int) {
+// checkFaultsOf checks that each unreadable setting of a struct is reported.
+func checkFaultsOf[S any](t *testing.T, faults func(S) []Fault, without int) {
 	t.Helper()
-	all := written[S](t, "bad", errors.New("bad"))
+	all := settingsWithFields[S](t, "bad", errors.New("bad"))
 	n := -without
 	for _, field := range reflect.ValueOf(all).Fields() {
 		if _, ok := field.Interface().(setting); ok {
@@ -77,9 +77,9 @@ func faulty[S any](t *testing.T, faults func(S) []Fault, without int) {
 }
 
 func TestEachFaultIsReported(t *testing.T) {
-	faulty(t, TargetGroup.Faults, 0)
-	faulty(t, Auth.Faults, 0)
-	faulty(t, NetworkTargets.Faults, 0)
-	faulty(t, Frontend.Faults, 1) // the switch itself
-	faulty(t, func(h FrontendHealth) []Fault { return Frontend{FrontendHealth: h}.Faults() }, 0)
+	checkFaultsOf(t, TargetGroup.Faults, 0)
+	checkFaultsOf(t, Auth.Faults, 0)
+	checkFaultsOf(t, NetworkTargets.Faults, 0)
+	checkFaultsOf(t, Frontend.Faults, 1) // the switch itself
+	checkFaultsOf(t, func(h FrontendHealth) []Fault { return Frontend{FrontendHealth: h}.Faults() }, 0)
 }

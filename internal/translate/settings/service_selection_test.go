@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestWhichServicesAreServed(t *testing.T) {
+func TestServiceSelectionServes(t *testing.T) {
 	const ours = "service.k8s.aws/nlb"
 	const balancer, cluster, nodePort = corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort
 	external := func(target string) map[string]string {

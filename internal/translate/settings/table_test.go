@@ -42,7 +42,7 @@ func TestRowsAreDocumented(t *testing.T) {
 	}
 }
 
-func TestParseIngressRemembersOriginsAndFaults(t *testing.T) {
+func TestParseIngressRecordsOriginsAndFaults(t *testing.T) {
 	in := parse("scheme", "public", "tags", "a=b", "healthcheck-interval-seconds", "soon", "actions.x", "{}")
 	if in.Scheme.Set || in.Scheme.Fault == nil || !in.Scheme.Present() {
 		t.Errorf("scheme: %+v", in.Scheme)
@@ -84,7 +84,7 @@ func TestTargetGroupOverTakesWholeValues(t *testing.T) {
 	}
 }
 
-func TestUnknown(t *testing.T) {
+func TestUnknownAnnotations(t *testing.T) {
 	for key, want := range map[string]bool{"shceme": true, "scheme": false, "actions.x": false, "actions.": true} {
 		if got := IngressAnnotations.isUnknown(Prefix + key); got != want {
 			t.Errorf("%s: %v", key, got)
@@ -95,7 +95,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-func TestWebACLOlderSpellingYields(t *testing.T) {
+func TestNewerWebACLAnnotationHasPrecedence(t *testing.T) {
 	if got := parse("web-acl-id", "old", "waf-acl-id", "new").WAFClassic.Value; got != "new" {
 		t.Error(got)
 	}
@@ -135,7 +135,7 @@ func TestClassReplacesAnnotations(t *testing.T) {
 	}
 }
 
-func TestMapsThatEndInAComma(t *testing.T) {
+func TestTrailingCommasInMapsAreReported(t *testing.T) {
 	var got []string
 	for key, value := range map[string]string{
 		Prefix + "tags": "a=1, ", Prefix + "load-balancer-attributes": "a=1", Prefix + "target-group-attributes": `a=1\,`,

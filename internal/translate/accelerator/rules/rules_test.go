@@ -109,10 +109,10 @@ func TestViolations(t *testing.T) {
 		"an endpoint port of two listeners": {"listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{portOverrides: [{listenerPort: 80, endpointPort: 8080}]}]}, {protocol: TCP, portRanges: [{fromPort: 443, toPort: 443}], endpointGroups: [{portOverrides: [{listenerPort: 443, endpointPort: 8080}]}]}]",
 			[]string{"checkPortOverrides spec.listeners[1].endpointGroups[0].portOverrides[0].endpointPort 8080?"}},
 		"an endpoint port of two groups": {fmt.Sprintf(groups, "[{portOverrides: [{listenerPort: 80, endpointPort: 8080}]}, {region: us-east-1, portOverrides: [{listenerPort: 80, endpointPort: 8080}]}]"), nil},
-		"many endpoints": {fmt.Sprintf(groups, "[{endpoints: ["+strings.Join(numbered("{type: Service, name: s%d}", 11), ", ")+"]}]"),
+		"many endpoints": {fmt.Sprintf(groups, "[{endpoints: ["+strings.Join(numberedTexts("{type: Service, name: s%d}", 11), ", ")+"]}]"),
 			[]string{"checkQuotas spec.listeners[0].endpointGroups[0].endpoints 11?"}},
-		"many listeners": {listeners(numbered("TCP %[1]d-%[1]d", 11)...), []string{"checkQuotas spec.listeners 11?"}},
-		"many groups":    {fmt.Sprintf(groups, "["+strings.Join(numbered("{region: r%d}", 43), ", ")+"]"), []string{"checkQuotas spec.listeners 43?"}},
+		"many listeners": {listeners(numberedTexts("TCP %[1]d-%[1]d", 11)...), []string{"checkQuotas spec.listeners 11?"}},
+		"many groups":    {fmt.Sprintf(groups, "["+strings.Join(numberedTexts("{region: r%d}", 43), ", ")+"]"), []string{"checkQuotas spec.listeners 43?"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := find(t, c.spec)
@@ -128,7 +128,7 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-func numbered(format string, n int) (out []string) {
+func numberedTexts(format string, n int) (out []string) {
 	for i := range n {
 		out = append(out, fmt.Sprintf(format, i+1))
 	}
@@ -136,7 +136,7 @@ func numbered(format string, n int) (out []string) {
 }
 
 // Where the region of the cluster is not known, nothing is compared with it.
-func TestAnUnknownRegionIsNoFault(t *testing.T) {
+func TestUnknownRegionsAreNotReported(t *testing.T) {
 	spec := specOf(t, fmt.Sprintf(groups, "[{endpoints: [{type: EndpointID, endpointID: 'arn:aws:elasticloadbalancing:us-east-1:1:loadbalancer/net/a/1'}]}]"))
 	if got := rules.Find(rules.Subject{Spec: spec, Namespace: "shop"}); len(got) > 0 {
 		t.Error(lines(got))
@@ -144,7 +144,7 @@ func TestAnUnknownRegionIsNoFault(t *testing.T) {
 }
 
 // A fault that an object has already is not its author's now, wherever it has moved.
-func TestOnlyAddedViolationsCount(t *testing.T) {
+func TestAddedReturnsOnlyNewViolations(t *testing.T) {
 	twice := func(names ...string) string {
 		var all []string
 		for _, n := range names {
@@ -247,7 +247,7 @@ func TestAddedOverlapsAreExact(t *testing.T) {
 }
 
 // Addresses take effect when the accelerator is made. Until then they can be corrected.
-func TestAddressesOfAnAcceleratorStay(t *testing.T) {
+func TestAddressesOfAnAcceleratorCannotChange(t *testing.T) {
 	object := func(arn string, has []string, addresses ...string) *aga.GlobalAccelerator {
 		out := &aga.GlobalAccelerator{}
 		out.Spec.IPAddresses, out.Status.AcceleratorARN = addresses, arn
