@@ -9,7 +9,7 @@ import (
 )
 
 // People read names; ARNs and ids stay only for what has no name.
-func TestTextHasNamesInPlaceOfARNs(t *testing.T) {
+func TestTextShowsNamesInsteadOfARNs(t *testing.T) {
 	have := observed.Stack{
 		LoadBalancers: []observed.LoadBalancer{{ARN: "arn:lb/1", Name: "k8s-web", Listeners: []observed.Listener{{
 			ARN: "arn:listener/1", Protocol: "HTTP", Port: 80, Rules: []observed.Rule{
@@ -48,7 +48,7 @@ func TestTextHasNamesInPlaceOfARNs(t *testing.T) {
 }
 
 // A change of the order of rules alone is a change.
-func TestAnOrderOfRulesIsCounted(t *testing.T) {
+func TestChangeOfRuleOrderIsCounted(t *testing.T) {
 	p := Plan{Steps: []Step{{ID: "order listener/80", Address: Address{Listener, "80"}, Verb: Update, Do: SetPriorities{}}}}
 	if got := p.Summary(observed.Stack{}); got != (Summary{Change: 1}) {
 		t.Errorf("%+v", got)

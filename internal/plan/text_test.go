@@ -11,7 +11,7 @@ import (
 )
 
 // Whatever users write, a step has few lines, each is short and printable, and no secret is in it.
-func TestTextIsBoundedAndKeepsSecrets(t *testing.T) {
+func TestTextIsBoundedAndShowsNoSecret(t *testing.T) {
 	const secret = "hunter2"
 	long := strings.Repeat("é", 5000)
 	var rewrites []model.Rewrite

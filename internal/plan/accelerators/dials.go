@@ -8,23 +8,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// stepDials moves each traffic dial one step towards its target value. It reduces a dial below the value in the
+// planDials moves each traffic dial one step towards its target value. It reduces a dial below the value in the
 // object only while another endpoint group of the listener takes all traffic of its region, and restores the dial
 // at once if none does. No dial changes while AWS deploys a change of the accelerator, so that each change is
 // based on the result of the previous one.
-func (m endpointGroupPlanner) stepDials() {
+func (m endpointGroupPlanner) planDials() {
 	for _, p := range m.pairs {
 		for j := range p.want.Groups {
 			w := &p.want.Groups[j]
 			if live := p.liveGroup(w.Region); w.DialRule != nil && live != nil {
-				m.stepDial(p, w, *live)
+				m.planDial(p, w, *live)
 			}
 		}
 	}
 }
 
-// stepDial sets the next traffic dial of a live endpoint group.
-func (m endpointGroupPlanner) stepDial(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup) {
+// planDial sets the next traffic dial of a live endpoint group.
+func (m endpointGroupPlanner) planDial(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup) {
 	to, is := float64(min(w.Dial, w.DialRule.Dial)), live.Dial
 	others := slices.Clone(m.others[p.live.ARN])
 	for _, g := range p.live.Groups {
@@ -37,7 +37,7 @@ func (m endpointGroupPlanner) stepDial(p listenerPair, w *model.EndpointGroup, l
 		m.RetryWithin(durations.DeniedWait)
 	}
 	switch step := float64(w.DialRule.Step); {
-	case !slices.ContainsFunc(others, takesAllTraffic) || is > float64(w.Dial):
+	case !slices.ContainsFunc(others, hasFullDial) || is > float64(w.Dial):
 		return // the dial has the value in the object
 	case m.live.State != observed.Deployed:
 		w.DialHeld = true
@@ -46,7 +46,7 @@ func (m endpointGroupPlanner) stepDial(p listenerPair, w *model.EndpointGroup, l
 		m.Ask(model.AskAcceleratorState{ARN: p.live.ARN, Now: true})
 		w.Dial = int32(max(to, is-step))
 		w.DialHeld = !slices.ContainsFunc(others, func(g observed.EndpointGroup) bool {
-			return takesAllTraffic(g) && slices.ContainsFunc(g.Endpoints, isServing)
+			return hasFullDial(g) && slices.ContainsFunc(g.Endpoints, isServing)
 		})
 	default:
 		w.Dial = int32(min(to, is+step))

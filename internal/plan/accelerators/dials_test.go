@@ -14,46 +14,46 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 )
 
-// usual is the dial of an endpoint group whose object gives none.
-const usual = 100
+// fullTestDial is the dial of an endpoint group whose object gives none.
+const fullTestDial = 100
 
-// dialed is an accelerator with the endpoint groups of an owner and a guest whose dials follow ready targets.
-type dialed struct {
-	have  observed.Stack
-	step  int32
-	gives int32 // what the object gives to each endpoint group
+// dialTest is an accelerator with the endpoint groups of an owner and a guest whose dials follow ready targets.
+type dialTest struct {
+	have       observed.Stack
+	step       int32
+	objectDial int32 // what the object gives to each endpoint group
 }
 
-func newDialed(t *testing.T, step int32) *dialed {
+func newDialTest(t *testing.T, step int32) *dialTest {
 	t.Helper()
 	want := &model.Accelerator{Name: "edge", AddressType: model.IPv4, UID: "u", Listeners: []model.AcceleratorListener{{ID: "Listener-0", Protocol: model.TCP, Ports: []model.PortRange{{From: 443, To: 443}}}}}
 	for _, region := range []string{ownRegion, guestRegion} {
-		want.Listeners[0].Groups = append(want.Listeners[0].Groups, groupOf(region, nil))
+		want.Listeners[0].Groups = append(want.Listeners[0].Groups, endpointGroupIn(region, nil))
 	}
-	have := healthy(converge(t, want, observed.Stack{Facts: observed.Facts{Region: ownRegion}}, nil))
+	have := withHealthyEndpoints(converge(t, want, observed.Stack{Facts: observed.Facts{Region: ownRegion}}, nil))
 	a := &have.Accelerators[0]
-	a.State, a.Tags[naming.GuestTag(guestRegion)] = observed.Deployed, naming.Guest(options.Cluster, edge)
-	return &dialed{have: have, step: step, gives: usual}
+	a.State, a.Tags[naming.GuestTag(guestRegion)] = observed.Deployed, naming.Guest(options.Cluster, stackID)
+	return &dialTest{have: have, step: step, objectDial: fullTestDial}
 }
 
-func groupOf(region string, follows *model.DialRule) model.EndpointGroup {
+func endpointGroupIn(region string, follows *model.DialRule) model.EndpointGroup {
 	return model.EndpointGroup{ID: "EndpointGroup-0-" + region, Region: region, Dial: 100, DialRule: follows, Endpoints: []model.Endpoint{{ID: "arn:" + region, Weight: 128, ClientIP: new(bool)}}}
 }
 
-// turn has the cluster of a region follow to a dial, and returns its plan, which is carried out.
-func (d *dialed) turn(region string, to int32) plan.Plan {
+// changeDial has the cluster of a region follow to a dial, and returns its plan, which is carried out.
+func (d *dialTest) changeDial(region string, to int32) plan.Plan {
 	acc := &model.Accelerator{Name: "edge", AddressType: model.IPv4, UID: "u", Listeners: []model.AcceleratorListener{{
 		ID: "Listener-0", Protocol: model.TCP, Ports: []model.PortRange{{From: 443, To: 443}},
-		Groups: []model.EndpointGroup{groupOf(region, &model.DialRule{Dial: to, Step: d.step})},
+		Groups: []model.EndpointGroup{endpointGroupIn(region, &model.DialRule{Dial: to, Step: d.step})},
 	}}}
-	acc.Listeners[0].Groups[0].Dial = d.gives
+	acc.Listeners[0].Groups[0].Dial = d.objectDial
 	live := plantest.Clone(d.have)
-	stack, have := desired(acc, live.Accelerators[0].ARN), live
+	stack, have := desiredStack(acc, live.Accelerators[0].ARN), live
 	if region == guestRegion {
 		acc.Shared = live.Accelerators[0].ARN
-		stack, have = desired(acc, ""), observed.Stack{Shared: &live.Accelerators[0]}
+		stack, have = desiredStack(acc, ""), observed.Stack{Shared: &live.Accelerators[0]}
 	} else {
-		acc.Guests = map[string]string{guestRegion: naming.Guest(options.Cluster, edge)}
+		acc.Guests = map[string]string{guestRegion: naming.Guest(options.Cluster, stackID)}
 	}
 	have.Facts = observed.Facts{Region: region, Recorded: observed.RecordedOwn}
 	p, _ := planner.Make(stack, have, options, plan.Memory{})
@@ -66,14 +66,14 @@ func (d *dialed) turn(region string, to int32) plan.Plan {
 	return p
 }
 
-func (d *dialed) dial(region string) float64 {
-	for _, g := range groupsOf(d.have.Accelerators[0], region) {
+func (d *dialTest) dial(region string) float64 {
+	for _, g := range endpointGroupsIn(d.have.Accelerators[0], region) {
 		return g.Dial
 	}
 	return math.NaN()
 }
 
-func (d *dialed) spread() { d.have.Accelerators[0].State = observed.Deployed }
+func (d *dialTest) finishDeployment() { d.have.Accelerators[0].State = observed.Deployed }
 
 // Two clusters whose ready targets come and go: a dial moves by one step at most, never while a change spreads, and one of them
 // is always at 100.
@@ -82,15 +82,15 @@ func TestDialsFollowReadyTargets(t *testing.T) {
 	lowered := 0
 	for seed := range uint64(300) {
 		r := random{rand.New(rand.NewPCG(seed, 7))}
-		d := newDialed(t, []int32{5, 20, 30, 100}[r.IntN(4)])
+		d := newDialTest(t, []int32{5, 20, 30, 100}[r.IntN(4)])
 		to := map[string]int32{ownRegion: 100, guestRegion: 100}
 		for range 60 {
 			region := []string{ownRegion, guestRegion}[r.IntN(2)]
-			if r.one(4) {
+			if r.isOneIn(4) {
 				to[region] = 10 * (1 + r.Int32N(10))
 			}
 			was, moved := d.dial(region), d.have.Accelerators[0].State != observed.Deployed
-			d.turn(region, to[region])
+			d.changeDial(region, to[region])
 			is := d.dial(region)
 			switch {
 			case math.Abs(is-was) > float64(d.step), moved && is < was:
@@ -100,17 +100,17 @@ func TestDialsFollowReadyTargets(t *testing.T) {
 			case is < was:
 				lowered++
 			}
-			if r.one(2) {
-				d.spread()
+			if r.isOneIn(2) {
+				d.finishDeployment()
 			}
 		}
 		// What is ready decides in the end, as far as the other one is at 100.
 		to = map[string]int32{ownRegion: 100, guestRegion: 40}
 		for range 50 {
-			d.turn(ownRegion, to[ownRegion])
-			d.spread()
-			d.turn(guestRegion, to[guestRegion])
-			d.spread()
+			d.changeDial(ownRegion, to[ownRegion])
+			d.finishDeployment()
+			d.changeDial(guestRegion, to[guestRegion])
+			d.finishDeployment()
 		}
 		if d.dial(ownRegion) != 100 || d.dial(guestRegion) != 40 {
 			t.Fatalf("seed %d: the dials end at %v and %v", seed, d.dial(ownRegion), d.dial(guestRegion))
@@ -122,9 +122,9 @@ func TestDialsFollowReadyTargets(t *testing.T) {
 }
 
 // Where the other region serves nothing, a dial is not lowered; where none is at 100, it goes back at once.
-func TestDialsNeedAnotherRegion(t *testing.T) {
+func TestDialIsNotLoweredWithoutAnotherServingRegion(t *testing.T) {
 	t.Parallel()
-	d := newDialed(t, 20)
+	d := newDialTest(t, 20)
 	setHealth := func(region, health string) {
 		for i := range d.have.Accelerators[0].Listeners[0].Groups {
 			if g := &d.have.Accelerators[0].Listeners[0].Groups[i]; g.Region == region {
@@ -133,14 +133,14 @@ func TestDialsNeedAnotherRegion(t *testing.T) {
 		}
 	}
 	setHealth(ownRegion, "UNHEALTHY")
-	d.turn(guestRegion, 40)
+	d.changeDial(guestRegion, 40)
 	if d.dial(guestRegion) != 100 {
 		t.Errorf("beside an unhealthy region the dial becomes %v", d.dial(guestRegion))
 	}
 	setHealth(ownRegion, observed.EndpointHealthy)
 	for range 5 {
-		d.turn(guestRegion, 40)
-		d.spread()
+		d.changeDial(guestRegion, 40)
+		d.finishDeployment()
 	}
 	if d.dial(guestRegion) != 40 {
 		t.Errorf("beside a healthy region the dial becomes %v", d.dial(guestRegion))
@@ -150,25 +150,25 @@ func TestDialsNeedAnotherRegion(t *testing.T) {
 			g.Dial = 50 // by hand
 		}
 	}
-	d.turn(guestRegion, 40)
+	d.changeDial(guestRegion, 40)
 	if d.dial(guestRegion) != 100 {
 		t.Errorf("where no region is at 100 the dial becomes %v", d.dial(guestRegion))
 	}
 }
 
 // A dial that follows is never above what the object gives, and goes there at once, as one that follows nothing does.
-func TestDialsStayBelowWhatTheObjectGives(t *testing.T) {
+func TestDialsDoNotExceedTheDialOfTheObject(t *testing.T) {
 	t.Parallel()
-	d := newDialed(t, 20)
-	d.gives = 50
+	d := newDialTest(t, 20)
+	d.objectDial = 50
 	for _, to := range []int32{100, 50, 100} {
-		d.turn(guestRegion, to)
-		d.spread()
+		d.changeDial(guestRegion, to)
+		d.finishDeployment()
 		if d.dial(guestRegion) != 50 {
 			t.Fatalf("with %d%% of the targets ready the dial becomes %v", to, d.dial(guestRegion))
 		}
 	}
-	d.turn(guestRegion, 40)
+	d.changeDial(guestRegion, 40)
 	if d.dial(guestRegion) != 40 {
 		t.Errorf("below what the object gives the dial becomes %v", d.dial(guestRegion))
 	}
@@ -176,20 +176,20 @@ func TestDialsStayBelowWhatTheObjectGives(t *testing.T) {
 
 // Before a dial is lowered AWS is asked what the others have, as another cluster may have lowered its own just now. A dial
 // that is raised needs no such question.
-func TestADialIsLoweredByAFreshLook(t *testing.T) {
+func TestDialIsLoweredOnlyAfterOtherDialsAreRead(t *testing.T) {
 	t.Parallel()
-	d := newDialed(t, 20)
+	d := newDialTest(t, 20)
 	asks := func(p plan.Plan) bool {
 		return slices.ContainsFunc(p.Questions, func(q model.Question) bool {
 			x, ok := q.(model.AskAcceleratorState)
 			return ok && x.Now
 		})
 	}
-	if !asks(d.turn(guestRegion, 40)) {
+	if !asks(d.changeDial(guestRegion, 40)) {
 		t.Error("a dial is lowered without a look at what others have now")
 	}
-	d.spread()
-	if asks(d.turn(guestRegion, 100)) {
+	d.finishDeployment()
+	if asks(d.changeDial(guestRegion, 100)) {
 		t.Error("a dial is raised after a look that nothing needs")
 	}
 }

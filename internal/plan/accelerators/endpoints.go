@@ -47,7 +47,7 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 	desired := m.desiredEndpoints(w)
 	var missing, waiting []model.Endpoint
 	var differ, stops endpointChanges
-	serves := slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.Weight > 0 && !healthyNow(live, d.ID) })
+	serves := slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.Weight > 0 && !isEndpointHealthy(live, d.ID) })
 	for _, e := range desired {
 		have := live.Endpoint(e.ID)
 		switch {
@@ -92,7 +92,7 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 func (m endpointGroupPlanner) removeUndesiredEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, desired []model.Endpoint, list []observed.Endpoint, after []plan.StepID) []plan.StepID {
 	var now, later []observed.Endpoint
 	for _, e := range list {
-		if isServing(e) && slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.Weight > 0 && !healthyNow(live, d.ID) }) {
+		if isServing(e) && slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.Weight > 0 && !isEndpointHealthy(live, d.ID) }) {
 			later = append(later, e)
 		} else {
 			now = append(now, e)
@@ -106,7 +106,7 @@ func (m endpointGroupPlanner) removeUndesiredEndpoints(p listenerPair, w *model.
 	return out
 }
 
-func healthyNow(live observed.EndpointGroup, id string) bool {
+func isEndpointHealthy(live observed.EndpointGroup, id string) bool {
 	e := live.Endpoint(id)
 	return e != nil && e.Health == observed.EndpointHealthy
 }

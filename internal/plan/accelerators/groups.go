@@ -171,7 +171,7 @@ func (m endpointGroupPlanner) createEndpointGroup(p listenerPair, w *model.Endpo
 	now := ready[:min(len(ready), maxEndpointsPerCall)]
 	do := plan.CreateEndpointGroup{
 		Listener: p.address(), Group: a, Region: w.Region, TrafficDial: w.Dial, Overrides: w.Overrides, Endpoints: endpointsOfGroup(now),
-		Token: m.token(m.KnownIDs[p.address()], p.want.ID, w.ID, fmt.Sprint(w.Region, w.Dial, w.Overrides), fmt.Sprint(plan.EndpointsText(endpointsOfGroup(now)))),
+		Token: m.idempotencyToken(m.KnownIDs[p.address()], p.want.ID, w.ID, fmt.Sprint(w.Region, w.Dial, w.Overrides), fmt.Sprint(plan.EndpointsText(endpointsOfGroup(now)))),
 	}
 	id := m.Add(plan.Step{
 		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: do, After: append(slices.Clone(after), m.stepsFreeingPorts(w)...), Blames: m.blames(), Why: "the listener has none in the region",

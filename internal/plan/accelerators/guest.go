@@ -55,8 +55,8 @@ func (m *acceleratorPlanner) separateOtherOwners(own func(region string) bool) {
 // unknownOwner is the text for an owner that is not in the tags.
 const unknownOwner = "another owner"
 
-// owner returns the owner of the accelerator; "" if the stack owns it.
-func (m *acceleratorPlanner) owner() string {
+// ownerOfShared returns the owner of the accelerator; "" if the stack owns it.
+func (m *acceleratorPlanner) ownerOfShared() string {
 	if !m.isGuest() {
 		return ""
 	}
@@ -66,12 +66,12 @@ func (m *acceleratorPlanner) owner() string {
 	return cmp.Or(naming.AcceleratorOwner(m.live.Tags), unknownOwner)
 }
 
-// ownersOfOthers returns the owners of the endpoint groups in others, by ARN.
-func (m *acceleratorPlanner) ownersOfOthers() map[string]string {
+// otherOwners returns the owners of the endpoint groups in others, by ARN.
+func (m *acceleratorPlanner) otherOwners() map[string]string {
 	out := map[string]string{}
 	for _, groups := range m.others {
 		for _, g := range groups {
-			out[g.ARN] = cmp.Or(m.want.Guests[g.Region], naming.Guests(m.live.Tags)[g.Region], m.owner(), unknownOwner)
+			out[g.ARN] = cmp.Or(m.want.Guests[g.Region], naming.Guests(m.live.Tags)[g.Region], m.ownerOfShared(), unknownOwner)
 		}
 	}
 	return out
@@ -89,11 +89,11 @@ func (m guestPlanner) serveAsGuest() {
 	}
 	m.matchShared()
 	endpointGroupPlanner(m).removeUnpermittedEndpoints()
-	endpointGroupPlanner(m).stepDials()
+	endpointGroupPlanner(m).planDials()
 	m.keepServing()
 	endpointGroupPlanner(m).holdOverrides()
 	listenerPlanner(m).dropOverrides(first)
-	if !m.keepsSurplus() {
+	if !m.keepsSurplusListener() {
 		for _, l := range m.surplus {
 			for _, g := range l.Groups {
 				listenerPlanner(m).deleteEndpointGroup(g, first, "no endpoint group of the listener is desired", plan.Wait{})
@@ -114,7 +114,7 @@ func (m guestPlanner) matchShared() {
 		return
 	}
 	for i := range m.want.Listeners {
-		w := ownListener(m.want.Listeners[i])
+		w := copyOfListener(m.want.Listeners[i])
 		j := slices.IndexFunc(m.live.Listeners, func(l observed.AcceleratorListener) bool {
 			common, either := countOverlap(w.Ports, l.Ports)
 			return l.Protocol == w.Protocol && common == either
@@ -141,8 +141,8 @@ func (m guestPlanner) matchShared() {
 	}
 }
 
-// takesAllTraffic reports whether an endpoint group takes all the traffic for its region.
-func takesAllTraffic(g observed.EndpointGroup) bool {
+// hasFullDial reports whether an endpoint group takes all the traffic for its region.
+func hasFullDial(g observed.EndpointGroup) bool {
 	return g.Dial >= fullDial-dialTolerance && hasWeight(g)
 }
 
@@ -165,7 +165,7 @@ func (m guestPlanner) keepServing() {
 			if !there {
 				live = &observed.EndpointGroup{Dial: fullDial}
 			}
-			if float64(w.Dial) < live.Dial-dialTolerance && !slices.ContainsFunc(others, takesAllTraffic) {
+			if float64(w.Dial) < live.Dial-dialTolerance && !slices.ContainsFunc(others, hasFullDial) {
 				m.reportKept(w.Origin.Field+".trafficDialPercentage", fmt.Sprintf("the traffic dial stays at %v and does not become %d, because no other endpoint group of the listener takes all traffic for its region", live.Dial, w.Dial),
 					"have another endpoint group take the traffic first, or set 100")
 				w.DialHeld = there

@@ -19,8 +19,8 @@ import (
 
 const ownRegion, guestRegion = "us-west-2", "eu-west-1"
 
-// groupsOf are the endpoint groups of a region, by ARN.
-func groupsOf(a observed.Accelerator, region string) map[string]observed.EndpointGroup {
+// endpointGroupsIn are the endpoint groups of a region, by ARN.
+func endpointGroupsIn(a observed.Accelerator, region string) map[string]observed.EndpointGroup {
 	out := map[string]observed.EndpointGroup{}
 	for _, l := range a.Listeners {
 		for _, g := range l.Groups {
@@ -32,29 +32,29 @@ func groupsOf(a observed.Accelerator, region string) map[string]observed.Endpoin
 	return out
 }
 
-// shared is a random accelerator in AWS that lets a guest have the endpoint groups of a region, as its owner has made it.
-func (r random) shared(t *testing.T) observed.Accelerator {
+// sharedAccelerator is a random accelerator in AWS that lets a guest have the endpoint groups of a region, as its owner has made it.
+func (r random) sharedAccelerator(t *testing.T) observed.Accelerator {
 	t.Helper()
-	have := converge(t, r.accelerator(), observed.Stack{Facts: observed.Facts{Region: ownRegion}}, nil)
+	have := converge(t, r.desiredAccelerator(), observed.Stack{Facts: observed.Facts{Region: ownRegion}}, nil)
 	a := plantest.Clone(have).Accelerators[0]
 	if a.Tags == nil {
 		a.Tags = map[string]string{}
 	}
-	a.Tags[naming.GuestTag(guestRegion)] = naming.Guest(options.Cluster, edge)
+	a.Tags[naming.GuestTag(guestRegion)] = naming.Guest(options.Cluster, stackID)
 	return a
 }
 
 // The owner of an accelerator becomes another one or is deleted. No step changes an endpoint group of the guest, each has its
 // listener to the end, and AWS refuses none for what the guest has.
-func TestOwnersLeaveGuestsAlone(t *testing.T) {
+func TestOwnersDoNotChangeEndpointGroupsOfGuests(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2000) {
 		r := random{rand.New(rand.NewPCG(seed, 3))}
-		live := r.shared(t)
-		have := healthy(observed.Stack{Accelerators: []observed.Accelerator{live}, Facts: observed.Facts{Region: ownRegion, Recorded: observed.RecordedOwn}})
-		guests := groupsOf(have.Accelerators[0], guestRegion)
-		want := r.accelerator()
-		want.Guests = map[string]string{guestRegion: naming.Guest(options.Cluster, edge)}
+		live := r.sharedAccelerator(t)
+		have := withHealthyEndpoints(observed.Stack{Accelerators: []observed.Accelerator{live}, Facts: observed.Facts{Region: ownRegion, Recorded: observed.RecordedOwn}})
+		guests := endpointGroupsIn(have.Accelerators[0], guestRegion)
+		want := r.desiredAccelerator()
+		want.Guests = map[string]string{guestRegion: naming.Guest(options.Cluster, stackID)}
 		for i := range want.Listeners {
 			l := &want.Listeners[i]
 			var own []model.EndpointGroup
@@ -65,8 +65,8 @@ func TestOwnersLeaveGuestsAlone(t *testing.T) {
 			}
 			l.Groups = own
 		}
-		stack := desired(want, live.ARN)
-		if r.one(4) {
+		stack := desiredStack(want, live.ARN)
+		if r.isOneIn(4) {
 			stack.Members, stack.Leaving = nil, []model.Member{{Ref: member, Finalizer: "f", Claimed: true, Deleting: true, Recorded: live.ARN}}
 		}
 		for range 8 {
@@ -84,53 +84,53 @@ func TestOwnersLeaveGuestsAlone(t *testing.T) {
 				}
 				have = plantest.Simulate(have, known, []plan.Step{s})
 				if s.Verb == plan.Create {
-					known[s.Address] = created(have, s.Address)
+					known[s.Address] = newestID(have, s.Address)
 				}
 				done.Done(s.ID)
 				now := map[string]observed.EndpointGroup{}
 				if len(have.Accelerators) > 0 {
-					now = groupsOf(have.Accelerators[0], guestRegion)
+					now = endpointGroupsIn(have.Accelerators[0], guestRegion)
 				}
 				if !reflect.DeepEqual(now, guests) {
 					t.Fatalf("seed %d: %s changes the guest's endpoint groups:\n%+v\nwant %+v", seed, s.ID, now, guests)
 				}
 			}
-			have = healthy(have)
+			have = withHealthyEndpoints(have)
 		}
 	}
 }
 
 // A guest becomes another one or is deleted. Each of its steps is about an endpoint group of its own region, and
 // without the tag there is none.
-func TestGuestsChangeTheirEndpointGroupsAlone(t *testing.T) {
+func TestGuestsChangeOnlyTheirOwnEndpointGroups(t *testing.T) {
 	t.Parallel()
 	steps, held := 0, 0
 	for seed := range uint64(2000) {
 		r := random{rand.New(rand.NewPCG(seed, 4))}
-		live := r.shared(t)
-		consent := !r.one(4)
+		live := r.sharedAccelerator(t)
+		consent := !r.isOneIn(4)
 		if !consent {
 			live.Tags = maps.Clone(live.Tags)
 			delete(live.Tags, naming.GuestTag(guestRegion))
 		}
-		own := groupsOf(live, guestRegion)
-		want := r.accelerator()
+		own := endpointGroupsIn(live, guestRegion)
+		want := r.desiredAccelerator()
 		want.Shared = live.ARN
 		for i := range want.Listeners {
 			l := &want.Listeners[i]
-			if r.one(2) && i < len(live.Listeners) {
+			if r.isOneIn(2) && i < len(live.Listeners) {
 				l.Protocol, l.Ports = live.Listeners[i].Protocol, live.Listeners[i].Ports
 			}
 			l.Groups = nil
 			g := model.EndpointGroup{ID: fmt.Sprintf("EndpointGroup-%d-0", i), Region: guestRegion, Dial: 100}
 			g.Endpoints = []model.Endpoint{{ID: fmt.Sprint("arn:new:", r.IntN(3)), Weight: 128, ClientIP: new(bool)}}
-			if r.one(2) {
+			if r.isOneIn(2) {
 				g.Overrides = []model.PortOverride{{Listener: l.Ports[0].From, Endpoint: []int32{443 + 7000*int32(i), 7000 + int32(i)}[r.IntN(2)]}}
 			}
 			l.Groups = append(l.Groups, g)
 		}
-		stack := desired(want, "")
-		if r.one(4) {
+		stack := desiredStack(want, "")
+		if r.isOneIn(4) {
 			stack.Members, stack.Leaving = nil, []model.Member{{Ref: member, Finalizer: "f", Claimed: true, Deleting: true}}
 		}
 		p, found := planner.Make(stack, observed.Stack{Shared: &live, Facts: observed.Facts{Region: guestRegion}}, options, plan.Memory{})
@@ -144,7 +144,7 @@ func TestGuestsChangeTheirEndpointGroupsAlone(t *testing.T) {
 			if !s.Waits() && done.Ready(s) {
 				have = plantest.Simulate(have, p.KnownIDs, []plan.Step{s}) // AWS refuses none
 				if s.Verb == plan.Create {
-					p.KnownIDs[s.Address] = created(have, s.Address)
+					p.KnownIDs[s.Address] = newestID(have, s.Address)
 				}
 				done.Done(s.ID)
 			}

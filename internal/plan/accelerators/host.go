@@ -18,8 +18,8 @@ import (
 // hostPlanner plans the changes of an accelerator that has guests, for its owner.
 type hostPlanner struct{ *acceleratorPlanner }
 
-// guestsOf returns the owners and regions of the endpoint groups of guests under the listeners, for messages.
-func (m *acceleratorPlanner) guestsOf(listeners ...string) string {
+// guestNames returns the owners and regions of the endpoint groups of guests under the listeners, for messages.
+func (m *acceleratorPlanner) guestNames(listeners ...string) string {
 	var out []string
 	for _, arn := range listeners {
 		for _, g := range m.others[arn] {
@@ -34,7 +34,7 @@ func (m *acceleratorPlanner) guestsOf(listeners ...string) string {
 func (m *acceleratorPlanner) reportHeldForGuest(field string, severity finding.Severity, what string, listeners ...string) {
 	m.Findings.Add(finding.Finding{
 		Object: m.origin, Field: field, Reason: finding.HeldForGuest, Severity: severity,
-		Message: fmt.Sprintf("%s, because of the endpoint groups of %s", what, m.guestsOf(listeners...)),
+		Message: fmt.Sprintf("%s, because of the endpoint groups of %s", what, m.guestNames(listeners...)),
 		Fix:     "have the guest remove its endpoint group, or remove it from the annotation",
 	})
 	for _, arn := range listeners {
@@ -71,19 +71,19 @@ func (m listenerPlanner) keepForGuests(after []plan.StepID) {
 		m.reportHeldForGuest("spec.listeners", finding.Warning, fmt.Sprintf("listener %s %s is not desired any more and stays", l.Protocol, model.PortRangesText(l.Ports)), l.ARN)
 	}
 	m.surplus = rest
-	for m.keepFirstBlocked() {
+	for m.keepFirstBlockedListener() {
 		continue
 	}
 }
 
-// keepFirstBlocked keeps the first listener that guests prevent from being created or changed, and reports whether
+// keepFirstBlockedListener keeps the first listener that guests prevent from being created or changed, and reports whether
 // there is one.
-func (m listenerPlanner) keepFirstBlocked() bool {
+func (m listenerPlanner) keepFirstBlockedListener() bool {
 	for i, p := range m.pairs {
 		if !m.isBlocked(p) {
 			continue
 		}
-		m.keepPair(i)
+		m.keepLiveSettings(i)
 		return true
 	}
 	return false
@@ -106,12 +106,12 @@ func (m listenerPlanner) isBlocked(p listenerPair) bool {
 			}
 		}
 	}
-	return p.live != nil && !m.guestsAllow(*p.live, p.want.Protocol, p.want.Ports)
+	return p.live != nil && !m.doGuestsAllow(*p.live, p.want.Protocol, p.want.Ports)
 }
 
-// guestsAllow reports whether a listener may get a protocol and ports without a conflict with the endpoint groups
+// doGuestsAllow reports whether a listener may get a protocol and ports without a conflict with the endpoint groups
 // of guests.
-func (m listenerPlanner) guestsAllow(l observed.AcceleratorListener, protocol model.BaseProtocol, ports []model.PortRange) bool {
+func (m listenerPlanner) doGuestsAllow(l observed.AcceleratorListener, protocol model.BaseProtocol, ports []model.PortRange) bool {
 	for _, g := range m.others[l.ARN] {
 		if len(ports) == 0 || slices.ContainsFunc(g.Overrides, func(o model.PortOverride) bool { return protocol != l.Protocol || !model.HasPort(ports, o.Listener) }) {
 			return false
@@ -120,8 +120,8 @@ func (m listenerPlanner) guestsAllow(l observed.AcceleratorListener, protocol mo
 	return true
 }
 
-// keepPair keeps the live settings of a listener. A listener that does not exist is not created.
-func (m listenerPlanner) keepPair(i int) {
+// keepLiveSettings keeps the live settings of a listener. A listener that does not exist is not created.
+func (m listenerPlanner) keepLiveSettings(i int) {
 	p := m.pairs[i]
 	var all []string
 	for arn := range m.others {
@@ -147,7 +147,7 @@ func (m listenerPlanner) keepPendingListeners(pending []listenerPair) {
 	for _, p := range pending {
 		i := slices.IndexFunc(m.pairs, func(o listenerPair) bool { return o.want == p.want })
 		m.pairs[i].live = p.live
-		m.keepPair(i)
+		m.keepLiveSettings(i)
 	}
 }
 

@@ -21,7 +21,7 @@ func (m listenerPlanner) dropOverrides(after []plan.StepID) {
 			continue
 		}
 		for j, g := range p.live.Groups {
-			keep := slices.DeleteFunc(slices.Clone(g.Overrides), func(o model.PortOverride) bool { return m.clashes(p, g, o) })
+			keep := slices.DeleteFunc(slices.Clone(g.Overrides), func(o model.PortOverride) bool { return m.conflicts(p, g, o) })
 			if len(keep) == len(g.Overrides) {
 				continue
 			}
@@ -37,8 +37,8 @@ func (m listenerPlanner) dropOverrides(after []plan.StepID) {
 	}
 }
 
-// clashes reports whether a live override conflicts with a desired listener or override.
-func (m listenerPlanner) clashes(p listenerPair, g observed.EndpointGroup, o model.PortOverride) bool {
+// conflicts reports whether a live override conflicts with a desired listener or override.
+func (m listenerPlanner) conflicts(p listenerPair, g observed.EndpointGroup, o model.PortOverride) bool {
 	if p.differs() && (!p.want.Has(o.Listener) || p.live.Protocol != p.want.Protocol) {
 		return true
 	}
@@ -82,7 +82,7 @@ func (m listenerPlanner) planListeners(after []plan.StepID) {
 			m.deleteListener(l, after, "it is not desired any more")
 		}
 	}
-	for m.keepFirstBlocked() {
+	for m.keepFirstBlockedListener() {
 		continue
 	}
 	for _, p := range m.pairs {
@@ -92,7 +92,7 @@ func (m listenerPlanner) planListeners(after []plan.StepID) {
 		a, s := p.address(), listenerSettings(p.want)
 		m.Add(plan.Step{
 			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, After: append(slices.Clone(after), stepsFreeing(free, s)...), Blames: m.blames(), Why: "there is none",
-			Do: plan.CreateAcceleratorListener{Accelerator: plan.AcceleratorAddress, Settings: s, Token: m.token(m.KnownIDs[plan.AcceleratorAddress], a.ID, fmt.Sprint(s))},
+			Do: plan.CreateAcceleratorListener{Accelerator: plan.AcceleratorAddress, Settings: s, Token: m.idempotencyToken(m.KnownIDs[plan.AcceleratorAddress], a.ID, fmt.Sprint(s))},
 		})
 	}
 }
@@ -148,8 +148,8 @@ func (m listenerPlanner) isFree(p listenerPair, pending []listenerPair) bool {
 	})
 }
 
-// uncontestedPorts returns the live ports of a listener that no other pending listener needs.
-func uncontestedPorts(p listenerPair, pending []listenerPair) []model.PortRange {
+// portsNoOtherListenerNeeds returns the live ports of a listener that no other pending listener needs.
+func portsNoOtherListenerNeeds(p listenerPair, pending []listenerPair) []model.PortRange {
 	keep := p.live.Ports
 	for _, o := range pending {
 		if o.want != p.want && o.want.Protocol == p.live.Protocol {
@@ -165,13 +165,13 @@ func (m listenerPlanner) freePorts(pending []listenerPair, free []portRelease, a
 	i := slices.IndexFunc(pending, func(p listenerPair) bool {
 		return slices.ContainsFunc(pending, func(o listenerPair) bool {
 			return o.want != p.want && portsOverlap(p.live.Protocol, p.live.Ports, o.want.Protocol, o.want.Ports)
-		}) && m.guestsAllow(*p.live, p.live.Protocol, uncontestedPorts(p, pending))
+		}) && m.doGuestsAllow(*p.live, p.live.Protocol, portsNoOtherListenerNeeds(p, pending))
 	})
 	if i < 0 {
 		m.keepPendingListeners(pending)
 		return nil, free
 	}
-	p, keep := pending[i], uncontestedPorts(pending[i], pending)
+	p, keep := pending[i], portsNoOtherListenerNeeds(pending[i], pending)
 	if len(keep) == 0 {
 		id := m.deleteListener(*p.live, after, "other listeners need its ports")
 		for j := range m.pairs {

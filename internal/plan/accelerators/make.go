@@ -82,7 +82,7 @@ func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan
 	} else {
 		m.match()
 	}
-	out.Accelerator = &resolved.AcceleratorChoices{Live: m.live, Owner: m.owner(), OtherOwners: m.ownersOfOthers()}
+	out.Accelerator = &resolved.AcceleratorChoices{Live: m.live, Owner: m.ownerOfShared(), OtherOwners: m.otherOwners()}
 	for _, p := range m.pairs {
 		one := resolved.AcceleratorListenerChoices{Desired: p.want, Live: p.live}
 		if p.live != nil {
@@ -162,7 +162,7 @@ func (m *acceleratorPlanner) converge() {
 	listenerPlanner{m}.dropOverrides(ready)
 	listenerPlanner{m}.planListeners(ready)
 	endpointGroupPlanner{m}.holdOverrides() // more listeners may stay
-	endpointGroupPlanner{m}.stepDials()
+	endpointGroupPlanner{m}.planDials()
 	removed := endpointGroupPlanner{m}.planEndpointGroups(ready)
 	m.changeToDualStack(append(slices.Clone(ready), removed...))
 	m.requestReplan()
@@ -183,7 +183,7 @@ func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID 
 	if m.live == nil {
 		token := m.want.UID
 		if m.isGone() {
-			token = m.token("again", m.member.Recorded)
+			token = m.idempotencyToken("again", m.member.Recorded)
 			m.Findings.Add(finding.Finding{
 				Object: m.origin, Reason: finding.AcceleratorRecreated, Severity: finding.Warning,
 				Message: fmt.Sprintf("accelerator %q is gone from AWS; a new one is created, with other addresses", m.member.Recorded), Fix: "change what names the old addresses",
@@ -259,8 +259,8 @@ func (m *acceleratorPlanner) reportAddresses() {
 	}
 }
 
-// token returns an idempotency token. It is the same in each attempt of a creation.
-func (m *acceleratorPlanner) token(parts ...string) string {
+// idempotencyToken returns an idempotency token. It is the same in each attempt of a creation.
+func (m *acceleratorPlanner) idempotencyToken(parts ...string) string {
 	h := sha256.New()
 	for _, p := range append([]string{m.want.UID}, parts...) {
 		fmt.Fprintf(h, "%d %s", len(p), p)

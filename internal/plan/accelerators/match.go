@@ -89,7 +89,7 @@ func (m *acceleratorPlanner) match() {
 	m.pairs = make([]listenerPair, len(m.want.Listeners))
 	take := func(i, j int) { m.pairs[i].live, taken[j] = &live[j], true }
 	for i := range m.want.Listeners {
-		w := ownListener(m.want.Listeners[i])
+		w := copyOfListener(m.want.Listeners[i])
 		m.pairs[i].want = w
 		j := slices.IndexFunc(live, func(l observed.AcceleratorListener) bool {
 			return l.Protocol == w.Protocol && slices.Equal(l.Ports, w.Ports)
@@ -127,8 +127,8 @@ func (m *acceleratorPlanner) match() {
 	}
 }
 
-// ownListener returns a copy of a desired listener, which the planner changes where a live setting stays.
-func ownListener(l model.AcceleratorListener) *model.AcceleratorListener {
+// copyOfListener returns a copy of a desired listener, which the planner changes where a live setting stays.
+func copyOfListener(l model.AcceleratorListener) *model.AcceleratorListener {
 	l.Groups = slices.Clone(l.Groups)
 	return &l
 }

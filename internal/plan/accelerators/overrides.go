@@ -47,7 +47,7 @@ func (m endpointGroupPlanner) refusedOverride(p listenerPair, g model.EndpointGr
 			return k, fmt.Sprintf("endpoint port %d is a port of listener %s %s of the accelerator", o.Endpoint, listeners[i].Protocol, model.PortRangesText(listeners[i].Ports))
 		}
 		if other := m.endpointGroupWithPort(p, o.Endpoint); other != nil {
-			return k, fmt.Sprintf("endpoint port %d is used under another listener by the endpoint group of %s (%s)", o.Endpoint, finding.Cut(cmp.Or(m.ownersOfOthers()[other.ARN], "this object")), other.Region)
+			return k, fmt.Sprintf("endpoint port %d is used under another listener by the endpoint group of %s (%s)", o.Endpoint, finding.Cut(cmp.Or(m.otherOwners()[other.ARN], "this object")), other.Region)
 		}
 	}
 	return -1, ""
@@ -64,7 +64,7 @@ func (m endpointGroupPlanner) endpointGroupWithPort(p listenerPair, port int32) 
 			continue
 		}
 		stays := m.others[l.ARN]
-		if m.keepsSurplus() && slices.ContainsFunc(m.surplus, func(o observed.AcceleratorListener) bool { return o.ARN == l.ARN }) {
+		if m.keepsSurplusListener() && slices.ContainsFunc(m.surplus, func(o observed.AcceleratorListener) bool { return o.ARN == l.ARN }) {
 			stays = slices.Concat(stays, l.Groups)
 		}
 		for _, g := range stays {
@@ -76,8 +76,8 @@ func (m endpointGroupPlanner) endpointGroupWithPort(p listenerPair, port int32) 
 	return nil
 }
 
-// keepsSurplus reports whether the endpoint groups of listeners that are not desired stay, because their listeners
+// keepsSurplusListener reports whether the endpoint groups of listeners that are not desired stay, because their listeners
 // may be desired although the desired state is not known.
-func (m *acceleratorPlanner) keepsSurplus() bool {
+func (m *acceleratorPlanner) keepsSurplusListener() bool {
 	return m.want.Held || m.isGuest() && len(m.pairs) < len(m.want.Listeners)
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// overriding is an accelerator with a listener for each port, whose endpoint group has a port override to an endpoint port, or
+// acceleratorWithOverrides is an accelerator with a listener for each port, whose endpoint group has a port override to an endpoint port, or
 // none where that is 0.
-func overriding(endpointPorts ...int32) *model.Accelerator {
+func acceleratorWithOverrides(endpointPorts ...int32) *model.Accelerator {
 	a := &model.Accelerator{Name: "edge", AddressType: model.IPv4, UID: "u"}
 	for i, to := range endpointPorts {
 		port := 80 + int32(i)
 		l := model.AcceleratorListener{ID: []string{"Listener-0", "Listener-1"}[i], Protocol: model.TCP, Ports: []model.PortRange{{From: port, To: port}}}
-		g := groupOf(ownRegion, nil)
+		g := endpointGroupIn(ownRegion, nil)
 		g.ID += l.ID
 		if to != 0 {
 			g.Overrides = []model.PortOverride{{Listener: port, Endpoint: to}}
@@ -34,10 +34,10 @@ func overriding(endpointPorts ...int32) *model.Accelerator {
 func TestPortsOfAHeldListenerAreNotFree(t *testing.T) {
 	t.Parallel()
 	for _, held := range []bool{false, true} {
-		have := healthy(converge(t, overriding(0, 9000), observed.Stack{Facts: observed.Facts{Region: ownRegion}}, nil))
-		want := overriding(9000)
+		have := withHealthyEndpoints(converge(t, acceleratorWithOverrides(0, 9000), observed.Stack{Facts: observed.Facts{Region: ownRegion}}, nil))
+		want := acceleratorWithOverrides(9000)
 		want.Held = held
-		p, found := planner.Make(desired(want, have.Accelerators[0].ARN), have, options, plan.Memory{})
+		p, found := planner.Make(desiredStack(want, have.Accelerators[0].ARN), have, options, plan.Memory{})
 		refused := slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Reason == finding.PortOverrideInvalid })
 		overrides := slices.ContainsFunc(p.Steps, func(s plan.Step) bool {
 			c, ok := s.Do.(plan.ChangeEndpointGroup)

@@ -17,29 +17,29 @@ import (
 )
 
 var (
-	edge   = model.StackID{Kind: model.GlobalAccelerator, Namespace: "shop", Name: "edge"}
-	member = finding.Ref{Kind: "GlobalAccelerator", Namespace: "shop", Name: "edge"}
+	stackID = model.StackID{Kind: model.GlobalAccelerator, Namespace: "shop", Name: "edge"}
+	member  = finding.Ref{Kind: "GlobalAccelerator", Namespace: "shop", Name: "edge"}
 )
 
 type random struct{ *rand.Rand }
 
-func (r random) one(n int) bool { return r.IntN(n) == 0 }
+func (r random) isOneIn(n int) bool { return r.IntN(n) == 0 }
 
-// accelerator is a random desired state that AWS takes.
-func (r random) accelerator() *model.Accelerator {
+// desiredAccelerator is a random desired state that AWS takes.
+func (r random) desiredAccelerator() *model.Accelerator {
 	a := &model.Accelerator{Name: fmt.Sprint("edge", r.IntN(2)), AddressType: model.IPv4, UID: "u", Tags: map[string]string{fmt.Sprint("t", r.IntN(3)): fmt.Sprint(r.IntN(2))}}
-	if r.one(4) {
+	if r.isOneIn(4) {
 		a.AddressType = model.DualStack
 	}
 	overrides := r.Perm(4)
 	for i := range r.IntN(4) {
-		l := model.AcceleratorListener{ID: fmt.Sprintf("Listener-%d", i), Protocol: []model.BaseProtocol{model.TCP, model.UDP}[r.IntN(2)], SourceIP: r.one(3)}
+		l := model.AcceleratorListener{ID: fmt.Sprintf("Listener-%d", i), Protocol: []model.BaseProtocol{model.TCP, model.UDP}[r.IntN(2)], SourceIP: r.isOneIn(3)}
 		for _, first := range []int32{80, 443, 8000, 9000} {
 			p := model.PortRange{From: first + r.Int32N(2), To: first + 1 + r.Int32N(2)}
 			taken := slices.ContainsFunc(a.Listeners, func(o model.AcceleratorListener) bool {
 				return o.Protocol == l.Protocol && slices.ContainsFunc(o.Ports, p.Overlaps)
 			})
-			if r.one(2) && !taken {
+			if r.isOneIn(2) && !taken {
 				l.Ports = append(l.Ports, p)
 			}
 		}
@@ -47,17 +47,17 @@ func (r random) accelerator() *model.Accelerator {
 			continue
 		}
 		for j, region := range []string{"eu-west-1", "us-west-2"} {
-			if r.one(3) {
+			if r.isOneIn(3) {
 				continue
 			}
 			g := model.EndpointGroup{ID: fmt.Sprintf("EndpointGroup-%d-%d", i, j), Region: region, Dial: []int32{100, 50}[r.IntN(2)]}
-			if r.one(3) && len(overrides) > 0 {
+			if r.isOneIn(3) && len(overrides) > 0 {
 				g.Overrides = []model.PortOverride{{Listener: l.Ports[0].From, Endpoint: 7000 + int32(overrides[0])}}
 				overrides = overrides[1:]
 			}
 			for e := range 4 {
-				if r.one(2) {
-					g.Endpoints = append(g.Endpoints, model.Endpoint{ID: fmt.Sprintf("arn:%s:%d", region, e), Weight: []int32{0, 1, 128}[r.IntN(3)], ClientIP: new(r.one(2))})
+				if r.isOneIn(2) {
+					g.Endpoints = append(g.Endpoints, model.Endpoint{ID: fmt.Sprintf("arn:%s:%d", region, e), Weight: []int32{0, 1, 128}[r.IntN(3)], ClientIP: new(r.isOneIn(2))})
 				}
 			}
 			l.Groups = append(l.Groups, g)
@@ -67,20 +67,20 @@ func (r random) accelerator() *model.Accelerator {
 	return a
 }
 
-func desired(a *model.Accelerator, recorded string) model.Stack {
-	return model.Stack{ID: edge, Accelerator: a, Members: []model.Member{{Ref: member, Finalizer: "f", Claimed: true, Recorded: recorded}}}
+func desiredStack(a *model.Accelerator, recorded string) model.Stack {
+	return model.Stack{ID: stackID, Accelerator: a, Members: []model.Member{{Ref: member, Finalizer: "f", Claimed: true, Recorded: recorded}}}
 }
 
 var options = plan.Options{Cluster: "rig", DeletionDelay: time.Minute}
 
-// place is a port of a protocol.
-type place struct {
+// protocolPort is a port of a protocol.
+type protocolPort struct {
 	protocol model.BaseProtocol
 	port     int32
 }
 
 // listenerAt is the listener at a place, nil if there is none.
-func listenerAt(have observed.Stack, at place) *observed.AcceleratorListener {
+func listenerAt(have observed.Stack, at protocolPort) *observed.AcceleratorListener {
 	for i := range have.Accelerators {
 		for j := range have.Accelerators[i].Listeners {
 			if l := &have.Accelerators[i].Listeners[j]; l.Protocol == at.protocol && model.HasPort(l.Ports, at.port) {
@@ -91,7 +91,7 @@ func listenerAt(have observed.Stack, at place) *observed.AcceleratorListener {
 	return nil
 }
 
-func groupIn(l *observed.AcceleratorListener, region string) *observed.EndpointGroup {
+func liveEndpointGroup(l *observed.AcceleratorListener, region string) *observed.EndpointGroup {
 	if l == nil {
 		return nil
 	}
@@ -103,26 +103,26 @@ func groupIn(l *observed.AcceleratorListener, region string) *observed.EndpointG
 	return nil
 }
 
-func serves(g *observed.EndpointGroup) bool {
+func hasServingEndpoint(g *observed.EndpointGroup) bool {
 	return g != nil && slices.ContainsFunc(g.Endpoints, func(e observed.Endpoint) bool { return e.Weight > 0 && e.Health == observed.EndpointHealthy })
 }
 
-// kept are the places that a listener has before and after, by its ARN, and in each the regions that serve before and are to.
-func kept(have observed.Stack, final observed.Stack) map[place]map[string]bool {
-	out := map[place]map[string]bool{}
+// portsServedThroughout are the places that a listener has before and after, by its ARN, and in each the regions that serve before and are to.
+func portsServedThroughout(have observed.Stack, final observed.Stack) map[protocolPort]map[string]bool {
+	out := map[protocolPort]map[string]bool{}
 	for _, a := range have.Accelerators {
 		for _, l := range a.Listeners {
 			for _, r := range l.Ports {
 				for port := r.From; port <= r.To; port++ {
-					at := place{l.Protocol, port}
+					at := protocolPort{l.Protocol, port}
 					last := listenerAt(final, at)
 					if last == nil || last.ARN != l.ARN {
 						continue
 					}
 					out[at] = map[string]bool{}
 					for _, g := range l.Groups {
-						end := groupIn(last, g.Region)
-						if serves(&g) && end != nil && slices.ContainsFunc(end.Endpoints, func(e observed.Endpoint) bool { return e.Weight > 0 }) {
+						end := liveEndpointGroup(last, g.Region)
+						if hasServingEndpoint(&g) && end != nil && slices.ContainsFunc(end.Endpoints, func(e observed.Endpoint) bool { return e.Weight > 0 }) {
 							out[at][g.Region] = true
 						}
 					}
@@ -141,7 +141,7 @@ func converge(t *testing.T, a *model.Accelerator, have observed.Stack, see func(
 		if len(have.Accelerators) > 0 {
 			recorded = have.Accelerators[0].ARN
 		}
-		p, found := planner.Make(desired(a, recorded), have, options, plan.Memory{})
+		p, found := planner.Make(desiredStack(a, recorded), have, options, plan.Memory{})
 		if len(found) > 0 {
 			t.Fatalf("findings: %v", found)
 		}
@@ -155,34 +155,34 @@ func converge(t *testing.T, a *model.Accelerator, have observed.Stack, see func(
 			}
 			have = plantest.Simulate(have, known, []plan.Step{s})
 			if s.Verb == plan.Create {
-				known[s.Address] = created(have, s.Address)
+				known[s.Address] = newestID(have, s.Address)
 			}
 			done.Done(s.ID)
 			if see != nil {
 				see(s, have)
 			}
 		}
-		have = healthy(have)
+		have = withHealthyEndpoints(have)
 	}
-	p, _ := planner.Make(desired(a, have.Accelerators[0].ARN), have, options, plan.Memory{})
+	p, _ := planner.Make(desiredStack(a, have.Accelerators[0].ARN), have, options, plan.Memory{})
 	t.Fatalf("it does not come to rest:\n%s\n%+v", p.Text(), have.Accelerators)
 	return have
 }
 
-// created is the newest id of what was made at an address.
-func created(have observed.Stack, at plan.Address) string {
+// newestID is the newest id of what was made at an address.
+func newestID(have observed.Stack, at plan.Address) string {
 	out := ""
 	for _, a := range have.Accelerators {
 		if at.Kind == plan.Accelerator {
 			out = a.ARN
 		}
 		for _, l := range a.Listeners {
-			if at.Kind == plan.AcceleratorListener && lastPart(l.ARN, at.ID) {
-				out = cmp.Or(later(l.ARN, out))
+			if at.Kind == plan.AcceleratorListener && endsWithID(l.ARN, at.ID) {
+				out = cmp.Or(laterID(l.ARN, out))
 			}
 			for _, g := range l.Groups {
-				if at.Kind == plan.EndpointGroup && lastPart(g.ARN, at.ID) {
-					out = later(g.ARN, out)
+				if at.Kind == plan.EndpointGroup && endsWithID(g.ARN, at.ID) {
+					out = laterID(g.ARN, out)
 				}
 			}
 		}
@@ -190,14 +190,14 @@ func created(have observed.Stack, at plan.Address) string {
 	return out
 }
 
-func later(a, b string) string {
+func laterID(a, b string) string {
 	if len(a) > len(b) || len(a) == len(b) && a > b {
 		return a
 	}
 	return b
 }
 
-func lastPart(arn, id string) bool {
+func endsWithID(arn, id string) bool {
 	i := len(arn) - 1
 	for i >= 0 && arn[i] != '/' {
 		i--
@@ -205,7 +205,7 @@ func lastPart(arn, id string) bool {
 	return len(arn) > i+1+len(id) && arn[i+1:i+1+len(id)] == id && arn[i+1+len(id)] == '-'
 }
 
-func healthy(have observed.Stack) observed.Stack {
+func withHealthyEndpoints(have observed.Stack) observed.Stack {
 	have = plantest.Clone(have)
 	for i := range have.Accelerators {
 		have.Accelerators[i].State = observed.Deployed
@@ -222,15 +222,15 @@ func healthy(have observed.Stack) observed.Stack {
 
 // Random accelerators become others. What AWS has at last is what is desired, a second plan is empty, and no step takes away
 // what is served and stays desired. The simulation refuses what AWS would.
-func TestAcceleratorsBecomeOthers(t *testing.T) {
+func TestAcceleratorsConvergeToAnotherDesiredState(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3000) {
 		r := random{rand.New(rand.NewPCG(seed, 1))}
-		first, second := r.accelerator(), r.accelerator()
+		first, second := r.desiredAccelerator(), r.desiredAccelerator()
 		facts := observed.Facts{Region: "us-west-2"}
 		have := converge(t, first, observed.Stack{Facts: facts}, nil)
 		final := converge(t, second, have, nil)
-		stays := kept(have, final)
+		stays := portsServedThroughout(have, final)
 		var steps []plan.StepID
 		last := converge(t, second, have, func(s plan.Step, now observed.Stack) {
 			steps = append(steps, s.ID)
@@ -240,7 +240,7 @@ func TestAcceleratorsBecomeOthers(t *testing.T) {
 					t.Fatalf("seed %d: no listener at %v after %v", seed, at, steps)
 				}
 				for region := range regions {
-					if !serves(groupIn(l, region)) {
+					if !hasServingEndpoint(liveEndpointGroup(l, region)) {
 						t.Fatalf("seed %d: nothing serves %v in %s after %v", seed, at, region, steps)
 					}
 				}
@@ -251,12 +251,12 @@ func TestAcceleratorsBecomeOthers(t *testing.T) {
 			t.Fatalf("seed %d: %d listeners of %s, want %d of %s", seed, n, a.Name, len(second.Listeners), second.Name)
 		}
 		for _, w := range second.Listeners {
-			l := listenerAt(last, place{w.Protocol, w.Ports[0].From})
+			l := listenerAt(last, protocolPort{w.Protocol, w.Ports[0].From})
 			if l == nil || !slices.Equal(l.Ports, w.Ports) || l.SourceIP != w.SourceIP || len(l.Groups) != len(w.Groups) {
 				t.Fatalf("seed %d: listener %+v, want %+v", seed, l, w)
 			}
 			for _, g := range w.Groups {
-				is := groupIn(l, g.Region)
+				is := liveEndpointGroup(l, g.Region)
 				if is == nil || is.Dial != float64(g.Dial) || !slices.Equal(is.Overrides, g.Overrides) || len(is.Endpoints) != len(g.Endpoints) {
 					t.Fatalf("seed %d: endpoint group %+v, want %+v", seed, is, g)
 				}
@@ -271,12 +271,12 @@ func TestAcceleratorsBecomeOthers(t *testing.T) {
 }
 
 // Deletion disables, empties, waits, and lets the object go last.
-func TestAcceleratorsGo(t *testing.T) {
+func TestAcceleratorsAreDeletedBeforeTheirObject(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
 		r := random{rand.New(rand.NewPCG(seed, 2))}
-		have := converge(t, r.accelerator(), observed.Stack{Facts: observed.Facts{Region: "us-west-2"}}, nil)
-		gone := model.Stack{ID: edge, Leaving: []model.Member{{Ref: member, Finalizer: "f", Claimed: true, Deleting: true}}}
+		have := converge(t, r.desiredAccelerator(), observed.Stack{Facts: observed.Facts{Region: "us-west-2"}}, nil)
+		gone := model.Stack{ID: stackID, Leaving: []model.Member{{Ref: member, Finalizer: "f", Claimed: true, Deleting: true}}}
 		released := false
 		for range 5 {
 			p, _ := planner.Make(gone, have, options, plan.Memory{})
@@ -292,7 +292,7 @@ func TestAcceleratorsGo(t *testing.T) {
 				have = plantest.Simulate(have, p.KnownIDs, []plan.Step{s})
 				done.Done(s.ID)
 			}
-			have = healthy(have)
+			have = withHealthyEndpoints(have)
 		}
 		if len(have.Accelerators) > 0 || !released {
 			t.Fatalf("seed %d: %d accelerators are left, the object is released: %t", seed, len(have.Accelerators), released)

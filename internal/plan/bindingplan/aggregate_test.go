@@ -42,9 +42,9 @@ func computeRules(group string, demands []targets.Demand, kept map[Key]RuleSet, 
 	return want, keep, complete
 }
 
-// TestTheAggregateEqualsAFullComputation adds, changes and removes demands of bindings at random. The changes of each security
+// TestAggregateEqualsRulesComputedFromAllDemands adds, changes and removes demands of bindings at random. The changes of each security
 // group must be those that follow from all demands, and only affected security groups may have further changes.
-func TestTheAggregateEqualsAFullComputation(t *testing.T) {
+func TestAggregateEqualsRulesComputedFromAllDemands(t *testing.T) {
 	groups := []string{"sg-0", "sg-1", "sg-2"}
 	eni := func(ids ...string) network.ENI {
 		e := network.ENI{ID: "eni"}

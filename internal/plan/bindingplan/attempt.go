@@ -19,8 +19,8 @@ func (a *Attempt) withRefusal(r Refusal) *Attempt {
 	return &out
 }
 
-// overCapacity reports whether the attempt failed because the target group is full.
-func (a *Attempt) overCapacity() bool {
+// isOverCapacity reports whether the attempt failed because the target group is full.
+func (a *Attempt) isOverCapacity() bool {
 	return a != nil && a.Failed != nil && a.Failed.Class == failure.Quota
 }
 

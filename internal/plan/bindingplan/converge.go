@@ -24,17 +24,17 @@ const (
 // converge plans for a binding that is not being deleted.
 func (p *planner) converge() {
 	if p.Undescribed != nil {
-		p.Unavailable = p.Undescribed.missing()
-		p.fail(*p.Undescribed)
+		p.Unavailable = p.Undescribed.isMissing()
+		p.stopWithFailure(*p.Undescribed)
 		return
 	}
 	if f := UnsupportedFinding(p.Described); f != nil {
-		p.stop(*f)
+		p.stopWithFindings(*f)
 		return
 	}
 	p.findings.Add(p.Resolution.Findings...)
 	p.addStep(Known, "")
-	if p.unchanged() && p.Memory.DueIn > 0 && !p.reportsNoEndpoints() {
+	if p.isUnchanged() && p.Memory.DueIn > 0 && !p.reportsNoEndpoints() {
 		p.addStep(NoRemoval, "")
 		p.Deferred = true
 		p.requeueAfter(p.Memory.DueIn, "to compare it with AWS")
@@ -49,12 +49,12 @@ func (p *planner) converge() {
 		return
 	}
 	if !p.Conflict.exists() { // the ARN is written only into the binding that has precedence, see hasPrecedence
-		p.complete()
-		if !p.claimed() && !p.Claimed {
+		p.completeBinding()
+		if !p.hasFinalizer() && !p.Claimed {
 			p.addStep(AddFinalizer{}, "the targets are to be taken out before the binding goes")
 			return
 		}
-		if p.Group == nil && (p.checkpoint() == "" || p.Memory.DueIn <= 0 || !p.specSeen()) {
+		if p.Group == nil && (p.storedCheckpoint() == "" || p.Memory.DueIn <= 0 || !p.isSpecObserved()) {
 			p.ask(AskTargetGroup{}) // not for each change of pods
 			return
 		}
@@ -66,20 +66,20 @@ func (p *planner) converge() {
 			p.Watch = append(p.Watch, cluster.Ref{Kind: cluster.KindBinding, Namespace: o.Namespace, Name: o.Name})
 		}
 		p.requeueAfter(durations.DeniedWait, "")
-		p.stop(p.Conflict.finding(p.Described))
+		p.stopWithFindings(p.Conflict.finding(p.Described))
 	case p.Resolution.NotFound:
 		p.removeWithoutBackend()
 	case p.Resolution.SourceMissing:
-		p.retainEverything()
+		p.retainAll()
 	case p.Resolution.Faulty:
 		p.addStep(BackendSeen, "")
-		p.stop()
+		p.stopWithFindings()
 	default:
 		p.addStep(BackendSeen, "")
 		if p.Group != nil && p.Group.TargetGroup != nil {
 			g := p.Group.TargetGroup
 			if f := g.contradicts(p.Stored); f != nil {
-				p.stop(*f)
+				p.stopWithFindings(*f)
 				return
 			}
 			p.findings.Add(g.ignoredSettings(p.Stored)...)
@@ -91,7 +91,7 @@ func (p *planner) converge() {
 // comparisonAge returns the maximum age of the targets for the comparison; zero means the cached targets.
 func (p *planner) comparisonAge() time.Duration {
 	switch m := p.Memory; {
-	case m.HasCheckpoint && m.Checkpoint == p.Want && p.checkpoint() == "":
+	case m.HasCheckpoint && m.Checkpoint == p.Want && p.storedCheckpoint() == "":
 		// A user or another client has removed the checkpoint of an unchanged binding, to request a comparison with AWS.
 		return durations.Moment
 	case m.DueIn <= 0:
@@ -100,25 +100,25 @@ func (p *planner) comparisonAge() time.Duration {
 	return 0
 }
 
-// unchanged reports whether nothing has changed since the last complete run.
-func (f *Facts) unchanged() bool {
+// isUnchanged reports whether nothing has changed since the last complete run.
+func (f *Facts) isUnchanged() bool {
 	if f.Memory.HasCheckpoint && f.Memory.Checkpoint != f.Want {
 		return false // a user who may edit the binding may have written the checkpoint
 	}
-	if f.Resolution.NotFound || f.Resolution.SourceMissing || f.Resolution.Faulty || f.Resolution.Unknown || f.checkpoint() != f.Want || !f.claimed() {
+	if f.Resolution.NotFound || f.Resolution.SourceMissing || f.Resolution.Faulty || f.Resolution.Unknown || f.storedCheckpoint() != f.Want || !f.hasFinalizer() {
 		return false
 	}
-	return f.specSeen() && !f.gatesClosed()
+	return f.isSpecObserved() && !f.hasClosedGate()
 }
 
-// specSeen reports whether a run has succeeded with the current spec.
-func (f *Facts) specSeen() bool {
+// isSpecObserved reports whether a run has succeeded with the current spec.
+func (f *Facts) isSpecObserved() bool {
 	seen := f.Stored.Status.ObservedGeneration
 	return seen != nil && *seen >= f.Stored.Generation
 }
 
-// checkpoint returns the checkpoint of the stored binding.
-func (f *Facts) checkpoint() string { return f.Stored.Annotations[targets.CheckpointAnnotation] }
+// storedCheckpoint returns the checkpoint of the stored binding.
+func (f *Facts) storedCheckpoint() string { return f.Stored.Annotations[targets.CheckpointAnnotation] }
 
 // hasFinalizer reports whether a binding has the finalizer of the controller.
 func hasFinalizer(b *elbv2.TargetGroupBinding) bool {
@@ -159,21 +159,21 @@ func (p *planner) removeWithoutBackend() {
 	p.cleanUp(why)
 }
 
-// retainEverything plans no changes while there are no nodes or EndpointSlices at all.
-func (p *planner) retainEverything() {
+// retainAll plans no changes while there are no nodes or EndpointSlices at all.
+func (p *planner) retainAll() {
 	p.addStep(BackendMissing, "")
 	if p.Memory.AbsentFor < durations.FirstBackOff {
 		p.requeueAfter(durations.FirstBackOff, "nodes or EndpointSlices may be created soon, for example for a new Service")
 		return
 	}
-	p.stop()
+	p.stopWithFindings()
 }
 
-// fail ends a plan because a fact could not be read.
-func (p *planner) fail(f Failure) { p.failed, p.end = &f, reportFailure }
+// stopWithFailure ends a plan because a fact could not be read.
+func (p *planner) stopWithFailure(f Failure) { p.failed, p.end = &f, reportFailure }
 
-// stop ends a plan with findings that a user has to correct.
-func (p *planner) stop(fs ...finding.Finding) {
+// stopWithFindings ends a plan with findings that a user has to correct.
+func (p *planner) stopWithFindings(fs ...finding.Finding) {
 	p.ended = append(p.ended, fs...)
 	p.end = reportFindings
 }

@@ -113,8 +113,8 @@ type Failure struct {
 	RetryAfter time.Duration
 }
 
-// missing reports whether a call failed because a resource does not exist.
-func (f Failure) missing() bool { return f.Class == failure.Gone || f.Class == failure.Invalid }
+// isMissing reports whether a call failed because a resource does not exist.
+func (f Failure) isMissing() bool { return f.Class == failure.Gone || f.Class == failure.Invalid }
 
 // UserError is an error that a user has to correct.
 type UserError struct{ Finding finding.Finding }

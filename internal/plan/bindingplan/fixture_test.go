@@ -21,15 +21,15 @@ import (
 )
 
 var (
-	now      = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	errNo    = errors.New("AWS says no")
-	denied   = Failure{Err: errNo, Class: failure.Denied}
-	invalid  = Failure{Err: errNo, Class: failure.Invalid}
-	gone     = Failure{Err: errNo, Class: failure.Gone}
-	full     = Failure{Err: errNo, Class: failure.Quota}
-	passing  = Failure{Err: errNo, Class: failure.Unknown}
-	waiting  = Failure{Err: errNo, Class: failure.Throttled, RetryAfter: 3 * time.Second}
-	services = `
+	now              = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	errRefused       = errors.New("AWS says no")
+	deniedFailure    = Failure{Err: errRefused, Class: failure.Denied}
+	invalidFailure   = Failure{Err: errRefused, Class: failure.Invalid}
+	goneFailure      = Failure{Err: errRefused, Class: failure.Gone}
+	quotaFailure     = Failure{Err: errRefused, Class: failure.Quota}
+	temporaryFailure = Failure{Err: errRefused, Class: failure.Unknown}
+	throttledFailure = Failure{Err: errRefused, Class: failure.Throttled, RetryAfter: 3 * time.Second}
+	services         = `
 apiVersion: v1
 kind: Service
 metadata: {namespace: ns, name: web}
@@ -171,22 +171,22 @@ func actionText(a Action) string {
 		for _, e := range a.Endpoints {
 			ids = append(ids, e.ID)
 		}
-		return "register " + strings.Join(ids, " ") + flag(a.UpToCapacity, " as many as fit")
+		return "register " + strings.Join(ids, " ") + textIf(a.UpToCapacity, " as many as fit")
 	case Deregister:
 		var ids []string
 		for _, t := range a.Targets {
 			ids = append(ids, t.ID)
 		}
-		return "deregister " + strings.Join(ids, " ") + flag(a.MayMiss, " if there") + flag(a.MayWait, " or later")
+		return "deregister " + strings.Join(ids, " ") + textIf(a.MayMiss, " if there") + textIf(a.MayWait, " or later")
 	case SyncRules:
-		return "rules" + flag(a.Leaving, " without it") + flag(a.Keeps, " and of old targets") + flag(a.OnlyIfRequested, " if it has any") + flag(a.MaxAge > 0, " compared")
+		return "rules" + textIf(a.Leaving, " without it") + textIf(a.Keeps, " and of old targets") + textIf(a.OnlyIfRequested, " if it has any") + textIf(a.MaxAge > 0, " compared")
 	case SetCheckpoint:
-		return strings.TrimSpace("checkpoint "+a.Value) + flag(a.IfRulesMissing, " if rules are missing")
+		return strings.TrimSpace("checkpoint "+a.Value) + textIf(a.IfRulesMissing, " if rules are missing")
 	case SetGate:
 		return strings.TrimSpace(fmt.Sprintf("gate %s %s %s", a.Pod.Name, a.Want.Status, a.Want.Reason))
 	case SetStatus:
 		c := a.Conditions[len(a.Conditions)-1]
-		return fmt.Sprintf("status %s %s", c.Status, c.Reason) + flag(a.Observed != nil, " observed")
+		return fmt.Sprintf("status %s %s", c.Status, c.Reason) + textIf(a.Observed != nil, " observed")
 	case WriteEvents:
 		var reasons []string
 		for _, p := range a.Patches {
@@ -203,7 +203,7 @@ func actionText(a Action) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", a), "bindingplan.")
 }
 
-func flag(on bool, text string) string {
+func textIf(on bool, text string) string {
 	if on {
 		return text
 	}
@@ -216,15 +216,15 @@ func reportText(r Report) string {
 	if r.RetryAfter > 0 {
 		out = append(out, "again in "+r.RetryAfter.String())
 	}
-	out = append(out, flag(r.Complete, "complete"), flag(r.Waiting, "waiting"))
+	out = append(out, textIf(r.Complete, "complete"), textIf(r.Waiting, "waiting"))
 	if r.Err != nil {
 		out = append(out, "error")
 	}
 	return strings.Join(out, "; ")
 }
 
-// compact removes empty parts.
-func compact(s string) string {
+// withoutEmptyParts removes empty parts.
+func withoutEmptyParts(s string) string {
 	var out []string
 	for _, x := range strings.Split(s, "; ") {
 		if x != "" {

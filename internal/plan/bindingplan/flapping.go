@@ -10,15 +10,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// delayed has endpoints that are not registered yet, and targets that are not deregistered yet, because they flap.
-type delayed struct {
+// delayedChanges has endpoints that are not registered yet, and targets that are not deregistered yet, because they flap.
+type delayedChanges struct {
 	endpoints []targets.Endpoint
 	targets   []*observed.Target
 	wait      time.Duration // until they are changed
 }
 
 // isEmpty reports whether nothing is delayed.
-func (d delayed) isEmpty() bool { return len(d.endpoints)+len(d.targets) == 0 }
+func (d delayedChanges) isEmpty() bool { return len(d.endpoints)+len(d.targets) == 0 }
 
 // delayFlapping removes flapping targets from the moves: they are neither registered nor deregistered for some time. While an
 // endpoint is delayed, all old targets that can serve are retained. Targets that cannot serve are deregistered at once. If no
@@ -62,7 +62,7 @@ func (p mover) unservingTargets(old []*observed.Target) ([]*observed.Target, boo
 	if len(old) == 0 {
 		return nil, true
 	}
-	serving, ok := p.serving(old)
+	serving, ok := p.servingPods(old)
 	for _, pod := range serving { // a run is due when it becomes unready
 		p.Watch = append(p.Watch, cluster.Ref{Kind: cluster.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 	}
@@ -70,7 +70,7 @@ func (p mover) unservingTargets(old []*observed.Target) ([]*observed.Target, boo
 }
 
 // reportFlapping reports that targets are delayed, and requests a run at the end of the delay.
-func (r *reporter) reportFlapping(d delayed) {
+func (r *reporter) reportFlapping(d delayedChanges) {
 	if d.isEmpty() {
 		return
 	}

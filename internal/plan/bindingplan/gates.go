@@ -24,12 +24,12 @@ type gateCondition struct {
 	stuck bool
 }
 
-// gates plans the readiness gates of pods.
-type gates struct{ *Facts }
+// gateReader plans the readiness gates of pods.
+type gateReader struct{ *Facts }
 
 // showHealth plans the conditions of pods with the readiness gate: the health of their targets, or why they have no target. It
 // returns how long the latest of them has waited, or noGate.
-func (f gates) showHealth(steps *[]Step, matched []targets.Pair, registered []targets.Endpoint, omitted []unregistered) time.Duration {
+func (f gateReader) showHealth(steps *[]Step, matched []targets.Pair, registered []targets.Endpoint, omitted []unregistered) time.Duration {
 	waiting := noGate
 	for _, s := range f.podConditions(matched, registered, omitted) {
 		shown, since, ok := targets.CurrentCondition(s.pod, f.gate())
@@ -48,7 +48,7 @@ func (f gates) showHealth(steps *[]Step, matched []targets.Pair, registered []ta
 }
 
 // setGate plans the condition of a pod, unless the pod has it.
-func (f gates) setGate(steps *[]Step, s gateCondition, why string) {
+func (f gateReader) setGate(steps *[]Step, s gateCondition, why string) {
 	shown, since, ok := targets.CurrentCondition(s.pod, f.gate())
 	if ok && shown == s.want {
 		return
@@ -62,7 +62,7 @@ func (f gates) setGate(steps *[]Step, s gateCondition, why string) {
 
 // podConditions returns the desired condition of each pod with the readiness gate. A pod with several targets is ready if all of
 // them are healthy.
-func (f gates) podConditions(matched []targets.Pair, registered []targets.Endpoint, omitted []unregistered) []gateCondition {
+func (f gateReader) podConditions(matched []targets.Pair, registered []targets.Endpoint, omitted []unregistered) []gateCondition {
 	var out []gateCondition
 	at := map[string]int{}
 	add := func(s gateCondition) {
@@ -92,7 +92,7 @@ func (f gates) podConditions(matched []targets.Pair, registered []targets.Endpoi
 }
 
 // conditionOf returns the desired condition of the pod of a target.
-func (f gates) conditionOf(m targets.Pair) targets.Condition {
+func (f gateReader) conditionOf(m targets.Pair) targets.Condition {
 	shown, _, _ := targets.CurrentCondition(m.Endpoint.Pod, f.gate())
 	if m.Target.NotInUse() && shown.Status != corev1.ConditionTrue && f.Forwards.isUnused() {
 		return targets.NotInUseCondition
@@ -102,7 +102,7 @@ func (f gates) conditionOf(m targets.Pair) targets.Condition {
 
 // isLongUnused reports whether a pod waits although AWS has not checked targets of the target group for some time. It reads the
 // time from the conditions of all pods, including those with NotInUseCondition, so that a rollout does not wait for each pod.
-func (f gates) isLongUnused(matched []targets.Pair) bool {
+func (f gateReader) isLongUnused(matched []targets.Pair) bool {
 	if targets.IsInstance(f.Described) {
 		return false
 	}
@@ -132,7 +132,7 @@ func (r *reporter) explainWaiting() {
 	}
 	for _, pod := range r.GatedPods {
 		if shown, _, _ := targets.CurrentCondition(pod, r.gate()); shown.Status != corev1.ConditionTrue {
-			gates{r.Facts}.setGate(&r.Steps, gateCondition{pod: pod, want: blockedCondition(why)}, "")
+			gateReader{r.Facts}.setGate(&r.Steps, gateCondition{pod: pod, want: blockedCondition(why)}, "")
 		}
 	}
 }
@@ -158,12 +158,12 @@ func (r *reporter) explainMissingEndpoints() {
 			r.requeueAfter(wait, "pods may become endpoints")
 			continue
 		}
-		gates{r.Facts}.setGate(&r.Steps, gateCondition{pod: pod, want: blockedCondition(gates{r.Facts}.endpointMissing())}, "")
+		gateReader{r.Facts}.setGate(&r.Steps, gateCondition{pod: pod, want: blockedCondition(gateReader{r.Facts}.missingEndpointFinding())}, "")
 	}
 }
 
-// endpointMissing returns the finding about a pod that is not an endpoint.
-func (f gates) endpointMissing() finding.Finding {
+// missingEndpointFinding returns the finding about a pod that is not an endpoint.
+func (f gateReader) missingEndpointFinding() finding.Finding {
 	out := finding.Finding{Reason: finding.EndpointMissing}
 	if targets.IsInstance(f.Described) {
 		out.Message = "nodes are registered in the target group, not pods"

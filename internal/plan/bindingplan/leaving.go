@@ -9,15 +9,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// leaving reports whether the binding is being deleted or does not exist any more.
-func (f *Facts) leaving() bool { return f.Absent || f.Stored.DeletionTimestamp != nil }
+// isLeaving reports whether the binding is being deleted or does not exist any more.
+func (f *Facts) isLeaving() bool { return f.Absent || f.Stored.DeletionTimestamp != nil }
 
 // leaveTargetGroup plans to remove all targets and rules of a deleted binding, and its finalizer. The controller deletes a binding
 // only after the last rule that forwards to its target group. If the target group is in use, a user or another program has deleted
 // the binding, or its CRD. Then the targets are retained, because the controller creates the binding again, and deregistering them
 // would interrupt the traffic.
 func (p *planner) leaveTargetGroup() {
-	if !p.claimed() {
+	if !p.hasFinalizer() {
 		if p.Memory.Released {
 			p.addStep(NoRemoval, "")
 		}
@@ -61,7 +61,7 @@ func (p *planner) cleanUp(why string) bool {
 		if !p.deregisterAll(why, false) {
 			return false
 		}
-	case p.Undescribed.missing():
+	case p.Undescribed.isMissing():
 		p.Unavailable = true
 	default:
 		p.failed = p.Undescribed
@@ -78,7 +78,7 @@ func (p *planner) cleanUp(why string) bool {
 // openGates plans to open the gates of pods whose target group gets no targets any more.
 func (p *planner) openGates(why string) {
 	for _, pod := range p.GatedPods {
-		gates{p.Facts}.setGate(&p.Steps, gateCondition{pod: pod, want: targets.ReleasedCondition}, why)
+		gateReader{p.Facts}.setGate(&p.Steps, gateCondition{pod: pod, want: targets.ReleasedCondition}, why)
 	}
 }
 
@@ -92,7 +92,7 @@ func (p *planner) deregisterAll(why string, mayWait bool) bool {
 	if p.Conflict.exists() {
 		return true
 	}
-	if !p.recordAndHealth(durations.HealthAge) {
+	if !p.readRecordAndHealth(durations.HealthAge) {
 		return false
 	}
 	if f := p.Record.Failure; f != nil {
@@ -101,7 +101,7 @@ func (p *planner) deregisterAll(why string, mayWait bool) bool {
 	}
 	if f := p.Health.Failure; f != nil {
 		p.Unavailable = true
-		if f.missing() {
+		if f.isMissing() {
 			return true
 		}
 		p.failed = f
@@ -189,7 +189,7 @@ func (p *planner) removeGone() {
 	// If another binding has precedence, or the binding is not supported, only targets that this process has registered are
 	// deregistered, because it is unknown which binding registered the others.
 	limited := p.Conflict.exists() || p.Described.Spec.TargetType != nil && UnsupportedFinding(p.Described) != nil
-	if limited && known == nil || !p.recordAndHealth(durations.HealthAge) {
+	if limited && known == nil || !p.readRecordAndHealth(durations.HealthAge) {
 		return
 	}
 	if f := p.Record.Failure; f != nil {

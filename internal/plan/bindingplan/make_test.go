@@ -77,22 +77,22 @@ func TestPlans(t *testing.T) {
 		},
 			plan:   "known; backend seen; rules; checkpoint; register 10.0.0.2; no removal; deregister 10.0.0.3 or later",
 			report: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
-		"a target group that is full gives up old targets first": {edit: func(f *Facts) { f.Health = healthOf("1 healthy", "3 healthy"); setRefused(f, full) },
+		"a target group that is full gives up old targets first": {edit: func(f *Facts) { f.Health = healthOf("1 healthy", "3 healthy"); setRefused(f, quotaFailure) },
 			plan:   "known; backend seen; no removal; deregister 10.0.0.3 or later; register 10.0.0.2 as many as fit",
 			report: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
 		"also those that would serve on": {edit: func(f *Facts) {
 			f.Health = healthOf("1 initial", "3 healthy")
 			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}}}
-			setRefused(f, full)
+			setRefused(f, quotaFailure)
 		},
 			plan:   "known; backend seen; no removal; deregister 10.0.0.3 or later; register 10.0.0.2 as many as fit",
 			report: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
-		"a refused endpoint keeps no other out": {edit: func(f *Facts) { f.Health = healthOf("1 healthy", "3 healthy"); setRefused(f, invalid) },
+		"a refused endpoint keeps no other out": {edit: func(f *Facts) { f.Health = healthOf("1 healthy", "3 healthy"); setRefused(f, invalidFailure) },
 			plan:   "known; backend seen; no removal; deregister 10.0.0.3 or later",
 			report: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
 		"where none can be registered old pods that serve stay": {edit: func(f *Facts) {
 			f.Health = healthOf("3 healthy", "4 healthy")
-			f.Attempt = &Attempt{Refused: []Refusal{{f.Resolution.Endpoints(), invalid, invalid}}, Failed: &invalid}
+			f.Attempt = &Attempt{Refused: []Refusal{{f.Resolution.Endpoints(), invalidFailure, invalidFailure}}, Failed: &invalidFailure}
 			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true, "10.0.0.4": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}}}
 		},
 			plan:   "known; backend seen; no removal; deregister 10.0.0.4 or later",
@@ -126,13 +126,13 @@ func TestPlans(t *testing.T) {
 			report: "status True SuccessfullyReconciled observed; events ServerIDMissing; compared; checkpoint want; complete"},
 		"a refused endpoint is not sent again before its time": {edit: func(f *Facts) {
 			f.Health = healthOf("1 healthy")
-			f.Memory.Refused = map[string]RefusedTarget{"10.0.0.2:8080": {Because: invalid, Run: invalid, Until: now.Add(time.Minute)}}
+			f.Memory.Refused = map[string]RefusedTarget{"10.0.0.2:8080": {Because: invalidFailure, Run: invalidFailure, Until: now.Add(time.Minute)}}
 		},
 			plan:   "known; backend seen; rules; checkpoint; RetainRefusals; no removal",
 			report: "status False FailedReconcile; events FailedReconcile; again in 1m0s"},
 		"and is then": {edit: func(f *Facts) {
 			f.Health = healthOf("1 healthy")
-			f.Memory.Refused = map[string]RefusedTarget{"10.0.0.2:8080": {Because: invalid, Run: invalid, Until: now}}
+			f.Memory.Refused = map[string]RefusedTarget{"10.0.0.2:8080": {Because: invalidFailure, Run: invalidFailure, Until: now}}
 		},
 			plan:   "known; backend seen; rules; checkpoint; RetainRefusals; register 10.0.0.2; no removal",
 			report: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
@@ -163,19 +163,19 @@ func TestPlans(t *testing.T) {
 		"what AWS cannot do is said": {edit: func(f *Facts) { x := elbv2.TargetType("lambda"); f.Stored.Spec.TargetType = &x },
 			plan:   "",
 			report: "status False FailedReconcile; events FailedReconcile"},
-		"a target group that cannot be described ends the run": {edit: func(f *Facts) { f.Undescribed = &passing },
+		"a target group that cannot be described ends the run": {edit: func(f *Facts) { f.Undescribed = &temporaryFailure },
 			plan:   "",
 			report: "events FailedReconcile; error"},
-		"one that does not exist is looked for again": {edit: func(f *Facts) { f.Undescribed = &gone },
+		"one that does not exist is looked for again": {edit: func(f *Facts) { f.Undescribed = &goneFailure },
 			plan:   "",
 			report: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
-		"targets that cannot be listed end the run": {edit: func(f *Facts) { f.Health.Failure = &denied },
+		"targets that cannot be listed end the run": {edit: func(f *Facts) { f.Health.Failure = &deniedFailure },
 			plan:   "known; backend seen",
 			report: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
-		"a call that waits is not a fault": {edit: func(f *Facts) { f.Health.Failure = &waiting },
+		"a call that waits is not a fault": {edit: func(f *Facts) { f.Health.Failure = &throttledFailure },
 			plan:   "known; backend seen",
 			report: "again in 3s; waiting"},
-		"a record that cannot be read ends the run": {edit: func(f *Facts) { f.Record.Failure = &passing },
+		"a record that cannot be read ends the run": {edit: func(f *Facts) { f.Record.Failure = &temporaryFailure },
 			plan:   "known; backend seen",
 			report: "error"},
 		"a Service that is missing may be on its way": {edit: func(f *Facts) { f.Resolution = targets.Resolution{NotFound: true} },
@@ -245,7 +245,7 @@ func TestPlans(t *testing.T) {
 		"if a load balancer does that is not in its zone it waits": {pods: []string{"!1", "2"}, edit: func(f *Facts) { setNotInUse(f, time.Hour); f.Forwards = &Forwards{Found: true} },
 			plan:   "known; backend seen; rules; checkpoint; no removal",
 			report: "status True SuccessfullyReconciled observed; events; again in 5m0s"},
-		"if that cannot be read it waits": {pods: []string{"!1", "2"}, edit: func(f *Facts) { setNotInUse(f, time.Hour); f.Forwards = &Forwards{Failure: &denied} },
+		"if that cannot be read it waits": {pods: []string{"!1", "2"}, edit: func(f *Facts) { setNotInUse(f, time.Hour); f.Forwards = &Forwards{Failure: &deniedFailure} },
 			plan:   "known; backend seen; rules; checkpoint; no removal",
 			report: "status True SuccessfullyReconciled observed; events; again in 5m0s"},
 		"an unhealthy pod does not wait on the time that it was unhealthy": {pods: []string{"!1", "2"}, edit: func(f *Facts) {
@@ -263,7 +263,7 @@ func TestPlans(t *testing.T) {
 		},
 			plan:   "known; backend seen; rules; checkpoint if rules are missing; no removal",
 			report: "gate p2 True Target.NotInUse; status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
-		"a pod that waits for what a person must do shows that": {pods: []string{"!1", "2"}, edit: func(f *Facts) { f.Undescribed = &denied },
+		"a pod that waits for what a person must do shows that": {pods: []string{"!1", "2"}, edit: func(f *Facts) { f.Undescribed = &deniedFailure },
 			plan:   "",
 			report: "gate p1 False AccessDenied; status False FailedReconcile; events FailedReconcile; again in 5m0s"},
 
@@ -275,19 +275,19 @@ func TestPlans(t *testing.T) {
 			plan: "ask InUse", unfinished: true},
 		"while it is in use the targets stay": {edit: func(f *Facts) { setDeleted(f, false); f.InUse.Used = true },
 			plan: "known; departed; events RemovalNotTrusted; RemoveFinalizer"},
-		"whether it is in use has to be known": {edit: func(f *Facts) { setDeleted(f, false); f.InUse.Failure = &denied },
+		"whether it is in use has to be known": {edit: func(f *Facts) { setDeleted(f, false); f.InUse.Failure = &deniedFailure },
 			plan:   "known",
 			report: "status False FailedCleanup; events FailedCleanup; error"},
 		"one without a finalizer goes": {edit: func(f *Facts) { setDeleted(f, false); f.Stored.Finalizers = nil },
 			plan: ""},
-		"a target group that is gone is no obstacle": {edit: func(f *Facts) { setDeleted(f, false); f.Health.Failure = &gone },
+		"a target group that is gone is no obstacle": {edit: func(f *Facts) { setDeleted(f, false); f.Health.Failure = &goneFailure },
 			plan: "known; rules without it; RemoveFinalizer; released"},
-		"nor one that cannot be found": {edit: func(f *Facts) { setDeleted(f, false); f.Undescribed = &gone },
+		"nor one that cannot be found": {edit: func(f *Facts) { setDeleted(f, false); f.Undescribed = &goneFailure },
 			plan: "known; rules without it; RemoveFinalizer; released"},
-		"one that cannot be read is": {edit: func(f *Facts) { setDeleted(f, false); f.Health.Failure = &denied },
+		"one that cannot be read is": {edit: func(f *Facts) { setDeleted(f, false); f.Health.Failure = &deniedFailure },
 			plan:   "known",
 			report: "status False FailedCleanup; events FailedCleanup; error"},
-		"one that waits is tried again": {edit: func(f *Facts) { setDeleted(f, false); f.Health.Failure = &waiting },
+		"one that waits is tried again": {edit: func(f *Facts) { setDeleted(f, false); f.Health.Failure = &throttledFailure },
 			plan:   "known",
 			report: "again in 3s; waiting"},
 		"what it does not know it asks for": {edit: func(f *Facts) { setDeleted(f, false); f.Described = nil },
@@ -305,10 +305,18 @@ func TestPlans(t *testing.T) {
 		"unless its target group is in use": {edit: func(f *Facts) { setDeleted(f, true); f.Memory.AbsentFor = time.Hour; f.InUse.Used = true },
 			plan:   "backend missing",
 			report: "again in 1m0s"},
-		"which has to be known": {edit: func(f *Facts) { setDeleted(f, true); f.Memory.AbsentFor = time.Hour; f.InUse.Failure = &passing },
+		"which has to be known": {edit: func(f *Facts) {
+			setDeleted(f, true)
+			f.Memory.AbsentFor = time.Hour
+			f.InUse.Failure = &temporaryFailure
+		},
 			plan:   "backend missing",
 			report: "error"},
-		"taking its targets out may have to wait": {edit: func(f *Facts) { setDeleted(f, true); f.Memory.AbsentFor = time.Hour; f.Health.Failure = &waiting },
+		"taking its targets out may have to wait": {edit: func(f *Facts) {
+			setDeleted(f, true)
+			f.Memory.AbsentFor = time.Hour
+			f.Health.Failure = &throttledFailure
+		},
 			plan:   "backend missing; rules without it",
 			report: "again in 3s; waiting"},
 		"one that has released its targets leaves only rules": {edit: func(f *Facts) { setDeleted(f, true); f.Memory.Released = true },
@@ -325,7 +333,7 @@ func TestPlans(t *testing.T) {
 			f := completeFacts(t, x.pods...)
 			x.edit(f)
 			p := Make(f)
-			if got := compact(planText(p)); got != x.plan {
+			if got := withoutEmptyParts(planText(p)); got != x.plan {
 				t.Errorf("plan\n got %s\nwant %s", got, x.plan)
 			}
 			if (len(p.Questions) > 0) != x.unfinished {
@@ -334,7 +342,7 @@ func TestPlans(t *testing.T) {
 			if x.unfinished {
 				return
 			}
-			if got := compact(reportText(p.Report(f, done))); got != x.report {
+			if got := withoutEmptyParts(reportText(p.Report(f, done))); got != x.report {
 				t.Errorf("report\n got %s\nwant %s", got, x.report)
 			}
 		})

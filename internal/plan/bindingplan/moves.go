@@ -17,7 +17,7 @@ import (
 type moves struct {
 	targets.Diff
 	retained []*observed.Target // old targets that are deregistered later
-	delayed  delayed            // flapping targets
+	delayed  delayedChanges     // flapping targets
 	owned    bool               // the target group is shared, so that own targets are recorded
 	attempt  *Attempt           // refusals of endpoints that are not registered, nil if there are none
 	// deselected is set if the Service has no endpoint any more although its previous pods still run.
@@ -40,22 +40,22 @@ func (p mover) moveTargets(maxAge time.Duration) {
 	switch {
 	case maxAge > 0:
 		age = 0
-	case p.gatesClosed():
+	case p.hasClosedGate():
 		age = durations.Moment
 	}
 	m, ok := p.compare(age)
 	if !ok {
 		return
 	}
-	if ok := p.retainServing(m) && p.selectorChanged(m); !ok {
+	if ok := p.retainServing(m) && p.hasSelectorChanged(m); !ok {
 		return
 	}
-	if p.Forwards == nil && (gates{p.Facts}).isLongUnused(m.Matched) {
+	if p.Forwards == nil && (gateReader{p.Facts}).isLongUnused(m.Matched) {
 		p.ask(AskForwards{})
 		return
 	}
 	if p.Attempt != nil {
-		p.afterAttempt(m)
+		p.planAfterRegistration(m)
 		return
 	}
 	sendable := p.Memory.sendable(m.Register, p.Now)
@@ -63,7 +63,7 @@ func (p mover) moveTargets(maxAge time.Duration) {
 		p.ask(AskNetwork{sendable})
 		return
 	}
-	p.prepare(m, maxAge)
+	p.prepareMoves(m, maxAge)
 	first, rest := splitReplaced(m.Diff)
 	if len(first) > 0 {
 		p.addStep(Deregister{Targets: first}, "a new target has the same address and port")
@@ -76,15 +76,15 @@ func (p mover) moveTargets(maxAge time.Duration) {
 		p.addStep(Register{Endpoints: sendable, Known: m.attempt}, "the endpoint has no target")
 	}
 	p.deregisterOld(m, rest)
-	p.finish(m)
+	p.finishMoves(m)
 }
 
-// prepare plans the steps before targets are changed: rules, checkpoint and record.
-func (p mover) prepare(m *moves, maxAge time.Duration) {
+// prepareMoves plans the steps before targets are changed: rules, checkpoint and record.
+func (p mover) prepareMoves(m *moves, maxAge time.Duration) {
 	p.addStep(NoteRegistered{m.MatchedTargets()}, "")
 	p.addStep(SyncRules{Keeps: len(m.retained)+len(m.delayed.targets) > 0, MaxAge: maxAge}, "")
 	pending := !targets.IsInstance(p.Described) && slices.ContainsFunc(m.Matched, func(x targets.Pair) bool {
-		return targets.HasGate(x.Endpoint.Pod, p.gate()) && gates{p.Facts}.conditionOf(x).Status != corev1.ConditionTrue
+		return targets.HasGate(x.Endpoint.Pod, p.gate()) && gateReader{p.Facts}.conditionOf(x).Status != corev1.ConditionTrue
 	})
 	if m.Empty() && len(m.retained) == 0 && !pending {
 		p.addStep(SetCheckpoint{IfRulesMissing: true}, "")
@@ -96,21 +96,21 @@ func (p mover) prepare(m *moves, maxAge time.Duration) {
 		for id := range p.Record.Identities {
 			want[id] = true
 		}
-		p.record(want, "before they are registered")
+		p.recordTargets(want, "before they are registered")
 	}
 }
 
-// finish ends a plan that changes targets.
-func (p mover) finish(m *moves) {
+// finishMoves ends a plan that changes targets.
+func (p mover) finishMoves(m *moves) {
 	p.moves, p.end = m, reportTargets
 }
 
-// afterAttempt plans the steps after some targets could not be registered.
-func (p mover) afterAttempt(m *moves) {
+// planAfterRegistration plans the steps after some targets could not be registered.
+func (p mover) planAfterRegistration(m *moves) {
 	_, old := splitReplaced(m.Diff)
 	m.attempt = p.Attempt
 	p.deregisterOld(m, old)
-	if p.Attempt.overCapacity() { // some targets may fit after the deregistration
+	if p.Attempt.isOverCapacity() { // some targets may fit after the deregistration
 		var overCapacity []targets.Endpoint
 		var others *Attempt
 		for _, r := range p.Attempt.Refused {
@@ -122,20 +122,20 @@ func (p mover) afterAttempt(m *moves) {
 		}
 		p.addStep(Register{Endpoints: overCapacity, Known: others, UpToCapacity: true}, "the target group may have capacity now")
 	}
-	p.finish(m)
+	p.finishMoves(m)
 }
 
 // deregisterOld plans to deregister old targets after new ones were registered. If no new target could be registered, it retains
 // the old ones that can still serve.
 func (p mover) deregisterOld(m *moves, old []*observed.Target) {
 	a := m.attempt
-	if a != nil && a.Failed != nil && !a.overCapacity() && len(m.MatchedTargets())+len(withoutRefused(m.Register, a.Refused)) == 0 {
+	if a != nil && a.Failed != nil && !a.isOverCapacity() && len(m.MatchedTargets())+len(withoutRefused(m.Register, a.Refused)) == 0 {
 		var ok bool
-		if old, ok = p.unableToServe(old); !ok {
+		if old, ok = p.targetsUnableToServe(old); !ok {
 			return
 		}
 	}
-	if a.overCapacity() {
+	if a.isOverCapacity() {
 		old = append(old, m.retained...) // the target group has no capacity for both
 		m.retained = nil
 	}
@@ -172,17 +172,17 @@ func withoutRefused(all []targets.Endpoint, refused []Refusal) []targets.Endpoin
 	return slices.DeleteFunc(slices.Clone(all), func(e targets.Endpoint) bool { return identities[e.Identity()] })
 }
 
-// unableToServe returns the targets that cannot serve any more: those without a ready pod. Nodes can always serve.
-func (p mover) unableToServe(list []*observed.Target) ([]*observed.Target, bool) {
+// targetsUnableToServe returns the targets that cannot serve any more: those without a ready pod. Nodes can always serve.
+func (p mover) targetsUnableToServe(list []*observed.Target) ([]*observed.Target, bool) {
 	if targets.IsInstance(p.Described) {
 		return nil, true
 	}
-	serving, ok := p.serving(list)
+	serving, ok := p.servingPods(list)
 	return slices.DeleteFunc(slices.Clone(list), func(t *observed.Target) bool { return serving[t.ID] != nil }), ok
 }
 
-// serving returns the ready pods of targets by address, except terminating ones; false if the plan needs an answer first.
-func (p mover) serving(list []*observed.Target) (map[string]*corev1.Pod, bool) {
+// servingPods returns the ready pods of targets by address, except terminating ones; false if the plan needs an answer first.
+func (p mover) servingPods(list []*observed.Target) (map[string]*corev1.Pod, bool) {
 	for _, t := range list {
 		if p.Serving == nil || !p.Serving.Asked[t.ID] {
 			p.ask(AskServing{list})
@@ -202,7 +202,7 @@ func (p mover) serving(list []*observed.Target) (map[string]*corev1.Pod, bool) {
 // health. Cached health is not sufficient to decide whether new targets can replace old ones, and whether the gate of a pod may be
 // opened: the health may have changed, and the address may have belonged to another pod.
 func (p mover) compare(age time.Duration) (*moves, bool) {
-	if !p.recordAndHealth(age) {
+	if !p.readRecordAndHealth(age) {
 		return nil, false
 	}
 	if p.Record.Failure != nil {
@@ -211,7 +211,7 @@ func (p mover) compare(age time.Duration) (*moves, bool) {
 	}
 	if p.Health.Failure != nil {
 		p.Unavailable = p.Health.MaxAge == age
-		p.fail(*p.Health.Failure)
+		p.stopWithFailure(*p.Health.Failure)
 		return nil, false
 	}
 	m := &moves{Diff: p.diff(), owned: p.Record.Shared}
@@ -225,17 +225,17 @@ func (p mover) compare(age time.Duration) (*moves, bool) {
 	if !ok {
 		return nil, false
 	}
-	if len(serving) > 0 || p.opensGate(m.Diff) {
+	if len(serving) > 0 || p.mayOpenGate(m.Diff) {
 		p.ask(AskHealth{durations.Moment})
 		return nil, false
 	}
 	return m, true
 }
 
-// recordAndHealth asks for the record and the registered targets, and reports whether they are known.
-func (p *planner) recordAndHealth(age time.Duration) bool {
+// readRecordAndHealth asks for the record and the registered targets, and reports whether they are known.
+func (p *planner) readRecordAndHealth(age time.Duration) bool {
 	if p.Record == nil {
-		p.ask(AskRecord{p.leaving()})
+		p.ask(AskRecord{p.isLeaving()})
 	}
 	if p.Health == nil && (p.Record == nil || p.Record.Failure == nil) {
 		p.ask(AskHealth{age})
@@ -261,12 +261,12 @@ func (p mover) compareTargets() targets.Diff {
 	return p.Resolution.Compare(p.Health.Targets, p.Options.MaxTargets)
 }
 
-// opensGate reports whether the gate of a pod would be opened.
-func (p mover) opensGate(d targets.Diff) bool {
+// mayOpenGate reports whether the gate of a pod would be opened.
+func (p mover) mayOpenGate(d targets.Diff) bool {
 	return !targets.IsInstance(p.Described) && slices.ContainsFunc(d.Matched, func(m targets.Pair) bool {
 		shown, _, _ := targets.CurrentCondition(m.Endpoint.Pod, p.gate())
 		return targets.HasGate(m.Endpoint.Pod, p.gate()) && shown.Status != corev1.ConditionTrue &&
-			gates{p.Facts}.conditionOf(m).Status == corev1.ConditionTrue
+			gateReader{p.Facts}.conditionOf(m).Status == corev1.ConditionTrue
 	})
 }
 
@@ -302,5 +302,5 @@ func (p mover) servingOldTargets(d targets.Diff) (map[string]*corev1.Pod, bool) 
 			return nil, true
 		}
 	}
-	return p.serving(d.Deregister)
+	return p.servingPods(d.Deregister)
 }

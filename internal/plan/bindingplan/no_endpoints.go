@@ -22,16 +22,16 @@ func (f *Facts) reportsNoEndpoints() bool {
 	return ok && wait == 0
 }
 
-// maxDeselectedChecked bounds the targets whose pods selectorChanged reads.
+// maxDeselectedChecked bounds the targets whose pods hasSelectorChanged reads.
 const maxDeselectedChecked = 5
 
-// selectorChanged sets moves.deselected if previous pods of the Service still run, so that its selector was changed. It reports
+// hasSelectorChanged sets moves.deselected if previous pods of the Service still run, so that its selector was changed. It reports
 // whether the plan can go on.
-func (p mover) selectorChanged(m *moves) bool {
+func (p mover) hasSelectorChanged(m *moves) bool {
 	if u := p.Resolution.NoEndpoints; u == nil || !u.Emptied || len(m.Deregister) == 0 {
 		return true
 	}
-	serving, ok := p.serving(m.Deregister[:min(len(m.Deregister), maxDeselectedChecked)])
+	serving, ok := p.servingPods(m.Deregister[:min(len(m.Deregister), maxDeselectedChecked)])
 	m.deselected = len(serving) > 0
 	return ok
 }

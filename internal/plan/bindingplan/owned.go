@@ -32,8 +32,8 @@ func (f *Facts) wantedIdentities() map[string]bool {
 	return out
 }
 
-// record plans to write the record, unless it has the identities.
-func (p mover) record(want map[string]bool, why string) {
+// recordTargets plans to write the record, unless it has the identities.
+func (p mover) recordTargets(want map[string]bool, why string) {
 	if !p.Record.Recorded || !maps.Equal(p.Record.Identities, want) {
 		p.addStep(SetRecord{want}, why)
 	}

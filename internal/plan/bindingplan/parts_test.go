@@ -22,8 +22,8 @@ func setInstanceType(f *Facts) {
 	f.Stored.Spec.TargetType, f.Group.TargetGroup.Type = &kind, model.InstanceTargets
 }
 
-// TestRemovals tests which targets MakeRemoval deregisters.
-func TestRemovals(t *testing.T) {
+// TestRemovalDeregistersGoneTargets tests which targets MakeRemoval deregisters.
+func TestRemovalDeregistersGoneTargets(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit func(*Facts)
 		want string
@@ -37,14 +37,14 @@ func TestRemovals(t *testing.T) {
 			f.Conflict.Owned, f.Memory.Registered = true, f.Memory.Registered.WithTargets(f.Health.Targets)
 			f.Gone = &Gone{f.Health.Targets[:1]}
 		}, "deregister 10.0.0.1 if there"},
-		"targets that cannot be listed": {func(f *Facts) { f.Health.Failure = &denied }, ""},
-		"a record that cannot be read":  {func(f *Facts) { f.Record.Failure = &denied }, ""},
+		"targets that cannot be listed": {func(f *Facts) { f.Health.Failure = &deniedFailure }, ""},
+		"a record that cannot be read":  {func(f *Facts) { f.Record.Failure = &deniedFailure }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := completeFacts(t)
 			x.edit(f)
 			p := MakeRemoval(f)
-			if got := compact(planText(p)); got != x.want {
+			if got := withoutEmptyParts(planText(p)); got != x.want {
 				t.Errorf("got %s, want %s", got, x.want)
 			}
 			if failed := p.Failure(StepResults{}); (failed != nil) != (f.Health.Failure != nil || f.Record.Failure != nil) {
@@ -54,7 +54,7 @@ func TestRemovals(t *testing.T) {
 	}
 	f := completeFacts(t)
 	f.Health = healthOf("1 healthy", "2 draining")
-	if got := compact(planText(MakeEmptying(f))); got != "no removal; deregister 10.0.0.1 if there" {
+	if got := withoutEmptyParts(planText(MakeEmptying(f))); got != "no removal; deregister 10.0.0.1 if there" {
 		t.Errorf("a target group that the binding has left: %s", got)
 	}
 }
@@ -69,8 +69,8 @@ func TestReplacedTargetIsDeregisteredFirst(t *testing.T) {
 	}
 }
 
-// TestZones tests the zones with which addresses are registered.
-func TestZones(t *testing.T) {
+// TestAddressesAreRegisteredWithTheirZone tests the zones with which addresses are registered.
+func TestAddressesAreRegisteredWithTheirZone(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit func(*Facts)
 		want string
@@ -80,7 +80,7 @@ func TestZones(t *testing.T) {
 		"where AWS wants the zone":                {func(f *Facts) { f.Network = &Network{ZonesWanted: true, Zones: map[string]string{"n1": "a"}} }, "a"},
 		"of a node without one":                   {func(f *Facts) { f.Network = &Network{ZonesWanted: true, Zones: map[string]string{"n1": ""}} }, "all"},
 		"of a node that is not known":             {func(f *Facts) { f.Network = &Network{ZonesWanted: true} }, "error"},
-		"where the VPC cannot be read":            {func(f *Facts) { f.Network = &Network{Failure: &denied} }, "error"},
+		"where the VPC cannot be read":            {func(f *Facts) { f.Network = &Network{Failure: &deniedFailure} }, "error"},
 		"of another account, where none is known": {func(f *Facts) { f.Network = &Network{ZonesWanted: true}; f.Stored.Spec.IamRoleArnToAssume = "role" }, "all"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,13 +118,13 @@ func TestConflictOf(t *testing.T) {
 		"to a name that comes first":           {other: func(b *elbv2.TargetGroupBinding) { b.Name = "a" }, want: true},
 		"to that of the owner":                 {other: func(b *elbv2.TargetGroupBinding) { b.Namespace = "owner" }, owners: []string{"owner"}, want: true},
 		"not as the owner":                     {other: func(b *elbv2.TargetGroupBinding) { older(b); b.Namespace = "x" }, owners: []string{"ns"}},
-		"not as the owner that has found none": {mine: byName, other: func(b *elbv2.TargetGroupBinding) { older(b); b.Namespace = "x" }, owners: []string{"ns"}},
-		"not where both share":                 {mine: share, other: func(b *elbv2.TargetGroupBinding) { older(b); share(b) }},
-		"where only one shares":                {other: func(b *elbv2.TargetGroupBinding) { older(b); share(b) }, want: true},
-		"where the owner shares":               {mine: share, other: func(b *elbv2.TargetGroupBinding) { share(b); b.Namespace = "owner" }, owners: []string{"owner"}, want: true},
-		"not as one of the owner that shares":  {mine: share, other: func(b *elbv2.TargetGroupBinding) { share(b); older(b) }, owners: []string{"ns"}},
-		"where the owner has none":             {mine: share, other: func(b *elbv2.TargetGroupBinding) { share(b) }, owners: []string{"owner"}, want: true},
-		"not to one that has found nothing":    {other: func(b *elbv2.TargetGroupBinding) { older(b); byName(b) }},
+		"not as the owner that has found none": {mine: setTargetGroupName, other: func(b *elbv2.TargetGroupBinding) { older(b); b.Namespace = "x" }, owners: []string{"ns"}},
+		"not where both share":                 {mine: setSharedTargetGroup, other: func(b *elbv2.TargetGroupBinding) { older(b); setSharedTargetGroup(b) }},
+		"where only one shares":                {other: func(b *elbv2.TargetGroupBinding) { older(b); setSharedTargetGroup(b) }, want: true},
+		"where the owner shares":               {mine: setSharedTargetGroup, other: func(b *elbv2.TargetGroupBinding) { setSharedTargetGroup(b); b.Namespace = "owner" }, owners: []string{"owner"}, want: true},
+		"not as one of the owner that shares":  {mine: setSharedTargetGroup, other: func(b *elbv2.TargetGroupBinding) { setSharedTargetGroup(b); older(b) }, owners: []string{"ns"}},
+		"where the owner has none":             {mine: setSharedTargetGroup, other: func(b *elbv2.TargetGroupBinding) { setSharedTargetGroup(b) }, owners: []string{"owner"}, want: true},
+		"not to one that has found nothing":    {other: func(b *elbv2.TargetGroupBinding) { older(b); setTargetGroupName(b) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := binding()
@@ -145,13 +145,15 @@ func TestConflictOf(t *testing.T) {
 	}
 }
 
-func share(b *elbv2.TargetGroupBinding) { b.Spec.MultiClusterTargetGroup = true }
+func setSharedTargetGroup(b *elbv2.TargetGroupBinding) { b.Spec.MultiClusterTargetGroup = true }
 
-// byName sets the name of the target group instead of its ARN.
-func byName(b *elbv2.TargetGroupBinding) { b.Spec.TargetGroupARN, b.Spec.TargetGroupName = "", "a" }
+// setTargetGroupName sets the name of the target group instead of its ARN.
+func setTargetGroupName(b *elbv2.TargetGroupBinding) {
+	b.Spec.TargetGroupARN, b.Spec.TargetGroupName = "", "a"
+}
 
-// TestCompletion tests which bindings are completed with properties of their target group.
-func TestCompletion(t *testing.T) {
+// TestBindingIsCompletedFromItsTargetGroup tests which bindings are completed with properties of their target group.
+func TestBindingIsCompletedFromItsTargetGroup(t *testing.T) {
 	g := TargetGroup{ARN: "arn/a", Type: model.InstanceTargets, Protocol: "TCP", VPC: "vpc-2"}
 	b := &elbv2.TargetGroupBinding{Spec: elbv2.TargetGroupBindingSpec{TargetGroupName: "a"}}
 	if got := specText(g.Complete(b).Spec); got != "arn/a instance TCP ipv4 vpc-2" {
@@ -295,8 +297,8 @@ func TestRulesOfAllBindings(t *testing.T) {
 	}
 }
 
-// TestOneQueryForAllEndpoints: one query has the lookups of all endpoints without duplicates.
-func TestOneQueryForAllEndpoints(t *testing.T) {
+// TestENIsOfAllEndpointsNeedOneQuery: one query has the lookups of all endpoints without duplicates.
+func TestENIsOfAllEndpointsNeedOneQuery(t *testing.T) {
 	d := demand("a", 80, "10.0.0.2", "10.0.0.1", "10.0.0.2")
 	d.Needs = append(d.Needs, targets.Need{Lookups: []targets.ENILookup{{Instance: "i-1", Carried: "10.0.0.3"}, {ENI: "eni-1"}}},
 		targets.Need{Lookups: []targets.ENILookup{{ENI: "eni-1"}, {Instance: "i-1", Carried: "10.0.0.4"}}})

@@ -104,5 +104,5 @@ func (f *Facts) gate() corev1.PodConditionType {
 	return targets.GateType(f.Key.Name)
 }
 
-// claimed reports whether the stored binding has the finalizer of the controller.
-func (f *Facts) claimed() bool { return hasFinalizer(f.Stored) }
+// hasFinalizer reports whether the stored binding has the finalizer of the controller.
+func (f *Facts) hasFinalizer() bool { return hasFinalizer(f.Stored) }

@@ -200,7 +200,7 @@ func (r *reporter) reportMoves(m *moves, failed *Failure) {
 	omitted := r.addUnregistered(m, a)
 	waiting := noGate
 	if !targets.IsInstance(r.Described) {
-		waiting = gates{r.Facts}.showHealth(&r.Steps, m.Matched, slices.Concat(withoutRefused(m.Register, refused), m.delayed.endpoints), omitted)
+		waiting = gateReader{r.Facts}.showHealth(&r.Steps, m.Matched, slices.Concat(withoutRefused(m.Register, refused), m.delayed.endpoints), omitted)
 		r.Pods, r.Reported.Pods = true, true
 	}
 	r.explainMissingEndpoints()

@@ -13,19 +13,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestReportsOfFailedSteps tests the report of a run that registers target 2 and deregisters target 3, by the failed step.
-func TestReportsOfFailedSteps(t *testing.T) {
+// TestFailedStepsAreReported tests the report of a run that registers target 2 and deregisters target 3, by the failed step.
+func TestFailedStepsAreReported(t *testing.T) {
 	unclear := finding.List{{Object: targets.Ref(binding()), Severity: finding.Error, Reason: finding.EndpointGroupUnclear}}
 	for name, x := range map[string]struct {
 		done StepResults
 		edit func(*Facts)
 		want string
 	}{
-		"a finalizer that cannot be added":          {done: StepResults{FailedStep: AddFinalizer{}, Failure: &passing}, want: "events FailedAddFinalizer; error"},
-		"a spec that cannot be completed":           {done: StepResults{FailedStep: CompleteSpec{}, Failure: &passing}, want: "events FailedReconcile; error"},
-		"a checkpoint that cannot be written":       {done: StepResults{FailedStep: SetCheckpoint{}, Failure: &passing}, want: "error"},
-		"facts that cannot be read":                 {done: StepResults{Err: errNo}, want: "error"},
-		"a target that cannot be taken out":         {done: StepResults{FailedStep: Deregister{Targets: healthOf("3").Targets}, Failure: &invalid}, want: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
+		"a finalizer that cannot be added":          {done: StepResults{FailedStep: AddFinalizer{}, Failure: &temporaryFailure}, want: "events FailedAddFinalizer; error"},
+		"a spec that cannot be completed":           {done: StepResults{FailedStep: CompleteSpec{}, Failure: &temporaryFailure}, want: "events FailedReconcile; error"},
+		"a checkpoint that cannot be written":       {done: StepResults{FailedStep: SetCheckpoint{}, Failure: &temporaryFailure}, want: "error"},
+		"facts that cannot be read":                 {done: StepResults{Err: errRefused}, want: "error"},
+		"a target that cannot be taken out":         {done: StepResults{FailedStep: Deregister{Targets: healthOf("3").Targets}, Failure: &invalidFailure}, want: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
 		"a call that is postponed":                  {done: StepResults{NoRemoval: true, Postponed: 3 * time.Second, Rules: RulesResult{Done: true}}, want: "status True SuccessfullyReconciled observed; events; again in 3s; waiting"},
 		"success is pending while it is":            {done: StepResults{NoRemoval: true, Changed: true, Postponed: 3 * time.Second, Rules: RulesResult{Done: true}}, want: "status True SuccessfullyReconciled observed; events; success pending; again in 3s; waiting"},
 		"success is said of what has changed":       {done: StepResults{NoRemoval: true, Changed: true, Rules: RulesResult{Done: true}}, want: "status True SuccessfullyReconciled observed; events SuccessfullyReconciled; compared; checkpoint want; complete"},
@@ -34,9 +34,9 @@ func TestReportsOfFailedSteps(t *testing.T) {
 		"rules that a person has to correct":        {done: StepResults{NoRemoval: true, Rules: RulesResult{Findings: unclear, Faulty: true}}, want: "status False FailedNetworkReconcile observed; events FailedNetworkReconcile; again in 5m0s"},
 		"rules of new pods may be missing a moment": {done: StepResults{NoRemoval: true, Rules: RulesResult{Unseen: unclear}}, want: "events; again in 3s"},
 		"rules of others are tried again":           {done: StepResults{NoRemoval: true, Rules: RulesResult{Done: true, Again: true}}, want: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; again in 15s; complete"},
-		"a call that waits for its turn":            {done: StepResults{FailedStep: Register{}, Failure: &waiting}, want: "again in 3s; waiting"},
-		"an error that may pass":                    {done: StepResults{FailedStep: Deregister{}, NoRemoval: true, Failure: &passing, Rules: RulesResult{Done: true}}, want: "events FailedReconcile; error"},
-		"a fault of this run is reported once":      {done: StepResults{FailedStep: Deregister{}, NoRemoval: true, Failure: &denied, Rules: RulesResult{Done: true}}, edit: func(f *Facts) { f.Reported.Fault = true }, want: "again in 5m0s"},
+		"a call that waits for its turn":            {done: StepResults{FailedStep: Register{}, Failure: &throttledFailure}, want: "again in 3s; waiting"},
+		"an error that may pass":                    {done: StepResults{FailedStep: Deregister{}, NoRemoval: true, Failure: &temporaryFailure, Rules: RulesResult{Done: true}}, want: "events FailedReconcile; error"},
+		"a fault of this run is reported once":      {done: StepResults{FailedStep: Deregister{}, NoRemoval: true, Failure: &deniedFailure, Rules: RulesResult{Done: true}}, edit: func(f *Facts) { f.Reported.Fault = true }, want: "again in 5m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := completeFacts(t)
@@ -45,42 +45,42 @@ func TestReportsOfFailedSteps(t *testing.T) {
 				x.edit(f)
 			}
 			p := Make(f)
-			if got := compact(planText(p)); got != "known; backend seen; rules; checkpoint; register 10.0.0.2; no removal; deregister 10.0.0.3 or later" {
+			if got := withoutEmptyParts(planText(p)); got != "known; backend seen; rules; checkpoint; register 10.0.0.2; no removal; deregister 10.0.0.3 or later" {
 				t.Fatalf("plan %s", got)
 			}
-			if got := compact(reportText(p.Report(f, x.done))); got != x.want {
+			if got := withoutEmptyParts(reportText(p.Report(f, x.done))); got != x.want {
 				t.Errorf("\n got %s\nwant %s", got, x.want)
 			}
 		})
 	}
 }
 
-// TestReportsOfAFailedCleanup tests the report about a binding that is being deleted.
-func TestReportsOfAFailedCleanup(t *testing.T) {
+// TestFailedCleanupIsReported tests the report about a binding that is being deleted.
+func TestFailedCleanupIsReported(t *testing.T) {
 	for name, x := range map[string]struct {
 		done StepResults
 		want string
 	}{
-		"its finalizer cannot be removed": {StepResults{FailedStep: RemoveFinalizer{}, Failure: &passing}, "events FailedRemoveFinalizer; error"},
-		"AWS refuses":                     {StepResults{FailedStep: Deregister{}, Failure: &denied}, "status False FailedCleanup; events FailedCleanup; error"},
-		"a call waits":                    {StepResults{FailedStep: Deregister{}, Failure: &waiting}, "again in 3s; waiting"},
+		"its finalizer cannot be removed": {StepResults{FailedStep: RemoveFinalizer{}, Failure: &temporaryFailure}, "events FailedRemoveFinalizer; error"},
+		"AWS refuses":                     {StepResults{FailedStep: Deregister{}, Failure: &deniedFailure}, "status False FailedCleanup; events FailedCleanup; error"},
+		"a call waits":                    {StepResults{FailedStep: Deregister{}, Failure: &throttledFailure}, "again in 3s; waiting"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := completeFacts(t)
 			setDeleted(f, false)
-			if got := compact(reportText(Make(f).Report(f, x.done))); got != x.want {
+			if got := withoutEmptyParts(reportText(Make(f).Report(f, x.done))); got != x.want {
 				t.Errorf("\n got %s\nwant %s", got, x.want)
 			}
 		})
 	}
 }
 
-// TestRetryOfNewBindings: AWS may not show a new target group yet, so that a new binding is tried again soon.
-func TestRetryOfNewBindings(t *testing.T) {
+// TestNewBindingsAreRetriedSooner: AWS may not show a new target group yet, so that a new binding is tried again soon.
+func TestNewBindingsAreRetriedSooner(t *testing.T) {
 	for age, want := range map[time.Duration]time.Duration{0: 15 * time.Second, 10 * time.Minute: time.Minute, 2 * time.Hour: 5 * time.Minute} {
 		f := completeFacts(t)
 		f.Stored.CreationTimestamp = metav1.NewTime(now.Add(-age))
-		if got := Failed(f, gone).RetryAfter; got != want {
+		if got := Failed(f, goneFailure).RetryAfter; got != want {
 			t.Errorf("at an age of %v again in %v, want %v", age, got, want)
 		}
 	}
@@ -102,7 +102,7 @@ func TestStatusIsWrittenForAChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := completeFacts(t)
 			failed := func(text string) Report {
-				return Failed(f, Failure{Err: errors.New(text), Class: denied.Class})
+				return Failed(f, Failure{Err: errors.New(text), Class: deniedFailure.Class})
 			}
 			for _, s := range failed(x.text + ", Request ID: 0123-4567-89ab").Steps {
 				if set, ok := s.Do.(SetStatus); ok {
@@ -140,7 +140,7 @@ func TestConditionsOfMissingEndpoints(t *testing.T) {
 		"healthy all the while": {func(_ *Facts, p *corev1.Pod) { setCondition(p, "True", "", time.Hour) }, ""},
 		"as it says already": {func(f *Facts, p *corev1.Pod) {
 			setCondition(p, "False", "EndpointMissing", time.Hour)
-			p.Status.Conditions[1].Message = blockedCondition(gates{f}.endpointMissing()).Message
+			p.Status.Conditions[1].Message = blockedCondition(gateReader{f}.missingEndpointFinding()).Message
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,11 +152,11 @@ func TestConditionsOfMissingEndpoints(t *testing.T) {
 			f.GatedPods = []*corev1.Pod{pod}
 			x.edit(f, pod)
 			f.Memory.DueIn = 2 * time.Hour
-			want := compact(x.want + "; again in 2h0m0s")
+			want := withoutEmptyParts(x.want + "; again in 2h0m0s")
 			if strings.HasPrefix(x.want, "again") {
 				want = x.want
 			}
-			if got := compact(reportText(Make(f).Report(f, StepResults{}))); got != want {
+			if got := withoutEmptyParts(reportText(Make(f).Report(f, StepResults{}))); got != want {
 				t.Errorf("\n got %s\nwant %s", got, want)
 			}
 		})

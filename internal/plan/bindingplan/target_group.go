@@ -53,12 +53,12 @@ func (g TargetGroup) addressType() elbv2.TargetGroupIPAddressType {
 // NeedsCompletion reports whether unset fields of the stored binding have to be read from AWS: if the binding is new, or
 // cannot be used without them. In a binding of another controller, unset fields mean the defaults.
 func (f *Facts) NeedsCompletion() bool {
-	return Unusable(f.Stored) || f.Stored.DeletionTimestamp == nil && !f.claimed() && Incomplete(f.Stored)
+	return Unusable(f.Stored) || f.Stored.DeletionTimestamp == nil && !f.hasFinalizer() && Incomplete(f.Stored)
 }
 
-// completesTo reports whether the defaults of unset fields in the stored binding are equal to the completed ones, so that they
+// isCompletedBy reports whether the defaults of unset fields in the stored binding are equal to the completed ones, so that they
 // need not be written.
-func (f *Facts) completesTo(whole *elbv2.TargetGroupBinding) bool {
+func (f *Facts) isCompletedBy(whole *elbv2.TargetGroupBinding) bool {
 	b := f.Stored.Spec
 	return (b.IPAddressType != nil || *whole.Spec.IPAddressType == elbv2.TargetGroupIPAddressTypeIPv4) &&
 		(b.VpcID != "" || whole.Spec.VpcID == f.Options.VPC) &&
@@ -76,10 +76,10 @@ func Unusable(b *elbv2.TargetGroupBinding) bool {
 	return b.Spec.TargetGroupARN == "" || b.Spec.TargetType == nil
 }
 
-// complete plans to write properties of the target group into unset fields of the binding, which other programs, the webhook for
+// completeBinding plans to write properties of the target group into unset fields of the binding, which other programs, the webhook for
 // pods and later runs read.
-func (p *planner) complete() {
-	if p.Completed || p.Claimed || !p.NeedsCompletion() || Incomplete(p.Described) || !Unusable(p.Stored) && p.completesTo(p.Described) {
+func (p *planner) completeBinding() {
+	if p.Completed || p.Claimed || !p.NeedsCompletion() || Incomplete(p.Described) || !Unusable(p.Stored) && p.isCompletedBy(p.Described) {
 		return
 	}
 	p.addStep(CompleteSpec{p.Described.Spec}, "unset fields of the binding are read from AWS")

@@ -73,7 +73,7 @@ func (s Step) Items(f *Facts) []Item {
 		return single("-", "clear", "record", binding, "")
 	case SetCheckpoint:
 		switch {
-		case action.IfRulesMissing, action.Value == f.checkpoint():
+		case action.IfRulesMissing, action.Value == f.storedCheckpoint():
 			return nil
 		case action.Value == "":
 			return single("-", "clear", "checkpoint", binding, "")

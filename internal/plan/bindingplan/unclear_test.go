@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestFixOfAnUnknownAddress: the fix for an address that AWS does not show yet does not mention tags.
-func TestFixOfAnUnknownAddress(t *testing.T) {
+// TestUnknownENIFindingHasAFix: the fix for an address that AWS does not show yet does not mention tags.
+func TestUnknownENIFindingHasAFix(t *testing.T) {
 	_, _, err := RuleOptions{}.securityGroupOf(targets.Need{Endpoint: "web-0", Lookups: []targets.ENILookup{{Address: "10.0.0.1"}}}, ENIs{})
 	f := unknownGroupFinding(finding.Ref{Kind: "TargetGroupBinding", Name: "b"}, err)
 	if got := f.Text(); strings.Contains(got, "tag") || !strings.HasPrefix(got, "AWS has no network interface with the address of web-0, so no security group is opened for it; the lookup is retried") {

@@ -21,8 +21,8 @@ func (f *Facts) lacksServerID(e targets.Endpoint) bool {
 	return targets.IsQUIC(f.Described) && e.ServerID == ""
 }
 
-// gatesClosed reports whether a pod waits for its target to become healthy.
-func (f *Facts) gatesClosed() bool {
+// hasClosedGate reports whether a pod waits for its target to become healthy.
+func (f *Facts) hasClosedGate() bool {
 	return !targets.IsInstance(f.Described) && targets.AnyGateClosed(f.registrable(), f.gate())
 }
 

@@ -36,8 +36,8 @@ type certificateClaims struct {
 	shares draft.Shares // attached certificates by namespace
 }
 
-// admits reports whether a certificate of a member is attached to the listener or may be attached.
-func (t *certificateClaims) admits(member finding.Ref, arn string, hosts []string) bool {
+// mayAdd reports whether a certificate of a member is attached to the listener or may be attached.
+func (t *certificateClaims) mayAdd(member finding.Ref, arn string, hosts []string) bool {
 	switch {
 	case t.live != nil && (t.live.Certificate == arn || slices.Contains(t.live.Certificates, arn)):
 		t.shares.AddStaying(member.Namespace)

@@ -58,7 +58,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 		switch c := c.(type) {
 		case model.CertARNs:
 			for _, arn := range c.ARNs {
-				if cc.certificateMissing(arn, live) {
+				if cc.isCertificateMissing(arn, live) {
 					out.Blocked = append(out.Blocked, c.Member)
 					lacking.Add(finding.Finding{
 						Object: c.Member, Field: c.Field, Reason: finding.CertificateNotFound,
@@ -67,7 +67,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 					})
 					continue
 				}
-				if !claims.admits(c.Member, arn, nil) {
+				if !claims.mayAdd(c.Member, arn, nil) {
 					out.Blocked = append(out.Blocked, c.Member)
 					continue
 				}
@@ -84,7 +84,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 				continue
 			}
 			for _, id := range c.IDs {
-				if arn := cc.managedARNs[id]; arn != "" && claims.admits(c.Member, arn, cc.managedHosts(id)) {
+				if arn := cc.managedARNs[id]; arn != "" && claims.mayAdd(c.Member, arn, cc.managedHosts(id)) {
 					all = append(all, arn)
 				}
 				out.Pending = out.Pending || live == nil && cc.importing[id]
@@ -116,7 +116,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 				continue
 			}
 			for _, arn := range of.arns {
-				if !claims.admits(c.Member, arn, c.Hosts) {
+				if !claims.mayAdd(c.Member, arn, c.Hosts) {
 					out.Blocked = append(out.Blocked, c.Member)
 					continue
 				}
@@ -288,9 +288,9 @@ func (cc *Chooser) hostsOfHeld(l model.Listener, live *observed.Listener, blocke
 	return equal.SortedUnique(out)
 }
 
-// certificateMissing reports whether a certificate that a user named is known not to exist. That can only be known of
+// isCertificateMissing reports whether a certificate that a user named is known not to exist. That can only be known of
 // certificates in the account and region of the controller. A certificate that is already attached is not looked up.
-func (cc *Chooser) certificateMissing(arn string, live *observed.Listener) bool {
+func (cc *Chooser) isCertificateMissing(arn string, live *observed.Listener) bool {
 	if live != nil && (live.Certificate == arn || slices.Contains(live.Certificates, arn)) {
 		return false
 	}

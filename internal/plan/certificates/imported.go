@@ -20,7 +20,7 @@ import (
 // resolveImport finds the certificate of a TLS Secret in ACM, or plans to import it. If it cannot be imported, the
 // one that was imported last is used.
 func (m *Managed) resolveImport(w model.ManagedCertificate) {
-	live := m.imported(w)
+	live := m.liveImports(w)
 	use := func(c observed.OwnCertificate) { m.managedARNs[w.ID], m.keptARNs[c.ARN] = c.ARN, true }
 	content := w.Import.Content
 	same := -1
@@ -90,7 +90,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		why = "the Secret has another certificate, " + why
 	case !m.hasRoomForImport(w):
 		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("%d of at most %d imported certificates are in the account; the rest is reserved for namespaces that have fewer",
-			m.Have.Facts.Imports.All, m.accountImports()), "delete what is not needed, or use certificates by ARN")
+			m.Have.Facts.Imports.All, m.maxAccountImports()), "delete what is not needed, or use certificates by ARN")
 		m.awaitImport(w, a, plan.Wait{For: "capacity for its certificate", RetryAfter: durations.StableFactAge})
 		return
 	default:
@@ -170,15 +170,15 @@ func (m *Managed) hasRoomForImport(w model.ManagedCertificate) bool {
 		others = append(others, float64(n))
 	}
 	foreign := counted.All + m.imports - shared
-	return model.MayTakeOneMore(float64(m.accountImports()-foreign), float64(shared), float64(counted.Of[namespace]+m.imports), others)
+	return model.MayTakeOneMore(float64(m.maxAccountImports()-foreign), float64(shared), float64(counted.Of[namespace]+m.imports), others)
 }
 
-func (m *Managed) accountImports() int {
+func (m *Managed) maxAccountImports() int {
 	return cmp.Or(m.Opt.AccountImports, plan.DefaultAccountImports)
 }
 
-// imported returns the live certificates of a Secret, those that are attached to listeners first.
-func (m *Managed) imported(w model.ManagedCertificate) []observed.OwnCertificate {
+// liveImports returns the live certificates of a Secret, those that are attached to listeners first.
+func (m *Managed) liveImports(w model.ManagedCertificate) []observed.OwnCertificate {
 	var out []observed.OwnCertificate
 	for _, c := range m.Have.Facts.OwnCertificates {
 		if c.ResourceID == w.ID && c.Imported != nil {
@@ -186,7 +186,7 @@ func (m *Managed) imported(w model.ManagedCertificate) []observed.OwnCertificate
 		}
 	}
 	slices.SortStableFunc(out, func(a, b observed.OwnCertificate) int {
-		return cmp.Or(m.attachedRank(b.ARN)-m.attachedRank(a.ARN), cmp.Compare(b.Imported.NotAfter, a.Imported.NotAfter))
+		return cmp.Or(m.attachmentRank(b.ARN)-m.attachmentRank(a.ARN), cmp.Compare(b.Imported.NotAfter, a.Imported.NotAfter))
 	})
 	return out
 }
@@ -212,8 +212,8 @@ func interimText(live []observed.OwnCertificate) string {
 	}
 }
 
-// attachedRank returns 1 if a live listener of the stack has the certificate, and 0 otherwise.
-func (m *Managed) attachedRank(arn string) int {
+// attachmentRank returns 1 if a live listener of the stack has the certificate, and 0 otherwise.
+func (m *Managed) attachmentRank(arn string) int {
 	for _, lb := range m.Have.LoadBalancers {
 		for _, l := range lb.Listeners {
 			if l.Certificate == arn || slices.Contains(l.Certificates, arn) {
@@ -229,12 +229,12 @@ func (m *Managed) attachedRank(arn string) int {
 func (m *Managed) limitImports(all []model.ManagedCertificate) []model.ManagedCertificate {
 	count := 0
 	for _, w := range all {
-		if w.Import != nil && len(m.imported(w)) > 0 {
+		if w.Import != nil && len(m.liveImports(w)) > 0 {
 			count++
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(w model.ManagedCertificate) bool {
-		if w.Import == nil || len(m.imported(w)) > 0 {
+		if w.Import == nil || len(m.liveImports(w)) > 0 {
 			return false
 		}
 		if count++; count <= plan.MaxCertificatesPerLoadBalancer {
@@ -247,7 +247,7 @@ func (m *Managed) limitImports(all []model.ManagedCertificate) []model.ManagedCe
 
 // reportImport reports, on all objects that name a Secret, why its certificate is not imported.
 func (m *Managed) reportImport(w model.ManagedCertificate, reason finding.Reason, what, fix string) {
-	now := interimText(m.imported(w))
+	now := interimText(m.liveImports(w))
 	for _, use := range w.Import.Uses {
 		m.Findings.Add(finding.Finding{
 			Object: use.Object, Field: use.Field, Reason: reason, Severity: finding.Error,

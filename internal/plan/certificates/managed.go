@@ -39,7 +39,7 @@ func (m *Managed) Resolve() {
 	if !m.Opt.ManagesCertificates() {
 		return
 	}
-	if !m.managedKnown() {
+	if !m.areManagedFactsKnown() {
 		return
 	}
 	m.managedARNs, m.keptARNs, m.importing = map[string]string{}, map[string]bool{}, map[string]bool{}
@@ -62,9 +62,9 @@ func (m *Managed) AddPlannedSteps() {
 	}
 }
 
-// managedKnown reports whether the live managed certificates are known. If not, it asks for them, unless AWS does not
+// areManagedFactsKnown reports whether the live managed certificates are known. If not, it asks for them, unless AWS does not
 // answer.
-func (m *Managed) managedKnown() bool {
+func (m *Managed) areManagedFactsKnown() bool {
 	if m.Have.Facts.OwnCertificatesAsked {
 		return true
 	}

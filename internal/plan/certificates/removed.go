@@ -22,7 +22,7 @@ func (m *Managed) Remove(listeners []resolved.Listener, after []plan.StepID) {
 		// Managed certificates may exist. After the objects are deleted, no run would delete the certificates.
 		m.AwaitUnavailable(plan.Address{Kind: plan.Certificate, ID: m.Want.ID.String()}, plan.DeleteCertificate{}, *f)
 	}
-	if !m.managedKnown() || slices.ContainsFunc(listeners, func(l resolved.Listener) bool { return l.Certs.AttachedUnavailable }) {
+	if !m.areManagedFactsKnown() || slices.ContainsFunc(listeners, func(l resolved.Listener) bool { return l.Certs.AttachedUnavailable }) {
 		return
 	}
 	used := map[string]bool{}
@@ -40,10 +40,10 @@ func (m *Managed) Remove(listeners []resolved.Listener, after []plan.StepID) {
 	}
 	var free []observed.OwnCertificate // certificates that can be deleted now
 	for _, c := range m.Have.Facts.OwnCertificates {
-		if used[c.ARN] || m.keptARNs[c.ARN] || !m.removalFactsKnown(c) {
+		if used[c.ARN] || m.keptARNs[c.ARN] || !m.areRemovalFactsKnown(c) {
 			continue
 		}
-		s := m.deletion(c, after)
+		s := m.deletionStep(c, after)
 		if s.Wait = m.deletionWait(c); s.Waits() {
 			m.Add(s)
 			continue
@@ -54,13 +54,13 @@ func (m *Managed) Remove(listeners []resolved.Listener, after []plan.StepID) {
 	// attempt finds the certificate and deletes the rest.
 	needed := m.neededDomains(free)
 	for _, c := range free {
-		m.Add(m.deletion(c, append(slices.Clone(after), m.removeRecords(c, needed, after)...)))
+		m.Add(m.deletionStep(c, append(slices.Clone(after), m.removeRecords(c, needed, after)...)))
 	}
 }
 
-// removalFactsKnown reports whether all facts are known on which the deletion of a certificate depends. It asks for
+// areRemovalFactsKnown reports whether all facts are known on which the deletion of a certificate depends. It asks for
 // those that are not.
-func (m *Managed) removalFactsKnown(c observed.OwnCertificate) bool {
+func (m *Managed) areRemovalFactsKnown(c observed.OwnCertificate) bool {
 	if !c.Public {
 		return true
 	}
@@ -106,7 +106,7 @@ func (m *Managed) deletionWait(c observed.OwnCertificate) plan.Wait {
 	return plan.Wait{}
 }
 
-func (m *Managed) deletion(c observed.OwnCertificate, after []plan.StepID) plan.Step {
+func (m *Managed) deletionStep(c observed.OwnCertificate, after []plan.StepID) plan.Step {
 	a := plan.Address{Kind: plan.Certificate, ID: c.ARN}
 	return plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteCertificate{ARN: c.ARN},

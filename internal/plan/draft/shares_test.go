@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-func TestWhoHasTheFewestComesFirst(t *testing.T) {
+func TestNamespaceWithTheSmallestShareIsFirst(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		shares map[string]Share
@@ -39,7 +39,7 @@ func TestWhoHasTheFewestComesFirst(t *testing.T) {
 	}
 }
 
-func TestWhatSeveralAskForCountsForWhoHasTheFewest(t *testing.T) {
+func TestSharedClaimCountsForItsSmallestShare(t *testing.T) {
 	t.Parallel()
 	shares := map[string]Share{"a": {Staying: 2}, "b": {Staying: 4, Leaving: 1}}
 	got := namespacesOfClaims(shares, [][]string{{"b"}, {"a", "b"}, {"a", "b"}, {"a", "b"}, {"a"}})

@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-func TestForwardsAreComparedByTheSharesOfTargetGroups(t *testing.T) {
+func TestForwardsWithTheSameSharesAreEqual(t *testing.T) {
 	type share struct {
 		arn    string
 		weight int32
@@ -40,7 +40,7 @@ func TestForwardsAreComparedByTheSharesOfTargetGroups(t *testing.T) {
 	}
 }
 
-func TestConditionsAreTheSameWhateverTheirOrder(t *testing.T) {
+func TestOrderOfConditionsDoesNotMatter(t *testing.T) {
 	host := func(vs ...string) model.Condition { return model.HostHeader{Values: vs} }
 	path := func(vs ...string) model.Condition { return model.PathPattern{Values: vs} }
 	for name, c := range map[string]struct {

@@ -24,7 +24,7 @@ func TestAdoptionIsReadyOnlyIfAllIsCompared(t *testing.T) {
 			}}}
 			return s
 		}
-		found := Differences(with(adoptingGateway(true, false)), with(stackOf(group, true)), nil)
+		found := Differences(with(adoptingGateway(true, false)), with(stackOf(ingressGroup, true)), nil)
 		if len(found) != 1 || found[0].Reason != want {
 			t.Errorf("%d headers: %v", headers, found)
 		}

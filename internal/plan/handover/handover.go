@@ -161,9 +161,9 @@ func PreviousStack(lb *observed.LoadBalancer) (model.StackID, bool) {
 	return naming.AdoptedFrom(lb.Tags[naming.AdoptedTag])
 }
 
-// notTakenOver returns the resources without the tags of the stack that takes over, and the bindings of these target groups. The
+// withoutResourcesOf returns the resources without the tags of the stack that takes over, and the bindings of these target groups. The
 // labels of bindings are not trusted, because tenants can write them.
-func notTakenOver(have observed.Stack, by model.StackID) observed.Stack {
+func withoutResourcesOf(have observed.Stack, by model.StackID) observed.Stack {
 	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return naming.HasStackTags(by, lb.Tags) })
 	have.TargetGroups = slices.DeleteFunc(slices.Clone(have.TargetGroups), func(g observed.TargetGroup) bool { return naming.HasStackTags(by, g.Tags) })
 	have.SecurityGroups = slices.DeleteFunc(slices.Clone(have.SecurityGroups), func(g observed.SecurityGroup) bool { return naming.HasStackTags(by, g.Tags) })

@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestObstaclesAreOtherGateways: a Gateway does not take over a load balancer of which a third stack has resources.
-func TestObstaclesAreOtherGateways(t *testing.T) {
+// TestResourcesOfAThirdStackAreAnObstacle: a Gateway does not take over a load balancer of which a third stack has resources.
+func TestResourcesOfAThirdStackAreAnObstacle(t *testing.T) {
 	third := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "second"}
-	tags := func(of ...model.StackID) map[string]string { return live(false, of...).LoadBalancers[0].Tags }
+	tags := func(of ...model.StackID) map[string]string { return loadBalancerOf(false, of...).LoadBalancers[0].Tags }
 	for name, c := range map[string]struct {
 		change func(have *observed.Stack)
 		why    string // "" for no obstacle
@@ -21,7 +21,7 @@ func TestObstaclesAreOtherGateways(t *testing.T) {
 		"it has begun itself":               {func(have *observed.Stack) { have.AdoptedBy = gateway }, ""},
 		"another one has it":                {func(have *observed.Stack) { have.AdoptedBy = third }, "Gateway shop/second has taken it over already"},
 		"another one has it, nothing shows": {func(have *observed.Stack) { have.AdoptedBy, have.LoadBalancers = third, nil }, "Gateway shop/second has taken it over already"},
-		"its load balancer":                 {func(have *observed.Stack) { have.LoadBalancers[0].Tags = tags(group, third) }, "carries the tags of"},
+		"its load balancer":                 {func(have *observed.Stack) { have.LoadBalancers[0].Tags = tags(ingressGroup, third) }, "carries the tags of"},
 		"one of its target groups": {func(have *observed.Stack) {
 			have.TargetGroups = []observed.TargetGroup{{ARN: "tg", Name: "tg", Tags: tags(third)}}
 		}, "target group tg carries the tags of"},
@@ -29,13 +29,13 @@ func TestObstaclesAreOtherGateways(t *testing.T) {
 			have.SecurityGroups = []observed.SecurityGroup{{ID: "sg-1", Tags: tags(third)}}
 		}, "security group sg-1 carries the tags of"},
 		"a target group of both": {func(have *observed.Stack) {
-			have.TargetGroups = []observed.TargetGroup{{ARN: "tg", Name: "tg", Tags: tags(group, gateway)}}
+			have.TargetGroups = []observed.TargetGroup{{ARN: "tg", Name: "tg", Tags: tags(ingressGroup, gateway)}}
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want, have := adoptingGateway(false, true), live(false, group)
-			want.LoadBalancer, have.Adopted = nil, group
-			have.LoadBalancers[0].Tags = tags(group)
+			want, have := adoptingGateway(false, true), loadBalancerOf(false, ingressGroup)
+			want.LoadBalancer, have.Adopted = nil, ingressGroup
+			have.LoadBalancers[0].Tags = tags(ingressGroup)
 			c.change(&have)
 			var got []string
 			for _, f := range Obstacles(want, have, nil) {
@@ -49,9 +49,9 @@ func TestObstaclesAreOtherGateways(t *testing.T) {
 	}
 }
 
-// TestAMemberConsentsToOneGateway: a member of another namespace consents to one Gateway, by an annotation or, unless members are
+// TestMemberConsentsToOneGateway: a member of another namespace consents to one Gateway, by an annotation or, unless members are
 // isolated, by a route.
-func TestAMemberConsentsToOneGateway(t *testing.T) {
+func TestMemberConsentsToOneGateway(t *testing.T) {
 	const no = "Ingress blog/posts does not consent"
 	of := func(namespace, name string) model.StackID {
 		return model.StackID{Kind: model.ALBGateway, Namespace: namespace, Name: name}
@@ -72,7 +72,7 @@ func TestAMemberConsentsToOneGateway(t *testing.T) {
 		"but is leaving":                         {func(m *model.Member, _, _ *model.Stack) { m.Adopter, m.Deleting = gateway, true }, "Ingress blog/posts is leaving it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want, from := adoptingGateway(false, false), stackOf(group, true)
+			want, from := adoptingGateway(false, false), stackOf(ingressGroup, true)
 			m := &from.Members[0]
 			m.Ref = finding.Ref{Kind: "Ingress", Namespace: "blog", Name: "posts"}
 			c.change(m, &from, &want)

@@ -175,7 +175,7 @@ func (rel Relation) ObservedStack(stack model.Stack, have observed.Stack, others
 		have.Bindings = withoutDuplicates(append(slices.Clone(have.Bindings), others...))
 		return Assign(stack, have, port)
 	case HandedOver, Withheld:
-		return notTakenOver(have, rel.Other)
+		return withoutResourcesOf(have, rel.Other)
 	}
 	return have
 }

@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	group   = model.StackID{Kind: model.Ingress, Name: "edge"}
-	gateway = model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
+	ingressGroup = model.StackID{Kind: model.Ingress, Name: "edge"}
+	gateway      = model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
 )
 
 // stackOf returns a stack with a load balancer and a member, which has a finalizer if claimed is set.
@@ -24,12 +24,12 @@ func stackOf(id model.StackID, claimed bool) model.Stack {
 // adoptingGateway returns the Gateway with the annotation.
 func adoptingGateway(dryRun, claimed bool) model.Stack {
 	s := stackOf(gateway, claimed)
-	s.DryRun, s.Adopts = dryRun, &model.Adoption{From: group}
+	s.DryRun, s.Adopts = dryRun, &model.Adoption{From: ingressGroup}
 	return s
 }
 
-// live returns a load balancer with the tags of stacks, and the tag of the IngressGroup if adopted is set.
-func live(adopted bool, of ...model.StackID) observed.Stack {
+// loadBalancerOf returns a load balancer with the tags of stacks, and the tag of the IngressGroup if adopted is set.
+func loadBalancerOf(adopted bool, of ...model.StackID) observed.Stack {
 	tags := map[string]string{}
 	for _, id := range of {
 		for k, v := range naming.ResourceTags("c", id, model.LoadBalancerID, nil) {
@@ -37,14 +37,14 @@ func live(adopted bool, of ...model.StackID) observed.Stack {
 		}
 	}
 	if adopted {
-		maps.Copy(tags, naming.AdoptedTags(group, []string{"shop"}))
+		maps.Copy(tags, naming.AdoptedTags(ingressGroup, []string{"shop"}))
 	}
 	return observed.Stack{LoadBalancers: []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Tags: tags}}}
 }
 
 // adoptedBy returns the observed state of a stack whose load balancer another stack has.
 func adoptedBy(id model.StackID, have observed.Stack) observed.Stack {
-	have.Facts.Adopter = &observed.Adopter{Stack: id, LoadBalancer: live(true, id).LoadBalancers[0]}
+	have.Facts.Adopter = &observed.Adopter{Stack: id, LoadBalancer: loadBalancerOf(true, id).LoadBalancers[0]}
 	return have
 }
 
@@ -63,39 +63,39 @@ func TestRelate(t *testing.T) {
 		off   bool
 		want  Standing
 	}{
-		"a Gateway asks for nothing":               {stack: stackOf(gateway, true), have: live(false, gateway), want: Unrelated},
-		"a group that no Gateway asks for":         {stack: stackOf(group, true), have: live(false, group), want: Unrelated},
-		"the shadow is planned with what is there": {stack: adoptingGateway(true, false), other: stackOf(group, true), want: TakesOver},
-		"a Gateway takes over":                     {stack: adoptingGateway(false, false), other: stackOf(group, true), want: TakesOver},
-		"it has begun":                             {stack: adoptingGateway(false, true), have: live(true, gateway, group), other: stackOf(group, true), want: TakesOver},
-		"it has taken over":                        {stack: adoptingGateway(false, true), have: live(true, gateway), other: stackOf(group, true), want: TakesOver},
-		"it has released":                          {stack: adoptingGateway(false, true), have: live(true, gateway), other: gone, want: TakesOver},
-		"it has one of its own":                    {stack: adoptingGateway(false, true), have: live(false, gateway), other: stackOf(group, true), want: HasOwn},
+		"a Gateway asks for nothing":               {stack: stackOf(gateway, true), have: loadBalancerOf(false, gateway), want: Unrelated},
+		"a group that no Gateway asks for":         {stack: stackOf(ingressGroup, true), have: loadBalancerOf(false, ingressGroup), want: Unrelated},
+		"the shadow is planned with what is there": {stack: adoptingGateway(true, false), other: stackOf(ingressGroup, true), want: TakesOver},
+		"a Gateway takes over":                     {stack: adoptingGateway(false, false), other: stackOf(ingressGroup, true), want: TakesOver},
+		"it has begun":                             {stack: adoptingGateway(false, true), have: loadBalancerOf(true, gateway, ingressGroup), other: stackOf(ingressGroup, true), want: TakesOver},
+		"it has taken over":                        {stack: adoptingGateway(false, true), have: loadBalancerOf(true, gateway), other: stackOf(ingressGroup, true), want: TakesOver},
+		"it has released":                          {stack: adoptingGateway(false, true), have: loadBalancerOf(true, gateway), other: gone, want: TakesOver},
+		"it has one of its own":                    {stack: adoptingGateway(false, true), have: loadBalancerOf(false, gateway), other: stackOf(ingressGroup, true), want: HasOwn},
 		"what it had is gone from AWS":             {stack: adoptingGateway(false, true), other: gone, want: NotAllowed},
 		"what it names never was":                  {stack: adoptingGateway(false, false), other: gone, want: NotAllowed},
 
-		"it is to be given back":                         {stack: adoptingGateway(true, true), have: live(true, gateway), other: stackOf(group, true), want: GivesBack},
-		"the annotation is removed":                      {stack: stackOf(gateway, true), have: live(true, gateway), other: stackOf(group, true), want: GivesBack},
-		"the Gateway is deleted":                         {stack: model.Stack{ID: gateway, Leaving: stackOf(gateway, true).Members}, have: live(true, gateway), other: stackOf(group, true), want: GivesBack},
-		"whose objects cannot be built":                  {stack: stackOf(gateway, true), have: live(true, gateway), other: held, want: GivesBack},
-		"the group has no members to take it back":       {stack: adoptingGateway(true, true), have: live(true, gateway), other: gone, want: Unrelated},
-		"the group has no members, and it has begun":     {stack: stackOf(gateway, true), have: live(true, gateway, group), other: gone, want: TakesOver},
-		"the group is switched off":                      {stack: stackOf(gateway, true), have: live(true, gateway), off: true, want: Unrelated},
-		"who may take it back is of a foreign namespace": {stack: stackOf(gateway, true), have: live(true, gateway), other: withForeignMembers(stackOf(group, true)), want: Unrelated},
-		"and it has begun":                               {stack: stackOf(gateway, true), have: live(true, gateway, group), other: withForeignMembers(stackOf(group, true)), want: TakesOver},
-		"one of a foreign namespace waits":               {stack: withForeignMembers(stackOf(group, true)), have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Withheld},
-		"nor does a deleted Gateway give it to that":     {stack: model.Stack{ID: gateway, Leaving: stackOf(gateway, true).Members}, have: live(true, gateway), other: withForeignMembers(stackOf(group, true)), want: Unrelated},
-		"which waits until the Gateway is gone":          {stack: withForeignMembers(stackOf(group, true)), have: adoptedBy(gateway, observed.Stack{}), other: gone, want: Withheld},
-		"it was given back":                              {stack: adoptingGateway(true, true), other: stackOf(group, true), want: Returned},
-		"the class is missing, no withdrawal":            {stack: held, have: live(true, gateway), other: stackOf(group, true), want: Unrelated},
-		"the group of a Gateway that has it":             {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: adoptingGateway(false, true), want: HandedOver},
-		"of one that has begun":                          {stack: stackOf(group, true), have: adoptedBy(gateway, live(true, group, gateway)), other: adoptingGateway(false, true), want: HandedOver},
-		"of one whose class is missing":                  {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: held, want: HandedOver},
-		"of one whose kind is off":                       {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), off: true, want: HandedOver},
-		"of one that asks no more":                       {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: TakesOver},
-		"of one that is in dry run":                      {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: adoptingGateway(true, true), want: TakesOver},
-		"of one that is gone":                            {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: gone, want: TakesOver},
-		"all of the group leave, nothing is taken":       {stack: model.Stack{ID: group}, have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: HandedOver},
+		"it is to be given back":                         {stack: adoptingGateway(true, true), have: loadBalancerOf(true, gateway), other: stackOf(ingressGroup, true), want: GivesBack},
+		"the annotation is removed":                      {stack: stackOf(gateway, true), have: loadBalancerOf(true, gateway), other: stackOf(ingressGroup, true), want: GivesBack},
+		"the Gateway is deleted":                         {stack: model.Stack{ID: gateway, Leaving: stackOf(gateway, true).Members}, have: loadBalancerOf(true, gateway), other: stackOf(ingressGroup, true), want: GivesBack},
+		"whose objects cannot be built":                  {stack: stackOf(gateway, true), have: loadBalancerOf(true, gateway), other: held, want: GivesBack},
+		"the group has no members to take it back":       {stack: adoptingGateway(true, true), have: loadBalancerOf(true, gateway), other: gone, want: Unrelated},
+		"the group has no members, and it has begun":     {stack: stackOf(gateway, true), have: loadBalancerOf(true, gateway, ingressGroup), other: gone, want: TakesOver},
+		"the group is switched off":                      {stack: stackOf(gateway, true), have: loadBalancerOf(true, gateway), off: true, want: Unrelated},
+		"who may take it back is of a foreign namespace": {stack: stackOf(gateway, true), have: loadBalancerOf(true, gateway), other: withForeignMembers(stackOf(ingressGroup, true)), want: Unrelated},
+		"and it has begun":                               {stack: stackOf(gateway, true), have: loadBalancerOf(true, gateway, ingressGroup), other: withForeignMembers(stackOf(ingressGroup, true)), want: TakesOver},
+		"one of a foreign namespace waits":               {stack: withForeignMembers(stackOf(ingressGroup, true)), have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Withheld},
+		"nor does a deleted Gateway give it to that":     {stack: model.Stack{ID: gateway, Leaving: stackOf(gateway, true).Members}, have: loadBalancerOf(true, gateway), other: withForeignMembers(stackOf(ingressGroup, true)), want: Unrelated},
+		"which waits until the Gateway is gone":          {stack: withForeignMembers(stackOf(ingressGroup, true)), have: adoptedBy(gateway, observed.Stack{}), other: gone, want: Withheld},
+		"it was given back":                              {stack: adoptingGateway(true, true), other: stackOf(ingressGroup, true), want: Returned},
+		"the class is missing, no withdrawal":            {stack: held, have: loadBalancerOf(true, gateway), other: stackOf(ingressGroup, true), want: Unrelated},
+		"the group of a Gateway that has it":             {stack: stackOf(ingressGroup, true), have: adoptedBy(gateway, observed.Stack{}), other: adoptingGateway(false, true), want: HandedOver},
+		"of one that has begun":                          {stack: stackOf(ingressGroup, true), have: adoptedBy(gateway, loadBalancerOf(true, ingressGroup, gateway)), other: adoptingGateway(false, true), want: HandedOver},
+		"of one whose class is missing":                  {stack: stackOf(ingressGroup, true), have: adoptedBy(gateway, observed.Stack{}), other: held, want: HandedOver},
+		"of one whose kind is off":                       {stack: stackOf(ingressGroup, true), have: adoptedBy(gateway, observed.Stack{}), off: true, want: HandedOver},
+		"of one that asks no more":                       {stack: stackOf(ingressGroup, true), have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: TakesOver},
+		"of one that is in dry run":                      {stack: stackOf(ingressGroup, true), have: adoptedBy(gateway, observed.Stack{}), other: adoptingGateway(true, true), want: TakesOver},
+		"of one that is gone":                            {stack: stackOf(ingressGroup, true), have: adoptedBy(gateway, observed.Stack{}), other: gone, want: TakesOver},
+		"all of the group leave, nothing is taken":       {stack: model.Stack{ID: ingressGroup}, have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: HandedOver},
 	} {
 		got, err := Relate(c.stack, c.have, func(model.StackID) (model.Stack, bool, error) { return c.other, !c.off, nil }, func(finding.Ref) string { return "" })
 		if err != nil || got.Standing != c.want {
@@ -104,9 +104,9 @@ func TestRelate(t *testing.T) {
 	}
 }
 
-// TestAStackThatHandedOverHolds: a stack does not change the resources that it has handed over, and releases its objects at the
+// TestStackDoesNotChangeResourcesThatItHandedOver: a stack does not change the resources that it has handed over, and releases its objects at the
 // end.
-func TestAStackThatHandedOverHolds(t *testing.T) {
+func TestStackDoesNotChangeResourcesThatItHandedOver(t *testing.T) {
 	rel := Relation{Standing: HandedOver, Other: gateway}
 	left := observed.Stack{TargetGroups: []observed.TargetGroup{{ARN: "old"}}}
 	for name, c := range map[string]struct {
@@ -114,9 +114,9 @@ func TestAStackThatHandedOverHolds(t *testing.T) {
 		have  observed.Stack
 		held  bool
 	}{
-		"with members":                   {stackOf(group, true), observed.Stack{}, true},
-		"without, and nothing is left":   {model.Stack{ID: group}, observed.Stack{}, false},
-		"without, and some is not taken": {model.Stack{ID: group}, left, true},
+		"with members":                   {stackOf(ingressGroup, true), observed.Stack{}, true},
+		"without, and nothing is left":   {model.Stack{ID: ingressGroup}, observed.Stack{}, false},
+		"without, and some is not taken": {model.Stack{ID: ingressGroup}, left, true},
 	} {
 		if got, _ := rel.Apply(c.stack, c.have); got.Held.Everything != c.held {
 			t.Errorf("%s: held %t", name, got.Held.Everything)
@@ -140,13 +140,13 @@ func TestAdoptionNamespacesAreRecordedOnce(t *testing.T) {
 		have  observed.Stack
 		want  []string // nil: it cannot be given back
 	}{
-		"it begins":                   {asksFor(group), stackOf(group, true), live(false, group), []string{"shop"}},
-		"it has it":                   {asksFor(group), model.Stack{}, live(true, gateway), []string{"shop"}},
-		"another namespace joins":     {asksFor(group), withForeignMembers(stackOf(group, true)), live(true, gateway, group), []string{"shop"}},
-		"it asks for another one now": {asksFor(other), model.Stack{}, live(true, gateway, group), nil},
-		"it asks for none now":        {stackOf(gateway, true), model.Stack{}, live(true, gateway, group), nil},
+		"it begins":                   {asksFor(ingressGroup), stackOf(ingressGroup, true), loadBalancerOf(false, ingressGroup), []string{"shop"}},
+		"it has it":                   {asksFor(ingressGroup), model.Stack{}, loadBalancerOf(true, gateway), []string{"shop"}},
+		"another namespace joins":     {asksFor(ingressGroup), withForeignMembers(stackOf(ingressGroup, true)), loadBalancerOf(true, gateway, ingressGroup), []string{"shop"}},
+		"it asks for another one now": {asksFor(other), model.Stack{}, loadBalancerOf(true, gateway, ingressGroup), nil},
+		"it asks for none now":        {stackOf(gateway, true), model.Stack{}, loadBalancerOf(true, gateway, ingressGroup), nil},
 	} {
-		got, _ := Relation{Standing: TakesOver, Other: group, OtherStack: c.of}.Apply(c.stack, c.have)
+		got, _ := Relation{Standing: TakesOver, Other: ingressGroup, OtherStack: c.of}.Apply(c.stack, c.have)
 		switch {
 		case (got.Adopts == nil) != (c.want == nil):
 			t.Errorf("%s: %+v", name, got.Adopts)

@@ -51,7 +51,7 @@ func StateOf(s StateFacts) State {
 		return s.takenState()
 	case isBlocked(s.Gateway):
 		return s.unlessShadow(Refused)
-	case !s.requests():
+	case !s.isRequested():
 		return InIngress
 	case Claimed(s.Gateway.ID, live):
 		return s.unmarkedState(live)
@@ -100,15 +100,15 @@ func (s StateFacts) unlessShadow(state State) State {
 	return state
 }
 
-// requests reports whether the Gateway requests the load balancer of the other stack.
-func (s StateFacts) requests() bool {
+// isRequested reports whether the Gateway requests the load balancer of the other stack.
+func (s StateFacts) isRequested() bool {
 	return s.Gateway.Adopts != nil && s.Gateway.Adopts.From == s.Other.ID && !s.Gateway.Empty()
 }
 
 // hasWithdrawn reports whether the Gateway does not request the load balancer any more that it has taken over. A missing
 // class or setting does not withdraw the request.
 func (s StateFacts) hasWithdrawn() bool {
-	return !isBlocked(s.Gateway) && (!s.requests() || s.Gateway.DryRun)
+	return !isBlocked(s.Gateway) && (!s.isRequested() || s.Gateway.DryRun)
 }
 
 // isBlocked reports whether a stack is held as a whole because no part of it can be built.

@@ -15,8 +15,8 @@ var (
 	gate = model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
 )
 
-// requesting returns the desired state of a Gateway that requests the load balancer of edge.
-func requesting(edit func(*model.Stack)) model.Stack {
+// requestingGateway returns the desired state of a Gateway that requests the load balancer of edge.
+func requestingGateway(edit func(*model.Stack)) model.Stack {
 	out := model.Stack{
 		ID: gate, LoadBalancer: &model.LoadBalancer{}, Adopts: &model.Adoption{From: edge},
 		Members: []model.Member{{Ref: finding.Ref{Kind: "Gateway", Namespace: "shop", Name: "edge"}}},
@@ -27,8 +27,8 @@ func requesting(edit func(*model.Stack)) model.Stack {
 	return out
 }
 
-// serving returns the desired state of an IngressGroup with a member.
-func serving() model.Stack {
+// servingIngressGroup returns the desired state of an IngressGroup with a member.
+func servingIngressGroup() model.Stack {
 	return model.Stack{ID: edge, LoadBalancer: &model.LoadBalancer{}, Members: []model.Member{{Ref: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}}}}
 }
 
@@ -66,38 +66,38 @@ func TestStateOf(t *testing.T) {
 		seen StateFacts
 		want State
 	}{
-		"the Gateway asks for nothing":                     {StateFacts{Gateway: requesting(silent), Other: serving(), Have: observedOf(model.StackID{}, edge)}, InIngress},
-		"the Gateway asks for another stack":               {StateFacts{Gateway: requesting(func(s *model.Stack) { s.Adopts.From.Name = "b" }), Other: serving()}, InIngress},
-		"planned":                                          {StateFacts{Gateway: requesting(dryRun), Other: serving(), Have: observedOf(model.StackID{}, edge)}, Shadow},
-		"planned, with something in the way":               {StateFacts{Gateway: requesting(dryRun), Other: serving(), Found: refusal}, Shadow},
-		"planned, and nothing of the Gateway can be built": {StateFacts{Gateway: requesting(func(s *model.Stack) { dryRun(s); held(s) }), Other: serving()}, Shadow},
-		"something is in the way":                          {StateFacts{Gateway: requesting(nil), Other: serving(), Have: observedOf(model.StackID{}, edge), Found: refusal}, Refused},
-		"nothing of the Gateway can be built":              {StateFacts{Gateway: requesting(held), Other: serving()}, Refused},
-		"the Gateway has one of its own":                   {StateFacts{Gateway: requesting(nil), Other: serving(), Have: observedOf(model.StackID{}, gate)}, Refused},
-		"a difference that is consented to": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: observedOf(model.StackID{}, edge),
+		"the Gateway asks for nothing":                     {StateFacts{Gateway: requestingGateway(silent), Other: servingIngressGroup(), Have: observedOf(model.StackID{}, edge)}, InIngress},
+		"the Gateway asks for another stack":               {StateFacts{Gateway: requestingGateway(func(s *model.Stack) { s.Adopts.From.Name = "b" }), Other: servingIngressGroup()}, InIngress},
+		"planned":                                          {StateFacts{Gateway: requestingGateway(dryRun), Other: servingIngressGroup(), Have: observedOf(model.StackID{}, edge)}, Shadow},
+		"planned, with something in the way":               {StateFacts{Gateway: requestingGateway(dryRun), Other: servingIngressGroup(), Found: refusal}, Shadow},
+		"planned, and nothing of the Gateway can be built": {StateFacts{Gateway: requestingGateway(func(s *model.Stack) { dryRun(s); held(s) }), Other: servingIngressGroup()}, Shadow},
+		"something is in the way":                          {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedOf(model.StackID{}, edge), Found: refusal}, Refused},
+		"nothing of the Gateway can be built":              {StateFacts{Gateway: requestingGateway(held), Other: servingIngressGroup()}, Refused},
+		"the Gateway has one of its own":                   {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedOf(model.StackID{}, gate)}, Refused},
+		"a difference that is consented to": {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedOf(model.StackID{}, edge),
 			Found: finding.List{{Reason: finding.AdoptionDiffers, Severity: finding.Warning}}}, Adopting},
-		"nothing is in the way":         {StateFacts{Gateway: requesting(nil), Other: serving(), Have: observedOf(model.StackID{}, edge)}, Adopting},
-		"both tags":                     {StateFacts{Gateway: requesting(nil), Other: serving(), Have: observedOf(edge, edge, gate)}, Adopting},
-		"both tags, and members gone":   {StateFacts{Gateway: requesting(nil), Other: none, Have: observedOf(edge, edge, gate)}, Adopting},
-		"a target group is the other's": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: with(observedOf(edge, gate), func(s *observed.Stack) { s.TargetGroups = []observed.TargetGroup{{Tags: tagsOf("a", edge)}} })}, Adopting},
-		"a security group is the other's": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: with(observedOf(edge, gate), func(s *observed.Stack) {
+		"nothing is in the way":         {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedOf(model.StackID{}, edge)}, Adopting},
+		"both tags":                     {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedOf(edge, edge, gate)}, Adopting},
+		"both tags, and members gone":   {StateFacts{Gateway: requestingGateway(nil), Other: none, Have: observedOf(edge, edge, gate)}, Adopting},
+		"a target group is the other's": {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: with(observedOf(edge, gate), func(s *observed.Stack) { s.TargetGroups = []observed.TargetGroup{{Tags: tagsOf("a", edge)}} })}, Adopting},
+		"a security group is the other's": {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: with(observedOf(edge, gate), func(s *observed.Stack) {
 			s.SecurityGroups = []observed.SecurityGroup{{Tags: tagsOf("a", edge)}}
 		})}, Adopting},
-		"a binding has labels of the other's, which anybody may write": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: with(observedOf(edge, gate), func(s *observed.Stack) { s.Bindings = []observed.Binding{{Labels: naming.StackLabels(edge)}} })}, Adopted},
-		"all is the Gateway's":                               {StateFacts{Gateway: requesting(nil), Other: serving(), Have: observedOf(edge, gate)}, Adopted},
-		"all is the Gateway's, which is refused what is new": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: observedOf(edge, gate), Found: refusal}, Adopted},
-		"all is the Gateway's, and its class is gone":        {StateFacts{Gateway: model.Stack{ID: gate, Held: model.HeldParts{Everything: true}}, Other: serving(), Have: observedOf(edge, gate)}, Adopted},
-		"members cannot be built":                            {StateFacts{Gateway: requesting(nil), Other: model.Stack{ID: edge, Held: model.HeldParts{Everything: true}}, Have: observedOf(edge, gate)}, Adopted},
-		"members are leaving":                                {StateFacts{Gateway: requesting(nil), Other: model.Stack{ID: edge, Leaving: serving().Members}, Have: observedOf(edge, gate)}, Adopted},
-		"members are gone":                                   {StateFacts{Gateway: requesting(nil), Other: none, Have: observedOf(edge, gate)}, Released},
-		"members are gone, and the Gateway is planned again": {StateFacts{Gateway: requesting(dryRun), Other: none, Have: observedOf(edge, gate)}, Released},
-		"planned again":                                      {StateFacts{Gateway: requesting(dryRun), Other: serving(), Have: observedOf(edge, gate)}, GivingBack},
-		"planned again, in the middle of adopting":           {StateFacts{Gateway: requesting(dryRun), Other: serving(), Have: observedOf(edge, edge, gate)}, GivingBack},
-		"withdrawn, and no member may have it back":          {StateFacts{Gateway: requesting(silent), Other: withForeignMembers(serving()), Have: observedOf(edge, gate)}, Adopted},
-		"the annotation is removed":                          {StateFacts{Gateway: requesting(silent), Other: serving(), Have: observedOf(edge, gate)}, GivingBack},
-		"the annotation names another stack":                 {StateFacts{Gateway: requesting(func(s *model.Stack) { s.Adopts = &model.Adoption{From: model.StackID{Kind: model.Ingress, Name: "b"}} }), Other: serving(), Have: observedOf(edge, gate)}, GivingBack},
-		"the Gateway is deleted":                             {StateFacts{Gateway: model.Stack{ID: gate}, Other: serving(), Have: observedOf(edge, gate)}, GivingBack},
-		"given back, but for the finalizer":                  {StateFacts{Gateway: requesting(func(s *model.Stack) { dryRun(s); s.Members[0].Claimed = true }), Other: serving(), Have: observedOf(model.StackID{}, edge)}, GivingBack},
+		"a binding has labels of the other's, which anybody may write": {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: with(observedOf(edge, gate), func(s *observed.Stack) { s.Bindings = []observed.Binding{{Labels: naming.StackLabels(edge)}} })}, Adopted},
+		"all is the Gateway's":                               {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedOf(edge, gate)}, Adopted},
+		"all is the Gateway's, which is refused what is new": {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedOf(edge, gate), Found: refusal}, Adopted},
+		"all is the Gateway's, and its class is gone":        {StateFacts{Gateway: model.Stack{ID: gate, Held: model.HeldParts{Everything: true}}, Other: servingIngressGroup(), Have: observedOf(edge, gate)}, Adopted},
+		"members cannot be built":                            {StateFacts{Gateway: requestingGateway(nil), Other: model.Stack{ID: edge, Held: model.HeldParts{Everything: true}}, Have: observedOf(edge, gate)}, Adopted},
+		"members are leaving":                                {StateFacts{Gateway: requestingGateway(nil), Other: model.Stack{ID: edge, Leaving: servingIngressGroup().Members}, Have: observedOf(edge, gate)}, Adopted},
+		"members are gone":                                   {StateFacts{Gateway: requestingGateway(nil), Other: none, Have: observedOf(edge, gate)}, Released},
+		"members are gone, and the Gateway is planned again": {StateFacts{Gateway: requestingGateway(dryRun), Other: none, Have: observedOf(edge, gate)}, Released},
+		"planned again":                                      {StateFacts{Gateway: requestingGateway(dryRun), Other: servingIngressGroup(), Have: observedOf(edge, gate)}, GivingBack},
+		"planned again, in the middle of adopting":           {StateFacts{Gateway: requestingGateway(dryRun), Other: servingIngressGroup(), Have: observedOf(edge, edge, gate)}, GivingBack},
+		"withdrawn, and no member may have it back":          {StateFacts{Gateway: requestingGateway(silent), Other: withForeignMembers(servingIngressGroup()), Have: observedOf(edge, gate)}, Adopted},
+		"the annotation is removed":                          {StateFacts{Gateway: requestingGateway(silent), Other: servingIngressGroup(), Have: observedOf(edge, gate)}, GivingBack},
+		"the annotation names another stack":                 {StateFacts{Gateway: requestingGateway(func(s *model.Stack) { s.Adopts = &model.Adoption{From: model.StackID{Kind: model.Ingress, Name: "b"}} }), Other: servingIngressGroup(), Have: observedOf(edge, gate)}, GivingBack},
+		"the Gateway is deleted":                             {StateFacts{Gateway: model.Stack{ID: gate}, Other: servingIngressGroup(), Have: observedOf(edge, gate)}, GivingBack},
+		"given back, but for the finalizer":                  {StateFacts{Gateway: requestingGateway(func(s *model.Stack) { dryRun(s); s.Members[0].Claimed = true }), Other: servingIngressGroup(), Have: observedOf(model.StackID{}, edge)}, GivingBack},
 	} {
 		if got := StateOf(tc.seen); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)

@@ -24,18 +24,18 @@ func rule(protocol string, from, to int32, source string) model.IngressRule {
 	return r
 }
 
-func described(r model.IngressRule, text string) model.IngressRule {
+func withDescription(r model.IngressRule, text string) model.IngressRule {
 	r.Description = text
 	return r
 }
 
-func TestRuleDiff(t *testing.T) {
+func TestDiffRules(t *testing.T) {
 	tests := []struct {
 		name              string
 		want, have        []model.IngressRule
 		authorize, revoke []model.IngressRule
 	}{
-		{"descriptions play no part", []model.IngressRule{tcp(80, 80, "sg-b")}, []model.IngressRule{described(tcp(80, 80, "sg-b"), "mine")}, nil, nil},
+		{"descriptions play no part", []model.IngressRule{tcp(80, 80, "sg-b")}, []model.IngressRule{withDescription(tcp(80, 80, "sg-b"), "mine")}, nil, nil},
 		{"host bits and case of ranges", []model.IngressRule{tcp(80, 80, "10.0.0.1/8"), tcp(80, 80, "2001:DB8::/32")}, []model.IngressRule{tcp(80, 80, "10.0.0.0/8"), tcp(80, 80, "2001:db8::/32")}, nil, nil},
 		{"protocols by number", []model.IngressRule{tcp(80, 80, "sg-b")}, []model.IngressRule{rule("6", 80, 80, "sg-b")}, nil, nil},
 		{
@@ -61,10 +61,10 @@ func TestRuleDiff(t *testing.T) {
 	}
 }
 
-func TestEndpointDiff(t *testing.T) {
-	ours := described(tcp(80, 80, "sg-b"), network.SharedDescription)
-	mine := described(tcp(80, 80, "sg-b"), "mine")
-	wide := described(tcp(80, 90, "sg-b"), network.SharedDescription)
+func TestDiffEndpointRules(t *testing.T) {
+	ours := withDescription(tcp(80, 80, "sg-b"), network.SharedDescription)
+	mine := withDescription(tcp(80, 80, "sg-b"), "mine")
+	wide := withDescription(tcp(80, 90, "sg-b"), network.SharedDescription)
 	type rules = []model.IngressRule
 	tests := []struct {
 		name              string
@@ -92,7 +92,7 @@ func TestEndpointDiff(t *testing.T) {
 	}
 }
 
-func TestOwnedEndpointRule(t *testing.T) {
+func TestIsSharedRule(t *testing.T) {
 	for text, want := range map[string]bool{
 		"elbv2.k8s.aws/targetGroupBinding=shared":           true,
 		"node rule elbv2.k8s.aws/targetGroupBinding=shared": true,
@@ -135,7 +135,7 @@ func TestAggregateRules(t *testing.T) {
 	}
 }
 
-func TestChooseEndpointGroup(t *testing.T) {
+func TestChooseSecurityGroup(t *testing.T) {
 	g := func(id string, tags ...string) network.ENIGroup {
 		out := network.ENIGroup{ID: id, Tags: map[string]string{}}
 		for i := 0; i < len(tags); i += 2 {
@@ -168,7 +168,7 @@ func TestChooseEndpointGroup(t *testing.T) {
 	}
 }
 
-func TestInterfaceOf(t *testing.T) {
+func TestENIOf(t *testing.T) {
 	all := []network.ENI{
 		{ID: "eni-0", Addresses: []string{"10.0.0.1", "2001:db8:0::1"}},
 		{ID: "eni-1", DeviceIndex: 1, Prefixes: []string{"10.0.1.0/28", "2001:db8:1::/80"}},

@@ -21,19 +21,21 @@ func subnet(id, zone string, change ...func(*observed.Subnet)) observed.Subnet {
 	return s
 }
 
-func tagged(key string) func(*observed.Subnet) {
+func withTag(key string) func(*observed.Subnet) {
 	return func(s *observed.Subnet) { s.Tags[key] = "shared" }
 }
-func free(n int32) func(*observed.Subnet)      { return func(s *observed.Subnet) { s.FreeIPs = n } }
-func named(n string) func(*observed.Subnet)    { return func(s *observed.Subnet) { s.Name = n } }
-func ipv6(s *observed.Subnet)                  { s.IPv6CIDRs = []string{"2001:db8::/64"} }
-func zoneType(t string) func(*observed.Subnet) { return func(s *observed.Subnet) { s.ZoneType = t } }
+func withFreeIPs(n int32) func(*observed.Subnet) { return func(s *observed.Subnet) { s.FreeIPs = n } }
+func withName(n string) func(*observed.Subnet)   { return func(s *observed.Subnet) { s.Name = n } }
+func withIPv6(s *observed.Subnet)                { s.IPv6CIDRs = []string{"2001:db8::/64"} }
+func withZoneType(t string) func(*observed.Subnet) {
+	return func(s *observed.Subnet) { s.ZoneType = t }
+}
 
 func TestChooseSubnets(t *testing.T) {
 	a := func(c ...func(*observed.Subnet)) observed.Subnet { return subnet("subnet-a", "us-west-2a", c...) }
 	b := func(c ...func(*observed.Subnet)) observed.Subnet { return subnet("subnet-b", "us-west-2b", c...) }
 	c := func(c ...func(*observed.Subnet)) observed.Subnet { return subnet("subnet-c", "us-west-2a", c...) }
-	l := subnet("subnet-l", "us-west-2-lax-1a", zoneType("local-zone"))
+	l := subnet("subnet-l", "us-west-2-lax-1a", withZoneType("local-zone"))
 	const mine, other = "kubernetes.io/cluster/my-cluster", "kubernetes.io/cluster/other"
 	alb := network.SubnetRequest{Choice: model.SubnetsDiscovered{}, Scheme: model.InternetFacing, AddressType: model.IPv4, Cluster: "my-cluster", ClusterTagCheck: true, ALB: true}
 	nlb := alb
@@ -57,29 +59,29 @@ func TestChooseSubnets(t *testing.T) {
 		refused []network.Refusal
 	}{
 		{"1 one per zone, lowest id", alb, []observed.Subnet{a(), b(), c()}, "subnet-a subnet-b", "", []network.Refusal{{"subnet-c", "zone us-west-2a is served by subnet-a"}}},
-		{"2 this cluster's tag first", alb, []observed.Subnet{a(), b(), c(tagged(mine))}, "subnet-b subnet-c", "", []network.Refusal{{"subnet-a", "zone us-west-2a is served by subnet-c"}}},
-		{"3 another cluster's tag refuses", alb, []observed.Subnet{a(tagged(other)), b(), c()}, "subnet-b subnet-c", "", []network.Refusal{{"subnet-a", "it is tagged for other clusters only"}}},
-		{"3 both tags are fine", alb, []observed.Subnet{a(tagged(other), tagged(mine)), b()}, "subnet-a subnet-b", "", nil},
-		{"3 check switched off", with(alb, func(r *network.SubnetRequest) { r.ClusterTagCheck = false }), []observed.Subnet{a(tagged(other)), b(), c()}, "subnet-a subnet-b", "", []network.Refusal{{"subnet-c", "zone us-west-2a is served by subnet-a"}}},
-		{"4 too few zones left", alb, []observed.Subnet{a(), b(free(7)), c()}, "SubnetsUnsuitable", "2 subnets in different zones are needed, but only 1 can be used (subnet-a); not taken: subnet-b: it has 7 free addresses, and 8 are needed, subnet-c: zone us-west-2a is served by subnet-a", []network.Refusal{{"subnet-b", "it has 7 free addresses, and 8 are needed"}, {"subnet-c", "zone us-west-2a is served by subnet-a"}}},
-		{"4 a full subnet that it is in stays", with(alb, func(r *network.SubnetRequest) { r.Live = []string{"subnet-b"} }), []observed.Subnet{a(), b(free(0))}, "subnet-a subnet-b", "", nil},
-		{"4 one zone allowed", with(alb, func(r *network.SubnetRequest) { r.SingleSubnet = true }), []observed.Subnet{a(), b(free(7))}, "subnet-a", "", []network.Refusal{{"subnet-b", "it has 7 free addresses, and 8 are needed"}}},
-		{"5 an NLB needs one", nlb, []observed.Subnet{a(), b(free(7)), c()}, "subnet-a", "", []network.Refusal{{"subnet-b", "it has 7 free addresses, and 8 are needed"}, {"subnet-c", "zone us-west-2a is served by subnet-a"}}},
-		{"8 none eligible", nlb, []observed.Subnet{a(tagged(other))}, "SubnetsUnsuitable", "none of the 1 subnets for a load balancer of scheme internet-facing can be used: 1 have only the tags of other clusters, 0 have fewer than 8 free addresses; not taken: subnet-a: it is tagged for other clusters only", []network.Refusal{{"subnet-a", "it is tagged for other clusters only"}}},
+		{"2 this cluster's tag first", alb, []observed.Subnet{a(), b(), c(withTag(mine))}, "subnet-b subnet-c", "", []network.Refusal{{"subnet-a", "zone us-west-2a is served by subnet-c"}}},
+		{"3 another cluster's tag refuses", alb, []observed.Subnet{a(withTag(other)), b(), c()}, "subnet-b subnet-c", "", []network.Refusal{{"subnet-a", "it is tagged for other clusters only"}}},
+		{"3 both tags are fine", alb, []observed.Subnet{a(withTag(other), withTag(mine)), b()}, "subnet-a subnet-b", "", nil},
+		{"3 check switched off", with(alb, func(r *network.SubnetRequest) { r.ClusterTagCheck = false }), []observed.Subnet{a(withTag(other)), b(), c()}, "subnet-a subnet-b", "", []network.Refusal{{"subnet-c", "zone us-west-2a is served by subnet-a"}}},
+		{"4 too few zones left", alb, []observed.Subnet{a(), b(withFreeIPs(7)), c()}, "SubnetsUnsuitable", "2 subnets in different zones are needed, but only 1 can be used (subnet-a); not taken: subnet-b: it has 7 free addresses, and 8 are needed, subnet-c: zone us-west-2a is served by subnet-a", []network.Refusal{{"subnet-b", "it has 7 free addresses, and 8 are needed"}, {"subnet-c", "zone us-west-2a is served by subnet-a"}}},
+		{"4 a full subnet that it is in stays", with(alb, func(r *network.SubnetRequest) { r.Live = []string{"subnet-b"} }), []observed.Subnet{a(), b(withFreeIPs(0))}, "subnet-a subnet-b", "", nil},
+		{"4 one zone allowed", with(alb, func(r *network.SubnetRequest) { r.SingleSubnet = true }), []observed.Subnet{a(), b(withFreeIPs(7))}, "subnet-a", "", []network.Refusal{{"subnet-b", "it has 7 free addresses, and 8 are needed"}}},
+		{"5 an NLB needs one", nlb, []observed.Subnet{a(), b(withFreeIPs(7)), c()}, "subnet-a", "", []network.Refusal{{"subnet-b", "it has 7 free addresses, and 8 are needed"}, {"subnet-c", "zone us-west-2a is served by subnet-a"}}},
+		{"8 none eligible", nlb, []observed.Subnet{a(withTag(other))}, "SubnetsUnsuitable", "none of the 1 subnets for a load balancer of scheme internet-facing can be used: 1 have only the tags of other clusters, 0 have fewer than 8 free addresses; not taken: subnet-a: it is tagged for other clusters only", []network.Refusal{{"subnet-a", "it is tagged for other clusters only"}}},
 		{"none found", nlb, nil, "SubnetsNotFound", "no subnet of the VPC fits", nil},
 		{"10 order of the list", list(nlb, "subnet-b,subnet-a"), []observed.Subnet{a(), b()}, "subnet-b subnet-a", "", nil},
 		{"11 same zone", list(nlb, "subnet-a,subnet-c"), []observed.Subnet{a(), c()}, "SubnetsUnsuitable", "subnets subnet-a and subnet-c are both in zone us-west-2a", nil},
-		{"12 one name twice", list(alb, "web,web"), []observed.Subnet{b(named("web")), a(named("web"))}, "subnet-a subnet-b", "", nil},
-		{"13 one name too often", list(alb, "web,web,web"), []observed.Subnet{a(named("web")), b(named("web"))}, "SubnetsUnsuitable", "more often", nil},
+		{"12 one name twice", list(alb, "web,web"), []observed.Subnet{b(withName("web")), a(withName("web"))}, "subnet-a subnet-b", "", nil},
+		{"13 one name too often", list(alb, "web,web,web"), []observed.Subnet{a(withName("web")), b(withName("web"))}, "SubnetsUnsuitable", "more often", nil},
 		{"an id twice", list(alb, "subnet-a,subnet-a"), []observed.Subnet{a()}, "SubnetsUnsuitable", "more often", nil},
-		{"an id and its name", list(alb, "subnet-a,web"), []observed.Subnet{a(named("web")), b()}, "SubnetsUnsuitable", "more often", nil},
+		{"an id and its name", list(alb, "subnet-a,web"), []observed.Subnet{a(withName("web")), b()}, "SubnetsUnsuitable", "more often", nil},
 		{"a name that no subnet has", list(alb, "subnet-a,db"), []observed.Subnet{a(), b()}, "SubnetsNotFound", "there is no subnet db", nil},
-		{"a full subnet may be named", list(alb, "subnet-a,subnet-b"), []observed.Subnet{a(free(0)), b(tagged(other))}, "subnet-a subnet-b", "", nil},
-		{"named without IPv6", with(list(alb, "subnet-a,subnet-b"), dual), []observed.Subnet{a(ipv6), b()}, "SubnetsUnsuitable", "subnet subnet-b has no IPv6 range", nil},
+		{"a full subnet may be named", list(alb, "subnet-a,subnet-b"), []observed.Subnet{a(withFreeIPs(0)), b(withTag(other))}, "subnet-a subnet-b", "", nil},
+		{"named without IPv6", with(list(alb, "subnet-a,subnet-b"), dual), []observed.Subnet{a(withIPv6), b()}, "SubnetsUnsuitable", "subnet subnet-b has no IPv6 range", nil},
 		{"14 a local zone alone", alb, []observed.Subnet{l}, "subnet-l", "", nil},
 		{"15 several kinds of zone", alb, []observed.Subnet{a(), b(), l}, "SubnetsUnsuitable", "availability-zone (subnet-a, subnet-b), local-zone (subnet-l)", nil},
-		{"unknown kind of zone", alb, []observed.Subnet{subnet("subnet-x", "m", zoneType("moon-zone"))}, "SubnetsUnsuitable", `unknown type "moon-zone"`, nil},
-		{"16 dual stack", with(alb, dual), []observed.Subnet{a(ipv6), b(ipv6), c()}, "subnet-a subnet-b", "", []network.Refusal{{"subnet-c", "it has no IPv6 range"}}},
+		{"unknown kind of zone", alb, []observed.Subnet{subnet("subnet-x", "m", withZoneType("moon-zone"))}, "SubnetsUnsuitable", `unknown type "moon-zone"`, nil},
+		{"16 dual stack", with(alb, dual), []observed.Subnet{a(withIPv6), b(withIPv6), c()}, "subnet-a subnet-b", "", []network.Refusal{{"subnet-c", "it has no IPv6 range"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -101,7 +103,7 @@ func TestChooseSubnets(t *testing.T) {
 	}
 }
 
-func TestChoiceDoesNotDependOnOrder(t *testing.T) {
+func TestSubnetChoiceDoesNotDependOnOrder(t *testing.T) {
 	var all []observed.Subnet
 	for i, zone := range []string{"a", "a", "b", "b", "c"} {
 		all = append(all, subnet("subnet-"+string(rune('0'+i)), zone))

@@ -62,7 +62,7 @@ func patternsCover(all, some []textPattern) bool {
 	return len(some) > 0 && !slices.ContainsFunc(some, func(p textPattern) bool {
 		return !slices.ContainsFunc(all, func(a textPattern) bool {
 			// A pattern whose only wildcard is at its end matches every text that begins with the rest of the pattern.
-			prefix := a.wild && a.head+"*" == a.text && len(p.head) >= len(a.head) && p.head[:len(a.head)] == a.head
+			prefix := a.hasWildcard && a.head+"*" == a.text && len(p.head) >= len(a.head) && p.head[:len(a.head)] == a.head
 			return a.text == p.text || prefix
 		})
 	})
@@ -98,8 +98,8 @@ func HostsOverlap(a, b string) bool {
 
 // textPattern is a host or path pattern in which * matches any text and ? matches any character.
 type textPattern struct {
-	text string
-	wild bool
+	text        string
+	hasWildcard bool
 	// head and tail are the text before the first and after the last wildcard. Without a wildcard both are the whole
 	// text.
 	head, tail string
@@ -108,7 +108,7 @@ type textPattern struct {
 func patternOf(text string) textPattern {
 	p := textPattern{text: text, head: text, tail: text}
 	if i := strings.IndexAny(text, "*?"); i >= 0 {
-		p.wild, p.head, p.tail = true, text[:i], text[strings.LastIndexAny(text, "*?")+1:]
+		p.hasWildcard, p.head, p.tail = true, text[:i], text[strings.LastIndexAny(text, "*?")+1:]
 	}
 	return p
 }
@@ -116,11 +116,11 @@ func patternOf(text string) textPattern {
 // overlaps reports whether a text may match both patterns. The result is exact unless both have wildcards.
 func (p *textPattern) overlaps(o *textPattern) bool {
 	switch {
-	case !p.wild && !o.wild:
+	case !p.hasWildcard && !o.hasWildcard:
 		return p.text == o.text
-	case !p.wild:
+	case !p.hasWildcard:
 		return globMatches(o.text, p.text)
-	case !o.wild:
+	case !o.hasWildcard:
 		return globMatches(p.text, o.text)
 	}
 	return (strings.HasPrefix(p.head, o.head) || strings.HasPrefix(o.head, p.head)) &&
@@ -273,7 +273,7 @@ func (x *patternIndex) add(n int32, ps []textPattern) {
 		x.any = append(x.any, n)
 	}
 	for i := range ps {
-		if ps[i].wild {
+		if ps[i].hasWildcard {
 			x.wild.add(n, x.key(&ps[i]))
 		} else {
 			x.exact.add(n, x.key(&ps[i]))
@@ -359,12 +359,12 @@ func (x *patternIndex) candidates(ps []textPattern, all []int32) (lists []candid
 	for i := range ps {
 		key := x.key(&ps[i])
 		for _, n := range x.lengths {
-			if n > len(key) || n == len(key) && ps[i].wild {
+			if n > len(key) || n == len(key) && ps[i].hasWildcard {
 				break
 			}
 			note(candidates{x.wild.byKey[key[:n]], true})
 		}
-		if ps[i].wild {
+		if ps[i].hasWildcard {
 			note(x.exact.withPrefix(key))
 			note(x.wild.withPrefix(key))
 		} else {

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// plainOverlap compares two rules as they are written, one value with the other.
-func plainOverlap(a, b []model.Condition) bool {
+// simpleOverlap compares two rules as they are written, one value with the other.
+func simpleOverlap(a, b []model.Condition) bool {
 	regexHosts, regexPaths := false, false
 	for _, c := range slices.Concat(a, b) {
 		switch c := c.(type) {
@@ -22,10 +22,10 @@ func plainOverlap(a, b []model.Condition) bool {
 		}
 	}
 	ra, rb := model.Rule{Conditions: a}, model.Rule{Conditions: b}
-	return plainMeet(ra.Hosts(), rb.Hosts(), regexHosts, true) && plainMeet(ra.Paths(), rb.Paths(), regexPaths, false)
+	return simplePatternsOverlap(ra.Hosts(), rb.Hosts(), regexHosts, true) && simplePatternsOverlap(ra.Paths(), rb.Paths(), regexPaths, false)
 }
 
-func plainMeet(a, b []string, regex, fold bool) bool {
+func simplePatternsOverlap(a, b []string, regex, fold bool) bool {
 	if len(a) == 0 || len(b) == 0 || regex {
 		return true
 	}
@@ -34,7 +34,7 @@ func plainMeet(a, b []string, regex, fold bool) bool {
 			if fold {
 				x, y = strings.ToLower(x), strings.ToLower(y)
 			}
-			if plainGlobs(x, y) {
+			if simpleGlobsOverlap(x, y) {
 				return true
 			}
 		}
@@ -42,7 +42,7 @@ func plainMeet(a, b []string, regex, fold bool) bool {
 	return false
 }
 
-func plainGlobs(x, y string) bool {
+func simpleGlobsOverlap(x, y string) bool {
 	wildX, wildY := strings.ContainsAny(x, "*?"), strings.ContainsAny(y, "*?")
 	ends := func(p string) (head, tail string) {
 		return p[:strings.IndexAny(p, "*?")], p[strings.LastIndexAny(p, "*?")+1:]
@@ -51,23 +51,23 @@ func plainGlobs(x, y string) bool {
 	case !wildX && !wildY:
 		return x == y
 	case !wildX:
-		return glob(y, x)
+		return globMatch(y, x)
 	case !wildY:
-		return glob(x, y)
+		return globMatch(x, y)
 	}
 	headX, tailX := ends(x)
 	headY, tailY := ends(y)
 	return (strings.HasPrefix(headX, headY) || strings.HasPrefix(headY, headX)) && (strings.HasSuffix(tailX, tailY) || strings.HasSuffix(tailY, tailX))
 }
 
-func glob(pattern, text string) bool {
+func globMatch(pattern, text string) bool {
 	switch {
 	case pattern == "":
 		return text == ""
 	case pattern[0] == '*':
-		return glob(pattern[1:], text) || text != "" && glob(pattern, text[1:])
+		return globMatch(pattern[1:], text) || text != "" && globMatch(pattern, text[1:])
 	}
-	return text != "" && (pattern[0] == '?' || pattern[0] == text[0]) && glob(pattern[1:], text[1:])
+	return text != "" && (pattern[0] == '?' || pattern[0] == text[0]) && globMatch(pattern[1:], text[1:])
 }
 
 // randomConditions have few different parts, so that they often meet.
@@ -107,7 +107,7 @@ func randomConditions(r *rand.Rand) []model.Condition {
 	return out
 }
 
-func TestTheIndexFindsTheRulesThatOverlap(t *testing.T) {
+func TestIndexFindsAllOverlappingRules(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 2000, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 5))
@@ -131,7 +131,7 @@ func TestTheIndexFindsTheRulesThatOverlap(t *testing.T) {
 			}
 			var want []int32
 			for _, n := range numbers {
-				if n >= in.from && n < in.to && plainOverlap(q, rules[n]) {
+				if n >= in.from && n < in.to && simpleOverlap(q, rules[n]) {
 					want = append(want, n)
 				}
 			}
@@ -150,8 +150,8 @@ func TestTheIndexFindsTheRulesThatOverlap(t *testing.T) {
 	})
 }
 
-func TestAnIndexThatIsUsedUpFindsMoreAndNeverLess(t *testing.T) {
-	shapes := []*Shape{ShapeOf(pathOf("/a*")), ShapeOf(pathOf("/b*"))}
+func TestIndexWithoutChecksLeftFindsAtLeastAllOverlaps(t *testing.T) {
+	shapes := []*Shape{ShapeOf(pathConditions("/a*")), ShapeOf(pathConditions("/b*"))}
 	x := NewIndex([]int32{0, 1}, func(n int32) *Shape { return shapes[n] })
 	x.checks = 0
 	if n, found := x.Find(shapes[1], AllRules); !found {
@@ -159,6 +159,6 @@ func TestAnIndexThatIsUsedUpFindsMoreAndNeverLess(t *testing.T) {
 	}
 }
 
-func pathOf(path string) []model.Condition {
+func pathConditions(path string) []model.Condition {
 	return []model.Condition{model.PathPattern{Values: []string{path}}}
 }

@@ -23,7 +23,7 @@ func forward(arn string) model.Action {
 // What stays of an object that is not accepted, or cannot be read, is its own and nobody else's: not where another
 // namespace has the host, not where an accepted member or another listener has the requests, and not where it forwards
 // to what was made for another object.
-func TestOnlyItsOwnRulesStayForAHeldMember(t *testing.T) {
+func TestOnlyOwnRulesOfAHeldMemberAreKept(t *testing.T) {
 	answer := model.FixedResponse{Status: "200", ContentType: "text/plain", Body: "ok"}
 	all := model.HeldMember{Member: web, All: true}
 	does := func(actions ...model.Action) model.HeldMember {

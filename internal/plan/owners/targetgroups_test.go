@@ -8,7 +8,7 @@ import (
 )
 
 // A rule must not forward by ARN to what was made for another namespace, in this stack or in another one.
-func TestTargetGroupsOfOtherNamespacesAreKnown(t *testing.T) {
+func TestOwnedByOtherNamespace(t *testing.T) {
 	have := observed.Stack{TargetGroups: []observed.TargetGroup{
 		{ARN: "own", ResourceID: "shop/web-app:80"}, {ARN: "other", ResourceID: "pay/web-app:80"}, {ARN: "longer", ResourceID: "shopping/web-app:80"},
 	}}

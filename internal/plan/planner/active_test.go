@@ -12,18 +12,18 @@ import (
 
 // The status of a Gateway shows whether AWS has made its load balancer, so that is looked at until it has. The load
 // balancer is made although no route is attached yet.
-func TestGatewaysAwaitTheirLoadBalancer(t *testing.T) {
-	want := claimed(desiredOf())
+func TestGatewayIsPlannedAgainUntilItsLoadBalancerIsActive(t *testing.T) {
+	want := withFinalizers(stackWithRules())
 	want.ID.Kind = model.ALBGateway
 	want.LoadBalancer.Listeners, want.TargetGroups = nil, nil
 	have := observed.Stack{Facts: testFacts()}
 	p, _ := planner.Make(want, have, testOptions, plan.Memory{})
-	answer(&have, p.Questions, func(string) string { return "healthy" })
+	answerQuestions(&have, p.Questions, func(string) string { return "healthy" })
 	p, _ = planner.Make(want, have, testOptions, plan.Memory{})
 	if p.RetryAfter == 0 || !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { _, ok := s.Do.(plan.CreateLoadBalancer); return ok }) {
 		t.Fatalf("steps %v, again %s", p.Steps, p.RetryAfter)
 	}
-	have = liveOf(want)
+	have = observedStateOf(want)
 	have.LoadBalancers[0].State = observed.Provisioning
 	p, _ = planner.Make(want, have, testOptions, plan.Memory{})
 	if p.RetryAfter == 0 || !slices.Contains(p.Questions, model.Question(model.AskState{ARN: have.LoadBalancers[0].ARN})) {

@@ -38,7 +38,7 @@ func addOnFacts() observed.Facts {
 	return f
 }
 
-func TestAddOnsBecomeWhatIsDesiredAndThenStay(t *testing.T) {
+func TestAddOnsConvergeAndStayUnchanged(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 150, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 4))
@@ -73,8 +73,8 @@ func TestAddOnsBecomeWhatIsDesiredAndThenStay(t *testing.T) {
 	})
 }
 
-func TestAddOnsOfOthers(t *testing.T) {
-	live := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: addOnFacts()})
+func TestAddOnsOfOtherOwnersStayUnchanged(t *testing.T) {
+	live := converge(t, withFinalizers(stackWithRules(ruleTo("/*", "g1"))), observed.Stack{Facts: addOnFacts()})
 	arn := live.Live(model.LoadBalancerID).ARN
 	of := finding.Origin{Object: testMember, Field: "x"}
 	for name, c := range map[string]struct {
@@ -115,7 +115,7 @@ func TestAddOnsOfOthers(t *testing.T) {
 			for of, v := range c.have {
 				have.Facts.AddOns[model.AskAddOn{Of: of, ARN: arn}.Key()] = v
 			}
-			want := claimed(desiredOf(ruleTo("/*", "g1")))
+			want := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
 			want.LoadBalancer.AddOns = c.desired
 			p, _ := planner.Make(want, have, testOptions, plan.Memory{})
 			if diff := cmp.Diff(c.steps, stepIDs(p)); diff != "" {
@@ -130,7 +130,7 @@ func TestAddOnsOfOthers(t *testing.T) {
 
 func TestTrustStoreByName(t *testing.T) {
 	desired := func(store string) model.Stack {
-		s := claimed(desiredOf(ruleTo("/*", "g1")))
+		s := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
 		s.LoadBalancer.Listeners[0].TLS = &model.TLS{
 			Policy: "p", Certificates: []model.CertChoice{model.CertARNs{Member: testMember, ARNs: []string{"iam"}}},
 			MutualAuth: &model.MutualAuth{Mode: "verify", TrustStore: store, Of: finding.Origin{Object: testMember, Field: "mutual"}},
@@ -143,12 +143,12 @@ func TestTrustStoreByName(t *testing.T) {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
 	p, found := planner.Make(desired("missing"), have, testOptions, plan.Memory{})
-	if len(runnable(p)) > 0 || found.Reach() != finding.BlocksListener {
+	if len(stepsInOrder(p)) > 0 || found.Reach() != finding.BlocksListener {
 		t.Errorf("an unknown trust store is not held: %v\n%s", found, p.Text())
 	}
-	open := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: addOnFacts()})
+	open := converge(t, withFinalizers(stackWithRules(ruleTo("/*", "g1"))), observed.Stack{Facts: addOnFacts()})
 	p, _ = planner.Make(desired("missing"), open, testOptions, plan.Memory{})
-	if len(runnable(p)) > 0 {
+	if len(stepsInOrder(p)) > 0 {
 		t.Errorf("a listener without mutual authentication changes:\n%s", p.Text())
 	}
 }

@@ -27,7 +27,7 @@ func manyRules(n int, conditions func(i int) []model.Condition) model.Stack {
 		r.Origin = finding.Origin{Object: r.Member, Field: fmt.Sprintf("spec.rules[%d]", i)}
 		rules = append(rules, r)
 	}
-	s := claimed(desiredOf(rules...))
+	s := withFinalizers(stackWithRules(rules...))
 	for m := range 40 {
 		s.Members = append(s.Members, model.Member{Ref: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: fmt.Sprintf("m%d", m)}, Finalizer: "f", Claimed: true})
 	}
@@ -56,12 +56,12 @@ func wildPath(i int) []model.Condition {
 	}
 }
 
-// liveOf is a load balancer as a stack desires it, with healthy targets.
-func liveOf(s model.Stack) observed.Stack {
+// observedStateOf is a load balancer as a stack desires it, with healthy targets.
+func observedStateOf(s model.Stack) observed.Stack {
 	have := observed.Stack{Facts: testFacts()}
 	for range 4 {
 		p, _ := planner.Make(s, have, testOptions, plan.Memory{})
-		answer(&have, p.Questions, func(string) string { return "healthy" })
+		answerQuestions(&have, p.Questions, func(string) string { return "healthy" })
 		if len(p.Questions) == 0 && len(p.Steps) == 0 {
 			break
 		}
@@ -111,8 +111,8 @@ func BenchmarkPlan(b *testing.B) {
 			alb.Listeners = slices.Clone(alb.Listeners)
 			alb.Listeners[0].Rules = nil
 			bare.LoadBalancer = &alb
-			empty := liveOf(bare)
-			full := liveOf(want)
+			empty := observedStateOf(bare)
+			full := observedStateOf(want)
 			edited := func(change func(rules []model.Rule) []model.Rule) model.Stack {
 				s := want
 				alb := *want.LoadBalancer

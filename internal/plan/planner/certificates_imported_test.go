@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-var importing = func() plan.Options {
+var importOptions = func() plan.Options {
 	o := testOptions
 	o.ImportCertificates = true
 	return o
@@ -27,8 +27,8 @@ var importing = func() plan.Options {
 
 const importedID = "imported/ns/tls"
 
-// imported serves a stack over TLS with what a Secret holds; nil: it cannot be used.
-func imported(s model.Stack, is *model.CertificateIdentity) model.Stack {
+// withImportedCertificate serves a stack over TLS with what a Secret holds; nil: it cannot be used.
+func withImportedCertificate(s model.Stack, is *model.CertificateIdentity) model.Stack {
 	use := finding.Origin{Object: testMember, Field: "spec.tls[0].secretName"}
 	c := model.ManagedCertificate{ID: importedID, Member: testMember, Of: use, Import: &model.CertificateImport{Secret: "ns/tls", Uses: []finding.Origin{use}}}
 	if is != nil {
@@ -43,7 +43,7 @@ func imported(s model.Stack, is *model.CertificateIdentity) model.Stack {
 
 // certificateFor is a certificate that is valid when tests take place.
 func certificateFor(fingerprint, algorithm string) model.CertificateIdentity {
-	now := ownFacts().Now
+	now := ownCertificateFacts().Now
 	return model.CertificateIdentity{
 		Fingerprint: fingerprint, Names: []string{"a"}, Algorithm: algorithm,
 		NotBefore: now.Add(-time.Hour).Unix(), NotAfter: now.Add(time.Hour).Unix(),
@@ -51,7 +51,7 @@ func certificateFor(fingerprint, algorithm string) model.CertificateIdentity {
 }
 
 func TestImportsByState(t *testing.T) {
-	now := ownFacts().Now
+	now := ownCertificateFacts().Now
 	fit := certificateFor("new", "EC")
 	expired, early := fit, fit
 	expired.NotAfter = now.Add(-time.Minute).Unix()
@@ -111,11 +111,11 @@ func TestImportsByState(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			memory := plan.Memory{ImportsPaused: map[string]plan.ImportPause{importedID: {For: c.paused, ForExpiring: c.expiring}}}
-			facts := ownFacts(c.own...)
+			facts := ownCertificateFacts(c.own...)
 			facts.Imports = c.counts
-			want := imported(claimed(desiredOf(ruleTo("/*", "g1"))), c.is)
+			want := withImportedCertificate(withFinalizers(stackWithRules(ruleTo("/*", "g1"))), c.is)
 			want.Certificates[0].Import.Claimed = c.claimed
-			p, found := planner.Make(want, observed.Stack{Facts: facts}, importing, memory)
+			p, found := planner.Make(want, observed.Stack{Facts: facts}, importOptions, memory)
 			var got []string
 			serves := ""
 			for _, s := range p.Steps {
@@ -155,11 +155,11 @@ func TestImportsByState(t *testing.T) {
 }
 
 // Whatever a Secret goes through, the listener ends with its last certificate, and one is left.
-func TestImportsFollowTheirSecret(t *testing.T) {
+func TestListenerHasTheLastCertificateOfTheSecret(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 30, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 8))
-		have := observed.Stack{Facts: ownFacts()}
+		have := observed.Stack{Facts: ownCertificateFacts()}
 		last := ""
 		for range 5 {
 			want := randomDesired(r)
@@ -167,22 +167,22 @@ func TestImportsFollowTheirSecret(t *testing.T) {
 			is.Fingerprint += is.Algorithm
 			switch r.IntN(4) {
 			case 0:
-				want, last = claimed(want), ""
+				want, last = withFinalizers(want), ""
 			case 1:
-				want = imported(claimed(want), nil)
+				want = withImportedCertificate(withFinalizers(want), nil)
 			default:
-				want, last = imported(claimed(want), &is), is.Fingerprint
+				want, last = withImportedCertificate(withFinalizers(want), &is), is.Fingerprint
 			}
 			var p plan.Plan
 			waited := map[string]time.Duration{}
 			for range 12 {
-				forget(&have)
+				dropRepeatedFacts(&have)
 				for range 5 {
-					p, _ = planner.Make(want, have, importing, plan.Memory{Waited: waited})
+					p, _ = planner.Make(want, have, importOptions, plan.Memory{Waited: waited})
 					answerCertificates(&have, p.Questions)
-					answer(&have, p.Questions, func(string) string { return "healthy" })
+					answerQuestions(&have, p.Questions, func(string) string { return "healthy" })
 				}
-				have = plantest.Simulate(have, p.KnownIDs, runnable(p))
+				have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
 			}
 			if len(want.Certificates) > 0 && last == "" {
 				continue // it never held one

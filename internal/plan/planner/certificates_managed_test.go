@@ -18,14 +18,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-var managing = func() plan.Options {
+var managedCertificateOptions = func() plan.Options {
 	o := testOptions
 	o.ManageCertificates = true
 	return o
 }()
 
-// certified serves a stack over TLS with a managed certificate for the hosts.
-func certified(s model.Stack, hosts ...string) model.Stack {
+// withManagedCertificate serves a stack over TLS with a managed certificate for the hosts.
+func withManagedCertificate(s model.Stack, hosts ...string) model.Stack {
 	const id = "amazon_issued/x-1"
 	s.Certificates = []model.ManagedCertificate{{ID: id, Member: testMember, Domain: hosts[0], Hosts: hosts, Of: finding.Origin{Object: testMember, Field: "create"}}}
 	for i := range s.LoadBalancer.Listeners {
@@ -38,8 +38,8 @@ func certified(s model.Stack, hosts ...string) model.Stack {
 // testZones has a public zone for each test host.
 var testZones = &observed.HostedZones{List: []observed.HostedZone{{ID: "ZA", Name: "a"}, {ID: "ZB", Name: "b"}, {ID: "ZC", Name: "c"}}}
 
-// forget drops the facts that are asked for again each time.
-func forget(have *observed.Stack) {
+// dropRepeatedFacts drops the facts that are asked for again each time.
+func dropRepeatedFacts(have *observed.Stack) {
 	have.Facts.Health, have.Facts.Validations = map[string]observed.Health{}, nil
 	have.Facts.PublicCertificates, have.Facts.PublicCertificatesAsked = nil, false
 }
@@ -72,7 +72,7 @@ func answerCertificates(have *observed.Stack, asks []model.Question) {
 	}
 }
 
-func ownFacts(own ...observed.OwnCertificate) observed.Facts {
+func ownCertificateFacts(own ...observed.OwnCertificate) observed.Facts {
 	f := addOnFacts()
 	f.OwnCertificatesAsked, f.OwnCertificates = true, own
 	f.Zones = testZones
@@ -84,23 +84,23 @@ func TestManagedCertificatesFollowTheirHosts(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 60, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 6))
-		have := observed.Stack{Facts: ownFacts()}
+		have := observed.Stack{Facts: ownCertificateFacts()}
 		hosts := []string{"a", "b", "c"}
 		for range 4 {
 			want := randomDesired(r)
 			n := r.IntN(3)
 			if n > 0 {
-				want = certified(want, hosts[:n]...)
+				want = withManagedCertificate(want, hosts[:n]...)
 			}
 			for range 10 {
-				forget(&have)
-				p, _ := planner.Make(want, have, managing, plan.Memory{})
+				dropRepeatedFacts(&have)
+				p, _ := planner.Make(want, have, managedCertificateOptions, plan.Memory{})
 				for range 5 {
 					answerCertificates(&have, p.Questions)
-					answer(&have, p.Questions, func(string) string { return "healthy" })
-					p, _ = planner.Make(want, have, managing, plan.Memory{})
+					answerQuestions(&have, p.Questions, func(string) string { return "healthy" })
+					p, _ = planner.Make(want, have, managedCertificateOptions, plan.Memory{})
 				}
-				have = plantest.Simulate(have, p.KnownIDs, runnable(p))
+				have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
 			}
 			lb := have.Live(model.LoadBalancerID)
 			if lb == nil || n == 0 {
@@ -115,12 +115,12 @@ func TestManagedCertificatesFollowTheirHosts(t *testing.T) {
 		}
 		empty := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 		for range 4 {
-			forget(&have)
-			p, _ := planner.Make(empty, have, managing, plan.Memory{})
+			dropRepeatedFacts(&have)
+			p, _ := planner.Make(empty, have, managedCertificateOptions, plan.Memory{})
 			answerCertificates(&have, p.Questions)
-			answer(&have, p.Questions, func(string) string { return "healthy" })
-			p, _ = planner.Make(empty, have, managing, plan.Memory{})
-			have = plantest.Simulate(have, p.KnownIDs, runnable(p))
+			answerQuestions(&have, p.Questions, func(string) string { return "healthy" })
+			p, _ = planner.Make(empty, have, managedCertificateOptions, plan.Memory{})
+			have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
 		}
 		if len(have.Facts.OwnCertificates) > 0 {
 			t.Fatalf("seed %d: deletion leaves %v", seed, have.Facts.OwnCertificates)
@@ -130,7 +130,7 @@ func TestManagedCertificatesFollowTheirHosts(t *testing.T) {
 
 func TestManagedCertificatesByState(t *testing.T) {
 	const id = "amazon_issued/x-1"
-	now := ownFacts().Now
+	now := ownCertificateFacts().Now
 	cert := func(arn, status string, age time.Duration, hosts ...string) observed.OwnCertificate {
 		return observed.OwnCertificate{ARN: arn, ResourceID: id, Status: status, Domains: hosts, Created: now.Add(-age), Public: true, RecordsMissing: status == observed.PendingValidation}
 	}
@@ -153,11 +153,11 @@ func TestManagedCertificatesByState(t *testing.T) {
 			steps: []string{"delete certificate/2"}, made: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := certified(claimed(desiredOf(ruleTo("/*", "g1"))), "a")
-			have := observed.Stack{Facts: ownFacts(c.own...)}
-			p, _ := planner.Make(want, have, managing, plan.Memory{})
+			want := withManagedCertificate(withFinalizers(stackWithRules(ruleTo("/*", "g1"))), "a")
+			have := observed.Stack{Facts: ownCertificateFacts(c.own...)}
+			p, _ := planner.Make(want, have, managedCertificateOptions, plan.Memory{})
 			answerCertificates(&have, p.Questions)
-			p, _ = planner.Make(want, have, managing, plan.Memory{})
+			p, _ = planner.Make(want, have, managedCertificateOptions, plan.Memory{})
 			var got []string
 			made := false
 			for _, s := range p.Steps {

@@ -20,10 +20,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// names follows what happens to the DNS records of a simulated world.
-type names map[string]bool
+// dnsRecordNames follows what happens to the DNS records of a simulated world.
+type dnsRecordNames map[string]bool
 
-func (n names) step(s plan.Step) {
+func (n dnsRecordNames) applyStep(s plan.Step) {
 	switch do := s.Do.(type) {
 	case plan.CreateRecord:
 		n[do.Name] = true
@@ -32,8 +32,8 @@ func (n names) step(s plan.Step) {
 	}
 }
 
-func namesOf(domains ...[]string) names {
-	out := names{}
+func newDNSRecordNames(domains ...[]string) dnsRecordNames {
+	out := dnsRecordNames{}
 	for _, d := range domains {
 		for _, r := range plantest.Records(d) {
 			out[r.Name] = true
@@ -79,16 +79,16 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 100, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 8))
-		have := observed.Stack{Facts: ownFacts()}
+		have := observed.Stack{Facts: ownCertificateFacts()}
 		foreign := []string{[]string{"a", "*.b", "c"}[r.IntN(3)]}
-		dns := namesOf(foreign)
+		dns := newDNSRecordNames(foreign)
 		check := func(have observed.Stack, p plan.Plan, n int) {
 			t.Helper()
 			for _, c := range append(slices.Clone(have.Facts.OwnCertificates), observed.OwnCertificate{ARN: "foreign", Domains: foreign, Public: true}) {
 				if !c.Public || c.ARN != "foreign" && !plantest.UsesCertificate(have, c.ARN) {
 					continue
 				}
-				for name := range namesOf(c.Domains) {
+				for name := range newDNSRecordNames(c.Domains) {
 					if !dns[name] {
 						t.Fatalf("seed %d: after %d steps %s lacks %s:\n%s", seed, n, c.ARN, name, p.Text())
 					}
@@ -98,13 +98,13 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 		run := func(want model.Stack) {
 			t.Helper()
 			for range 14 {
-				forget(&have)
+				dropRepeatedFacts(&have)
 				var p plan.Plan
 				for range 6 {
-					if p, _ = planner.Make(want, have, managing, plan.Memory{}); len(p.Questions) == 0 {
+					if p, _ = planner.Make(want, have, managedCertificateOptions, plan.Memory{}); len(p.Questions) == 0 {
 						break
 					}
-					answer(&have, p.Questions, func(string) string { return "healthy" })
+					answerQuestions(&have, p.Questions, func(string) string { return "healthy" })
 					answerCertificates(&have, p.Questions)
 					if have.Facts.PublicCertificatesAsked && !slices.ContainsFunc(have.Facts.PublicCertificates, func(c observed.PublicCertificate) bool { return c.ARN == "foreign" }) {
 						have.Facts.PublicCertificates = append(have.Facts.PublicCertificates, observed.PublicCertificate{ARN: "foreign", Domains: foreign})
@@ -113,12 +113,12 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 				if p.Empty() {
 					break
 				}
-				steps := runnable(p)
+				steps := stepsInOrder(p)
 				if len(steps) > 0 && r.IntN(3) == 0 {
 					steps = steps[:r.IntN(len(steps))] // it dies
 				}
 				for n, st := range steps {
-					dns.step(st)
+					dns.applyStep(st)
 					check(plantest.Simulate(have, p.KnownIDs, steps[:n+1]), p, n+1)
 				}
 				have = plantest.Simulate(have, p.KnownIDs, steps)
@@ -129,7 +129,7 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 					all = append(all, c.Domains)
 				}
 			}
-			if diff := cmp.Diff(namesOf(all...), dns); diff != "" {
+			if diff := cmp.Diff(newDNSRecordNames(all...), dns); diff != "" {
 				t.Fatalf("seed %d: records (-want +got):\n%s", seed, diff)
 			}
 		}
@@ -151,7 +151,7 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 	})
 }
 
-func TestHostedZoneOfADomain(t *testing.T) {
+func TestZoneOf(t *testing.T) {
 	zones := []observed.HostedZone{
 		{ID: "Z1", Name: "example.com"}, {ID: "Z2", Name: "a.example.com"}, {ID: "Z3", Name: "b.a.example.com", Private: true}, {ID: "Z0", Name: "a.example.com"},
 	}
@@ -165,8 +165,8 @@ func TestHostedZoneOfADomain(t *testing.T) {
 	}
 }
 
-// about lists the steps about certificates and records, with what they wait for.
-func about(p plan.Plan) (out []string) {
+// certificateStepTexts lists the steps about certificates and records, with what they wait for.
+func certificateStepTexts(p plan.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if s.Address.Kind != plan.Certificate && s.Address.Kind != plan.Record {
 			continue
@@ -180,7 +180,7 @@ func about(p plan.Plan) (out []string) {
 	return out
 }
 
-func TestRecordsOfAPendingCertificate(t *testing.T) {
+func TestPendingCertificateGetsItsDNSRecords(t *testing.T) {
 	const issue = "issue certificate/amazon_issued/x-1 waits for ACM to issue it, "
 	a := observed.DNSRecord{Domain: "a", Name: "_x.a.", Value: "_y.aws."}
 	b := observed.DNSRecord{Domain: "b", Name: "_z.b.", Value: "_w.aws."}
@@ -216,18 +216,18 @@ func TestRecordsOfAPendingCertificate(t *testing.T) {
 			says: []string{"no public hosted zone: _z.b. CNAME _w.aws.;", "create the zone"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := certified(claimed(desiredOf(ruleTo("/*", "g1"))), "a", "b")
+			want := withManagedCertificate(withFinalizers(stackWithRules(ruleTo("/*", "g1"))), "a", "b")
 			own := observed.OwnCertificate{ARN: "1", ResourceID: want.Certificates[0].ID, Status: observed.PendingValidation, Domains: []string{"a", "b"},
-				Public: true, Records: c.records, RecordsMissing: c.unnamed, Created: ownFacts().Now.Add(-c.age)}
-			have := observed.Stack{Facts: ownFacts(own)}
+				Public: true, Records: c.records, RecordsMissing: c.unnamed, Created: ownCertificateFacts().Now.Add(-c.age)}
+			have := observed.Stack{Facts: ownCertificateFacts(own)}
 			if have.Facts.Zones = c.zones; c.zones == nil {
 				have.Facts.Zones = testZones
 			}
 			if c.asks {
 				have.Facts.Zones = nil
 			}
-			p, found := planner.Make(want, have, managing, plan.Memory{})
-			if diff := cmp.Diff(c.steps, about(p)); diff != "" {
+			p, found := planner.Make(want, have, managedCertificateOptions, plan.Memory{})
+			if diff := cmp.Diff(c.steps, certificateStepTexts(p)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
 			if asks := slices.Contains(p.Questions, model.Question(model.AskHostedZones{})); asks != c.asks {
@@ -245,7 +245,7 @@ func TestRecordsOfAPendingCertificate(t *testing.T) {
 	}
 }
 
-func TestNothingIsRequestedWithoutAZone(t *testing.T) {
+func TestNoCertificateIsRequestedWithoutAHostedZone(t *testing.T) {
 	none := &observed.HostedZones{List: testZones.List[:1]}
 	denied := &observed.Fault{Reason: finding.AccessDenied, Message: "no"}
 	old := observed.OwnCertificate{ARN: "old", ResourceID: "amazon_issued/x-1", Status: observed.Issued, Domains: []string{"a"}, Public: true}
@@ -268,12 +268,12 @@ func TestNothingIsRequestedWithoutAZone(t *testing.T) {
 		"the pace is kept": {zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: []string{issue + "an answer of Route 53, 30s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := certified(claimed(desiredOf(ruleTo("/*", "g1"))), "a", "b")
+			want := withManagedCertificate(withFinalizers(stackWithRules(ruleTo("/*", "g1"))), "a", "b")
 			want.Certificates[0].CA = c.ca
-			have := observed.Stack{Facts: ownFacts(c.own...)}
+			have := observed.Stack{Facts: ownCertificateFacts(c.own...)}
 			have.Facts.Zones = c.zones
-			p, found := planner.Make(want, have, managing, plan.Memory{})
-			if diff := cmp.Diff(c.steps, about(p)); diff != "" {
+			p, found := planner.Make(want, have, managedCertificateOptions, plan.Memory{})
+			if diff := cmp.Diff(c.steps, certificateStepTexts(p)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
 			if again := slices.Contains(p.Questions, model.Question(model.AskHostedZones{Recent: true})); again != (c.reason == finding.HostedZoneNotFound) {
@@ -289,7 +289,7 @@ func TestNothingIsRequestedWithoutAZone(t *testing.T) {
 	}
 }
 
-func TestRemovalOfACertificate(t *testing.T) {
+func TestUnusedCertificateIsDeletedWithItsRecords(t *testing.T) {
 	deletes := func(records ...string) (out []string) {
 		for _, r := range records {
 			out = append(out, "delete validation-record/"+r)
@@ -319,12 +319,12 @@ func TestRemovalOfACertificate(t *testing.T) {
 		"of one of which ACM is rid": {own: []observed.OwnCertificate{own("1", true)}, steps: deletes()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			have := observed.Stack{Facts: ownFacts(c.own...)}
+			have := observed.Stack{Facts: ownCertificateFacts(c.own...)}
 			want := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 			if have.Facts.Zones = nil; c.zones != nil {
 				have.Facts.Zones = c.zones
 			}
-			p, _ := planner.Make(want, have, managing, plan.Memory{})
+			p, _ := planner.Make(want, have, managedCertificateOptions, plan.Memory{})
 			if c.own[0].Public && slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Address.Kind == plan.Certificate || s.Address.Kind == plan.Record }) {
 				t.Errorf("steps before all is known:\n%s", p.Text())
 			}
@@ -335,8 +335,8 @@ func TestRemovalOfACertificate(t *testing.T) {
 				v.InUse = true
 				have.Facts.Validations["1"] = v
 			}
-			p, _ = planner.Make(want, have, managing, plan.Memory{})
-			if diff := cmp.Diff(c.steps, about(p)); diff != "" {
+			p, _ = planner.Make(want, have, managedCertificateOptions, plan.Memory{})
+			if diff := cmp.Diff(c.steps, certificateStepTexts(p)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
 			release := p.Steps[len(p.Steps)-1]
@@ -347,12 +347,12 @@ func TestRemovalOfACertificate(t *testing.T) {
 	}
 }
 
-func TestARecordThatCannotBeMadeHoldsNothingElseUp(t *testing.T) {
-	want := certified(claimed(desiredOf(ruleTo("/*", "g1"))), "a")
+func TestFailedDNSRecordDoesNotBlockOtherSteps(t *testing.T) {
+	want := withManagedCertificate(withFinalizers(stackWithRules(ruleTo("/*", "g1"))), "a")
 	pending := observed.OwnCertificate{ARN: "1", ResourceID: want.Certificates[0].ID, Status: observed.PendingValidation, Domains: []string{"a"},
 		Public: true, Records: plantest.Records([]string{"a"})}
 	old := observed.OwnCertificate{ARN: "0", ResourceID: want.Certificates[0].ID, Status: observed.Issued, Domains: []string{"b"}, Public: true}
-	p, _ := planner.Make(want, observed.Stack{Facts: ownFacts(old, pending)}, managing, plan.Memory{})
+	p, _ := planner.Make(want, observed.Stack{Facts: ownCertificateFacts(old, pending)}, managedCertificateOptions, plan.Memory{})
 	var makes plan.StepID
 	for _, s := range p.Steps {
 		if _, ok := s.Do.(plan.CreateRecord); ok {

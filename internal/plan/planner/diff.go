@@ -40,7 +40,7 @@ func diff(r *resolution) {
 		d.planRetained()
 	case removed:
 		d.tearDown()
-	case served:
+	case outcomeOfPath:
 		d.converge()
 		moves{r}.planArrivals()
 		moves{r}.reportProtected()
@@ -149,7 +149,7 @@ func (d *stepPlanner) recordShownState() {
 			d.Plan.Ports = append(d.Plan.Ports, l.Port)
 		}
 	}
-	if live := d.Have.Live(model.LoadBalancerID); live != nil || d.outcome == served && !d.Want.Held.Creation {
+	if live := d.Have.Live(model.LoadBalancerID); live != nil || d.outcome == outcomeOfPath && !d.Want.Held.Creation {
 		d.Plan.LoadBalancers = append(d.Plan.LoadBalancers, d.lb.Address())
 	}
 	if d.showsFrontend() {
@@ -162,9 +162,9 @@ func (d *stepPlanner) showsFrontend() bool {
 	return d.Want.FrontendNLB != nil && (d.frontend.Live != nil || len(d.frontend.Previous) > 0 || !d.IsFrontendHeld() && !d.Want.Held.Creation)
 }
 
-// retains reports whether the plan keeps a live part that differs from the desired state, because it is held or
+// hasHeldPart reports whether the plan keeps a live part that differs from the desired state, because it is held or
 // waits to be replaced. If this is not known, it returns true.
-func (r *resolution) retains() bool {
+func (r *resolution) hasHeldPart() bool {
 	live := r.lb.Live != nil || r.frontend.Live != nil || len(r.Have.LoadBalancers) > 0
 	if !live {
 		return false

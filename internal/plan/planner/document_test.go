@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// heldWish is a stack of which much is held, and heldWorld what is live of it.
+// heldWish is a stack of which much is held, and heldObservedState what is live of it.
 func heldStack() model.Stack {
 	rule := func(path string, held model.Held) model.Rule {
 		return model.Rule{
@@ -46,7 +46,7 @@ func heldStack() model.Stack {
 	}
 }
 
-func heldWorld() observed.Stack {
+func heldObservedState() observed.Stack {
 	forward := func(arn string) []model.Action {
 		return []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: arn}}}}}
 	}
@@ -75,11 +75,11 @@ func heldWorld() observed.Stack {
 	return have
 }
 
-func TestADocumentHasWhatIsHeldAsItIsKept(t *testing.T) {
+func TestDocumentHasHeldPartsAsTheyAreInAWS(t *testing.T) {
 	var doc struct {
 		Resources map[document.ResourceType]map[string]json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(planner.Describe(heldStack(), heldWorld(), testOptions, plan.Memory{}).JSON()), &doc); err != nil {
+	if err := json.Unmarshal([]byte(planner.Describe(heldStack(), heldObservedState(), testOptions, plan.Memory{}).JSON()), &doc); err != nil {
 		t.Fatal(err)
 	}
 	short := strings.NewReplacer(`{"$ref":"#/resources/AWS::ElasticLoadBalancingV2::`, `{"`, `{"$ref":"#/resources/AWS::EC2::`, `{"`)
@@ -104,7 +104,7 @@ func TestADocumentHasWhatIsHeldAsItIsKept(t *testing.T) {
 	}
 }
 
-func TestADocumentOfNothing(t *testing.T) {
+func TestDocumentOfADeletedStackIsEmpty(t *testing.T) {
 	held, empty, homeless, strange := heldStack(), heldStack(), heldStack(), heldStack()
 	held.Held.Everything = true
 	empty.LoadBalancer, empty.TargetGroups = nil, nil
@@ -115,10 +115,10 @@ func TestADocumentOfNothing(t *testing.T) {
 		have observed.Stack
 		text string
 	}{
-		"held":                            {held, heldWorld(), ""},
-		"nothing is wanted":               {empty, heldWorld(), `{"id":"shop","resources":{}}`},
+		"held":                            {held, heldObservedState(), ""},
+		"nothing is wanted":               {empty, heldObservedState(), `{"id":"shop","resources":{}}`},
 		"there is no place for it":        {homeless, observed.Stack{Facts: testFacts()}, ""},
-		"something has to be asked first": {strange, heldWorld(), ""},
+		"something has to be asked first": {strange, heldObservedState(), ""},
 	} {
 		text := ""
 		if d := planner.Describe(c.want, c.have, testOptions, plan.Memory{}); d != nil {
@@ -130,8 +130,8 @@ func TestADocumentOfNothing(t *testing.T) {
 	}
 }
 
-func TestTheSharedGroupIsNamedUntilItIsMade(t *testing.T) {
-	want, have := heldStack(), heldWorld()
+func TestSharedSecurityGroupHasATokenUntilItExists(t *testing.T) {
+	want, have := heldStack(), heldObservedState()
 	if text := planner.Describe(want, have, testOptions, plan.Memory{}).JSON(); !strings.Contains(text, `status/groupID"},"k8s-traffic-rig-`) {
 		t.Error(text)
 	}
@@ -146,14 +146,14 @@ func TestTheSharedGroupIsNamedUntilItIsMade(t *testing.T) {
 }
 
 // The spec of a binding is that of the object that is made, with tokens in place of ids.
-func TestBindingsOfADocumentAreObjects(t *testing.T) {
+func TestBindingInDocumentHasTheSpecOfTheObject(t *testing.T) {
 	want := heldStack()
 	want.TargetGroups[0].AddressType = model.IPv4
 	want.TargetGroups[0].Binding = &model.Binding{
 		Namespace: "shop", Name: "g1", Service: "web", MultiCluster: true, Managed: true,
 		Networking: []model.BindingRule{{From: []model.Peer{{BackendGroup: true}, {ManagedGroup: true}, {CIDR: "10.0.0.0/8"}}, Ports: []model.PeerPort{{Protocol: "TCP"}}}},
 	}
-	data, err := json.Marshal(planner.Describe(want, heldWorld(), testOptions, plan.Memory{}).Resources[document.TypeBinding]["g1"])
+	data, err := json.Marshal(planner.Describe(want, heldObservedState(), testOptions, plan.Memory{}).Resources[document.TypeBinding]["g1"])
 	if err != nil {
 		t.Fatal(err)
 	}

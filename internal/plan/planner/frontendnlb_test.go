@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// fronted puts a frontend NLB of an ALB that maps its ports to ports of the ALB.
-func fronted(s model.Stack, scheme model.Scheme, ports map[int32]int32) model.Stack {
+// withFrontendNLB puts a frontend NLB of an ALB that maps its ports to ports of the ALB.
+func withFrontendNLB(s model.Stack, scheme model.Scheme, ports map[int32]int32) model.Stack {
 	s.FrontendNLB = &model.LoadBalancer{
 		Type: model.Network, Name: "lb-nlb", Scheme: scheme, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{}, SecurityGroups: model.GroupsShared{},
 	}
@@ -49,8 +49,8 @@ func frontendFacts() observed.Facts {
 	return f
 }
 
-// leads returns where each port of the network load balancer leads.
-func leads(have observed.Stack) map[int32]int32 {
+// albPortsByNLBPort returns where each port of the network load balancer leads.
+func albPortsByNLBPort(have observed.Stack) map[int32]int32 {
 	lb := have.Live(model.FrontendNLBID)
 	if lb == nil {
 		return nil
@@ -77,10 +77,10 @@ func randomFrontend(r *rand.Rand, s model.Stack) model.Stack {
 			ports[p] = l.Port
 		}
 	}
-	return fronted(s, []model.Scheme{model.Internal, model.InternetFacing}[r.IntN(2)], ports)
+	return withFrontendNLB(s, []model.Scheme{model.Internal, model.InternetFacing}[r.IntN(2)], ports)
 }
 
-func TestTheFrontendNLBBecomesWhatIsDesiredAndLeavesNothing(t *testing.T) {
+func TestFrontendNLBConvergesAndIsDeleted(t *testing.T) {
 	seeds.Each(t, 250, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		have := observed.Stack{Facts: frontendFacts()}
@@ -99,14 +99,14 @@ func TestTheFrontendNLBBecomesWhatIsDesiredAndLeavesNothing(t *testing.T) {
 					asked[l.Port] = want.TargetGroup(l.Target()).Port
 				}
 			}
-			if got := leads(have); !maps.Equal(got, asked) {
+			if got := albPortsByNLBPort(have); !maps.Equal(got, asked) {
 				t.Fatalf("seed %d: want %v, got %v", seed, asked, got)
 			}
 		}
 		empty := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 		for range 4 {
-			p := settled(t, empty, &have, func(string) string { return "healthy" })
-			have = plantest.Simulate(have, p.KnownIDs, runnable(p))
+			p := planUntilNoQuestions(t, empty, &have, func(string) string { return "healthy" })
+			have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
 		}
 		if len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) > 0 {
 			t.Fatalf("seed %d: deletion leaves %d load balancers, %d target groups", seed, len(have.LoadBalancers), len(have.TargetGroups))
@@ -114,9 +114,9 @@ func TestTheFrontendNLBBecomesWhatIsDesiredAndLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeReadOfTheFrontendNLBHoldsItAlone(t *testing.T) {
-	first := claimed(desiredOf(ruleTo("/*", "g1")))
-	have := converge(t, fronted(first, model.InternetFacing, map[int32]int32{80: 80}), observed.Stack{Facts: frontendFacts()})
+func TestUnavailableFactsHoldOnlyTheFrontendNLB(t *testing.T) {
+	first := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+	have := converge(t, withFrontendNLB(first, model.InternetFacing, map[int32]int32{80: 80}), observed.Stack{Facts: frontendFacts()})
 	for name, edit := range map[string]func(s *model.Stack, f *model.LoadBalancer){
 		"held": func(s *model.Stack, _ *model.LoadBalancer) { s.Held.Frontend = true },
 		"missing subnets": func(_ *model.Stack, f *model.LoadBalancer) {
@@ -130,12 +130,12 @@ func TestWhatCannotBeReadOfTheFrontendNLBHoldsItAlone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := fronted(claimed(desiredOf(ruleTo("/*", "g1"), ruleTo("/b", "g2"))), model.Internal, nil)
+			want := withFrontendNLB(withFinalizers(stackWithRules(ruleTo("/*", "g1"), ruleTo("/b", "g2"))), model.Internal, nil)
 			edit(&want, want.FrontendNLB)
 			if want.Held.Frontend {
 				want.FrontendNLB.Scheme = model.InternetFacing
 			}
-			p := settled(t, want, &have, func(string) string { return "healthy" })
+			p := planUntilNoQuestions(t, want, &have, func(string) string { return "healthy" })
 			for _, s := range p.Steps {
 				if s.Address.ID == model.FrontendNLBID || name == "held" && strings.Contains(string(s.ID), "Frontend") {
 					t.Errorf("a step touches it: %s", s.ID)
@@ -151,28 +151,28 @@ func TestWhatCannotBeReadOfTheFrontendNLBHoldsItAlone(t *testing.T) {
 	}
 }
 
-func TestThePortsOfMembersThatCannotBeReadStay(t *testing.T) {
-	want := fronted(claimed(desiredOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80, 8080: 80})
+func TestPortsOfInvalidMembersAreKept(t *testing.T) {
+	want := withFrontendNLB(withFinalizers(stackWithRules(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80, 8080: 80})
 	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
-	want = fronted(claimed(desiredOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
+	want = withFrontendNLB(withFinalizers(stackWithRules(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
 	want.Held.FrontendPorts = true
 	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 8080, To: 8080, CIDR: "10.0.0.0/8"})
-	if p := settled(t, want, &have, func(string) string { return "healthy" }); !p.Empty() {
+	if p := planUntilNoQuestions(t, want, &have, func(string) string { return "healthy" }); !p.Empty() {
 		t.Errorf("want no steps, got\n%s", p.Text())
 	}
 }
 
 // The previous frontend NLB leads to the previous ALB, which stays until that one has gone, also where clients have had time
 // to follow the ALB before.
-func TestThePreviousALBStaysBehindItsFrontendNLB(t *testing.T) {
+func TestPreviousALBIsDeletedAfterItsFrontendNLB(t *testing.T) {
 	t.Parallel()
 	in := func(scheme model.Scheme) model.Stack {
-		s := fronted(of(scheme, claimed(desiredOf(ruleTo("/*", "g1")))), scheme, map[int32]int32{80: 80})
+		s := withFrontendNLB(withDesiredScheme(scheme, withFinalizers(stackWithRules(ruleTo("/*", "g1")))), scheme, map[int32]int32{80: 80})
 		s.FrontendNLB.Name += "-" + string(scheme)
 		s.FrontendNLB.Origins = map[string]finding.Origin{"scheme": {Object: testMember, Field: "frontend-nlb-scheme"}}
 		return s
 	}
-	r := newReplacing(observed.Stack{Facts: frontendFacts()})
+	r := newReplacementTest(observed.Stack{Facts: frontendFacts()})
 	r.run(t, in(model.Internal), time.Minute)
 	alb, nlb := r.have.Live(model.LoadBalancerID).ARN, r.have.Live(model.FrontendNLBID).ARN
 	r.run(t, in(model.InternetFacing), time.Minute)
@@ -183,7 +183,7 @@ func TestThePreviousALBStaysBehindItsFrontendNLB(t *testing.T) {
 		}
 	}
 	r.each = func(p plan.Plan, step plan.StepID) {
-		if len(at(r.have, nlb).LoadBalancers) > 0 && len(at(r.have, alb).LoadBalancers) == 0 {
+		if len(withOnlyLoadBalancer(r.have, nlb).LoadBalancers) > 0 && len(withOnlyLoadBalancer(r.have, alb).LoadBalancers) == 0 {
 			t.Fatalf("after %s the frontend NLB leads nowhere\n%s", step, p.Text())
 		}
 	}

@@ -57,7 +57,7 @@ func (d *stepPlanner) refuseOnListener(l *observed.Listener, before map[string][
 			}
 			answered.Add([]model.Condition{h.Host})
 			last++
-			made = append(made, d.refusal(l, last, h))
+			made = append(made, d.refusalStep(l, last, h))
 			order.Why, order.Blames = h.Message, append(order.Blames, h.Object)
 		}
 		answered.Add(r.Conditions)
@@ -81,8 +81,8 @@ func (d *stepPlanner) refuseOnListener(l *observed.Listener, before map[string][
 	}
 }
 
-// refusal returns the step that creates the rule for one hostname.
-func (d *stepPlanner) refusal(l *observed.Listener, at int32, h model.ForeignHostname) plan.Step {
+// refusalStep returns the step that creates the rule for one hostname.
+func (d *stepPlanner) refusalStep(l *observed.Listener, at int32, h model.ForeignHostname) plan.Step {
 	a, listener := plan.Address{Kind: plan.Rule, ID: naming.RuleID(l.Port, at)}, plan.Address{Kind: plan.Listener, ID: l.ARN}
 	rule, found := listeners.RefusalRule(h)
 	d.Findings.Add(found)

@@ -13,7 +13,7 @@ import (
 )
 
 // Rules for hostnames that a member may not serve go right in front of its rule, and the others stay in their order.
-func TestRefusedHostnamesGoInFrontOfTheRule(t *testing.T) {
+func TestRefusalRulesPrecedeTheRuleOfTheMember(t *testing.T) {
 	for name, c := range map[string]struct {
 		live    []int32          // priorities
 		foreign map[int32]int    // number of hostnames by the priority of the rule

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// reported lists the reasons of findings.
-func reported(found finding.List) string {
+// reasonsText lists the reasons of findings.
+func reasonsText(found finding.List) string {
 	var out []string
 	for _, f := range found {
 		out = append(out, string(f.Reason))
@@ -21,79 +21,79 @@ func reported(found finding.List) string {
 	return strings.Join(out, " ")
 }
 
-// named is a desired state that names the scheme.
-func named(s model.Stack) model.Stack {
+// withScheme is a desired state that names the scheme.
+func withScheme(s model.Stack) model.Stack {
 	alb := *s.LoadBalancer
 	alb.Origins = map[string]finding.Origin{"scheme": {Object: testMember, Field: "scheme"}}
 	s.LoadBalancer = &alb
 	return s
 }
 
-func TestASchemeThatNobodyNamesStays(t *testing.T) {
-	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+func TestUnsetSchemeIsKept(t *testing.T) {
+	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
 	desired.LoadBalancer.Scheme = model.InternetFacing
 	have := converge(t, desired, observed.Stack{Facts: publicFacts()})
-	desired = claimed(desiredOf(ruleTo("/*", "g1")))
+	desired = withFinalizers(stackWithRules(ruleTo("/*", "g1")))
 	p, found := planner.Make(desired, have, testOptions, plan.Memory{})
-	if !p.Empty() || reported(found) != "SchemeKept" {
-		t.Errorf("findings %q, steps\n%s", reported(found), p.Text())
+	if !p.Empty() || reasonsText(found) != "SchemeKept" {
+		t.Errorf("findings %q, steps\n%s", reasonsText(found), p.Text())
 	}
-	if p, found := planner.Make(named(desired), have, testOptions, plan.Memory{}); !has(p, "create load-balancer/LoadBalancer") || reported(found) != "" {
-		t.Errorf("it is named: findings %q, steps\n%s", reported(found), p.Text())
+	if p, found := planner.Make(withScheme(desired), have, testOptions, plan.Memory{}); !hasStep(p, "create load-balancer/LoadBalancer") || reasonsText(found) != "" {
+		t.Errorf("it is named: findings %q, steps\n%s", reasonsText(found), p.Text())
 	}
 }
 
 // What another user has tagged like the load balancer of the stack is neither changed nor deleted.
-func TestAnotherLoadBalancerOfTheSameTagsIsLeftAlone(t *testing.T) {
-	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+func TestSecondLoadBalancerWithTheSameTagsIsNotChanged(t *testing.T) {
+	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	double := have.LoadBalancers[0]
 	double.ARN, double.Listeners, double.SecurityGroups = "a-double", nil, []string{"sg-other"}
 	have.LoadBalancers = append([]observed.LoadBalancer{double}, have.LoadBalancers...)
 	p, found := planner.Make(desired, have, testOptions, plan.Memory{})
-	if !p.Empty() || reported(found) != "LoadBalancerDoubled" || p.KnownIDs[plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}] == double.ARN {
-		t.Errorf("findings %q, steps\n%s", reported(found), p.Text())
+	if !p.Empty() || reasonsText(found) != "LoadBalancerDoubled" || p.KnownIDs[plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}] == double.ARN {
+		t.Errorf("findings %q, steps\n%s", reasonsText(found), p.Text())
 	}
 }
 
-func TestRulesOfOthersAreNamedWhenTheyGo(t *testing.T) {
-	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+func TestDeletedSecurityGroupRulesAreReported(t *testing.T) {
+	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	// A range that was desired before is not one of others.
 	own := model.IngressRule{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}
 	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, own)
-	if _, found := planner.Make(desired, have, testOptions, plan.Memory{}); reported(found) != "" {
+	if _, found := planner.Make(desired, have, testOptions, plan.Memory{}); reasonsText(found) != "" {
 		t.Errorf("findings %v", found)
 	}
 	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 22, To: 22, CIDR: "10.1.0.0/16"})
 	p, found := planner.Make(desired, have, testOptions, plan.Memory{})
-	if reported(found) != "RulesRevoked" || !strings.Contains(found[0].Message, "tcp 22-22 10.1.0.0/16") || strings.Contains(found[0].Message, own.CIDR) {
+	if reasonsText(found) != "RulesRevoked" || !strings.Contains(found[0].Message, "tcp 22-22 10.1.0.0/16") || strings.Contains(found[0].Message, own.CIDR) {
 		t.Errorf("findings %v, steps\n%s", found, p.Text())
 	}
 	// After a change that was cut short it may be a rule for a listener that was never made.
 	unfinished := plan.Memory{Unfinished: true}
-	if p, found := planner.Make(desired, have, testOptions, unfinished); reported(found) != "" || p.Empty() {
+	if p, found := planner.Make(desired, have, testOptions, unfinished); reasonsText(found) != "" || p.Empty() {
 		t.Errorf("findings %v, steps\n%s", found, p.Text())
 	}
 	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 23, To: 23, CIDR: "10.1.0.0/16", Description: "telnet"})
-	if _, found := planner.Make(desired, have, testOptions, unfinished); reported(found) != "RulesRevoked" || strings.Contains(found[0].Message, "22-22") {
+	if _, found := planner.Make(desired, have, testOptions, unfinished); reasonsText(found) != "RulesRevoked" || strings.Contains(found[0].Message, "22-22") {
 		t.Errorf("findings %v", found)
 	}
 }
 
-func TestSettingsThatAWSDoesNotChangeAreReported(t *testing.T) {
-	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+func TestImmutableSettingsAreReported(t *testing.T) {
+	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
 	desired.LoadBalancer.CoIPPool = "pool-1"
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	desired.LoadBalancer.CoIPPool = "pool-2"
 	p, found := planner.Make(desired, have, testOptions, plan.Memory{})
-	if !p.Empty() || reported(found) != "SettingFixed" {
-		t.Errorf("findings %q, steps\n%s", reported(found), p.Text())
+	if !p.Empty() || reasonsText(found) != "SettingFixed" {
+		t.Errorf("findings %q, steps\n%s", reasonsText(found), p.Text())
 	}
 }
 
-func TestOfTwoTargetGroupsOfOneIDTheOneInUseStays(t *testing.T) {
-	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+func TestTargetGroupInUseIsPreferredOverDuplicate(t *testing.T) {
+	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	used := &have.TargetGroups[0]
 	used.Name, used.LoadBalancers = "renamed", []string{have.LoadBalancers[0].ARN}
@@ -101,7 +101,7 @@ func TestOfTwoTargetGroupsOfOneIDTheOneInUseStays(t *testing.T) {
 	double.ARN, double.LoadBalancers = "a-double", nil
 	have.TargetGroups = append([]observed.TargetGroup{double}, have.TargetGroups...)
 	have.Facts.Health = map[string]observed.Health{}
-	p := settled(t, desired, &have, func(string) string { return "healthy" })
+	p := planUntilNoQuestions(t, desired, &have, func(string) string { return "healthy" })
 	if ids := stepIDs(p); ids != "delete target-group/a-double" {
 		t.Errorf("got\n%s", ids)
 	}
@@ -118,15 +118,15 @@ func publicFacts() observed.Facts {
 }
 
 // AWS adds the first security group of a network load balancer, and removes the last one, only with it.
-func TestANetworkLoadBalancerKeepsWhetherItHasSecurityGroups(t *testing.T) {
+func TestSecurityGroupsOfNLBAreNotAddedOrRemovedLater(t *testing.T) {
 	with := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
 	without := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
 	without.LoadBalancer.SecurityGroups = nil
 	for _, c := range [][2]model.Stack{{with, without}, {without, with}} {
 		have := converge(t, c[0], observed.Stack{Facts: frontendFacts()})
 		p, found := planner.Make(c[1], have, testOptions, plan.Memory{})
-		if slices.ContainsFunc(p.Steps, func(s plan.Step) bool { _, ok := s.Do.(plan.SetSecurityGroups); return ok }) || reported(found) != "SettingFixed" {
-			t.Errorf("findings %q, steps\n%s", reported(found), p.Text())
+		if slices.ContainsFunc(p.Steps, func(s plan.Step) bool { _, ok := s.Do.(plan.SetSecurityGroups); return ok }) || reasonsText(found) != "SettingFixed" {
+			t.Errorf("findings %q, steps\n%s", reasonsText(found), p.Text())
 		}
 	}
 }

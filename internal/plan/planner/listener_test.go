@@ -12,17 +12,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-func TestGroupsGivenByNameReachTheStepsAsARNs(t *testing.T) {
+func TestStepsHaveARNsOfTargetGroupsGivenByName(t *testing.T) {
 	named := []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{Name: "external"}}}}}
 	rule := ruleTo("/a", "")
 	rule.Actions = named
-	want := desiredOf(rule)
+	want := stackWithRules(rule)
 	want.TargetGroups = nil
 	want.LoadBalancer.Listeners[0].Default, want.LoadBalancer.Listeners[0].DefaultOf = named, rule.Origin
 	have := observed.Stack{Facts: testFacts()}
 	have.Facts.TargetGroups = map[string]string{"external": "arn:external"}
 
-	p, found := planner.Make(claimed(want), have, testOptions, plan.Memory{})
+	p, found := planner.Make(withFinalizers(want), have, testOptions, plan.Memory{})
 	if len(found) > 0 {
 		t.Fatalf("findings: %v", found)
 	}
@@ -51,14 +51,14 @@ func TestGroupsGivenByNameReachTheStepsAsARNs(t *testing.T) {
 	}
 }
 
-func TestClientCertificatesThatNobodyAsksForAnyMore(t *testing.T) {
-	first := claimed(desiredOf(ruleTo("/a", "g1")))
+func TestUnsetMutualAuthenticationIsTurnedOff(t *testing.T) {
+	first := withFinalizers(stackWithRules(ruleTo("/a", "g1")))
 	l := &first.LoadBalancer.Listeners[0]
 	l.Port, l.TLS = 443, &model.TLS{Policy: "p", MutualAuth: &model.MutualAuth{Mode: "passthrough"}, Certificates: []model.CertChoice{
 		model.CertARNs{Member: testMember, ARNs: []string{"iam-certificate"}},
 	}}
 	have := converge(t, first, observed.Stack{Facts: testFacts()})
-	second := claimed(desiredOf(ruleTo("/a", "g1")))
+	second := withFinalizers(stackWithRules(ruleTo("/a", "g1")))
 	second.LoadBalancer.Listeners[0].Port = 443
 	second.LoadBalancer.Listeners[0].TLS = &model.TLS{Policy: "p", Certificates: l.TLS.Certificates}
 	t.Run("stay on", func(t *testing.T) {
@@ -81,9 +81,9 @@ func TestClientCertificatesThatNobodyAsksForAnyMore(t *testing.T) {
 
 // No accepted member of the port has a host or names a certificate, and a held one has a host that only an additional
 // certificate of the live listener covers.
-func TestACertificateThatOnlyAHeldMemberNeedsBecomesTheDefault(t *testing.T) {
+func TestCertificateOfAHeldMemberBecomesTheDefault(t *testing.T) {
 	held := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "held"}
-	desired := claimed(desiredOf(ruleTo("/a", "g1")))
+	desired := withFinalizers(stackWithRules(ruleTo("/a", "g1")))
 	l := &desired.LoadBalancer.Listeners[0]
 	l.Port, l.TLS = 443, &model.TLS{Policy: "p", Certificates: []model.CertChoice{
 		model.CertARNs{Member: testMember, ARNs: []string{"certificate-a"}}, model.CertARNs{Member: held, ARNs: []string{"certificate-b"}},

@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// listeningOn is a stack of two namespaces, each with a rule on each of its ports. No port is of both.
-func listeningOn(ports map[string][]int32) model.Stack {
+// stackListeningOn is a stack of two namespaces, each with a rule on each of its ports. No port is of both.
+func stackListeningOn(ports map[string][]int32) model.Stack {
 	rules, all := map[int32][]model.Rule{}, []int32{}
 	owner := map[int32]string{}
 	for _, n := range []string{"shop", "team"} {
@@ -30,7 +30,7 @@ func listeningOn(ports map[string][]int32) model.Stack {
 		}
 	}
 	slices.Sort(all)
-	st := sharing{ports: all}.stack(rules)
+	st := sharedLoadBalancerTest{ports: all}.stack(rules)
 	for i := range st.LoadBalancer.Listeners {
 		l := &st.LoadBalancer.Listeners[i]
 		l.Members = []finding.Ref{memberOf(owner[l.Port])}
@@ -38,8 +38,8 @@ func listeningOn(ports map[string][]int32) model.Stack {
 	return st
 }
 
-// carriedOut are the steps of a plan that can be made where AWS takes so many listeners.
-func carriedOut(have observed.Stack, steps []plan.Step, quota int) (out []plan.Step) {
+// stepsWithinListenerQuota are the steps of a plan that can be made where AWS takes so many listeners.
+func stepsWithinListenerQuota(have observed.Stack, steps []plan.Step, quota int) (out []plan.Step) {
 	n, refused := len(listenersOf(have)), map[plan.StepID]bool{}
 	for _, s := range steps {
 		switch s.Do.(type) {
@@ -63,7 +63,7 @@ func carriedOut(have observed.Stack, steps []plan.Step, quota int) (out []plan.S
 
 // However many listeners AWS takes: a namespace that changes ports keeps as many as it had, and what is free goes to the
 // one that has the fewest.
-func TestListenersAreSharedAtEveryCapacity(t *testing.T) {
+func TestListenerQuotaIsSharedByNamespaces(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 150, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 12))
@@ -75,17 +75,17 @@ func TestListenersAreSharedAtEveryCapacity(t *testing.T) {
 			return out
 		}
 		before := map[string][]int32{"shop": take(1 + r.IntN(4)), "team": take(1 + r.IntN(4))}
-		have := converge(t, listeningOn(before), observed.Stack{Facts: testFacts()})
+		have := converge(t, stackListeningOn(before), observed.Stack{Facts: testFacts()})
 		after, had := map[string][]int32{}, map[string]int{}
 		for n, ports := range before {
 			had[n] = len(ports)
 			after[n] = append(slices.Clone(ports[r.IntN(len(ports)+1):]), take(r.IntN(5))...)
 		}
-		want := listeningOn(after)
+		want := stackListeningOn(after)
 		quota := len(listenersOf(have)) + r.IntN(3)
 		have.Facts.Health = map[string]observed.Health{}
-		p := settled(t, want, &have, func(string) string { return "healthy" })
-		now := plantest.Simulate(have, p.KnownIDs, carriedOut(have, runnable(p), quota))
+		p := planUntilNoQuestions(t, want, &have, func(string) string { return "healthy" })
+		now := plantest.Simulate(have, p.KnownIDs, stepsWithinListenerQuota(have, stepsInOrder(p), quota))
 		is := map[string]int{}
 		for _, l := range listenersOf(now) {
 			for n, ports := range after {

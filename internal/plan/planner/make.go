@@ -24,7 +24,7 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 	if again > 0 {
 		r.RetryWithin(again)
 	}
-	r.Plan.Retains = r.retains()
+	r.Plan.Retains = r.hasHeldPart()
 	withdrawn.Prepend(&r.Plan)
 	r.Findings.Add(withdrawn.Findings...)
 	return r.Plan, r.Findings

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// desiredOf makes a load balancer with one listener of the given rules.
-func desiredOf(rules ...model.Rule) model.Stack {
+// stackWithRules makes a load balancer with one listener of the given rules.
+func stackWithRules(rules ...model.Rule) model.Stack {
 	s := model.Stack{
 		ID: testStack, Members: []model.Member{{Ref: testMember, Finalizer: "f"}},
 		BackendGroup: model.BackendGroupUse{Needed: true},
@@ -52,8 +52,8 @@ func ruleTo(path, group string) model.Rule {
 	}
 }
 
-// claimed is the desired state once its members carry the finalizer.
-func claimed(s model.Stack) model.Stack {
+// withFinalizers is the desired state once its members carry the finalizer.
+func withFinalizers(s model.Stack) model.Stack {
 	for i := range s.Members {
 		s.Members[i].Claimed = true
 	}
@@ -68,8 +68,8 @@ func stepIDs(p plan.Plan) string {
 	return strings.Join(out, "\n")
 }
 
-func TestFirstPlanClaimsThenMakesEverythingInOrder(t *testing.T) {
-	p, found := planner.Make(desiredOf(ruleTo("/*", "g1")), observed.Stack{Facts: testFacts()}, testOptions, plan.Memory{})
+func TestFirstPlanAddsFinalizerAndCreatesResourcesInOrder(t *testing.T) {
+	p, found := planner.Make(stackWithRules(ruleTo("/*", "g1")), observed.Stack{Facts: testFacts()}, testOptions, plan.Memory{})
 	if len(found) > 0 {
 		t.Fatalf("findings: %v", found)
 	}
@@ -89,15 +89,15 @@ func TestFirstPlanClaimsThenMakesEverythingInOrder(t *testing.T) {
 	}
 }
 
-func TestNothingIsDeletedWhenNobodyAsksForIt(t *testing.T) {
-	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+func TestNothingIsPlannedForAnEmptyStack(t *testing.T) {
+	have := converge(t, withFinalizers(stackWithRules(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	if p, _ := planner.Make(model.Stack{ID: testStack}, have, testOptions, plan.Memory{}); !p.Empty() {
 		t.Errorf("want no steps, got\n%s", p.Text())
 	}
 }
 
-func TestDeletionGoesByDependencyAndReleasesLast(t *testing.T) {
-	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+func TestDeletionRemovesTheFinalizerLast(t *testing.T) {
+	have := converge(t, withFinalizers(stackWithRules(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	gone := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 	p, _ := planner.Make(gone, have, testOptions, plan.Memory{})
 	order := []string{"delete load-balancer/", "unbind binding/", "delete target-group/", "delete security-group/", "delete backend-security-group/", "release finalizer/"}
@@ -110,7 +110,7 @@ func TestDeletionGoesByDependencyAndReleasesLast(t *testing.T) {
 		}
 		at = i
 	}
-	for _, s := range runnable(p) {
+	for _, s := range stepsInOrder(p) {
 		if s.Address.Kind == plan.Finalizer {
 			t.Errorf("the finalizer is released while a binding is still there:\n%s", p.Text())
 		}
@@ -118,7 +118,7 @@ func TestDeletionGoesByDependencyAndReleasesLast(t *testing.T) {
 }
 
 func TestProtectionOfADeletedMemberKeepsTheLoadBalancer(t *testing.T) {
-	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	have := converge(t, withFinalizers(stackWithRules(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	guard := finding.Finding{Object: testMember, Reason: finding.DeletionProtected, Blocks: finding.BlocksStack}
 	gone := model.Stack{ID: testStack, DeletionGuard: &guard, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 	p, found := planner.Make(gone, have, testOptions, plan.Memory{})
@@ -129,7 +129,7 @@ func TestProtectionOfADeletedMemberKeepsTheLoadBalancer(t *testing.T) {
 
 func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 	other := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "tenth"}
-	desired := desiredOf(ruleTo("/a", "g1"))
+	desired := stackWithRules(ruleTo("/a", "g1"))
 	l := &desired.LoadBalancer.Listeners[0]
 	l.Port = 443
 	l.TLS = &model.TLS{Policy: "p", Certificates: []model.CertChoice{
@@ -158,33 +158,33 @@ func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 	}
 }
 
-func TestNothingIsMadeWhenEveryRuleIsHeld(t *testing.T) {
+func TestNothingIsCreatedIfEveryRuleIsHeld(t *testing.T) {
 	bad := ruleTo("/b", "g2")
 	bad.Held = model.HeldInvalid
-	p, _ := planner.Make(desiredOf(bad), observed.Stack{Facts: testFacts()}, testOptions, plan.Memory{})
+	p, _ := planner.Make(stackWithRules(bad), observed.Stack{Facts: testFacts()}, testOptions, plan.Memory{})
 	if got, want := stepIDs(p), "claim finalizer/Ingress shop/web"; got != want {
 		t.Errorf("want\n%s\ngot\n%s", want, got)
 	}
 }
 
-func TestNoTargetGroupIsMadeForAHeldRuleAlone(t *testing.T) {
+func TestNoTargetGroupIsCreatedForAHeldRule(t *testing.T) {
 	bad := ruleTo("/b", "g2")
 	bad.Held = model.HeldInvalid
-	p, _ := planner.Make(claimed(desiredOf(ruleTo("/a", "g1"), bad)), observed.Stack{Facts: testFacts()}, testOptions, plan.Memory{})
+	p, _ := planner.Make(withFinalizers(stackWithRules(ruleTo("/a", "g1"), bad)), observed.Stack{Facts: testFacts()}, testOptions, plan.Memory{})
 	if ids := stepIDs(p); strings.Contains(ids, "g2") || !strings.Contains(ids, "create target-group/g1") {
 		t.Errorf("want g1 and not g2, got\n%s", ids)
 	}
 }
 
 // Anybody may write our labels on a binding of a namespace of theirs.
-func TestABindingOfAnotherNamespaceIsNotTakenForOurs(t *testing.T) {
-	desired := claimed(desiredOf(ruleTo("/a", "g1")))
+func TestBindingOfAnotherNamespaceIsNotUsed(t *testing.T) {
+	desired := withFinalizers(stackWithRules(ruleTo("/a", "g1")))
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	if len(have.Bindings) != 1 {
 		t.Fatalf("%d bindings", len(have.Bindings))
 	}
 	have.Bindings[0].Namespace = "other"
-	p := settled(t, desired, &have, func(string) string { return "healthy" })
+	p := planUntilNoQuestions(t, desired, &have, func(string) string { return "healthy" })
 	if diff := cmp.Diff("bind binding/g1", stepIDs(p)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

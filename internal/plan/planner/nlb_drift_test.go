@@ -28,19 +28,19 @@ func TestDriftOfNetworkLoadBalancers(t *testing.T) {
 			desired: func(lb *model.LoadBalancer) { lb.SourceNAT = "on" }, steps: "subnets load-balancer/LoadBalancer",
 		},
 		"source NAT that is not managed": {live: func(lb *observed.LoadBalancer) { lb.SourceNAT = "on" }},
-		"any prefix":                     {desired: onDualStack(), live: prefixes("2001:db8:0:1:ffff::/80", "2001:db8:0:2:ffff::/80")},
+		"any prefix":                     {desired: setDualStackPrefixes(), live: setLivePrefixes("2001:db8:0:1:ffff::/80", "2001:db8:0:2:ffff::/80")},
 		"prefixes that AWS assigns": {
-			desired: onDualStack("auto_assigned", "auto_assigned"), live: prefixes("2001:db8:0:1:ffff::/80", "2001:db8:0:2:ffff::/80"),
+			desired: setDualStackPrefixes("auto_assigned", "auto_assigned"), live: setLivePrefixes("2001:db8:0:1:ffff::/80", "2001:db8:0:2:ffff::/80"),
 		},
 		"one prefix of two": {
-			desired: onDualStack("2001:DB8:0:2::/80", "auto_assigned"), live: prefixes("2001:db8:0:1:ffff::/80", "2001:db8:0:2::/80"),
+			desired: setDualStackPrefixes("2001:DB8:0:2::/80", "auto_assigned"), live: setLivePrefixes("2001:db8:0:1:ffff::/80", "2001:db8:0:2::/80"),
 		},
 		"another prefix": {
-			desired: onDualStack("2001:db8:0:1:1::/80", "2001:db8:0:2::/80"), live: prefixes("2001:db8:0:1:ffff::/80", "2001:db8:0:2::/80"),
+			desired: setDualStackPrefixes("2001:db8:0:1:1::/80", "2001:db8:0:2::/80"), live: setLivePrefixes("2001:db8:0:1:ffff::/80", "2001:db8:0:2::/80"),
 			steps: "subnets load-balancer/LoadBalancer",
 		},
 		"dualstack with source NAT in one call": {
-			desired: onDualStack(), steps: "subnets load-balancer/LoadBalancer",
+			desired: setDualStackPrefixes(), steps: "subnets load-balancer/LoadBalancer",
 		},
 		"dualstack": {desired: func(lb *model.LoadBalancer) { lb.AddressType = model.DualStack }, steps: "address-type load-balancer/LoadBalancer"},
 		"dualstack with addresses": {
@@ -99,8 +99,8 @@ func TestDriftOfNetworkLoadBalancers(t *testing.T) {
 				c.options(&options)
 			}
 			p, found := planner.Make(want, have, options, plan.Memory{})
-			if got := stepIDs(p); got != c.steps || reported(found) != c.found {
-				t.Errorf("want %q and finding %q, got %q and %q\n%s", c.steps, c.found, got, reported(found), p.Text())
+			if got := stepIDs(p); got != c.steps || reasonsText(found) != c.found {
+				t.Errorf("want %q and finding %q, got %q and %q\n%s", c.steps, c.found, got, reasonsText(found), p.Text())
 			}
 			if c.found == "SettingFixed" && !strings.HasSuffix(found[0].Fix, "create a new load balancer with another Service") {
 				t.Errorf("the way out of a Service is %q", found[0].Fix)
@@ -109,13 +109,13 @@ func TestDriftOfNetworkLoadBalancers(t *testing.T) {
 	}
 }
 
-func onDualStack(prefixes ...string) func(*model.LoadBalancer) {
+func setDualStackPrefixes(prefixes ...string) func(*model.LoadBalancer) {
 	return func(lb *model.LoadBalancer) {
 		lb.AddressType, lb.SourceNAT, lb.SourceNATPrefixes = model.DualStack, "on", prefixes
 	}
 }
 
-func prefixes(a, b string) func(*observed.LoadBalancer) {
+func setLivePrefixes(a, b string) func(*observed.LoadBalancer) {
 	return func(lb *observed.LoadBalancer) {
 		lb.AddressType, lb.SourceNAT = model.DualStack, "on"
 		lb.Mappings[0].SourceNATPrefix, lb.Mappings[1].SourceNATPrefix = a, b
@@ -123,7 +123,7 @@ func prefixes(a, b string) func(*observed.LoadBalancer) {
 }
 
 // With the gate off, what AWS once could not change of a health check replaces the target group.
-func TestHealthChecksReplaceTargetGroupsWithoutTheGate(t *testing.T) {
+func TestHealthCheckChangeReplacesTargetGroupWithoutFeatureGate(t *testing.T) {
 	for _, replace := range []bool{false, true} {
 		want := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
 		want.TargetGroups[0].HealthCheck = model.HealthCheck{Protocol: "TCP", IntervalSeconds: 10, HealthyThreshold: 3}
@@ -136,7 +136,7 @@ func TestHealthChecksReplaceTargetGroupsWithoutTheGate(t *testing.T) {
 		}
 		want.TargetGroups[0].HealthCheck.IntervalSeconds = 30
 		p, _ := planner.Make(want, have, options, plan.Memory{})
-		if got := has(p, "create target-group/shop/web:80"); got != replace {
+		if got := hasStep(p, "create target-group/shop/web:80"); got != replace {
 			t.Errorf("replace %t: got\n%s", replace, p.Text())
 		}
 	}
@@ -154,7 +154,7 @@ func TestRulesForICMP(t *testing.T) {
 	managed.Group.Ingress = plain
 	want.LoadBalancer.SecurityGroups = managed
 	p, found := planner.Make(want, have, testOptions, plan.Memory{})
-	if stepIDs(p) != "rules security-group/ManagedLBSecurityGroup" || reported(found) != "" {
+	if stepIDs(p) != "rules security-group/ManagedLBSecurityGroup" || reasonsText(found) != "" {
 		t.Errorf("got %s and %v", stepIDs(p), found)
 	}
 	if got := p.Steps[0].Do.(plan.ChangeIngress); len(got.Revoke) != 2 || len(got.Authorize) != 0 {
@@ -163,7 +163,7 @@ func TestRulesForICMP(t *testing.T) {
 }
 
 // The ranges of subnets and VPC are those of the family of the target group, and their order says nothing.
-func TestPeersAreResolvedByFacts(t *testing.T) {
+func TestPeerRangesAreThoseOfSubnetsAndVPC(t *testing.T) {
 	want := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
 	want.LoadBalancer.SecurityGroups, want.LoadBalancer.AddressType = nil, model.DualStack
 	port := intstr.FromInt32(8080)
@@ -191,14 +191,14 @@ func TestPeersAreResolvedByFacts(t *testing.T) {
 			t.Errorf("%s: asks %v\n%s", family, p.Questions, p.Text())
 		}
 		have.Facts.Faults = map[string]observed.Fault{model.AskVPC{}.Key(): {Reason: finding.AccessDenied, Message: "denied"}}
-		if p, found := planner.Make(want, have, testOptions, plan.Memory{}); !p.Empty() || len(p.Questions) > 0 || reported(found) != "AccessDenied" {
+		if p, found := planner.Make(want, have, testOptions, plan.Memory{}); !p.Empty() || len(p.Questions) > 0 || reasonsText(found) != "AccessDenied" {
 			t.Errorf("%s: asks %v, findings %v\n%s", family, p.Questions, found, p.Text())
 		}
 	}
 }
 
 // An address that both load balancers would have lets the old one go first, and this is reported.
-func TestSharedAddressesCostAGap(t *testing.T) {
+func TestSharedAddressDeletesThePreviousLoadBalancerFirst(t *testing.T) {
 	options := testOptions
 	options.CreateFirst = true
 	for name, c := range map[string]struct {
@@ -214,7 +214,7 @@ func TestSharedAddressesCostAGap(t *testing.T) {
 		"IPv6": {model.Internal, func(lb *model.LoadBalancer) {
 			lb.AddressType, lb.IPv6 = model.DualStack, []string{"2001:db8:0:1::9", "2001:db8:0:2::9"}
 		}, func(lb *observed.LoadBalancer) { lb.Mappings[0].IPv6 = "2001:db8:0:1::9" }, true},
-		"prefix": {model.Internal, onDualStack("2001:db8:0:1::/80", "auto_assigned"), func(lb *observed.LoadBalancer) { lb.Mappings[0].SourceNATPrefix = "2001:db8:0:1::/80" }, true},
+		"prefix": {model.Internal, setDualStackPrefixes("2001:db8:0:1::/80", "auto_assigned"), func(lb *observed.LoadBalancer) { lb.Mappings[0].SourceNATPrefix = "2001:db8:0:1::/80" }, true},
 		"name": {model.Internal, func(lb *model.LoadBalancer) {
 			lb.Name, lb.Origins["name"] = "mine", finding.Origin{Object: testMember}
 		}, func(lb *observed.LoadBalancer) { lb.Name = "mine" }, true},
@@ -230,8 +230,8 @@ func TestSharedAddressesCostAGap(t *testing.T) {
 			want := networkStack(c.scheme, map[int32]model.BaseProtocol{80: model.TCP})
 			c.desired(want.LoadBalancer)
 			have.Facts.Health = map[string]observed.Health{}
-			targets := registrations{}
-			targets.look(&have)
+			targets := simulatedTargets{}
+			targets.update(&have)
 			p, found := planner.Make(want, have, options, plan.Memory{})
 			first := plan.Verb("")
 			for _, s := range p.Steps {
@@ -246,7 +246,7 @@ func TestSharedAddressesCostAGap(t *testing.T) {
 			if first != wantFirst || !slices.ContainsFunc(found, func(f finding.Finding) bool { return string(f.Reason) == reason }) {
 				t.Errorf("want %s first and %s, got %s and %v\n%s", wantFirst, reason, first, found, p.Text())
 			}
-			becomes(t, name, want, &have, options, targets)
+			convergeService(t, name, want, &have, options, targets)
 			if lb := have.Live(model.LoadBalancerID); lb == nil || lb.Scheme != c.scheme || len(have.LoadBalancers) != 1 {
 				t.Errorf("got %+v", have.LoadBalancers)
 			}
@@ -255,7 +255,7 @@ func TestSharedAddressesCostAGap(t *testing.T) {
 }
 
 // A load balancer that is to be protected from deletion is not replaced, also while AWS does not protect it yet.
-func TestNoReplacementWhileProtectionIsAskedFor(t *testing.T) {
+func TestProtectedLoadBalancerIsNotReplaced(t *testing.T) {
 	options := testOptions
 	options.CreateFirst = true
 	have := converge(t, networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP}), observed.Stack{Facts: serviceFacts()})
@@ -263,7 +263,7 @@ func TestNoReplacementWhileProtectionIsAskedFor(t *testing.T) {
 	want := networkStack(model.InternetFacing, map[int32]model.BaseProtocol{80: model.TCP})
 	want.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "true"}
 	p, found := planner.Make(want, have, options, plan.Memory{})
-	if stepIDs(p) != "attributes load-balancer/LoadBalancer" || reported(found) != "ReplacementHeld" {
-		t.Errorf("findings %q, steps\n%s", reported(found), p.Text())
+	if stepIDs(p) != "attributes load-balancer/LoadBalancer" || reasonsText(found) != "ReplacementHeld" {
+		t.Errorf("findings %q, steps\n%s", reasonsText(found), p.Text())
 	}
 }

@@ -118,11 +118,11 @@ func serviceFacts() observed.Facts {
 	return f
 }
 
-// registrations is AWS as it looks after targets: those of a target group are there from the run after it was made, and
+// simulatedTargets is AWS as it looks after targets: those of a target group are there from the run after it was made, and
 // healthy from the run after a load balancer forwards to it.
-type registrations map[string]int
+type simulatedTargets map[string]int
 
-func (r registrations) look(have *observed.Stack) {
+func (r simulatedTargets) update(have *observed.Stack) {
 	have.Facts.Health = map[string]observed.Health{}
 	for _, g := range have.TargetGroups {
 		attached := slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool {
@@ -148,8 +148,8 @@ func (r registrations) look(have *observed.Stack) {
 	}
 }
 
-// carrying are the target groups that get new connections of a port.
-func carrying(have observed.Stack, port int32) (out []string) {
+// targetGroupsServingPort are the target groups that get new connections of a port.
+func targetGroupsServingPort(have observed.Stack, port int32) (out []string) {
 	lb := have.Live(model.LoadBalancerID)
 	if lb == nil {
 		return nil
@@ -168,9 +168,9 @@ func carrying(have observed.Stack, port int32) (out []string) {
 	return out
 }
 
-// keepsServing fails if a port that was served loses its targets, or goes to some that AWS does not know to be healthy
+// checkKeepsServing fails if a port that was served loses its targets, or goes to some that AWS does not know to be healthy
 // although it could.
-func keepsServing(t *testing.T, before, now observed.Stack, text string) {
+func checkKeepsServing(t *testing.T, before, now observed.Stack, text string) {
 	t.Helper()
 	kind := func(s observed.Stack, arn string) string {
 		for _, g := range s.TargetGroups {
@@ -185,11 +185,11 @@ func keepsServing(t *testing.T, before, now observed.Stack, text string) {
 		return
 	}
 	for _, l := range lb.Listeners {
-		had := carrying(before, l.Port)
+		had := targetGroupsServingPort(before, l.Port)
 		if !slices.ContainsFunc(had, func(arn string) bool { h := before.Facts.Health[arn]; return h.Count("healthy") > 0 }) {
 			continue
 		}
-		for _, arn := range carrying(now, l.Port) {
+		for _, arn := range targetGroupsServingPort(now, l.Port) {
 			h := before.Facts.Health[arn]
 			same := kind(now, arn) == kind(before, had[0])
 			if !slices.Contains(had, arn) && (len(h.Targets) == 0 || same && h.Count("healthy") == 0) {
@@ -201,16 +201,16 @@ func keepsServing(t *testing.T, before, now observed.Stack, text string) {
 
 // Any Service becomes any other: every step leaves what AWS takes, no port loses its targets, and at the end there is
 // nothing to do.
-func TestServicesBecomeOthers(t *testing.T) {
+func TestServicesConvergeToAnotherDesiredState(t *testing.T) {
 	options := testOptions
 	options.CreateFirst = true
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		have := observed.Stack{Facts: serviceFacts()}
-		targets := registrations{}
+		targets := simulatedTargets{}
 		for range 4 {
 			want := randomService(r, seed%4 == 0)
-			becomes(t, fmt.Sprintf("seed %d", seed), want, &have, options, targets)
+			convergeService(t, fmt.Sprintf("seed %d", seed), want, &have, options, targets)
 			lb := have.Live(model.LoadBalancerID)
 			if lb == nil || len(have.LoadBalancers) != 1 || len(have.TargetGroups) != len(want.TargetGroups) || len(have.Bindings) != len(want.TargetGroups) {
 				t.Fatalf("seed %d: %d load balancers, %d target groups, %d bindings", seed, len(have.LoadBalancers), len(have.TargetGroups), len(have.Bindings))
@@ -227,11 +227,11 @@ func TestServicesBecomeOthers(t *testing.T) {
 	}
 }
 
-// becomes carries plans out until there is nothing to do.
-func becomes(t *testing.T, name string, want model.Stack, have *observed.Stack, options plan.Options, targets registrations) {
+// convergeService carries plans out until there is nothing to do.
+func convergeService(t *testing.T, name string, want model.Stack, have *observed.Stack, options plan.Options, targets simulatedTargets) {
 	t.Helper()
 	for range 40 {
-		targets.look(have)
+		targets.update(have)
 		p, found := planner.Make(want, *have, options, plan.Memory{})
 		for _, q := range p.Questions {
 			if h, ok := q.(model.AskHealth); !ok || h.ARN == "" {
@@ -241,14 +241,14 @@ func becomes(t *testing.T, name string, want model.Stack, have *observed.Stack, 
 		if f := slices.IndexFunc(found, func(f finding.Finding) bool { return f.Severity == finding.Error }); f >= 0 {
 			t.Fatalf("%s: %v", name, found[f])
 		}
-		steps := runnable(p)
+		steps := stepsInOrder(p)
 		if len(p.Steps) == 0 {
 			return
 		}
 		for n := range steps {
 			now := plantest.Simulate(*have, p.KnownIDs, steps[:n+1])
-			wellFormed(t, now, name+"\n"+p.Text())
-			keepsServing(t, *have, now, name+"\n"+p.Text())
+			checkListenersAreValid(t, now, name+"\n"+p.Text())
+			checkKeepsServing(t, *have, now, name+"\n"+p.Text())
 		}
 		*have = plantest.Simulate(*have, p.KnownIDs, steps)
 		have.Facts.Now = have.Facts.Now.Add(options.DeletionDelay + 1)

@@ -69,11 +69,11 @@ func randomNetworkStack(r *rand.Rand) model.Stack {
 	return networkStack([]model.Scheme{model.Internal, model.InternetFacing}[r.IntN(2)], ports, certificates...)
 }
 
-// fits are the protocols of target groups to which a listener of a network load balancer may forward.
-var fits = map[string][]string{"TCP": {"TCP", "TCP_UDP"}, "TLS": {"TCP", "TLS"}, "UDP": {"UDP", "TCP_UDP"}, "TCP_UDP": {"TCP_UDP"}}
+// forwardProtocols are the protocols of target groups to which a listener of a network load balancer may forward.
+var forwardProtocols = map[string][]string{"TCP": {"TCP", "TCP_UDP"}, "TLS": {"TCP", "TLS"}, "UDP": {"UDP", "TCP_UDP"}, "TCP_UDP": {"TCP_UDP"}}
 
-// wellFormed fails if AWS would not take the listeners of a network load balancer as they are.
-func wellFormed(t *testing.T, have observed.Stack, text string) {
+// checkListenersAreValid fails if AWS would not take the listeners of a network load balancer as they are.
+func checkListenersAreValid(t *testing.T, have observed.Stack, text string) {
 	t.Helper()
 	groups := map[string]observed.TargetGroup{}
 	for _, g := range have.TargetGroups {
@@ -87,7 +87,7 @@ func wellFormed(t *testing.T, have observed.Stack, text string) {
 			}
 			for _, g := range to.Groups {
 				is, first := groups[g.Group.ARN], groups[to.Groups[0].Group.ARN]
-				if !slices.Contains(fits[l.Protocol], is.Protocol) || is.Protocol != first.Protocol || is.AddressType != first.AddressType {
+				if !slices.Contains(forwardProtocols[l.Protocol], is.Protocol) || is.Protocol != first.Protocol || is.AddressType != first.AddressType {
 					t.Fatalf("port %d serves %s and forwards to %s besides %s:\n%s", l.Port, l.Protocol, is.Protocol, first.Protocol, text)
 				}
 			}
@@ -98,16 +98,16 @@ func wellFormed(t *testing.T, have observed.Stack, text string) {
 	}
 }
 
-func TestNetworkLoadBalancerBecomesWhatIsDesiredAndLeavesNothing(t *testing.T) {
+func TestNetworkLoadBalancerConvergesAndIsDeleted(t *testing.T) {
 	healthy := func(string) string { return "healthy" }
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		have := observed.Stack{Facts: frontendFacts()}
 		for range 4 {
 			want := randomNetworkStack(r)
-			p := settled(t, want, &have, healthy)
-			for n, steps := 0, runnable(p); n <= len(steps); n++ {
-				wellFormed(t, plantest.Simulate(have, p.KnownIDs, steps[:n]), p.Text())
+			p := planUntilNoQuestions(t, want, &have, healthy)
+			for n, steps := 0, stepsInOrder(p); n <= len(steps); n++ {
+				checkListenersAreValid(t, plantest.Simulate(have, p.KnownIDs, steps[:n]), p.Text())
 			}
 			have = converge(t, want, have)
 			lb := have.Live(model.LoadBalancerID)
@@ -123,8 +123,8 @@ func TestNetworkLoadBalancerBecomesWhatIsDesiredAndLeavesNothing(t *testing.T) {
 		}
 		empty := model.Stack{ID: networkStackID, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 		for range 4 {
-			p := settled(t, empty, &have, healthy)
-			have = plantest.Simulate(have, p.KnownIDs, runnable(p))
+			p := planUntilNoQuestions(t, empty, &have, healthy)
+			have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
 		}
 		if len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) > 0 {
 			t.Fatalf("seed %d: deletion leaves %d load balancers, %d target groups", seed, len(have.LoadBalancers), len(have.TargetGroups))
@@ -132,7 +132,7 @@ func TestNetworkLoadBalancerBecomesWhatIsDesiredAndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestHeldPortOfNetworkLoadBalancerStaysAsItIs(t *testing.T) {
+func TestHeldPortOfNetworkLoadBalancerIsNotChanged(t *testing.T) {
 	want := networkStack(model.Internal, map[int32]model.BaseProtocol{53: model.UDP, 80: model.TCP})
 	want.LoadBalancer.SecurityGroups = nil
 	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldInvalid
@@ -158,7 +158,7 @@ func TestHeldPortOfNetworkLoadBalancerKeepsItsProtocol(t *testing.T) {
 	want := networkStack(model.Internal, map[int32]model.BaseProtocol{53: model.TCP, 80: model.TCP}, "arn:one")
 	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldRefused
 	have = converge(t, want, have)
-	wellFormed(t, have, "")
+	checkListenersAreValid(t, have, "")
 	ports := have.Live(model.LoadBalancerID).Listeners
 	if ports[0].Protocol != "UDP" || ports[1].Protocol != "TLS" || len(have.TargetGroups) != 2 {
 		t.Errorf("got %+v and %d target groups", ports, len(have.TargetGroups))
@@ -170,7 +170,7 @@ func TestHeldPortOfNetworkLoadBalancerKeepsItsProtocol(t *testing.T) {
 	}
 }
 
-func TestAddressesGoToTheSubnetsOfTheirRanges(t *testing.T) {
+func TestAddressesAreAssignedToSubnetsOfTheirRanges(t *testing.T) {
 	want := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
 	facts := frontendFacts()
 	key := want.LoadBalancer.SubnetQuestion().Key()
@@ -197,7 +197,7 @@ func TestAddressesGoToTheSubnetsOfTheirRanges(t *testing.T) {
 				got = do.Subnets
 			}
 		}
-		if !slices.Equal(got, c.want) || (got == nil) != (reported(found) == "SubnetsUnsuitable") {
+		if !slices.Equal(got, c.want) || (got == nil) != (reasonsText(found) == "SubnetsUnsuitable") {
 			t.Errorf("%v: want %v, got %v and %v", c.addresses, c.want, got, found)
 		}
 	}

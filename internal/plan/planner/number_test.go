@@ -13,8 +13,8 @@ import (
 // cost a call for each of them. A tag that a user changes waits for no rule.
 func TestRulesAreRenumberedAfterNewOnesAreMade(t *testing.T) {
 	t.Parallel()
-	have := converge(t, claimed(desiredOf(ruleTo("/a", "g1"), ruleTo("/b", "g1"))), observed.Stack{Facts: testFacts()})
-	desired := claimed(desiredOf(ruleTo("/new", "g1"), ruleTo("/a", "g1"), ruleTo("/b", "g1")))
+	have := converge(t, withFinalizers(stackWithRules(ruleTo("/a", "g1"), ruleTo("/b", "g1"))), observed.Stack{Facts: testFacts()})
+	desired := withFinalizers(stackWithRules(ruleTo("/new", "g1"), ruleTo("/a", "g1"), ruleTo("/b", "g1")))
 	desired.LoadBalancer.Listeners[0].Rules[2].Tags = map[string]string{"team": "a"}
 	p, _ := planner.Make(desired, have, testOptions, plan.Memory{})
 	var created plan.StepID
@@ -25,7 +25,7 @@ func TestRulesAreRenumberedAfterNewOnesAreMade(t *testing.T) {
 			created = s.ID
 		case plan.SetTags:
 			tagged++
-			if waits, user := slices.Contains(after(p, s), created), do.Put["team"] != ""; waits == user {
+			if waits, user := slices.Contains(stepsBefore(p, s), created), do.Put["team"] != ""; waits == user {
 				t.Errorf("%s sets %v and waits for the new rule: %v\n%s", s.ID, do.Put, waits, p.Text())
 			}
 		}
@@ -35,8 +35,8 @@ func TestRulesAreRenumberedAfterNewOnesAreMade(t *testing.T) {
 	}
 }
 
-// after are the steps that a step names as those that come first, with the members of joins.
-func after(p plan.Plan, s plan.Step) []plan.StepID {
+// stepsBefore are the steps that a step names as those that come first, with the members of joins.
+func stepsBefore(p plan.Plan, s plan.Step) []plan.StepID {
 	out := slices.Clone(s.After)
 	for _, id := range s.After {
 		out = append(out, p.Joins[id]...)

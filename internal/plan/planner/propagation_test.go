@@ -12,21 +12,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 )
 
-// planned plans with all targets healthy until the plan asks nothing more.
-func planned(t *testing.T, want model.Stack, have *observed.Stack, opt plan.Options, memory plan.Memory) plan.Plan {
+// planWithHealthyTargets plans with all targets healthy until the plan asks nothing more.
+func planWithHealthyTargets(t *testing.T, want model.Stack, have *observed.Stack, opt plan.Options, memory plan.Memory) plan.Plan {
 	t.Helper()
 	for range 10 {
 		p, _ := planner.Make(want, *have, opt, memory)
 		if len(p.Questions) == 0 {
 			return p
 		}
-		answer(have, p.Questions, func(string) string { return "healthy" })
+		answerQuestions(have, p.Questions, func(string) string { return "healthy" })
 	}
 	t.Fatal("the plan keeps asking")
 	return plan.Plan{}
 }
 
-func frees(s plan.Step) bool {
+func deletesTargets(s plan.Step) bool {
 	switch s.Do.(type) {
 	case plan.DeleteBinding, plan.DeleteTargetGroup:
 		return true
@@ -34,21 +34,21 @@ func frees(s plan.Step) bool {
 	return false
 }
 
-func TestTargetsStayUntilAllNodesKnowTheNewRoutes(t *testing.T) {
-	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
-	want := claimed(desiredOf(ruleTo("/*", "g2")))
+func TestTargetsStayUntilAllNodesForwardByTheNewRules(t *testing.T) {
+	have := converge(t, withFinalizers(stackWithRules(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	want := withFinalizers(stackWithRules(ruleTo("/*", "g2")))
 	opt := testOptions
 	opt.Propagation = 10 * time.Second
 	rerouted, memory := false, plan.Memory{}
 	for {
 		have.Facts.Health = map[string]observed.Health{}
-		p := planned(t, want, &have, opt, memory)
-		steps := runnable(p)
+		p := planWithHealthyTargets(t, want, &have, opt, memory)
+		steps := stepsInOrder(p)
 		if len(steps) == 0 {
 			break
 		}
 		for _, s := range steps {
-			if frees(s) {
+			if deletesTargets(s) {
 				t.Fatalf("%s is carried out too early:\n%s", s.ID, p.Text())
 			}
 			if plan.ChangesRouting(s.Do) {
@@ -61,28 +61,28 @@ func TestTargetsStayUntilAllNodesKnowTheNewRoutes(t *testing.T) {
 		t.Fatal("the rule does not lead to the new targets")
 	}
 	memory.PropagationLeft = 4 * time.Second
-	p := planned(t, want, &have, opt, memory)
+	p := planWithHealthyTargets(t, want, &have, opt, memory)
 	waiting := 0
 	for _, s := range p.Steps {
-		if frees(s) && s.Wait.RetryAfter == 4*time.Second {
+		if deletesTargets(s) && s.Wait.RetryAfter == 4*time.Second {
 			waiting++
 		}
 	}
-	if waiting == 0 || len(runnable(p)) > 0 {
+	if waiting == 0 || len(stepsInOrder(p)) > 0 {
 		t.Errorf("want the end of the old targets to wait 4s:\n%s", p.Text())
 	}
 	memory.PropagationLeft = 0
-	if p := planned(t, want, &have, opt, memory); len(runnable(p)) == 0 || !frees(runnable(p)[0]) {
+	if p := planWithHealthyTargets(t, want, &have, opt, memory); len(stepsInOrder(p)) == 0 || !deletesTargets(stepsInOrder(p)[0]) {
 		t.Errorf("want the end of the old targets:\n%s", p.Text())
 	}
 }
 
-func TestDeletionOfALoadBalancerDoesNotWaitForItsNodes(t *testing.T) {
-	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+func TestDeletedLoadBalancerIsNotWaitedFor(t *testing.T) {
+	have := converge(t, withFinalizers(stackWithRules(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	gone := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 	opt := testOptions
 	opt.Propagation = 10 * time.Second
-	for _, s := range planned(t, gone, &have, opt, plan.Memory{PropagationLeft: opt.Propagation}).Steps {
+	for _, s := range planWithHealthyTargets(t, gone, &have, opt, plan.Memory{PropagationLeft: opt.Propagation}).Steps {
 		if s.Wait.For == targetgroups.NodesForwarding {
 			t.Errorf("%s waits %s", s.ID, s.Wait.RetryAfter)
 		}

@@ -108,8 +108,8 @@ func testFacts() observed.Facts {
 	return f
 }
 
-// answer gives the health that the plan asks for; healthy says whether the targets are.
-func answer(have *observed.Stack, asks []model.Question, state func(arn string) string) {
+// answerQuestions gives the health that the plan asks for; healthy says whether the targets are.
+func answerQuestions(have *observed.Stack, asks []model.Question, state func(arn string) string) {
 	for _, q := range asks {
 		if a, ok := q.(model.AskALBTargets); ok {
 			if have.Facts.ALBTargets == nil {
@@ -133,22 +133,22 @@ func answer(have *observed.Stack, asks []model.Question, state func(arn string) 
 	}
 }
 
-// settled plans until the plan asks nothing more.
-func settled(t *testing.T, want model.Stack, have *observed.Stack, state func(string) string) plan.Plan {
+// planUntilNoQuestions plans until the plan asks nothing more.
+func planUntilNoQuestions(t *testing.T, want model.Stack, have *observed.Stack, state func(string) string) plan.Plan {
 	t.Helper()
 	for range 10 {
 		p, _ := planner.Make(want, *have, testOptions, plan.Memory{})
 		if len(p.Questions) == 0 {
 			return p
 		}
-		answer(have, p.Questions, state)
+		answerQuestions(have, p.Questions, state)
 	}
 	p, _ := planner.Make(want, *have, testOptions, plan.Memory{})
 	t.Fatalf("the plan keeps asking %#v", p.Questions)
 	return plan.Plan{}
 }
 
-func runnable(p plan.Plan) []plan.Step {
+func stepsInOrder(p plan.Plan) []plan.Step {
 	done := p.NewProgress()
 	var out []plan.Step
 	for _, s := range p.Steps {
@@ -167,8 +167,8 @@ func converge(t *testing.T, want model.Stack, have observed.Stack) observed.Stac
 	healthy := func(string) string { return "healthy" }
 	for range 20 {
 		have.Facts.Health = map[string]observed.Health{}
-		p := settled(t, want, &have, healthy)
-		steps := runnable(p)
+		p := planUntilNoQuestions(t, want, &have, healthy)
+		steps := stepsInOrder(p)
 		if len(steps) == 0 {
 			if len(p.Steps) > 0 {
 				t.Fatalf("the plan waits for ever:\n%s", p.Text())
@@ -177,7 +177,7 @@ func converge(t *testing.T, want model.Stack, have observed.Stack) observed.Stac
 		}
 		have = plantest.Simulate(have, p.KnownIDs, steps)
 	}
-	p := settled(t, want, &have, healthy)
+	p := planUntilNoQuestions(t, want, &have, healthy)
 	t.Fatalf("no end of the plan:\n%s", p.Text())
 	return have
 }
@@ -227,16 +227,16 @@ func outcome(have observed.Stack, q request) string {
 			continue
 		}
 		for _, r := range l.Rules {
-			if matches(r.Conditions, q) {
-				return carried(r.Actions)
+			if conditionsMatch(r.Conditions, q) {
+				return answerText(r.Actions)
 			}
 		}
-		return carried(l.Default)
+		return answerText(l.Default)
 	}
 	return "nothing"
 }
 
-func matches(cs []model.Condition, q request) bool {
+func conditionsMatch(cs []model.Condition, q request) bool {
 	for _, c := range cs {
 		var values []string
 		subject := q.path
@@ -246,15 +246,15 @@ func matches(cs []model.Condition, q request) bool {
 		case model.PathPattern:
 			values = c.Values
 		}
-		if !slices.ContainsFunc(values, func(v string) bool { return glob(v, subject) }) {
+		if !slices.ContainsFunc(values, func(v string) bool { return globMatches(v, subject) }) {
 			return false
 		}
 	}
 	return true
 }
 
-// glob reports whether a pattern with * and ? matches all of s.
-func glob(pattern, s string) bool {
+// globMatches reports whether a pattern with * and ? matches all of s.
+func globMatches(pattern, s string) bool {
 	for pattern != "" && pattern[0] != '*' {
 		if s == "" || pattern[0] != '?' && pattern[0] != s[0] {
 			return false
@@ -265,14 +265,14 @@ func glob(pattern, s string) bool {
 		return s == ""
 	}
 	for i := range len(s) + 1 {
-		if glob(pattern[1:], s[i:]) {
+		if globMatches(pattern[1:], s[i:]) {
 			return true
 		}
 	}
 	return false
 }
 
-func carried(as []model.Action) string {
+func answerText(as []model.Action) string {
 	switch a := as[len(as)-1].(type) {
 	case model.Forward:
 		var out []string
@@ -292,7 +292,7 @@ func carried(as []model.Action) string {
 	return "redirect"
 }
 
-func TestPlanAfterItsOwnStepsIsEmpty(t *testing.T) {
+func TestPlanIsEmptyAfterItsStepsAreCarriedOut(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 500, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -302,8 +302,8 @@ func TestPlanAfterItsOwnStepsIsEmpty(t *testing.T) {
 		}
 		empty := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 		for range 4 {
-			p := settled(t, empty, &have, func(string) string { return "healthy" })
-			have = plantest.Simulate(have, p.KnownIDs, runnable(p))
+			p := planUntilNoQuestions(t, empty, &have, func(string) string { return "healthy" })
+			have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
 		}
 		if len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) > 0 || have.Facts.BackendGroup != nil {
 			t.Fatalf("seed %d: deletion leaves %s", seed, cmp.Diff(observed.Stack{}, have))
@@ -311,7 +311,7 @@ func TestPlanAfterItsOwnStepsIsEmpty(t *testing.T) {
 	})
 }
 
-func TestEveryPrefixOfAPlanAnswersOldOrNew(t *testing.T) {
+func TestInterruptedPlanGivesOldOrNewAnswers(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 1000, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -332,13 +332,13 @@ func TestEveryPrefixOfAPlanAnswersOldOrNew(t *testing.T) {
 		var moments []moment
 		for pass := range 20 {
 			have.Facts.Health = map[string]observed.Health{}
-			p := settled(t, want, &have, func(arn string) string {
+			p := planUntilNoQuestions(t, want, &have, func(arn string) string {
 				if pass < 3 && strings.Contains(arn, sick) {
 					return "initial"
 				}
 				return "healthy"
 			})
-			steps := runnable(p)
+			steps := stepsInOrder(p)
 			for i := range steps {
 				moments = append(moments, moment{plantest.Simulate(have, p.KnownIDs, steps[:i+1]), pass, steps[i].ID, p})
 			}
@@ -384,9 +384,9 @@ func TestTrafficStaysUntilTheNewTargetsAreHealthy(t *testing.T) {
 		}
 		second := randomDesired(r)
 		for range 2 { // the second plan finds new target groups where the first one has put them
-			p := settled(t, second, &have, state)
+			p := planUntilNoQuestions(t, second, &have, state)
 			before := outcomes(have)
-			have = plantest.Simulate(have, p.KnownIDs, runnable(p))
+			have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
 			for i, is := range outcomes(have) {
 				if is == before[i] || !forwardsTo(before[i], old) {
 					continue

@@ -13,17 +13,17 @@ import (
 
 // The tags of a replacement have room beside as many tags of users as AWS accepts, and all of these are on the
 // new load balancer in the end.
-func TestAReplacementHasRoomForItsTags(t *testing.T) {
+func TestReplacementDoesNotExceedTheTagLimit(t *testing.T) {
 	t.Parallel()
 	tagged := func(scheme model.Scheme) model.Stack {
-		s := of(scheme, claimed(desiredOf(ruleTo("/*", "g1"))))
+		s := withDesiredScheme(scheme, withFinalizers(stackWithRules(ruleTo("/*", "g1"))))
 		s.LoadBalancer.Tags = map[string]string{}
 		for i := range naming.MaxTags - 3 { // the others are those of the controller
 			s.LoadBalancer.Tags[fmt.Sprintf("user-%02d", i)] = "a"
 		}
 		return s
 	}
-	r := newReplacing(observed.Stack{Facts: publicFacts()})
+	r := newReplacementTest(observed.Stack{Facts: publicFacts()})
 	r.run(t, tagged(model.Internal), time.Minute)
 	replaced := false
 	r.each = func(p plan.Plan, step plan.StepID) {

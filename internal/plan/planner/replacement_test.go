@@ -21,10 +21,10 @@ import (
 
 const deletionDelay = 15 * time.Minute
 
-var shownAddress = plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}
+var loadBalancerAddress = plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}
 
-// replacing plans as the controller does by default, with a clock.
-type replacing struct {
+// replacementTest plans as the controller does by default, with a clock.
+type replacementTest struct {
 	have   observed.Stack
 	since  map[string]time.Time
 	health func(arn string) string
@@ -33,16 +33,16 @@ type replacing struct {
 	reported map[finding.Reason]bool
 }
 
-func newReplacing(have observed.Stack) *replacing {
+func newReplacementTest(have observed.Stack) *replacementTest {
 	have.Facts.Now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	return &replacing{
+	return &replacementTest{
 		have: have, since: map[string]time.Time{}, reported: map[finding.Reason]bool{},
 		health: func(string) string { return "healthy" }, each: func(plan.Plan, plan.StepID) {},
 	}
 }
 
 // plan makes the plan of now.
-func (r *replacing) plan(t *testing.T, want model.Stack) plan.Plan {
+func (r *replacementTest) plan(t *testing.T, want model.Stack) plan.Plan {
 	t.Helper()
 	opt := testOptions
 	opt.CreateFirst, opt.DeletionDelay = true, deletionDelay
@@ -67,7 +67,7 @@ func (r *replacing) plan(t *testing.T, want model.Stack) plan.Plan {
 			}
 			return p
 		}
-		answer(&r.have, p.Questions, r.health)
+		answerQuestions(&r.have, p.Questions, r.health)
 		for i := range r.have.LoadBalancers {
 			lb := &r.have.LoadBalancers[i]
 			if lb.Attributes == nil {
@@ -81,12 +81,12 @@ func (r *replacing) plan(t *testing.T, want model.Stack) plan.Plan {
 }
 
 // run carries plans out for a time, and returns the last one.
-func (r *replacing) run(t *testing.T, want model.Stack, d time.Duration) plan.Plan {
+func (r *replacementTest) run(t *testing.T, want model.Stack, d time.Duration) plan.Plan {
 	t.Helper()
 	end := r.have.Facts.Now.Add(d)
 	for range 1000 {
 		p := r.plan(t, want)
-		steps := runnable(p)
+		steps := stepsInOrder(p)
 		before := r.have
 		for i, s := range steps {
 			r.have = plantest.Simulate(before, p.KnownIDs, steps[:i+1])
@@ -109,22 +109,22 @@ func (r *replacing) run(t *testing.T, want model.Stack, d time.Duration) plan.Pl
 	return plan.Plan{}
 }
 
-// of is a stack with a scheme that its member asks for.
-func of(scheme model.Scheme, s model.Stack) model.Stack {
-	s = named(s)
+// withDesiredScheme is a stack with a scheme that its member asks for.
+func withDesiredScheme(scheme model.Scheme, s model.Stack) model.Stack {
+	s = withScheme(s)
 	s.LoadBalancer.Scheme = scheme
 	s.LoadBalancer.Name = "k8s-lb-" + string(scheme)
 	return s
 }
 
-// at is the stack as a client of one load balancer sees it.
-func at(have observed.Stack, arn string) observed.Stack {
+// withOnlyLoadBalancer is the stack as a client of one load balancer sees it.
+func withOnlyLoadBalancer(have observed.Stack, arn string) observed.Stack {
 	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return lb.ARN != arn })
 	return have
 }
 
-// services are outcomes by the ids of the target groups, which say nothing of the load balancer.
-func services(have observed.Stack) []string {
+// outcomesByTargetGroupID are outcomes by the ids of the target groups, which say nothing of the load balancer.
+func outcomesByTargetGroupID(have observed.Stack) []string {
 	ids := map[string]string{}
 	for _, g := range have.TargetGroups {
 		ids[g.ARN] = g.ResourceID
@@ -147,12 +147,12 @@ func services(have observed.Stack) []string {
 // While a load balancer is replaced, with any other change at the same time, the old one answers every request
 // as before as long as clients may know it, and the status shows the new one when that answers every request
 // as it will.
-func TestThePreviousLoadBalancerServesUntilClientsHaveFollowed(t *testing.T) {
+func TestPreviousLoadBalancerServesUntilClientsFollowDNS(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 100, func(t *testing.T, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 11))
-		was, will := of(model.Internal, randomDesired(rnd)), of(model.InternetFacing, randomDesired(rnd))
-		r := newReplacing(observed.Stack{Facts: publicFacts()})
+		was, will := withDesiredScheme(model.Internal, randomDesired(rnd)), withDesiredScheme(model.InternetFacing, randomDesired(rnd))
+		r := newReplacementTest(observed.Stack{Facts: publicFacts()})
 		r.run(t, was, time.Minute)
 		if r.have.Live(model.LoadBalancerID) == nil {
 			return // all its rules are held
@@ -161,7 +161,7 @@ func TestThePreviousLoadBalancerServesUntilClientsHaveFollowed(t *testing.T) {
 			return // likewise
 		}
 		old := r.have.Live(model.LoadBalancerID).ARN
-		before := services(at(r.have, old))
+		before := outcomesByTargetGroupID(withOnlyLoadBalancer(r.have, old))
 		var since time.Time // when the status has shown the new one
 		type moment struct {
 			have observed.Stack
@@ -170,7 +170,7 @@ func TestThePreviousLoadBalancerServesUntilClientsHaveFollowed(t *testing.T) {
 		}
 		var moments []moment
 		r.each = func(p plan.Plan, step plan.StepID) {
-			shown := p.Shown[shownAddress]
+			shown := p.Shown[loadBalancerAddress]
 			if shown != "" && shown != old {
 				t.Fatalf("seed %d: the status shows %s", seed, shown)
 			}
@@ -180,12 +180,12 @@ func TestThePreviousLoadBalancerServesUntilClientsHaveFollowed(t *testing.T) {
 			case shown != "" && !since.IsZero():
 				t.Fatalf("seed %d: the status shows the old load balancer again\n%s", seed, p.Text())
 			}
-			there := len(at(r.have, old).LoadBalancers) > 0
+			there := len(withOnlyLoadBalancer(r.have, old).LoadBalancers) > 0
 			if !there && (since.IsZero() || r.have.Facts.Now.Sub(since) < deletionDelay) {
 				t.Fatalf("seed %d: the old load balancer is deleted at %s, the new one is shown since %s", seed, r.have.Facts.Now, since)
 			}
 			if there {
-				for i, is := range services(at(r.have, old)) {
+				for i, is := range outcomesByTargetGroupID(withOnlyLoadBalancer(r.have, old)) {
 					if is != before[i] {
 						t.Fatalf("seed %d: after %s %v is answered by %q, before by %q\n%s", seed, step, requests[i], is, before[i], p.Text())
 					}
@@ -198,10 +198,10 @@ func TestThePreviousLoadBalancerServesUntilClientsHaveFollowed(t *testing.T) {
 		if p := r.run(t, will, time.Hour); !p.Empty() {
 			t.Fatalf("seed %d: the plan is not empty in the end\n%s", seed, p.Text())
 		}
-		last := services(r.have)
+		last := outcomesByTargetGroupID(r.have)
 		for _, m := range moments {
 			lb := plan.ShownLoadBalancer(m.have, model.LoadBalancerID)
-			for i, is := range services(at(m.have, lb.ARN)) {
+			for i, is := range outcomesByTargetGroupID(withOnlyLoadBalancer(m.have, lb.ARN)) {
 				if is != last[i] {
 					t.Fatalf("seed %d: the new one is shown, and after %s %v is answered by %q, in the end by %q\n%s", seed, m.step, requests[i], is, last[i], m.p.Text())
 				}
@@ -225,17 +225,17 @@ func TestThePreviousLoadBalancerServesUntilClientsHaveFollowed(t *testing.T) {
 
 // Whoever changes the scheme again and again, at any time, has at most two load balancers, no request of his is
 // lost, and in the end there is the one that he asks for.
-func TestSchemesThatChangeAgainAndAgain(t *testing.T) {
+func TestRepeatedSchemeChangesLoseNoRequest(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 30, func(t *testing.T, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 12))
 		desired := randomDesired(rnd)
-		r := newReplacing(observed.Stack{Facts: publicFacts()})
-		r.run(t, of(model.Internal, desired), time.Minute)
+		r := newReplacementTest(observed.Stack{Facts: publicFacts()})
+		r.run(t, withDesiredScheme(model.Internal, desired), time.Minute)
 		if r.have.Live(model.LoadBalancerID) == nil {
 			return // all its rules are held
 		}
-		before, groups := services(r.have), len(r.have.TargetGroups)
+		before, groups := outcomesByTargetGroupID(r.have), len(r.have.TargetGroups)
 		made := 0
 		r.each = func(p plan.Plan, step plan.StepID) {
 			if strings.HasPrefix(string(step), "create load-balancer/") {
@@ -244,14 +244,14 @@ func TestSchemesThatChangeAgainAndAgain(t *testing.T) {
 			if n := len(r.have.LoadBalancers); n > 2 {
 				t.Fatalf("seed %d: %d load balancers", seed, n)
 			}
-			shown := p.Shown[shownAddress]
+			shown := p.Shown[loadBalancerAddress]
 			if shown == "" {
-				shown = p.KnownIDs[shownAddress]
+				shown = p.KnownIDs[loadBalancerAddress]
 			}
-			if shown == "" || len(at(r.have, shown).LoadBalancers) == 0 {
+			if shown == "" || len(withOnlyLoadBalancer(r.have, shown).LoadBalancers) == 0 {
 				return
 			}
-			for i, is := range services(at(r.have, shown)) {
+			for i, is := range outcomesByTargetGroupID(withOnlyLoadBalancer(r.have, shown)) {
 				if is != before[i] {
 					t.Fatalf("seed %d: after %s %v is answered by %q, before by %q\n%s", seed, step, requests[i], is, before[i], p.Text())
 				}
@@ -259,10 +259,10 @@ func TestSchemesThatChangeAgainAndAgain(t *testing.T) {
 		}
 		schemes := []model.Scheme{model.Internal, model.InternetFacing}
 		for range 6 {
-			r.run(t, of(schemes[rnd.IntN(2)], desired), time.Duration(rnd.IntN(4))*time.Minute)
+			r.run(t, withDesiredScheme(schemes[rnd.IntN(2)], desired), time.Duration(rnd.IntN(4))*time.Minute)
 		}
 		last := schemes[rnd.IntN(2)]
-		if p := r.run(t, of(last, desired), time.Hour); !p.Empty() {
+		if p := r.run(t, withDesiredScheme(last, desired), time.Hour); !p.Empty() {
 			t.Fatalf("seed %d: the plan is not empty in the end\n%s", seed, p.Text())
 		}
 		if len(r.have.LoadBalancers) != 1 || r.have.LoadBalancers[0].Scheme != last || made > 6 {
@@ -275,13 +275,13 @@ func TestSchemesThatChangeAgainAndAgain(t *testing.T) {
 }
 
 // The end of a stack is the end of both load balancers.
-func TestAStackThatIsDeletedWhileItsLoadBalancerIsReplaced(t *testing.T) {
+func TestDeletionDuringReplacementDeletesBothLoadBalancers(t *testing.T) {
 	t.Parallel()
-	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
 	for _, after := range []time.Duration{0, 10 * time.Second, 5 * time.Minute} {
-		r := newReplacing(observed.Stack{Facts: publicFacts()})
-		r.run(t, of(model.Internal, desired), time.Minute)
-		r.run(t, of(model.InternetFacing, desired), after)
+		r := newReplacementTest(observed.Stack{Facts: publicFacts()})
+		r.run(t, withDesiredScheme(model.Internal, desired), time.Minute)
+		r.run(t, withDesiredScheme(model.InternetFacing, desired), after)
 		if n := len(r.have.LoadBalancers); n != 2 {
 			t.Fatalf("%d load balancers", n)
 		}
@@ -293,9 +293,9 @@ func TestAStackThatIsDeletedWhileItsLoadBalancerIsReplaced(t *testing.T) {
 	}
 }
 
-func TestWhenALoadBalancerIsNotReplacedByASecondOne(t *testing.T) {
+func TestLoadBalancerIsNotReplacedIfHeld(t *testing.T) {
 	t.Parallel()
-	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
 	cases := map[string]struct {
 		was, will func(*model.Stack)
 		live      func(*observed.LoadBalancer)
@@ -320,7 +320,7 @@ func TestWhenALoadBalancerIsNotReplacedByASecondOne(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			was, will := of(model.Internal, desired), of(model.InternetFacing, desired)
+			was, will := withDesiredScheme(model.Internal, desired), withDesiredScheme(model.InternetFacing, desired)
 			if c.was != nil {
 				c.was(&was)
 				c.was(&will)
@@ -328,7 +328,7 @@ func TestWhenALoadBalancerIsNotReplacedByASecondOne(t *testing.T) {
 			if c.will != nil {
 				c.will(&will)
 			}
-			r := newReplacing(observed.Stack{Facts: publicFacts()})
+			r := newReplacementTest(observed.Stack{Facts: publicFacts()})
 			r.run(t, was, time.Minute)
 			if c.live != nil {
 				c.live(&r.have.LoadBalancers[0])
@@ -344,7 +344,7 @@ func TestWhenALoadBalancerIsNotReplacedByASecondOne(t *testing.T) {
 			if most != 1 || (least == 0) != c.gap || (r.have.LoadBalancers[0].Scheme == model.Internal) == c.gap {
 				t.Errorf("from %d to %d load balancers; the last one is %s", least, most, r.have.LoadBalancers[0].Scheme)
 			}
-			if !r.reported[c.reason] || served(r.have, "/new") == "" || len(r.have.LoadBalancers[0].Listeners[0].Rules) != 2 {
+			if !r.reported[c.reason] || outcomeOfPath(r.have, "/new") == "" || len(r.have.LoadBalancers[0].Listeners[0].Rules) != 2 {
 				t.Errorf("reported %v, rules %v", r.reported, r.have.LoadBalancers[0].Listeners[0].Rules)
 			}
 		})
@@ -352,13 +352,13 @@ func TestWhenALoadBalancerIsNotReplacedByASecondOne(t *testing.T) {
 }
 
 // The owner of a protection takes it off with the same edit that changes the scheme.
-func TestAProtectionThatIsLiftedTogetherWithTheChange(t *testing.T) {
+func TestReplacementIfProtectionIsRemovedInTheSameEdit(t *testing.T) {
 	t.Parallel()
-	desired := claimed(desiredOf(ruleTo("/*", "g1")))
-	was, will := of(model.Internal, desired), of(model.InternetFacing, desired)
+	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+	was, will := withDesiredScheme(model.Internal, desired), withDesiredScheme(model.InternetFacing, desired)
 	was.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "true"}
 	will.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "false"}
-	r := newReplacing(observed.Stack{Facts: publicFacts()})
+	r := newReplacementTest(observed.Stack{Facts: publicFacts()})
 	r.run(t, was, time.Minute)
 	if p := r.plan(t, will); p.RetryAfter == 0 {
 		t.Errorf("nothing looks again after\n%s", p.Text())
@@ -369,17 +369,17 @@ func TestAProtectionThatIsLiftedTogetherWithTheChange(t *testing.T) {
 }
 
 // The new load balancer is not shown before its targets are healthy, and not waited for without end.
-func TestTheStatusWaitsForHealthyTargets(t *testing.T) {
+func TestStatusShowsReplacementAfterItsTargetsAreHealthy(t *testing.T) {
 	t.Parallel()
-	desired := claimed(desiredOf(ruleTo("/*", "g1"), ruleTo("/sick", "g2")))
-	r := newReplacing(observed.Stack{Facts: publicFacts()})
+	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1"), ruleTo("/sick", "g2")))
+	r := newReplacementTest(observed.Stack{Facts: publicFacts()})
 	r.health = func(arn string) string {
 		if strings.Contains(arn, "g2") {
 			return "unhealthy" // with the old load balancer, too
 		}
 		return "healthy"
 	}
-	r.run(t, of(model.Internal, desired), time.Hour)
+	r.run(t, withDesiredScheme(model.Internal, desired), time.Hour)
 	for _, g := range r.have.TargetGroups {
 		t.Log(g.ARN, g.Name)
 	}
@@ -392,38 +392,38 @@ func TestTheStatusWaitsForHealthyTargets(t *testing.T) {
 		return healthy(arn)
 	}
 	r.each = func(p plan.Plan, _ plan.StepID) {
-		if p.Shown[shownAddress] == "" && shown.IsZero() {
+		if p.Shown[loadBalancerAddress] == "" && shown.IsZero() {
 			shown = r.have.Facts.Now
 		}
 	}
-	r.run(t, of(model.InternetFacing, desired), 4*time.Minute)
+	r.run(t, withDesiredScheme(model.InternetFacing, desired), 4*time.Minute)
 	if !shown.IsZero() {
 		t.Errorf("shown after %s", shown.Sub(start))
 	}
-	r.run(t, of(model.InternetFacing, desired), time.Minute)
+	r.run(t, withDesiredScheme(model.InternetFacing, desired), time.Minute)
 	if took := shown.Sub(start); shown.IsZero() || took > durations.LongestWait || !r.reported[finding.WaitExpired] {
 		t.Errorf("shown after %s, reported %v", took, r.reported)
 	}
 }
 
 // A member that leaves takes its rules along from both load balancers, and waits for none of them.
-func TestAMemberThatLeavesWhileTheLoadBalancerIsReplaced(t *testing.T) {
+func TestMemberThatLeavesDuringReplacementDoesNotWait(t *testing.T) {
 	t.Parallel()
 	other := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "other"}
 	id := naming.IngressTargetGroupID("shop", "other", "svc", "80")
 	theirs := ruleTo("/theirs", id)
 	theirs.Member = other
-	both := claimed(desiredOf(ruleTo("/*", "shop/web-svc:80"), theirs))
+	both := withFinalizers(stackWithRules(ruleTo("/*", "shop/web-svc:80"), theirs))
 	both.Members = append(both.Members, model.Member{Ref: other, Finalizer: "f", Claimed: true})
 	both.TargetGroups[1].Members = []finding.Ref{other}
 	for i, g := range both.TargetGroups {
 		both.TargetGroups[i].Name, both.TargetGroups[i].Binding.Name = fmt.Sprint("tg", i), fmt.Sprint("tg", i)
 		both.TargetGroups[i].Tags = g.Tags
 	}
-	r := newReplacing(observed.Stack{Facts: publicFacts()})
-	r.run(t, of(model.Internal, both), time.Minute)
-	r.run(t, of(model.InternetFacing, both), time.Minute)
-	alone := claimed(desiredOf(ruleTo("/*", "shop/web-svc:80")))
+	r := newReplacementTest(observed.Stack{Facts: publicFacts()})
+	r.run(t, withDesiredScheme(model.Internal, both), time.Minute)
+	r.run(t, withDesiredScheme(model.InternetFacing, both), time.Minute)
+	alone := withFinalizers(stackWithRules(ruleTo("/*", "shop/web-svc:80")))
 	alone.TargetGroups[0].Name, alone.TargetGroups[0].Binding.Name = "tg0", "tg0"
 	alone.Leaving = []model.Member{{Ref: other, Finalizer: "f", Claimed: true, Deleting: true}}
 	released := time.Time{}
@@ -433,7 +433,7 @@ func TestAMemberThatLeavesWhileTheLoadBalancerIsReplaced(t *testing.T) {
 		}
 	}
 	start := r.have.Facts.Now
-	r.run(t, of(model.InternetFacing, alone), time.Minute)
+	r.run(t, withDesiredScheme(model.InternetFacing, alone), time.Minute)
 	if len(r.have.LoadBalancers) != 2 || released.IsZero() || released.Sub(start) > 30*time.Second {
 		t.Errorf("%d load balancers, released after %s", len(r.have.LoadBalancers), released.Sub(start))
 	}
@@ -450,21 +450,21 @@ func TestAMemberThatLeavesWhileTheLoadBalancerIsReplaced(t *testing.T) {
 }
 
 // A load balancer of another type takes the place of the live one in the same way.
-func TestAChangeOfTheTypeMakesTheNewOneFirst(t *testing.T) {
+func TestTypeChangeCreatesTheNewLoadBalancerFirst(t *testing.T) {
 	t.Parallel()
 	network := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
-	application := claimed(desiredOf(ruleTo("/*", "g1")))
+	application := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
 	application.ID = network.ID
 	for _, desires := range [][]model.Stack{{network, application}, {application, network}} {
-		r := newReplacing(observed.Stack{Facts: frontendFacts()})
+		r := newReplacementTest(observed.Stack{Facts: frontendFacts()})
 		r.run(t, desires[0], time.Minute)
 		old := r.have.LoadBalancers[0].ARN
 		var switched, deleted time.Time
 		r.each = func(p plan.Plan, _ plan.StepID) {
-			switch there := len(at(r.have, old).LoadBalancers) > 0; {
-			case p.Shown[shownAddress] != "" && !switched.IsZero():
+			switch there := len(withOnlyLoadBalancer(r.have, old).LoadBalancers) > 0; {
+			case p.Shown[loadBalancerAddress] != "" && !switched.IsZero():
 				t.Fatal("the status shows the old load balancer again")
-			case p.Shown[shownAddress] == "" && switched.IsZero():
+			case p.Shown[loadBalancerAddress] == "" && switched.IsZero():
 				switched = r.have.Facts.Now
 			case !there && deleted.IsZero():
 				deleted = r.have.Facts.Now
@@ -481,13 +481,13 @@ func TestAChangeOfTheTypeMakesTheNewOneFirst(t *testing.T) {
 
 // Where the load balancer of another type cannot be made, the live one stays with all that is on it: it cannot have the
 // desired listeners.
-func TestALoadBalancerThatCannotGetAnotherTypeStaysAsItIs(t *testing.T) {
+func TestLoadBalancerStaysIfAnotherTypeCannotBeCreated(t *testing.T) {
 	t.Parallel()
 	network := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
-	application := claimed(desiredOf(ruleTo("/*", "g1")))
+	application := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
 	application.ID = network.ID
 	for _, desires := range [][]model.Stack{{network, application}, {application, network}} {
-		r := newReplacing(observed.Stack{Facts: frontendFacts()})
+		r := newReplacementTest(observed.Stack{Facts: frontendFacts()})
 		r.run(t, desires[0], time.Minute)
 		desires[1].Held.Replacement = true
 		if p := r.plan(t, desires[1]); !p.Empty() || !r.reported[finding.ReplacementHeld] {

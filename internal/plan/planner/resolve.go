@@ -52,10 +52,10 @@ type resolution struct {
 type outcome int
 
 const (
-	stays    outcome = iota // live resources are neither changed nor deleted
-	served                  // the stack has a load balancer
-	retained                // no member is accepted, but resources of held members stay
-	removed                 // everything is deleted
+	stays         outcome = iota // live resources are neither changed nor deleted
+	outcomeOfPath                // the stack has a load balancer
+	retained                     // no member is accepted, but resources of held members stay
+	removed                      // everything is deleted
 )
 
 // resolve makes all choices of a plan. If the load balancer cannot be replaced now, the live one is kept and
@@ -122,7 +122,7 @@ func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.
 // it was completed.
 func (r *resolution) decideOutcome(original model.Stack) {
 	switch {
-	case r.Want.Held.Everything || r.mustStay():
+	case r.Want.Held.Everything || r.mustKeepLoadBalancer():
 		r.outcome = stays
 	case r.Want.Empty() && r.retainMembers():
 		r.outcome = retained
@@ -130,7 +130,7 @@ func (r *resolution) decideOutcome(original model.Stack) {
 		r.outcome = removed
 		r.markForDeletion()
 	default:
-		r.outcome = served
+		r.outcome = outcomeOfPath
 		reportScheme(r.Draft, original)
 		r.certificates.Resolve()
 		r.choose()
@@ -185,9 +185,9 @@ func (r *resolution) hasAnythingToServe() bool {
 	return made > 0 && held == 0
 }
 
-// mustStay reports whether live resources stay although they are not desired: because a member that is being deleted has
+// mustKeepLoadBalancer reports whether live resources stay although they are not desired: because a member that is being deleted has
 // deletion protection, or because no member requests the deletion.
-func (r *resolution) mustStay() bool {
+func (r *resolution) mustKeepLoadBalancer() bool {
 	if !r.Want.Empty() {
 		return false
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// revocations are the steps that take rights away, as text.
-func revocations(p plan.Plan) (out []string) {
+// revocationStepTexts are the steps that take rights away, as text.
+func revocationStepTexts(p plan.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if !s.Revokes {
 			continue
@@ -89,10 +89,10 @@ func TestWithdrawnPartsStopServing(t *testing.T) {
 			}}
 			before := have.LoadBalancers[0].Listeners[0]
 			have.Facts.Withdrawn = &c.withdrawn
-			want := claimed(desiredOf(ruleTo("/a", "g1")))
+			want := withFinalizers(stackWithRules(ruleTo("/a", "g1")))
 			want.LoadBalancer, want.TargetGroups, want.Held.Everything = nil, nil, true
 			p, found := planner.Make(want, have, testOptions, plan.Memory{})
-			if diff := cmp.Diff(c.steps, revocations(p)); diff != "" {
+			if diff := cmp.Diff(c.steps, revocationStepTexts(p)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
 			if len(c.steps) > 0 && !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Reason == finding.ReferenceNotPermitted }) {

@@ -11,9 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// far moves the last rules of a load balancer to the end of what AWS takes, where a run that was
+// withRulesAtLastPriorities moves the last rules of a load balancer to the end of what AWS takes, where a run that was
 // interrupted before it could delete them has left them.
-func far(have observed.Stack, n int) observed.Stack {
+func withRulesAtLastPriorities(have observed.Stack, n int) observed.Stack {
 	have = plantest.Clone(have)
 	for i := range have.LoadBalancers {
 		for j := range have.LoadBalancers[i].Listeners {
@@ -28,14 +28,14 @@ func far(have observed.Stack, n int) observed.Stack {
 	return have
 }
 
-func TestRulesAtTheEndLeaveRoomForOthers(t *testing.T) {
-	have := converge(t, claimed(desiredOf(ruleTo("/a", "g1"), ruleTo("/b", "g2"))), observed.Stack{Facts: testFacts()})
-	have = far(have, 1)
-	desired := claimed(desiredOf(ruleTo("/c", "g3"), ruleTo("/a", "g1")))
+func TestRulesAtTheLastPrioritiesAreMovedDown(t *testing.T) {
+	have := converge(t, withFinalizers(stackWithRules(ruleTo("/a", "g1"), ruleTo("/b", "g2"))), observed.Stack{Facts: testFacts()})
+	have = withRulesAtLastPriorities(have, 1)
+	desired := withFinalizers(stackWithRules(ruleTo("/c", "g3"), ruleTo("/a", "g1")))
 	have.Facts.Health = map[string]observed.Health{}
 	for range 10 {
-		p := settled(t, desired, &have, func(string) string { return "healthy" })
-		steps := runnable(p)
+		p := planUntilNoQuestions(t, desired, &have, func(string) string { return "healthy" })
+		steps := stepsInOrder(p)
 		if len(steps) == 0 {
 			break
 		}
@@ -48,22 +48,22 @@ func TestRulesAtTheEndLeaveRoomForOthers(t *testing.T) {
 }
 
 // Wherever rules are found, every request is answered in the old or in the new way.
-func TestEveryPrefixAnswersOldOrNewFromFarRules(t *testing.T) {
+func TestInterruptedPlanFromLastPrioritiesGivesOldOrNewAnswers(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 500, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 9))
-		have := far(converge(t, randomDesired(r), observed.Stack{Facts: testFacts()}), 1+r.IntN(3))
+		have := withRulesAtLastPriorities(converge(t, randomDesired(r), observed.Stack{Facts: testFacts()}), 1+r.IntN(3))
 		before, want := have, randomDesired(r)
 		var worlds []observed.Stack
 		for pass := range 20 {
 			have.Facts.Health = map[string]observed.Health{}
-			p := settled(t, want, &have, func(string) string {
+			p := planUntilNoQuestions(t, want, &have, func(string) string {
 				if pass < 2 {
 					return "initial"
 				}
 				return "healthy"
 			})
-			steps := runnable(p)
+			steps := stepsInOrder(p)
 			for i := range steps {
 				worlds = append(worlds, plantest.Simulate(have, p.KnownIDs, steps[:i+1]))
 			}

@@ -20,11 +20,11 @@ func comesAfter(p plan.Plan, s plan.Step, first plan.StepID) bool {
 
 // A rule that answers otherwise from now on changes once a new one has moved in front of it, and never where AWS refuses to
 // move that: until then it answers the requests of the new one.
-func TestARuleChangesAfterANewOneHasMovedInFront(t *testing.T) {
-	have := converge(t, claimed(desiredOf(ruleTo("/x/*", "g1"), ruleTo("/z", "g2"))), observed.Stack{Facts: testFacts()})
+func TestRuleChangesAfterTheNewRuleHasMovedInFront(t *testing.T) {
+	have := converge(t, withFinalizers(stackWithRules(ruleTo("/x/*", "g1"), ruleTo("/z", "g2"))), observed.Stack{Facts: testFacts()})
 	off := ruleTo("/x/*", "g1")
 	off.Actions = []model.Action{model.FixedResponse{Status: "410", ContentType: "text/plain"}}
-	p := settled(t, claimed(desiredOf(ruleTo("/x/y", "g2"), off, ruleTo("/z", "g2"))), &have, func(string) string { return "healthy" })
+	p := planUntilNoQuestions(t, withFinalizers(stackWithRules(ruleTo("/x/y", "g2"), off, ruleTo("/z", "g2"))), &have, func(string) string { return "healthy" })
 	var order plan.StepID
 	found := false
 	for _, s := range p.Steps {

@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// sharing makes load balancers of two namespaces, each with hosts of its own.
-type sharing struct {
+// sharedLoadBalancerTest makes load balancers of two namespaces, each with hosts of its own.
+type sharedLoadBalancerTest struct {
 	r     *rand.Rand
 	ports []int32
 }
@@ -26,7 +26,7 @@ func memberOf(namespace string) finding.Ref {
 	return finding.Ref{Kind: "Ingress", Namespace: namespace, Name: "web"}
 }
 
-func (s sharing) rules(namespace string, most int) (out map[int32][]model.Rule) {
+func (s sharedLoadBalancerTest) rules(namespace string, most int) (out map[int32][]model.Rule) {
 	out = map[int32][]model.Rule{}
 	ref := memberOf(namespace)
 	for i := range s.r.IntN(most + 1) {
@@ -49,7 +49,7 @@ func (s sharing) rules(namespace string, most int) (out map[int32][]model.Rule) 
 	return out
 }
 
-func (s sharing) stack(of ...map[int32][]model.Rule) model.Stack {
+func (s sharedLoadBalancerTest) stack(of ...map[int32][]model.Rule) model.Stack {
 	st := model.Stack{ID: testStack}
 	lb := &model.LoadBalancer{
 		Name: "lb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
@@ -87,8 +87,8 @@ func (s sharing) stack(of ...map[int32][]model.Rule) model.Stack {
 	return st
 }
 
-// full reports that AWS takes no more rules than are live.
-func full(want model.Stack) {
+// setQuotaReached reports that AWS takes no more rules than are live.
+func setQuotaReached(want model.Stack) {
 	for i := range want.LoadBalancer.Listeners {
 		for j := range want.LoadBalancer.Listeners[i].Rules {
 			want.LoadBalancer.Listeners[i].Rules[j].NoRoom = true
@@ -96,7 +96,7 @@ func full(want model.Stack) {
 	}
 }
 
-func rulesOf(have observed.Stack, namespace string) (n int) {
+func countRulesOf(have observed.Stack, namespace string) (n int) {
 	for _, l := range listenersOf(have) {
 		for _, r := range l.Rules {
 			if h, ok := r.Conditions[0].(model.HostHeader); ok && strings.HasPrefix(h.Values[0], namespace) {
@@ -107,7 +107,7 @@ func rulesOf(have observed.Stack, namespace string) (n int) {
 	return n
 }
 
-func wantedOf(want model.Stack, namespace string) (n int) {
+func countDesiredRulesOf(want model.Stack, namespace string) (n int) {
 	for _, l := range want.LoadBalancer.Listeners {
 		for _, r := range l.Rules {
 			if r.Member.Namespace == namespace {
@@ -121,11 +121,11 @@ func wantedOf(want model.Stack, namespace string) (n int) {
 // AWS takes no further rule, one namespace changes its own and another in front has a backlog. At every step
 // there are no more rules than there were, every request for the other is answered as before, and in the end
 // each has as many rules as it had, if it asks for so many.
-func TestWithoutRoomEachKeepsItsPlaces(t *testing.T) {
+func TestNamespacesKeepTheirRulesWhenTheQuotaIsReached(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 750, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 11))
-		s := sharing{r, []int32{80, 443}[:1+r.IntN(2)]}
+		s := sharedLoadBalancerTest{r, []int32{80, 443}[:1+r.IntN(2)]}
 		theirs, backlog := s.rules("team", 6), s.rules("team", 8)
 		have := converge(t, s.stack(theirs, s.rules("shop", 6)), observed.Stack{Facts: testFacts()})
 		// What was live of the other stays desired; its backlog is in front.
@@ -139,8 +139,8 @@ func TestWithoutRoomEachKeepsItsPlaces(t *testing.T) {
 			backlog[port] = slices.Concat(rules, more)
 		}
 		want := s.stack(backlog, s.rules("shop", 6))
-		full(want)
-		count := map[string]int{"shop": rulesOf(have, "shop"), "team": rulesOf(have, "team")}
+		setQuotaReached(want)
+		count := map[string]int{"shop": countRulesOf(have, "shop"), "team": countRulesOf(have, "team")}
 		room := count["shop"] + count["team"]
 		answers := func(have observed.Stack) (out []string) {
 			for _, port := range s.ports {
@@ -157,8 +157,8 @@ func TestWithoutRoomEachKeepsItsPlaces(t *testing.T) {
 		moments := []moment{{have: have}}
 		for pass := range 20 {
 			have.Facts.Health = map[string]observed.Health{}
-			p := settled(t, want, &have, func(string) string { return "healthy" })
-			steps := runnable(p)
+			p := planUntilNoQuestions(t, want, &have, func(string) string { return "healthy" })
+			steps := stepsInOrder(p)
 			if len(steps) == 0 && len(p.Steps) == 0 {
 				break
 			}
@@ -167,7 +167,7 @@ func TestWithoutRoomEachKeepsItsPlaces(t *testing.T) {
 			}
 			for i := range steps {
 				now := plantest.Simulate(have, p.KnownIDs, steps[:i+1])
-				if n := rulesOf(now, ""); n > room {
+				if n := countRulesOf(now, ""); n > room {
 					t.Fatalf("seed %d: %d rules where AWS takes %d, after %s of\n%s", seed, n, room, steps[i].ID, p.Text())
 				}
 				moments = append(moments, moment{now, fmt.Sprintf("%s of\n%s", steps[i].ID, p.Text())})
@@ -185,8 +185,8 @@ func TestWithoutRoomEachKeepsItsPlaces(t *testing.T) {
 		for n, had := range count {
 			other := map[string]string{"shop": "team", "team": "shop"}[n]
 			// Whose a rule without a target group was is not known; such places go to who has the fewest.
-			if is := rulesOf(have, n); is < min(had, wantedOf(want, n)) && is < rulesOf(have, other)-1 {
-				t.Fatalf("seed %d: %s has %d rules of %d, before %d", seed, n, is, wantedOf(want, n), had)
+			if is := countRulesOf(have, n); is < min(had, countDesiredRulesOf(want, n)) && is < countRulesOf(have, other)-1 {
+				t.Fatalf("seed %d: %s has %d rules of %d, before %d", seed, n, is, countDesiredRulesOf(want, n), had)
 			}
 		}
 	})

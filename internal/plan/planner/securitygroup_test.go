@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 )
 
-func TestTheSharedGroupGetsDefaultTagsAndLosesNone(t *testing.T) {
-	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+func TestSharedSecurityGroupKeepsItsTags(t *testing.T) {
+	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
 	desired.BackendGroup.Tags = map[string]string{"team": "a"}
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	have.Facts.BackendGroup.Tags["foreign"] = "x"
@@ -33,12 +33,12 @@ func TestTheSharedGroupGetsDefaultTagsAndLosesNone(t *testing.T) {
 
 // While the desired target groups do not exist, what is live of groups and of the rules that go with them
 // stays, and everything else goes on.
-func TestGroupsThatDoNotExistKeepTheLiveOnes(t *testing.T) {
-	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
-	desired := claimed(desiredOf(ruleTo("/*", "g1"), ruleTo("/b", "g2")))
+func TestLiveSecurityGroupsAreKeptIfNamedGroupsDoNotExist(t *testing.T) {
+	have := converge(t, withFinalizers(stackWithRules(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1"), ruleTo("/b", "g2")))
 	desired.LoadBalancer.SecurityGroups = model.GroupsGiven{Refs: []string{"no-such"}}
 	have.Facts.Health = map[string]observed.Health{}
-	p := settled(t, desired, &have, func(string) string { return "healthy" })
+	p := planUntilNoQuestions(t, desired, &have, func(string) string { return "healthy" })
 	for _, s := range p.Steps {
 		switch s.Do.(type) {
 		case plan.SetSecurityGroups, plan.ChangeIngress, plan.DeleteSecurityGroup:
@@ -49,13 +49,13 @@ func TestGroupsThatDoNotExistKeepTheLiveOnes(t *testing.T) {
 			}
 		}
 	}
-	if !has(p, "create target-group/g2") {
+	if !hasStep(p, "create target-group/g2") {
 		t.Errorf("want g2 to be made, got\n%s", p.Text())
 	}
 }
 
-// has reports whether a plan has a step.
-func has(p plan.Plan, id plan.StepID) bool {
+// hasStep reports whether a plan has a step.
+func hasStep(p plan.Plan, id plan.StepID) bool {
 	for _, s := range p.Steps {
 		if s.ID == id {
 			return true
@@ -64,8 +64,8 @@ func has(p plan.Plan, id plan.StepID) bool {
 	return false
 }
 
-// sourcesOf are the rules of the managed group by port.
-func sourcesOf(have observed.Stack) map[int32]int {
+// countSourcesByPort are the rules of the managed group by port.
+func countSourcesByPort(have observed.Stack) map[int32]int {
 	out := map[int32]int{}
 	for _, g := range have.SecurityGroups {
 		for _, r := range g.Ingress {
@@ -76,9 +76,9 @@ func sourcesOf(have observed.Stack) map[int32]int {
 }
 
 // A port without a certificate is opened once its listener can be made, and is not closed under one that is live.
-func TestAPortIsOpenedTogetherWithItsListener(t *testing.T) {
+func TestPortIsOpenedWhenItsListenerCanBeCreated(t *testing.T) {
 	withTLS := func(certificate string) model.Stack {
-		s := claimed(desiredOf(ruleTo("/*", "g1")))
+		s := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
 		secure := s.LoadBalancer.Listeners[0]
 		secure.Port = 443
 		secure.TLS = &model.TLS{Policy: "p", Certificates: []model.CertChoice{
@@ -94,56 +94,56 @@ func TestAPortIsOpenedTogetherWithItsListener(t *testing.T) {
 	facts := testFacts()
 	facts.Region, facts.Account, facts.CertificatesAsked = "us-west-2", "1", true
 	facts.Certificates = []observed.Certificate{{ARN: good, Status: "ISSUED"}}
-	plain := claimed(desiredOf(ruleTo("/*", "g1")))
+	plain := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
 
 	have := converge(t, plain, observed.Stack{Facts: facts})
 	have = converge(t, withTLS(gone), have)
-	if d := cmp.Diff(map[int32]int{80: 1}, sourcesOf(have)); d != "" {
+	if d := cmp.Diff(map[int32]int{80: 1}, countSourcesByPort(have)); d != "" {
 		t.Errorf("port 443 has no listener yet: %s", d)
 	}
-	if p, found := planner.Make(plain, have, testOptions, plan.Memory{}); !p.Empty() || reported(found) != "" {
-		t.Errorf("the port is given up: findings %q, steps\n%s", reported(found), p.Text())
+	if p, found := planner.Make(plain, have, testOptions, plan.Memory{}); !p.Empty() || reasonsText(found) != "" {
+		t.Errorf("the port is given up: findings %q, steps\n%s", reasonsText(found), p.Text())
 	}
 
 	// What an earlier version opened is closed, and is no rule of others.
 	early := have
 	early.SecurityGroups = append([]observed.SecurityGroup{}, have.SecurityGroups...)
 	early.SecurityGroups[0].Ingress = withTLS(gone).LoadBalancer.SecurityGroups.(model.GroupsManaged).Group.Ingress
-	if p, found := planner.Make(withTLS(gone), early, testOptions, plan.Memory{}); !has(p, "rules security-group/ManagedLBSecurityGroup") || reported(found) != "CertificateNotFound" {
-		t.Errorf("opened early: findings %q, steps\n%s", reported(found), p.Text())
+	if p, found := planner.Make(withTLS(gone), early, testOptions, plan.Memory{}); !hasStep(p, "rules security-group/ManagedLBSecurityGroup") || reasonsText(found) != "CertificateNotFound" {
+		t.Errorf("opened early: findings %q, steps\n%s", reasonsText(found), p.Text())
 	}
 
 	both := map[int32]int{80: 1, 443: 1}
 	have = converge(t, withTLS(good), have)
-	if d := cmp.Diff(both, sourcesOf(have)); d != "" {
+	if d := cmp.Diff(both, countSourcesByPort(have)); d != "" {
 		t.Errorf("port 443 is served: %s", d)
 	}
 	have = converge(t, withTLS(gone), have)
-	if d := cmp.Diff(both, sourcesOf(have)); d != "" {
+	if d := cmp.Diff(both, countSourcesByPort(have)); d != "" {
 		t.Errorf("port 443 is still live: %s", d)
 	}
 	have = converge(t, plain, have)
-	if d := cmp.Diff(map[int32]int{80: 1}, sourcesOf(have)); d != "" {
+	if d := cmp.Diff(map[int32]int{80: 1}, countSourcesByPort(have)); d != "" {
 		t.Errorf("port 443 is given up: %s", d)
 	}
 }
 
 // A held port of a network load balancer that was never made is not opened.
-func TestAHeldPortOfANetworkLoadBalancerIsNotOpened(t *testing.T) {
+func TestHeldPortOfNetworkLoadBalancerIsNotOpened(t *testing.T) {
 	want := networkStack(model.Internal, map[int32]model.BaseProtocol{53: model.UDP, 80: model.TCP})
 	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldInvalid
 	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
-	if d := cmp.Diff(map[int32]int{80: 1}, sourcesOf(have)); d != "" {
+	if d := cmp.Diff(map[int32]int{80: 1}, countSourcesByPort(have)); d != "" {
 		t.Errorf("port 53 is held: %s", d)
 	}
 	want.LoadBalancer.Listeners[0].DefaultHeld = 0
 	have = converge(t, want, have)
-	if d := cmp.Diff(map[int32]int{53: 1, 80: 1}, sourcesOf(have)); d != "" {
+	if d := cmp.Diff(map[int32]int{53: 1, 80: 1}, countSourcesByPort(have)); d != "" {
 		t.Errorf("port 53 is served: %s", d)
 	}
 	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldInvalid
 	have = converge(t, want, have)
-	if d := cmp.Diff(map[int32]int{53: 1, 80: 1}, sourcesOf(have)); d != "" {
+	if d := cmp.Diff(map[int32]int{53: 1, 80: 1}, countSourcesByPort(have)); d != "" {
 		t.Errorf("port 53 is live: %s", d)
 	}
 }

@@ -26,24 +26,24 @@ func refusedRule(path, group string) model.Rule {
 	return r
 }
 
-// overCapacity is a held rule of which AWS refuses the 503 too.
-func overCapacity(path string) model.Rule {
+// heldAndRefusedRule is a held rule of which AWS refuses the 503 too.
+func heldAndRefusedRule(path string) model.Rule {
 	r := heldRule(path)
 	r.Held |= model.HeldRefused
 	return r
 }
 
-// answers are what the rules of port 80 do, in order.
-func answers(have observed.Stack) (out []string) {
+// ruleAnswers are what the rules of port 80 do, in order.
+func ruleAnswers(have observed.Stack) (out []string) {
 	for _, r := range have.Live(model.LoadBalancerID).Listeners[0].Rules {
-		out = append(out, carried(r.Actions))
+		out = append(out, answerText(r.Actions))
 	}
 	return out
 }
 
 // Members may claim the same host and path. A held one gives way to one that is not held, whatever
 // their order, keeps what is live where there is none, and a second look finds nothing to do.
-func TestHeldRulesBesideOthersOfTheSamePlace(t *testing.T) {
+func TestHeldRuleIsOmittedForRuleWithTheSameConditions(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after []model.Rule
 		want          []string
@@ -81,16 +81,16 @@ func TestHeldRulesBesideOthersOfTheSamePlace(t *testing.T) {
 			[]string{"target-group/g2"},
 		},
 		"AWS refuses the 503 too": {
-			[]model.Rule{ruleTo("/b", "g2")}, []model.Rule{overCapacity("/a"), ruleTo("/b", "g2")},
+			[]model.Rule{ruleTo("/b", "g2")}, []model.Rule{heldAndRefusedRule("/a"), ruleTo("/b", "g2")},
 			[]string{"target-group/g2"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			have := converge(t, claimed(desiredOf(c.before...)), observed.Stack{Facts: testFacts()})
-			desired := desiredOf(c.after...)
+			have := converge(t, withFinalizers(stackWithRules(c.before...)), observed.Stack{Facts: testFacts()})
+			desired := stackWithRules(c.after...)
 			desired.TargetGroups = slices.DeleteFunc(desired.TargetGroups, func(g model.TargetGroup) bool { return g.ID == "" })
-			have = converge(t, claimed(desired), have)
-			if diff := cmp.Diff(c.want, answers(have)); diff != "" {
+			have = converge(t, withFinalizers(desired), have)
+			if diff := cmp.Diff(c.want, ruleAnswers(have)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -98,37 +98,37 @@ func TestHeldRulesBesideOthersOfTheSamePlace(t *testing.T) {
 }
 
 // While a new rule still sends its requests where the default action did, it does not rewrite them.
-func TestTransformsComeWithTheTargetsThatTheyAreFor(t *testing.T) {
-	old := desiredOf(ruleTo("/a", "g1"))
+func TestTransformsAreSetWithTheirTargets(t *testing.T) {
+	old := stackWithRules(ruleTo("/a", "g1"))
 	old.LoadBalancer.Listeners[0].Default, old.LoadBalancer.Listeners[0].Rules = old.LoadBalancer.Listeners[0].Rules[0].Actions, nil
-	have := converge(t, claimed(old), observed.Stack{Facts: testFacts()})
+	have := converge(t, withFinalizers(old), observed.Stack{Facts: testFacts()})
 	rule := ruleTo("/a", "g2")
 	rule.Transforms = []model.Transform{{Kind: model.URLRewrite, Rewrites: []model.Rewrite{{Regex: "^/a", Replace: "/"}}}}
-	want := desiredOf(rule)
+	want := stackWithRules(rule)
 	want.TargetGroups = append(want.TargetGroups, old.TargetGroups...)
 	want.LoadBalancer.Listeners[0].Default = old.LoadBalancer.Listeners[0].Default
 	have.Facts.Health = map[string]observed.Health{}
-	p := settled(t, claimed(want), &have, func(arn string) string {
+	p := planUntilNoQuestions(t, withFinalizers(want), &have, func(arn string) string {
 		if arn == "target-group/g1" {
 			return "healthy"
 		}
 		return "initial"
 	})
-	now := plantest.Simulate(have, p.KnownIDs, runnable(p))
+	now := plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
 	r := now.Live(model.LoadBalancerID).Listeners[0].Rules[0]
-	if carried(r.Actions) != "target-group/g1" || len(r.Transforms) > 0 {
-		t.Errorf("the rule does %v, %s", r.Transforms, carried(r.Actions))
+	if answerText(r.Actions) != "target-group/g1" || len(r.Transforms) > 0 {
+		t.Errorf("the rule does %v, %s", r.Transforms, answerText(r.Actions))
 	}
-	now = converge(t, claimed(want), now)
+	now = converge(t, withFinalizers(want), now)
 	r = now.Live(model.LoadBalancerID).Listeners[0].Rules[0]
-	if carried(r.Actions) != "target-group/g2" || len(r.Transforms) != 1 {
-		t.Errorf("in the end the rule does %v, %s", r.Transforms, carried(r.Actions))
+	if answerText(r.Actions) != "target-group/g2" || len(r.Transforms) != 1 {
+		t.Errorf("in the end the rule does %v, %s", r.Transforms, answerText(r.Actions))
 	}
 }
 
 // Ids of target groups can be spelled alike: Service b-c of Ingress a, Service c of Ingress a-b. A
 // live group stays with the Service whose targets it holds.
-func TestAnIDThatIsSpelledAlikeDoesNotMoveTargets(t *testing.T) {
+func TestEqualTargetGroupIDsDoNotMoveTargets(t *testing.T) {
 	desired := func(id, name, service string) model.TargetGroup {
 		return model.TargetGroup{
 			ID: id, Name: name, Type: model.IPTargets, Port: 80, Protocol: "HTTP", AddressType: model.IPv4,

@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// unanswered is a denial of an action in place of the answer to a question.
-func unanswered(have observed.Stack, action string, questions ...model.Question) observed.Stack {
+// withDeniedQuestions is a denial of an action in place of the answer to a question.
+func withDeniedQuestions(have observed.Stack, action string, questions ...model.Question) observed.Stack {
 	have.Facts.Faults = maps.Clone(have.Facts.Faults)
 	if have.Facts.Faults == nil {
 		have.Facts.Faults = map[string]observed.Fault{}
@@ -26,10 +26,10 @@ func unanswered(have observed.Stack, action string, questions ...model.Question)
 	return have
 }
 
-var leaving = model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+var deletedStack = model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 
-// heldBack checks that a plan does none of the steps, reports the denial, asks nothing, and is made again.
-func heldBack(t *testing.T, p plan.Plan, found finding.List, action string, forbidden ...string) {
+// checkStepsAreHeld checks that a plan does none of the steps, reports the denial, asks nothing, and is made again.
+func checkStepsAreHeld(t *testing.T, p plan.Plan, found finding.List, action string, forbidden ...string) {
 	t.Helper()
 	for _, s := range p.Steps {
 		for _, f := range forbidden {
@@ -51,8 +51,8 @@ func heldBack(t *testing.T, p plan.Plan, found finding.List, action string, forb
 	}
 }
 
-func TestTargetsOfTheFrontendNLBThatCannotBeReadStay(t *testing.T) {
-	want := fronted(claimed(desiredOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
+func TestUnavailableTargetsOfTheFrontendNLBAreKept(t *testing.T) {
+	want := withFrontendNLB(withFinalizers(stackWithRules(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
 	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
 	arn := ""
 	for _, g := range have.TargetGroups {
@@ -61,63 +61,63 @@ func TestTargetsOfTheFrontendNLBThatCannotBeReadStay(t *testing.T) {
 		}
 	}
 	delete(have.Facts.ALBTargets, arn)
-	denied := unanswered(have, "elasticloadbalancing:DescribeTargetHealth", model.AskALBTargets{ARN: arn})
+	denied := withDeniedQuestions(have, "elasticloadbalancing:DescribeTargetHealth", model.AskALBTargets{ARN: arn})
 	t.Run("where its port moves", func(t *testing.T) {
-		moved := fronted(claimed(desiredOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{81: 8080})
+		moved := withFrontendNLB(withFinalizers(stackWithRules(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{81: 8080})
 		moved.LoadBalancer.Listeners[0].Port = 8080
 		p, found := planner.Make(moved, denied, testOptions, plan.Memory{})
-		heldBack(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "delete listener/"+have.Live(model.LoadBalancerID).Listeners[0].ARN, "deregister", "delete target-group/"+arn)
+		checkStepsAreHeld(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "delete listener/"+have.Live(model.LoadBalancerID).Listeners[0].ARN, "deregister", "delete target-group/"+arn)
 	})
 	t.Run("where all goes", func(t *testing.T) {
-		p, found := planner.Make(leaving, denied, testOptions, plan.Memory{})
-		heldBack(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "release", "delete target-group/"+arn)
+		p, found := planner.Make(deletedStack, denied, testOptions, plan.Memory{})
+		checkStepsAreHeld(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "release", "delete target-group/"+arn)
 	})
 }
 
-func TestSecurityGroupsThatCannotBeReadStay(t *testing.T) {
-	want := claimed(desiredOf(ruleTo("/*", "g1")))
+func TestUnavailableSecurityGroupsAreKept(t *testing.T) {
+	want := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
 	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
-	denied := unanswered(have, "ec2:DescribeSecurityGroups", model.AskSecurityGroups{})
+	denied := withDeniedQuestions(have, "ec2:DescribeSecurityGroups", model.AskSecurityGroups{})
 	forbidden := []string{"create security-group", "rules", "security-groups", "delete security-group", "create backend"}
 	t.Run("where clients change", func(t *testing.T) {
-		next := claimed(desiredOf(ruleTo("/*", "g1"), ruleTo("/b", "g2")))
+		next := withFinalizers(stackWithRules(ruleTo("/*", "g1"), ruleTo("/b", "g2")))
 		g := next.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 		g.Group.Ingress = []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}}
 		next.LoadBalancer.SecurityGroups = g
 		p, found := planner.Make(next, denied, testOptions, plan.Memory{})
-		heldBack(t, p, found, "ec2:DescribeSecurityGroups", forbidden...)
+		checkStepsAreHeld(t, p, found, "ec2:DescribeSecurityGroups", forbidden...)
 		if !strings.Contains(stepIDs(p), "create target-group/g2") {
 			t.Errorf("the new rule is held too:\n%s", p.Text())
 		}
 	})
 	t.Run("where nothing is live", func(t *testing.T) {
-		p, found := planner.Make(want, unanswered(observed.Stack{Facts: frontendFacts()}, "ec2:DescribeSecurityGroups", model.AskSecurityGroups{}), testOptions, plan.Memory{})
-		heldBack(t, p, found, "ec2:DescribeSecurityGroups", append(forbidden, "create load-balancer")...)
+		p, found := planner.Make(want, withDeniedQuestions(observed.Stack{Facts: frontendFacts()}, "ec2:DescribeSecurityGroups", model.AskSecurityGroups{}), testOptions, plan.Memory{})
+		checkStepsAreHeld(t, p, found, "ec2:DescribeSecurityGroups", append(forbidden, "create load-balancer")...)
 	})
 	t.Run("where all goes", func(t *testing.T) {
-		p, found := planner.Make(leaving, denied, testOptions, plan.Memory{})
-		heldBack(t, p, found, "ec2:DescribeSecurityGroups", append(forbidden, "release")...)
+		p, found := planner.Make(deletedStack, denied, testOptions, plan.Memory{})
+		checkStepsAreHeld(t, p, found, "ec2:DescribeSecurityGroups", append(forbidden, "release")...)
 		if !strings.Contains(stepIDs(p), "delete load-balancer/") {
 			t.Errorf("the load balancer stays:\n%s", p.Text())
 		}
 	})
 }
 
-func TestTrafficDoesNotMoveToTargetsWhoseHealthCannotBeRead(t *testing.T) {
-	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: frontendFacts()})
+func TestTrafficDoesNotMoveToTargetsOfUnknownHealth(t *testing.T) {
+	have := converge(t, withFinalizers(stackWithRules(ruleTo("/*", "g1"))), observed.Stack{Facts: frontendFacts()})
 	have.Facts.Health = nil
 	var questions []model.Question
 	for _, g := range have.TargetGroups {
 		questions = append(questions, model.AskHealth{ARN: g.ARN})
 	}
-	p, found := planner.Make(claimed(desiredOf(ruleTo("/*", "g2"))), unanswered(have, "elasticloadbalancing:DescribeTargetHealth", questions...), testOptions, plan.Memory{})
-	heldBack(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "delete target-group")
+	p, found := planner.Make(withFinalizers(stackWithRules(ruleTo("/*", "g2"))), withDeniedQuestions(have, "elasticloadbalancing:DescribeTargetHealth", questions...), testOptions, plan.Memory{})
+	checkStepsAreHeld(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "delete target-group")
 }
 
-func TestCertificatesThatCannotBeReadAreNotForgotten(t *testing.T) {
+func TestFinalizerStaysWhileCertificatesAreUnavailable(t *testing.T) {
 	opt := testOptions
 	opt.ManageCertificates = true
-	have := unanswered(observed.Stack{Facts: frontendFacts()}, "acm:ListCertificates", model.AskOwnCertificates{})
-	p, found := planner.Make(leaving, have, opt, plan.Memory{})
-	heldBack(t, p, found, "acm:ListCertificates", "release")
+	have := withDeniedQuestions(observed.Stack{Facts: frontendFacts()}, "acm:ListCertificates", model.AskOwnCertificates{})
+	p, found := planner.Make(deletedStack, have, opt, plan.Memory{})
+	checkStepsAreHeld(t, p, found, "acm:ListCertificates", "release")
 }

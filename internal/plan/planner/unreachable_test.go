@@ -13,7 +13,7 @@ import (
 )
 
 // Who asks for the same host and path twice hears which of them answers, whoever has the first.
-func TestTheSameConditionsTwiceAreReported(t *testing.T) {
+func TestDuplicateConditionsAreReported(t *testing.T) {
 	other := finding.Ref{Kind: "Ingress", Namespace: "n", Name: "other"}
 	get := model.RequestMethod{Values: []string{"GET"}}
 	at := func(r model.Rule, member finding.Ref, field string, more ...model.Condition) model.Rule {
@@ -36,7 +36,7 @@ func TestTheSameConditionsTwiceAreReported(t *testing.T) {
 		"the first is held":         {held(at(ruleTo("/a", "g1"), testMember, "one")), at(ruleTo("/a", "g2"), testMember, "two"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, found := planner.Make(claimed(desiredOf(c.first, c.second)), observed.Stack{Facts: testFacts()}, testOptions, plan.Memory{})
+			_, found := planner.Make(withFinalizers(stackWithRules(c.first, c.second)), observed.Stack{Facts: testFacts()}, testOptions, plan.Memory{})
 			var got []string
 			for _, f := range found {
 				if f.Reason == finding.RuleUnreachable {
@@ -54,7 +54,7 @@ func TestTheSameConditionsTwiceAreReported(t *testing.T) {
 }
 
 // Only Ingresses have an order in their group that can be set.
-func TestTheWayOutOfAnUnreachableRuleFitsItsKind(t *testing.T) {
+func TestFixOfAnUnreachableRuleDependsOnTheKind(t *testing.T) {
 	for kind, want := range map[string]bool{"Ingress": true, "HTTPRoute": false} {
 		of := func(name string) model.Rule {
 			return model.Rule{Member: finding.Ref{Kind: kind, Namespace: "shop", Name: name}}

@@ -20,16 +20,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// clock makes plans one after the other while time passes, and remembers for how long what is waited
+// clockedPlanner makes plans one after the other while time passes, and remembers for how long what is waited
 // for, as the engine does.
-type clock struct {
-	now   time.Duration
-	since map[string]time.Duration
-	found finding.List // of the last plan
+type clockedPlanner struct {
+	now      time.Duration
+	since    map[string]time.Duration
+	findings finding.List // of the last plan
 }
 
 // plan answers all questions with the health of each target group.
-func (c *clock) plan(t *testing.T, want model.Stack, have *observed.Stack, state func(arn string) string) plan.Plan {
+func (c *clockedPlanner) plan(t *testing.T, want model.Stack, have *observed.Stack, state func(arn string) string) plan.Plan {
 	t.Helper()
 	memory := plan.Memory{Waited: map[string]time.Duration{}}
 	for key, since := range c.since {
@@ -46,23 +46,23 @@ func (c *clock) plan(t *testing.T, want model.Stack, have *observed.Stack, state
 					next[key] = since
 				}
 			}
-			c.since, c.found = next, found.Sorted()
+			c.since, c.findings = next, found.Sorted()
 			return p
 		}
-		answer(have, p.Questions, state)
+		answerQuestions(have, p.Questions, state)
 	}
 	t.Fatal("the plan keeps asking")
 	return plan.Plan{}
 }
 
-// rest lets plans be carried out until there is nothing to do, and returns how long that takes.
-func (c *clock) rest(t *testing.T, want model.Stack, have observed.Stack, state func(arn string) string) (observed.Stack, time.Duration) {
+// convergeInTime lets plans be carried out until there is nothing to do, and returns how long that takes.
+func (c *clockedPlanner) convergeInTime(t *testing.T, want model.Stack, have observed.Stack, state func(arn string) string) (observed.Stack, time.Duration) {
 	t.Helper()
 	begun := c.now
 	var p plan.Plan
 	for range 2000 {
 		p = c.plan(t, want, &have, state)
-		steps := runnable(p)
+		steps := stepsInOrder(p)
 		if len(p.Steps) == 0 {
 			return have, c.now - begun
 		}
@@ -82,8 +82,8 @@ func (c *clock) rest(t *testing.T, want model.Stack, have observed.Stack, state 
 	return have, 0
 }
 
-// stuck gives each target group a state in which it stays for ever.
-func stuck(r *rand.Rand) func(arn string) string {
+// fixedHealth gives each target group a state in which it stays for ever.
+func fixedHealth(r *rand.Rand) func(arn string) string {
 	states := map[string]string{}
 	return func(arn string) string {
 		if states[arn] == "" {
@@ -93,7 +93,7 @@ func stuck(r *rand.Rand) func(arn string) string {
 	}
 }
 
-func TestNoWaitIsForEver(t *testing.T) {
+func TestEveryWaitEnds(t *testing.T) {
 	t.Parallel()
 	const drain = 6 * time.Minute
 	seeds.Each(t, 200, func(t *testing.T, seed uint64) {
@@ -101,7 +101,7 @@ func TestNoWaitIsForEver(t *testing.T) {
 		have := converge(t, randomDesired(r), observed.Stack{Facts: testFacts()})
 		want := randomDesired(r)
 		desired := converge(t, want, have)
-		got, took := (&clock{}).rest(t, want, have, stuck(r))
+		got, took := (&clockedPlanner{}).convergeInTime(t, want, have, fixedHealth(r))
 		// Rules, then those behind them, then what they forwarded to.
 		if took > 2*durations.LongestWait+drain {
 			t.Errorf("seed %d: it takes %s", seed, took)
@@ -115,7 +115,7 @@ func TestNoWaitIsForEver(t *testing.T) {
 	})
 }
 
-func TestADeadlineIsWhatHealthChecksNeed(t *testing.T) {
+func TestDeadlineDependsOnTheHealthCheck(t *testing.T) {
 	for name, c := range map[string]struct {
 		check model.HealthCheck
 		want  time.Duration
@@ -125,7 +125,7 @@ func TestADeadlineIsWhatHealthChecksNeed(t *testing.T) {
 		"nothing known":               {model.HealthCheck{}, 270 * time.Second},
 		"as slow as can be":           {model.HealthCheck{IntervalSeconds: 300, HealthyThreshold: 10}, 5 * time.Minute},
 	} {
-		want := claimed(desiredOf(ruleTo("/a", "g1")))
+		want := withFinalizers(stackWithRules(ruleTo("/a", "g1")))
 		want.TargetGroups[0].HealthCheck = c.check
 		if got := planner.TargetsDeadline(want, observed.Stack{Facts: testFacts()}, testOptions, []model.GroupRef{{ID: "g1"}}); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
@@ -133,7 +133,7 @@ func TestADeadlineIsWhatHealthChecksNeed(t *testing.T) {
 	}
 }
 
-func TestTargetsAreAskedForEverMoreRarely(t *testing.T) {
+func TestPollIntervalOfTargetsGrows(t *testing.T) {
 	polls := 0
 	for waited := time.Duration(0); waited < durations.LongestWait; waited += draft.PollAfter(waited) {
 		polls++
@@ -145,23 +145,23 @@ func TestTargetsAreAskedForEverMoreRarely(t *testing.T) {
 
 var otherMember = finding.Ref{Kind: "Ingress", Namespace: "other", Name: "theirs"}
 
-// ofOther makes a rule that of another member.
-func ofOther(r model.Rule) model.Rule {
+// withOtherMember makes a rule that of another member.
+func withOtherMember(r model.Rule) model.Rule {
 	r.Member, r.Origin.Object = otherMember, otherMember
 	return r
 }
 
-// byOther adds the other member to a stack.
-func byOther(s model.Stack) model.Stack {
+// addOtherMember adds the other member to a stack.
+func addOtherMember(s model.Stack) model.Stack {
 	s.Members = append(s.Members, model.Member{Ref: otherMember, Finalizer: "f", Claimed: true})
-	return claimed(s)
+	return withFinalizers(s)
 }
 
-func served(have observed.Stack, path string) string {
+func outcomeOfPath(have observed.Stack, path string) string {
 	return outcome(have, request{80, "a.example.com", path})
 }
 
-func TestAPassedDeadlineMovesTrafficAndIsReported(t *testing.T) {
+func TestTrafficMovesAfterTheDeadlineAndIsReported(t *testing.T) {
 	sick := func(arn string) string {
 		if strings.Contains(arn, "g2") {
 			return "unhealthy"
@@ -169,17 +169,17 @@ func TestAPassedDeadlineMovesTrafficAndIsReported(t *testing.T) {
 		return "healthy"
 	}
 	for name, c := range map[string]struct{ before, after model.Stack }{
-		"another backend": {claimed(desiredOf(ruleTo("/a", "g1"))), claimed(desiredOf(ruleTo("/a", "g2")))},
-		"another path":    {claimed(desiredOf(ruleTo("/a", "g1"))), claimed(desiredOf(ruleTo("/a*", "g2")))},
-		"a new rule":      {claimed(desiredOf(ruleTo("/*", "g1"))), claimed(desiredOf(ruleTo("/a", "g2"), ruleTo("/*", "g1")))},
+		"another backend": {withFinalizers(stackWithRules(ruleTo("/a", "g1"))), withFinalizers(stackWithRules(ruleTo("/a", "g2")))},
+		"another path":    {withFinalizers(stackWithRules(ruleTo("/a", "g1"))), withFinalizers(stackWithRules(ruleTo("/a*", "g2")))},
+		"a new rule":      {withFinalizers(stackWithRules(ruleTo("/*", "g1"))), withFinalizers(stackWithRules(ruleTo("/a", "g2"), ruleTo("/*", "g1")))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			have := converge(t, c.before, observed.Stack{Facts: testFacts()})
-			var k clock
+			var k clockedPlanner
 			reported := 0
 			for k.now < durations.LongestWait {
 				p := k.plan(t, c.after, &have, sick)
-				for _, f := range k.found {
+				for _, f := range k.findings {
 					if f.Reason == finding.WaitExpired {
 						reported++
 						if f.Object != testMember || !strings.Contains(f.Message, `"g2"`) || !strings.Contains(f.Message, "4m30s") {
@@ -187,8 +187,8 @@ func TestAPassedDeadlineMovesTrafficAndIsReported(t *testing.T) {
 						}
 					}
 				}
-				have = plantest.Simulate(have, p.KnownIDs, runnable(p))
-				if is := served(have, "/a"); (is == "target-group/g2") != (k.now >= 270*time.Second) {
+				have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
+				if is := outcomeOfPath(have, "/a"); (is == "target-group/g2") != (k.now >= 270*time.Second) {
 					t.Fatalf("after %s it is answered by %q\n%s", k.now, is, p.Text())
 				}
 				k.now += 10 * time.Second
@@ -202,7 +202,7 @@ func TestAPassedDeadlineMovesTrafficAndIsReported(t *testing.T) {
 
 // The other member makes new rules over those of a member without end, whose targets are never
 // healthy. What the member removes goes all the same.
-func TestNobodyKeepsARemovedRuleOfAnother(t *testing.T) {
+func TestRemovedRuleIsDeletedDespiteNewRulesOfOthers(t *testing.T) {
 	mine := func(paths ...string) []model.Rule {
 		var out []model.Rule
 		for _, p := range paths {
@@ -210,32 +210,32 @@ func TestNobodyKeepsARemovedRuleOfAnother(t *testing.T) {
 		}
 		return out
 	}
-	have := converge(t, byOther(desiredOf(mine("/a", "/b")...)), observed.Stack{Facts: testFacts()})
+	have := converge(t, addOtherMember(stackWithRules(mine("/a", "/b")...)), observed.Stack{Facts: testFacts()})
 	sick := func(arn string) string {
 		if strings.Contains(arn, "theirs") {
 			return "unhealthy"
 		}
 		return "healthy"
 	}
-	var k clock
-	for served(have, "/b") == "target-group/mine" {
+	var k clockedPlanner
+	for outcomeOfPath(have, "/b") == "target-group/mine" {
 		if k.now > durations.LongestWait {
 			t.Fatalf("/b is still served after %s", k.now)
 		}
 		n := int(k.now / time.Minute)
-		want := byOther(desiredOf(append(mine("/a"), ofOther(ruleTo("/*", fmt.Sprint("theirs", n))))...))
+		want := addOtherMember(stackWithRules(append(mine("/a"), withOtherMember(ruleTo("/*", fmt.Sprint("theirs", n))))...))
 		p := k.plan(t, want, &have, sick)
-		have = plantest.Simulate(have, p.KnownIDs, runnable(p))
+		have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
 		k.now += 5 * time.Second
 	}
-	if served(have, "/a") != "target-group/mine" {
-		t.Errorf("/a is answered by %q", served(have, "/a"))
+	if outcomeOfPath(have, "/a") != "target-group/mine" {
+		t.Errorf("/a is answered by %q", outcomeOfPath(have, "/a"))
 	}
 }
 
-func TestTheRulesOfOthersAreNotWaitedFor(t *testing.T) {
-	slow := ofOther(ruleTo("/*", "slow"))
-	fast := ofOther(ruleTo("/*", "fast"))
+func TestRulesDoNotWaitForRulesOfOthers(t *testing.T) {
+	slow := withOtherMember(ruleTo("/*", "slow"))
+	fast := withOtherMember(ruleTo("/*", "fast"))
 	sick := func(arn string) string {
 		if strings.Contains(arn, "slow") {
 			return "initial"
@@ -251,11 +251,11 @@ func TestTheRulesOfOthersAreNotWaitedFor(t *testing.T) {
 			map[string]string{"/new": "mine", "/a": "mine", "/x": "fast"},
 		},
 		"a new rule behind one that stays below": {
-			[]model.Rule{ruleTo("/*", "mine")}, []model.Rule{ofOther(ruleTo("/n*", "slow")), ruleTo("/new", "mine2"), ruleTo("/*", "mine")},
+			[]model.Rule{ruleTo("/*", "mine")}, []model.Rule{withOtherMember(ruleTo("/n*", "slow")), ruleTo("/new", "mine2"), ruleTo("/*", "mine")},
 			map[string]string{"/new": "mine2", "/x": "mine"},
 		},
 		"a changed rule behind one that stays below": {
-			[]model.Rule{ruleTo("/a", "mine")}, []model.Rule{ofOther(ruleTo("/a*", "slow")), ruleTo("/a", "mine2")},
+			[]model.Rule{ruleTo("/a", "mine")}, []model.Rule{withOtherMember(ruleTo("/a*", "slow")), ruleTo("/a", "mine2")},
 			map[string]string{"/a": "mine2"},
 		},
 		"another order while a change is in progress": {
@@ -263,19 +263,19 @@ func TestTheRulesOfOthersAreNotWaitedFor(t *testing.T) {
 			map[string]string{"/a": "mine2", "/x": "fast"},
 		},
 		"a rule removed while a change is in progress": {
-			[]model.Rule{ruleTo("/a", "mine"), ofOther(ruleTo("/b*", "fast"))}, []model.Rule{ofOther(ruleTo("/b*", "slow"))},
+			[]model.Rule{ruleTo("/a", "mine"), withOtherMember(ruleTo("/b*", "fast"))}, []model.Rule{withOtherMember(ruleTo("/b*", "slow"))},
 			map[string]string{"/a": "fixed 404", "/b": "fast"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			have := converge(t, byOther(desiredOf(c.before...)), observed.Stack{Facts: testFacts()})
-			var k clock
-			p := k.plan(t, byOther(desiredOf(c.after...)), &have, sick)
-			have = plantest.Simulate(have, p.KnownIDs, runnable(p))
-			p = k.plan(t, byOther(desiredOf(c.after...)), &have, sick) // with the target groups that were made
-			have = plantest.Simulate(have, p.KnownIDs, runnable(p))
+			have := converge(t, addOtherMember(stackWithRules(c.before...)), observed.Stack{Facts: testFacts()})
+			var k clockedPlanner
+			p := k.plan(t, addOtherMember(stackWithRules(c.after...)), &have, sick)
+			have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
+			p = k.plan(t, addOtherMember(stackWithRules(c.after...)), &have, sick) // with the target groups that were made
+			have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
 			for _, path := range slices.Sorted(maps.Keys(c.want)) {
-				if got := strings.TrimPrefix(served(have, path), "target-group/"); got != c.want[path] {
+				if got := strings.TrimPrefix(outcomeOfPath(have, path), "target-group/"); got != c.want[path] {
 					t.Errorf("%s is answered by %q, want %q\n%s", path, got, c.want[path], p.Text())
 				}
 			}

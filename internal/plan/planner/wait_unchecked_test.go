@@ -10,8 +10,8 @@ import (
 )
 
 // A rule that others have deleted waits for targets that AWS does not check. What is reported of them does not blame pods.
-func TestADeletedRuleDoesNotBlamePods(t *testing.T) {
-	want := claimed(desiredOf(ruleTo("/a", "g2"), ruleTo("/*", "g1")))
+func TestWaitOfADeletedRuleDoesNotBlamePods(t *testing.T) {
+	want := withFinalizers(stackWithRules(ruleTo("/a", "g2"), ruleTo("/*", "g1")))
 	whole := converge(t, want, observed.Stack{Facts: testFacts()})
 	const checks = "AWS checks the targets once a rule forwards to them"
 	for state, says := range map[string]string{
@@ -24,7 +24,7 @@ func TestADeletedRuleDoesNotBlamePods(t *testing.T) {
 			have.LoadBalancers[0].Listeners = slices.Clone(whole.LoadBalancers[0].Listeners)
 			l := &have.LoadBalancers[0].Listeners[0]
 			l.Rules = slices.DeleteFunc(slices.Clone(l.Rules), func(r observed.Rule) bool { return r.Priority == 1 })
-			var k clock
+			var k clockedPlanner
 			k.plan(t, want, &have, func(arn string) string {
 				if strings.Contains(arn, "g2") {
 					return state
@@ -32,7 +32,7 @@ func TestADeletedRuleDoesNotBlamePods(t *testing.T) {
 				return "healthy"
 			})
 			var texts []string
-			for _, f := range k.found {
+			for _, f := range k.findings {
 				if f.Reason == finding.WaitingForTargets {
 					texts = append(texts, f.Text())
 				}

@@ -109,7 +109,7 @@ func (s *ruleSet) freePriority(i int, used map[int32]bool, stuck []bool) int32 {
 func (ro *Rollout) keepUntilAnswered(stuck []bool, absent []*ruleChange) {
 	var rest, staying []*deletedRule
 	for _, d := range slices.Backward(ro.set.deleted) {
-		meets := func(o *ruleChange) bool { return d.sameNamespace(o.member) && o.shape.Overlaps(d.shape) }
+		meets := func(o *ruleChange) bool { return d.hasOwnerInNamespace(o.member) && o.shape.Overlaps(d.shape) }
 		late := slices.ContainsFunc(absent, meets) ||
 			slices.ContainsFunc(staying, func(o *deletedRule) bool { return d.mayShareNamespace(o) && o.shape.Overlaps(d.shape) })
 		for i, w := range ro.set.desired {
@@ -129,13 +129,13 @@ func (ro *Rollout) keepUntilAnswered(stuck []bool, absent []*ruleChange) {
 // isCovered reports whether an earlier rule that stays answers all requests of a live rule.
 func (s *ruleSet) isCovered(d *deletedRule) bool {
 	return slices.ContainsFunc(s.desired, func(w *ruleChange) bool {
-		return w.live != nil && w.live.Priority < d.Priority && coversAll(w.live, d.Conditions)
+		return w.live != nil && w.live.Priority < d.Priority && coversConditions(w.live, d.Conditions)
 	})
 }
 
-// coversAll reports whether a live rule matches every request that conditions match, by hosts and paths. In doubt it
+// coversConditions reports whether a live rule matches every request that conditions match, by hosts and paths. In doubt it
 // returns false.
-func coversAll(o *observed.Rule, cs []model.Condition) bool {
+func coversConditions(o *observed.Rule, cs []model.Condition) bool {
 	if equal.SameConditions(o.Conditions, cs) {
 		return true
 	}

@@ -37,12 +37,12 @@ func (ro *Rollout) keepUntilTakenOver() {
 
 // mayShareOwner reports whether two rules may belong to the same member.
 func (d *deletedRule) mayShareOwner(o *deletedRule) bool {
-	return d.owners == nil || o.owners == nil || slices.ContainsFunc(d.owners, o.sameOwner)
+	return d.owners == nil || o.owners == nil || slices.ContainsFunc(d.owners, o.hasOwner)
 }
 
 // mayShareNamespace reports whether two rules may belong to members of the same namespace.
 func (d *deletedRule) mayShareNamespace(o *deletedRule) bool {
-	return d.owners == nil || o.owners == nil || slices.ContainsFunc(d.owners, o.sameNamespace)
+	return d.owners == nil || o.owners == nil || slices.ContainsFunc(d.owners, o.hasOwnerInNamespace)
 }
 
 // takeOverWait returns what the deletion of a rule waits for: a desired rule, or a default action, that takes over its
@@ -58,16 +58,16 @@ func (ro *Rollout) takeOverWait(d *deletedRule, waiting *overlap.Index) (what pl
 	}
 	own = found
 	if !found {
-		n, found = waiting.FindWhere(d.shape, overlap.AllRules, func(n int32) bool { return d.sameNamespace(ro.set.desired[n].member) })
-		own = found && d.sameOwner(ro.set.desired[n].member)
+		n, found = waiting.FindWhere(d.shape, overlap.AllRules, func(n int32) bool { return d.hasOwnerInNamespace(ro.set.desired[n].member) })
+		own = found && d.hasOwner(ro.set.desired[n].member)
 	}
 	if found {
 		w := ro.set.desired[n]
 		return cmp.Or(w.stagedWait, w.wait), own
 	}
-	own = d.sameOwner(ro.Listener.Desired.DefaultOf.Object)
+	own = d.hasOwner(ro.Listener.Desired.DefaultOf.Object)
 	switch {
-	case ro.Listener.Live == nil, !d.sameNamespace(ro.Listener.Desired.DefaultOf.Object):
+	case ro.Listener.Live == nil, !d.hasOwnerInNamespace(ro.Listener.Desired.DefaultOf.Object):
 		return plan.Wait{}, own
 	case ro.Listener.DefaultWait.For != "":
 		return ro.Listener.DefaultWait, own
@@ -167,7 +167,7 @@ func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 		})
 		out = append(out, r)
 	}
-	ordered := s.inOrder()
+	ordered := s.isInOrder()
 	for i, w := range s.desired {
 		if w.stagedWait.For != "" {
 			continue

@@ -24,7 +24,7 @@ func (ro *Rollout) pairRules() *ruleSet {
 		p := &ro.Listener.Rules[i]
 		s.desired[i] = &ruleChange{rule: p, member: ro.memberOf(p), priority: int32(i + 1), actions: p.Desired.Actions, transforms: p.Desired.Transforms, shape: overlap.ShapeOf(p.Desired.Conditions)}
 	}
-	taken := ro.pair(s.desired, live)
+	taken := ro.pairWithLive(s.desired, live)
 	for j := range live {
 		if !taken[j] {
 			s.deleted = append(s.deleted, &deletedRule{Rule: live[j], shape: overlap.ShapeOf(live[j].Conditions), owners: ro.ownersOf(live[j])})
@@ -73,12 +73,12 @@ func (ro *Rollout) ownersOf(r observed.Rule) []finding.Ref {
 	return ro.OwnersOf(r.Actions)
 }
 
-// pair sets the live rules of desired rules, and reports which live rules are taken. Equal rules are paired first,
+// pairWithLive sets the live rules of desired rules, and reports which live rules are taken. Equal rules are paired first,
 // and among equal ones those with the same priority.
-func (ro *Rollout) pair(desired []*ruleChange, live []observed.Rule) (taken []bool) {
+func (ro *Rollout) pairWithLive(desired []*ruleChange, live []observed.Rule) (taken []bool) {
 	taken = make([]bool, len(live))
 	arns, priorities := map[string]int{}, map[int32]int{}
-	alike, equal := newLiveLists(len(live)), newLiveLists(len(live))
+	alike, equal := newLiveRulesByKey(len(live)), newLiveRulesByKey(len(live))
 	for j := range live {
 		o := &live[j]
 		arns[o.ARN], priorities[o.Priority] = j, j
@@ -107,12 +107,12 @@ func (ro *Rollout) pair(desired []*ruleChange, live []observed.Rule) (taken []bo
 			equalKeys[i] = equalKey(keys[i], w.rule.Desired.Actions, ro.ARN)
 		}
 	}
-	pass := func(keys []string, lists *liveLists, here bool, fits func(w *ruleChange, o *observed.Rule) bool) {
+	pass := func(keys []string, lists *liveRulesByKey, here bool, fits func(w *ruleChange, o *observed.Rule) bool) {
 		for i, w := range desired {
 			if w.rule.KeptOrReplaced() != nil || w.live != nil {
 				continue
 			}
-			candidates := lists.free(keys[i], taken)
+			candidates := lists.unpaired(keys[i], taken)
 			if here {
 				j, ok := priorities[w.priority]
 				if !ok || lists.keys[j] != keys[i] {
@@ -128,7 +128,7 @@ func (ro *Rollout) pair(desired []*ruleChange, live []observed.Rule) (taken []bo
 	// A live rule of another namespace is not paired, so that its deletion does not wait for the desired rule.
 	anyOf := func(w *ruleChange, o *observed.Rule) bool {
 		d := deletedRule{owners: ro.ownersOf(*o)}
-		return w.rule.Desired.InPlace || d.sameNamespace(w.member)
+		return w.rule.Desired.InPlace || d.hasOwnerInNamespace(w.member)
 	}
 	pass(equalKeys, equal, true, ro.isEqual)
 	pass(equalKeys, equal, false, ro.isEqual)
@@ -137,23 +137,23 @@ func (ro *Rollout) pair(desired []*ruleChange, live []observed.Rule) (taken []bo
 	return taken
 }
 
-// liveLists are the indexes of live rules by a key, ascending.
-type liveLists struct {
+// liveRulesByKey are the indexes of live rules by a key, ascending.
+type liveRulesByKey struct {
 	keys  []string
 	lists map[string][]int
 }
 
-func newLiveLists(n int) *liveLists {
-	return &liveLists{keys: make([]string, n), lists: make(map[string][]int, n)}
+func newLiveRulesByKey(n int) *liveRulesByKey {
+	return &liveRulesByKey{keys: make([]string, n), lists: make(map[string][]int, n)}
 }
 
-func (l *liveLists) add(j int, key string) {
+func (l *liveRulesByKey) add(j int, key string) {
 	l.keys[j] = key
 	l.lists[key] = append(l.lists[key], j)
 }
 
-// free returns the rules of a key, from the first one that is not taken.
-func (l *liveLists) free(key string, taken []bool) []int {
+// unpaired returns the rules of a key, from the first one that is not taken.
+func (l *liveRulesByKey) unpaired(key string, taken []bool) []int {
 	list := l.lists[key]
 	for len(list) > 0 && taken[list[0]] {
 		list = list[1:]

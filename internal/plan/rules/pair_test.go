@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// plainPairs pairs each desired rule with each live one.
-func plainPairs(ro *Rollout, desired []*ruleChange, live []observed.Rule) []string {
+// simplePairs pairs each desired rule with each live one.
+func simplePairs(ro *Rollout, desired []*ruleChange, live []observed.Rule) []string {
 	out := make([]string, len(desired))
 	taken := make([]bool, len(live))
 	pass := func(fits func(w *ruleChange, o *observed.Rule) bool) {
@@ -43,7 +43,7 @@ func plainPairs(ro *Rollout, desired []*ruleChange, live []observed.Rule) []stri
 	return out
 }
 
-func TestRulesArePairedAsIfEachWasComparedWithEach(t *testing.T) {
+func TestPairingEqualsComparisonOfAllPairs(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 5000, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 6))
@@ -83,8 +83,8 @@ func TestRulesArePairedAsIfEachWasComparedWithEach(t *testing.T) {
 			}
 			desired = append(desired, &ruleChange{rule: p, priority: int32(i + 1)})
 		}
-		want := plainPairs(ro, desired, live)
-		ro.pair(desired, live)
+		want := simplePairs(ro, desired, live)
+		ro.pairWithLive(desired, live)
 		got := make([]string, len(desired))
 		for i, w := range desired {
 			if w.live != nil {

@@ -165,7 +165,7 @@ func (rp *RuleQuota) replaceableRules(live *observed.Listener, i int) (out []*re
 		p := byARN[r.ARN]
 		if key := rp.keys.Of(r); p == nil {
 			d := deletedRule{owners: of}
-			if at := slices.IndexFunc(byKey[key], func(p *resolved.Rule) bool { return !p.HasLiveRule && d.sameNamespace(p.Desired.Member) }); at >= 0 {
+			if at := slices.IndexFunc(byKey[key], func(p *resolved.Rule) bool { return !p.HasLiveRule && d.hasOwnerInNamespace(p.Desired.Member) }); at >= 0 {
 				p = byKey[key][at]
 			}
 		}
@@ -221,9 +221,9 @@ func (rp *RuleQuota) noteOverCapacity(l *resolved.Listener, p resolved.Rule) {
 	rp.Plan.OverCapacity[p.Desired.Key(l.Desired.Port)] = true
 }
 
-// moveReplaced moves live rules that are replaced because AWS has no room to the priorities of the rules that replace
+// planReplacedRules moves live rules that are replaced because AWS has no room to the priorities of the rules that replace
 // them.
-func (r *rulePlanner) moveReplaced() []plan.StepID {
+func (r *rulePlanner) planReplacedRules() []plan.StepID {
 	to := map[plan.Address]int32{}
 	for _, w := range r.set.desired {
 		if w.replaces != nil && w.createAt != w.replaces.Priority {
@@ -248,7 +248,7 @@ func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepI
 			{Path: "conditions", From: plan.ConditionsText(was.Conditions), To: plan.ConditionsText(w.rule.Desired.Conditions)},
 			{Path: "actions", From: plan.ActionsText(was.Actions), To: plan.ActionsText(w.actions)},
 		},
-		Why: "a quota has no room for both; " + ruleReason(w), After: after, Blames: r.blamed(w), Rule: r.key(w),
+		Why: "a quota has no room for both; " + ruleReason(w), After: after, Blames: r.affectedMembers(w), Rule: r.key(w),
 	})
 	r.NoteFreed(was.Actions, id)
 	return id

@@ -81,14 +81,14 @@ type deletedRule struct {
 	step   plan.StepID
 }
 
-// sameOwner reports whether the rule may belong to a member.
-func (d *deletedRule) sameOwner(m finding.Ref) bool {
+// hasOwner reports whether the rule may belong to a member.
+func (d *deletedRule) hasOwner(m finding.Ref) bool {
 	return d.owners == nil || m.IsZero() || slices.Contains(d.owners, m)
 }
 
-// sameNamespace reports whether the rule may belong to the namespace of a member.
-func (d *deletedRule) sameNamespace(m finding.Ref) bool {
-	return d.sameOwner(m) || slices.ContainsFunc(d.owners, func(o finding.Ref) bool { return o.Namespace == m.Namespace })
+// hasOwnerInNamespace reports whether the rule may belong to the namespace of a member.
+func (d *deletedRule) hasOwnerInNamespace(m finding.Ref) bool {
+	return d.hasOwner(m) || slices.ContainsFunc(d.owners, func(o finding.Ref) bool { return o.Namespace == m.Namespace })
 }
 
 // ruleSet is the difference between the live and the desired rules of one listener.
@@ -103,13 +103,13 @@ type ruleSet struct {
 // index returns the index of those desired rules for which fits returns true. It is built once for each name.
 func (s *ruleSet) index(name string, fits func(w *ruleChange) bool) *overlap.Index {
 	if s.indexes[name] == nil {
-		s.setIndex(name, overlap.NewIndex(s.where(fits), s.shapeOf))
+		s.setIndex(name, overlap.NewIndex(s.indexesWhere(fits), s.desiredShape))
 	}
 	return s.indexes[name]
 }
 
-// where returns the indexes of those desired rules for which fits returns true.
-func (s *ruleSet) where(fits func(w *ruleChange) bool) (out []int32) {
+// indexesWhere returns the indexes of those desired rules for which fits returns true.
+func (s *ruleSet) indexesWhere(fits func(w *ruleChange) bool) (out []int32) {
 	for i, w := range s.desired {
 		if fits(w) {
 			out = append(out, int32(i))
@@ -118,8 +118,8 @@ func (s *ruleSet) where(fits func(w *ruleChange) bool) (out []int32) {
 	return out
 }
 
-// shapeOf returns the shape of the desired rule with an index.
-func (s *ruleSet) shapeOf(n int32) *overlap.Shape { return s.desired[n].shape }
+// desiredShape returns the shape of the desired rule with an index.
+func (s *ruleSet) desiredShape(n int32) *overlap.Shape { return s.desired[n].shape }
 
 // indexOf returns the index of those desired rules of a member for which fits returns true. It is built once for each
 // name.
@@ -128,7 +128,7 @@ func (s *ruleSet) indexOf(name string, member finding.Ref, fits func(w *ruleChan
 		if s.byMember == nil {
 			s.byMember = map[string]map[finding.Ref]*overlap.Index{}
 		}
-		s.byMember[name] = s.indexByMember(s.where(fits))
+		s.byMember[name] = s.indexByMember(s.indexesWhere(fits))
 	}
 	if x := s.byMember[name][member]; x != nil {
 		return x
@@ -168,8 +168,8 @@ func isWaiting(w *ruleChange) bool { return w.stagedWait.For != "" || w.wait.For
 
 func anyRule(*ruleChange) bool { return true }
 
-// inOrder reports whether the live rules that stay keep their order.
-func (s *ruleSet) inOrder() bool {
+// isInOrder reports whether the live rules that stay keep their order.
+func (s *ruleSet) isInOrder() bool {
 	last := int32(0)
 	for _, w := range s.desired {
 		if w.live == nil || w.stagedWait.For != "" {
@@ -186,13 +186,13 @@ func (s *ruleSet) inOrder() bool {
 // split replaces modifications that other changes could interfere with by a new rule and a deletion. It reports
 // whether the other modifications have to come last.
 func (s *ruleSet) split() (modifyLast bool) {
-	fresh, ordered := slices.ContainsFunc(s.desired, isNewOrStaged), s.inOrder()
+	fresh, ordered := slices.ContainsFunc(s.desired, isNewOrStaged), s.isInOrder()
 	if ordered && (!fresh || len(s.deleted) == 0) {
 		return fresh
 	}
 	var changed []*ruleChange
 	for i, w := range s.desired {
-		if w.live != nil && w.modify && w.wait.For == "" && !w.rule.ChangesInOneStep() && s.interferes(int32(i), ordered) {
+		if w.live != nil && w.modify && w.wait.For == "" && !w.rule.ChangesInOneStep() && s.mayInterfere(int32(i), ordered) {
 			changed = append(changed, w)
 		}
 	}
@@ -217,8 +217,8 @@ func (s *ruleSet) splitOff(changed []*ruleChange) {
 	s.indexes, s.byMember = nil, nil
 }
 
-// interferes reports whether the change of another rule could affect requests of the i-th one.
-func (s *ruleSet) interferes(i int32, ordered bool) bool {
+// mayInterfere reports whether the change of another rule could affect requests of the i-th one.
+func (s *ruleSet) mayInterfere(i int32, ordered bool) bool {
 	others := s.index("coming", isNewOrStaged)
 	if !ordered {
 		others = s.index("any", anyRule)
@@ -279,7 +279,7 @@ func (ro *Rollout) Plan(listener []plan.StepID, groups map[string][]plan.StepID,
 	if !ro.modifyLast {
 		r.modifyRules(false)
 	}
-	r.createRules(r.moveReplaced())
+	r.createRules(r.planReplacedRules())
 	changed := changeDefault(r.stepsBeforeDefault())
 	r.steps = append(r.steps, changed...)
 	if ro.Listener.Desired.OrderHeld == 0 {

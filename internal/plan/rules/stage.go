@@ -86,7 +86,7 @@ func (ro *Rollout) stageChange(i int) {
 // request that both match would meet the later one first.
 func (s *ruleSet) stageFollowers() {
 	const rounds = 8 // limit of the length of a chain of followers
-	below := s.where(isStaged)
+	below := s.indexesWhere(isStaged)
 	for round := 0; len(below) > 0; round++ {
 		first := s.indexByMember(below)
 		below = nil
@@ -122,7 +122,7 @@ func (s *ruleSet) indexByMember(numbers []int32) map[finding.Ref]*overlap.Index 
 	}
 	out := map[finding.Ref]*overlap.Index{}
 	for m, list := range lists {
-		out[m] = overlap.NewIndex(list, s.shapeOf)
+		out[m] = overlap.NewIndex(list, s.desiredShape)
 	}
 	return out
 }

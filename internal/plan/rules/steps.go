@@ -54,7 +54,7 @@ func (r *rulePlanner) tagsOf(w *ruleChange) plan.Tags {
 	return r.Tags(naming.RuleID(r.Listener.Desired.Port, w.priority), w.rule.Desired.Tags)
 }
 
-func (r *rulePlanner) blamed(w *ruleChange) []finding.Ref { return memberOf(r.Listener, w) }
+func (r *rulePlanner) affectedMembers(w *ruleChange) []finding.Ref { return memberOf(r.Listener, w) }
 
 func (r *rulePlanner) key(w *ruleChange) model.RuleKey {
 	return w.rule.Desired.Key(r.Listener.Desired.Port)
@@ -85,7 +85,7 @@ func (r *rulePlanner) createRules(vacated []plan.StepID) {
 			w.step = r.Add(plan.Step{
 				ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
 				Do:  plan.CreateRule{Listener: r.Listener.Address(), Priority: w.createAt, Rule: rule, Tags: r.RuleTags(r.tagsOf(w))},
-				Why: ruleReason(w), After: need, Blames: r.blamed(w), Rule: r.key(w), Staged: w.wait.For != "" || w.split,
+				Why: ruleReason(w), After: need, Blames: r.affectedMembers(w), Rule: r.key(w), Staged: w.wait.For != "" || w.split,
 			})
 		}
 		r.created.Add(w.step)
@@ -144,13 +144,13 @@ func (r *rulePlanner) modifyRules(last bool) {
 		fresh, below := r.set.indexOf("new", w.member, isNew), r.set.indexOf("below", w.member, isStaged)
 		if last {
 			need = append(need, r.stepsOf(fresh, w.shape, ahead, &r.created, anyRule)...)
-			need = append(need, r.orderOf(w.shape)...)
+			need = append(need, r.priorityStepsOf(w.shape)...)
 		}
 		s := plan.Step{
 			ID: plan.NewStepID("modify", a), Address: a, Verb: plan.Update,
 			Do:      plan.ModifyRule{Rule: a, Conditions: w.rule.Desired.Conditions, Actions: w.actions, Transforms: w.transforms},
 			Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(w.live.Actions), To: plan.ActionsText(w.actions)}},
-			Why:     ruleReason(w), After: need, Blames: r.blamed(w), Rule: r.key(w), Staged: w.wait.For != "",
+			Why:     ruleReason(w), After: need, Blames: r.affectedMembers(w), Rule: r.key(w), Staged: w.wait.For != "",
 		}
 		// A new rule of the same member that takes some of its requests comes first.
 		if n, found := below.Find(w.shape, ahead); found {
@@ -162,8 +162,8 @@ func (r *rulePlanner) modifyRules(last bool) {
 	}
 }
 
-// orderOf returns the step that changes priorities, if it moves a rule that overlaps with a shape.
-func (r *rulePlanner) orderOf(shape *overlap.Shape) []plan.StepID {
+// priorityStepsOf returns the step that changes priorities, if it moves a rule that overlaps with a shape.
+func (r *rulePlanner) priorityStepsOf(shape *overlap.Shape) []plan.StepID {
 	if len(r.moved) == 0 {
 		return nil
 	}
@@ -183,7 +183,7 @@ func (r *rulePlanner) changeDelayedActions() {
 		id := r.Add(plan.Step{
 			ID: plan.NewStepID("switch", a), Address: a, Verb: plan.Update, Wait: w.wait,
 			Do:  plan.ModifyRule{Rule: a, Conditions: w.rule.Desired.Conditions, Actions: w.rule.Desired.Actions, Transforms: w.rule.Desired.Transforms},
-			Why: "traffic moves when the new targets are healthy", After: []plan.StepID{w.step}, Blames: r.blamed(w), Rule: r.key(w),
+			Why: "traffic moves when the new targets are healthy", After: []plan.StepID{w.step}, Blames: r.affectedMembers(w), Rule: r.key(w),
 		})
 		if w.live != nil {
 			r.NoteFreed(w.live.Actions, id)
@@ -219,7 +219,7 @@ func (r *rulePlanner) reorder() {
 	}
 	if len(now) > 0 {
 		r.moveDeletedLast(now)
-		r.movedIndex = overlap.NewIndex(movers, r.set.shapeOf)
+		r.movedIndex = overlap.NewIndex(movers, r.set.desiredShape)
 		r.moved = append(r.moved, r.setPriorities("order", now, order.wait, append(slices.Clone(r.listener), after...)))
 		r.steps = append(r.steps, r.moved...)
 	}
@@ -264,10 +264,10 @@ func (r *rulePlanner) deleteRules(defaultSteps []plan.StepID) {
 	for i, d := range slices.Backward(r.set.deleted) {
 		a := plan.RuleAddress(d.ARN)
 		after := r.stepsOf(changed, d.shape, overlap.AllRules, &all, func(o *ruleChange) bool {
-			return !o.waitsForRule || d.sameOwner(o.member)
+			return !o.waitsForRule || d.hasOwner(o.member)
 		})
-		after = append(after, r.orderOf(d.shape)...)
-		if d.sameOwner(r.Listener.Desired.DefaultOf.Object) {
+		after = append(after, r.priorityStepsOf(d.shape)...)
+		if d.hasOwner(r.Listener.Desired.DefaultOf.Object) {
 			after = append(after, defaultSteps...)
 		}
 		// A later deleted rule that overlaps is deleted first, because it would get the requests of this one.
@@ -309,18 +309,18 @@ func (r *rulePlanner) retagRules() {
 		if w.replaces != nil {
 			after = append(slices.Clone(after), w.step)
 		}
-		if len(r.created.Steps) > 0 && r.onlyNumberDiffers(want, live.Tags) {
+		if len(r.created.Steps) > 0 && r.differsOnlyInNumber(want, live.Tags) {
 			// The number of the rule counts the new rules before it. If AWS refuses one of the new rules, the number does
 			// not change: a refused rule must not cause a call for each rule behind it.
 			after = append(slices.Clone(after), r.Join(&r.created))
 		}
-		r.RetagListenerOrRule(r.Listener.LB.Live.ARN, r.address(w), want, live.Tags, after, r.blamed(w))
+		r.RetagListenerOrRule(r.Listener.LB.Live.ARN, r.address(w), want, live.Tags, after, r.affectedMembers(w))
 	}
 }
 
-// onlyNumberDiffers reports whether only the tag with the index of a rule has to be set, and no tag has to be
+// differsOnlyInNumber reports whether only the tag with the index of a rule has to be set, and no tag has to be
 // removed.
-func (r *rulePlanner) onlyNumberDiffers(want plan.Tags, live map[string]string) bool {
+func (r *rulePlanner) differsOnlyInNumber(want plan.Tags, live map[string]string) bool {
 	put, remove := r.TagChanges(want, live, false)
 	return len(put) == 1 && put[naming.ResourceTag(r.Want.ID.Kind)] != "" && len(remove) == 0
 }
@@ -329,14 +329,14 @@ func (r *rulePlanner) onlyNumberDiffers(want plan.Tags, live map[string]string) 
 func (r *rulePlanner) reportWaits() {
 	for _, w := range r.set.desired {
 		if wait := cmp.Or(w.wait, w.stagedWait); wait.For != "" && !w.rule.Held() {
-			r.WaitForTargets(w.rule.Desired.Origin, r.blamed(w), fmt.Sprintf("a rule of port %d", r.Listener.Desired.Port), wait, !r.waitsForUnchecked(w))
+			r.WaitForTargets(w.rule.Desired.Origin, r.affectedMembers(w), fmt.Sprintf("a rule of port %d", r.Listener.Desired.Port), wait, !r.waitsForUnchecked(w))
 		}
 	}
 }
 
-// forwards reports whether the load balancer forwards to a target group already. If targets are unused nevertheless, they
+// isForwardedTo reports whether the load balancer forwards to a target group already. If targets are unused nevertheless, they
 // are in an availability zone that the load balancer does not have.
-func (r *rulePlanner) forwards(arn string) bool {
+func (r *rulePlanner) isForwardedTo(arn string) bool {
 	lb := r.Listener.LB.Live
 	return lb != nil && slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool {
 		return plan.ForwardsTo(l.Default, arn) || slices.ContainsFunc(l.Rules, func(o observed.Rule) bool { return plan.ForwardsTo(o.Actions, arn) })
@@ -352,7 +352,7 @@ func (r *rulePlanner) waitsForUnchecked(w *ruleChange) bool {
 		h := r.Have.Facts.Health[arn]
 		switch n := len(h.Targets); {
 		case equal.Weight(g.Weight) == 0 || h.Count("healthy") > 0 && h.Count("initial") == 0:
-		case n > 0 && !slices.ContainsFunc(h.Targets, func(t *observed.Target) bool { return !t.NotInUse() }) && !r.forwards(arn):
+		case n > 0 && !slices.ContainsFunc(h.Targets, func(t *observed.Target) bool { return !t.NotInUse() }) && !r.isForwardedTo(arn):
 			found = true
 		default:
 			return false

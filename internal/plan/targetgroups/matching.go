@@ -33,7 +33,7 @@ func (gp *Planner) MatchGroups() {
 		names[w.Name] = true
 	}
 	// If several live target groups have the same id, one that a load balancer uses is kept.
-	live, kept := gp.matchable()
+	live, kept := gp.matchableGroups()
 	slices.SortStableFunc(live, func(x, y observed.TargetGroup) int {
 		return cmp.Or(cmp.Compare(kept[y.ARN], kept[x.ARN]), cmp.Compare(min(len(y.LoadBalancers), 1), min(len(x.LoadBalancers), 1)))
 	})
@@ -74,9 +74,9 @@ func (gp *Planner) canBecome(w model.TargetGroup, h observed.TargetGroup) bool {
 	return equal.CanBecome(w, h) && (!gp.Opt.ReplaceForHealthChecks || sameFixedChecks(w, h))
 }
 
-// matchable returns the live target groups that may be kept for a desired one. kept is 1 for target groups to which a kept
+// matchableGroups returns the live target groups that may be kept for a desired one. kept is 1 for target groups to which a kept
 // load balancer forwards. Target groups that only another load balancer uses stay with that load balancer.
-func (gp *Planner) matchable() (live []observed.TargetGroup, kept map[string]int) {
+func (gp *Planner) matchableGroups() (live []observed.TargetGroup, kept map[string]int) {
 	kept = map[string]int{}
 	others := map[string]bool{}
 	for i := range gp.Have.LoadBalancers {

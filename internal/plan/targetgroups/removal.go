@@ -43,20 +43,20 @@ func (r *Removal) PlanAll() {
 			continue
 		}
 		if g.Type == model.ALBTargets {
-			r.removeALB(g, r.FreedBy[g.ARN])
+			r.removeALBGroup(g, r.FreedBy[g.ARN])
 			continue
 		}
-		r.remove(g, r.bindingsOf[g.ARN], r.FreedBy[g.ARN], len(r.Have.LoadBalancers) > 0 && !r.Want.Empty())
+		r.removeGroup(g, r.bindingsOf[g.ARN], r.FreedBy[g.ARN], len(r.Have.LoadBalancers) > 0 && !r.Want.Empty())
 	}
 	// Bindings of target groups that do not exist any more.
 	for _, h := range r.Have.Bindings {
 		if !h.Deleting && !live[h.ARN] {
-			r.unbind(h, "its target group is gone", nil)
+			r.deleteBinding(h, "its target group is gone", nil)
 		}
 	}
 }
 
-func (r *Removal) unbind(h observed.Binding, why string, after []plan.StepID) *plan.Step {
+func (r *Removal) deleteBinding(h observed.Binding, why string, after []plan.StepID) *plan.Step {
 	a := plan.Address{Kind: plan.Binding, ID: h.Namespace + "/" + h.Name}
 	r.Add(plan.Step{
 		ID: plan.NewStepID("unbind", a), Address: a, Verb: plan.Delete, Do: plan.DeleteBinding{Namespace: h.Namespace, Name: h.Name},
@@ -69,9 +69,9 @@ func (r *Removal) unbind(h observed.Binding, why string, after []plan.StepID) *p
 // applied the change of the rules continues to forward to the target group, and needs a target there.
 const NodesForwarding = "all nodes of the load balancer to stop forwarding to the target group"
 
-// propagation returns the wait until all nodes of the load balancer have stopped forwarding to a target group.
+// propagationWait returns the wait until all nodes of the load balancer have stopped forwarding to a target group.
 // Later changes of other rules do not extend it.
-func (r *Removal) propagation(arn string, after []plan.StepID) plan.Wait {
+func (r *Removal) propagationWait(arn string, after []plan.StepID) plan.Wait {
 	switch {
 	case len(after) > 0 && r.Opt.Propagation > 0:
 		return plan.Wait{For: NodesForwarding, RetryAfter: r.Opt.Propagation}
@@ -85,7 +85,7 @@ func (r *Removal) propagation(arn string, after []plan.StepID) plan.Wait {
 	return plan.Wait{}
 }
 
-func (r *Removal) remove(g observed.TargetGroup, bindings []*observed.Binding, after []plan.StepID, drain bool) {
+func (r *Removal) removeGroup(g observed.TargetGroup, bindings []*observed.Binding, after []plan.StepID, drain bool) {
 	a := plan.Address{Kind: plan.TargetGroup, ID: g.ARN}
 	s := plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteTargetGroup{ARN: g.ARN},
@@ -94,11 +94,11 @@ func (r *Removal) remove(g observed.TargetGroup, bindings []*observed.Binding, a
 	}
 	var propagated plan.Wait
 	if drain {
-		propagated = r.propagation(g.ARN, after)
+		propagated = r.propagationWait(g.ARN, after)
 	}
 	for _, h := range bindings {
 		if !h.Deleting {
-			unbind := r.unbind(*h, "its target group is not used any more", after)
+			unbind := r.deleteBinding(*h, "its target group is not used any more", after)
 			unbind.Wait = propagated
 			s.After = append(s.After, unbind.ID)
 		}
@@ -107,7 +107,7 @@ func (r *Removal) remove(g observed.TargetGroup, bindings []*observed.Binding, a
 			r.reportWaitToDelete(g, s.Wait)
 		}
 		if !s.Waits() {
-			r.reportExpired(g, "binding "+h.Namespace+"/"+h.Name+" does not deregister its targets", durations.LongestWait)
+			r.reportDeadlineExceeded(g, "binding "+h.Namespace+"/"+h.Name+" does not deregister its targets", durations.LongestWait)
 		}
 	}
 	if len(bindings) == 0 && drain {
@@ -119,8 +119,8 @@ func (r *Removal) remove(g observed.TargetGroup, bindings []*observed.Binding, a
 	r.Add(s)
 }
 
-// removeALB plans to delete a target group of type alb after its target is deregistered.
-func (r *Removal) removeALB(g observed.TargetGroup, after []plan.StepID) {
+// removeALBGroup plans to delete a target group of type alb after its target is deregistered.
+func (r *Removal) removeALBGroup(g observed.TargetGroup, after []plan.StepID) {
 	if r.IsFrontendHeld() {
 		return
 	}
@@ -135,7 +135,7 @@ func (r *Removal) removeALB(g observed.TargetGroup, after []plan.StepID) {
 	for _, t := range targets {
 		gone = append(gone, r.albs.Detach(g.ARN, t, after))
 	}
-	r.remove(g, nil, gone, false)
+	r.removeGroup(g, nil, gone, false)
 }
 
 // drainWait returns the wait until the targets of a target group have drained.
@@ -160,7 +160,7 @@ func (r *Removal) drainWait(g observed.TargetGroup) plan.Wait {
 	deadline := drainDeadline(g.Attributes)
 	wait := r.Wait("drain "+g.ARN, plan.CountText(n, "target")+" to drain", deadline)
 	if wait.For == "" {
-		r.reportExpired(g, plan.CountText(n, "target")+" still drain", deadline)
+		r.reportDeadlineExceeded(g, plan.CountText(n, "target")+" still drain", deadline)
 		return wait
 	}
 	reported := wait
@@ -183,8 +183,8 @@ func (r *Removal) reportWaitToDelete(g observed.TargetGroup, wait plan.Wait) {
 	}
 }
 
-// reportExpired reports that a target group is deleted although its deletion should have waited longer.
-func (r *Removal) reportExpired(g observed.TargetGroup, what string, deadline time.Duration) {
+// reportDeadlineExceeded reports that a target group is deleted although its deletion should have waited longer.
+func (r *Removal) reportDeadlineExceeded(g observed.TargetGroup, what string, deadline time.Duration) {
 	for _, m := range r.BlameOwners(g.ARN) {
 		r.Findings.Add(finding.Finding{
 			Object: m, Reason: finding.WaitExpired, Severity: finding.Warning,

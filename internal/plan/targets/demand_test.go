@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-const scene = `
+const demandObjects = `
 apiVersion: v1
 kind: Service
 metadata: {namespace: ns, name: web}
@@ -73,11 +73,11 @@ metadata: {namespace: ns, name: a}
 spec: {targetType: ip, serviceRef: {name: web, port: PORT}, ipAddressType: FAMILY, networking: {ingress: [RULE]}}
 `
 
-// resolveScene resolves the scene with some words replaced.
-func resolveScene(t *testing.T, words ...string) (targets.Resolution, targets.Demand) {
+// resolveDemand resolves the scene with some words replaced.
+func resolveDemand(t *testing.T, words ...string) (targets.Resolution, targets.Demand) {
 	t.Helper()
 	words = append(words, "{PODENI}", "{}", "{LABELS}", "{}", "PORT", "80", "FAMILY", "ipv4", "RULE", "{from: [{securityGroup: {groupID: sg-b}}], ports: [{port: 8080}]}")
-	loaded, err := cluster.LoadYAML([]byte(strings.NewReplacer(words...).Replace(scene)))
+	loaded, err := cluster.LoadYAML([]byte(strings.NewReplacer(words...).Replace(demandObjects)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestPortsByServicePort(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r, _ := resolveScene(t, "PORT", tt.port, "FAMILY", tt.family)
+			r, _ := resolveDemand(t, "PORT", tt.port, "FAMILY", tt.family)
 			var got []string
 			for _, e := range r.Endpoints() {
 				got = append(got, e.Identity())
@@ -143,7 +143,7 @@ func TestENILookups(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, d := resolveScene(t, tt.change...)
+			_, d := resolveDemand(t, tt.change...)
 			var got [][]targets.ENILookup
 			for _, n := range d.Needs {
 				got = append(got, n.Lookups)
@@ -176,7 +176,7 @@ func TestDemandRules(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, d := resolveScene(t, "RULE", tt.rule)
+			_, d := resolveDemand(t, "RULE", tt.rule)
 			var reasons []finding.Reason
 			for _, f := range d.Findings {
 				reasons = append(reasons, f.Reason)

@@ -36,7 +36,7 @@ func GoneTargets(v *cluster.View, namespace string, registered []*observed.Targe
 
 // holdsAddress reports whether a pod of the namespace has an address, and no newer pod.
 func holdsAddress(v *cluster.View, namespace, address string) bool {
-	holders := holdersOf(v, address)
+	holders := podsWithAddress(v, address)
 	return slices.ContainsFunc(holders, func(p *corev1.Pod) bool { return p.Namespace == namespace && !isOlder(p, holders) }) ||
 		len(podsAt(v, "", cluster.HostAddressValue(namespace, address))) > 0
 }
@@ -55,9 +55,9 @@ func ServingPodAt(v *cluster.View, namespace, address string) *corev1.Pod {
 	return out
 }
 
-// holdersOf returns the pods of all namespaces whose status has an address. The status of a pod on a lost node
+// podsWithAddress returns the pods of all namespaces whose status has an address. The status of a pod on a lost node
 // has its address for minutes after another pod got the same address.
-func holdersOf(v *cluster.View, address string) []*corev1.Pod {
+func podsWithAddress(v *cluster.View, address string) []*corev1.Pod {
 	return podsAt(v, "", address)
 }
 
@@ -68,7 +68,7 @@ func podsAt(v *cluster.View, namespace, value string) []*corev1.Pod {
 
 // isSuperseded reports whether a newer pod has the address of a pod.
 func isSuperseded(v *cluster.View, p *corev1.Pod, address string) bool {
-	return !p.Spec.HostNetwork && isOlder(p, holdersOf(v, cluster.CanonicalIP(address)))
+	return !p.Spec.HostNetwork && isOlder(p, podsWithAddress(v, cluster.CanonicalIP(address)))
 }
 
 // isOlder reports whether a pod is older than one of others.
@@ -106,7 +106,7 @@ func departureOf(v *cluster.View, namespace, id string, since time.Time) Departu
 		return Ended
 	}
 	address := cluster.CanonicalIP(id)
-	holders := holdersOf(v, address)
+	holders := podsWithAddress(v, address)
 	if slices.ContainsFunc(holders, func(p *corev1.Pod) bool {
 		other := p.Namespace != namespace || p.DeletionTimestamp == nil && !since.IsZero() && p.CreationTimestamp.After(since)
 		return other && !isOlder(p, holders)

@@ -10,9 +10,9 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
-// TestDigestContinuesFromAnOldList adds and removes nodes at random, and compares the digests of several node
+// TestDigestOfAChangedNodeListEqualsFullDigest adds and removes nodes at random, and compares the digests of several node
 // ports with digests of all endpoints.
-func TestDigestContinuesFromAnOldList(t *testing.T) {
+func TestDigestOfAChangedNodeListEqualsFullDigest(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		l, present := newNodeList("", nil), map[string]bool{}

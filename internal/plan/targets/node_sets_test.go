@@ -15,9 +15,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestSharedNodesEqualComputation adds, changes and removes nodes at random, and compares the cached results for bindings with
+// TestCachedNodeListsEqualFullComputation adds, changes and removes nodes at random, and compares the cached results for bindings with
 // different selectors with results that are computed from all nodes.
-func TestSharedNodesEqualComputation(t *testing.T) {
+func TestCachedNodeListsEqualFullComputation(t *testing.T) {
 	selectors := []*metav1.LabelSelector{
 		nil, {MatchLabels: map[string]string{"pool": "a"}}, {MatchLabels: map[string]string{"pool": "b"}},
 		{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "pool", Operator: "Wrong"}}},
@@ -53,7 +53,7 @@ func TestSharedNodesEqualComputation(t *testing.T) {
 				if resolutionText(got) != resolutionText(want) {
 					t.Fatalf("seed %d, step %d, selector %d: want\n%s\ngot\n%s", seed, step, i, resolutionText(want), resolutionText(got))
 				}
-				checkShared(t, r, got)
+				checkNodeList(t, r, got)
 				if !slices.IsSortedFunc(got.Endpoints(), func(a, b Endpoint) int { return strings.Compare(a.Identity(), b.Identity()) }) {
 					t.Fatalf("seed %d, step %d: not in order: %s", seed, step, resolutionText(got))
 				}
@@ -62,8 +62,8 @@ func TestSharedNodesEqualComputation(t *testing.T) {
 	}
 }
 
-// checkShared compares the hash and the differences of a node list with those of all endpoints.
-func checkShared(t *testing.T, r *rand.Rand, got Resolution) {
+// checkNodeList compares the hash and the differences of a node list with those of all endpoints.
+func checkNodeList(t *testing.T, r *rand.Rand, got Resolution) {
 	t.Helper()
 	spec := elbv2.TargetGroupBindingSpec{TargetGroupARN: "arn"}
 	full, err := Checkpoint(got.Endpoints(), spec)
@@ -141,7 +141,7 @@ func nodeDiffText(d Diff) string {
 	return b.String()
 }
 
-func TestNodeSetsAreBounded(t *testing.T) {
+func TestNumberOfNodeSetsIsLimited(t *testing.T) {
 	sets := &NodeSets{}
 	for i := range 3 * maxNodeSets {
 		s := &metav1.LabelSelector{MatchLabels: map[string]string{"pool": fmt.Sprint(i)}}

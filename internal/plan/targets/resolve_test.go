@@ -52,8 +52,8 @@ func resolvedText(t *testing.T, o targets.Options, docs ...string) string {
 	return strings.Join(out, " ")
 }
 
-// aPod returns a pod with an address on node n1.
-func aPod(name, ip, containersReady string) string {
+// podYAML returns a pod with an address on node n1.
+func podYAML(name, ip, containersReady string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
 kind: Pod
@@ -99,13 +99,13 @@ metadata: {namespace: ns, name: a}
 spec: {targetType: ip, targetGroupARN: arn, serviceRef: {name: web, port: 80}}
 `
 
-func nodeOf(name, status string) string {
+func nodeYAML(name, status string) string {
 	return fmt.Sprintf("\napiVersion: v1\nkind: Node\nmetadata: {name: %s}\nspec: {providerID: aws:///a/i-%s}\nstatus: {conditions: [{type: Ready, status: %q}]}\n", name, name, status)
 }
 
-func TestWhichEndpointsOfSlicesCount(t *testing.T) {
+func TestEndpointsOfSlices(t *testing.T) {
 	const ref = "targetRef: {kind: Pod, name: p1}"
-	up, down := aPod("p1", "10.0.1.1", "True"), aPod("p1", "10.0.1.1", "False")
+	up, down := podYAML("p1", "10.0.1.1", "True"), podYAML("p1", "10.0.1.1", "False")
 	at := func(conditions, ref string) string {
 		return fmt.Sprintf("{addresses: [10.0.1.1], conditions: {%s}, %s}", conditions, ref)
 	}
@@ -127,7 +127,7 @@ func TestWhichEndpointsOfSlicesCount(t *testing.T) {
 		{"a pod that the view does not have yet", at("ready: true", ref), "", "True", "unsure"},
 		{"an earlier pod of the name", at("ready: true", "targetRef: {kind: Pod, name: p1, uid: other}"), up, "True", "unsure"},
 		{"a pod without address yet", at("ready: true", ref), strings.Replace(up, `podIPs: [{ip: "10.0.1.1"}], `, "", 1), "True", "unsure"},
-		{"another address than the pod's", at("ready: true", ref), aPod("p1", "10.0.1.2", "True"), "True", "unsure EndpointIgnored"},
+		{"another address than the pod's", at("ready: true", ref), podYAML("p1", "10.0.1.2", "True"), "True", "unsure EndpointIgnored"},
 		{"a pod that has finished", at("ready: true", ref), finishedPod(up, "Succeeded"), "True", "unsure"},
 		{"a pod that has failed", at("ready: true", "targetRef: {kind: Pod, name: p1, uid: uid-p1}"), finishedPod(up, "Failed"), "True", "unsure"},
 		{"an address given to a newer pod of another namespace", at("ready: true", ref), up + podOfOtherNamespace("2026-01-02T00:00:00Z", ""), "True", "unsure EndpointIgnored"},
@@ -150,7 +150,7 @@ endpoints: [` + tt.endpoint + "]\n"}
 				docs = append(docs, tt.pod)
 			}
 			if tt.node != "" {
-				docs = append(docs, nodeOf("n1", tt.node))
+				docs = append(docs, nodeYAML("n1", tt.node))
 			}
 			if got := resolvedText(t, targets.Options{FailOpen: true}, docs...); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
@@ -159,7 +159,7 @@ endpoints: [` + tt.endpoint + "]\n"}
 	}
 }
 
-func TestWhichSlicesCount(t *testing.T) {
+func TestSlicesOfService(t *testing.T) {
 	slice := func(name, label, family, ports string) string {
 		return fmt.Sprintf(`
 apiVersion: discovery.k8s.io/v1
@@ -187,7 +187,7 @@ endpoints: [{addresses: [10.0.1.1], targetRef: {kind: Pod, name: p1}}]
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			docs := append([]string{tt.service, podBinding, aPod("p1", "10.0.1.1", "True"), nodeOf("n1", "True")}, tt.slices...)
+			docs := append([]string{tt.service, podBinding, podYAML("p1", "10.0.1.1", "True"), nodeYAML("n1", "True")}, tt.slices...)
 			if got := resolvedText(t, targets.Options{FailOpen: true}, docs...); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -195,9 +195,9 @@ endpoints: [{addresses: [10.0.1.1], targetRef: {kind: Pod, name: p1}}]
 	}
 }
 
-func TestWhichNodesCount(t *testing.T) {
+func TestNodesForInstanceTargets(t *testing.T) {
 	service := strings.Replace(twoPorts, "spec: {ports: [{name: http, port: 80}", "spec: {type: NodePort, ports: [{name: http, port: 80, nodePort: 30080}", 1)
-	good, silent := nodeOf("n1", "True"), nodeOf("n2", "Unknown")
+	good, silent := nodeYAML("n1", "True"), nodeYAML("n2", "Unknown")
 	labelled := func(l string) string { return strings.Replace(good, "name: n1}", "name: n1, labels: {"+l+"}}", 1) }
 	tainted := func(t string) string {
 		return strings.Replace(good, "aws:///a/i-n1}", "aws:///a/i-n1, taints: [{"+t+"}]}", 1)
@@ -212,7 +212,7 @@ func TestWhichNodesCount(t *testing.T) {
 		{"ready before silent", "", false, []string{good, silent}, "i-n1:30080"},
 		{"silent if there are no others", "", false, []string{silent}, "i-n2:30080"},
 		{"silent, not to be trusted", "", true, []string{silent}, ""},
-		{"down", "", false, []string{nodeOf("n1", "False")}, ""},
+		{"down", "", false, []string{nodeYAML("n1", "False")}, ""},
 		{"without a word", "", false, []string{strings.Replace(good, "type: Ready", "type: Other", 1)}, ""},
 		{"master", "", false, []string{labelled(`node-role.kubernetes.io/master: ""`)}, ""},
 		{"control plane", "", false, []string{labelled(`node-role.kubernetes.io/control-plane: ""`)}, "i-n1:30080"},

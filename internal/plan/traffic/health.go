@@ -29,9 +29,9 @@ func (t *Traffic) ActionsServe(actions []model.Action) bool {
 	return t.AnyServing(arns)
 }
 
-// unavailableHealth reports whether the health of a target group cannot be read. Then a wait for its targets goes on
+// reportUnavailableHealth reports whether the health of a target group cannot be read. Then a wait for its targets goes on
 // as if they were not healthy yet.
-func (t *Traffic) unavailableHealth(arn string) bool {
+func (t *Traffic) reportUnavailableHealth(arn string) bool {
 	f := t.Unavailable(model.AskHealth{ARN: arn})
 	if f == nil {
 		return false
@@ -114,7 +114,7 @@ func (t *Traffic) Ready(arn string) bool {
 // is not known; then it asks for it.
 func (t *Traffic) health(arn string) observed.Health {
 	h, asked := t.Have.Facts.Health[arn]
-	if arn != "" && !asked && !t.unavailableHealth(arn) {
+	if arn != "" && !asked && !t.reportUnavailableHealth(arn) {
 		t.Ask(model.AskHealth{ARN: arn})
 	}
 	return h
@@ -125,7 +125,7 @@ func (t *Traffic) health(arn string) observed.Health {
 func (t *Traffic) HealthKnown(groups []model.GroupRef) bool {
 	for _, g := range groups {
 		if arn := t.ARN(g); arn != "" {
-			if _, asked := t.Have.Facts.Health[arn]; !asked && !t.unavailableHealth(arn) {
+			if _, asked := t.Have.Facts.Health[arn]; !asked && !t.reportUnavailableHealth(arn) {
 				return false
 			}
 		}
@@ -158,8 +158,8 @@ func (t *Traffic) AnyServing(arns []string) bool {
 	return len(unknown) > 0
 }
 
-// hasRegistered reports whether a target group has targets that are not draining.
-func (t *Traffic) hasRegistered(arn string) bool {
+// hasRegisteredTarget reports whether a target group has targets that are not draining.
+func (t *Traffic) hasRegisteredTarget(arn string) bool {
 	h := t.health(arn)
 	return len(h.Targets) > h.Count("draining")
 }

@@ -51,7 +51,7 @@ func (t *Traffic) FitOneAction(l *resolved.Listener) bool {
 func (t *Traffic) ShiftAfterRegistration(l *resolved.Listener) ([]model.Action, plan.Wait) {
 	var old []string
 	equal.EachForward([]observed.Listener{{Default: l.Live.Default}}, func(arn string) { old = append(old, arn) })
-	pending := t.Pending(l.DefaultActions, old, t.hasRegistered)
+	pending := t.Pending(l.DefaultActions, old, t.hasRegisteredTarget)
 	if len(pending) == 0 || t.HealthKnown(pending) && !t.AnyServing(old) {
 		return l.DefaultActions, plan.Wait{}
 	}
