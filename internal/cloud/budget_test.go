@@ -92,7 +92,7 @@ func (r *harness) runAll(stacks []model.Stack) {
 	}
 }
 
-func TestFiftyTogether(t *testing.T) {
+func TestFiftyStacksConvergeConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := live(t)
 		r.em.Store().Lock()
@@ -122,7 +122,7 @@ func TestFiftyTogether(t *testing.T) {
 	})
 }
 
-func TestRestartOverManyLoadBalancers(t *testing.T) {
+func TestRestartWithManyLoadBalancers(t *testing.T) {
 	const n = 60
 	synctest.Test(t, func(t *testing.T) {
 		r := live(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-func TestFenceStopsWritesAndNoReads(t *testing.T) {
+func TestFenceStopsWritesButNotReads(t *testing.T) {
 	l := &lease{}
 	r := newHarness(t, func(c *cloud.Config) {
 		c.Fence = l
@@ -96,7 +96,7 @@ func TestUserAgent(t *testing.T) {
 	}
 }
 
-func TestConfigIsChecked(t *testing.T) {
+func TestInvalidConfigIsRejected(t *testing.T) {
 	for want, c := range map[string]cloud.Config{
 		"cluster name": {},
 		"not a URL":    {Cluster: "c", Endpoints: map[string]string{"EC2": "x"}},
@@ -138,8 +138,9 @@ func TestRegionAndVPCFromTheInstance(t *testing.T) {
 	}
 }
 
-// A list that is read between the effect of a write and its answer shows what is not entered yet.
-func TestListsMayOvertakeAnswers(t *testing.T) {
+// A list that is read after a write took effect, but before its answer arrived, shows a change that the inventory does
+// not have yet.
+func TestListReadBeforeTheAnswerOfAWrite(t *testing.T) {
 	for _, op := range []string{"CreateLoadBalancer", "CreateTargetGroup", "CreateSecurityGroup", "CreateListener", "CreateRule"} {
 		t.Run(op, func(t *testing.T) {
 			r := newHarness(t)

@@ -88,7 +88,7 @@ func (r *dnsHarness) has(domain string) bool {
 	return false
 }
 
-func TestHostedZonesAreKept(t *testing.T) {
+func TestHostedZonesAreCached(t *testing.T) {
 	r := newDNSHarness(t)
 	want := &observed.HostedZones{List: []observed.HostedZone{{ID: r.zone, Name: "example.com"}}, At: r.clock.Now()}
 	for range 3 {
@@ -113,7 +113,7 @@ func TestHostedZonesAreKept(t *testing.T) {
 	}
 }
 
-func TestRecordsOfACertificateOnItsWay(t *testing.T) {
+func TestRecordsOfAPendingCertificate(t *testing.T) {
 	r := newDNSHarness(t)
 	own := r.request("*.example.com", "example.com")
 	if !own.Public || !own.RecordsMissing || len(own.Records) > 0 {
@@ -145,7 +145,7 @@ func TestRecordsOfACertificateOnItsWay(t *testing.T) {
 	}
 }
 
-func TestARecordIsSentAgainAfterAWhile(t *testing.T) {
+func TestMissingRecordIsCreatedAgainLater(t *testing.T) {
 	r := newDNSHarness(t)
 	r.em.Store().Config.ACM.ValidationDelay = -1
 	r.request("example.com")
@@ -162,7 +162,7 @@ func TestARecordIsSentAgainAfterAWhile(t *testing.T) {
 	}
 }
 
-func TestRecordsThatRoute53Refuses(t *testing.T) {
+func TestRoute53RefusesRecords(t *testing.T) {
 	r := newDNSHarness(t)
 	r.facts(model.AskHostedZones{})
 	rec := record(r.zone, "example.org") // of another zone
@@ -188,7 +188,7 @@ func TestRecordsThatRoute53Refuses(t *testing.T) {
 	}
 }
 
-func TestWithoutPermissionRecordsAreNotTriedAgainAtOnce(t *testing.T) {
+func TestDeniedRecordsAreRetriedLater(t *testing.T) {
 	r := newDNSHarness(t)
 	r.em.Faults().Add(fault.Rule{Operation: "ChangeResourceRecordSets", Action: fault.Action{Error: &store.Error{Code: "AccessDenied", Status: 403, Message: "not authorized"}}})
 	rec := record(r.zone, "example.com")
@@ -218,7 +218,7 @@ func TestWithoutPermissionRecordsAreNotTriedAgainAtOnce(t *testing.T) {
 	}
 }
 
-func TestZonesThatCannotBeListed(t *testing.T) {
+func TestHostedZonesCannotBeListed(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  *store.Error
 		want observed.Fault
@@ -295,7 +295,7 @@ func TestRemovalOfRecords(t *testing.T) {
 	}
 }
 
-func TestPublicCertificatesOfAnybody(t *testing.T) {
+func TestPublicCertificatesOfAnyOwner(t *testing.T) {
 	r := newDNSHarness(t)
 	theirs := func(in *acm.RequestCertificateInput) {
 		in.ValidationMethod = acmtypes.ValidationMethodDns

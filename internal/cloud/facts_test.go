@@ -107,8 +107,8 @@ func TestSubnetsByReachability(t *testing.T) {
 	}
 }
 
-// What is missing is about to be made.
-func TestMissingSubnetIsLookedForAgain(t *testing.T) {
+// A missing subnet is read again, because a user may be about to create it.
+func TestMissingSubnetIsReadAgain(t *testing.T) {
 	r := newHarness(t)
 	r.ask(named("public-a"))
 	r.clock.Advance(20 * time.Second)
@@ -122,7 +122,7 @@ func TestMissingSubnetIsLookedForAgain(t *testing.T) {
 	}
 }
 
-func TestGroupsByIDAndName(t *testing.T) {
+func TestSecurityGroupsByIDAndName(t *testing.T) {
 	r := newHarness(t)
 	q := model.AskNamedSecurityGroups{Refs: "x", List: []string{r.nodes, "nodes-sg", "sg-123", "nobody"}}
 	want := observed.GroupAnswer{ByID: []string{r.nodes}, ByName: map[string][]string{"nodes-sg": {r.nodes}}, Missing: []string{"sg-123", "nobody"}}
@@ -136,7 +136,7 @@ func TestGroupsByIDAndName(t *testing.T) {
 	}
 }
 
-func TestGroupNamesMayHaveWildcardsForOneName(t *testing.T) {
+func TestWildcardInSecurityGroupNameMatchesOneName(t *testing.T) {
 	r := newHarness(t)
 	for i, name := range []string{"web-one", "web-one", "web-two"} {
 		must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{
@@ -151,8 +151,8 @@ func TestGroupNamesMayHaveWildcardsForOneName(t *testing.T) {
 	}
 }
 
-// Of several shared groups the one that is in use stays in use.
-func TestTheSharedGroupIsTheOneThatIsCarried(t *testing.T) {
+// If there are several shared backend security groups, the one that is in use stays in use.
+func TestSharedSecurityGroupInUseIsPreferred(t *testing.T) {
 	r := newHarness(t)
 	var groups []string
 	for i := range 3 {
@@ -193,7 +193,7 @@ func TestTargetGroupByName(t *testing.T) {
 	}
 }
 
-func TestNamesOfOthersAreNotTaken(t *testing.T) {
+func TestResourcesOfOtherOwnersAreNotAdopted(t *testing.T) {
 	r := newHarness(t)
 	must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("k8s-shop-web"), Subnets: r.public, SecurityGroups: []string{r.nodes}}))(t)
 	p, _, _ := r.draft(desired(web))
@@ -204,9 +204,9 @@ func TestNamesOfOthersAreNotTaken(t *testing.T) {
 	}
 }
 
-// AWS gives an existing target group that has the name and the settings of the one to be made. The emulator
-// compares the tags as well, so here they change after that.
-func TestTargetGroupOfOthersIsNotTaken(t *testing.T) {
+// CreateTargetGroup returns an existing target group with the same name and settings. The emulator also compares the
+// tags, so this test changes the tags afterwards.
+func TestTargetGroupOfAnotherOwnerIsNotAdopted(t *testing.T) {
 	var r *harness
 	named := false
 	r = newHarness(t, func(c *cloud.Config) {
@@ -246,7 +246,7 @@ func TestTargetGroupOfOthersIsNotTaken(t *testing.T) {
 	}
 }
 
-func TestLoadBalancersOfOtherVPCsAndClustersAreNotSeen(t *testing.T) {
+func TestLoadBalancersOfOtherVPCsAndClustersAreIgnored(t *testing.T) {
 	r := newHarness(t)
 	r.reach(desired(web))
 	r.cfg.Cluster = "other"

@@ -90,8 +90,8 @@ func (r *harness) converge(want model.Stack) error {
 	return fmt.Errorf("not reached; last error: %w", last)
 }
 
-// At every call in turn something goes wrong; what results must be the same as without.
-func TestEveryCallMayFail(t *testing.T) {
+// Each call fails once, in turn. The result must be the same as without a failure.
+func TestStackConvergesAfterAFailureOfAnyCall(t *testing.T) {
 	throttled := &store.Error{Code: "Throttling", Message: "Rate exceeded", Status: 400}
 	broken := &store.Error{Code: "InternalFailure", Message: "try again", Status: 500}
 	actions := map[string]fault.Action{
@@ -141,7 +141,7 @@ func (r *harness) counts(lbs, groups int) {
 	}
 }
 
-func TestDeletionMayFailAtEveryCall(t *testing.T) {
+func TestDeletionSucceedsAfterAFailureOfAnyCall(t *testing.T) {
 	for name, action := range map[string]fault.Action{"lost answer": {Lose: true}, "lost call": {Reset: true}} {
 		t.Run(name, func(t *testing.T) {
 			for n := 1; ; n++ {

@@ -127,9 +127,9 @@ func (s slowCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) 
 	return s.CredentialsProvider.Retrieve(ctx)
 }
 
-// A call that was begun while the lease was held is not sent, or not again, once it is lost,
-// whatever takes its time before the attempt.
-func TestNoAttemptIsSentOnceTheFenceHasFallen(t *testing.T) {
+// A call that began while the lease was held is not sent, or not retried, after the lease is lost, whatever delayed the
+// attempt.
+func TestNoAttemptIsSentAfterTheLeaseIsLost(t *testing.T) {
 	const operation = "CreateLoadBalancer"
 	const elbService = "Elastic Load Balancing v2"
 	cases := map[string]struct {
@@ -182,8 +182,8 @@ func TestNoAttemptIsSentOnceTheFenceHasFallen(t *testing.T) {
 	}
 }
 
-// While the lease is held the same calls arrive.
-func TestTheFenceLetsCallsThrough(t *testing.T) {
+// The same calls reach AWS while the lease is held.
+func TestCallsAreSentWhileTheLeaseIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts, c.Fence = 10, &lease{} })
 		r.cfg.HTTP = r.pipes(r.em.Handler(), func(context.Context) error { return nil })

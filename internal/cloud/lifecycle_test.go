@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-func TestCreateReadsLittleAndRemembersItsWrites(t *testing.T) {
+func TestCreateMakesFewReadsAndRecordsItsWrites(t *testing.T) {
 	r := newHarness(t)
 	want := desired(web)
 	p, _, found := r.draft(want)
@@ -44,7 +44,7 @@ func TestCreateReadsLittleAndRemembersItsWrites(t *testing.T) {
 	}
 }
 
-func TestNoChangeCostsNothingWithinTheRefreshPeriod(t *testing.T) {
+func TestUnchangedStackMakesNoCallsWithinTheRefreshPeriod(t *testing.T) {
 	r := newHarness(t)
 	r.reach(desired(web))
 	r.calls()

@@ -62,7 +62,7 @@ func serve(port int32, base model.BaseProtocol, tls *model.TLS) func(*model.Stac
 	}
 }
 
-func TestNetworkLoadBalancerIsMadeChangedAndDeleted(t *testing.T) {
+func TestNetworkLoadBalancerIsCreatedChangedAndDeleted(t *testing.T) {
 	secured := func(port int32, alpn string, certificates ...string) func(*model.Stack) {
 		return serve(port, model.TCP, &model.TLS{
 			Policy: "ELBSecurityPolicy-2016-08", ALPN: alpn, Certificates: []model.CertChoice{model.CertARNs{Member: serviceRef, ARNs: certificates}},
@@ -154,7 +154,7 @@ func TestNetworkLoadBalancerIsMadeChangedAndDeleted(t *testing.T) {
 	}
 }
 
-func TestALPNPolicyIsChangedAndLeftAlone(t *testing.T) {
+func TestALPNPolicyIsChangedOnlyIfItDiffers(t *testing.T) {
 	r := newHarness(t)
 	certificate := r.certificate("a.example.com")
 	with := func(alpn string) model.Stack {

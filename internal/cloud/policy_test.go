@@ -31,9 +31,9 @@ var behind = []string{
 	"iam:ListServerCertificates", "waf-regional:GetWebACL", "wafv2:GetWebACL",
 }
 
-// The policies that are shipped hold the calls that are in this package and those below it, and what AWS asks for
-// behind them, and nothing else.
-func TestPoliciesHoldTheCallsOfThisPackage(t *testing.T) {
+// The shipped IAM policies allow the calls of this package and of its subpackages, and the actions that AWS requires in
+// addition, and nothing else.
+func TestPoliciesAllowTheCallsOfThisPackage(t *testing.T) {
 	services := map[string]string{
 		"acm": "acm", "ec2": "ec2", "elb": "elasticloadbalancing", "shield": "shield", "sts": "sts", "waf": "waf-regional",
 		"wafv2": "wafv2", "tagging": "tag", "route53": "route53", "dns": "route53", "accelerators": "globalaccelerator", "ga": "globalaccelerator", "api": "elasticloadbalancing", // of the account of a role

@@ -39,7 +39,7 @@ func (r *harness) theirs() (bindings.Account, string) {
 	return a, aws.ToString(made.TargetGroups[0].TargetGroupArn)
 }
 
-func TestARoleIsAssumedUntilItsCredentialsAreAboutToEnd(t *testing.T) {
+func TestARoleIsAssumedAgainBeforeItsCredentialsExpire(t *testing.T) {
 	r := newHarness(t)
 	account, arn := r.theirs()
 	r.calls()
@@ -66,7 +66,7 @@ func TestARoleIsAssumedUntilItsCredentialsAreAboutToEnd(t *testing.T) {
 	}
 }
 
-func TestWhatOneAccountReadIsNotShownToAnother(t *testing.T) {
+func TestAccountsDoNotShareCachedTargetGroups(t *testing.T) {
 	r := newHarness(t)
 	account, arn := r.theirs()
 	if err := r.cloud.TargetGroupsOf(account).Register(r.ctx, arn, bindings.CallPriority{}, []bindings.Target{{ID: "10.50.0.1", Port: 80}}); err != nil {
@@ -85,7 +85,7 @@ func TestWhatOneAccountReadIsNotShownToAnother(t *testing.T) {
 	}
 }
 
-func TestWhatAWSRefusedIsNotAskedForAgainAtOnce(t *testing.T) {
+func TestARefusalIsCached(t *testing.T) {
 	r := newHarness(t)
 	account, arn := r.theirs()
 	account.ExternalID = "guess-work"
@@ -114,7 +114,7 @@ func TestWhatAWSRefusedIsNotAskedForAgainAtOnce(t *testing.T) {
 	}
 }
 
-func TestErrorsOfARoleDoNotTellTheExternalID(t *testing.T) {
+func TestErrorsOfAssumeRoleDoNotContainTheExternalID(t *testing.T) {
 	r := newHarness(t)
 	account, arn := r.theirs()
 	for _, word := range []string{"guess-work", strings.Repeat("guess-work", 130), "#"} {
@@ -129,7 +129,7 @@ func TestErrorsOfARoleDoNotTellTheExternalID(t *testing.T) {
 	}
 }
 
-func TestAVPCThatIsNotSeenIsRememberedForAWhile(t *testing.T) {
+func TestAnInvisibleVPCIsCached(t *testing.T) {
 	r := newHarness(t)
 	r.calls()
 	for range 2 {
@@ -147,7 +147,7 @@ func TestAVPCThatIsNotSeenIsRememberedForAWhile(t *testing.T) {
 	}
 }
 
-func TestAWSAsksForZones(t *testing.T) {
+func TestAWSRequiresAvailabilityZones(t *testing.T) {
 	r := newHarness(t)
 	r.reach(desired(web))
 	arn := r.groupARN("api")

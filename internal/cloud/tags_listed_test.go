@@ -40,9 +40,9 @@ func (r *harness) mutated() string {
 	return strings.Join(out, " ")
 }
 
-// Whatever the tagging service shows, what was made a moment ago is neither made again nor taken
-// for gone, not even by a process that knows nothing of it.
-func TestTaggingServiceDoesNotKnowYet(t *testing.T) {
+// Whatever the tagging service returns, a resource that was created a moment ago is neither created again nor treated
+// as deleted, not even by a process without memory of it.
+func TestTaggingServiceMissesNewResources(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Second, 4 * time.Minute, lag + time.Second, time.Hour} {
 		t.Run(after.String(), func(t *testing.T) {
 			r := newTaggedHarness(t)
@@ -78,8 +78,8 @@ func TestTaggingServiceDoesNotKnowYet(t *testing.T) {
 	}
 }
 
-// What was deleted stays deleted, however long the tagging service shows it.
-func TestTaggingServiceShowsWhatIsGone(t *testing.T) {
+// A deleted resource stays deleted, however long the tagging service returns it.
+func TestTaggingServiceShowsDeletedResources(t *testing.T) {
 	r := newTaggedHarness(t)
 	if err := r.converge(whole()); err != nil {
 		t.Fatal(err)
@@ -111,8 +111,8 @@ func TestTaggingServiceShowsWhatIsGone(t *testing.T) {
 	}
 }
 
-// At every call in turn something goes wrong, and what the tagging service says is old.
-func TestTaggingServiceAndFaults(t *testing.T) {
+// Each call fails once, in turn, while the tagging service returns old tags.
+func TestTaggingServiceReturnsOldTagsWhileCallsFail(t *testing.T) {
 	for n, hit := 1, true; hit; n++ {
 		r := newTaggedHarness(t)
 		hit = false
@@ -137,8 +137,8 @@ func TestTaggingServiceAndFaults(t *testing.T) {
 	}
 }
 
-// Tags that a person changed are put back once the tagging service shows the change.
-func TestTaggingServiceShowsForeignChanges(t *testing.T) {
+// Tags that a user changed in AWS are restored once the tagging service shows the change.
+func TestTagsChangedOutsideAreRestored(t *testing.T) {
 	r := newTaggedHarness(t)
 	if err := r.converge(whole()); err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestTaggingServiceShowsForeignChanges(t *testing.T) {
 	}
 }
 
-// A cluster of the same name in another VPC is another cluster.
+// A cluster of the same name in another VPC is a different cluster.
 func TestTaggingServiceShowsAnotherVPC(t *testing.T) {
 	r := newTaggedHarness(t)
 	vpc := *must(r.ec2.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16")}))(t).Vpc.VpcId
@@ -180,8 +180,8 @@ func TestTaggingServiceShowsAnotherVPC(t *testing.T) {
 	}
 }
 
-// The tags of others are not read, and of our own only those in doubt.
-func TestTaggingServiceSparesCalls(t *testing.T) {
+// Tags of other owners are not read. Tags of the cluster are read only if they are in doubt.
+func TestTaggingServiceSavesCalls(t *testing.T) {
 	r := newTaggedHarness(t)
 	for i := range 30 {
 		name := fmt.Sprintf("theirs-%d", i)

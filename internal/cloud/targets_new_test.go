@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
-func TestNoCallReadsATargetGroupMadeAMomentAgo(t *testing.T) {
+func TestANewTargetGroupIsNotRead(t *testing.T) {
 	r := newHarness(t)
 	p, _, _ := r.draft(desired(web))
 	if err := r.apply(p); err != nil {
@@ -37,8 +37,8 @@ func TestNoCallReadsATargetGroupMadeAMomentAgo(t *testing.T) {
 	}
 }
 
-// A target group is deleted and another one made with its name, as tools do that replace things.
-func TestANameThatWasGivenAgain(t *testing.T) {
+// A tool deletes a target group and creates another one with the same name.
+func TestATargetGroupIsReplacedByOneOfTheSameName(t *testing.T) {
 	r := newHarness(t)
 	groups := r.cloud.TargetGroupsOf(bindings.Account{})
 	arns := map[string]bool{}

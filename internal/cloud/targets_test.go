@@ -43,7 +43,7 @@ func (r *harness) states(arn string, age time.Duration) map[string]string {
 	return out
 }
 
-func TestTargetsAreRememberedWithOwnWrites(t *testing.T) {
+func TestCachedTargetsIncludeOwnWrites(t *testing.T) {
 	r := newHarness(t)
 	r.reach(desired(web))
 	arn := r.groupARN("api")
@@ -78,7 +78,7 @@ func TestTargetsAreRememberedWithOwnWrites(t *testing.T) {
 	}
 }
 
-func TestTargetGroupOfAnybody(t *testing.T) {
+func TestTargetGroupOfAnyOwner(t *testing.T) {
 	r := newHarness(t)
 	r.reach(desired(web))
 	arn := r.groupARN("api")
@@ -105,7 +105,7 @@ func TestTargetGroupOfAnybody(t *testing.T) {
 	}
 }
 
-func TestInterfaces(t *testing.T) {
+func TestENIsOfInstancesAndAddresses(t *testing.T) {
 	r := newHarness(t)
 	run := must(r.ec2.RunInstances(r.ctx, &ec2.RunInstancesInput{
 		ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &r.private[0],

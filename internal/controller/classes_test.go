@@ -250,7 +250,7 @@ func TestClassesAreAccepted(t *testing.T) {
 	}
 }
 
-func TestClassesOfWhatIsOffAreLeftAlone(t *testing.T) {
+func TestClassesOfDisabledFeaturesAreNotChanged(t *testing.T) {
 	w := newClassWorld(t, "NLBGatewayAPI=false")
 	w.settle()
 	w.finalizers(cluster.KindGatewayClass, "", "lost")
@@ -260,7 +260,7 @@ func TestClassesOfWhatIsOffAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestConfigurationsStayWhileTheyAreUsed(t *testing.T) {
+func TestConfigurationsInUseRetainTheirFinalizer(t *testing.T) {
 	w := newClassWorld(t, "")
 	w.settle()
 	w.finalizers(cluster.KindLoadBalancerConfiguration, "infra", "lb", gatewayclass.LoadBalancerFinalizer)
@@ -369,9 +369,9 @@ func TestSupportedVersion(t *testing.T) {
 	}
 }
 
-// Another controller may say of a ListenerSet what this one says, and say it again whenever it is taken off. The two do
-// not write in turn without end.
-func TestTheStatusOfAListenerSetIsNotFoughtOver(t *testing.T) {
+// Another controller may write the same condition into the status of a ListenerSet, and restore it after each removal.
+// The two controllers must not write in turn without end.
+func TestListenerSetStatusIsNotWrittenRepeatedly(t *testing.T) {
 	w := newClassWorld(t, "GatewayListenerSet=true")
 	ref := cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "shop", Name: "more"}
 	theirs := &gwv1.ListenerSet{}

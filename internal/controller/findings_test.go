@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-func TestFindingsAreCountedWhileTheyStand(t *testing.T) {
+func TestCurrentFindingsAreCounted(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m := NewMetrics()
 	if err := m.Register(r); err != nil {
@@ -53,8 +53,8 @@ func TestFindingsAreCountedWhileTheyStand(t *testing.T) {
 	}
 }
 
-// A namespace with thousands of faulty objects makes a bounded number of series, and hides those of no
-// other.
+// A namespace with thousands of invalid objects creates a bounded number of series, and does not hide the findings of
+// other namespaces.
 func TestSeriesOfFindingsAreBounded(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m := NewMetrics()

@@ -29,7 +29,7 @@ type desired struct {
 
 // The same property as above, with real Ingresses: whatever is changed in the cluster, every load
 // balancer whose desired state or findings change is named. Brute force translates all of them again.
-func TestIngressTranslationsAreMadeAgainWhenTheyChange(t *testing.T) {
+func TestChangedIngressStacksAreEnqueued(t *testing.T) {
 	seeds := int64(60)
 	if testing.Short() {
 		seeds = 5

@@ -32,8 +32,9 @@ func (k kindsInMemory) StopKinds(_ context.Context, kinds, _ []cluster.Kind) ([]
 	return ended, nil
 }
 
-// Kinds that are removed are given up and taken up again; one that may not be listed for a while is not removed.
-func TestRemovedKindsAreLookedForAgain(t *testing.T) {
+// Kinds whose CRD is removed are no longer watched, and are watched again after reinstallation. A kind that temporarily
+// may not be listed does not count as removed.
+func TestRemovedKindsAreWatchedAfterReinstallation(t *testing.T) {
 	gates := config.Default().Gates
 	found := kube.Installation{Served: map[cluster.Kind]bool{}, Denied: map[cluster.Kind]error{}}
 	for _, k := range wantedKinds(gates, false) {

@@ -32,9 +32,8 @@ func (s *texts) Write(_ context.Context, text string) error {
 	return s.err
 }
 
-// Whoever claims an Ingress goes on only when that is stored, and a flood of Ingresses is no flood of
-// writes, nor of bytes.
-func TestClaimsShareWrites(t *testing.T) {
+// A claim of an Ingress continues only after it is stored. Many claims cause few writes, and few bytes.
+func TestConcurrentClaimsShareWrites(t *testing.T) {
 	for _, was := range []int{0, 2000} {
 		t.Run(fmt.Sprintf("beside %d", was), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -77,8 +76,8 @@ func TestClaimsShareWrites(t *testing.T) {
 	}
 }
 
-// Where nothing can be stored, runs do not wait for it.
-func TestAClaimThatCannotBeStoredHoldsNothingUp(t *testing.T) {
+// If the store cannot be written, runs do not wait for it.
+func TestAClaimThatCannotBeStoredBlocksNoRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &texts{err: errors.New("denied")}
 		m := &Memberships{Memory: cluster.NewMemberships(), Store: store, Log: logr.Discard()}

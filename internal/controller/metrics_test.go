@@ -38,7 +38,7 @@ func scrape(t *testing.T, r *prometheus.Registry) map[string]float64 {
 	return out
 }
 
-func TestCallsAreCountedByWhatWentWrong(t *testing.T) {
+func TestFailedCallsAreCountedByCause(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m := NewMetrics()
 	if err := m.Register(r); err != nil {
@@ -67,7 +67,7 @@ func TestCallsAreCountedByWhatWentWrong(t *testing.T) {
 	}
 }
 
-func TestObjectCountsCountsTargetGroupsOfOurBindings(t *testing.T) {
+func TestObjectCountsIncludeTargetGroupsOfBindings(t *testing.T) {
 	m, err := cluster.NewMemory(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestObjectCountsCountsTargetGroupsOfOurBindings(t *testing.T) {
 }
 
 // The kinds have the names by which dashboards of older controllers look for them.
-func TestTopConsumersHaveTheNamesThatDashboardsKnow(t *testing.T) {
+func TestTopConsumersHaveTheControllerNamesOfDashboards(t *testing.T) {
 	for kind, want := range map[model.Kind]string{
 		model.Ingress: "ingress", model.Service: "service", model.ALBGateway: "albgateway", model.NLBGateway: "nlbgateway",
 	} {

@@ -16,7 +16,7 @@ type taken struct{ error string }
 func (t taken) Error() string          { return t.error }
 func (t taken) Reason() finding.Reason { return finding.NameTaken }
 
-func TestATakenNameIsReportedAtTheFieldThatSetsIt(t *testing.T) {
+func TestATakenNameIsReportedAtItsField(t *testing.T) {
 	web := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 	api := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "api"}
 	gateway := finding.Ref{Kind: "Gateway", Namespace: "shop", Name: "edge"}
@@ -57,8 +57,9 @@ func TestATakenNameIsReportedAtTheFieldThatSetsIt(t *testing.T) {
 	}
 }
 
-// A load balancer of the cluster whose stack no tag names may serve: another controller has removed the tags. It is not to be removed.
-func TestALoadBalancerWithoutStackIsTagged(t *testing.T) {
+// A load balancer without the tag of its stack may serve traffic, because another controller may have removed the tags.
+// The fix must not recommend deleting it.
+func TestFixForALoadBalancerWithoutStackTag(t *testing.T) {
 	web := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 	step := plan.Step{Address: plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}, Do: plan.CreateLoadBalancer{Name: "web"}, Blames: []finding.Ref{web}}
 	got := FailedStep{Step: step, Err: failure.NoStack("cluster rig")}.nameTaken(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, "why")

@@ -71,7 +71,7 @@ func (c *caller) want(what string, got []string, want ...string) {
 }
 
 // Each class of refusal has a back-off that doubles up to a bound.
-func TestARefusedStepIsCalledEverMoreRarely(t *testing.T) {
+func TestRefusedStepsBackOff(t *testing.T) {
 	for class, want := range map[Class][3]time.Duration{ // after one, two and thirty refusals in a row
 		Invalid:  {5 * time.Second, 10 * time.Second, 15 * time.Minute},
 		Denied:   {5 * time.Second, 10 * time.Second, 15 * time.Minute},
@@ -92,7 +92,7 @@ func TestARefusedStepIsCalledEverMoreRarely(t *testing.T) {
 	}
 }
 
-func TestAStepWithAnotherContentIsCalledAtOnce(t *testing.T) {
+func TestAStepWithNewContentIsCalledAtOnce(t *testing.T) {
 	c := newCaller(t)
 	c.aws["bad"], c.edited = Invalid, true
 	c.want("first", c.run(of(deletion, "shop", "bad")), "bad")
@@ -102,8 +102,8 @@ func TestAStepWithAnotherContentIsCalledAtOnce(t *testing.T) {
 	c.want("wrong again", c.run(of(deletion, "shop", "bad")), "bad")
 }
 
-// What does not occur in a run any more is forgotten, so that memory follows what the stack asks for.
-func TestRefusalsOfStepsThatAreNotPlannedAnyMoreAreForgotten(t *testing.T) {
+// The refusal of a step that plans no longer contain is forgotten, so that memory stays bounded.
+func TestRefusalsOfUnplannedStepsAreForgotten(t *testing.T) {
 	c := newCaller(t)
 	c.aws["bad"] = NotReady // which belongs to no scope
 	forgotten := func(what string, want bool) {
@@ -125,8 +125,8 @@ func TestRefusalsOfStepsThatAreNotPlannedAnyMoreAreForgotten(t *testing.T) {
 	forgotten("the desired state is edited", true)
 }
 
-// A step that AWS refuses is called with back-off, also where every other plan of the same desired state is without it.
-func TestARefusedStepThatComesAndGoesIsCalledEverMoreRarely(t *testing.T) {
+// A refused step is called with back-off, even if only every other plan of the same desired state contains it.
+func TestRefusedStepsOfEveryOtherPlanBackOff(t *testing.T) {
 	for _, class := range []Class{Invalid, Denied, Quota, InUse, NotReady, Unknown, Conflict} {
 		called := map[int]int{}
 		for _, every := range []int{1, 2} {
@@ -147,9 +147,9 @@ func TestARefusedStepThatComesAndGoesIsCalledEverMoreRarely(t *testing.T) {
 	}
 }
 
-// A missing permission refuses every call of a kind: the first refusal puts the others off, a few new ones excepted,
-// and the first success admits all again.
-func TestOneDeniedCallStandsForTheOthersOfItsNamespace(t *testing.T) {
+// A missing permission affects every call of a kind. The first refusal delays the others, except for a few new ones,
+// and the first success admits all of them again.
+func TestADeniedCallDelaysAllOfItsNamespace(t *testing.T) {
 	c := newCaller(t)
 	var all []func() (stepKey, plan.Step)
 	for i := range 10 {
@@ -172,7 +172,7 @@ func TestOneDeniedCallStandsForTheOthersOfItsNamespace(t *testing.T) {
 	c.want("then the others", c.run(all[0], all[1]), "r0", "r1")
 }
 
-// Values have nothing in common, but one who writes many bad ones has a budget for the calls.
+// Refused values are independent of each other, but a namespace with many invalid values has a budget for the calls.
 func TestANamespaceHasABudgetOfRefusedValues(t *testing.T) {
 	c := newCaller(t)
 	var all []func() (stepKey, plan.Step)
@@ -191,8 +191,9 @@ func TestANamespaceHasABudgetOfRefusedValues(t *testing.T) {
 	}
 }
 
-// What is skipped because a namespace has written too many bad values is told in AWS's words about its own value.
-func TestWhatAwaitsTheBudgetOfRefusedValuesHasItsOwnReason(t *testing.T) {
+// A step that is skipped because its namespace has too many invalid values is reported with the refusal of its own
+// value.
+func TestSkippedStepsReportTheirOwnRefusal(t *testing.T) {
 	c := newCaller(t)
 	steps := map[string]func() (stepKey, plan.Step){}
 	begin := func() { c.refused.beginRun(c.now) }
@@ -219,8 +220,8 @@ func TestWhatAwaitsTheBudgetOfRefusedValuesHasItsOwnReason(t *testing.T) {
 	}
 }
 
-// At a quota of what the steps make, all share one back-off: the order of the plan decides who gets a free place.
-func TestAFreePlaceGoesToTheFirstOfThePlan(t *testing.T) {
+// All steps that reach the same quota share one back-off. The order of the plan decides which step gets freed quota.
+func TestFreedQuotaGoesToTheFirstStepOfThePlan(t *testing.T) {
 	c := newCaller(t)
 	c.aws["a"], c.aws["b"] = Quota, Quota
 	c.run(of(creation, "shop", "a"))
@@ -232,9 +233,9 @@ func TestAFreePlaceGoesToTheFirstOfThePlan(t *testing.T) {
 	c.want("a place is freed", c.run(of(deletion, "bank", "gone"), of(creation, "shop", "a"), of(creation, "evil", "b"))[:2], "gone", "a")
 }
 
-// A deletion makes room, so what was refused for a quota is due; once AWS has refused another one after that, it waits with
-// that one.
-func TestWhatWaitsForRoomIsFreedUntilAnotherIsRefused(t *testing.T) {
+// A deletion frees quota, so steps that were refused for the quota are due. Once AWS refuses another one after that,
+// all of them wait again.
+func TestStepsAtAQuotaAreRetriedAfterADeletion(t *testing.T) {
 	c := newCaller(t)
 	c.aws["a"], c.aws["b"] = Quota, Quota
 	a := func() (stepKey, plan.Step) { return creation("shop", "a") }
@@ -260,8 +261,8 @@ func TestWhatWaitsForRoomIsFreedUntilAnotherIsRefused(t *testing.T) {
 	}
 }
 
-// What takes a right away is not skipped for what AWS refuses to others of its kind.
-func TestWhatTakesARightAwayIsNotSkipped(t *testing.T) {
+// A step that restricts access is not skipped when AWS refuses other steps of its kind.
+func TestStepsThatRestrictAccessAreNotSkipped(t *testing.T) {
 	c := newCaller(t)
 	c.aws["other"] = Denied
 	c.run(of(deletion, "shop", "other"))
@@ -280,8 +281,8 @@ func TestWhatTakesARightAwayIsNotSkipped(t *testing.T) {
 	c.want("revokes", c.run(of(deletion, "shop", "other"), revoke), "revoked")
 }
 
-// The steps of what a stack asks for that are not to be called yet are held from the start of a run.
-func TestWhatIsRefusedIsHeldFromTheStart(t *testing.T) {
+// The steps of a stack that are not yet due again are held from the start of a run.
+func TestPendingRefusedStepsAreHeldFromTheStart(t *testing.T) {
 	rule := model.Rule{Member: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}}
 	stack := model.Stack{LoadBalancer: &model.LoadBalancer{Listeners: []model.Listener{{Port: 80, Rules: []model.Rule{rule}}}}}
 	k := ruleKeys(rule, 80)[0]
@@ -296,7 +297,8 @@ func TestWhatIsRefusedIsHeldFromTheStart(t *testing.T) {
 	}
 }
 
-// A certificate that AWS refuses to attach is held from the start of the next run, until it is attached in another way.
+// A certificate that AWS refuses to attach is held from the start of the next run, until it is attached by another
+// step.
 func TestARefusedCertificateIsHeldUntilItIsAttached(t *testing.T) {
 	stack := model.Stack{LoadBalancer: &model.LoadBalancer{}}
 	a := plan.Address{Kind: plan.Listener, ID: "HTTPS:443"}

@@ -52,7 +52,7 @@ func (u *undone) look(edited bool, steps ...plan.Step) (made, reported int) {
 	return made, reported
 }
 
-func TestAChangeThatIsNotKeptIsMadeMoreRarely(t *testing.T) {
+func TestRevertedChangesBackOff(t *testing.T) {
 	t.Parallel()
 	u := newUndone()
 	var at []time.Duration
@@ -82,8 +82,9 @@ func TestAChangeThatIsNotKeptIsMadeMoreRarely(t *testing.T) {
 	}
 }
 
-// What was read before AWS shows the change says nothing; later, a plan without it shows that it was kept.
-func TestAChangeThatWasKeptEndsItsRow(t *testing.T) {
+// State that was read before AWS shows the change proves nothing. A later plan without the change shows that AWS
+// persisted it.
+func TestAPersistedChangeEndsItsRepetition(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
@@ -113,7 +114,7 @@ func TestAChangeThatWasKeptEndsItsRow(t *testing.T) {
 	}
 }
 
-// Another change is made at once, and so is one that takes the place of another each time.
+// A different change is made at once, even if it replaces another one each time.
 func TestOtherChangesAreNotDelayed(t *testing.T) {
 	t.Parallel()
 	u := newUndone()
@@ -132,8 +133,8 @@ func TestOtherChangesAreNotDelayed(t *testing.T) {
 	}
 }
 
-// Nothing is made twice within a minute: the answer to a call, or a listing, that shows it otherwise is not believed.
-func TestNothingIsMadeTwiceWithinAMinute(t *testing.T) {
+// No resource is created twice within a minute, even if an answer or a list does not show it.
+func TestNoResourceIsCreatedTwiceWithinAMinute(t *testing.T) {
 	t.Parallel()
 	u := newUndone()
 	total := 0
@@ -147,8 +148,8 @@ func TestNothingIsMadeTwiceWithinAMinute(t *testing.T) {
 	}
 }
 
-// What only prepares a step that is delayed, is delayed with it; what others need is made.
-func TestPreparationsRestWithTheirSteps(t *testing.T) {
+// A step that only prepares a delayed step is delayed too. A step that other steps need is carried out.
+func TestPreparationsAreDelayedWithTheirSteps(t *testing.T) {
 	t.Parallel()
 	p := plan.Plan{
 		Joins: map[plan.StepID][]plan.StepID{"both": {"delete b", "open"}},
@@ -170,9 +171,9 @@ func TestPreparationsRestWithTheirSteps(t *testing.T) {
 	}
 }
 
-// A rule that leads from one target group to another and back, each time in several steps, repeats nothing: the target
-// groups have the same id, but are others.
-func TestTrafficThatIsMovedBackIsNoRepetition(t *testing.T) {
+// A rule that is moved from one target group to another and back, each time in several steps, is no repetition: the
+// target groups have the same ID, but are different resources.
+func TestAlternatingTrafficIsNoRepetition(t *testing.T) {
 	t.Parallel()
 	u := newUndone()
 	for n, arn := range []string{"pods", "nodes", "pods again", "nodes again", "pods once more"} {
@@ -193,8 +194,8 @@ func TestTrafficThatIsMovedBackIsNoRepetition(t *testing.T) {
 	}
 }
 
-// What a resource is given when it is created is no repetition of what another one of its id was given.
-func TestSettingsOfWhatIsCreatedAreNoRepetition(t *testing.T) {
+// Setting an attribute of a new resource does not repeat the same change of an earlier resource with the same ID.
+func TestSettingsOfNewResourcesAreNoRepetition(t *testing.T) {
 	t.Parallel()
 	u := newUndone()
 	a := plan.TargetGroupAddress("web")

@@ -81,8 +81,8 @@ func (g noSecretsSource) List(q cluster.Query) ([]cluster.Object, error) {
 	return g.Source.List(q)
 }
 
-// The namespace of the request counts, not that of the object. No answer depends on Secrets.
-func TestAdmissionBelievesTheRequestAndNotTheObject(t *testing.T) {
+// The namespace of the request counts, not that in the object. No answer depends on Secrets.
+func TestAdmissionUsesTheNamespaceOfTheRequest(t *testing.T) {
 	h := server(testConfig(noSecretsSource{store(t, otherTenants), t}))
 	ingress := func(more string) map[string]any {
 		return object(t, `
@@ -144,7 +144,7 @@ func TestAdmissionSurvivesHostileObjects(t *testing.T) {
 
 // An Ingress of the largest size that the API server accepts needs a few times its size in memory, and the messages about
 // it are short and printable.
-func TestAHugeIngressIsJudgedCheaply(t *testing.T) {
+func TestAHugeIngressIsValidatedCheaply(t *testing.T) {
 	var ports []string
 	var paths []any
 	for i := range 1000 {

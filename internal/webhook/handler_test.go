@@ -21,8 +21,8 @@ type failingSource struct{ fail func() error }
 func (b failingSource) Get(cluster.Ref) (cluster.Object, error)      { return nil, b.fail() }
 func (b failingSource) List(cluster.Query) ([]cluster.Object, error) { return nil, b.fail() }
 
-// An internal error gives no answer, so that the failure policy decides.
-func TestFaultsAreNoAnswers(t *testing.T) {
+// An internal error returns no admission answer, so that the failure policy decides.
+func TestInternalErrorsGiveNoAdmissionAnswer(t *testing.T) {
 	pod := testRequest{Path: webhook.PathPodGate, Operation: admissionv1.Create, Namespace: "shop", Object: object(t, "{metadata: {name: a}, spec: {}}")}
 	ing := testRequest{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "shop", Object: object(t, "{metadata: {name: a}, spec: {ingressClassName: alb}}")}
 	for name, src := range map[string]failingSource{
@@ -43,7 +43,7 @@ func TestFaultsAreNoAnswers(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoReviewIsRefused(t *testing.T) {
+func TestInvalidReviewsAreRefused(t *testing.T) {
 	h := server(testConfig(store(t, "")))
 	for name, tc := range map[string]struct {
 		kind, body string
@@ -70,7 +70,7 @@ func TestWhatIsNoReviewIsRefused(t *testing.T) {
 	}
 }
 
-func TestRefusalsAreCountedAndSkipsAreNot(t *testing.T) {
+func TestOnlyRefusalsAreCounted(t *testing.T) {
 	c := testConfig(store(t, ""))
 	c.DenyClassAnnotation = true
 	registry := prometheus.NewRegistry()
@@ -120,7 +120,7 @@ awslbc_webhook_validation_failure_total{error_category="checkForOverlappingPortR
 }
 
 // If one namespace is watched, the source has no objects of other namespaces, and requests for those must not fail.
-func TestOtherNamespacesThanTheWatchedOnePass(t *testing.T) {
+func TestRequestsOfUnwatchedNamespacesAreAllowed(t *testing.T) {
 	c := testConfig(failingSource{func() error { return errors.New("an unknown namespace") }})
 	c.Namespace = "shop"
 	h := server(c)

@@ -20,8 +20,9 @@ type source struct {
 func (s source) Checks() []Check   { return s.checks() }
 func (s source) ReadRate() float64 { return s.rate }
 
-// However much there is to check, no more than the share of the calls is used, and everything has its turn.
-func TestWatchKeepsToItsShare(t *testing.T) {
+// Drift checks use no more than their share of the calls, however many checks there are, and every check is made
+// eventually.
+func TestDriftChecksKeepToTheirShareOfCalls(t *testing.T) {
 	for _, n := range []int{1, 50, 500} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -61,9 +62,9 @@ func TestWatchKeepsToItsShare(t *testing.T) {
 	}
 }
 
-// Where the share does not suffice, all periods grow by the same factor: what is read in turn in many small parts, as
-// tags are, does not wait as long for each part as other checks wait for all.
-func TestWatchStretchesAllPeriodsAlike(t *testing.T) {
+// If the share of calls does not suffice, the periods of all checks grow by the same factor. A check that is split into
+// many parts, such as that of tags, must not take longer than the others.
+func TestDriftWatchExtendsAllPeriodsByOneFactor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const parts, others = 100, 2000
 		passes := map[string]float64{}
@@ -92,8 +93,8 @@ func TestWatchStretchesAllPeriodsAlike(t *testing.T) {
 	})
 }
 
-// What others have read a moment ago is not read again.
-func TestWatchCountsReadingsOfOthers(t *testing.T) {
+// The drift watch does not repeat a read that another part of the controller made a moment ago.
+func TestDriftWatchSkipsRecentReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made []string
 		check := func(key string, at func() time.Time) Check {

@@ -19,7 +19,7 @@ func numbered(n int) (out [][]string) {
 	return out
 }
 
-func TestBatchesWaitForAWSTogether(t *testing.T) {
+func TestBatchesAreReadConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var read atomic.Int64
@@ -36,7 +36,7 @@ func TestBatchesWaitForAWSTogether(t *testing.T) {
 	})
 }
 
-func TestNoBatchIsBegunAfterOneThatFailed(t *testing.T) {
+func TestNoBatchStartsAfterAFailedBatch(t *testing.T) {
 	denied, throttled := errors.New("denied"), errors.New("throttled")
 	var read atomic.Int64
 	err := inBatches(slices.Values(numbered(3*maxConcurrent)), func(batch []string) error {
@@ -64,7 +64,7 @@ func TestTheFirstBatchIsReadAlone(t *testing.T) {
 	}
 }
 
-func TestABatchThatPanicsFailsTheReading(t *testing.T) {
+func TestPanicInABatchFailsTheRead(t *testing.T) {
 	err := inBatches(slices.Values(numbered(2)), func(batch []string) error {
 		if batch[0] == "1" {
 			panic("broken")

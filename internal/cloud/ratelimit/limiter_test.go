@@ -127,8 +127,8 @@ func (s *limitedAWS) rate(operation string) float64 {
 
 func inVirtualTime(t *testing.T, run func(t *testing.T)) { t.Helper(); synctest.Test(t, run) }
 
-// A limit that the operator sets is never exceeded, and AWS's answers do not change it.
-func TestAFixedLimitIsKept(t *testing.T) {
+// A limit that the operator sets is never exceeded, and answers of AWS do not change it.
+func TestAFixedLimitIsNeverExceeded(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		table := []TokenBucket{{Service: services.ELB, Operation: regexp.MustCompile(".*"), Rate: 5, Burst: 10, Fixed: true}}
 		s := newLimitedAWS(fault.Limits{}, table)
@@ -149,9 +149,9 @@ func TestAFixedLimitIsKept(t *testing.T) {
 	})
 }
 
-// A call that AWS throttles although it was within the limit lowers the rate at once, and all that
-// were on their way at the same time lower it once.
-func TestAThrottledFlightLowersTheRateOnce(t *testing.T) {
+// A call that AWS throttles although it was within the limit lowers the rate at once. All calls that were in flight at
+// the same time lower it only once.
+func TestThrottledCallsInFlightLowerTheRateOnce(t *testing.T) {
 	l := NewLimiter(DefaultTokenBuckets(), clocktesting.NewFakePassiveClock(time.Unix(0, 0)), 0)
 	b := l.bucketsFor(services.ELB, register)[0]
 	var flight []*permit
@@ -178,9 +178,9 @@ func TestAThrottledFlightLowersTheRateOnce(t *testing.T) {
 	}
 }
 
-// What AWS has throttled is remembered for minutes: under full demand at most a few calls are
-// throttled, with pauses between.
-func TestWhatWasThrottledIsRemembered(t *testing.T) {
+// The limiter remembers a throttled rate for minutes: under full demand AWS throttles few calls, with pauses between
+// them.
+func TestThrottledRateIsRememberedForMinutes(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		s := newLimitedAWS(fault.Documented(1), DefaultTokenBuckets())
 		taken, refused := s.demand(t, time.Hour, 3, register)
@@ -198,9 +198,9 @@ func TestWhatWasThrottledIsRemembered(t *testing.T) {
 	})
 }
 
-// The limiter follows AWS: more where it takes more, less while another client takes a part, and more
-// again afterwards; little is throttled on the way.
-func TestTheRateFollowsAWS(t *testing.T) {
+// The rate rises when AWS accepts more calls, falls while another client uses a part of the limit, and rises again
+// afterwards. Few calls are throttled meanwhile.
+func TestTheRateFollowsTheLimitOfAWS(t *testing.T) {
 	for _, c := range []struct {
 		operation string
 		rate      float64
@@ -237,8 +237,8 @@ func TestTheRateFollowsAWS(t *testing.T) {
 	}
 }
 
-// Calls are served in the order in which they come, also those that AWS has throttled.
-func TestNoCallStarves(t *testing.T) {
+// Calls are sent in the order in which they arrive, also after AWS throttled them.
+func TestCallsAreSentInOrderOfArrival(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		s := newLimitedAWS(fault.Documented(0.5), DefaultTokenBuckets())
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -266,8 +266,8 @@ func TestNoCallStarves(t *testing.T) {
 	})
 }
 
-// What AWS throttles of one operation delays no other.
-func TestABucketDelaysNoOther(t *testing.T) {
+// Throttled calls of one operation do not delay other operations.
+func TestThrottledBucketDelaysNoOtherBucket(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		s := newLimitedAWS(fault.Limits{}, DefaultTokenBuckets())
 		s.aws.Add(fault.Rule{Operation: create, Action: fault.Action{Throttle: true}})
@@ -295,7 +295,7 @@ func TestABucketDelaysNoOther(t *testing.T) {
 	})
 }
 
-// Whatever AWS does, the limiter stays within its bounds, and comes to use what AWS takes.
+// Whatever AWS answers, the rate stays within its bounds, and later rises again to the limit of AWS.
 func TestTheRateLimiterRecovers(t *testing.T) {
 	for seed := range uint64(seeds.Amount(10, 30)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -323,8 +323,8 @@ func TestTheRateLimiterRecovers(t *testing.T) {
 	}
 }
 
-// An attempt without an answer teaches nothing and keeps no other call.
-func TestALostAnswerTeachesNothing(t *testing.T) {
+// An attempt without an answer neither changes the rate nor blocks another call.
+func TestALostAnswerDoesNotChangeTheRate(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		l := NewLimiter(DefaultTokenBuckets(), clock.RealClock{}, time.Second)
 		for i := range 21 { // the last one is a trial

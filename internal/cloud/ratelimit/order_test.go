@@ -111,9 +111,10 @@ func (c *manyCallers) sent(call TargetCall) {
 	}
 }
 
-// TestRegistrationsOvertakeDeregistrations has more to register and deregister than AWS admits, for a time: a
-// registration waits for deregistrations that are due alone; each deregistration is sent within a bound that depends on how many there are; and each call is sent, also where AWS throttles some.
-func TestRegistrationsOvertakeDeregistrations(t *testing.T) {
+// TestRegistrationsPrecedeDeregistrations makes more registrations and deregistrations than AWS admits, for a time. A
+// registration waits only for deregistrations that are due, each deregistration is sent within a bound that depends on
+// their number, and every call is sent, also if AWS throttles some.
+func TestRegistrationsPrecedeDeregistrations(t *testing.T) {
 	t.Parallel()
 	for _, faulty := range []bool{false, true} {
 		for seed := range uint64(5) {
@@ -151,8 +152,8 @@ func TestRegistrationsOvertakeDeregistrations(t *testing.T) {
 	}
 }
 
-// A call that AWS throttled is as urgent as it was.
-func TestACallThatFailedKeepsItsDeadline(t *testing.T) {
+// A call that AWS throttled keeps its deadline when it is retried.
+func TestAThrottledCallKeepsItsDeadline(t *testing.T) {
 	for _, again := range []bool{true, false} {
 		s := newTestSchedule(4, 20)
 		call := TargetCall{Operation: DeregisterTargets, TargetGroup: "a", Tenant: "shop", Within: 25 * time.Second}

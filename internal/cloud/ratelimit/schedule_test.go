@@ -106,7 +106,7 @@ func (t *testSchedule) sent(calls ...[3]string) (out []string) {
 	return out
 }
 
-func TestADeregistrationThatIsOverdueGoesFirst(t *testing.T) {
+func TestAnOverdueDeregistrationIsSentFirst(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	s.drain("shop")
 	s.ask(DeregisterTargets, "shop", "old")
@@ -123,8 +123,8 @@ func TestADeregistrationThatIsOverdueGoesFirst(t *testing.T) {
 	}
 }
 
-// Registrations come first until a deregistration is due, and it leaves in time all the same.
-func TestDeregistrationsYieldUntilTheyAreDue(t *testing.T) {
+// Registrations are sent first until a deregistration is due. The deregistration is still sent in time.
+func TestDeregistrationsWaitUntilTheyAreDue(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	s.drain("shop")
 	start, late := s.at, time.Duration(0)
@@ -148,7 +148,7 @@ func TestDeregistrationsYieldUntilTheyAreDue(t *testing.T) {
 	}
 }
 
-func TestATenantThatFloodsDelaysNoOther(t *testing.T) {
+func TestATenantWithManyCallsDelaysNoOtherTenant(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	start := s.at
 	for i := range 4 * 60 {
@@ -169,7 +169,8 @@ func TestATenantThatFloodsDelaysNoOther(t *testing.T) {
 	}
 }
 
-// Whoever keeps to its share waits for what others have within theirs, and not for what they have beyond it.
+// A tenant within its share waits only for the calls of other tenants within their shares, and not for calls beyond
+// those shares.
 func TestATenantWithinItsShareWaitsForNoBacklog(t *testing.T) {
 	for name, c := range map[string]struct {
 		tenants, groups int           // of the attacker
@@ -202,7 +203,7 @@ func TestATenantWithinItsShareWaitsForNoBacklog(t *testing.T) {
 	}
 }
 
-// Who bursts waits until its calls are within its share, and not for the backlog of others.
+// The calls of a burst wait until they are within the share of their tenant, and not for the backlog of other tenants.
 func TestABurstWaitsForItsOwnShare(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	var callers []caller
@@ -218,8 +219,8 @@ func TestABurstWaitsForItsOwnShare(t *testing.T) {
 	}
 }
 
-// Calls of many tenants that come at once are sent as fast as AWS admits them, each when its caller was told.
-func TestNoTurnIsLostWhereManyTenantsCome(t *testing.T) {
+// Concurrent calls of many tenants are sent at the rate that AWS admits, each at the time that the schedule returned.
+func TestConcurrentTenantsUseTheFullRate(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	var callers []caller
 	for i := range 60 {
@@ -233,7 +234,7 @@ func TestNoTurnIsLostWhereManyTenantsCome(t *testing.T) {
 	}
 }
 
-// What a tenant sends counts by how many share the rate with it, and not by how many have.
+// The share of a tenant depends on the number of tenants that make calls now, and not on the number of earlier ones.
 func TestTenantsWithoutCallsHaveNoShare(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	var callers []caller
@@ -252,8 +253,8 @@ func TestTenantsWithoutCallsHaveNoShare(t *testing.T) {
 	}
 }
 
-// The rate that AWS admits is used in full, whoever asks.
-func TestNothingOfTheBucketIsLeftUnused(t *testing.T) {
+// The rate that AWS admits is used in full, whichever tenant makes the calls.
+func TestTheFullRateIsUsed(t *testing.T) {
 	for name, tenants := range map[string]int{"one tenant": 1, "two tenants": 2, "thirty tenants": 30} {
 		s := newTestSchedule(4, 20)
 		start, sent := s.at, 0
@@ -271,7 +272,7 @@ func TestNothingOfTheBucketIsLeftUnused(t *testing.T) {
 	}
 }
 
-// Calls for one target group come together while the bucket is not full.
+// Calls for one target group are sent without a pause while the bucket has spare tokens.
 func TestCallsForOneTargetGroupAreSpaced(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	s.drain("shop")
@@ -294,8 +295,8 @@ func TestCallsForOneTargetGroupAreSpaced(t *testing.T) {
 	}
 }
 
-// A caller that does not come back holds up no other.
-func TestACallThatNeverComesIsPassedOver(t *testing.T) {
+// A caller that does not retry its call delays no other call.
+func TestAnAbandonedCallIsSkipped(t *testing.T) {
 	s := newTestSchedule(1, 1)
 	s.drain("shop")
 	for i := range 5 {
@@ -308,7 +309,7 @@ func TestACallThatNeverComesIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestEveryCallIsSentInTheEnd(t *testing.T) {
+func TestEveryCallIsSentEventually(t *testing.T) {
 	for name, s := range map[string]*testSchedule{"a small bucket": newTestSchedule(0.5, 1), "the usual one": newTestSchedule(4, 20)} {
 		s.drain("a")
 		var calls [][3]string

@@ -51,7 +51,7 @@ func TestFinalizersClaimStacksOfTheirKind(t *testing.T) {
 	}
 }
 
-func TestObjectsOfEveryKindKeepWhatStacksShare(t *testing.T) {
+func TestLiveObjectsOfEveryKindRetainSharedResources(t *testing.T) {
 	for name, c := range map[string]struct {
 		docs string
 		id   model.StackID
@@ -73,9 +73,9 @@ func TestObjectsOfEveryKindKeepWhatStacksShare(t *testing.T) {
 	}
 }
 
-// A user who replaces a Service by a manifest without our finalizer leaves its load balancer, which needs what is shared
-// until it is deleted.
-func TestAServiceThatLostItsFinalizerKeepsWhatStacksShare(t *testing.T) {
+// A user who replaces a Service by a manifest without the finalizer leaves its load balancer in AWS. The load balancer
+// needs the shared resources until it is deleted.
+func TestServiceWithoutFinalizerRetainsSharedResources(t *testing.T) {
 	load := func(docs string) *cluster.Memory {
 		m, err := cluster.FromYAML(nil, []byte(docs))
 		if err != nil {
@@ -102,7 +102,7 @@ func TestAServiceThatLostItsFinalizerKeepsWhatStacksShare(t *testing.T) {
 	}
 }
 
-func TestStacksAreWantedByObjectsOfTheirKind(t *testing.T) {
+func TestStacksHaveLiveMembersOfTheirKind(t *testing.T) {
 	for name, c := range map[string]struct {
 		docs      string
 		id        model.StackID

@@ -55,8 +55,8 @@ func translate(v *cluster.View, g string) string {
 	return out
 }
 
-// What an item is made from never changes without the item being named.
-func TestNoChangeGoesUnnoticed(t *testing.T) {
+// Whenever the result of an item changes, the triggers name the item.
+func TestTriggersFindEveryAffectedItem(t *testing.T) {
 	for seed := range int64(150) {
 		rnd := rand.New(rand.NewSource(seed))
 		m, err := cluster.NewMemory(nil)

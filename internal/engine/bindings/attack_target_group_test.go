@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// The webhook admits that a field is filled in later, and without webhooks every field can be changed.
-func TestAnEditThatContradictsTheTargetGroupIsReportedAtOnce(t *testing.T) {
+// The webhook admits setting an empty field later, and without webhooks every field can be changed.
+func TestEditThatContradictsTheTargetGroupIsReported(t *testing.T) {
 	other := "vpc-2"
 	six, nodes := elbv2.TargetGroupIPAddressTypeIPv6, elbv2.TargetTypeInstance
 	for name, edit := range map[string]func(*elbv2.TargetGroupBindingSpec){
@@ -51,8 +51,8 @@ func TestAnEditThatContradictsTheTargetGroupIsReportedAtOnce(t *testing.T) {
 // inOther is a binding of another namespace.
 func inOther(doc string) string { return strings.Replace(doc, "namespace: ns", "namespace: evil", 1) }
 
-// A name can be taken before there is a target group of that name.
-func TestABindingWithoutATargetGroupDoesNotKeepOthersFromIt(t *testing.T) {
+// A binding can name a target group before it exists.
+func TestBindingOfMissingTargetGroupBlocksNoOther(t *testing.T) {
 	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/shop/0123456789abcdef"
 	byName := func(name string) string {
 		return strings.Replace(bindingDoc(name, "web", "ip", 8080), "targetGroupARN: arn/"+name, "targetGroupName: shop", 1)

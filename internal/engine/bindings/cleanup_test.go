@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-func TestMissingServiceIsBelievedAfterAWhile(t *testing.T) {
+func TestServiceCountsAsMissingAfterADelay(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.run("a")
 	w.aws.take()
@@ -29,7 +29,7 @@ func TestMissingServiceIsBelievedAfterAWhile(t *testing.T) {
 	want(t, "condition", "True SuccessfullyReconciled", w.ready("a"))
 }
 
-func TestDeletionLetsPodsGo(t *testing.T) {
+func TestDeletionOpensReadinessGates(t *testing.T) {
 	gated := p1
 	gated.gate = "a"
 	w := ipHarness(t, gated)
@@ -50,7 +50,7 @@ func TestDeletionLetsPodsGo(t *testing.T) {
 	want(t, "calls for what is gone", "", w.aws.take())
 }
 
-func TestDeletionWhenTheTargetGroupIsGone(t *testing.T) {
+func TestDeletionWithoutTargetGroup(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.run("a")
 	delete(w.aws.groups, "arn/a")
@@ -61,7 +61,7 @@ func TestDeletionWhenTheTargetGroupIsGone(t *testing.T) {
 	}
 }
 
-func TestALostFinalizerComesBack(t *testing.T) {
+func TestARemovedFinalizerIsAddedAgain(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.run("a")
 	b := w.binding("a").DeepCopy()

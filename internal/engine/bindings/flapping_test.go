@@ -67,7 +67,7 @@ func TestFlapping(t *testing.T) {
 	}
 }
 
-// What flaps is forgotten with the binding, and notes change no map that others have read.
+// The record of flapping targets is removed with the binding. Notes do not modify maps that other runs have read.
 func TestFlappingIsForgottenWithTheBinding(t *testing.T) {
 	m := newMemory(Config{Clock: testclock.FromVariable(&start)})
 	key := Key{Namespace: "ns", Name: "a"}

@@ -38,8 +38,8 @@ func gated(p pod) pod {
 	return p
 }
 
-// A pod that waits shows why.
-func TestPodsThatCannotBecomeTargetsLearnWhy(t *testing.T) {
+// The readiness gate of a waiting pod shows the reason.
+func TestReadinessGateShowsWhyAPodIsNoTarget(t *testing.T) {
 	const annotation = targets.QUICAnnotation
 	role := func(doc string) string { return with(doc, "iamRoleArnToAssume: role") }
 	older := strings.Replace(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"),
@@ -127,7 +127,7 @@ func TestPodsThatCannotBecomeTargetsLearnWhy(t *testing.T) {
 	}
 }
 
-func TestOnlyTheRefusedPodLearnsOfTheRefusal(t *testing.T) {
+func TestRefusalIsReportedOnlyToTheRefusedPod(t *testing.T) {
 	w := ipHarness(t, gated(p1), gated(p2))
 	w.aws.refuse["10.0.1.1"] = engine.Invalid
 	w.run("a")
@@ -135,7 +135,7 @@ func TestOnlyTheRefusedPodLearnsOfTheRefusal(t *testing.T) {
 	want(t, "the other", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateOf("p2"))
 }
 
-func TestWhatMayPassIsNotReportedToPods(t *testing.T) {
+func TestTransientErrorsAreNotReportedToPods(t *testing.T) {
 	w := ipHarness(t, gated(p1))
 	w.aws.refuse["10.0.1.1"] = engine.Unknown
 	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil {
@@ -144,7 +144,7 @@ func TestWhatMayPassIsNotReportedToPods(t *testing.T) {
 	want(t, "gate", "none", w.gateOf("p1"))
 }
 
-func TestAnOpenGateStaysWhenTargetsCannotBeSeen(t *testing.T) {
+func TestGateStaysOpenIfTargetsAreUnavailable(t *testing.T) {
 	w := ipHarness(t, gated(p1))
 	w.run("a")
 	w.aws.setAll("arn/a", "healthy")
@@ -157,8 +157,8 @@ func TestAnOpenGateStaysWhenTargetsCannotBeSeen(t *testing.T) {
 	want(t, "gate", "True : ", w.gateOf("p1"))
 }
 
-// A pod without server id does not keep the binding from rest.
-func TestAPodThatCannotBeRegisteredDoesNotKeepTheOthersFromRest(t *testing.T) {
+// A pod without a server ID does not cause further runs of the binding.
+func TestAPodWithoutServerIDCausesNoFurtherRuns(t *testing.T) {
 	docs := quicDocs(podDocs("web", gated(p1), gated(p2)), map[string]string{p1.name: "HHF+gAAAFQU="})
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), docs, with(bindingDoc("a", "web", "ip", 8080), "targetGroupProtocol: QUIC"))
 	w.run("a")
@@ -173,8 +173,8 @@ func TestAPodThatCannotBeRegisteredDoesNotKeepTheOthersFromRest(t *testing.T) {
 	}
 }
 
-// What is remembered of an address may be of the pod that had it before.
-func TestAGateIsNotOpenedByAnOldAnswer(t *testing.T) {
+// The cached health of an address may belong to the pod that had the address before.
+func TestAGateIsNotOpenedByCachedHealth(t *testing.T) {
 	w := ipHarness(t, gated(p1))
 	now := &observed.Target{ID: "10.0.1.1", Port: 8080, State: "unhealthy", Reason: "Target.FailedHealthChecks"}
 	before := &observed.Target{ID: now.ID, Port: now.Port, State: "healthy"}
@@ -214,7 +214,7 @@ func (a picky) Patch(ctx context.Context, obj cluster.Object, part cluster.Part,
 	return a.API.Patch(ctx, obj, part, kind, data)
 }
 
-func TestAPodThatCannotBeWrittenDoesNotKeepTheOthersWaiting(t *testing.T) {
+func TestFailedPodUpdateBlocksNoOtherPod(t *testing.T) {
 	w := ipHarness(t, gated(p1), gated(p2))
 	w.conf.Cluster = kube.New(w.store, picky{kube.InMemory{Store: w.store}, "p1"}, testclock.FromVariable(&w.now))
 	w.restart()

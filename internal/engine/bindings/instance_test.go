@@ -44,7 +44,7 @@ status: {conditions: [{type: Ready, status: "True"}]}
 	want(t, "condition", "False FailedReconcile", w.ready("a"))
 }
 
-func TestLastNodesStayWhenNewOnesCannotCome(t *testing.T) {
+func TestLastNodesStayIfNewNodesAreRefused(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "NodePort"), bindingDoc("a", "web", "instance", 30080))
 	w.aws.groups["arn/a"] = []*observed.Target{{ID: "i-1", Port: 30099, State: "healthy"}} // another node port
 	w.aws.refuse["i-1"], w.aws.refuse["i-2"] = engine.Denied, engine.Denied

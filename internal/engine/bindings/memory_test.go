@@ -114,8 +114,8 @@ func TestNotesOfPlans(t *testing.T) {
 	}
 }
 
-// TestAnEntryStaysAsItWasRead makes every note about an entry that has all.
-func TestAnEntryStaysAsItWasRead(t *testing.T) {
+// TestNotesDoNotModifyEntriesInUse makes every note about an entry with all fields set.
+func TestNotesDoNotModifyEntriesInUse(t *testing.T) {
 	full := func() entry {
 		return after(noteRegistered(first, endpoints(1, 2)), refusal(engine.Invalid, 1, 2), noteLeaving(listed(1, 2)),
 			noteRegisterCall("arn/a", 3, errNo, true), noteCheckpointSet("x"), noteCheckpointWritten("x", 1))
@@ -134,7 +134,7 @@ func TestAnEntryStaysAsItWasRead(t *testing.T) {
 	}
 }
 
-func TestWhatIsRegistered(t *testing.T) {
+func TestRegistrationAfterNotes(t *testing.T) {
 	for name, x := range map[string]struct {
 		notes []note
 		has   []int
@@ -165,8 +165,8 @@ func TestWhatIsRegistered(t *testing.T) {
 	}
 }
 
-// A target that is refused again waits twice as long, and one that is not wanted meanwhile begins again.
-func TestRefusalsOfATargetBackOff(t *testing.T) {
+// A target that is refused again waits twice as long. If it is not desired for a while, its back-off starts again.
+func TestRefusedTargetsBackOff(t *testing.T) {
 	again, id := refusal(engine.Invalid, 1), endpoints(1)[0].Identity()
 	for name, x := range map[string]struct {
 		notes []note
@@ -189,7 +189,7 @@ func TestRefusalsOfATargetBackOff(t *testing.T) {
 	}
 }
 
-func TestAFullTargetGroupIsNotSentWhatItRefused(t *testing.T) {
+func TestAFullTargetGroupGetsNoRefusedTargets(t *testing.T) {
 	full := noteRegisterCall("arn/a", 100, errNo, true)
 	for name, x := range map[string]struct {
 		notes []note
@@ -215,8 +215,8 @@ func TestAFullTargetGroupIsNotSentWhatItRefused(t *testing.T) {
 	}
 }
 
-// A target that is wanted again, and later not, has waited since then.
-func TestATargetThatIsWantedAgainDoesNotWait(t *testing.T) {
+// If a leaving target is desired again, and leaves later, its time starts then.
+func TestLeavingTimeRestartsIfATargetIsDesiredAgain(t *testing.T) {
 	for name, x := range map[string]struct {
 		notes []note
 		want  map[string]time.Time
@@ -235,8 +235,8 @@ func TestATargetThatIsWantedAgainDoesNotWait(t *testing.T) {
 	}
 }
 
-// Only what was registered completely, and a while ago, can have been changed by others.
-func TestWhichBindingsAreVerifiable(t *testing.T) {
+// Only targets that were registered completely, and some time ago, can have been changed outside.
+func TestVerifiableBindings(t *testing.T) {
 	register, done := noteRegistered(first, endpoints(1)), noteRunEnded(true)
 	for name, x := range map[string]struct {
 		notes []note
@@ -260,7 +260,7 @@ func TestWhichBindingsAreVerifiable(t *testing.T) {
 	}
 }
 
-func TestWhatOthersHaveChanged(t *testing.T) {
+func TestDriftOfRegisteredTargets(t *testing.T) {
 	shared := boundTo("arn/a")
 	shared.Spec.MultiClusterTargetGroup = true
 	draining := listed(1, 2)
@@ -303,9 +303,9 @@ func TestOwnCheckpointsAreTheLastTwo(t *testing.T) {
 	}
 }
 
-// Runs wait for the Services of other bindings for half a minute, and not again for some minutes: who edits bindings all the
-// time keeps no rule from going.
-func TestRunsWaitForOthersForALimitedTime(t *testing.T) {
+// Runs wait for the Services of other bindings for half a minute, and then not again for some minutes. A user who edits
+// bindings all the time cannot prevent the removal of rules.
+func TestRunsWaitForOtherBindingsForALimitedTime(t *testing.T) {
 	now := start
 	m := newMemory(Config{Clock: testclock.FromVariable(&now)})
 	for _, x := range []struct {
@@ -318,16 +318,16 @@ func TestRunsWaitForOthersForALimitedTime(t *testing.T) {
 	}
 }
 
-// An hour after AWS has asked for zones it may not want them any more.
-func TestZonesAreWantedForAWhile(t *testing.T) {
+// AWS may not require availability zones any longer an hour after it required them.
+func TestZonesAreSentForALimitedTime(t *testing.T) {
 	e := after(noteZonesRequired)
 	if (entry{}).needsZones(start) || !e.needsZones(start.Add(59*time.Minute)) || e.needsZones(start.Add(time.Hour)) {
 		t.Error("zones are wanted at the wrong times")
 	}
 }
 
-// A Service that a run has missed for some seconds does not exist, nor does that of a binding that has released its targets.
-func TestAbsenceIsBelievedAfterAMoment(t *testing.T) {
+// A Service counts as absent if runs have not found it for some seconds, or if the binding has released its targets.
+func TestServiceIsAbsentAfterAMoment(t *testing.T) {
 	missing := after(plans(bindingplan.BackendMissing))
 	if (entry{}).serviceAbsent(start) || missing.serviceAbsent(start.Add(4*time.Second)) || !missing.serviceAbsent(start.Add(5*time.Second)) {
 		t.Error("absence is believed at the wrong times")
@@ -351,8 +351,8 @@ func TestAForgottenBindingIsNotRemembered(t *testing.T) {
 	}
 }
 
-// Who has read an entry sees that a run came in between, even if the binding was forgotten and comes back.
-func TestARunIsNotTakenForAnother(t *testing.T) {
+// A reader of an entry notices that another run came between, even if the binding was forgotten and created again.
+func TestRunNumbersAreUnique(t *testing.T) {
 	m := newMemory(Config{Clock: testclock.FromVariable(&start)})
 	key := Key{Name: "a"}
 	m.note(key, noteRunBegan)

@@ -60,9 +60,9 @@ func randomHarness(t *testing.T) *harness {
 	return w
 }
 
-// Whatever happens to the pods, a run brings the targets to them, and once all are healthy the
-// next run makes no call.
-func TestRunsConvergeAndThenRest(t *testing.T) {
+// Whatever happens to the pods, a run brings the targets to the desired state. Once all targets are healthy, the next
+// run makes no call.
+func TestRunsConvergeAndThenMakeNoCalls(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 40 {
 		w := randomHarness(t)
@@ -85,7 +85,7 @@ func TestRunsConvergeAndThenRest(t *testing.T) {
 	}
 }
 
-// A call that fails at any point, and a process that dies there, change nothing of where it ends.
+// A failed call, or a process that ends at any call, does not change the final state.
 func TestRunsSurviveFailedCalls(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 60 {

@@ -31,7 +31,7 @@ func ipHarness(t *testing.T, pods ...pod) *harness {
 	return newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", pods...), bindingDoc("a", "web", "ip", 8080))
 }
 
-func TestNewTargetsComeBeforeOldOnesGo(t *testing.T) {
+func TestNewTargetsAreRegisteredBeforeOldOnesAreRemoved(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	w.run("a")
 	want(t, "first run", "list a; authorize sg-node tcp 8080-8080 sg-b; register a 10.0.1.1:8080; register a 10.0.2.1:8080", w.aws.take())
@@ -103,7 +103,7 @@ func TestOldPodsServeUntilNewOnesAreHealthy(t *testing.T) {
 	want(t, "at the operator's limit", "10.0.2.1:8080", w.aws.ids("arn/a"))
 }
 
-func TestNothingChangedCostsNothing(t *testing.T) {
+func TestUnchangedBindingMakesNoCalls(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	w.run("a")
 	w.aws.take()
@@ -159,7 +159,7 @@ func TestReadinessFollowsHealth(t *testing.T) {
 	want(t, "calls when settled", "", w.aws.take())
 }
 
-func TestWhichPodsAreRegistered(t *testing.T) {
+func TestRegisteredPods(t *testing.T) {
 	tests := []struct {
 		name string
 		pods []pod
@@ -186,7 +186,7 @@ func TestWhichPodsAreRegistered(t *testing.T) {
 	}
 }
 
-func TestForgedEndpointsAreLeftOut(t *testing.T) {
+func TestForgedEndpointsAreNotRegistered(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.put(strings.ReplaceAll(podDocs("web", p1), `addresses: ["10.0.1.1"]`, `addresses: ["10.0.200.1"]`))
 	out := w.run("a")
@@ -196,7 +196,7 @@ func TestForgedEndpointsAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestAddressesOutsideTheVPCAreForAllZones(t *testing.T) {
+func TestAddressesOutsideTheVPCAreRegisteredForAllZones(t *testing.T) {
 	w := ipHarness(t, pod{name: "p1", ip: "100.64.0.1", node: "n2"})
 	w.run("a")
 	if got := w.aws.take(); !strings.HasSuffix(got, "register a 100.64.0.1:8080all") {

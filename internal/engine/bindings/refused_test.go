@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-func TestOneRefusedTargetDoesNotKeepTheOthersOut(t *testing.T) {
+func TestOneRefusedTargetBlocksNoOtherRegistration(t *testing.T) {
 	w := ipHarness(t, p1, p2, p3)
 	w.aws.refuse["10.0.2.1"] = engine.Invalid
 	w.run("a")
@@ -20,7 +20,7 @@ func TestOneRefusedTargetDoesNotKeepTheOthersOut(t *testing.T) {
 	want(t, "condition", "False FailedReconcile", w.ready("a"))
 }
 
-func TestOneRefusedTargetDoesNotKeepTheOthersIn(t *testing.T) {
+func TestOneRefusedTargetBlocksNoOtherDeregistration(t *testing.T) {
 	w := ipHarness(t, p1)
 	for _, ip := range []string{"10.0.9.1", "10.0.9.2", "10.0.9.3"} {
 		w.aws.groups["arn/a"] = append(w.aws.groups["arn/a"], &observed.Target{ID: ip, Port: 8080, State: "healthy"})
@@ -31,7 +31,7 @@ func TestOneRefusedTargetDoesNotKeepTheOthersIn(t *testing.T) {
 	want(t, "condition", "False FailedReconcile", w.ready("a"))
 }
 
-func TestTheSameFaultIsWrittenOnce(t *testing.T) {
+func TestTheSameFindingIsWrittenOnce(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.aws.refuse["10.0.1.1"] = engine.Denied
 	w.run("a")
@@ -43,7 +43,7 @@ func TestTheSameFaultIsWrittenOnce(t *testing.T) {
 	}
 }
 
-func TestARefusedTargetIsSentAgainWithBackOff(t *testing.T) {
+func TestARefusedTargetIsRetriedWithBackOff(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.aws.refuse[p1.ip] = engine.Invalid
 	for i := range 600 { // ten minutes
@@ -61,7 +61,7 @@ func TestARefusedTargetIsSentAgainWithBackOff(t *testing.T) {
 	want(t, "targets once it is accepted", "10.0.1.1:8080 10.0.4.99:8080", w.aws.ids("arn/a"))
 }
 
-func TestFullGroupIsEmptiedFirst(t *testing.T) {
+func TestFullTargetGroupDeregistersFirst(t *testing.T) {
 	w := ipHarness(t, p2)
 	w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.0.9.9", Port: 8080, State: "healthy"}}
 	w.aws.full = 1
@@ -69,7 +69,7 @@ func TestFullGroupIsEmptiedFirst(t *testing.T) {
 	want(t, "targets", "10.0.2.1:8080", w.aws.ids("arn/a"))
 }
 
-func TestAFullGroupGetsAsManyAsItHasRoomFor(t *testing.T) {
+func TestFullTargetGroupIsFilledUpToItsCapacity(t *testing.T) {
 	var many []pod
 	for i := range 9 {
 		many = append(many, pod{name: fmt.Sprintf("m%d", i), ip: fmt.Sprintf("10.0.2.%d", 10+i), node: "n2"})
@@ -93,7 +93,7 @@ func TestAFullGroupGetsAsManyAsItHasRoomFor(t *testing.T) {
 	}
 }
 
-func TestLastTargetsThatCanServeStayWhenNewOnesCannotCome(t *testing.T) {
+func TestLastServingTargetsStayIfNewOnesAreRefused(t *testing.T) {
 	old := p1
 	old.serving = true
 	w := ipHarness(t, old)
@@ -109,7 +109,7 @@ func TestLastTargetsThatCanServeStayWhenNewOnesCannotCome(t *testing.T) {
 	want(t, "targets once the old pod is gone, whose address may be another's soon", "", w.aws.ids("arn/a"))
 }
 
-func TestCapIsKept(t *testing.T) {
+func TestMaximumOfTargetsIsNotExceeded(t *testing.T) {
 	w := ipHarness(t, p1, p2, p3)
 	w.conf.MaxTargets = 2
 	w.restart()
@@ -128,7 +128,7 @@ func TestCapIsKept(t *testing.T) {
 	}
 }
 
-func TestMoreTargetsThanTheCapAreLeftToBe(t *testing.T) {
+func TestTargetsBeyondTheMaximumStayRegistered(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.conf.MaxTargets = 1
 	w.restart()

@@ -56,9 +56,9 @@ status: {phase: Running, podIPs: [{ip: ` + ip + `}]}
 `
 }
 
-// Whatever keeps a run from bringing the targets to the endpoints, the address of a pod that is gone
-// leaves at the next run, and those of the others stay.
-func TestTheAddressOfAPodThatIsGoneLeavesWhateverElseIsWrong(t *testing.T) {
+// Whatever prevents a run from converging, the next run deregisters the address of a deleted pod, and the addresses of
+// other pods stay registered.
+func TestAddressOfADeletedPodIsAlwaysDeregistered(t *testing.T) {
 	deny := func(w *harness, refuse func(bindings.Write) bool) {
 		w.conf.Cluster = refusing{w.conf.Cluster, refuse}
 		w.restart()
@@ -175,8 +175,8 @@ kind: Ingress
 metadata: {namespace: ns, name: web, finalizers: [ingress.k8s.aws/resources]}
 `
 
-// An instance that is not a node any more may serve something else.
-func TestAnInstanceThatIsNoNodeAnyMoreLeaves(t *testing.T) {
+// An instance that is no longer a node may serve something else.
+func TestInstanceOfADeletedNodeIsDeregistered(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "NodePort"), bindingDoc("a", "web", "instance", 30080))
 	w.run("a")
 	w.aws.setAll("arn/a", "healthy")
@@ -191,16 +191,16 @@ func TestAnInstanceThatIsNoNodeAnyMoreLeaves(t *testing.T) {
 }
 
 // The instances of another account are not nodes of this cluster.
-func TestTargetsThatABindingNeverRegisteredStayWhereItCannotFillTheGroup(t *testing.T) {
+func TestForeignTargetsStayIfABindingCannotRegister(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "NodePort"), with(bindingDoc("a", "web", "instance", 30080), "iamRoleArnToAssume: arn:aws:iam::1:role/r"))
 	w.aws.groups["arn/a"] = []*observed.Target{{ID: "i-9", Port: 80, State: "healthy"}, {ID: "10.0.7.7", Port: 80, State: "healthy"}}
 	w.run("a")
 	want(t, "targets", "10.0.7.7:80 i-9:80", w.aws.ids("arn/a"))
 }
 
-// A binding whose finalizer a user has removed takes along what it has put in, unless another one
-// comes in its place.
-func TestABindingThatWentWithoutLettingGoLeavesNothing(t *testing.T) {
+// If a user removes the finalizer of a binding, and the binding is deleted, its targets are deregistered, unless
+// another binding takes its place.
+func TestTargetsOfABindingWithoutFinalizerAreRemoved(t *testing.T) {
 	lose := func(w *harness) {
 		w.run("a")
 		w.edit("a", func(b *elbv2.TargetGroupBinding) { b.Finalizers = nil })
@@ -222,7 +222,7 @@ func TestABindingThatWentWithoutLettingGoLeavesNothing(t *testing.T) {
 	want(t, "targets that a successor wants", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
 }
 
-func TestABindingThatNamesAnotherGroupEmptiesTheOneBefore(t *testing.T) {
+func TestPreviousTargetGroupIsEmptiedAfterAChange(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.run("a")
 	w.edit("a", func(b *elbv2.TargetGroupBinding) { b.Spec.TargetGroupARN = "arn/b" })
@@ -231,8 +231,8 @@ func TestABindingThatNamesAnotherGroupEmptiesTheOneBefore(t *testing.T) {
 	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/b"))
 }
 
-// Another tenant's binding that names a group can never empty it.
-func TestABindingOfAnotherNamespaceTakesNothingOut(t *testing.T) {
+// A binding of another tenant that names a target group never deregisters its targets.
+func TestBindingOfAnotherNamespaceDeregistersNothing(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	w.run("a")
 	w.now = w.now.Add(time.Minute)
@@ -254,9 +254,9 @@ func TestABindingOfAnotherNamespaceTakesNothingOut(t *testing.T) {
 	want(t, "targets after it was deleted", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
 }
 
-// The name of a group that the controller makes can be foretold, so anybody can name it before the
-// binding of its owner is there.
-func TestAGroupIsForBindingsOfTheNamespaceThatItWasMadeFor(t *testing.T) {
+// The names of target groups that the controller creates are predictable, so any user can name such a target group
+// before the binding of its owner exists.
+func TestTargetGroupAdmitsOnlyBindingsOfItsNamespace(t *testing.T) {
 	foreign := strings.NewReplacer("namespace: ns", "namespace: other", "arn/b", "arn/a", "metadata: {", `metadata: {creationTimestamp: "2025-01-01T00:00:00Z", `).
 		Replace(bindingDoc("b", "web", "ip", 8080))
 	theirs := strings.NewReplacer("namespace: ns", "namespace: other").Replace(serviceDoc("web", "ClusterIP") + "---\n" + podDocs("web", p2))
@@ -294,8 +294,9 @@ func TestAGroupIsForBindingsOfTheNamespaceThatItWasMadeFor(t *testing.T) {
 	}
 }
 
-// What a binding of another namespace wants keeps no target of a shared group that its owner's binding takes out.
-func TestABindingOfAnotherNamespaceKeepsNoTargetOfASharedGroup(t *testing.T) {
+// The endpoints of a binding in another namespace do not prevent the owner's binding from deregistering targets of a
+// shared target group.
+func TestBindingOfAnotherNamespaceRetainsNoSharedTarget(t *testing.T) {
 	foreign := strings.NewReplacer("namespace: ns", "namespace: other", "arn/b", "arn/a").Replace(multi(bindingDoc("b", "web", "ip", 8080)))
 	for name, leave := range map[string]func(w *harness){
 		"its pod goes":     func(w *harness) { w.put(podDocs("web", p1)); w.drop(cluster.KindPod, p2.name) },
@@ -322,8 +323,8 @@ func TestABindingOfAnotherNamespaceKeepsNoTargetOfASharedGroup(t *testing.T) {
 func same(doc string) string  { return doc }
 func multi(doc string) string { return with(doc, "multiClusterTargetGroup: true") }
 
-// One target that AWS does not know any more does not keep the others of a binding that is deleted.
-func TestDeletionTakesOutTheRestWhenOneTargetIsRefused(t *testing.T) {
+// A target that AWS no longer knows does not prevent the deregistration of the other targets of a deleted binding.
+func TestDeletionDeregistersTheOtherTargetsIfOneIsRefused(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	w.run("a")
 	w.aws.refuse["out "+p1.ip] = engine.Invalid

@@ -12,11 +12,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// TestRememberedRulesEqualComputation lets bindings, their pods and what AWS shows of addresses change at
+// TestCachedRulesMatchAFreshComputation lets bindings, their pods and what AWS shows of addresses change at
 // random. Once each binding had its run, a new process that computes the rules of all bindings finds nothing
 // to add, and nothing to take away unless an address was not known, because nothing is taken away then, or the
 // process was started again, as it is this computation that ends what is left over from before.
-func TestRememberedRulesEqualComputation(t *testing.T) {
+func TestCachedRulesMatchAFreshComputation(t *testing.T) {
 	loose, strict := 0, 0
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 11))

@@ -180,10 +180,10 @@ func (s *safety) event() {
 	}
 }
 
-// TestNoRuleIsTakenAwayThatATargetNeeds lets Services, pods, bindings and what AWS shows of addresses come and go at random,
+// TestNoRuleOfARegisteredTargetIsRevoked lets Services, pods, bindings and what AWS shows of addresses come and go at random,
 // while runs of several bindings interleave: at no time is a rule taken away that a registered target of a binding needs whose
 // Service is there, or has been missing for less than five seconds. In the end only the rules that are asked for are there.
-func TestNoRuleIsTakenAwayThatATargetNeeds(t *testing.T) {
+func TestNoRuleOfARegisteredTargetIsRevoked(t *testing.T) {
 	taken := 0
 	for seed := range uint64(60) {
 		s := newSafety(t, seed)

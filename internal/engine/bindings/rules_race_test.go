@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// While a rule is taken away, because nothing asked for it any more when that was planned, something may come that needs it.
-// Its targets are not registered behind a rule that is about to go, and the rule is there in the end.
-func TestARuleThatIsNeededAgainWhileItIsTakenAwayComesBack(t *testing.T) {
+// A target may need a rule again while the rule is being revoked. The target is not registered before the rule is
+// authorized again, and the rule exists in the end.
+func TestARuleNeededDuringItsRevocationIsAuthorizedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
 		w.run("a")
@@ -36,9 +36,9 @@ func TestARuleThatIsNeededAgainWhileItIsTakenAwayComesBack(t *testing.T) {
 	})
 }
 
-// The endpoints go and come back while a run over their binding is under way, and all rules are compared in between. What the
-// run is about to register needs its rule.
-func TestARuleIsNotTakenAwayDuringARunOfItsBinding(t *testing.T) {
+// The endpoints disappear and return during a run of their binding, and all rules are compared meanwhile. The rules of
+// targets that the run is about to register must stay.
+func TestRulesAreNotRevokedDuringARunOfTheirBinding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
 		var again runAgain
@@ -74,9 +74,9 @@ func TestARuleIsNotTakenAwayDuringARunOfItsBinding(t *testing.T) {
 	})
 }
 
-// A run that waits for AWS while it takes rules away keeps no other from registering targets whose rules are there, nor from
-// changing those of another security group.
-func TestAChangeOfRulesThatWaitsForAWSDelaysNoOther(t *testing.T) {
+// A run that waits for AWS while it revokes rules does not prevent other runs from registering targets whose rules
+// exist, or from changing another security group.
+func TestASlowRuleChangeDelaysNoOtherBinding(t *testing.T) {
 	for how, hang := range map[string]func(a *aws, until chan struct{}){
 		"reading":  func(a *aws, until chan struct{}) { a.groupReads, a.atRead = 1, func() { <-until } },
 		"changing": func(a *aws, until chan struct{}) { a.changing = until },
@@ -113,7 +113,7 @@ func TestAChangeOfRulesThatWaitsForAWSDelaysNoOther(t *testing.T) {
 	}
 }
 
-func TestAPanicWhileRulesArePlannedStopsNoOther(t *testing.T) {
+func TestAPanicInRulePlanningStopsNoOtherBinding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 9090))
 		w.run("a")

@@ -45,7 +45,7 @@ func (w *harness) record(targets string) {
 	}
 }
 
-func TestOnlyOwnTargetsOfASharedGroupAreTakenOut(t *testing.T) {
+func TestOnlyOwnTargetsOfASharedTargetGroupAreDeregistered(t *testing.T) {
 	foreign := &observed.Target{ID: "10.9.0.1", Port: 8080, State: "healthy"}
 	w := sharedHarness(t, p1, p2)
 	w.aws.groups["arn/a"] = []*observed.Target{foreign}
@@ -67,7 +67,7 @@ func TestOnlyOwnTargetsOfASharedGroupAreTakenOut(t *testing.T) {
 	want(t, "record after the binding went", "none", w.recorded("a"))
 }
 
-func TestTheFirstRunOverASharedGroupTakesNothingOut(t *testing.T) {
+func TestTheFirstRunDeregistersNothingFromASharedTargetGroup(t *testing.T) {
 	w := sharedHarness(t, p1)
 	w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.0.2.1", Port: 8080, State: "healthy"}, {ID: "10.0.1.1", Port: 8080, State: "healthy"}}
 	w.run("a")
@@ -75,7 +75,7 @@ func TestTheFirstRunOverASharedGroupTakesNothingOut(t *testing.T) {
 	want(t, "record", "10.0.1.1:8080", w.recorded("a"))
 }
 
-func TestARecordOfAnyOrderIsTakenOver(t *testing.T) {
+func TestAnUnsortedRecordOfOwnTargetsIsAccepted(t *testing.T) {
 	w := sharedHarness(t, p1, p2)
 	w.aws.groups["arn/a"] = []*observed.Target{
 		{ID: "10.0.1.1", Port: 8080, State: "healthy"}, {ID: "10.0.2.1", Port: 8080, State: "healthy"}, {ID: "10.0.1.9", Port: 8080, State: "healthy"},
@@ -86,8 +86,8 @@ func TestARecordOfAnyOrderIsTakenOver(t *testing.T) {
 	want(t, "targets", "10.0.1.1:8080 10.0.1.9:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
 }
 
-// A process that dies between registering and the answer leaves targets that the next one knows.
-func TestOwnTargetsAreRecordedBeforeTheyAreRegistered(t *testing.T) {
+// A process that ends between the call and its answer leaves targets that the next process finds in the record.
+func TestOwnTargetsAreRecordedBeforeRegistration(t *testing.T) {
 	w := sharedHarness(t, p1)
 	w.aws.refuse["10.0.1.1"] = 0
 	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil {
@@ -96,7 +96,7 @@ func TestOwnTargetsAreRecordedBeforeTheyAreRegistered(t *testing.T) {
 	want(t, "record", "10.0.1.1:8080", w.recorded("a"))
 }
 
-func TestTwoBindingsShareAGroupIfBothSaySo(t *testing.T) {
+func TestBindingsShareATargetGroupIfBothAllowIt(t *testing.T) {
 	second := strings.ReplaceAll(bindingDoc("b", "other", "ip", 8080), "arn/b", "arn/a")
 	for name, c := range map[string]struct {
 		doc, targets string
@@ -121,14 +121,14 @@ func TestTwoBindingsShareAGroupIfBothSaySo(t *testing.T) {
 	}
 }
 
-func TestTheRoleIsUsedForEveryCallAndTargetsHaveAllZones(t *testing.T) {
+func TestAssumedRoleIsUsedForEveryCall(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), strings.Replace(
 		with(bindingDoc("a", "web", "ip", 8080), "iamRoleArnToAssume: role", "assumeRoleExternalId: word"), "vpc-1", "vpc-unseen", 1))
 	w.run("a")
 	want(t, "calls", "as role word; as role word; as role word; list a; as role word; authorize sg-node tcp 8080-8080 sg-b; as role word; register a 10.0.1.1:8080all", w.aws.take())
 }
 
-func TestZonesAreGivenOnceAWSAsksForThem(t *testing.T) {
+func TestZonesAreSentOnceAWSRequiresThem(t *testing.T) {
 	outside := pod{name: "q1", ip: "100.64.0.1", node: "n2"}
 	w := ipHarness(t, p1, outside)
 	w.aws.zonal = true
@@ -192,7 +192,7 @@ func TestQUICTargetsHaveServerIDs(t *testing.T) {
 	want(t, "calls without change", "", w.aws.take())
 }
 
-func TestEndpointsObjectsAreReadIfTheOperatorWants(t *testing.T) {
+func TestEndpointsObjectsAreReadWithoutEndpointSlices(t *testing.T) {
 	object := func(ready, notReady string) string {
 		at := func(ip, name string) string {
 			return fmt.Sprintf("[{ip: %s, targetRef: {kind: Pod, namespace: ns, name: %s}}]", ip, name)
@@ -217,7 +217,7 @@ subsets: [{ports: [{name: http, port: 8080}, {name: other, port: 9090}], address
 	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
 }
 
-func TestWhatAnotherBindingOfTheClusterWantsIsNotTakenOut(t *testing.T) {
+func TestTargetsOfAnotherBindingAreNotDeregistered(t *testing.T) {
 	second := with(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"), "multiClusterTargetGroup: true")
 	w := sharedHarness(t, p1, p2)
 	w.put(second)

@@ -42,9 +42,9 @@ func newBehind(t *testing.T, objects ...string) (w *harness, stale *[]string, ag
 	return w, stale, again
 }
 
-// Another tenant may edit a binding whose Service does not exist, over and over. Its own rules stay unchanged, and those of
-// others come and go as without it.
-func TestABindingThatChangesHoldsUpNoRulesOfOthers(t *testing.T) {
+// Another tenant may edit a binding without a Service again and again. Its own rules stay unchanged, and the rules of
+// other bindings change as usual.
+func TestAnEditedBindingDelaysNoRulesOfOthers(t *testing.T) {
 	w, stale, again := newBehind(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
 	w.run("a")
@@ -80,8 +80,9 @@ func TestABindingThatChangesHoldsUpNoRulesOfOthers(t *testing.T) {
 	want(t, "targets then", "", w.aws.ids("arn/b"))
 }
 
-// A Service that goes may be made again in a moment: the rules of its targets stay as long as these do.
-func TestRulesOfAServiceThatIsMadeAgainStay(t *testing.T) {
+// A deleted Service may be created again within a moment. The rules of its targets stay as long as the targets are
+// registered.
+func TestRulesOfARecreatedServiceStay(t *testing.T) {
 	w, _, _ := newBehind(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
 	w.run("a")
@@ -110,7 +111,8 @@ func (l *late) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 	return l.aws.VPCRanges(ctx, vpc)
 }
 
-// A binding may be edited, and its Service go, while its own run is under way. That is for the next run, and nothing is wrong.
+// A binding may be edited, and its Service deleted, during a run of the binding. The next run handles the change, and
+// no error is reported.
 func TestABindingThatChangesDuringItsRunIsRunAgain(t *testing.T) {
 	w, stale, _ := newBehind(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
 	changed := false
@@ -134,8 +136,8 @@ func TestABindingThatChangesDuringItsRunIsRunAgain(t *testing.T) {
 	want(t, "targets and rules in the end", "", w.aws.ids("arn/a")+w.aws.rulesOf("sg-node"))
 }
 
-// A binding that leaves takes its rules along, whatever becomes of others, whose rules are for their own runs to take away.
-func TestALeavingBindingWaitsForNoRulesOfAnother(t *testing.T) {
+// A deleted binding removes its rules, whatever happens to other bindings. The other bindings remove their own rules.
+func TestADeletedBindingWaitsForNoRulesOfAnother(t *testing.T) {
 	w, stale, _ := newBehind(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
 	w.run("a")
@@ -154,8 +156,9 @@ func TestALeavingBindingWaitsForNoRulesOfAnother(t *testing.T) {
 	want(t, "rules after its own run", "", w.aws.rulesOf("sg-node"))
 }
 
-// The Service of a binding that takes a target group over may arrive after it. The targets stay until then, but not for ever.
-func TestALeavingBindingWaitsForTheServiceOfAnother(t *testing.T) {
+// The Service of a binding that takes over a target group may arrive after the binding. The targets stay until then,
+// for a limited time.
+func TestADeletedBindingWaitsForTheServiceOfItsSuccessor(t *testing.T) {
 	for _, arrives := range []bool{true, false} {
 		w, _, _ := newBehind(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
 		w.run("a")

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-func TestOlderOfTwoBindingsIsServed(t *testing.T) {
+func TestTheOlderOfTwoBindingsIsServed(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2), bindingDoc("a", "web", "ip", 8080))
 	w.now = w.now.Add(time.Minute)
 	w.put(strings.ReplaceAll(bindingDoc("b", "other", "ip", 8080), "arn/b", "arn/a"))
@@ -50,7 +50,7 @@ func TestASuccessorTakesOverWithoutAGap(t *testing.T) {
 	}
 }
 
-func TestNameAndTypeAreFoundOut(t *testing.T) {
+func TestMissingNameAndTypeAreReadFromAWS(t *testing.T) {
 	doc := strings.ReplaceAll(bindingDoc("a", "web", "ip", 8080), "targetGroupARN: arn/a", "targetGroupName: a")
 	doc = strings.ReplaceAll(doc, "  targetType: ip\n", "")
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)
@@ -58,7 +58,7 @@ func TestNameAndTypeAreFoundOut(t *testing.T) {
 	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
 }
 
-func TestOneOfTwoNamesTheGroupByName(t *testing.T) {
+func TestBindingByNameConflictsWithBindingByARN(t *testing.T) {
 	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/shop/0123456789abcdef"
 	first := strings.Replace(bindingDoc("a", "web", "ip", 8080), "arn/a", arn, 1)
 	byName := strings.Replace(bindingDoc("b", "other", "ip", 8080), "targetGroupARN: arn/b", "targetGroupName: shop", 1)
@@ -86,7 +86,7 @@ func TestOneOfTwoNamesTheGroupByName(t *testing.T) {
 	}
 }
 
-func TestAGroupOfLoadBalancersIsNotFilledWithPods(t *testing.T) {
+func TestNoPodsAreRegisteredInATargetGroupOfTypeALB(t *testing.T) {
 	doc := strings.ReplaceAll(bindingDoc("a", "web", "ip", 8080), "  targetType: ip\n", "")
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)
 	w.aws.typ = model.ALBTargets
@@ -97,7 +97,7 @@ func TestAGroupOfLoadBalancersIsNotFilledWithPods(t *testing.T) {
 	}
 }
 
-func TestAMissingTargetGroupIsLookedForRarely(t *testing.T) {
+func TestAMissingTargetGroupIsReadRarely(t *testing.T) {
 	w := ipHarness(t, p1)
 	delete(w.aws.groups, "arn/a")
 	if out := w.run("a"); out.RetryAfter != 15*time.Second {
@@ -113,7 +113,7 @@ func TestAMissingTargetGroupIsLookedForRarely(t *testing.T) {
 	}
 }
 
-func TestAVPCThatDoesNotExistIsBlamed(t *testing.T) {
+func TestAMissingVPCIsReported(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), strings.Replace(bindingDoc("a", "web", "ip", 8080), "vpc-1", "vpc-unseen", 1))
 	out := w.run("a")
 	if len(out.Findings) != 1 || out.Findings[0].Field != "spec.vpcID" || out.RetryAfter != 5*time.Minute {
@@ -121,7 +121,7 @@ func TestAVPCThatDoesNotExistIsBlamed(t *testing.T) {
 	}
 }
 
-func TestImpossibleBindingsAreLeftAlone(t *testing.T) {
+func TestInvalidBindingsAreNotCarriedOut(t *testing.T) {
 	for name, line := range map[string]string{
 		"instances of another account": "  iamRoleArnToAssume: arn:aws:iam::1:role/r\n",
 		"instances for QUIC":           "  targetGroupProtocol: QUIC\n",
@@ -138,7 +138,7 @@ func TestImpossibleBindingsAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestWhatABindingLeavesOpenIsWrittenIntoIt(t *testing.T) {
+func TestEmptyFieldsOfABindingAreCompleted(t *testing.T) {
 	for name, edit := range map[string]*strings.Replacer{
 		"name only":        strings.NewReplacer("targetGroupARN: arn/a", "targetGroupName: a", "  targetType: ip\n", "", "  vpcID: vpc-1\n", ""),
 		"ARN without type": strings.NewReplacer("  targetType: ip\n", ""),
@@ -160,7 +160,7 @@ func TestWhatABindingLeavesOpenIsWrittenIntoIt(t *testing.T) {
 	}
 }
 
-func TestABindingThatIsUsableStaysAsItIsWritten(t *testing.T) {
+func TestACompleteBindingIsNotChanged(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.run("a")
 	if s := w.binding("a").Spec; s.IPAddressType != nil || s.TargetGroupProtocol != nil {

@@ -22,9 +22,9 @@ func (m meeting) Change(ctx context.Context, w bindings.Write) error {
 	return m.Cluster.Change(ctx, w)
 }
 
-// Two bindings that go at the same time each see what the other still asks for. The rules go all the
-// same, with the last of them.
-func TestRulesGoWithTwoBindingsThatGoTogether(t *testing.T) {
+// Each of two bindings that are deleted at the same time sees the rules of the other one. The last one still removes
+// the rules.
+func TestRulesOfTwoBindingsDeletedTogetherAreRevoked(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1, p2), bindingDoc("a", "web", "ip", 8080),
 		strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/a", "arn/b"))
 	inside := false

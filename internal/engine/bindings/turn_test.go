@@ -36,8 +36,8 @@ type later struct{ classed }
 
 func (later) RetryAfter() time.Duration { return 3 * time.Second }
 
-// A target that waits to be taken out is more urgent when its pod has ended, and most when another pod has its address.
-func TestATargetThatWaitsIsMoreUrgentWhenItsPodIsGone(t *testing.T) {
+// A waiting deregistration is more urgent when the pod has ended, and most urgent when another pod has the address.
+func TestDeregistrationIsMoreUrgentIfThePodHasEnded(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	b := &busy{aws: w.aws, busy: true}
 	w.conf.Cloud = b
@@ -77,9 +77,9 @@ func TestATargetThatWaitsIsMoreUrgentWhenItsPodIsGone(t *testing.T) {
 	}
 }
 
-// While targets wait to be taken out, all endpoints may be registered. The outcome says so, and success is reported once
-// nothing waits.
-func TestRegistrationsAreAnsweredWhileDeregistrationsWait(t *testing.T) {
+// All endpoints may be registered while deregistrations wait. The outcome reports it, and success is reported once no
+// call waits.
+func TestAllRegisteredIsReportedWhileDeregistrationsWait(t *testing.T) {
 	w := ipHarness(t, p1)
 	b := &busy{aws: w.aws}
 	w.conf.Cloud = b
@@ -104,8 +104,8 @@ func TestRegistrationsAreAnsweredWhileDeregistrationsWait(t *testing.T) {
 	}
 }
 
-// An endpoint that a full target group has no room for waits to be registered.
-func TestEndpointsThatWaitForRoomAreNotRegistered(t *testing.T) {
+// An endpoint waits if the target group has reached its maximum of targets.
+func TestEndpointsBeyondCapacityAreNotRegistered(t *testing.T) {
 	w := ipHarness(t, p1)
 	b := &busy{aws: w.aws}
 	w.conf.Cloud, w.conf.MaxTargets = b, 1
@@ -119,8 +119,8 @@ func TestEndpointsThatWaitForRoomAreNotRegistered(t *testing.T) {
 	}
 }
 
-// A target that waits to be taken out need not be in the end. Success is reported all the same, once.
-func TestSuccessIsReportedWhenTheCallThatWaitedHasNothingToDo(t *testing.T) {
+// A postponed deregistration may become unnecessary. Success is then reported once.
+func TestSuccessIsReportedOnceAfterAnUnneededCall(t *testing.T) {
 	for how, change := range map[string]func(*harness){
 		"the pod is there again":      func(w *harness) { w.put(podDocs("web", p1, p2)) },
 		"another took the target out": func(w *harness) { w.aws.groups["arn/a"] = w.aws.groups["arn/a"][1:] },
@@ -148,8 +148,8 @@ func TestSuccessIsReportedWhenTheCallThatWaitedHasNothingToDo(t *testing.T) {
 	}
 }
 
-// The target group that a binding has filled is emptied although that waits, after its spec named another.
-func TestAnOldTargetGroupIsEmptiedAfterAWait(t *testing.T) {
+// After the spec names another target group, the previous target group is emptied, even if the call is postponed.
+func TestThePreviousTargetGroupIsEmptiedAfterPostponement(t *testing.T) {
 	w := ipHarness(t, p1)
 	b := &busy{aws: w.aws}
 	w.conf.Cloud = b

@@ -123,8 +123,8 @@ func TestDigestMatchesPlainDigest(t *testing.T) {
 
 var seven = int32(7)
 
-// TestDigestStaysTheSameFromVersionToVersion compares Digest with a stored digest of an earlier version.
-func TestDigestStaysTheSameFromVersionToVersion(t *testing.T) {
+// TestDigestIsTheSameInEveryVersion compares Digest with a stored digest of an earlier version.
+func TestDigestIsTheSameInEveryVersion(t *testing.T) {
 	if got, want := Digest("a", []int{1, 2}, map[string]string{"k": "v"}, model.PathPattern{Values: []string{"/"}}), "QL-rNpJ5K43KNQS8sOUQDw"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

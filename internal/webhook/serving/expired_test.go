@@ -9,7 +9,7 @@ import (
 
 // No process ran until the certificate of the webhooks had expired. The first Sync replaces it, and each replica serves the
 // new one after its next Sync. The API server trusts each certificate that is served.
-func TestAnExpiredCertificateIsReplacedAtTheFirstLook(t *testing.T) {
+func TestAnExpiredCertificateIsReplacedByTheFirstSync(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
 	at, now := newTestClock()

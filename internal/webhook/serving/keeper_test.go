@@ -154,8 +154,8 @@ func TestADeletedSecretLeavesNoGap(t *testing.T) {
 	}
 }
 
-// If two replicas make a certificate at the same time, one writes it, and the other uses that one.
-func TestTheSlowerReplicaTakesOver(t *testing.T) {
+// If two replicas create a certificate at the same time, one of them writes it, and the other one uses it.
+func TestTheSlowerReplicaUsesTheStoredCertificate(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
 	_, now := newTestClock()
@@ -174,7 +174,7 @@ func TestTheSlowerReplicaTakesOver(t *testing.T) {
 	}
 }
 
-func TestWithoutRightsThereIsACertificateAllTheSame(t *testing.T) {
+func TestACertificateIsServedWithoutRights(t *testing.T) {
 	for name, forbidden := range map[string]string{"no right to the Secret": "/secrets", "no rights": "/"} {
 		a := newAPI(t)
 		a.configure(nil)
@@ -203,7 +203,7 @@ func TestWithoutRightsThereIsACertificateAllTheSame(t *testing.T) {
 	}
 }
 
-func TestAnUnreachableAPIServerIsNoObstacle(t *testing.T) {
+func TestACertificateIsServedWithoutTheAPIServer(t *testing.T) {
 	_, now := newTestClock()
 	a := newAPI(t)
 	k := a.keeper(now)
@@ -214,7 +214,7 @@ func TestAnUnreachableAPIServerIsNoObstacle(t *testing.T) {
 	}
 }
 
-func TestWhatAnotherUserKeepsIsLeftAlone(t *testing.T) {
+func TestResourcesOfOtherOwnersAreNotChanged(t *testing.T) {
 	a := newAPI(t)
 	a.configure(map[string]any{certManagerAnnotation: "ns/cert"})
 	id, err := newIdentity([]string{"another.name"}, nil, start)

@@ -82,7 +82,7 @@ func pool(pem []byte) *x509.CertPool {
 	return p
 }
 
-func TestServesWithoutAnyCertificateOfOthers(t *testing.T) {
+func TestServesItsOwnCertificate(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
 	address := run(t, Options{CertDir: t.TempDir(), Own: a.keeper(clock.RealClock{})})
@@ -114,7 +114,7 @@ func writeCertificate(t *testing.T, dir string) identity {
 	return id
 }
 
-func TestFilesAreServedAndReadAgain(t *testing.T) {
+func TestChangedCertificateFilesAreReloaded(t *testing.T) {
 	dir := t.TempDir()
 	first := writeCertificate(t, dir)
 	a := newAPI(t)
@@ -138,7 +138,7 @@ func TestFilesAreServedAndReadAgain(t *testing.T) {
 	}
 }
 
-func TestCallersMustShowACertificateWhereACAIsGiven(t *testing.T) {
+func TestCallersNeedACertificateIfAClientCAIsSet(t *testing.T) {
 	dir := t.TempDir()
 	server := writeCertificate(t, dir)
 	caller, err := callerIdentity()
