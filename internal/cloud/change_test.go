@@ -102,11 +102,11 @@ func TestEveryChangeConvergesAndUpdatesTheInventory(t *testing.T) {
 	for name, edit := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t)
-			r.reach(desired(web))
-			r.reach(desired(web, edit))
-			r.reach(desired(web))
+			r.checkConverges(desiredStack(web))
+			r.checkConverges(desiredStack(web, edit))
+			r.checkConverges(desiredStack(web))
 			r = newHarness(t)
-			r.reach(desired(web, edit))
+			r.checkConverges(desiredStack(web, edit))
 		})
 	}
 }

@@ -23,8 +23,8 @@ func TestFenceStopsWritesButNotReads(t *testing.T) {
 	r := newHarness(t, func(c *cloud.Config) {
 		c.Fence = l
 	})
-	p, _, _ := r.draft(desired(web))
-	l.lose()
+	p, _, _ := r.makePlan(desiredStack(web))
+	l.setLost()
 	err := r.apply(p)
 	if r.cloud.Class(err) != engine.Fenced {
 		t.Errorf("got %v", err)
@@ -33,9 +33,9 @@ func TestFenceStopsWritesButNotReads(t *testing.T) {
 		t.Errorf("%d mutating calls left the process", n)
 	}
 	r.cloud.Forget()
-	r.draft(desired(web))
+	r.makePlan(desiredStack(web))
 	l.lost.Store(false)
-	r.reach(desired(web))
+	r.checkConverges(desiredStack(web))
 }
 
 // recordedCalls remember calls to AWS.
@@ -57,7 +57,7 @@ func (r *recordedCalls) RecordAttempt(c cloud.Call) {
 func TestCallsAreReported(t *testing.T) {
 	of := &recordedCalls{}
 	r := newHarness(t, func(c *cloud.Config) { c.Calls = of })
-	r.draft(desired(web))
+	r.makePlan(desiredStack(web))
 	calls, requests := of.calls, of.requests
 	if len(calls) == 0 || len(calls) != len(requests) || len(calls) != r.em.Calls().Total() {
 		t.Fatalf("%d calls and %d requests reported, %d made", len(calls), len(requests), r.em.Calls().Total())
@@ -74,23 +74,23 @@ func TestCallsAreReported(t *testing.T) {
 	}
 }
 
-type agentCheck struct {
+type userAgentRecorder struct {
 	next http.RoundTripper
 	seen map[string]bool
 }
 
-func (a agentCheck) RoundTrip(r *http.Request) (*http.Response, error) {
+func (a userAgentRecorder) RoundTrip(r *http.Request) (*http.Response, error) {
 	a.seen[r.Header.Get("User-Agent")] = true
 	return a.next.RoundTrip(r)
 }
 
 func TestUserAgent(t *testing.T) {
-	check := agentCheck{seen: map[string]bool{}}
+	check := userAgentRecorder{seen: map[string]bool{}}
 	r := newHarness(t, func(c *cloud.Config) {
 		check.next = c.HTTP.Transport
 		c.HTTP = &http.Client{Transport: check}
 	})
-	r.draft(desired(web))
+	r.makePlan(desiredStack(web))
 	if diff := cmp.Diff(map[string]bool{"elbv2.k8s.aws/test": true}, check.seen); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -150,15 +150,15 @@ func TestListReadBeforeTheAnswerOfAWrite(t *testing.T) {
 				r.clock.Advance(time.Hour)
 				_, err = r.cloud.Observe(r.ctx, other, nil)
 			}}})
-			p, _, _ := r.draft(desired(web))
+			p, _, _ := r.makePlan(desiredStack(web))
 			if err := r.apply(p); err != nil {
 				t.Fatal(err)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.settled(desired(web))
-			r.counts(1, 2)
+			r.checkNoSteps(desiredStack(web))
+			r.checkCounts(1, 2)
 		})
 	}
 }

@@ -26,13 +26,13 @@ import (
 func TestEveryAttemptHasADeadline(t *testing.T) {
 	const elbService = "Elastic Load Balancing v2"
 	overPipes := func(r *harness, serve http.Handler, dial func(context.Context) error) {
-		r.cfg.HTTP = r.pipes(serve, dial)
+		r.cfg.HTTP = r.newPipeClient(serve, dial)
 		r.cfg.Endpoints = map[string]string{elbService: "http://aws.test"}
 	}
 	at := func(context.Context) error { return nil }
 	cases := map[string]func(*harness){
 		"in the connection": func(r *harness) {
-			overPipes(r, r.em.Handler(), func(ctx context.Context) error { return slow(ctx, time.Hour) })
+			overPipes(r, r.em.Handler(), func(ctx context.Context) error { return sleepOrDone(ctx, time.Hour) })
 		},
 		"before the answer": func(r *harness) {
 			r.em.Faults().Add(fault.Rule{Action: fault.Action{Hang: true}})
@@ -89,10 +89,10 @@ func TestCreatedLoadBalancerIsFoundAfterTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts = 10 })
 		r.em.Faults().Add(fault.Rule{Operation: "CreateLoadBalancer", Count: 1, Action: fault.Action{Hang: true, Lose: true}})
-		if err := r.converge(desired(web)); err != nil {
+		if err := r.converge(desiredStack(web)); err != nil {
 			t.Fatal(err)
 		}
-		r.counts(1, 2)
+		r.checkCounts(1, 2)
 	})
 }
 
@@ -168,7 +168,7 @@ func TestARequestForCredentialsHasADeadline(t *testing.T) {
 func TestReadOfManyBatchesSucceedsOnceAWSAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarnessOn(t, nil)
-		want := desired(web, withListeners(41))
+		want := desiredStack(web, withListeners(41))
 		if err := r.converge(want); err != nil {
 			t.Fatal(err)
 		}

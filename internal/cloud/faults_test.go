@@ -69,10 +69,10 @@ func TestDeniedEssentialReadFailsTheRun(t *testing.T) {
 	for _, operation := range []string{"DescribeLoadBalancers", "DescribeTargetGroups", "DescribeTags", "DescribeListeners", "DescribeRules"} {
 		t.Run(operation, func(t *testing.T) {
 			r := newHarness(t)
-			r.reach(desired(web))
+			r.checkConverges(desiredStack(web))
 			r.restart()
 			r.em.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Deny: true}})
-			r.calls()
+			r.takeCallCounts()
 			for range 5 {
 				if _, err := r.cloud.Observe(r.ctx, web, nil); r.cloud.Class(err) != engine.Denied {
 					t.Errorf("want a denial, got %v", err)
@@ -102,7 +102,7 @@ func TestAPostponedReadIsNoFault(t *testing.T) {
 	must(r.cloud.Observe(r.ctx, web, q))(t)
 	r.clock.Advance(2 * time.Minute)
 	var later interface{ RetryAfter() time.Duration }
-	if _, err := r.cloud.Observe(r.ctx, web, q); !asLater(err, &later) || later.RetryAfter() <= 0 {
+	if _, err := r.cloud.Observe(r.ctx, web, q); !asPostponed(err, &later) || later.RetryAfter() <= 0 {
 		t.Errorf("want an error that says when to try again, got %v", err)
 	}
 }
@@ -111,8 +111,8 @@ func TestAPostponedReadIsNoFault(t *testing.T) {
 func TestTagsAreReadWithoutTheTaggingService(t *testing.T) {
 	r := newHarness(t, func(c *cloud.Config) { c.TaggingAPI = true })
 	r.em.Faults().Add(fault.Rule{Service: "tagging", Action: fault.Action{Deny: true}})
-	r.reach(desired(web))
-	if calls := r.calls(); !strings.Contains(calls, "DescribeTags") {
+	r.checkConverges(desiredStack(web))
+	if calls := r.takeCallCounts(); !strings.Contains(calls, "DescribeTags") {
 		t.Errorf("calls:\n%s", calls)
 	}
 }

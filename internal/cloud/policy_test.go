@@ -20,9 +20,9 @@ import (
 //go:embed *
 var sources embed.FS
 
-// behind are rights that AWS asks of the caller for what it does on its own behind a call of ours:
+// additionalActions are rights that AWS asks of the caller for what it does on its own behind a call of ours:
 // load balancers in a VPC, their certificates, web ACLs and user pools.
-var behind = []string{
+var additionalActions = []string{
 	"acm:AddTagsToCertificate",                                                      // of RequestCertificate and ImportCertificate with tags
 	"acm-pca:GetCertificate", "acm-pca:IssueCertificate", "acm-pca:ListPermissions", // of RequestCertificate with a private CA
 	"cognito-idp:DescribeUserPoolClient", "ec2:DescribeAccountAttributes", "ec2:DescribeAddresses", "ec2:DescribeCoipPools",
@@ -40,7 +40,7 @@ func TestPoliciesAllowTheCallsOfThisPackage(t *testing.T) {
 	}
 	call := regexp.MustCompile(`\b(?:(?:api|API)\.)?(\w+)\.((?:New)?[A-Z]\w+)\(`)
 	used := map[string]bool{}
-	for _, a := range behind {
+	for _, a := range additionalActions {
 		used[a] = true
 	}
 	err := fs.WalkDir(sources, ".", func(name string, d fs.DirEntry, err error) error {

@@ -25,7 +25,7 @@ func TestAnInterruptedReadIsResumed(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t, func(c *cloud.Config) { c.Clock = nil })
-			want := desired(web, withListeners(listeners))
+			want := desiredStack(web, withListeners(listeners))
 			if err := r.converge(want); err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func TestAnInterruptedListIsResumedAtItsPage(t *testing.T) {
 			for n := range stacks {
 				id := web
 				id.Name = fmt.Sprintf("web%d", n)
-				if err := r.converge(desired(id)); err != nil {
+				if err := r.converge(desiredStack(id)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -13,16 +13,16 @@ import (
 
 func TestANewTargetGroupIsNotRead(t *testing.T) {
 	r := newHarness(t)
-	p, _, _ := r.draft(desired(web))
+	p, _, _ := r.makePlan(desiredStack(web))
 	if err := r.apply(p); err != nil {
 		t.Fatal(err)
 	}
 	arn := r.groupARN("api")
-	r.calls()
+	r.takeCallCounts()
 	if got := r.states(arn, time.Hour); len(got) != 0 {
 		t.Errorf("targets of a new group: %v", got)
 	}
-	if got := r.calls(); got != "" {
+	if got := r.takeCallCounts(); got != "" {
 		t.Errorf("calls:\n%s", got)
 	}
 	if err := r.cloud.TargetGroupsOf(bindings.Account{}).Register(r.ctx, arn, bindings.CallPriority{}, []bindings.Target{{ID: "10.0.128.10", Port: 8080}}); err != nil {
@@ -32,7 +32,7 @@ func TestANewTargetGroupIsNotRead(t *testing.T) {
 		t.Errorf("after registering: %v", got)
 	}
 	r.states(arn, 0)
-	if got := r.calls(); got != "DescribeTargetHealth 1\nRegisterTargets 1" {
+	if got := r.takeCallCounts(); got != "DescribeTargetHealth 1\nRegisterTargets 1" {
 		t.Errorf("calls:\n%s", got)
 	}
 }

@@ -23,7 +23,7 @@ func TestShutdownWaitsForRunsForALimitedTime(t *testing.T) {
 	for name, ends := range map[string]bool{"the run ends": true, "the run does not end": false} {
 		synctest.Test(t, func(t *testing.T) {
 			id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
-			store, running := &texts{}, &atomic.Int32{}
+			store, running := &memoryStore{}, &atomic.Int32{}
 			c := &Checkpoints{Book: checkpoint.New(), Store: store, Log: logr.Discard(), Running: running}
 			c.Load(t.Context())
 			c.Book.Note(id, "digest")
@@ -55,7 +55,7 @@ func TestShutdownWaitsForRunsForALimitedTime(t *testing.T) {
 func TestAFencedCheckpointWriteDelaysNoRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
-		store := &texts{}
+		store := &memoryStore{}
 		c := &Checkpoints{Book: checkpoint.New(), Store: store, Log: logr.Discard()}
 		c.Load(t.Context())
 		c.Book.Note(id, "digest")

@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// scrape returns the samples as "name{label=value,...} number", without histograms.
-func scrape(t *testing.T, r *prometheus.Registry) map[string]float64 {
+// readMetrics returns the samples as "name{label=value,...} number", without histograms.
+func readMetrics(t *testing.T, r *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := r.Gather()
 	if err != nil {
@@ -54,7 +54,7 @@ func TestFailedCallsAreCountedByCause(t *testing.T) {
 	call("400", "SecurityGroupLimitExceeded")
 	call("400", "ValidationError")
 	got := map[string]float64{}
-	for k, v := range scrape(t, r) {
+	for k, v := range readMetrics(t, r) {
 		name, _, _ := strings.Cut(k, "{")
 		got[name] += v
 	}
@@ -91,7 +91,7 @@ func TestObjectCountsIncludeTargetGroupsOfBindings(t *testing.T) {
 		"awslbc_controller_cache_object_total{resource=targetgroupbinding}":         3,
 		"aws_target_group_info{namespace=n,service=s,target_group=targetgroup/t/1}": 1,
 	}
-	if d := cmp.Diff(want, scrape(t, r)); d != "" {
+	if d := cmp.Diff(want, readMetrics(t, r)); d != "" {
 		t.Error(d)
 	}
 }
@@ -122,7 +122,7 @@ func testTopConsumers(t *testing.T) {
 			talk.countRun("ingress", "n", name)
 		}
 	}
-	if got := scrape(t, r); len(got) != 0 {
+	if got := readMetrics(t, r); len(got) != 0 {
 		t.Errorf("shown before the window is over: %v", got)
 	}
 	time.Sleep(durations.SweepInterval)
@@ -130,11 +130,11 @@ func testTopConsumers(t *testing.T) {
 	for name, n := range map[string]float64{"a": 4, "b": 3, "c": 2} {
 		want["awslbc_controller_top_talkers{controller=ingress,name="+name+",namespace=n}"] = n
 	}
-	if d := cmp.Diff(want, scrape(t, r)); d != "" {
+	if d := cmp.Diff(want, readMetrics(t, r)); d != "" {
 		t.Error(d)
 	}
 	time.Sleep(durations.SweepInterval)
-	if got := scrape(t, r); len(got) != 0 {
+	if got := readMetrics(t, r); len(got) != 0 {
 		t.Errorf("series stay after their window: %v", got)
 	}
 }

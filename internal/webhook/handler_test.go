@@ -32,7 +32,7 @@ func TestInternalErrorsGiveNoAdmissionAnswer(t *testing.T) {
 		for _, q := range []testRequest{pod, ing} {
 			c, panics := testConfig(src), prometheus.NewCounter(prometheus.CounterOpts{Name: "panics"})
 			c.Panics = panics
-			w := post(t, server(c), q)
+			w := sendReview(t, server(c), q)
 			if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "goroutine") {
 				t.Errorf("%s at %s: HTTP %d %s", name, q.Path, w.Code, w.Body)
 			}
@@ -44,7 +44,7 @@ func TestInternalErrorsGiveNoAdmissionAnswer(t *testing.T) {
 }
 
 func TestInvalidReviewsAreRefused(t *testing.T) {
-	h := server(testConfig(store(t, "")))
+	h := server(testConfig(newStore(t, "")))
 	for name, tc := range map[string]struct {
 		kind, body string
 		want       int
@@ -71,7 +71,7 @@ func TestInvalidReviewsAreRefused(t *testing.T) {
 }
 
 func TestOnlyRefusalsAreCounted(t *testing.T) {
-	c := testConfig(store(t, ""))
+	c := testConfig(newStore(t, ""))
 	c.DenyClassAnnotation = true
 	registry := prometheus.NewRegistry()
 	if err := c.Metrics.Register(registry); err != nil {
@@ -94,7 +94,7 @@ awslbc_webhook_validation_failure_total{error_category="checkIngressClassAnnotat
 
 // The checks of GlobalAccelerators are counted by the names that dashboards use.
 func TestDeniedAcceleratorsAreCounted(t *testing.T) {
-	c := testConfig(store(t, ""))
+	c := testConfig(newStore(t, ""))
 	c.Accelerator = webhook.AcceleratorOptions{Served: true, Region: "eu-west-1"}
 	registry := prometheus.NewRegistry()
 	if err := c.Metrics.Register(registry); err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
-// source is an AWS that admits some calls per second.
-type source struct {
+// testSource is an AWS that admits some calls per second.
+type testSource struct {
 	rate   float64
 	checks func() []Check
 }
 
-func (s source) Checks() []Check   { return s.checks() }
-func (s source) ReadRate() float64 { return s.rate }
+func (s testSource) Checks() []Check   { return s.checks() }
+func (s testSource) ReadRate() float64 { return s.rate }
 
 // Drift checks use no more than their share of the calls, however many checks there are, and every check is made
 // eventually.
@@ -28,7 +28,7 @@ func TestDriftChecksKeepToTheirShareOfCalls(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				calls, last := 0, map[int]time.Time{}
 				longest := time.Duration(0)
-				w := &Watch{AWS: source{rate: 40, checks: func() (out []Check) {
+				w := &Watch{AWS: testSource{rate: 40, checks: func() (out []Check) {
 					for i := range n {
 						out = append(out, Check{Key: fmt.Sprint(i), Every: durations.DriftSeldom, Read: func(ctx context.Context) error {
 							if at, ok := last[i]; ok {
@@ -75,7 +75,7 @@ func TestDriftWatchExtendsAllPeriodsByOneFactor(t *testing.T) {
 				return nil
 			}}
 		}
-		w := &Watch{AWS: source{rate: 50, checks: func() (out []Check) {
+		w := &Watch{AWS: testSource{rate: 50, checks: func() (out []Check) {
 			out = append(out, check("tags", durations.DriftOften/parts, 1.0/parts))
 			for i := range others {
 				c := check("others", durations.DriftOften, 1.0/others)
@@ -100,7 +100,7 @@ func TestDriftWatchSkipsRecentReads(t *testing.T) {
 		check := func(key string, at func() time.Time) Check {
 			return Check{Key: key, Every: durations.DriftOften, At: at(), Read: func(context.Context) error { made = append(made, key); return nil }}
 		}
-		w := &Watch{AWS: source{rate: 50, checks: func() []Check {
+		w := &Watch{AWS: testSource{rate: 50, checks: func() []Check {
 			return []Check{check("fresh", time.Now), check("old", func() time.Time { return time.Time{} })}
 		}}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

@@ -39,7 +39,7 @@ func TestStaleObjectsCauseNoFailure(t *testing.T) {
 		after time.Duration
 	}{{stale, time.Second}, {errors.New("other"), 0}} {
 		l := Line[string]{
-			Triggers:   NewTriggers(storedObjects{store}, nil, noChanges{}),
+			Triggers:   NewTriggers(storedObjects{store}, nil, ignoreChanges{}),
 			Reconciler: runFunc(func(context.Context, string) (Next, error) { return Next{}, want.err }),
 		}
 		l.items = newItems(l)

@@ -62,7 +62,7 @@ func TestItemsAwaitingTheirResyncAreNotOpen(t *testing.T) {
 		{Next{After: time.Hour, Postponed: true}, true},
 	} {
 		l := Line[string]{
-			Triggers:   NewTriggers(storedObjects{store}, nil, noChanges{}),
+			Triggers:   NewTriggers(storedObjects{store}, nil, ignoreChanges{}),
 			Reconciler: byNamespace{func(context.Context, string) (Next, error) { return c.next, nil }},
 		}
 		l.items = newItems(l)

@@ -74,8 +74,8 @@ func TestFlappingIsForgottenWithTheBinding(t *testing.T) {
 	for range 4 {
 		before := m.get(key)
 		size := len(before.flapping)
-		m.note(key, noteRegistered(first, endpoints(1)))
-		m.note(key, noteDeregistered(first, listed(1)))
+		m.note(key, noteRegistered(firstBinding, endpoints(1)))
+		m.note(key, noteDeregistered(firstBinding, observedTargets(1)))
 		if len(before.flapping) != size {
 			t.Fatal("an entry that was read has changed")
 		}

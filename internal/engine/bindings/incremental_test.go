@@ -141,7 +141,7 @@ func stateOf(w *harness) string {
 	var b strings.Builder
 	for i := range 6 {
 		name := fmt.Sprintf("b%d", i)
-		fmt.Fprintln(&b, name, w.aws.ids("arn/"+name), w.ready(name), w.binding(name).Annotations[targets.CheckpointAnnotation])
+		fmt.Fprintln(&b, name, w.aws.targetsOf("arn/"+name), w.readyStatus(name), w.binding(name).Annotations[targets.CheckpointAnnotation])
 	}
 	return b.String()
 }

@@ -33,11 +33,11 @@ func TestCachedRulesMatchAFreshComputation(t *testing.T) {
 					w.run(ruleBindings[i])
 				}
 			}
-			w.aws.take()
+			w.aws.takeLog()
 			if err := bindings.New(w.conf).SyncRules(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			left := w.aws.take()
+			left := w.aws.takeLog()
 			switch {
 			case strings.Contains(left, "authorize") || !lost && left != "":
 				t.Fatalf("seed %d, step %d: a computation for all bindings leads to: %s", seed, step, left)
@@ -66,9 +66,9 @@ func TestRulesOfAllAreComputedOnce(t *testing.T) {
 		w.put(podDocs("s"+name, all...))
 	}
 	asked := func(name string) int {
-		w.aws.instances = 0
+		w.aws.maxInstances = 0
 		w.run(name)
-		return w.aws.instances
+		return w.aws.maxInstances
 	}
 	pods("a", 0, 0)
 	pods("b", 1, 1)

@@ -18,21 +18,21 @@ func TestARuleNeededDuringItsRevocationIsAuthorizedAgain(t *testing.T) {
 		w.run("a")
 		w.put(podDocs("web"))
 		answer := make(chan struct{})
-		w.aws.changing = answer
+		w.aws.holdRuleChange = answer
 		var runs sync.WaitGroup
 		runs.Go(func() { _, _ = w.rec.Reconcile(t.Context(), keyOf("a")) })
 		synctest.Wait()
-		if w.aws.changing != nil {
+		if w.aws.holdRuleChange != nil {
 			t.Fatal("no rule is taken away")
 		}
 		w.put(serviceDoc("other", "ClusterIP"), podDocs("other", p2), bindingDoc("b", "other", "ip", 8080))
 		runs.Go(func() { _, _ = w.rec.Reconcile(t.Context(), keyOf("b")) })
 		synctest.Wait()
-		want(t, "targets while it is taken away", "", w.aws.ids("arn/b"))
+		want(t, "targets while it is taken away", "", w.aws.targetsOf("arn/b"))
 		close(answer)
 		runs.Wait()
 		want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
-		want(t, "targets", "10.0.2.1:8080", w.aws.ids("arn/b"))
+		want(t, "targets", "10.0.2.1:8080", w.aws.targetsOf("arn/b"))
 	})
 }
 
@@ -41,17 +41,17 @@ func TestARuleNeededDuringItsRevocationIsAuthorizedAgain(t *testing.T) {
 func TestRulesAreNotRevokedDuringARunOfTheirBinding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
-		var again runAgain
+		var again enqueuedBindings
 		w.conf.Queue = &again
 		w.restart()
 		w.run("a")
 		w.put(podDocs("web", p1, p2))
 		answer := make(chan struct{})
-		w.aws.adding = answer
+		w.aws.holdRegister = answer
 		var runs sync.WaitGroup
 		runs.Go(func() { _, _ = w.rec.Reconcile(t.Context(), keyOf("a")) })
 		synctest.Wait()
-		if w.aws.adding != nil {
+		if w.aws.holdRegister != nil {
 			t.Fatal("no target is registered")
 		}
 		w.put(podDocs("web"))
@@ -67,7 +67,7 @@ func TestRulesAreNotRevokedDuringARunOfTheirBinding(t *testing.T) {
 		}
 		w.run("a")
 		want(t, "rules in the end", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
-		want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+		want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 		w.aws.log = nil
 		w.run("a")
 		want(t, "calls of a run without a change", "", strings.Join(w.aws.log, ", "))
@@ -79,7 +79,7 @@ func TestRulesAreNotRevokedDuringARunOfTheirBinding(t *testing.T) {
 func TestASlowRuleChangeDelaysNoOtherBinding(t *testing.T) {
 	for how, hang := range map[string]func(a *aws, until chan struct{}){
 		"reading":  func(a *aws, until chan struct{}) { a.groupReads, a.atRead = 1, func() { <-until } },
-		"changing": func(a *aws, until chan struct{}) { a.changing = until },
+		"changing": func(a *aws, until chan struct{}) { a.holdRuleChange = until },
 	} {
 		t.Run(how, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestASlowRuleChangeDelaysNoOtherBinding(t *testing.T) {
 				start := time.Now()
 				w.put(podDocs("web", p1, pod{name: "p9", ip: "10.0.1.2", node: "n1"}))
 				w.run("b")
-				want(t, "targets behind a rule that is there", "10.0.1.1:8080 10.0.1.2:8080", w.aws.ids("arn/b"))
+				want(t, "targets behind a rule that is there", "10.0.1.1:8080 10.0.1.2:8080", w.aws.targetsOf("arn/b"))
 				w.put(serviceDoc("other", "ClusterIP"), podDocs("other", p2), bindingDoc("c", "other", "ip", 7070))
 				w.run("c")
 				want(t, "rules of another security group", "tcp 7070-7070 sg-b", w.aws.rulesOf("sg-other"))

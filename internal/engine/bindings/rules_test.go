@@ -24,7 +24,7 @@ func TestRulesCombineAllBindings(t *testing.T) {
 	w.drop(cluster.KindBinding, "b")
 	w.run("b")
 	want(t, "after one is gone", "tcp 22-22 10.0.0.0/8, tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
-	want(t, "its targets", "", w.aws.ids("arn/b"))
+	want(t, "its targets", "", w.aws.targetsOf("arn/b"))
 	if w.binding("b") != nil {
 		t.Error("the finalizer is still there")
 	}
@@ -66,7 +66,7 @@ func TestNothingIsRevokedWhileAnENIIsUnknown(t *testing.T) {
 	shown := w.aws.enis["i-2"]
 	w.aws.enis["i-2"] = nil
 	w.put(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}"))
-	var again runAgain
+	var again enqueuedBindings
 	w.conf.Queue = &again
 	w.restart()
 	out := w.run("a")
@@ -86,8 +86,8 @@ func TestOneRefusedRuleDoesNotStopTheOthers(t *testing.T) {
 	w.aws.refuse["sg-gone"] = engine.Invalid
 	out := w.run("b")
 	want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
-	want(t, "condition", "False FailedNetworkReconcile", w.ready("b"))
-	want(t, "targets are there all the same", "10.0.1.1:8080", w.aws.ids("arn/b"))
+	want(t, "condition", "False FailedNetworkReconcile", w.readyStatus("b"))
+	want(t, "targets are there all the same", "10.0.1.1:8080", w.aws.targetsOf("arn/b"))
 	if out.RetryAfter != 15*time.Second {
 		t.Errorf("again after %s", out.RetryAfter)
 	}
@@ -117,17 +117,17 @@ func TestMissingENIOfANewPodIsReadAgain(t *testing.T) {
 		return strings.Join(reasons, " ")
 	}
 	out := w.run("a")
-	if reported(out) != "" || w.ready("a") != "" || out.RetryAfter == 0 || out.RetryAfter > 3*time.Second {
-		t.Errorf("at first: %v, %q, again after %s", out.Findings, w.ready("a"), out.RetryAfter)
+	if reported(out) != "" || w.readyStatus("a") != "" || out.RetryAfter == 0 || out.RetryAfter > 3*time.Second {
+		t.Errorf("at first: %v, %q, again after %s", out.Findings, w.readyStatus("a"), out.RetryAfter)
 	}
 	w.now = w.now.Add(time.Minute)
 	out = w.run("a")
-	if reported(out) != "EndpointGroupUnclear" || w.ready("a") != "False FailedNetworkReconcile" || out.RetryAfter != 15*time.Second {
-		t.Errorf("once it lasts: %v, %q, again after %s", out.Findings, w.ready("a"), out.RetryAfter)
+	if reported(out) != "EndpointGroupUnclear" || w.readyStatus("a") != "False FailedNetworkReconcile" || out.RetryAfter != 15*time.Second {
+		t.Errorf("once it lasts: %v, %q, again after %s", out.Findings, w.readyStatus("a"), out.RetryAfter)
 	}
 	w.aws.enis["i-1"] = shown
-	if out = w.run("a"); reported(out) != "" || strings.HasPrefix(w.ready("a"), "False") {
-		t.Errorf("once it is shown: %v, %q", out.Findings, w.ready("a"))
+	if out = w.run("a"); reported(out) != "" || strings.HasPrefix(w.readyStatus("a"), "False") {
+		t.Errorf("once it is shown: %v, %q", out.Findings, w.readyStatus("a"))
 	}
 	want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
 }

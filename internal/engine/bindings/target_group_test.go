@@ -16,13 +16,13 @@ func TestTheOlderOfTwoBindingsIsServed(t *testing.T) {
 	w.put(strings.ReplaceAll(bindingDoc("b", "other", "ip", 8080), "arn/b", "arn/a"))
 	w.run("a")
 	out := w.run("b")
-	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
+	want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
 	if len(out.Findings) != 1 || out.Findings[0].Reason != finding.TargetGroupShared {
 		t.Errorf("findings %v", out.Findings)
 	}
 	w.drop(cluster.KindBinding, "b")
 	w.run("b")
-	want(t, "targets after the younger is gone", "10.0.1.1:8080", w.aws.ids("arn/a"))
+	want(t, "targets after the younger is gone", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
 }
 
 func TestASuccessorTakesOverWithoutAGap(t *testing.T) {
@@ -30,22 +30,22 @@ func TestASuccessorTakesOverWithoutAGap(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := ipHarness(t, p1, p2)
 			w.run("a")
-			w.aws.setAll("arn/a", "healthy")
+			w.aws.setAllStates("arn/a", "healthy")
 			w.now = w.now.Add(time.Minute)
 			w.put(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"))
 			w.run("b")
 			w.drop(cluster.KindBinding, "a")
-			w.aws.take()
+			w.aws.takeLog()
 			for _, n := range order {
 				w.run(n)
 			}
-			if calls := w.aws.take(); strings.Contains(calls, "register") {
+			if calls := w.aws.takeLog(); strings.Contains(calls, "register") {
 				t.Errorf("targets were touched: %s", calls)
 			}
-			want(t, "condition", "True SuccessfullyReconciled", w.ready("b"))
+			want(t, "condition", "True SuccessfullyReconciled", w.readyStatus("b"))
 			w.drop(cluster.KindBinding, "b")
 			w.run("b")
-			want(t, "targets in the end", "", w.aws.ids("arn/a"))
+			want(t, "targets in the end", "", w.aws.targetsOf("arn/a"))
 		})
 	}
 }
@@ -55,7 +55,7 @@ func TestMissingNameAndTypeAreReadFromAWS(t *testing.T) {
 	doc = strings.ReplaceAll(doc, "  targetType: ip\n", "")
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)
 	w.run("a")
-	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
+	want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
 }
 
 func TestBindingByNameConflictsWithBindingByARN(t *testing.T) {
@@ -67,7 +67,7 @@ func TestBindingByNameConflictsWithBindingByARN(t *testing.T) {
 		want int // findings
 	}{
 		"the same group":                {byName, 1},
-		"of that name, another account": {with(byName, "iamRoleArnToAssume: role"), 0},
+		"of that name, another account": {withSpecLines(byName, "iamRoleArnToAssume: role"), 0},
 		"another name":                  {strings.Replace(byName, "Name: shop", "Name: other", 1), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,9 +89,9 @@ func TestBindingByNameConflictsWithBindingByARN(t *testing.T) {
 func TestNoPodsAreRegisteredInATargetGroupOfTypeALB(t *testing.T) {
 	doc := strings.ReplaceAll(bindingDoc("a", "web", "ip", 8080), "  targetType: ip\n", "")
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)
-	w.aws.typ = model.ALBTargets
+	w.aws.targetType = model.ALBTargets
 	out := w.run("a")
-	want(t, "calls", "", w.aws.take())
+	want(t, "calls", "", w.aws.takeLog())
 	if len(out.Findings) != 1 || out.Findings[0].Reason != finding.Unsupported {
 		t.Errorf("findings %v", out.Findings)
 	}
@@ -130,7 +130,7 @@ func TestInvalidBindingsAreNotCarriedOut(t *testing.T) {
 			doc := strings.ReplaceAll(bindingDoc("a", "web", "instance", 30080), "  vpcID: vpc-1\n", "  vpcID: vpc-1\n"+line)
 			w := newHarness(t, serviceDoc("web", "NodePort"), doc)
 			out := w.run("a")
-			want(t, "calls", "", w.aws.take())
+			want(t, "calls", "", w.aws.takeLog())
 			if len(out.Findings) != 1 || out.Findings[0].Reason != finding.Unsupported {
 				t.Errorf("findings %v", out.Findings)
 			}
@@ -150,7 +150,7 @@ func TestEmptyFieldsOfABindingAreCompleted(t *testing.T) {
 			if s.TargetGroupARN != "arn/a" || *s.TargetType != "ip" || *s.IPAddressType != "ipv4" || s.VpcID != "vpc-1" || *s.TargetGroupProtocol != "HTTP" {
 				t.Errorf("spec %+v", s)
 			}
-			w.aws.setAll("arn/a", "healthy")
+			w.aws.setAllStates("arn/a", "healthy")
 			w.run("a")
 			version := w.binding("a").ResourceVersion
 			if out := w.run("a"); !out.Deferred || w.binding("a").ResourceVersion != version {
@@ -170,7 +170,7 @@ func TestACompleteBindingIsNotChanged(t *testing.T) {
 
 func TestANewBindingOfAnIPv6TargetGroupIsCompleted(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), bindingDoc("a", "web", "ip", 8080))
-	w.aws.address = "ipv6"
+	w.aws.addressType = "ipv6"
 	w.run("a")
 	if a := w.binding("a").Spec.IPAddressType; a == nil || *a != "ipv6" {
 		t.Errorf("address type %v", a)
@@ -191,12 +191,12 @@ func TestABindingThatContradictsItsTargetGroupIsReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			doc := strings.Replace(bindingDoc("a", "web", "ip", 8080), c.old, c.line, 1)
 			w := newHarness(t, serviceDoc("web", "NodePort"), podDocs("web", p1), doc)
-			w.aws.typ = model.IPTargets
+			w.aws.targetType = model.IPTargets
 			out := w.run("a")
 			if len(out.Findings) != 1 || out.Findings[0].Field != c.field {
 				t.Fatalf("findings %v", out.Findings)
 			}
-			if served := w.aws.ids("arn/a") != ""; served != c.served {
+			if served := w.aws.targetsOf("arn/a") != ""; served != c.served {
 				t.Errorf("served: %v", served)
 			}
 		})

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// importing is a stack of a namespace with the certificate of a Secret.
-func importing(user, name, secret string) (model.Stack, plan.Step) {
+// importStep is a stack of a namespace with the certificate of a Secret.
+func importStep(user, name, secret string) (model.Stack, plan.Step) {
 	by := finding.Origin{Object: finding.Ref{Kind: "Gateway", Namespace: user, Name: name}}
 	s := model.Stack{ID: model.StackID{Kind: model.ALBGateway, Namespace: user, Name: name}}
 	s.Certificates = []model.ManagedCertificate{{ID: "imported/" + secret, Import: &model.CertificateImport{Secret: secret, Uses: []finding.Origin{by}}}}
@@ -22,7 +22,7 @@ func importing(user, name, secret string) (model.Stack, plan.Step) {
 
 // tryImport imports the certificate of a Secret if it is admitted.
 func (m *Budgets) tryImport(user, name, secret string, now time.Time) bool {
-	stack, step := importing(user, name, secret)
+	stack, step := importStep(user, name, secret)
 	if len(m.Paused(stack, now)) > 0 {
 		return false
 	}
@@ -32,7 +32,7 @@ func (m *Budgets) tryImport(user, name, secret string, now time.Time) bool {
 
 // tryRenewal imports the certificate of a Secret if it is admitted for what ends at once.
 func (m *Budgets) tryRenewal(user, name, secret string, now time.Time) bool {
-	stack, step := importing(user, name, secret)
+	stack, step := importStep(user, name, secret)
 	if m.Paused(stack, now)["imported/"+secret].ForExpiring > 0 {
 		return false
 	}
@@ -172,7 +172,7 @@ func TestManyTenantsLeaveTheShareOfAnother(t *testing.T) {
 		} {
 			m := &Budgets{}
 			known := func(user string) { // its certificate serves already
-				stack, _ := importing(user, "edge", user+"/tls")
+				stack, _ := importStep(user, "edge", user+"/tls")
 				m.Paused(stack, now)
 			}
 			if c.victimKnown {

@@ -63,7 +63,7 @@ func TestExemptionNamesTheCurrentServiceAccount(t *testing.T) {
 				if diff := cmp.Diff([]string{"true", c.after, c.before}, got); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", path, diff)
 				}
-				if !trusts(a.bundle(path, 0), k.Certificate(), start) {
+				if !isTrusted(a.bundle(path, 0), k.Certificate(), start) {
 					t.Errorf("%s does not trust the certificate", path)
 				}
 			}

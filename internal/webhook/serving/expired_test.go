@@ -20,7 +20,7 @@ func TestAnExpiredCertificateIsReplacedByTheFirstSync(t *testing.T) {
 	a.mustSync(two)
 	for _, path := range []string{mutating, validating} {
 		for _, k := range []*Keeper{one, two} {
-			if !trusts(a.bundle(path, 0), k.Certificate(), *at) {
+			if !isTrusted(a.bundle(path, 0), k.Certificate(), *at) {
 				t.Errorf("the certificate is not trusted by the bundle of %s", path)
 			}
 		}

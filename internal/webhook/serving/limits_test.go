@@ -58,7 +58,7 @@ func startLimited(t *testing.T, most limits, handle http.HandlerFunc) (s *Server
 	id := writeCertificate(t, dir)
 	a := newAPI(t)
 	address, s := serve(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", Own: a.keeper(clock.RealClock{}), limits: most}, handle)
-	config := &tls.Config{RootCAs: pool(id.CA), ServerName: dnsName}
+	config := &tls.Config{RootCAs: certPool(id.CA), ServerName: dnsName}
 	return s, caller{t, apiServer, address, config}, caller{t, attacker, address, config}
 }
 
