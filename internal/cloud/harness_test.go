@@ -211,13 +211,13 @@ func (r *harness) checkConverges(want model.Stack) {
 	r.checkNoSteps(want)
 	if diff := cmp.Diff(r.observe(want), remembered, equateEmpty, cmp.FilterPath(func(p cmp.Path) bool {
 		return p.Last().String() == ".State"
-	}, cmp.Ignore()), ignoreUnreadAttributes); diff != "" {
+	}, cmp.Ignore()), ignoreMissingAttributes); diff != "" {
 		r.t.Errorf("what is remembered is not what is there (-there +remembered):\n%s", diff)
 	}
 }
 
-// ignoreUnreadAttributes takes attributes that one side did not read as equal.
-var ignoreUnreadAttributes = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Attributes" }, cmp.Comparer(func(a, b map[string]string) bool {
+// ignoreMissingAttributes takes attributes that one side did not read as equal.
+var ignoreMissingAttributes = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Attributes" }, cmp.Comparer(func(a, b map[string]string) bool {
 	return a == nil || b == nil || maps.Equal(a, b)
 }))
 
