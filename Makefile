@@ -16,7 +16,7 @@ export GOGC ?= 400
 # Packages in which goroutines meet; the race detector runs there. Tests of bindings and of budgets with one goroutine
 # and much work under the detector are left out.
 RACE := ./internal/cloud/observe ./internal/cluster/... ./internal/controller/... ./internal/engine/... ./internal/emulator/dataplane/... ./internal/emulator/resolver/... ./internal/kube/...
-ONE_GOROUTINE := ^(TestWhatIsRememberedChangesNothing|TestRememberedRulesEqualComputation|TestRunsConvergeAndThenRest|TestRunsSurviveFailedCalls|TestNoRuleIsTakenAwayThatATargetNeeds|TestARefusedTargetIsSentAgainWithBackOff|TestNoNumberOfTenantsSpendsTheShareOfAnother|TestNoTenantSpendsTheImportsOfTheAccount|TestCertificatesThatAreAboutToEndSpendNoMoreThanAShare|TestImportsThatComeBackGoToWhoHasFew)$$
+ONE_GOROUTINE := ^(TestMemoryDoesNotAffectTheResult|TestCachedRulesMatchAFreshComputation|TestRunsConvergeAndThenMakeNoCalls|TestRunsSurviveFailedCalls|TestNoRuleOfARegisteredTargetIsRevoked|TestARefusedTargetIsRetriedWithBackOff|TestManyTenantsLeaveTheShareOfAnother|TestNoTenantUsesUpTheImportsOfTheAccount|TestRenewalsSpendNoMoreThanTheirShare|TestRefilledImportsGoToNamespacesWithFew)$$
 
 ## help: list the targets
 .PHONY: help
@@ -146,7 +146,7 @@ soak-seeds:
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
 	@FULCRUM_BENCH=1 go test -count=1 -v -run 'TestCalls$$|TestServiceCalls$$|TestServiceRestart$$|TestGatewayCalls$$|TestGatewayRestart$$|TestAcceleratorCalls$$|TestGatewayWithManyRoutes$$|TestRateLimits$$|TestRateLimitsBeyondTheDocumentedLimits$$|TestRestart$$|TestManyEditsShareWritesOfCheckpoints$$|TestOnePodReplaced$$|TestChurn$$|TestChurnOfOneTenantDelaysNoOther$$|TestCost$$|TestDriftCalls$$|TestNothingIsLostWhileAWSIsOutOfReach$$|TestKilled(Before|After)Each(Call|Write)$$' ./internal/test/harness | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
-	@go test -count=1 -v -run 'TestAnExpiredCertificateIsReplacedAtTheFirstLook$$' ./internal/webhook/serving | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
+	@go test -count=1 -v -run 'TestAnExpiredCertificateIsReplacedByTheFirstSync$$' ./internal/webhook/serving | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
 	@cd local && go test -count=1 -v -run 'TestKilledBetweenCalls$$' ./e2e | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
 	@cd local && FULCRUM_BENCH=1 go test -count=1 -v -timeout 60m ./cost | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
 

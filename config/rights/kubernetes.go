@@ -47,7 +47,7 @@ func (r Role) Test(rule Rule, resource, verb string) string {
 	case rule.Group == "apiextensions.k8s.io":
 		return "internal/kube TestWithoutVerbOfTheVersions/" + resource + "/" + verb
 	case resource == "albtargetcontrolconfigs":
-		return "internal/controller TestWithoutVerbOfTheAgent/" + resource + "/" + verb
+		return "internal/controller TestAgentConfigurationWithoutRight/" + resource + "/" + verb
 	case r.File == "role.yaml":
 		return "internal/kube TestWithoutVerbOfTheCheckpoints/" + resource + "/" + verb
 	case r.File == "webhook.yaml":

@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// live is a test harness in virtual time: AWS takes 30 ms for a call and has its documented limits.
-func live(t *testing.T, edit ...func(*cloud.Config)) *harness {
+// newRealisticHarness is a test harness in virtual time: AWS takes 30 ms for a call and has its documented limits.
+func newRealisticHarness(t *testing.T, edit ...func(*cloud.Config)) *harness {
 	r := newHarnessOn(t, nil, append([]func(*cloud.Config){func(c *cloud.Config) { c.TokenBuckets, c.MaxAttempts = nil, 10 }}, edit...)...)
 	r.em.Faults().SetLimits(fault.Documented(1))
 	r.em.Faults().Add(fault.Rule{Action: fault.Action{Latency: 30 * time.Millisecond}})
@@ -71,10 +71,10 @@ func (r *harness) run(ctx context.Context, want model.Stack) error {
 	}
 }
 
-func many(n int) []model.Stack {
+func manyStacks(n int) []model.Stack {
 	var out []model.Stack
 	for i := range n {
-		out = append(out, desired(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: fmt.Sprintf("web%d", i)}))
+		out = append(out, desiredStack(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: fmt.Sprintf("web%d", i)}))
 	}
 	return out
 }
@@ -92,14 +92,14 @@ func (r *harness) runAll(stacks []model.Stack) {
 	}
 }
 
-func TestFiftyTogether(t *testing.T) {
+func TestFiftyStacksConvergeConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := live(t)
+		r := newRealisticHarness(t)
 		r.em.Store().Lock()
 		r.em.Store().Config.Quotas["application-load-balancers"] = 100
 		r.em.Store().Unlock()
 		start := time.Now()
-		r.runAll(many(50))
+		r.runAll(manyStacks(50))
 		took := time.Since(start)
 		total := r.em.Calls().Total()
 		throttled := 0
@@ -110,7 +110,7 @@ func TestFiftyTogether(t *testing.T) {
 		// Registering targets comes on top: one call for each of the two services. The list of target
 		// groups is read again each minute while some are made.
 		if limit := 50*8 + 14; total-throttled > limit {
-			t.Errorf("%d calls that AWS took, want at most %d:\n%s", total-throttled, limit, r.calls())
+			t.Errorf("%d calls that AWS took, want at most %d:\n%s", total-throttled, limit, r.takeCallCounts())
 		}
 		if throttled*100 > total {
 			t.Errorf("%d of %d calls were throttled", throttled, total)
@@ -122,17 +122,17 @@ func TestFiftyTogether(t *testing.T) {
 	})
 }
 
-func TestRestartOverManyLoadBalancers(t *testing.T) {
+func TestRestartWithManyLoadBalancers(t *testing.T) {
 	const n = 60
 	synctest.Test(t, func(t *testing.T) {
-		r := live(t)
+		r := newRealisticHarness(t)
 		r.em.Store().Lock()
 		r.em.Store().Config.Quotas["application-load-balancers"] = 1000
 		r.em.Store().Unlock()
 		r.em.Faults().SetLimits(fault.Limits{})
 		r.cfg.TokenBuckets = []ratelimit.TokenBucket{}
 		r.restart()
-		stacks := many(n)
+		stacks := manyStacks(n)
 		r.runAll(stacks)
 		r.restart()
 		r.em.Calls().Reset()
@@ -141,15 +141,15 @@ func TestRestartOverManyLoadBalancers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if total := r.em.Calls().Total(); total > 1+1+1+(3*n+19)/20+3 {
-			t.Errorf("%d calls:\n%s", total, r.calls())
+			t.Errorf("%d calls:\n%s", total, r.takeCallCounts())
 		}
-		r.calls()
+		r.takeCallCounts()
 		r.runAll(stacks)
-		if got := r.calls(); got != strings.Join([]string{fmt.Sprintf("DescribeListeners %d", n-1), fmt.Sprintf("DescribeRules %d", n-1), fmt.Sprintf("DescribeTags %d", n-1)}, "\n") {
+		if got := r.takeCallCounts(); got != strings.Join([]string{fmt.Sprintf("DescribeListeners %d", n-1), fmt.Sprintf("DescribeRules %d", n-1), fmt.Sprintf("DescribeTags %d", n-1)}, "\n") {
 			t.Errorf("calls for the others:\n%s", got)
 		}
 		r.runAll(stacks)
-		if got := r.calls(); got != "" {
+		if got := r.takeCallCounts(); got != "" {
 			t.Errorf("calls for a second look at all:\n%s", got)
 		}
 	})

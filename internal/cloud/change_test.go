@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Every change is applied to a live stack, and back. After each the desired state must be reached both by
-// what is remembered and by what AWS says, and the two must be the same.
-func TestChangesAreReachedAndRemembered(t *testing.T) {
+// TestEveryChangeConvergesAndUpdatesTheInventory applies every change to a live stack, and reverts it. After each of
+// them, the inventory and AWS must both show the desired state.
+func TestEveryChangeConvergesAndUpdatesTheInventory(t *testing.T) {
 	member := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 	cases := map[string]func(*model.Stack){
 		"tags of everything": func(s *model.Stack) {
@@ -102,11 +102,11 @@ func TestChangesAreReachedAndRemembered(t *testing.T) {
 	for name, edit := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t)
-			r.reach(desired(web))
-			r.reach(desired(web, edit))
-			r.reach(desired(web))
+			r.checkConverges(desiredStack(web))
+			r.checkConverges(desiredStack(web, edit))
+			r.checkConverges(desiredStack(web))
 			r = newHarness(t)
-			r.reach(desired(web, edit))
+			r.checkConverges(desiredStack(web, edit))
 		})
 	}
 }

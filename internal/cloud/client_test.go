@@ -18,13 +18,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-func TestFenceStopsWritesAndNoReads(t *testing.T) {
+func TestFenceStopsWritesButNotReads(t *testing.T) {
 	l := &lease{}
 	r := newHarness(t, func(c *cloud.Config) {
 		c.Fence = l
 	})
-	p, _, _ := r.draft(desired(web))
-	l.lose()
+	p, _, _ := r.makePlan(desiredStack(web))
+	l.setLost()
 	err := r.apply(p)
 	if r.cloud.Class(err) != engine.Fenced {
 		t.Errorf("got %v", err)
@@ -33,9 +33,9 @@ func TestFenceStopsWritesAndNoReads(t *testing.T) {
 		t.Errorf("%d mutating calls left the process", n)
 	}
 	r.cloud.Forget()
-	r.draft(desired(web))
+	r.makePlan(desiredStack(web))
 	l.lost.Store(false)
-	r.reach(desired(web))
+	r.checkConverges(desiredStack(web))
 }
 
 // recordedCalls remember calls to AWS.
@@ -57,7 +57,7 @@ func (r *recordedCalls) RecordAttempt(c cloud.Call) {
 func TestCallsAreReported(t *testing.T) {
 	of := &recordedCalls{}
 	r := newHarness(t, func(c *cloud.Config) { c.Calls = of })
-	r.draft(desired(web))
+	r.makePlan(desiredStack(web))
 	calls, requests := of.calls, of.requests
 	if len(calls) == 0 || len(calls) != len(requests) || len(calls) != r.em.Calls().Total() {
 		t.Fatalf("%d calls and %d requests reported, %d made", len(calls), len(requests), r.em.Calls().Total())
@@ -74,29 +74,29 @@ func TestCallsAreReported(t *testing.T) {
 	}
 }
 
-type agentCheck struct {
+type userAgentRecorder struct {
 	next http.RoundTripper
 	seen map[string]bool
 }
 
-func (a agentCheck) RoundTrip(r *http.Request) (*http.Response, error) {
+func (a userAgentRecorder) RoundTrip(r *http.Request) (*http.Response, error) {
 	a.seen[r.Header.Get("User-Agent")] = true
 	return a.next.RoundTrip(r)
 }
 
 func TestUserAgent(t *testing.T) {
-	check := agentCheck{seen: map[string]bool{}}
+	check := userAgentRecorder{seen: map[string]bool{}}
 	r := newHarness(t, func(c *cloud.Config) {
 		check.next = c.HTTP.Transport
 		c.HTTP = &http.Client{Transport: check}
 	})
-	r.draft(desired(web))
+	r.makePlan(desiredStack(web))
 	if diff := cmp.Diff(map[string]bool{"elbv2.k8s.aws/test": true}, check.seen); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
-func TestConfigIsChecked(t *testing.T) {
+func TestInvalidConfigIsRejected(t *testing.T) {
 	for want, c := range map[string]cloud.Config{
 		"cluster name": {},
 		"not a URL":    {Cluster: "c", Endpoints: map[string]string{"EC2": "x"}},
@@ -138,8 +138,9 @@ func TestRegionAndVPCFromTheInstance(t *testing.T) {
 	}
 }
 
-// A list that is read between the effect of a write and its answer shows what is not entered yet.
-func TestListsMayOvertakeAnswers(t *testing.T) {
+// A list that is read after a write took effect, but before its answer arrived, shows a change that the inventory does
+// not have yet.
+func TestListReadBeforeTheAnswerOfAWrite(t *testing.T) {
 	for _, op := range []string{"CreateLoadBalancer", "CreateTargetGroup", "CreateSecurityGroup", "CreateListener", "CreateRule"} {
 		t.Run(op, func(t *testing.T) {
 			r := newHarness(t)
@@ -149,15 +150,15 @@ func TestListsMayOvertakeAnswers(t *testing.T) {
 				r.clock.Advance(time.Hour)
 				_, err = r.cloud.Observe(r.ctx, other, nil)
 			}}})
-			p, _, _ := r.draft(desired(web))
+			p, _, _ := r.makePlan(desiredStack(web))
 			if err := r.apply(p); err != nil {
 				t.Fatal(err)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.settled(desired(web))
-			r.counts(1, 2)
+			r.checkNoSteps(desiredStack(web))
+			r.checkCounts(1, 2)
 		})
 	}
 }

@@ -21,18 +21,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// A request that hangs is given up at the deadline of an attempt, wherever it hangs, and the call
-// with its retries at its own.
+// An attempt that hangs is cancelled at its deadline, wherever it hangs. The call, with its retries, has a deadline of
+// its own.
 func TestEveryAttemptHasADeadline(t *testing.T) {
 	const elbService = "Elastic Load Balancing v2"
 	overPipes := func(r *harness, serve http.Handler, dial func(context.Context) error) {
-		r.cfg.HTTP = r.pipes(serve, dial)
+		r.cfg.HTTP = r.newPipeClient(serve, dial)
 		r.cfg.Endpoints = map[string]string{elbService: "http://aws.test"}
 	}
 	at := func(context.Context) error { return nil }
 	cases := map[string]func(*harness){
 		"in the connection": func(r *harness) {
-			overPipes(r, r.em.Handler(), func(ctx context.Context) error { return slow(ctx, time.Hour) })
+			overPipes(r, r.em.Handler(), func(ctx context.Context) error { return sleepOrDone(ctx, time.Hour) })
 		},
 		"before the answer": func(r *harness) {
 			r.em.Faults().Add(fault.Rule{Action: fault.Action{Hang: true}})
@@ -84,20 +84,20 @@ func (hangingCredentials) Retrieve(ctx context.Context) (aws.Credentials, error)
 	return aws.Credentials{}, ctx.Err()
 }
 
-// A mutating call that hangs may have taken effect, and is looked for.
-func TestACallThatHangsIsLookedForAgain(t *testing.T) {
+// A mutating call that hangs may have taken effect, so the next run looks for its result.
+func TestCreatedLoadBalancerIsFoundAfterTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts = 10 })
 		r.em.Faults().Add(fault.Rule{Operation: "CreateLoadBalancer", Count: 1, Action: fault.Action{Hang: true, Lose: true}})
-		if err := r.converge(desired(web)); err != nil {
+		if err := r.converge(desiredStack(web)); err != nil {
 			t.Fatal(err)
 		}
-		r.counts(1, 2)
+		r.checkCounts(1, 2)
 	})
 }
 
-// All who wait for the same reading go on when it does: at the latest when its deadline has passed.
-func TestASharedReadingDelaysNoRunBeyondItsDeadline(t *testing.T) {
+// All runs that wait for the same read continue when it ends, at the latest at its deadline.
+func TestASharedReadEndsAtItsDeadline(t *testing.T) {
 	cases := map[string]struct {
 		count int // attempts that hang, 0: all
 		want  time.Duration
@@ -136,7 +136,7 @@ func TestASharedReadingDelaysNoRunBeyondItsDeadline(t *testing.T) {
 	}
 }
 
-// The SDK finds credentials once for all who wait. A request for them that hangs ends too.
+// The SDK requests credentials once for all waiting calls. A request for credentials that hangs is cancelled too.
 func TestARequestForCredentialsHasADeadline(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("e30."+base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"controller"}`))+".e30"), 0o600); err != nil {
@@ -164,11 +164,11 @@ func TestARequestForCredentialsHasADeadline(t *testing.T) {
 	})
 }
 
-// Where AWS answers again after a deadline was missed, the first try of a reading succeeds, however many calls it takes.
-func TestAReadingOfManyBatchesRecoversAtTheFirstTry(t *testing.T) {
+// When AWS answers again after a missed deadline, the next read succeeds, however many calls it makes.
+func TestReadOfManyBatchesSucceedsOnceAWSAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarnessOn(t, nil)
-		want := desired(web, withListeners(41))
+		want := desiredStack(web, withListeners(41))
 		if err := r.converge(want); err != nil {
 			t.Fatal(err)
 		}

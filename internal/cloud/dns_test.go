@@ -41,18 +41,18 @@ func newDNSHarness(t *testing.T) *dnsHarness {
 	r := &dnsHarness{harness: newHarness(t, func(c *cloud.Config) { c.ManagedCertificates = true })}
 	cfg := aws.Config{Region: region, HTTPClient: r.em.Client(), Credentials: credentials.NewStaticCredentialsProvider("AKIA"+dnsAccount, "secret", "")}
 	r.acm, r.dns = acm.NewFromConfig(cfg), route53.NewFromConfig(cfg)
-	r.zone = r.makeZone("Example.com")
+	r.zone = r.createZone("Example.com")
 	r.em.Calls().Reset()
 	return r
 }
 
-func (r *dnsHarness) makeZone(name string) string {
+func (r *dnsHarness) createZone(name string) string {
 	r.t.Helper()
 	z := must(r.dns.CreateHostedZone(r.ctx, &route53.CreateHostedZoneInput{Name: &name, CallerReference: aws.String(name + r.clock.Now().String())}))(r.t)
 	return strings.TrimPrefix(*z.HostedZone.Id, "/hostedzone/")
 }
 
-func (r *dnsHarness) facts(questions ...model.Question) observed.Facts {
+func (r *dnsHarness) readFacts(questions ...model.Question) observed.Facts {
 	r.t.Helper()
 	return must(r.cloud.Observe(r.ctx, dnsStack, questions))(r.t).Facts
 }
@@ -61,24 +61,24 @@ func (r *dnsHarness) apply(a plan.Action) (plan.Result, error) {
 	return r.cloud.Apply(r.ctx, dnsStack, plan.Step{Do: a}, nil)
 }
 
-// request has the controller request a certificate, and returns it.
-func (r *dnsHarness) request(hosts ...string) observed.OwnCertificate {
+// requestCertificate has the controller request a certificate, and returns it.
+func (r *dnsHarness) requestCertificate(hosts ...string) observed.OwnCertificate {
 	r.t.Helper()
 	tags := plan.Tags{"elbv2.k8s.aws/cluster": cluster, "ingress.k8s.aws/stack": "shop", "ingress.k8s.aws/resource": "amazon_issued/x"}
 	must(r.apply(plan.RequestCertificate{Domain: hosts[0], Hosts: hosts, Tags: tags, Token: fmt.Sprint(hosts)}))(r.t)
-	own := r.facts(model.AskOwnCertificates{}).OwnCertificates
+	own := r.readFacts(model.AskOwnCertificates{}).OwnCertificates
 	if len(own) != 1 {
 		r.t.Fatalf("own certificates: %v", own)
 	}
 	return own[0]
 }
 
-func record(zone, domain string) plan.CreateRecord {
+func createRecordStep(zone, domain string) plan.CreateRecord {
 	name, value := store.ValidationRecord(dnsAccount, domain)
 	return plan.CreateRecord{Zone: zone, Name: name, Value: value, TTL: 60}
 }
 
-func (r *dnsHarness) has(domain string) bool {
+func (r *dnsHarness) hasRecord(domain string) bool {
 	name, _ := store.ValidationRecord(dnsAccount, domain)
 	for _, s := range must(r.dns.ListResourceRecordSets(r.ctx, &route53.ListResourceRecordSetsInput{HostedZoneId: &r.zone}))(r.t).ResourceRecordSets {
 		if *s.Name == name && s.Type == dnstypes.RRTypeCname {
@@ -88,11 +88,11 @@ func (r *dnsHarness) has(domain string) bool {
 	return false
 }
 
-func TestHostedZonesAreKept(t *testing.T) {
+func TestHostedZonesAreCached(t *testing.T) {
 	r := newDNSHarness(t)
 	want := &observed.HostedZones{List: []observed.HostedZone{{ID: r.zone, Name: "example.com"}}, At: r.clock.Now()}
 	for range 3 {
-		if diff := cmp.Diff(want, r.facts(model.AskHostedZones{}).Zones); diff != "" {
+		if diff := cmp.Diff(want, r.readFacts(model.AskHostedZones{}).Zones); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		r.clock.Advance(2 * time.Minute)
@@ -100,28 +100,28 @@ func TestHostedZonesAreKept(t *testing.T) {
 	if n := r.em.Calls().Count("ListHostedZones"); n != 1 {
 		t.Errorf("%d lists within five minutes", n)
 	}
-	if got := r.facts(model.AskHostedZones{}, model.AskHostedZones{Recent: true}).Zones; got.At != r.clock.Now() {
+	if got := r.readFacts(model.AskHostedZones{}, model.AskHostedZones{Recent: true}).Zones; got.At != r.clock.Now() {
 		t.Errorf("read again: of %s", got.At)
 	}
 	r.clock.Advance(6 * time.Minute)
 	for i := range 3 {
-		r.makeZone(fmt.Sprintf("z%d.test", i))
+		r.createZone(fmt.Sprintf("z%d.test", i))
 	}
 	r.em.Store().Config.PageSize = 1
-	if got := r.facts(model.AskHostedZones{}).Zones.List; len(got) != 4 {
+	if got := r.readFacts(model.AskHostedZones{}).Zones.List; len(got) != 4 {
 		t.Errorf("later, by pages: %v", got)
 	}
 }
 
-func TestRecordsOfACertificateOnItsWay(t *testing.T) {
+func TestRecordsOfAPendingCertificate(t *testing.T) {
 	r := newDNSHarness(t)
-	own := r.request("*.example.com", "example.com")
+	own := r.requestCertificate("*.example.com", "example.com")
 	if !own.Public || !own.RecordsMissing || len(own.Records) > 0 {
 		t.Errorf("at first: %+v", own)
 	}
 	r.clock.Advance(5 * time.Second)
-	get := func() observed.OwnCertificate { return r.facts(model.AskOwnCertificates{}).OwnCertificates[0] }
-	rec := record(r.zone, "example.com")
+	get := func() observed.OwnCertificate { return r.readFacts(model.AskOwnCertificates{}).OwnCertificates[0] }
+	rec := createRecordStep(r.zone, "example.com")
 	want := observed.DNSRecord{Domain: "example.com", Name: rec.Name, Value: rec.Value}
 	if diff := cmp.Diff([]observed.DNSRecord{want, want}, get().Records); diff != "" || get().RecordsMissing {
 		t.Errorf("named (-want +got):\n%s", diff)
@@ -145,31 +145,31 @@ func TestRecordsOfACertificateOnItsWay(t *testing.T) {
 	}
 }
 
-func TestARecordIsSentAgainAfterAWhile(t *testing.T) {
+func TestMissingRecordIsCreatedAgainLater(t *testing.T) {
 	r := newDNSHarness(t)
 	r.em.Store().Config.ACM.ValidationDelay = -1
-	r.request("example.com")
+	r.requestCertificate("example.com")
 	r.clock.Advance(5 * time.Second)
-	must(r.apply(record(r.zone, "example.com")))(t)
+	must(r.apply(createRecordStep(r.zone, "example.com")))(t)
 	for _, c := range []struct {
 		after time.Duration
 		made  bool
 	}{{9 * time.Minute, true}, {2 * time.Minute, false}} {
 		r.clock.Advance(c.after)
-		if got := r.facts(model.AskOwnCertificates{}).OwnCertificates[0].Records[0].Made; got != c.made {
+		if got := r.readFacts(model.AskOwnCertificates{}).OwnCertificates[0].Records[0].Made; got != c.made {
 			t.Errorf("made is %t after another %s", got, c.after)
 		}
 	}
 }
 
-func TestRecordsThatRoute53Refuses(t *testing.T) {
+func TestRoute53RefusesRecords(t *testing.T) {
 	r := newDNSHarness(t)
-	r.facts(model.AskHostedZones{})
-	rec := record(r.zone, "example.org") // of another zone
+	r.readFacts(model.AskHostedZones{})
+	rec := createRecordStep(r.zone, "example.org") // of another zone
 	if _, err := r.apply(rec); r.cloud.Class(err) != engine.Invalid || !strings.Contains(err.Error(), "not permitted in zone") {
 		t.Errorf("another zone: %v", err)
 	}
-	other := record(r.zone, "a.example.com")
+	other := createRecordStep(r.zone, "a.example.com")
 	must(r.dns.ChangeResourceRecordSets(r.ctx, &route53.ChangeResourceRecordSetsInput{HostedZoneId: &r.zone, ChangeBatch: &dnstypes.ChangeBatch{
 		Changes: []dnstypes.Change{{Action: "CREATE", ResourceRecordSet: &dnstypes.ResourceRecordSet{
 			Name: &other.Name, Type: "TXT", TTL: aws.Int64(1), ResourceRecords: []dnstypes.ResourceRecord{{Value: aws.String(`"x"`)}},
@@ -182,16 +182,16 @@ func TestRecordsThatRoute53Refuses(t *testing.T) {
 	if _, err := r.apply(rec); r.cloud.Class(err) != engine.Gone {
 		t.Errorf("a zone that went: %v", err)
 	}
-	r.facts(model.AskHostedZones{})
+	r.readFacts(model.AskHostedZones{})
 	if n := r.em.Calls().Count("ListHostedZones"); n != 2 {
 		t.Errorf("%d lists of zones, want a second one after a zone went", n)
 	}
 }
 
-func TestWithoutPermissionRecordsAreNotTriedAgainAtOnce(t *testing.T) {
+func TestDeniedRecordsAreRetriedLater(t *testing.T) {
 	r := newDNSHarness(t)
 	r.em.Faults().Add(fault.Rule{Operation: "ChangeResourceRecordSets", Action: fault.Action{Error: &store.Error{Code: "AccessDenied", Status: 403, Message: "not authorized"}}})
-	rec := record(r.zone, "example.com")
+	rec := createRecordStep(r.zone, "example.com")
 	for range 2 {
 		_, err := r.apply(rec)
 		var reason interface{ Reason() finding.Reason }
@@ -204,21 +204,21 @@ func TestWithoutPermissionRecordsAreNotTriedAgainAtOnce(t *testing.T) {
 	}
 	want := &observed.Fault{Reason: finding.AccessDenied, Action: "route53:ChangeResourceRecordSets",
 		Message: `AWS denies "route53:ChangeResourceRecordSets" (AccessDenied) for hosted zone ` + r.zone}
-	if diff := cmp.Diff(want, r.facts(model.AskHostedZones{}).Zones.Locked); diff != "" {
+	if diff := cmp.Diff(want, r.readFacts(model.AskHostedZones{}).Zones.Locked); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	r.em.Faults().ClearRules()
 	r.clock.Advance(5 * time.Minute)
-	if locked := r.facts(model.AskHostedZones{}).Zones.Locked; locked != nil {
+	if locked := r.readFacts(model.AskHostedZones{}).Zones.Locked; locked != nil {
 		t.Errorf("still locked: %v", locked)
 	}
 	must(r.apply(rec))(t)
-	if !r.has("example.com") {
+	if !r.hasRecord("example.com") {
 		t.Error("no record once it is permitted")
 	}
 }
 
-func TestZonesThatCannotBeListed(t *testing.T) {
+func TestHostedZonesCannotBeListed(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  *store.Error
 		want observed.Fault
@@ -232,7 +232,7 @@ func TestZonesThatCannotBeListed(t *testing.T) {
 			r := newDNSHarness(t)
 			r.em.Faults().Add(fault.Rule{Operation: "ListHostedZones", Action: fault.Action{Error: c.err}})
 			for range 2 {
-				if diff := cmp.Diff(&c.want, r.facts(model.AskHostedZones{}).Zones.Fault); diff != "" {
+				if diff := cmp.Diff(&c.want, r.readFacts(model.AskHostedZones{}).Zones.Fault); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			}
@@ -241,7 +241,7 @@ func TestZonesThatCannotBeListed(t *testing.T) {
 			}
 			r.em.Faults().ClearRules()
 			r.clock.Advance(5 * time.Minute)
-			if z := r.facts(model.AskHostedZones{}).Zones; z.Fault != nil || len(z.List) != 1 {
+			if z := r.readFacts(model.AskHostedZones{}).Zones; z.Fault != nil || len(z.List) != 1 {
 				t.Errorf("later: %+v", z)
 			}
 		})
@@ -250,9 +250,9 @@ func TestZonesThatCannotBeListed(t *testing.T) {
 
 func TestRemovalOfRecords(t *testing.T) {
 	r := newDNSHarness(t)
-	own := r.request("a.example.com", "b.example.com")
+	own := r.requestCertificate("a.example.com", "b.example.com")
 	r.clock.Advance(5 * time.Second)
-	a, b := record(r.zone, "a.example.com"), record(r.zone, "b.example.com")
+	a, b := createRecordStep(r.zone, "a.example.com"), createRecordStep(r.zone, "b.example.com")
 	must(r.apply(a))(t)
 	must(r.apply(b))(t)
 	r.clock.Advance(time.Minute)
@@ -262,23 +262,23 @@ func TestRemovalOfRecords(t *testing.T) {
 	if _, err := r.apply(gone(a)); r.cloud.Class(err) != engine.Conflict {
 		t.Errorf("of a certificate whose records are not known: %v", err)
 	}
-	v := r.facts(model.AskOwnCertificates{}, model.AskValidation{ARN: own.ARN}).Validations[own.ARN]
+	v := r.readFacts(model.AskOwnCertificates{}, model.AskValidation{ARN: own.ARN}).Validations[own.ARN]
 	if len(v.Records) != 2 || v.InUse || !v.Records[0].Seen {
 		t.Errorf("validation: %+v", v)
 	}
-	if _, err := r.apply(gone(record(r.zone, "c.example.com"))); r.cloud.Class(err) != engine.Conflict {
+	if _, err := r.apply(gone(createRecordStep(r.zone, "c.example.com"))); r.cloud.Class(err) != engine.Conflict {
 		t.Errorf("of no certificate: %v", err)
 	}
 	for range 2 { // the second does not find it
 		must(r.apply(gone(a)))(t)
 	}
-	if r.has("a.example.com") || !r.has("b.example.com") {
+	if r.hasRecord("a.example.com") || !r.hasRecord("b.example.com") {
 		t.Error("not exactly the one record went")
 	}
 	other := gone(b)
 	other.TTL = 61
 	must(r.apply(other))(t)
-	if !r.has("b.example.com") {
+	if !r.hasRecord("b.example.com") {
 		t.Error("a record of another user went")
 	}
 	other.Zone = "Z0GONE"
@@ -290,12 +290,12 @@ func TestRemovalOfRecords(t *testing.T) {
 		t.Errorf("denied: %+v", res)
 	}
 	must(r.apply(plan.DeleteCertificate{ARN: own.ARN}))(t)
-	if v := r.facts(model.AskValidation{ARN: own.ARN}).Validations[own.ARN]; len(v.Records) > 0 {
+	if v := r.readFacts(model.AskValidation{ARN: own.ARN}).Validations[own.ARN]; len(v.Records) > 0 {
 		t.Errorf("records of a certificate that is gone: %+v", v)
 	}
 }
 
-func TestPublicCertificatesOfAnybody(t *testing.T) {
+func TestPublicCertificatesOfAnyOwner(t *testing.T) {
 	r := newDNSHarness(t)
 	theirs := func(in *acm.RequestCertificateInput) {
 		in.ValidationMethod = acmtypes.ValidationMethodDns
@@ -303,11 +303,11 @@ func TestPublicCertificatesOfAnybody(t *testing.T) {
 	}
 	theirs(&acm.RequestCertificateInput{DomainName: aws.String("late.example.com")})
 	r.clock.Advance(73 * time.Hour) // not validated
-	own := r.request("a.example.com")
+	own := r.requestCertificate("a.example.com")
 	theirs(&acm.RequestCertificateInput{DomainName: aws.String("b.example.com"), KeyAlgorithm: acmtypes.KeyAlgorithmEcPrime256v1})
 	theirs(&acm.RequestCertificateInput{DomainName: aws.String("private.example.com"), CertificateAuthorityArn: aws.String("arn:aws:acm-pca:us-west-2:123456789012:certificate-authority/x")})
 	got := map[string]bool{}
-	for _, c := range r.facts(model.AskPublicCertificates{}).PublicCertificates {
+	for _, c := range r.readFacts(model.AskPublicCertificates{}).PublicCertificates {
 		got[strings.Join(c.Domains, ",")] = true
 		if c.ARN == "" {
 			t.Error("one has no ARN")
@@ -318,7 +318,7 @@ func TestPublicCertificatesOfAnybody(t *testing.T) {
 	}
 	theirs(&acm.RequestCertificateInput{DomainName: aws.String("c.example.com")})
 	r.clock.Advance(10 * time.Second)
-	if n := len(r.facts(model.AskPublicCertificates{}).PublicCertificates); n != 3 {
+	if n := len(r.readFacts(model.AskPublicCertificates{}).PublicCertificates); n != 3 {
 		t.Errorf("%d ten seconds later", n)
 	}
 }

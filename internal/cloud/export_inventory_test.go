@@ -24,7 +24,7 @@ func (c *Cloud) CheckIndexes() (err error) {
 
 func checkIndexes(r *observe.Reader, due []string) error {
 	v := r.Inv
-	for _, err := range []error{filedAsScanned(v.LoadBalancers), filedAsScanned(v.TargetGroups), filedAsScanned(v.SecurityGroups), checkUses(v)} {
+	for _, err := range []error{checkTableIndex(v.LoadBalancers), checkTableIndex(v.TargetGroups), checkTableIndex(v.SecurityGroups), checkUses(v)} {
 		if err != nil {
 			return err
 		}
@@ -72,8 +72,8 @@ func checkIndexes(r *observe.Reader, due []string) error {
 	return nil
 }
 
-// filedAsScanned compares the keys that entries are filed under with those that they have.
-func filedAsScanned[E any](t *inventory.Table[E]) error {
+// checkTableIndex compares the keys that entries are filed under with those that they have.
+func checkTableIndex[E any](t *inventory.Table[E]) error {
 	want, have := map[inventory.Key][]string{}, map[inventory.Key][]string{}
 	for id, e := range t.All() {
 		for _, k := range t.KeysOf(id, e) {

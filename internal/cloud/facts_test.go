@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-func (r *harness) ask(qs ...model.Question) observed.Facts {
+func (r *harness) readFacts(qs ...model.Question) observed.Facts {
 	r.t.Helper()
 	have, err := r.cloud.Observe(r.ctx, web, qs)
 	if err != nil {
@@ -31,11 +31,11 @@ func (r *harness) ask(qs ...model.Question) observed.Facts {
 	return have.Facts
 }
 
-func named(refs ...string) model.AskSubnets {
+func subnetsNamed(refs ...string) model.AskSubnets {
 	return model.AskSubnets{Refs: strings.Join(refs, ","), Choice: model.SubnetsNamed{Refs: refs}}
 }
 
-func ids(a observed.SubnetAnswer) []string {
+func subnetIDs(a observed.SubnetAnswer) []string {
 	var out []string
 	for _, s := range a.Candidates {
 		out = append(out, s.ID)
@@ -63,19 +63,19 @@ func TestSubnets(t *testing.T) {
 		"by tag":               {q: tagged("Name", "public-a", "public-b"), want: r.public},
 		"by tag with wildcard": {q: tagged("Name", "priv*"), want: r.private},
 		"by tag's presence":    {q: tagged("kubernetes.io/role/elb"), want: r.public},
-		"by id and name":       {q: named(r.public[0], "private-a"), want: nil},
-		"missing":              {q: named("subnet-1", "nobody", r.public[0]), want: r.public[:1], missing: []string{"subnet-1", "nobody"}},
+		"by id and name":       {q: subnetsNamed(r.public[0], "private-a"), want: nil},
+		"missing":              {q: subnetsNamed("subnet-1", "nobody", r.public[0]), want: r.public[:1], missing: []string{"subnet-1", "nobody"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			a := r.ask(c.q).Subnets[c.q.Key()]
+			a := r.readFacts(c.q).Subnets[c.q.Key()]
 			if c.want == nil {
 				if len(a.Candidates) != 2 || len(a.Missing) != 0 {
 					t.Errorf("got %v", a)
 				}
 				return
 			}
-			if diff := cmp.Diff(c.want, ids(a)); diff != "" {
+			if diff := cmp.Diff(c.want, subnetIDs(a)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			if diff := cmp.Diff(c.missing, a.Missing); diff != "" {
@@ -83,7 +83,7 @@ func TestSubnets(t *testing.T) {
 			}
 		})
 	}
-	s := r.ask(discover(model.InternetFacing)).Subnets[discover(model.InternetFacing).Key()].Candidates[0]
+	s := r.readFacts(discover(model.InternetFacing)).Subnets[discover(model.InternetFacing).Key()].Candidates[0]
 	if s.Zone == "" || s.ZoneType != "availability-zone" || s.FreeIPs < 4000 || len(s.IPv6CIDRs) != 1 || s.VPC != r.vpc {
 		t.Errorf("subnet %+v", s)
 	}
@@ -100,43 +100,43 @@ func TestSubnetsByReachability(t *testing.T) {
 	}
 	for scheme, want := range map[model.Scheme][]string{model.InternetFacing: r.public, model.Internal: r.private} {
 		q := model.AskSubnets{Discover: scheme, Choice: model.SubnetsDiscovered{}}
-		a := r.ask(q).Subnets[q.Key()]
-		if diff := cmp.Diff(want, ids(a)); diff != "" || !a.ByReachability {
+		a := r.readFacts(q).Subnets[q.Key()]
+		if diff := cmp.Diff(want, subnetIDs(a)); diff != "" || !a.ByReachability {
 			t.Errorf("%s (%v): -want +got:\n%s", scheme, a.ByReachability, diff)
 		}
 	}
 }
 
-// What is missing is about to be made.
-func TestMissingSubnetIsLookedForAgain(t *testing.T) {
+// A missing subnet is read again, because a user may be about to create it.
+func TestMissingSubnetIsReadAgain(t *testing.T) {
 	r := newHarness(t)
-	r.ask(named("public-a"))
+	r.readFacts(subnetsNamed("public-a"))
 	r.clock.Advance(20 * time.Second)
-	if a := r.ask(named("late")).Subnets[named("late").Key()]; len(a.Missing) != 1 {
+	if a := r.readFacts(subnetsNamed("late")).Subnets[subnetsNamed("late").Key()]; len(a.Missing) != 1 {
 		t.Fatalf("got %v", a)
 	}
 	r.subnet("a", "10.0.64.0/20", "late", "x")
 	r.clock.Advance(31 * time.Second)
-	if a := r.ask(named("late-a")).Subnets[named("late-a").Key()]; len(a.Missing) != 0 {
+	if a := r.readFacts(subnetsNamed("late-a")).Subnets[subnetsNamed("late-a").Key()]; len(a.Missing) != 0 {
 		t.Errorf("got %v", a)
 	}
 }
 
-func TestGroupsByIDAndName(t *testing.T) {
+func TestSecurityGroupsByIDAndName(t *testing.T) {
 	r := newHarness(t)
 	q := model.AskNamedSecurityGroups{Refs: "x", List: []string{r.nodes, "nodes-sg", "sg-123", "nobody"}}
 	want := observed.GroupAnswer{ByID: []string{r.nodes}, ByName: map[string][]string{"nodes-sg": {r.nodes}}, Missing: []string{"sg-123", "nobody"}}
-	if diff := cmp.Diff(want, r.ask(q).Groups[q.Key()]); diff != "" {
+	if diff := cmp.Diff(want, r.readFacts(q).Groups[q.Key()]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	r.em.Calls().Reset()
-	r.ask(q)
+	r.readFacts(q)
 	if n := r.em.Calls().Total(); n != 0 {
 		t.Errorf("asked again: %d calls", n)
 	}
 }
 
-func TestGroupNamesMayHaveWildcardsForOneName(t *testing.T) {
+func TestWildcardInSecurityGroupNameMatchesOneName(t *testing.T) {
 	r := newHarness(t)
 	for i, name := range []string{"web-one", "web-one", "web-two"} {
 		must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{
@@ -145,14 +145,14 @@ func TestGroupNamesMayHaveWildcardsForOneName(t *testing.T) {
 		}))(t)
 	}
 	q := model.AskNamedSecurityGroups{Refs: "y", List: []string{"web-o*", "web-*"}}
-	got := r.ask(q).Groups[q.Key()]
+	got := r.readFacts(q).Groups[q.Key()]
 	if len(got.ByName["web-o*"]) != 2 || !slices.Equal(got.Missing, []string{"web-*"}) {
 		t.Errorf("got %v", got)
 	}
 }
 
-// Of several shared groups the one that is in use stays in use.
-func TestTheSharedGroupIsTheOneThatIsCarried(t *testing.T) {
+// If there are several shared backend security groups, the one that is in use stays in use.
+func TestSharedSecurityGroupInUseIsPreferred(t *testing.T) {
 	r := newHarness(t)
 	var groups []string
 	for i := range 3 {
@@ -164,7 +164,7 @@ func TestTheSharedGroupIsTheOneThatIsCarried(t *testing.T) {
 		}))(t).GroupId)
 	}
 	slices.Sort(groups)
-	if g := r.ask(model.AskBackendSecurityGroup{}).BackendGroup; g.ID != groups[0] {
+	if g := r.readFacts(model.AskBackendSecurityGroup{}).BackendGroup; g.ID != groups[0] {
 		t.Errorf("no security group has the tag: %s, want %s", g.ID, groups[0])
 	}
 	must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
@@ -172,7 +172,7 @@ func TestTheSharedGroupIsTheOneThatIsCarried(t *testing.T) {
 		Tags: []elbtypes.Tag{{Key: aws.String("elbv2.k8s.aws/cluster"), Value: aws.String(cluster)}},
 	}))(t)
 	r.restart()
-	if f := r.ask(model.AskBackendSecurityGroup{}); f.BackendGroup.ID != groups[2] || f.BackendGroupUsers != 1 {
+	if f := r.readFacts(model.AskBackendSecurityGroup{}); f.BackendGroup.ID != groups[2] || f.BackendGroupUsers != 1 {
 		t.Errorf("one is carried: %s with %d users, want %s", f.BackendGroup.ID, f.BackendGroupUsers, groups[2])
 	}
 }
@@ -183,7 +183,7 @@ func TestTargetGroupByName(t *testing.T) {
 	arn := *must(r.elb.CreateTargetGroup(r.ctx, in))(t).TargetGroups[0].TargetGroupArn
 	r.em.Calls().Reset()
 	gone, mangled := arn[:len(arn)-16]+"0123456789abcdef", "arn:aws:elsewhere"
-	got := r.ask(model.AskTargetGroup{Ref: "external"}, model.AskTargetGroup{Ref: "nobody"}, model.AskTargetGroup{Ref: arn},
+	got := r.readFacts(model.AskTargetGroup{Ref: "external"}, model.AskTargetGroup{Ref: "nobody"}, model.AskTargetGroup{Ref: arn},
 		model.AskTargetGroup{Ref: gone}, model.AskTargetGroup{Ref: mangled}).TargetGroups
 	if diff := cmp.Diff(map[string]string{"external": arn, "nobody": "", arn: arn, gone: "", mangled: ""}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -193,10 +193,10 @@ func TestTargetGroupByName(t *testing.T) {
 	}
 }
 
-func TestNamesOfOthersAreNotTaken(t *testing.T) {
+func TestResourcesOfOtherOwnersAreNotAdopted(t *testing.T) {
 	r := newHarness(t)
 	must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("k8s-shop-web"), Subnets: r.public, SecurityGroups: []string{r.nodes}}))(t)
-	p, _, _ := r.draft(desired(web))
+	p, _, _ := r.makePlan(desiredStack(web))
 	err := r.apply(p)
 	var reason interface{ Reason() finding.Reason }
 	if !asReason(err, &reason) || reason.Reason() != finding.NameTaken || r.cloud.Class(err) != engine.Invalid {
@@ -204,9 +204,9 @@ func TestNamesOfOthersAreNotTaken(t *testing.T) {
 	}
 }
 
-// AWS gives an existing target group that has the name and the settings of the one to be made. The emulator
-// compares the tags as well, so here they change after that.
-func TestTargetGroupOfOthersIsNotTaken(t *testing.T) {
+// CreateTargetGroup returns an existing target group with the same name and settings. The emulator also compares the
+// tags, so this test changes the tags afterwards.
+func TestTargetGroupOfAnotherOwnerIsNotAdopted(t *testing.T) {
 	var r *harness
 	named := false
 	r = newHarness(t, func(c *cloud.Config) {
@@ -221,7 +221,7 @@ func TestTargetGroupOfOthersIsNotTaken(t *testing.T) {
 			}
 		}}
 	})
-	p, _, _ := r.draft(desired(web))
+	p, _, _ := r.makePlan(desiredStack(web))
 	makeGroup := func(c *cloud.Cloud) error {
 		i := slices.IndexFunc(p.Steps, func(s plan.Step) bool { _, is := s.Do.(plan.CreateTargetGroup); return is })
 		_, err := c.Apply(r.ctx, p.Stack, p.Steps[i], plan.KnownIDs{})
@@ -241,14 +241,14 @@ func TestTargetGroupOfOthersIsNotTaken(t *testing.T) {
 	if !asReason(err, &reason) || reason.Reason() != finding.NameTaken || r.cloud.Class(err) != engine.Invalid {
 		t.Errorf("got %v", err)
 	}
-	if _, have, _ := r.draft(desired(web)); len(have.TargetGroups) != 0 {
+	if _, have, _ := r.makePlan(desiredStack(web)); len(have.TargetGroups) != 0 {
 		t.Errorf("taken for the stack's: %+v", have.TargetGroups)
 	}
 }
 
-func TestLoadBalancersOfOtherVPCsAndClustersAreNotSeen(t *testing.T) {
+func TestLoadBalancersOfOtherVPCsAndClustersAreIgnored(t *testing.T) {
 	r := newHarness(t)
-	r.reach(desired(web))
+	r.checkConverges(desiredStack(web))
 	r.cfg.Cluster = "other"
 	r.restart()
 	have, err := r.cloud.Observe(r.ctx, web, nil)

@@ -15,9 +15,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// whole is a desired state that takes a call of nearly every kind to make.
-func whole() model.Stack {
-	return desired(web, func(s *model.Stack) {
+// fullStack is a desired state that takes a call of nearly every kind to make.
+func fullStack() model.Stack {
+	return desiredStack(web, func(s *model.Stack) {
 		s.LoadBalancer.Attributes = map[string]string{"idle_timeout.timeout_seconds": "120"}
 		s.TargetGroups[0].Attributes = map[string]string{"deregistration_delay.timeout_seconds": "10"}
 		g := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
@@ -27,9 +27,9 @@ func whole() model.Stack {
 	})
 }
 
-// changed is reached from whole by calls of nearly every other kind.
-func changed() model.Stack {
-	s := whole()
+// changedStack is reached from whole by calls of nearly every other kind.
+func changedStack() model.Stack {
+	s := fullStack()
 	s.LoadBalancer.Tags = map[string]string{"cost": "7"}
 	s.LoadBalancer.AddressType = model.DualStack
 	s.TargetGroups[0].HealthCheck.Path = "/healthz"
@@ -42,8 +42,8 @@ func changed() model.Stack {
 	return s
 }
 
-// pass lets time pass.
-func (r *harness) pass(d time.Duration) {
+// advance lets time pass.
+func (r *harness) advance(d time.Duration) {
 	if r.clock == nil {
 		time.Sleep(d)
 		return
@@ -85,13 +85,13 @@ func (r *harness) converge(want model.Stack) error {
 		if err := r.apply(p); err != nil {
 			last = err
 		}
-		r.pass(max(time.Second, p.RetryAfter))
+		r.advance(max(time.Second, p.RetryAfter))
 	}
 	return fmt.Errorf("not reached; last error: %w", last)
 }
 
-// At every call in turn something goes wrong; what results must be the same as without.
-func TestEveryCallMayFail(t *testing.T) {
+// Each call fails once, in turn. The result must be the same as without a failure.
+func TestStackConvergesAfterAFailureOfAnyCall(t *testing.T) {
 	throttled := &store.Error{Code: "Throttling", Message: "Rate exceeded", Status: 400}
 	broken := &store.Error{Code: "InternalFailure", Message: "try again", Status: 500}
 	actions := map[string]fault.Action{
@@ -113,15 +113,15 @@ func TestEveryCallMayFail(t *testing.T) {
 						}
 						return fault.Action{}
 					})
-					for i, want := range []model.Stack{whole(), changed(), whole()} {
+					for i, want := range []model.Stack{fullStack(), changedStack(), fullStack()} {
 						if err := r.converge(want); err != nil {
 							t.Fatalf("call %d, state %d: %v", n, i, err)
 						}
 					}
 					r.em.Faults().SetHook(nil)
 					r.cloud.Forget()
-					r.settled(whole())
-					r.counts(1, 2)
+					r.checkNoSteps(fullStack())
+					r.checkCounts(1, 2)
 					if !hit {
 						break
 					}
@@ -131,8 +131,8 @@ func TestEveryCallMayFail(t *testing.T) {
 	}
 }
 
-// counts checks that nothing was made twice.
-func (r *harness) counts(lbs, groups int) {
+// checkCounts checks that nothing was made twice.
+func (r *harness) checkCounts(lbs, groups int) {
 	r.t.Helper()
 	l := must(r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{}))(r.t).LoadBalancers
 	g := must(r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{}))(r.t).TargetGroups
@@ -141,12 +141,12 @@ func (r *harness) counts(lbs, groups int) {
 	}
 }
 
-func TestDeletionMayFailAtEveryCall(t *testing.T) {
+func TestDeletionSucceedsAfterAFailureOfAnyCall(t *testing.T) {
 	for name, action := range map[string]fault.Action{"lost answer": {Lose: true}, "lost call": {Reset: true}} {
 		t.Run(name, func(t *testing.T) {
 			for n := 1; ; n++ {
 				r := newHarness(t)
-				if err := r.converge(whole()); err != nil {
+				if err := r.converge(fullStack()); err != nil {
 					t.Fatal(err)
 				}
 				hit := false
@@ -157,11 +157,11 @@ func TestDeletionMayFailAtEveryCall(t *testing.T) {
 					}
 					return fault.Action{}
 				})
-				if err := r.converge(empty(web)); err != nil {
+				if err := r.converge(deletedStack(web)); err != nil {
 					t.Fatalf("call %d: %v", n, err)
 				}
 				r.em.Faults().SetHook(nil)
-				r.counts(0, 0)
+				r.checkCounts(0, 0)
 				if !hit {
 					break
 				}

@@ -15,9 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// A read that fails is retried with a growing back-off, however often a run asks, and its fault is gone
-// with the first answer.
-func TestAnOptionalReadThatFailsIsTriedAgainWithBackOff(t *testing.T) {
+// A failed read is retried with a growing back-off, however often runs request it. The first answer removes its fault.
+func TestFailedOptionalReadIsRetriedWithBackOff(t *testing.T) {
 	cases := map[string]struct {
 		action fault.Action
 		want   []time.Duration // from one try to the next
@@ -65,15 +64,15 @@ func TestAnOptionalReadThatFailsIsTriedAgainWithBackOff(t *testing.T) {
 	}
 }
 
-// Without what is essential nothing is known, and the run fails.
-func TestAnEssentialReadThatIsDeniedFailsTheRun(t *testing.T) {
+// A run cannot continue without an essential read, so it fails.
+func TestDeniedEssentialReadFailsTheRun(t *testing.T) {
 	for _, operation := range []string{"DescribeLoadBalancers", "DescribeTargetGroups", "DescribeTags", "DescribeListeners", "DescribeRules"} {
 		t.Run(operation, func(t *testing.T) {
 			r := newHarness(t)
-			r.reach(desired(web))
+			r.checkConverges(desiredStack(web))
 			r.restart()
 			r.em.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Deny: true}})
-			r.calls()
+			r.takeCallCounts()
 			for range 5 {
 				if _, err := r.cloud.Observe(r.ctx, web, nil); r.cloud.Class(err) != engine.Denied {
 					t.Errorf("want a denial, got %v", err)
@@ -89,7 +88,8 @@ func TestAnEssentialReadThatIsDeniedFailsTheRun(t *testing.T) {
 	}
 }
 
-// A call that the own rate limiter postpones is no fault: the run comes back when it has its turn.
+// A call that the controller's own rate limiter postpones is no fault. The run is repeated when the limiter admits the
+// call.
 func TestAPostponedReadIsNoFault(t *testing.T) {
 	r := newHarness(t, func(c *cloud.Config) {
 		paces, err := ratelimit.ParseTokenBuckets("ACM:.*=0.001:1")
@@ -102,17 +102,17 @@ func TestAPostponedReadIsNoFault(t *testing.T) {
 	must(r.cloud.Observe(r.ctx, web, q))(t)
 	r.clock.Advance(2 * time.Minute)
 	var later interface{ RetryAfter() time.Duration }
-	if _, err := r.cloud.Observe(r.ctx, web, q); !asLater(err, &later) || later.RetryAfter() <= 0 {
+	if _, err := r.cloud.Observe(r.ctx, web, q); !asPostponed(err, &later) || later.RetryAfter() <= 0 {
 		t.Errorf("want an error that says when to try again, got %v", err)
 	}
 }
 
-// The tagging service only spares calls: without it the tags are read.
-func TestTheTaggingServiceMayBeDenied(t *testing.T) {
+// The Resource Groups Tagging API only saves calls. Without permission to use it, tags are read by DescribeTags.
+func TestTagsAreReadWithoutTheTaggingService(t *testing.T) {
 	r := newHarness(t, func(c *cloud.Config) { c.TaggingAPI = true })
 	r.em.Faults().Add(fault.Rule{Service: "tagging", Action: fault.Action{Deny: true}})
-	r.reach(desired(web))
-	if calls := r.calls(); !strings.Contains(calls, "DescribeTags") {
+	r.checkConverges(desiredStack(web))
+	if calls := r.takeCallCounts(); !strings.Contains(calls, "DescribeTags") {
 		t.Errorf("calls:\n%s", calls)
 	}
 }

@@ -32,10 +32,10 @@ func (l *lease) Fence() error {
 	return nil
 }
 
-func (l *lease) lose() { l.lost.Store(true) }
+func (l *lease) setLost() { l.lost.Store(true) }
 
-// create sends one CreateLoadBalancer.
-func (r *harness) create(name string) error {
+// createLoadBalancer sends one CreateLoadBalancer.
+func (r *harness) createLoadBalancer(name string) error {
 	a := plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}
 	var subnets []plan.SubnetMapping
 	for _, id := range r.public {
@@ -48,8 +48,8 @@ func (r *harness) create(name string) error {
 	return err
 }
 
-// attempts counts what reached AWS of an operation.
-func (r *harness) attempts(operation string) (n int) {
+// countAttempts counts what reached AWS of an operation.
+func (r *harness) countAttempts(operation string) (n int) {
 	for _, e := range r.em.Calls().Entries() {
 		if e.Operation == operation {
 			n++
@@ -58,9 +58,9 @@ func (r *harness) attempts(operation string) (n int) {
 	return n
 }
 
-// pipes is an HTTP server at the end of pipes, and a client for it whose connections take as long as
+// newPipeClient is an HTTP server at the end of pipes, and a client for it whose connections take as long as
 // dial does. AWS answers when a client has seen the end of the body that it sends.
-func (r *harness) pipes(serve http.Handler, dial func(context.Context) error) *http.Client {
+func (r *harness) newPipeClient(serve http.Handler, dial func(context.Context) error) *http.Client {
 	r.em.Faults().Add(fault.Rule{Action: fault.Action{Latency: time.Millisecond}})
 	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	server := &http.Server{Handler: serve}
@@ -105,8 +105,8 @@ func (l *pipeListener) Accept() (net.Conn, error) {
 func (l *pipeListener) Close() error   { close(l.closed); return nil }
 func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// slow is what takes its time unless the caller gives up.
-func slow(ctx context.Context, d time.Duration) error {
+// sleepOrDone is what takes its time unless the caller gives up.
+func sleepOrDone(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -121,24 +121,24 @@ func slow(ctx context.Context, d time.Duration) error {
 type slowCredentials struct{ aws.CredentialsProvider }
 
 func (s slowCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	if err := slow(ctx, 2*time.Second); err != nil {
+	if err := sleepOrDone(ctx, 2*time.Second); err != nil {
 		return aws.Credentials{}, err
 	}
 	return s.CredentialsProvider.Retrieve(ctx)
 }
 
-// A call that was begun while the lease was held is not sent, or not again, once it is lost,
-// whatever takes its time before the attempt.
-func TestNoAttemptIsSentOnceTheFenceHasFallen(t *testing.T) {
+// A call that began while the lease was held is not sent, or not retried, after the lease is lost, whatever delayed the
+// attempt.
+func TestNoAttemptIsSentAfterTheLeaseIsLost(t *testing.T) {
 	const operation = "CreateLoadBalancer"
 	const elbService = "Elastic Load Balancing v2"
 	cases := map[string]struct {
 		edit func(*harness, *lease)
 		want int // attempts that reach AWS
 	}{
-		"before the call": {func(_ *harness, l *lease) { l.lose() }, 0},
+		"before the call": {func(_ *harness, l *lease) { l.setLost() }, 0},
 		"before a retry": {func(r *harness, l *lease) {
-			r.em.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Throttle: true, After: l.lose}})
+			r.em.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Throttle: true, After: l.setLost}})
 		}, 1},
 		"while the call waits for its turn": {func(r *harness, l *lease) {
 			paces, err := ratelimit.ParseTokenBuckets(elbService + ":^Create=0.2:1")
@@ -147,21 +147,21 @@ func TestNoAttemptIsSentOnceTheFenceHasFallen(t *testing.T) {
 			}
 			r.cfg.TokenBuckets, r.cfg.MaxWait = paces, 10*time.Second
 			r.restart()
-			if err := r.create("first"); err != nil {
+			if err := r.createLoadBalancer("first"); err != nil {
 				r.t.Fatal(err)
 			}
-			time.AfterFunc(time.Second, l.lose)
+			time.AfterFunc(time.Second, l.setLost)
 		}, 1},
 		"while credentials are found": {func(r *harness, l *lease) {
 			r.cfg.Credentials = slowCredentials{r.cfg.Credentials}
 			r.restart()
-			time.AfterFunc(time.Second, l.lose)
+			time.AfterFunc(time.Second, l.setLost)
 		}, 0},
 		"while the connection comes about": {func(r *harness, l *lease) {
-			r.cfg.HTTP = r.pipes(r.em.Handler(), func(ctx context.Context) error { return slow(ctx, 2*time.Second) })
+			r.cfg.HTTP = r.newPipeClient(r.em.Handler(), func(ctx context.Context) error { return sleepOrDone(ctx, 2*time.Second) })
 			r.cfg.Endpoints = map[string]string{elbService: "http://aws.test"}
 			r.restart()
-			time.AfterFunc(time.Second, l.lose)
+			time.AfterFunc(time.Second, l.setLost)
 		}, 0},
 	}
 	for name, c := range cases {
@@ -170,11 +170,11 @@ func TestNoAttemptIsSentOnceTheFenceHasFallen(t *testing.T) {
 				l := &lease{}
 				r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts, c.Fence = 10, l })
 				c.edit(r, l)
-				err := r.create("web")
+				err := r.createLoadBalancer("web")
 				if got := r.cloud.Class(err); got != engine.Fenced {
 					t.Errorf("want class %v, got %v: %v", engine.Fenced, got, err)
 				}
-				if n := r.attempts(operation); n != c.want {
+				if n := r.countAttempts(operation); n != c.want {
 					t.Errorf("want %d attempts on the wire, got %d", c.want, n)
 				}
 			})
@@ -182,18 +182,18 @@ func TestNoAttemptIsSentOnceTheFenceHasFallen(t *testing.T) {
 	}
 }
 
-// While the lease is held the same calls arrive.
-func TestTheFenceLetsCallsThrough(t *testing.T) {
+// The same calls reach AWS while the lease is held.
+func TestCallsAreSentWhileTheLeaseIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts, c.Fence = 10, &lease{} })
-		r.cfg.HTTP = r.pipes(r.em.Handler(), func(context.Context) error { return nil })
+		r.cfg.HTTP = r.newPipeClient(r.em.Handler(), func(context.Context) error { return nil })
 		r.cfg.Endpoints = map[string]string{"Elastic Load Balancing v2": "http://aws.test"}
 		r.restart()
 		r.em.Faults().Add(fault.Rule{Operation: "CreateLoadBalancer", Count: 2, Action: fault.Action{Throttle: true}})
-		if err := r.create("web"); err != nil {
+		if err := r.createLoadBalancer("web"); err != nil {
 			t.Fatal(err)
 		}
-		if n := r.attempts("CreateLoadBalancer"); n != 3 {
+		if n := r.countAttempts("CreateLoadBalancer"); n != 3 {
 			t.Errorf("want 3 attempts, got %d", n)
 		}
 	})

@@ -79,7 +79,7 @@ func newHarnessOn(t testing.TB, clock store.Clock, edit ...func(*cloud.Config)) 
 		Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", ""),
 	}
 	r := &harness{t: t, ctx: t.Context(), em: em, elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg)}
-	r.seed()
+	r.createNetwork()
 	r.cfg = cloud.Config{
 		Cluster: cluster, Region: region, VPC: r.vpc, Credentials: cfg.Credentials, HTTP: em.Client(),
 		Reachability: true, RuleTags: true, MaxAttempts: 1, TokenBuckets: []ratelimit.TokenBucket{}, Version: "test",
@@ -102,7 +102,7 @@ func (r *harness) restart() {
 	r.cloud = c
 }
 
-func (r *harness) seed() {
+func (r *harness) createNetwork() {
 	t := r.t
 	vpc := must(r.ec2.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16"), AmazonProvidedIpv6CidrBlock: aws.Bool(true)}))(t)
 	r.vpc = *vpc.Vpc.VpcId
@@ -154,8 +154,8 @@ func (r *harness) options() plan.Options {
 	return plan.Options{Cluster: cluster, VPC: r.vpc, RuleTags: true, SubnetClusterCheck: true}
 }
 
-// draft observes and plans until no question is open.
-func (r *harness) draft(want model.Stack) (plan.Plan, observed.Stack, finding.List) {
+// makePlan observes and plans until no question is open.
+func (r *harness) makePlan(want model.Stack) (plan.Plan, observed.Stack, finding.List) {
 	r.t.Helper()
 	questions := want.Questions()
 	for range 5 {
@@ -194,45 +194,45 @@ func (r *harness) apply(p plan.Plan) error {
 	return nil
 }
 
-// reach applies a desired state and checks that nothing is left to do in AWS, neither by what the cloud
+// checkConverges applies a desired state and checks that nothing is left to do in AWS, neither by what the cloud
 // remembers nor by what AWS says.
-func (r *harness) reach(want model.Stack) {
+func (r *harness) checkConverges(want model.Stack) {
 	r.t.Helper()
-	p, _, found := r.draft(want)
+	p, _, found := r.makePlan(want)
 	if len(found) > 0 {
 		r.t.Fatalf("findings: %v", found)
 	}
 	if err := r.apply(p); err != nil {
 		r.t.Fatal(err)
 	}
-	r.settled(want)
+	r.checkNoSteps(want)
 	remembered := r.observe(want)
 	r.cloud.Forget()
-	r.settled(want)
-	if diff := cmp.Diff(r.observe(want), remembered, emptyIsNil, cmp.FilterPath(func(p cmp.Path) bool {
+	r.checkNoSteps(want)
+	if diff := cmp.Diff(r.observe(want), remembered, equateEmpty, cmp.FilterPath(func(p cmp.Path) bool {
 		return p.Last().String() == ".State"
-	}, cmp.Ignore()), unavailable); diff != "" {
+	}, cmp.Ignore()), ignoreMissingAttributes); diff != "" {
 		r.t.Errorf("what is remembered is not what is there (-there +remembered):\n%s", diff)
 	}
 }
 
-// unavailable takes attributes that one side did not read as equal.
-var unavailable = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Attributes" }, cmp.Comparer(func(a, b map[string]string) bool {
+// ignoreMissingAttributes takes attributes that one side did not read as equal.
+var ignoreMissingAttributes = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Attributes" }, cmp.Comparer(func(a, b map[string]string) bool {
 	return a == nil || b == nil || maps.Equal(a, b)
 }))
 
-var emptyIsNil = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() != ".Attributes" }, cmpopts.EquateEmpty())
+var equateEmpty = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() != ".Attributes" }, cmpopts.EquateEmpty())
 
 func (r *harness) observe(want model.Stack) observed.Stack {
 	r.t.Helper()
-	_, have, _ := r.draft(want)
+	_, have, _ := r.makePlan(want)
 	have.Facts = observed.Facts{BackendGroup: have.Facts.BackendGroup}
 	return have
 }
 
-func (r *harness) settled(want model.Stack) {
+func (r *harness) checkNoSteps(want model.Stack) {
 	r.t.Helper()
-	p, _, _ := r.draft(want)
+	p, _, _ := r.makePlan(want)
 	for _, s := range p.Steps {
 		if !plan.InKubernetes(s.Do) {
 			r.t.Errorf("still to do: %s (%s) %v", s.ID, s.Why, s.Changes)
@@ -240,8 +240,8 @@ func (r *harness) settled(want model.Stack) {
 	}
 }
 
-// calls gives the counted calls as text and begins again.
-func (r *harness) calls() string {
+// takeCallCounts gives the counted calls as text and begins again.
+func (r *harness) takeCallCounts() string {
 	var out []string
 	for op, n := range r.em.Calls().Counts() {
 		_, name, _ := strings.Cut(op, ":")
@@ -254,8 +254,8 @@ func (r *harness) calls() string {
 
 var web = model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 
-// desired is a load balancer with one HTTP listener and two services.
-func desired(id model.StackID, edit ...func(*model.Stack)) model.Stack {
+// desiredStack is a load balancer with one HTTP listener and two services.
+func desiredStack(id model.StackID, edit ...func(*model.Stack)) model.Stack {
 	member := finding.Ref{Kind: "Ingress", Namespace: id.Namespace, Name: id.Name}
 	s := model.Stack{
 		ID: id, Members: []model.Member{{Ref: member, Claimed: true, Finalizer: "ingress.k8s.aws/resources"}},
@@ -271,7 +271,7 @@ func desired(id model.StackID, edit ...func(*model.Stack)) model.Stack {
 				Rules: []model.Rule{rule(member, "/a", "api"), rule(member, "/b", "shop")},
 			}},
 		},
-		TargetGroups: []model.TargetGroup{group(id, member, "api"), group(id, member, "shop")},
+		TargetGroups: []model.TargetGroup{targetGroup(id, member, "api"), targetGroup(id, member, "shop")},
 	}
 	for _, e := range edit {
 		e(&s)
@@ -286,7 +286,7 @@ func rule(member finding.Ref, path, service string) model.Rule {
 	}
 }
 
-func group(id model.StackID, member finding.Ref, name string) model.TargetGroup {
+func targetGroup(id model.StackID, member finding.Ref, name string) model.TargetGroup {
 	return model.TargetGroup{
 		ID: name, Name: "k8s-" + id.Name + "-" + name, Type: model.IPTargets, Port: 8080, Protocol: "HTTP", ProtocolVersion: "HTTP1",
 		AddressType: model.IPv4, Members: []finding.Ref{member},
@@ -296,14 +296,14 @@ func group(id model.StackID, member finding.Ref, name string) model.TargetGroup 
 	}
 }
 
-// empty is a stack that no object asks for any more.
-func empty(id model.StackID) model.Stack {
+// deletedStack is a stack that no object asks for any more.
+func deletedStack(id model.StackID) model.Stack {
 	return model.Stack{ID: id, Leaving: []model.Member{{
 		Ref: finding.Ref{Kind: "Ingress", Namespace: id.Namespace, Name: id.Name}, Finalizer: "ingress.k8s.aws/resources", Claimed: true, Deleting: true,
 	}}}
 }
 
-func asLater(err error, target *interface{ RetryAfter() time.Duration }) bool {
+func asPostponed(err error, target *interface{ RetryAfter() time.Duration }) bool {
 	return errors.As(err, target)
 }
 

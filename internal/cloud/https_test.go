@@ -48,8 +48,8 @@ func (r *harness) certificate(names ...string) string {
 	return *out.CertificateArn
 }
 
-// secure adds a HTTPS listener with the certificates of one member.
-func secure(choice model.CertChoice, auth *model.MutualAuth) func(*model.Stack) {
+// withHTTPS adds a HTTPS listener with the certificates of one member.
+func withHTTPS(choice model.CertChoice, auth *model.MutualAuth) func(*model.Stack) {
 	return func(s *model.Stack) {
 		l := s.LoadBalancer.Listeners[0]
 		l.Port = 443
@@ -63,22 +63,22 @@ func TestCertificates(t *testing.T) {
 	member := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 	a, b, c := r.certificate("a.example.com"), r.certificate("b.example.com", "*.example.com"), r.certificate("c.test")
 	given := func(arns ...string) model.Stack {
-		return desired(web, secure(model.CertARNs{Member: member, ARNs: arns}, nil))
+		return desiredStack(web, withHTTPS(model.CertARNs{Member: member, ARNs: arns}, nil))
 	}
-	r.reach(given(a, b))
-	r.reach(given(b, c)) // another default, one comes, one goes
-	r.reach(desired(web, secure(model.CertHosts{Member: member, Hosts: []string{"a.example.com"}}, nil)))
-	r.reach(given(c))
-	r.reach(desired(web, secure(model.CertARNs{Member: member, ARNs: []string{c}}, &model.MutualAuth{Mode: "passthrough"})))
-	r.reach(desired(web))
+	r.checkConverges(given(a, b))
+	r.checkConverges(given(b, c)) // another default, one comes, one goes
+	r.checkConverges(desiredStack(web, withHTTPS(model.CertHosts{Member: member, Hosts: []string{"a.example.com"}}, nil)))
+	r.checkConverges(given(c))
+	r.checkConverges(desiredStack(web, withHTTPS(model.CertARNs{Member: member, ARNs: []string{c}}, &model.MutualAuth{Mode: "passthrough"})))
+	r.checkConverges(desiredStack(web))
 }
 
 func TestCertificatesOfTheRegion(t *testing.T) {
 	r := newHarness(t)
 	a, b := r.certificate("a.example.com", "*.a.example.com"), r.certificate("b.test")
-	r.calls()
+	r.takeCallCounts()
 	got := map[string]string{}
-	for _, x := range r.ask(model.AskCertificates{}).Certificates {
+	for _, x := range r.readFacts(model.AskCertificates{}).Certificates {
 		got[x.ARN] = strings.Join(x.Domains, " ")
 	}
 	if diff := cmp.Diff(map[string]string{a: "a.example.com *.a.example.com", b: "b.test"}, got); diff != "" {
@@ -90,7 +90,7 @@ func TestCertificatesOfTheRegion(t *testing.T) {
 	r.clock.Advance(2 * time.Minute)
 	gone := acm.New(acm.Options{Region: region, HTTPClient: r.em.Client(), Credentials: r.cfg.Credentials})
 	must(gone.DeleteCertificate(r.ctx, &acm.DeleteCertificateInput{CertificateArn: aws.String(b)}))(t)
-	if got := r.ask(model.AskCertificates{}).Certificates; len(got) != 1 {
+	if got := r.readFacts(model.AskCertificates{}).Certificates; len(got) != 1 {
 		t.Errorf("got %v", got)
 	}
 }

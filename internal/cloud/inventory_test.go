@@ -24,9 +24,9 @@ type changes struct {
 	now time.Time
 }
 
-// TestIndexesEqualScan makes random sequences of changes and compares, after each of them, what the
-// inventory finds by its keys with a scan.
-func TestIndexesEqualScan(t *testing.T) {
+// TestIndexesMatchAFullScan makes random sequences of changes. After each change it compares the indexes of the
+// inventory with a scan.
+func TestIndexesMatchAFullScan(t *testing.T) {
 	for seed := range uint64(60) {
 		x := &changes{Rand: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 		cfg := sdk.Config{Cluster: "rig", Refresh: 10 * time.Minute, Clock: testclock.FromVariable(&x.now)}

@@ -10,10 +10,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-func TestCreateReadsLittleAndRemembersItsWrites(t *testing.T) {
+func TestCreateMakesFewReadsAndRecordsItsWrites(t *testing.T) {
 	r := newHarness(t)
-	want := desired(web)
-	p, _, found := r.draft(want)
+	want := desiredStack(web)
+	p, _, found := r.makePlan(want)
 	if len(found) > 0 {
 		t.Fatalf("findings: %v", found)
 	}
@@ -24,57 +24,57 @@ func TestCreateReadsLittleAndRemembersItsWrites(t *testing.T) {
 		"AuthorizeSecurityGroupIngress 1", "CreateListener 1", "CreateLoadBalancer 1", "CreateRule 2", "CreateSecurityGroup 1", "CreateTargetGroup 2",
 		"DescribeAvailabilityZones 1", "DescribeLoadBalancers 1", "DescribeSecurityGroups 1", "DescribeSubnets 1", "DescribeTargetGroups 1",
 	}, "\n")
-	if diff := cmp.Diff(expect, r.calls()); diff != "" {
+	if diff := cmp.Diff(expect, r.takeCallCounts()); diff != "" {
 		t.Errorf("calls of the first creation (-want +got):\n%s", diff)
 	}
-	r.settled(want)
-	if got := r.calls(); got != "" {
+	r.checkNoSteps(want)
+	if got := r.takeCallCounts(); got != "" {
 		t.Errorf("a look after our own writes costs calls:\n%s", got)
 	}
 	// Another one needs no reading at all.
-	p, _, _ = r.draft(desired(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "second"}))
-	if got := r.calls(); got != "" {
+	p, _, _ = r.makePlan(desiredStack(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "second"}))
+	if got := r.takeCallCounts(); got != "" {
 		t.Errorf("planning another one costs calls:\n%s", got)
 	}
 	if err := r.apply(p); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.em.Calls().Total(); n != 8 {
-		t.Errorf("another one took %d calls:\n%s", n, r.calls())
+		t.Errorf("another one took %d calls:\n%s", n, r.takeCallCounts())
 	}
 }
 
-func TestNoChangeCostsNothingWithinTheRefreshPeriod(t *testing.T) {
+func TestUnchangedStackMakesNoCallsWithinTheRefreshPeriod(t *testing.T) {
 	r := newHarness(t)
-	r.reach(desired(web))
-	r.calls()
+	r.checkConverges(desiredStack(web))
+	r.takeCallCounts()
 	for range 8 {
 		r.clock.Advance(time.Minute)
-		r.settled(desired(web))
+		r.checkNoSteps(desiredStack(web))
 	}
-	if got := r.calls(); got != "" {
+	if got := r.takeCallCounts(); got != "" {
 		t.Errorf("calls:\n%s", got)
 	}
 	r.clock.Advance(5 * time.Minute)
-	r.settled(desired(web))
+	r.checkNoSteps(desiredStack(web))
 	expect := strings.Join([]string{
 		"DescribeListeners 1", "DescribeLoadBalancers 1", "DescribeRules 1", "DescribeSecurityGroups 1", "DescribeTags 1", "DescribeTargetGroups 1",
 	}, "\n")
-	if diff := cmp.Diff(expect, r.calls()); diff != "" {
+	if diff := cmp.Diff(expect, r.takeCallCounts()); diff != "" {
 		t.Errorf("calls after the period (-want +got):\n%s", diff)
 	}
 }
 
 func TestDeleteLeavesNothing(t *testing.T) {
 	r := newHarness(t)
-	r.reach(desired(web))
+	r.checkConverges(desiredStack(web))
 	for range 10 {
-		p, _, _ := r.draft(empty(web))
+		p, _, _ := r.makePlan(deletedStack(web))
 		_ = r.apply(p) // "in use" while interfaces linger
 		r.clock.Advance(10 * time.Second)
 	}
 	r.cloud.Forget()
-	_, have, _ := r.draft(empty(web))
+	_, have, _ := r.makePlan(deletedStack(web))
 	if n := len(have.LoadBalancers) + len(have.TargetGroups) + len(have.SecurityGroups); n != 0 {
 		t.Errorf("left behind: %+v", have)
 	}

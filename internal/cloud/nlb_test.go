@@ -13,7 +13,7 @@ import (
 var nlb = model.StackID{Kind: model.Service, Namespace: "shop", Name: "nlb"}
 
 // networkWish is a network load balancer that serves TCP on port 80 and UDP on port 53.
-func desiredNetwork(edit ...func(*model.Stack)) model.Stack {
+func desiredNLB(edit ...func(*model.Stack)) model.Stack {
 	s := model.Stack{
 		ID: nlb, Members: []model.Member{{Ref: serviceRef, Claimed: true, Finalizer: "service.k8s.aws/resources"}},
 		LoadBalancer: &model.LoadBalancer{
@@ -23,8 +23,8 @@ func desiredNetwork(edit ...func(*model.Stack)) model.Stack {
 			Origins:        map[string]finding.Origin{"scheme": {Object: serviceRef}},
 		},
 	}
-	serve(53, model.UDP, nil)(&s)
-	serve(80, model.TCP, nil)(&s)
+	withPort(53, model.UDP, nil)(&s)
+	withPort(80, model.TCP, nil)(&s)
 	for _, e := range edit {
 		e(&s)
 	}
@@ -33,8 +33,8 @@ func desiredNetwork(edit ...func(*model.Stack)) model.Stack {
 
 var serviceRef = finding.Ref{Kind: "Service", Namespace: nlb.Namespace, Name: nlb.Name}
 
-// serve adds a listener with a target group of its own, or changes that of the port.
-func serve(port int32, base model.BaseProtocol, tls *model.TLS) func(*model.Stack) {
+// withPort adds a listener with a target group of its own, or changes that of the port.
+func withPort(port int32, base model.BaseProtocol, tls *model.TLS) func(*model.Stack) {
 	return func(s *model.Stack) {
 		id := fmt.Sprintf("%s:%d", nlb, port)
 		l := model.Listener{
@@ -62,9 +62,9 @@ func serve(port int32, base model.BaseProtocol, tls *model.TLS) func(*model.Stac
 	}
 }
 
-func TestNetworkLoadBalancerIsMadeChangedAndDeleted(t *testing.T) {
+func TestNetworkLoadBalancerIsCreatedChangedAndDeleted(t *testing.T) {
 	secured := func(port int32, alpn string, certificates ...string) func(*model.Stack) {
-		return serve(port, model.TCP, &model.TLS{
+		return withPort(port, model.TCP, &model.TLS{
 			Policy: "ELBSecurityPolicy-2016-08", ALPN: alpn, Certificates: []model.CertChoice{model.CertARNs{Member: serviceRef, ARNs: certificates}},
 		})
 	}
@@ -73,8 +73,8 @@ func TestNetworkLoadBalancerIsMadeChangedAndDeleted(t *testing.T) {
 		"TLS in place of UDP": func(r *harness) func(*model.Stack) {
 			return secured(53, "HTTP2Optional", r.certificate("a.example.com"), r.certificate("b.example.com"))
 		},
-		"TCP beside UDP":   func(*harness) func(*model.Stack) { return serve(53, model.TCPUDP, nil) },
-		"another listener": func(*harness) func(*model.Stack) { return serve(443, model.TCP, nil) },
+		"TCP beside UDP":   func(*harness) func(*model.Stack) { return withPort(53, model.TCPUDP, nil) },
+		"another listener": func(*harness) func(*model.Stack) { return withPort(443, model.TCP, nil) },
 		"another scheme": func(*harness) func(*model.Stack) {
 			return func(s *model.Stack) {
 				s.LoadBalancer.Scheme, s.LoadBalancer.Name = model.Internal, "k8s-shop-nlb-internal"
@@ -134,15 +134,15 @@ func TestNetworkLoadBalancerIsMadeChangedAndDeleted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t)
 			change := edit(r)
-			r.reach(desiredNetwork())
-			r.reach(desiredNetwork(change))
-			if lb := r.observe(desiredNetwork(change)).Live(model.LoadBalancerID); lb == nil || lb.Type != "network" {
+			r.checkConverges(desiredNLB())
+			r.checkConverges(desiredNLB(change))
+			if lb := r.observe(desiredNLB(change)).Live(model.LoadBalancerID); lb == nil || lb.Type != "network" {
 				t.Fatalf("got %+v", lb)
 			}
-			r.reach(desiredNetwork())
-			gone := empty(nlb)
+			r.checkConverges(desiredNLB())
+			gone := deletedStack(nlb)
 			for range 10 {
-				p, _, _ := r.draft(gone)
+				p, _, _ := r.makePlan(gone)
 				_ = r.apply(p) // "in use" while interfaces linger
 				r.clock.Advance(10 * time.Second)
 			}
@@ -154,15 +154,15 @@ func TestNetworkLoadBalancerIsMadeChangedAndDeleted(t *testing.T) {
 	}
 }
 
-func TestALPNPolicyIsChangedAndLeftAlone(t *testing.T) {
+func TestALPNPolicyIsChangedOnlyIfItDiffers(t *testing.T) {
 	r := newHarness(t)
 	certificate := r.certificate("a.example.com")
 	with := func(alpn string) model.Stack {
-		return desiredNetwork(serve(80, model.TCP, &model.TLS{Policy: "ELBSecurityPolicy-2016-08", ALPN: alpn, Certificates: []model.CertChoice{model.CertARNs{Member: serviceRef, ARNs: []string{certificate}}}}))
+		return desiredNLB(withPort(80, model.TCP, &model.TLS{Policy: "ELBSecurityPolicy-2016-08", ALPN: alpn, Certificates: []model.CertChoice{model.CertARNs{Member: serviceRef, ARNs: []string{certificate}}}}))
 	}
 	live := func() observed.Listener { return r.observe(with("")).Live(model.LoadBalancerID).Listeners[1] }
 	for _, c := range []struct{ alpn, want string }{{"HTTP2Optional", "HTTP2Optional"}, {"", "HTTP2Optional"}, {"HTTP1Only", "HTTP1Only"}, {"None", "None"}} {
-		r.reach(with(c.alpn))
+		r.checkConverges(with(c.alpn))
 		if got := live().ALPN; got != c.want && (got != "" || c.want != "None") {
 			t.Errorf("%q: want %s, got %s", c.alpn, c.want, got)
 		}

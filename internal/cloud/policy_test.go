@@ -20,9 +20,9 @@ import (
 //go:embed *
 var sources embed.FS
 
-// behind are rights that AWS asks of the caller for what it does on its own behind a call of ours:
+// additionalActions are rights that AWS asks of the caller for what it does on its own behind a call of ours:
 // load balancers in a VPC, their certificates, web ACLs and user pools.
-var behind = []string{
+var additionalActions = []string{
 	"acm:AddTagsToCertificate",                                                      // of RequestCertificate and ImportCertificate with tags
 	"acm-pca:GetCertificate", "acm-pca:IssueCertificate", "acm-pca:ListPermissions", // of RequestCertificate with a private CA
 	"cognito-idp:DescribeUserPoolClient", "ec2:DescribeAccountAttributes", "ec2:DescribeAddresses", "ec2:DescribeCoipPools",
@@ -31,16 +31,16 @@ var behind = []string{
 	"iam:ListServerCertificates", "waf-regional:GetWebACL", "wafv2:GetWebACL",
 }
 
-// The policies that are shipped hold the calls that are in this package and those below it, and what AWS asks for
-// behind them, and nothing else.
-func TestPoliciesHoldTheCallsOfThisPackage(t *testing.T) {
+// The shipped IAM policies allow the calls of this package and of its subpackages, and the actions that AWS requires in
+// addition, and nothing else.
+func TestPoliciesAllowTheCallsOfThisPackage(t *testing.T) {
 	services := map[string]string{
 		"acm": "acm", "ec2": "ec2", "elb": "elasticloadbalancing", "shield": "shield", "sts": "sts", "waf": "waf-regional",
 		"wafv2": "wafv2", "tagging": "tag", "route53": "route53", "dns": "route53", "accelerators": "globalaccelerator", "ga": "globalaccelerator", "api": "elasticloadbalancing", // of the account of a role
 	}
 	call := regexp.MustCompile(`\b(?:(?:api|API)\.)?(\w+)\.((?:New)?[A-Z]\w+)\(`)
 	used := map[string]bool{}
-	for _, a := range behind {
+	for _, a := range additionalActions {
 		used[a] = true
 	}
 	err := fs.WalkDir(sources, ".", func(name string, d fs.DirEntry, err error) error {

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// A reading that is cut short goes on where it was.
-func TestAReadingThatIsCutShortIsResumed(t *testing.T) {
+// An interrupted read continues at the position where it stopped.
+func TestAnInterruptedReadIsResumed(t *testing.T) {
 	const listeners = 5
 	cases := map[string]struct {
 		operation string
@@ -25,7 +25,7 @@ func TestAReadingThatIsCutShortIsResumed(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t, func(c *cloud.Config) { c.Clock = nil })
-			want := desired(web, withListeners(listeners))
+			want := desiredStack(web, withListeners(listeners))
 			if err := r.converge(want); err != nil {
 				t.Fatal(err)
 			}
@@ -72,9 +72,9 @@ func TestAReadingThatIsCutShortIsResumed(t *testing.T) {
 	}
 }
 
-// A list of many pages of which AWS refuses every third call is read to its end, by readings that each go on where the last
-// one failed, and nothing that changed meanwhile is taken back.
-func TestAListThatIsCutShortIsResumedAtItsPage(t *testing.T) {
+// AWS refuses every third call of a list with many pages. Each read continues at the page where the last one failed,
+// the list is read completely, and no change that was made meanwhile is overwritten.
+func TestAnInterruptedListIsResumedAtItsPage(t *testing.T) {
 	for operation, tagging := range map[string]bool{"DescribeLoadBalancers": false, "DescribeTargetGroups": false, "DescribeSecurityGroups": false, "GetResources": true} {
 		t.Run(operation, func(t *testing.T) {
 			r := newHarness(t, func(c *cloud.Config) { c.TaggingAPI = tagging })
@@ -82,7 +82,7 @@ func TestAListThatIsCutShortIsResumedAtItsPage(t *testing.T) {
 			for n := range stacks {
 				id := web
 				id.Name = fmt.Sprintf("web%d", n)
-				if err := r.converge(desired(id)); err != nil {
+				if err := r.converge(desiredStack(id)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -19,19 +19,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-const theirAccount = "999988887777"
+const otherAccount = "999988887777"
 
-// theirs makes a target group in another account, and a role that may fill it.
-func (r *harness) theirs() (bindings.Account, string) {
+// createForeignTargetGroup makes a target group in another account, and a role that may fill it.
+func (r *harness) createForeignTargetGroup() (bindings.Account, string) {
 	r.t.Helper()
 	cfg := aws.Config{
-		Region: "us-west-2", HTTPClient: r.em.Client(), Credentials: credentials.NewStaticCredentialsProvider("AKIA"+theirAccount, "secret", ""),
+		Region: "us-west-2", HTTPClient: r.em.Client(), Credentials: credentials.NewStaticCredentialsProvider("AKIA"+otherAccount, "secret", ""),
 	}
 	vpc := must(ec2.NewFromConfig(cfg).CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.50.0.0/16")}))(r.t)
 	made := must(elb.NewFromConfig(cfg).CreateTargetGroup(r.ctx, &elb.CreateTargetGroupInput{
 		Name: aws.String("theirs"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), TargetType: elbtypes.TargetTypeEnumIp, VpcId: vpc.Vpc.VpcId,
 	}))(r.t)
-	a := bindings.Account{Role: "arn:aws:iam::" + theirAccount + ":role/fill", ExternalID: "open-sesame"}
+	a := bindings.Account{Role: "arn:aws:iam::" + otherAccount + ":role/fill", ExternalID: "open-sesame"}
 	w := r.em.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -39,10 +39,10 @@ func (r *harness) theirs() (bindings.Account, string) {
 	return a, aws.ToString(made.TargetGroups[0].TargetGroupArn)
 }
 
-func TestARoleIsAssumedUntilItsCredentialsAreAboutToEnd(t *testing.T) {
+func TestARoleIsAssumedAgainBeforeItsCredentialsExpire(t *testing.T) {
 	r := newHarness(t)
-	account, arn := r.theirs()
-	r.calls()
+	account, arn := r.createForeignTargetGroup()
+	r.takeCallCounts()
 	read := func() {
 		t.Helper()
 		if _, err := r.cloud.TargetGroupsOf(account).TargetHealth(r.ctx, arn, 0); err != nil {
@@ -51,24 +51,24 @@ func TestARoleIsAssumedUntilItsCredentialsAreAboutToEnd(t *testing.T) {
 	}
 	read()
 	read()
-	if got := r.calls(); got != "AssumeRole 1\nDescribeTargetHealth 2" {
+	if got := r.takeCallCounts(); got != "AssumeRole 1\nDescribeTargetHealth 2" {
 		t.Errorf("calls:\n%s", got)
 	}
 	r.clock.Advance(time.Hour - 31*time.Second)
 	read()
-	if got := r.calls(); got != "DescribeTargetHealth 1" {
+	if got := r.takeCallCounts(); got != "DescribeTargetHealth 1" {
 		t.Errorf("calls before the end:\n%s", got)
 	}
 	r.clock.Advance(time.Second)
 	read()
-	if got := r.calls(); got != "AssumeRole 1\nDescribeTargetHealth 1" {
+	if got := r.takeCallCounts(); got != "AssumeRole 1\nDescribeTargetHealth 1" {
 		t.Errorf("calls 30 s before the end:\n%s", got)
 	}
 }
 
-func TestWhatOneAccountReadIsNotShownToAnother(t *testing.T) {
+func TestAccountsDoNotShareCachedTargetGroups(t *testing.T) {
 	r := newHarness(t)
-	account, arn := r.theirs()
+	account, arn := r.createForeignTargetGroup()
 	if err := r.cloud.TargetGroupsOf(account).Register(r.ctx, arn, bindings.CallPriority{}, []bindings.Target{{ID: "10.50.0.1", Port: 80}}); err != nil {
 		t.Fatal(err)
 	}
@@ -85,11 +85,11 @@ func TestWhatOneAccountReadIsNotShownToAnother(t *testing.T) {
 	}
 }
 
-func TestWhatAWSRefusedIsNotAskedForAgainAtOnce(t *testing.T) {
+func TestARefusalIsCached(t *testing.T) {
 	r := newHarness(t)
-	account, arn := r.theirs()
+	account, arn := r.createForeignTargetGroup()
 	account.ExternalID = "guess-work"
-	r.calls()
+	r.takeCallCounts()
 	ask := func() {
 		t.Helper()
 		for range 3 {
@@ -104,19 +104,19 @@ func TestWhatAWSRefusedIsNotAskedForAgainAtOnce(t *testing.T) {
 		}
 	}
 	ask()
-	if got := r.calls(); got != "AssumeRole 1\nDescribeTargetGroups 1" {
+	if got := r.takeCallCounts(); got != "AssumeRole 1\nDescribeTargetGroups 1" {
 		t.Errorf("calls:\n%s", got)
 	}
 	r.clock.Advance(11 * time.Second)
 	ask()
-	if got := r.calls(); got != "AssumeRole 1\nDescribeTargetGroups 1" {
+	if got := r.takeCallCounts(); got != "AssumeRole 1\nDescribeTargetGroups 1" {
 		t.Errorf("calls later:\n%s", got)
 	}
 }
 
-func TestErrorsOfARoleDoNotTellTheExternalID(t *testing.T) {
+func TestErrorsOfAssumeRoleDoNotContainTheExternalID(t *testing.T) {
 	r := newHarness(t)
-	account, arn := r.theirs()
+	account, arn := r.createForeignTargetGroup()
 	for _, word := range []string{"guess-work", strings.Repeat("guess-work", 130), "#"} {
 		account.ExternalID = model.Secret(word)
 		_, err := r.cloud.TargetGroupsOf(account).TargetHealth(r.ctx, arn, 0)
@@ -129,27 +129,27 @@ func TestErrorsOfARoleDoNotTellTheExternalID(t *testing.T) {
 	}
 }
 
-func TestAVPCThatIsNotSeenIsRememberedForAWhile(t *testing.T) {
+func TestAnInvisibleVPCIsCached(t *testing.T) {
 	r := newHarness(t)
-	r.calls()
+	r.takeCallCounts()
 	for range 2 {
 		if _, err := r.cloud.VPCRanges(r.ctx, "vpc-00000000000000000"); r.cloud.Class(err) != engine.Gone {
 			t.Fatalf("error %v", err)
 		}
 	}
-	if got := r.calls(); got != "DescribeVpcs 1" {
+	if got := r.takeCallCounts(); got != "DescribeVpcs 1" {
 		t.Errorf("calls:\n%s", got)
 	}
 	r.clock.Advance(6 * time.Minute)
 	_, _ = r.cloud.VPCRanges(r.ctx, "vpc-00000000000000000")
-	if got := r.calls(); got != "DescribeVpcs 1" {
+	if got := r.takeCallCounts(); got != "DescribeVpcs 1" {
 		t.Errorf("calls after five minutes:\n%s", got)
 	}
 }
 
-func TestAWSAsksForZones(t *testing.T) {
+func TestAWSRequiresAvailabilityZones(t *testing.T) {
 	r := newHarness(t)
-	r.reach(desired(web))
+	r.checkConverges(desiredStack(web))
 	arn := r.groupARN("api")
 	err := r.cloud.TargetGroupsOf(bindings.Account{}).Register(r.ctx, arn, bindings.CallPriority{}, []bindings.Target{{ID: "100.64.0.1", Port: 80}})
 	if !errors.Is(err, bindings.ErrZoneNeeded) || r.cloud.Class(err) != engine.Invalid {

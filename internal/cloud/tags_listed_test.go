@@ -17,19 +17,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// lag is how far the tagging service is behind in these tests.
-const lag = 5 * time.Minute
+// taggingDelay is how far the tagging service is behind in these tests.
+const taggingDelay = 5 * time.Minute
 
 // newTaggedHarness finds its load balancers by the tagging service, which lags behind.
 func newTaggedHarness(t *testing.T, edit ...func(*cloud.Config)) *harness {
 	t.Helper()
 	r := newHarness(t, append(edit, func(c *cloud.Config) { c.TaggingAPI = true })...)
-	r.em.Faults().Add(fault.Rule{Service: "tagging", Action: fault.Action{Stale: lag}})
+	r.em.Faults().Add(fault.Rule{Service: "tagging", Action: fault.Action{Stale: taggingDelay}})
 	return r
 }
 
-// mutated returns which changes the calls since the last count were.
-func (r *harness) mutated() string {
+// takeMutatingCalls returns which changes the calls since the last count were.
+func (r *harness) takeMutatingCalls() string {
 	var out []string
 	for _, e := range r.em.Calls().Entries() {
 		if e.Mutating {
@@ -40,79 +40,79 @@ func (r *harness) mutated() string {
 	return strings.Join(out, " ")
 }
 
-// Whatever the tagging service shows, what was made a moment ago is neither made again nor taken
-// for gone, not even by a process that knows nothing of it.
-func TestTaggingServiceDoesNotKnowYet(t *testing.T) {
-	for _, after := range []time.Duration{0, time.Second, 4 * time.Minute, lag + time.Second, time.Hour} {
+// Whatever the tagging service returns, a resource that was created a moment ago is neither created again nor treated
+// as deleted, not even by a process without memory of it.
+func TestTaggingServiceMissesNewResources(t *testing.T) {
+	for _, after := range []time.Duration{0, time.Second, 4 * time.Minute, taggingDelay + time.Second, time.Hour} {
 		t.Run(after.String(), func(t *testing.T) {
 			r := newTaggedHarness(t)
-			if err := r.converge(whole()); err != nil {
+			if err := r.converge(fullStack()); err != nil {
 				t.Fatal(err)
 			}
 			r.clock.Advance(after)
-			r.mutated()
-			r.settled(whole())
+			r.takeMutatingCalls()
+			r.checkNoSteps(fullStack())
 			r.restart()
-			r.settled(whole())
+			r.checkNoSteps(fullStack())
 			for range 5 {
 				r.clock.Advance(6 * time.Minute)
-				r.settled(whole())
+				r.checkNoSteps(fullStack())
 			}
-			if err := r.converge(changed()); err != nil {
+			if err := r.converge(changedStack()); err != nil {
 				t.Fatal(err)
 			}
-			r.mutated()
+			r.takeMutatingCalls()
 			r.restart()
-			if err := r.converge(changed()); err != nil {
+			if err := r.converge(changedStack()); err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.ReplaceAll(r.mutated(), "AddTags", ""); strings.ReplaceAll(strings.TrimSpace(got), "RemoveTags", "") != "" {
+			if got := strings.ReplaceAll(r.takeMutatingCalls(), "AddTags", ""); strings.ReplaceAll(strings.TrimSpace(got), "RemoveTags", "") != "" {
 				t.Errorf("a restart after a change makes the calls %s", got)
 			}
 			r.restart()
-			if err := r.converge(empty(web)); err != nil {
+			if err := r.converge(deletedStack(web)); err != nil {
 				t.Fatal(err)
 			}
-			r.counts(0, 0)
+			r.checkCounts(0, 0)
 		})
 	}
 }
 
-// What was deleted stays deleted, however long the tagging service shows it.
-func TestTaggingServiceShowsWhatIsGone(t *testing.T) {
+// A deleted resource stays deleted, however long the tagging service returns it.
+func TestTaggingServiceShowsDeletedResources(t *testing.T) {
 	r := newTaggedHarness(t)
-	if err := r.converge(whole()); err != nil {
+	if err := r.converge(fullStack()); err != nil {
 		t.Fatal(err)
 	}
 	r.clock.Advance(time.Hour)
-	if err := r.converge(empty(web)); err != nil {
+	if err := r.converge(deletedStack(web)); err != nil {
 		t.Fatal(err)
 	}
-	r.mutated()
+	r.takeMutatingCalls()
 	for range 3 {
 		r.restart()
-		r.settled(empty(web))
+		r.checkNoSteps(deletedStack(web))
 		r.clock.Advance(2 * time.Minute)
 	}
-	if got := r.mutated(); got != "" {
+	if got := r.takeMutatingCalls(); got != "" {
 		t.Errorf("calls %s for what is gone", got)
 	}
 	// Of two that it shows one is gone; the other is found.
-	other := desired(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "other"})
+	other := desiredStack(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "other"})
 	if err := r.converge(other); err != nil {
 		t.Fatal(err)
 	}
 	r.clock.Advance(time.Hour)
 	r.restart()
-	r.mutated()
-	r.settled(other)
-	if got := r.mutated(); got != "" {
+	r.takeMutatingCalls()
+	r.checkNoSteps(other)
+	if got := r.takeMutatingCalls(); got != "" {
 		t.Errorf("calls %s for what is there", got)
 	}
 }
 
-// At every call in turn something goes wrong, and what the tagging service says is old.
-func TestTaggingServiceAndFaults(t *testing.T) {
+// Each call fails once, in turn, while the tagging service returns old tags.
+func TestTaggingServiceReturnsOldTagsWhileCallsFail(t *testing.T) {
 	for n, hit := 1, true; hit; n++ {
 		r := newTaggedHarness(t)
 		hit = false
@@ -124,40 +124,40 @@ func TestTaggingServiceAndFaults(t *testing.T) {
 			}
 			return fault.Action{}
 		})
-		for i, want := range []model.Stack{whole(), changed()} {
+		for i, want := range []model.Stack{fullStack(), changedStack()} {
 			if err := r.converge(want); err != nil {
 				t.Fatalf("call %d, state %d: %v", n, i, err)
 			}
 		}
-		r.counts(1, 2)
-		if err := r.converge(empty(web)); err != nil {
+		r.checkCounts(1, 2)
+		if err := r.converge(deletedStack(web)); err != nil {
 			t.Fatalf("call %d, deletion: %v", n, err)
 		}
-		r.counts(0, 0)
+		r.checkCounts(0, 0)
 	}
 }
 
-// Tags that a person changed are put back once the tagging service shows the change.
-func TestTaggingServiceShowsForeignChanges(t *testing.T) {
+// Tags that a user changed in AWS are restored once the tagging service shows the change.
+func TestTagsChangedOutsideAreRestored(t *testing.T) {
 	r := newTaggedHarness(t)
-	if err := r.converge(whole()); err != nil {
+	if err := r.converge(fullStack()); err != nil {
 		t.Fatal(err)
 	}
 	r.clock.Advance(time.Hour)
-	r.settled(whole())
-	_, have, _ := r.draft(whole())
+	r.checkNoSteps(fullStack())
+	_, have, _ := r.makePlan(fullStack())
 	must(r.elb.AddTags(r.ctx, &elb.AddTagsInput{ResourceArns: []string{have.LoadBalancers[0].ARN}, Tags: []elbtypes.Tag{{Key: aws.String("team"), Value: aws.String("red")}}}))(t)
 	r.clock.Advance(time.Hour)
-	r.mutated()
-	if err := r.converge(whole()); err != nil {
+	r.takeMutatingCalls()
+	if err := r.converge(fullStack()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff("AddTags", r.mutated()); diff != "" {
+	if diff := cmp.Diff("AddTags", r.takeMutatingCalls()); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// A cluster of the same name in another VPC is another cluster.
+// A cluster of the same name in another VPC is a different cluster.
 func TestTaggingServiceShowsAnotherVPC(t *testing.T) {
 	r := newTaggedHarness(t)
 	vpc := *must(r.ec2.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16")}))(t).Vpc.VpcId
@@ -170,18 +170,18 @@ func TestTaggingServiceShowsAnotherVPC(t *testing.T) {
 		Name: aws.String("theirs"), VpcId: &vpc, TargetType: elbtypes.TargetTypeEnumIp, Protocol: "HTTP", Port: aws.Int32(80), Tags: tags,
 	}))(t)
 	r.clock.Advance(time.Hour)
-	if err := r.converge(empty(web)); err != nil {
+	if err := r.converge(deletedStack(web)); err != nil {
 		t.Fatal(err)
 	}
-	r.counts(0, 1)
-	_, have, _ := r.draft(empty(web))
+	r.checkCounts(0, 1)
+	_, have, _ := r.makePlan(deletedStack(web))
 	if len(have.TargetGroups) > 0 {
 		t.Errorf("taken for the cluster's: %+v", have.TargetGroups)
 	}
 }
 
-// The tags of others are not read, and of our own only those in doubt.
-func TestTaggingServiceSparesCalls(t *testing.T) {
+// Tags of other owners are not read. Tags of the cluster are read only if they are in doubt.
+func TestTaggingServiceSavesCalls(t *testing.T) {
 	r := newTaggedHarness(t)
 	for i := range 30 {
 		name := fmt.Sprintf("theirs-%d", i)
@@ -192,19 +192,19 @@ func TestTaggingServiceSparesCalls(t *testing.T) {
 		must(r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(80), Protocol: "HTTP",
 			DefaultActions: []elbtypes.Action{{Type: "forward", TargetGroupArn: g.TargetGroupArn}}}))(t)
 	}
-	if err := r.converge(desired(web)); err != nil {
+	if err := r.converge(desiredStack(web)); err != nil {
 		t.Fatal(err)
 	}
 	r.clock.Advance(time.Hour)
 	r.restart()
-	r.calls()
-	r.settled(desired(web))
+	r.takeCallCounts()
+	r.checkNoSteps(desiredStack(web))
 	expect := strings.Join([]string{
 		"DescribeListeners 1", "DescribeLoadBalancers 1", "DescribeRules 1", "DescribeSecurityGroups 1",
 		"DescribeTags 1", // of listeners and rules
 		"DescribeTargetGroups 1", "GetResources 2",
 	}, "\n")
-	if diff := cmp.Diff(expect, r.calls()); diff != "" {
+	if diff := cmp.Diff(expect, r.takeCallCounts()); diff != "" {
 		t.Errorf("calls after a restart (-want +got):\n%s", diff)
 	}
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
-func TestNoCallReadsATargetGroupMadeAMomentAgo(t *testing.T) {
+func TestANewTargetGroupIsNotRead(t *testing.T) {
 	r := newHarness(t)
-	p, _, _ := r.draft(desired(web))
+	p, _, _ := r.makePlan(desiredStack(web))
 	if err := r.apply(p); err != nil {
 		t.Fatal(err)
 	}
 	arn := r.groupARN("api")
-	r.calls()
+	r.takeCallCounts()
 	if got := r.states(arn, time.Hour); len(got) != 0 {
 		t.Errorf("targets of a new group: %v", got)
 	}
-	if got := r.calls(); got != "" {
+	if got := r.takeCallCounts(); got != "" {
 		t.Errorf("calls:\n%s", got)
 	}
 	if err := r.cloud.TargetGroupsOf(bindings.Account{}).Register(r.ctx, arn, bindings.CallPriority{}, []bindings.Target{{ID: "10.0.128.10", Port: 8080}}); err != nil {
@@ -32,13 +32,13 @@ func TestNoCallReadsATargetGroupMadeAMomentAgo(t *testing.T) {
 		t.Errorf("after registering: %v", got)
 	}
 	r.states(arn, 0)
-	if got := r.calls(); got != "DescribeTargetHealth 1\nRegisterTargets 1" {
+	if got := r.takeCallCounts(); got != "DescribeTargetHealth 1\nRegisterTargets 1" {
 		t.Errorf("calls:\n%s", got)
 	}
 }
 
-// A target group is deleted and another one made with its name, as tools do that replace things.
-func TestANameThatWasGivenAgain(t *testing.T) {
+// A tool deletes a target group and creates another one with the same name.
+func TestATargetGroupIsReplacedByOneOfTheSameName(t *testing.T) {
 	r := newHarness(t)
 	groups := r.cloud.TargetGroupsOf(bindings.Account{})
 	arns := map[string]bool{}

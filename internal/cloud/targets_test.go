@@ -20,7 +20,7 @@ import (
 // groupARN is the ARN of a live target group of the desired state.
 func (r *harness) groupARN(id string) string {
 	r.t.Helper()
-	_, have, _ := r.draft(desired(web))
+	_, have, _ := r.makePlan(desiredStack(web))
 	for _, g := range have.TargetGroups {
 		if g.ResourceID == id {
 			return g.ARN
@@ -43,11 +43,11 @@ func (r *harness) states(arn string, age time.Duration) map[string]string {
 	return out
 }
 
-func TestTargetsAreRememberedWithOwnWrites(t *testing.T) {
+func TestCachedTargetsIncludeOwnWrites(t *testing.T) {
 	r := newHarness(t)
-	r.reach(desired(web))
+	r.checkConverges(desiredStack(web))
 	arn := r.groupARN("api")
-	r.calls()
+	r.takeCallCounts()
 	if got := r.states(arn, time.Minute); len(got) != 0 {
 		t.Fatalf("got %v", got)
 	}
@@ -57,7 +57,7 @@ func TestTargetsAreRememberedWithOwnWrites(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"10.0.128.10": "initial", "10.0.128.11": "initial"}, r.states(arn, time.Minute)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if got := r.calls(); got != "DescribeTargetHealth 1\nRegisterTargets 1" {
+	if got := r.takeCallCounts(); got != "DescribeTargetHealth 1\nRegisterTargets 1" {
 		t.Errorf("calls:\n%s", got)
 	}
 	r.clock.Advance(10 * time.Second)
@@ -78,9 +78,9 @@ func TestTargetsAreRememberedWithOwnWrites(t *testing.T) {
 	}
 }
 
-func TestTargetGroupOfAnybody(t *testing.T) {
+func TestTargetGroupOfAnyOwner(t *testing.T) {
 	r := newHarness(t)
-	r.reach(desired(web))
+	r.checkConverges(desiredStack(web))
 	arn := r.groupARN("api")
 	want := bindings.TargetGroup{ARN: arn, Type: model.IPTargets, Protocol: "HTTP", AddressType: model.IPv4, VPC: r.vpc}
 	for _, q := range [][2]string{{arn, ""}, {"", "k8s-web-api"}} {
@@ -105,7 +105,7 @@ func TestTargetGroupOfAnybody(t *testing.T) {
 	}
 }
 
-func TestInterfaces(t *testing.T) {
+func TestENIsOfInstancesAndAddresses(t *testing.T) {
 	r := newHarness(t)
 	run := must(r.ec2.RunInstances(r.ctx, &ec2.RunInstancesInput{
 		ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &r.private[0],
@@ -122,14 +122,14 @@ func TestInterfaces(t *testing.T) {
 	}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	r.calls()
+	r.takeCallCounts()
 	// A pod came, with an address of its own on the interface.
 	must(r.ec2.AssignPrivateIpAddresses(r.ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: &eni, PrivateIpAddresses: []string{"10.0.128.77"}}))(t)
-	r.calls()
+	r.takeCallCounts()
 	r.clock.Advance(5 * time.Second)
 	q = bindings.ENIQuery{Instances: []string{id}}
 	must(r.cloud.ENIs(r.ctx, q))(t)
-	if got := r.calls(); got != "" {
+	if got := r.takeCallCounts(); got != "" {
 		t.Errorf("calls for what is known:\n%s", got)
 	}
 	q.Carried = map[string][]string{id: {"10.0.128.77"}}
@@ -137,7 +137,7 @@ func TestInterfaces(t *testing.T) {
 	if _, ok := network.ENIOf("10.0.128.77", got.OfInstance[id]); !ok {
 		t.Errorf("the new address is not seen: %v", got)
 	}
-	if got := r.calls(); got != "DescribeInstances 1" {
+	if got := r.takeCallCounts(); got != "DescribeInstances 1" {
 		t.Errorf("calls:\n%s", got)
 	}
 }
@@ -154,7 +154,7 @@ func TestEndpointRules(t *testing.T) {
 		}
 		return out
 	}
-	r.calls()
+	r.takeCallCounts()
 	if diff := cmp.Diff(map[string][]model.IngressRule{r.nodes: nil, extra: nil}, rules()); diff != "" {
 		t.Fatalf("-want +got:\n%s", diff)
 	}
@@ -171,7 +171,7 @@ func TestEndpointRules(t *testing.T) {
 	if diff := cmp.Diff(want, rules()); diff != "" {
 		t.Errorf("remembered: -want +got:\n%s", diff)
 	}
-	if got := r.calls(); got != "AuthorizeSecurityGroupIngress 2\nDescribeSecurityGroups 2\nRevokeSecurityGroupIngress 1" {
+	if got := r.takeCallCounts(); got != "AuthorizeSecurityGroupIngress 2\nDescribeSecurityGroups 2\nRevokeSecurityGroupIngress 1" {
 		t.Errorf("calls:\n%s", got)
 	}
 	// Another user was there first: the target group is read again.
@@ -179,11 +179,11 @@ func TestEndpointRules(t *testing.T) {
 	if r.cloud.Class(err) != engine.Conflict {
 		t.Errorf("got %v", err)
 	}
-	r.calls()
+	r.takeCallCounts()
 	if diff := cmp.Diff(want, rules()); diff != "" {
 		t.Errorf("there: -want +got:\n%s", diff)
 	}
-	if got := r.calls(); got == "" {
+	if got := r.takeCallCounts(); got == "" {
 		t.Error("the target group was not read again")
 	}
 }

@@ -81,7 +81,7 @@ metadata: {namespace: shop, name: rule}
 spec: {actions: [{type: fixed-response, fixedResponseConfig: {statusCode: 404}}]}
 `
 
-func TestDefaultsOfTheSchemasAreFilledIn(t *testing.T) {
+func TestSchemaDefaultsAreSet(t *testing.T) {
 	m, err := FromYAML(nil, []byte(gatewayDocs))
 	if err != nil {
 		t.Fatal(err)

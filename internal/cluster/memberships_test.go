@@ -27,7 +27,7 @@ func deletingIngress(finalizers ...string) *networkingv1.Ingress {
 	return ing
 }
 
-func TestObjectsThatHaveLeftAStack(t *testing.T) {
+func TestObjectsThatLeftAStack(t *testing.T) {
 	cases := map[string]struct {
 		do   func(m *cluster.Memberships)
 		left bool
@@ -195,7 +195,7 @@ func TestMembershipsFitIntoOneObject(t *testing.T) {
 	}
 }
 
-func TestMembershipsOfOtherKindsOutliveAProcess(t *testing.T) {
+func TestMembershipsOfOtherKindsSurviveARestart(t *testing.T) {
 	mail := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mail", Finalizers: []string{"service.k8s.aws/resources"}}}
 	gone := mail.DeepCopy()
 	gone.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}

@@ -221,7 +221,7 @@ func TestReduceIsIdempotentAndHidesHeartbeats(t *testing.T) {
 	}
 }
 
-func TestWhatTheControllerShowsIsNoChange(t *testing.T) {
+func TestOwnStatusAndAnnotationsAreNoChange(t *testing.T) {
 	ing := func(version string, annotations map[string]string) Object {
 		return &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: version, Annotations: annotations}}
 	}
@@ -253,7 +253,7 @@ func TestWhatTheControllerShowsIsNoChange(t *testing.T) {
 	}
 }
 
-func TestLastListEqualsList(t *testing.T) {
+func TestLastListMatchesList(t *testing.T) {
 	m := newMemory(t)
 	var last LastList[*corev1.Node]
 	q := Query{Kind: KindNode}

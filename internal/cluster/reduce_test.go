@@ -124,8 +124,8 @@ func condition(typ corev1.PodConditionType, message string) func(Object) {
 	}
 }
 
-// TestReducedKeepsItsSource sees to it that the objects of the source stay whole.
-func TestReducedKeepsItsSource(t *testing.T) {
+// TestReducedDoesNotModifyItsSource: the objects of the source keep all their fields.
+func TestReducedDoesNotModifyItsSource(t *testing.T) {
 	m, err := NewMemory(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)

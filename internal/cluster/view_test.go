@@ -7,13 +7,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// versions is a source that records the versions that Confirm is called with.
-type versions struct {
+// confirmRecorder is a source that records the versions that Confirm is called with.
+type confirmRecorder struct {
 	Source
 	asked []string
 }
 
-func (v *versions) Confirm(obj Object) error {
+func (v *confirmRecorder) Confirm(obj Object) error {
 	v.asked = append(v.asked, obj.GetResourceVersion())
 	return nil
 }
@@ -21,7 +21,7 @@ func (v *versions) Confirm(obj Object) error {
 // TestEachVersionIsConfirmed: a view may read a newer version of an object later, which has to be confirmed again.
 func TestEachVersionIsConfirmed(t *testing.T) {
 	t.Parallel()
-	src := &versions{}
+	src := &confirmRecorder{}
 	view := NewView(src)
 	for _, version := range []string{"1", "1", "2", "2"} {
 		view.Confirm(&networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "web", ResourceVersion: version}})

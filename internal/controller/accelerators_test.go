@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Accelerators have the back-off of their own flag, and no other stack has.
-func TestAcceleratorsBackOffByTheirFlag(t *testing.T) {
+// Accelerators use the back-off of their own flag, and no other stack does.
+func TestAcceleratorsHaveTheirOwnMaximumBackOff(t *testing.T) {
 	c := config.Default()
 	c.Workers.AcceleratorMaxBackoff = time.Minute
 	limiter := newStackBackOff(c)
@@ -38,8 +38,8 @@ func TestAcceleratorsBackOffByTheirFlag(t *testing.T) {
 	}
 }
 
-// The words are those that dashboards of accelerators know.
-func TestRunsOfAcceleratorsAreCountedByWhatFailed(t *testing.T) {
+// The categories are those that dashboards of accelerators use.
+func TestAcceleratorErrorCategories(t *testing.T) {
 	broken := errors.New("broken")
 	step := func(kind plan.ResourceKind, do plan.Action, c engine.Class) engine.FailedStep {
 		return engine.FailedStep{Step: plan.Step{Do: do, Address: plan.Address{Kind: kind}}, Class: c, Err: broken}
@@ -80,8 +80,8 @@ func TestRunsOfAcceleratorsAreCountedByWhatFailed(t *testing.T) {
 	}
 }
 
-// A start lists no objects of accelerators that are orphans, so that the search for orphans has to bring their runs about.
-func TestAcceleratorsWithoutObjectAreLookedAt(t *testing.T) {
+// Orphan accelerators have no object that a start lists, so the orphan search must enqueue them.
+func TestOrphanAcceleratorsAreEnqueued(t *testing.T) {
 	t.Parallel()
 	orphan := model.StackID{Kind: model.GlobalAccelerator, Namespace: "shop", Name: "edge"}
 	var got []model.StackID

@@ -18,9 +18,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// Without the right to read the configuration of the target control agent that is an error; with it, a
-// configuration that does not exist is none.
-func TestWithoutVerbOfTheAgent(t *testing.T) {
+// A missing right to read the configuration of the target control agent is an error. A configuration that does not
+// exist is none.
+func TestAgentConfigurationWithoutRight(t *testing.T) {
 	t.Parallel()
 	const resource = "albtargetcontrolconfigs"
 	for _, verb := range []string{"", "get"} {

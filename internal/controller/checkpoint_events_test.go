@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestCheckpointsConcernNoStack changes a binding that the run of a stack has read.
-func TestCheckpointsConcernNoStack(t *testing.T) {
+// TestBindingCheckpointsEnqueueNoStack changes the checkpoint of a binding that the run of a stack has read.
+func TestBindingCheckpointsEnqueueNoStack(t *testing.T) {
 	store, err := cluster.NewMemory(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -80,7 +80,7 @@ func (c *Checkpoints) save(ctx context.Context) error {
 		c.limiter.countWrite(len(text))
 		err := c.Store.Write(ctx, text)
 		if err != nil && !c.failed {
-			c.Log.Info("failed to write checkpoints", "err", err.Error(), "effect", "the next start compares everything with AWS at once, and a change that was reverted before the start only within 45 minutes")
+			c.Log.Info("failed to write checkpoints", "err", err.Error(), "effect", "after the next start all load balancers are compared with AWS at once; a change that was reverted before the start is detected within 45 minutes")
 		}
 		c.failed = err != nil
 		return err

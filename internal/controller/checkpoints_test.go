@@ -17,13 +17,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// TestLastRunsAreWaitedForWithALimit stops the process while a run goes on that changes a stack a second later. The change is
-// stored, and a run that does not end does not keep Start from returning.
-func TestLastRunsAreWaitedForWithALimit(t *testing.T) {
+// TestShutdownWaitsForRunsForALimitedTime stops the process during a run that changes a stack a second later. The
+// change is stored, and a run that does not end does not prevent Start from returning.
+func TestShutdownWaitsForRunsForALimitedTime(t *testing.T) {
 	for name, ends := range map[string]bool{"the run ends": true, "the run does not end": false} {
 		synctest.Test(t, func(t *testing.T) {
 			id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
-			store, running := &texts{}, &atomic.Int32{}
+			store, running := &memoryStore{}, &atomic.Int32{}
 			c := &Checkpoints{Book: checkpoint.New(), Store: store, Log: logr.Discard(), Running: running}
 			c.Load(t.Context())
 			c.Book.Note(id, "digest")
@@ -50,12 +50,12 @@ func TestLastRunsAreWaitedForWithALimit(t *testing.T) {
 	}
 }
 
-// TestAWriteThatTheFenceRefusesDelaysNoRun refuses the write that a run waits for, as the lease is lost. The run must not
-// wait in vain, and nothing is written.
-func TestAWriteThatTheFenceRefusesDelaysNoRun(t *testing.T) {
+// TestAFencedCheckpointWriteDelaysNoRun refuses the write that a run waits for, as if the lease were lost. The run must
+// continue, and nothing is written.
+func TestAFencedCheckpointWriteDelaysNoRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
-		store := &texts{}
+		store := &memoryStore{}
 		c := &Checkpoints{Book: checkpoint.New(), Store: store, Log: logr.Discard()}
 		c.Load(t.Context())
 		c.Book.Note(id, "digest")

@@ -113,8 +113,8 @@ kind: ListenerRuleConfiguration
 metadata: {namespace: shop, name: unused}
 `
 
-// classWorld runs the line of classes over a store.
-type classWorld struct {
+// classHarness runs the line of classes over a store.
+type classHarness struct {
 	*testing.T
 	store *cluster.Memory
 	line  *classReconciler
@@ -123,9 +123,9 @@ type classWorld struct {
 	versions *Versions
 }
 
-func newClassWorld(t *testing.T, gates string) *classWorld {
+func newClassHarness(t *testing.T, gates string) *classHarness {
 	t.Helper()
-	w := &classWorld{T: t, now: time.Unix(1000, 0), versions: &Versions{}}
+	w := &classHarness{T: t, now: time.Unix(1000, 0), versions: &Versions{}}
 	w.versions.Set(map[string]string{"gatewayclasses.gateway.networking.k8s.io": consts.BundleVersion})
 	store, err := cluster.FromYAML(testclock.FromVariable(&w.now), []byte(classDocs))
 	if err != nil {
@@ -141,8 +141,8 @@ func newClassWorld(t *testing.T, gates string) *classWorld {
 	return w
 }
 
-// settle runs all objects until nothing is written any more, and returns how many rounds wrote.
-func (w *classWorld) settle() (wrote int) {
+// reconcileAll runs all objects until nothing is written any more, and returns how many rounds wrote.
+func (w *classHarness) reconcileAll() (wrote int) {
 	w.Helper()
 	for ; wrote < 10; wrote++ {
 		changed := false
@@ -164,7 +164,7 @@ func (w *classWorld) settle() (wrote int) {
 	return
 }
 
-func object[T cluster.Object](w *classWorld, kind cluster.Kind, namespace, name string) T {
+func object[T cluster.Object](w *classHarness, kind cluster.Kind, namespace, name string) T {
 	w.Helper()
 	obj, ok := cluster.Get[T](cluster.NewView(w.store), kind, namespace, name)
 	if !ok {
@@ -173,28 +173,28 @@ func object[T cluster.Object](w *classWorld, kind cluster.Kind, namespace, name 
 	return obj
 }
 
-func (w *classWorld) finalizers(kind cluster.Kind, namespace, name string, want ...string) {
+func (w *classHarness) checkFinalizers(kind cluster.Kind, namespace, name string, want ...string) {
 	w.Helper()
 	if got := object[cluster.Object](w, kind, namespace, name).GetFinalizers(); !slices.Equal(got, want) {
 		w.Errorf("%s %s/%s has finalizers %v, want %v", kind, namespace, name, got, want)
 	}
 }
 
-func (w *classWorld) delete(kind cluster.Kind, namespace, name string, goes bool) {
+func (w *classHarness) delete(kind cluster.Kind, namespace, name string, goes bool) {
 	w.Helper()
 	ref := cluster.Ref{Kind: kind, Namespace: namespace, Name: name}
 	if err := w.store.Delete(ref); err != nil {
 		w.Fatal(err)
 	}
-	w.settle()
+	w.reconcileAll()
 	if obj, _ := w.store.Get(ref); (obj == nil) != goes {
 		w.Errorf("%s is gone: %t, want %t", ref, obj == nil, goes)
 	}
 }
 
 func TestClassesAreAccepted(t *testing.T) {
-	w := newClassWorld(t, "")
-	if n := w.settle(); n == 0 {
+	w := newClassHarness(t, "")
+	if n := w.reconcileAll(); n == 0 {
 		t.Error("nothing was written")
 	}
 	for name, c := range map[string]struct{ status, reason, message string }{
@@ -212,7 +212,7 @@ func TestClassesAreAccepted(t *testing.T) {
 		if !meta.IsStatusConditionTrue(o.Status.Conditions, "SupportedVersion") || len(o.Status.Conditions) != 2 {
 			t.Errorf("%s: %+v", name, o.Status.Conditions)
 		}
-		w.finalizers(cluster.KindGatewayClass, "", name, gatewayclass.ClassFinalizer)
+		w.checkFinalizers(cluster.KindGatewayClass, "", name, gatewayclass.ClassFinalizer)
 		if f := o.Status.SupportedFeatures; !slices.IsSortedFunc(f, func(a, b gwv1.SupportedFeature) int { return strings.Compare(string(a.Name), string(b.Name)) }) || len(f) < 5 {
 			t.Errorf("%s: %v", name, f)
 		}
@@ -227,7 +227,7 @@ func TestClassesAreAccepted(t *testing.T) {
 		t.Errorf("%v", full.Annotations)
 	}
 	before := meta.FindStatusCondition(full.Status.Conditions, "Accepted").LastTransitionTime
-	if n := w.settle(); n != 0 {
+	if n := w.reconcileAll(); n != 0 {
 		t.Errorf("%d rounds wrote without a change", n)
 	}
 
@@ -239,7 +239,7 @@ func TestClassesAreAccepted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.settle()
+	w.reconcileAll()
 	lost := object[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "lost")
 	if got := meta.FindStatusCondition(lost.Status.Conditions, "Accepted"); got.Message != "Accepted" || !got.LastTransitionTime.After(before.Time) {
 		t.Errorf("%+v", got)
@@ -250,27 +250,27 @@ func TestClassesAreAccepted(t *testing.T) {
 	}
 }
 
-func TestClassesOfWhatIsOffAreLeftAlone(t *testing.T) {
-	w := newClassWorld(t, "NLBGatewayAPI=false")
-	w.settle()
-	w.finalizers(cluster.KindGatewayClass, "", "lost")
+func TestClassesOfDisabledFeaturesAreNotChanged(t *testing.T) {
+	w := newClassHarness(t, "NLBGatewayAPI=false")
+	w.reconcileAll()
+	w.checkFinalizers(cluster.KindGatewayClass, "", "lost")
 	full := object[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "full")
 	if slices.ContainsFunc(full.Status.SupportedFeatures, func(f gwv1.SupportedFeature) bool { return f.Name == "TCPRoute" }) {
 		t.Errorf("%v", full.Status.SupportedFeatures)
 	}
 }
 
-func TestConfigurationsStayWhileTheyAreUsed(t *testing.T) {
-	w := newClassWorld(t, "")
-	w.settle()
-	w.finalizers(cluster.KindLoadBalancerConfiguration, "infra", "lb", gatewayclass.LoadBalancerFinalizer)
-	w.finalizers(cluster.KindLoadBalancerConfiguration, "shop", "own", gatewayclass.LoadBalancerFinalizer)
-	w.finalizers(cluster.KindLoadBalancerConfiguration, "shop", "unused")
-	w.finalizers(cluster.KindTargetGroupConfiguration, "infra", "targets", gatewayclass.TargetGroupFinalizer)
-	w.finalizers(cluster.KindTargetGroupConfiguration, "shop", "web", gatewayclass.TargetGroupFinalizer)
-	w.finalizers(cluster.KindTargetGroupConfiguration, "shop", "other")
-	w.finalizers(cluster.KindListenerRuleConfiguration, "shop", "login", gatewayclass.ListenerRuleFinalizer)
-	w.finalizers(cluster.KindListenerRuleConfiguration, "shop", "unused")
+func TestConfigurationsInUseRetainTheirFinalizer(t *testing.T) {
+	w := newClassHarness(t, "")
+	w.reconcileAll()
+	w.checkFinalizers(cluster.KindLoadBalancerConfiguration, "infra", "lb", gatewayclass.LoadBalancerFinalizer)
+	w.checkFinalizers(cluster.KindLoadBalancerConfiguration, "shop", "own", gatewayclass.LoadBalancerFinalizer)
+	w.checkFinalizers(cluster.KindLoadBalancerConfiguration, "shop", "unused")
+	w.checkFinalizers(cluster.KindTargetGroupConfiguration, "infra", "targets", gatewayclass.TargetGroupFinalizer)
+	w.checkFinalizers(cluster.KindTargetGroupConfiguration, "shop", "web", gatewayclass.TargetGroupFinalizer)
+	w.checkFinalizers(cluster.KindTargetGroupConfiguration, "shop", "other")
+	w.checkFinalizers(cluster.KindListenerRuleConfiguration, "shop", "login", gatewayclass.ListenerRuleFinalizer)
+	w.checkFinalizers(cluster.KindListenerRuleConfiguration, "shop", "unused")
 	of := func(kind cluster.Kind, namespace, name string) gwconfig.ConfigurationStatus {
 		if kind == cluster.KindLoadBalancerConfiguration {
 			return object[*gwconfig.LoadBalancerConfiguration](w, kind, namespace, name).Status
@@ -308,11 +308,11 @@ func TestConfigurationsStayWhileTheyAreUsed(t *testing.T) {
 }
 
 func TestRulesWithoutTheSecretOfTheirClientAreNotAccepted(t *testing.T) {
-	w := newClassWorld(t, "")
+	w := newClassHarness(t, "")
 	w.line.options.SecretKey, w.line.options.SecretValue = "tls", "yes"
 	status := func(accepted bool, message string) {
 		t.Helper()
-		w.settle()
+		w.reconcileAll()
 		s := object[*gwconfig.ListenerRuleConfiguration](w, cluster.KindListenerRuleConfiguration, "shop", "login").Status
 		if *s.Accepted != accepted || !strings.Contains(*s.Message, message) || *s.ObservedGeneration != 1 {
 			t.Errorf("%t %s %d", *s.Accepted, *s.Message, *s.ObservedGeneration)
@@ -341,7 +341,7 @@ func TestRulesWithoutTheSecretOfTheirClientAreNotAccepted(t *testing.T) {
 // SupportedVersion compares the versions of the CRDs with those that the controller knows, and follows them.
 func TestSupportedVersion(t *testing.T) {
 	const crd = "gateways.gateway.networking.k8s.io"
-	w := newClassWorld(t, "")
+	w := newClassHarness(t, "")
 	for _, c := range []struct {
 		versions               map[string]string
 		status, reason, phrase string
@@ -357,7 +357,7 @@ func TestSupportedVersion(t *testing.T) {
 		{map[string]string{crd: consts.BundleVersion}, "True", "SupportedVersion", "version of the Gateway API CRDs is supported"},
 	} {
 		w.versions.Set(c.versions)
-		w.settle()
+		w.reconcileAll()
 		o := object[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "plain")
 		got := meta.FindStatusCondition(o.Status.Conditions, "SupportedVersion")
 		if string(got.Status) != c.status || got.Reason != c.reason || !strings.Contains(got.Message, c.phrase) {
@@ -369,10 +369,10 @@ func TestSupportedVersion(t *testing.T) {
 	}
 }
 
-// Another controller may say of a ListenerSet what this one says, and say it again whenever it is taken off. The two do
-// not write in turn without end.
-func TestTheStatusOfAListenerSetIsNotFoughtOver(t *testing.T) {
-	w := newClassWorld(t, "GatewayListenerSet=true")
+// Another controller may write the same condition into the status of a ListenerSet, and restore it after each removal.
+// The two controllers must not write in turn without end.
+func TestListenerSetStatusIsNotWrittenRepeatedly(t *testing.T) {
+	w := newClassHarness(t, "GatewayListenerSet=true")
 	ref := cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "shop", Name: "more"}
 	theirs := &gwv1.ListenerSet{}
 	theirs.Namespace, theirs.Name = ref.Namespace, ref.Name

@@ -42,7 +42,7 @@ func (c *clusterNameCheck) check(answers map[string]observed.SubnetAnswer) {
 	if len(others) == 0 {
 		return
 	}
-	c.log.Info("cluster name fits no subnet", "cluster", c.clusterName, "clustersInTags", strings.Join(others[:min(len(others), maxNamed)], ", "),
+	c.log.Info("cluster name matches no subnet tag", "cluster", c.clusterName, "clustersInTags", strings.Join(others[:min(len(others), maxNamed)], ", "),
 		"meant", finding.Nearest(c.clusterName, others),
 		"effect", "resources with another cluster name are not found, and are created again",
 		"fix", "set --cluster-name to the name in the tags "+network.ClusterTag+"NAME, or tag the subnets of this cluster")

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-func TestFindingsAreCountedWhileTheyStand(t *testing.T) {
+func TestCurrentFindingsAreCounted(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m := NewMetrics()
 	if err := m.Register(r); err != nil {
@@ -47,14 +47,14 @@ func TestFindingsAreCountedWhileTheyStand(t *testing.T) {
 		{"all is mended", func() { m.findings.set(two, nil); m.findings.set(binding, nil) }, map[string]float64{}},
 	} {
 		c.do()
-		if diff := cmp.Diff(c.want, scrape(t, r)); diff != "" {
+		if diff := cmp.Diff(c.want, readMetrics(t, r)); diff != "" {
 			t.Errorf("%s:\n%s", c.what, diff)
 		}
 	}
 }
 
-// A namespace with thousands of faulty objects makes a bounded number of series, and hides those of no
-// other.
+// A namespace with thousands of invalid objects creates a bounded number of series, and does not hide the findings of
+// other namespaces.
 func TestSeriesOfFindingsAreBounded(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m := NewMetrics()
@@ -69,14 +69,14 @@ func TestSeriesOfFindingsAreBounded(t *testing.T) {
 	}
 	small := finding.Finding{Object: finding.Ref{Kind: "Ingress", Namespace: "small", Name: "web"}, Reason: finding.RuleUnreachable, Message: "wrong"}
 	m.findings.set(model.StackID{Kind: model.Ingress, Namespace: "small", Name: "web"}, finding.List{small})
-	got := scrape(t, r)
+	got := readMetrics(t, r)
 	if len(got) != maxSeries+1 || got["fulcrum_findings{kind=Ingress,name=web,namespace=small,reason=RuleUnreachable,severity=warning}"] != 1 {
 		t.Errorf("%d series", len(got))
 	}
 	if n := got["fulcrum_findings{kind=Ingress,name=_other,namespace=_other,reason=AnnotationInvalid,severity=error}"]; n != 10_000-(maxSeries-1) {
 		t.Errorf("%v others", n)
 	}
-	if diff := cmp.Diff(got, scrape(t, r)); diff != "" {
+	if diff := cmp.Diff(got, readMetrics(t, r)); diff != "" {
 		t.Errorf("another scrape:\n%s", diff)
 	}
 }

@@ -29,7 +29,7 @@ type desired struct {
 
 // The same property as above, with real Ingresses: whatever is changed in the cluster, every load
 // balancer whose desired state or findings change is named. Brute force translates all of them again.
-func TestIngressTranslationsAreMadeAgainWhenTheyChange(t *testing.T) {
+func TestChangedIngressStacksAreEnqueued(t *testing.T) {
 	seeds := int64(60)
 	if testing.Short() {
 		seeds = 5
@@ -78,7 +78,7 @@ func TestIngressTranslationsAreMadeAgainWhenTheyChange(t *testing.T) {
 			}
 		})
 		for range 60 {
-			if err := stir(rnd, m); err != nil {
+			if err := changeRandomly(rnd, m); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 		}
@@ -95,8 +95,8 @@ func refs(objs ...cluster.Object) []string {
 	return slices.Compact(out)
 }
 
-// stir changes one object at random.
-func stir(rnd *rand.Rand, m *cluster.Memory) error {
+// changeRandomly changes one object at random.
+func changeRandomly(rnd *rand.Rand, m *cluster.Memory) error {
 	pick := func(s ...string) string { return s[rnd.Intn(len(s))] }
 	ns := pick("n1", "n2")
 	var obj cluster.Object

@@ -12,19 +12,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// kindsInMemory reads kinds; those in use have objects.
-type kindsInMemory struct{ read, used map[cluster.Kind]bool }
+// kindMemory reads kinds; those in use have objects.
+type kindMemory struct{ read, used map[cluster.Kind]bool }
 
-func (k kindsInMemory) Installed(kind cluster.Kind) bool { return k.read[kind] }
+func (k kindMemory) Installed(kind cluster.Kind) bool { return k.read[kind] }
 
-func (k kindsInMemory) StartKinds(_ context.Context, kinds, _ []cluster.Kind) error {
+func (k kindMemory) StartKinds(_ context.Context, kinds, _ []cluster.Kind) error {
 	for _, kind := range kinds {
 		k.read[kind] = true
 	}
 	return nil
 }
 
-func (k kindsInMemory) StopKinds(_ context.Context, kinds, _ []cluster.Kind) ([]cluster.Kind, error) {
+func (k kindMemory) StopKinds(_ context.Context, kinds, _ []cluster.Kind) ([]cluster.Kind, error) {
 	ended := slices.DeleteFunc(slices.Clone(kinds), func(kind cluster.Kind) bool { return k.used[kind] })
 	for _, kind := range ended {
 		delete(k.read, kind)
@@ -32,14 +32,15 @@ func (k kindsInMemory) StopKinds(_ context.Context, kinds, _ []cluster.Kind) ([]
 	return ended, nil
 }
 
-// Kinds that are removed are given up and taken up again; one that may not be listed for a while is not removed.
-func TestRemovedKindsAreLookedForAgain(t *testing.T) {
+// Kinds whose CRD is removed are no longer watched, and are watched again after reinstallation. A kind that temporarily
+// may not be listed does not count as removed.
+func TestRemovedKindsAreWatchedAfterReinstallation(t *testing.T) {
 	gates := config.Default().Gates
 	found := kube.Installation{Served: map[cluster.Kind]bool{}, Denied: map[cluster.Kind]error{}}
 	for _, k := range wantedKinds(gates, false) {
 		found.Served[k] = true
 	}
-	source := kindsInMemory{map[cluster.Kind]bool{}, map[cluster.Kind]bool{}}
+	source := kindMemory{map[cluster.Kind]bool{}, map[cluster.Kind]bool{}}
 	w := &kindsWatch{gates: gates, source: source, log: logr.Discard(), find: func(context.Context, []cluster.Kind) (kube.Installation, error) { return found, nil }}
 	look := func(all, routes bool) {
 		t.Helper()

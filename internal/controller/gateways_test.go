@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-func TestFeaturesOfGatewaysNeedTheirKinds(t *testing.T) {
+func TestGatewayFeaturesNeedTheirKinds(t *testing.T) {
 	all := gatewayKinds()
 	without := func(kinds ...cluster.Kind) []cluster.Kind {
 		return slices.DeleteFunc(slices.Clone(all), func(k cluster.Kind) bool { return slices.Contains(kinds, k) })
@@ -78,9 +78,9 @@ func TestFeaturesOfGatewaysNeedTheirKinds(t *testing.T) {
 	}
 }
 
-// GlobalAccelerators are read where the gate is on, the partition has the service, and the definition is installed.
-// They bring the kinds along that their endpoints need.
-func TestAcceleratorsAreReadWhereTheyCanBeServed(t *testing.T) {
+// GlobalAccelerators are watched if the gate is on, the partition has the service, and the CRD is installed. The kinds
+// of their endpoints are watched with them.
+func TestAcceleratorsAreWatchedIfTheyCanBeServed(t *testing.T) {
 	const on, noGateways = "GlobalAcceleratorController=true", "ALBGatewayAPI=false,NLBGatewayAPI=false"
 	everything := optionalKinds()
 	without := func(kinds ...cluster.Kind) []cluster.Kind {

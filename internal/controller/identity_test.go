@@ -10,7 +10,7 @@ import (
 )
 
 // The token of a pod names its service account, which messages about missing rights show.
-func TestServiceAccountIsThatOfTheToken(t *testing.T) {
+func TestServiceAccountIsReadFromTheToken(t *testing.T) {
 	token := func(claims string) string {
 		return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// One queue works on the load balancers of all kinds of objects; each kind has its own controller in the log.
-func TestEachKindHasItsControllerInTheLog(t *testing.T) {
+// One queue reconciles the load balancers of all kinds of objects. In the log, each kind has its own controller name.
+func TestEachKindHasItsOwnControllerNameInTheLog(t *testing.T) {
 	var lines []string
 	log := funcr.New(func(prefix, args string) { lines = append(lines, prefix+" "+args) }, funcr.Options{})
 	store, err := cluster.NewMemory(nil)

@@ -16,29 +16,28 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// texts is a store that remembers each write.
-type texts struct {
+// memoryStore is a store that remembers each write.
+type memoryStore struct {
 	mu      sync.Mutex
 	written []string
 	err     error
 }
 
-func (s *texts) Read(context.Context) (string, error) { return "", nil }
+func (s *memoryStore) Read(context.Context) (string, error) { return "", nil }
 
-func (s *texts) Write(_ context.Context, text string) error {
+func (s *memoryStore) Write(_ context.Context, text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.written = append(s.written, text)
 	return s.err
 }
 
-// Whoever claims an Ingress goes on only when that is stored, and a flood of Ingresses is no flood of
-// writes, nor of bytes.
-func TestClaimsShareWrites(t *testing.T) {
+// A claim of an Ingress continues only after it is stored. Many claims cause few writes, and few bytes.
+func TestConcurrentClaimsShareWrites(t *testing.T) {
 	for _, was := range []int{0, 2000} {
 		t.Run(fmt.Sprintf("beside %d", was), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := &texts{}
+				store := &memoryStore{}
 				m := &Memberships{Memory: cluster.NewMemberships(), Store: store, Log: logr.Discard()}
 				claim := func(n int) {
 					m.Memory.EndClaim(cluster.Ref{Kind: cluster.KindIngress, Namespace: "a", Name: fmt.Sprint(n)}, "group.ingress.k8s.aws/"+strings.Repeat("x", 50), true)
@@ -77,10 +76,10 @@ func TestClaimsShareWrites(t *testing.T) {
 	}
 }
 
-// Where nothing can be stored, runs do not wait for it.
-func TestAClaimThatCannotBeStoredHoldsNothingUp(t *testing.T) {
+// If the store cannot be written, runs do not wait for it.
+func TestAClaimThatCannotBeStoredBlocksNoRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &texts{err: errors.New("denied")}
+		store := &memoryStore{err: errors.New("denied")}
 		m := &Memberships{Memory: cluster.NewMemberships(), Store: store, Log: logr.Discard()}
 		begun := time.Now()
 		for n := range 100 {

@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// scrape returns the samples as "name{label=value,...} number", without histograms.
-func scrape(t *testing.T, r *prometheus.Registry) map[string]float64 {
+// readMetrics returns the samples as "name{label=value,...} number", without histograms.
+func readMetrics(t *testing.T, r *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := r.Gather()
 	if err != nil {
@@ -38,7 +38,7 @@ func scrape(t *testing.T, r *prometheus.Registry) map[string]float64 {
 	return out
 }
 
-func TestCallsAreCountedByWhatWentWrong(t *testing.T) {
+func TestFailedCallsAreCountedByCause(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m := NewMetrics()
 	if err := m.Register(r); err != nil {
@@ -54,7 +54,7 @@ func TestCallsAreCountedByWhatWentWrong(t *testing.T) {
 	call("400", "SecurityGroupLimitExceeded")
 	call("400", "ValidationError")
 	got := map[string]float64{}
-	for k, v := range scrape(t, r) {
+	for k, v := range readMetrics(t, r) {
 		name, _, _ := strings.Cut(k, "{")
 		got[name] += v
 	}
@@ -67,7 +67,7 @@ func TestCallsAreCountedByWhatWentWrong(t *testing.T) {
 	}
 }
 
-func TestObjectCountsCountsTargetGroupsOfOurBindings(t *testing.T) {
+func TestObjectCountsIncludeTargetGroupsOfBindings(t *testing.T) {
 	m, err := cluster.NewMemory(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -91,13 +91,13 @@ func TestObjectCountsCountsTargetGroupsOfOurBindings(t *testing.T) {
 		"awslbc_controller_cache_object_total{resource=targetgroupbinding}":         3,
 		"aws_target_group_info{namespace=n,service=s,target_group=targetgroup/t/1}": 1,
 	}
-	if d := cmp.Diff(want, scrape(t, r)); d != "" {
+	if d := cmp.Diff(want, readMetrics(t, r)); d != "" {
 		t.Error(d)
 	}
 }
 
 // The kinds have the names by which dashboards of older controllers look for them.
-func TestTopConsumersHaveTheNamesThatDashboardsKnow(t *testing.T) {
+func TestTopConsumersHaveTheControllerNamesOfDashboards(t *testing.T) {
 	for kind, want := range map[model.Kind]string{
 		model.Ingress: "ingress", model.Service: "service", model.ALBGateway: "albgateway", model.NLBGateway: "nlbgateway",
 	} {
@@ -122,7 +122,7 @@ func testTopConsumers(t *testing.T) {
 			talk.countRun("ingress", "n", name)
 		}
 	}
-	if got := scrape(t, r); len(got) != 0 {
+	if got := readMetrics(t, r); len(got) != 0 {
 		t.Errorf("shown before the window is over: %v", got)
 	}
 	time.Sleep(durations.SweepInterval)
@@ -130,11 +130,11 @@ func testTopConsumers(t *testing.T) {
 	for name, n := range map[string]float64{"a": 4, "b": 3, "c": 2} {
 		want["awslbc_controller_top_talkers{controller=ingress,name="+name+",namespace=n}"] = n
 	}
-	if d := cmp.Diff(want, scrape(t, r)); d != "" {
+	if d := cmp.Diff(want, readMetrics(t, r)); d != "" {
 		t.Error(d)
 	}
 	time.Sleep(durations.SweepInterval)
-	if got := scrape(t, r); len(got) != 0 {
+	if got := readMetrics(t, r); len(got) != 0 {
 		t.Errorf("series stay after their window: %v", got)
 	}
 }

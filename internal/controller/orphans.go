@@ -91,7 +91,7 @@ func watchOrphans(ctx context.Context, synced func(context.Context) error, find 
 			text := fmt.Sprint(o)
 			still[text] = true
 			if !known[text] {
-				log.Info("found orphans", "stack", o.ID.String(), "resources", o.Resources, "effect", "no object asks for them; they are not deleted", "fix", OrphanFix)
+				log.Info("found orphans", "stack", o.ID.String(), "resources", o.Resources, "effect", "no object uses the resources; they are not deleted", "fix", OrphanFix)
 			}
 		}
 		m.orphans.WithLabelValues().Set(float64(resources))

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 )
 
-func TestRulesAreTidiedOnceTheCacheIsComplete(t *testing.T) {
+func TestRulesAreSyncedAfterTheCacheIsComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		complete := false
 		synced := func(context.Context) error {
@@ -54,7 +54,7 @@ func TestRulesAreTidiedOnceTheCacheIsComplete(t *testing.T) {
 	})
 }
 
-func TestTidyingEndsWithTheProcess(t *testing.T) {
+func TestRuleSyncStopsWithTheProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
@@ -69,7 +69,7 @@ func TestTidyingEndsWithTheProcess(t *testing.T) {
 	})
 }
 
-func TestPodsAreFoundByWhatTheOperatorWants(t *testing.T) {
+func TestEndpointKindFollowsTheFlag(t *testing.T) {
 	c := config.Default()
 	if got := withEndpointKind(c, watchedKinds); !slices.Equal(got, watchedKinds) {
 		t.Errorf("by default %v", got)
@@ -84,7 +84,7 @@ func TestPodsAreFoundByWhatTheOperatorWants(t *testing.T) {
 	}
 }
 
-func TestTidyingLeavesTheFirstMinuteToOthers(t *testing.T) {
+func TestRuleSyncStartsAfterAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		ctx, end := context.WithCancel(t.Context())

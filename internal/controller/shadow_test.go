@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// However much there is to do, a report stays small, counts everything, and takes the place of the one before as a
-// whole.
-func TestTheReportOfAShadowIsBounded(t *testing.T) {
+// However many steps are planned, a report stays small, counts all of them, and replaces the previous report
+// completely.
+func TestShadowReportIsBounded(t *testing.T) {
 	s := &Shadow{items: map[shadowKey]ShadowItem{}}
 	item := ShadowItem{}
 	for j := range 3 * maxShadowSteps {

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-func TestRunsAreCountedByWhatFailed(t *testing.T) {
+func TestStackErrorCategories(t *testing.T) {
 	broken := errors.New("broken")
 	step := func(do plan.Action, c engine.Class) engine.FailedStep {
 		return engine.FailedStep{Step: plan.Step{Do: do}, Class: c, Err: broken}

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A process is alive from the start, and not ready before it has come to its checks.
-func TestProbesAnswerBeforeAnythingIsReached(t *testing.T) {
+// A process is alive from the start, and is ready only after its readiness checks are set.
+func TestProbesAnswerDuringStartup(t *testing.T) {
 	p := &Probes{}
 	h := p.Handler()
 	get := func(path string) (int, string) {
@@ -50,8 +50,8 @@ func TestProbesAnswerBeforeAnythingIsReached(t *testing.T) {
 	}
 }
 
-// The log level is changed from the own host alone.
-func TestLogLevelAnswersTheOwnHost(t *testing.T) {
+// The log level can be changed only by callers on the same host.
+func TestLogLevelIsChangedOnlyFromTheSameHost(t *testing.T) {
 	p := &Probes{LogLevel: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "info") })}
 	for from, want := range map[string]int{"127.0.0.1:4711": 200, "[::1]:4711": 200, "[::ffff:127.0.0.1]:4711": 200, "10.0.0.7:4711": 403, "somewhere": 403} {
 		w, r := httptest.NewRecorder(), httptest.NewRequest("PUT", "/log-level", strings.NewReader("debug"))
@@ -63,7 +63,7 @@ func TestLogLevelAnswersTheOwnHost(t *testing.T) {
 	}
 }
 
-func TestServeEndsWhenItIsStopped(t *testing.T) {
+func TestServeStops(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -94,8 +94,8 @@ func TestServeEndsWhenItIsStopped(t *testing.T) {
 	}
 }
 
-// What does not answer at the start is tried again with back-off; an answer ends it.
-func TestUntilReached(t *testing.T) {
+// A service that does not answer at startup is tried again with back-off, until it answers.
+func TestRetryUntilReached(t *testing.T) {
 	passes := errors.New("no answer")
 	synctest.Test(t, func(t *testing.T) {
 		start, tries := time.Now(), 0
@@ -120,7 +120,8 @@ func TestUntilReached(t *testing.T) {
 	})
 }
 
-// An API server that does not answer, or is starting itself, is waited for. One that says no is not.
+// The controller waits for an API server that does not answer, or is starting. It does not wait for one that refuses
+// the request.
 func TestAwaitAPI(t *testing.T) {
 	if !isTransient(&net.OpError{Err: errors.New("connection refused")}) || !isTransient(apierrors.NewServiceUnavailable("starting")) ||
 		!isTransient(apierrors.NewTooManyRequests("busy", 1)) || isTransient(apierrors.NewUnauthorized("who?")) {

@@ -16,9 +16,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// GatewayClasses are looked at again when the versions of CRDs change, become known or may not be read any more, and at no
-// other time.
-func TestVersionsAreFollowed(t *testing.T) {
+// GatewayClasses are reconciled again when the versions of CRDs change, become available or can no longer be read, and
+// at no other time.
+func TestChangedVersionsEnqueueGatewayClasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var mu sync.Mutex // the clock of the test orders the goroutines, but the race detector does not know that

@@ -7,9 +7,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// A rule that is to go stays while AWS has no room for another one of the plan, which may have its place. One that has been
-// given a place already needs none.
-func TestARuleGoesUnlessAnotherNeedsItsPlace(t *testing.T) {
+// A rule is not deleted while AWS has no room for another rule of the plan that may reuse its place. A rule that
+// already has a place needs no other.
+func TestDeletingARuleWaitsForANeededPlace(t *testing.T) {
 	remove, modify := plan.DeleteRule{ARN: "rule"}, plan.ModifyRule{}
 	failed := func(class Class, do plan.Action) []FailedStep {
 		return []FailedStep{{Step: plan.Step{Do: do}, Class: class}}

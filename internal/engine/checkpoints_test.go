@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// A restart looks late at a stack of which everything is known to be carried out, and at no other one.
-func TestWhatIsLeftIsLookedAtFirst(t *testing.T) {
+// After a restart, only stacks whose desired state was carried out completely are compared late.
+func TestOnlyConvergedStacksAreDeferredAfterARestart(t *testing.T) {
 	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 	fault := finding.Finding{Object: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}, Reason: finding.AnnotationInvalid, Severity: finding.Error}
 	for name, c := range map[string]struct {
@@ -42,8 +42,9 @@ func TestWhatIsLeftIsLookedAtFirst(t *testing.T) {
 	}
 }
 
-// Before AWS is changed, the stack that is changed is forgotten, and one whose load balancer it takes over.
-func TestWhatIsChangedIsForgottenBefore(t *testing.T) {
+// Before AWS is changed, the checkpoints of the changed stack, and of a stack whose load balancer it takes over, are
+// forgotten.
+func TestCheckpointsAreForgottenBeforeAChange(t *testing.T) {
 	own := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
 	other := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 	for name, c := range map[string]struct {

@@ -218,13 +218,13 @@ func (d driftReport) findings(steps []plan.Step) (out finding.List) {
 
 func (d driftReport) finding(s plan.Step, text string) (out finding.List) {
 	reason, does := finding.DriftRepaired, "the controller restores it"
-	fix := "edit the object to change it for good; CloudTrail shows who changed it"
+	fix := "edit the object to change it permanently; CloudTrail shows who changed it"
 	if d.revoked.Fix != "" && isSecurityGroupStep(s) {
 		fix = d.revoked.Fix + "; CloudTrail shows who changed it"
 	}
 	if d.mode == ReportDrift {
 		reason, does = finding.DriftFound, "it stays, because of --drift=report"
-		fix = "restore it in AWS, or edit the object, which carries the whole desired state out"
+		fix = "restore it in AWS, or edit the object, so that the controller applies the whole desired state"
 	}
 	for _, ref := range reportedOn(s, d.stack) {
 		out.Add(finding.Finding{Object: ref, Reason: reason, Severity: finding.Warning, Message: text + "; " + does, Fix: fix})

@@ -29,7 +29,7 @@ func (r *run) reportDelayed() (out finding.List) {
 		out.Add(finding.Finding{
 			Object: m.Ref, Reason: finding.ChangedTooOften, Severity: finding.Warning,
 			Message: "the desired state changed several times within seconds; the last change is made within a minute, and the load balancer stays unchanged until then",
-			Fix:     "find out what edits the object, or an object that it refers to, all the time",
+			Fix:     "find the client that keeps editing the object, or an object that it references",
 		})
 	}
 	return out

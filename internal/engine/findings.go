@@ -155,7 +155,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 			field = "" // the steps are for several resources
 			message = fmt.Sprintf("AWS refuses %s: %s; what exists in AWS stays", countText(f.Step.Do, n), failure.CodeAndMessage(f.Err))
 		case f.Skipped:
-			message = fmt.Sprintf("%s is not tried now, because AWS refuses others: %s", f.Step.Address, failure.CodeAndMessage(f.Err))
+			message = fmt.Sprintf("%s is not tried now, because AWS refuses similar changes: %s", f.Step.Address, failure.CodeAndMessage(f.Err))
 		case ofAWS && f.Class == Invalid && (reason == finding.RejectedByAWS || reason == finding.WebACLNotFound):
 			message = fmt.Sprintf("%s; %s", value.Text(""), refused.EffectText(p.Stack.Kind, f.Step, refused.ListenerNeeds(p, f.Step.ID)))
 			field, fix = cmp.Or(value.Setting, field), failure.ChangeValue
@@ -177,7 +177,7 @@ func (f FailedStep) refusedImport(do plan.ImportCertificate, reason finding.Reas
 	message := fmt.Sprintf("AWS refuses to import the certificate of Secret %q: %s", do.Secret, failure.CodeAndMessage(f.Err))
 	switch {
 	case f.Skipped:
-		message = fmt.Sprintf("the certificate of Secret %q is not imported now, because AWS refuses others: %s", do.Secret, failure.CodeAndMessage(f.Err))
+		message = fmt.Sprintf("the certificate of Secret %q is not imported now, because AWS refuses similar changes: %s", do.Secret, failure.CodeAndMessage(f.Err))
 	case f.Class != Invalid && f.Class != Quota:
 		message = fmt.Sprintf("the certificate of Secret %q is not imported: %s", do.Secret, strings.TrimPrefix(failure.WithoutSDKText(f.Err), attemptPrefix(f.Step)))
 	case f.Class == Invalid:
@@ -227,9 +227,9 @@ func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, a
 	case joined && n > 1:
 		return fmt.Sprintf("AWS refuses %d rules: %s; they stay unchanged, or are not created", n, why)
 	case n > 1:
-		return fmt.Sprintf("%d rules are not tried now, because AWS refuses others: %s", n, why)
+		return fmt.Sprintf("%d rules are not tried now, because AWS refuses similar changes: %s", n, why)
 	case f.Skipped && !joined:
-		return fmt.Sprintf("the %s is not tried now, because AWS refuses others: %s", text, why)
+		return fmt.Sprintf("the %s is not tried now, because AWS refuses similar changes: %s", text, why)
 	}
 	if value, ofAWS := refused.ValueOf(kind, f.Step, f.Err); ofAWS && f.Class == Invalid {
 		held := "the rule is held: requests that no live rule serves get 503"

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-func TestUnknownRoutesCountAsChangedAtTheBeginning(t *testing.T) {
+func TestUnknownRoutesCountAsChangedAtStartup(t *testing.T) {
 	const propagation = 10 * time.Second
 	start := time.Unix(1000, 0)
 	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
@@ -31,8 +31,8 @@ func TestUnknownRoutesCountAsChangedAtTheBeginning(t *testing.T) {
 	}
 }
 
-// What is remembered of a stack is forgotten when nothing is left of it, whatever it was.
-func TestAStackThatIsGoneIsForgotten(t *testing.T) {
+// The memory of a stack is removed once no resource of the stack is left, whatever the memory contains.
+func TestMemoryOfADeletedStackIsRemoved(t *testing.T) {
 	e := New(Config{})
 	id := model.StackID{Kind: model.Ingress, Name: "a"}
 	mem := memory{createdHere: true, routesChanged: time.Unix(1, 0), waits: waits{"x": time.Unix(1, 0)}}

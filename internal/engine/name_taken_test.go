@@ -10,13 +10,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// taken is the error of a name that another resource has.
-type taken struct{ error string }
+// nameTakenError is the error of a name that another resource has.
+type nameTakenError struct{ error string }
 
-func (t taken) Error() string          { return t.error }
-func (t taken) Reason() finding.Reason { return finding.NameTaken }
+func (t nameTakenError) Error() string          { return t.error }
+func (t nameTakenError) Reason() finding.Reason { return finding.NameTaken }
 
-func TestATakenNameIsReportedAtTheFieldThatSetsIt(t *testing.T) {
+func TestATakenNameIsReportedAtItsField(t *testing.T) {
 	web := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 	api := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "api"}
 	gateway := finding.Ref{Kind: "Gateway", Namespace: "shop", Name: "edge"}
@@ -49,7 +49,7 @@ func TestATakenNameIsReportedAtTheFieldThatSetsIt(t *testing.T) {
 		"target group": {model.Ingress, of(group, finding.Origin{}, web), "target-group",
 			" (the controller computes the name); nothing is created", "remove the other resource"},
 	} {
-		f := FailedStep{Step: c.step, Class: Invalid, Err: taken{why}, Called: true}
+		f := FailedStep{Step: c.step, Class: Invalid, Err: nameTakenError{why}, Called: true}
 		got := f.findings(1, plan.Plan{Stack: model.StackID{Kind: c.kind, Namespace: "shop", Name: "web"}})
 		if len(got) != 1 || got[0].Field != c.field || got[0].Message != why+c.text || got[0].Fix != c.fix || got[0].Reason != finding.NameTaken {
 			t.Errorf("%s: got %+v", name, got)
@@ -57,8 +57,9 @@ func TestATakenNameIsReportedAtTheFieldThatSetsIt(t *testing.T) {
 	}
 }
 
-// A load balancer of the cluster whose stack no tag names may serve: another controller has removed the tags. It is not to be removed.
-func TestALoadBalancerWithoutStackIsTagged(t *testing.T) {
+// A load balancer without the tag of its stack may serve traffic, because another controller may have removed the tags.
+// The fix must not recommend deleting it.
+func TestFixForALoadBalancerWithoutStackTag(t *testing.T) {
 	web := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 	step := plan.Step{Address: plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}, Do: plan.CreateLoadBalancer{Name: "web"}, Blames: []finding.Ref{web}}
 	got := FailedStep{Step: step, Err: failure.NoStack("cluster rig")}.nameTaken(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, "why")

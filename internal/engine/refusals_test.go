@@ -13,18 +13,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// caller calls steps as runs do, and remembers in refusals what AWS refuses.
-type caller struct {
-	t       *testing.T
-	refused refusals
-	now     time.Time
-	calls   []string
-	edited  bool             // the desired state, before each run
-	aws     map[string]Class // what refuses a step with the content; none: it is carried out
+// stepCaller calls steps as runs do, and remembers in refusals what AWS refuses.
+type stepCaller struct {
+	t        *testing.T
+	refused  refusals
+	now      time.Time
+	calls    []string
+	edited   bool             // the desired state, before each run
+	refusals map[string]Class // what refuses a step with the content; none: it is carried out
 }
 
-func newCaller(t *testing.T) *caller {
-	return &caller{t: t, now: time.Unix(1000, 0), aws: map[string]Class{}}
+func newCaller(t *testing.T) *stepCaller {
+	return &stepCaller{t: t, now: time.Unix(1000, 0), refusals: map[string]Class{}}
 }
 
 // deletion is a step of a namespace that nothing but its content tells from others.
@@ -40,7 +40,7 @@ func creation(namespace, content string) (stepKey, plan.Step) {
 }
 
 // run is one run over steps; it returns what was called.
-func (c *caller) run(steps ...func() (stepKey, plan.Step)) []string {
+func (c *stepCaller) run(steps ...func() (stepKey, plan.Step)) []string {
 	c.calls = nil
 	c.refused.beginRun(c.now)
 	for _, make := range steps {
@@ -49,7 +49,7 @@ func (c *caller) run(steps ...func() (stepKey, plan.Step)) []string {
 			continue
 		}
 		c.calls = append(c.calls, k.content)
-		if class, refused := c.aws[k.content]; refused {
+		if class, refused := c.refusals[k.content]; refused {
 			c.refused.noteRefusal(k, FailedStep{Step: s, Class: class, Err: errors.New("refused"), Called: true}, c.now)
 		} else {
 			c.refused.noteSuccess(k, c.now)
@@ -59,11 +59,11 @@ func (c *caller) run(steps ...func() (stepKey, plan.Step)) []string {
 	return c.calls
 }
 
-func of(f func(namespace, content string) (stepKey, plan.Step), namespace, content string) func() (stepKey, plan.Step) {
+func stepOf(f func(namespace, content string) (stepKey, plan.Step), namespace, content string) func() (stepKey, plan.Step) {
 	return func() (stepKey, plan.Step) { return f(namespace, content) }
 }
 
-func (c *caller) want(what string, got []string, want ...string) {
+func (c *stepCaller) checkCalls(what string, got []string, want ...string) {
 	c.t.Helper()
 	if !slices.Equal(got, want) {
 		c.t.Errorf("%s: called %q, want %q", what, got, want)
@@ -71,7 +71,7 @@ func (c *caller) want(what string, got []string, want ...string) {
 }
 
 // Each class of refusal has a back-off that doubles up to a bound.
-func TestARefusedStepIsCalledEverMoreRarely(t *testing.T) {
+func TestRefusedStepsBackOff(t *testing.T) {
 	for class, want := range map[Class][3]time.Duration{ // after one, two and thirty refusals in a row
 		Invalid:  {5 * time.Second, 10 * time.Second, 15 * time.Minute},
 		Denied:   {5 * time.Second, 10 * time.Second, 15 * time.Minute},
@@ -92,49 +92,49 @@ func TestARefusedStepIsCalledEverMoreRarely(t *testing.T) {
 	}
 }
 
-func TestAStepWithAnotherContentIsCalledAtOnce(t *testing.T) {
+func TestAStepWithNewContentIsCalledAtOnce(t *testing.T) {
 	c := newCaller(t)
-	c.aws["bad"], c.edited = Invalid, true
-	c.want("first", c.run(of(deletion, "shop", "bad")), "bad")
-	c.want("in its back-off", c.run(of(deletion, "shop", "bad")))
-	c.want("corrected", c.run(of(deletion, "shop", "good")), "good")
+	c.refusals["bad"], c.edited = Invalid, true
+	c.checkCalls("first", c.run(stepOf(deletion, "shop", "bad")), "bad")
+	c.checkCalls("in its back-off", c.run(stepOf(deletion, "shop", "bad")))
+	c.checkCalls("corrected", c.run(stepOf(deletion, "shop", "good")), "good")
 	c.now = c.now.Add(durations.FirstBackOff)
-	c.want("wrong again", c.run(of(deletion, "shop", "bad")), "bad")
+	c.checkCalls("wrong again", c.run(stepOf(deletion, "shop", "bad")), "bad")
 }
 
-// What does not occur in a run any more is forgotten, so that memory follows what the stack asks for.
-func TestRefusalsOfStepsThatAreNotPlannedAnyMoreAreForgotten(t *testing.T) {
+// The refusal of a step that plans no longer contain is forgotten, so that memory stays bounded.
+func TestRefusalsOfUnplannedStepsAreForgotten(t *testing.T) {
 	c := newCaller(t)
-	c.aws["bad"] = NotReady // which belongs to no scope
+	c.refusals["bad"] = NotReady // which belongs to no scope
 	forgotten := func(what string, want bool) {
 		t.Helper()
 		if c.refused.isEmpty() != want {
 			t.Errorf("%s: %d steps and %d scopes are remembered", what, len(c.refused.steps), len(c.refused.scopes))
 		}
 	}
-	c.run(of(deletion, "shop", "bad"))
+	c.run(stepOf(deletion, "shop", "bad"))
 	c.now = c.now.Add(durations.Soon + durations.Settle - 1)
 	c.run()
 	forgotten("the desired state is the same", false)
 	c.now = c.now.Add(1)
 	c.run()
 	forgotten("the time to come back is over", true)
-	c.run(of(deletion, "shop", "bad"))
+	c.run(stepOf(deletion, "shop", "bad"))
 	c.edited = true
 	c.run()
 	forgotten("the desired state is edited", true)
 }
 
-// A step that AWS refuses is called with back-off, also where every other plan of the same desired state is without it.
-func TestARefusedStepThatComesAndGoesIsCalledEverMoreRarely(t *testing.T) {
+// A refused step is called with back-off, even if only every other plan of the same desired state contains it.
+func TestRefusedStepsOfEveryOtherPlanBackOff(t *testing.T) {
 	for _, class := range []Class{Invalid, Denied, Quota, InUse, NotReady, Unknown, Conflict} {
 		called := map[int]int{}
 		for _, every := range []int{1, 2} {
 			c := newCaller(t)
-			c.aws["bad"] = class
+			c.refusals["bad"] = class
 			for n := range 3600 {
 				if n%every == 0 {
-					called[every] += len(c.run(of(deletion, "shop", "bad")))
+					called[every] += len(c.run(stepOf(deletion, "shop", "bad")))
 				} else {
 					c.run()
 				}
@@ -147,59 +147,60 @@ func TestARefusedStepThatComesAndGoesIsCalledEverMoreRarely(t *testing.T) {
 	}
 }
 
-// A missing permission refuses every call of a kind: the first refusal puts the others off, a few new ones excepted,
-// and the first success admits all again.
-func TestOneDeniedCallStandsForTheOthersOfItsNamespace(t *testing.T) {
+// A missing permission affects every call of a kind. The first refusal delays the others, except for a few new ones,
+// and the first success admits all of them again.
+func TestADeniedCallDelaysAllOfItsNamespace(t *testing.T) {
 	c := newCaller(t)
 	var all []func() (stepKey, plan.Step)
 	for i := range 10 {
 		name := fmt.Sprint("r", i)
-		c.aws[name] = Denied
-		all = append(all, of(deletion, "shop", name))
+		c.refusals[name] = Denied
+		all = append(all, stepOf(deletion, "shop", name))
 	}
-	c.want("denied", c.run(all...), "r0")
-	c.want("in the back-off", c.run(all...))
-	c.want("of another namespace", c.run(append(all, of(deletion, "bank", "other"))...), "other")
-	late := append(slices.Clone(all), of(deletion, "shop", "corrected"))
-	c.want("new after the refusal", c.run(late...), "corrected")
-	c.want("the scope is open again", c.run(all...), "r1")
-	clear(c.aws)
+	c.checkCalls("denied", c.run(all...), "r0")
+	c.checkCalls("in the back-off", c.run(all...))
+	c.checkCalls("of another namespace", c.run(append(all, stepOf(deletion, "bank", "other"))...), "other")
+	late := append(slices.Clone(all), stepOf(deletion, "shop", "corrected"))
+	c.checkCalls("new after the refusal", c.run(late...), "corrected")
+	c.checkCalls("the scope is open again", c.run(all...), "r1")
+	clear(c.refusals)
 	c.now = c.now.Add(time.Hour)
 	if got := c.run(all...); len(got) != 8 {
 		t.Errorf("with the permission, those that were not called yet are first; called %q", got)
 	}
 	c.now = c.now.Add(time.Hour)
-	c.want("then the others", c.run(all[0], all[1]), "r0", "r1")
+	c.checkCalls("then the others", c.run(all[0], all[1]), "r0", "r1")
 }
 
-// Values have nothing in common, but one who writes many bad ones has a budget for the calls.
+// Refused values are independent of each other, but a namespace with many invalid values has a budget for the calls.
 func TestANamespaceHasABudgetOfRefusedValues(t *testing.T) {
 	c := newCaller(t)
 	var all []func() (stepKey, plan.Step)
 	for i := range 3 * refusedValuesBudget {
 		name := fmt.Sprint("v", i)
-		c.aws[name] = Invalid
-		all = append(all, of(deletion, "evil", name))
+		c.refusals[name] = Invalid
+		all = append(all, stepOf(deletion, "evil", name))
 	}
 	if got := len(c.run(all...)); got != refusedValuesBudget {
 		t.Errorf("%d refused calls at once", got)
 	}
-	c.want("of another namespace", c.run(append(all, of(deletion, "shop", "good"))...), "good")
+	c.checkCalls("of another namespace", c.run(append(all, stepOf(deletion, "shop", "good"))...), "good")
 	c.now = c.now.Add(5 * durations.ShortWait)
 	if got := len(c.run(all...)); got > 5 {
 		t.Errorf("%d refused calls after the time of 5", got)
 	}
 }
 
-// What is skipped because a namespace has written too many bad values is told in AWS's words about its own value.
-func TestWhatAwaitsTheBudgetOfRefusedValuesHasItsOwnReason(t *testing.T) {
+// A step that is skipped because its namespace has too many invalid values is reported with the refusal of its own
+// value.
+func TestSkippedStepsReportTheirOwnRefusal(t *testing.T) {
 	c := newCaller(t)
 	steps := map[string]func() (stepKey, plan.Step){}
 	begin := func() { c.refused.beginRun(c.now) }
 	begin()
 	for i := range refusedValuesBudget {
 		name := fmt.Sprint("v", i)
-		steps[name] = of(deletion, "shop", name)
+		steps[name] = stepOf(deletion, "shop", name)
 		k, s := steps[name]()
 		c.refused.noteRefusal(k, FailedStep{Step: s, Class: Invalid, Err: errors.New("refused " + name), Called: true}, c.now)
 	}
@@ -219,24 +220,24 @@ func TestWhatAwaitsTheBudgetOfRefusedValuesHasItsOwnReason(t *testing.T) {
 	}
 }
 
-// At a quota of what the steps make, all share one back-off: the order of the plan decides who gets a free place.
-func TestAFreePlaceGoesToTheFirstOfThePlan(t *testing.T) {
+// All steps that reach the same quota share one back-off. The order of the plan decides which step gets freed quota.
+func TestFreedQuotaGoesToTheFirstStepOfThePlan(t *testing.T) {
 	c := newCaller(t)
-	c.aws["a"], c.aws["b"] = Quota, Quota
-	c.run(of(creation, "shop", "a"))
+	c.refusals["a"], c.refusals["b"] = Quota, Quota
+	c.run(stepOf(creation, "shop", "a"))
 	for range 6 { // the back-off of a is longer than that of b would be
 		c.now = c.now.Add(durations.LongestBackOff)
-		c.run(of(creation, "shop", "a"), of(creation, "evil", "b"))
+		c.run(stepOf(creation, "shop", "a"), stepOf(creation, "evil", "b"))
 	}
-	delete(c.aws, "a")
-	c.want("a place is freed", c.run(of(deletion, "bank", "gone"), of(creation, "shop", "a"), of(creation, "evil", "b"))[:2], "gone", "a")
+	delete(c.refusals, "a")
+	c.checkCalls("a place is freed", c.run(stepOf(deletion, "bank", "gone"), stepOf(creation, "shop", "a"), stepOf(creation, "evil", "b"))[:2], "gone", "a")
 }
 
-// A deletion makes room, so what was refused for a quota is due; once AWS has refused another one after that, it waits with
-// that one.
-func TestWhatWaitsForRoomIsFreedUntilAnotherIsRefused(t *testing.T) {
+// A deletion frees quota, so steps that were refused for the quota are due. Once AWS refuses another one after that,
+// all of them wait again.
+func TestStepsAtAQuotaAreRetriedAfterADeletion(t *testing.T) {
 	c := newCaller(t)
-	c.aws["a"], c.aws["b"] = Quota, Quota
+	c.refusals["a"], c.refusals["b"] = Quota, Quota
 	a := func() (stepKey, plan.Step) { return creation("shop", "a") }
 	b := func() (stepKey, plan.Step) { return creation("team", "b") }
 	c.run(a, b)
@@ -260,28 +261,28 @@ func TestWhatWaitsForRoomIsFreedUntilAnotherIsRefused(t *testing.T) {
 	}
 }
 
-// What takes a right away is not skipped for what AWS refuses to others of its kind.
-func TestWhatTakesARightAwayIsNotSkipped(t *testing.T) {
+// A step that restricts access is not skipped when AWS refuses other steps of its kind.
+func TestStepsThatRestrictAccessAreNotSkipped(t *testing.T) {
 	c := newCaller(t)
-	c.aws["other"] = Denied
-	c.run(of(deletion, "shop", "other"))
-	c.want("others", c.run(of(deletion, "shop", "other")))
+	c.refusals["other"] = Denied
+	c.run(stepOf(deletion, "shop", "other"))
+	c.checkCalls("others", c.run(stepOf(deletion, "shop", "other")))
 	for i := range newStepsInClosedScope + 2 {
 		name := fmt.Sprint("more", i)
-		c.aws[name] = Denied
-		c.run(of(deletion, "shop", "other"), of(deletion, "shop", name))
+		c.refusals[name] = Denied
+		c.run(stepOf(deletion, "shop", "other"), stepOf(deletion, "shop", name))
 	}
-	c.want("a new one", c.run(of(deletion, "shop", "other"), of(deletion, "shop", "new")))
+	c.checkCalls("a new one", c.run(stepOf(deletion, "shop", "other"), stepOf(deletion, "shop", "new")))
 	revoke := func() (stepKey, plan.Step) {
 		k, s := deletion("shop", "revoked")
 		s.Revokes = true
 		return k, s
 	}
-	c.want("revokes", c.run(of(deletion, "shop", "other"), revoke), "revoked")
+	c.checkCalls("revokes", c.run(stepOf(deletion, "shop", "other"), revoke), "revoked")
 }
 
-// The steps of what a stack asks for that are not to be called yet are held from the start of a run.
-func TestWhatIsRefusedIsHeldFromTheStart(t *testing.T) {
+// The steps of a stack that are not yet due again are held from the start of a run.
+func TestPendingRefusedStepsAreHeldFromTheStart(t *testing.T) {
 	rule := model.Rule{Member: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}}
 	stack := model.Stack{LoadBalancer: &model.LoadBalancer{Listeners: []model.Listener{{Port: 80, Rules: []model.Rule{rule}}}}}
 	k := ruleKeys(rule, 80)[0]
@@ -296,7 +297,8 @@ func TestWhatIsRefusedIsHeldFromTheStart(t *testing.T) {
 	}
 }
 
-// A certificate that AWS refuses to attach is held from the start of the next run, until it is attached in another way.
+// A certificate that AWS refuses to attach is held from the start of the next run, until it is attached by another
+// step.
 func TestARefusedCertificateIsHeldUntilItIsAttached(t *testing.T) {
 	stack := model.Stack{LoadBalancer: &model.LoadBalancer{}}
 	a := plan.Address{Kind: plan.Listener, ID: "HTTPS:443"}

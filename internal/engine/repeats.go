@@ -204,7 +204,7 @@ func reportNotKept(d Draft, stack model.Stack, s plan.Step, c repeatedChange) (o
 	switch {
 	case text != "":
 	case s.Verb == plan.Create:
-		text = "asked for, but AWS does not show it"
+		text = "requested, but AWS does not show it"
 	case s.Verb == plan.Delete:
 		text = "deleted, but AWS still shows it"
 	default:

@@ -11,31 +11,31 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// undone is a stack whose plan has the same step at each look.
-type undone struct {
+// repeatedStack is a stack whose plan has the same step at each look.
+type repeatedStack struct {
 	repeats
-	stack model.Stack
-	now   time.Time
-	read  time.Time // since when what the plan comes from was read; zero: now
+	stack  model.Stack
+	now    time.Time
+	readAt time.Time // since when what the plan comes from was read; zero: now
 }
 
-func newUndone() *undone {
+func newRepeatedStack() *repeatedStack {
 	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 	member := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
-	return &undone{stack: model.Stack{ID: id, Members: []model.Member{{Ref: member}}}, now: time.Unix(1000, 0)}
+	return &repeatedStack{stack: model.Stack{ID: id, Members: []model.Member{{Ref: member}}}, now: time.Unix(1000, 0)}
 }
 
-func idle(verb plan.Verb, seconds string) plan.Step {
+func idleTimeoutStep(verb plan.Verb, seconds string) plan.Step {
 	return plan.Step{
 		ID: "update load-balancer/lb attributes", Verb: verb, Address: plan.Address{Kind: plan.LoadBalancer, ID: "lb"},
 		Changes: []plan.Change{{Path: "idle", From: "60", To: seconds}}, Do: plan.SetAddressType{Type: model.AddressType(seconds)},
 	}
 }
 
-// look looks at the stack, and reports which steps were made.
-func (u *undone) look(edited bool, steps ...plan.Step) (made, reported int) {
+// countSteps looks at the stack, and reports which steps were made.
+func (u *repeatedStack) countSteps(edited bool, steps ...plan.Step) (made, reported int) {
 	d := Draft{Plan: plan.Plan{Steps: steps}}
-	read := u.read
+	read := u.readAt
 	if read.IsZero() {
 		read = u.now
 	}
@@ -52,13 +52,13 @@ func (u *undone) look(edited bool, steps ...plan.Step) (made, reported int) {
 	return made, reported
 }
 
-func TestAChangeThatIsNotKeptIsMadeMoreRarely(t *testing.T) {
+func TestRevertedChangesBackOff(t *testing.T) {
 	t.Parallel()
-	u := newUndone()
+	u := newRepeatedStack()
 	var at []time.Duration
 	begun := u.now
 	for ; u.now.Sub(begun) < 3*time.Hour; u.now = u.now.Add(10 * time.Second) {
-		made, reported := u.look(false, idle(plan.Update, "77"))
+		made, reported := u.countSteps(false, idleTimeoutStep(plan.Update, "77"))
 		if made > 0 {
 			at = append(at, u.now.Sub(begun))
 		}
@@ -82,8 +82,9 @@ func TestAChangeThatIsNotKeptIsMadeMoreRarely(t *testing.T) {
 	}
 }
 
-// What was read before AWS shows the change says nothing; later, a plan without it shows that it was kept.
-func TestAChangeThatWasKeptEndsItsRow(t *testing.T) {
+// State that was read before AWS shows the change proves nothing. A later plan without the change shows that AWS
+// persisted it.
+func TestAPersistedChangeEndsItsRepetition(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
@@ -96,49 +97,49 @@ func TestAChangeThatWasKeptEndsItsRow(t *testing.T) {
 		{"a comparison", time.Minute, false, true},
 		{"an edit that does not ask for it", 0, true, true},
 	} {
-		u := newUndone()
+		u := newRepeatedStack()
 		for range 4 {
-			u.look(false, idle(plan.Update, "77"))
+			u.countSteps(false, idleTimeoutStep(plan.Update, "77"))
 		}
-		u.read = u.now.Add(c.read)
+		u.readAt = u.now.Add(c.read)
 		u.now = u.now.Add(90 * time.Second)
-		u.look(c.edited)
+		u.countSteps(c.edited)
 		if found := u.findings(); (len(found) == 0) != c.ends {
 			t.Errorf("%s: %v", c.name, found)
 		}
-		u.read = time.Time{}
-		if made, _ := u.look(false, idle(plan.Update, "77")); (made == 1) != c.ends {
+		u.readAt = time.Time{}
+		if made, _ := u.countSteps(false, idleTimeoutStep(plan.Update, "77")); (made == 1) != c.ends {
 			t.Errorf("%s: made again %d times", c.name, made)
 		}
 	}
 }
 
-// Another change is made at once, and so is one that takes the place of another each time.
+// A different change is made at once, even if it replaces another one each time.
 func TestOtherChangesAreNotDelayed(t *testing.T) {
 	t.Parallel()
-	u := newUndone()
+	u := newRepeatedStack()
 	for range 10 {
-		u.look(false, idle(plan.Update, "77"))
+		u.countSteps(false, idleTimeoutStep(plan.Update, "77"))
 	}
-	if made, _ := u.look(false, idle(plan.Update, "78")); made != 1 {
+	if made, _ := u.countSteps(false, idleTimeoutStep(plan.Update, "78")); made != 1 {
 		t.Errorf("%d were made", made)
 	}
-	u = newUndone()
+	u = newRepeatedStack()
 	for n := range 50 {
-		if made, reported := u.look(true, idle(plan.Update, []string{"77", "78"}[n%2])); made != 1 || reported > 0 {
+		if made, reported := u.countSteps(true, idleTimeoutStep(plan.Update, []string{"77", "78"}[n%2])); made != 1 || reported > 0 {
 			t.Fatalf("edit %d: %d were made, %d reported", n, made, reported)
 		}
 		u.now = u.now.Add(time.Second)
 	}
 }
 
-// Nothing is made twice within a minute: the answer to a call, or a listing, that shows it otherwise is not believed.
-func TestNothingIsMadeTwiceWithinAMinute(t *testing.T) {
+// No resource is created twice within a minute, even if an answer or a list does not show it.
+func TestNoResourceIsCreatedTwiceWithinAMinute(t *testing.T) {
 	t.Parallel()
-	u := newUndone()
+	u := newRepeatedStack()
 	total := 0
 	for range 59 {
-		made, _ := u.look(false, idle(plan.Create, "77"))
+		made, _ := u.countSteps(false, idleTimeoutStep(plan.Create, "77"))
 		total += made
 		u.now = u.now.Add(time.Second)
 	}
@@ -147,8 +148,8 @@ func TestNothingIsMadeTwiceWithinAMinute(t *testing.T) {
 	}
 }
 
-// What only prepares a step that is delayed, is delayed with it; what others need is made.
-func TestPreparationsRestWithTheirSteps(t *testing.T) {
+// A step that only prepares a delayed step is delayed too. A step that other steps need is carried out.
+func TestPreparationsAreDelayedWithTheirSteps(t *testing.T) {
 	t.Parallel()
 	p := plan.Plan{
 		Joins: map[plan.StepID][]plan.StepID{"both": {"delete b", "open"}},
@@ -170,11 +171,11 @@ func TestPreparationsRestWithTheirSteps(t *testing.T) {
 	}
 }
 
-// A rule that leads from one target group to another and back, each time in several steps, repeats nothing: the target
-// groups have the same id, but are others.
-func TestTrafficThatIsMovedBackIsNoRepetition(t *testing.T) {
+// A rule that is moved from one target group to another and back, each time in several steps, is no repetition: the
+// target groups have the same ID, but are different resources.
+func TestAlternatingTrafficIsNoRepetition(t *testing.T) {
 	t.Parallel()
-	u := newUndone()
+	u := newRepeatedStack()
 	for n, arn := range []string{"pods", "nodes", "pods again", "nodes again", "pods once more"} {
 		for weight := range int32(2) {
 			to := model.WeightedGroup{Group: model.GroupRef{ID: "web"}, Weight: &weight}
@@ -193,17 +194,17 @@ func TestTrafficThatIsMovedBackIsNoRepetition(t *testing.T) {
 	}
 }
 
-// What a resource is given when it is created is no repetition of what another one of its id was given.
-func TestSettingsOfWhatIsCreatedAreNoRepetition(t *testing.T) {
+// Setting an attribute of a new resource does not repeat the same change of an earlier resource with the same ID.
+func TestSettingsOfNewResourcesAreNoRepetition(t *testing.T) {
 	t.Parallel()
-	u := newUndone()
+	u := newRepeatedStack()
 	a := plan.TargetGroupAddress("web")
 	for n := range 5 {
 		steps := []plan.Step{
 			{ID: "create", Verb: plan.Create, Address: a, Do: plan.CreateTargetGroup{Group: model.TargetGroup{ID: "web", Port: int32(n)}}},
 			{ID: "attributes", Verb: plan.Update, Address: a, Do: plan.SetAttributes{Of: a, Values: map[string]string{"a": "b"}}},
 		}
-		if made, reported := u.look(false, steps...); made != 2 || reported > 0 {
+		if made, reported := u.countSteps(false, steps...); made != 2 || reported > 0 {
 			t.Errorf("target group %d: %d steps were made, %d reported", n, made, reported)
 		}
 		u.now = u.now.Add(time.Second)

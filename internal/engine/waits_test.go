@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestWhatIsWaitedForIsRememberedWhileItIs(t *testing.T) {
+func TestWaitsAreRememberedWhileTheyLast(t *testing.T) {
 	start := time.Unix(1000, 0)
 	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
 	var w waits
@@ -30,9 +30,9 @@ func TestWhatIsWaitedForIsRememberedWhileItIs(t *testing.T) {
 	}
 }
 
-// A run plans again when AWS refuses a step. What its last plan waits for has been waited for since before, although the
-// plan with the step did not wait for it.
-func TestAPlanThatIsMadeAgainWaitsNoLonger(t *testing.T) {
+// A run plans again when AWS refuses a step. A wait of the last plan started earlier, even if the plan with the refused
+// step did not have it.
+func TestReplanningKeepsTheStartOfAWait(t *testing.T) {
 	start := time.Unix(1000, 0)
 	var w waits
 	for run := range 3 {

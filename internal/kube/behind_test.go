@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// TestStaleCacheIsNoFight reads objects from a cache without the last write. The write must not be repeated, and must not count
-// as undone. If another client really undoes it, writes are delayed.
-func TestStaleCacheIsNoFight(t *testing.T) {
+// TestStaleCacheDoesNotCountAsAFight reads objects from a cache without the last write. The write must not be repeated,
+// and must not count as undone. If another client really undoes the write, later writes are delayed.
+func TestStaleCacheDoesNotCountAsAFight(t *testing.T) {
 	t.Parallel()
 	binding := &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1", Annotations: map[string]string{checkpointAnnotation: "before"}}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "2"}}

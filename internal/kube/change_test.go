@@ -64,7 +64,7 @@ func TestCompleteSpecOnlyOfTheSameVersion(t *testing.T) {
 	}
 }
 
-func TestPodConditionIsSetOnThatPodOnly(t *testing.T) {
+func TestPodConditionIsSetOnlyOnThePodOfTheUID(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p", UID: "u1"}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: "Ready", Status: "True"}}
 	c, m := newTestCluster(t, pod)

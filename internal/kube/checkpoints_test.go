@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-func TestCheckpointsStayInTheirSecret(t *testing.T) {
+func TestCheckpointsAreStoredInASecret(t *testing.T) {
 	store, err := cluster.NewMemory(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)

@@ -133,7 +133,7 @@ func TestReleaseClearsTheStatusOfTheLastLoadBalancer(t *testing.T) {
 	}
 }
 
-func putStep() (plan.PutBinding, plan.KnownIDs) {
+func bindingStep() (plan.PutBinding, plan.KnownIDs) {
 	port := intstr.FromInt32(8080)
 	backend, group := plan.Address{Kind: plan.BackendGroup, ID: "b"}, plan.TargetGroupAddress("web:80")
 	return plan.PutBinding{
@@ -149,7 +149,7 @@ func putStep() (plan.PutBinding, plan.KnownIDs) {
 
 func TestBindingIsWrittenAndReadBack(t *testing.T) {
 	c, m := newTestCluster(t)
-	put, known := putStep()
+	put, known := bindingStep()
 	for range 2 { // the second attempt finds the binding, as if the answer to the first was lost
 		if err := apply(t, c, put, known); err != nil {
 			t.Fatal(err)
@@ -198,7 +198,7 @@ func TestBindingIsWrittenAndReadBack(t *testing.T) {
 
 func TestBindingOfAnotherTargetGroupIsLeftAlone(t *testing.T) {
 	c, _ := newTestCluster(t)
-	put, known := putStep()
+	put, known := bindingStep()
 	if err := apply(t, c, put, known); err != nil {
 		t.Fatal(err)
 	}

@@ -107,9 +107,9 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-// TestIngressThatTheInformerDoesNotHaveYet: only an Ingress that another object references is looked up, because a stack without
-// its own object is usual.
-func TestIngressThatTheInformerDoesNotHaveYet(t *testing.T) {
+// TestOnlyReferencedIngressIsLookedUp: only an Ingress that another object references is looked up, because a stack
+// without its own object is usual.
+func TestOnlyReferencedIngressIsLookedUp(t *testing.T) {
 	t.Parallel()
 	made := &networkingv1.Ingress{TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}, ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "web.front"}}
 	s := &serviceServer{ingress: made}

@@ -121,7 +121,7 @@ func (h *eventHistory) prune(at time.Time) {
 func overflowEvent(ref cluster.Ref) cluster.Event {
 	reason := string(finding.MoreFindings)
 	return cluster.Event{Ref: ref, Warning: true, Reason: reason,
-		Message: reason + ": this object has more faults than events are written for; correct those in the other events, or see all of them with fulcrum plan"}
+		Message: reason + ": this object has more findings than events are written for; correct the findings in the other events, or list all findings with fulcrum plan"}
 }
 
 // keyOf returns the key of an event. The request ID of AWS is not part of it.

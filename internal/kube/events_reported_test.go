@@ -114,7 +114,7 @@ func TestRepeatedEventsAreBounded(t *testing.T) {
 	}
 }
 
-func TestAnEventThatMayNotBeChangedIsWrittenAgain(t *testing.T) {
+func TestAnEventThatCannotBePatchedIsCreatedAgain(t *testing.T) {
 	c, m, _, now := newWarnedCluster(t, 1, 1, true)
 	*now = now.Add(emitAfter())
 	c.RepeatEvents(t.Context())
@@ -123,8 +123,8 @@ func TestAnEventThatMayNotBeChangedIsWrittenAgain(t *testing.T) {
 	}
 }
 
-// TestTenThousandWarningsAreRepeatedInParts: the events of many warnings are not all written at once.
-func TestTenThousandWarningsAreRepeatedInParts(t *testing.T) {
+// TestManyRepeatedWarningsAreWrittenInBatches: the events of many warnings are not all written at once.
+func TestManyRepeatedWarningsAreWrittenInBatches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector, and there is one goroutine")
 	}
@@ -158,8 +158,9 @@ func BenchmarkTakeDueOfTenThousandWarnings(b *testing.B) {
 	}
 }
 
-// A warning that is reported together with a success lasts, so it is one event. One that was over is written as a new one.
-func TestAWarningBesideASuccessIsOneEvent(t *testing.T) {
+// A warning that is reported together with a success lasts, so it has one event. A warning that had ended gets a new
+// event.
+func TestAWarningReportedWithASuccessIsOneEvent(t *testing.T) {
 	c, m, _, _ := newWarnedCluster(t, 1, 0, false)
 	ref := cluster.RefOf(m.All(cluster.KindIngress)[0])
 	silent := cluster.Event{Ref: ref, Warning: true, Reason: "R", Message: "AWS has not answered since noon\n"}

@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-func TestLongMessagesAreCutBetweenLetters(t *testing.T) {
+func TestLongMessagesAreTruncatedBetweenCharacters(t *testing.T) {
 	obj := &networkingv1.Ingress{}
 	obj.Namespace, obj.Name = "shop", "web"
 	for n := range 4 {
@@ -32,7 +32,7 @@ func TestLongMessagesAreCutBetweenLetters(t *testing.T) {
 
 // A value in a message cannot push the fix out of the event, add a second line to it, or send
 // control characters to a terminal.
-func TestValuesInMessagesDoNotDisguiseThem(t *testing.T) {
+func TestValuesCannotDistortMessages(t *testing.T) {
 	obj := ingress()
 	for name, value := range map[string]string{
 		"long":      strings.Repeat("x", 300_000),

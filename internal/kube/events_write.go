@@ -52,7 +52,7 @@ func (c *eventWriter) writeEvent(ctx context.Context, ev cluster.Event) {
 	e := eventFor(obj, ev, r, c.serial.Add(1))
 	if err := c.api.Create(ctx, e); err != nil {
 		c.events.removeRecord(obj.GetUID(), ev)
-		log.V(1).Info("event not recorded", "err", err.Error())
+		log.V(1).Info("failed to record event", "err", err.Error())
 	}
 	c.events.recordName(obj.GetUID(), keyOf(ev), e.Name)
 	switch {
@@ -99,7 +99,7 @@ func (c *Cluster) RepeatEvents(ctx context.Context) {
 		}
 		if err := c.emitEventAgain(ctx, due); err != nil {
 			c.events.retryEmission(due)
-			log.FromContext(ctx).V(1).Info("event not emitted again", "object", due.ev.Ref.String(), "reason", due.ev.Reason, "err", err.Error())
+			log.FromContext(ctx).V(1).Info("failed to emit event again", "object", due.ev.Ref.String(), "reason", due.ev.Reason, "err", err.Error())
 		}
 	}
 }

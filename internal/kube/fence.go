@@ -11,7 +11,7 @@ import (
 )
 
 // errFenced is the error of a write that was not sent, because this process does not hold the lease any more.
-var errFenced = errors.New("this process must not write to Kubernetes any more")
+var errFenced = errors.New("this process may no longer write to Kubernetes")
 
 // FencedClient returns an HTTP client for requests that only the leader sends: each attempt of a request that changes
 // something checks the fence, and each request has a deadline. It is not suitable for watches, because they have no deadline.

@@ -151,7 +151,7 @@ type undoneError struct {
 
 // Error implements error.
 func (u undoneError) Error() string {
-	return fmt.Sprintf("writes to %[2]s are undone by others; %[1]s is written in %[3]s", u.field, u.ref, u.delay.Round(time.Second))
+	return fmt.Sprintf("writes to %[2]s are undone by another client; %[1]s is written in %[3]s", u.field, u.ref, u.delay.Round(time.Second))
 }
 
 // RetryAfter returns when to write again.

@@ -10,20 +10,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// writer writes to an object whenever the write is not delayed.
-type writer struct {
+// fightWriter writes to an object whenever the write is not delayed.
+type fightWriter struct {
 	m   fightDetector
 	now time.Time
 }
 
-var foughtObject = fightKey{cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}, "1"}
+var testFightKey = fightKey{cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}, "1"}
 
 // try writes content to a field, and reports false if the write is delayed.
-func (w *writer) try(field string, content byte) bool {
-	if delay, _ := w.m.delayOf(foughtObject, field, contentHash{content}, w.now); delay > 0 {
+func (w *fightWriter) try(field string, content byte) bool {
+	if delay, _ := w.m.delayOf(testFightKey, field, contentHash{content}, w.now); delay > 0 {
 		return false
 	}
-	w.m.recordWrite(foughtObject, field, contentHash{content}, w.now)
+	w.m.recordWrite(testFightKey, field, contentHash{content}, w.now)
 	return true
 }
 
@@ -34,7 +34,7 @@ func TestNewContentIsNeverDelayed(t *testing.T) {
 		"new each time": func(n int) byte { return byte(n) },
 		"alternating":   func(n int) byte { return byte(n % 2) },
 	} {
-		w := &writer{now: time.Unix(1000, 0)}
+		w := &fightWriter{now: time.Unix(1000, 0)}
 		for n := range 250 {
 			if !w.try("status", of(n)) {
 				t.Fatalf("%s: write %d is delayed", name, n)
@@ -47,7 +47,7 @@ func TestNewContentIsNeverDelayed(t *testing.T) {
 // TestRarelyUndoneWritesAreNotDelayed repeats a write every three minutes, as if others restored an older state.
 func TestRarelyUndoneWritesAreNotDelayed(t *testing.T) {
 	t.Parallel()
-	w := &writer{now: time.Unix(1000, 0)}
+	w := &fightWriter{now: time.Unix(1000, 0)}
 	for n := range 100 {
 		if !w.try("status", 1) {
 			t.Fatalf("write %d is delayed", n)
@@ -61,7 +61,7 @@ func TestRarelyUndoneWritesAreNotDelayed(t *testing.T) {
 func TestRepeatedWritesBackOff(t *testing.T) {
 	t.Parallel()
 	for name, fields := range map[string][]string{"one field": {"status"}, "three fields": {"status", "metadata.finalizers", "spec"}} {
-		w := &writer{now: time.Unix(1000, 0)}
+		w := &fightWriter{now: time.Unix(1000, 0)}
 		begin := w.now
 		var at []time.Time
 		different := byte(0)
@@ -101,12 +101,12 @@ func TestRepeatedWritesBackOff(t *testing.T) {
 // TestFightsAreForgotten: a fight that is over is removed.
 func TestFightsAreForgotten(t *testing.T) {
 	t.Parallel()
-	w := &writer{now: time.Unix(1000, 0)}
+	w := &fightWriter{now: time.Unix(1000, 0)}
 	for range 100 {
 		w.try("status", 1)
 		w.now = w.now.Add(time.Second)
 	}
-	if !w.m.markReported(foughtObject) || w.m.markReported(foughtObject) {
+	if !w.m.markReported(testFightKey) || w.m.markReported(testFightKey) {
 		t.Error("the fight is not reported exactly once")
 	}
 	if out := w.m.removeEnded(w.now); len(out) > 0 {
@@ -114,7 +114,7 @@ func TestFightsAreForgotten(t *testing.T) {
 	}
 	w.now = w.now.Add(10 * time.Minute) // a pause in the fight
 	w.try("status", 1)
-	if w.m.markReported(foughtObject) {
+	if w.m.markReported(testFightKey) {
 		t.Error("the fight is reported again after a pause")
 	}
 	w.now = w.now.Add(time.Hour)
@@ -127,12 +127,12 @@ func TestFightsAreForgotten(t *testing.T) {
 // end of the fight is noticed all the same, so that its event is not emitted again and again.
 func TestReportedFightsEndAlsoAfterManyWrites(t *testing.T) {
 	t.Parallel()
-	w := &writer{now: time.Unix(1000, 0)}
+	w := &fightWriter{now: time.Unix(1000, 0)}
 	for range 5 {
 		w.try("status", 1)
 		w.now = w.now.Add(time.Second)
 	}
-	if !w.m.markReported(foughtObject) {
+	if !w.m.markReported(testFightKey) {
 		t.Fatal("the fight is not reported")
 	}
 	for n := range 2*maxRemembered + 10 {
@@ -141,7 +141,7 @@ func TestReportedFightsEndAlsoAfterManyWrites(t *testing.T) {
 	if n := len(w.m.byObject); n > maxRemembered+2 {
 		t.Errorf("%d objects are remembered", n)
 	}
-	if ended := w.m.removeEnded(w.now.Add(24 * time.Hour)); len(ended) != 1 || ended[0] != foughtObject.ref {
+	if ended := w.m.removeEnded(w.now.Add(24 * time.Hour)); len(ended) != 1 || ended[0] != testFightKey.ref {
 		t.Errorf("ended are the fights of %v", ended)
 	}
 }

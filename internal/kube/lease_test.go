@@ -12,30 +12,30 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// lock is a lock whose API server answers with err.
-type lock struct {
+// fakeLock is a lock whose API server answers with err.
+type fakeLock struct {
 	err error
 	// before, if not nil, is called before an update is answered.
 	before func()
 }
 
-func (l *lock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+func (l *fakeLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	return nil, nil, l.err
 }
-func (l *lock) Create(context.Context, resourcelock.LeaderElectionRecord) error { return l.err }
-func (l *lock) Update(context.Context, resourcelock.LeaderElectionRecord) error {
+func (l *fakeLock) Create(context.Context, resourcelock.LeaderElectionRecord) error { return l.err }
+func (l *fakeLock) Update(context.Context, resourcelock.LeaderElectionRecord) error {
 	if l.before != nil {
 		l.before()
 	}
 	return l.err
 }
-func (l *lock) RecordEvent(string) {}
-func (l *lock) Identity() string   { return "me" }
-func (l *lock) Describe() string   { return "lock" }
+func (l *fakeLock) RecordEvent(string) {}
+func (l *fakeLock) Identity() string   { return "me" }
+func (l *fakeLock) Describe() string   { return "lock" }
 
 func TestFenceClosesBeforeAnotherLeaderMayWrite(t *testing.T) {
 	at := time.Unix(1000, 0)
-	server := &lock{}
+	server := &fakeLock{}
 	l := newLease(context.Background(), server, "ns", "name", nil, testclock.FromVariable(&at))
 	open := func() bool { return l.Fence() == nil }
 	mine := resourcelock.LeaderElectionRecord{HolderIdentity: "me"}
@@ -72,7 +72,7 @@ func TestFenceClosesBeforeAnotherLeaderMayWrite(t *testing.T) {
 // count from then on.
 func TestSlowRenewalCountsFromTheRequest(t *testing.T) {
 	at := time.Unix(1000, 0)
-	server := &lock{before: func() { at = at.Add(5 * time.Second) }}
+	server := &fakeLock{before: func() { at = at.Add(5 * time.Second) }}
 	l := newLease(t.Context(), server, "ns", "name", nil, testclock.FromVariable(&at))
 	sent := at
 	if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {

@@ -130,8 +130,8 @@ func serviceRef(name string) cluster.Ref {
 	return cluster.Ref{Kind: cluster.KindService, Namespace: "n", Name: name}
 }
 
-// TestServiceThatTheInformerDoesNotHaveYet: the API server has a Service that the informer has not received.
-func TestServiceThatTheInformerDoesNotHaveYet(t *testing.T) {
+// TestServiceMissingInTheInformerIsLookedUp: the API server has a Service that the informer has not received.
+func TestServiceMissingInTheInformerIsLookedUp(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{"made": true}}
 	source := newLookupSource(t, s)
@@ -148,7 +148,7 @@ func TestServiceThatTheInformerDoesNotHaveYet(t *testing.T) {
 	}
 }
 
-func TestAbsentServiceIsAskedForOnceInAWhile(t *testing.T) {
+func TestAbsentServiceIsRequestedRarely(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{}}
 	lookups, advance := newLookups(t, s)
@@ -399,8 +399,8 @@ func TestWaitsForChangedObjectsAreBounded(t *testing.T) {
 	}
 }
 
-// TestInformedSendsNoRequests: the source for callers that must not wait reads only from informers.
-func TestInformedSendsNoRequests(t *testing.T) {
+// TestCacheOnlySendsNoRequests: the source for callers that must not wait reads only from informers.
+func TestCacheOnlySendsNoRequests(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{"made": true}}
 	source := newLookupSource(t, s)
@@ -410,7 +410,7 @@ func TestInformedSendsNoRequests(t *testing.T) {
 	}
 }
 
-func TestNamesOfServicesAreForgotten(t *testing.T) {
+func TestCachedLookupsExpire(t *testing.T) {
 	t.Parallel()
 	lookups, advance := newLookups(t, &serviceServer{})
 	for i := range maxAnswers {

@@ -27,8 +27,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// boundServer is an API server that allows what roles allow. It stores leases, and has no other objects.
-type boundServer struct {
+// roleServer is an API server that allows what roles allow. It stores leases, and has no other objects.
+type roleServer struct {
 	roles []rights.Role
 
 	mu     sync.Mutex
@@ -36,7 +36,7 @@ type boundServer struct {
 	leases map[string]json.RawMessage
 }
 
-func (s *boundServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *roleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	fail := func(code int, reason metav1.StatusReason) {
 		w.WriteHeader(code)
@@ -104,9 +104,9 @@ func (s *boundServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func newBoundServer(t *testing.T, roles []rights.Role) (*boundServer, *rest.Config) {
+func newRoleServer(t *testing.T, roles []rights.Role) (*roleServer, *rest.Config) {
 	t.Helper()
-	s := &boundServer{roles: roles, denied: make(chan string, 1), leases: map[string]json.RawMessage{}}
+	s := &roleServer{roles: roles, denied: make(chan string, 1), leases: map[string]json.RawMessage{}}
 	server := httptest.NewServer(s)
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	return s, &rest.Config{Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
@@ -135,9 +135,9 @@ func kindOf(group, resource string) cluster.Kind {
 }
 
 // startInformer starts the informer of a kind with the rights of roles. done is closed when it has its first listing.
-func startInformer(t *testing.T, k cluster.Kind, roles []rights.Role) (s *boundServer, source *Source, done chan struct{}) {
+func startInformer(t *testing.T, k cluster.Kind, roles []rights.Role) (s *roleServer, source *Source, done chan struct{}) {
 	t.Helper()
-	s, cfg := newBoundServer(t, roles)
+	s, cfg := newRoleServer(t, roles)
 	scheme, err := cluster.NewScheme()
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestWithoutVerbOfTheLease(t *testing.T) {
 	const name = "aws-load-balancer-controller-leader"
 	for _, verb := range []string{"", "create", "get", "update"} {
 		t.Run("leases/"+verb, func(t *testing.T) {
-			_, cfg := newBoundServer(t, rights.WithoutVerb("fulcrum-leader-election", "leases", verb))
+			_, cfg := newRoleServer(t, rights.WithoutVerb("fulcrum-leader-election", "leases", verb))
 			lease, err := NewLease(t.Context(), cfg, rights.Namespace, name, clock.RealClock{})
 			if err != nil {
 				t.Fatal(err)
@@ -255,7 +255,7 @@ func TestWithoutVerbOfTheCheckpoints(t *testing.T) {
 		t.Run("secrets/"+verb, func(t *testing.T) {
 			// Another role allows Secrets to be created as well.
 			roles := slices.DeleteFunc(rights.WithoutVerb("fulcrum-leader-election", "secrets", verb), func(r rights.Role) bool { return r.Name != "fulcrum-leader-election" })
-			_, cfg := newBoundServer(t, roles)
+			_, cfg := newRoleServer(t, roles)
 			scheme, err := cluster.NewScheme()
 			if err != nil {
 				t.Fatal(err)
@@ -289,7 +289,7 @@ func TestWithoutVerbOfTheVersions(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"", "get"} {
 		t.Run("customresourcedefinitions/"+verb, func(t *testing.T) {
-			_, cfg := newBoundServer(t, rights.WithoutVerb("fulcrum-gateway-versions", "customresourcedefinitions", verb))
+			_, cfg := newRoleServer(t, rights.WithoutVerb("fulcrum-gateway-versions", "customresourcedefinitions", verb))
 			definitions, err := metadata.NewForConfig(cfg)
 			if err != nil {
 				t.Fatal(err)
@@ -307,7 +307,7 @@ func TestWithoutVerbOfTheVersions(t *testing.T) {
 func TestLeaseShowsTheFlagsOfItsHolder(t *testing.T) {
 	t.Parallel()
 	const name = "aws-load-balancer-controller-leader"
-	server, cfg := newBoundServer(t, rights.WithoutVerb("fulcrum-leader-election", "leases", ""))
+	server, cfg := newRoleServer(t, rights.WithoutVerb("fulcrum-leader-election", "leases", ""))
 	lease, err := NewLease(t.Context(), cfg, rights.Namespace, name, clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)

@@ -99,7 +99,7 @@ func newSecrets(t *testing.T, s *secretServer) *Secrets {
 	return NewSecrets(ctx, c, logr.Discard())
 }
 
-func TestASecretIsWatchedByItsNameOnceItWasRead(t *testing.T) {
+func TestASecretIsWatchedByNameAfterItsFirstRead(t *testing.T) {
 	server := &secretServer{allowed: true, present: true, changes: make(chan string)}
 	s := newSecrets(t, server)
 	events := make(chan Event, 10)

@@ -47,9 +47,9 @@ func (r *racingAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.
 	return r.InMemory.Patch(ctx, obj, part, kind, data)
 }
 
-// TestStatusEditsLoseNothingOfOthers: each writer replaces the whole list, and no writer removes an entry that another one added
-// meanwhile.
-func TestStatusEditsLoseNothingOfOthers(t *testing.T) {
+// TestConcurrentStatusEditsLoseNoEntries: each writer replaces the whole list, and no writer removes an entry that
+// another writer added meanwhile.
+func TestConcurrentStatusEditsLoseNoEntries(t *testing.T) {
 	_, m := newTestCluster(t, ingress())
 	api := &racingAPI{InMemory: InMemory{m}, t: t, others: []cluster.StatusEdit{addEntry("b"), addEntry("c")}}
 	c := New(m, api, clock.RealClock{})

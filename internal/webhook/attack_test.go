@@ -81,9 +81,9 @@ func (g noSecretsSource) List(q cluster.Query) ([]cluster.Object, error) {
 	return g.Source.List(q)
 }
 
-// The namespace of the request counts, not that of the object. No answer depends on Secrets.
-func TestAdmissionBelievesTheRequestAndNotTheObject(t *testing.T) {
-	h := server(testConfig(noSecretsSource{store(t, otherTenants), t}))
+// The namespace of the request counts, not that in the object. No answer depends on Secrets.
+func TestAdmissionUsesTheNamespaceOfTheRequest(t *testing.T) {
+	h := server(testConfig(noSecretsSource{newStore(t, otherTenants), t}))
 	ingress := func(more string) map[string]any {
 		return object(t, `
 metadata: {name: web, namespace: shop, annotations: {alb.ingress.kubernetes.io/auth-type: oidc, alb.ingress.kubernetes.io/auth-idp-oidc: '{"issuer":"i","secretName":"../shop/login"}', alb.ingress.kubernetes.io/listen-ports: '[{"HTTPS":443}]'}`+more+`}
@@ -113,7 +113,7 @@ spec: {ingressClassName: pinned, rules: [{host: a.example.com, http: {paths: [{p
 
 // Objects of a wrong kind or with unexpected content cause no panic.
 func TestAdmissionSurvivesHostileObjects(t *testing.T) {
-	c := testConfig(store(t, otherTenants))
+	c := testConfig(newStore(t, otherTenants))
 	c.Panics = prometheus.NewCounter(prometheus.CounterOpts{Name: "panics"})
 	defer func() {
 		if n := testutil.ToFloat64(c.Panics); n > 0 {
@@ -144,7 +144,7 @@ func TestAdmissionSurvivesHostileObjects(t *testing.T) {
 
 // An Ingress of the largest size that the API server accepts needs a few times its size in memory, and the messages about
 // it are short and printable.
-func TestAHugeIngressIsJudgedCheaply(t *testing.T) {
+func TestAHugeIngressIsValidatedCheaply(t *testing.T) {
 	var ports []string
 	var paths []any
 	for i := range 1000 {
@@ -159,7 +159,7 @@ func TestAHugeIngressIsJudgedCheaply(t *testing.T) {
 		"paths": {"alb.ingress.kubernetes.io/target-type": "ip"},
 		"tags":  {"alb.ingress.kubernetes.io/tags": tags, "alb.ingress.kubernetes.io/inbound-cidrs": strings.Repeat("x\n", 50_000)},
 	} {
-		h := server(testConfig(store(t, otherTenants)))
+		h := server(testConfig(newStore(t, otherTenants)))
 		q := testRequest{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "team", Object: map[string]any{
 			"metadata": map[string]any{"name": "huge", "annotations": notes},
 			"spec":     map[string]any{"ingressClassName": "alb", "rules": []any{map[string]any{"host": "a.example.com", "http": map[string]any{"paths": paths}}}},

@@ -68,7 +68,7 @@ func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 	}
 	out := validateFields(b)
 	if hasContradictingName(b) {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("spec.targetGroupName: %s is not the name of %s, which counts", b.Spec.TargetGroupName, b.Spec.TargetGroupARN))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("spec.targetGroupName: %s is not the name of %s; the ARN takes precedence", b.Spec.TargetGroupName, b.Spec.TargetGroupARN))
 	}
 	return out, nil
 }

@@ -86,7 +86,7 @@ func (a agentConfigs) AgentConfig(_ context.Context, ns string) (*v1beta1.ALBTar
 }
 
 func configOf(t *testing.T, opt caseOptions, objects string) webhook.Config {
-	cfg := testConfig(store(t, objects))
+	cfg := testConfig(newStore(t, objects))
 	if opt.Class != nil {
 		cfg.IngressClass = *opt.Class
 		cfg.Ingress = ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: *opt.Class})
@@ -107,7 +107,7 @@ func configOf(t *testing.T, opt caseOptions, objects string) webhook.Config {
 // send sends a request and prints the answer.
 func send(t *testing.T, q testRequest, h http.Handler) string {
 	t.Helper()
-	w := post(t, h, q)
+	w := sendReview(t, h, q)
 	if w.Code != http.StatusOK {
 		return fmt.Sprintf("HTTP %d: %s", w.Code, w.Body)
 	}
@@ -126,7 +126,7 @@ func send(t *testing.T, q testRequest, h http.Handler) string {
 		if err := json.Unmarshal(a.Patch, &ops); err != nil {
 			t.Fatal(err)
 		}
-		patched(t, q, a) // it can be applied
+		applyPatch(t, q, a) // it can be applied
 		for _, op := range ops {
 			value, err := json.Marshal(op["value"])
 			if err != nil {

@@ -21,8 +21,8 @@ type failingSource struct{ fail func() error }
 func (b failingSource) Get(cluster.Ref) (cluster.Object, error)      { return nil, b.fail() }
 func (b failingSource) List(cluster.Query) ([]cluster.Object, error) { return nil, b.fail() }
 
-// An internal error gives no answer, so that the failure policy decides.
-func TestFaultsAreNoAnswers(t *testing.T) {
+// An internal error returns no admission answer, so that the failure policy decides.
+func TestInternalErrorsGiveNoAdmissionAnswer(t *testing.T) {
 	pod := testRequest{Path: webhook.PathPodGate, Operation: admissionv1.Create, Namespace: "shop", Object: object(t, "{metadata: {name: a}, spec: {}}")}
 	ing := testRequest{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "shop", Object: object(t, "{metadata: {name: a}, spec: {ingressClassName: alb}}")}
 	for name, src := range map[string]failingSource{
@@ -32,7 +32,7 @@ func TestFaultsAreNoAnswers(t *testing.T) {
 		for _, q := range []testRequest{pod, ing} {
 			c, panics := testConfig(src), prometheus.NewCounter(prometheus.CounterOpts{Name: "panics"})
 			c.Panics = panics
-			w := post(t, server(c), q)
+			w := sendReview(t, server(c), q)
 			if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "goroutine") {
 				t.Errorf("%s at %s: HTTP %d %s", name, q.Path, w.Code, w.Body)
 			}
@@ -43,8 +43,8 @@ func TestFaultsAreNoAnswers(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoReviewIsRefused(t *testing.T) {
-	h := server(testConfig(store(t, "")))
+func TestInvalidReviewsAreRefused(t *testing.T) {
+	h := server(testConfig(newStore(t, "")))
 	for name, tc := range map[string]struct {
 		kind, body string
 		want       int
@@ -70,8 +70,8 @@ func TestWhatIsNoReviewIsRefused(t *testing.T) {
 	}
 }
 
-func TestRefusalsAreCountedAndSkipsAreNot(t *testing.T) {
-	c := testConfig(store(t, ""))
+func TestOnlyRefusalsAreCounted(t *testing.T) {
+	c := testConfig(newStore(t, ""))
 	c.DenyClassAnnotation = true
 	registry := prometheus.NewRegistry()
 	if err := c.Metrics.Register(registry); err != nil {
@@ -94,7 +94,7 @@ awslbc_webhook_validation_failure_total{error_category="checkIngressClassAnnotat
 
 // The checks of GlobalAccelerators are counted by the names that dashboards use.
 func TestDeniedAcceleratorsAreCounted(t *testing.T) {
-	c := testConfig(store(t, ""))
+	c := testConfig(newStore(t, ""))
 	c.Accelerator = webhook.AcceleratorOptions{Served: true, Region: "eu-west-1"}
 	registry := prometheus.NewRegistry()
 	if err := c.Metrics.Register(registry); err != nil {
@@ -120,7 +120,7 @@ awslbc_webhook_validation_failure_total{error_category="checkForOverlappingPortR
 }
 
 // If one namespace is watched, the source has no objects of other namespaces, and requests for those must not fail.
-func TestOtherNamespacesThanTheWatchedOnePass(t *testing.T) {
+func TestRequestsOfUnwatchedNamespacesAreAllowed(t *testing.T) {
 	c := testConfig(failingSource{func() error { return errors.New("an unknown namespace") }})
 	c.Namespace = "shop"
 	h := server(c)

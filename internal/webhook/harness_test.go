@@ -20,8 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// store returns a cluster in memory with the objects of YAML documents.
-func store(t testing.TB, docs string) *cluster.Memory {
+// newStore returns a cluster in memory with the objects of YAML documents.
+func newStore(t testing.TB, docs string) *cluster.Memory {
 	t.Helper()
 	m, err := cluster.FromYAML(nil, []byte(docs))
 	if err != nil {
@@ -56,8 +56,8 @@ func server(c webhook.Config) http.Handler {
 	return mux
 }
 
-// post sends an AdmissionReview as the API server does.
-func post(t testing.TB, h http.Handler, q testRequest) *httptest.ResponseRecorder {
+// sendReview sends an AdmissionReview as the API server does.
+func sendReview(t testing.TB, h http.Handler, q testRequest) *httptest.ResponseRecorder {
 	t.Helper()
 	raw := func(o map[string]any) runtime.RawExtension {
 		if o == nil {
@@ -87,7 +87,7 @@ func post(t testing.TB, h http.Handler, q testRequest) *httptest.ResponseRecorde
 // mustAnswer posts a request and returns the answer.
 func mustAnswer(t testing.TB, h http.Handler, q testRequest) *admissionv1.AdmissionResponse {
 	t.Helper()
-	w := post(t, h, q)
+	w := sendReview(t, h, q)
 	if w.Code != http.StatusOK {
 		t.Fatalf("%s: HTTP %d: %s", q.Path, w.Code, w.Body)
 	}
@@ -107,8 +107,8 @@ func answer(t testing.TB, w *httptest.ResponseRecorder) *admissionv1.AdmissionRe
 	return review.Response
 }
 
-// patched returns the object with the changes of an answer.
-func patched(t testing.TB, q testRequest, a *admissionv1.AdmissionResponse) map[string]any {
+// applyPatch returns the object with the changes of an answer.
+func applyPatch(t testing.TB, q testRequest, a *admissionv1.AdmissionResponse) map[string]any {
 	t.Helper()
 	patch, err := jsonpatch.DecodePatch(a.Patch)
 	if err != nil {

@@ -35,7 +35,7 @@ func TestAdmittedIngressesHaveNoFindingThatDenies(t *testing.T) {
 				continue
 			}
 			for seed := range uint64(4) {
-				mem := store(t, string(f.Data))
+				mem := newStore(t, string(f.Data))
 				for _, o := range mem.All(cluster.KindIngress) {
 					ing := o.DeepCopyObject().(*networkingv1.Ingress)
 					if ing.DeletionTimestamp != nil {

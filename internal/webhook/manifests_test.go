@@ -44,7 +44,7 @@ func TestManifestsFitTheServer(t *testing.T) {
 	const dir = "../../config/webhook/"
 	var got []string
 	paths := map[string]bool{}
-	for _, e := range webhook.Endpoints(testConfig(store(t, ""))) {
+	for _, e := range webhook.Endpoints(testConfig(newStore(t, ""))) {
 		paths[e.Path] = true
 	}
 	note := func(name string, client admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType, effects *admissionv1.SideEffectClass, testConfig []admissionv1.RuleWithOperations) {

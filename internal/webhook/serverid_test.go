@@ -61,7 +61,7 @@ func TestServerIDsAreNeverRepeated(t *testing.T) {
 }
 
 // Next does not wait for the next millisecond after its context has ended.
-func TestServerIDsAreNotWaitedForAtTheEnd(t *testing.T) {
+func TestServerIDGenerationEndsWithItsContext(t *testing.T) {
 	c := &webhook.ServerIDGenerator{Worker: constantWorker(42), Clock: clocktesting.NewFakeClock(time.UnixMilli(1700000000000)), Random: constantRandom(127)}
 	if _, err := c.Next(t.Context()); err != nil {
 		t.Fatal(err)

@@ -60,7 +60,7 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"docs/permissions.md", "aws ", "needs an account of AWS; the policies are tested by internal/test/harness"},
 	{"docs/process.md", "kubectl -n kube-system port-forward", "pods of a local world have no kubelet that forwards ports"},
 	{"docs/process.md", "curl ", "TestLogLevelIsChangedAtRunTime in internal/cli"},
-	{"docs/process.md", "go tool pprof", "TestServeEndsWhenItIsStopped in internal/controller reads the same server"},
+	{"docs/process.md", "go tool pprof", "TestServeStops in internal/controller reads the same server"},
 	{"docs/targets-only.md", "aws ", "needs an account of AWS; the policy is tested by internal/test/harness"},
 	{"docs/targets-only.md", "kubectl apply -f -", "TestThePolicyForTargetsIsEnoughForBindings in internal/test/harness applies a binding"},
 	{"docs/tls-secrets.md", "kubectl get deployment -A", "needs a Deployment of the chart; the commands that follow it are tested by internal/controller"},

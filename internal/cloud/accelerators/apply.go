@@ -84,7 +84,7 @@ func (w writer) checkOwner(arn string) (err error) {
 		e := w.entries[acceleratorOf(arn)]
 		switch {
 		case e == nil:
-			err = sdk.Failed(failure.Gone, arn, "the accelerator does not exist any more")
+			err = sdk.Failed(failure.Gone, arn, "the accelerator no longer exists")
 		case !w.belongsToStack(w.id, e.seen.Tags):
 			err = sdk.Failed(failure.Invalid, arn, "the accelerator does not carry the tags of %s, so it is not changed", w.id)
 		}

@@ -128,7 +128,7 @@ func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
 		}))
 	})
 	if len(list) == 0 {
-		return sdk.Failed(failure.Conflict, arn, "its endpoints are not known")
+		return sdk.Failed(failure.Conflict, arn, "the endpoints of the endpoint group are unknown")
 	}
 	for _, e := range do.Endpoints {
 		if i := slices.IndexFunc(list, func(o plan.EndpointSettings) bool { return o.ID == e.ID }); i >= 0 {

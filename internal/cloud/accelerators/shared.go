@@ -94,7 +94,7 @@ func (w writer) checkGroupOwner(arn string) error {
 		}
 	})
 	if region == "" {
-		return sdk.Failed(failure.Gone, arn, "the endpoint group does not exist any more")
+		return sdk.Failed(failure.Gone, arn, "the endpoint group no longer exists")
 	}
 	return w.checkRegionOwner(arn, region)
 }
@@ -107,7 +107,7 @@ func (w writer) checkRegionOwner(arn, region string) (err error) {
 		e := w.entries[acceleratorOf(arn)]
 		switch {
 		case e == nil:
-			err = sdk.Failed(failure.Gone, arn, "the accelerator does not exist any more")
+			err = sdk.Failed(failure.Gone, arn, "the accelerator no longer exists")
 		case w.belongsToStack(w.id, e.seen.Tags):
 			if guest := naming.Guests(e.seen.Tags)[region]; guest != "" {
 				err = sdk.Failed(failure.Invalid, arn, "endpoint groups of %s belong to guest %s, so they are not changed", region, guest)

@@ -10,8 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// An owner has the endpoint groups of its accelerator but for those of guests, and a guest those of its own region alone.
-func TestWhoHasEndpointGroups(t *testing.T) {
+// The owner of an accelerator owns its endpoint groups, except those in the regions of guests. A guest owns only the
+// endpoint groups of its own region.
+func TestEndpointGroupsBelongToOwnerOrGuest(t *testing.T) {
 	const own, other = "eu-west-1", "us-east-1"
 	id := model.StackID{Kind: model.GlobalAccelerator, Namespace: "shop", Name: "edge"}
 	stranger := model.StackID{Kind: model.GlobalAccelerator, Namespace: "evil", Name: "edge"}

@@ -181,7 +181,7 @@ func (w *dependencies) checkOwned(kind plan.ResourceKind, id string) (made time.
 	case !known && isGroup: // the inventory has only the security groups of the cluster
 		return made, sdk.Failed(engine.Gone, id, "no security group of cluster %s has this id", cluster)
 	case !known:
-		return made, sdk.Failed(engine.Gone, id, "the %s does not exist any more", name)
+		return made, sdk.Failed(engine.Gone, id, "the %s no longer exists", name)
 	case isGroup, naming.Owns(cluster, r.Tags):
 		return r.Made, nil
 	case isPart:

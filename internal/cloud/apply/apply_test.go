@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-func TestForwardToAGroupThatIsNotMadeIsAConflict(t *testing.T) {
+func TestForwardToMissingTargetGroupIsAConflict(t *testing.T) {
 	_, err := convert.ActionsToAWS([]model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "missing"}}}}}, groupARNs(nil))
 	if sdk.ClassOf(err) != engine.Conflict {
 		t.Fatal(err)

@@ -153,7 +153,7 @@ func (w *dependencies) existsAlready(ctx context.Context, id model.StackID, kind
 	}
 	if !known && naming.HasAll(tags[arn], stack) {
 		w.inv.Write(func() { w.inv.Forget(kind, arn) })
-		return sdk.Failed(engine.Conflict, what, "it exists already")
+		return sdk.Failed(engine.Conflict, what, "the resource already exists")
 	}
 	return nameTaken(what, message, ownerError(tags[arn], id))
 }

@@ -70,7 +70,7 @@ func (w *securityGroupWriter) groupNameTaken(ctx context.Context, a plan.CreateS
 				w.inv.SecurityGroups.Put(g.ID, &inventory.SecurityGroup{Seen: g, At: w.Config.Clock.Now(), Written: w.Config.Clock.Now()})
 			})
 		}
-		return sdk.Failed(engine.Conflict, what, "it exists already")
+		return sdk.Failed(engine.Conflict, what, "the resource already exists")
 	}
 	return nameTaken(what, "a security group of this name exists and belongs to %s", ownerOf(g.Tags))
 }

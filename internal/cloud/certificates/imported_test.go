@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-func TestImportsAreCountedByWhoHasThem(t *testing.T) {
+func TestImportedCertificatesAreCountedPerOwner(t *testing.T) {
 	c := &Certificates{}
 	c.certs.foreign = 7
 	for _, x := range []struct {

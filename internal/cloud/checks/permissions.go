@@ -240,4 +240,4 @@ func (c *Checker) dryRunChecks() map[string]func(context.Context) error {
 	}
 }
 
-var errNothingToTry = errors.New("the cluster has no security group to try it on")
+var errNothingToTry = errors.New("the cluster has no security group with which to check the permission")

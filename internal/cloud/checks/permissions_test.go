@@ -9,9 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// The command doctor tries every permission to read that the controller needs with default settings, and none that
-// it does not need.
-func TestPermissionsToReadAreTried(t *testing.T) {
+// The command doctor checks every read permission that the controller needs with default settings, and no other.
+func TestDoctorChecksAllReadPermissions(t *testing.T) {
 	c := &Checker{Client: &sdk.Client{}}
 	tried := c.readChecks()
 	maps.Copy(tried, c.acceleratorReads())

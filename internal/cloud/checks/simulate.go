@@ -24,7 +24,7 @@ type Simulation struct {
 }
 
 // ErrNoPrincipal is the error of a simulation for a caller whose user or role IAM does not find.
-var ErrNoPrincipal = errors.New("IAM does not find the role under this ARN, as for a role with a path")
+var ErrNoPrincipal = errors.New("IAM does not find the role by this ARN, as is the case for roles with a path")
 
 // Simulate returns, by action, whether the policies of a caller allow the actions, with one call to IAM. An action whose
 // permission depends on condition keys without a value is left out.

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// What is written and read back must be what was desired.
-func TestActionsComeBackAsDesired(t *testing.T) {
+// Actions that are written to AWS and read back must equal the desired actions.
+func TestActionsSurviveARoundTrip(t *testing.T) {
 	cases := map[string]struct {
 		desired model.Action
 		back    model.Action // nil: the desired one itself
@@ -76,7 +76,7 @@ func TestActionsComeBackAsDesired(t *testing.T) {
 	}
 }
 
-func TestActionsAreReadAsAWSShowsThem(t *testing.T) {
+func TestActionsAreConvertedFromAWS(t *testing.T) {
 	got := actionsFromAWS([]elbtypes.Action{
 		{
 			Type: elbtypes.ActionTypeEnumForward, Order: aws.Int32(2), TargetGroupArn: aws.String("arn-old"),
@@ -100,7 +100,7 @@ func TestActionsAreReadAsAWSShowsThem(t *testing.T) {
 	}
 }
 
-func TestConditionsAndTransformsComeBackAsDesired(t *testing.T) {
+func TestConditionsAndTransformsSurviveARoundTrip(t *testing.T) {
 	desired := []model.Condition{
 		model.HostHeader{Values: []string{"*.example.com"}}, model.HostHeader{Regex: []string{"^a"}},
 		model.PathPattern{Values: []string{"/a", "/b/*"}}, model.PathPattern{Regex: []string{"^/x"}},
@@ -130,7 +130,7 @@ func TestConditionsAndTransformsComeBackAsDesired(t *testing.T) {
 	}
 }
 
-func TestMutualAuthenticationThatIsOffIsNone(t *testing.T) {
+func TestMutualAuthenticationModeOffIsNil(t *testing.T) {
 	cases := map[string]struct {
 		aws  *elbtypes.MutualAuthenticationAttributes
 		want *model.MutualAuth
@@ -162,7 +162,7 @@ func TestMutualAuthenticationThatIsOffIsNone(t *testing.T) {
 	}
 }
 
-func TestIngressRulesComeBackOnePerSource(t *testing.T) {
+func TestIngressRulesAreSplitBySource(t *testing.T) {
 	rules := []model.IngressRule{
 		{Protocol: "-1", Group: "sg-9"},
 		{Protocol: "icmp", From: 3, To: 4, CIDR: "10.0.0.0/8"},

@@ -11,23 +11,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
-// source is an AWS that admits some calls per second.
-type source struct {
+// testSource is an AWS that admits some calls per second.
+type testSource struct {
 	rate   float64
 	checks func() []Check
 }
 
-func (s source) Checks() []Check   { return s.checks() }
-func (s source) ReadRate() float64 { return s.rate }
+func (s testSource) Checks() []Check   { return s.checks() }
+func (s testSource) ReadRate() float64 { return s.rate }
 
-// However much there is to check, no more than the share of the calls is used, and everything has its turn.
-func TestWatchKeepsToItsShare(t *testing.T) {
+// Drift checks use no more than their share of the calls, however many checks there are, and every check is made
+// eventually.
+func TestDriftChecksKeepToTheirShareOfCalls(t *testing.T) {
 	for _, n := range []int{1, 50, 500} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				calls, last := 0, map[int]time.Time{}
 				longest := time.Duration(0)
-				w := &Watch{AWS: source{rate: 40, checks: func() (out []Check) {
+				w := &Watch{AWS: testSource{rate: 40, checks: func() (out []Check) {
 					for i := range n {
 						out = append(out, Check{Key: fmt.Sprint(i), Every: durations.DriftSeldom, Read: func(ctx context.Context) error {
 							if at, ok := last[i]; ok {
@@ -61,9 +62,9 @@ func TestWatchKeepsToItsShare(t *testing.T) {
 	}
 }
 
-// Where the share does not suffice, all periods grow by the same factor: what is read in turn in many small parts, as
-// tags are, does not wait as long for each part as other checks wait for all.
-func TestWatchStretchesAllPeriodsAlike(t *testing.T) {
+// If the share of calls does not suffice, the periods of all checks grow by the same factor. A check that is split into
+// many parts, such as that of tags, must not take longer than the others.
+func TestDriftWatchExtendsAllPeriodsByOneFactor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const parts, others = 100, 2000
 		passes := map[string]float64{}
@@ -74,7 +75,7 @@ func TestWatchStretchesAllPeriodsAlike(t *testing.T) {
 				return nil
 			}}
 		}
-		w := &Watch{AWS: source{rate: 50, checks: func() (out []Check) {
+		w := &Watch{AWS: testSource{rate: 50, checks: func() (out []Check) {
 			out = append(out, check("tags", durations.DriftOften/parts, 1.0/parts))
 			for i := range others {
 				c := check("others", durations.DriftOften, 1.0/others)
@@ -92,14 +93,14 @@ func TestWatchStretchesAllPeriodsAlike(t *testing.T) {
 	})
 }
 
-// What others have read a moment ago is not read again.
-func TestWatchCountsReadingsOfOthers(t *testing.T) {
+// The drift watch does not repeat a read that another part of the controller made a moment ago.
+func TestDriftWatchSkipsRecentReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made []string
 		check := func(key string, at func() time.Time) Check {
 			return Check{Key: key, Every: durations.DriftOften, At: at(), Read: func(context.Context) error { made = append(made, key); return nil }}
 		}
-		w := &Watch{AWS: source{rate: 50, checks: func() []Check {
+		w := &Watch{AWS: testSource{rate: 50, checks: func() []Check {
 			return []Check{check("fresh", time.Now), check("old", func() time.Time { return time.Time{} })}
 		}}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

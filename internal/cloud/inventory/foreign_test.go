@@ -13,9 +13,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// A plan that is made while target groups are being listed does not know what the list shows. The note is younger than
-// the plan, so that the next one takes the change for one of others: it would be undone in spite of --drift=report.
-func TestAChangeIsNotedWhenItIsEntered(t *testing.T) {
+// A plan that is made while target groups are being listed does not include the result of the list. A change that the
+// list shows is recorded with a later time than the plan, so that the next plan reports it as drift. Otherwise it would
+// be reverted in spite of --drift=report.
+func TestForeignChangeHasTheTimeOfItsEntry(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	v := New("prod", "vpc-1", time.Hour, testclock.FromVariable(&now))
 	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
@@ -30,8 +31,8 @@ func TestAChangeIsNotedWhenItIsEntered(t *testing.T) {
 	}
 }
 
-// Stacks come and go, and changes to them are noted also where nothing looks for drift.
-func TestNotesOfStacksThatAreGoneAreForgotten(t *testing.T) {
+// Changes are recorded for all stacks, including deleted ones, also if no drift detection reads them.
+func TestForeignChangesOfDeletedStacksAreRemoved(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	v := New("prod", "vpc-1", time.Hour, testclock.FromVariable(&now))
 	for n := range 100 {
@@ -44,8 +45,8 @@ func TestNotesOfStacksThatAreGoneAreForgotten(t *testing.T) {
 	}
 }
 
-// What changes by itself, or was not read, is no change of others.
-func TestWhatOthersHaveChanged(t *testing.T) {
+// State that AWS changes, and fields that were not read, are not recorded as changes of other clients.
+func TestForeignChangesAreRecorded(t *testing.T) {
 	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 	tags := map[string]string{naming.ClusterTag: "prod", naming.StackTag(id.Kind): naming.StackTagValue(id), naming.ResourceTag(id.Kind): model.LoadBalancerID}
 	at := time.Unix(1_000_000, 0)

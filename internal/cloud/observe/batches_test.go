@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// numbered are n batches of one resource each.
-func numbered(n int) (out [][]string) {
+// batchesOf are n batches of one resource each.
+func batchesOf(n int) (out [][]string) {
 	for i := range n {
 		out = append(out, []string{fmt.Sprint(i)})
 	}
 	return out
 }
 
-func TestBatchesWaitForAWSTogether(t *testing.T) {
+func TestBatchesAreReadConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var read atomic.Int64
-		if err := inBatches(slices.Values(numbered(2*maxConcurrent+1)), func([]string) error {
+		if err := inBatches(slices.Values(batchesOf(2*maxConcurrent+1)), func([]string) error {
 			time.Sleep(time.Second)
 			read.Add(1)
 			return nil
@@ -36,10 +36,10 @@ func TestBatchesWaitForAWSTogether(t *testing.T) {
 	})
 }
 
-func TestNoBatchIsBegunAfterOneThatFailed(t *testing.T) {
+func TestNoBatchStartsAfterAFailedBatch(t *testing.T) {
 	denied, throttled := errors.New("denied"), errors.New("throttled")
 	var read atomic.Int64
-	err := inBatches(slices.Values(numbered(3*maxConcurrent)), func(batch []string) error {
+	err := inBatches(slices.Values(batchesOf(3*maxConcurrent)), func(batch []string) error {
 		switch read.Add(1); batch[0] {
 		case fmt.Sprint(maxConcurrent + 1):
 			return denied
@@ -56,7 +56,7 @@ func TestNoBatchIsBegunAfterOneThatFailed(t *testing.T) {
 func TestTheFirstBatchIsReadAlone(t *testing.T) {
 	denied := errors.New("denied")
 	var read atomic.Int64
-	if err := inBatches(slices.Values(numbered(maxConcurrent)), func([]string) error {
+	if err := inBatches(slices.Values(batchesOf(maxConcurrent)), func([]string) error {
 		read.Add(1)
 		return denied
 	}); !errors.Is(err, denied) || read.Load() != 1 {
@@ -64,8 +64,8 @@ func TestTheFirstBatchIsReadAlone(t *testing.T) {
 	}
 }
 
-func TestABatchThatPanicsFailsTheReading(t *testing.T) {
-	err := inBatches(slices.Values(numbered(2)), func(batch []string) error {
+func TestPanicInABatchFailsTheRead(t *testing.T) {
+	err := inBatches(slices.Values(batchesOf(2)), func(batch []string) error {
 		if batch[0] == "1" {
 			panic("broken")
 		}

@@ -118,7 +118,9 @@ type Postponed struct {
 }
 
 // Error implements error.
-func (e *Postponed) Error() string { return e.Operation + ": postponed to keep below AWS's limits" }
+func (e *Postponed) Error() string {
+	return e.Operation + ": postponed to stay within the rate limits of AWS"
+}
 
 // RetryAfter returns how long it takes until the call may be made.
 func (e *Postponed) RetryAfter() time.Duration { return e.After }

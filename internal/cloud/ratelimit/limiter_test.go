@@ -24,11 +24,11 @@ import (
 
 // limitedAWS is AWS with its token buckets, behind a rate limiter.
 type limitedAWS struct {
-	limiter *Limiter
-	aws     *fault.Set
-	mu      sync.Mutex
-	taken   map[string][]time.Time // by operation
-	refused map[string][]time.Time
+	limiter  *Limiter
+	aws      *fault.Set
+	mu       sync.Mutex
+	accepted map[string][]time.Time // by operation
+	refused  map[string][]time.Time
 }
 
 const (
@@ -39,7 +39,7 @@ const (
 )
 
 func newLimitedAWS(limits fault.Limits, table []TokenBucket) *limitedAWS {
-	s := &limitedAWS{limiter: NewLimiter(table, clock.RealClock{}, time.Second), aws: fault.NewSet(), taken: map[string][]time.Time{}, refused: map[string][]time.Time{}}
+	s := &limitedAWS{limiter: NewLimiter(table, clock.RealClock{}, time.Second), aws: fault.NewSet(), accepted: map[string][]time.Time{}, refused: map[string][]time.Time{}}
 	s.aws.SetLimits(limits)
 	return s
 }
@@ -80,17 +80,17 @@ func (s *limitedAWS) send(operation string) (Outcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if refused == nil {
-		s.taken[operation] = append(s.taken[operation], now)
+		s.accepted[operation] = append(s.accepted[operation], now)
 		return Handled, nil
 	}
 	s.refused[operation] = append(s.refused[operation], now)
 	return Throttled, errors.New(refused.Message)
 }
 
-// demand has so many callers that call all the time, and returns how many calls AWS took and refused.
-func (s *limitedAWS) demand(t *testing.T, d time.Duration, callers int, operation string) (taken, refused int) {
+// callConcurrently has so many callers that call all the time, and returns how many calls AWS took and refused.
+func (s *limitedAWS) callConcurrently(t *testing.T, d time.Duration, callers int, operation string) (taken, refused int) {
 	t.Helper()
-	was, before := len(s.taken[operation]), len(s.refused[operation])
+	was, before := len(s.accepted[operation]), len(s.refused[operation])
 	ctx, stop := context.WithTimeout(t.Context(), d)
 	defer stop()
 	var wg sync.WaitGroup
@@ -101,12 +101,12 @@ func (s *limitedAWS) demand(t *testing.T, d time.Duration, callers int, operatio
 		})
 	}
 	wg.Wait()
-	s.check(t)
-	return len(s.taken[operation]) - was, len(s.refused[operation]) - before
+	s.checkBounds(t)
+	return len(s.accepted[operation]) - was, len(s.refused[operation]) - before
 }
 
-// check sees to what holds whatever AWS answers, when no call is on its way.
-func (s *limitedAWS) check(t *testing.T) {
+// checkBounds sees to what holds whatever AWS answers, when no call is on its way.
+func (s *limitedAWS) checkBounds(t *testing.T) {
 	t.Helper()
 	l := s.limiter
 	l.mu.Lock()
@@ -127,13 +127,13 @@ func (s *limitedAWS) rate(operation string) float64 {
 
 func inVirtualTime(t *testing.T, run func(t *testing.T)) { t.Helper(); synctest.Test(t, run) }
 
-// A limit that the operator sets is never exceeded, and AWS's answers do not change it.
-func TestAFixedLimitIsKept(t *testing.T) {
+// A limit that the operator sets is never exceeded, and answers of AWS do not change it.
+func TestAFixedLimitIsNeverExceeded(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		table := []TokenBucket{{Service: services.ELB, Operation: regexp.MustCompile(".*"), Rate: 5, Burst: 10, Fixed: true}}
 		s := newLimitedAWS(fault.Limits{}, table)
-		s.demand(t, time.Minute, 5, read)
-		sent := s.taken[read]
+		s.callConcurrently(t, time.Minute, 5, read)
+		sent := s.accepted[read]
 		for i := range sent {
 			for j := i; j < len(sent); j++ {
 				if most := 10 + 5*sent[j].Sub(sent[i]).Seconds() + 1e-6; float64(j-i+1) > most {
@@ -142,16 +142,16 @@ func TestAFixedLimitIsKept(t *testing.T) {
 			}
 		}
 		s.aws.SetLimits(fault.Documented(0.01))
-		s.demand(t, time.Minute, 5, create)
+		s.callConcurrently(t, time.Minute, 5, create)
 		if s.rate(read) != 5 || len(s.refused[create]) == 0 {
 			t.Errorf("%d calls were throttled, and the limit is now %v", len(s.refused[create]), s.rate(read))
 		}
 	})
 }
 
-// A call that AWS throttles although it was within the limit lowers the rate at once, and all that
-// were on their way at the same time lower it once.
-func TestAThrottledFlightLowersTheRateOnce(t *testing.T) {
+// A call that AWS throttles although it was within the limit lowers the rate at once. All calls that were in flight at
+// the same time lower it only once.
+func TestThrottledCallsInFlightLowerTheRateOnce(t *testing.T) {
 	l := NewLimiter(DefaultTokenBuckets(), clocktesting.NewFakePassiveClock(time.Unix(0, 0)), 0)
 	b := l.bucketsFor(services.ELB, register)[0]
 	var flight []*permit
@@ -178,12 +178,12 @@ func TestAThrottledFlightLowersTheRateOnce(t *testing.T) {
 	}
 }
 
-// What AWS has throttled is remembered for minutes: under full demand at most a few calls are
-// throttled, with pauses between.
-func TestWhatWasThrottledIsRemembered(t *testing.T) {
+// The limiter remembers a throttled rate for minutes: under full demand AWS throttles few calls, with pauses between
+// them.
+func TestThrottledRateIsRememberedForMinutes(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		s := newLimitedAWS(fault.Documented(1), DefaultTokenBuckets())
-		taken, refused := s.demand(t, time.Hour, 3, register)
+		taken, refused := s.callConcurrently(t, time.Hour, 3, register)
 		if want := 20 + 4*3600; float64(taken) < 0.95*float64(want) {
 			t.Errorf("%d calls in an hour, AWS takes %d", taken, want)
 		}
@@ -198,9 +198,9 @@ func TestWhatWasThrottledIsRemembered(t *testing.T) {
 	})
 }
 
-// The limiter follows AWS: more where it takes more, less while another client takes a part, and more
-// again afterwards; little is throttled on the way.
-func TestTheRateFollowsAWS(t *testing.T) {
+// The rate rises when AWS accepts more calls, falls while another client uses a part of the limit, and rises again
+// afterwards. Few calls are throttled meanwhile.
+func TestTheRateFollowsTheLimitOfAWS(t *testing.T) {
 	for _, c := range []struct {
 		operation string
 		rate      float64
@@ -222,8 +222,8 @@ func TestTheRateFollowsAWS(t *testing.T) {
 						}
 					}
 					s.aws.SetLimits(limits)
-					s.demand(t, 18*time.Minute, 3, c.operation)
-					taken, refused := s.demand(t, 10*time.Minute, 3, c.operation)
+					s.callConcurrently(t, 18*time.Minute, 3, c.operation)
+					taken, refused := s.callConcurrently(t, 10*time.Minute, 3, c.operation)
 					possible := min(c.rate*factor, 3/answerIn.Seconds()) * (10 * time.Minute).Seconds()
 					if float64(taken) < 0.9*possible {
 						t.Errorf("where AWS takes %v times the documented rate: %d calls of %v", factor, taken, possible)
@@ -237,8 +237,8 @@ func TestTheRateFollowsAWS(t *testing.T) {
 	}
 }
 
-// Calls are served in the order in which they come, also those that AWS has throttled.
-func TestNoCallStarves(t *testing.T) {
+// Calls are sent in the order in which they arrive, also after AWS throttled them.
+func TestCallsAreSentInOrderOfArrival(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		s := newLimitedAWS(fault.Documented(0.5), DefaultTokenBuckets())
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -266,8 +266,8 @@ func TestNoCallStarves(t *testing.T) {
 	})
 }
 
-// What AWS throttles of one operation delays no other.
-func TestABucketDelaysNoOther(t *testing.T) {
+// Throttled calls of one operation do not delay other operations.
+func TestThrottledBucketDelaysNoOtherBucket(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		s := newLimitedAWS(fault.Limits{}, DefaultTokenBuckets())
 		s.aws.Add(fault.Rule{Operation: create, Action: fault.Action{Throttle: true}})
@@ -291,11 +291,11 @@ func TestABucketDelaysNoOther(t *testing.T) {
 		if s.rate(create) != 0.2*minScale && len(s.refused[create]) < 2 {
 			t.Error("nothing was throttled")
 		}
-		s.check(t)
+		s.checkBounds(t)
 	})
 }
 
-// Whatever AWS does, the limiter stays within its bounds, and comes to use what AWS takes.
+// Whatever AWS answers, the rate stays within its bounds, and later rises again to the limit of AWS.
 func TestTheRateLimiterRecovers(t *testing.T) {
 	for seed := range uint64(seeds.Amount(10, 30)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -309,13 +309,13 @@ func TestTheRateLimiterRecovers(t *testing.T) {
 					if r.IntN(3) == 0 { // trouble that has nothing to do with limits
 						s.aws.Add(fault.Rule{Skip: r.IntN(50), Count: r.IntN(100), Action: fault.Action{Throttle: true}})
 					}
-					s.demand(t, time.Duration(1+r.IntN(200))*time.Second, 1+r.IntN(10), register)
+					s.callConcurrently(t, time.Duration(1+r.IntN(200))*time.Second, 1+r.IntN(10), register)
 					time.Sleep(time.Duration(r.IntN(100)) * time.Second)
 				}
 				s.aws.Reset()
 				s.aws.SetLimits(fault.Documented(1))
-				s.demand(t, 20*time.Minute, 3, register)
-				if taken, _ := s.demand(t, 10*time.Minute, 3, register); float64(taken) < 0.9*4*600 {
+				s.callConcurrently(t, 20*time.Minute, 3, register)
+				if taken, _ := s.callConcurrently(t, 10*time.Minute, 3, register); float64(taken) < 0.9*4*600 {
 					t.Errorf("%d calls in ten minutes, AWS takes %d; %+v", taken, 4*600, s.limiter.bucketsFor(services.ELB, register)[0])
 				}
 			})
@@ -323,8 +323,8 @@ func TestTheRateLimiterRecovers(t *testing.T) {
 	}
 }
 
-// An attempt without an answer teaches nothing and keeps no other call.
-func TestALostAnswerTeachesNothing(t *testing.T) {
+// An attempt without an answer neither changes the rate nor blocks another call.
+func TestALostAnswerDoesNotChangeTheRate(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		l := NewLimiter(DefaultTokenBuckets(), clock.RealClock{}, time.Second)
 		for i := range 21 { // the last one is a trial

@@ -23,14 +23,14 @@ type manyCallers struct {
 	random *rand.Rand
 	faulty bool // AWS throttles one call in five
 
-	mu     sync.Mutex
-	asked  map[callKey]TargetCall // not sent yet
-	since  map[callKey]time.Time
-	late   time.Duration // the longest that a deregistration was overdue
-	waited time.Duration // the longest wait of a registration
-	calls  int           // that AWS took
-	tries  int           // calls that were sent
-	before int           // deregistrations that were sent before registrations that waited
+	mu                   sync.Mutex
+	unsent               map[callKey]TargetCall // not sent yet
+	since                map[callKey]time.Time
+	longestOverdue       time.Duration // the longest that a deregistration was overdue
+	longestWait          time.Duration // the longest wait of a registration
+	calls                int           // that AWS took
+	tries                int           // calls that were sent
+	earlyDeregistrations int           // deregistrations that were sent before registrations that waited
 }
 
 const callsRate, callsBurst = 4.0, 20
@@ -39,20 +39,20 @@ func newManyCallers(t *testing.T, seed uint64, faulty bool) *manyCallers {
 	pace := TokenBucket{Service: services.ELB, Operation: regexp.MustCompile("Targets$"), Rate: callsRate, Burst: callsBurst, Fixed: true}
 	return &manyCallers{
 		t: t, Schedule: NewSchedule(NewLimiter([]TokenBucket{pace}, clock.RealClock{}, 0)), random: rand.New(rand.NewPCG(seed, 1)), faulty: faulty,
-		asked: map[callKey]TargetCall{}, since: map[callKey]time.Time{},
+		unsent: map[callKey]TargetCall{}, since: map[callKey]time.Time{},
 	}
 }
 
-// make makes a call as soon as it is admitted, and again until AWS takes it.
-func (c *manyCallers) make(call TargetCall) {
+// makeUntilAccepted makes a call as soon as it is admitted, and again until AWS takes it.
+func (c *manyCallers) makeUntilAccepted(call TargetCall) {
 	c.mu.Lock()
-	c.asked[call.key()], c.since[call.key()] = call, time.Now()
+	c.unsent[call.key()], c.since[call.key()] = call, time.Now()
 	c.mu.Unlock()
 	for {
 		c.mu.Lock()
 		p, err := c.reserveToken(call)
 		if err == nil {
-			c.sent(call)
+			c.checkOrder(call)
 		}
 		fails := c.faulty && c.random.IntN(5) == 0
 		c.mu.Unlock()
@@ -76,18 +76,18 @@ func (c *manyCallers) make(call TargetCall) {
 		}
 		c.noteAnswer(call.key(), true)
 		c.mu.Lock()
-		c.asked[call.key()] = call
+		c.unsent[call.key()] = call
 		c.mu.Unlock()
 		time.Sleep(100 * time.Millisecond)
 	}
 }
 
-// sent checks the order in which a call is sent. The lock is held.
-func (c *manyCallers) sent(call TargetCall) {
-	delete(c.asked, call.key())
+// checkOrder checks the order in which a call is sent. The lock is held.
+func (c *manyCallers) checkOrder(call TargetCall) {
+	delete(c.unsent, call.key())
 	c.tries++
 	now, wait := time.Now(), 0
-	for key, o := range c.asked {
+	for key, o := range c.unsent {
 		c.Limiter.mu.Lock()
 		w, put := c.waiting[key]
 		c.Limiter.mu.Unlock()
@@ -97,23 +97,24 @@ func (c *manyCallers) sent(call TargetCall) {
 	}
 	age := now.Sub(c.since[call.key()])
 	if call.Operation == RegisterTargets {
-		c.waited = max(c.waited, age)
+		c.longestWait = max(c.longestWait, age)
 		return
 	}
 	over := age - call.Within
-	c.late = max(c.late, over)
+	c.longestOverdue = max(c.longestOverdue, over)
 	tokens := c.buckets[call.Operation][0].tokens // the call's own is taken
 	if tokens < float64(wait) {
 		if over < -time.Second { // a registration that comes now is due in a second
 			c.t.Errorf("a deregistration that is not due is sent while %d registrations wait and %.1f tokens are left", wait, tokens)
 		}
-		c.before++
+		c.earlyDeregistrations++
 	}
 }
 
-// TestRegistrationsOvertakeDeregistrations has more to register and deregister than AWS admits, for a time: a
-// registration waits for deregistrations that are due alone; each deregistration is sent within a bound that depends on how many there are; and each call is sent, also where AWS throttles some.
-func TestRegistrationsOvertakeDeregistrations(t *testing.T) {
+// TestRegistrationsPrecedeDeregistrations makes more registrations and deregistrations than AWS admits, for a time. A
+// registration waits only for deregistrations that are due, each deregistration is sent within a bound that depends on
+// their number, and every call is sent, also if AWS throttles some.
+func TestRegistrationsPrecedeDeregistrations(t *testing.T) {
 	t.Parallel()
 	for _, faulty := range []bool{false, true} {
 		for seed := range uint64(5) {
@@ -132,7 +133,7 @@ func TestRegistrationsOvertakeDeregistrations(t *testing.T) {
 						registrations++
 					}
 					call.TargetGroup = fmt.Sprint(call.Operation, registrations, deregistrations)
-					all.Go(func() { c.make(call) })
+					all.Go(func() { c.makeUntilAccepted(call) })
 					time.Sleep(time.Duration(arrivals.ExpFloat64() * float64(time.Second) / 6.5))
 				}
 				all.Wait()
@@ -141,27 +142,27 @@ func TestRegistrationsOvertakeDeregistrations(t *testing.T) {
 				}
 				// In the worst case a deregistration waits behind all others that come within the two minutes.
 				bound := time.Duration(float64(c.tries)/callsRate*float64(time.Second)) - 2*time.Minute + durations.FirstRetry
-				if c.late > bound {
-					t.Errorf("seed %d: a deregistration was overdue for %v, more than %v", seed, c.late, bound)
+				if c.longestOverdue > bound {
+					t.Errorf("seed %d: a deregistration was overdue for %v, more than %v", seed, c.longestOverdue, bound)
 				}
 				t.Logf("seed %d, faulty %v: %d registrations within %v, %d deregistrations overdue for %v at most, %d of them sent before registrations",
-					seed, faulty, registrations, c.waited, deregistrations, c.late, c.before)
+					seed, faulty, registrations, c.longestWait, deregistrations, c.longestOverdue, c.earlyDeregistrations)
 			})
 		}
 	}
 }
 
-// A call that AWS throttled is as urgent as it was.
-func TestACallThatFailedKeepsItsDeadline(t *testing.T) {
+// A call that AWS throttled keeps its deadline when it is retried.
+func TestAThrottledCallKeepsItsDeadline(t *testing.T) {
 	for _, again := range []bool{true, false} {
 		s := newTestSchedule(4, 20)
 		call := TargetCall{Operation: DeregisterTargets, TargetGroup: "a", Tenant: "shop", Within: 25 * time.Second}
-		due := s.at.Add(call.Within)
+		due := s.now.Add(call.Within)
 		if _, err := s.reserveToken(call); err != nil {
 			t.Fatal(err)
 		}
 		s.noteAnswer(call.key(), again)
-		s.at = s.at.Add(20 * time.Second)
+		s.now = s.now.Add(20 * time.Second)
 		s.drain("shop")
 		if _, err := s.reserveToken(call); err == nil {
 			t.Fatal("it has its turn although the bucket is empty")

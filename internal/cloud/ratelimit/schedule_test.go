@@ -15,17 +15,17 @@ import (
 // testSchedule is a schedule with a clock that stands still between steps.
 type testSchedule struct {
 	*Schedule
-	at time.Time
+	now time.Time
 }
 
 func newTestSchedule(rate float64, burst int) *testSchedule {
-	t := &testSchedule{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	t.Schedule = NewSchedule(NewLimiter([]TokenBucket{{Service: services.ELB, Operation: regexp.MustCompile("Targets$"), Rate: rate, Burst: burst, Fixed: true}}, testclock.FromVariable(&t.at), 0))
+	t := &testSchedule{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	t.Schedule = NewSchedule(NewLimiter([]TokenBucket{{Service: services.ELB, Operation: regexp.MustCompile("Targets$"), Rate: rate, Burst: burst, Fixed: true}}, testclock.FromVariable(&t.now), 0))
 	return t
 }
 
-// ask asks for a call and returns how long it has to wait; zero: it is sent.
-func (t *testSchedule) ask(operation, tenant, group string) time.Duration {
+// reserve asks for a call and returns how long it has to wait; zero: it is sent.
+func (t *testSchedule) reserve(operation, tenant, group string) time.Duration {
 	within := time.Second
 	if operation == DeregisterTargets {
 		within = 25 * time.Second
@@ -42,7 +42,7 @@ func (t *testSchedule) ask(operation, tenant, group string) time.Duration {
 // drain uses up the bucket.
 func (t *testSchedule) drain(tenant string) {
 	for i := range 1000 {
-		if t.ask(RegisterTargets, tenant, fmt.Sprint("drain", i)) > 0 {
+		if t.reserve(RegisterTargets, tenant, fmt.Sprint("drain", i)) > 0 {
 			delete(t.waiting, callKey{RegisterTargets, fmt.Sprint("drain", i)})
 			return
 		}
@@ -52,21 +52,21 @@ func (t *testSchedule) drain(tenant string) {
 // caller asks for a call until it is sent, each time when it was told to.
 type caller struct {
 	operation, tenant, group string
-	asks                     time.Duration // for the first time, after the start
+	firstAt                  time.Duration // for the first time, after the start
 	repeats                  bool          // asks for the next call a second after one is sent
 }
 
-// come runs callers until the calls of those that do not repeat are sent, for half an hour at most. It returns those in the
+// runCallers runs callers until the calls of those that do not repeat are sent, for half an hour at most. It returns those in the
 // order in which they are sent, and how long each has waited.
-func (t *testSchedule) come(callers []caller) (sent []caller, waited []time.Duration) {
+func (t *testSchedule) runCallers(callers []caller) (sent []caller, waited []time.Duration) {
 	left, next := 0, make([]time.Duration, len(callers))
 	for i, c := range callers {
-		next[i] = c.asks
+		next[i] = c.firstAt
 		if !c.repeats {
 			left++
 		}
 	}
-	for start := t.at; left > 0; {
+	for start := t.now; left > 0; {
 		i := 0
 		for j := range next {
 			if next[j] < next[i] {
@@ -77,8 +77,8 @@ func (t *testSchedule) come(callers []caller) (sent []caller, waited []time.Dura
 		if at > 30*time.Minute {
 			break
 		}
-		t.at = start.Add(at)
-		if wait := t.ask(c.operation, c.tenant, c.group); wait > 0 {
+		t.now = start.Add(at)
+		if wait := t.reserve(c.operation, c.tenant, c.group); wait > 0 {
 			next[i] += wait
 			continue
 		}
@@ -88,59 +88,59 @@ func (t *testSchedule) come(callers []caller) (sent []caller, waited []time.Dura
 		}
 		left--
 		next[i] = time.Hour
-		sent, waited = append(sent, c), append(waited, at-c.asks)
+		sent, waited = append(sent, c), append(waited, at-c.firstAt)
 	}
 	return sent, waited
 }
 
-// sent runs callers that ask now, and returns the target groups of their calls in the order in which they are sent.
-func (t *testSchedule) sent(calls ...[3]string) (out []string) {
+// checkOrder runs callers that ask now, and returns the target groups of their calls in the order in which they are sent.
+func (t *testSchedule) sendOrder(calls ...[3]string) (out []string) {
 	var callers []caller
 	for _, c := range calls {
 		callers = append(callers, caller{operation: c[0], tenant: c[1], group: c[2]})
 	}
-	sent, _ := t.come(callers)
+	sent, _ := t.runCallers(callers)
 	for _, c := range sent {
 		out = append(out, c.group)
 	}
 	return out
 }
 
-func TestADeregistrationThatIsOverdueGoesFirst(t *testing.T) {
+func TestAnOverdueDeregistrationIsSentFirst(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	s.drain("shop")
-	s.ask(DeregisterTargets, "shop", "old")
-	s.at = s.at.Add(10 * time.Second)
+	s.reserve(DeregisterTargets, "shop", "old")
+	s.now = s.now.Add(10 * time.Second)
 	s.drain("shop")
-	s.ask(DeregisterTargets, "shop", "late")
-	s.at = s.at.Add(14900 * time.Millisecond) // the old one is all but due
+	s.reserve(DeregisterTargets, "shop", "late")
+	s.now = s.now.Add(14900 * time.Millisecond) // the old one is all but due
 	s.drain("shop")
-	s.ask(DeregisterTargets, "shop", "old")
-	s.at = s.at.Add(200 * time.Millisecond)
-	got := s.sent([3]string{DeregisterTargets, "shop", "late"}, [3]string{RegisterTargets, "shop", "new"}, [3]string{DeregisterTargets, "shop", "old"})
+	s.reserve(DeregisterTargets, "shop", "old")
+	s.now = s.now.Add(200 * time.Millisecond)
+	got := s.sendOrder([3]string{DeregisterTargets, "shop", "late"}, [3]string{RegisterTargets, "shop", "new"}, [3]string{DeregisterTargets, "shop", "old"})
 	if fmt.Sprint(got) != "[old new late]" {
 		t.Errorf("sent in the order %v", got)
 	}
 }
 
-// Registrations come first until a deregistration is due, and it leaves in time all the same.
-func TestDeregistrationsYieldUntilTheyAreDue(t *testing.T) {
+// Registrations are sent first until a deregistration is due. The deregistration is still sent in time.
+func TestDeregistrationsWaitUntilTheyAreDue(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	s.drain("shop")
-	start, late := s.at, time.Duration(0)
+	start, late := s.now, time.Duration(0)
 	waiting := []int{0, 1, 2}
 	for i := range 4 * 60 { // a minute of all that AWS admits
-		s.at = start.Add(time.Duration(i) * 260 * time.Millisecond)
+		s.now = start.Add(time.Duration(i) * 260 * time.Millisecond)
 		for j, n := range waiting {
-			switch wait := s.ask(RegisterTargets, "shop", fmt.Sprint("new", n)); {
+			switch wait := s.reserve(RegisterTargets, "shop", fmt.Sprint("new", n)); {
 			case wait == 0:
 				waiting[j] += len(waiting)
 			case wait > time.Second:
 				t.Fatalf("a registration waits for %v", wait)
 			}
 		}
-		if late == 0 && s.ask(DeregisterTargets, "shop", "gone") == 0 {
-			late = s.at.Sub(start)
+		if late == 0 && s.reserve(DeregisterTargets, "shop", "gone") == 0 {
+			late = s.now.Sub(start)
 		}
 	}
 	if late < 24*time.Second || late > 27*time.Second {
@@ -148,28 +148,29 @@ func TestDeregistrationsYieldUntilTheyAreDue(t *testing.T) {
 	}
 }
 
-func TestATenantThatFloodsDelaysNoOther(t *testing.T) {
+func TestATenantWithManyCallsDelaysNoOtherTenant(t *testing.T) {
 	s := newTestSchedule(4, 20)
-	start := s.at
+	start := s.now
 	for i := range 4 * 60 {
-		s.at = start.Add(time.Duration(i) * 250 * time.Millisecond)
+		s.now = start.Add(time.Duration(i) * 250 * time.Millisecond)
 		for j := range 50 {
-			s.ask(RegisterTargets, "flood", fmt.Sprint("f", i%7, j))
-			s.ask(DeregisterTargets, "flood", fmt.Sprint("f", i%7, j))
+			s.reserve(RegisterTargets, "flood", fmt.Sprint("f", i%7, j))
+			s.reserve(DeregisterTargets, "flood", fmt.Sprint("f", i%7, j))
 		}
 		if i%8 != 0 { // the victim has a call of each kind every two seconds
 			continue
 		}
-		if wait := s.ask(RegisterTargets, "victim", fmt.Sprint("v", i)); wait > 300*time.Millisecond {
-			t.Errorf("after %v a registration waits for %v", s.at.Sub(start), wait)
+		if wait := s.reserve(RegisterTargets, "victim", fmt.Sprint("v", i)); wait > 300*time.Millisecond {
+			t.Errorf("after %v a registration waits for %v", s.now.Sub(start), wait)
 		}
-		if wait := s.ask(DeregisterTargets, "victim", fmt.Sprint("v", i)); wait > 25*time.Second {
-			t.Errorf("after %v a deregistration waits for %v", s.at.Sub(start), wait)
+		if wait := s.reserve(DeregisterTargets, "victim", fmt.Sprint("v", i)); wait > 25*time.Second {
+			t.Errorf("after %v a deregistration waits for %v", s.now.Sub(start), wait)
 		}
 	}
 }
 
-// Whoever keeps to its share waits for what others have within theirs, and not for what they have beyond it.
+// A tenant within its share waits only for the calls of other tenants within their shares, and not for calls beyond
+// those shares.
 func TestATenantWithinItsShareWaitsForNoBacklog(t *testing.T) {
 	for name, c := range map[string]struct {
 		tenants, groups int           // of the attacker
@@ -190,7 +191,7 @@ func TestATenantWithinItsShareWaitsForNoBacklog(t *testing.T) {
 				callers = append(callers, caller{operation, "victim", fmt.Sprint("victim", i), time.Minute + time.Duration(i)*c.each, false})
 			}
 		}
-		sent, waited := s.come(callers)
+		sent, waited := s.runCallers(callers)
 		if len(sent) != 60 {
 			t.Errorf("%s: %d of 60 calls of the victim are sent", name, len(sent))
 		}
@@ -202,7 +203,7 @@ func TestATenantWithinItsShareWaitsForNoBacklog(t *testing.T) {
 	}
 }
 
-// Who bursts waits until its calls are within its share, and not for the backlog of others.
+// The calls of a burst wait until they are within the share of their tenant, and not for the backlog of other tenants.
 func TestABurstWaitsForItsOwnShare(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	var callers []caller
@@ -212,14 +213,14 @@ func TestABurstWaitsForItsOwnShare(t *testing.T) {
 	for i := range 40 { // at 2 a second that takes 20 s
 		callers = append(callers, caller{RegisterTargets, "victim", fmt.Sprint("victim", i), time.Minute, false})
 	}
-	sent, waited := s.come(callers)
+	sent, waited := s.runCallers(callers)
 	if len(sent) != 40 || waited[len(sent)-1] > 21*time.Second {
 		t.Errorf("of 40 calls that come at once %d are sent, the last after %v", len(sent), waited)
 	}
 }
 
-// Calls of many tenants that come at once are sent as fast as AWS admits them, each when its caller was told.
-func TestNoTurnIsLostWhereManyTenantsCome(t *testing.T) {
+// Concurrent calls of many tenants are sent at the rate that AWS admits, each at the time that the schedule returned.
+func TestConcurrentTenantsUseTheFullRate(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	var callers []caller
 	for i := range 60 {
@@ -227,13 +228,13 @@ func TestNoTurnIsLostWhereManyTenantsCome(t *testing.T) {
 			callers = append(callers, caller{RegisterTargets, fmt.Sprint("t", i), fmt.Sprint("t", i, "-", j), 0, false})
 		}
 	}
-	sent, waited := s.come(callers)
+	sent, waited := s.runCallers(callers)
 	if len(sent) != 300 || waited[len(sent)-1] > 75*time.Second { // 20 at once, 280 at 4 a second
 		t.Errorf("%d of 300 calls are sent, the last after %v", len(sent), waited[len(sent)-1])
 	}
 }
 
-// What a tenant sends counts by how many share the rate with it, and not by how many have.
+// The share of a tenant depends on the number of tenants that make calls now, and not on the number of earlier ones.
 func TestTenantsWithoutCallsHaveNoShare(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	var callers []caller
@@ -246,21 +247,21 @@ func TestTenantsWithoutCallsHaveNoShare(t *testing.T) {
 	for i := range 100 {
 		callers = append(callers, caller{RegisterTargets, "flood", fmt.Sprint("flood", i), 100 * time.Second, true})
 	}
-	sent, waited := s.come(callers)
+	sent, waited := s.runCallers(callers)
 	if len(sent) != 320 || slices.Max(waited) > time.Second {
 		t.Errorf("of 320 calls %d are sent, within %v", len(sent), slices.Max(waited))
 	}
 }
 
-// The rate that AWS admits is used in full, whoever asks.
-func TestNothingOfTheBucketIsLeftUnused(t *testing.T) {
+// The rate that AWS admits is used in full, whichever tenant makes the calls.
+func TestTheFullRateIsUsed(t *testing.T) {
 	for name, tenants := range map[string]int{"one tenant": 1, "two tenants": 2, "thirty tenants": 30} {
 		s := newTestSchedule(4, 20)
-		start, sent := s.at, 0
+		start, sent := s.now, 0
 		for i := range 4 * 60 {
-			s.at = start.Add(time.Duration(i) * 250 * time.Millisecond)
+			s.now = start.Add(time.Duration(i) * 250 * time.Millisecond)
 			for j := range 60 {
-				if s.ask(RegisterTargets, fmt.Sprint("t", j%tenants), fmt.Sprint("g", j)) == 0 {
+				if s.reserve(RegisterTargets, fmt.Sprint("t", j%tenants), fmt.Sprint("g", j)) == 0 {
 					sent++
 				}
 			}
@@ -271,21 +272,21 @@ func TestNothingOfTheBucketIsLeftUnused(t *testing.T) {
 	}
 }
 
-// Calls for one target group come together while the bucket is not full.
+// Calls for one target group are sent without a pause while the bucket has spare tokens.
 func TestCallsForOneTargetGroupAreSpaced(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	s.drain("shop")
-	start, sent := s.at, 0
+	start, sent := s.now, 0
 	for i := range 50 {
-		s.at = start.Add(time.Duration(i) * 100 * time.Millisecond)
-		if s.ask(RegisterTargets, "shop", "one") == 0 {
+		s.now = start.Add(time.Duration(i) * 100 * time.Millisecond)
+		if s.reserve(RegisterTargets, "shop", "one") == 0 {
 			sent++
 		}
 	}
 	if sent != 10 {
 		t.Errorf("%d calls in five seconds for one target group", sent)
 	}
-	s.sent([3]string{RegisterTargets, "shop", "one"})
+	s.sendOrder([3]string{RegisterTargets, "shop", "one"})
 	full := TargetCall{Operation: RegisterTargets, TargetGroup: "large", Tenant: "shop", Within: time.Second, Full: true}
 	for i := range 5 {
 		if _, err := s.reserveToken(full); err != nil {
@@ -294,28 +295,28 @@ func TestCallsForOneTargetGroupAreSpaced(t *testing.T) {
 	}
 }
 
-// A caller that does not come back holds up no other.
-func TestACallThatNeverComesIsPassedOver(t *testing.T) {
+// A caller that does not retry its call delays no other call.
+func TestAnAbandonedCallIsSkipped(t *testing.T) {
 	s := newTestSchedule(1, 1)
 	s.drain("shop")
 	for i := range 5 {
-		s.ask(RegisterTargets, "shop", fmt.Sprint("lost", i))
+		s.reserve(RegisterTargets, "shop", fmt.Sprint("lost", i))
 	}
-	start := s.at
-	s.sent([3]string{RegisterTargets, "shop", "here"})
-	if took := s.at.Sub(start); took > 9*time.Second {
+	start := s.now
+	s.sendOrder([3]string{RegisterTargets, "shop", "here"})
+	if took := s.now.Sub(start); took > 9*time.Second {
 		t.Errorf("sent after %v", took)
 	}
 }
 
-func TestEveryCallIsSentInTheEnd(t *testing.T) {
+func TestEveryCallIsSentEventually(t *testing.T) {
 	for name, s := range map[string]*testSchedule{"a small bucket": newTestSchedule(0.5, 1), "the usual one": newTestSchedule(4, 20)} {
 		s.drain("a")
 		var calls [][3]string
 		for i := range 40 {
 			calls = append(calls, [3]string{RegisterTargets, fmt.Sprint("t", i%3), fmt.Sprint("r", i)}, [3]string{DeregisterTargets, fmt.Sprint("t", i%3), fmt.Sprint("d", i)})
 		}
-		if got := s.sent(calls...); len(got) != 80 {
+		if got := s.sendOrder(calls...); len(got) != 80 {
 			t.Errorf("%s: %d calls were sent", name, len(got))
 		}
 	}

@@ -89,11 +89,11 @@ func parseTokenBucket(entry string) (TokenBucket, error) {
 		return TokenBucket{}, bad("a part is missing")
 	}
 	if !slices.Contains(services.All, service) {
-		return TokenBucket{}, bad("no service has the id " + service)
+		return TokenBucket{}, bad("no AWS service has the ID " + service)
 	}
 	re, err := regexp.Compile(op)
 	if err != nil {
-		return TokenBucket{}, bad("the expression is not valid")
+		return TokenBucket{}, bad("the regular expression is invalid")
 	}
 	r, err := strconv.ParseFloat(rate, 64)
 	if err != nil || !(r >= minRate && r <= maxRate) { // NaN is out of bounds too

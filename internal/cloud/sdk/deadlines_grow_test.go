@@ -7,9 +7,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// A deadline that is missed doubles for the next attempt, one that AWS has met late stays above that, and
-// quick answers bring it back. Only one attempt at a time has a deadline that has grown.
-func TestDeadlinesFollowWhatIsSeen(t *testing.T) {
+// A missed deadline doubles for the next attempt. After a slow answer the deadline stays above the time of that answer,
+// and quick answers lower it again. Only one attempt at a time has an extended deadline.
+func TestDeadlinesFollowResponseTimes(t *testing.T) {
 	now := time.Unix(0, 0)
 	d := newDeadlines(30*time.Second, testclock.FromVariable(&now))
 	attempt := func(operation string, takes time.Duration) time.Duration {

@@ -53,7 +53,7 @@ func (e *Error) WithReason(r finding.Reason) *Error {
 }
 
 // errFenced is the error of a mutating call when this process must not write any more.
-var errFenced = errors.New("this process must not write to AWS any more")
+var errFenced = errors.New("this process may no longer write to AWS")
 
 // uncertainError is the error of a call if an attempt before the last one may have taken effect.
 type uncertainError struct{ error }

@@ -54,7 +54,7 @@ func TestClass(t *testing.T) {
 	}
 }
 
-func TestMayHaveHappened(t *testing.T) {
+func TestMayHaveTakenEffect(t *testing.T) {
 	cases := map[string]struct {
 		err  error
 		want bool
@@ -76,8 +76,8 @@ func TestMayHaveHappened(t *testing.T) {
 	}
 }
 
-// An answer that is not about limits shows that AWS took the call.
-func TestWhatAttemptsTeachTheRateLimiter(t *testing.T) {
+// An answer that does not concern rate limits shows that AWS handled the call.
+func TestOutcomeOfAttemptsForTheRateLimiter(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
 		want ratelimit.Outcome

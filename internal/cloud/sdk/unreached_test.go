@@ -8,8 +8,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Only what may be answered later is worth waiting for at the start.
-func TestUnreached(t *testing.T) {
+// At startup the controller waits only for errors that may disappear later.
+func TestIsUnreached(t *testing.T) {
 	call := func(err error) error {
 		return &smithy.OperationError{ServiceID: "EC2", OperationName: "DescribeVpcs", Err: err}
 	}

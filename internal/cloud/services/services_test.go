@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// A partition is told by the region, and Global Accelerator exists in one of them only.
+// The region determines the partition. Global Accelerator exists only in the partition aws.
 func TestPartitions(t *testing.T) {
 	for region, want := range map[string]string{
 		"eu-west-1": "aws", "us-east-1": "aws", "EU-WEST-1": "aws", "eu-isolde-1": "aws", "": "aws",

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
-// AWS's limits are those of an account, whichever role calls.
+// The rate limits of AWS apply to an account, whichever role makes the calls.
 func TestRolesOfOneAccountShareItsBucket(t *testing.T) {
 	cfg := sdk.Config{TokenBuckets: ratelimit.DefaultTokenBuckets(), Clock: clock.RealClock{}}
 	c := New(&sdk.Client{Config: cfg, Limits: ratelimit.NewSchedule(ratelimit.NewLimiter(cfg.TokenBuckets, cfg.Clock, 0))}, nil)
@@ -28,7 +28,7 @@ func TestRolesOfOneAccountShareItsBucket(t *testing.T) {
 	}
 }
 
-func TestWhatAWSMayTakeTheNextTimeIsSentAgain(t *testing.T) {
+func TestRetryableErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
 		want bool

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTheSessionIsNamedAfterTheCluster(t *testing.T) {
+func TestTheRoleSessionIsNamedAfterTheCluster(t *testing.T) {
 	for name, want := range map[string]string{
 		"shop":                   "AWS-LBC-shop",
 		"a b/c:d=e@f.g_h-i":      "AWS-LBC-abcd=e@f.g_h-i",

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// A Gateway is found by the stack that its annotation names, however that is written.
-func TestAdoptersAreFound(t *testing.T) {
+// A Gateway is found by the stack in its annotation, in every valid spelling.
+func TestAdoptersAreFoundByAnnotation(t *testing.T) {
 	gateway := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
 	for value, of := range map[string]model.StackID{
 		"ingress-group/edge": {Kind: model.Ingress, Name: "edge"},

@@ -18,12 +18,12 @@ var (
 )
 
 const (
-	ingress  = "kind: Ingress\napiVersion: networking.k8s.io/v1\nmetadata: {namespace: shop, name: web, finalizers: [ingress.k8s.aws/resources, service.k8s.aws/resources]}\n"
-	service  = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, finalizers: [service.k8s.aws/resources, ingress.k8s.aws/resources]}\n"
-	leaving  = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, deletionTimestamp: 2026-01-01T00:00:00Z, finalizers: [service.k8s.aws/resources]}\n"
-	sharing  = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, finalizers: [group.service.k8s.aws/bank.public]}\n"
-	speeding = "kind: GlobalAccelerator\napiVersion: aga.k8s.aws/v1beta1\nmetadata: {namespace: shop, name: fast, finalizers: [" + naming.AcceleratorFinalizer + "]}\n"
-	ofOthers = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, finalizers: [service.kubernetes.io/load-balancer-cleanup]}\n"
+	ingress        = "kind: Ingress\napiVersion: networking.k8s.io/v1\nmetadata: {namespace: shop, name: web, finalizers: [ingress.k8s.aws/resources, service.k8s.aws/resources]}\n"
+	service        = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, finalizers: [service.k8s.aws/resources, ingress.k8s.aws/resources]}\n"
+	deletedService = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, deletionTimestamp: 2026-01-01T00:00:00Z, finalizers: [service.k8s.aws/resources]}\n"
+	sharingService = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, finalizers: [group.service.k8s.aws/bank.public]}\n"
+	speeding       = "kind: GlobalAccelerator\napiVersion: aga.k8s.aws/v1beta1\nmetadata: {namespace: shop, name: fast, finalizers: [" + naming.AcceleratorFinalizer + "]}\n"
+	ofOthers       = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, finalizers: [service.kubernetes.io/load-balancer-cleanup]}\n"
 )
 
 func view(t *testing.T, docs string) *cluster.View {
@@ -51,18 +51,18 @@ func TestFinalizersClaimStacksOfTheirKind(t *testing.T) {
 	}
 }
 
-func TestObjectsOfEveryKindKeepWhatStacksShare(t *testing.T) {
+func TestLiveObjectsOfEveryKindRetainSharedResources(t *testing.T) {
 	for name, c := range map[string]struct {
 		docs string
 		id   model.StackID
 		want bool
 	}{
-		"the last Ingress beside a shared one": {ingress + "---\n" + sharing, web, true},
-		"the last of a shared one":             {sharing, naming.SharedStack("bank", "public"), false},
+		"the last Ingress beside a shared one": {ingress + "---\n" + sharingService, web, true},
+		"the last of a shared one":             {sharingService, naming.SharedStack("bank", "public"), false},
 		"the last Ingress beside a Service":    {ingress + "---\n" + service, web, true},
 		"the last Service beside an Ingress":   {ingress + "---\n" + service, mail, true},
 		"alone":                                {service, mail, false},
-		"beside one that goes as well":         {ingress + "---\n" + leaving, web, false},
+		"beside one that goes as well":         {ingress + "---\n" + deletedService, web, false},
 		"beside a Service of others":           {ingress + "---\n" + ofOthers, web, false},
 		"beside a GlobalAccelerator":           {ingress + "---\n" + speeding, web, false},
 	} {
@@ -73,9 +73,9 @@ func TestObjectsOfEveryKindKeepWhatStacksShare(t *testing.T) {
 	}
 }
 
-// A user who replaces a Service by a manifest without our finalizer leaves its load balancer, which needs what is shared
-// until it is deleted.
-func TestAServiceThatLostItsFinalizerKeepsWhatStacksShare(t *testing.T) {
+// A user who replaces a Service by a manifest without the finalizer leaves its load balancer in AWS. The load balancer
+// needs the shared resources until it is deleted.
+func TestServiceWithoutFinalizerRetainsSharedResources(t *testing.T) {
 	load := func(docs string) *cluster.Memory {
 		m, err := cluster.FromYAML(nil, []byte(docs))
 		if err != nil {
@@ -102,7 +102,7 @@ func TestAServiceThatLostItsFinalizerKeepsWhatStacksShare(t *testing.T) {
 	}
 }
 
-func TestStacksAreWantedByObjectsOfTheirKind(t *testing.T) {
+func TestStacksHaveLiveMembersOfTheirKind(t *testing.T) {
 	for name, c := range map[string]struct {
 		docs      string
 		id        model.StackID
@@ -111,10 +111,10 @@ func TestStacksAreWantedByObjectsOfTheirKind(t *testing.T) {
 	}{
 		"an Ingress":                  {ingress, web, "shop", true},
 		"a Service":                   {service, mail, "shop", true},
-		"one that is being deleted":   {leaving, mail, "shop", false},
+		"one that is being deleted":   {deletedService, mail, "shop", false},
 		"one that was never claimed":  {ofOthers, mail, "shop", false},
 		"a binding elsewhere":         {service, mail, "other", false},
-		"a shared load balancer":      {sharing, naming.SharedStack("bank", "public"), "shop", true},
+		"a shared load balancer":      {sharingService, naming.SharedStack("bank", "public"), "shop", true},
 		"a group of which it is not":  {ingress, team, "shop", false},
 		"a kind that is not read yet": {service, model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "mail"}, "shop", false},
 	} {

@@ -16,7 +16,7 @@ func parse(t *testing.T, args ...string) (Config, error) {
 	return c, err
 }
 
-func TestValidateFindsTheFirstFault(t *testing.T) {
+func TestValidateReturnsTheFirstError(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want string
@@ -82,7 +82,7 @@ func TestGates(t *testing.T) {
 	}
 }
 
-func TestUnsupportedSettingsAreNamed(t *testing.T) {
+func TestUnsupportedSettingsAreListed(t *testing.T) {
 	c, err := parse(t, "--enable-waf=false", "--default-pca-arn=", "--load-balancer-class=mine",
 		"--feature-gates=EnableTCPUDPListener=true,EnableServiceController=false,GlobalAcceleratorController=true", "--aws-vpc-tag-key=X", "--aws-vpc-tags=a=b")
 	if err != nil {

@@ -15,8 +15,8 @@ var other = map[string]string{
 	"mapStringBool": "ListenerRulesTagging=false,NLBGatewayAPI=false",
 }
 
-// What a controller publishes makes a command decide as it does, whatever its flags are. The flags of the process itself
-// are neither published nor taken over.
+// A command that takes over the published flags of a controller makes the same decisions, whatever the flags are. Flags
+// of the process itself are neither published nor taken over.
 func TestPublishedFlagsAreTakenOver(t *testing.T) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	d := Default()

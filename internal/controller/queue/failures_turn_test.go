@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// A run that waits for long says so in the log at its usual level, and a short wait is no news.
+// A long wait of a run is logged at the usual level, and a short wait only at debug level.
 func TestLongWaitsForTheRateLimiterAreLogged(t *testing.T) {
 	for _, turn := range []time.Duration{time.Second, durations.Request, 3 * time.Minute} {
 		var lines []string
@@ -27,8 +27,8 @@ func TestLongWaitsForTheRateLimiterAreLogged(t *testing.T) {
 	}
 }
 
-// An object that has changed since it was read is no failure of a run: its event is on its way.
-func TestStaleObjectsAreWaitedFor(t *testing.T) {
+// An object that has changed since it was read is no failure of the run, because its event is about to arrive.
+func TestStaleObjectsCauseNoFailure(t *testing.T) {
 	store, err := cluster.NewMemory(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestStaleObjectsAreWaitedFor(t *testing.T) {
 		after time.Duration
 	}{{stale, time.Second}, {errors.New("other"), 0}} {
 		l := Line[string]{
-			Triggers:   NewTriggers(storedObjects{store}, nil, noChanges{}),
+			Triggers:   NewTriggers(storedObjects{store}, nil, ignoreChanges{}),
 			Reconciler: runFunc(func(context.Context, string) (Next, error) { return Next{}, want.err }),
 		}
 		l.items = newItems(l)

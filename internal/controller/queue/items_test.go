@@ -20,8 +20,8 @@ func (byNamespace) Tenant(k string) string {
 	return tenant
 }
 
-// The more open items a tenant has, the later its next one comes, and those of others do not.
-func TestATenantWithManyOpenItemsComesLater(t *testing.T) {
+// The more open items a tenant has, the later its next item is reconciled. Items of other tenants are not affected.
+func TestATenantWithManyOpenItemsHasLowerPriority(t *testing.T) {
 	w := newItems(Line[string]{Reconciler: byNamespace{}})
 	var got []int
 	for _, k := range []string{"a/1", "a/2", "b/1", "a/3", "a/2", "b/1"} {
@@ -44,8 +44,8 @@ func TestATenantWithManyOpenItemsComesLater(t *testing.T) {
 	}
 }
 
-// What waits for its next comparison alone is not open: it counts for no share.
-func TestWhatWaitsForLongIsNotOpen(t *testing.T) {
+// An item that only waits for its next periodic comparison is not open, so it does not affect the share of its tenant.
+func TestItemsAwaitingTheirResyncAreNotOpen(t *testing.T) {
 	store, err := cluster.NewMemory(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestWhatWaitsForLongIsNotOpen(t *testing.T) {
 		{Next{After: time.Hour, Postponed: true}, true},
 	} {
 		l := Line[string]{
-			Triggers:   NewTriggers(storedObjects{store}, nil, noChanges{}),
+			Triggers:   NewTriggers(storedObjects{store}, nil, ignoreChanges{}),
 			Reconciler: byNamespace{func(context.Context, string) (Next, error) { return c.next, nil }},
 		}
 		l.items = newItems(l)

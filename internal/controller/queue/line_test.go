@@ -14,12 +14,12 @@ type storedObjects struct{ *cluster.Memory }
 // View implements Cluster.
 func (s storedObjects) View() *cluster.View { return cluster.NewView(s.Memory) }
 
-// noChanges are of objects that belong to no item.
-type noChanges struct{}
+// ignoreChanges are of objects that belong to no item.
+type ignoreChanges struct{}
 
-func (noChanges) Items(*cluster.View, cluster.Object) []string { return nil }
-func (noChanges) Ignores(_, _ cluster.Object) bool             { return false }
-func (noChanges) RootChanged(_, _ cluster.Object)              {}
+func (ignoreChanges) Items(*cluster.View, cluster.Object) []string { return nil }
+func (ignoreChanges) Ignores(_, _ cluster.Object) bool             { return false }
+func (ignoreChanges) RootChanged(_, _ cluster.Object)              {}
 
 // runFunc is a reconciler whose items are of one tenant.
 type runFunc func(ctx context.Context, k string) (Next, error)
@@ -29,9 +29,9 @@ func (runFunc) Label(k string) []any                                    { return
 func (runFunc) Controller(string) string                                { return "line" }
 func (runFunc) Tenant(string) string                                    { return "" }
 
-// waitsOf are how long items of a line have waited.
-type waitsOf []string
+// recordedWaits are how long items of a line have waited.
+type recordedWaits []string
 
-func (w *waitsOf) Waited(line, priority string, d time.Duration) {
+func (w *recordedWaits) Waited(line, priority string, d time.Duration) {
 	*w = append(*w, fmt.Sprint(line, " ", priority, " ", d))
 }

@@ -16,7 +16,7 @@ import (
 // The dialect of these tests: an Ingress belongs to the group that its class names by a label, and
 // a group serves the Services that its Ingresses name.
 
-func group(v *cluster.View, ing *networkingv1.Ingress) (string, bool) {
+func groupOf(v *cluster.View, ing *networkingv1.Ingress) (string, bool) {
 	if ing.Spec.IngressClassName == nil {
 		return "", false
 	}
@@ -27,13 +27,13 @@ func group(v *cluster.View, ing *networkingv1.Ingress) (string, bool) {
 	return class.Labels["group"], class.Labels["group"] != ""
 }
 
-// groups are the items of Ingresses.
-type groups struct{ noChanges }
+// groupChanges are the items of Ingresses.
+type groupChanges struct{ ignoreChanges }
 
 // Items implements Changes.
-func (groups) Items(v *cluster.View, obj cluster.Object) []string {
+func (groupChanges) Items(v *cluster.View, obj cluster.Object) []string {
 	if ing, ok := obj.(*networkingv1.Ingress); ok {
-		if g, ok := group(v, ing); ok {
+		if g, ok := groupOf(v, ing); ok {
 			return []string{g}
 		}
 	}
@@ -43,7 +43,7 @@ func (groups) Items(v *cluster.View, obj cluster.Object) []string {
 func translate(v *cluster.View, g string) string {
 	out := ""
 	for _, ing := range cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress}) {
-		if of, ok := group(v, ing); !ok || of != g {
+		if of, ok := groupOf(v, ing); !ok || of != g {
 			continue
 		}
 		out += ing.Name + ">"
@@ -55,8 +55,8 @@ func translate(v *cluster.View, g string) string {
 	return out
 }
 
-// What an item is made from never changes without the item being named.
-func TestNoChangeGoesUnnoticed(t *testing.T) {
+// Whenever the result of an item changes, the triggers name the item.
+func TestTriggersFindEveryAffectedItem(t *testing.T) {
 	for seed := range int64(150) {
 		rnd := rand.New(rand.NewSource(seed))
 		m, err := cluster.NewMemory(nil)
@@ -64,7 +64,7 @@ func TestNoChangeGoesUnnoticed(t *testing.T) {
 			t.Fatal(err)
 		}
 		view := func() *cluster.View { return cluster.NewView(m) }
-		tr := NewTriggers(storedObjects{m}, []cluster.Kind{cluster.KindIngress}, groups{})
+		tr := NewTriggers(storedObjects{m}, []cluster.Kind{cluster.KindIngress}, groupChanges{})
 		made := map[string]string{}
 		run := func(g string) {
 			v := view()
@@ -93,12 +93,12 @@ func TestNoChangeGoesUnnoticed(t *testing.T) {
 			}
 		})
 		for range 50 {
-			disturb(t, rnd, m)
+			changeRandomly(t, rnd, m)
 		}
 	}
 }
 
-func disturb(t *testing.T, rnd *rand.Rand, m *cluster.Memory) {
+func changeRandomly(t *testing.T, rnd *rand.Rand, m *cluster.Memory) {
 	t.Helper()
 	pick := func(s ...string) string { return s[rnd.Intn(len(s))] }
 	var obj cluster.Object
@@ -132,7 +132,7 @@ func TestAChangeWhileReadingIsNotLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	view := func() *cluster.View { return cluster.NewView(m) }
-	tr := NewTriggers(storedObjects{m}, []cluster.Kind{cluster.KindIngress}, groups{})
+	tr := NewTriggers(storedObjects{m}, []cluster.Kind{cluster.KindIngress}, groupChanges{})
 	var concerned []string
 	m.Watch(func(old, new cluster.Object) {
 		keys, err := tr.Affected(old, new)

@@ -17,7 +17,7 @@ import (
 // be older.
 func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var got waitsOf
+		var got recordedWaits
 		w := newItems(Line[string]{Name: "line", Reconciler: runFunc(nil), Metrics: &got})
 		start := time.Now()
 		w.add("a", priorityResync, time.Hour, false)
@@ -58,7 +58,7 @@ func TestARepeatedRunKeepsTheTimeOfItsChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}
-	triggers := NewTriggers(storedObjects{store}, nil, noChanges{})
+	triggers := NewTriggers(storedObjects{store}, nil, ignoreChanges{})
 	var since []time.Time
 	l := Line[string]{
 		Triggers: triggers,

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// The webhook admits that a field is filled in later, and without webhooks every field can be changed.
-func TestAnEditThatContradictsTheTargetGroupIsReportedAtOnce(t *testing.T) {
+// The webhook admits setting an empty field later, and without webhooks every field can be changed.
+func TestEditThatContradictsTheTargetGroupIsReported(t *testing.T) {
 	other := "vpc-2"
 	six, nodes := elbv2.TargetGroupIPAddressTypeIPv6, elbv2.TargetTypeInstance
 	for name, edit := range map[string]func(*elbv2.TargetGroupBindingSpec){
@@ -23,11 +23,11 @@ func TestAnEditThatContradictsTheTargetGroupIsReportedAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newHarness(t, serviceDoc("web", "NodePort"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
-			w.aws.typ = model.IPTargets
+			w.aws.targetType = model.IPTargets
 			w.run("a")
-			w.aws.setAll("arn/a", "healthy")
+			w.aws.setAllStates("arn/a", "healthy")
 			w.run("a")
-			w.aws.take()
+			w.aws.takeLog()
 			b := w.binding("a").DeepCopy()
 			edit(&b.Spec)
 			if _, err := w.store.Update(b, cluster.Main); err != nil {
@@ -40,19 +40,21 @@ func TestAnEditThatContradictsTheTargetGroupIsReportedAtOnce(t *testing.T) {
 				}
 				w.put(podDocs("web", p1, p2))
 			}
-			if calls := w.aws.take(); strings.Contains(calls, "register") {
+			if calls := w.aws.takeLog(); strings.Contains(calls, "register") {
 				t.Errorf("calls: %s", calls)
 			}
-			want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
+			want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
 		})
 	}
 }
 
-// inOther is a binding of another namespace.
-func inOther(doc string) string { return strings.Replace(doc, "namespace: ns", "namespace: evil", 1) }
+// inOtherNamespace is a binding of another namespace.
+func inOtherNamespace(doc string) string {
+	return strings.Replace(doc, "namespace: ns", "namespace: evil", 1)
+}
 
-// A name can be taken before there is a target group of that name.
-func TestABindingWithoutATargetGroupDoesNotKeepOthersFromIt(t *testing.T) {
+// A binding can name a target group before it exists.
+func TestBindingOfMissingTargetGroupBlocksNoOther(t *testing.T) {
 	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/shop/0123456789abcdef"
 	byName := func(name string) string {
 		return strings.Replace(bindingDoc(name, "web", "ip", 8080), "targetGroupARN: arn/"+name, "targetGroupName: shop", 1)
@@ -67,7 +69,7 @@ func TestABindingWithoutATargetGroupDoesNotKeepOthersFromIt(t *testing.T) {
 		"an ARN of nothing, and the ARN": {byARN("z", fake), byARN("a", arn)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), inOther(c.squatter))
+			w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), inOtherNamespace(c.squatter))
 			w.now = w.now.Add(time.Hour)
 			w.aws.groups[arn] = nil
 			w.put(c.victim)
@@ -75,7 +77,7 @@ func TestABindingWithoutATargetGroupDoesNotKeepOthersFromIt(t *testing.T) {
 				if out := w.run("a"); len(out.Findings) > 0 {
 					t.Errorf("findings %v", out.Findings)
 				}
-				want(t, "targets", "10.0.1.1:8080", w.aws.ids(arn))
+				want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf(arn))
 				// The other one is looked up now, and finds it.
 				_, _ = w.rec.Reconcile(t.Context(), bindings.Key{Namespace: "evil", Name: "z"})
 			}

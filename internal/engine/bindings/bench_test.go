@@ -22,22 +22,22 @@ const podsPerBinding = 20
 //	go test ./internal/engine/bindings -run '^$' -bench . -benchtime 20x
 
 func BenchmarkPodReplacedAfterRegistration(b *testing.B) {
-	forPods(b, func(b *testing.B, w *harness) {
+	benchmarkPods(b, func(b *testing.B, w *harness) {
 		w.run("b0")
 		flip := false
 		defer cpuTime(b)()
 		for b.Loop() {
 			flip = !flip
 			b.StopTimer()
-			w.put(manyDoc(0, flip)) // the last pod has another name and address
+			w.put(benchmarkDoc(0, flip)) // the last pod has another name and address
 			b.StartTimer()
 			w.run("b0")
 		}
 	})
 }
 
-func BenchmarkFirstLookAtBindingAfterRestart(b *testing.B) {
-	forPods(b, func(b *testing.B, w *harness) {
+func BenchmarkFirstRunAfterRestart(b *testing.B) {
+	benchmarkPods(b, func(b *testing.B, w *harness) {
 		i := 0
 		bindings := len(w.aws.groups)
 		defer cpuTime(b)()
@@ -52,11 +52,11 @@ func BenchmarkFirstLookAtBindingAfterRestart(b *testing.B) {
 	})
 }
 
-func BenchmarkAddressNotKnownYet(b *testing.B) {
-	forPods(b, func(b *testing.B, w *harness) {
+func BenchmarkAddressMissingInAWS(b *testing.B) {
+	benchmarkPods(b, func(b *testing.B, w *harness) {
 		w.run("b0")
 		w.put(nodeDoc(9999)) // without any interface
-		w.put(strings.Replace(manyDoc(0, true), "nodeName: n0", "nodeName: n9999", 1))
+		w.put(strings.Replace(benchmarkDoc(0, true), "nodeName: n0", "nodeName: n9999", 1))
 		defer cpuTime(b)()
 		for b.Loop() {
 			w.run("b0")
@@ -68,8 +68,8 @@ func BenchmarkAddressNotKnownYet(b *testing.B) {
 func BenchmarkNodeAdded(b *testing.B) {
 	for _, nodes := range []int{50, 2000, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
-			w := crowded(b, 0, nodes)
-			quick := quickAWS{w.aws, map[string][]bindings.Target{}}
+			w := newCrowdedHarness(b, 0, nodes)
+			quick := benchmarkAWS{w.aws, map[string][]bindings.Target{}}
 			w.conf.Cloud = quick
 			w.restart()
 			for i := range 10 {
@@ -103,28 +103,28 @@ func BenchmarkNodeAdded(b *testing.B) {
 	}
 }
 
-// quickAWS is the small AWS with answers from memory, as a controller that runs for a while has them: the lists of
+// benchmarkAWS is the small AWS with answers from memory, as a controller that runs for a while has them: the lists of
 // targets are in order, shared, and never changed. Its own work, to put what is registered in place, is done in settle,
 // or when the targets are read.
-type quickAWS struct {
+type benchmarkAWS struct {
 	*aws
 	registered map[string][]bindings.Target // by target group, since the last settle
 }
 
-func (a quickAWS) TargetGroupsOf(bindings.Account) bindings.TargetGroups { return a }
+func (a benchmarkAWS) TargetGroupsOf(bindings.Account) bindings.TargetGroups { return a }
 
-func (a quickAWS) TargetHealth(_ context.Context, arn string, _ time.Duration) (observed.Health, error) {
+func (a benchmarkAWS) TargetHealth(_ context.Context, arn string, _ time.Duration) (observed.Health, error) {
 	a.settle(arn)
 	return observed.Health{Targets: a.groups[arn]}, nil
 }
 
-func (a quickAWS) Register(_ context.Context, arn string, _ bindings.CallPriority, add []bindings.Target) error {
+func (a benchmarkAWS) Register(_ context.Context, arn string, _ bindings.CallPriority, add []bindings.Target) error {
 	a.registered[arn] = append(a.registered[arn], add...)
 	return nil
 }
 
 // settle puts the targets that were registered in a target group in place.
-func (a quickAWS) settle(arn string) {
+func (a benchmarkAWS) settle(arn string) {
 	added := a.registered[arn]
 	if len(added) == 0 {
 		return
@@ -153,15 +153,15 @@ func cpuUsed(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// forPods runs a benchmark with different numbers of pods.
-func forPods(b *testing.B, run func(b *testing.B, w *harness)) {
+// benchmarkPods runs a benchmark with different numbers of pods.
+func benchmarkPods(b *testing.B, run func(b *testing.B, w *harness)) {
 	for _, pods := range []int{1000, 20000} {
-		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) { run(b, crowded(b, pods/podsPerBinding, max(50, pods/10))) })
+		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) { run(b, newCrowdedHarness(b, pods/podsPerBinding, max(50, pods/10))) })
 	}
 }
 
-// crowded is a test harness of many nodes, and many bindings with podsPerBinding pods each.
-func crowded(b *testing.B, bindings, nodes int) *harness {
+// newCrowdedHarness is a test harness of many nodes, and many bindings with podsPerBinding pods each.
+func newCrowdedHarness(b *testing.B, bindings, nodes int) *harness {
 	b.Helper()
 	w := newHarness(b)
 	clear(w.aws.groups)
@@ -171,19 +171,19 @@ func crowded(b *testing.B, bindings, nodes int) *harness {
 	for i := range bindings {
 		name := fmt.Sprintf("b%d", i)
 		w.aws.groups["arn/"+name+"/id"] = []*observed.Target(nil)
-		w.put(serviceDoc(fmt.Sprintf("s%d", i), "ClusterIP"), manyDoc(i, false), strings.Replace(bindingDoc(name, fmt.Sprintf("s%d", i), "ip", 8080), "arn/"+name, "arn/"+name+"/id", 1))
+		w.put(serviceDoc(fmt.Sprintf("s%d", i), "ClusterIP"), benchmarkDoc(i, false), strings.Replace(bindingDoc(name, fmt.Sprintf("s%d", i), "ip", 8080), "arn/"+name, "arn/"+name+"/id", 1))
 	}
 	return w
 }
 
-// addNode makes a node whose interface carries the addresses that manyDoc gives to its pods.
+// addNode makes a node whose interface carries the addresses that benchmarkDoc gives to its pods.
 func (w *harness) addNode(i, bindings int) {
 	w.t.Helper()
 	var addresses []string
 	for k := range bindings {
 		for j := range podsPerBinding + 1 {
 			if nodeOf(k, j) == i {
-				addresses = append(addresses, manyAddress(k, j))
+				addresses = append(addresses, benchmarkAddress(k, j))
 			}
 		}
 	}
@@ -201,16 +201,16 @@ func instanceOf(i int) string { return fmt.Sprintf("i-0%016x", uint64(i+1)*0x9e3
 // nodeOf is the node of pod j behind Service k; few of them are used in a large cluster.
 func nodeOf(k, j int) int { return (k + j) % 50 }
 
-func manyAddress(k, j int) string { return fmt.Sprintf("10.%d.%d.%d", 1+k/250, k%250, 1+j) }
+func benchmarkAddress(k, j int) string { return fmt.Sprintf("10.%d.%d.%d", 1+k/250, k%250, 1+j) }
 
-// manyDoc are the pods of Service k; turned, the last is replaced by another.
-func manyDoc(k int, turned bool) string {
+// benchmarkDoc are the pods of Service k; turned, the last is replaced by another.
+func benchmarkDoc(k int, turned bool) string {
 	var pods []pod
 	for j := range podsPerBinding {
 		if turned && j == podsPerBinding-1 {
 			j++
 		}
-		pods = append(pods, pod{name: fmt.Sprintf("p%d-%d", k, j), ip: manyAddress(k, j), node: fmt.Sprintf("n%d", nodeOf(k, j)), serving: true})
+		pods = append(pods, pod{name: fmt.Sprintf("p%d-%d", k, j), ip: benchmarkAddress(k, j), node: fmt.Sprintf("n%d", nodeOf(k, j)), serving: true})
 	}
 	return podDocs(fmt.Sprintf("s%d", k), pods...)
 }

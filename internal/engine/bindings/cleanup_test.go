@@ -10,33 +10,33 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-func TestMissingServiceIsBelievedAfterAWhile(t *testing.T) {
+func TestServiceCountsAsMissingAfterADelay(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.run("a")
-	w.aws.take()
+	w.aws.takeLog()
 	w.drop(cluster.KindService, "web")
 	if out := w.run("a"); out.RetryAfter == 0 {
 		t.Errorf("outcome %+v", out)
 	}
-	want(t, "at first", "", w.aws.take())
+	want(t, "at first", "", w.aws.takeLog())
 	w.now = w.now.Add(6 * time.Second)
 	w.run("a")
-	want(t, "then", "list a; deregister a 10.0.1.1:8080; revoke sg-node tcp 8080-8080 sg-b", w.aws.take())
-	want(t, "condition", "False BackendNotFound", w.ready("a"))
+	want(t, "then", "list a; deregister a 10.0.1.1:8080; revoke sg-node tcp 8080-8080 sg-b", w.aws.takeLog())
+	want(t, "condition", "False BackendNotFound", w.readyStatus("a"))
 	w.put(serviceDoc("web", "ClusterIP"))
 	w.run("a")
-	want(t, "back", "10.0.1.1:8080", w.aws.ids("arn/a"))
-	want(t, "condition", "True SuccessfullyReconciled", w.ready("a"))
+	want(t, "back", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
+	want(t, "condition", "True SuccessfullyReconciled", w.readyStatus("a"))
 }
 
-func TestDeletionLetsPodsGo(t *testing.T) {
+func TestDeletionOpensReadinessGates(t *testing.T) {
 	gated := p1
 	gated.gate = "a"
 	w := ipHarness(t, gated)
 	w.run("a")
 	w.drop(cluster.KindBinding, "a")
 	w.run("a")
-	want(t, "targets", "", w.aws.ids("arn/a"))
+	want(t, "targets", "", w.aws.targetsOf("arn/a"))
 	want(t, "rules", "", w.aws.rulesOf("sg-node"))
 	obj, _ := w.store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "ns", Name: "p1"})
 	if c, _, _ := targets.CurrentCondition(obj.(*corev1.Pod), "target-health.elbv2.k8s.aws/a"); c != targets.ReleasedCondition {
@@ -45,12 +45,12 @@ func TestDeletionLetsPodsGo(t *testing.T) {
 	if w.binding("a") != nil {
 		t.Error("the binding is still there")
 	}
-	w.aws.take()
+	w.aws.takeLog()
 	w.run("a")
-	want(t, "calls for what is gone", "", w.aws.take())
+	want(t, "calls for what is gone", "", w.aws.takeLog())
 }
 
-func TestDeletionWhenTheTargetGroupIsGone(t *testing.T) {
+func TestDeletionWithoutTargetGroup(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.run("a")
 	delete(w.aws.groups, "arn/a")
@@ -61,7 +61,7 @@ func TestDeletionWhenTheTargetGroupIsGone(t *testing.T) {
 	}
 }
 
-func TestALostFinalizerComesBack(t *testing.T) {
+func TestARemovedFinalizerIsAddedAgain(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.run("a")
 	b := w.binding("a").DeepCopy()

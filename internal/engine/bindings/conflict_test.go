@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// TestBindingsByTargetGroupEqualScan compares the bindings of a target group that the index finds with those
-// that a look at every binding finds.
-func TestBindingsByTargetGroupEqualScan(t *testing.T) {
+// TestBindingsByTargetGroupMatchAFullScan compares the bindings of a target group that the index returns with those
+// that a scan of all bindings finds.
+func TestBindingsByTargetGroupMatchAFullScan(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	for range 100 {

@@ -67,15 +67,15 @@ func TestFlapping(t *testing.T) {
 	}
 }
 
-// What flaps is forgotten with the binding, and notes change no map that others have read.
+// The record of flapping targets is removed with the binding. Notes do not modify maps that other runs have read.
 func TestFlappingIsForgottenWithTheBinding(t *testing.T) {
 	m := newMemory(Config{Clock: testclock.FromVariable(&start)})
 	key := Key{Namespace: "ns", Name: "a"}
 	for range 4 {
 		before := m.get(key)
 		size := len(before.flapping)
-		m.note(key, noteRegistered(first, endpoints(1)))
-		m.note(key, noteDeregistered(first, listed(1)))
+		m.note(key, noteRegistered(firstBinding, endpoints(1)))
+		m.note(key, noteDeregistered(firstBinding, observedTargets(1)))
 		if len(before.flapping) != size {
 			t.Fatal("an entry that was read has changed")
 		}

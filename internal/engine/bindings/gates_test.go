@@ -38,10 +38,10 @@ func gated(p pod) pod {
 	return p
 }
 
-// A pod that waits shows why.
-func TestPodsThatCannotBecomeTargetsLearnWhy(t *testing.T) {
+// The readiness gate of a waiting pod shows the reason.
+func TestReadinessGateShowsWhyAPodIsNoTarget(t *testing.T) {
 	const annotation = targets.QUICAnnotation
-	role := func(doc string) string { return with(doc, "iamRoleArnToAssume: role") }
+	role := func(doc string) string { return withSpecLines(doc, "iamRoleArnToAssume: role") }
 	older := strings.Replace(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"),
 		"name: b}", `name: b, creationTimestamp: "2025-01-01T00:00:00Z"}`, 1)
 	tests := []struct {
@@ -53,7 +53,7 @@ func TestPodsThatCannotBecomeTargetsLearnWhy(t *testing.T) {
 	}{
 		{
 			name:    "no server id",
-			binding: func(doc string) string { return with(doc, "targetGroupProtocol: QUIC") },
+			binding: func(doc string) string { return withSpecLines(doc, "targetGroupProtocol: QUIC") },
 			want: "False ServerIDMissing: the pod has no QUIC server id and is not registered; " +
 				"name the containers in the annotation " + annotation + " and recreate the pods, so that ids are injected",
 		},
@@ -127,7 +127,7 @@ func TestPodsThatCannotBecomeTargetsLearnWhy(t *testing.T) {
 	}
 }
 
-func TestOnlyTheRefusedPodLearnsOfTheRefusal(t *testing.T) {
+func TestRefusalIsReportedOnlyToTheRefusedPod(t *testing.T) {
 	w := ipHarness(t, gated(p1), gated(p2))
 	w.aws.refuse["10.0.1.1"] = engine.Invalid
 	w.run("a")
@@ -135,7 +135,7 @@ func TestOnlyTheRefusedPodLearnsOfTheRefusal(t *testing.T) {
 	want(t, "the other", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateOf("p2"))
 }
 
-func TestWhatMayPassIsNotReportedToPods(t *testing.T) {
+func TestTransientErrorsAreNotReportedToPods(t *testing.T) {
 	w := ipHarness(t, gated(p1))
 	w.aws.refuse["10.0.1.1"] = engine.Unknown
 	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil {
@@ -144,25 +144,25 @@ func TestWhatMayPassIsNotReportedToPods(t *testing.T) {
 	want(t, "gate", "none", w.gateOf("p1"))
 }
 
-func TestAnOpenGateStaysWhenTargetsCannotBeSeen(t *testing.T) {
+func TestGateStaysOpenIfTargetsAreUnavailable(t *testing.T) {
 	w := ipHarness(t, gated(p1))
 	w.run("a")
-	w.aws.setAll("arn/a", "healthy")
+	w.aws.setAllStates("arn/a", "healthy")
 	w.run("a")
 	want(t, "gate", "True : ", w.gateOf("p1"))
 	delete(w.aws.groups, "arn/a")
 	w.put(serviceDoc("web", "NodePort"), strings.Replace(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}", 1))
 	w.run("a")
-	want(t, "condition", "False FailedReconcile", w.ready("a"))
+	want(t, "condition", "False FailedReconcile", w.readyStatus("a"))
 	want(t, "gate", "True : ", w.gateOf("p1"))
 }
 
-// A pod without server id does not keep the binding from rest.
-func TestAPodThatCannotBeRegisteredDoesNotKeepTheOthersFromRest(t *testing.T) {
+// A pod without a server ID does not cause further runs of the binding.
+func TestAPodWithoutServerIDCausesNoFurtherRuns(t *testing.T) {
 	docs := quicDocs(podDocs("web", gated(p1), gated(p2)), map[string]string{p1.name: "HHF+gAAAFQU="})
-	w := newHarness(t, serviceDoc("web", "ClusterIP"), docs, with(bindingDoc("a", "web", "ip", 8080), "targetGroupProtocol: QUIC"))
+	w := newHarness(t, serviceDoc("web", "ClusterIP"), docs, withSpecLines(bindingDoc("a", "web", "ip", 8080), "targetGroupProtocol: QUIC"))
 	w.run("a")
-	w.aws.setAll("arn/a", "healthy")
+	w.aws.setAllStates("arn/a", "healthy")
 	w.run("a")
 	want(t, "gate", "True : ", w.gateOf("p1"))
 	if !strings.HasPrefix(w.gateOf("p2"), "False ServerIDMissing") {
@@ -173,12 +173,12 @@ func TestAPodThatCannotBeRegisteredDoesNotKeepTheOthersFromRest(t *testing.T) {
 	}
 }
 
-// What is remembered of an address may be of the pod that had it before.
-func TestAGateIsNotOpenedByAnOldAnswer(t *testing.T) {
+// The cached health of an address may belong to the pod that had the address before.
+func TestAGateIsNotOpenedByCachedHealth(t *testing.T) {
 	w := ipHarness(t, gated(p1))
 	now := &observed.Target{ID: "10.0.1.1", Port: 8080, State: "unhealthy", Reason: "Target.FailedHealthChecks"}
 	before := &observed.Target{ID: now.ID, Port: now.Port, State: "healthy"}
-	w.aws.groups["arn/a"], w.aws.remembered = []*observed.Target{now}, []*observed.Target{before}
+	w.aws.groups["arn/a"], w.aws.cachedTargets = []*observed.Target{now}, []*observed.Target{before}
 	w.run("a")
 	want(t, "gate", "False Target.FailedHealthChecks: ", w.gateOf("p1"))
 }
@@ -201,22 +201,22 @@ func TestAPodWithSeveralTargets(t *testing.T) {
 	}
 }
 
-// picky is an API server that refuses to change one pod.
-type picky struct {
+// podRefusingAPI is an API server that refuses to change one pod.
+type podRefusingAPI struct {
 	kube.API
-	pod string
+	refusedPod string
 }
 
-func (a picky) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
-	if p, ok := obj.(*corev1.Pod); ok && p.Name == a.pod {
+func (a podRefusingAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	if p, ok := obj.(*corev1.Pod); ok && p.Name == a.refusedPod {
 		return errors.New("refused")
 	}
 	return a.API.Patch(ctx, obj, part, kind, data)
 }
 
-func TestAPodThatCannotBeWrittenDoesNotKeepTheOthersWaiting(t *testing.T) {
+func TestFailedPodUpdateBlocksNoOtherPod(t *testing.T) {
 	w := ipHarness(t, gated(p1), gated(p2))
-	w.conf.Cluster = kube.New(w.store, picky{kube.InMemory{Store: w.store}, "p1"}, testclock.FromVariable(&w.now))
+	w.conf.Cluster = kube.New(w.store, podRefusingAPI{kube.InMemory{Store: w.store}, "p1"}, testclock.FromVariable(&w.now))
 	w.restart()
 	step := func(what, gate string) {
 		t.Helper()
@@ -226,7 +226,7 @@ func TestAPodThatCannotBeWrittenDoesNotKeepTheOthersWaiting(t *testing.T) {
 		want(t, what, gate, w.gateOf("p2"))
 	}
 	step("registered", "False Elb.RegistrationInProgress: Target registration is in progress")
-	w.aws.setAll("arn/a", "healthy")
+	w.aws.setAllStates("arn/a", "healthy")
 	step("healthy", "True : ")
 	w.drop(cluster.KindBinding, "a")
 	step("deleted", "True : Target Group Binding is deleted")
@@ -236,7 +236,7 @@ func TestPodsThatAreNoEndpointsAreReported(t *testing.T) {
 	const missing = "False EndpointMissing: the pod is not an endpoint of Service web that can be registered; check that the Service selects it and has its %s address, and that its node is ready"
 	orphan := gated(p1)
 	tests := []struct{ name, doc, nodes, pods, want string }{
-		{"another address family", with(bindingDoc("a", "web", "ip", 8080), "ipAddressType: ipv6"), nodes, podDocs("web", orphan), fmt.Sprintf(missing, "ipv6")},
+		{"another address family", withSpecLines(bindingDoc("a", "web", "ip", 8080), "ipAddressType: ipv6"), nodes, podDocs("web", orphan), fmt.Sprintf(missing, "ipv6")},
 		{"the Service was turned to others", bindingDoc("a", "web", "ip", 8080), nodes, podDocs("other", orphan) + "---" + podDocs("web", p2), fmt.Sprintf(missing, "ipv4")},
 		{"the node is down", bindingDoc("a", "web", "ip", 8080), strings.Replace(nodes, `"True"`, `"False"`, 1), podDocs("web", orphan), fmt.Sprintf(missing, "ipv4")},
 		{"nodes are registered", bindingDoc("a", "web", "instance", 8080), nodes, podDocs("web", orphan), "False EndpointMissing: nodes are registered in the target group, not pods; remove the readiness gate from the pod"},

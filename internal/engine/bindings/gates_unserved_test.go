@@ -8,21 +8,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-func (a *aws) notInUse(arn string) {
-	a.setAll(arn, "unused")
+func (a *aws) setNotInUse(arn string) {
+	a.setAllStates(arn, "unused")
 	for _, t := range a.groups[arn] {
 		t.Reason = "Target.NotInUse"
 	}
 }
 
-// A rollout waits once for a target group that nothing forwards to, and then for no pod of it; when something
-// does, pods that are ready stay ready, and new ones wait for AWS to find them healthy.
-func TestPodsDoNotWaitForATargetGroupThatServesNothing(t *testing.T) {
+// A rollout waits once for a target group to which no rule or listener forwards, and then for no pod of the target
+// group. When it comes into use, ready pods stay ready, and new pods wait until AWS reports them healthy.
+func TestPodsDoNotWaitForATargetGroupNotInUse(t *testing.T) {
 	const waits, open = "Unknown Target.NotInUse: ", "True Target.NotInUse: no listener or rule forwards to the target group, so the pod does not wait for it"
 	w := ipHarness(t, gated(p1))
 	w.run("a")
 	want(t, "registered", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateOf("p1"))
-	w.aws.notInUse("arn/a")
+	w.aws.setNotInUse("arn/a")
 	for range 4 {
 		w.now = w.now.Add(29 * time.Second)
 		w.run("a")
@@ -35,14 +35,14 @@ func TestPodsDoNotWaitForATargetGroupThatServesNothing(t *testing.T) {
 	docs := strings.Split(podDocs("web", gated(p1), gated(p2)), "---\n")
 	w.put(docs[0], docs[2])
 	w.run("a")
-	w.aws.notInUse("arn/a")
+	w.aws.setNotInUse("arn/a")
 	w.run("a")
 	want(t, "a second pod does not wait again", open, w.gateOf("p2"))
 	if out := w.run("a"); !out.Deferred {
 		t.Errorf("not at rest: %+v", out)
 	}
 
-	w.aws.setAll("arn/a", "initial")
+	w.aws.setAllStates("arn/a", "initial")
 	w.now = w.now.Add(time.Hour)
 	w.run("a")
 	want(t, "a ready pod stays ready in its first checks", open, w.gateOf("p1"))
@@ -53,10 +53,11 @@ func TestPodsDoNotWaitForATargetGroupThatServesNothing(t *testing.T) {
 	want(t, "a new one waits for them", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateOf("p3"))
 }
 
-// A target in a zone that the load balancer is not in will not be served: its pod must not take the place of one that is.
-func TestAPodWhoseZoneIsNotServedStaysUnready(t *testing.T) {
+// A target in an availability zone that is not enabled for the load balancer receives no traffic. Its pod must not
+// replace a pod that does.
+func TestAPodInAZoneWithoutLoadBalancerStaysUnready(t *testing.T) {
 	w := ipHarness(t, gated(p1))
-	w.aws.used = map[string]bool{"arn/a": true}
+	w.aws.targetGroupsInUse = map[string]bool{"arn/a": true}
 	w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.0.1.1", Port: 8080, State: "unused", Reason: "Target.NotInUse"}}
 	w.run("a")
 	w.now = w.now.Add(time.Hour)

@@ -56,10 +56,10 @@ func goldenHarness(t *testing.T, c goldentest.Case) *harness {
 		t.Fatalf("aws.yaml: %v", err)
 	}
 	w := newHarness(t)
-	w.aws.groups, w.aws.typ, w.aws.full, w.aws.made, w.aws.zonal = doc.Targets, doc.Type, doc.Full, doc.MadeFor, doc.Zonal
-	w.aws.used = map[string]bool{}
+	w.aws.groups, w.aws.targetType, w.aws.maxTargets, w.aws.ownerNamespaces, w.aws.zonesRequired = doc.Targets, doc.Type, doc.Full, doc.MadeFor, doc.Zonal
+	w.aws.targetGroupsInUse = map[string]bool{}
 	for _, arn := range doc.Used {
-		w.aws.used[arn] = true
+		w.aws.targetGroupsInUse[arn] = true
 	}
 	for id, addresses := range doc.Addresses {
 		w.aws.enis[id] = []network.ENI{{ID: "eni-" + id, Addresses: addresses, Groups: []network.ENIGroup{{ID: "sg-node"}}}}
@@ -80,7 +80,7 @@ func goldenHarness(t *testing.T, c goldentest.Case) *harness {
 	w.restart()
 	w.put(c.Text("cluster.yaml"))
 	if doc.Recorded != "" {
-		w.record(doc.Recorded)
+		w.setOwnTargets(doc.Recorded)
 	}
 	return w
 }

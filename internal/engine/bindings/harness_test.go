@@ -24,42 +24,42 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// classed is an error of the small AWS below.
-type classed struct {
+// classedError is an error of the small AWS below.
+type classedError struct {
 	class engine.Class
 	text  string
 }
 
-func (e classed) Error() string { return e.text }
+func (e classedError) Error() string { return e.text }
 
 // aws is a small AWS: target groups with targets, and security groups with rules. Registered
 // targets are "initial" until a test says otherwise.
 type aws struct {
-	mu         sync.Mutex // held by each call, but not while a test lets it wait: runs call beside each other
-	groups     map[string][]*observed.Target
-	enis       map[string][]network.ENI
-	rules      map[string][]model.IngressRule
-	log        []string // every call that changes something, and every read of targets
-	refuse     map[string]engine.Class
-	groupReads int // of security groups, until atRead is called
-	atRead     func()
-	changing   chan struct{} // the next change of rules takes until this is closed
-	adding     chan struct{} // likewise, of registering targets
-	full       int           // targets per group, 0 for no limit
-	used       map[string]bool
-	made       map[string]string // namespaces that the controller has made groups for
-	zonal      bool              // addresses outside of the VPC need the name of a zone
-	serial     int               // of refusals
-	// remembered, if not nil, is what is said of targets to who takes an answer of some age.
-	remembered []*observed.Target
-	typ        model.TargetType  // of all groups; ip if empty
-	address    model.AddressType // likewise; ipv4 if empty
-	instances  int               // most that were asked about at once
-	store      *cluster.Memory   // whose bindings say what their target groups are, unless typ does
+	mu                sync.Mutex // held by each call, but not while a test lets it wait: runs call beside each other
+	groups            map[string][]*observed.Target
+	enis              map[string][]network.ENI
+	rules             map[string][]model.IngressRule
+	log               []string // every call that changes something, and every read of targets
+	refuse            map[string]engine.Class
+	groupReads        int // of security groups, until atRead is called
+	atRead            func()
+	holdRuleChange    chan struct{} // the next change of rules takes until this is closed
+	holdRegister      chan struct{} // likewise, of registering targets
+	maxTargets        int           // targets per group, 0 for no limit
+	targetGroupsInUse map[string]bool
+	ownerNamespaces   map[string]string // namespaces that the controller has made groups for
+	zonesRequired     bool              // addresses outside of the VPC need the name of a zone
+	refusals          int               // of refusals
+	// cachedTargets, if not nil, is what is said of targets to who takes an answer of some age.
+	cachedTargets []*observed.Target
+	targetType    model.TargetType  // of all groups; ip if empty
+	addressType   model.AddressType // likewise; ipv4 if empty
+	maxInstances  int               // most that were asked about at once
+	store         *cluster.Memory   // whose bindings say what their target groups are, unless typ does
 }
 
 func (a *aws) Class(err error) engine.Class {
-	var c classed
+	var c classedError
 	if errors.As(err, &c) {
 		return c.class
 	}
@@ -80,19 +80,19 @@ func (a *aws) TargetGroup(_ context.Context, arn, name string, _ time.Duration) 
 	defer a.mu.Unlock()
 	for _, known := range slices.Sorted(maps.Keys(a.groups)) {
 		if known == arn || arn == "" && (strings.HasSuffix(known, "/"+name) || strings.Contains(known, ":targetgroup/"+name+"/")) {
-			g := bindings.TargetGroup{ARN: known, Type: cmp.Or(a.typ, model.IPTargets), Protocol: "HTTP", AddressType: cmp.Or(a.address, model.IPv4), VPC: "vpc-1"}
-			return g, a.asBound(&g)
+			g := bindings.TargetGroup{ARN: known, Type: cmp.Or(a.targetType, model.IPTargets), Protocol: "HTTP", AddressType: cmp.Or(a.addressType, model.IPv4), VPC: "vpc-1"}
+			return g, a.setFromBinding(&g)
 		}
 	}
-	return bindings.TargetGroup{}, classed{engine.Gone, "no such group"}
+	return bindings.TargetGroup{}, classedError{engine.Gone, "no such group"}
 }
 
-// asBound gives a target group what a binding says of it.
-func (a *aws) asBound(g *bindings.TargetGroup) error {
+// setFromBinding gives a target group what a binding says of it.
+func (a *aws) setFromBinding(g *bindings.TargetGroup) error {
 	list, err := a.store.List(cluster.Query{Kind: cluster.KindBinding})
 	for _, o := range list {
 		s := o.(*elbv2.TargetGroupBinding).Spec
-		if s.TargetGroupARN != g.ARN || a.typ != "" {
+		if s.TargetGroupARN != g.ARN || a.targetType != "" {
 			continue
 		}
 		g.VPC = cmp.Or(s.VpcID, g.VPC)
@@ -113,16 +113,16 @@ func (a *aws) InUse(_ context.Context, arn string) (bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if _, ok := a.groups[arn]; !ok {
-		return false, classed{engine.Gone, "no such group"}
+		return false, classedError{engine.Gone, "no such group"}
 	}
-	a.log = append(a.log, "in use "+short(arn))
-	return a.used[arn], nil
+	a.log = append(a.log, "in use "+shortName(arn))
+	return a.targetGroupsInUse[arn], nil
 }
 
 func (a *aws) OwnerNamespaces(_ context.Context, arn string, _ bool) ([]string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if of := a.made[arn]; of != "" {
+	if of := a.ownerNamespaces[arn]; of != "" {
 		return []string{of}, nil
 	}
 	return nil, nil
@@ -135,12 +135,12 @@ func (a *aws) TargetHealth(_ context.Context, arn string, maxAge time.Duration) 
 	defer a.mu.Unlock()
 	list, ok := a.groups[arn]
 	if !ok {
-		return observed.Health{}, classed{engine.Gone, "no such group"}
+		return observed.Health{}, classedError{engine.Gone, "no such group"}
 	}
-	if a.remembered != nil && maxAge > time.Second {
-		return observed.Health{Targets: copies(a.remembered)}, nil
+	if a.cachedTargets != nil && maxAge > time.Second {
+		return observed.Health{Targets: copies(a.cachedTargets)}, nil
 	}
-	a.log = append(a.log, "list "+short(arn))
+	a.log = append(a.log, "list "+shortName(arn))
 	return observed.Health{Targets: copies(list)}, nil
 }
 
@@ -155,28 +155,28 @@ func copies(list []*observed.Target) []*observed.Target {
 }
 
 func (a *aws) Register(_ context.Context, arn string, _ bindings.CallPriority, add []bindings.Target) error {
-	if wait := a.next(&a.adding); wait != nil {
+	if wait := a.takeWait(&a.holdRegister); wait != nil {
 		<-wait
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, t := range add {
 		if c, ok := a.refuse[t.ID]; ok {
-			a.serial++
-			return classed{c, fmt.Sprintf("refused %s, RequestID: 0e6a1b2c-0000-4000-8000-%012d", t.ID, a.serial)}
+			a.refusals++
+			return classedError{c, fmt.Sprintf("refused %s, RequestID: 0e6a1b2c-0000-4000-8000-%012d", t.ID, a.refusals)}
 		}
 	}
-	if a.full > 0 && len(a.groups[arn])+len(add) > a.full {
-		return classed{engine.Quota, "too many targets"}
+	if a.maxTargets > 0 && len(a.groups[arn])+len(add) > a.maxTargets {
+		return classedError{engine.Quota, "too many targets"}
 	}
 	for _, t := range add {
-		if a.zonal && t.Zone == "all" {
+		if a.zonesRequired && t.Zone == "all" {
 			a.log = append(a.log, "refuse "+t.ID+" "+t.Zone)
-			return errors.Join(bindings.ErrZoneNeeded, classed{engine.Invalid, "you must specify an Availability Zone"})
+			return errors.Join(bindings.ErrZoneNeeded, classedError{engine.Invalid, "you must specify an Availability Zone"})
 		}
 	}
 	for _, t := range add {
-		a.log = append(a.log, fmt.Sprintf("register %s %s:%d%s%s", short(arn), t.ID, t.Port, t.Zone, t.ServerID))
+		a.log = append(a.log, fmt.Sprintf("register %s %s:%d%s%s", shortName(arn), t.ID, t.Port, t.Zone, t.ServerID))
 		a.groups[arn] = slices.DeleteFunc(a.groups[arn], func(o *observed.Target) bool { return o.ID == t.ID && o.Port == t.Port })
 		a.groups[arn] = append(a.groups[arn], &observed.Target{ID: t.ID, Port: t.Port, ServerID: t.ServerID, State: "initial", Reason: "Elb.RegistrationInProgress"})
 	}
@@ -188,11 +188,11 @@ func (a *aws) Deregister(_ context.Context, arn string, _ bindings.CallPriority,
 	defer a.mu.Unlock()
 	for _, t := range out {
 		if c, ok := a.refuse["out "+t.ID]; ok {
-			return classed{c, "refused to take out " + t.ID}
+			return classedError{c, "refused to take out " + t.ID}
 		}
 	}
 	for _, t := range out {
-		a.log = append(a.log, fmt.Sprintf("deregister %s %s:%d", short(arn), t.ID, t.Port))
+		a.log = append(a.log, fmt.Sprintf("deregister %s %s:%d", shortName(arn), t.ID, t.Port))
 		a.groups[arn] = slices.DeleteFunc(a.groups[arn], func(o *observed.Target) bool { return o.ID == t.ID && o.Port == t.Port })
 	}
 	return nil
@@ -200,7 +200,7 @@ func (a *aws) Deregister(_ context.Context, arn string, _ bindings.CallPriority,
 
 func (a *aws) VPCRanges(_ context.Context, vpc string) ([]string, error) {
 	if vpc == "vpc-unseen" {
-		return nil, classed{engine.Gone, "no such VPC"}
+		return nil, classedError{engine.Gone, "no such VPC"}
 	}
 	return []string{"10.0.0.0/16", "fd00::/64"}, nil
 }
@@ -209,7 +209,7 @@ func (a *aws) ENIs(_ context.Context, q bindings.ENIQuery) (bindings.ENIs, error
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	out := bindings.ENIs{OfInstance: map[string][]network.ENI{}}
-	a.instances = max(a.instances, len(q.Instances))
+	a.maxInstances = max(a.maxInstances, len(q.Instances))
 	for _, id := range q.Instances {
 		for _, eni := range a.enis[id] {
 			slices.Sort(eni.Addresses)
@@ -220,7 +220,7 @@ func (a *aws) ENIs(_ context.Context, q bindings.ENIQuery) (bindings.ENIs, error
 }
 
 func (a *aws) EndpointSecurityGroups(_ context.Context, _ []string, _ time.Duration) ([]bindings.EndpointSecurityGroup, error) {
-	if a.readsGroups() {
+	if a.countGroupRead() {
 		a.atRead()
 	}
 	a.mu.Lock()
@@ -235,14 +235,14 @@ func (a *aws) EndpointSecurityGroups(_ context.Context, _ []string, _ time.Durat
 func (a *aws) ChangedEndpointSecurityGroups(context.Context) ([]string, error) { return nil, nil }
 
 func (a *aws) ChangeEndpointRules(_ context.Context, group string, authorize, revoke []model.IngressRule) error {
-	if wait := a.next(&a.changing); wait != nil {
+	if wait := a.takeWait(&a.holdRuleChange); wait != nil {
 		<-wait
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, r := range authorize {
 		if c, ok := a.refuse[r.Group]; ok {
-			return classed{c, "refused " + r.Group}
+			return classedError{c, "refused " + r.Group}
 		}
 	}
 	for _, r := range authorize {
@@ -256,8 +256,8 @@ func (a *aws) ChangeEndpointRules(_ context.Context, group string, authorize, re
 	return nil
 }
 
-// next is what the next call of a kind waits for, if a test asks for that. It is asked for once.
-func (a *aws) next(wait *chan struct{}) chan struct{} {
+// takeWait is what the next call of a kind waits for, if a test asks for that. It is asked for once.
+func (a *aws) takeWait(wait *chan struct{}) chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := *wait
@@ -265,8 +265,8 @@ func (a *aws) next(wait *chan struct{}) chan struct{} {
 	return c
 }
 
-// readsGroups counts a read of security groups, and says whether it is the one that calls atRead.
-func (a *aws) readsGroups() bool {
+// countGroupRead counts a read of security groups, and says whether it is the one that calls atRead.
+func (a *aws) countGroupRead() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.groupReads--
@@ -277,17 +277,17 @@ func ruleText(r model.IngressRule) string {
 	return fmt.Sprintf("%s %d-%d %s%s", r.Protocol, r.From, r.To, r.Group, r.CIDR)
 }
 
-func short(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
+func shortName(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
 
-// setAll gives all targets of a group one state.
-func (a *aws) setAll(arn, state string) {
+// setAllStates gives all targets of a group one state.
+func (a *aws) setAllStates(arn, state string) {
 	for i := range a.groups[arn] {
 		a.groups[arn][i].State, a.groups[arn][i].Reason = state, ""
 	}
 }
 
-// ids are the registered targets, sorted.
-func (a *aws) ids(arn string) string {
+// targetsOf are the registered targets, sorted.
+func (a *aws) targetsOf(arn string) string {
 	var out []string
 	for _, t := range a.groups[arn] {
 		out = append(out, fmt.Sprintf("%s:%d", t.ID, t.Port))
@@ -305,8 +305,8 @@ func (a *aws) rulesOf(group string) string {
 	return strings.Join(out, ", ")
 }
 
-// take returns what was called since the last time.
-func (a *aws) take() string {
+// takeLog returns what was called since the last time.
+func (a *aws) takeLog() string {
 	out := strings.Join(a.log, "; ")
 	a.log = nil
 	return out
@@ -348,11 +348,11 @@ func newHarness(t testing.TB, objects ...string) *harness {
 	return w
 }
 
-// runAgain are the names of bindings that are to run again.
-type runAgain []string
+// enqueuedBindings are the names of bindings that are to run again.
+type enqueuedBindings []string
 
 // Enqueue implements bindings.Queue.
-func (r *runAgain) Enqueue(k bindings.Key) { *r = append(*r, k.Name) }
+func (r *enqueuedBindings) Enqueue(k bindings.Key) { *r = append(*r, k.Name) }
 
 // restart forgets what the process remembered.
 func (w *harness) restart() { w.rec = bindings.New(w.conf) }
@@ -398,8 +398,8 @@ func (w *harness) binding(name string) *elbv2.TargetGroupBinding {
 	return obj.(*elbv2.TargetGroupBinding)
 }
 
-// ready is the Ready condition as "Status Reason".
-func (w *harness) ready(name string) string {
+// readyStatus is the Ready condition as "Status Reason".
+func (w *harness) readyStatus(name string) string {
 	w.t.Helper()
 	for _, c := range w.binding(name).Status.Conditions {
 		if c.Type == "Ready" {
@@ -447,7 +447,7 @@ spec: {type: %s, ports: [{name: http, port: 80, targetPort: 8080, nodePort: 3008
 `, name, kind)
 }
 
-// pod is one endpoint of a slice.
+// refusedPod is one endpoint of a slice.
 type pod struct {
 	name, ip, node string
 	notReady       bool // the endpoint, while the containers are ready

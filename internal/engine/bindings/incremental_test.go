@@ -13,10 +13,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestWhatIsRememberedChangesNothing lets nodes, pods and Services come, change and go at random. A process that remembers
+// TestMemoryDoesNotAffectTheResult lets nodes, pods and Services come, change and go at random. A process that remembers
 // what it found brings targets, rules and checkpoints to where one comes that starts again before each run. While AWS does not
 // show an address, the latter takes no rule away, and the former those that are known not to be needed.
-func TestWhatIsRememberedChangesNothing(t *testing.T) {
+func TestMemoryDoesNotAffectTheResult(t *testing.T) {
 	strict, loose := 0, 0
 	for seed := range uint64(15) {
 		r := rand.New(rand.NewPCG(seed, 12))
@@ -141,7 +141,7 @@ func stateOf(w *harness) string {
 	var b strings.Builder
 	for i := range 6 {
 		name := fmt.Sprintf("b%d", i)
-		fmt.Fprintln(&b, name, w.aws.ids("arn/"+name), w.ready(name), w.binding(name).Annotations[targets.CheckpointAnnotation])
+		fmt.Fprintln(&b, name, w.aws.targetsOf("arn/"+name), w.readyStatus(name), w.binding(name).Annotations[targets.CheckpointAnnotation])
 	}
 	return b.String()
 }

@@ -19,12 +19,12 @@ import (
 )
 
 var (
-	start = time.Unix(1000000, 0)
-	errNo = errors.New("AWS says no")
-	first = boundTo("arn/a")
+	start        = time.Unix(1000000, 0)
+	errRefused   = errors.New("AWS says no")
+	firstBinding = bindingOf("arn/a")
 )
 
-func boundTo(arn string) *elbv2.TargetGroupBinding {
+func bindingOf(arn string) *elbv2.TargetGroupBinding {
 	return &elbv2.TargetGroupBinding{Spec: elbv2.TargetGroupBindingSpec{TargetGroupARN: arn}}
 }
 
@@ -35,32 +35,32 @@ func endpoints(numbers ...int) (out []targets.Endpoint) {
 	return out
 }
 
-func listed(numbers ...int) (out []*observed.Target) {
+func observedTargets(numbers ...int) (out []*observed.Target) {
 	for _, i := range numbers {
 		out = append(out, &observed.Target{ID: fmt.Sprintf("10.0.0.%d", i), Port: 80})
 	}
 	return out
 }
 
-// at is a minute of the tests, as seen by a binding that is compared each hour, and first after a minute.
-func at(minute int) moment {
+// momentAt is a minute of the tests, as seen by a binding that is compared each hour, and first after a minute.
+func momentAt(minute int) moment {
 	return moment{now: start.Add(time.Duration(minute) * time.Minute), key: Key{Name: "a"}, firstComparison: time.Minute, resync: time.Hour, number: minute}
 }
 
-// after is what is remembered when notes come a minute apart.
-func after(notes ...note) (e entry) {
+// entryAfter is what is remembered when notes come a minute apart.
+func entryAfter(notes ...note) (e entry) {
 	for i, n := range notes {
-		e = n(e, at(i))
+		e = n(e, momentAt(i))
 	}
 	return e
 }
 
-func nothing(e entry, _ moment) entry { return e }
+func noNote(e entry, _ moment) entry { return e }
 
-func plans(n bindingplan.Note) note { return noteCarriedOut(n, first) }
+func planNote(n bindingplan.Note) note { return noteCarriedOut(n, firstBinding) }
 
-func refusal(class engine.Class, numbers ...int) note {
-	return noteRefused(bindingplan.Refusal{Endpoints: endpoints(numbers...), Because: bindingplan.Failure{Err: errNo, Class: class}})
+func refusalNote(class engine.Class, numbers ...int) note {
+	return noteRefused(bindingplan.Refusal{Endpoints: endpoints(numbers...), Because: bindingplan.Failure{Err: errRefused, Class: class}})
 }
 
 // TestNotesOfPlans looks at what the next plan knows of what earlier ones have noted, a minute after the last note.
@@ -71,42 +71,42 @@ func TestNotesOfPlans(t *testing.T) {
 		want  func(*bindingplan.Memory)
 	}{
 		"nothing": {nil, func(*bindingplan.Memory) {}},
-		"a binding that was seen is due when it was said first": {[]note{plans(bindingplan.Known), plans(bindingplan.Known), nothing}, func(m *bindingplan.Memory) {
-			m.Known, m.DueIn = true, at(0).firstDue().Sub(at(3).now)
+		"a binding that was seen is due when it was said first": {[]note{planNote(bindingplan.Known), planNote(bindingplan.Known), noNote}, func(m *bindingplan.Memory) {
+			m.Known, m.DueIn = true, momentAt(0).firstDue().Sub(momentAt(3).now)
 		}},
-		"one that was compared is due later": {[]note{plans(bindingplan.Known), plans(bindingplan.Compared)}, func(m *bindingplan.Memory) {
-			m.Known, m.DueIn = true, at(1).nextDue().Sub(at(2).now)
+		"one that was compared is due later": {[]note{planNote(bindingplan.Known), planNote(bindingplan.Compared)}, func(m *bindingplan.Memory) {
+			m.Known, m.DueIn = true, momentAt(1).nextDue().Sub(momentAt(2).now)
 		}},
-		"what changed during the run that compared is due": {[]note{plans(bindingplan.Known), noteRunBegan, noteDueNow, plans(bindingplan.Compared)}, func(m *bindingplan.Memory) {
+		"what changed during the run that compared is due": {[]note{planNote(bindingplan.Known), noteRunBegan, noteDueNow, planNote(bindingplan.Compared)}, func(m *bindingplan.Memory) {
 			m.Known, m.DueIn = true, -time.Minute
 		}},
-		"a run sees what changed before it": {[]note{plans(bindingplan.Known), noteDueNow, noteRunBegan, plans(bindingplan.Compared)}, func(m *bindingplan.Memory) {
-			m.Known, m.DueIn = true, at(3).nextDue().Sub(at(4).now)
+		"a run sees what changed before it": {[]note{planNote(bindingplan.Known), noteDueNow, noteRunBegan, planNote(bindingplan.Compared)}, func(m *bindingplan.Memory) {
+			m.Known, m.DueIn = true, momentAt(3).nextDue().Sub(momentAt(4).now)
 		}},
 		"so is what has had no run": {[]note{noteDueNow}, func(m *bindingplan.Memory) { m.Known, m.DueIn = true, -time.Minute }},
-		"absence lasts from the first note": {[]note{plans(bindingplan.BackendMissing), plans(bindingplan.BackendMissing)}, func(m *bindingplan.Memory) {
+		"absence lasts from the first note": {[]note{planNote(bindingplan.BackendMissing), planNote(bindingplan.BackendMissing)}, func(m *bindingplan.Memory) {
 			m.AbsentFor = 2 * time.Minute
 		}},
-		"what is there again is not absent": {[]note{plans(bindingplan.BackendMissing), plans(bindingplan.Released), plans(bindingplan.BackendSeen)}, func(*bindingplan.Memory) {}},
-		"one that has released is looked at once more": {[]note{plans(bindingplan.BackendMissing), plans(bindingplan.Released)}, func(m *bindingplan.Memory) {
+		"what is there again is not absent": {[]note{planNote(bindingplan.BackendMissing), planNote(bindingplan.Released), planNote(bindingplan.BackendSeen)}, func(*bindingplan.Memory) {}},
+		"one that has released is looked at once more": {[]note{planNote(bindingplan.BackendMissing), planNote(bindingplan.Released)}, func(m *bindingplan.Memory) {
 			m.Released = true
 		}},
-		"success is pending": {[]note{plans(bindingplan.SuccessPending)}, func(m *bindingplan.Memory) { m.SuccessPending = true }},
-		"success is reported": {[]note{plans(bindingplan.SuccessPending), plans(bindingplan.SuccessReported)}, func(*bindingplan.Memory) {
+		"success is pending": {[]note{planNote(bindingplan.SuccessPending)}, func(m *bindingplan.Memory) { m.SuccessPending = true }},
+		"success is reported": {[]note{planNote(bindingplan.SuccessPending), planNote(bindingplan.SuccessReported)}, func(*bindingplan.Memory) {
 		}},
-		"the text of a fault": {[]note{noteTextReported}, func(m *bindingplan.Memory) { m.TextReported = at(0).now }},
+		"the text of a fault": {[]note{noteTextReported}, func(m *bindingplan.Memory) { m.TextReported = momentAt(0).now }},
 		"an empty checkpoint is one": {[]note{checkpoint("x"), checkpoint("")}, func(m *bindingplan.Memory) {
 			m.HasCheckpoint = true
 		}},
-		"refused targets": {[]note{refusal(engine.Invalid, 1)}, func(m *bindingplan.Memory) {
+		"refused targets": {[]note{refusalNote(engine.Invalid, 1)}, func(m *bindingplan.Memory) {
 			m.Refused = map[string]bindingplan.RefusedTarget{endpoints(1)[0].Identity(): {
-				Because: bindingplan.Failure{Err: errNo, Class: engine.Invalid}, Until: at(0).now.Add(durations.Requeue),
+				Because: bindingplan.Failure{Err: errRefused, Class: engine.Invalid}, Until: momentAt(0).now.Add(durations.Requeue),
 			}}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			now := at(len(x.notes))
-			got, want := after(x.notes...).planMemory(now), bindingplan.Memory{DueIn: now.firstDue().Sub(now.now)}
+			now := momentAt(len(x.notes))
+			got, want := entryAfter(x.notes...).planMemory(now), bindingplan.Memory{DueIn: now.firstDue().Sub(now.now)}
 			if x.want(&want); !reflect.DeepEqual(got, want) {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
@@ -114,43 +114,43 @@ func TestNotesOfPlans(t *testing.T) {
 	}
 }
 
-// TestAnEntryStaysAsItWasRead makes every note about an entry that has all.
-func TestAnEntryStaysAsItWasRead(t *testing.T) {
+// TestNotesDoNotModifyEntriesInUse makes every note about an entry with all fields set.
+func TestNotesDoNotModifyEntriesInUse(t *testing.T) {
 	full := func() entry {
-		return after(noteRegistered(first, endpoints(1, 2)), refusal(engine.Invalid, 1, 2), noteLeaving(listed(1, 2)),
-			noteRegisterCall("arn/a", 3, errNo, true), noteCheckpointSet("x"), noteCheckpointWritten("x", 1))
+		return entryAfter(noteRegistered(firstBinding, endpoints(1, 2)), refusalNote(engine.Invalid, 1, 2), noteLeaving(observedTargets(1, 2)),
+			noteRegisterCall("arn/a", 3, errRefused, true), noteCheckpointSet("x"), noteCheckpointWritten("x", 1))
 	}
 	e, want := full(), full()
-	notes := []note{noteRegistered(first, endpoints(3)), noteFound(first, listed(3)), noteDeregistered(first, listed(1)), noteEmptied,
-		refusal(engine.Invalid, 1, 3), noteOnlyRefused(endpoints(1)), noteLeaving(listed(2, 3)), noteRegisterCall("arn/a", 1, nil, false), noteUncertain,
+	notes := []note{noteRegistered(firstBinding, endpoints(3)), noteFound(firstBinding, observedTargets(3)), noteDeregistered(firstBinding, observedTargets(1)), noteEmptied,
+		refusalNote(engine.Invalid, 1, 3), noteOnlyRefused(endpoints(1)), noteLeaving(observedTargets(2, 3)), noteRegisterCall("arn/a", 1, nil, false), noteUncertain,
 		noteCheckpointSet("y"), noteCheckpointWritten("y", 2), noteZonesRequired, noteTextReported, noteRunBegan, noteRunEnded(true), noteDueNow, noteWaiting}
 	for n := bindingplan.Known; n <= bindingplan.NoRemoval; n++ {
-		notes = append(notes, plans(n))
+		notes = append(notes, planNote(n))
 	}
 	for i, n := range notes {
-		if n(e, at(9)); !reflect.DeepEqual(e, want) {
+		if n(e, momentAt(9)); !reflect.DeepEqual(e, want) {
 			t.Fatalf("note %d has changed the entry to %+v\nwant %+v", i, e, want)
 		}
 	}
 }
 
-func TestWhatIsRegistered(t *testing.T) {
+func TestRegistrationAfterNotes(t *testing.T) {
 	for name, x := range map[string]struct {
 		notes []note
 		has   []int
 	}{
-		"registered and found":      {[]note{noteRegistered(first, endpoints(1)), noteFound(first, listed(2))}, []int{1, 2}},
-		"taken out":                 {[]note{noteRegistered(first, endpoints(1, 2)), noteDeregistered(first, listed(1))}, []int{2}},
-		"in another target group":   {[]note{noteRegistered(first, endpoints(1)), noteRegistered(boundTo("arn/b"), endpoints(2))}, []int{2}},
-		"taken out of another":      {[]note{noteRegistered(first, endpoints(1)), noteDeregistered(boundTo("arn/b"), listed(1))}, []int{1}},
-		"the target group was left": {[]note{noteRegistered(first, endpoints(1)), noteEmptied}, nil},
-		"nothing is found":          {[]note{noteFound(first, nil)}, nil},
+		"registered and found":      {[]note{noteRegistered(firstBinding, endpoints(1)), noteFound(firstBinding, observedTargets(2))}, []int{1, 2}},
+		"taken out":                 {[]note{noteRegistered(firstBinding, endpoints(1, 2)), noteDeregistered(firstBinding, observedTargets(1))}, []int{2}},
+		"in another target group":   {[]note{noteRegistered(firstBinding, endpoints(1)), noteRegistered(bindingOf("arn/b"), endpoints(2))}, []int{2}},
+		"taken out of another":      {[]note{noteRegistered(firstBinding, endpoints(1)), noteDeregistered(bindingOf("arn/b"), observedTargets(1))}, []int{1}},
+		"the target group was left": {[]note{noteRegistered(firstBinding, endpoints(1)), noteEmptied}, nil},
+		"nothing is found":          {[]note{noteFound(firstBinding, nil)}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := after(x.notes...)
+			e := entryAfter(x.notes...)
 			var has []int
 			for i := range 4 {
-				if e.registration.targets != nil && e.registration.targets.Has(listed(i)[0]) {
+				if e.registration.targets != nil && e.registration.targets.Has(observedTargets(i)[0]) {
 					has = append(has, i)
 				}
 			}
@@ -159,15 +159,15 @@ func TestWhatIsRegistered(t *testing.T) {
 			}
 		})
 	}
-	b := boundTo("arn/gone")
-	if e := after(noteRegistered(first, endpoints(1)), noteCarriedOut(bindingplan.Departed, b)); e.lastKnown() != b {
+	b := bindingOf("arn/gone")
+	if e := entryAfter(noteRegistered(firstBinding, endpoints(1)), noteCarriedOut(bindingplan.Departed, b)); e.lastKnown() != b {
 		t.Errorf("a binding that departed is last known as %v", e.lastKnown())
 	}
 }
 
-// A target that is refused again waits twice as long, and one that is not wanted meanwhile begins again.
-func TestRefusalsOfATargetBackOff(t *testing.T) {
-	again, id := refusal(engine.Invalid, 1), endpoints(1)[0].Identity()
+// A target that is refused again waits twice as long. If it is not desired for a while, its back-off starts again.
+func TestRefusedTargetsBackOff(t *testing.T) {
+	again, id := refusalNote(engine.Invalid, 1), endpoints(1)[0].Identity()
 	for name, x := range map[string]struct {
 		notes []note
 		want  time.Duration
@@ -175,22 +175,22 @@ func TestRefusalsOfATargetBackOff(t *testing.T) {
 		"once":                          {[]note{again}, durations.Requeue},
 		"three times":                   {[]note{again, again, again}, 4 * durations.Requeue},
 		"up to a limit":                 {slices.Repeat([]note{again}, 20), durations.DeniedWait},
-		"for want of permission":        {[]note{refusal(engine.Denied, 1)}, durations.Requeue},
-		"what may pass is not counted":  {[]note{refusal(engine.Throttled, 1)}, 0},
-		"with another, which is wanted": {[]note{refusal(engine.Invalid, 1, 2), noteOnlyRefused(endpoints(1)), again}, 2 * durations.Requeue},
+		"for want of permission":        {[]note{refusalNote(engine.Denied, 1)}, durations.Requeue},
+		"what may pass is not counted":  {[]note{refusalNote(engine.Throttled, 1)}, 0},
+		"with another, which is wanted": {[]note{refusalNote(engine.Invalid, 1, 2), noteOnlyRefused(endpoints(1)), again}, 2 * durations.Requeue},
 		"not wanted meanwhile":          {[]note{again, noteOnlyRefused(endpoints(2)), again}, durations.Requeue},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := after(x.notes...).refused[id]
-			if last := at(len(x.notes) - 1).now; got.delay != x.want || x.want > 0 && got.Until != last.Add(x.want) {
+			got := entryAfter(x.notes...).refused[id]
+			if last := momentAt(len(x.notes) - 1).now; got.delay != x.want || x.want > 0 && got.Until != last.Add(x.want) {
 				t.Errorf("waits %v until %v, want %v from %v", got.delay, got.Until, x.want, last)
 			}
 		})
 	}
 }
 
-func TestAFullTargetGroupIsNotSentWhatItRefused(t *testing.T) {
-	full := noteRegisterCall("arn/a", 100, errNo, true)
+func TestAFullTargetGroupGetsNoRefusedTargets(t *testing.T) {
+	full := noteRegisterCall("arn/a", 100, errRefused, true)
 	for name, x := range map[string]struct {
 		notes []note
 		arn   string
@@ -203,41 +203,41 @@ func TestAFullTargetGroupIsNotSentWhatItRefused(t *testing.T) {
 		"another target group":          {[]note{full}, "arn/b", 100, 0, true},
 		"as many as do not fit besides": {[]note{full, noteRegisterCall("arn/a", 60, nil, false)}, "arn/a", 40, 0, false},
 		"none fits besides":             {[]note{full, noteRegisterCall("arn/a", 200, nil, false)}, "arn/a", 1, 0, false},
-		"once targets have left":        {[]note{full, noteDeregistered(first, nil)}, "arn/a", 100, 0, true},
+		"once targets have left":        {[]note{full, noteDeregistered(firstBinding, nil)}, "arn/a", 100, 0, true},
 		"after a while":                 {[]note{full}, "arn/a", 100, durations.DeniedWait, true},
-		"a call that failed otherwise":  {[]note{noteRegisterCall("arn/a", 100, errNo, false)}, "arn/a", 100, 0, true},
+		"a call that failed otherwise":  {[]note{noteRegisterCall("arn/a", 100, errRefused, false)}, "arn/a", 100, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := after(x.notes...).overCapacity.refusalFor(x.arn, x.n, start.Add(x.wait)); (err == nil) != x.fits {
+			if err := entryAfter(x.notes...).overCapacity.refusalFor(x.arn, x.n, start.Add(x.wait)); (err == nil) != x.fits {
 				t.Errorf("%v", err)
 			}
 		})
 	}
 }
 
-// A target that is wanted again, and later not, has waited since then.
-func TestATargetThatIsWantedAgainDoesNotWait(t *testing.T) {
+// If a leaving target is desired again, and leaves later, its time starts then.
+func TestLeavingTimeRestartsIfATargetIsDesiredAgain(t *testing.T) {
 	for name, x := range map[string]struct {
 		notes []note
 		want  map[string]time.Time
 	}{
-		"since the first note":   {[]note{noteLeaving(listed(1)), noteLeaving(listed(1))}, map[string]time.Time{"10.0.0.1": at(0).now}},
-		"wanted in between":      {[]note{noteLeaving(listed(1)), noteLeaving(listed(2)), noteLeaving(listed(1, 2))}, map[string]time.Time{"10.0.0.1": at(2).now, "10.0.0.2": at(1).now}},
-		"taken out":              {[]note{noteLeaving(listed(1, 2)), noteDeregistered(first, listed(1))}, map[string]time.Time{"10.0.0.2": at(0).now}},
-		"nothing is left to do":  {[]note{noteLeaving(listed(1)), plans(bindingplan.Compared)}, nil},
-		"nothing waits any more": {[]note{noteLeaving(listed(1)), noteLeaving(nil)}, nil},
+		"since the first note":   {[]note{noteLeaving(observedTargets(1)), noteLeaving(observedTargets(1))}, map[string]time.Time{"10.0.0.1": momentAt(0).now}},
+		"wanted in between":      {[]note{noteLeaving(observedTargets(1)), noteLeaving(observedTargets(2)), noteLeaving(observedTargets(1, 2))}, map[string]time.Time{"10.0.0.1": momentAt(2).now, "10.0.0.2": momentAt(1).now}},
+		"taken out":              {[]note{noteLeaving(observedTargets(1, 2)), noteDeregistered(firstBinding, observedTargets(1))}, map[string]time.Time{"10.0.0.2": momentAt(0).now}},
+		"nothing is left to do":  {[]note{noteLeaving(observedTargets(1)), planNote(bindingplan.Compared)}, nil},
+		"nothing waits any more": {[]note{noteLeaving(observedTargets(1)), noteLeaving(nil)}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := after(x.notes...).leavingSince; !maps.Equal(got, x.want) {
+			if got := entryAfter(x.notes...).leavingSince; !maps.Equal(got, x.want) {
 				t.Errorf("waiting since %v, want %v", got, x.want)
 			}
 		})
 	}
 }
 
-// Only what was registered completely, and a while ago, can have been changed by others.
-func TestWhichBindingsAreVerifiable(t *testing.T) {
-	register, done := noteRegistered(first, endpoints(1)), noteRunEnded(true)
+// Only targets that were registered completely, and some time ago, can have been changed outside.
+func TestVerifiableBindings(t *testing.T) {
+	register, done := noteRegistered(firstBinding, endpoints(1)), noteRunEnded(true)
 	for name, x := range map[string]struct {
 		notes []note
 		wait  time.Duration // after the last note
@@ -245,7 +245,7 @@ func TestWhichBindingsAreVerifiable(t *testing.T) {
 	}{
 		"after a complete run":      {[]note{noteRunBegan, register, done}, durations.Settle, true},
 		"a moment after a call":     {[]note{noteRunBegan, done, register}, durations.Settle, false},
-		"after one that takes out":  {[]note{noteRunBegan, register, done, noteDeregistered(first, listed(1))}, durations.Settle, false},
+		"after one that takes out":  {[]note{noteRunBegan, register, done, noteDeregistered(firstBinding, observedTargets(1))}, durations.Settle, false},
 		"after an incomplete run":   {[]note{noteRunBegan, register, noteRunEnded(false)}, time.Hour, false},
 		"during the next run":       {[]note{noteRunBegan, register, done, noteRunBegan}, time.Hour, false},
 		"nothing was registered":    {[]note{noteRunBegan, done}, time.Hour, false},
@@ -253,31 +253,31 @@ func TestWhichBindingsAreVerifiable(t *testing.T) {
 		"an end without a begin":    {[]note{register, done, noteRunBegan, done}, durations.Settle, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := after(x.notes...).isVerifiable(at(len(x.notes) - 1).now.Add(x.wait)); got != x.want {
+			if got := entryAfter(x.notes...).isVerifiable(momentAt(len(x.notes) - 1).now.Add(x.wait)); got != x.want {
 				t.Errorf("verifiable: %v", got)
 			}
 		})
 	}
 }
 
-func TestWhatOthersHaveChanged(t *testing.T) {
-	shared := boundTo("arn/a")
+func TestDriftOfRegisteredTargets(t *testing.T) {
+	shared := bindingOf("arn/a")
 	shared.Spec.MultiClusterTargetGroup = true
-	draining := listed(1, 2)
+	draining := observedTargets(1, 2)
 	draining[1].State = "draining"
 	for name, x := range map[string]struct {
 		notes []note
 		live  []*observed.Target
 		want  string
 	}{
-		"nothing":                          {[]note{noteRegistered(first, endpoints(1, 2))}, listed(1, 2), "|"},
-		"one is missing, another is added": {[]note{noteRegistered(first, endpoints(1, 2))}, listed(1, 3), "10.0.0.2:80|10.0.0.3:80"},
-		"one that drains is missing":       {[]note{noteRegistered(first, endpoints(1, 2))}, draining, "10.0.0.2:80|"},
-		"others may add to a shared group": {[]note{noteRegistered(shared, endpoints(1, 2))}, listed(1, 3), "10.0.0.2:80|"},
-		"what had no answer may be ours":   {[]note{noteRegistered(first, endpoints(1)), noteUncertain}, listed(1, 3), "|"},
+		"nothing":                          {[]note{noteRegistered(firstBinding, endpoints(1, 2))}, observedTargets(1, 2), "|"},
+		"one is missing, another is added": {[]note{noteRegistered(firstBinding, endpoints(1, 2))}, observedTargets(1, 3), "10.0.0.2:80|10.0.0.3:80"},
+		"one that drains is missing":       {[]note{noteRegistered(firstBinding, endpoints(1, 2))}, draining, "10.0.0.2:80|"},
+		"others may add to a shared group": {[]note{noteRegistered(shared, endpoints(1, 2))}, observedTargets(1, 3), "10.0.0.2:80|"},
+		"what had no answer may be ours":   {[]note{noteRegistered(firstBinding, endpoints(1)), noteUncertain}, observedTargets(1, 3), "|"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := after(x.notes...).registration.driftIn(x.live).String(); got != x.want {
+			if got := entryAfter(x.notes...).registration.driftIn(x.live).String(); got != x.want {
 				t.Errorf("got %q, want %q", got, x.want)
 			}
 		})
@@ -289,7 +289,7 @@ func TestWhatOthersHaveChanged(t *testing.T) {
 }
 
 func TestOwnCheckpointsAreTheLastTwo(t *testing.T) {
-	e := after(noteCheckpointWritten("x", 1), noteCheckpointWritten("y", 2), noteCheckpointWritten("z", 3))
+	e := entryAfter(noteCheckpointWritten("x", 1), noteCheckpointWritten("y", 2), noteCheckpointWritten("z", 3))
 	for _, x := range []struct {
 		value, at string
 		want      bool
@@ -303,9 +303,9 @@ func TestOwnCheckpointsAreTheLastTwo(t *testing.T) {
 	}
 }
 
-// Runs wait for the Services of other bindings for half a minute, and not again for some minutes: who edits bindings all the
-// time keeps no rule from going.
-func TestRunsWaitForOthersForALimitedTime(t *testing.T) {
+// Runs wait for the Services of other bindings for half a minute, and then not again for some minutes. A user who edits
+// bindings all the time cannot prevent the removal of rules.
+func TestRunsWaitForOtherBindingsForALimitedTime(t *testing.T) {
 	now := start
 	m := newMemory(Config{Clock: testclock.FromVariable(&now)})
 	for _, x := range []struct {
@@ -318,21 +318,21 @@ func TestRunsWaitForOthersForALimitedTime(t *testing.T) {
 	}
 }
 
-// An hour after AWS has asked for zones it may not want them any more.
-func TestZonesAreWantedForAWhile(t *testing.T) {
-	e := after(noteZonesRequired)
+// AWS may not require availability zones any longer an hour after it required them.
+func TestZonesAreSentForALimitedTime(t *testing.T) {
+	e := entryAfter(noteZonesRequired)
 	if (entry{}).needsZones(start) || !e.needsZones(start.Add(59*time.Minute)) || e.needsZones(start.Add(time.Hour)) {
 		t.Error("zones are wanted at the wrong times")
 	}
 }
 
-// A Service that a run has missed for some seconds does not exist, nor does that of a binding that has released its targets.
-func TestAbsenceIsBelievedAfterAMoment(t *testing.T) {
-	missing := after(plans(bindingplan.BackendMissing))
+// A Service counts as absent if runs have not found it for some seconds, or if the binding has released its targets.
+func TestServiceIsAbsentAfterAMoment(t *testing.T) {
+	missing := entryAfter(planNote(bindingplan.BackendMissing))
 	if (entry{}).serviceAbsent(start) || missing.serviceAbsent(start.Add(4*time.Second)) || !missing.serviceAbsent(start.Add(5*time.Second)) {
 		t.Error("absence is believed at the wrong times")
 	}
-	if !after(plans(bindingplan.Released)).serviceAbsent(start) {
+	if !entryAfter(planNote(bindingplan.Released)).serviceAbsent(start) {
 		t.Error("a binding that has released its targets has a Service")
 	}
 }
@@ -342,7 +342,7 @@ func TestAForgottenBindingIsNotRemembered(t *testing.T) {
 	m := newMemory(Config{Clock: testclock.FromVariable(&start)})
 	key := Key{Name: "a"}
 	m.note(key, noteRunBegan)
-	m.note(key, noteRegistered(first, endpoints(1)))
+	m.note(key, noteRegistered(firstBinding, endpoints(1)))
 	m.forget(key)
 	m.noteKnown(key, noteRunEnded(true))
 	m.noteKnown(key, noteDueNow)
@@ -351,8 +351,8 @@ func TestAForgottenBindingIsNotRemembered(t *testing.T) {
 	}
 }
 
-// Who has read an entry sees that a run came in between, even if the binding was forgotten and comes back.
-func TestARunIsNotTakenForAnother(t *testing.T) {
+// A reader of an entry notices that another run came between, even if the binding was forgotten and created again.
+func TestRunNumbersAreUnique(t *testing.T) {
 	m := newMemory(Config{Clock: testclock.FromVariable(&start)})
 	key := Key{Name: "a"}
 	m.note(key, noteRunBegan)

@@ -23,7 +23,7 @@ func TestOwnCheckpointsNeedNoRun(t *testing.T) {
 	})()
 	w.put(podDocs("web", p1))
 	w.run("a")
-	w.aws.setAll("arn/a", "healthy")
+	w.aws.setAllStates("arn/a", "healthy")
 	w.run("a")
 	if own == 0 {
 		t.Error("no checkpoint was written")

@@ -37,8 +37,8 @@ func randomPods(r *rand.Rand) []pod {
 	return out
 }
 
-// wanted are the targets that the pods make, when all nodes are fine.
-func wanted(pods []pod) string {
+// desiredTargets are the targets that the pods make, when all nodes are fine.
+func desiredTargets(pods []pod) string {
 	var out []string
 	for _, p := range pods {
 		if !p.broken && !p.terminating {
@@ -60,9 +60,9 @@ func randomHarness(t *testing.T) *harness {
 	return w
 }
 
-// Whatever happens to the pods, a run brings the targets to them, and once all are healthy the
-// next run makes no call.
-func TestRunsConvergeAndThenRest(t *testing.T) {
+// Whatever happens to the pods, a run brings the targets to the desired state. Once all targets are healthy, the next
+// run makes no call.
+func TestRunsConvergeAndThenMakeNoCalls(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 40 {
 		w := randomHarness(t)
@@ -70,14 +70,14 @@ func TestRunsConvergeAndThenRest(t *testing.T) {
 			pods := randomPods(r)
 			w.put(podDocs("web", pods...))
 			w.run("a")
-			want(t, "targets", wanted(pods), w.aws.ids("arn/a"))
-			w.aws.setAll("arn/a", "healthy")
+			want(t, "targets", desiredTargets(pods), w.aws.targetsOf("arn/a"))
+			w.aws.setAllStates("arn/a", "healthy")
 			w.run("a")
-			w.aws.take()
+			w.aws.takeLog()
 			if out := w.run("a"); !out.Deferred {
 				t.Fatalf("not at rest: %+v with %+v", out, pods)
 			}
-			want(t, "calls at rest", "", w.aws.take())
+			want(t, "calls at rest", "", w.aws.takeLog())
 			if r.IntN(2) == 0 {
 				w.restart()
 			}
@@ -85,7 +85,7 @@ func TestRunsConvergeAndThenRest(t *testing.T) {
 	}
 }
 
-// A call that fails at any point, and a process that dies there, change nothing of where it ends.
+// A failed call, or a process that ends at any call, does not change the final state.
 func TestRunsSurviveFailedCalls(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 60 {
@@ -111,9 +111,9 @@ func TestRunsSurviveFailedCalls(t *testing.T) {
 		clear(w.aws.refuse)
 		w.now = w.now.Add(time.Minute)
 		w.run("a")
-		want(t, "targets", wanted(pods), w.aws.ids("arn/a"))
+		want(t, "targets", desiredTargets(pods), w.aws.targetsOf("arn/a"))
 		rules := "tcp 8080-8080 sg-b"
-		if wanted(pods) == "" {
+		if desiredTargets(pods) == "" {
 			rules = ""
 		}
 		want(t, "rules", rules, w.aws.rulesOf("sg-node"))
@@ -128,7 +128,7 @@ func TestOrderOfBindingsMakesNoDifference(t *testing.T) {
 		for _, name := range order {
 			w.run(name)
 		}
-		return w.aws.ids("arn/a") + "|" + w.aws.ids("arn/b") + "|" + w.aws.rulesOf("sg-node")
+		return w.aws.targetsOf("arn/a") + "|" + w.aws.targetsOf("arn/b") + "|" + w.aws.rulesOf("sg-node")
 	}
 	want(t, "end", end("a", "b"), end("b", "a"))
 	want(t, "end", end("a", "b"), end("b", "a", "b", "a"))

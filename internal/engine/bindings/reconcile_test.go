@@ -31,17 +31,17 @@ func ipHarness(t *testing.T, pods ...pod) *harness {
 	return newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", pods...), bindingDoc("a", "web", "ip", 8080))
 }
 
-func TestNewTargetsComeBeforeOldOnesGo(t *testing.T) {
+func TestNewTargetsAreRegisteredBeforeOldOnesAreRemoved(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	w.run("a")
-	want(t, "first run", "list a; authorize sg-node tcp 8080-8080 sg-b; register a 10.0.1.1:8080; register a 10.0.2.1:8080", w.aws.take())
-	want(t, "condition", "True SuccessfullyReconciled", w.ready("a"))
+	want(t, "first run", "list a; authorize sg-node tcp 8080-8080 sg-b; register a 10.0.1.1:8080; register a 10.0.2.1:8080", w.aws.takeLog())
+	want(t, "condition", "True SuccessfullyReconciled", w.readyStatus("a"))
 	if b := w.binding("a"); b.Annotations[targets.CheckpointAnnotation] == "" || *b.Status.ObservedGeneration != b.Generation || len(b.Finalizers) != 1 {
 		t.Errorf("binding %+v", b)
 	}
 	w.put(podDocs("web", p2, p3))
 	w.run("a")
-	want(t, "swap", "list a; register a 10.0.1.2:8080; deregister a 10.0.1.1:8080", w.aws.take())
+	want(t, "swap", "list a; register a 10.0.1.2:8080; deregister a 10.0.1.1:8080", w.aws.takeLog())
 }
 
 func TestOldPodsServeUntilNewOnesAreHealthy(t *testing.T) {
@@ -50,9 +50,9 @@ func TestOldPodsServeUntilNewOnesAreHealthy(t *testing.T) {
 	turned := func() *harness { // the Service was turned from one pod to the other
 		w := ipHarness(t, old)
 		w.run("a")
-		w.aws.setAll("arn/a", "healthy")
+		w.aws.setAllStates("arn/a", "healthy")
 		w.put(podDocs("web", next))
-		w.aws.take()
+		w.aws.takeLog()
 		return w
 	}
 	both := "10.0.1.1:8080 10.0.2.1:8080"
@@ -73,40 +73,40 @@ func TestOldPodsServeUntilNewOnesAreHealthy(t *testing.T) {
 			if out := w.run("a"); out.RetryAfter != 2*time.Second {
 				t.Errorf("again after %s", out.RetryAfter)
 			}
-			want(t, "at first", both, w.aws.ids("arn/a"))
+			want(t, "at first", both, w.aws.targetsOf("arn/a"))
 			tt.change(w)
 			w.run("a")
-			want(t, "then", tt.want, w.aws.ids("arn/a"))
+			want(t, "then", tt.want, w.aws.targetsOf("arn/a"))
 		})
 	}
 	w := turned()
 	w.put(strings.ReplaceAll(podDocs("web", next), "port: 8080", "port: 9090"), bindingDoc("a", "web", "ip", 9090))
 	w.run("a")
 	want(t, "rules while both serve", "tcp 8080-8080 sg-b, tcp 9090-9090 sg-b", w.aws.rulesOf("sg-node"))
-	w.aws.setAll("arn/a", "healthy")
+	w.aws.setAllStates("arn/a", "healthy")
 	w.run("a")
 	want(t, "rules after", "tcp 9090-9090 sg-b", w.aws.rulesOf("sg-node"))
 	w = turned()
 	w.run("a")
 	w.drop(cluster.KindBinding, "a")
 	w.run("a")
-	want(t, "deleted meanwhile", "", w.aws.ids("arn/a")+w.aws.rulesOf("sg-node"))
+	want(t, "deleted meanwhile", "", w.aws.targetsOf("arn/a")+w.aws.rulesOf("sg-node"))
 	w = turned()
-	w.aws.full = 1
+	w.aws.maxTargets = 1
 	w.run("a")
-	want(t, "without room for both", "10.0.2.1:8080", w.aws.ids("arn/a"))
+	want(t, "without room for both", "10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 	w = turned()
 	w.conf.MaxTargets = 1
 	w.restart()
 	w.run("a")
 	w.run("a")
-	want(t, "at the operator's limit", "10.0.2.1:8080", w.aws.ids("arn/a"))
+	want(t, "at the operator's limit", "10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
-func TestNothingChangedCostsNothing(t *testing.T) {
+func TestUnchangedBindingMakesNoCalls(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	w.run("a")
-	w.aws.take()
+	w.aws.takeLog()
 	for range 3 {
 		if out := w.run("a"); !out.Deferred || out.RetryAfter < 25*time.Minute {
 			t.Errorf("outcome %+v", out)
@@ -116,11 +116,11 @@ func TestNothingChangedCostsNothing(t *testing.T) {
 	if out := w.run("a"); !out.Deferred {
 		t.Errorf("after a restart %+v", out)
 	}
-	want(t, "calls", "", w.aws.take())
+	want(t, "calls", "", w.aws.takeLog())
 	w.now = w.now.Add(46 * time.Minute)
 	w.aws.groups["arn/a"] = nil // another user
 	w.run("a")
-	want(t, "after a while", "list a; register a 10.0.1.1:8080; register a 10.0.2.1:8080", w.aws.take())
+	want(t, "after a while", "list a; register a 10.0.1.1:8080; register a 10.0.2.1:8080", w.aws.takeLog())
 }
 
 func TestReadinessFollowsHealth(t *testing.T) {
@@ -148,18 +148,18 @@ func TestReadinessFollowsHealth(t *testing.T) {
 	if out := w.run("a"); out.RetryAfter != 5*time.Second {
 		t.Errorf("then after %s", out.RetryAfter)
 	}
-	w.aws.setAll("arn/a", "healthy")
-	w.aws.take()
+	w.aws.setAllStates("arn/a", "healthy")
+	w.aws.takeLog()
 	w.run("a")
 	want(t, "healthy", "True", condition())
-	want(t, "calls", "list a", w.aws.take())
+	want(t, "calls", "list a", w.aws.takeLog())
 	if out := w.run("a"); !out.Deferred {
 		t.Errorf("settled: %+v", out)
 	}
-	want(t, "calls when settled", "", w.aws.take())
+	want(t, "calls when settled", "", w.aws.takeLog())
 }
 
-func TestWhichPodsAreRegistered(t *testing.T) {
+func TestRegisteredPods(t *testing.T) {
 	tests := []struct {
 		name string
 		pods []pod
@@ -181,25 +181,25 @@ func TestWhichPodsAreRegistered(t *testing.T) {
 				w.put(strings.ReplaceAll(nodes, `"True"`, `"`+tt.node+`"`))
 			}
 			w.run("a")
-			want(t, "targets", tt.want, w.aws.ids("arn/a"))
+			want(t, "targets", tt.want, w.aws.targetsOf("arn/a"))
 		})
 	}
 }
 
-func TestForgedEndpointsAreLeftOut(t *testing.T) {
+func TestForgedEndpointsAreNotRegistered(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.put(strings.ReplaceAll(podDocs("web", p1), `addresses: ["10.0.1.1"]`, `addresses: ["10.0.200.1"]`))
 	out := w.run("a")
-	want(t, "targets", "", w.aws.ids("arn/a"))
+	want(t, "targets", "", w.aws.targetsOf("arn/a"))
 	if len(out.Findings) != 1 || out.Findings[0].Reason != finding.EndpointIgnored {
 		t.Errorf("findings %v", out.Findings)
 	}
 }
 
-func TestAddressesOutsideTheVPCAreForAllZones(t *testing.T) {
+func TestAddressesOutsideTheVPCAreRegisteredForAllZones(t *testing.T) {
 	w := ipHarness(t, pod{name: "p1", ip: "100.64.0.1", node: "n2"})
 	w.run("a")
-	if got := w.aws.take(); !strings.HasSuffix(got, "register a 100.64.0.1:8080all") {
+	if got := w.aws.takeLog(); !strings.HasSuffix(got, "register a 100.64.0.1:8080all") {
 		t.Error(got)
 	}
 }
@@ -210,12 +210,12 @@ func TestAddressesOutsideTheVPCAreForAllZones(t *testing.T) {
 
 func TestFencedProcessWritesNothing(t *testing.T) {
 	w := ipHarness(t, p1)
-	w.conf.Fence = engine.ReadOnly{Err: classed{engine.Fenced, "lease lost"}}
+	w.conf.Fence = engine.ReadOnly{Err: classedError{engine.Fenced, "lease lost"}}
 	w.restart()
 	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil {
 		t.Error("no error")
 	}
-	want(t, "calls", "", w.aws.take())
+	want(t, "calls", "", w.aws.takeLog())
 	if len(w.binding("a").Finalizers) != 0 {
 		t.Error("the finalizer was written")
 	}

@@ -12,26 +12,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-func TestOneRefusedTargetDoesNotKeepTheOthersOut(t *testing.T) {
+func TestOneRefusedTargetBlocksNoOtherRegistration(t *testing.T) {
 	w := ipHarness(t, p1, p2, p3)
 	w.aws.refuse["10.0.2.1"] = engine.Invalid
 	w.run("a")
-	want(t, "targets", "10.0.1.1:8080 10.0.1.2:8080", w.aws.ids("arn/a"))
-	want(t, "condition", "False FailedReconcile", w.ready("a"))
+	want(t, "targets", "10.0.1.1:8080 10.0.1.2:8080", w.aws.targetsOf("arn/a"))
+	want(t, "condition", "False FailedReconcile", w.readyStatus("a"))
 }
 
-func TestOneRefusedTargetDoesNotKeepTheOthersIn(t *testing.T) {
+func TestOneRefusedTargetBlocksNoOtherDeregistration(t *testing.T) {
 	w := ipHarness(t, p1)
 	for _, ip := range []string{"10.0.9.1", "10.0.9.2", "10.0.9.3"} {
 		w.aws.groups["arn/a"] = append(w.aws.groups["arn/a"], &observed.Target{ID: ip, Port: 8080, State: "healthy"})
 	}
 	w.aws.refuse["out 10.0.9.2"] = engine.Invalid
 	w.run("a")
-	want(t, "targets", "10.0.1.1:8080 10.0.9.2:8080", w.aws.ids("arn/a"))
-	want(t, "condition", "False FailedReconcile", w.ready("a"))
+	want(t, "targets", "10.0.1.1:8080 10.0.9.2:8080", w.aws.targetsOf("arn/a"))
+	want(t, "condition", "False FailedReconcile", w.readyStatus("a"))
 }
 
-func TestTheSameFaultIsWrittenOnce(t *testing.T) {
+func TestTheSameFindingIsWrittenOnce(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.aws.refuse["10.0.1.1"] = engine.Denied
 	w.run("a")
@@ -43,40 +43,40 @@ func TestTheSameFaultIsWrittenOnce(t *testing.T) {
 	}
 }
 
-func TestARefusedTargetIsSentAgainWithBackOff(t *testing.T) {
+func TestARefusedTargetIsRetriedWithBackOff(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.aws.refuse[p1.ip] = engine.Invalid
 	for i := range 600 { // ten minutes
 		w.put(podDocs("web", p1, pod{name: fmt.Sprint("n", i), ip: fmt.Sprintf("10.0.4.%d", i%250), node: "n1"}))
-		w.again("a")
+		w.tryRun("a")
 		w.now = w.now.Add(time.Second)
 	}
-	want(t, "targets", "10.0.4.99:8080", w.aws.ids("arn/a"))
-	if w.aws.serial > 14 { // together with a new one, and alone
-		t.Errorf("%d calls were refused", w.aws.serial)
+	want(t, "targets", "10.0.4.99:8080", w.aws.targetsOf("arn/a"))
+	if w.aws.refusals > 14 { // together with a new one, and alone
+		t.Errorf("%d calls were refused", w.aws.refusals)
 	}
 	delete(w.aws.refuse, p1.ip)
 	w.now = w.now.Add(5 * time.Minute)
 	w.run("a")
-	want(t, "targets once it is accepted", "10.0.1.1:8080 10.0.4.99:8080", w.aws.ids("arn/a"))
+	want(t, "targets once it is accepted", "10.0.1.1:8080 10.0.4.99:8080", w.aws.targetsOf("arn/a"))
 }
 
-func TestFullGroupIsEmptiedFirst(t *testing.T) {
+func TestFullTargetGroupDeregistersFirst(t *testing.T) {
 	w := ipHarness(t, p2)
 	w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.0.9.9", Port: 8080, State: "healthy"}}
-	w.aws.full = 1
+	w.aws.maxTargets = 1
 	w.run("a")
-	want(t, "targets", "10.0.2.1:8080", w.aws.ids("arn/a"))
+	want(t, "targets", "10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
-func TestAFullGroupGetsAsManyAsItHasRoomFor(t *testing.T) {
+func TestFullTargetGroupIsFilledUpToItsCapacity(t *testing.T) {
 	var many []pod
 	for i := range 9 {
 		many = append(many, pod{name: fmt.Sprintf("m%d", i), ip: fmt.Sprintf("10.0.2.%d", 10+i), node: "n2"})
 	}
 	for room := range 10 {
 		w := ipHarness(t, many...)
-		w.aws.full = max(room, 1)
+		w.aws.maxTargets = max(room, 1)
 		if room == 0 {
 			w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.0.9.9", Port: 8080, State: "draining"}}
 		}
@@ -93,28 +93,28 @@ func TestAFullGroupGetsAsManyAsItHasRoomFor(t *testing.T) {
 	}
 }
 
-func TestLastTargetsThatCanServeStayWhenNewOnesCannotCome(t *testing.T) {
+func TestLastServingTargetsStayIfNewOnesAreRefused(t *testing.T) {
 	old := p1
 	old.serving = true
 	w := ipHarness(t, old)
 	w.run("a")
-	w.aws.setAll("arn/a", "healthy")
+	w.aws.setAllStates("arn/a", "healthy")
 	w.aws.groups["arn/a"] = append(w.aws.groups["arn/a"], &observed.Target{ID: "10.0.9.9", Port: 8080, State: "healthy"})
 	w.aws.refuse["10.0.2.1"] = engine.Denied
 	w.put(podDocs("web", p2)) // the Service was turned to another pod, the old one is still there
 	w.run("a")
-	want(t, "targets: no address without a pod", "10.0.1.1:8080", w.aws.ids("arn/a"))
+	want(t, "targets: no address without a pod", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
 	w.drop(cluster.KindPod, "p1")
 	w.run("a")
-	want(t, "targets once the old pod is gone, whose address may be another's soon", "", w.aws.ids("arn/a"))
+	want(t, "targets once the old pod is gone, whose address may be another's soon", "", w.aws.targetsOf("arn/a"))
 }
 
-func TestCapIsKept(t *testing.T) {
+func TestMaximumOfTargetsIsNotExceeded(t *testing.T) {
 	w := ipHarness(t, p1, p2, p3)
 	w.conf.MaxTargets = 2
 	w.restart()
 	out := w.run("a")
-	want(t, "targets", "10.0.1.1:8080 10.0.1.2:8080", w.aws.ids("arn/a"))
+	want(t, "targets", "10.0.1.1:8080 10.0.1.2:8080", w.aws.targetsOf("arn/a"))
 	if out.RetryAfter != 15*time.Second || w.binding("a").Annotations[targets.CheckpointAnnotation] != "" {
 		t.Errorf("outcome %+v", out)
 	}
@@ -122,19 +122,19 @@ func TestCapIsKept(t *testing.T) {
 	w.put(podDocs("web", p2, p3))
 	w.run("a")
 	w.run("a")
-	want(t, "targets after one went", "10.0.1.2:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+	want(t, "targets after one went", "10.0.1.2:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 	if w.binding("a").Annotations[targets.CheckpointAnnotation] == "" {
 		t.Error("there is no checkpoint although all endpoints are registered")
 	}
 }
 
-func TestMoreTargetsThanTheCapAreLeftToBe(t *testing.T) {
+func TestTargetsBeyondTheMaximumStayRegistered(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.conf.MaxTargets = 1
 	w.restart()
 	w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.9.9.1", Port: 1, State: "draining"}, {ID: "10.9.9.2", Port: 1, State: "draining"}}
 	out := w.run("a")
-	want(t, "targets", "10.9.9.1:1 10.9.9.2:1", w.aws.ids("arn/a"))
+	want(t, "targets", "10.9.9.1:1 10.9.9.2:1", w.aws.targetsOf("arn/a"))
 	if out.RetryAfter != 15*time.Second || len(out.Findings) != 1 || out.Findings[0].Reason != finding.TargetsCapped {
 		t.Errorf("outcome %+v", out)
 	}

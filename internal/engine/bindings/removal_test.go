@@ -14,21 +14,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// refusing is a Kubernetes that refuses some writes.
-type refusing struct {
+// refusingCluster is a Kubernetes that refuses some writes.
+type refusingCluster struct {
 	bindings.Cluster
 	refuse func(bindings.Write) bool
 }
 
-func (r refusing) Change(ctx context.Context, w bindings.Write) error {
+func (r refusingCluster) Change(ctx context.Context, w bindings.Write) error {
 	if r.refuse(w) {
 		return errors.New("the API server refuses the write")
 	}
 	return r.Cluster.Change(ctx, w)
 }
 
-// selecting is the Service with a selector, so that Kubernetes keeps slices for it.
-func selecting(doc string) string {
+// withSelector is the Service with a selector, so that Kubernetes keeps slices for it.
+func withSelector(doc string) string {
 	return strings.Replace(doc, "spec: {", "spec: {selector: {app: web}, ", 1)
 }
 
@@ -42,11 +42,11 @@ func (w *harness) edit(name string, change func(*elbv2.TargetGroupBinding)) {
 	}
 }
 
-// again runs a binding whose run may fail.
-func (w *harness) again(name string) { _, _ = w.rec.Reconcile(w.t.Context(), keyOf(name)) }
+// tryRun runs a binding whose run may fail.
+func (w *harness) tryRun(name string) { _, _ = w.rec.Reconcile(w.t.Context(), keyOf(name)) }
 
-// stolen is a pod of another namespace that has got the address of a pod.
-func stolen(ip string) string {
+// podWithReusedAddress is a pod of another namespace that has got the address of a pod.
+func podWithReusedAddress(ip string) string {
 	return `
 apiVersion: v1
 kind: Pod
@@ -56,11 +56,11 @@ status: {phase: Running, podIPs: [{ip: ` + ip + `}]}
 `
 }
 
-// Whatever keeps a run from bringing the targets to the endpoints, the address of a pod that is gone
-// leaves at the next run, and those of the others stay.
-func TestTheAddressOfAPodThatIsGoneLeavesWhateverElseIsWrong(t *testing.T) {
+// Whatever prevents a run from converging, the next run deregisters the address of a deleted pod, and the addresses of
+// other pods stay registered.
+func TestAddressOfADeletedPodIsAlwaysDeregistered(t *testing.T) {
 	deny := func(w *harness, refuse func(bindings.Write) bool) {
-		w.conf.Cluster = refusing{w.conf.Cluster, refuse}
+		w.conf.Cluster = refusingCluster{w.conf.Cluster, refuse}
 		w.restart()
 	}
 	shared := func(b *elbv2.TargetGroupBinding) { b.Spec.MultiClusterTargetGroup = true }
@@ -79,11 +79,11 @@ func TestTheAddressOfAPodThatIsGoneLeavesWhateverElseIsWrong(t *testing.T) {
 		},
 		"the EndpointSlices are missing, and a newer pod of another namespace has the address": {
 			spoil: func(w *harness) { w.drop(cluster.KindEndpointSlice, "web-1") },
-			ends:  func(w *harness) { w.put(stolen(p2.ip)) },
+			ends:  func(w *harness) { w.put(podWithReusedAddress(p2.ip)) },
 		},
 		"the Service is of type ExternalName": {
 			spoil: func(w *harness) {
-				w.put(selecting(serviceDoc("web", "ExternalName")))
+				w.put(withSelector(serviceDoc("web", "ExternalName")))
 				w.drop(cluster.KindEndpointSlice, "web-1")
 			},
 		},
@@ -102,7 +102,7 @@ func TestTheAddressOfAPodThatIsGoneLeavesWhateverElseIsWrong(t *testing.T) {
 			spoil: func(w *harness) {
 				w.edit("a", shared)
 				w.run("a")
-				w.record("")
+				w.setOwnTargets("")
 			},
 		},
 		"the binding claims to be complete": {
@@ -124,17 +124,17 @@ func TestTheAddressOfAPodThatIsGoneLeavesWhateverElseIsWrong(t *testing.T) {
 		},
 		"it is deleted while its load balancer uses the target group": {
 			spoil: func(w *harness) {
-				w.put(asking)
+				w.put(ingressWithFinalizer)
 				w.edit("a", func(b *elbv2.TargetGroupBinding) {
 					b.Labels = map[string]string{"ingress.k8s.aws/stack-namespace": "ns", "ingress.k8s.aws/stack-name": "web"}
 				})
-				w.aws.used = map[string]bool{"arn/a": true}
+				w.aws.targetGroupsInUse = map[string]bool{"arn/a": true}
 				w.drop(cluster.KindBinding, "a")
 			},
 		},
 		"an older binding fills the group now": {
 			spoil: func(w *harness) {
-				older := strings.ReplaceAll(with(bindingDoc("b", "web", "ip", 8080), "multiClusterTargetGroup: true"), "arn/b", "arn/a")
+				older := strings.ReplaceAll(withSpecLines(bindingDoc("b", "web", "ip", 8080), "multiClusterTargetGroup: true"), "arn/b", "arn/a")
 				w.put(strings.Replace(older, "metadata: {", `metadata: {creationTimestamp: "2025-01-01T00:00:00Z", `, 1))
 			},
 		},
@@ -146,13 +146,13 @@ func TestTheAddressOfAPodThatIsGoneLeavesWhateverElseIsWrong(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newHarness(t, selecting(serviceDoc("web", "ClusterIP")), podDocs("web", p1, p2), bindingDoc("a", "web", "ip", 8080))
+			w := newHarness(t, withSelector(serviceDoc("web", "ClusterIP")), podDocs("web", p1, p2), bindingDoc("a", "web", "ip", 8080))
 			w.run("a")
-			w.aws.setAll("arn/a", "healthy")
+			w.aws.setAllStates("arn/a", "healthy")
 			w.run("a")
 			c.spoil(w)
-			w.again("a")
-			if got := w.aws.ids("arn/a"); !strings.Contains(got, p1.ip) {
+			w.tryRun("a")
+			if got := w.aws.targetsOf("arn/a"); !strings.Contains(got, p1.ip) {
 				t.Fatalf("what lives is taken out: %q", got)
 			}
 			if c.ends != nil {
@@ -161,78 +161,78 @@ func TestTheAddressOfAPodThatIsGoneLeavesWhateverElseIsWrong(t *testing.T) {
 				w.drop(cluster.KindPod, p2.name)
 			}
 			w.now = w.now.Add(time.Second)
-			w.again("a")
-			if got := w.aws.ids("arn/a"); !strings.Contains(got, p1.ip) || strings.Contains(got, p2.ip) {
+			w.tryRun("a")
+			if got := w.aws.targetsOf("arn/a"); !strings.Contains(got, p1.ip) || strings.Contains(got, p2.ip) {
 				t.Errorf("registered are %q", got)
 			}
 		})
 	}
 }
 
-const asking = `
+const ingressWithFinalizer = `
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {namespace: ns, name: web, finalizers: [ingress.k8s.aws/resources]}
 `
 
-// An instance that is not a node any more may serve something else.
-func TestAnInstanceThatIsNoNodeAnyMoreLeaves(t *testing.T) {
+// An instance that is no longer a node may serve something else.
+func TestInstanceOfADeletedNodeIsDeregistered(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "NodePort"), bindingDoc("a", "web", "instance", 30080))
 	w.run("a")
-	w.aws.setAll("arn/a", "healthy")
+	w.aws.setAllStates("arn/a", "healthy")
 	w.put(serviceDoc("web", "ClusterIP")) // has no node ports, so the targets are held
 	w.run("a")
-	want(t, "targets", "i-1:30080 i-2:30080", w.aws.ids("arn/a"))
+	want(t, "targets", "i-1:30080 i-2:30080", w.aws.targetsOf("arn/a"))
 	if err := w.store.Delete(cluster.Ref{Kind: cluster.KindNode, Name: "n2"}); err != nil {
 		t.Fatal(err)
 	}
 	w.run("a")
-	want(t, "targets after a node is gone", "i-1:30080", w.aws.ids("arn/a"))
+	want(t, "targets after a node is gone", "i-1:30080", w.aws.targetsOf("arn/a"))
 }
 
 // The instances of another account are not nodes of this cluster.
-func TestTargetsThatABindingNeverRegisteredStayWhereItCannotFillTheGroup(t *testing.T) {
-	w := newHarness(t, serviceDoc("web", "NodePort"), with(bindingDoc("a", "web", "instance", 30080), "iamRoleArnToAssume: arn:aws:iam::1:role/r"))
+func TestForeignTargetsStayIfABindingCannotRegister(t *testing.T) {
+	w := newHarness(t, serviceDoc("web", "NodePort"), withSpecLines(bindingDoc("a", "web", "instance", 30080), "iamRoleArnToAssume: arn:aws:iam::1:role/r"))
 	w.aws.groups["arn/a"] = []*observed.Target{{ID: "i-9", Port: 80, State: "healthy"}, {ID: "10.0.7.7", Port: 80, State: "healthy"}}
 	w.run("a")
-	want(t, "targets", "10.0.7.7:80 i-9:80", w.aws.ids("arn/a"))
+	want(t, "targets", "10.0.7.7:80 i-9:80", w.aws.targetsOf("arn/a"))
 }
 
-// A binding whose finalizer a user has removed takes along what it has put in, unless another one
-// comes in its place.
-func TestABindingThatWentWithoutLettingGoLeavesNothing(t *testing.T) {
+// If a user removes the finalizer of a binding, and the binding is deleted, its targets are deregistered, unless
+// another binding takes its place.
+func TestTargetsOfABindingWithoutFinalizerAreRemoved(t *testing.T) {
 	lose := func(w *harness) {
 		w.run("a")
 		w.edit("a", func(b *elbv2.TargetGroupBinding) { b.Finalizers = nil })
 		w.drop(cluster.KindBinding, "a")
-		w.again("a")
-		want(t, "targets at once", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+		w.tryRun("a")
+		want(t, "targets at once", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 	}
 	w := ipHarness(t, p1, p2)
 	lose(w)
 	w.now = w.now.Add(2 * time.Minute)
 	w.run("a")
-	want(t, "targets later", "", w.aws.ids("arn/a"))
+	want(t, "targets later", "", w.aws.targetsOf("arn/a"))
 
 	w = ipHarness(t, p1, p2)
 	lose(w)
 	w.put(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"))
 	w.now = w.now.Add(2 * time.Minute)
 	w.run("a")
-	want(t, "targets that a successor wants", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+	want(t, "targets that a successor wants", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
-func TestABindingThatNamesAnotherGroupEmptiesTheOneBefore(t *testing.T) {
+func TestPreviousTargetGroupIsEmptiedAfterAChange(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.run("a")
 	w.edit("a", func(b *elbv2.TargetGroupBinding) { b.Spec.TargetGroupARN = "arn/b" })
 	w.run("a")
-	want(t, "targets of the one before", "", w.aws.ids("arn/a"))
-	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/b"))
+	want(t, "targets of the one before", "", w.aws.targetsOf("arn/a"))
+	want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/b"))
 }
 
-// Another tenant's binding that names a group can never empty it.
-func TestABindingOfAnotherNamespaceTakesNothingOut(t *testing.T) {
+// A binding of another tenant that names a target group never deregisters its targets.
+func TestBindingOfAnotherNamespaceDeregistersNothing(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	w.run("a")
 	w.now = w.now.Add(time.Minute)
@@ -244,19 +244,19 @@ func TestABindingOfAnotherNamespaceTakesNothingOut(t *testing.T) {
 		}
 		w.now = w.now.Add(time.Minute)
 	}
-	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 	if err := w.store.Delete(cluster.Ref{Kind: cluster.KindBinding, Namespace: "other", Name: "b"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.rec.Reconcile(t.Context(), bindings.Key{Namespace: "other", Name: "b"}); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "targets after it was deleted", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+	want(t, "targets after it was deleted", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
-// The name of a group that the controller makes can be foretold, so anybody can name it before the
-// binding of its owner is there.
-func TestAGroupIsForBindingsOfTheNamespaceThatItWasMadeFor(t *testing.T) {
+// The names of target groups that the controller creates are predictable, so any user can name such a target group
+// before the binding of its owner exists.
+func TestTargetGroupAdmitsOnlyBindingsOfItsNamespace(t *testing.T) {
 	foreign := strings.NewReplacer("namespace: ns", "namespace: other", "arn/b", "arn/a", "metadata: {", `metadata: {creationTimestamp: "2025-01-01T00:00:00Z", `).
 		Replace(bindingDoc("b", "web", "ip", 8080))
 	theirs := strings.NewReplacer("namespace: ns", "namespace: other").Replace(serviceDoc("web", "ClusterIP") + "---\n" + podDocs("web", p2))
@@ -265,18 +265,18 @@ func TestAGroupIsForBindingsOfTheNamespaceThatItWasMadeFor(t *testing.T) {
 		foreign, own func(string) string
 		want         string
 	}{
-		"the group is not shared":      {same, same, "10.0.1.1:8080"},
-		"only the other one shares it": {multi, same, "10.0.1.1:8080"},
-		"both say that it is shared":   {multi, multi, "10.0.1.1:8080"},
-		"only its owner shares it":     {same, multi, "10.0.1.1:8080"},
-		"the other one has a role":     {func(doc string) string { return with(doc, "iamRoleArnToAssume: role") }, same, "10.0.1.1:8080"},
+		"the group is not shared":      {unchangedDoc, unchangedDoc, "10.0.1.1:8080"},
+		"only the other one shares it": {multiClusterDoc, unchangedDoc, "10.0.1.1:8080"},
+		"both say that it is shared":   {multiClusterDoc, multiClusterDoc, "10.0.1.1:8080"},
+		"only its owner shares it":     {unchangedDoc, multiClusterDoc, "10.0.1.1:8080"},
+		"the other one has a role":     {func(doc string) string { return withSpecLines(doc, "iamRoleArnToAssume: role") }, unchangedDoc, "10.0.1.1:8080"},
 		"the other one names it, with a role": {func(doc string) string {
-			return strings.Replace(with(doc, "iamRoleArnToAssume: role"), "targetGroupARN: arn/a", "targetGroupName: a", 1)
-		}, same, "10.0.1.1:8080"},
+			return strings.Replace(withSpecLines(doc, "iamRoleArnToAssume: role"), "targetGroupARN: arn/a", "targetGroupName: a", 1)
+		}, unchangedDoc, "10.0.1.1:8080"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1))
-			w.aws.made = map[string]string{"arn/a": "ns"}
+			w.aws.ownerNamespaces = map[string]string{"arn/a": "ns"}
 			w.put(c.foreign(foreign), theirs)
 			run := func() {
 				if _, err := w.rec.Reconcile(t.Context(), other); err != nil {
@@ -284,50 +284,51 @@ func TestAGroupIsForBindingsOfTheNamespaceThatItWasMadeFor(t *testing.T) {
 				}
 			}
 			run()
-			want(t, "targets before its owner's binding is there", "", w.aws.ids("arn/a"))
+			want(t, "targets before its owner's binding is there", "", w.aws.targetsOf("arn/a"))
 			w.put(c.own(bindingDoc("a", "web", "ip", 8080)))
 			w.run("a")
 			run()
 			w.run("a")
-			want(t, "targets", c.want, w.aws.ids("arn/a"))
+			want(t, "targets", c.want, w.aws.targetsOf("arn/a"))
 		})
 	}
 }
 
-// What a binding of another namespace wants keeps no target of a shared group that its owner's binding takes out.
-func TestABindingOfAnotherNamespaceKeepsNoTargetOfASharedGroup(t *testing.T) {
-	foreign := strings.NewReplacer("namespace: ns", "namespace: other", "arn/b", "arn/a").Replace(multi(bindingDoc("b", "web", "ip", 8080)))
+// The endpoints of a binding in another namespace do not prevent the owner's binding from deregistering targets of a
+// shared target group.
+func TestBindingOfAnotherNamespaceRetainsNoSharedTarget(t *testing.T) {
+	foreign := strings.NewReplacer("namespace: ns", "namespace: other", "arn/b", "arn/a").Replace(multiClusterDoc(bindingDoc("b", "web", "ip", 8080)))
 	for name, leave := range map[string]func(w *harness){
 		"its pod goes":     func(w *harness) { w.put(podDocs("web", p1)); w.drop(cluster.KindPod, p2.name) },
 		"the binding goes": func(w *harness) { w.drop(cluster.KindBinding, "a") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1, p2), multi(bindingDoc("a", "web", "ip", 8080)))
-			w.aws.made = map[string]string{"arn/a": "ns"}
+			w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1, p2), multiClusterDoc(bindingDoc("a", "web", "ip", 8080)))
+			w.aws.ownerNamespaces = map[string]string{"arn/a": "ns"}
 			w.run("a")
-			want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+			want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 			leave(w)
 			w.put(foreign, strings.NewReplacer("namespace: ns", "namespace: other").Replace(serviceDoc("web", "ClusterIP")+"---\n"+podDocs("web", p2)))
 			if _, err := w.rec.Reconcile(t.Context(), bindings.Key{Namespace: "other", Name: "b"}); err != nil {
 				t.Fatal(err)
 			}
 			w.run("a")
-			if got := w.aws.ids("arn/a"); strings.Contains(got, p2.ip) {
+			if got := w.aws.targetsOf("arn/a"); strings.Contains(got, p2.ip) {
 				t.Errorf("targets: %s", got)
 			}
 		})
 	}
 }
 
-func same(doc string) string  { return doc }
-func multi(doc string) string { return with(doc, "multiClusterTargetGroup: true") }
+func unchangedDoc(doc string) string    { return doc }
+func multiClusterDoc(doc string) string { return withSpecLines(doc, "multiClusterTargetGroup: true") }
 
-// One target that AWS does not know any more does not keep the others of a binding that is deleted.
-func TestDeletionTakesOutTheRestWhenOneTargetIsRefused(t *testing.T) {
+// A target that AWS no longer knows does not prevent the deregistration of the other targets of a deleted binding.
+func TestDeletionDeregistersTheOtherTargetsIfOneIsRefused(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	w.run("a")
 	w.aws.refuse["out "+p1.ip] = engine.Invalid
 	w.drop(cluster.KindBinding, "a")
 	w.run("a")
-	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
+	want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
 }

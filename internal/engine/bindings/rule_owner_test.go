@@ -12,11 +12,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// TestRememberedRulesEqualComputation lets bindings, their pods and what AWS shows of addresses change at
+// TestCachedRulesMatchAFreshComputation lets bindings, their pods and what AWS shows of addresses change at
 // random. Once each binding had its run, a new process that computes the rules of all bindings finds nothing
 // to add, and nothing to take away unless an address was not known, because nothing is taken away then, or the
 // process was started again, as it is this computation that ends what is left over from before.
-func TestRememberedRulesEqualComputation(t *testing.T) {
+func TestCachedRulesMatchAFreshComputation(t *testing.T) {
 	loose, strict := 0, 0
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 11))
@@ -33,11 +33,11 @@ func TestRememberedRulesEqualComputation(t *testing.T) {
 					w.run(ruleBindings[i])
 				}
 			}
-			w.aws.take()
+			w.aws.takeLog()
 			if err := bindings.New(w.conf).SyncRules(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			left := w.aws.take()
+			left := w.aws.takeLog()
 			switch {
 			case strings.Contains(left, "authorize") || !lost && left != "":
 				t.Fatalf("seed %d, step %d: a computation for all bindings leads to: %s", seed, step, left)
@@ -66,9 +66,9 @@ func TestRulesOfAllAreComputedOnce(t *testing.T) {
 		w.put(podDocs("s"+name, all...))
 	}
 	asked := func(name string) int {
-		w.aws.instances = 0
+		w.aws.maxInstances = 0
 		w.run(name)
-		return w.aws.instances
+		return w.aws.maxInstances
 	}
 	pods("a", 0, 0)
 	pods("b", 1, 1)

@@ -16,77 +16,77 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// interleaved is the small AWS, in which other bindings have their runs while a run waits for an answer, and which looks at
+// interleavingAWS is the small AWS, in which other bindings have their runs while a run waits for an answer, and which looks at
 // each rule that is taken away.
-type interleaved struct {
+type interleavingAWS struct {
 	*aws
-	meanwhile func()
-	revoked   func(group string, r model.IngressRule)
+	runOther     func()
+	checkRevoked func(group string, r model.IngressRule)
 }
 
-func (a *interleaved) TargetGroupsOf(account bindings.Account) bindings.TargetGroups {
+func (a *interleavingAWS) TargetGroupsOf(account bindings.Account) bindings.TargetGroups {
 	a.aws.TargetGroupsOf(account)
 	return a
 }
 
-func (a *interleaved) ENIs(ctx context.Context, q bindings.ENIQuery) (bindings.ENIs, error) {
+func (a *interleavingAWS) ENIs(ctx context.Context, q bindings.ENIQuery) (bindings.ENIs, error) {
 	out, err := a.aws.ENIs(ctx, q)
-	a.meanwhile()
+	a.runOther()
 	return out, err
 }
 
-func (a *interleaved) TargetHealth(ctx context.Context, arn string, age time.Duration) (observed.Health, error) {
+func (a *interleavingAWS) TargetHealth(ctx context.Context, arn string, age time.Duration) (observed.Health, error) {
 	out, err := a.aws.TargetHealth(ctx, arn, age)
-	a.meanwhile()
+	a.runOther()
 	return out, err
 }
 
-func (a *interleaved) Register(ctx context.Context, arn string, turn bindings.CallPriority, add []bindings.Target) error {
-	a.meanwhile()
+func (a *interleavingAWS) Register(ctx context.Context, arn string, turn bindings.CallPriority, add []bindings.Target) error {
+	a.runOther()
 	return a.aws.Register(ctx, arn, turn, add)
 }
 
-func (a *interleaved) Deregister(ctx context.Context, arn string, turn bindings.CallPriority, out []*observed.Target) error {
-	a.meanwhile()
+func (a *interleavingAWS) Deregister(ctx context.Context, arn string, turn bindings.CallPriority, out []*observed.Target) error {
+	a.runOther()
 	return a.aws.Deregister(ctx, arn, turn, out)
 }
 
-func (a *interleaved) ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error {
+func (a *interleavingAWS) ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error {
 	err := a.aws.ChangeEndpointRules(ctx, group, authorize, revoke)
 	for _, r := range revoke {
-		a.revoked(group, r)
+		a.checkRevoked(group, r)
 	}
 	return err
 }
 
-// safety is a history of four bindings, of which the first and the last share a target group.
-type safety struct {
+// ruleSafetyTest is a history of four bindings, of which the first and the last share a target group.
+type ruleSafetyTest struct {
 	*harness
-	r       *rand.Rand
-	pods    [4][]int             // of each Service, by number; those of the first and the last have the same addresses
-	gone    map[string]time.Time // Services that are not there, and since when
-	running map[string]bool
-	taken   int // rules that were taken away
-	again   runAgain
+	r               *rand.Rand
+	pods            [4][]int             // of each Service, by number; those of the first and the last have the same addresses
+	missingServices map[string]time.Time // Services that are not there, and since when
+	running         map[string]bool
+	revokedRules    int // rules that were taken away
+	enqueued        enqueuedBindings
 }
 
-var safetyNames = []string{"a", "b", "c", "d"}
+var safetyBindings = []string{"a", "b", "c", "d"}
 
-func newSafety(t *testing.T, seed uint64) *safety {
-	s := &safety{harness: rulesHarness(t), r: rand.New(rand.NewPCG(seed, 17)), gone: map[string]time.Time{}, running: map[string]bool{}}
-	s.conf.Queue = &s.again
-	s.conf.Cloud = &interleaved{aws: s.aws, meanwhile: s.meanwhile, revoked: s.mayGo}
+func newRuleSafetyTest(t *testing.T, seed uint64) *ruleSafetyTest {
+	s := &ruleSafetyTest{harness: rulesHarness(t), r: rand.New(rand.NewPCG(seed, 17)), missingServices: map[string]time.Time{}, running: map[string]bool{}}
+	s.conf.Queue = &s.enqueued
+	s.conf.Cloud = &interleavingAWS{aws: s.aws, runOther: s.runOtherBinding, checkRevoked: s.checkRevokedRule}
 	s.restart()
-	for k, name := range safetyNames {
+	for k, name := range safetyBindings {
 		s.put(serviceDoc("s"+name, "ClusterIP"))
-		s.bind(k)
+		s.putBinding(k)
 	}
 	return s
 }
 
-// bind makes a binding, or edits it. Its port does not change.
-func (s *safety) bind(k int) {
-	name, arn := safetyNames[k], safetyNames[k%3]
+// putBinding makes a binding, or edits it. Its port does not change.
+func (s *ruleSafetyTest) putBinding(k int) {
+	name, arn := safetyBindings[k], safetyBindings[k%3]
 	doc := strings.ReplaceAll(bindingDoc(name, "s"+name, "ip", 8080+k%3), "arn/"+name, "arn/"+arn)
 	if k%3 == 0 {
 		doc += "  multiClusterTargetGroup: true\n"
@@ -94,25 +94,25 @@ func (s *safety) bind(k int) {
 	s.put(doc)
 }
 
-func (s *safety) place(k int, pods ...int) {
+func (s *ruleSafetyTest) putPods(k int, pods ...int) {
 	s.pods[k] = pods
 	var all []pod
 	for _, i := range pods {
-		all = append(all, pod{name: fmt.Sprintf("%s-%d", safetyNames[k%3], i), ip: ruleAddress(k%3, i), node: []string{"n1", "n2"}[i%2]})
+		all = append(all, pod{name: fmt.Sprintf("%s-%d", safetyBindings[k%3], i), ip: ruleAddress(k%3, i), node: []string{"n1", "n2"}[i%2]})
 	}
-	s.put(podDocs("s"+safetyNames[k], all...))
+	s.put(podDocs("s"+safetyBindings[k], all...))
 }
 
-// meanwhile has another binding run, which a single worker for each binding allows.
-func (s *safety) meanwhile() {
-	name := safetyNames[s.r.IntN(4)]
+// runOther has another binding run, which a single worker for each binding allows.
+func (s *ruleSafetyTest) runOtherBinding() {
+	name := safetyBindings[s.r.IntN(4)]
 	if s.r.IntN(3) == 0 && len(s.running) < 3 && !s.running[name] {
-		s.try(name)
+		s.tryRunOnce(name)
 	}
 }
 
-// try runs a binding, which may fail and is tried again.
-func (s *safety) try(name string) {
+// tryRunOnce runs a binding, which may fail and is tried again.
+func (s *ruleSafetyTest) tryRunOnce(name string) {
 	if s.running[name] {
 		return
 	}
@@ -121,17 +121,17 @@ func (s *safety) try(name string) {
 	delete(s.running, name)
 }
 
-// mayGo fails if a rule that is taken away is one that a registered target of a binding needs.
-func (s *safety) mayGo(group string, r model.IngressRule) {
-	s.taken++
-	for k, name := range safetyNames {
+// checkRevokedRule fails if a rule that is taken away is one that a registered target of a binding needs.
+func (s *ruleSafetyTest) checkRevokedRule(group string, r model.IngressRule) {
+	s.revokedRules++
+	for k, name := range safetyBindings {
 		b := s.binding(name)
-		since, missing := s.gone[name]
+		since, missing := s.missingServices[name]
 		if b == nil || b.DeletionTimestamp != nil || missing && s.now.Sub(since) >= durations.FirstBackOff {
 			continue
 		}
 		for _, i := range s.pods[k] {
-			registered := slices.ContainsFunc(s.aws.groups["arn/"+safetyNames[k%3]], func(t *observed.Target) bool { return t.ID == ruleAddress(k%3, i) })
+			registered := slices.ContainsFunc(s.aws.groups["arn/"+safetyBindings[k%3]], func(t *observed.Target) bool { return t.ID == ruleAddress(k%3, i) })
 			if registered && group == []string{"sg-node", "sg-other"}[i%2] && r.From == int32(8080+k%3) {
 				s.t.Fatalf("the rule of port %d in %s is taken away, which target %s of binding %s needs", r.From, group, ruleAddress(k%3, i), name)
 			}
@@ -139,27 +139,27 @@ func (s *safety) mayGo(group string, r model.IngressRule) {
 	}
 }
 
-// event is something that happens to the cluster, to AWS, or to the process.
-func (s *safety) event() {
+// makeRandomEvent is something that happens to the cluster, to AWS, or to the process.
+func (s *ruleSafetyTest) makeRandomEvent() {
 	k := s.r.IntN(4)
-	name := safetyNames[k]
+	name := safetyBindings[k]
 	some := s.r.Perm(6)[:s.r.IntN(4)]
 	switch s.r.IntN(12) {
 	case 0:
-		if _, missing := s.gone[name]; !missing {
+		if _, missing := s.missingServices[name]; !missing {
 			s.drop(cluster.KindService, "s"+name)
-			s.gone[name] = s.now
+			s.missingServices[name] = s.now
 		}
 	case 1, 2:
 		s.put(serviceDoc("s"+name, "ClusterIP"))
-		delete(s.gone, name)
+		delete(s.missingServices, name)
 	case 3:
 		if b := s.binding(name); b != nil && b.DeletionTimestamp == nil {
 			s.drop(cluster.KindBinding, name)
 		}
 	case 4, 5:
 		if b := s.binding(name); b == nil || b.DeletionTimestamp == nil {
-			s.bind(k)
+			s.putBinding(k)
 		}
 	case 6:
 		if len(s.running) == 0 {
@@ -168,64 +168,64 @@ func (s *safety) event() {
 	case 7:
 		s.showAddresses(s.r.IntN(2), s.r.IntN(3) > 0)
 	case 8: // the pods go over to the other binding of the target group
-		s.place(3, append(slices.Clone(s.pods[0]), s.pods[3]...)...)
-		s.place(0)
+		s.putPods(3, append(slices.Clone(s.pods[0]), s.pods[3]...)...)
+		s.putPods(0)
 	case 9:
-		s.aws.setAll("arn/"+safetyNames[k%3], "healthy")
+		s.aws.setAllStates("arn/"+safetyBindings[k%3], "healthy")
 	default:
 		if k%3 == 0 { // a pod is behind one of the two
 			some = slices.DeleteFunc(some, func(i int) bool { return slices.Contains(s.pods[3-k], i) })
 		}
-		s.place(k, some...)
+		s.putPods(k, some...)
 	}
 }
 
-// TestNoRuleIsTakenAwayThatATargetNeeds lets Services, pods, bindings and what AWS shows of addresses come and go at random,
+// TestNoRuleOfARegisteredTargetIsRevoked lets Services, pods, bindings and what AWS shows of addresses come and go at random,
 // while runs of several bindings interleave: at no time is a rule taken away that a registered target of a binding needs whose
 // Service is there, or has been missing for less than five seconds. In the end only the rules that are asked for are there.
-func TestNoRuleIsTakenAwayThatATargetNeeds(t *testing.T) {
+func TestNoRuleOfARegisteredTargetIsRevoked(t *testing.T) {
 	taken := 0
 	for seed := range uint64(60) {
-		s := newSafety(t, seed)
+		s := newRuleSafetyTest(t, seed)
 		for range 60 {
-			s.event()
+			s.makeRandomEvent()
 			for range s.r.IntN(4) {
-				s.try(safetyNames[s.r.IntN(4)])
+				s.tryRunOnce(safetyBindings[s.r.IntN(4)])
 			}
 			s.now = s.now.Add(time.Duration(s.r.IntN(3000)) * time.Millisecond)
 		}
 		for n := range 2 {
 			s.showAddresses(n, true)
 		}
-		for k, name := range safetyNames {
+		for k, name := range safetyBindings {
 			s.put(serviceDoc("s"+name, "ClusterIP"))
-			s.place(k, s.pods[k]...)
+			s.putPods(k, s.pods[k]...)
 		}
-		clear(s.gone)
+		clear(s.missingServices)
 		for range 8 {
-			s.again = nil
+			s.enqueued = nil
 			for _, k := range s.r.Perm(4) {
-				s.try(safetyNames[k])
+				s.tryRunOnce(safetyBindings[k])
 			}
-			for _, name := range safetyNames[:3] {
-				s.aws.setAll("arn/"+name, "healthy")
+			for _, name := range safetyBindings[:3] {
+				s.aws.setAllStates("arn/"+name, "healthy")
 			}
 			s.now = s.now.Add(2 * time.Minute)
 		}
 		if err := s.rec.SyncRules(t.Context()); err != nil { // as is done once an hour: a binding may have gone with an earlier process
 			t.Fatal(err)
 		}
-		if len(s.again) > 0 {
-			t.Fatalf("seed %d: %d runs are asked for without a change", seed, len(s.again))
+		if len(s.enqueued) > 0 {
+			t.Fatalf("seed %d: %d runs are asked for without a change", seed, len(s.enqueued))
 		}
-		s.aws.take()
+		s.aws.takeLog()
 		if err := bindings.New(s.conf).SyncRules(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if left := s.aws.take(); left != "" {
+		if left := s.aws.takeLog(); left != "" {
 			t.Fatalf("seed %d: in the end a computation for all bindings leads to: %s", seed, left)
 		}
-		taken += s.taken
+		taken += s.revokedRules
 	}
 	if taken < 100 {
 		t.Errorf("only %d rules were taken away", taken)

@@ -10,48 +10,48 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// While a rule is taken away, because nothing asked for it any more when that was planned, something may come that needs it.
-// Its targets are not registered behind a rule that is about to go, and the rule is there in the end.
-func TestARuleThatIsNeededAgainWhileItIsTakenAwayComesBack(t *testing.T) {
+// A target may need a rule again while the rule is being revoked. The target is not registered before the rule is
+// authorized again, and the rule exists in the end.
+func TestARuleNeededDuringItsRevocationIsAuthorizedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
 		w.run("a")
 		w.put(podDocs("web"))
 		answer := make(chan struct{})
-		w.aws.changing = answer
+		w.aws.holdRuleChange = answer
 		var runs sync.WaitGroup
 		runs.Go(func() { _, _ = w.rec.Reconcile(t.Context(), keyOf("a")) })
 		synctest.Wait()
-		if w.aws.changing != nil {
+		if w.aws.holdRuleChange != nil {
 			t.Fatal("no rule is taken away")
 		}
 		w.put(serviceDoc("other", "ClusterIP"), podDocs("other", p2), bindingDoc("b", "other", "ip", 8080))
 		runs.Go(func() { _, _ = w.rec.Reconcile(t.Context(), keyOf("b")) })
 		synctest.Wait()
-		want(t, "targets while it is taken away", "", w.aws.ids("arn/b"))
+		want(t, "targets while it is taken away", "", w.aws.targetsOf("arn/b"))
 		close(answer)
 		runs.Wait()
 		want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
-		want(t, "targets", "10.0.2.1:8080", w.aws.ids("arn/b"))
+		want(t, "targets", "10.0.2.1:8080", w.aws.targetsOf("arn/b"))
 	})
 }
 
-// The endpoints go and come back while a run over their binding is under way, and all rules are compared in between. What the
-// run is about to register needs its rule.
-func TestARuleIsNotTakenAwayDuringARunOfItsBinding(t *testing.T) {
+// The endpoints disappear and return during a run of their binding, and all rules are compared meanwhile. The rules of
+// targets that the run is about to register must stay.
+func TestRulesAreNotRevokedDuringARunOfTheirBinding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
-		var again runAgain
+		var again enqueuedBindings
 		w.conf.Queue = &again
 		w.restart()
 		w.run("a")
 		w.put(podDocs("web", p1, p2))
 		answer := make(chan struct{})
-		w.aws.adding = answer
+		w.aws.holdRegister = answer
 		var runs sync.WaitGroup
 		runs.Go(func() { _, _ = w.rec.Reconcile(t.Context(), keyOf("a")) })
 		synctest.Wait()
-		if w.aws.adding != nil {
+		if w.aws.holdRegister != nil {
 			t.Fatal("no target is registered")
 		}
 		w.put(podDocs("web"))
@@ -67,19 +67,19 @@ func TestARuleIsNotTakenAwayDuringARunOfItsBinding(t *testing.T) {
 		}
 		w.run("a")
 		want(t, "rules in the end", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
-		want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+		want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 		w.aws.log = nil
 		w.run("a")
 		want(t, "calls of a run without a change", "", strings.Join(w.aws.log, ", "))
 	})
 }
 
-// A run that waits for AWS while it takes rules away keeps no other from registering targets whose rules are there, nor from
-// changing those of another security group.
-func TestAChangeOfRulesThatWaitsForAWSDelaysNoOther(t *testing.T) {
+// A run that waits for AWS while it revokes rules does not prevent other runs from registering targets whose rules
+// exist, or from changing another security group.
+func TestASlowRuleChangeDelaysNoOtherBinding(t *testing.T) {
 	for how, hang := range map[string]func(a *aws, until chan struct{}){
 		"reading":  func(a *aws, until chan struct{}) { a.groupReads, a.atRead = 1, func() { <-until } },
-		"changing": func(a *aws, until chan struct{}) { a.changing = until },
+		"changing": func(a *aws, until chan struct{}) { a.holdRuleChange = until },
 	} {
 		t.Run(how, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestAChangeOfRulesThatWaitsForAWSDelaysNoOther(t *testing.T) {
 				start := time.Now()
 				w.put(podDocs("web", p1, pod{name: "p9", ip: "10.0.1.2", node: "n1"}))
 				w.run("b")
-				want(t, "targets behind a rule that is there", "10.0.1.1:8080 10.0.1.2:8080", w.aws.ids("arn/b"))
+				want(t, "targets behind a rule that is there", "10.0.1.1:8080 10.0.1.2:8080", w.aws.targetsOf("arn/b"))
 				w.put(serviceDoc("other", "ClusterIP"), podDocs("other", p2), bindingDoc("c", "other", "ip", 7070))
 				w.run("c")
 				want(t, "rules of another security group", "tcp 7070-7070 sg-b", w.aws.rulesOf("sg-other"))
@@ -113,7 +113,7 @@ func TestAChangeOfRulesThatWaitsForAWSDelaysNoOther(t *testing.T) {
 	}
 }
 
-func TestAPanicWhileRulesArePlannedStopsNoOther(t *testing.T) {
+func TestAPanicInRulePlanningStopsNoOtherBinding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 9090))
 		w.run("a")

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-func TestRulesAreThoseOfAllBindings(t *testing.T) {
+func TestRulesCombineAllBindings(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("np", "NodePort"), podDocs("web", p1),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "np", "instance", 30080))
 	mine := model.IngressRule{Protocol: "tcp", From: 22, To: 22, CIDR: "10.0.0.0/8", Description: "mine"}
@@ -24,7 +24,7 @@ func TestRulesAreThoseOfAllBindings(t *testing.T) {
 	w.drop(cluster.KindBinding, "b")
 	w.run("b")
 	want(t, "after one is gone", "tcp 22-22 10.0.0.0/8, tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
-	want(t, "its targets", "", w.aws.ids("arn/b"))
+	want(t, "its targets", "", w.aws.targetsOf("arn/b"))
 	if w.binding("b") != nil {
 		t.Error("the finalizer is still there")
 	}
@@ -33,8 +33,8 @@ func TestRulesAreThoseOfAllBindings(t *testing.T) {
 	want(t, "scaled to zero", "tcp 22-22 10.0.0.0/8", w.aws.rulesOf("sg-node"))
 }
 
-// Of what AWS does not show for now, it is remembered which rules it needs. They stay, and no other rule stays for them.
-func TestRulesOfAnEndpointThatAWSDoesNotShowStay(t *testing.T) {
+// The rules of an endpoint that AWS temporarily does not return stay, and no other rule stays because of it.
+func TestRulesOfAnEndpointMissingInAWSStay(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
 	w.run("a")
@@ -56,8 +56,9 @@ func TestRulesOfAnEndpointThatAWSDoesNotShowStay(t *testing.T) {
 	want(t, "once it is shown", "tcp 8081-9091 sg-b", w.aws.rulesOf("sg-node"))
 }
 
-// A process that has just started does not know what an endpoint needs that AWS does not show, so it takes no rule away.
-func TestNothingIsRevokedWhileAnEndpointHasNotBeenUnderstood(t *testing.T) {
+// A process that has just started cannot determine the rules of an endpoint whose ENI AWS does not return, so it
+// revokes no rule.
+func TestNothingIsRevokedWhileAnENIIsUnknown(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
 	w.run("a")
@@ -65,7 +66,7 @@ func TestNothingIsRevokedWhileAnEndpointHasNotBeenUnderstood(t *testing.T) {
 	shown := w.aws.enis["i-2"]
 	w.aws.enis["i-2"] = nil
 	w.put(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}"))
-	var again runAgain
+	var again enqueuedBindings
 	w.conf.Queue = &again
 	w.restart()
 	out := w.run("a")
@@ -85,14 +86,14 @@ func TestOneRefusedRuleDoesNotStopTheOthers(t *testing.T) {
 	w.aws.refuse["sg-gone"] = engine.Invalid
 	out := w.run("b")
 	want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
-	want(t, "condition", "False FailedNetworkReconcile", w.ready("b"))
-	want(t, "targets are there all the same", "10.0.1.1:8080", w.aws.ids("arn/b"))
+	want(t, "condition", "False FailedNetworkReconcile", w.readyStatus("b"))
+	want(t, "targets are there all the same", "10.0.1.1:8080", w.aws.targetsOf("arn/b"))
 	if out.RetryAfter != 15*time.Second {
 		t.Errorf("again after %s", out.RetryAfter)
 	}
 }
 
-func TestAFullSecurityGroupIsReportedWithNumbers(t *testing.T) {
+func TestFullSecurityGroupIsReportedWithItsRuleCount(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
 	w.aws.refuse["sg-b"] = engine.Quota
 	out := w.run("a")
@@ -101,9 +102,9 @@ func TestAFullSecurityGroupIsReportedWithNumbers(t *testing.T) {
 	}
 }
 
-// The address of a new pod may not be in AWS yet, or not in the answer that is kept. It is looked for again soon, and is
-// warned of only once the pod is no longer new.
-func TestTheENIOfANewPodMayBeMissingForAMoment(t *testing.T) {
+// The address of a new pod may not be in AWS, or in the cached answer, yet. It is soon read again, and the event is
+// written only if the pod is no longer new.
+func TestMissingENIOfANewPodIsReadAgain(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), bindingDoc("a", "web", "ip", 8080))
 	w.put(strings.ReplaceAll(podDocs("web", p1), "2026-01-01T00:00:00Z", w.now.Add(-10*time.Second).Format(time.RFC3339)))
 	shown := w.aws.enis["i-1"]
@@ -116,17 +117,17 @@ func TestTheENIOfANewPodMayBeMissingForAMoment(t *testing.T) {
 		return strings.Join(reasons, " ")
 	}
 	out := w.run("a")
-	if reported(out) != "" || w.ready("a") != "" || out.RetryAfter == 0 || out.RetryAfter > 3*time.Second {
-		t.Errorf("at first: %v, %q, again after %s", out.Findings, w.ready("a"), out.RetryAfter)
+	if reported(out) != "" || w.readyStatus("a") != "" || out.RetryAfter == 0 || out.RetryAfter > 3*time.Second {
+		t.Errorf("at first: %v, %q, again after %s", out.Findings, w.readyStatus("a"), out.RetryAfter)
 	}
 	w.now = w.now.Add(time.Minute)
 	out = w.run("a")
-	if reported(out) != "EndpointGroupUnclear" || w.ready("a") != "False FailedNetworkReconcile" || out.RetryAfter != 15*time.Second {
-		t.Errorf("once it lasts: %v, %q, again after %s", out.Findings, w.ready("a"), out.RetryAfter)
+	if reported(out) != "EndpointGroupUnclear" || w.readyStatus("a") != "False FailedNetworkReconcile" || out.RetryAfter != 15*time.Second {
+		t.Errorf("once it lasts: %v, %q, again after %s", out.Findings, w.readyStatus("a"), out.RetryAfter)
 	}
 	w.aws.enis["i-1"] = shown
-	if out = w.run("a"); reported(out) != "" || strings.HasPrefix(w.ready("a"), "False") {
-		t.Errorf("once it is shown: %v, %q", out.Findings, w.ready("a"))
+	if out = w.run("a"); reported(out) != "" || strings.HasPrefix(w.readyStatus("a"), "False") {
+		t.Errorf("once it is shown: %v, %q", out.Findings, w.readyStatus("a"))
 	}
 	want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
 }

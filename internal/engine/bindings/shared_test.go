@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// with is a binding document with more lines in its spec.
-func with(doc string, lines ...string) string {
+// withSpecLines is a binding document with more lines in its spec.
+func withSpecLines(doc string, lines ...string) string {
 	return strings.Replace(doc, "  vpcID: vpc-1\n", "  vpcID: vpc-1\n  "+strings.Join(lines, "\n  ")+"\n", 1)
 }
 
@@ -22,11 +22,11 @@ func with(doc string, lines ...string) string {
 func sharedHarness(t *testing.T, pods ...pod) *harness {
 	t.Helper()
 	return newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", pods...),
-		with(bindingDoc("a", "web", "ip", 8080), "multiClusterTargetGroup: true"))
+		withSpecLines(bindingDoc("a", "web", "ip", 8080), "multiClusterTargetGroup: true"))
 }
 
-// recorded is the record of a binding's own targets, "none" if there is none.
-func (w *harness) recorded(name string) string {
+// ownTargets is the record of a binding's own targets, "none" if there is none.
+func (w *harness) ownTargets(name string) string {
 	w.t.Helper()
 	for _, o := range w.store.All("ConfigMap") {
 		if m := o.(*corev1.ConfigMap); m.Name == "aws-lbc-targets-"+name {
@@ -36,7 +36,7 @@ func (w *harness) recorded(name string) string {
 	return "none"
 }
 
-func (w *harness) record(targets string) {
+func (w *harness) setOwnTargets(targets string) {
 	w.t.Helper()
 	m := &corev1.ConfigMap{Data: map[string]string{"targets": targets}}
 	m.Namespace, m.Name = "ns", "aws-lbc-targets-a"
@@ -45,64 +45,64 @@ func (w *harness) record(targets string) {
 	}
 }
 
-func TestOnlyOwnTargetsOfASharedGroupAreTakenOut(t *testing.T) {
+func TestOnlyOwnTargetsOfASharedTargetGroupAreDeregistered(t *testing.T) {
 	foreign := &observed.Target{ID: "10.9.0.1", Port: 8080, State: "healthy"}
 	w := sharedHarness(t, p1, p2)
 	w.aws.groups["arn/a"] = []*observed.Target{foreign}
 	w.run("a")
-	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080 10.9.0.1:8080", w.aws.ids("arn/a"))
-	want(t, "record", "10.0.1.1:8080,10.0.2.1:8080", w.recorded("a"))
-	w.aws.setAll("arn/a", "healthy")
+	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080 10.9.0.1:8080", w.aws.targetsOf("arn/a"))
+	want(t, "record", "10.0.1.1:8080,10.0.2.1:8080", w.ownTargets("a"))
+	w.aws.setAllStates("arn/a", "healthy")
 	w.put(podDocs("web", p1))
 	w.drop(cluster.KindPod, p2.name)
 	w.run("a")
-	want(t, "targets after one went", "10.0.1.1:8080 10.9.0.1:8080", w.aws.ids("arn/a"))
-	want(t, "record after one went", "10.0.1.1:8080", w.recorded("a"))
-	w.aws.take()
+	want(t, "targets after one went", "10.0.1.1:8080 10.9.0.1:8080", w.aws.targetsOf("arn/a"))
+	want(t, "record after one went", "10.0.1.1:8080", w.ownTargets("a"))
+	w.aws.takeLog()
 	w.run("a")
-	want(t, "calls without change", "", w.aws.take())
+	want(t, "calls without change", "", w.aws.takeLog())
 	w.drop(cluster.KindBinding, "a")
 	w.run("a")
-	want(t, "targets after the binding went", "10.9.0.1:8080", w.aws.ids("arn/a"))
-	want(t, "record after the binding went", "none", w.recorded("a"))
+	want(t, "targets after the binding went", "10.9.0.1:8080", w.aws.targetsOf("arn/a"))
+	want(t, "record after the binding went", "none", w.ownTargets("a"))
 }
 
-func TestTheFirstRunOverASharedGroupTakesNothingOut(t *testing.T) {
+func TestTheFirstRunDeregistersNothingFromASharedTargetGroup(t *testing.T) {
 	w := sharedHarness(t, p1)
 	w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.0.2.1", Port: 8080, State: "healthy"}, {ID: "10.0.1.1", Port: 8080, State: "healthy"}}
 	w.run("a")
-	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
-	want(t, "record", "10.0.1.1:8080", w.recorded("a"))
+	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
+	want(t, "record", "10.0.1.1:8080", w.ownTargets("a"))
 }
 
-func TestARecordOfAnyOrderIsTakenOver(t *testing.T) {
+func TestAnUnsortedRecordOfOwnTargetsIsAccepted(t *testing.T) {
 	w := sharedHarness(t, p1, p2)
 	w.aws.groups["arn/a"] = []*observed.Target{
 		{ID: "10.0.1.1", Port: 8080, State: "healthy"}, {ID: "10.0.2.1", Port: 8080, State: "healthy"}, {ID: "10.0.1.9", Port: 8080, State: "healthy"},
 	}
-	w.record("10.0.2.1:8080,10.0.1.1:8080")
+	w.setOwnTargets("10.0.2.1:8080,10.0.1.1:8080")
 	w.run("a")
-	want(t, "record", "10.0.2.1:8080,10.0.1.1:8080", w.recorded("a"))
-	want(t, "targets", "10.0.1.1:8080 10.0.1.9:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+	want(t, "record", "10.0.2.1:8080,10.0.1.1:8080", w.ownTargets("a"))
+	want(t, "targets", "10.0.1.1:8080 10.0.1.9:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
-// A process that dies between registering and the answer leaves targets that the next one knows.
-func TestOwnTargetsAreRecordedBeforeTheyAreRegistered(t *testing.T) {
+// A process that ends between the call and its answer leaves targets that the next process finds in the record.
+func TestOwnTargetsAreRecordedBeforeRegistration(t *testing.T) {
 	w := sharedHarness(t, p1)
 	w.aws.refuse["10.0.1.1"] = 0
 	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil {
 		t.Fatal("no error")
 	}
-	want(t, "record", "10.0.1.1:8080", w.recorded("a"))
+	want(t, "record", "10.0.1.1:8080", w.ownTargets("a"))
 }
 
-func TestTwoBindingsShareAGroupIfBothSaySo(t *testing.T) {
+func TestBindingsShareATargetGroupIfBothAllowIt(t *testing.T) {
 	second := strings.ReplaceAll(bindingDoc("b", "other", "ip", 8080), "arn/b", "arn/a")
 	for name, c := range map[string]struct {
 		doc, targets string
 		findings     int
 	}{
-		"both":     {with(second, "multiClusterTargetGroup: true"), "10.0.1.1:8080 10.0.2.2:8080", 0},
+		"both":     {withSpecLines(second, "multiClusterTargetGroup: true"), "10.0.1.1:8080 10.0.2.2:8080", 0},
 		"only one": {second, "10.0.1.1:8080", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestTwoBindingsShareAGroupIfBothSaySo(t *testing.T) {
 			w.run("a")
 			out := w.run("b")
 			w.run("a")
-			want(t, "targets", c.targets, w.aws.ids("arn/a"))
+			want(t, "targets", c.targets, w.aws.targetsOf("arn/a"))
 			if len(out.Findings) != c.findings || c.findings > 0 && out.Findings[0].Reason != finding.TargetGroupShared {
 				t.Errorf("findings %v", out.Findings)
 			}
@@ -121,23 +121,23 @@ func TestTwoBindingsShareAGroupIfBothSaySo(t *testing.T) {
 	}
 }
 
-func TestTheRoleIsUsedForEveryCallAndTargetsHaveAllZones(t *testing.T) {
+func TestAssumedRoleIsUsedForEveryCall(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), strings.Replace(
-		with(bindingDoc("a", "web", "ip", 8080), "iamRoleArnToAssume: role", "assumeRoleExternalId: word"), "vpc-1", "vpc-unseen", 1))
+		withSpecLines(bindingDoc("a", "web", "ip", 8080), "iamRoleArnToAssume: role", "assumeRoleExternalId: word"), "vpc-1", "vpc-unseen", 1))
 	w.run("a")
-	want(t, "calls", "as role word; as role word; as role word; list a; as role word; authorize sg-node tcp 8080-8080 sg-b; as role word; register a 10.0.1.1:8080all", w.aws.take())
+	want(t, "calls", "as role word; as role word; as role word; list a; as role word; authorize sg-node tcp 8080-8080 sg-b; as role word; register a 10.0.1.1:8080all", w.aws.takeLog())
 }
 
-func TestZonesAreGivenOnceAWSAsksForThem(t *testing.T) {
+func TestZonesAreSentOnceAWSRequiresThem(t *testing.T) {
 	outside := pod{name: "q1", ip: "100.64.0.1", node: "n2"}
 	w := ipHarness(t, p1, outside)
-	w.aws.zonal = true
+	w.aws.zonesRequired = true
 	w.put(strings.Replace(nodes, "metadata: {name: n2,", "metadata: {name: n2, labels: {topology.kubernetes.io/zone: zone-b},", 1))
 	w.run("a")
-	want(t, "calls", "list a; authorize sg-node tcp 8080-8080 sg-b; refuse 100.64.0.1 all; register a 10.0.1.1:8080; register a 100.64.0.1:8080zone-b", w.aws.take())
+	want(t, "calls", "list a; authorize sg-node tcp 8080-8080 sg-b; refuse 100.64.0.1 all; register a 10.0.1.1:8080; register a 100.64.0.1:8080zone-b", w.aws.takeLog())
 	w.put(podDocs("web", p1, outside, pod{name: "q2", ip: "100.64.0.2", node: "n2"}))
 	w.run("a")
-	want(t, "calls while that is remembered", "list a; register a 100.64.0.2:8080zone-b", w.aws.take())
+	want(t, "calls while that is remembered", "list a; register a 100.64.0.2:8080zone-b", w.aws.takeLog())
 }
 
 func TestSecretsAreNotShown(t *testing.T) {
@@ -160,39 +160,39 @@ func quicDocs(doc string, ids map[string]string) string {
 	return doc
 }
 
-// lackingIDs counts endpoints without a server id.
-type lackingIDs struct {
+// serverIDCounter counts endpoints without a server id.
+type serverIDCounter struct {
 	bindings.NoRecorder
-	n int
+	missing int
 }
 
 // NoServerID implements bindings.Recorder.
-func (l *lackingIDs) NoServerID(_ bindings.Key, n int) { l.n += n }
+func (l *serverIDCounter) NoServerID(_ bindings.Key, n int) { l.missing += n }
 
 func TestQUICTargetsHaveServerIDs(t *testing.T) {
 	docs := podDocs("web", p1, p2)
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), quicDocs(docs, map[string]string{p1.name: "HHF+gAAAFQU="}),
-		with(bindingDoc("a", "web", "ip", 8080), "targetGroupProtocol: TCP_QUIC"))
-	lacking := new(lackingIDs)
+		withSpecLines(bindingDoc("a", "web", "ip", 8080), "targetGroupProtocol: TCP_QUIC"))
+	lacking := new(serverIDCounter)
 	w.conf.Recorder = lacking
 	w.restart()
 	out := w.run("a")
-	want(t, "calls", "list a; authorize sg-node tcp 8080-8080 sg-b; register a 10.0.1.1:80800x1c717e8000001505", w.aws.take())
-	if len(out.Findings) != 1 || lacking.n != 1 {
-		t.Errorf("%d endpoints are reported, findings %v", lacking.n, out.Findings)
+	want(t, "calls", "list a; authorize sg-node tcp 8080-8080 sg-b; register a 10.0.1.1:80800x1c717e8000001505", w.aws.takeLog())
+	if len(out.Findings) != 1 || lacking.missing != 1 {
+		t.Errorf("%d endpoints are reported, findings %v", lacking.missing, out.Findings)
 	}
 	// A pod with the same address and another id is another target; the old one has to go first.
 	w.put(quicDocs(docs, map[string]string{p1.name: "HHF+gAAAFQY=", p2.name: "HHF+gAAAFQc="}))
 	w.run("a")
-	want(t, "calls after the ids changed", "list a; deregister a 10.0.1.1:8080; register a 10.0.1.1:80800x1c717e8000001506; register a 10.0.2.1:80800x1c717e8000001507", w.aws.take())
-	w.aws.setAll("arn/a", "healthy")
+	want(t, "calls after the ids changed", "list a; deregister a 10.0.1.1:8080; register a 10.0.1.1:80800x1c717e8000001506; register a 10.0.2.1:80800x1c717e8000001507", w.aws.takeLog())
+	w.aws.setAllStates("arn/a", "healthy")
 	w.run("a")
-	w.aws.take()
+	w.aws.takeLog()
 	w.run("a")
-	want(t, "calls without change", "", w.aws.take())
+	want(t, "calls without change", "", w.aws.takeLog())
 }
 
-func TestEndpointsObjectsAreReadIfTheOperatorWants(t *testing.T) {
+func TestEndpointsObjectsAreReadWithoutEndpointSlices(t *testing.T) {
 	object := func(ready, notReady string) string {
 		at := func(ip, name string) string {
 			return fmt.Sprintf("[{ip: %s, targetRef: {kind: Pod, namespace: ns, name: %s}}]", ip, name)
@@ -208,30 +208,30 @@ subsets: [{ports: [{name: http, port: 8080}, {name: other, port: 9090}], address
 	w.conf.Targets.Endpoints = true
 	w.restart()
 	out := w.run("a")
-	want(t, "targets without the object", "", w.aws.ids("arn/a"))
+	want(t, "targets without the object", "", w.aws.targetsOf("arn/a"))
 	if len(out.Findings) == 0 && out.RetryAfter == 0 {
 		t.Errorf("outcome %+v", out)
 	}
 	w.put(object(p1.name, p2.name))
 	w.run("a")
-	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
-func TestWhatAnotherBindingOfTheClusterWantsIsNotTakenOut(t *testing.T) {
-	second := with(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"), "multiClusterTargetGroup: true")
+func TestTargetsOfAnotherBindingAreNotDeregistered(t *testing.T) {
+	second := withSpecLines(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"), "multiClusterTargetGroup: true")
 	w := sharedHarness(t, p1, p2)
 	w.put(second)
 	w.run("a")
 	w.run("b")
-	w.aws.setAll("arn/a", "healthy")
+	w.aws.setAllStates("arn/a", "healthy")
 	w.drop(cluster.KindBinding, "a")
 	w.run("a")
-	want(t, "targets after one of two went", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+	want(t, "targets after one of two went", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 	w.put(podDocs("web", p1))
 	w.drop(cluster.KindPod, p2.name)
 	w.run("b")
-	want(t, "targets after a pod went", "10.0.1.1:8080", w.aws.ids("arn/a"))
+	want(t, "targets after a pod went", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
 	w.drop(cluster.KindBinding, "b")
 	w.run("b")
-	want(t, "targets after both went", "", w.aws.ids("arn/a"))
+	want(t, "targets after both went", "", w.aws.targetsOf("arn/a"))
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// behind is a store whose bindings of some names have changed since they were read.
-type behind struct {
+// staleStore is a store whose bindings of some names have changed since they were read.
+type staleStore struct {
 	*cluster.Memory
 	stale *[]string
 }
 
-func (b behind) Confirm(obj cluster.Object) error {
+func (b staleStore) Confirm(obj cluster.Object) error {
 	if slices.Contains(*b.stale, obj.GetName()) {
 		return cluster.StaleError{Ref: cluster.RefOf(obj)}
 	}
@@ -29,23 +29,23 @@ func (b behind) Confirm(obj cluster.Object) error {
 }
 
 // CacheOnly implements cluster.Asker.
-func (b behind) CacheOnly() cluster.Source { return b.Memory }
+func (b staleStore) CacheOnly() cluster.Source { return b.Memory }
 
-// newBehind is newHarness with such a store.
-func newBehind(t *testing.T, objects ...string) (w *harness, stale *[]string, again *runAgain) {
+// newStaleHarness is newHarness with such a store.
+func newStaleHarness(t *testing.T, objects ...string) (w *harness, stale *[]string, again *enqueuedBindings) {
 	t.Helper()
 	w = newHarness(t, objects...)
-	stale, again = new([]string), new(runAgain)
-	w.conf.Cluster = kube.New(behind{w.store, stale}, kube.InMemory{Store: w.store}, w.conf.Clock)
+	stale, again = new([]string), new(enqueuedBindings)
+	w.conf.Cluster = kube.New(staleStore{w.store, stale}, kube.InMemory{Store: w.store}, w.conf.Clock)
 	w.conf.Queue = again
 	w.restart()
 	return w, stale, again
 }
 
-// Another tenant may edit a binding whose Service does not exist, over and over. Its own rules stay unchanged, and those of
-// others come and go as without it.
-func TestABindingThatChangesHoldsUpNoRulesOfOthers(t *testing.T) {
-	w, stale, again := newBehind(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
+// Another tenant may edit a binding without a Service again and again. Its own rules stay unchanged, and the rules of
+// other bindings change as usual.
+func TestAnEditedBindingDelaysNoRulesOfOthers(t *testing.T) {
+	w, stale, again := newStaleHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
 	w.run("a")
 	w.run("b")
@@ -58,7 +58,7 @@ func TestABindingThatChangesHoldsUpNoRulesOfOthers(t *testing.T) {
 		if out := w.run("a"); len(out.Findings) != 0 {
 			t.Errorf("blamed for another's binding: %v", out.Findings)
 		}
-		want(t, "condition", "True SuccessfullyReconciled", w.ready("a"))
+		want(t, "condition", "True SuccessfullyReconciled", w.readyStatus("a"))
 		want(t, "rules", fmt.Sprintf("tcp %d-9090 sg-b", port), w.aws.rulesOf("sg-node"))
 	}
 	edit(8081)
@@ -70,19 +70,20 @@ func TestABindingThatChangesHoldsUpNoRulesOfOthers(t *testing.T) {
 	}
 	w.now = w.now.Add(time.Minute)
 	edit(8082)
-	want(t, "targets", "10.0.2.1:8080", w.aws.ids("arn/b"))
+	want(t, "targets", "10.0.2.1:8080", w.aws.targetsOf("arn/b"))
 
 	*stale = nil
 	w.run("b")
 	w.now = w.now.Add(durations.FirstBackOff)
 	w.run("b")
 	want(t, "once its runs find that it has no Service", "tcp 8082-8082 sg-b", w.aws.rulesOf("sg-node"))
-	want(t, "targets then", "", w.aws.ids("arn/b"))
+	want(t, "targets then", "", w.aws.targetsOf("arn/b"))
 }
 
-// A Service that goes may be made again in a moment: the rules of its targets stay as long as these do.
-func TestRulesOfAServiceThatIsMadeAgainStay(t *testing.T) {
-	w, _, _ := newBehind(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
+// A deleted Service may be created again within a moment. The rules of its targets stay as long as the targets are
+// registered.
+func TestRulesOfARecreatedServiceStay(t *testing.T) {
+	w, _, _ := newStaleHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
 	w.run("a")
 	w.run("b")
@@ -91,30 +92,31 @@ func TestRulesOfAServiceThatIsMadeAgainStay(t *testing.T) {
 	w.put(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}"))
 	w.run("a")
 	want(t, "in the first moment", "tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
-	want(t, "targets", "10.0.2.1:8080", w.aws.ids("arn/b"))
+	want(t, "targets", "10.0.2.1:8080", w.aws.targetsOf("arn/b"))
 	w.now = w.now.Add(durations.FirstBackOff)
 	w.run("b")
 	want(t, "after it", "tcp 8081-8081 sg-b", w.aws.rulesOf("sg-node"))
-	want(t, "targets after it", "", w.aws.ids("arn/b"))
+	want(t, "targets after it", "", w.aws.targetsOf("arn/b"))
 }
 
-// late is the small AWS, in which something happens while the ranges of the VPC are read: after the endpoints of a run were
+// rangesCallbackAWS is the small AWS, in which something happens while the ranges of the VPC are read: after the endpoints of a run were
 // resolved, and before its rules are planned.
-type late struct {
+type rangesCallbackAWS struct {
 	*aws
-	happens func()
+	onRangesRead func()
 }
 
-func (l *late) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
-	l.happens()
+func (l *rangesCallbackAWS) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
+	l.onRangesRead()
 	return l.aws.VPCRanges(ctx, vpc)
 }
 
-// A binding may be edited, and its Service go, while its own run is under way. That is for the next run, and nothing is wrong.
+// A binding may be edited, and its Service deleted, during a run of the binding. The next run handles the change, and
+// no error is reported.
 func TestABindingThatChangesDuringItsRunIsRunAgain(t *testing.T) {
-	w, stale, _ := newBehind(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
+	w, stale, _ := newStaleHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
 	changed := false
-	w.conf.Cloud = &late{w.aws, func() {
+	w.conf.Cloud = &rangesCallbackAWS{w.aws, func() {
 		if !changed {
 			changed, *stale = true, []string{"a"}
 			w.drop(cluster.KindService, "web")
@@ -131,12 +133,12 @@ func TestABindingThatChangesDuringItsRunIsRunAgain(t *testing.T) {
 	w.run("a")
 	w.now = w.now.Add(durations.FirstBackOff)
 	w.run("a")
-	want(t, "targets and rules in the end", "", w.aws.ids("arn/a")+w.aws.rulesOf("sg-node"))
+	want(t, "targets and rules in the end", "", w.aws.targetsOf("arn/a")+w.aws.rulesOf("sg-node"))
 }
 
-// A binding that leaves takes its rules along, whatever becomes of others, whose rules are for their own runs to take away.
-func TestALeavingBindingWaitsForNoRulesOfAnother(t *testing.T) {
-	w, stale, _ := newBehind(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
+// A deleted binding removes its rules, whatever happens to other bindings. The other bindings remove their own rules.
+func TestADeletedBindingWaitsForNoRulesOfAnother(t *testing.T) {
+	w, stale, _ := newStaleHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
 	w.run("a")
 	w.run("b")
@@ -154,10 +156,11 @@ func TestALeavingBindingWaitsForNoRulesOfAnother(t *testing.T) {
 	want(t, "rules after its own run", "", w.aws.rulesOf("sg-node"))
 }
 
-// The Service of a binding that takes a target group over may arrive after it. The targets stay until then, but not for ever.
-func TestALeavingBindingWaitsForTheServiceOfAnother(t *testing.T) {
+// The Service of a binding that takes over a target group may arrive after the binding. The targets stay until then,
+// for a limited time.
+func TestADeletedBindingWaitsForTheServiceOfItsSuccessor(t *testing.T) {
 	for _, arrives := range []bool{true, false} {
-		w, _, _ := newBehind(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
+		w, _, _ := newStaleHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
 		w.run("a")
 		w.put(strings.ReplaceAll(bindingDoc("b", "other", "ip", 8080), "arn/b", "arn/a"), podDocs("other", p1))
 		w.drop(cluster.KindBinding, "a")
@@ -165,7 +168,7 @@ func TestALeavingBindingWaitsForTheServiceOfAnother(t *testing.T) {
 		if w.binding("a") == nil || len(out.Findings) != 0 || out.RetryAfter != time.Second {
 			t.Errorf("again after %v, findings %v", out.RetryAfter, out.Findings)
 		}
-		want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
+		want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
 		left := ""
 		if arrives {
 			w.put(serviceDoc("other", "ClusterIP"))
@@ -174,7 +177,7 @@ func TestALeavingBindingWaitsForTheServiceOfAnother(t *testing.T) {
 			w.now = w.now.Add(time.Minute)
 		}
 		w.run("a")
-		want(t, "targets after that", left, w.aws.ids("arn/a"))
+		want(t, "targets after that", left, w.aws.targetsOf("arn/a"))
 		if w.binding("a") != nil {
 			t.Error("the finalizer is still there")
 		}

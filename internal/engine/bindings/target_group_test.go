@@ -10,19 +10,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-func TestOlderOfTwoBindingsIsServed(t *testing.T) {
+func TestTheOlderOfTwoBindingsIsServed(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2), bindingDoc("a", "web", "ip", 8080))
 	w.now = w.now.Add(time.Minute)
 	w.put(strings.ReplaceAll(bindingDoc("b", "other", "ip", 8080), "arn/b", "arn/a"))
 	w.run("a")
 	out := w.run("b")
-	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
+	want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
 	if len(out.Findings) != 1 || out.Findings[0].Reason != finding.TargetGroupShared {
 		t.Errorf("findings %v", out.Findings)
 	}
 	w.drop(cluster.KindBinding, "b")
 	w.run("b")
-	want(t, "targets after the younger is gone", "10.0.1.1:8080", w.aws.ids("arn/a"))
+	want(t, "targets after the younger is gone", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
 }
 
 func TestASuccessorTakesOverWithoutAGap(t *testing.T) {
@@ -30,35 +30,35 @@ func TestASuccessorTakesOverWithoutAGap(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := ipHarness(t, p1, p2)
 			w.run("a")
-			w.aws.setAll("arn/a", "healthy")
+			w.aws.setAllStates("arn/a", "healthy")
 			w.now = w.now.Add(time.Minute)
 			w.put(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"))
 			w.run("b")
 			w.drop(cluster.KindBinding, "a")
-			w.aws.take()
+			w.aws.takeLog()
 			for _, n := range order {
 				w.run(n)
 			}
-			if calls := w.aws.take(); strings.Contains(calls, "register") {
+			if calls := w.aws.takeLog(); strings.Contains(calls, "register") {
 				t.Errorf("targets were touched: %s", calls)
 			}
-			want(t, "condition", "True SuccessfullyReconciled", w.ready("b"))
+			want(t, "condition", "True SuccessfullyReconciled", w.readyStatus("b"))
 			w.drop(cluster.KindBinding, "b")
 			w.run("b")
-			want(t, "targets in the end", "", w.aws.ids("arn/a"))
+			want(t, "targets in the end", "", w.aws.targetsOf("arn/a"))
 		})
 	}
 }
 
-func TestNameAndTypeAreFoundOut(t *testing.T) {
+func TestMissingNameAndTypeAreReadFromAWS(t *testing.T) {
 	doc := strings.ReplaceAll(bindingDoc("a", "web", "ip", 8080), "targetGroupARN: arn/a", "targetGroupName: a")
 	doc = strings.ReplaceAll(doc, "  targetType: ip\n", "")
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)
 	w.run("a")
-	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
+	want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
 }
 
-func TestOneOfTwoNamesTheGroupByName(t *testing.T) {
+func TestBindingByNameConflictsWithBindingByARN(t *testing.T) {
 	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/shop/0123456789abcdef"
 	first := strings.Replace(bindingDoc("a", "web", "ip", 8080), "arn/a", arn, 1)
 	byName := strings.Replace(bindingDoc("b", "other", "ip", 8080), "targetGroupARN: arn/b", "targetGroupName: shop", 1)
@@ -67,7 +67,7 @@ func TestOneOfTwoNamesTheGroupByName(t *testing.T) {
 		want int // findings
 	}{
 		"the same group":                {byName, 1},
-		"of that name, another account": {with(byName, "iamRoleArnToAssume: role"), 0},
+		"of that name, another account": {withSpecLines(byName, "iamRoleArnToAssume: role"), 0},
 		"another name":                  {strings.Replace(byName, "Name: shop", "Name: other", 1), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,18 +86,18 @@ func TestOneOfTwoNamesTheGroupByName(t *testing.T) {
 	}
 }
 
-func TestAGroupOfLoadBalancersIsNotFilledWithPods(t *testing.T) {
+func TestNoPodsAreRegisteredInATargetGroupOfTypeALB(t *testing.T) {
 	doc := strings.ReplaceAll(bindingDoc("a", "web", "ip", 8080), "  targetType: ip\n", "")
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)
-	w.aws.typ = model.ALBTargets
+	w.aws.targetType = model.ALBTargets
 	out := w.run("a")
-	want(t, "calls", "", w.aws.take())
+	want(t, "calls", "", w.aws.takeLog())
 	if len(out.Findings) != 1 || out.Findings[0].Reason != finding.Unsupported {
 		t.Errorf("findings %v", out.Findings)
 	}
 }
 
-func TestAMissingTargetGroupIsLookedForRarely(t *testing.T) {
+func TestAMissingTargetGroupIsReadRarely(t *testing.T) {
 	w := ipHarness(t, p1)
 	delete(w.aws.groups, "arn/a")
 	if out := w.run("a"); out.RetryAfter != 15*time.Second {
@@ -113,7 +113,7 @@ func TestAMissingTargetGroupIsLookedForRarely(t *testing.T) {
 	}
 }
 
-func TestAVPCThatDoesNotExistIsBlamed(t *testing.T) {
+func TestAMissingVPCIsReported(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), strings.Replace(bindingDoc("a", "web", "ip", 8080), "vpc-1", "vpc-unseen", 1))
 	out := w.run("a")
 	if len(out.Findings) != 1 || out.Findings[0].Field != "spec.vpcID" || out.RetryAfter != 5*time.Minute {
@@ -121,7 +121,7 @@ func TestAVPCThatDoesNotExistIsBlamed(t *testing.T) {
 	}
 }
 
-func TestImpossibleBindingsAreLeftAlone(t *testing.T) {
+func TestInvalidBindingsAreNotCarriedOut(t *testing.T) {
 	for name, line := range map[string]string{
 		"instances of another account": "  iamRoleArnToAssume: arn:aws:iam::1:role/r\n",
 		"instances for QUIC":           "  targetGroupProtocol: QUIC\n",
@@ -130,7 +130,7 @@ func TestImpossibleBindingsAreLeftAlone(t *testing.T) {
 			doc := strings.ReplaceAll(bindingDoc("a", "web", "instance", 30080), "  vpcID: vpc-1\n", "  vpcID: vpc-1\n"+line)
 			w := newHarness(t, serviceDoc("web", "NodePort"), doc)
 			out := w.run("a")
-			want(t, "calls", "", w.aws.take())
+			want(t, "calls", "", w.aws.takeLog())
 			if len(out.Findings) != 1 || out.Findings[0].Reason != finding.Unsupported {
 				t.Errorf("findings %v", out.Findings)
 			}
@@ -138,7 +138,7 @@ func TestImpossibleBindingsAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestWhatABindingLeavesOpenIsWrittenIntoIt(t *testing.T) {
+func TestEmptyFieldsOfABindingAreCompleted(t *testing.T) {
 	for name, edit := range map[string]*strings.Replacer{
 		"name only":        strings.NewReplacer("targetGroupARN: arn/a", "targetGroupName: a", "  targetType: ip\n", "", "  vpcID: vpc-1\n", ""),
 		"ARN without type": strings.NewReplacer("  targetType: ip\n", ""),
@@ -150,7 +150,7 @@ func TestWhatABindingLeavesOpenIsWrittenIntoIt(t *testing.T) {
 			if s.TargetGroupARN != "arn/a" || *s.TargetType != "ip" || *s.IPAddressType != "ipv4" || s.VpcID != "vpc-1" || *s.TargetGroupProtocol != "HTTP" {
 				t.Errorf("spec %+v", s)
 			}
-			w.aws.setAll("arn/a", "healthy")
+			w.aws.setAllStates("arn/a", "healthy")
 			w.run("a")
 			version := w.binding("a").ResourceVersion
 			if out := w.run("a"); !out.Deferred || w.binding("a").ResourceVersion != version {
@@ -160,7 +160,7 @@ func TestWhatABindingLeavesOpenIsWrittenIntoIt(t *testing.T) {
 	}
 }
 
-func TestABindingThatIsUsableStaysAsItIsWritten(t *testing.T) {
+func TestACompleteBindingIsNotChanged(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.run("a")
 	if s := w.binding("a").Spec; s.IPAddressType != nil || s.TargetGroupProtocol != nil {
@@ -170,7 +170,7 @@ func TestABindingThatIsUsableStaysAsItIsWritten(t *testing.T) {
 
 func TestANewBindingOfAnIPv6TargetGroupIsCompleted(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), bindingDoc("a", "web", "ip", 8080))
-	w.aws.address = "ipv6"
+	w.aws.addressType = "ipv6"
 	w.run("a")
 	if a := w.binding("a").Spec.IPAddressType; a == nil || *a != "ipv6" {
 		t.Errorf("address type %v", a)
@@ -191,12 +191,12 @@ func TestABindingThatContradictsItsTargetGroupIsReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			doc := strings.Replace(bindingDoc("a", "web", "ip", 8080), c.old, c.line, 1)
 			w := newHarness(t, serviceDoc("web", "NodePort"), podDocs("web", p1), doc)
-			w.aws.typ = model.IPTargets
+			w.aws.targetType = model.IPTargets
 			out := w.run("a")
 			if len(out.Findings) != 1 || out.Findings[0].Field != c.field {
 				t.Fatalf("findings %v", out.Findings)
 			}
-			if served := w.aws.ids("arn/a") != ""; served != c.served {
+			if served := w.aws.targetsOf("arn/a") != ""; served != c.served {
 				t.Errorf("served: %v", served)
 			}
 		})

@@ -9,26 +9,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
-// meeting is a cluster in which something happens just before a binding lets go.
-type meeting struct {
+// releaseCallbackCluster is a cluster in which something happens just before a binding lets go.
+type releaseCallbackCluster struct {
 	bindings.Cluster
-	before func(bindings.Key)
+	beforeRelease func(bindings.Key)
 }
 
-func (m meeting) Change(ctx context.Context, w bindings.Write) error {
+func (m releaseCallbackCluster) Change(ctx context.Context, w bindings.Write) error {
 	if r, ok := w.(bindings.ReleaseFinalizer); ok {
-		m.before(r.Binding)
+		m.beforeRelease(r.Binding)
 	}
 	return m.Cluster.Change(ctx, w)
 }
 
-// Two bindings that go at the same time each see what the other still asks for. The rules go all the
-// same, with the last of them.
-func TestRulesGoWithTwoBindingsThatGoTogether(t *testing.T) {
+// Each of two bindings that are deleted at the same time sees the rules of the other one. The last one still removes
+// the rules.
+func TestRulesOfTwoBindingsDeletedTogetherAreRevoked(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1, p2), bindingDoc("a", "web", "ip", 8080),
 		strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/a", "arn/b"))
 	inside := false
-	w.conf.Cluster = meeting{w.conf.Cluster, func(k bindings.Key) {
+	w.conf.Cluster = releaseCallbackCluster{w.conf.Cluster, func(k bindings.Key) {
 		if k == keyOf("a") && !inside {
 			inside = true
 			if _, err := w.rec.Reconcile(t.Context(), keyOf("b")); err != nil {

@@ -15,31 +15,31 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// busy is the small AWS while its limits admit no call that takes targets out.
-type busy struct {
+// postponingAWS is the small AWS while its limits admit no call that takes targets out.
+type postponingAWS struct {
 	*aws
-	busy bool
-	turn bindings.CallPriority // of the last call
+	postpones bool
+	priority  bindings.CallPriority // of the last call
 }
 
-func (b *busy) TargetGroupsOf(bindings.Account) bindings.TargetGroups { return b }
+func (b *postponingAWS) TargetGroupsOf(bindings.Account) bindings.TargetGroups { return b }
 
-func (b *busy) Deregister(ctx context.Context, arn string, turn bindings.CallPriority, out []*observed.Target) error {
-	b.turn = turn
-	if b.busy {
-		return later{classed{engine.Throttled, "postponed"}}
+func (b *postponingAWS) Deregister(ctx context.Context, arn string, turn bindings.CallPriority, out []*observed.Target) error {
+	b.priority = turn
+	if b.postpones {
+		return postponedError{classedError{engine.Throttled, "postponed"}}
 	}
 	return b.aws.Deregister(ctx, arn, turn, out)
 }
 
-type later struct{ classed }
+type postponedError struct{ classedError }
 
-func (later) RetryAfter() time.Duration { return 3 * time.Second }
+func (postponedError) RetryAfter() time.Duration { return 3 * time.Second }
 
-// A target that waits to be taken out is more urgent when its pod has ended, and most when another pod has its address.
-func TestATargetThatWaitsIsMoreUrgentWhenItsPodIsGone(t *testing.T) {
+// A waiting deregistration is more urgent when the pod has ended, and most urgent when another pod has the address.
+func TestDeregistrationIsMoreUrgentIfThePodHasEnded(t *testing.T) {
 	w := ipHarness(t, p1, p2)
-	b := &busy{aws: w.aws, busy: true}
+	b := &postponingAWS{aws: w.aws, postpones: true}
 	w.conf.Cloud = b
 	w.restart()
 	w.run("a")
@@ -51,8 +51,8 @@ func TestATargetThatWaitsIsMoreUrgentWhenItsPodIsGone(t *testing.T) {
 		t.Helper()
 		w.now = w.now.Add(5 * time.Second)
 		w.run("a")
-		if b.turn.MaxDelay != within {
-			t.Errorf("%s: %+v", what, b.turn)
+		if b.priority.MaxDelay != within {
+			t.Errorf("%s: %+v", what, b.priority)
 		}
 	}
 	w.put(strings.SplitN(podDocs("web", p1), "---", 2)[0])
@@ -64,54 +64,54 @@ func TestATargetThatWaitsIsMoreUrgentWhenItsPodIsGone(t *testing.T) {
 	}
 	expect("the pod was only missing in the cache", 45*time.Second)
 	w.drop(cluster.KindPod, "p2")
-	other := strings.ReplaceAll(stolen(p2.ip), "namespace: other", "namespace: ns")
+	other := strings.ReplaceAll(podWithReusedAddress(p2.ip), "namespace: other", "namespace: ns")
 	w.put(strings.Replace(other, "2026-01-02T00:00:00Z", w.now.Format(time.RFC3339), 1))
 	expect("another pod of the namespace has the address", time.Second)
 	w.drop(cluster.KindPod, "thief")
-	w.put(stolen(p2.ip))
+	w.put(podWithReusedAddress(p2.ip))
 	expect("a pod of another namespace has the address", time.Second)
-	b.busy = false
+	b.postpones = false
 	w.run("a")
 	if got := len(w.aws.groups["arn/a"]); got != 1 {
 		t.Errorf("%d targets in the end", got)
 	}
 }
 
-// While targets wait to be taken out, all endpoints may be registered. The outcome says so, and success is reported once
-// nothing waits.
-func TestRegistrationsAreAnsweredWhileDeregistrationsWait(t *testing.T) {
+// All endpoints may be registered while deregistrations wait. The outcome reports it, and success is reported once no
+// call waits.
+func TestAllRegisteredIsReportedWhileDeregistrationsWait(t *testing.T) {
 	w := ipHarness(t, p1)
-	b := &busy{aws: w.aws}
+	b := &postponingAWS{aws: w.aws}
 	w.conf.Cloud = b
 	w.restart()
 	w.run("a")
-	b.busy = true
+	b.postpones = true
 	w.drop(cluster.KindPod, "p1")
 	w.put(podDocs("web", p2))
-	before := w.successes()
+	before := w.countSuccessEvents()
 	if out := w.run("a"); !out.Waiting || out.Registered != 1 || !out.AllRegistered {
 		t.Errorf("while a call that takes a target out waits: %+v", out)
 	}
-	if n := w.successes() - before; n != 0 {
+	if n := w.countSuccessEvents() - before; n != 0 {
 		t.Errorf("%d events of success while a call waits", n)
 	}
-	b.busy = false
+	b.postpones = false
 	if out := w.run("a"); out.Waiting || !out.AllRegistered {
 		t.Errorf("in the end: %+v", out)
 	}
-	if n := w.successes() - before; n != 1 {
+	if n := w.countSuccessEvents() - before; n != 1 {
 		t.Errorf("%d events of success in the end", n)
 	}
 }
 
-// An endpoint that a full target group has no room for waits to be registered.
-func TestEndpointsThatWaitForRoomAreNotRegistered(t *testing.T) {
+// An endpoint waits if the target group has reached its maximum of targets.
+func TestEndpointsBeyondCapacityAreNotRegistered(t *testing.T) {
 	w := ipHarness(t, p1)
-	b := &busy{aws: w.aws}
+	b := &postponingAWS{aws: w.aws}
 	w.conf.Cloud, w.conf.MaxTargets = b, 1
 	w.restart()
 	w.run("a")
-	b.busy = true
+	b.postpones = true
 	w.drop(cluster.KindPod, "p1")
 	w.put(podDocs("web", p2))
 	if out := w.run("a"); !out.Waiting || out.AllRegistered {
@@ -119,59 +119,59 @@ func TestEndpointsThatWaitForRoomAreNotRegistered(t *testing.T) {
 	}
 }
 
-// A target that waits to be taken out need not be in the end. Success is reported all the same, once.
-func TestSuccessIsReportedWhenTheCallThatWaitedHasNothingToDo(t *testing.T) {
+// A postponed deregistration may become unnecessary. Success is then reported once.
+func TestSuccessIsReportedOnceAfterAnUnneededCall(t *testing.T) {
 	for how, change := range map[string]func(*harness){
 		"the pod is there again":      func(w *harness) { w.put(podDocs("web", p1, p2)) },
 		"another took the target out": func(w *harness) { w.aws.groups["arn/a"] = w.aws.groups["arn/a"][1:] },
 	} {
 		t.Run(how, func(t *testing.T) {
 			w := ipHarness(t, p1)
-			b := &busy{aws: w.aws}
+			b := &postponingAWS{aws: w.aws}
 			w.conf.Cloud = b
 			w.restart()
 			w.run("a")
-			b.busy = true
+			b.postpones = true
 			w.drop(cluster.KindPod, "p1")
 			w.put(podDocs("web", p2))
-			before := w.successes()
+			before := w.countSuccessEvents()
 			w.run("a")
 			change(w)
 			for range 3 {
 				w.now = w.now.Add(10 * time.Second)
 				w.run("a")
 			}
-			if n := w.successes() - before; n != 1 {
+			if n := w.countSuccessEvents() - before; n != 1 {
 				t.Errorf("%d events of success in the end", n)
 			}
 		})
 	}
 }
 
-// The target group that a binding has filled is emptied although that waits, after its spec named another.
-func TestAnOldTargetGroupIsEmptiedAfterAWait(t *testing.T) {
+// After the spec names another target group, the previous target group is emptied, even if the call is postponed.
+func TestThePreviousTargetGroupIsEmptiedAfterPostponement(t *testing.T) {
 	w := ipHarness(t, p1)
-	b := &busy{aws: w.aws}
+	b := &postponingAWS{aws: w.aws}
 	w.conf.Cloud = b
 	w.restart()
 	w.run("a")
-	b.busy = true
-	before := w.successes()
+	b.postpones = true
+	before := w.countSuccessEvents()
 	w.edit("a", func(b *elbv2.TargetGroupBinding) { b.Spec.TargetGroupARN = "arn/b" })
-	if out := w.run("a"); !out.Waiting || out.AllRegistered || w.successes() != before {
-		t.Errorf("while a call that takes a target out waits: %+v, %d events of success", out, w.successes()-before)
+	if out := w.run("a"); !out.Waiting || out.AllRegistered || w.countSuccessEvents() != before {
+		t.Errorf("while a call that takes a target out waits: %+v, %d events of success", out, w.countSuccessEvents()-before)
 	}
-	b.busy = false
+	b.postpones = false
 	w.run("a")
-	want(t, "old targets", "", w.aws.ids("arn/a"))
-	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/b"))
-	if n := w.successes() - before; n != 1 {
+	want(t, "old targets", "", w.aws.targetsOf("arn/a"))
+	want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/b"))
+	if n := w.countSuccessEvents() - before; n != 1 {
 		t.Errorf("%d events of success in the end", n)
 	}
 }
 
-// successes counts the events that report success.
-func (w *harness) successes() (n int) {
+// countSuccessEvents counts the events that report success.
+func (w *harness) countSuccessEvents() (n int) {
 	for _, o := range w.store.All("Event") {
 		if o.(*corev1.Event).Reason == "SuccessfullyReconciled" {
 			n++

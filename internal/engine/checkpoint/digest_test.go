@@ -21,12 +21,12 @@ import (
 func plainDigest(values ...any) string {
 	h := sha256.New()
 	for _, v := range values {
-		write(h, reflect.ValueOf(v))
+		hashValue(h, reflect.ValueOf(v))
 	}
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:digestBytes])
 }
 
-func write(h hash.Hash, v reflect.Value) {
+func hashValue(h hash.Hash, v reflect.Value) {
 	put := func(s string) { _, _ = io.WriteString(h, fmt.Sprintf("%d:%s", len(s), s)) }
 	switch v.Kind() {
 	case reflect.Invalid:
@@ -39,17 +39,17 @@ func write(h hash.Hash, v reflect.Value) {
 			return
 		}
 		put(v.Elem().Type().String())
-		write(h, v.Elem())
+		hashValue(h, v.Elem())
 	case reflect.Slice, reflect.Array:
 		put(fmt.Sprintf("list of %d", v.Len()))
 		for i := range v.Len() {
-			write(h, v.Index(i))
+			hashValue(h, v.Index(i))
 		}
 	case reflect.Map:
 		var entries [][2]string
 		part := func(v reflect.Value) string {
 			sub := sha256.New()
-			write(sub, v)
+			hashValue(sub, v)
 			return string(sub.Sum(nil))
 		}
 		for it := v.MapRange(); it.Next(); {
@@ -65,7 +65,7 @@ func write(h hash.Hash, v reflect.Value) {
 		put(v.Type().String())
 		for i := range v.NumField() {
 			put(v.Type().Field(i).Name)
-			write(h, v.Field(i))
+			hashValue(h, v.Field(i))
 		}
 	case reflect.Bool:
 		put(fmt.Sprint(v.Bool()))
@@ -123,8 +123,8 @@ func TestDigestMatchesPlainDigest(t *testing.T) {
 
 var seven = int32(7)
 
-// TestDigestStaysTheSameFromVersionToVersion compares Digest with a stored digest of an earlier version.
-func TestDigestStaysTheSameFromVersionToVersion(t *testing.T) {
+// TestDigestIsTheSameInEveryVersion compares Digest with a stored digest of an earlier version.
+func TestDigestIsTheSameInEveryVersion(t *testing.T) {
 	if got, want := Digest("a", []int{1, 2}, map[string]string{"k": "v"}, model.PathPattern{Values: []string{"/"}}), "QL-rNpJ5K43KNQS8sOUQDw"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

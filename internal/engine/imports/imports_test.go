@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// importing is a stack of a namespace with the certificate of a Secret.
-func importing(user, name, secret string) (model.Stack, plan.Step) {
+// importStep is a stack of a namespace with the certificate of a Secret.
+func importStep(user, name, secret string) (model.Stack, plan.Step) {
 	by := finding.Origin{Object: finding.Ref{Kind: "Gateway", Namespace: user, Name: name}}
 	s := model.Stack{ID: model.StackID{Kind: model.ALBGateway, Namespace: user, Name: name}}
 	s.Certificates = []model.ManagedCertificate{{ID: "imported/" + secret, Import: &model.CertificateImport{Secret: secret, Uses: []finding.Origin{by}}}}
@@ -22,7 +22,7 @@ func importing(user, name, secret string) (model.Stack, plan.Step) {
 
 // tryImport imports the certificate of a Secret if it is admitted.
 func (m *Budgets) tryImport(user, name, secret string, now time.Time) bool {
-	stack, step := importing(user, name, secret)
+	stack, step := importStep(user, name, secret)
 	if len(m.Paused(stack, now)) > 0 {
 		return false
 	}
@@ -32,7 +32,7 @@ func (m *Budgets) tryImport(user, name, secret string, now time.Time) bool {
 
 // tryRenewal imports the certificate of a Secret if it is admitted for what ends at once.
 func (m *Budgets) tryRenewal(user, name, secret string, now time.Time) bool {
-	stack, step := importing(user, name, secret)
+	stack, step := importStep(user, name, secret)
 	if m.Paused(stack, now)["imported/"+secret].ForExpiring > 0 {
 		return false
 	}
@@ -40,9 +40,9 @@ func (m *Budgets) tryRenewal(user, name, secret string, now time.Time) bool {
 	return true
 }
 
-// What would end is renewed before other limits, and that is no way to spend more than the share of a year: neither with
-// one certificate that is always about to end, nor with many.
-func TestCertificatesThatAreAboutToEndSpendNoMoreThanAShare(t *testing.T) {
+// Certificates that expire soon are renewed before other limits apply. This must not allow more imports than the share
+// of a year, neither with one certificate that is always about to expire, nor with many.
+func TestRenewalsSpendNoMoreThanTheirShare(t *testing.T) {
 	t.Parallel()
 	for _, namespaces := range []int{1, 3, 10} {
 		for _, secrets := range []int{1, 25} {
@@ -79,7 +79,7 @@ func TestCertificatesThatAreAboutToEndSpendNoMoreThanAShare(t *testing.T) {
 
 // ACM counts the imports of a year for the whole account. Tenants that spend what they can, in one namespace or in
 // many, leave room for the renewals and the new certificates of others, and for the quota.
-func TestNoTenantSpendsTheImportsOfTheAccount(t *testing.T) {
+func TestNoTenantUsesUpTheImportsOfTheAccount(t *testing.T) {
 	t.Parallel()
 	const quota, day = 5000, 24 * time.Hour
 	for _, namespaces := range []int{1, 2, 10, 40} {
@@ -125,7 +125,7 @@ func TestNoTenantSpendsTheImportsOfTheAccount(t *testing.T) {
 
 // Who may use a Secret of another namespace makes and deletes stacks with it as often as it can, and the Secret's own
 // namespace has its imports. So it is with a Secret that changes all the time, for those who use it.
-func TestImportsOfASharedSecretAreCountedToWhoCausesThem(t *testing.T) {
+func TestImportsOfASharedSecretCountForTheirCause(t *testing.T) {
 	t.Parallel()
 	m := &Budgets{}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -151,7 +151,7 @@ const (
 
 // Many namespaces spend all the imports of a year that they can, one after another, also with Secrets of each other. Each
 // other namespace that uses Secrets keeps a half of an equal share where all of them were known before, and otherwise few.
-func TestNoNumberOfTenantsSpendsTheShareOfAnother(t *testing.T) {
+func TestManyTenantsLeaveTheShareOfAnother(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, namespaces := range []int{1, 2, 8, 20, namespacesWithFew - 1} {
@@ -172,7 +172,7 @@ func TestNoNumberOfTenantsSpendsTheShareOfAnother(t *testing.T) {
 		} {
 			m := &Budgets{}
 			known := func(user string) { // its certificate serves already
-				stack, _ := importing(user, "edge", user+"/tls")
+				stack, _ := importStep(user, "edge", user+"/tls")
 				m.Paused(stack, now)
 			}
 			if c.victimKnown {
@@ -204,8 +204,8 @@ func TestNoNumberOfTenantsSpendsTheShareOfAnother(t *testing.T) {
 	}
 }
 
-// One namespace that needs many imports has them where others need few.
-func TestOneNamespaceHasWhatOthersDoNotNeed(t *testing.T) {
+// A namespace that needs many imports may use those that other namespaces do not need.
+func TestOneNamespaceMayUseUnneededImports(t *testing.T) {
 	t.Parallel()
 	m := &Budgets{}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -227,8 +227,8 @@ func TestOneNamespaceHasWhatOthersDoNotNeed(t *testing.T) {
 	}
 }
 
-// What comes back in the course of a year goes to who has few before it goes to who has many.
-func TestImportsThatComeBackGoToWhoHasFew(t *testing.T) {
+// Imports that become available again during a year go first to the namespaces that have few.
+func TestRefilledImportsGoToNamespacesWithFew(t *testing.T) {
 	t.Parallel()
 	m := &Budgets{}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

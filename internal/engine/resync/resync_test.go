@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// What is missing in AWS is looked for every minute at first, then with back-off, and every minute
-// again once the desired state changes or it was there.
-func TestWrongReferencesAreLookedUpMoreAndMoreRarely(t *testing.T) {
+// A resource that is missing in AWS is looked up every minute at first, then with back-off, and every minute again once
+// the desired state changes or after the resource was found.
+func TestLookupsOfMissingReferencesBackOff(t *testing.T) {
 	var c State
 	stack := model.Stack{Accelerator: &model.Accelerator{}}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -49,9 +49,9 @@ func TestWrongReferencesAreLookedUpMoreAndMoreRarely(t *testing.T) {
 	}
 }
 
-// After a start, what has not changed is compared when the first minute is over, some of it every minute, and within the sync
-// period.
-func TestUnchangedStacksComeSlowly(t *testing.T) {
+// After a start, unchanged stacks are compared from the second minute on, some of them every minute, and all within the
+// sync period.
+func TestUnchangedStacksAreComparedGradually(t *testing.T) {
 	perMinute := map[int]int{}
 	now := time.Unix(1e9, 0)
 	for i := range 300 {
@@ -99,9 +99,9 @@ func TestUnchangedStacksComeSlowly(t *testing.T) {
 	}
 }
 
-// Of a desired state that changes every second the first four changes are carried out at once, and then the last one of 10,
-// 20, 40 and 60 s. What rests for a while is carried out at once again; what is to be emptied never waits.
-func TestWhatChangesAllTheTimeIsPaced(t *testing.T) {
+// If a desired state changes every second, the first four changes are carried out at once, and then the last one after
+// 10, 20, 40 and 60 s. After a pause a change is carried out at once again, and a deletion never waits.
+func TestFrequentEditsAreDelayed(t *testing.T) {
 	const period = durations.Resync
 	paced, start := model.Stack{Accelerator: &model.Accelerator{}}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -152,9 +152,9 @@ func TestWhatChangesAllTheTimeIsPaced(t *testing.T) {
 	}
 }
 
-// By its checkpoint a stack is left alone after a restart, for no longer than until it is due, and not once it was edited or
-// compared.
-func TestACheckpointDefersWhatIsUnchanged(t *testing.T) {
+// After a restart, the checkpoint of a stack defers its comparison until it is due, but not after an edit or a
+// comparison.
+func TestACheckpointDefersUnchangedStacks(t *testing.T) {
 	const first = 30 * time.Minute
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }

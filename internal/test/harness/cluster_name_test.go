@@ -28,7 +28,7 @@ func TestAWrongClusterNameIsLogged(t *testing.T) {
 				log := funcr.New(func(_, args string) {
 					mu.Lock()
 					defer mu.Unlock()
-					if strings.Contains(args, "cluster name fits no subnet") {
+					if strings.Contains(args, "cluster name matches no subnet tag") {
 						lines = append(lines, args)
 					}
 				}, funcr.Options{})

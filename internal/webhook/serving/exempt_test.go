@@ -35,7 +35,7 @@ func (a *api) condition(path string, webhook, i int) string {
 	return w["matchConditions"].([]any)[i].(map[string]any)["expression"].(string)
 }
 
-func TestTheExemptionFollowsTheServiceAccount(t *testing.T) {
+func TestExemptionNamesTheCurrentServiceAccount(t *testing.T) {
 	const shipped = "request.userInfo.username != 'system:serviceaccount:kube-system:fulcrum'"
 	for name, c := range map[string]struct{ user, before, after string }{
 		"the shipped account": {"system:serviceaccount:kube-system:fulcrum", shipped, shipped},
@@ -63,7 +63,7 @@ func TestTheExemptionFollowsTheServiceAccount(t *testing.T) {
 				if diff := cmp.Diff([]string{"true", c.after, c.before}, got); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", path, diff)
 				}
-				if !trusts(a.bundle(path, 0), k.Certificate(), start) {
+				if !isTrusted(a.bundle(path, 0), k.Certificate(), start) {
 					t.Errorf("%s does not trust the certificate", path)
 				}
 			}
@@ -76,7 +76,7 @@ func TestTheExemptionFollowsTheServiceAccount(t *testing.T) {
 	}
 }
 
-func TestWithoutAnAnswerTheExemptionStays(t *testing.T) {
+func TestExemptionStaysIfTheUserIsUnknown(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "selfsubjectreviews"}, "", errors.New("no"))
 	for name, c := range map[string]struct {
 		err      error

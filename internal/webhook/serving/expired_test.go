@@ -9,7 +9,7 @@ import (
 
 // No process ran until the certificate of the webhooks had expired. The first Sync replaces it, and each replica serves the
 // new one after its next Sync. The API server trusts each certificate that is served.
-func TestAnExpiredCertificateIsReplacedAtTheFirstLook(t *testing.T) {
+func TestAnExpiredCertificateIsReplacedByTheFirstSync(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
 	at, now := newTestClock()
@@ -20,7 +20,7 @@ func TestAnExpiredCertificateIsReplacedAtTheFirstLook(t *testing.T) {
 	a.mustSync(two)
 	for _, path := range []string{mutating, validating} {
 		for _, k := range []*Keeper{one, two} {
-			if !trusts(a.bundle(path, 0), k.Certificate(), *at) {
+			if !isTrusted(a.bundle(path, 0), k.Certificate(), *at) {
 				t.Errorf("the certificate is not trusted by the bundle of %s", path)
 			}
 		}

@@ -48,8 +48,8 @@ func (a *api) bundle(path string, i int) []byte {
 	return out
 }
 
-// trusts reports whether a client with the bundle accepts the certificate.
-func trusts(bundle []byte, c *tls.Certificate, now time.Time) bool {
+// isTrusted reports whether a client with the bundle accepts the certificate.
+func isTrusted(bundle []byte, c *tls.Certificate, now time.Time) bool {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
 	_, err := c.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: dnsName, CurrentTime: now})
@@ -81,7 +81,7 @@ func TestReplicasShareATrustedCertificate(t *testing.T) {
 		t.Error("two replicas serve two certificates")
 	}
 	for _, path := range []string{mutating, validating} {
-		if !trusts(a.bundle(path, 0), one.Certificate(), start) {
+		if !isTrusted(a.bundle(path, 0), one.Certificate(), start) {
 			t.Errorf("%s does not trust it", path)
 		}
 		if len(a.bundle(path, 1)) > 0 {
@@ -112,7 +112,7 @@ func TestRotationLeavesNoGap(t *testing.T) {
 		*at = start.Add(time.Duration(day) * 24 * time.Hour)
 		a.mustSync(replicas[day%2])
 		for i, k := range replicas {
-			if !trusts(a.bundle(mutating, 0), k.Certificate(), *at) {
+			if !isTrusted(a.bundle(mutating, 0), k.Certificate(), *at) {
 				t.Fatalf("day %d: replica %d is not trusted", day, i)
 			}
 		}
@@ -140,7 +140,7 @@ func TestADeletedSecretLeavesNoGap(t *testing.T) {
 		t.Fatal("the certificate is the same without its Secret")
 	}
 	for _, k := range []*Keeper{one, two} {
-		if !trusts(a.bundle(mutating, 0), k.Certificate(), start) {
+		if !isTrusted(a.bundle(mutating, 0), k.Certificate(), start) {
 			t.Error("a replica is not trusted")
 		}
 	}
@@ -154,8 +154,8 @@ func TestADeletedSecretLeavesNoGap(t *testing.T) {
 	}
 }
 
-// If two replicas make a certificate at the same time, one writes it, and the other uses that one.
-func TestTheSlowerReplicaTakesOver(t *testing.T) {
+// If two replicas create a certificate at the same time, one of them writes it, and the other one uses it.
+func TestTheSlowerReplicaUsesTheStoredCertificate(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
 	_, now := newTestClock()
@@ -169,12 +169,12 @@ func TestTheSlowerReplicaTakesOver(t *testing.T) {
 		// and serves meanwhile a certificate that is not trusted; the next Sync repairs it.
 		a.mustSync(slow)
 	}
-	if !bytes.Equal(slow.Certificate().Certificate[0], fast.Certificate().Certificate[0]) || !trusts(a.bundle(validating, 0), slow.Certificate(), start) {
+	if !bytes.Equal(slow.Certificate().Certificate[0], fast.Certificate().Certificate[0]) || !isTrusted(a.bundle(validating, 0), slow.Certificate(), start) {
 		t.Error("the slower replica serves something else")
 	}
 }
 
-func TestWithoutRightsThereIsACertificateAllTheSame(t *testing.T) {
+func TestACertificateIsServedWithoutRights(t *testing.T) {
 	for name, forbidden := range map[string]string{"no right to the Secret": "/secrets", "no rights": "/"} {
 		a := newAPI(t)
 		a.configure(nil)
@@ -198,12 +198,12 @@ func TestWithoutRightsThereIsACertificateAllTheSame(t *testing.T) {
 	_, now := newTestClock()
 	k := a.keeper(now)
 	a.mustSync(k)
-	if !trusts([]byte(secretData(t, a, "ca.crt")), k.Certificate(), start) {
+	if !isTrusted([]byte(secretData(t, a, "ca.crt")), k.Certificate(), start) {
 		t.Error("no right to the configurations: what is served is not what the Secret holds")
 	}
 }
 
-func TestAnUnreachableAPIServerIsNoObstacle(t *testing.T) {
+func TestACertificateIsServedWithoutTheAPIServer(t *testing.T) {
 	_, now := newTestClock()
 	a := newAPI(t)
 	k := a.keeper(now)
@@ -214,7 +214,7 @@ func TestAnUnreachableAPIServerIsNoObstacle(t *testing.T) {
 	}
 }
 
-func TestWhatAnotherUserKeepsIsLeftAlone(t *testing.T) {
+func TestResourcesOfOtherOwnersAreNotChanged(t *testing.T) {
 	a := newAPI(t)
 	a.configure(map[string]any{certManagerAnnotation: "ns/cert"})
 	id, err := newIdentity([]string{"another.name"}, nil, start)

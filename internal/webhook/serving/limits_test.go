@@ -58,7 +58,7 @@ func startLimited(t *testing.T, most limits, handle http.HandlerFunc) (s *Server
 	id := writeCertificate(t, dir)
 	a := newAPI(t)
 	address, s := serve(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", Own: a.keeper(clock.RealClock{}), limits: most}, handle)
-	config := &tls.Config{RootCAs: pool(id.CA), ServerName: dnsName}
+	config := &tls.Config{RootCAs: certPool(id.CA), ServerName: dnsName}
 	return s, caller{t, apiServer, address, config}, caller{t, attacker, address, config}
 }
 
@@ -90,7 +90,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 }
 
 // Sixty bodies that never end use no more than the limit, and requests of the API server are served.
-func TestBodiesThatNeverEndTakeNoRoomFromTheAPIServer(t *testing.T) {
+func TestUnfinishedBodiesDoNotBlockTheAPIServer(t *testing.T) {
 	const most = 1 << 20
 	s, good, bad := startLimited(t, limits{connections: 512, bytes: most, read: time.Hour}, acceptBody)
 	for range 60 {
@@ -119,7 +119,7 @@ func TestBodiesThatNeverEndTakeNoRoomFromTheAPIServer(t *testing.T) {
 }
 
 // A body that is not sent in time is not read further, and its reservation is released.
-func TestABodyThatIsNotSentInTimeIsGivenUp(t *testing.T) {
+func TestASlowBodyIsCancelled(t *testing.T) {
 	s, good, bad := startLimited(t, limits{connections: 512, bytes: 1 << 20, read: 100 * time.Millisecond}, acceptBody)
 	conn, err := bad.dial()
 	if err != nil {
@@ -160,7 +160,7 @@ func isClosed(err error) bool {
 }
 
 // An address that opens more and more connections loses only its own.
-func TestConnectionsOfOneAddressKeepNoOtherOut(t *testing.T) {
+func TestConnectionsOfOneAddressBlockNoOther(t *testing.T) {
 	s, good, bad := startLimited(t, limits{connections: 8, bytes: 1 << 20, read: time.Hour}, acceptBody)
 	for range 50 {
 		if conn, err := bad.dial(); err == nil {
@@ -179,7 +179,7 @@ func TestConnectionsOfOneAddressKeepNoOtherOut(t *testing.T) {
 }
 
 // Many large requests of the API server wait for each other, and all are answered.
-func TestRequestsOfOneAddressWaitForEachOther(t *testing.T) {
+func TestLargeRequestsOfOneAddressAreAllAnswered(t *testing.T) {
 	s, good, _ := startLimited(t, limits{connections: 512, bytes: 1 << 20, read: time.Hour}, acceptBody)
 	var wg sync.WaitGroup
 	var answered atomic.Int32

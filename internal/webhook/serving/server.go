@@ -131,7 +131,7 @@ func (s *Server) serve(ctx context.Context) error {
 		shutdownContext, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		if err := server.Shutdown(shutdownContext); err != nil {
-			s.log.Error(err, "stopping webhook server failed")
+			s.log.Error(err, "failed to stop webhook server")
 		}
 	}()
 	s.log.Info("serving webhooks", "address", s.address)
@@ -201,14 +201,14 @@ func (c *certificates) renew(ctx context.Context) {
 			return
 		case !errors.Is(err, fs.ErrNotExist):
 			// The CA bundle belongs to the owner of the files, so Sync is not called.
-			c.log.Error(err, "webhook certificate files not usable")
+			c.log.Error(err, "failed to load webhook certificate files")
 			if err := c.own.serveUnshared(); err != nil {
-				c.log.Error(err, "creating webhook certificate failed")
+				c.log.Error(err, "failed to create webhook certificate")
 			}
 		case !now.Before(nextSync):
 			nextSync = now.Add(durations.LongInterval)
 			if err := c.own.Sync(ctx); err != nil && ctx.Err() == nil {
-				c.log.Error(err, "checking webhook certificate failed")
+				c.log.Error(err, "failed to check webhook certificate")
 				nextSync = now
 			}
 		}
@@ -227,14 +227,14 @@ func (c *certificates) watch(ctx context.Context, w *certwatcher.CertWatcher) {
 	go func() {
 		defer close(ended)
 		if err := w.Start(ctx); err != nil && ctx.Err() == nil {
-			c.log.Error(err, "watching webhook certificate files failed")
+			c.log.Error(err, "failed to watch webhook certificate files")
 		}
 	}()
 	tick := time.NewTicker(durations.LongInterval)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		if err := c.own.ExemptController(ctx); err != nil && ctx.Err() == nil {
-			c.log.Error(err, "updating webhook match conditions failed")
+			c.log.Error(err, "failed to update webhook match conditions")
 		}
 		select {
 		case <-ctx.Done():

@@ -27,8 +27,8 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// run starts a server with one path and waits until it is ready.
-func run(t *testing.T, o Options) (address string) {
+// startServer starts a server with one path and waits until it is ready.
+func startServer(t *testing.T, o Options) (address string) {
 	t.Helper()
 	address, _ = serve(t, o, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	return address
@@ -61,8 +61,8 @@ func serve(t *testing.T, o Options, handle http.HandlerFunc) (address string, s 
 	return net.JoinHostPort(o.Host, strconv.Itoa(o.Port)), s
 }
 
-// call sends a request like the API server.
-func call(t *testing.T, address string, c *tls.Config) (*http.Response, error) {
+// callServer sends a request like the API server.
+func callServer(t *testing.T, address string, c *tls.Config) (*http.Response, error) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: c, ForceAttemptHTTP2: true, DisableKeepAlives: true}}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address, nil)
@@ -76,21 +76,21 @@ func call(t *testing.T, address string, c *tls.Config) (*http.Response, error) {
 	return res, err
 }
 
-func pool(pem []byte) *x509.CertPool {
+func certPool(pem []byte) *x509.CertPool {
 	p := x509.NewCertPool()
 	p.AppendCertsFromPEM(pem)
 	return p
 }
 
-func TestServesWithoutAnyCertificateOfOthers(t *testing.T) {
+func TestServesItsOwnCertificate(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
-	address := run(t, Options{CertDir: t.TempDir(), Own: a.keeper(clock.RealClock{})})
-	res, err := call(t, address, &tls.Config{RootCAs: pool(a.bundle(mutating, 0)), ServerName: dnsName})
+	address := startServer(t, Options{CertDir: t.TempDir(), Own: a.keeper(clock.RealClock{})})
+	res, err := callServer(t, address, &tls.Config{RootCAs: certPool(a.bundle(mutating, 0)), ServerName: dnsName})
 	if err != nil || res.ProtoMajor != 2 || res.TLS.Version < tls.VersionTLS12 {
 		t.Errorf("%+v, %v", res, err)
 	}
-	if _, err := call(t, address, &tls.Config{RootCAs: pool(a.bundle(mutating, 0)), ServerName: dnsName, MaxVersion: tls.VersionTLS11}); err == nil {
+	if _, err := callServer(t, address, &tls.Config{RootCAs: certPool(a.bundle(mutating, 0)), ServerName: dnsName, MaxVersion: tls.VersionTLS11}); err == nil {
 		t.Error("an old version of TLS is accepted")
 	}
 }
@@ -114,12 +114,12 @@ func writeCertificate(t *testing.T, dir string) identity {
 	return id
 }
 
-func TestFilesAreServedAndReadAgain(t *testing.T) {
+func TestChangedCertificateFilesAreReloaded(t *testing.T) {
 	dir := t.TempDir()
 	first := writeCertificate(t, dir)
 	a := newAPI(t)
-	address := run(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", Own: a.keeper(clock.RealClock{})})
-	if _, err := call(t, address, &tls.Config{RootCAs: pool(first.CA), ServerName: dnsName}); err != nil {
+	address := startServer(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", Own: a.keeper(clock.RealClock{})})
+	if _, err := callServer(t, address, &tls.Config{RootCAs: certPool(first.CA), ServerName: dnsName}); err != nil {
 		t.Error(err)
 	}
 	if a.get(secretPath) != nil {
@@ -128,7 +128,7 @@ func TestFilesAreServedAndReadAgain(t *testing.T) {
 	second := writeCertificate(t, dir)
 	deadline := time.Now().Add(testTimeout)
 	for {
-		_, err := call(t, address, &tls.Config{RootCAs: pool(second.CA), ServerName: dnsName})
+		_, err := callServer(t, address, &tls.Config{RootCAs: certPool(second.CA), ServerName: dnsName})
 		if err == nil {
 			return
 		}
@@ -138,7 +138,7 @@ func TestFilesAreServedAndReadAgain(t *testing.T) {
 	}
 }
 
-func TestCallersMustShowACertificateWhereACAIsGiven(t *testing.T) {
+func TestCallersNeedACertificateIfAClientCAIsSet(t *testing.T) {
 	dir := t.TempDir()
 	server := writeCertificate(t, dir)
 	caller, err := callerIdentity()
@@ -150,16 +150,16 @@ func TestCallersMustShowACertificateWhereACAIsGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := newAPI(t)
-	address := run(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", ClientCA: ca, Own: a.keeper(clock.RealClock{})})
+	address := startServer(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", ClientCA: ca, Own: a.keeper(clock.RealClock{})})
 	cert, err := caller.parse()
 	if err != nil {
 		t.Fatal(err)
 	}
-	with := &tls.Config{RootCAs: pool(server.CA), ServerName: dnsName, Certificates: []tls.Certificate{*cert}}
-	if _, err := call(t, address, with); err != nil {
+	with := &tls.Config{RootCAs: certPool(server.CA), ServerName: dnsName, Certificates: []tls.Certificate{*cert}}
+	if _, err := callServer(t, address, with); err != nil {
 		t.Error(err)
 	}
-	if _, err := call(t, address, &tls.Config{RootCAs: pool(server.CA), ServerName: dnsName}); err == nil {
+	if _, err := callServer(t, address, &tls.Config{RootCAs: certPool(server.CA), ServerName: dnsName}); err == nil {
 		t.Error("a caller without a certificate is served")
 	}
 	for name, path := range map[string]string{"missing": filepath.Join(dir, "nothing"), "not a certificate": filepath.Join(dir, "k.pem")} {
