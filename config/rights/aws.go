@@ -299,7 +299,7 @@ var AWS = []Statement{
 	{
 		Sid: "RenewAndDeleteWithImportTLSSecrets", Feature: flagImports, Condition: []Condition{own},
 		Actions: []Action{
-			{"acm:DeleteCertificate", "delete an imported certificate that nothing uses any more", Imports},
+			{"acm:DeleteCertificate", "delete an imported certificate that is no longer used", Imports},
 			{"acm:GetCertificate", "compare an imported certificate with its Secret", Imports},
 			{"acm:ImportCertificate", "import a renewed certificate under the same ARN", Imports},
 		},

@@ -29,7 +29,7 @@ func TestLargeCluster(t *testing.T) {
 		"--enable-leader-election=true", "--leader-election-namespace=kube-system", // or nothing is remembered over a restart
 		"--profiling-bind-addr=" + os.Getenv("FULCRUM_BENCH_PROFILES")}
 	start := time.Now()
-	h := startSettled(t, shape{
+	h := startCluster(t, shape{
 		world:    world.Options{ActiveImmediately: true, WithoutTraffic: true},
 		quotas:   map[string]int{"application-load-balancers": 2 * balancers, "security-groups": 5000},
 		services: balancers, pods: pods, objects: services(balancers) + pathed(balancers, rules),
@@ -110,7 +110,7 @@ spec:
 }
 
 // edit gives the last path of an Ingress another value.
-func (h *herd) edit(t *testing.T, i int, path string) {
+func (h *churnCluster) edit(t *testing.T, i int, path string) {
 	t.Helper()
 	api := h.Kube().NetworkingV1().Ingresses(namespace)
 	ing, err := api.Get(t.Context(), fmt.Sprintf("i%d", i), metav1.GetOptions{})
@@ -126,7 +126,7 @@ func (h *herd) edit(t *testing.T, i int, path string) {
 }
 
 // made returns when AWS had answered the call that makes a rule for a path.
-func (h *herd) made(t *testing.T, path string) (at time.Time) {
+func (h *churnCluster) made(t *testing.T, path string) (at time.Time) {
 	t.Helper()
 	if err := await.Success(t.Context(), 5*time.Minute, func(ctx context.Context) error {
 		for _, operation := range []string{"ModifyRule", "CreateRule"} {

@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestConsolePageHasAWSReadAgain: the button has AWS read, the page says when that is if the budget has no room, and asks again what it has
+// TestConsolePageRequestsFullRefresh: the button has AWS read, the page says when that is if the budget has no room, and asks again what it has
 // asked commands for.
-func TestConsolePageHasAWSReadAgain(t *testing.T) {
+func TestConsolePageRequestsFullRefresh(t *testing.T) {
 	tab, program, show := answeredPage(t, nil, map[string]document{"doctor": {"checks": []document{}}, "orphans": {"orphans": []document{}}})
 	count := func(part string) (n int) {
 		for _, r := range program.requests() {
@@ -87,9 +87,9 @@ func replacedStack(rules int) document {
 	}
 }
 
-// TestConsolePageFoldsOneCause: a replacement is one row that opens, and what is of another cause stays beside it; the worst finding is
+// TestConsolePageGroupsFindingsOfOneCause: a replacement is one row that opens, and what is of another cause stays beside it; the worst finding is
 // first, and findings that say the same are one.
-func TestConsolePageFoldsOneCause(t *testing.T) {
+func TestConsolePageGroupsFindingsOfOneCause(t *testing.T) {
 	tab, program, show := answeredPage(t, []document{replacedStack(4)}, map[string]document{})
 	show("#/trouble")
 	const folds = `[...document.querySelectorAll("#trouble details.fold")]`
@@ -204,8 +204,8 @@ func TestConsolePageShowsAPlanAndDecisions(t *testing.T) {
 	checkFitsPhone(t, tab)
 }
 
-// TestConsolePageSaysFirstThatNoRuleNamesTheHost: what other load balancers would answer comes after it, and is closed.
-func TestConsolePageSaysFirstThatNoRuleNamesTheHost(t *testing.T) {
+// TestConsolePageShowsUnservedHostFirst: what other load balancers would answer comes after it, and is closed.
+func TestConsolePageShowsUnservedHostFirst(t *testing.T) {
 	answer := document{"kind": "Ingress", "id": "shop/web", "loadBalancer": "k8s-web", "type": "application", "protocol": "HTTP", "port": 80, "rule": nil, "does": "answer 404", "shadowed": []document{}}
 	request := document{"cluster": "test", "request": "GET http://nope.example.com/", "answers": []document{answer}, "notes": []string{},
 		"unserved": document{"host": "nope.example.com", "scheme": "http", "port": 80, "why": "one object names it and is not served there",

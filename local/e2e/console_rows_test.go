@@ -141,8 +141,8 @@ func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 	}
 }
 
-// TestConsolePageCountsWhatItLists: the badge of a page is the number of what is on it, before it was opened and after that.
-func TestConsolePageCountsWhatItLists(t *testing.T) {
+// TestConsolePageCountsMatchLists: the badge of a page is the number of what is on it, before it was opened and after that.
+func TestConsolePageCountsMatchLists(t *testing.T) {
 	empty := plainStack("bank", "empty") // without a load balancer
 	empty["loadBalancers"], empty["targetGroups"] = []document{}, []document{}
 	empty["findings"] = []document{findingAbout("error", "Ingress", "bank", "empty", "", "it has none")}

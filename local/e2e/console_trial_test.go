@@ -81,9 +81,9 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}]}
 `
 
-// TestTenFaultsAreOnThePage: each of ten faults is on the page Trouble, or on its first page, with what it is about and the
+// TestConsolePageShowsTenFaults: each of ten faults is on the page Trouble, or on its first page, with what it is about and the
 // way out, within a minute after the page is opened and without a click.
-func TestTenFaultsAreOnThePage(t *testing.T) {
+func TestConsolePageShowsTenFaults(t *testing.T) {
 	if worldtest.TestsOtherController() {
 		t.Skip("the console is Fulcrum's")
 	}
