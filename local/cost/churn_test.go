@@ -163,7 +163,7 @@ apiVersion: v1
 kind: Service
 metadata: {name: %s, namespace: %s}
 spec: {ports: [{port: 80, targetPort: 8080}]}
-`, service(g), namespace)
+`, serviceName(g), namespace)
 	}
 	return text
 }
@@ -188,13 +188,13 @@ spec:
       paths:
 `, i, namespace)
 		for j := range each {
-			text += fmt.Sprintf("      - {path: /%c, pathType: Prefix, backend: {service: {name: %s, port: {number: 80}}}}\n", 'a'+j, service(each*i+j))
+			text += fmt.Sprintf("      - {path: /%c, pathType: Prefix, backend: {service: {name: %s, port: {number: 80}}}}\n", 'a'+j, serviceName(each*i+j))
 		}
 	}
 	return text
 }
 
-func service(g int) string { return fmt.Sprintf("s%d", g) }
+func serviceName(g int) string { return fmt.Sprintf("s%d", g) }
 
 // assign adds addresses of pods to the ENI of a node, at least n.
 func (h *churnCluster) assign(t *testing.T, eni string, n int) (out []string) {
@@ -223,7 +223,7 @@ func (h *churnCluster) add(t *testing.T, g int) {
 	h.count++
 	pods := h.Kube().CoreV1().Pods(namespace)
 	p, err := pods.Create(t.Context(), &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%d", h.count), Labels: map[string]string{"app": service(g)}},
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%d", h.count), Labels: map[string]string{"app": serviceName(g)}},
 		Spec: corev1.PodSpec{
 			NodeName:                      h.Layout().Nodes[node].Name,
 			TerminationGracePeriodSeconds: new(int64),
@@ -247,14 +247,14 @@ func (h *churnCluster) add(t *testing.T, g int) {
 // slice returns the EndpointSlice of a Service.
 func (h *churnCluster) slice(g int) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Name: service(g) + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: service(g)}},
+		ObjectMeta:  metav1.ObjectMeta{Name: serviceName(g) + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: serviceName(g)}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Ports:       []discoveryv1.EndpointPort{{Name: new(string), Port: aws.Int32(8080), Protocol: new(corev1.ProtocolTCP)}},
 	}
 	for _, p := range h.pods[g] {
 		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{
 			Addresses: []string{p.address}, Conditions: discoveryv1.EndpointConditions{Ready: aws.Bool(true)},
-			TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: p.name, UID: types(p.uid)},
+			TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: p.name, UID: toUID(p.uid)},
 		})
 	}
 	return s

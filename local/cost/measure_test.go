@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/await"
 )
 
-func types(uid string) k8stypes.UID { return k8stypes.UID(uid) }
+func toUID(uid string) k8stypes.UID { return k8stypes.UID(uid) }
 
 // usage has the CPU time and the memory of the controller.
 type usage struct {

@@ -73,9 +73,9 @@ var programs = []string{"aws", "bin/", "cp", "crane", "curl", "fulcrum", "go", "
 
 var fence = regexp.MustCompile("^ *```(.*)$")
 
-// documented returns the commands in the fenced blocks of a page, in order, without comments. In a block with
+// documentedCommands returns the commands in the fenced blocks of a page, in order, without comments. In a block with
 // prompts, what follows a prompt is a command and the rest is output.
-func documented(t *testing.T, page string) []string {
+func documentedCommands(t *testing.T, page string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(worldtest.Root(t), page))
 	if err != nil {
@@ -139,8 +139,8 @@ func pages(t *testing.T) []string {
 	return out
 }
 
-// whyNotHere returns the entry of documentedElsewhere for a command, or -1.
-func whyNotHere(page, command string) int {
+// elsewhereIndex returns the entry of documentedElsewhere for a command, or -1.
+func elsewhereIndex(page, command string) int {
 	return slices.IndexFunc(documentedElsewhere, func(e struct{ page, begins, why string }) bool {
 		return e.page == page && strings.HasPrefix(command, e.begins)
 	})
@@ -152,11 +152,11 @@ func TestEachDocumentedCommandIsRun(t *testing.T) {
 	used := map[int]bool{}
 	commands := 0
 	for _, page := range pages(t) {
-		for _, command := range documented(t, page) {
+		for _, command := range documentedCommands(t, page) {
 			commands++
-			why := whyNotHere(page, command)
+			why := elsewhereIndex(page, command)
 			used[why] = true
-			if !slices.Contains(orderedPages, page) && slices.Contains(triedOf(page), command) == (why >= 0) {
+			if !slices.Contains(orderedPages, page) && slices.Contains(triedCommandsOf(page), command) == (why >= 0) {
 				t.Errorf("%s: %q has to be in tried or in documentedElsewhere, and not in both", page, command)
 			}
 		}
@@ -165,13 +165,13 @@ func TestEachDocumentedCommandIsRun(t *testing.T) {
 		if !used[i] {
 			t.Errorf("%s has no command %q that is not run here", e.page, e.begins)
 		}
-		if m := namedTest.FindStringSubmatch(e.why); m != nil && !declared(t, m[2], m[1]) {
+		if m := namedTest.FindStringSubmatch(e.why); m != nil && !hasTest(t, m[2], m[1]) {
 			t.Errorf("there is no %s", m[0])
 		}
 	}
 	for _, p := range tried {
 		for _, command := range p.commands {
-			if !slices.Contains(documented(t, p.page), command) {
+			if !slices.Contains(documentedCommands(t, p.page), command) {
 				t.Errorf("%s has no command %q", p.page, command)
 			}
 		}
@@ -183,8 +183,8 @@ func TestEachDocumentedCommandIsRun(t *testing.T) {
 
 var namedTest = regexp.MustCompile(`(Test\w+) in ([\w/-]+)`)
 
-// declared reports whether a directory of the source tree has a test.
-func declared(t *testing.T, dir, test string) bool {
+// hasTest reports whether a directory of the source tree has a test.
+func hasTest(t *testing.T, dir, test string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(worldtest.Root(t), dir, "*_test.go"))
 	if err != nil {
@@ -227,8 +227,8 @@ var tried = []struct {
 	{"docs/chart-values.md", []string{"helm upgrade --install aws-load-balancer-controller charts/fulcrum -n kube-system -f values.yaml"}},
 }
 
-// triedOf returns the commands of a page in tried.
-func triedOf(page string) (out []string) {
+// triedCommandsOf returns the commands of a page in tried.
+func triedCommandsOf(page string) (out []string) {
 	for _, p := range tried {
 		if p.page == page {
 			out = append(out, p.commands...)
@@ -254,8 +254,8 @@ func (s *shell) inLocalWorld(command string) string {
 func (s *shell) follow(page string, after map[string]func(command, output string)) {
 	s.t.Helper()
 	called := map[string]bool{}
-	for _, command := range documented(s.t, page) {
-		if whyNotHere(page, command) >= 0 {
+	for _, command := range documentedCommands(s.t, page) {
+		if elsewhereIndex(page, command) >= 0 {
 			continue
 		}
 		output, code := s.try(s.inLocalWorld(command))
