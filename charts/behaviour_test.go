@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// as converts a rendered object to its type; a field that the type does not have is an error.
-func as[T any](t *testing.T, u *unstructured.Unstructured) *T {
+// convertTo converts a rendered object to its type; a field that the type does not have is an error.
+func convertTo[T any](t *testing.T, u *unstructured.Unstructured) *T {
 	t.Helper()
 	out := new(T)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, out, true); err != nil {
@@ -31,8 +31,8 @@ func as[T any](t *testing.T, u *unstructured.Unstructured) *T {
 	return out
 }
 
-// with renders the chart with a few values.
-func with(t *testing.T, values string, o options) []*unstructured.Unstructured {
+// renderValues renders the chart with a few values.
+func renderValues(t *testing.T, values string, o options) []*unstructured.Unstructured {
 	t.Helper()
 	v := parseValues(t, values)
 	if v["clusterName"] == nil {
@@ -41,7 +41,7 @@ func with(t *testing.T, values string, o options) []*unstructured.Unstructured {
 	return objects(t, render(t, v, o))
 }
 
-func has(all []*unstructured.Unstructured, kind string) bool {
+func hasKind(all []*unstructured.Unstructured, kind string) bool {
 	return slices.ContainsFunc(all, func(u *unstructured.Unstructured) bool { return u.GetKind() == kind })
 }
 
@@ -52,7 +52,7 @@ func TestPodsAreRestricted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range valuesFiles(t) {
-		d := as[appsv1.Deployment](t, find(t, objects(t, render(t, readValues(t, name), options{})), "Deployment", ""))
+		d := convertTo[appsv1.Deployment](t, findObject(t, objects(t, render(t, readValues(t, name), options{})), "Deployment", ""))
 		if d.Spec.Template.Spec.HostNetwork {
 			continue // by its values
 		}
@@ -64,8 +64,8 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 }
 
-// TestLabels: every object has the labels of the release, and those of Helm only if Helm makes it.
-func TestLabels(t *testing.T) {
+// TestObjectsHaveReleaseLabels: every object has the labels of the release, and those of Helm only if Helm makes it.
+func TestObjectsHaveReleaseLabels(t *testing.T) {
 	for _, name := range valuesFiles(t) {
 		values := readValues(t, name)
 		for _, u := range objects(t, render(t, values, options{})) {
@@ -92,30 +92,30 @@ func TestNames(t *testing.T) {
 		strings.Repeat("a", 60) + "-aw":    {strings.Repeat("a", 60), ""},
 		strings.Repeat("b", 62):            {"lbs", "{fullnameOverride: " + strings.Repeat("b", 62) + "-c}"},
 	} {
-		all := with(t, o.values, options{release: o.release})
-		d := find(t, all, "Deployment", "")
-		if d.GetName() != want || find(t, all, "ServiceAccount", "").GetName() != want {
+		all := renderValues(t, o.values, options{release: o.release})
+		d := findObject(t, all, "Deployment", "")
+		if d.GetName() != want || findObject(t, all, "ServiceAccount", "").GetName() != want {
 			t.Errorf("%v: the Deployment is %s, not %s", o, d.GetName(), want)
 		}
-		if got := at[string](t, d.Object, "spec", "selector", "matchLabels", "app.kubernetes.io/instance"); got != o.release {
+		if got := fieldAt[string](t, d.Object, "spec", "selector", "matchLabels", "app.kubernetes.io/instance"); got != o.release {
 			t.Errorf("%v: the selector has the instance %s", o, got)
 		}
 	}
-	long := with(t, "{nameOverride: "+strings.Repeat("n", 50)+"}", options{})
-	if name := find(t, long, "Service", "").GetName(); name != strings.Repeat("n", 42)+"-webhook-service" {
+	long := renderValues(t, "{nameOverride: "+strings.Repeat("n", 50)+"}", options{})
+	if name := findObject(t, long, "Service", "").GetName(); name != strings.Repeat("n", 42)+"-webhook-service" {
 		t.Errorf("the Service of the webhooks is %s", name)
 	}
 }
 
-// TestOldKubernetes: what an old API server does not have is left out.
-func TestOldKubernetes(t *testing.T) {
-	old := with(t, "{autoscaling: {enabled: true}}", options{kubernetes: "v1.22.17"})
-	if v := find(t, old, "HorizontalPodAutoscaler", "").GetAPIVersion(); v != "autoscaling/v2beta2" {
+// TestOldKubernetesGetsOnlyKnownObjects: what an old API server does not have is left out.
+func TestOldKubernetesGetsOnlyKnownObjects(t *testing.T) {
+	old := renderValues(t, "{autoscaling: {enabled: true}}", options{kubernetes: "v1.22.17"})
+	if v := findObject(t, old, "HorizontalPodAutoscaler", "").GetAPIVersion(); v != "autoscaling/v2beta2" {
 		t.Errorf("the HorizontalPodAutoscaler has the version %s", v)
 	}
 	for _, version := range []string{"v1.22.17", "v1.27.9", "v1.28.0-eks-1234567", "v1.37.0"} {
 		conditions := 0
-		for _, w := range as[admissionv1.ValidatingWebhookConfiguration](t, find(t, with(t, "{}", options{kubernetes: version}), "ValidatingWebhookConfiguration", "")).Webhooks {
+		for _, w := range convertTo[admissionv1.ValidatingWebhookConfiguration](t, findObject(t, renderValues(t, "{}", options{kubernetes: version}), "ValidatingWebhookConfiguration", "")).Webhooks {
 			conditions += len(w.MatchConditions)
 		}
 		if (conditions > 0) != (version >= "v1.28") {
@@ -124,23 +124,23 @@ func TestOldKubernetes(t *testing.T) {
 	}
 }
 
-// TestMetricsAddress: 0 switches everything about metrics off, and the port of an IPv6 address is its last part.
-func TestMetricsAddress(t *testing.T) {
-	off := with(t, `{metricsBindAddr: "0", serviceMonitor: {enabled: true}, networkPolicy: {enabled: true}}`, options{})
-	d := as[appsv1.Deployment](t, find(t, off, "Deployment", ""))
-	if len(d.Spec.Template.Spec.Containers[0].Ports) != 1 || len(d.Spec.Template.Annotations) > 0 || has(off, "ServiceMonitor") {
+// TestMetricsAddressIsRendered: 0 switches everything about metrics off, and the port of an IPv6 address is its last part.
+func TestMetricsAddressIsRendered(t *testing.T) {
+	off := renderValues(t, `{metricsBindAddr: "0", serviceMonitor: {enabled: true}, networkPolicy: {enabled: true}}`, options{})
+	d := convertTo[appsv1.Deployment](t, findObject(t, off, "Deployment", ""))
+	if len(d.Spec.Template.Spec.Containers[0].Ports) != 1 || len(d.Spec.Template.Annotations) > 0 || hasKind(off, "ServiceMonitor") {
 		t.Errorf("without metrics there are ports %v and annotations %v", d.Spec.Template.Spec.Containers[0].Ports, d.Spec.Template.Annotations)
 	}
 	for address, port := range map[string]string{":8081": "8081", "[::1]:9": "9", "10.0.0.1:80": "80", "": "8080"} {
-		d := as[appsv1.Deployment](t, find(t, with(t, fmt.Sprintf("{metricsBindAddr: %q}", address), options{}), "Deployment", ""))
+		d := convertTo[appsv1.Deployment](t, findObject(t, renderValues(t, fmt.Sprintf("{metricsBindAddr: %q}", address), options{}), "Deployment", ""))
 		if got := d.Spec.Template.Annotations["prometheus.io/port"]; got != port || fmt.Sprint(d.Spec.Template.Spec.Containers[0].Ports[1].ContainerPort) != port {
 			t.Errorf("%q: the port is %s", address, got)
 		}
 	}
 }
 
-// TestDisruptionBudget: a budget exists where there are always two replicas, so that it never stops a drain.
-func TestDisruptionBudget(t *testing.T) {
+// TestDisruptionBudgetNeedsTwoReplicas: a budget exists where there are always two replicas, so that it never stops a drain.
+func TestDisruptionBudgetNeedsTwoReplicas(t *testing.T) {
 	for values, want := range map[string]bool{
 		"{podDisruptionBudget: {maxUnavailable: 1}}":                                                                true,
 		"{podDisruptionBudget: {maxUnavailable: 1}, replicaCount: 1}":                                               false,
@@ -148,14 +148,14 @@ func TestDisruptionBudget(t *testing.T) {
 		"{podDisruptionBudget: {maxUnavailable: 1}, replicaCount: 2, autoscaling: {enabled: true, minReplicas: 1}}": false,
 		"{}": false,
 	} {
-		if got := has(with(t, values, options{}), "PodDisruptionBudget"); got != want {
+		if got := hasKind(renderValues(t, values, options{}), "PodDisruptionBudget"); got != want {
 			t.Errorf("%s: there is a budget: %v", values, got)
 		}
 	}
 }
 
-// TestValuesOfTwoForms: maps may be given as text, and numbers as strings.
-func TestValuesOfTwoForms(t *testing.T) {
+// TestValuesMayBeText: maps may be given as text, and numbers as strings.
+func TestValuesMayBeText(t *testing.T) {
 	for a, b := range map[string]string{
 		"{serviceTargetENISGTags: {b: c, a: d}}":                      `{serviceTargetENISGTags: "a=d,b=c"}`,
 		"{awsApiEndpoints: {EC2: 'https://a'}}":                       "{awsApiEndpoints: EC2=https://a}",
@@ -167,18 +167,18 @@ func TestValuesOfTwoForms(t *testing.T) {
 		"{webhooks: off}":                 `{webhooks: "off"}`,
 		"{extraArgs: {log-level: debug}}": "{extraArgs: [--log-level=debug]}",
 	} {
-		x, y := find(t, with(t, a, options{}), "Deployment", ""), find(t, with(t, b, options{}), "Deployment", "")
+		x, y := findObject(t, renderValues(t, a, options{}), "Deployment", ""), findObject(t, renderValues(t, b, options{}), "Deployment", "")
 		if d := cmp.Diff(x.Object, y.Object); d != "" {
 			t.Errorf("%s and %s differ:\n%s", a, b, d)
 		}
 	}
 }
 
-// TestWebhooksOff: the API server must not ask for what is not served.
-func TestWebhooksOff(t *testing.T) {
+// TestWebhooksCanBeDisabled: the API server must not ask for what is not served.
+func TestWebhooksCanBeDisabled(t *testing.T) {
 	for _, values := range []string{"{webhooks: off}", `{webhooks: "off"}`, "{webhooks: false}"} {
-		all := with(t, values, options{})
-		if has(all, "MutatingWebhookConfiguration") || has(all, "ValidatingWebhookConfiguration") {
+		all := renderValues(t, values, options{})
+		if hasKind(all, "MutatingWebhookConfiguration") || hasKind(all, "ValidatingWebhookConfiguration") {
 			t.Errorf("%s: there are webhook configurations", values)
 		}
 		if args := arguments(t, map[string]any{"clusterName": "shop", "webhooks": parseValues(t, values)["webhooks"]}); !slices.Contains(args, "--webhooks=off") {
@@ -198,8 +198,8 @@ func (c cluster) GetClientFor(version, kind string) (dynamic.NamespaceableResour
 	return c.Resource(gv.WithResource(strings.ToLower(kind) + "s")), true, err
 }
 
-// TestCertificate: whose certificate the webhooks serve.
-func TestCertificate(t *testing.T) {
+// TestWebhookCertificateSource: whose certificate the webhooks serve.
+func TestWebhookCertificateSource(t *testing.T) {
 	encoded := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 	secret := func(labels, annotations map[string]string) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{
@@ -235,15 +235,15 @@ func TestCertificate(t *testing.T) {
 			values["clusterName"] = "shop"
 			text := render(t, values, options{lookup: cluster{client}})
 			all := objects(t, text)
-			if got := has(all, "Secret"); got != c.rendered {
+			if got := hasKind(all, "Secret"); got != c.rendered {
 				t.Errorf("the Secret is rendered: %v", got)
 			}
-			d := as[appsv1.Deployment](t, find(t, all, "Deployment", ""))
+			d := convertTo[appsv1.Deployment](t, findObject(t, all, "Deployment", ""))
 			if got := len(d.Spec.Template.Spec.Volumes) > 0; got != c.mounted {
 				t.Errorf("the Secret is mounted: %v", got)
 			}
-			v := as[admissionv1.ValidatingWebhookConfiguration](t, find(t, all, "ValidatingWebhookConfiguration", ""))
-			m := as[admissionv1.MutatingWebhookConfiguration](t, find(t, all, "MutatingWebhookConfiguration", ""))
+			v := convertTo[admissionv1.ValidatingWebhookConfiguration](t, findObject(t, all, "ValidatingWebhookConfiguration", ""))
+			m := convertTo[admissionv1.MutatingWebhookConfiguration](t, findObject(t, all, "MutatingWebhookConfiguration", ""))
 			for _, w := range v.Webhooks {
 				if (len(w.ClientConfig.CABundle) > 0) != c.trusted {
 					t.Errorf("%s has the bundle %q", w.Name, w.ClientConfig.CABundle)
@@ -257,7 +257,7 @@ func TestCertificate(t *testing.T) {
 			if c.trusted != (d.Spec.Template.Annotations["checksum/webhook-tls"] != "") {
 				t.Error("pods are replaced with the certificate only if it is known")
 			}
-			if has(all, "Certificate") != (name == "by cert-manager") || v.Annotations["cert-manager.io/inject-ca-from"] != m.Annotations["cert-manager.io/inject-ca-from"] {
+			if hasKind(all, "Certificate") != (name == "by cert-manager") || v.Annotations["cert-manager.io/inject-ca-from"] != m.Annotations["cert-manager.io/inject-ca-from"] {
 				t.Error("cert-manager is in the way")
 			}
 			if strings.Contains(text, "secret-key") {
@@ -268,20 +268,20 @@ func TestCertificate(t *testing.T) {
 }
 
 // GlobalAccelerators are checked where they are served, and a gate that is off keeps nobody from writing one.
-func TestTheWebhookOfAcceleratorsComesWithItsGate(t *testing.T) {
+func TestAcceleratorWebhookFollowsFeatureGate(t *testing.T) {
 	for value, want := range map[string]bool{"true": true, `"true"`: true, `"1"`: true, "false": false, `"false"`: false, "null": false} {
-		all := with(t, "{controllerConfig: {featureGates: {GlobalAcceleratorController: "+value+"}}}", options{})
-		hooks := as[admissionv1.ValidatingWebhookConfiguration](t, find(t, all, "ValidatingWebhookConfiguration", "")).Webhooks
+		all := renderValues(t, "{controllerConfig: {featureGates: {GlobalAcceleratorController: "+value+"}}}", options{})
+		hooks := convertTo[admissionv1.ValidatingWebhookConfiguration](t, findObject(t, all, "ValidatingWebhookConfiguration", "")).Webhooks
 		if got := slices.ContainsFunc(hooks, func(w admissionv1.ValidatingWebhook) bool { return w.Name == "vglobalaccelerator.aga.k8s.aws" }); got != want {
 			t.Errorf("gate %s: the webhook is there: %t", value, got)
 		}
 	}
 }
 
-// TestWebhooksAreThoseOfConfig: the chart and config/webhook ask for the same, so that what tests prove of one is
+// TestWebhooksMatchConfig: the chart and config/webhook ask for the same, so that what tests prove of one is
 // true of the other.
-func TestWebhooksAreThoseOfConfig(t *testing.T) {
-	all := with(t, "{controllerConfig: {featureGates: {ALBTargetControlAgent: true, GlobalAcceleratorController: true}}}", options{})
+func TestWebhooksMatchConfig(t *testing.T) {
+	all := renderValues(t, "{controllerConfig: {featureGates: {ALBTargetControlAgent: true, GlobalAcceleratorController: true}}}", options{})
 	var mutating []admissionv1.MutatingWebhook
 	var validating []admissionv1.ValidatingWebhook
 	for _, doc := range strings.Split(string(read(t, "../config/webhook/manifests.yaml"))+"\n---\nkind: MutatingWebhookConfiguration\n"+string(read(t, "../config/webhook/target-control.yaml")), "\n---\n") {
@@ -305,8 +305,8 @@ func TestWebhooksAreThoseOfConfig(t *testing.T) {
 			validating = append(validating, c.Webhooks...)
 		}
 	}
-	m := as[admissionv1.MutatingWebhookConfiguration](t, find(t, all, "MutatingWebhookConfiguration", "")).Webhooks
-	v := as[admissionv1.ValidatingWebhookConfiguration](t, find(t, all, "ValidatingWebhookConfiguration", "")).Webhooks
+	m := convertTo[admissionv1.MutatingWebhookConfiguration](t, findObject(t, all, "MutatingWebhookConfiguration", "")).Webhooks
+	v := convertTo[admissionv1.ValidatingWebhookConfiguration](t, findObject(t, all, "ValidatingWebhookConfiguration", "")).Webhooks
 	byName := func(a, b admissionv1.MutatingWebhook) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortFunc(mutating, byName)
 	slices.SortFunc(m, byName)
@@ -318,20 +318,20 @@ func TestWebhooksAreThoseOfConfig(t *testing.T) {
 	}
 }
 
-// TestRightsAreThoseOfConfig: each right of config/rbac is granted, and no other.
-func TestRightsAreThoseOfConfig(t *testing.T) {
-	all := with(t, "{}", options{})
+// TestRightsMatchConfig: each right of config/rbac is granted, and no other.
+func TestRightsMatchConfig(t *testing.T) {
+	all := renderValues(t, "{}", options{})
 	var granted, needed []string
 	for _, u := range all {
 		switch u.GetKind() {
 		case "ClusterRole", "Role":
-			granted = append(granted, flat(as[rbacv1.ClusterRole](t, u).Rules)...)
+			granted = append(granted, singleRights(convertTo[rbacv1.ClusterRole](t, u).Rules)...)
 		}
 	}
 	for _, r := range shippedRoles(t) {
 		// The worker numbers of QUIC are in a ConfigMap, which the rights for shared target groups cover.
 		if r.Metadata.Name != "fulcrum-server-ids" {
-			needed = append(needed, flat(r.Rules)...)
+			needed = append(needed, singleRights(r.Rules)...)
 		}
 	}
 	slices.Sort(granted)
@@ -340,20 +340,20 @@ func TestRightsAreThoseOfConfig(t *testing.T) {
 		t.Errorf("-config +chart:\n%s", d)
 	}
 	secrets := func(values string) bool {
-		role := as[rbacv1.ClusterRole](t, find(t, with(t, values, options{}), "ClusterRole", ""))
-		return slices.Contains(flat(role.Rules), "list secrets  []")
+		role := convertTo[rbacv1.ClusterRole](t, findObject(t, renderValues(t, values, options{}), "ClusterRole", ""))
+		return slices.Contains(singleRights(role.Rules), "list secrets  []")
 	}
 	if secrets("{}") || !secrets("{clusterSecretsPermissions: {allowAllSecrets: true}}") {
 		t.Error("Secrets of the cluster may be read by default, or not where the value allows it")
 	}
-	other := find(t, with(t, "{leaderElectionID: mine, nameOverride: lbc}", options{}), "Role", "aws-load-balancer-controller-lbc-leader-election-role")
+	other := findObject(t, renderValues(t, "{leaderElectionID: mine, nameOverride: lbc}", options{}), "Role", "aws-load-balancer-controller-lbc-leader-election-role")
 	if !strings.Contains(fmt.Sprint(other.Object), "[mine]") {
 		t.Errorf("the right to the lease does not follow its name: %v", other.Object)
 	}
 }
 
-// flat lists each single right.
-func flat(rules []rbacv1.PolicyRule) []string {
+// singleRights lists each single right.
+func singleRights(rules []rbacv1.PolicyRule) []string {
 	var out []string
 	for _, r := range rules {
 		for _, g := range r.APIGroups {

@@ -22,9 +22,9 @@ func TestContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, u := range objects(t, render(t, readValues(t, name), options{})) {
-				got = append(got, digest(t, u)...)
+				got = append(got, contractLines(t, u)...)
 			}
-			want := contract(t, name)
+			want := readContract(t, name)
 			slices.Sort(got)
 			slices.Sort(want)
 			if d := cmp.Diff(want, got); d != "" {
@@ -34,9 +34,9 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// contract reads the lines of a file. "like NAME" takes over those of another file; "- PREFIX" leaves out the lines
+// readContract reads the lines of a file. "like NAME" takes over those of another file; "- PREFIX" leaves out the lines
 // that begin so.
-func contract(t *testing.T, name string) []string {
+func readContract(t *testing.T, name string) []string {
 	t.Helper()
 	var out []string
 	for line := range strings.Lines(string(read(t, filepath.Join("testdata", "contract", name+".txt")))) {
@@ -45,7 +45,7 @@ func contract(t *testing.T, name string) []string {
 			continue
 		}
 		if other, ok := strings.CutPrefix(line, "like "); ok {
-			out = append(out, contract(t, other)...)
+			out = append(out, readContract(t, other)...)
 			continue
 		}
 		without, ok := strings.CutPrefix(line, "- ")
@@ -61,8 +61,8 @@ func contract(t *testing.T, name string) []string {
 	return out
 }
 
-// digest returns what an object must have for the contract, a line for each part.
-func digest(t *testing.T, u *unstructured.Unstructured) []string {
+// contractLines returns what an object must have for the contract, a line for each part.
+func contractLines(t *testing.T, u *unstructured.Unstructured) []string {
 	t.Helper()
 	name := u.GetName()
 	if u.GetNamespace() != "" {
@@ -90,12 +90,12 @@ func digest(t *testing.T, u *unstructured.Unstructured) []string {
 			a["checksum/webhook-tls"] = "CHECKSUM"
 		}
 		add("pod annotations", field("spec", "template", "metadata", "annotations"))
-		pod := at[map[string]any](t, u.Object, "spec", "template", "spec")
+		pod := fieldAt[map[string]any](t, u.Object, "spec", "template", "spec")
 		add("account", pod["serviceAccountName"])
-		if len(at[[]any](t, pod, "containers")) != 1 {
+		if len(fieldAt[[]any](t, pod, "containers")) != 1 {
 			t.Error("there is more than one container")
 		}
-		c := at[map[string]any](t, pod, "containers", 0)
+		c := fieldAt[map[string]any](t, pod, "containers", 0)
 		add("container", c["name"])
 		add("image", c["image"])
 		add("mounts", c["volumeMounts"])
@@ -103,20 +103,20 @@ func digest(t *testing.T, u *unstructured.Unstructured) []string {
 		if c["command"] != nil {
 			t.Error("the container has a command; the entry point of the image is the controller")
 		}
-		for _, a := range at[[]any](t, c, "args") {
+		for _, a := range fieldAt[[]any](t, c, "args") {
 			add("arg", a)
 		}
-		for _, p := range at[[]any](t, c, "ports") {
+		for _, p := range fieldAt[[]any](t, c, "ports") {
 			add("port", p)
 		}
 	case "Service":
 		add(name+" selector", field("spec", "selector"))
 		add(name+" ports", field("spec", "ports"))
 	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
-		for _, item := range at[[]any](t, u.Object, "webhooks") {
+		for _, item := range fieldAt[[]any](t, u.Object, "webhooks") {
 			w := item.(map[string]any)
-			add("webhook", fmt.Sprint(w["name"], " ", w["failurePolicy"], " ", at[string](t, w, "clientConfig", "service", "name"), at[string](t, w, "clientConfig", "service", "path"),
-				" ", at[[]any](t, w, "rules", 0, "resources"), at[[]any](t, w, "rules", 0, "operations")))
+			add("webhook", fmt.Sprint(w["name"], " ", w["failurePolicy"], " ", fieldAt[string](t, w, "clientConfig", "service", "name"), fieldAt[string](t, w, "clientConfig", "service", "path"),
+				" ", fieldAt[[]any](t, w, "rules", 0, "resources"), fieldAt[[]any](t, w, "rules", 0, "operations")))
 			for _, s := range []string{"namespaceSelector", "objectSelector"} {
 				if w[s] != nil {
 					add(s, fmt.Sprint(w["name"], " ", w[s]))
@@ -160,9 +160,9 @@ func TestArgumentsAreAccepted(t *testing.T) {
 
 func arguments(t *testing.T, values map[string]any) []string {
 	t.Helper()
-	d := find(t, objects(t, render(t, values, options{})), "Deployment", "")
+	d := findObject(t, objects(t, render(t, values, options{})), "Deployment", "")
 	var out []string
-	for _, a := range at[[]any](t, d.Object, "spec", "template", "spec", "containers", 0, "args") {
+	for _, a := range fieldAt[[]any](t, d.Object, "spec", "template", "spec", "containers", 0, "args") {
 		out = append(out, a.(string))
 	}
 	return out

@@ -19,22 +19,22 @@ import (
 
 // TestGenerated: definitions, rights and pages are what their sources say.
 func TestGenerated(t *testing.T) {
-	for path, content := range generated(t) {
-		golden(t, path, content)
+	for path, content := range generatedFiles(t) {
+		checkGolden(t, path, content)
 	}
 	shipped, err := filepath.Glob("fulcrum/crds/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range shipped {
-		if _, ok := generated(t)[path]; !ok {
+		if _, ok := generatedFiles(t)[path]; !ok {
 			t.Errorf("%s has no source in config/crd", path)
 		}
 	}
 }
 
-// generated returns the files that have a source elsewhere, with their content.
-func generated(t *testing.T) map[string]string {
+// generatedFiles returns the files that have a source elsewhere, with their content.
+func generatedFiles(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{
 		"../docs/chart-values.md":              valuesPage(t),
@@ -118,9 +118,9 @@ func flagTable(t *testing.T) []flagRow {
 // value is a documented value of the chart.
 type value struct{ path, standard, meaning string }
 
-// documented lists the values of values.yaml that have a comment, with their defaults. What is below one that has
+// documentedValues lists the values of values.yaml that have a comment, with their defaults. What is below one that has
 // a comment is part of its default.
-func documented(t *testing.T) []value {
+func documentedValues(t *testing.T) []value {
 	t.Helper()
 	var doc yamlv3.Node
 	if err := yamlv3.Unmarshal(read(t, "fulcrum/values.yaml"), &doc); err != nil {
@@ -142,15 +142,15 @@ func documented(t *testing.T) []value {
 				walk(name, val)
 				continue
 			}
-			out = append(out, value{name, standard(t, val), comment})
+			out = append(out, value{name, defaultText(t, val), comment})
 		}
 	}
 	walk("", doc.Content[0])
 	return out
 }
 
-// standard returns a default on one line.
-func standard(t *testing.T, n *yamlv3.Node) string {
+// defaultText returns a default on one line.
+func defaultText(t *testing.T, n *yamlv3.Node) string {
 	t.Helper()
 	if n.Kind == yamlv3.ScalarNode {
 		if n.Value == "" {
@@ -211,7 +211,7 @@ func valuesPage(t *testing.T) string {
 		flags[r.Value] = "`--" + r.Flag + "`"
 	}
 	out := valuesHead
-	for _, v := range documented(t) {
+	for _, v := range documentedValues(t) {
 		out += fmt.Sprintf("| `%s` | %s | %s | %s |\n", v.path, strings.ReplaceAll(v.standard, "|", "\\|"), flags[v.path], v.meaning)
 	}
 	return out

@@ -47,8 +47,8 @@ func alerts(t *testing.T) []rule {
 	return file.Groups[0].Rules
 }
 
-// TestAlerts: Prometheus accepts the alerts, and each says what is wrong and what to do.
-func TestAlerts(t *testing.T) {
+// TestAlertsAreValid: Prometheus accepts the alerts, and each says what is wrong and what to do.
+func TestAlertsAreValid(t *testing.T) {
 	groups, faults := rulefmt.Parse(read(t, "fulcrum/files/alerts.yaml"), false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
 	for _, f := range faults {
 		t.Error(f)
@@ -70,11 +70,11 @@ func TestAlerts(t *testing.T) {
 		if !slices.Contains([]string{"warning", "critical"}, r.Labels["severity"]) {
 			t.Errorf("%s has the severity %q", r.Alert, r.Labels["severity"])
 		}
-		known(t, r.Alert, r.Expr)
+		checkMetrics(t, r.Alert, r.Expr)
 	}
 	// What is installed is what was checked.
 	rendered := objects(t, render(t, readValues(t, "service-monitor"), options{}))
-	got, err := yaml.Marshal(at[any](t, find(t, rendered, "PrometheusRule", "").Object, "spec"))
+	got, err := yaml.Marshal(fieldAt[any](t, findObject(t, rendered, "PrometheusRule", "").Object, "spec"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,10 +102,10 @@ type dashboard struct {
 	}
 }
 
-// TestDashboard: panels do not overlap, and their expressions are right.
-func TestDashboard(t *testing.T) {
+// TestDashboardIsValid: panels do not overlap, and their expressions are right.
+func TestDashboardIsValid(t *testing.T) {
 	rendered := objects(t, render(t, readValues(t, "service-monitor"), options{}))
-	text := at[string](t, find(t, rendered, "ConfigMap", "aws-load-balancer-controller-dashboard").Object, "data", "fulcrum.json")
+	text := fieldAt[string](t, findObject(t, rendered, "ConfigMap", "aws-load-balancer-controller-dashboard").Object, "data", "fulcrum.json")
 	var d dashboard
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		t.Fatal(err)
@@ -128,13 +128,13 @@ func TestDashboard(t *testing.T) {
 			cells[cell] = p.Title
 		}
 		for _, target := range p.Targets {
-			known(t, p.Title, strings.ReplaceAll(target.Expr, "$__rate_interval", "5m"))
+			checkMetrics(t, p.Title, strings.ReplaceAll(target.Expr, "$__rate_interval", "5m"))
 		}
 	}
 }
 
-// known checks that an expression has metrics and labels that the controller has.
-func known(t *testing.T, where, expr string) {
+// checkMetrics checks that an expression has metrics and labels that the controller has.
+func checkMetrics(t *testing.T, where, expr string) {
 	t.Helper()
 	e, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
 	if err != nil {
@@ -149,12 +149,12 @@ func known(t *testing.T, where, expr string) {
 		}
 		name := s.Name
 		for _, suffix := range []string{"_bucket", "_sum", "_count"} {
-			if base := strings.TrimSuffix(name, suffix); own[base] != nil && own[base].histogram || registered(base) {
+			if base := strings.TrimSuffix(name, suffix); own[base] != nil && own[base].histogram || isRegistered(base) {
 				name = base
 			}
 		}
 		m := own[name]
-		if m == nil && !registered(name) {
+		if m == nil && !isRegistered(name) {
 			t.Errorf("%s: the controller has no metric %q", where, s.Name)
 			return nil
 		}
@@ -192,9 +192,9 @@ func documentedMetrics(t *testing.T) map[string]*documentedMetric {
 	return out
 }
 
-// registered reports whether the libraries of the controller register a metric: another one of its name is
+// isRegistered reports whether the libraries of the controller register a metric: another one of its name is
 // refused, or it is gathered.
-func registered(name string) bool {
+func isRegistered(name string) bool {
 	probe := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: "a probe of the test"})
 	if err := metrics.Registry.Register(probe); err != nil {
 		return true

@@ -73,7 +73,7 @@ func read(t *testing.T, path string) []byte {
 	return b
 }
 
-func load(t *testing.T) *chart.Chart {
+func loadChart(t *testing.T) *chart.Chart {
 	t.Helper()
 	c, err := loader.Load(dir)
 	if err != nil {
@@ -104,7 +104,7 @@ func manifests(t *testing.T, values map[string]any, o options) (string, error) {
 	}
 	capabilities := common.DefaultCapabilities.Copy()
 	capabilities.KubeVersion = *version
-	c := load(t)
+	c := loadChart(t)
 	all, err := util.ToRenderValues(c, values, common.ReleaseOptions{Name: o.release, Namespace: namespace, Revision: 1, IsInstall: true}, capabilities)
 	if err != nil {
 		return "", err
@@ -165,8 +165,8 @@ func objects(t *testing.T, rendered string) []*unstructured.Unstructured {
 	return out
 }
 
-// find returns the only object of a kind and name; "" takes any name.
-func find(t *testing.T, all []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
+// findObject returns the only object of a kind and name; "" takes any name.
+func findObject(t *testing.T, all []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
 	t.Helper()
 	var found []*unstructured.Unstructured
 	for _, u := range all {
@@ -180,8 +180,8 @@ func find(t *testing.T, all []*unstructured.Unstructured, kind, name string) *un
 	return found[0]
 }
 
-// at reads a field by its path, of which numbers are indices.
-func at[T any](t *testing.T, from any, path ...any) T {
+// fieldAt reads a field by its path, of which numbers are indices.
+func fieldAt[T any](t *testing.T, from any, path ...any) T {
 	t.Helper()
 	for i, step := range path {
 		switch key := step.(type) {
@@ -206,8 +206,8 @@ func at[T any](t *testing.T, from any, path ...any) T {
 	return out
 }
 
-// golden compares a text with a file, and writes it with -update.
-func golden(t *testing.T, path, got string) {
+// checkGolden compares a text with a file, and writes it with -update.
+func checkGolden(t *testing.T, path, got string) {
 	t.Helper()
 	want, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -234,13 +234,13 @@ func TestGolden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rendered := render(t, readValues(t, name), options{})
 			objects(t, rendered)
-			golden(t, filepath.Join("testdata", "golden", name+".yaml"), rendered)
+			checkGolden(t, filepath.Join("testdata", "golden", name+".yaml"), rendered)
 		})
 	}
 }
 
-// TestLint: helm lint has nothing to say.
-func TestLint(t *testing.T) {
+// TestHelmLintPasses: helm lint has nothing to say.
+func TestHelmLintPasses(t *testing.T) {
 	version, err := common.ParseKubeVersion(kubernetes)
 	if err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// TestMistakes: a mistake in the values is refused by a message that names the value.
-func TestMistakes(t *testing.T) {
+// TestInvalidValuesAreRefused: a mistake in the values is refused by a message that names the value.
+func TestInvalidValuesAreRefused(t *testing.T) {
 	for values, names := range map[string][]string{
 		`{clustername: shop}`:                                                                  {"clustername", "not allowed"},
 		`{clusterName: shop, replicas: 3}`:                                                     {"replicas", "not allowed"},

@@ -64,7 +64,7 @@ type schema struct {
 // The wire format is a contract with clusters that have objects of these kinds: each field, with all
 // that the API server checks, and each printed column. A change of the golden file is a change of the
 // contract.
-func TestSchemaIsTheContract(t *testing.T) {
+func TestSchemaMatchesContract(t *testing.T) {
 	docs, err := crd.Documents()
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ var (
 	requested    = Condition{"Null", "aws:RequestTag/" + clusterTag, []string{"false"}}
 	notRequested = Condition{"Null", "aws:RequestTag/" + clusterTag, []string{"true"}}
 	own          = Condition{"Null", "aws:ResourceTag/" + clusterTag, []string{"false"}}
-	ofV1         = Condition{"Null", "aws:ResourceTag/ingress.k8s.aws/cluster", []string{"false"}}
+	ownedByV1    = Condition{"Null", "aws:ResourceTag/ingress.k8s.aws/cluster", []string{"false"}}
 )
 
 var (
@@ -299,17 +299,17 @@ var AWS = []Statement{
 	{
 		Sid: "RenewAndDeleteWithImportTLSSecrets", Feature: flagImports, Condition: []Condition{own},
 		Actions: []Action{
-			{"acm:DeleteCertificate", "delete an imported certificate that nothing uses any more", Imports},
+			{"acm:DeleteCertificate", "delete an imported certificate that is no longer used", Imports},
 			{"acm:GetCertificate", "compare an imported certificate with its Secret", Imports},
 			{"acm:ImportCertificate", "import a renewed certificate under the same ARN", Imports},
 		},
 	},
 	{
-		Sid: "TagSecurityGroupsOfV1", Feature: v1Resources, Condition: []Condition{ofV1},
+		Sid: "TagSecurityGroupsOfV1", Feature: v1Resources, Condition: []Condition{ownedByV1},
 		Actions: []Action{{"ec2:CreateTags", "add the tag of the cluster to security groups that are taken over", FirstGeneration}},
 	},
 	{
-		Sid: "TagAndDeleteOfV1", Feature: v1Resources, Condition: []Condition{ofV1},
+		Sid: "TagAndDeleteOfV1", Feature: v1Resources, Condition: []Condition{ownedByV1},
 		Actions: []Action{
 			{"elasticloadbalancing:AddTags", "add the tag of the cluster to load balancers and target groups that are taken over", FirstGeneration},
 			{"elasticloadbalancing:DeleteTargetGroup", "delete target groups that no object uses", FirstGeneration},

@@ -61,7 +61,7 @@ func TestFilesAreUpToDate(t *testing.T) {
 }
 
 // AWS takes a managed policy of 6,144 characters, white space left out.
-func TestPoliciesFit(t *testing.T) {
+func TestPoliciesFitSizeLimit(t *testing.T) {
 	all := map[string][]byte{"accelerators": rights.AcceleratorPolicy("", "")}
 	for _, p := range rights.Partitions {
 		all[p] = rights.Policy(p)
@@ -99,7 +99,7 @@ func TestPoliciesOfPartitionsAreEqual(t *testing.T) {
 }
 
 // The page about installations that only bind target groups lists the actions of their policy.
-func TestThePageForTargetsListsThePolicy(t *testing.T) {
+func TestTargetsPageListsPolicy(t *testing.T) {
 	text, err := os.ReadFile("../../docs/targets-only.md")
 	if err != nil {
 		t.Fatal(err)

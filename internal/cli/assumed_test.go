@@ -38,7 +38,7 @@ func unreachableEnvironment(t *testing.T) map[string]string {
 }
 
 // With --offline plan needs no AWS, cluster or flags, prints what it assumes, and has an exit code for errors.
-func TestAPlanOffline(t *testing.T) {
+func TestPlanWorksOffline(t *testing.T) {
 	env := unreachableEnvironment(t)
 	const everything = `apiVersion: networking.k8s.io/v1
 kind: Ingress

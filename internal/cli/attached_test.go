@@ -35,7 +35,7 @@ spec: {parentRefs: [{name: edge, namespace: infra, sectionName: http}], rules: [
 
 // All commands about a route without a parent or a listener that is not served report it, as an error with --offline. Those
 // of other namespaces are not reported.
-func TestWhatIsNotAttachedIsShownByEveryCommand(t *testing.T) {
+func TestEveryCommandShowsUnattachedObjects(t *testing.T) {
 	_, flags := startEmulator(t)
 	objects := strings.Join([]string{serviceYAML, replaceNames(serviceYAML, "bank", "pay"), unattachedYAML}, "---\n")
 	_, config := serveCluster(t, objects)

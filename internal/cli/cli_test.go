@@ -108,7 +108,7 @@ func TestExplainKnowsReasonsOfManyFindings(t *testing.T) {
 }
 
 // Commands read the name of the cluster from the environment; the controller does not.
-func TestTheNameOfTheClusterMayBeInTheEnvironment(t *testing.T) {
+func TestClusterNameIsReadFromEnvironment(t *testing.T) {
 	_, flags := startEmulator(t)
 	flags = slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return strings.HasPrefix(f, "--cluster-name") })
 	args := slices.Concat([]string{"plan", "-o=json", "-f=-"}, flags)
@@ -136,7 +136,7 @@ func TestVersionFlag(t *testing.T) {
 }
 
 // The help of a command has its own defaults for kubeconfig and cluster name, which differ from the controller's.
-func TestHelpOfCommandsSaysWhereTheyLook(t *testing.T) {
+func TestHelpShowsDefaultsOfCommands(t *testing.T) {
 	_, of, _ := run(t, "plan", "--help")
 	_, controller, _ := run(t, "--help")
 	for _, want := range []string{"then ~/.kube/config", "FULCRUM_CLUSTER_NAME"} {

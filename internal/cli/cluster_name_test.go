@@ -25,14 +25,14 @@ func tagSubnets(em *emulator.Emulator, cluster string) {
 }
 
 // If no subnet has a tag of the cluster name, the output begins with a warning about the name.
-func TestAWrongClusterNameIsSaid(t *testing.T) {
+func TestWrongClusterNameIsReported(t *testing.T) {
 	em, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
 	reported := func(command ...string) string {
 		_, out, stderr := runWith(t, text, nil, slices.Concat(command, flags, []string{"--cluster-name=rog"})...)
 		return out + stderr
 	}
-	const unknown = `--cluster-name "rog" fits no subnet of the VPC; their tags name `
+	const unknown = `--cluster-name "rog" matches no subnet tag in the VPC; these tags name `
 	if _, out, stderr := runWith(t, text, nil, slices.Concat([]string{"plan", "-f=-"}, flags)...); strings.Contains(out+stderr, "fits no subnet") {
 		t.Errorf("the name is right: %s%s", out, stderr)
 	}

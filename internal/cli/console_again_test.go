@@ -14,7 +14,7 @@ import (
 
 // A page that requests a full refresh shows a change in AWS at once, not only after cached facts are a minute old. Nothing is
 // written.
-func TestTheConsoleReadsAWSAgain(t *testing.T) {
+func TestConsoleRunsFullRefresh(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
 		p := startConsole(t, append(emulatorFlags(t, em, vpc), "-f", objects, "--aws-calls-per-minute=100000")...)
@@ -73,7 +73,7 @@ func TestTheConsoleReadsAWSAgain(t *testing.T) {
 }
 
 // Resources that the replacement of a load balancer creates and deletes name the load balancer; other changes do not.
-func TestTreeNamesTheLoadBalancerThatIsReplaced(t *testing.T) {
+func TestTreeShowsReplacedLoadBalancer(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/edit.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
 		code, out, stderr := run(t, append([]string{"tree", "-o", "json", "-f", objects}, emulatorFlags(t, em, vpc)...)...)

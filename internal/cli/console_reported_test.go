@@ -11,7 +11,7 @@ import (
 )
 
 // The page shows warnings from before it was opened, and reports it if events cannot be read.
-func TestTheConsoleShowsWhatTheControllerReported(t *testing.T) {
+func TestConsoleShowsWarningsOfController(t *testing.T) {
 	_, flags := startEmulator(t)
 	reported := func(t *testing.T, denied bool) (text string, failed string) {
 		t.Helper()

@@ -110,7 +110,7 @@ func TestMigrateConsoleOpensItsPage(t *testing.T) {
 }
 
 // The page gets the same documents that the commands print, and no others.
-func TestTheConsoleShowsWhatCommandsPrint(t *testing.T) {
+func TestConsoleShowsDocumentsOfCommands(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
 		flags := append(emulatorFlags(t, em, vpc), "-f", objects)
@@ -184,7 +184,7 @@ func decodeDocument(t *testing.T, text string) (out any) {
 }
 
 // Requests of another site, and requests for a foreign host name that resolves to this machine, are refused.
-func TestTheConsoleAnswersItsOwnPageAlone(t *testing.T) {
+func TestConsoleAcceptsOnlyRequestsOfItsPage(t *testing.T) {
 	const path = "/api/command/orphans"
 	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
 	p := startConsole(t, "--cluster-name=c", "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--token=0123456789abcdef", "--files-only", "-f", objects)
@@ -241,7 +241,7 @@ func TestTheConsoleAnswersItsOwnPageAlone(t *testing.T) {
 }
 
 // Without the name of the cluster the page shows the error.
-func TestTheConsoleSaysWhyALookFails(t *testing.T) {
+func TestConsoleShowsReasonOfFailedRefresh(t *testing.T) {
 	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
 	p := startConsole(t, "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--files-only", "-f", objects)
 	_, _, event := p.ask("/api/looks", nil)
@@ -255,7 +255,7 @@ func TestTheConsoleSaysWhyALookFails(t *testing.T) {
 }
 
 // Values of objects in requests of a page are never read as flags or by a shell.
-func TestNamesAreNoFlagsOfCommands(t *testing.T) {
+func TestObjectNamesAreNotParsedAsFlags(t *testing.T) {
 	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
 	p := startConsole(t, "--cluster-name=c", "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--files-only", "-f", objects)
 	for _, q := range []url.Values{
@@ -282,7 +282,7 @@ func TestNamesAreNoFlagsOfCommands(t *testing.T) {
 	}
 }
 
-func TestConsoleRefusesToServeOthersWithoutAToken(t *testing.T) {
+func TestConsoleRequiresTokenForOtherMachines(t *testing.T) {
 	for args, want := range map[string]string{
 		"--listen=0.0.0.0:0":                             "set --token",
 		"--listen=:7442":                                 "set --token",

@@ -75,7 +75,7 @@ func checkDoctorOfAccelerators(t *testing.T, em *emulator.Emulator, flags []stri
 }
 
 // With the feature gate on, doctor reports accelerators and their quotas.
-func TestDoctorLooksAtAccelerators(t *testing.T) {
+func TestDoctorChecksAccelerators(t *testing.T) {
 	em, flags := startEmulator(t)
 	createAccelerator(t, em, harness.ClusterName, 9)
 	createAccelerator(t, em, "other", 10)
@@ -113,7 +113,7 @@ spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], end
 }
 
 // With the feature gate off, no call about accelerators is made.
-func TestDoctorLeavesAcceleratorsAloneWithoutTheGate(t *testing.T) {
+func TestDoctorSkipsAcceleratorsWithoutFeatureGate(t *testing.T) {
 	em, flags := startEmulator(t)
 	createAccelerator(t, em, harness.ClusterName, 1)
 	em.Calls().Reset()
@@ -132,7 +132,7 @@ func TestDoctorComparesDefaultsOfAccelerators(t *testing.T) {
 }
 
 // Each missing permission is reported with the policy that contains it.
-func TestDoctorTriesThePermissionsOfAccelerators(t *testing.T) {
+func TestDoctorChecksPermissionsForAccelerators(t *testing.T) {
 	for name, c := range map[string]struct {
 		sid, action string
 		want        []string
@@ -151,7 +151,7 @@ func TestDoctorTriesThePermissionsOfAccelerators(t *testing.T) {
 }
 
 // In a partition without Global Accelerator the feature gate has no effect, and no call is made.
-func TestDoctorKnowsPartitionsWithoutAccelerators(t *testing.T) {
+func TestDoctorReportsPartitionsWithoutAccelerators(t *testing.T) {
 	for partition, region := range map[string]string{"aws-cn": "cn-north-1", "aws-us-gov": "us-gov-west-1"} {
 		em := emulator.New(emulator.Options{Partition: partition})
 		seeded, err := harness.Seed(t.Context(), em)

@@ -129,7 +129,7 @@ func TestDoctorDuringAnOutage(t *testing.T) {
 }
 
 // Each fault has a line with its fix.
-func TestDoctorFindsWhatIsWrong(t *testing.T) {
+func TestDoctorReportsFaults(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
 	docs, err := crd.Documents()
@@ -353,7 +353,7 @@ func TestDoctorShowsQuotas(t *testing.T) {
 }
 
 // Quotas are shown even if the controller deletes resources while doctor reads them.
-func TestDoctorShowsQuotasWhileThingsAreDeleted(t *testing.T) {
+func TestDoctorShowsQuotasWhileResourcesAreDeleted(t *testing.T) {
 	em, flags := startEmulator(t)
 	api := elb.NewFromConfig(harness.AWSConfig(em))
 	tag := []elbtypes.Tag{{Key: new("elbv2.k8s.aws/cluster"), Value: new(harness.ClusterName)}}
@@ -427,7 +427,7 @@ spec: {gatewayClassName: alb, listeners: [{name: http, port: 80, protocol: HTTP}
 	server.addHealthyCluster(t)
 	_, out := runDoctor(t, config, flags)
 	for _, want := range []string{
-		"warning classes      no IngressClass has spec.controller ingress.k8s.aws/alb, so Ingresses cannot name a class of this controller; create one\n",
+		"warning classes      no IngressClass has spec.controller ingress.k8s.aws/alb, so Ingresses cannot name a class of this controller; create an IngressClass with this spec.controller\n",
 		"warning classes      these Gateways are of classes that do not exist, so no controller serves them: Gateway shop/web (alb); create the class, or correct spec.gatewayClassName\n",
 	} {
 		if !strings.Contains(out, want) {
@@ -437,12 +437,12 @@ spec: {gatewayClassName: alb, listeners: [{name: http, port: 80, protocol: HTTP}
 }
 
 // A controller without leader election has no Lease; doctor does not warn of that.
-func TestDoctorLooksForNoLeaseWithoutLeaderElection(t *testing.T) {
+func TestDoctorIgnoresLeaseWithoutLeaderElection(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
 	server.addHealthyCluster(t)
 	_, out := runDoctor(t, config, append(slices.Clone(flags), "--enable-leader-election=false"))
-	if want := "ok      controller   it has no Lease, because --enable-leader-election=false is given\n"; !strings.Contains(out, want) {
+	if want := "ok      controller   the controller has no Lease, because --enable-leader-election=false is set\n"; !strings.Contains(out, want) {
 		t.Errorf("%q is not in\n%s", want, out)
 	}
 }

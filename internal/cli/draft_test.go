@@ -66,7 +66,7 @@ func createOtherTargetGroup(em *emulator.Emulator) {
 	w.Partition(harness.Account, harness.Region).ELB.TargetGroups[arn] = &store.TargetGroup{ARN: arn, Name: "other"}
 }
 
-func TestPlanAndTreeShowWhatWouldBeMadeAndMakeNothing(t *testing.T) {
+func TestPlanAndTreeShowMissingResourcesAndCreateNone(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, flags := startEmulator(t)
 		file := filepath.Join(t.TempDir(), "cluster.yaml")
@@ -89,7 +89,7 @@ func TestPlanAndTreeShowWhatWouldBeMadeAndMakeNothing(t *testing.T) {
 	})
 }
 
-func TestARecordingGivesTheSamePlanWithoutAWS(t *testing.T) {
+func TestPlanFromRecordingEqualsPlanFromAWS(t *testing.T) {
 	_, flags := startEmulator(t)
 	dir := t.TempDir()
 	file, rec := filepath.Join(dir, "cluster.yaml"), filepath.Join(dir, "aws.json")

@@ -8,7 +8,7 @@ import (
 )
 
 // The object that names the host of a request is shown; load balancers for any host share one line.
-func TestExplainRequestShowsWhatNamesTheHost(t *testing.T) {
+func TestExplainRequestShowsSourceOfHost(t *testing.T) {
 	_, flags := startEmulator(t)
 	service := strings.Replace(serviceYAML, "ports: [{port: 80}]", "ports: [{port: 80, nodePort: 30080}]", 1)
 	objects := []string{classYAML, service, strings.Replace(ingressYAML, "  defaultBackend: {service: {name: web, port: {number: 80}}}",
@@ -84,7 +84,7 @@ func TestExplainRequestNamesTheHeldIngressOfTheHost(t *testing.T) {
 
 // If no rule names the host of a request, the output begins with the objects that name it and why they are not served; the
 // answers of other load balancers follow. A rule for the host with another path counts as a rule for the host.
-func TestExplainRequestSaysFirstThatNoRuleNamesTheHost(t *testing.T) {
+func TestExplainRequestReportsUnservedHostFirst(t *testing.T) {
 	_, flags := startEmulator(t)
 	ingress := func(name, class, host, path string) string {
 		return strings.NewReplacer("name: web, namespace", "name: "+name+", namespace", "ingressClassName: alb", "ingressClassName: "+class,
@@ -95,10 +95,10 @@ func TestExplainRequestSaysFirstThatNoRuleNamesTheHost(t *testing.T) {
 	for url, want := range map[string][]string{
 		"http://none.example.com/": {
 			"GET http://none.example.com/\n\nNo rule for http on port 80 names host \"none.example.com\": none of the objects that were read names it.\n",
-			"If DNS leads the host to one of these load balancers, that one answers:\n", "default action"},
+			"If DNS resolves the host to one of these load balancers, this load balancer answers:\n", "default action"},
 		"http://mistyped.example.com/": {
 			"\n\nNo rule for http on port 80 names host \"mistyped.example.com\": one object names it and is not served there.\n  Ingress shop/mistyped spec.rules[0].host: spec.ingressClassName: ",
-			"albb", "If DNS leads the host"},
+			"albb", "If DNS resolves the host"},
 		"https://served.example.com/api": {
 			"No rule for https on port 443 names host \"served.example.com\": one object names it and is not served there.\n  Ingress shop/served spec.rules[0].host: its load balancer listens on HTTP:80; use another URL"},
 		"http://served.example.com/": {"\nIngress shop/served: ", "named by host served.example.com of a rule that does not match", "default action"},

@@ -35,7 +35,7 @@ spec: {template: {spec: {containers: [{name: sidecar}, {name: aws-load-balancer-
 
 // Commands use the flags of the controller: of the holder of the Lease, or of the Deployment. Flags on the command line
 // override them, and a warning is printed if no controller is found.
-func TestCommandsTakeTheFlagsOfTheController(t *testing.T) {
+func TestCommandsUseFlagsOfController(t *testing.T) {
 	const ip, instance = "type: ip", "type: instance"
 	published := func(flags ...string) string {
 		text, _ := json.Marshal(flags)
@@ -107,7 +107,7 @@ func TestCommandsTakeTheFlagsOfTheController(t *testing.T) {
 }
 
 // Each command that reads a cluster gets the cluster name and the VPC from the flags of the controller.
-func TestEveryCommandTakesTheFlagsOfTheController(t *testing.T) {
+func TestEveryCommandUsesFlagsOfController(t *testing.T) {
 	_, flags := startEmulator(t)
 	var theirs, mine []string
 	for _, f := range flags {

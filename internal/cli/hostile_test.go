@@ -8,7 +8,7 @@ import (
 )
 
 // No text of a manifest reaches the terminal as a control sequence.
-func TestManifestsDoNotWriteToTheTerminal(t *testing.T) {
+func TestManifestsCannotSendControlCharactersToTerminal(t *testing.T) {
 	_, flags := startEmulator(t)
 	bad := `"x\e[2J\e]0;owned\a\r\u009b31m"`
 	whole := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")

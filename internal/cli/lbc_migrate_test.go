@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestMigratorIsTheCommandMigrate(t *testing.T) {
+func TestLBCMigrateRunsCommandMigrate(t *testing.T) {
 	for program, want := range map[string]bool{"/usr/bin/lbc-migrate": true, "lbc-migrate.exe": true, "fulcrum": false, "lbc-migrate-old": false} {
 		if isNamed(program, lbcMigrate) != want {
 			t.Errorf("%s: %t", program, !want)

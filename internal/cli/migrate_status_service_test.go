@@ -72,7 +72,7 @@ func TestMigrateStatusOfAService(t *testing.T) {
 }
 
 // The status of the named objects is shown, whether Services or a Gateway have the load balancer.
-func TestMigrateStatusIsAboutWhatIsNamed(t *testing.T) {
+func TestMigrateStatusShowsOnlyNamedObjects(t *testing.T) {
 	ingresses, gateways := inPlaceManifests(t)
 	w := runScenario(t, func(t *testing.T, r *harness.Harness) {
 		r.Apply(ingresses, replaceNames(serviceYAML+"---\n"+ingressYAML, "bank", "pay"))

@@ -170,9 +170,9 @@ func TestMigrateRefusesFlags(t *testing.T) {
 	}
 }
 
-// TestMigrateNotesAServiceThatIsConfigured checks that a TargetGroupConfiguration that exists is a note of the load
+// TestMigrateNotesConfiguredServices checks that a TargetGroupConfiguration that exists is a note of the load
 // balancers that lead to its Service, and of no other load balancer of the namespace.
-func TestMigrateNotesAServiceThatIsConfigured(t *testing.T) {
+func TestMigrateNotesConfiguredServices(t *testing.T) {
 	t.Parallel()
 	in := filepath.Join(t.TempDir(), "in.yaml")
 	web := strings.ReplaceAll(strings.Split(storefront, "---\napiVersion: networking")[0], "    alb.ingress.kubernetes.io/waf-acl-id: classic\n", "")

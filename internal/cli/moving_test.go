@@ -50,7 +50,7 @@ func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
 		reported     string
 		deletes      bool
 	}{
-		"at once":          {reported: "Service shop/mail is leaving for another load balancer; this one serves it until the other one does"},
+		"at once":          {reported: "Service shop/mail is moving to another load balancer; this load balancer serves it until the other one serves it"},
 		"after a minute":   {after: time.Minute, reported: "addresses until 2000-01-01T00:25:03Z, and deletes its part of it then"},
 		"just before":      {after: time.Minute, later: 14 * time.Minute, reported: "addresses until 2000-01-01T00:25:03Z"},
 		"when it is over":  {after: time.Minute, later: 15 * time.Minute, deletes: true},

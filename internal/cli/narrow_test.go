@@ -7,7 +7,7 @@ import (
 )
 
 // A user with rights in one namespace gets the output about it, and a note about what could not be read.
-func TestRightsInOneNamespaceAreEnough(t *testing.T) {
+func TestCommandsWorkWithRightsInOneNamespace(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, replaceNames(serviceYAML+"---\n"+ingressYAML, "bank", "pay"), nlbYAML}, "---\n"))
 	server.only = "bank"
@@ -15,7 +15,7 @@ func TestRightsInOneNamespaceAreEnough(t *testing.T) {
 		return runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(args, []string{"--flags-from=none"}, flags)...)
 	}
 	reported := []string{
-		`# only those of namespace "bank" were read, as you may not list them in all namespaces:`, "may be shown as deleted, which the controller does not do",
+		`# only objects of namespace "bank" were read, as you may not list these kinds in all namespaces:`, "may be shown as deleted, which the controller does not do",
 		"# not read, as you may not list them:", "IngressClass", `# assumed: IngressClass "alb" exists, is of this controller and has no parameters`,
 	}
 	for args, want := range map[string]string{
@@ -54,7 +54,7 @@ func TestRightsInOneNamespaceAreEnough(t *testing.T) {
 
 // A translation by a user who may not read everything reports what is missing, and does not translate a part of an
 // IngressGroup.
-func TestATranslationSaysWhatMayNotBeRead(t *testing.T) {
+func TestMigrateReportsKindsThatMayNotBeListed(t *testing.T) {
 	grouped := strings.Replace(replaceNames(ingressYAML, "bank", "pay"), "metadata: {", "metadata: {annotations: {alb.ingress.kubernetes.io/group.name: edge}, ", 1)
 	for name, tt := range map[string]struct{ ingress, want string }{
 		"alone":      {replaceNames(ingressYAML, "bank", "pay"), "you may not list IngressClass, IngressClassParams, Namespace, so the settings in these objects are missing here"},
@@ -70,7 +70,7 @@ func TestATranslationSaysWhatMayNotBeRead(t *testing.T) {
 }
 
 // Objects that may not be read, or that the controller does not watch, are not reported as missing.
-func TestWhatMayNotBeReadIsNotCalledMissing(t *testing.T) {
+func TestUnreadableObjectsAreNotReportedAsMissing(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, replaceNames(serviceYAML, "bank", "pay")}, "---\n"))
 	run := func(args ...string) (int, string, string) {
@@ -95,7 +95,7 @@ func TestWhatMayNotBeReadIsNotCalledMissing(t *testing.T) {
 }
 
 // Commands refuse namespaces that the controller does not watch, for objects of the cluster and of files.
-func TestCommandsNameTheNamespaceThatIsWatched(t *testing.T) {
+func TestCommandsShowWatchedNamespace(t *testing.T) {
 	_, flags := startEmulator(t)
 	flags = append(flags, "--flags-from=none", "--watch-namespace=bank")
 	const (
@@ -131,7 +131,7 @@ func TestCommandsNameTheNamespaceThatIsWatched(t *testing.T) {
 }
 
 // Load balancers of kinds that may not be read are not reported as orphans.
-func TestOrphansNeedTheRightToReadWhatOwns(t *testing.T) {
+func TestOrphansRequiresRightToListOwners(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n"))
 	for _, kind := range []string{"ingresses", "services", "gateways"} {

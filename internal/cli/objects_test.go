@@ -127,7 +127,7 @@ users: [{name: u, user: {}}]
 
 // KUBECONFIG names a cluster, and --kubeconfig overrides it. If the cluster does not answer, the command fails, also if files
 // are given.
-func TestTheClusterIsFoundByTheEnvironment(t *testing.T) {
+func TestKubeconfigIsReadFromEnvironment(t *testing.T) {
 	_, flags := startEmulator(t)
 	first, second := refusedAddress(t), refusedAddress(t)
 	dir := writeTempFiles(t, map[string]string{"first": kubeconfigOf(first), "second": kubeconfigOf(second), "empty": "", "objects/web.yaml": classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML})
@@ -190,7 +190,7 @@ func TestTheClusterIsFoundByTheEnvironment(t *testing.T) {
 
 // Environment variables set the region and the endpoints of AWS as for the AWS CLI: one for all services, and one for each,
 // which overrides it.
-func TestAWSIsFoundByTheEnvironment(t *testing.T) {
+func TestAWSSettingsAreReadFromEnvironment(t *testing.T) {
 	em, flags := startEmulator(t)
 	flags = slices.DeleteFunc(flags, func(f string) bool {
 		return strings.HasPrefix(f, "--aws-api-endpoints") || strings.HasPrefix(f, "--aws-region")
@@ -218,7 +218,7 @@ func TestAWSIsFoundByTheEnvironment(t *testing.T) {
 }
 
 // If an endpoint does not answer or is not AWS, the command fails with one line.
-func TestAnAWSThatDoesNotAnswerIsNamed(t *testing.T) {
+func TestUnreachableAWSIsReported(t *testing.T) {
 	_, flags := startEmulator(t)
 	dir := writeTempFiles(t, map[string]string{"web.yaml": classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML})
 	nowhere := "http://" + refusedAddress(t)
@@ -238,7 +238,7 @@ func TestAnAWSThatDoesNotAnswerIsNamed(t *testing.T) {
 }
 
 // The output for several load balancers is one document.
-func TestAPlanForToolsIsOneDocument(t *testing.T) {
+func TestMachineReadablePlanIsOneDocument(t *testing.T) {
 	_, flags := startEmulator(t)
 	second := strings.Replace(ingressYAML, "name: web, namespace: shop", "name: other, namespace: shop", 1)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML, second}, "---\n")
@@ -264,7 +264,7 @@ func TestAPlanForToolsIsOneDocument(t *testing.T) {
 }
 
 // A note of one line is printed for files without objects that are planned.
-func TestFilesThatHoldNothingToPlanForAreNamed(t *testing.T) {
+func TestFilesWithoutUsableObjectsAreReported(t *testing.T) {
 	_, flags := startEmulator(t)
 	tests := map[string]struct {
 		text string
@@ -297,7 +297,7 @@ func TestFilesThatHoldNothingToPlanForAreNamed(t *testing.T) {
 }
 
 // The error about a missing region or VPC names the flag, also if the instance metadata answers with an error.
-func TestAMissingRegionOrVPCIsNamed(t *testing.T) {
+func TestMissingRegionOrVPCIsReported(t *testing.T) {
 	_, flags := startEmulator(t)
 	metadata := httptest.NewServer(http.NotFoundHandler())
 	defer metadata.Close()

@@ -14,7 +14,7 @@ import (
 )
 
 // orphans refuses input that shows only a part of the cluster, because all other load balancers would be reported.
-func TestOrphansAreNotLookedForInFiles(t *testing.T) {
+func TestOrphansRefusesFiles(t *testing.T) {
 	_, flags := startEmulator(t)
 	for _, more := range []string{"--filename=/nonexistent", "--observed=/nonexistent"} {
 		var out, errs strings.Builder

@@ -18,9 +18,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestTargetsThatLeaveArePlannedForAClusterOnly registers a target without a pod. If only files were read, its pod may exist
+// TestDeregistrationsArePlannedOnlyForCluster registers a target without a pod. If only files were read, its pod may exist
 // in the cluster.
-func TestTargetsThatLeaveArePlannedForAClusterOnly(t *testing.T) {
+func TestDeregistrationsArePlannedOnlyForCluster(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
 		client := elb.NewFromConfig(harness.AWSConfig(em))
@@ -63,7 +63,7 @@ func TestTargetsThatLeaveArePlannedForAClusterOnly(t *testing.T) {
 			var text strings.Builder
 			showBindings(&text, plans)
 			leaves := strings.Contains(text.String(), "- deregister target/10.0.132.99:8080") && countTargets(plans).Deregister == 1
-			noted := strings.Contains(text.String(), "# 1 targets and rules of TargetGroupBindings that no object asks for are not planned")
+			noted := strings.Contains(text.String(), "# 1 targets and rules that no TargetGroupBinding needs are not planned")
 			if leaves != live || noted == live {
 				t.Errorf("cluster %v:\n%s", live, text.String())
 			}

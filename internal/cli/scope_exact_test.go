@@ -41,7 +41,7 @@ func brokenObjectsYAML() string {
 }
 
 // Findings about a broken object appear only in the output about it.
-func TestScopeLeavesBrokenObjectsOfOthersOut(t *testing.T) {
+func TestBrokenObjectsOutsideScopeAreIgnored(t *testing.T) {
 	_, flags := startEmulator(t)
 	own := strings.Replace(replaceNames(ingressYAML, "shop", "moved"), "ingressClassName: alb", "ingressClassName: taken", 1)
 	_, config := serveCluster(t, strings.Join([]string{classYAML, otherClassYAML, serviceYAML, ingressYAML, own, brokenObjectsYAML(), nlbYAML,

@@ -76,7 +76,7 @@ func TestANamespaceThatDoesNotExistIsAnError(t *testing.T) {
 }
 
 // A plan has only the selected stacks; with files, those that the files affect.
-func TestAPlanIsAboutWhatIsAskedFor(t *testing.T) {
+func TestPlanIsLimitedToRequestedObjects(t *testing.T) {
 	_, flags := startEmulator(t)
 	a, b := serviceYAML+"---\n"+ingressYAML, replaceNames(serviceYAML+"---\n"+ingressYAML, "bank", "pay")
 	_, config := serveCluster(t, strings.Join([]string{classYAML, a, b, nlbYAML, namespaceYAML}, "---\n"))
@@ -131,7 +131,7 @@ func TestAPlanIsAboutWhatIsAskedFor(t *testing.T) {
 }
 
 // JSON and YAML have the same content.
-func TestYAMLSaysWhatJSONSays(t *testing.T) {
+func TestYAMLAndJSONOutputAreEqual(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
 	for _, command := range []string{"plan", "tree"} {
@@ -155,7 +155,7 @@ func TestYAMLSaysWhatJSONSays(t *testing.T) {
 }
 
 // Output is coloured only on terminals.
-func TestColoursAreForTerminals(t *testing.T) {
+func TestOnlyTerminalsGetColours(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
 	var plain string
@@ -190,7 +190,7 @@ func TestColoursAreForTerminals(t *testing.T) {
 }
 
 // Under the name of the kubectl plugin the program never starts the controller.
-func TestAsAPluginOfKubectl(t *testing.T) {
+func TestProgramRunsAsKubectlPlugin(t *testing.T) {
 	plugged := func(args ...string) (int, string, string) {
 		var out, errs bytes.Buffer
 		code := Run(t.Context(), output.Environment{Args: args, Program: "/usr/local/bin/kubectl-fulcrum", Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }})
@@ -208,7 +208,7 @@ func TestAsAPluginOfKubectl(t *testing.T) {
 }
 
 // A shell completes kinds, names, namespaces, contexts and reasons.
-func TestShellsComplete(t *testing.T) {
+func TestShellCompletionWorks(t *testing.T) {
 	_, config := serveCluster(t, strings.Join([]string{classYAML, ingressYAML, replaceNames(ingressYAML, "bank", "pay"),
 		"apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n", "apiVersion: v1\nkind: Namespace\nmetadata: {name: bank}\n"}, "---\n"))
 	for args, want := range map[string]string{
@@ -271,7 +271,7 @@ func TestLinesAreWrappedAtTheWidthOfTheTerminal(t *testing.T) {
 }
 
 // Resources that load balancers share are shown and counted once.
-func TestWhatLoadBalancersShareIsPlannedOnce(t *testing.T) {
+func TestSharedResourcesArePlannedOnce(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML, strings.Replace(ingressYAML, "{name: web,", "{name: other,", 1)}, "---\n")
 	code, out, stderr := runWith(t, text, nil, slices.Concat([]string{"plan", "-f=-"}, flags)...)

@@ -27,7 +27,7 @@ data: {clientID: c2hvcA==, clientSecret: aHVzaC1odXNo}
 `
 
 // A Secret that an Ingress names is read if the user may read it. If it was not read, it is not reported as missing.
-func TestOnlyNamedSecretsAreReadAndUnavailableOnesAreNotCalledMissing(t *testing.T) {
+func TestOnlyNamedSecretsAreReadAndUnreadableOnesAreReported(t *testing.T) {
 	const missing, unavailable = "does not exist", "was not looked at"
 	objects := strings.Join([]string{classYAML, serviceYAML, signInYAML}, "---\n")
 	for name, c := range map[string]struct {

@@ -27,7 +27,7 @@ import (
 
 // Commands about a load balancer that the controller has made and that has changed: in AWS (drift.txt), or in its objects
 // (edit.yaml).
-func TestCommandsShowWhatIsInAWS(t *testing.T) {
+func TestCommandsShowResourcesInAWS(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
 		flags := append(emulatorFlags(t, em, vpc), "-f", objects)

@@ -134,7 +134,7 @@ func (o otherControllerRun) watch(t *testing.T, objects string, looks int, after
 }
 
 // A watch shows a load balancer that the controller makes after at most a minute.
-func TestAWatchShowsWhatOthersMakeWithinAMinute(t *testing.T) {
+func TestWatchShowsChangesOfOthersWithinAMinute(t *testing.T) {
 	o := runTwelveIngresses(t)
 	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.with}) + "/objects.yaml"
 	got := o.watch(t, objects, 16, func(look int) {
@@ -180,7 +180,7 @@ func TestADifferenceReadsWhatDiffersAlone(t *testing.T) {
 
 // If a full refresh needs many calls, stacks without changes are cached for longer; new load balancers are still shown after
 // a minute.
-func TestAViewReadsUnchangedLoadBalancersRarely(t *testing.T) {
+func TestUnchangedLoadBalancersAreReadRarely(t *testing.T) {
 	o := runTwelveIngresses(t)
 	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.with}) + "/objects.yaml"
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -14,7 +14,7 @@ import (
 )
 
 // A watch prints the tree when it has changed and nothing otherwise, ends without an error, and makes few calls to AWS.
-func TestAWatchShowsWhatChanges(t *testing.T) {
+func TestWatchShowsChanges(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
 		flags := emulatorFlags(t, em, vpc)
@@ -80,11 +80,11 @@ Ingress shop/web
 }
 
 // A scheme that is kept from AWS is not shown as coming from the default, which differs.
-func TestExplainSaysWhereAKeptSchemeComesFrom(t *testing.T) {
+func TestExplainShowsSourceOfRetainedScheme(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
 		flags := emulatorFlags(t, em, vpc)
-		for scheme, want := range map[string]string{"internal": "built-in default", "internet-facing": "the load balancer in AWS, as no object names one"} {
+		for scheme, want := range map[string]string{"internal": "built-in default", "internet-facing": "the load balancer in AWS, because no object sets a scheme"} {
 			_, out, errs := run(t, append([]string{"explain", "ingress/web", "-n", "shop", "-f", objects, "--default-load-balancer-scheme=" + scheme}, flags...)...)
 			if !strings.Contains(out, "    scheme internal, from "+want+"\n") {
 				t.Errorf("default %s: %s%s", scheme, out, errs)

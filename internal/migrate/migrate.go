@@ -156,7 +156,7 @@ func Translate(store *cluster.Memory, opt Options) (Result, error) {
 	for _, g := range generators {
 		for _, m := range g.Members {
 			if slices.Contains(assumed, m) {
-				g.addNote(Differs, m, "spec.ingressClassName", fmt.Sprintf("IngressClass %q is not among the manifests and is taken for one of the controller without parameters", *g.ingresses[m].Spec.IngressClassName),
+				g.addNote(Differs, m, "spec.ingressClassName", fmt.Sprintf("IngressClass %q is not among the manifests and is assumed to be a class of this controller without parameters", *g.ingresses[m].Spec.IngressClassName),
 					"add its manifest and that of its IngressClassParams, or translate from the cluster")
 			}
 		}

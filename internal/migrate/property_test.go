@@ -17,7 +17,7 @@ import (
 
 // Random IngressGroups without errors become objects that answer each request alike and have the same settings, or a note
 // reports what is lost.
-func TestRandomGroupsAnswerAlike(t *testing.T) {
+func TestRandomIngressGroupsAnswerAlike(t *testing.T) {
 	t.Parallel()
 	n := 400
 	if testing.Short() {

@@ -38,8 +38,8 @@ func startTestProxy(t *testing.T, to http.Handler) (*proxy, *run) {
 	return p, r
 }
 
-// TestTheProxySignsAndRecords: AWS sees the user's credentials, the file neither these nor a private key.
-func TestTheProxySignsAndRecords(t *testing.T) {
+// TestProxySignsAndRecordsCalls: AWS sees the user's credentials, the file neither these nor a private key.
+func TestProxySignsAndRecordsCalls(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	var seen []string
 	p, r := startTestProxy(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -81,8 +81,8 @@ func TestTheProxySignsAndRecords(t *testing.T) {
 	}
 }
 
-// TestTheProxyServesTheRunAlone: another program on this machine does not get the user's rights by it, whatever it signs.
-func TestTheProxyServesTheRunAlone(t *testing.T) {
+// TestProxyAcceptsOnlyCallsOfTheRun: another program on this machine does not get the user's rights by it, whatever it signs.
+func TestProxyAcceptsOnlyCallsOfTheRun(t *testing.T) {
 	p, _ := startTestProxy(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("AWS was called") }))
 	signed := "AWS4-HMAC-SHA256 Credential=USERKEY/20260101/eu-west-1/ec2/aws4_request, SignedHeaders=host, Signature=0"
 	for name, x := range map[string]struct{ path, authorization string }{

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/layout"
 )
 
-func TestPoolGivesAnAddressBackOutLast(t *testing.T) {
+func TestReleasedAddressIsReusedLast(t *testing.T) {
 	p := newAddressPools([]layout.Node{{Name: "n", Pods: netip.MustParsePrefix("10.20.132.0/24")}})
 	take := func() netip.Addr {
 		t.Helper()

@@ -20,8 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/awsclient"
 )
 
-// TestTheEnvironmentLeadsEachServiceButSTS: the names are those that the SDK reads.
-func TestTheEnvironmentLeadsEachServiceButSTS(t *testing.T) {
+// TestEnvironmentSetsEndpointOfEachServiceExceptSTS: the names are those that the SDK reads.
+func TestEnvironmentSetsEndpointOfEachServiceExceptSTS(t *testing.T) {
 	const url = "http://127.0.0.1:1/path"
 	t.Setenv("AWS_ENDPOINT_URL", "")
 	for _, e := range awsclient.Environment(url) {

@@ -46,7 +46,7 @@ func TestChurn(t *testing.T) {
 		t.Skip("a measurement of ten minutes; FULCRUM_BENCH=1 runs it")
 	}
 	const groups, pods = 50, 1000
-	h := startSettled(t, shape{services: groups, pods: pods, spare: 6000, objects: services(groups) + ingresses(groups/2, 2)})
+	h := startCluster(t, shape{services: groups, pods: pods, spare: 6000, objects: services(groups) + ingresses(groups/2, 2)})
 	t.Logf("BENCH %d pods, %d target groups: %.0f MiB resident", pods, groups, h.usage(t).resident/(1<<20))
 	for _, rate := range []int{1, 4} {
 		t.Run(fmt.Sprintf("%d a second", rate), func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestChurn(t *testing.T) {
 			before, duration := h.usage(t), duration(t)
 			h.churn(t, rate, duration)
 			after := h.usage(t)
-			in, out := h.answered(t)
+			in, out := h.propagationTimes(t)
 			t.Logf("BENCH %d pods replaced in %v: %.1f s of CPU, %.0f MiB resident", h.replaced, duration, after.cpu-before.cpu, after.resident/(1<<20))
 			t.Logf("BENCH from EndpointSlice to RegisterTargets answered: %s; to DeregisterTargets answered: %s", quantiles(in), quantiles(out))
 		})
@@ -71,9 +71,9 @@ func duration(t *testing.T) time.Duration {
 	return d
 }
 
-// startSettled starts a world of a shape with a controller, and waits until all of it is served and at rest. From then on AWS
+// startCluster starts a world of a shape with a controller, and waits until all of it is served and at rest. From then on AWS
 // has the limits that it documents, and takes its time.
-func startSettled(t *testing.T, of shape, flags ...string) *herd {
+func startCluster(t *testing.T, of shape, flags ...string) *churnCluster {
 	t.Helper()
 	w := worldtest.Start(t, of.world)
 	// Nodes, pods and EndpointSlices are written by the test alone from here on.
@@ -82,7 +82,7 @@ func startSettled(t *testing.T, of shape, flags ...string) *herd {
 			t.Fatal(err)
 		}
 	}
-	h := newHerd(t, w, of)
+	h := newChurnCluster(t, w, of)
 	h.admin(t, http.MethodPatch, "config", map[string]any{"Quotas": of.quotas})
 	if err := w.StartController(worldtest.Controller(t), flags...); err != nil {
 		t.Fatal(err)
@@ -97,22 +97,22 @@ func startSettled(t *testing.T, of shape, flags ...string) *herd {
 	return h
 }
 
-// herd is Services with many pods each.
-type herd struct {
+// churnCluster is Services with many pods each.
+type churnCluster struct {
 	*world.World
-	pods     [][]pod    // by Service, oldest first
-	free     [][]string // addresses of an ENI, by node
-	count    int
-	replaced int
-	asked    map[string]time.Time // address: when its EndpointSlice was written
-	left     map[string]time.Time // address: when its EndpointSlice had it no more
+	pods      [][]pod    // by Service, oldest first
+	free      [][]string // addresses of an ENI, by node
+	count     int
+	replaced  int
+	writtenAt map[string]time.Time // address: when its EndpointSlice was written
+	removedAt map[string]time.Time // address: when its EndpointSlice had it no more
 }
 
 type pod struct{ name, uid, address string }
 
-func newHerd(t *testing.T, w *world.World, of shape) *herd {
+func newChurnCluster(t *testing.T, w *world.World, of shape) *churnCluster {
 	t.Helper()
-	h := &herd{World: w, pods: make([][]pod, of.services)}
+	h := &churnCluster{World: w, pods: make([][]pod, of.services)}
 	for _, n := range w.Layout().Nodes {
 		h.free = append(h.free, h.assign(t, n.Interface, (of.pods+of.spare)/len(w.Layout().Nodes)+1))
 	}
@@ -163,7 +163,7 @@ apiVersion: v1
 kind: Service
 metadata: {name: %s, namespace: %s}
 spec: {ports: [{port: 80, targetPort: 8080}]}
-`, service(g), namespace)
+`, serviceName(g), namespace)
 	}
 	return text
 }
@@ -188,16 +188,16 @@ spec:
       paths:
 `, i, namespace)
 		for j := range each {
-			text += fmt.Sprintf("      - {path: /%c, pathType: Prefix, backend: {service: {name: %s, port: {number: 80}}}}\n", 'a'+j, service(each*i+j))
+			text += fmt.Sprintf("      - {path: /%c, pathType: Prefix, backend: {service: {name: %s, port: {number: 80}}}}\n", 'a'+j, serviceName(each*i+j))
 		}
 	}
 	return text
 }
 
-func service(g int) string { return fmt.Sprintf("s%d", g) }
+func serviceName(g int) string { return fmt.Sprintf("s%d", g) }
 
 // assign adds addresses of pods to the ENI of a node, at least n.
-func (h *herd) assign(t *testing.T, eni string, n int) (out []string) {
+func (h *churnCluster) assign(t *testing.T, eni string, n int) (out []string) {
 	t.Helper()
 	api := ec2.NewFromConfig(h.AWSConfig())
 	for len(out) < n {
@@ -215,7 +215,7 @@ func (h *herd) assign(t *testing.T, eni string, n int) (out []string) {
 }
 
 // add makes a pod that is ready.
-func (h *herd) add(t *testing.T, g int) {
+func (h *churnCluster) add(t *testing.T, g int) {
 	t.Helper()
 	node := h.count % len(h.free)
 	address := h.free[node][0]
@@ -223,7 +223,7 @@ func (h *herd) add(t *testing.T, g int) {
 	h.count++
 	pods := h.Kube().CoreV1().Pods(namespace)
 	p, err := pods.Create(t.Context(), &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%d", h.count), Labels: map[string]string{"app": service(g)}},
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%d", h.count), Labels: map[string]string{"app": serviceName(g)}},
 		Spec: corev1.PodSpec{
 			NodeName:                      h.Layout().Nodes[node].Name,
 			TerminationGracePeriodSeconds: new(int64),
@@ -245,29 +245,29 @@ func (h *herd) add(t *testing.T, g int) {
 }
 
 // slice returns the EndpointSlice of a Service.
-func (h *herd) slice(g int) *discoveryv1.EndpointSlice {
+func (h *churnCluster) slice(g int) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Name: service(g) + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: service(g)}},
+		ObjectMeta:  metav1.ObjectMeta{Name: serviceName(g) + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: serviceName(g)}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Ports:       []discoveryv1.EndpointPort{{Name: new(string), Port: aws.Int32(8080), Protocol: new(corev1.ProtocolTCP)}},
 	}
 	for _, p := range h.pods[g] {
 		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{
 			Addresses: []string{p.address}, Conditions: discoveryv1.EndpointConditions{Ready: aws.Bool(true)},
-			TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: p.name, UID: types(p.uid)},
+			TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: p.name, UID: toUID(p.uid)},
 		})
 	}
 	return s
 }
 
 // replace puts a new pod in the place of the oldest of a Service.
-func (h *herd) replace(t *testing.T, g int) {
+func (h *churnCluster) replace(t *testing.T, g int) {
 	t.Helper()
 	old := h.pods[g][0]
 	h.pods[g] = h.pods[g][1:]
 	h.add(t, g)
 	h.replaced++
-	h.left[old.address], h.asked[h.pods[g][len(h.pods[g])-1].address] = time.Now(), time.Now()
+	h.removedAt[old.address], h.writtenAt[h.pods[g][len(h.pods[g])-1].address] = time.Now(), time.Now()
 	if _, err := h.Kube().DiscoveryV1().EndpointSlices(namespace).Update(t.Context(), h.slice(g), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -278,9 +278,9 @@ func (h *herd) replace(t *testing.T, g int) {
 
 // churn replaces pods of Services at random, at random moments, at a mean rate per second, and then
 // waits until AWS has heard of all of them.
-func (h *herd) churn(t *testing.T, rate int, d time.Duration) {
+func (h *churnCluster) churn(t *testing.T, rate int, d time.Duration) {
 	t.Helper()
-	h.replaced, h.asked, h.left = 0, map[string]time.Time{}, map[string]time.Time{}
+	h.replaced, h.writtenAt, h.removedAt = 0, map[string]time.Time{}, map[string]time.Time{}
 	random := rand.New(rand.NewPCG(1, 2))
 	next := time.Now()
 	for end := next.Add(d); next.Before(end); {
@@ -289,7 +289,7 @@ func (h *herd) churn(t *testing.T, rate int, d time.Duration) {
 		h.replace(t, random.IntN(len(h.pods)))
 	}
 	if err := await.Success(t.Context(), 2*time.Minute, func(ctx context.Context) error {
-		in, out, err := h.seen(ctx)
+		in, out, err := h.changedTargets(ctx)
 		if err != nil {
 			return err
 		}
@@ -302,18 +302,18 @@ func (h *herd) churn(t *testing.T, rate int, d time.Duration) {
 	}
 }
 
-// answered returns how long after its EndpointSlice was written each new target was registered, and
+// propagationTimes returns how long after its EndpointSlice was written each new target was registered, and
 // each old one deregistered, in ascending order.
-func (h *herd) answered(t *testing.T) (in, out []time.Duration) {
+func (h *churnCluster) propagationTimes(t *testing.T) (in, out []time.Duration) {
 	t.Helper()
-	registered, deregistered, err := h.seen(t.Context())
+	registered, deregistered, err := h.changedTargets(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for address, at := range h.asked {
+	for address, at := range h.writtenAt {
 		in = append(in, registered[address].Sub(at))
 	}
-	for address, at := range h.left {
+	for address, at := range h.removedAt {
 		out = append(out, deregistered[address].Sub(at))
 	}
 	slices.Sort(in)
@@ -321,11 +321,11 @@ func (h *herd) answered(t *testing.T) (in, out []time.Duration) {
 	return in, out
 }
 
-// seen returns when AWS answered the calls that registered and deregistered the addresses of the
+// changedTargets returns when AWS answered the calls that registered and deregistered the addresses of the
 // churn.
-func (h *herd) seen(ctx context.Context) (in, out map[string]time.Time, err error) {
+func (h *churnCluster) changedTargets(ctx context.Context) (in, out map[string]time.Time, err error) {
 	var g errgroup.Group
-	g.Go(func() (err error) { in, err = h.targets(ctx, "RegisterTargets", h.asked); return err })
-	g.Go(func() (err error) { out, err = h.targets(ctx, "DeregisterTargets", h.left); return err })
+	g.Go(func() (err error) { in, err = h.targets(ctx, "RegisterTargets", h.writtenAt); return err })
+	g.Go(func() (err error) { out, err = h.targets(ctx, "DeregisterTargets", h.removedAt); return err })
 	return in, out, g.Wait()
 }

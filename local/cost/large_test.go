@@ -29,10 +29,10 @@ func TestLargeCluster(t *testing.T) {
 		"--enable-leader-election=true", "--leader-election-namespace=kube-system", // or nothing is remembered over a restart
 		"--profiling-bind-addr=" + os.Getenv("FULCRUM_BENCH_PROFILES")}
 	start := time.Now()
-	h := startSettled(t, shape{
+	h := startCluster(t, shape{
 		world:    world.Options{ActiveImmediately: true, WithoutTraffic: true},
 		quotas:   map[string]int{"application-load-balancers": 2 * balancers, "security-groups": 5000},
-		services: balancers, pods: pods, objects: services(balancers) + pathed(balancers, rules),
+		services: balancers, pods: pods, objects: services(balancers) + ingressesWithPaths(balancers, rules),
 		// Within the limits that AWS documents 50,000 rules take hours.
 	}, append(flags, "--aws-api-throttle=Elastic Load Balancing v2:.*=5000:5000,EC2:.*=5000:5000")...)
 	t.Logf("BENCH %d load balancers with %d rules each, %d pods: made in %v, %.0f MiB resident", balancers, rules, pods, time.Since(start).Round(time.Second), h.usage(t).resident/(1<<20))
@@ -58,7 +58,7 @@ func TestLargeCluster(t *testing.T) {
 	for i := range 3 {
 		path := fmt.Sprintf("/restart-%d", i)
 		started, ready := restart(func() { h.edit(t, 7*i, path) })
-		carried := h.made(t, path).Sub(started)
+		carried := h.ruleCreatedAt(t, path).Sub(started)
 		h.awaitNoCalls(t)
 		u := h.usage(t)
 		t.Logf("BENCH restart: ready after %v, an edit that was made meanwhile is carried out after %v (goal: at most 5s); %d calls, %.1f s of CPU, %.0f MiB resident",
@@ -70,7 +70,7 @@ func TestLargeCluster(t *testing.T) {
 		path := fmt.Sprintf("/edit-%d", i)
 		at := time.Now()
 		h.edit(t, 31*i, path)
-		took = append(took, h.made(t, path).Sub(at))
+		took = append(took, h.ruleCreatedAt(t, path).Sub(at))
 		time.Sleep(time.Second)
 	}
 	slices.Sort(took)
@@ -85,8 +85,8 @@ func TestLargeCluster(t *testing.T) {
 	t.Logf("BENCH at rest for %v: %.1f s of CPU, %.0f MiB resident (goal: at most 400), %d calls", d, after.cpu-before.cpu, after.resident/(1<<20), h.calls(t))
 }
 
-// pathed returns Ingresses with a load balancer each and many paths, which lead to a Service each.
-func pathed(n, paths int) string {
+// ingressesWithPaths returns Ingresses with a load balancer each and many paths, which lead to a Service each.
+func ingressesWithPaths(n, paths int) string {
 	var b strings.Builder
 	for i := range n {
 		fmt.Fprintf(&b, `---
@@ -103,14 +103,14 @@ spec:
       paths:
 `, i, namespace)
 		for j := range paths {
-			fmt.Fprintf(&b, "      - {path: /%d, pathType: Exact, backend: {service: {name: %s, port: {number: 80}}}}\n", j, service(i))
+			fmt.Fprintf(&b, "      - {path: /%d, pathType: Exact, backend: {service: {name: %s, port: {number: 80}}}}\n", j, serviceName(i))
 		}
 	}
 	return b.String()
 }
 
 // edit gives the last path of an Ingress another value.
-func (h *herd) edit(t *testing.T, i int, path string) {
+func (h *churnCluster) edit(t *testing.T, i int, path string) {
 	t.Helper()
 	api := h.Kube().NetworkingV1().Ingresses(namespace)
 	ing, err := api.Get(t.Context(), fmt.Sprintf("i%d", i), metav1.GetOptions{})
@@ -125,8 +125,8 @@ func (h *herd) edit(t *testing.T, i int, path string) {
 	}
 }
 
-// made returns when AWS had answered the call that makes a rule for a path.
-func (h *herd) made(t *testing.T, path string) (at time.Time) {
+// ruleCreatedAt returns when AWS had answered the call that makes a rule for a path.
+func (h *churnCluster) ruleCreatedAt(t *testing.T, path string) (at time.Time) {
 	t.Helper()
 	if err := await.Success(t.Context(), 5*time.Minute, func(ctx context.Context) error {
 		for _, operation := range []string{"ModifyRule", "CreateRule"} {

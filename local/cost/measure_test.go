@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/await"
 )
 
-func types(uid string) k8stypes.UID { return k8stypes.UID(uid) }
+func toUID(uid string) k8stypes.UID { return k8stypes.UID(uid) }
 
 // usage has the CPU time and the memory of the controller.
 type usage struct {
@@ -28,7 +28,7 @@ type usage struct {
 }
 
 // usage reads the metrics that the controller has of its own process.
-func (h *herd) usage(t *testing.T) usage {
+func (h *churnCluster) usage(t *testing.T) usage {
 	t.Helper()
 	text, err := get(t.Context(), http.MethodGet, h.ControllerMetrics(), nil)
 	if err != nil {
@@ -51,7 +51,7 @@ func (h *herd) usage(t *testing.T) usage {
 }
 
 // awaitTargets waits until all pods are registered.
-func (h *herd) awaitTargets(t *testing.T, want int) {
+func (h *churnCluster) awaitTargets(t *testing.T, want int) {
 	t.Helper()
 	api := elb.NewFromConfig(h.AWSConfig())
 	if err := await.Success(t.Context(), 30*time.Minute, func(ctx context.Context) error {
@@ -84,7 +84,7 @@ func (h *herd) awaitTargets(t *testing.T, want int) {
 const atRest = 60
 
 // awaitNoCalls waits until the controller makes no more calls to AWS than the search for drift does.
-func (h *herd) awaitNoCalls(t *testing.T) {
+func (h *churnCluster) awaitNoCalls(t *testing.T) {
 	t.Helper()
 	if err := await.Success(t.Context(), 30*time.Minute, func(context.Context) error {
 		before := h.calls(t)
@@ -99,7 +99,7 @@ func (h *herd) awaitNoCalls(t *testing.T) {
 }
 
 // calls counts the calls to AWS since the log was emptied.
-func (h *herd) calls(t *testing.T) int {
+func (h *churnCluster) calls(t *testing.T) int {
 	t.Helper()
 	var log struct{ Total int }
 	if err := h.ask(t.Context(), http.MethodGet, "calls?operation=none", nil, &log); err != nil {
@@ -110,7 +110,7 @@ func (h *herd) calls(t *testing.T) int {
 
 // targets returns when AWS had answered the first call of an operation that names each of the
 // addresses.
-func (h *herd) targets(ctx context.Context, operation string, addresses map[string]time.Time) (map[string]time.Time, error) {
+func (h *churnCluster) targets(ctx context.Context, operation string, addresses map[string]time.Time) (map[string]time.Time, error) {
 	var log struct {
 		Calls []struct {
 			Time  time.Time
@@ -133,14 +133,14 @@ func (h *herd) targets(ctx context.Context, operation string, addresses map[stri
 }
 
 // admin changes how the emulator behaves.
-func (h *herd) admin(t *testing.T, method, path string, body any) {
+func (h *churnCluster) admin(t *testing.T, method, path string, body any) {
 	t.Helper()
 	if err := h.ask(t.Context(), method, path, body, nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (h *herd) ask(ctx context.Context, method, path string, body, answer any) error {
+func (h *churnCluster) ask(ctx context.Context, method, path string, body, answer any) error {
 	var in []byte
 	if body != nil {
 		var err error

@@ -18,8 +18,8 @@ func TestMixedCluster(t *testing.T) {
 	}
 	const ingressed, balanced, routed, pods = 200, 150, 50, 5000
 	const all = ingressed + routed + balanced
-	objects := services(ingressed+routed) + ingresses(ingressed, 1) + gateways(ingressed, routed) + balancers(ingressed+routed, balanced)
-	h := startSettled(t, shape{
+	objects := services(ingressed+routed) + ingresses(ingressed, 1) + gateways(ingressed, routed) + loadBalancerServices(ingressed+routed, balanced)
+	h := startCluster(t, shape{
 		world:    world.Options{GatewayAPI: "standard", ActiveImmediately: true},
 		quotas:   map[string]int{"application-load-balancers": 500, "network-load-balancers": 500, "security-groups": 5000},
 		services: all, pods: pods, spare: 3000, objects: objects,
@@ -39,7 +39,7 @@ func TestMixedCluster(t *testing.T) {
 		before = h.usage(t)
 		h.churn(t, rate, d)
 		after = h.usage(t)
-		in, out := h.answered(t)
+		in, out := h.propagationTimes(t)
 		t.Logf("BENCH the same while %d pods are replaced in %v: %.1f s of CPU, %.0f MiB resident, %d calls", h.replaced, d, after.cpu-before.cpu, after.resident/(1<<20), h.calls(t))
 		t.Logf("BENCH from EndpointSlice to RegisterTargets answered: %s; to DeregisterTargets answered: %s", quantiles(in), quantiles(out))
 	}
@@ -68,13 +68,13 @@ metadata: {name: g%[1]d, namespace: %[2]s}
 spec:
   parentRefs: [{name: g%[1]d}]
   rules: [{backendRefs: [{name: %[3]s, port: 80}]}]
-`, i, namespace, service(first+i))
+`, i, namespace, serviceName(first+i))
 	}
 	return text
 }
 
-// balancers returns Services of type LoadBalancer.
-func balancers(first, n int) string {
+// loadBalancerServices returns Services of type LoadBalancer.
+func loadBalancerServices(first, n int) string {
 	text := ""
 	for g := first; g < first+n; g++ {
 		text += fmt.Sprintf(`---
@@ -82,7 +82,7 @@ apiVersion: v1
 kind: Service
 metadata: {name: %s, namespace: %s}
 spec: {type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb, allocateLoadBalancerNodePorts: false, ports: [{port: 80, targetPort: 8080}]}
-`, service(g), namespace)
+`, serviceName(g), namespace)
 	}
 	return text
 }

@@ -15,9 +15,9 @@ import (
 // cmdElsewhere makes a load balancer in another region.
 func cmdElsewhere(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, args, 2, "elsewhere REGION APP")
-	s := of(ts)
+	s := stageOf(ts)
 	r, err := secondregion.Start(s.ctx, s.World, args[0], args[1])
-	outcome(ts, neg, err)
+	checkOutcome(ts, neg, err)
 	ts.Setenv("ELSEWHERE", r.ARN)
 	ts.Defer(func() {
 		if err := r.Close(context.WithoutCancel(s.ctx)); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/await"
 )
 
-// awaits returns the things that await can wait for:
+// awaitCondition returns the check of a condition that await waits for:
 //
 //	await hostname NS/INGRESS [NAME]    its status shows a load balancer, of that name; or service:NS/NAME, gateway:NS/NAME, accelerator:NS/NAME
 //	await condition KIND NS/NAME TYPE=STATUS [REASON]
@@ -34,7 +34,7 @@ import (
 //	await groups N                      N target groups exist
 //	await record NAME NS/INGRESS        its alias record leads to the load balancer in the status; or service:…, gateway:…, - for none
 //	await call OPERATION                AWS has been called so since the last reset of calls
-func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.Context) error, error) {
+func (s *stage) awaitCondition(ts *testscript.TestScript, args []string) (func(context.Context) error, error) {
 	usage := errors.New("usage: await [-for D] hostname|condition|targets|pods|event|rollout|gone|released|accelerator|aws|lbs|groups|call …, see awaits")
 	if len(args) == 0 {
 		return nil, usage
@@ -83,7 +83,7 @@ func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.C
 		return func(ctx context.Context) error { return s.rolledOut(ctx, ns, name) }, nil
 	case what == "gone" && len(args) == 2:
 		ns, name := split(ts, args[1])
-		return func(ctx context.Context) error { return s.gone(ctx, args[0], ns, name) }, nil
+		return func(ctx context.Context) error { return s.checkDeleted(ctx, args[0], ns, name) }, nil
 	case what == "released" && len(args) == 2:
 		ns, name := split(ts, args[1])
 		return func(ctx context.Context) error { return released(ctx, s, args[0], ns, name) }, nil
@@ -118,7 +118,7 @@ func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.C
 }
 
 func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
-	s := of(ts)
+	s := stageOf(ts)
 	limit := defaultLimit
 	if neg {
 		limit = 3 * time.Second
@@ -128,22 +128,22 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	if err := f.Parse(args); err != nil {
 		ts.Fatalf("%v", err)
 	}
-	check, err := s.awaits(ts, f.Args())
+	check, err := s.awaitCondition(ts, f.Args())
 	if err != nil {
 		ts.Fatalf("%v", err)
 	}
-	outcome(ts, neg, await.Success(s.ctx, limit, check))
+	checkOutcome(ts, neg, await.Success(s.ctx, limit, check))
 }
 
 // cmdHold fails as soon as its condition is not true.
 func cmdHold(ts *testscript.TestScript, neg bool, args []string) {
-	s := of(ts)
+	s := stageOf(ts)
 	f := flag.NewFlagSet("hold", flag.ContinueOnError)
 	limit := f.Duration("for", 3*time.Second, "how long")
 	if err := f.Parse(args); err != nil || neg {
 		ts.Fatalf("usage: hold [-for D] THING")
 	}
-	check, err := s.awaits(ts, f.Args())
+	check, err := s.awaitCondition(ts, f.Args())
 	if err != nil {
 		ts.Fatalf("%v", err)
 	}
@@ -152,7 +152,7 @@ func cmdHold(ts *testscript.TestScript, neg bool, args []string) {
 	if err != nil {
 		err = fmt.Errorf("after %s: %w", time.Since(began).Round(time.Millisecond), err)
 	}
-	outcome(ts, false, err)
+	checkOutcome(ts, false, err)
 }
 
 func (s *stage) event(ctx context.Context, namespace, name, reason string, message *regexp.Regexp) error {
@@ -190,7 +190,7 @@ func (s *stage) targetGroups(ctx context.Context, n int) error {
 	return nil
 }
 
-func (s *stage) gone(ctx context.Context, kind, namespace, name string) error {
+func (s *stage) checkDeleted(ctx context.Context, kind, namespace, name string) error {
 	var err error
 	switch get := (metav1.GetOptions{}); kind {
 	case "Ingress":

@@ -77,9 +77,9 @@ func TestChartUpgradesInPlace(t *testing.T) {
 		// Helm 3 has made most releases, by merging on the client. Helm 4 upgrades a release in the way in which it
 		// was made.
 		how := "--server-side=" + strconv.FormatBool(i%2 == 1)
-		before := r.does("install "+r.chart(theirs, i == 0)+" "+how, theirs)
-		during := r.does("upgrade charts/fulcrum", append(slices.Clone(ours), secrets(theirs)...))
-		after := r.does("rollback", theirs)
+		before := r.runHelm("install "+r.writeChart(theirs, i == 0)+" "+how, theirs)
+		during := r.runHelm("upgrade charts/fulcrum", append(slices.Clone(ours), secrets(theirs)...))
+		after := r.runHelm("rollback", theirs)
 		for _, key := range slices.Sorted(maps.Keys(before)) {
 			was := before[key]
 			if now := during[key]; now != nil && now.GetUID() != was.GetUID() || after[key].GetUID() != was.GetUID() {
@@ -101,12 +101,12 @@ func TestChartUpgradesInPlace(t *testing.T) {
 					t.Errorf("%s: the certificate of the webhooks changes in the upgrade", name)
 				}
 			case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
-				if d := cmp.Diff(bundles(was), bundles(during[key])); d != "" {
+				if d := cmp.Diff(caBundles(was), caBundles(during[key])); d != "" {
 					t.Errorf("%s: what the API server trusts changes in the upgrade:\n%s", name, d)
 				}
 			}
 		}
-		r.does("uninstall", nil)
+		r.runHelm("uninstall", nil)
 		for _, o := range append(slices.Clone(theirs), ours...) {
 			if live, err := applier.Get(t.Context(), o); err == nil && live.GetDeletionTimestamp() == nil {
 				t.Errorf("%s: %s is left", name, manifest.Name(o))
@@ -136,8 +136,8 @@ type release struct {
 	name, values string
 }
 
-// does runs a command of helm and reads what should be there then.
-func (r *release) does(what string, objects []*unstructured.Unstructured) map[string]*unstructured.Unstructured {
+// runHelm runs a helm command and reads the objects that should exist after it.
+func (r *release) runHelm(what string, objects []*unstructured.Unstructured) map[string]*unstructured.Unstructured {
 	r.t.Helper()
 	verb, rest, _ := strings.Cut(what, " ")
 	command := "helm " + verb + " aws-load-balancer-controller " + rest + " -n kube-system"
@@ -158,8 +158,8 @@ func (r *release) does(what string, objects []*unstructured.Unstructured) map[st
 	return out
 }
 
-// chart writes a chart that renders to the objects whatever its values are, with our definitions or none.
-func (r *release) chart(objects []*unstructured.Unstructured, definitions bool) string {
+// writeChart writes a chart that renders to the objects whatever its values are, with our definitions or none.
+func (r *release) writeChart(objects []*unstructured.Unstructured, definitions bool) string {
 	r.t.Helper()
 	dir := filepath.Join(r.t.TempDir(), "aws-load-balancer-controller")
 	r.check(os.MkdirAll(filepath.Join(dir, "templates"), 0o700))
@@ -202,8 +202,8 @@ func secrets(objects []*unstructured.Unstructured) []*unstructured.Unstructured 
 	return slices.DeleteFunc(slices.Clone(objects), func(u *unstructured.Unstructured) bool { return u.GetKind() != "Secret" })
 }
 
-// bundles returns the certificates that the API server trusts, by webhook.
-func bundles(configuration *unstructured.Unstructured) map[string]any {
+// caBundles returns the certificates that the API server trusts, by webhook.
+func caBundles(configuration *unstructured.Unstructured) map[string]any {
 	out := map[string]any{}
 	hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
 	for _, h := range hooks {

@@ -42,9 +42,9 @@ func (s *stage) hostname(ctx context.Context, ref string) (string, error) {
 	return "", fmt.Errorf("%q has no load balancer in its status", kind)
 }
 
-// named resolves the DNS name of a load balancer as clients do: a record with the name in the status, cached for its
+// cachedName resolves the DNS name of a load balancer as clients do: a record with the name in the status, cached for its
 // TTL.
-type named struct {
+type cachedName struct {
 	stage *stage
 	ref   string
 	ttl   time.Duration
@@ -54,7 +54,7 @@ type named struct {
 	until time.Time
 }
 
-func (n *named) name(ctx context.Context) (string, error) {
+func (n *cachedName) name(ctx context.Context) (string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if time.Now().Before(n.until) {
@@ -71,40 +71,40 @@ func (n *named) name(ctx context.Context) (string, error) {
 // client sends the requests of a load.
 type client interface {
 	ask(ctx context.Context) (scenario.Reply, error)
-	// oneByOne reports whether a request has to wait for the one before it.
-	oneByOne() bool
+	// isSequential reports whether a request has to wait for the one before it.
+	isSequential() bool
 	close()
 }
 
 // newClient makes the client for a URL: http and https make a connection for each
 // request, udp a socket for each datagram, unless they keep it.
-func newClient(at *named, address string, keep bool) (client, error) {
+func newClient(at *cachedName, address string, keep bool) (client, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, err
 	}
 	// Clients name a port in their requests only where it is not the usual one.
-	c := caller{at: at, url: u, address: u.Host}
+	c := clientBase{at: at, url: u, address: u.Host}
 	if u.Port() == "" {
 		c.address = net.JoinHostPort(u.Host, map[string]string{"http": "80", "https": "443", "udp": "53"}[u.Scheme])
 	}
 	switch {
 	case u.Scheme == "udp":
-		return &datagrams{caller: c, keep: keep}, nil
+		return &datagrams{clientBase: c, keep: keep}, nil
 	case keep:
-		return &keptConnection{caller: c}, nil
+		return &keptConnection{clientBase: c}, nil
 	}
 	return requests{c}, nil
 }
 
-// caller has the fields that all clients share.
-type caller struct {
-	at      *named
+// clientBase has the fields that all clients share.
+type clientBase struct {
+	at      *cachedName
 	url     *url.URL
 	address string // host and port
 }
 
-func (c caller) dial(ctx context.Context, network string) (net.Conn, error) {
+func (c clientBase) dial(ctx context.Context, network string) (net.Conn, error) {
 	name, err := c.at.name(ctx)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (c caller) dial(ctx context.Context, network string) (net.Conn, error) {
 }
 
 // requests makes a connection for each request.
-type requests struct{ caller }
+type requests struct{ clientBase }
 
 func (c requests) ask(ctx context.Context) (scenario.Reply, error) {
 	name, err := c.at.name(ctx)
@@ -123,12 +123,12 @@ func (c requests) ask(ctx context.Context) (scenario.Reply, error) {
 	return scenario.Get(ctx, c.at.stage.World.HTTPClient(name), c.url.String(), nil)
 }
 
-func (c requests) oneByOne() bool { return false }
-func (c requests) close()         {}
+func (c requests) isSequential() bool { return false }
+func (c requests) close()             {}
 
 // keptConnection reuses its connection. A broken connection counts as a failed request.
 type keptConnection struct {
-	caller
+	clientBase
 	conn *scenario.PersistentConn
 }
 
@@ -155,7 +155,7 @@ func (c *keptConnection) ask(ctx context.Context) (scenario.Reply, error) {
 	return r, err
 }
 
-func (c *keptConnection) oneByOne() bool { return true }
+func (c *keptConnection) isSequential() bool { return true }
 
 func (c *keptConnection) close() {
 	if c.conn != nil {
@@ -166,7 +166,7 @@ func (c *keptConnection) close() {
 
 // datagrams sends each datagram from a socket of its own, or all from one.
 type datagrams struct {
-	caller
+	clientBase
 	keep bool
 	conn net.Conn
 	sent int
@@ -193,7 +193,7 @@ func (c *datagrams) ask(ctx context.Context) (scenario.Reply, error) {
 	return scenario.Datagram(ctx, conn, text)
 }
 
-func (c *datagrams) oneByOne() bool { return c.keep }
+func (c *datagrams) isSequential() bool { return c.keep }
 
 func (c *datagrams) close() {
 	if c.conn != nil {

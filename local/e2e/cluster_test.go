@@ -63,11 +63,11 @@ func (s *stage) startSharingAWS(ts *testscript.TestScript, cluster, region strin
 			ts.Logf("close the world of cluster %s: %v", cluster, err)
 		}
 	})
-	return made, made.enter(w)
+	return made, made.prepareWorld(w)
 }
 
-// enter prepares a world for a script and starts the controller.
-func (s *stage) enter(w *world.World) (err error) {
+// prepareWorld prepares a world for a script and starts the controller.
+func (s *stage) prepareWorld(w *world.World) (err error) {
 	if s.Scenario, err = scenario.New(w); err != nil {
 		return err
 	}

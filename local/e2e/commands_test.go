@@ -82,10 +82,10 @@ const brief = 2 * time.Second
 func commands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"apply": func(ts *testscript.TestScript, neg bool, args []string) {
-			outcome(ts, neg, of(ts).applyFiles(ts, args))
+			checkOutcome(ts, neg, stageOf(ts).applyFiles(ts, args))
 		},
 		"delete": func(ts *testscript.TestScript, neg bool, args []string) {
-			outcome(ts, neg, of(ts).deleteFiles(ts, args))
+			checkOutcome(ts, neg, stageOf(ts).deleteFiles(ts, args))
 		},
 		"await": cmdAwait,
 		"hold":  cmdHold,
@@ -94,43 +94,43 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 		"scale": func(ts *testscript.TestScript, neg bool, args []string) {
 			arguments(ts, args, 2, "scale NS/DEPLOYMENT N")
 			ns, name := split(ts, args[0])
-			s := of(ts)
-			outcome(ts, neg, s.Scale(s.ctx, ns, name, number(ts, args[1])))
+			s := stageOf(ts)
+			checkOutcome(ts, neg, s.Scale(s.ctx, ns, name, number(ts, args[1])))
 		},
 		"annotate": func(ts *testscript.TestScript, neg bool, args []string) {
 			if len(args) == 3 {
-				outcome(ts, neg, annotateObject(ts, args[0], args[1], args[2]))
+				checkOutcome(ts, neg, annotateObject(ts, args[0], args[1], args[2]))
 				return
 			}
 			arguments(ts, args, 2, "annotate [KIND] NS/NAME KEY=VALUE|KEY-")
-			outcome(ts, neg, of(ts).annotate(ts, args[0], args[1]))
+			checkOutcome(ts, neg, stageOf(ts).annotate(ts, args[0], args[1]))
 		},
 		"describe": func(ts *testscript.TestScript, neg bool, args []string) {
 			arguments(ts, args, 2, "describe KIND NS/NAME")
 			text, err := describe(ts, args[0], args[1])
 			io.WriteString(ts.Stdout(), text)
-			outcome(ts, neg, err)
+			checkOutcome(ts, neg, err)
 		},
 		"address": func(ts *testscript.TestScript, neg bool, args []string) {
 			arguments(ts, args, 2, "address NS/INGRESS VARIABLE")
-			s := of(ts)
+			s := stageOf(ts)
 			name, err := s.hostname(s.ctx, args[0])
 			ts.Setenv(args[1], name)
-			outcome(ts, neg, err)
+			checkOutcome(ts, neg, err)
 		},
 		"crash": func(ts *testscript.TestScript, neg bool, args []string) {
 			arguments(ts, args, 1, "crash ROLE")
-			outcome(ts, neg, of(ts).World.Kill(args[0]))
+			checkOutcome(ts, neg, stageOf(ts).World.Kill(args[0]))
 		},
 		"start": func(ts *testscript.TestScript, neg bool, args []string) {
 			arguments(ts, args, 1, "start ROLE")
-			outcome(ts, neg, of(ts).startRole(args[0]))
+			checkOutcome(ts, neg, stageOf(ts).startRole(args[0]))
 		},
 		"load":    cmdLoad,
 		"cluster": cmdCluster,
 		"accelerator": func(ts *testscript.TestScript, neg bool, args []string) {
 			arguments(ts, args, 1, "accelerator NS/NAME")
-			outcome(ts, neg, of(ts).exportAccelerator(ts, args[0]))
+			checkOutcome(ts, neg, stageOf(ts).exportAccelerator(ts, args[0]))
 		},
 		"elsewhere":   cmdElsewhere,
 		"program":     cmdProgram,
@@ -144,33 +144,33 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 		"rollout": func(ts *testscript.TestScript, neg bool, args []string) {
 			arguments(ts, args, 1, "rollout NS/DEPLOYMENT")
 			ns, name := split(ts, args[0])
-			outcome(ts, neg, of(ts).rollout(ns, name))
+			checkOutcome(ts, neg, stageOf(ts).rollout(ns, name))
 		},
 		"drain": func(ts *testscript.TestScript, neg bool, args []string) {
 			arguments(ts, args, 1, "drain NODE")
-			outcome(ts, neg, of(ts).drain(args[0]))
+			checkOutcome(ts, neg, stageOf(ts).drain(args[0]))
 		},
 		"uncordon": func(ts *testscript.TestScript, neg bool, args []string) {
 			arguments(ts, args, 1, "uncordon NODE")
-			outcome(ts, neg, of(ts).cordon(args[0], false))
+			checkOutcome(ts, neg, stageOf(ts).cordon(args[0], false))
 		},
 		"calls": func(ts *testscript.TestScript, neg bool, args []string) {
-			text, err := of(ts).calls(args)
+			text, err := stageOf(ts).calls(args)
 			io.WriteString(ts.Stdout(), text)
-			outcome(ts, neg, err)
+			checkOutcome(ts, neg, err)
 		},
 		"fulcrum": cmdFulcrum,
 		"inventory": func(ts *testscript.TestScript, neg bool, args []string) {
-			s := of(ts)
+			s := stageOf(ts)
 			lines, err := s.Inspector.Inventory(s.ctx)
 			io.WriteString(ts.Stdout(), strings.Join(lines, "\n")+"\n")
-			outcome(ts, neg, err)
+			checkOutcome(ts, neg, err)
 		},
 	}
 }
 
-// outcome fails the script unless an error is there exactly where wanted.
-func outcome(ts *testscript.TestScript, neg bool, err error) {
+// checkOutcome fails the script unless an error is there exactly where wanted.
+func checkOutcome(ts *testscript.TestScript, neg bool, err error) {
 	switch {
 	case err == nil && neg:
 		ts.Fatalf("succeeded, but should have failed")
@@ -275,7 +275,7 @@ func (s *stage) startRole(role string) error {
 }
 
 func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
-	s := of(ts)
+	s := stageOf(ts)
 	var until, via string
 	var n int
 	var front bool
@@ -333,7 +333,7 @@ func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
 		err = once(s.ctx)
 	}
 	io.WriteString(ts.Stdout(), text)
-	outcome(ts, neg, err)
+	checkOutcome(ts, neg, err)
 }
 
 // get sends a request to a load balancer, or with a URL of the scheme udp a datagram.

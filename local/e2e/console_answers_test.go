@@ -19,8 +19,8 @@ import (
 // document is a part of what the program answers to the page.
 type document = map[string]any
 
-// answers is a fake console server that returns the documents of a test.
-type answers struct {
+// fakeConsole is a fake console server that returns the documents of a test.
+type fakeConsole struct {
 	mu       sync.Mutex
 	news     document
 	changed  chan struct{} // closed once there is other news
@@ -29,7 +29,7 @@ type answers struct {
 	asked    []string // paths of commands, and of what has AWS read again
 }
 
-func (a *answers) say(change func(news document)) {
+func (a *fakeConsole) edit(change func(news document)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	change(a.news)
@@ -37,20 +37,20 @@ func (a *answers) say(change func(news document)) {
 	a.changed = make(chan struct{})
 }
 
-func (a *answers) requests() []string {
+func (a *fakeConsole) requests() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.asked)
 }
 
-func (a *answers) latest() ([]byte, chan struct{}, error) {
+func (a *fakeConsole) latest() ([]byte, chan struct{}, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	data, err := json.Marshal(a.news)
 	return data, a.changed, err
 }
 
-func (a *answers) serveLooks(w http.ResponseWriter, r *http.Request) {
+func (a *fakeConsole) serveLooks(w http.ResponseWriter, r *http.Request) {
 	for {
 		data, changed, err := a.latest()
 		if err != nil {
@@ -67,15 +67,15 @@ func (a *answers) serveLooks(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (a *answers) ask(w http.ResponseWriter, r *http.Request) {
+func (a *fakeConsole) ask(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asked = append(a.asked, r.URL.RequestURI())
 	json.NewEncoder(w).Encode(document{"command": "fulcrum " + r.PathValue("name"), "exit": a.exit, "calls": 7, "document": a.commands[r.PathValue("name")]})
 }
 
-// answeredPage opens the page of a program that has these stacks, and answers commands with these documents.
-func answeredPage(t *testing.T, stacks []document, commands map[string]document) (*browser.Tab, *answers, func(hash string)) {
+// openFakeConsole opens the page of a program that has these stacks, and answers commands with these documents.
+func openFakeConsole(t *testing.T, stacks []document, commands map[string]document) (*browser.Tab, *fakeConsole, func(hash string)) {
 	t.Helper()
 	if worldtest.TestsOtherController() {
 		t.Skip("the console is Fulcrum's")
@@ -85,7 +85,7 @@ func answeredPage(t *testing.T, stacks []document, commands map[string]document)
 	for _, s := range stacks {
 		keys = append(keys, fmt.Sprintf("%s %s", s["kind"], s["id"]))
 	}
-	a := &answers{
+	a := &fakeConsole{
 		news: document{"have": "x.1", "cluster": "test", "keys": keys, "stacks": stacks, "changes": []document{}, "at": "2026-01-01T00:00:00Z", "next": 30, "reads": 1,
 			"aws": document{"look": 5, "minute": 5, "looks": 5, "budget": 100}},
 		changed: make(chan struct{}), commands: commands,

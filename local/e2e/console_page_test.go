@@ -13,10 +13,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestConsolePageHasAWSReadAgain: the button has AWS read, the page says when that is if the budget has no room, and asks again what it has
+// TestConsolePageRequestsFullRefresh: the button has AWS read, the page says when that is if the budget has no room, and asks again what it has
 // asked commands for.
-func TestConsolePageHasAWSReadAgain(t *testing.T) {
-	tab, program, show := answeredPage(t, nil, map[string]document{"doctor": {"checks": []document{}}, "orphans": {"orphans": []document{}}})
+func TestConsolePageRequestsFullRefresh(t *testing.T) {
+	tab, program, show := openFakeConsole(t, nil, map[string]document{"doctor": {"checks": []document{}}, "orphans": {"orphans": []document{}}})
 	count := func(part string) (n int) {
 		for _, r := range program.requests() {
 			if strings.Contains(r, part) {
@@ -36,7 +36,7 @@ func TestConsolePageHasAWSReadAgain(t *testing.T) {
 		}
 		return nil
 	})
-	program.say(func(n document) { n["wanted"], n["next"] = true, 40 })
+	program.edit(func(n document) { n["wanted"], n["next"] = true, 40 })
 	tab.Until(`document.querySelector("#next").innerText.includes("Look again, within the limit, in ")`)
 	if text := browser.Eval[string](tab, `document.querySelector(".looks").innerText`); strings.Count(text, " in ") != 2 || strings.Contains(text, "read again") {
 		t.Errorf("there is not one clock for the next look: %q", text) // the other one is "in the last minute"
@@ -45,13 +45,13 @@ func TestConsolePageHasAWSReadAgain(t *testing.T) {
 		t.Errorf("the checks were asked for %d times before AWS was read", n)
 	}
 	checkFitsPhone(t, tab)
-	program.say(func(n document) { n["wanted"], n["next"], n["reads"] = false, 30, 2 })
+	program.edit(func(n document) { n["wanted"], n["next"], n["reads"] = false, 30, 2 })
 	tab.Until(`document.querySelector("#again").getAttribute("aria-busy") === "false"`)
 	if a, b := count("/api/command/doctor"), count("/api/command/orphans"); a != 2 || b != 2 {
 		t.Errorf("checks were asked for %d times and orphans %d times", a, b)
 	}
 	tab.Until(`document.querySelector("#next").innerText.startsWith("· next look in ")`)
-	program.say(func(n document) { n["aws"] = document{"look": 49, "minute": 664, "looks": 98, "budget": 100} })
+	program.edit(func(n document) { n["aws"] = document{"look": 49, "minute": 664, "looks": 98, "budget": 100} })
 	tab.Until(`document.querySelector("#status").innerText.includes("calls to AWS in the last minute: looks 98 (limit 100), commands 566")`)
 }
 
@@ -87,10 +87,10 @@ func replacedStack(rules int) document {
 	}
 }
 
-// TestConsolePageFoldsOneCause: a replacement is one row that opens, and what is of another cause stays beside it; the worst finding is
+// TestConsolePageGroupsFindingsOfOneCause: a replacement is one row that opens, and what is of another cause stays beside it; the worst finding is
 // first, and findings that say the same are one.
-func TestConsolePageFoldsOneCause(t *testing.T) {
-	tab, program, show := answeredPage(t, []document{replacedStack(4)}, map[string]document{})
+func TestConsolePageGroupsFindingsOfOneCause(t *testing.T) {
+	tab, program, show := openFakeConsole(t, []document{replacedStack(4)}, map[string]document{})
 	show("#/trouble")
 	const folds = `[...document.querySelectorAll("#trouble details.fold")]`
 	tab.Until(folds + `.some((d) => d.innerText.includes("replacement of load balancer k8s-old: 13 resources") && d.innerText.includes("surplus 6") && d.innerText.includes("missing 7"))`)
@@ -113,7 +113,7 @@ func TestConsolePageFoldsOneCause(t *testing.T) {
 	const links = `[...document.querySelectorAll('#trouble details.fold[open] a[href^="#/topology?row="]')].length`
 	tab.Until(links + ` === 13`)
 	checkFitsPhone(t, tab)
-	program.say(func(n document) {
+	program.edit(func(n document) {
 		s := replacedStack(5)
 		n["stacks"] = []document{s}
 	})
@@ -122,7 +122,7 @@ func TestConsolePageFoldsOneCause(t *testing.T) {
 		t.Error("the keyboard is elsewhere once something has changed")
 	}
 	// Very many are folded as quickly, and shown so many at a time.
-	program.say(func(n document) { n["stacks"] = []document{replacedStack(10000)} })
+	program.edit(func(n document) { n["stacks"] = []document{replacedStack(10000)} })
 	tab.Until(folds + `.some((d) => d.innerText.includes("20005 resources"))`)
 	if n := browser.Eval[int](tab, links); n != 100 {
 		t.Errorf("%d rows are shown", n)
@@ -164,7 +164,7 @@ func TestConsolePageShowsAPlanAndDecisions(t *testing.T) {
 		}},
 	}
 	stack := replacedStack(1)
-	tab, _, show := answeredPage(t, []document{stack}, map[string]document{"plan": plan, "explain": explain})
+	tab, _, show := openFakeConsole(t, []document{stack}, map[string]document{"plan": plan, "explain": explain})
 	show("#/topology?row=/Ingress%20shop/web")
 	const answer = `document.querySelector("#detail .answer")`
 	tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="plan Ingress shop/web"]`)))
@@ -204,13 +204,13 @@ func TestConsolePageShowsAPlanAndDecisions(t *testing.T) {
 	checkFitsPhone(t, tab)
 }
 
-// TestConsolePageSaysFirstThatNoRuleNamesTheHost: what other load balancers would answer comes after it, and is closed.
-func TestConsolePageSaysFirstThatNoRuleNamesTheHost(t *testing.T) {
+// TestConsolePageShowsUnservedHostFirst: what other load balancers would answer comes after it, and is closed.
+func TestConsolePageShowsUnservedHostFirst(t *testing.T) {
 	answer := document{"kind": "Ingress", "id": "shop/web", "loadBalancer": "k8s-web", "type": "application", "protocol": "HTTP", "port": 80, "rule": nil, "does": "answer 404", "shadowed": []document{}}
 	request := document{"cluster": "test", "request": "GET http://nope.example.com/", "answers": []document{answer}, "notes": []string{},
 		"unserved": document{"host": "nope.example.com", "scheme": "http", "port": 80, "why": "one object names it and is not served there",
 			"objects": []document{{"object": document{"kind": "Ingress", "namespace": "shop", "name": "mistyped"}, "field": "spec.rules[0].host", "why": "IngressClass albb does not exist"}}}}
-	tab, _, show := answeredPage(t, nil, map[string]document{"request": request})
+	tab, _, show := openFakeConsole(t, nil, map[string]document{"request": request})
 	show("#/ask?url=http://nope.example.com/")
 	tab.Until(answered + `.includes('No rule for http on port 80 names host "nope.example.com"')`)
 	text := browser.Eval[string](tab, answered)

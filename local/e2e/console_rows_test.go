@@ -59,7 +59,7 @@ func TestConsolePageLeadsToTheObject(t *testing.T) {
 		stacks = append(stacks, plainStack(fmt.Sprintf("other-%d", i), "web"))
 	}
 	migrated := document{"groups": []document{{"id": "edge", "members": []string{"shop/front", "shop/back"}, "annotations": []document{}, "notes": []document{}, "differences": []document{}, "requests": 0}}, "notOurs": []string{}, "deleted": []string{}}
-	tab, program, show := answeredPage(t, stacks, map[string]document{"migrate": migrated, "status": {"loadBalancers": []document{}}})
+	tab, program, show := openFakeConsole(t, stacks, map[string]document{"migrate": migrated, "status": {"loadBalancers": []document{}}})
 	show("#/trouble")
 	tab.Until(troubleLinks + `.length >= 2`)
 	browser.Eval[bool](tab, troubleLinks+`.find((a) => a.innerText === "Ingress bank/web").click() || true`)
@@ -76,7 +76,7 @@ func TestConsolePageLeadsToTheObject(t *testing.T) {
 	browser.Eval[bool](tab, `[...document.querySelectorAll("#migrate a")].find((a) => a.innerText === "Ingress shop/back").click() || true`)
 	tab.Until(selectedRow + `.includes("of Ingress shop/back") && ` + detailTitle + `.startsWith("rule")`)
 	// An event leads there too, and the link is the same for who opens it first.
-	program.say(func(n document) {
+	program.edit(func(n document) {
 		n["changes"] = []document{{"at": "2026-01-01T00:00:00Z", "of": "Ingress shop/web", "event": document{"warning": true, "by": "x", "reason": "Odd", "message": "odd"}}}
 	})
 	show("#/history")
@@ -97,7 +97,7 @@ func TestConsolePageLeadsToTheObject(t *testing.T) {
 func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 	orphans := document{"orphans": []document{{"kind": "Ingress", "id": "old/gone", "resources": []string{"arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/k8s-old-gone/0123456789abcdef"}}}}
 	checks := document{"checks": []document{{"result": "warning", "area": "orphans", "message": "no object asks for it of Ingress old/gone", "fix": "delete it"}, {"result": "ok", "area": "discovery", "message": "region"}}}
-	tab, program, show := answeredPage(t, []document{plainStack("bank", "web"), plainStack("shop", "web"), sharedStack()}, map[string]document{"orphans": orphans, "doctor": checks})
+	tab, program, show := openFakeConsole(t, []document{plainStack("bank", "web"), plainStack("shop", "web"), sharedStack()}, map[string]document{"orphans": orphans, "doctor": checks})
 	search := func(text string) { show("#/topology?query=" + url.QueryEscape(text)) }
 	for _, of := range [][2]string{{"shop/", "Ingress shop/web"}, {"bank/web", "Ingress bank/web"}, {"Shop/WEB", "Ingress shop/web"}, {"shop/back", "path /c"}, {"ingress bank/web", "Ingress bank/web"}} {
 		text, want := of[0], of[1]
@@ -141,14 +141,14 @@ func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 	}
 }
 
-// TestConsolePageCountsWhatItLists: the badge of a page is the number of what is on it, before it was opened and after that.
-func TestConsolePageCountsWhatItLists(t *testing.T) {
+// TestConsolePageCountsMatchLists: the badge of a page is the number of what is on it, before it was opened and after that.
+func TestConsolePageCountsMatchLists(t *testing.T) {
 	empty := plainStack("bank", "empty") // without a load balancer
 	empty["loadBalancers"], empty["targetGroups"] = []document{}, []document{}
 	empty["findings"] = []document{findingAbout("error", "Ingress", "bank", "empty", "", "it has none")}
 	orphans := document{"orphans": []document{{"kind": "Ingress", "id": "old/gone", "resources": []string{"sg-1"}}}}
 	checks := document{"checks": []document{{"result": "warning", "area": "orphans", "message": "no object asks for sg-1 of Ingress old/gone"}, {"result": "error", "area": "permissions", "message": "denied"}, {"result": "ok", "area": "discovery", "message": "region"}}}
-	tab, _, show := answeredPage(t, []document{empty, plainStack("shop", "api"), replacedStack(4)}, map[string]document{"orphans": orphans, "doctor": checks})
+	tab, _, show := openFakeConsole(t, []document{empty, plainStack("shop", "api"), replacedStack(4)}, map[string]document{"orphans": orphans, "doctor": checks})
 	const badge = `document.querySelector("#count-%s").innerText`
 	if got := browser.Eval[string](tab, fmt.Sprintf(badge, "stacks")); got != "3" {
 		t.Errorf("there are %q load balancers", got)
@@ -185,8 +185,8 @@ func TestConsolePageMarksRowsWithFaults(t *testing.T) {
 	event := func(name, severity string) document {
 		return document{"severity": severity, "object": document{"kind": "Ingress", "namespace": "bank", "name": name}, "at": "2026-01-01T00:00:00Z", "by": "ingress", "reason": "Refused", "message": "AWS refused it"}
 	}
-	tab, program, _ := answeredPage(t, []document{web, wide, other, plainStack("bank", "denied"), plainStack("bank", "odd"), plainStack("bank", "fine")}, map[string]document{})
-	program.say(func(n document) {
+	tab, program, _ := openFakeConsole(t, []document{web, wide, other, plainStack("bank", "denied"), plainStack("bank", "odd"), plainStack("bank", "fine")}, map[string]document{})
+	program.edit(func(n document) {
 		n["reported"] = document{"events": []document{event("odd", "warning"), event("denied", "warning"), event("denied", "error")}}
 	})
 	// row has the badges of the rows whose text has all of it.
@@ -226,7 +226,7 @@ func TestConsolePageScrollsToAnAnswer(t *testing.T) {
 	long["findings"], long["members"] = findings, members
 	none := document{"cluster": "test", "stacks": []document{}, "bindings": []document{}, "rules": []document{}, "errors": 0, "warnings": 0, "summary": document{}}
 	explained := document{"cluster": "test", "object": webIngress, "stacks": []document{}, "bindings": []document{}, "warnings": []document{}}
-	tab, program, show := answeredPage(t, []document{long}, map[string]document{"plan": none, "explain": explained})
+	tab, program, show := openFakeConsole(t, []document{long}, map[string]document{"plan": none, "explain": explained})
 	show("#/topology?object=Ingress+shop%2Fweb")
 	tab.Until(detailTitle + `.includes("shop/web")`)
 	const answer = `document.querySelector("#detail .answer")`
@@ -235,7 +235,7 @@ func TestConsolePageScrollsToAnAnswer(t *testing.T) {
 		exit int
 		says string
 	}{{"plan", 0, "nothing to change, 7 calls"}, {"plan", 2, "there are changes, 7 calls"}, {"plan", 1, "failed, 7 calls"}, {"explain", 0, "7 calls"}} {
-		program.say(func(document) { program.exit = press.exit })
+		program.edit(func(document) { program.exit = press.exit })
 		browser.Eval[bool](tab, fmt.Sprintf(`(() => { document.querySelector("#detail").scrollTop = 0; const b = document.querySelector('#detail button[aria-label="%s Ingress shop/web"]'); b.focus(); b.click(); return true; })()`, press.name))
 		tab.Until(fmt.Sprintf(answer+`.innerText.includes(%q)`, press.says))
 		text := browser.Eval[string](tab, answer+`.innerText`)
@@ -265,8 +265,8 @@ func TestConsolePageListsDeadPodsOnce(t *testing.T) {
 	event := func(kind, namespace, name, message string) document {
 		return document{"severity": "warning", "object": document{"kind": kind, "namespace": namespace, "name": name}, "at": "2026-01-01T00:00:00Z", "by": "x", "reason": "Warned", "finding": "ServiceWithoutEndpoints", "message": message}
 	}
-	tab, program, show := answeredPage(t, []document{told, dead("heard"), dead("alone")}, map[string]document{"doctor": {"checks": []document{}}, "orphans": {"orphans": []document{}}})
-	program.say(func(n document) {
+	tab, program, show := openFakeConsole(t, []document{told, dead("heard"), dead("alone")}, map[string]document{"doctor": {"checks": []document{}}, "orphans": {"orphans": []document{}}})
+	program.edit(func(n document) {
 		n["reported"] = document{"events": []document{
 			event("Service", "told", "app", "ServiceWithoutEndpoints: Service told/app has no ready endpoints"),
 			event("TargetGroupBinding", "told", "k8s-app", "ServiceWithoutEndpoints: Service told/app has no ready endpoints"),
@@ -299,7 +299,7 @@ func TestConsolePageScrollsByKeysOnceAPageIsChosen(t *testing.T) {
 		s["findings"] = []document{findingAbout("warning", "Ingress", "shop", fmt.Sprintf("web-%d", i), "", "odd")}
 		stacks = append(stacks, s)
 	}
-	tab, _, _ := answeredPage(t, stacks, map[string]document{"doctor": {"checks": []document{}}, "orphans": {"orphans": []document{}}})
+	tab, _, _ := openFakeConsole(t, stacks, map[string]document{"doctor": {"checks": []document{}}, "orphans": {"orphans": []document{}}})
 	tab.Do(chromedp.Click(chromedp.CSS(`nav a[data-page="trouble"]`)))
 	tab.Until(`document.querySelectorAll("#trouble article").length === 60`)
 	const troubleHasKeys = `document.activeElement.dataset.page === "trouble" && !document.activeElement.hidden && document.activeElement.tagName === "SECTION"`
@@ -326,7 +326,7 @@ func TestConsolePageShowsLocalTimes(t *testing.T) {
 		"warnings": []document{{"reason": "Refused", "in": "an event", "message": "odd", "last": at, "count": 2}}, "stacks": []document{}}
 	plan := document{"cluster": "test", "bindings": []document{}, "rules": []document{}, "errors": 0, "warnings": 0, "summary": document{}, "stacks": []document{{"kind": "Ingress", "id": "shop/web", "summary": document{}, "findings": []document{},
 		"steps": []document{{"id": "x", "verb": "update", "kind": "rule", "resource": "80:1", "impact": "none", "waitsFor": "the time " + at, "changes": []document{{"field": "header", "to": at}}}}}}}
-	tab, _, show := answeredPage(t, []document{plainStack("shop", "web")}, map[string]document{"explain": explained, "plan": plan})
+	tab, _, show := openFakeConsole(t, []document{plainStack("shop", "web")}, map[string]document{"explain": explained, "plan": plan})
 	show("#/topology?object=Ingress+shop%2Fweb")
 	const answer = `document.querySelector("#detail .answer")`
 	for _, of := range []struct {

@@ -81,9 +81,9 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}]}
 `
 
-// TestTenFaultsAreOnThePage: each of ten faults is on the page Trouble, or on its first page, with what it is about and the
+// TestConsolePageShowsTenFaults: each of ten faults is on the page Trouble, or on its first page, with what it is about and the
 // way out, within a minute after the page is opened and without a click.
-func TestTenFaultsAreOnThePage(t *testing.T) {
+func TestConsolePageShowsTenFaults(t *testing.T) {
 	if worldtest.TestsOtherController() {
 		t.Skip("the console is Fulcrum's")
 	}
@@ -107,7 +107,7 @@ func TestTenFaultsAreOnThePage(t *testing.T) {
 		_, err := s.Hostname(ctx, "default", "moved")
 		return errors.Join(err, s.CheckHealthyTargets(ctx, "default", "web", 4))
 	})
-	breakIt(t, s)
+	injectFaults(t, s)
 	apply("internet-facing")
 	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error {
 		lbs, err := w.LoadBalancers(ctx)
@@ -175,8 +175,8 @@ func whileAWSHangs(t *testing.T, tab *browser.Tab, w *world.World, shows func(st
 	}
 }
 
-// breakIt makes the faults that are not in manifests.
-func breakIt(t *testing.T, s *scenario.Scenario) {
+// injectFaults makes the faults that are not in manifests.
+func injectFaults(t *testing.T, s *scenario.Scenario) {
 	t.Helper()
 	ctx, api := t.Context(), elbv2.NewFromConfig(s.World.AWSConfig())
 	pods, err := s.ReadyPods(ctx, "default", "app=web", 2)

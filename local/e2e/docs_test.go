@@ -25,22 +25,22 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"README.md", "bin/fulcrum ", "TestUp in local/up"},
 	{"README.md", "fulcrum --cluster-name=NAME --kubeconfig=FILE", "TestPrintedCommandsWork in local/up"},
 	{"README.md", "fulcrum --cluster-name=NAME", "in a cluster of EKS; the other form, with a kubeconfig, is run"},
-	{"README.md", "fulcrum plan ingress/web", "TestExamplesOfThePagesAreOutput in internal/cli/reference"},
-	{"README.md", "fulcrum tree", "TestExamplesOfThePagesAreOutput in internal/cli/reference"},
-	{"README.md", "fulcrum explain", "TestExamplesOfThePagesAreOutput in internal/cli/reference"},
-	{"README.md", "fulcrum orphans", "TestExamplesOfThePagesAreOutput in internal/cli/reference"},
-	{"README.md", "fulcrum doctor", "TestExamplesOfThePagesAreOutput in internal/cli/reference"},
+	{"README.md", "fulcrum plan ingress/web", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
+	{"README.md", "fulcrum tree", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
+	{"README.md", "fulcrum explain", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
+	{"README.md", "fulcrum orphans", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
+	{"README.md", "fulcrum doctor", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
 	{"docs/accelerators.md", "kubectl -n shop get globalaccelerator", "TestAcceleratorComesAndGoes in internal/test/harness reads the same fields"},
-	{"docs/console.md", "fulcrum console", "TestTheConsoleShowsWhatCommandsPrint in internal/cli"},
-	{"docs/accelerators.md", "fulcrum tree", "TestExamplesOfThePagesAreOutput in internal/cli/reference"},
+	{"docs/console.md", "fulcrum console", "TestConsoleShowsDocumentsOfCommands in internal/cli"},
+	{"docs/accelerators.md", "fulcrum tree", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
 	{"docs/acceptance.md", "make acceptance", "TestAcceptance runs the same program"},
 	{"docs/acceptance.md", "bin/fulcrum-aws compare", "TestAcceptance compares its recording"},
-	{"docs/commands.md", "fulcrum plan ingress/web", "TestExamplesOfThePagesAreOutput in internal/cli/reference"},
-	{"docs/commands.md", "fulcrum plan -f manifests/ --offline", "TestAPlanOffline in internal/cli"},
-	{"docs/commands.md", "fulcrum tree", "TestExamplesOfThePagesAreOutput in internal/cli/reference"},
-	{"docs/commands.md", "fulcrum explain", "TestExamplesOfThePagesAreOutput in internal/cli/reference"},
-	{"docs/commands.md", "fulcrum orphans", "TestExamplesOfThePagesAreOutput in internal/cli/reference"},
-	{"docs/commands.md", "fulcrum doctor", "TestExamplesOfThePagesAreOutput in internal/cli/reference"},
+	{"docs/commands.md", "fulcrum plan ingress/web", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
+	{"docs/commands.md", "fulcrum plan -f manifests/ --offline", "TestPlanWorksOffline in internal/cli"},
+	{"docs/commands.md", "fulcrum tree", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
+	{"docs/commands.md", "fulcrum explain", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
+	{"docs/commands.md", "fulcrum orphans", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
+	{"docs/commands.md", "fulcrum doctor", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
 	{"docs/commands.md", "fulcrum get", "TestGetListsLoadBalancers in internal/cli"},
 	{"docs/conformance.md", "make conformance", "they run the conformance suite"},
 	{"docs/drift.md", "aws ", "needs the AWS command line; TestDriftIsFoundWithinAQuarterOfAnHour in internal/test/harness makes the same change"},
@@ -52,8 +52,8 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"docs/releases.md", "sha256sum", "TestTakeOverRehearsal runs it for docs/install.md"},
 	{"docs/image.md", "crane push", "needs a registry"},
 	{"docs/install.md", "kubectl -n kube-system logs", "pods of a local world have no kubelet that serves logs"},
-	{"docs/migration.md", "fulcrum migrate -f shop.yaml --check", "TestExamplesOfThePagesAreOutput in internal/cli/reference"},
-	{"docs/migration.md", "fulcrum migrate -f frontend.yaml --check", "TestExamplesOfThePagesAreOutput in internal/cli/reference"},
+	{"docs/migration.md", "fulcrum migrate -f shop.yaml --check", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
+	{"docs/migration.md", "fulcrum migrate -f frontend.yaml --check", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
 	{"docs/migration.md", "fulcrum migrate --from-cluster --group edge", "testdata/migrate.txtar"},
 	{"docs/metrics.md", "bin/fulcrum-local up -f examples/shop", "TestPrintedCommandsWork in local/up"},
 	{"docs/metrics.md", "curl ", "TestPrintedCommandsWork in local/up"},
@@ -73,9 +73,9 @@ var programs = []string{"aws", "bin/", "cp", "crane", "curl", "fulcrum", "go", "
 
 var fence = regexp.MustCompile("^ *```(.*)$")
 
-// documented returns the commands in the fenced blocks of a page, in order, without comments. In a block with
+// documentedCommands returns the commands in the fenced blocks of a page, in order, without comments. In a block with
 // prompts, what follows a prompt is a command and the rest is output.
-func documented(t *testing.T, page string) []string {
+func documentedCommands(t *testing.T, page string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(worldtest.Root(t), page))
 	if err != nil {
@@ -139,8 +139,8 @@ func pages(t *testing.T) []string {
 	return out
 }
 
-// whyNotHere returns the entry of documentedElsewhere for a command, or -1.
-func whyNotHere(page, command string) int {
+// elsewhereIndex returns the entry of documentedElsewhere for a command, or -1.
+func elsewhereIndex(page, command string) int {
 	return slices.IndexFunc(documentedElsewhere, func(e struct{ page, begins, why string }) bool {
 		return e.page == page && strings.HasPrefix(command, e.begins)
 	})
@@ -152,11 +152,11 @@ func TestEachDocumentedCommandIsRun(t *testing.T) {
 	used := map[int]bool{}
 	commands := 0
 	for _, page := range pages(t) {
-		for _, command := range documented(t, page) {
+		for _, command := range documentedCommands(t, page) {
 			commands++
-			why := whyNotHere(page, command)
+			why := elsewhereIndex(page, command)
 			used[why] = true
-			if !slices.Contains(orderedPages, page) && slices.Contains(triedOf(page), command) == (why >= 0) {
+			if !slices.Contains(orderedPages, page) && slices.Contains(triedCommandsOf(page), command) == (why >= 0) {
 				t.Errorf("%s: %q has to be in tried or in documentedElsewhere, and not in both", page, command)
 			}
 		}
@@ -165,13 +165,13 @@ func TestEachDocumentedCommandIsRun(t *testing.T) {
 		if !used[i] {
 			t.Errorf("%s has no command %q that is not run here", e.page, e.begins)
 		}
-		if m := namedTest.FindStringSubmatch(e.why); m != nil && !declared(t, m[2], m[1]) {
+		if m := namedTest.FindStringSubmatch(e.why); m != nil && !hasTest(t, m[2], m[1]) {
 			t.Errorf("there is no %s", m[0])
 		}
 	}
 	for _, p := range tried {
 		for _, command := range p.commands {
-			if !slices.Contains(documented(t, p.page), command) {
+			if !slices.Contains(documentedCommands(t, p.page), command) {
 				t.Errorf("%s has no command %q", p.page, command)
 			}
 		}
@@ -183,8 +183,8 @@ func TestEachDocumentedCommandIsRun(t *testing.T) {
 
 var namedTest = regexp.MustCompile(`(Test\w+) in ([\w/-]+)`)
 
-// declared reports whether a directory of the source tree has a test.
-func declared(t *testing.T, dir, test string) bool {
+// hasTest reports whether a directory of the source tree has a test.
+func hasTest(t *testing.T, dir, test string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(worldtest.Root(t), dir, "*_test.go"))
 	if err != nil {
@@ -227,8 +227,8 @@ var tried = []struct {
 	{"docs/chart-values.md", []string{"helm upgrade --install aws-load-balancer-controller charts/fulcrum -n kube-system -f values.yaml"}},
 }
 
-// triedOf returns the commands of a page in tried.
-func triedOf(page string) (out []string) {
+// triedCommandsOf returns the commands of a page in tried.
+func triedCommandsOf(page string) (out []string) {
 	for _, p := range tried {
 		if p.page == page {
 			out = append(out, p.commands...)
@@ -254,8 +254,8 @@ func (s *shell) inLocalWorld(command string) string {
 func (s *shell) follow(page string, after map[string]func(command, output string)) {
 	s.t.Helper()
 	called := map[string]bool{}
-	for _, command := range documented(s.t, page) {
-		if whyNotHere(page, command) >= 0 {
+	for _, command := range documentedCommands(s.t, page) {
+		if elsewhereIndex(page, command) >= 0 {
 			continue
 		}
 		output, code := s.try(s.inLocalWorld(command))

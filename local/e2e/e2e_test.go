@@ -97,7 +97,7 @@ func setup(env *testscript.Env, binary, controller string) error {
 			env.T().Fatal(err)
 		}
 	})
-	if err := s.enter(w.World); err != nil {
+	if err := s.prepareWorld(w.World); err != nil {
 		return err
 	}
 	env.Values[stageKey{}] = &stages{current: s, first: s, named: map[string]*stage{}}
@@ -157,6 +157,6 @@ func (s *stage) apply(b []byte) error {
 	return s.applier.Apply(s.ctx, objects)
 }
 
-func of(ts *testscript.TestScript) *stage {
+func stageOf(ts *testscript.TestScript) *stage {
 	return stagesOf(ts).current
 }

@@ -48,7 +48,7 @@ func TestEcosystem(t *testing.T) {
 // cmdProgram starts a program of others in the background, with the local world in its environment. It ends with the
 // script.
 func cmdProgram(ts *testscript.TestScript, neg bool, args []string) {
-	s := of(ts)
+	s := stageOf(ts)
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: program NAME [ARGUMENT]…")
 	}
@@ -74,7 +74,7 @@ func cmdProgram(ts *testscript.TestScript, neg bool, args []string) {
 
 // cmdDefinitions applies the definitions that a module of ecosystem/ has in a folder.
 func cmdDefinitions(ts *testscript.TestScript, neg bool, args []string) {
-	s := of(ts)
+	s := stageOf(ts)
 	arguments(ts, args, 3, "definitions PROGRAM MODULE FOLDER")
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/fulcrum-lb/fulcrum").Output()
 	ts.Check(err)
@@ -85,7 +85,7 @@ func cmdDefinitions(ts *testscript.TestScript, neg bool, args []string) {
 	objects, err := manifest.Load(filepath.Join(strings.TrimSpace(string(dir)), args[2]))
 	ts.Check(err)
 	objects = slices.DeleteFunc(objects, func(u *unstructured.Unstructured) bool { return u.GetKind() != "CustomResourceDefinition" })
-	outcome(ts, neg, s.applier.Apply(s.ctx, objects))
+	checkOutcome(ts, neg, s.applier.Apply(s.ctx, objects))
 	ts.Defer(func() { // worlds are lent again
 		if err := s.applier.Delete(context.WithoutCancel(s.ctx), objects); err != nil {
 			ts.Logf("delete definitions: %v", err)
@@ -95,11 +95,11 @@ func cmdDefinitions(ts *testscript.TestScript, neg bool, args []string) {
 
 // cmdZone makes a public hosted zone that ends with the script.
 func cmdZone(ts *testscript.TestScript, neg bool, args []string) {
-	s := of(ts)
+	s := stageOf(ts)
 	arguments(ts, args, 1, "zone DOMAIN")
 	api := route53.NewFromConfig(s.World.AWSConfig())
 	made, err := api.CreateHostedZone(s.ctx, &route53.CreateHostedZoneInput{Name: &args[0], CallerReference: aws.String(time.Now().String())})
-	outcome(ts, neg, err)
+	checkOutcome(ts, neg, err)
 	ts.Defer(func() {
 		_, err := api.DeleteHostedZone(context.WithoutCancel(s.ctx), &route53.DeleteHostedZoneInput{Id: made.HostedZone.Id})
 		if err != nil {
@@ -151,12 +151,12 @@ func recordIs(ctx context.Context, s *stage, name, ref string) error {
 // cmdShares sends requests until the shares of pods, by the beginning of their names, are as given: a percentage that may
 // be off by 12, more than three standard deviations of a random choice of 200. Those that are further off are sent again.
 func cmdShares(ts *testscript.TestScript, neg bool, args []string) {
-	s := of(ts)
+	s := stageOf(ts)
 	arguments(ts, args, 4, "shares NS/INGRESS URL POD-PATTERN PERCENT")
 	pattern := regexp.MustCompile(args[2])
 	want, err := strconv.Atoi(args[3])
 	ts.Check(err)
-	outcome(ts, neg, await.Success(s.ctx, defaultLimit, func(ctx context.Context) error {
+	checkOutcome(ts, neg, await.Success(s.ctx, defaultLimit, func(ctx context.Context) error {
 		to, err := s.hostname(ctx, args[0])
 		if err != nil {
 			return err
@@ -190,7 +190,7 @@ var rollouts = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alp
 // cmdRollouts does what the plugin of kubectl does: promote ends the pause that a canary comes to, abort goes back, and stable has the hash of the
 // pods that serve, in STABLE.
 func cmdRollouts(ts *testscript.TestScript, neg bool, args []string) {
-	s := of(ts)
+	s := stageOf(ts)
 	arguments(ts, args, 2, "argo promote|abort|stable NS/ROLLOUT")
 	ns, name := split(ts, args[1])
 	client, err := dynamic.NewForConfig(s.World.RESTConfig())
@@ -211,10 +211,10 @@ func cmdRollouts(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if patch != "" {
 		_, err := api.Patch(s.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
-		outcome(ts, neg, err)
+		checkOutcome(ts, neg, err)
 		return
 	}
-	outcome(ts, neg, await.Success(s.ctx, defaultLimit, func(ctx context.Context) error {
+	checkOutcome(ts, neg, await.Success(s.ctx, defaultLimit, func(ctx context.Context) error {
 		u, err := api.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -231,7 +231,7 @@ func cmdRollouts(ts *testscript.TestScript, neg bool, args []string) {
 
 // cmdCASecret writes a Secret with the world's CA and its key.
 func cmdCASecret(ts *testscript.TestScript, neg bool, args []string) {
-	s := of(ts)
+	s := stageOf(ts)
 	arguments(ts, args, 1, "ca-secret NS/NAME")
 	ns, name := split(ts, args[0])
 	ca, err := os.ReadFile(s.World.CA())
@@ -242,7 +242,7 @@ func cmdCASecret(ts *testscript.TestScript, neg bool, args []string) {
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Type: corev1.SecretTypeTLS,
 		Data: map[string][]byte{corev1.TLSCertKey: ca, corev1.TLSPrivateKeyKey: key},
 	}, metav1.CreateOptions{})
-	outcome(ts, neg, err)
+	checkOutcome(ts, neg, err)
 	ts.Defer(func() {
 		if err := s.World.Kube().CoreV1().Secrets(ns).Delete(context.WithoutCancel(s.ctx), name, metav1.DeleteOptions{}); err != nil {
 			ts.Logf("delete Secret %s: %v", args[0], err)
@@ -255,7 +255,7 @@ var certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version
 
 // cmdRenew does what "cmctl renew" does, and waits for the next revision.
 func cmdRenew(ts *testscript.TestScript, neg bool, args []string) {
-	s := of(ts)
+	s := stageOf(ts)
 	arguments(ts, args, 1, "renew NS/CERTIFICATE")
 	ns, name := split(ts, args[0])
 	client, err := dynamic.NewForConfig(s.World.RESTConfig())
@@ -272,7 +272,7 @@ func cmdRenew(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(unstructured.SetNestedSlice(u.Object, conditions, "status", "conditions"))
 	_, err = api.UpdateStatus(s.ctx, u, metav1.UpdateOptions{})
 	ts.Check(err)
-	outcome(ts, neg, await.Success(s.ctx, defaultLimit, func(ctx context.Context) error {
+	checkOutcome(ts, neg, await.Success(s.ctx, defaultLimit, func(ctx context.Context) error {
 		u, err := api.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err

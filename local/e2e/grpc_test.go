@@ -14,7 +14,7 @@ import (
 // cmdGRPC: `grpc [-until RE] NS/INGRESS|gateway:NS/NAME HOST METHOD` calls a method as gRPC's
 // own client does.
 func cmdGRPC(ts *testscript.TestScript, neg bool, args []string) {
-	s := of(ts)
+	s := stageOf(ts)
 	f := flag.NewFlagSet("grpc", flag.ContinueOnError)
 	until := f.String("until", "", "regular expression that the output must match at last")
 	if err := f.Parse(args); err != nil || f.NArg() != 3 {
@@ -42,7 +42,7 @@ func cmdGRPC(ts *testscript.TestScript, neg bool, args []string) {
 		err = once(s.ctx)
 	}
 	fmt.Fprint(ts.Stdout(), text)
-	outcome(ts, neg, err)
+	checkOutcome(ts, neg, err)
 }
 
 // callGRPC calls a method with an empty message. A status that is not OK is no

@@ -122,7 +122,7 @@ func killBetweenCalls(t *testing.T, points []killedAfter) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &killing{t: t, w: w, see: see, applier: applier, controller: controller}
+	k := &killTest{t: t, w: w, see: see, applier: applier, controller: controller}
 	k.apply(killedApp, `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
@@ -144,7 +144,7 @@ spec: {controller: ingress.k8s.aws/alb}
 
 	for _, p := range points {
 		t.Run("creating after "+p.creating, func(t *testing.T) {
-			k := k.in(t)
+			k := k.forTest(t)
 			k.dieAfter(p.creating, func() { k.apply(killedIngress) })
 			k.startController()
 			k.awaitServed()
@@ -152,7 +152,7 @@ spec: {controller: ingress.k8s.aws/alb}
 		})
 		if p.replacing != "" {
 			t.Run(fmt.Sprintf("replacing after %s and %s", p.replacing, p.undoing), func(t *testing.T) {
-				k := k.in(t)
+				k := k.forTest(t)
 				k.dieAfter(p.replacing, func() { k.replace(killedEdit) })
 				k.startController()
 				k.awaitServed()
@@ -168,20 +168,20 @@ spec: {controller: ingress.k8s.aws/alb}
 			})
 		}
 		t.Run("deleting after "+p.deleting, func(t *testing.T) {
-			k := k.in(t)
+			k := k.forTest(t)
 			k.dieAfter(p.deleting, func() { k.delete(killedIngress) })
 			k.startController()
-			k.gone()
+			k.awaitReleased()
 			k.awaitInventory(empty)
 			k.stopController()
 		})
 	}
-	t.Run("API server restarted", func(t *testing.T) { k.in(t).apiServerRestarts(want, edited) })
+	t.Run("API server restarted", func(t *testing.T) { k.forTest(t).apiServerRestarts(want, edited) })
 }
 
 // apiServerRestarts kills the API server while the controller serves, starts it again with an edit that the controller has not
 // seen, and measures how long it takes until AWS has it.
-func (k *killing) apiServerRestarts(before, after inspect.Inventory) {
+func (k *killTest) apiServerRestarts(before, after inspect.Inventory) {
 	k.startController()
 	k.apply(killedIngress)
 	k.awaitServed()
@@ -211,8 +211,8 @@ func (k *killing) apiServerRestarts(before, after inspect.Inventory) {
 	k.awaitDeletedWithin(2 * time.Minute)
 }
 
-// killing has the steps and checks of this test.
-type killing struct {
+// killTest has the steps and checks of this test.
+type killTest struct {
 	t          *testing.T
 	w          *world.World
 	see        *scenario.Scenario
@@ -220,20 +220,20 @@ type killing struct {
 	controller string
 }
 
-func (k *killing) in(t *testing.T) *killing {
+func (k *killTest) forTest(t *testing.T) *killTest {
 	c := *k
 	c.t = t
 	return &c
 }
 
-func (k *killing) check(err error) {
+func (k *killTest) check(err error) {
 	k.t.Helper()
 	if err != nil {
 		k.t.Fatal(err)
 	}
 }
 
-func (k *killing) apply(texts ...string) {
+func (k *killTest) apply(texts ...string) {
 	k.t.Helper()
 	for _, text := range texts {
 		objects, err := manifest.Parse([]byte(text))
@@ -242,7 +242,7 @@ func (k *killing) apply(texts ...string) {
 	}
 }
 
-func (k *killing) delete(text string) {
+func (k *killTest) delete(text string) {
 	k.t.Helper()
 	objects, err := manifest.Parse([]byte(text))
 	k.check(err)
@@ -251,7 +251,7 @@ func (k *killing) delete(text string) {
 
 // replace writes an Ingress as kubectl replace does: what the text does not
 // have is gone, such as finalizers.
-func (k *killing) replace(text string) {
+func (k *killTest) replace(text string) {
 	k.t.Helper()
 	ing := &networkingv1.Ingress{}
 	k.check(yaml.UnmarshalStrict([]byte(text), ing))
@@ -260,7 +260,7 @@ func (k *killing) replace(text string) {
 }
 
 // awaitFinalizer waits until the Ingress has its finalizer again.
-func (k *killing) awaitFinalizer() {
+func (k *killTest) awaitFinalizer() {
 	k.t.Helper()
 	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
 		ing, err := k.w.Kube().NetworkingV1().Ingresses("default").Get(ctx, "web", metav1.GetOptions{})
@@ -272,7 +272,7 @@ func (k *killing) awaitFinalizer() {
 }
 
 // awaitStableInventory waits until the resources in AWS differ from before, and no calls change them any more.
-func (k *killing) awaitStableInventory(before inspect.Inventory) {
+func (k *killTest) awaitStableInventory(before inspect.Inventory) {
 	k.t.Helper()
 	last := before
 	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
@@ -280,7 +280,7 @@ func (k *killing) awaitStableInventory(before inspect.Inventory) {
 		if err != nil {
 			return err
 		}
-		now := normal(lines)
+		now := withoutGeneratedParts(lines)
 		if slices.Equal(now, before) || !slices.Equal(now, last) {
 			last = now
 			return errors.New("the edit is not complete")
@@ -289,7 +289,7 @@ func (k *killing) awaitStableInventory(before inspect.Inventory) {
 	})
 }
 
-func (k *killing) startController() {
+func (k *killTest) startController() {
 	k.t.Helper()
 	if k.w.Alive(world.RoleController) {
 		return
@@ -300,13 +300,13 @@ func (k *killing) startController() {
 	k.check(k.w.ControllerReady(ctx))
 }
 
-func (k *killing) stopController() {
+func (k *killTest) stopController() {
 	k.t.Helper()
 	k.check(k.w.StopController())
 }
 
 // awaitServed waits until the Ingress answers from pods.
-func (k *killing) awaitServed() {
+func (k *killTest) awaitServed() {
 	k.t.Helper()
 	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
 		if err := k.see.CheckHealthyTargets(ctx, "default", "web", 2); err != nil {
@@ -325,7 +325,7 @@ func (k *killing) awaitServed() {
 }
 
 // awaitRule waits until a load balancer has a rule for a path. Rules are created last, so all resources exist then.
-func (k *killing) awaitRule(path string) {
+func (k *killTest) awaitRule(path string) {
 	k.t.Helper()
 	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
 		lbs, err := k.w.LoadBalancers(ctx)
@@ -341,13 +341,13 @@ func (k *killing) awaitRule(path string) {
 	})
 }
 
-// gone waits until the Ingress is no more: its finalizer is released.
-func (k *killing) gone() {
+// awaitReleased waits until the finalizer of the Ingress is released.
+func (k *killTest) awaitReleased() {
 	k.t.Helper()
 	k.awaitDeletedWithin(time.Minute)
 }
 
-func (k *killing) awaitDeletedWithin(d time.Duration) {
+func (k *killTest) awaitDeletedWithin(d time.Duration) {
 	k.t.Helper()
 	worldtest.Eventually(k.t, d, func(ctx context.Context) error {
 		_, err := k.w.Kube().NetworkingV1().Ingresses("default").Get(ctx, "web", metav1.GetOptions{})
@@ -365,14 +365,14 @@ func (k *killing) awaitDeletedWithin(d time.Duration) {
 // of names that hang on an object's UID, and ids.
 var generated = regexp.MustCompile(`-[0-9a-f]{10}\b|\bsg-[0-9a-f]+|/[0-9a-f]{16}\b`)
 
-func (k *killing) inventory() inspect.Inventory {
+func (k *killTest) inventory() inspect.Inventory {
 	k.t.Helper()
 	lines, err := k.see.Inspector.Inventory(k.t.Context())
 	k.check(err)
-	return normal(lines)
+	return withoutGeneratedParts(lines)
 }
 
-func normal(lines inspect.Inventory) inspect.Inventory {
+func withoutGeneratedParts(lines inspect.Inventory) inspect.Inventory {
 	var out inspect.Inventory
 	for _, l := range lines {
 		out = append(out, generated.ReplaceAllString(l, "#"))
@@ -382,17 +382,17 @@ func normal(lines inspect.Inventory) inspect.Inventory {
 }
 
 // awaitInventory waits until AWS holds exactly what is wanted.
-func (k *killing) awaitInventory(want inspect.Inventory) {
+func (k *killTest) awaitInventory(want inspect.Inventory) {
 	k.t.Helper()
 	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error { return k.checkInventory(ctx, want) })
 }
 
-func (k *killing) checkInventory(ctx context.Context, want inspect.Inventory) error {
+func (k *killTest) checkInventory(ctx context.Context, want inspect.Inventory) error {
 	lines, err := k.see.Inspector.Inventory(ctx)
 	if err != nil {
 		return err
 	}
-	if got := normal(lines); !slices.Equal(got, want) {
+	if got := withoutGeneratedParts(lines); !slices.Equal(got, want) {
 		return fmt.Errorf("AWS holds\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 	}
 	return nil
@@ -400,7 +400,7 @@ func (k *killing) checkInventory(ctx context.Context, want inspect.Inventory) er
 
 // dieAfter calls begin, and kills the controller as soon as the first call of an operation has taken effect. The
 // answer to the call is lost.
-func (k *killing) dieAfter(operation string, begin func()) {
+func (k *killTest) dieAfter(operation string, begin func()) {
 	k.t.Helper()
 	k.startController()
 	k.admin(http.MethodDelete, "calls", nil)
@@ -409,7 +409,7 @@ func (k *killing) dieAfter(operation string, begin func()) {
 	})
 	begin()
 	k.check(await.Success(k.t.Context(), time.Minute, func(ctx context.Context) error {
-		if !k.called(operation) {
+		if !k.hasCalled(operation) {
 			return fmt.Errorf("%s has not been called", operation)
 		}
 		return k.w.KillController()
@@ -417,7 +417,7 @@ func (k *killing) dieAfter(operation string, begin func()) {
 	k.admin(http.MethodDelete, "faults", nil)
 }
 
-func (k *killing) called(operation string) bool {
+func (k *killTest) hasCalled(operation string) bool {
 	k.t.Helper()
 	var log struct{ Calls []struct{ Operation string } }
 	k.check(json.Unmarshal(k.admin(http.MethodGet, "calls?operation="+operation, nil), &log))
@@ -425,7 +425,7 @@ func (k *killing) called(operation string) bool {
 }
 
 // admin calls the emulator's admin API.
-func (k *killing) admin(method, path string, body any) []byte {
+func (k *killTest) admin(method, path string, body any) []byte {
 	k.t.Helper()
 	return admin(k.t, k.w, method, path, body)
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestWhatIsLeftInAWorldIsFound: a world is not given to the next test with what the last one has left.
-func TestWhatIsLeftInAWorldIsFound(t *testing.T) {
+// TestLeftoversInAWorldAreFound: a world is not given to the next test with what the last one has left.
+func TestLeftoversInAWorldAreFound(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a world")

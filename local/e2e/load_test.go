@@ -51,7 +51,7 @@ const loadUsage = "usage: load start [-app APP] [-keep] [-ttl D] NS/INGRESS|serv
 // M" for all together, "URL requests N failed M" for each ("URL kept …" with
 // -keep), and a line for each kind of failure.
 func cmdLoad(ts *testscript.TestScript, neg bool, args []string) {
-	s := of(ts)
+	s := stageOf(ts)
 	if neg || len(args) == 0 {
 		ts.Fatalf(loadUsage)
 	}
@@ -64,7 +64,7 @@ func cmdLoad(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	switch {
 	case args[0] == "start" && f.NArg() == 2:
-		at := &named{stage: s, ref: f.Arg(0), ttl: *ttl}
+		at := &cachedName{stage: s, ref: f.Arg(0), ttl: *ttl}
 		_, err := at.name(s.ctx)
 		ts.Check(err)
 		c, err := newClient(at, f.Arg(1), *keep)
@@ -107,7 +107,7 @@ func (s *stage) startLoad(c client, title, app string) *load {
 				r, err := c.ask(context.WithoutCancel(ctx))
 				l.note(sent, l.fault(r, err))
 			}
-			if c.oneByOne() {
+			if c.isSequential() {
 				one()
 			} else {
 				under.Go(one)

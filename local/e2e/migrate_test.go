@@ -17,7 +17,7 @@ import (
 
 // An API server with the definitions of the Gateway API and of the configurations takes all that fulcrum migrate writes in
 // its golden tests.
-func TestTheAPIServerTakesTranslatedObjects(t *testing.T) {
+func TestAPIServerAcceptsTranslatedObjects(t *testing.T) {
 	t.Parallel()
 	w := worlds.AcquireForTest(t, world.Options{})
 	c, err := kube.New(w.RESTConfig(), kube.Options{})

@@ -39,7 +39,7 @@ func objectsOf(s *stage, kind, namespace string) (dynamic.ResourceInterface, err
 
 // annotateObject sets an annotation by KEY=VALUE, or removes it by KEY-.
 func annotateObject(ts *testscript.TestScript, kind, ref, change string) error {
-	s := of(ts)
+	s := stageOf(ts)
 	namespace, name := split(ts, ref)
 	c, err := objectsOf(s, kind, namespace)
 	if err != nil {
@@ -62,7 +62,7 @@ func annotateObject(ts *testscript.TestScript, kind, ref, change string) error {
 
 // describe prints "address NAME" for each address in the status, "condition TYPE=STATUS REASON: MESSAGE" for each condition and "event TYPE REASON: MESSAGE" for each event.
 func describe(ts *testscript.TestScript, kind, ref string) (string, error) {
-	s := of(ts)
+	s := stageOf(ts)
 	namespace, name := split(ts, ref)
 	c, err := objectsOf(s, kind, namespace)
 	if err != nil {

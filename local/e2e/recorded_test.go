@@ -59,8 +59,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: oidc}
 subjects: [{kind: ServiceAccount, name: fulcrum, namespace: kube-system}]
 `
 
-// previous load balancer leaves a local world as another controller does that has served the recorded cases.
-type previous struct {
+// previousController leaves a local world in the state of another controller that has served the recorded cases.
+type previousController struct {
 	t       *testing.T
 	world   *world.World
 	applier *manifest.Applier
@@ -92,9 +92,9 @@ func recordedRuns(t *testing.T) int {
 	return n
 }
 
-func newPrevious(t *testing.T, w *world.World) *previous {
+func newPrevious(t *testing.T, w *world.World) *previousController {
 	t.Helper()
-	p := &previous{t: t, world: w, pods: map[string]int{}}
+	p := &previousController{t: t, world: w, pods: map[string]int{}}
 	var err error
 	p.objects, err = cluster.NewMemory(clock.RealClock{})
 	p.check(err)
@@ -108,7 +108,7 @@ func newPrevious(t *testing.T, w *world.World) *previous {
 }
 
 // applyAll applies the objects of the recorded cases, and waits until their pods are endpoints.
-func (p *previous) applyAll(seeded harness.Seeded) {
+func (p *previousController) applyAll(seeded harness.Seeded) {
 	p.t.Helper()
 	for _, name := range recorded {
 		p.apply(name, cases.Text(p.t, name, seeded))
@@ -119,7 +119,7 @@ func (p *previous) applyAll(seeded harness.Seeded) {
 	worldtest.Eventually(p.t, 2*time.Minute, p.ready)
 }
 
-func (p *previous) check(err error) {
+func (p *previousController) check(err error) {
 	p.t.Helper()
 	if err != nil {
 		p.t.Fatal(err)
@@ -127,7 +127,7 @@ func (p *previous) check(err error) {
 }
 
 // seed makes what the cases refer to.
-func (p *previous) seed() harness.Seeded {
+func (p *previousController) seed() harness.Seeded {
 	p.t.Helper()
 	l := p.world.Layout()
 	network := harness.Seeded{VPC: l.VPC, NodeSG: l.NodeSG, Certs: l.Certificates}
@@ -144,7 +144,7 @@ func (p *previous) seed() harness.Seeded {
 }
 
 // apply applies the objects of a case, and pods for its Services.
-func (p *previous) apply(name string, text []byte) {
+func (p *previousController) apply(name string, text []byte) {
 	p.t.Helper()
 	objects, err := manifest.Parse(text)
 	p.check(err)
@@ -190,7 +190,7 @@ func setNodePorts(o *unstructured.Unstructured) error {
 	return errors.Join(err, unstructured.SetNestedSlice(o.Object, ports, "spec", "ports"))
 }
 
-func (p *previous) namespace(name string) {
+func (p *previousController) namespace(name string) {
 	p.t.Helper()
 	_, err := p.world.Kube().CoreV1().Namespaces().Create(p.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
@@ -215,7 +215,7 @@ func podOf(service *corev1.Service, i int) *corev1.Pod {
 }
 
 // ready returns an error until all pods are endpoints of their Services.
-func (p *previous) ready(ctx context.Context) error {
+func (p *previousController) ready(ctx context.Context) error {
 	slices, err := p.world.Kube().DiscoveryV1().EndpointSlices("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -236,7 +236,7 @@ func (p *previous) ready(ctx context.Context) error {
 }
 
 // read takes what the API server has.
-func (p *previous) read() map[cluster.Ref]cluster.Object {
+func (p *previousController) read() map[cluster.Ref]cluster.Object {
 	p.t.Helper()
 	out := map[cluster.Ref]cluster.Object{}
 	for _, typ := range cluster.Types() {
@@ -255,7 +255,7 @@ func (p *previous) read() map[cluster.Ref]cluster.Object {
 }
 
 // write gives the API server what has changed: new bindings, finalizers and status.
-func (p *previous) write(before map[cluster.Ref]cluster.Object) {
+func (p *previousController) write(before map[cluster.Ref]cluster.Object) {
 	p.t.Helper()
 	for _, typ := range cluster.Types() {
 		for _, obj := range p.objects.All(typ.Kind) {
@@ -280,7 +280,7 @@ func (p *previous) write(before map[cluster.Ref]cluster.Object) {
 	}
 }
 
-func (p *previous) patch(obj cluster.Object, field string, value any) (crclient.Object, crclient.Patch) {
+func (p *previousController) patch(obj cluster.Object, field string, value any) (crclient.Object, crclient.Patch) {
 	p.t.Helper()
 	data, err := json.Marshal(map[string]any{field: value})
 	p.check(err)
@@ -289,7 +289,7 @@ func (p *previous) patch(obj cluster.Object, field string, value any) (crclient.
 }
 
 // status returns that of an object as JSON has it; nil without one.
-func (p *previous) status(obj cluster.Object) any {
+func (p *previousController) status(obj cluster.Object) any {
 	p.t.Helper()
 	data, err := json.Marshal(obj)
 	p.check(err)

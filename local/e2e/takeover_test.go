@@ -115,7 +115,7 @@ func takeOver(t *testing.T, s *stage, sh *shell, runs int) {
 	ours = slices.DeleteFunc(ours, func(u *unstructured.Unstructured) bool { return strings.HasPrefix(u.GetKind(), "IngressClass") })
 	values := "clusterName: " + harness.ClusterName + "\ncreateIngressClassResource: false\n"
 	sh.check(os.WriteFile(filepath.Join(sh.dir, r.values), []byte(values), 0o600))
-	r.does("install "+r.chart(asOtherChart(t, ours, webhookSecret(t)), false)+" --server-side=false", nil)
+	r.runHelm("install "+r.writeChart(asOtherChart(t, ours, webhookSecret(t)), false)+" --server-side=false", nil)
 	aws, kubernetes := awsAndObjectState(t, s)
 
 	swap := func(command, _ string) {

@@ -37,11 +37,11 @@ func cmdTLSSecret(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: tls-secret NS/NAME HOST...")
 	}
 	namespace, name := split(ts, args[0])
-	s := of(ts)
+	s := stageOf(ts)
 	certificate, key, err := s.World.IssueCertificate(args[1:]...)
 	ts.Check(err)
 	ca, err := os.ReadFile(s.World.CA())
 	ts.Check(err)
 	text := base64.StdEncoding.EncodeToString
-	outcome(ts, neg, s.apply(fmt.Appendf(nil, tlsSecret, namespace, name, strings.Join(args[1:], ","), text(ca), text(certificate), text(key))))
+	checkOutcome(ts, neg, s.apply(fmt.Appendf(nil, tlsSecret, namespace, name, strings.Join(args[1:], ","), text(ca), text(certificate), text(key))))
 }

@@ -107,7 +107,7 @@ func TestWebhookCertificate(t *testing.T) {
 			if err != nil {
 				t.Errorf("round %d: the certificate is not trusted: %v", round, err)
 			}
-			if n := blocks(b); n != round+1 && (round < 2 || n != 2) {
+			if n := countPEMBlocks(b); n != round+1 && (round < 2 || n != 2) {
 				t.Errorf("round %d: the bundle holds %d CAs", round, n)
 			}
 		}
@@ -121,7 +121,7 @@ func TestWebhookCertificate(t *testing.T) {
 	}
 }
 
-func blocks(b []byte) (n int) {
+func countPEMBlocks(b []byte) (n int) {
 	for block, rest := pem.Decode(b); block != nil; block, rest = pem.Decode(rest) {
 		n++
 	}

@@ -81,7 +81,7 @@ var (
 	h2c   = client(func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) })
 )
 
-func TestPortsSpeakTheirProtocolAlone(t *testing.T) {
+func TestPortsServeOnlyTheirProtocol(t *testing.T) {
 	for name, c := range map[string]struct {
 		port   Protocol
 		scheme string
@@ -210,7 +210,7 @@ func TestGRPCAnswersAnyMethod(t *testing.T) {
 	}
 }
 
-func TestShutdownFinishesWhatIsUnderWay(t *testing.T) {
+func TestShutdownFinishesOpenRequests(t *testing.T) {
 	under := make(chan struct{})
 	s, at := start(t, HTTP, func(c *Config) {
 		// The server asks who it is once it has read the head of a request.

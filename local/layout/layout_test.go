@@ -12,7 +12,7 @@ import (
 var addresses = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 var prefixes = cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
 
-func TestPlanHasRoomForEveryone(t *testing.T) {
+func TestPlanHasAddressesForAllNodes(t *testing.T) {
 	for _, nodes := range []int{1, 3, 4, maxNodes} {
 		l, err := Plan(42, "c", "us-west-2", nodes)
 		if err != nil {
@@ -51,7 +51,7 @@ func TestPlanHasRoomForEveryone(t *testing.T) {
 	}
 }
 
-func TestPlanRefusesWhatHasNoRoom(t *testing.T) {
+func TestPlanRefusesTooManyNodes(t *testing.T) {
 	for _, nodes := range []int{-1, 0, maxNodes + 1} {
 		if _, err := Plan(42, "c", "us-west-2", nodes); err == nil {
 			t.Errorf("%d nodes are accepted", nodes)
@@ -59,7 +59,7 @@ func TestPlanRefusesWhatHasNoRoom(t *testing.T) {
 	}
 }
 
-func TestLayoutSurvivesItsFile(t *testing.T) {
+func TestLayoutIsEqualAfterWriteAndRead(t *testing.T) {
 	want, err := Plan(42, "c", "us-west-2", 4)
 	if err != nil {
 		t.Fatal(err)

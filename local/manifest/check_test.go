@@ -81,7 +81,7 @@ func TestLoadChecked(t *testing.T) {
 	}
 }
 
-func TestLoadCheckedTakesWhatIsShipped(t *testing.T) {
+func TestLoadCheckedAcceptsShippedManifests(t *testing.T) {
 	objects, err := LoadChecked(nil, filepath.Join("..", "..", "examples", "shop"), filepath.Join("..", "..", "config", "crd"), filepath.Join("..", "..", "config", "rbac"))
 	if err != nil {
 		t.Fatal(err)

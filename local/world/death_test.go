@@ -120,7 +120,7 @@ func TestCrashLeavesNoProcessAndNextWorldCleansUp(t *testing.T) {
 	}
 }
 
-func TestStartTellsWhyARoleEnded(t *testing.T) {
+func TestStartReportsWhyARoleEnded(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "broken")
 	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho cannot work like this >&2\nexit 3\n"), 0o700); err != nil {
 		t.Fatal(err)

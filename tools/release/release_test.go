@@ -230,7 +230,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoReleaseIsRefused(t *testing.T) {
+func TestInvalidReleasesAreRefused(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "release.yaml")
 	if err := os.WriteFile(empty, []byte("image: x\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -8,31 +8,31 @@ import (
 )
 
 // A requested full refresh runs at once if the budget admits it, and one refresh serves all requests until then.
-func TestAPageHasAWSReadAgain(t *testing.T) {
+func TestPageRequestsFullRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
-		l.now(func() { l.dear = 20 })
-		v := l.opens(true)
+		l.change(func() { l.fullRefreshCost = 20 })
+		v := l.openPage(true)
 		time.Sleep(10 * time.Second)
 		before := latest(t, v)
 		l.hub.requestFullRefresh(0)
 		synctest.Wait()
-		if want := []time.Duration{0, 10 * time.Second}; !slices.Equal(l.reads(), want) {
-			t.Errorf("AWS is read at %v, want %v", l.reads(), want)
+		if want := []time.Duration{0, 10 * time.Second}; !slices.Equal(l.fullRefreshes(), want) {
+			t.Errorf("AWS is read at %v, want %v", l.fullRefreshes(), want)
 		}
 		after := latest(t, v)
 		if after.fullRefreshes != before.fullRefreshes+1 || after.fullRefreshWanted {
-			t.Errorf("%d looks that read AWS, and %d before; wanted %v", after.fullRefreshes, before.fullRefreshes, after.fullRefreshWanted)
+			t.Errorf("%d full refreshes, and %d before; wanted %v", after.fullRefreshes, before.fullRefreshes, after.fullRefreshWanted)
 		}
 	})
 }
 
 // If the budget does not admit a full refresh yet, all pages are sent its time, and it runs at that time.
-func TestAPageSaysWhenAWSIsReadAgain(t *testing.T) {
+func TestPageReceivesTimeOfFullRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
-		l.now(func() { l.dear = 60 })
-		v := l.opens(true)
+		l.change(func() { l.fullRefreshCost = 60 })
+		v := l.openPage(true)
 		time.Sleep(10 * time.Second)
 		latest(t, v)
 		l.hub.requestFullRefresh(0)
@@ -45,38 +45,38 @@ func TestAPageSaysWhenAWSIsReadAgain(t *testing.T) {
 			t.Errorf("the page gets %+v", n)
 		}
 		time.Sleep(51 * time.Second)
-		if want := []time.Duration{0, time.Minute}; !slices.Equal(l.reads(), want) {
-			t.Errorf("AWS is read at %v, want %v", l.reads(), want)
+		if want := []time.Duration{0, time.Minute}; !slices.Equal(l.fullRefreshes(), want) {
+			t.Errorf("AWS is read at %v, want %v", l.fullRefreshes(), want)
 		}
 	})
 }
 
 // No minute that ends with a full refresh has more calls than the budget, however often pages request one.
-func TestClicksStayWithinTheBudget(t *testing.T) {
+func TestRefreshRequestsStayWithinCallBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const budget = 100
 		l := newTestCluster(t, budget)
-		l.now(func() { l.dear = 40 })
-		l.opens(false)
+		l.change(func() { l.fullRefreshCost = 40 })
+		l.openPage(false)
 		time.Sleep(3 * time.Minute)
 		for i := range 600 {
 			l.hub.requestFullRefresh(i % 30)
 			if i%50 == 7 { // of a command
-				l.now(func() { l.call(25) })
+				l.change(func() { l.makeCalls(25) })
 			}
 			time.Sleep(time.Second)
 		}
-		if n := len(l.reads()); n < 10 {
-			t.Errorf("AWS was read %d times in ten minutes of clicks, at %v", n, l.reads())
+		if n := len(l.fullRefreshes()); n < 10 {
+			t.Errorf("AWS was read %d times in ten minutes of requests, at %v", n, l.fullRefreshes())
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		for i, end := range l.made {
+		for i, end := range l.recordedCalls {
 			if end.n != 40 || i == 0 {
 				continue
 			}
 			sum := 0
-			for _, c := range l.made[:i+1] {
+			for _, c := range l.recordedCalls[:i+1] {
 				if end.at.Sub(c.at) < time.Minute {
 					sum += c.n
 				}
@@ -89,36 +89,36 @@ func TestClicksStayWithinTheBudget(t *testing.T) {
 }
 
 // A full refresh with more calls than the budget of a minute waits only until all refreshes before it are within the budget.
-func TestALookAboveTheBudgetWaitsForItsShare(t *testing.T) {
+func TestRefreshAboveCallBudgetIsDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
-		l.now(func() { l.dear = 300 })
-		l.opens(false)
+		l.change(func() { l.fullRefreshCost = 300 })
+		l.openPage(false)
 		time.Sleep(10 * time.Second)
 		for range 10 {
 			l.hub.requestFullRefresh(0)
 			time.Sleep(time.Minute)
 		}
-		if want := []time.Duration{0, 3 * time.Minute, 6 * time.Minute, 9 * time.Minute}; !slices.Equal(l.reads(), want) {
-			t.Errorf("AWS is read at %v, want %v", l.reads(), want)
+		if want := []time.Duration{0, 3 * time.Minute, 6 * time.Minute, 9 * time.Minute}; !slices.Equal(l.fullRefreshes(), want) {
+			t.Errorf("AWS is read at %v, want %v", l.fullRefreshes(), want)
 		}
 	})
 }
 
 // A requested full refresh does not run after all pages are closed.
-func TestNothingIsReadAgainForNobody(t *testing.T) {
+func TestNoFullRefreshWithoutViewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
-		l.now(func() { l.dear = 90 })
-		v := l.opens(false)
+		l.change(func() { l.fullRefreshCost = 90 })
+		v := l.openPage(false)
 		time.Sleep(time.Second)
 		l.hub.requestFullRefresh(0)
 		l.hub.passViewer(l.hub.leave, v)
 		time.Sleep(5 * time.Minute)
-		l.opens(false)
+		l.openPage(false)
 		time.Sleep(time.Second)
-		if want := []time.Duration{0}; !slices.Equal(l.reads(), want) {
-			t.Errorf("AWS is read at %v, want %v", l.reads(), want)
+		if want := []time.Duration{0}; !slices.Equal(l.fullRefreshes(), want) {
+			t.Errorf("AWS is read at %v, want %v", l.fullRefreshes(), want)
 		}
 	})
 }

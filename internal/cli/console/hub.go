@@ -28,7 +28,7 @@ type change struct {
 	At time.Time `json:"at"`
 	// Subject is the load balancer, as tree names it, or the object of the event.
 	Subject string `json:"of"`
-	// Removed has the lines that the text of the load balancer does not have any more.
+	// Removed has the lines that the text of the load balancer no longer has.
 	Removed []string `json:"was,omitempty"`
 	// Added has the lines that the text of the load balancer did not have before.
 	Added []string `json:"now,omitempty"`

@@ -16,76 +16,77 @@ import (
 
 // testCluster is a cluster for a hub, in virtual time.
 type testCluster struct {
-	hub   *hub
-	asked atomic.Int64
-	spent atomic.Int64 // of it by looks
-	began time.Time
+	hub          *hub
+	awsCalls     atomic.Int64
+	refreshCalls atomic.Int64 // the part of awsCalls that refreshes made
+	began        time.Time
 
-	mu      sync.Mutex
-	cost    int64
-	ids     []string
-	fails   error
-	changes []change
-	at      []time.Duration // when it was looked at
-	dear    int64           // calls of a look that reads AWS again, if that is not the cost of others
-	again   []time.Duration // when it was read again
-	made    []calls
+	mu               sync.Mutex
+	refreshCost      int64 // calls of a refresh
+	ids              []string
+	refreshErr       error
+	changes          []change
+	refreshTimes     []time.Duration
+	fullRefreshCost  int64 // calls of a full refresh; refreshCost if zero
+	fullRefreshTimes []time.Duration
+	recordedCalls    []calls
 }
 
 func newTestCluster(t *testing.T, budget int) *testCluster {
-	l := &testCluster{began: time.Now(), cost: 2, ids: []string{"shop/web"}}
-	l.hub = newHub(func(_ context.Context, again bool) (tree.Snapshot, []change, error) {
+	l := &testCluster{began: time.Now(), refreshCost: 2, ids: []string{"shop/web"}}
+	l.hub = newHub(func(_ context.Context, full bool) (tree.Snapshot, []change, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if again && l.dear > 0 {
-			l.spent.Add(l.dear)
-			l.call(l.dear)
-			l.again = append(l.again, time.Since(l.began).Round(time.Second))
+		if full && l.fullRefreshCost > 0 {
+			l.refreshCalls.Add(l.fullRefreshCost)
+			l.makeCalls(l.fullRefreshCost)
+			l.fullRefreshTimes = append(l.fullRefreshTimes, time.Since(l.began).Round(time.Second))
 		} else {
-			l.spent.Add(l.cost)
-			l.call(l.cost)
+			l.refreshCalls.Add(l.refreshCost)
+			l.makeCalls(l.refreshCost)
 		}
-		l.at = append(l.at, time.Since(l.began).Round(time.Second))
+		l.refreshTimes = append(l.refreshTimes, time.Since(l.began).Round(time.Second))
 		p := tree.Snapshot{Document: tree.Document{Cluster: "c"}}
 		for _, id := range l.ids {
 			p.Document.Stacks = append(p.Document.Stacks, tree.Stack{Kind: "Ingress", ID: id})
 		}
-		return p, l.changes, l.fails
-	}, &l.asked, &l.spent, budget, time.Now)
+		return p, l.changes, l.refreshErr
+	}, &l.awsCalls, &l.refreshCalls, budget, time.Now)
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
 	go l.hub.run(ctx)
 	return l
 }
 
-// call makes calls to AWS. It is called with the lock held.
-func (l *testCluster) call(n int64) {
-	l.asked.Add(n)
-	l.made = append(l.made, calls{time.Now(), int(n)})
+// makeCalls counts calls to AWS. The caller holds the lock.
+func (l *testCluster) makeCalls(n int64) {
+	l.awsCalls.Add(n)
+	l.recordedCalls = append(l.recordedCalls, calls{time.Now(), int(n)})
 }
 
-// reads returns the times of full refreshes.
-func (l *testCluster) reads() []time.Duration {
+// fullRefreshes returns the times of full refreshes.
+func (l *testCluster) fullRefreshes() []time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.again)
+	return slices.Clone(l.fullRefreshTimes)
 }
 
-// now runs other events.
-func (l *testCluster) now(change func()) {
+// change changes the cluster while no refresh runs.
+func (l *testCluster) change(edit func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	change()
+	edit()
 }
 
-// looks returns the times of refreshes.
-func (l *testCluster) looks() []time.Duration {
+// refreshes returns the times of refreshes.
+func (l *testCluster) refreshes() []time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.at)
+	return slices.Clone(l.refreshTimes)
 }
 
-func (l *testCluster) opens(background bool) *viewer {
+// openPage opens a page.
+func (l *testCluster) openPage(background bool) *viewer {
 	v := &viewer{background: background, update: make(chan *pageState, 1)}
 	l.hub.passViewer(l.hub.join, v)
 	return v
@@ -104,43 +105,43 @@ func latest(t *testing.T, v *viewer) *pageState {
 }
 
 // Without a page there is no refresh, with a page in front one every two seconds, with one in the background every minute.
-func TestLooksAsOftenAsSomebodyWatches(t *testing.T) {
+func TestRefreshIntervalDependsOnViewers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
 		time.Sleep(time.Hour)
-		if len(l.looks()) > 0 {
-			t.Errorf("it looks at %v while no page is open", l.looks())
+		if len(l.refreshes()) > 0 {
+			t.Errorf("refreshes run at %v while no page is open", l.refreshes())
 		}
-		front := l.opens(false)
+		front := l.openPage(false)
 		time.Sleep(5 * time.Second)
 		l.hub.passViewer(l.hub.leave, front)
-		l.opens(true)
+		l.openPage(true)
 		time.Sleep(125 * time.Second)
 		want := []time.Duration{0, 2, 4, 64, 124}
 		for i := range want {
 			want[i] = time.Hour + want[i]*time.Second
 		}
-		if !slices.Equal(l.looks(), want) {
-			t.Errorf("it looks at %v, want %v", l.looks(), want)
+		if !slices.Equal(l.refreshes(), want) {
+			t.Errorf("refreshes run at %v, want %v", l.refreshes(), want)
 		}
 	})
 }
 
 // A refresh with half of the calls of a minute is followed by a pause of half a minute.
-func TestLooksWithinTheBudget(t *testing.T) {
+func TestRefreshesStayWithinCallBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
-		l.now(func() { l.cost = 50 })
-		v := l.opens(false)
+		l.change(func() { l.refreshCost = 50 })
+		v := l.openPage(false)
 		time.Sleep(61 * time.Second)
-		if want := []time.Duration{0, 30 * time.Second, time.Minute}; !slices.Equal(l.looks(), want) {
-			t.Errorf("it looks at %v, want %v", l.looks(), want)
+		if want := []time.Duration{0, 30 * time.Second, time.Minute}; !slices.Equal(l.refreshes(), want) {
+			t.Errorf("refreshes run at %v, want %v", l.refreshes(), want)
 		}
 		s := latest(t, v)
 		if n, looked := s.lastMinute(); n != 150 || looked != 150 || s.next != 30*time.Second || s.refreshCalls != 50 {
 			t.Errorf("%d calls in the last minute, %d by looks, %d by the last look, the next one in %s", n, looked, s.refreshCalls, s.next)
 		}
-		l.now(func() { l.call(600) }) // of a command
+		l.change(func() { l.makeCalls(600) }) // of a command
 		time.Sleep(30 * time.Second)
 		if n := l.hub.updateFor(latest(t, v), 0).AWS; n.Minute != 750 || n.Looks != 150 {
 			t.Errorf("with a command there are %+v", n)
@@ -149,15 +150,15 @@ func TestLooksWithinTheBudget(t *testing.T) {
 }
 
 // A page is sent the changes since the state that it has, and the whole state after the program has restarted.
-func TestPagesGetWhatHasChanged(t *testing.T) {
+func TestPagesReceiveChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
-		v := l.opens(false)
+		v := l.openPage(false)
 		first := l.hub.updateFor(latest(t, v), 0)
 		if len(first.Keys) != 1 || len(first.Stacks) != 1 || len(first.Changes) != 0 {
 			t.Errorf("at first: %+v", first)
 		}
-		l.now(func() {
+		l.change(func() {
 			l.ids = []string{"bank/pay", "shop/web"}
 			l.changes = []change{{Subject: "Ingress bank/pay", Added: []string{"listener HTTP:80"}}}
 		})
@@ -167,7 +168,7 @@ func TestPagesGetWhatHasChanged(t *testing.T) {
 		if len(second.Keys) != 2 || len(second.Stacks) != 1 || len(second.Changes) != 2 || second.Changes[0].Subject != "Ingress bank/pay" || second.Changes[0].Event == nil {
 			t.Errorf("later: %+v", second)
 		}
-		l.now(func() { l.changes = nil })
+		l.change(func() { l.changes = nil })
 		time.Sleep(2 * time.Second)
 		third := latest(t, v)
 		if n := l.hub.updateFor(third, 2); len(n.Stacks)+len(n.Changes) != 0 || len(n.Keys) != 2 {
@@ -180,19 +181,19 @@ func TestPagesGetWhatHasChanged(t *testing.T) {
 }
 
 // After a failed refresh the previous stacks stay, and the page shows since when refreshes fail.
-func TestAFailedLookLosesNothing(t *testing.T) {
+func TestFailedRefreshLosesNoChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
-		v := l.opens(false)
+		v := l.openPage(false)
 		latest(t, v)
-		l.now(func() { l.fails = errors.New("AWS does not answer") })
+		l.change(func() { l.refreshErr = errors.New("AWS does not answer") })
 		time.Sleep(10 * time.Second)
 		s := latest(t, v)
 		n := l.hub.updateFor(s, 0)
 		if n.Failed != "AWS does not answer" || len(n.Stacks) != 1 || n.Since == nil || n.Since.Sub(l.began).Round(time.Second) != 2*time.Second {
 			t.Errorf("%+v", n)
 		}
-		l.now(func() { l.fails = nil })
+		l.change(func() { l.refreshErr = nil })
 		time.Sleep(2 * time.Second)
 		if n := l.hub.updateFor(latest(t, v), 0); n.Failed != "" || n.Since != nil {
 			t.Errorf("after it: %+v", n)
@@ -204,7 +205,7 @@ func TestAFailedLookLosesNothing(t *testing.T) {
 func TestChangesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
-		v := l.opens(false)
+		v := l.openPage(false)
 		latest(t, v)
 		for range 5 * maxChanges {
 			l.hub.publishEvent(input.Event{Kind: "Ingress", Name: "x"})

@@ -19,7 +19,7 @@ import (
 )
 
 // All files of the page are served, and none parses text as markup, runs text, or calls another host.
-func TestThePageMakesNoMarkupOfText(t *testing.T) {
+func TestPageInsertsTextWithoutMarkup(t *testing.T) {
 	entries, err := fs.ReadDir(files, "page")
 	if err != nil {
 		t.Fatal(err)

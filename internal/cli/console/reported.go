@@ -48,7 +48,7 @@ type warning struct {
 	// Finding is the reason of the finding that the event reports.
 	Finding string `json:"finding,omitempty"`
 	Message string `json:"message"`
-	// Past reports whether the last refresh does not find the problem any more. The severity is info then, except for drift.
+	// Past reports whether the last refresh no longer finds the problem. The severity is info then, except for drift.
 	Past bool `json:"past,omitempty"`
 }
 

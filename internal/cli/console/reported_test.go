@@ -44,7 +44,7 @@ func lines(r reportedWarnings) string {
 	return strings.Join(out, "\n")
 }
 
-func TestWarningsThatLastAreShown(t *testing.T) {
+func TestLastingWarningsAreShown(t *testing.T) {
 	denied := input.Event{Warning: true, Reason: "FailedDeployModel", Message: "AccessDenied: not authorized; add it to the controller's IAM policy"}
 	quota := input.Event{Warning: true, Reason: "FailedDeployModel", Message: "QuotaReached: rule: AWS refuses 3 rules"}
 	advice := input.Event{Warning: true, Reason: "TargetsUnhealthy", Message: "TargetsUnhealthy: m"}
@@ -79,7 +79,7 @@ func TestWarningsThatLastAreShown(t *testing.T) {
 
 // Warnings that the last refresh does not find any more are marked as past. Warnings about changes that AWS refuses are not,
 // because a refresh cannot find them. Repaired drift is shown for an hour.
-func TestWhatTheLastLookDoesNotFindIsPast(t *testing.T) {
+func TestWarningsNotFoundByLastRefreshArePast(t *testing.T) {
 	of := func(finding, name string) input.Event {
 		return input.Event{Kind: "Ingress", Namespace: "shop", Name: name, Warning: true, Reason: "FailedDeployModel", Message: finding + ": m"}
 	}
@@ -113,7 +113,7 @@ info web IngressClassInvalid true`
 }
 
 // Warnings about deleted objects, and about earlier objects of the same name, are not shown.
-func TestWarningsAreAboutObjectsThatAreThere(t *testing.T) {
+func TestWarningsAreShownOnlyForExistingObjects(t *testing.T) {
 	w := func(name, uid string) input.Event {
 		return input.Event{Kind: "Ingress", Namespace: "shop", Name: name, UID: uid, Warning: true, Reason: "FailedDeployModel", Message: "m"}
 	}
@@ -149,13 +149,13 @@ func TestReportedWarningsAreBounded(t *testing.T) {
 }
 
 // A page is sent the warnings from before it was opened, and again only when they change.
-func TestPagesGetWhatWasReported(t *testing.T) {
+func TestPagesReceiveReportedWarnings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
 		l.hub.uidOf = alwaysExists
 		fault := input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", Component: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "AccessDenied: m", Time: time.Now()}
 		l.hub.updateReports(func(r *reports) { r.recordList([]input.Event{fault}, true) })
-		v := l.opens(false)
+		v := l.openPage(false)
 		first := l.hub.updateFor(latest(t, v), 0)
 		var got reportedWarnings
 		if err := json.Unmarshal(first.Reported, &got); err != nil || len(got.Events) != 1 || got.Events[0].Finding != "AccessDenied" {

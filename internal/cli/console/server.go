@@ -108,7 +108,7 @@ func (c *console) requirePage(next http.Handler) http.Handler {
 		}
 		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if c.token != "" && subtle.ConstantTimeCompare([]byte(token), []byte(c.token)) != 1 {
-			http.Error(w, "the token is missing or wrong; open the line that fulcrum console has printed", http.StatusUnauthorized)
+			http.Error(w, "the token is missing or wrong; open the URL that fulcrum console has printed", http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -186,7 +186,7 @@ func (h *hub) updateFor(s *pageState, have int) update {
 func (h *hub) serveFullRefresh(w http.ResponseWriter, r *http.Request) {
 	after, err := strconv.Atoi(cmp.Or(r.URL.Query().Get("after"), "0"))
 	if err != nil || after < 0 {
-		http.Error(w, "after is how many calls to AWS the page makes after AWS is read", http.StatusBadRequest)
+		http.Error(w, "query parameter \"after\" is not a number; it is the number of AWS calls of the page after the refresh", http.StatusBadRequest)
 		return
 	}
 	h.requestFullRefresh(after)

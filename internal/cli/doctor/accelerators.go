@@ -49,7 +49,7 @@ func (d *doctor) checkAccelerators(ctx context.Context, caller checks.Identity) 
 		d.addResult(area, resultOK, "", "no accelerator of the cluster has been in progress for longer than %d minutes", int(durations.SlowChange.Minutes()))
 	}
 	if found.Unseen > 0 {
-		d.addResult(area, resultOK, "", "%d accelerators were not looked at, so that the calls stay few", found.Unseen)
+		d.addResult(area, resultOK, "", "%d accelerators were not checked, to limit the number of AWS calls", found.Unseen)
 	}
 }
 

@@ -84,7 +84,7 @@ func (d *doctor) checkImportedCertificates(ctx context.Context) {
 		}
 	}
 	if notChecked > 0 {
-		d.addResult(area, resultOK, "", "%d certificates were not looked at, so that the calls stay few", notChecked)
+		d.addResult(area, resultOK, "", "%d certificates were not checked, to limit the number of AWS calls", notChecked)
 	}
 }
 
@@ -217,7 +217,7 @@ func (d *doctor) checkQuotas(ctx context.Context) {
 	}
 	d.reportUsage(usage)
 	if notChecked > 0 {
-		d.addResult(area, resultOK, "", "%d load balancers and target groups were not looked at, so that the calls stay few", notChecked)
+		d.addResult(area, resultOK, "", "%d load balancers and target groups were not checked, to limit the number of AWS calls", notChecked)
 	}
 }
 

@@ -57,7 +57,7 @@ func (d *doctor) checkClasses() {
 	slices.Sort(gatewaysWithoutClass)
 	slices.Sort(ingressesWithoutClass)
 	if len(ownIngressClasses) == 0 {
-		d.addResult(area, resultWarning, "create one", "no IngressClass has spec.controller %s, so Ingresses cannot name a class of this controller", cluster.IngressController)
+		d.addResult(area, resultWarning, "create an IngressClass with this spec.controller", "no IngressClass has spec.controller %s, so Ingresses cannot name a class of this controller", cluster.IngressController)
 	} else {
 		d.addResult(area, resultOK, "", "IngressClasses of this controller: %s", output.JoinFirst(ownIngressClasses))
 	}

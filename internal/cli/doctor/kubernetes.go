@@ -185,7 +185,7 @@ func eachNestedField(path string, node map[string]any, visit func(path string, s
 func (d *doctor) checkLease(ctx context.Context) {
 	const area = "controller"
 	if !d.Config.Election.Enabled {
-		d.addResult(area, resultOK, "", "it has no Lease, because --enable-leader-election=false is given")
+		d.addResult(area, resultOK, "", "the controller has no Lease, because --enable-leader-election=false is set")
 		return
 	}
 	namespace := cmp.Or(d.Config.Election.Namespace, "kube-system")
@@ -193,7 +193,7 @@ func (d *doctor) checkLease(ctx context.Context) {
 	err := d.api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: d.Config.Election.ID}, &lease)
 	switch {
 	case apierrors.IsNotFound(err):
-		d.addResult(area, resultWarning, "start it, or give the flags with which it runs: --leader-election-namespace names the namespace of its Lease, and with --enable-leader-election=false it has none", "no controller has ever had the Lease %s/%s", namespace, d.Config.Election.ID)
+		d.addResult(area, resultWarning, "start the controller, or set the flags with which it runs: --leader-election-namespace names the namespace of its Lease, and with --enable-leader-election=false it has none", "no controller has ever had the Lease %s/%s", namespace, d.Config.Election.ID)
 	case err != nil:
 		d.addFailure(area, err, "grant the right to read Leases")
 	case lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil:

@@ -11,7 +11,7 @@ import (
 )
 
 // explain shows the Secret of an imported certificate.
-func TestTheSecretOfAnImportedCertificateIsExplained(t *testing.T) {
+func TestExplainShowsSecretOfImportedCertificate(t *testing.T) {
 	source := resolved.CertificateSource{Member: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}, Field: "spec.tls[0]", How: resolved.CertificateOwn, ARNs: []string{"arn:c"}}
 	for id, want := range map[string]bool{naming.ImportedCertificateID("shop", "web-tls"): true, "amazon_issued/x": false} {
 		facts := observed.Facts{OwnCertificates: []observed.OwnCertificate{{ARN: "arn:c", ResourceID: id}}}

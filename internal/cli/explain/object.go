@@ -273,7 +273,7 @@ func explainStack(d engine.Draft, object finding.Ref) explainedStack {
 	for _, lb := range d.Choices().LoadBalancers {
 		loadBalancer := explainLoadBalancer(lb, isOwn, d.Have.Facts)
 		if desired := d.Stack.LoadBalancer; lb.ID == model.LoadBalancerID && lb.Live != nil && desired != nil && desired.SchemeUnset() && desired.Scheme != lb.Live.Scheme {
-			loadBalancer.SchemeFrom = "the load balancer in AWS, as no object names one"
+			loadBalancer.SchemeFrom = "the load balancer in AWS, because no object sets a scheme"
 		}
 		out.LoadBalancers = append(out.LoadBalancers, loadBalancer)
 	}
@@ -384,7 +384,7 @@ func explainSubnets(c resolved.LoadBalancerChoices) explainedSubnets {
 }
 
 // heldRuleNote is the note of a rule that answers 503 because the desired rule is held and does not exist in AWS.
-const heldRuleNote = "held: this answers in its place"
+const heldRuleNote = "held: answers 503 in place of the desired rule"
 
 // explainListener returns what a plan has resolved for a listener. Its first rules are those of c.Rules, in their order.
 func explainListener(c resolved.Listener, isOwn func(model.Rule) bool, facts observed.Facts) explainedListener {
@@ -413,11 +413,11 @@ func explainListener(c resolved.Listener, isOwn func(model.Rule) bool, facts obs
 	}
 	for _, r := range c.Omitted {
 		listed[r.Desired.Key(l.Port)] = true
-		out.Rules = append(out.Rules, explainRule(r.Desired, 0, isOwn, "held and not made: another rule has its conditions, or AWS refuses it"))
+		out.Rules = append(out.Rules, explainRule(r.Desired, 0, isOwn, "held and not created: another rule has the same conditions, or AWS refuses this rule"))
 	}
 	for _, r := range l.Covered {
 		if !listed[r.Key(l.Port)] {
-			out.Rules = append(out.Rules, explainRule(r, 0, isOwn, "not made: an earlier redirect answers all its requests"))
+			out.Rules = append(out.Rules, explainRule(r, 0, isOwn, "not created: an earlier redirect answers all its requests"))
 		}
 	}
 	return out

@@ -13,7 +13,7 @@ import (
 
 // The order of target groups in a weighted action is ignored, because AWS does not preserve it; another weight is a
 // difference.
-func TestTheOrderOfTargetGroupsIsNoDifference(t *testing.T) {
+func TestOrderOfTargetGroupsIsIgnored(t *testing.T) {
 	weighted := func(refs []model.GroupRef, weights ...int32) []model.Action {
 		var f model.Forward
 		for i, r := range refs {

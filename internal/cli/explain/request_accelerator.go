@@ -192,15 +192,15 @@ func (doc *RequestDocument) addNotes(a *answerCollector, d engine.Draft, live ob
 	case accelerator.Listener == "":
 		note("no listener of the accelerator in AWS has TCP port %d, so that connections are refused", a.port)
 	case !anyServing:
-		note("no endpoint is healthy and has a weight, so that AWS takes any endpoint of the nearest endpoint group")
+		note("no endpoint is healthy with a weight above 0, so AWS uses any endpoint of the nearest endpoint group")
 	case len(accelerator.EndpointGroups) > 1:
-		note("a client gets the nearest endpoint group; traffic beyond the dial, and of one in which no endpoint serves, goes to the next one")
+		note("a client reaches the nearest endpoint group; traffic above its traffic dial, and all traffic of an endpoint group without a serving endpoint, goes to the next endpoint group")
 	}
 	if accelerator.ClientAffinity != "" {
-		note("all connections of a client go to one endpoint, as long as it serves")
+		note("all connections of a client go to the same endpoint while the endpoint serves")
 	}
 	if slices.ContainsFunc(accelerator.EndpointGroups, func(g requestEndpointGroup) bool { return g.Owner != "" }) {
-		note("what the load balancers behind the endpoint groups of others answer is not known here; run this command in their clusters")
+		note("the answers of load balancers behind endpoint groups of other owners are not known here; run this command in their clusters")
 	}
 	if len(d.Plan.Steps) > 0 {
 		note("the plan changes this accelerator; \"fulcrum plan globalaccelerator/%s -n %s\" shows how", accelerator.Object.Name, accelerator.Object.Namespace)

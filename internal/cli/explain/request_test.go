@@ -9,7 +9,7 @@ import (
 
 // A note is added for a port other than that of the scheme: clients send it in the Host header, which a rule for the host may
 // not match.
-func TestAPortThatClientsSendIsNoted(t *testing.T) {
+func TestPortInHostHeaderIsNoted(t *testing.T) {
 	for port, want := range map[int32]int{80: 0, 8080: 1} {
 		a := answerCollector{
 			webRequest: webRequest{Request: model.Request{Host: "shop.example.com"}, scheme: "http", port: port},
@@ -23,7 +23,7 @@ func TestAPortThatClientsSendIsNoted(t *testing.T) {
 }
 
 // Only the expression of a rule that matches the host is shown.
-func TestTheExpressionThatMatchesTheHostIsShown(t *testing.T) {
+func TestMatchingHostExpressionIsShown(t *testing.T) {
 	rule := model.Rule{Conditions: []model.Condition{model.HostHeader{
 		Values: []string{"a.example.com", "*.example.org"},
 		Regex:  []string{model.HostPattern("shop.example.com"), model.HostPattern("*.shop.example.com"), `^(red|blue)\.example\.net$`},
@@ -39,7 +39,7 @@ func TestTheExpressionThatMatchesTheHostIsShown(t *testing.T) {
 }
 
 // No default action is shown for the listener of a network load balancer that is not created.
-func TestAListenerThatIsNotMadeAnswersNothing(t *testing.T) {
+func TestListenerThatIsNotCreatedAnswersNothing(t *testing.T) {
 	for protocol, want := range map[string]bool{"TCP": false, "TLS": false, "HTTP": true} {
 		var out strings.Builder
 		showExplainedListener(&out, explainedListener{Protocol: protocol, Port: 80, Default: "answer 404"})

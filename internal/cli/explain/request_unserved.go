@@ -185,6 +185,6 @@ func showUnserved(w io.Writer, u *requestUnserved, answers int) {
 		fmt.Fprintf(w, "  %s %s: %s\n", finding.Ref(o.Object), o.Field, o.Why)
 	}
 	if answers > 0 {
-		fmt.Fprintln(w, "If DNS leads the host to one of these load balancers, that one answers:")
+		fmt.Fprintln(w, "If DNS resolves the host to one of these load balancers, this load balancer answers:")
 	}
 }

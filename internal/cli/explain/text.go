@@ -108,7 +108,7 @@ func showExplainedLoadBalancer(w io.Writer, lb explainedLoadBalancer) {
 		fmt.Fprintln(w, "    security groups")
 	}
 	for _, g := range lb.SecurityGroups {
-		fmt.Fprintf(w, "      %s: %s\n", cmp.Or(g.ID, "not made yet"), securityGroupText(g))
+		fmt.Fprintf(w, "      %s: %s\n", cmp.Or(g.ID, "not created yet"), securityGroupText(g))
 	}
 	output.ShowFirst(lb.Listeners, tree.MaxListeners, func(l explainedListener) { showExplainedListener(w, l) },
 		func(n int) { fmt.Fprintf(w, "    … and %d more listeners\n", n) })
@@ -134,7 +134,7 @@ func showExplainedListener(w io.Writer, l explainedListener) {
 	case !l.Made && l.InAWS:
 		state = ": held, not changed in AWS"
 	case !l.Made:
-		state = ": not made, see the findings"
+		state = ": not created, see the findings"
 	case !l.InAWS:
 		state = ": not in AWS yet"
 	}

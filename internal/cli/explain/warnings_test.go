@@ -9,7 +9,7 @@ import (
 )
 
 // Warnings about a deleted object are not shown for a new object of the same name.
-func TestWarningsOfAnEarlierObjectAreLeftOut(t *testing.T) {
+func TestWarningsOfEarlierObjectAreOmitted(t *testing.T) {
 	now := &corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: "now"}}
 	for uid, want := range map[types.UID]bool{"now": false, "before": true, "": false} {
 		if got := isOfEarlierObject(uid, now); got != want {

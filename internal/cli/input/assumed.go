@@ -75,7 +75,7 @@ func (d *Source) assumeOffline(store *cluster.Memory) error {
 func assumeAWS(c config.Config, store *cluster.Memory) *assumedAWS {
 	a := &assumedAWS{region: c.AWS.Region, vpc: c.AWS.VPC, hosts: hostsIn(store)}
 	if c.ClusterName == assumedCluster {
-		a.note("the cluster has the name %q, by which names of AWS resources are made", assumedCluster)
+		a.note("the cluster has the name %q, which is part of the names of AWS resources", assumedCluster)
 	}
 	a.note("AWS has no load balancers yet, so everything is created")
 	if a.region == "" {

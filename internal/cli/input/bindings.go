@@ -86,7 +86,7 @@ func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (Bindi
 // withSkippedNote adds a note about n removals that are not planned.
 func (p BindingPlans) withSkippedNote(n int) BindingPlans {
 	if n > 0 {
-		p.Notes = append(p.Notes, fmt.Sprintf("%d targets and rules of TargetGroupBindings that no object asks for are not planned to be taken out, because no cluster was read", n))
+		p.Notes = append(p.Notes, fmt.Sprintf("%d targets and rules that no TargetGroupBinding needs are not planned for removal, because no cluster was read", n))
 	}
 	return p
 }

@@ -19,6 +19,6 @@ func UnknownClusterWarning(name string, answers map[string]observed.SubnetAnswer
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("--cluster-name %q fits no subnet of the VPC; their tags name %s%s; what belongs to another cluster is neither shown nor used",
+	return fmt.Sprintf("--cluster-name %q matches no subnet tag in the VPC; these tags name %s%s; resources of other clusters are neither shown nor used",
 		name, output.JoinFirst(names), finding.DidYouMean(name, names))
 }

@@ -65,7 +65,7 @@ func (l *lister) report(notes io.Writer) error {
 		fmt.Fprintf(notes, "# only namespace %q was read, as the controller watches it alone (--watch-namespace); it does not act on objects of other namespaces\n", l.watchedNamespace)
 	}
 	if len(l.narrowed) > 0 {
-		fmt.Fprintf(notes, "# only those of namespace %q were read, as you may not list them in all namespaces: %s; what other namespaces have in a shared load balancer or in rules of security groups is missing here and may be shown as deleted, which the controller does not do; bind the rules of config/rbac with the verbs get and list for the whole answer\n",
+		fmt.Fprintf(notes, "# only objects of namespace %q were read, as you may not list these kinds in all namespaces: %s; what other namespaces have in a shared load balancer or in rules of security groups is missing here and may be shown as deleted, which the controller does not do; bind the rules of config/rbac with the verbs get and list for the whole answer\n",
 			l.namespace, JoinKinds(l.narrowed))
 	}
 	if len(l.unavailable) > 0 {

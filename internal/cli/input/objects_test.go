@@ -48,7 +48,7 @@ func load(t *testing.T, text string) []fileObject {
 
 // Values that the API server and the controller have written into an object stay if a file replaces it, and so do objects
 // that are not in the files.
-func TestFilesTakeThePlaceOfTheClustersObjects(t *testing.T) {
+func TestFilesReplaceObjectsOfCluster(t *testing.T) {
 	store, err := cluster.NewMemory(nil)
 	if err != nil {
 		t.Fatal(err)

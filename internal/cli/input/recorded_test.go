@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-func TestRecordingKeepsEveryAlternative(t *testing.T) {
+func TestRecordingPreservesEveryAlternative(t *testing.T) {
 	weight, enabled := int32(3), true
 	want := observed.Stack{LoadBalancers: []observed.LoadBalancer{{ARN: "lb", Listeners: []observed.Listener{{
 		ARN: "l", Port: 443,

@@ -137,7 +137,7 @@ func (d *Document) addConfigured(store *cluster.Memory, r migrate.Result) {
 				continue
 			}
 			note := Note{migrate.Lost.String(), fmt.Sprintf("Service %s/%s", translated.Namespace, translated.Spec.TargetReference.Name), "",
-				fmt.Sprintf("TargetGroupConfiguration %q already targets the Service; of two, the older one has effect", existing.Name), "put what " + translated.Name + " says into it"}
+				fmt.Sprintf("TargetGroupConfiguration %q already targets the Service; of two, the older one has effect", existing.Name), "add the settings of " + translated.Name + " to it"}
 			for i := range d.IngressGroups {
 				if slices.ContainsFunc(o.SharedBy, func(id model.StackID) bool { return id.String() == d.IngressGroups[i].ID }) {
 					d.IngressGroups[i].Notes = append(d.IngressGroups[i].Notes, note)

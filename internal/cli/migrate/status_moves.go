@@ -18,7 +18,7 @@ type move struct {
 	from model.StackID
 	// to is the stack of the Gateway, or zero if there is none.
 	to model.StackID
-	// gateway is the Gateway; zero if there is none or it does not exist any more.
+	// gateway is the Gateway; zero if there is none or it no longer exists.
 	gateway cluster.Ref
 	// annotationErr is the reason why the annotation of the Gateway names no stack.
 	annotationErr error

@@ -6,7 +6,7 @@ import (
 )
 
 // If no resource has the tags of the cluster, the output advises to check --cluster-name.
-func TestOrphansOfAnUnknownClusterAreNoGoodNews(t *testing.T) {
+func TestOrphansWarnsAboutUnknownCluster(t *testing.T) {
 	orphan := Orphan{Kind: "Ingress", ID: "shop/web", Resources: []string{"load balancer k8s-shop-web"}}
 	for want, found := range map[string][]Orphan{
 		"no resource in AWS has the tags of cluster \"prdo\"; check --cluster-name": nil,

@@ -21,7 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-//go:generate go test -run TestThePageOfDocumentsIsUpToDate . -update
+//go:generate go test -run TestDocumentsPageIsUpToDate . -update
 
 // documents are the outputs of commands with -o json and -o yaml.
 var documents = []struct {
@@ -148,6 +148,6 @@ The page is made from the types of the program by ` + "`make generate`" + `. [co
 	return b.String()
 }
 
-func TestThePageOfDocumentsIsUpToDate(t *testing.T) {
+func TestDocumentsPageIsUpToDate(t *testing.T) {
 	goldentest.Page(t, "../../../docs/cli-json.md", documentsPage(t))
 }

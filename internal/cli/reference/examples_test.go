@@ -20,8 +20,8 @@ func withoutCounts(text string) string { return tableCount.ReplaceAllString(text
 // goldenOutputs are the golden files with outputs that pages show. Tests of package cli compare them with the commands.
 var goldenOutputs = []string{"commands/readme.txtar", "accelerators/page.txtar", "pages/outputs.txtar"}
 
-// TestExamplesOfThePagesAreOutput looks for the examples of the pages in golden files, which are outputs of the commands.
-func TestExamplesOfThePagesAreOutput(t *testing.T) {
+// TestExamplesInPagesMatchOutput looks for the examples of the pages in golden files, which are outputs of the commands.
+func TestExamplesInPagesMatchOutput(t *testing.T) {
 	var golden strings.Builder
 	for _, name := range goldenOutputs {
 		text, err := os.ReadFile(filepath.Join("..", "testdata", filepath.FromSlash(name)))

@@ -22,7 +22,7 @@ func headingIDs(page string) map[string]bool {
 }
 
 // Each link within a page leads to a heading or a row of it, and each anchor has a link.
-func TestLinksWithinPagesLeadSomewhere(t *testing.T) {
+func TestLinksWithinPagesHaveTargets(t *testing.T) {
 	pages, err := filepath.Glob("../../../docs/*.md")
 	if err != nil || len(pages) < 20 {
 		t.Fatal(err, len(pages))

@@ -36,8 +36,8 @@ func pages(t *testing.T) map[string]string {
 	return out
 }
 
-// TestLinksOfPagesLeadSomewhere looks for the target of each link within the tree.
-func TestLinksOfPagesLeadSomewhere(t *testing.T) {
+// TestLinksBetweenPagesHaveTargets looks for the target of each link within the tree.
+func TestLinksBetweenPagesHaveTargets(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	inlineCode := regexp.MustCompile("`[^`\n]*`")
 	for page, text := range pages(t) {

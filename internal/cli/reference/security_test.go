@@ -82,7 +82,7 @@ func docs(t *testing.T) (page string, read func(path string) (string, error)) {
 	return page, read
 }
 
-func TestTheSecurityModelNamesTestsThatExist(t *testing.T) {
+func TestTestsNamedInSecurityModelExist(t *testing.T) {
 	page, read := docs(t)
 	for _, fault := range matrixFaults(page, read) {
 		t.Error(fault)
@@ -93,7 +93,7 @@ func TestTheSecurityModelNamesTestsThatExist(t *testing.T) {
 }
 
 // matrixFaults finds each kind of fault.
-func TestFaultsOfTheSecurityModelAreFound(t *testing.T) {
+func TestFaultsInSecurityModelAreFound(t *testing.T) {
 	page, read := docs(t)
 	entry := "| Forge a status | Cannot arise: it has no status. |"
 	link := testLink.FindString(page)

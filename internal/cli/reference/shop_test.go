@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestTheExampleOfTheRepositoryCanBePlanned plans examples/shop before its objects exist.
-func TestTheExampleOfTheRepositoryCanBePlanned(t *testing.T) {
+// TestShopExampleCanBePlanned plans examples/shop before its objects exist.
+func TestShopExampleCanBePlanned(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	seeded, err := harness.Seed(t.Context(), em)
 	if err != nil {

@@ -22,15 +22,15 @@ type LeavingMember struct {
 // String describes the state of the move in a sentence.
 func (l LeavingMember) String() string {
 	if l.Until == "" {
-		return fmt.Sprintf("%s is leaving for another load balancer; this one serves it until the other one does", finding.Ref(l.Object))
+		return fmt.Sprintf("%s is moving to another load balancer; this load balancer serves it until the other one serves it", finding.Ref(l.Object))
 	}
-	return fmt.Sprintf("%s has left for another load balancer; this one serves clients that still have its addresses until %s, and deletes its part of it then", finding.Ref(l.Object), l.Until)
+	return fmt.Sprintf("%s has moved to another load balancer; this load balancer serves clients that still have its addresses until %s, and deletes its part of it then", finding.Ref(l.Object), l.Until)
 }
 
 // ShowLeavingMembers prints the members that leave a load balancer.
 func ShowLeavingMembers(w io.Writer, leaving []LeavingMember) {
 	output.ShowFirst(leaving, output.MaxShownMembers, func(l LeavingMember) { fmt.Fprintf(w, "# %s\n", finding.Printable(l.String())) },
-		func(n int) { fmt.Fprintf(w, "# … and %d more that leave\n", n) })
+		func(n int) { fmt.Fprintf(w, "# … and %d more that are moving\n", n) })
 }
 
 // LeavingMembersOf returns the members of a stack that move to another one and are still served by this one. The plan has

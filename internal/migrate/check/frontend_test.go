@@ -119,7 +119,7 @@ func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 }
 
 // The name of a frontend NLB is compared only if the name of the ALB is set, and an additional frontend NLB is a difference.
-func TestTheNameOfAFrontendNLBFollowsThatOfTheALB(t *testing.T) {
+func TestFrontendNLBNameFollowsALBName(t *testing.T) {
 	t.Parallel()
 	from, to := ingressSide(), gatewaySide()
 	to.Frontend.LoadBalancer.Name = "k8s-shop-edge"
