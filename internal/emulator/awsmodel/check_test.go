@@ -108,7 +108,7 @@ func changed(t *testing.T, x emulator.Exchange, side, from, to string) emulator.
 	return x
 }
 
-func TestWhatIsRecordedDoesNotDepart(t *testing.T) {
+func TestRecordedCallsMatchTheModels(t *testing.T) {
 	c := &Checker{}
 	for _, x := range recorded(t) {
 		c.Observe(x)
@@ -118,7 +118,7 @@ func TestWhatIsRecordedDoesNotDepart(t *testing.T) {
 	}
 }
 
-func TestDeparturesAreFound(t *testing.T) {
+func TestDeviationsAreFound(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	calls := recorded(t)
 	for _, c := range []struct{ operation, side, from, to, want string }{
@@ -200,7 +200,7 @@ func TestDeparturesAreFound(t *testing.T) {
 	}
 }
 
-func TestWhatNoModelHasDeparts(t *testing.T) {
+func TestCallsWithoutModelAreDeviations(t *testing.T) {
 	x := recorded(t)["DescribeVpcs"]
 	x.Operation = "DescribeMoons"
 	c := &Checker{}
@@ -217,7 +217,7 @@ func TestWhatNoModelHasDeparts(t *testing.T) {
 }
 
 // A value that AWS refuses is a user's; a member that does not exist is not.
-func TestRefusedValuesAreAllowed(t *testing.T) {
+func TestRejectedValuesAreNoDeviations(t *testing.T) {
 	x := recorded(t)["CreateTargetGroup"]
 	x = changed(t, x, "request", "Protocol=HTTP", "Protocol=GOPHER&Colour=red")
 	x.Answer.Status, x.Code = 400, "ValidationError"
@@ -231,7 +231,7 @@ func TestRefusedValuesAreAllowed(t *testing.T) {
 }
 
 // What was checked in one test hides nothing in another one.
-func TestEachCheckerFindsWhatDeparts(t *testing.T) {
+func TestEachCheckerReportsDeviations(t *testing.T) {
 	taken := changed(t, recorded(t)["CreateTargetGroup"], "request", "Protocol=HTTP", "Protocol=GOPHER")
 	refused := taken
 	refused.Answer.Status, refused.Code = 400, "ValidationError"
@@ -269,7 +269,7 @@ func TestEachCheckerFindsWhatDeparts(t *testing.T) {
 }
 
 // What a test asks for is no departure: injected errors, and answers that are distorted.
-func TestFaultsAreNoDepartures(t *testing.T) {
+func TestInjectedFaultsAreNoDeviations(t *testing.T) {
 	var o emulator.Options
 	c := Watch(t, &o)
 	em := emulator.New(o)
@@ -286,7 +286,7 @@ func TestFaultsAreNoDepartures(t *testing.T) {
 }
 
 // Each operation of the emulator has a model, and the models have no other.
-func TestModelsHaveTheOperationsOfTheEmulator(t *testing.T) {
+func TestModelsHaveExactlyTheOperationsOfTheEmulator(t *testing.T) {
 	got := map[string][]string{}
 	for name, s := range models() {
 		got[name] = store.SortedKeys(s.operations)

@@ -36,7 +36,7 @@ func failable(status *atomic.Int64, seen *atomic.Int64) func(*backend) {
 	}
 }
 
-func TestHealthChecksDecideAboutTraffic(t *testing.T) {
+func TestUnhealthyTargetsGetNoTraffic(t *testing.T) {
 	var okStatus, status, okSeen, seen atomic.Int64
 	okStatus.Store(200)
 	status.Store(204)
@@ -116,7 +116,7 @@ func TestInitialTargetsGetNoTraffic(t *testing.T) {
 	eventually(t, "healthy", func() bool { return len(got.list()) > 0 && get(t, p, "x.org", "/").StatusCode == 200 })
 }
 
-func TestFailuresAreNamed(t *testing.T) {
+func TestHealthCheckFailuresHaveReasons(t *testing.T) {
 	refused := startBackend(t, "refused")
 	_ = refused.srv.Close()
 	hold := make(chan struct{})
@@ -164,7 +164,7 @@ func TestUnreferencedGroupsAreNotChecked(t *testing.T) {
 	eventually(t, "verdict after attachment", func() bool { return len(got.list()) == 1 })
 }
 
-func TestNewEpochStartsOver(t *testing.T) {
+func TestNewEpochResetsHealth(t *testing.T) {
 	var status, seen atomic.Int64
 	status.Store(200)
 	b := startBackend(t, "b", failable(&status, &seen))

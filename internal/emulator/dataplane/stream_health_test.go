@@ -123,7 +123,7 @@ func TestZonesOfNetworkLoadBalancers(t *testing.T) {
 	}
 }
 
-func TestSharesOfHealthyTargets(t *testing.T) {
+func TestMinimumHealthyTargetsPercentage(t *testing.T) {
 	at := receivingNode{zone: "a"}
 	one := func(zone string, s State) member {
 		return member{target: &target{state: s}, zone: zone, declared: s}

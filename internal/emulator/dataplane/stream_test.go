@@ -203,7 +203,7 @@ func TestListenerWithoutTargetsResets(t *testing.T) {
 	wantRefused(t, where(t, p))
 }
 
-func TestTargetThatRefusesResetsTheClient(t *testing.T) {
+func TestRefusedTargetConnectionResetsTheClient(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func greeters(t *testing.T, p *Plane, n int) map[string]int {
 	return got
 }
 
-func TestFlowsSpreadUnlessTheyStick(t *testing.T) {
+func TestFlowsAreSpreadWithoutStickiness(t *testing.T) {
 	a, b := startPeer(t, "a", "127.0.0.1"), startPeer(t, "b", "127.0.0.1")
 	g := streamGroup("g", TCP, a, b)
 	p := startPlane(t)
@@ -414,7 +414,7 @@ func TestIdleConnectionsAreReset(t *testing.T) {
 	}
 }
 
-func TestFlowsThatAreNotPermittedHearNothing(t *testing.T) {
+func TestForbiddenFlowsGetNoAnswer(t *testing.T) {
 	a := startPeer(t, "a", "127.0.0.1")
 	seen := make(chan Packet, 1)
 	p := startPlane(t, func(o *Options) {

@@ -12,7 +12,7 @@ import (
 )
 
 // In the SDK an empty element is an empty list, a missing one is nil.
-func TestNothingToListIsAnEmptyList(t *testing.T) {
+func TestEmptyAnswersAreEmptyLists(t *testing.T) {
 	r := newHarness(t)
 	checkEmpty(t, "LoadBalancers", must(r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{}))(t).LoadBalancers)
 	checkEmpty(t, "TargetGroups", must(r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{}))(t).TargetGroups)
@@ -52,7 +52,7 @@ func TestHealthCheckPortOfUnregisteredTarget(t *testing.T) {
 	}
 }
 
-func TestOnlyDescribeListsLoadBalancersOfTargetGroup(t *testing.T) {
+func TestOnlyDescribeTargetGroupsHasLoadBalancerARNs(t *testing.T) {
 	r := newHarness(t)
 	if g := r.tg("web"); g.LoadBalancerArns != nil {
 		t.Errorf("a new target group has load balancers %q", g.LoadBalancerArns)
@@ -196,7 +196,7 @@ func TestARNsOfAnotherRegion(t *testing.T) {
 	r.sound()
 }
 
-func TestWordings(t *testing.T) {
+func TestErrorMessages(t *testing.T) {
 	r := newHarness(t)
 	lb, net, g := r.alb("web"), r.nlb("net"), r.tg("web")
 	l := r.listener(lb.LoadBalancerArn, 80, fixed("404"))

@@ -7,7 +7,7 @@ import (
 )
 
 // A listener takes a certificate for a fully-qualified domain name, which may begin with an asterisk.
-func TestQualifiedCertificates(t *testing.T) {
+func TestCertificateNeedsFullyQualifiedDomainName(t *testing.T) {
 	for _, c := range []struct {
 		domain string
 		names  []string

@@ -323,7 +323,7 @@ func TestTrustStores(t *testing.T) {
 	must(r.elb.DeleteTrustStore(r.ctx, drop))(t)
 }
 
-func TestReferenceLists(t *testing.T) {
+func TestDescribeSSLPoliciesAndAccountLimits(t *testing.T) {
 	r := newHarness(t)
 	out := must(r.elb.DescribeSSLPolicies(r.ctx, &elb.DescribeSSLPoliciesInput{Names: []string{"ELBSecurityPolicy-TLS13-1-2-2021-06"}}))(t)
 	if d := cmp.Diff([]string{"TLSv1.3", "TLSv1.2"}, out.SslPolicies[0].SslProtocols); d != "" || len(out.SslPolicies[0].Ciphers) != 11 {

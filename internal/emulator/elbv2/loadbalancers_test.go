@@ -137,7 +137,7 @@ func TestLoadBalancerReadsBack(t *testing.T) {
 	r.sound()
 }
 
-func TestLoadBalancerWithoutGroupsGetsTheDefaultOne(t *testing.T) {
+func TestLoadBalancerGetsDefaultSecurityGroup(t *testing.T) {
 	r := newHarness(t)
 	out := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
 		Name: aws.String("plain"), Subnets: r.subnets[:2], Scheme: types.LoadBalancerSchemeEnumInternal,
@@ -162,7 +162,7 @@ func TestLoadBalancerQuota(t *testing.T) {
 	r.nlb("other-type")
 }
 
-func TestDeleteLoadBalancerLeavesInterfacesForAWhile(t *testing.T) {
+func TestENIsOutliveDeletedLoadBalancer(t *testing.T) {
 	r := newHarness(t)
 	r.em.Store().Config.Delays.InterfaceLinger = 30 * time.Second
 	lb := r.alb("web")

@@ -142,7 +142,7 @@ func TestTargetGroupHasOneNetworkLoadBalancer(t *testing.T) {
 	r.sound()
 }
 
-func TestQUICNeedsALoadBalancerWithoutGroups(t *testing.T) {
+func TestQUICNeedsLoadBalancerWithoutSecurityGroups(t *testing.T) {
 	r := newHarness(t)
 	_, err := r.stream(r.nlb("grouped", r.group), 443, "QUIC", r.tg("quic", protocol("QUIC")))
 	wantError(t, err, "InvalidConfigurationRequest", "security groups")

@@ -406,7 +406,7 @@ func TestApplicationLoadBalancerAsTarget(t *testing.T) {
 	r.sound()
 }
 
-func TestUnhealthyTargetsOfAnNLBDrain(t *testing.T) {
+func TestUnhealthyTargetsOfNLBAreDraining(t *testing.T) {
 	r := newHarness(t)
 	lb, g := r.nlb("net"), r.tg("tcp", protocol("TCP"))
 	must(r.stream(lb, 80, "TCP", g))(t)

@@ -226,7 +226,7 @@ func TestForwardRefusals(t *testing.T) {
 	r.sound()
 }
 
-func TestLoginActions(t *testing.T) {
+func TestAuthenticateActions(t *testing.T) {
 	r := newHarness(t)
 	cert := r.certificate(false, "example.com")
 	g := r.tg("web")

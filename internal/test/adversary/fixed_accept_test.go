@@ -34,7 +34,7 @@ var hostile = [][]string{
 	{"listen-ports", `[{"HTTPS":80},{"HTTP":443}]`},
 }
 
-func TestFixedAcceptance(t *testing.T) {
+func TestAttacksOnClassesAndGroups(t *testing.T) {
 	t.Parallel()
 	shut, open := setup{access: shutOut}, setup{access: openClass}
 

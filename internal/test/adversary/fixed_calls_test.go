@@ -35,7 +35,7 @@ func (w *testCluster) deregistrations() []deregistration {
 	return out
 }
 
-func TestFixedCalls(t *testing.T) {
+func TestAttacksByManyCalls(t *testing.T) {
 	t.Parallel()
 	open := setup{access: openClass}
 

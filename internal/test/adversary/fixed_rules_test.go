@@ -35,7 +35,7 @@ ports: [{name: "", port: 8080, protocol: TCP}]
 endpoints: [{addresses: [10.0.149.1], conditions: {ready: true}, nodeName: node-1, targetRef: {kind: Pod, namespace: evil, name: ill-0}}]
 `
 
-func TestFixedRules(t *testing.T) {
+func TestAttacksOnRules(t *testing.T) {
 	t.Parallel()
 	open := setup{access: openClass}
 

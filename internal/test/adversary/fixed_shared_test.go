@@ -12,7 +12,7 @@ import (
 )
 
 // What planted bugs have shown to be open.
-func TestFixedShared(t *testing.T) {
+func TestAttacksOnSharedResources(t *testing.T) {
 	t.Parallel()
 	open := setup{access: openClass}
 

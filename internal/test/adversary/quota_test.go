@@ -38,7 +38,7 @@ metadata:
 
 // The attacker has more rules than AWS takes, changes, deletes and repeats them, while a victim edits its paths, hosts
 // and backends. Each edit is served within the time of any other, and the other victims notice nothing.
-func TestABacklogTakesNoPlaceOfAnEdit(t *testing.T) {
+func TestRulesOverQuotaDoNotDelayEditsOfOthers(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, seeds.Amount(4, 12), func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 17))

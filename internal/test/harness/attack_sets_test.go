@@ -16,7 +16,7 @@ var attackersGateways = strings.NewReplacer("namespace: infra", "namespace: evil
 
 // A ListenerSet that moves from another Gateway is older than those that serve, and takes neither a hostname nor a port from
 // them. What it had on the other Gateway goes.
-func TestAListenerSetThatMovesIsANewcomer(t *testing.T) {
+func TestMovedListenerSetIsNewcomer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		moved := func(name, to, listener string) string {
@@ -58,7 +58,7 @@ func TestAListenerSetThatMovesIsANewcomer(t *testing.T) {
 
 // A certificate that listeners of two namespaces present stops where the grant for one of them is withdrawn, and goes on
 // where the other one is.
-func TestAGrantIsWithdrawnFromOneOfTwoWhoPresentACertificate(t *testing.T) {
+func TestWithdrawnGrantAffectsOnlyItsNamespace(t *testing.T) {
 	t.Parallel()
 	const teamGrant = `
 ---

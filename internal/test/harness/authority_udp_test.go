@@ -55,9 +55,9 @@ var udpAuthority = authority{
 	},
 }
 
-// TestAPortWithoutItsUDPListenerServesTCPOn takes the UDP listener away while all is held: the listener becomes one of TCP
+// TestPortKeepsTCPWithoutItsUDPListener takes the UDP listener away while all is held: the listener becomes one of TCP
 // in place, and forwards where it did.
-func TestAPortWithoutItsUDPListenerServesTCPOn(t *testing.T) {
+func TestPortKeepsTCPWithoutItsUDPListener(t *testing.T) {
 	t.Parallel()
 	for way, hold := range entriesOf(udpAuthority.ways, "configuration missing", "configuration wrong", "class missing") {
 		t.Run(way, func(t *testing.T) {
@@ -82,9 +82,9 @@ func TestAPortWithoutItsUDPListenerServesTCPOn(t *testing.T) {
 	}
 }
 
-// TestWhoMayAttachToUDPDecidesNothingOfAPortOfBoth shows what the listeners of a port decide: its protocols, whoever they
+// TestAllowedRoutesOfUDPDoNotChangePortProtocol shows what the listeners of a port decide: its protocols, whoever they
 // admit. A TCPRoute that has the port gets UDP, also where the UDP listener admits it no more, and no UDPRoute.
-func TestWhoMayAttachToUDPDecidesNothingOfAPortOfBoth(t *testing.T) {
+func TestAllowedRoutesOfUDPDoNotChangePortProtocol(t *testing.T) {
 	t.Parallel()
 	for edge, withdraw := range map[string]func(r *Harness){
 		"allowedRoutes":                  func(r *Harness) { r.Apply(bothListeners("port: 80, allowedRoutes: {namespaces: {from: Same}}")) },

@@ -132,7 +132,7 @@ func besidesSick(t *testing.T, test func(t *testing.T, r *Harness, each func()))
 	}
 }
 
-func TestAHealthyMemberIsDeletedBesideASickOne(t *testing.T) {
+func TestUnhealthyMemberDoesNotBlockDeletionOfAnother(t *testing.T) {
 	t.Parallel()
 	besidesSick(t, func(t *testing.T, r *Harness, each func()) {
 		r.drop(cluster.KindIngress, "shop", "good")
@@ -150,7 +150,7 @@ func TestAHealthyMemberIsDeletedBesideASickOne(t *testing.T) {
 	})
 }
 
-func TestARemovedPathIsNotServedForLongBesideASickMember(t *testing.T) {
+func TestUnhealthyMemberDoesNotKeepRemovedPathOfAnother(t *testing.T) {
 	t.Parallel()
 	besidesSick(t, func(t *testing.T, r *Harness, each func()) {
 		r.Apply(teamIngress("good", "10", "/a=web"))
@@ -161,7 +161,7 @@ func TestARemovedPathIsNotServedForLongBesideASickMember(t *testing.T) {
 	})
 }
 
-func TestANewMemberIsServedBesideASickOne(t *testing.T) {
+func TestUnhealthyMemberDoesNotBlockNewMember(t *testing.T) {
 	t.Parallel()
 	besidesSick(t, func(t *testing.T, r *Harness, each func()) {
 		// One that takes the place of a path of another at the same time.
@@ -179,7 +179,7 @@ func TestANewMemberIsServedBesideASickOne(t *testing.T) {
 	})
 }
 
-func TestANamespaceIsDeletedBesideASickMember(t *testing.T) {
+func TestUnhealthyMemberDoesNotBlockNamespaceDeletion(t *testing.T) {
 	t.Parallel()
 	besidesSick(t, func(t *testing.T, r *Harness, each func()) {
 		other := func(doc string) string { return strings.ReplaceAll(doc, "shop", "other") }

@@ -88,7 +88,7 @@ func TestDriftThatAnEditRestoresIsReported(t *testing.T) {
 }
 
 // An edit alone is no drift, whatever it changes.
-func TestAnEditIsNoDrift(t *testing.T) {
+func TestEditIsNoDrift(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		metrics := controller.NewMetrics()
@@ -112,7 +112,7 @@ func TestAnEditIsNoDrift(t *testing.T) {
 
 // What a comparison finds beside the work of others is carried out, also where drift is only reported: a new certificate is
 // no change by others, though the run that finds it was brought about by one.
-func TestANewCertificateBesideDriftIsNoDrift(t *testing.T) {
+func TestNewCertificateDuringDriftIsNoDrift(t *testing.T) {
 	t.Parallel()
 	for mode, reason := range map[engine.DriftMode]string{engine.RepairDrift: "DriftRepaired", engine.ReportDrift: "DriftFound"} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestANewCertificateBesideDriftIsNoDrift(t *testing.T) {
 }
 
 // A source that others add to the managed security group is one event, which says how to admit it.
-func TestAnAddedSourceIsOneEvent(t *testing.T) {
+func TestAddedSecurityGroupSourceIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []engine.DriftMode{engine.RepairDrift, engine.ReportDrift} {
 		synctest.Test(t, func(t *testing.T) {

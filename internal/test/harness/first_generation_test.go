@@ -49,7 +49,7 @@ func (r *Harness) madeByV1() {
 
 // A load balancer of alb-ingress-controller v1 is taken over under its name with its security group; what nothing asks for
 // goes, and a second look changes nothing.
-func TestLoadBalancersOfTheFirstGenerationAreTakenOver(t *testing.T) {
+func TestLoadBalancersOfV1AreTakenOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})

@@ -42,7 +42,7 @@ spec: {scheme: internet-facing, tags: {Team: a}}
 
 // A process that dies at any call that changes something, or never hears the answer to it, leaves nothing of a Gateway
 // that the next one does not bring to its end.
-func TestGatewaysSurviveAnyCall(t *testing.T) {
+func TestGatewaysSurviveKillAtAnyCall(t *testing.T) {
 	t.Parallel()
 	var want []string
 	calls := 0

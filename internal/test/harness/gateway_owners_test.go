@@ -209,7 +209,7 @@ const (
 
 // A ListenerSet that repeats a listener without hostname is in conflict with it, so that its own allowedRoutes admit
 // nobody to the hosts of the Gateway's listener. An older ListenerSet does not take a hostname that another serves.
-func TestAListenerSetDoesNotWidenAnHTTPPort(t *testing.T) {
+func TestListenerSetDoesNotWidenAllowedRoutesOfHTTPPort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := ownedWorld(t, routeOfNamespace("HTTPRoute", "shop", "web", 2025, toEdge, "shop.example.com"))
@@ -235,7 +235,7 @@ func TestAListenerSetDoesNotWidenAnHTTPPort(t *testing.T) {
 }
 
 // Whoever has a port of an NLB keeps it as it is: its protocol, its target group, and its connections.
-func TestAListenerSetTakesNoPortOfAnNLB(t *testing.T) {
+func TestListenerSetTakesNoPortOfNLB(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ listener, kind, says string }{
 		"TCP": {"port: 5432, protocol: TCP", "TCPRoute", "ProtocolConflict False"},
@@ -260,7 +260,7 @@ func TestAListenerSetTakesNoPortOfAnNLB(t *testing.T) {
 
 // A port that a ListenerSet serves stays its own, also when an older one asks for it. It goes to who comes next in order
 // when that leaves.
-func TestThePortOfAListenerSetStaysItsOwn(t *testing.T) {
+func TestListenerSetKeepsItsPort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := ownedWorld(t, listenerSet("bank", "more", 2024, "net", "port: 7000, protocol: TCP"), routeOfNamespace("TCPRoute", "bank", "db", 2024, toSet, ""))
@@ -280,7 +280,7 @@ func TestThePortOfAListenerSetStaysItsOwn(t *testing.T) {
 
 // Where listeners of one port of an NLB admit different namespaces, the port has the routes of the first, or of the one
 // that is served: an NLB cannot tell hostnames apart.
-func TestAPortOfAnNLBHasRoutesOfOneListener(t *testing.T) {
+func TestPortOfNLBHasRoutesOfOneListener(t *testing.T) {
 	t.Parallel()
 	toPort := "{name: net, namespace: infra, port: 443}"
 	accepted := func(r *Harness, namespace, name string) string {
@@ -322,7 +322,7 @@ func TestAPortOfAnNLBHasRoutesOfOneListener(t *testing.T) {
 }
 
 // A route that is served on a port of an NLB keeps it when an older one is attached there.
-func TestARouteKeepsThePortOfAnNLB(t *testing.T) {
+func TestRouteKeepsItsPortOfNLB(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		open := strings.Replace(nlbOwned, "name: db, port: 5432, protocol: TCP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: shop}}}}", "name: db, port: 5432, protocol: TCP, allowedRoutes: {namespaces: {from: All}}", 1)
@@ -343,7 +343,7 @@ func TestARouteKeepsThePortOfAnNLB(t *testing.T) {
 
 // What a ListenerSet serves on a port without hostname stays unchanged when the Gateway has a listener of its own there,
 // but for hosts of routes of that one. It takes up nothing new.
-func TestLiveRulesOfAListenerThatIsRepeatedStay(t *testing.T) {
+func TestLiveRulesOfRepeatedListenerStay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		none := strings.Replace(albOwned, "port: 80,", "port: 81,", 1)
@@ -367,7 +367,7 @@ func TestLiveRulesOfAListenerThatIsRepeatedStay(t *testing.T) {
 
 // While AWS does not answer a controller that has just started, what is said of listeners that conflict stays: which of
 // them is live is not known.
-func TestConflictsStayAsTheyAreWhileAWSIsSilent(t *testing.T) {
+func TestListenerConflictsStayDuringOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := ownedWorld(t, listenerSet("bank", "more", 2024, "net", "port: 7000, protocol: TCP"), routeOfNamespace("TCPRoute", "bank", "db", 2024, toSet, ""))
@@ -389,7 +389,7 @@ func TestConflictsStayAsTheyAreWhileAWSIsSilent(t *testing.T) {
 }
 
 // The certificate of a ListenerSet that repeats a listener is not imported, whatever hostname it is for.
-func TestTheCertificateOfARepeatedListenerIsNotImported(t *testing.T) {
+func TestCertificateOfRepeatedListenerIsNotImported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)

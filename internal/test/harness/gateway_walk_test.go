@@ -274,7 +274,7 @@ var timesOfConditions = regexp.MustCompile(`"lastTransitionTime":"[^"]*",?|"obse
 // Whatever Gateways, routes, ListenerSets, grants and configurations went through, while calls fail, answers are lost
 // and the controller dies, what is there and what they show at last is what their last forms ask for. A pass without a
 // change and a restart write nothing, and deletion leaves nothing behind.
-func TestHistoryOfGatewaysDecidesNothing(t *testing.T) {
+func TestResultForGatewaysDependsOnlyOnLastObjects(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, seeds.Amount(7, 12), walkOfGateways)
 }

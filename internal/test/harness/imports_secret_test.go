@@ -78,7 +78,7 @@ func (s *uttered) leaks(keys []string) (out []string) {
 
 // Nothing of a private key is in a log, an event, a plan, a description, a checkpoint, an error or any other
 // object than its Secret, also where AWS quotes what it refuses, and however it is printed.
-func TestPrivateKeysAreNowhere(t *testing.T) {
+func TestPrivateKeysAreNeverShown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var reported uttered

@@ -9,7 +9,7 @@ import (
 
 // At the quota of unique target groups there is no room for a new target group beside the old one. The
 // change is made in one call, and the owner reads why.
-func TestAChangeOfTheTargetTypeAtTheQuotaOfUniqueTargetGroups(t *testing.T) {
+func TestTargetTypeChangeAtUniqueTargetGroupQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Emulator: slowChecks()})
@@ -43,7 +43,7 @@ func TestAChangeOfTheTargetTypeAtTheQuotaOfUniqueTargetGroups(t *testing.T) {
 
 // At the account's quota of target groups one that replaces another cannot be made: the old one goes on
 // to serve, and the change is made once there is room.
-func TestAtTheQuotaOfTargetGroupsTheOldOneServes(t *testing.T) {
+func TestOldTargetGroupServesAtTargetGroupQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -78,7 +78,7 @@ func TestAtTheQuotaOfTargetGroupsTheOldOneServes(t *testing.T) {
 const mostBackOffHere = 20 * time.Minute
 
 // What is not used any more is deleted before what is new is made, where there is room for one only.
-func TestAtTheQuotaOfTargetGroupsRoomIsMade(t *testing.T) {
+func TestUnusedTargetGroupIsDeletedAtTargetGroupQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

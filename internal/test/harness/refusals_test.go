@@ -76,7 +76,7 @@ func numberedPaths(n int, service string) (out []string) {
 	return out
 }
 
-func TestARefusedCallIsRepeatedAHandfulOfTimesAnHour(t *testing.T) {
+func TestRejectedCallIsRarelyRepeated(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		operation string
@@ -156,7 +156,7 @@ func TestARefusedCallIsRepeatedAHandfulOfTimesAnHour(t *testing.T) {
 }
 
 // What AWS refuses of one member's settings keeps no new backend of another waiting.
-func TestARefusedSettingKeepsNoOtherMemberWaiting(t *testing.T) {
+func TestRejectedSettingDelaysNoOtherMember(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ operation, edit string }{
 		"tags of the security group":      {"CreateTags", teamMembers("tags", "Team=a")},

@@ -26,7 +26,7 @@ func (r *Harness) untilServed(limit time.Duration) time.Duration {
 
 // Answers may take as long as they do: an Ingress is served when each call takes 50 seconds, and edits of
 // it take effect.
-func TestWhatIsAskedForIsServedWhereAWSAnswersSlowly(t *testing.T) {
+func TestIngressIsServedWithSlowAWS(t *testing.T) {
 	t.Parallel()
 	for _, slow := range []time.Duration{11 * time.Second, 25 * time.Second, 50 * time.Second} {
 		t.Run(fmt.Sprint(slow), func(t *testing.T) {
@@ -66,7 +66,7 @@ func documentedRate(service, operation string) float64 {
 
 // Where AWS admits one call in ten of each operation, an Ingress is served within three times what the
 // calls take that it needs, at a tenth of the documented rates.
-func TestATenthOfTheCallsIsEnough(t *testing.T) {
+func TestIngressIsServedWithOneTenthOfTheRateLimit(t *testing.T) {
 	t.Parallel()
 	serve := func(t *testing.T, admits func(fault.Call) bool) (took time.Duration, calls map[string]int) {
 		synctest.Test(t, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestATenthOfTheCallsIsEnough(t *testing.T) {
 
 // A service that does not answer what some load balancers ask of it holds no worker for long: the edits of
 // others take effect as before.
-func TestAServiceThatHangsHoldsUpNoOther(t *testing.T) {
+func TestHangingServiceDelaysNoOtherStack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Workers: 3})

@@ -251,7 +251,7 @@ func secondServes(r *Harness, path string) bool {
 // A read that fails for what one member asks for holds just that: it stays unchanged, its member gets a
 // finding that names the permission, and the change of another member is live at once. When the read
 // succeeds again the change is made up for.
-func TestAReadThatFailsHoldsWhatDependsOnIt(t *testing.T) {
+func TestFailedReadHoldsOnlyDependentSettings(t *testing.T) {
 	t.Parallel()
 	for i, trouble := range slices.Sorted(maps.Keys(troubles)) {
 		for j, name := range slices.Sorted(maps.Keys(unreadables)) {

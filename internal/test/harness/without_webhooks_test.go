@@ -47,7 +47,7 @@ func badIngress(old, new string, annotations string) string {
 
 // Without webhooks every fault that they would deny is a Warning event with a way out, or a condition of the binding, and
 // what is right is served. The harness has no webhooks: nothing that it is given passes admission.
-func TestWithoutWebhooksFaultsBecomeFindings(t *testing.T) {
+func TestFaultsAreFindingsWithoutWebhooks(t *testing.T) {
 	t.Parallel()
 	const resource = "backend: {resource: {apiGroup: example.com, kind: Bucket, name: b}}"
 	for name, c := range map[string]struct{ doc, reason string }{
