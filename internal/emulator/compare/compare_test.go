@@ -226,7 +226,7 @@ func TestCallsThatCannotBeRepeatedAreSkipped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(map[string]int{"no answer came": 1, "AWS throttled the call": 1}, out.Skipped); d != "" || len(out.Differences) > 0 {
+	if d := cmp.Diff(map[string]int{"the call got no response": 1, "AWS throttled the call": 1}, out.Skipped); d != "" || len(out.Differences) > 0 {
 		t.Errorf("%s%v", d, out.Differences)
 	}
 }

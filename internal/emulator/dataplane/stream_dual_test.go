@@ -99,7 +99,7 @@ func TestProxyProtocolHasIPv6ClientAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command, family, from, dest := readProxy(t, lineOf(t, conn))
+	command, family, from, dest := readProxy(t, newTestConn(t, conn))
 	want := []any{byte(0x21), byte(0x21), client.LocalAddr().String(), "[2001:db8::5]:80"}
 	if d := cmp.Diff(want, []any{command, family, from, dest}); d != "" {
 		t.Errorf("header (-want +got):\n%s", d)

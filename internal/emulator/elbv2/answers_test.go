@@ -114,7 +114,7 @@ func TestTerminatedInstanceLeavesTargetGroup(t *testing.T) {
 	if h := asked(); h.State != "unused" || h.Reason != types.TargetHealthReasonEnumNotRegistered {
 		t.Errorf("the terminated instance is %s (%s) after the deregistration delay, want unused and not registered", h.State, h.Reason)
 	}
-	r.sound()
+	r.checkState()
 }
 
 func TestRedirectPaths(t *testing.T) {
@@ -193,7 +193,7 @@ func TestARNsOfAnotherRegion(t *testing.T) {
 	wantError(t, err, "ValidationError", "is not a valid target group ARN")
 	_, err = r.elb.DescribeListeners(r.ctx, &elb.DescribeListenersInput{ListenerArns: []string{*rule.RuleArn}})
 	wantError(t, err, "ValidationError", "'"+*rule.RuleArn+"' is not a valid listener ARN")
-	r.sound()
+	r.checkState()
 }
 
 func TestErrorMessages(t *testing.T) {

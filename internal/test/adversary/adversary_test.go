@@ -68,13 +68,13 @@ func histories() []uint64 {
 	return out
 }
 
-// failedOnce are histories that have found something, so that what was mended stays so.
-var failedOnce = []uint64{486, 602, 617, 950, 2465, 2627, 2905, 3026, 3067, 3289, 3898, 4091}
+// seedsThatFailedOnce are histories that have found something, so that what was mended stays so.
+var seedsThatFailedOnce = []uint64{486, 602, 617, 950, 2465, 2627, 2905, 3026, 3067, 3289, 3898, 4091}
 
 // TestHistoriesThatOnceFailed plays them again.
 func TestHistoriesThatOnceFailed(t *testing.T) {
 	t.Parallel()
-	for _, seed := range failedOnce {
+	for _, seed := range seedsThatFailedOnce {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			examine(t, seed)

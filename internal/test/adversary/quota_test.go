@@ -43,7 +43,7 @@ func TestRulesOverQuotaDoNotDelayEditsOfOthers(t *testing.T) {
 	seeds.Each(t, seeds.Amount(4, 12), func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 17))
 		fixed(t, fmt.Sprint("seed ", seed), setup{access: openClass}, func(w *testCluster) {
-			w.absolve()
+			w.stopComparison()
 			h := ingresses()["pay/shop"]
 			routes := func() (out []route) {
 				for i := range 3 {

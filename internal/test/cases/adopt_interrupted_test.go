@@ -77,7 +77,7 @@ func (k killing) dies() error {
 		return nil
 	}
 	k.a.r.Kill()
-	return errors.New("the process is dead")
+	return errors.New("the process was killed")
 }
 
 func (k killing) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {

@@ -44,7 +44,7 @@ func TestMovedListenerSetIsNewcomer(t *testing.T) {
 		r.Apply(moved("more", "edge", host), moved("wire", "net", port))
 		r.during(10 * time.Minute)
 		check("after the move")
-		expect(t, "the ListenerSets that moved", "HostnameConflict False, ProtocolConflict False", setSays(r, "evil", "more")+", "+setSays(r, "evil", "wire"))
+		expect(t, "the ListenerSets that moved", "HostnameConflict False, ProtocolConflict False", listenerSetConflict(r, "evil", "more")+", "+listenerSetConflict(r, "evil", "wire"))
 		// The owner edits its ListenerSets, and the controller starts again.
 		r.Apply(strings.Replace(bank[0], "name: l,", "name: renamed,", 1), strings.Replace(bank[1], "name: l,", "name: renamed,", 1))
 		r.during(10 * time.Minute)
@@ -94,7 +94,7 @@ spec:
 						return false
 					}
 					if !has("443") || !has("8443") {
-						t.Fatalf("not both ports are served at first: %v %v\n%s", warnings(r), setSays(r, "team", "more"), strings.Join(onlyOf(r, "listener"), "\n"))
+						t.Fatalf("not both ports are served at first: %v %v\n%s", warnings(r), listenerSetConflict(r, "team", "more"), strings.Join(onlyOf(r, "listener"), "\n"))
 					}
 					hold(r)
 					r.Settle(time.Minute)

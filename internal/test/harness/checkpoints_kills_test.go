@@ -69,7 +69,7 @@ func TestRevertedEditIsUndoneAtNextStart(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, found at a start %t", name, found), func(t *testing.T) {
 				t.Parallel()
 				for at, over := 1, false; !over; at++ {
-					synctest.Test(t, func(t *testing.T) { over = takeBack(t, c.edit, c.back, found, at) })
+					synctest.Test(t, func(t *testing.T) { over = killAndRevert(t, c.edit, c.back, found, at) })
 				}
 			})
 		}
@@ -97,8 +97,8 @@ func killAfter(r *Harness, at int) (n *int) {
 	return n
 }
 
-// takeBack ends a process after so many calls of an edit, and reports whether there were fewer.
-func takeBack(t *testing.T, edit, back func(r *Harness), found bool, at int) (over bool) {
+// killAndRevert ends a process after so many calls of an edit, and reports whether there were fewer.
+func killAndRevert(t *testing.T, edit, back func(r *Harness), found bool, at int) (over bool) {
 	r := shopWithRoute(t, Options{})
 	before, n := r.State(), killAfter(r, at)
 	if found {

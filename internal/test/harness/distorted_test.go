@@ -81,8 +81,8 @@ func (r *Harness) made() map[string]int {
 	return out
 }
 
-// asDesired returns a shop whose rich load balancer is complete.
-func asDesired(t *testing.T) *Harness {
+// newCompleteShop returns a shop whose rich load balancer is complete.
+func newCompleteShop(t *testing.T) *Harness {
 	t.Helper()
 	r := richShop(t)
 	r.during(20 * time.Minute)
@@ -97,7 +97,7 @@ func asDesired(t *testing.T) *Harness {
 func TestReversedListsInAnswersCauseNoChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := asDesired(t)
+		r := newCompleteShop(t)
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 			all := fault.Distortions(r.Emulator.AnswerOf(c.Service, c.Operation))
 			return fault.Action{Distort: slices.DeleteFunc(all, func(d fault.Distortion) bool { return d.Kind != fault.Reorder })}

@@ -18,9 +18,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// notOfTheEdit are drifts that an edit of the Ingress has no part in: targets and rules of nodes are the business of
+// isIndependentOfEdit reports whether an edit of the Ingress does not restore a drift: targets and rules of nodes belong to
 // bindings, and tags wait for the sync period.
-func notOfTheEdit(name string) bool {
+func isIndependentOfEdit(name string) bool {
 	return unwatched[name] || strings.HasPrefix(name, "target deregistered") || strings.HasPrefix(name, "target without") ||
 		strings.HasPrefix(name, "rule of the nodes") || strings.HasPrefix(name, "tag of")
 }
@@ -54,7 +54,7 @@ func TestDriftThatAnEditRestoresIsReported(t *testing.T) {
 	t.Parallel()
 	for i, name := range slices.Sorted(maps.Keys(drifts)) {
 		drift := drifts[name]
-		if notOfTheEdit(name) {
+		if isIndependentOfEdit(name) {
 			continue
 		}
 		for m, mode := range []engine.DriftMode{engine.RepairDrift, engine.ReportDrift} {

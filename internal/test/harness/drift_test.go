@@ -439,14 +439,14 @@ func TestSuccessEventFollowsComparisonWithAWS(t *testing.T) {
 				return strings.HasPrefix(l, "target-group") || strings.Contains(l, `"nodes"`)
 			})
 		}
-		if diff := cmp.Diff(without(untagged(want)), without(untagged(got))); diff != "" {
+		if diff := cmp.Diff(without(withoutTagValue(want)), without(withoutTagValue(got))); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
 }
 
-// untagged leaves out the value of the tag that some drifts change.
-func untagged(state []string) []string {
+// withoutTagValue leaves out the value of the tag that some drifts change.
+func withoutTagValue(state []string) []string {
 	out := slices.Clone(state)
 	for i := range out {
 		out[i] = strings.ReplaceAll(out[i], `"team":"other"`, `"team":"shop"`)

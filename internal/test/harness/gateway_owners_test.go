@@ -183,8 +183,8 @@ func protocolOf(r *Harness, port int32) string {
 	return "none"
 }
 
-// setSays returns the state of the conflict of the listener of a ListenerSet.
-func setSays(r *Harness, namespace, name string) string {
+// listenerSetConflict returns the state of the conflict of the listener of a ListenerSet.
+func listenerSetConflict(r *Harness, namespace, name string) string {
 	set, _ := cluster.Get[*gwv1.ListenerSet](cluster.NewView(r.Store), cluster.KindListenerSet, namespace, name)
 	if set == nil || len(set.Status.Listeners) == 0 {
 		return "nothing"
@@ -218,7 +218,7 @@ func TestListenerSetDoesNotWidenAllowedRoutesOfHTTPPort(t *testing.T) {
 		r.during(10 * time.Minute)
 		expect(t, "the host of the Gateway's listener", "shop-web", routeReached(r, "application", 80, "shop.example.com", "/"))
 		expect(t, "another host of it", "dataplane.FixedResponse", routeReached(r, "application", 80, "free.example.com", "/"))
-		expect(t, "the ListenerSet", "HostnameConflict False", setSays(r, "evil", "more"))
+		expect(t, "the ListenerSet", "HostnameConflict False", listenerSetConflict(r, "evil", "more"))
 		// Another hostname is its own to serve, as the standard has it.
 		r.Apply(listenerSet("bank", "more", 2024, "edge", "port: 80, protocol: HTTP, hostname: bank.example.com"), routeOfNamespace("HTTPRoute", "bank", "web", 2024, toSet, ""))
 		r.during(10 * time.Minute)
@@ -226,11 +226,11 @@ func TestListenerSetDoesNotWidenAllowedRoutesOfHTTPPort(t *testing.T) {
 		r.Apply(listenerSet("evil", "more", 2020, "edge", "port: 80, protocol: HTTP, hostname: bank.example.com"))
 		r.during(10 * time.Minute)
 		expect(t, "the hostname of a ListenerSet, named by an older one", "bank-web", routeReached(r, "application", 80, "bank.example.com", "/"))
-		expect(t, "the older ListenerSet", "HostnameConflict False", setSays(r, "evil", "more"))
+		expect(t, "the older ListenerSet", "HostnameConflict False", listenerSetConflict(r, "evil", "more"))
 		r.Apply(listenerSet("evil", "more", 2020, "edge", "port: 80, protocol: HTTPS, hostname: x.example.com"))
 		r.during(10 * time.Minute)
 		expect(t, "the hostname of a ListenerSet, on whose port an older one has HTTPS", "bank-web", routeReached(r, "application", 80, "bank.example.com", "/"))
-		expect(t, "the ListenerSet of the bank", "NoConflicts True", setSays(r, "bank", "more"))
+		expect(t, "the ListenerSet of the bank", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
 	})
 }
 
@@ -251,7 +251,7 @@ func TestListenerSetTakesNoPortOfNLB(t *testing.T) {
 				r.during(10 * time.Minute)
 				expect(t, "connections", "shop-db", routeReached(r, "network", 5432, "", ""))
 				expect(t, "protocol", "TCP", protocolOf(r, 5432))
-				expect(t, "the ListenerSet", c.says, setSays(r, "evil", "more"))
+				expect(t, "the ListenerSet", c.says, listenerSetConflict(r, "evil", "more"))
 				expect(t, "AWS", strings.Join(before, "\n"), strings.Join(r.State(), "\n"))
 			})
 		})
@@ -268,13 +268,13 @@ func TestListenerSetKeepsItsPort(t *testing.T) {
 		r.Apply(listenerSet("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), routeOfNamespace("TCPRoute", "evil", "all", 2020, toSet, ""))
 		r.during(10 * time.Minute)
 		expect(t, "an older one asks for the port", "bank-db", routeReached(r, "network", 7000, "", ""))
-		expect(t, "the one that serves", "NoConflicts True", setSays(r, "bank", "more"))
-		expect(t, "the older one", "ProtocolConflict False", setSays(r, "evil", "more"))
+		expect(t, "the one that serves", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
+		expect(t, "the older one", "ProtocolConflict False", listenerSetConflict(r, "evil", "more"))
 		r.drop(cluster.KindTCPRoute, "bank", "db")
 		r.drop(cluster.KindListenerSet, "bank", "more")
 		r.during(30 * time.Minute)
 		expect(t, "when the first one leaves", "evil-all", routeReached(r, "network", 7000, "", ""))
-		expect(t, "the one that comes next", "NoConflicts True", setSays(r, "evil", "more"))
+		expect(t, "the one that comes next", "NoConflicts True", listenerSetConflict(r, "evil", "more"))
 	})
 }
 
@@ -354,7 +354,7 @@ func TestLiveRulesOfRepeatedListenerStay(t *testing.T) {
 		r.during(10 * time.Minute)
 		expect(t, "a host that is live", "bank-web", routeReached(r, "application", 80, "bank.example.com", "/"))
 		expect(t, "a host of a route of the Gateway's listener", "shop-web", routeReached(r, "application", 80, "shop.example.com", "/"))
-		expect(t, "the ListenerSet", "HostnameConflict False", setSays(r, "bank", "more"))
+		expect(t, "the ListenerSet", "HostnameConflict False", listenerSetConflict(r, "bank", "more"))
 		r.Apply(routeOfNamespace("HTTPRoute", "bank", "web", 2024, toSet, "bank.example.com, new.example.com"))
 		r.during(10 * time.Minute)
 		expect(t, "a host that is new", "dataplane.FixedResponse", routeReached(r, "application", 80, "new.example.com", "/"))
@@ -380,11 +380,11 @@ func TestListenerConflictsStayDuringOutage(t *testing.T) {
 		r.Start()
 		r.Apply(routeOfNamespace("TCPRoute", "evil", "all", 2020, toSet, "")+"# edited\n", strings.Replace(listenerSet("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), "name: l,", "name: other,", 1))
 		r.Settle(20 * time.Minute)
-		expect(t, "the one that serves", "NoConflicts True", setSays(r, "bank", "more"))
+		expect(t, "the one that serves", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
 		r.Emulator.Faults().SetHook(nil)
 		r.during(30 * time.Minute)
-		expect(t, "the one that serves, when AWS answers", "NoConflicts True", setSays(r, "bank", "more"))
-		expect(t, "the older one, when AWS answers", "ProtocolConflict False", setSays(r, "evil", "more"))
+		expect(t, "the one that serves, when AWS answers", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
+		expect(t, "the older one, when AWS answers", "ProtocolConflict False", listenerSetConflict(r, "evil", "more"))
 	})
 }
 
@@ -410,6 +410,6 @@ func TestCertificateOfRepeatedListenerIsNotImported(t *testing.T) {
 		if got := gatewayImports(r); len(got) != 1 || !strings.HasPrefix(got[0], "imported/infra/own ") {
 			t.Errorf("imported: %q", got)
 		}
-		expect(t, "the ListenerSet", "HostnameConflict False", setSays(r, "evil", "more"))
+		expect(t, "the ListenerSet", "HostnameConflict False", listenerSetConflict(r, "evil", "more"))
 	})
 }

@@ -36,7 +36,7 @@ func TestOutageIsReportedWithin15Seconds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{Workers: 3})
 				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
-				r.untilServed(5 * time.Minute)
+				r.waitUntilServed(5 * time.Minute)
 				r.during(10 * time.Minute)
 				r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return outage })
 				since := time.Now().UTC().Format(time.DateTime)
@@ -81,7 +81,7 @@ func TestUnansweredCallIsReportedWithin15Seconds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{Workers: 3})
 				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
-				r.untilServed(5 * time.Minute)
+				r.waitUntilServed(5 * time.Minute)
 				r.during(10 * time.Minute)
 				x.hangs.Action = fault.Action{Hang: true}
 				r.Emulator.Faults().Add(x.hangs)

@@ -239,7 +239,7 @@ var permittedScenarios = map[rights.Scenario]permitted{
 		p.shopping("create-acm-cert", "true", "acm-pca-arn", ca)
 	}},
 	rights.FirstGeneration: {separate: true, features: []string{rowFirstGeneration}, live: func(p *permittedRun) {
-		p.madeByV1()
+		p.createV1Resources()
 		p.Start()
 		p.shopping()
 		p.leave()

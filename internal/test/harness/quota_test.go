@@ -21,13 +21,13 @@ func TestTargetTypeChangeAtUniqueTargetGroupQuota(t *testing.T) {
 		before := answered(r, 80, "shop.example.com", "/")
 		r.Emulator.Calls().Reset()
 		r.Apply(strings.Replace(old, "target-type: ip", "target-type: instance", 1))
-		editOften(r, "web", oftenLooked(), time.Hour)
+		editOften(r, "web", frequentInterval(), time.Hour)
 		if after := answered(r, 80, "shop.example.com", "/"); after == before || after == "503" || after == "default" {
 			t.Errorf("before %s, an hour later %s; warnings %v", before, after, warnings(r))
 		}
 		n := countOf(r, "ModifyRule")
-		t.Logf("BENCH the quota of unique target groups: %d calls of ModifyRule in an hour of looks every %s, goal %d", n, oftenLooked(), mostAnHour)
-		if n > mostAnHour {
+		t.Logf("BENCH the quota of unique target groups: %d calls of ModifyRule in an hour of looks every %s, goal %d", n, frequentInterval(), maxRejectedCallsPerHour)
+		if n > maxRejectedCallsPerHour {
 			t.Errorf("%d calls of ModifyRule", n)
 		}
 		if text := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(text, "changed in one step") || !strings.Contains(text, "TooManyUniqueTargetGroupsPerLoadBalancer") {
@@ -60,7 +60,7 @@ func TestOldTargetGroupServesAtTargetGroupQuota(t *testing.T) {
 				t.Fatalf("answered by %s, before by %s", now, before)
 			}
 		}
-		if n := countOf(r, "CreateTargetGroup"); n > mostAnHour {
+		if n := countOf(r, "CreateTargetGroup"); n > maxRejectedCallsPerHour {
 			t.Errorf("%d calls of CreateTargetGroup", n)
 		}
 		if text := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(text, "QuotaReached") || !strings.Contains(text, "TooManyTargetGroups") {

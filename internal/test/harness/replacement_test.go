@@ -354,7 +354,7 @@ func TestBlockedReplacementKeepsServing(t *testing.T) {
 				if text := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(text, x.says) || !strings.Contains(text, "ReplacementHeld") {
 					t.Errorf("the owner reads %s", text)
 				}
-				if n := r.Emulator.Calls().Count("CreateLoadBalancer"); n > mostAnHour {
+				if n := r.Emulator.Calls().Count("CreateLoadBalancer"); n > maxRejectedCallsPerHour {
 					t.Errorf("%d load balancers are made in two hours", n)
 				}
 				x.free(r)

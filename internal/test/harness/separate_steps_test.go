@@ -35,8 +35,8 @@ func TestInvalidValueBlocksNoValueOfOthers(t *testing.T) {
 				if !slices.ContainsFunc(r.State(), func(l string) bool { return strings.HasPrefix(l, "load-balancer ") && strings.Contains(l, c.state) }) {
 					t.Errorf("the load balancer does not have %s: %v", c.state, warnings(r))
 				}
-				editOften(r, "good", oftenLooked(), time.Hour)
-				if n := countOf(r, "ModifyLoadBalancerAttributes") + countOf(r, "AddTags"); n > 2*mostAnHour {
+				editOften(r, "good", frequentInterval(), time.Hour)
+				if n := countOf(r, "ModifyLoadBalancerAttributes") + countOf(r, "AddTags"); n > 2*maxRejectedCallsPerHour {
 					t.Errorf("%d calls in an hour", n)
 				}
 			})

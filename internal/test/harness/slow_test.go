@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// untilServed lets time pass until the Ingress is served with its targets, the Service has a load
+// waitUntilServed lets time pass until the Ingress is served with its targets, the Service has a load
 // balancer, and their status shows it.
-func (r *Harness) untilServed(limit time.Duration) time.Duration {
+func (r *Harness) waitUntilServed(limit time.Duration) time.Duration {
 	begun := time.Now()
 	for time.Since(begun) < limit {
 		r.during(5 * time.Second)
@@ -34,7 +34,7 @@ func TestIngressIsServedWithSlowAWS(t *testing.T) {
 				r := shopWith(t, Options{Workers: 3})
 				r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: slow} })
 				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
-				took := r.untilServed(30 * slow)
+				took := r.waitUntilServed(30 * slow)
 				t.Logf("BENCH served after %s where each of %d calls takes %s", took, r.Emulator.Calls().Total(), slow)
 				r.Apply(ingressOf("", "/=web", "/new=web"))
 				begun := time.Now()
@@ -73,7 +73,7 @@ func TestIngressIsServedWithOneTenthOfTheRateLimit(t *testing.T) {
 			r := shopWith(t, Options{Workers: 3})
 			r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action { return fault.Action{Throttle: !admits(c), Latency: latency} })
 			r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
-			took, calls = r.untilServed(time.Hour), r.Emulator.Calls().Counts()
+			took, calls = r.waitUntilServed(time.Hour), r.Emulator.Calls().Counts()
 		})
 		return took, calls
 	}
@@ -97,7 +97,7 @@ func TestHangingServiceDelaysNoOtherStack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Workers: 3})
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
-		r.untilServed(5 * time.Minute)
+		r.waitUntilServed(5 * time.Minute)
 		r.Emulator.Faults().Add(fault.Rule{Service: "waf*", Action: fault.Action{Hang: true}})
 		for i := range 12 {
 			doc := ingressOf(annotated("wafv2-acl-arn", r.World.WebACL), "/=web")

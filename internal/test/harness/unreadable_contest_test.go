@@ -58,12 +58,12 @@ func TestNewcomerTakesNothingWhileReadFails(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), r.pairOf("first", "/", u.before))
+				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), r.ingressPair("first", "/", u.before))
 				settled(t, r)
 				before := r.shown(u)
 				r.Start()
 				r.Emulator.Faults().SetHook(u.hook(fault.Action{Deny: true}))
-				newcomer := strings.Replace(r.pairOf("second", "/new", u.after), "group.name: team", "group.name: team, "+prefix+"group.order: '-1000'", 1)
+				newcomer := strings.Replace(r.ingressPair("second", "/new", u.after), "group.name: team", "group.name: team, "+prefix+"group.order: '-1000'", 1)
 				r.Apply(newcomer)
 				r.Settle(time.Hour)
 				if !secondServes(r, "/new") {
