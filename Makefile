@@ -136,7 +136,7 @@ soak-long:
 .PHONY: soak-seeds
 soak-seeds:
 	FULCRUM_SEEDS=200 go test -count=1 -timeout 24h ./internal/test/properties ./internal/plan/...
-	FULCRUM_SEEDS=100 go test -count=1 -timeout 24h -run 'TestHistoryDecidesNothing$$|TestRefusedPriorities' ./internal/test/harness
+	FULCRUM_SEEDS=100 go test -count=1 -timeout 24h -run 'TestResultDependsOnlyOnLastObjects$$|TestRejectedPriorities' ./internal/test/harness
 	cd local && FULCRUM_SEEDS=100 go test -count=1 -timeout 24h -run 'TestLongScripts$$' ./e2e
 	FULCRUM_ADVERSARY=20000 go test -count=1 -timeout 24h -v -run 'TestHistories$$' ./internal/test/adversary
 	FULCRUM_ADVERSARY=1000 go test -count=1 -timeout 24h -run 'Test(Gateway|Secret|Shared)Histories$$' ./internal/test/adversary
@@ -145,7 +145,7 @@ soak-seeds:
 .PHONY: bench
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
-	@FULCRUM_BENCH=1 go test -count=1 -v -run 'TestCalls$$|TestServiceCalls$$|TestServiceRestart$$|TestGatewayCalls$$|TestGatewayRestart$$|TestAcceleratorCalls$$|TestGatewayWithManyRoutes$$|TestRateLimits$$|TestRateLimitsBeyondTheDocumentedLimits$$|TestRestart$$|TestManyEditsShareWritesOfCheckpoints$$|TestOnePodReplaced$$|TestChurn$$|TestChurnOfOneTenantDelaysNoOther$$|TestCost$$|TestDriftCalls$$|TestNothingIsLostWhileAWSIsOutOfReach$$|TestKilled(Before|After)Each(Call|Write)$$' ./internal/test/harness | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
+	@FULCRUM_BENCH=1 go test -count=1 -v -run 'TestCalls$$|TestServiceCalls$$|TestServiceRestart$$|TestGatewayCalls$$|TestGatewayRestart$$|TestAcceleratorCalls$$|TestGatewayWithManyRoutes$$|TestRateLimits$$|TestRateLimitsBeyondTheDocumentedLimits$$|TestRestart$$|TestManyEditsShareCheckpointWrites$$|TestOnePodReplaced$$|TestPodChurn$$|TestPodChurnOfOneTenantDelaysNoOther$$|TestCost$$|TestDriftCalls$$|TestNothingIsLostWhileAWSIsOutOfReach$$|TestKilled(Before|After)Each(Call|Write)$$' ./internal/test/harness | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
 	@go test -count=1 -v -run 'TestAnExpiredCertificateIsReplacedByTheFirstSync$$' ./internal/webhook/serving | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
 	@cd local && go test -count=1 -v -run 'TestKilledBetweenCalls$$' ./e2e | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
 	@cd local && FULCRUM_BENCH=1 go test -count=1 -v -timeout 60m ./cost | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'

@@ -24,7 +24,7 @@ var kindful = []string{
 	"cli/migrate", // from Ingresses and Services to Gateways
 }
 
-func TestStagesAskNoKindByName(t *testing.T) {
+func TestStagesDoNotCompareKindsByName(t *testing.T) {
 	for _, root := range kindless {
 		err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 			if err != nil {

@@ -139,7 +139,7 @@ func receiver(e ast.Expr) string {
 	return fmt.Sprintf("%T", e)
 }
 
-func TestWhatIsTooLargeIsFound(t *testing.T) {
+func TestTooLargeTypesAndFilesAreFound(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()

@@ -213,7 +213,7 @@ func (em *Emulator) adminClock(r *http.Request, body []byte) (any, error) {
 	if r.Method == http.MethodPost {
 		clock, ok := em.store.Clock.(advancer)
 		if !ok {
-			return nil, errors.New("the clock is not a manual one")
+			return nil, errors.New("the clock cannot be advanced: it is not a manual clock")
 		}
 		var in struct{ Advance string }
 		if err := strict(body, &in); err != nil {

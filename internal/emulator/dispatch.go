@@ -185,7 +185,7 @@ func asError(err error) *store.Error {
 	if e, ok := errors.AsType[*store.Error](err); ok {
 		return e
 	}
-	return store.Errorf(store.Own, "InternalFailure", "the emulator fails: %v", err).WithStatus(500)
+	return store.Errorf(store.Own, "InternalFailure", "internal error of the emulator: %v", err).WithStatus(500)
 }
 
 // sleep waits on the emulator's clock.

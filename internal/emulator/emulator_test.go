@@ -61,7 +61,7 @@ func vpcs(em *emulator.Emulator) int {
 	return len(em.Store().Partition("111122223333", "us-west-2").VPCs)
 }
 
-func TestAccountsAreApart(t *testing.T) {
+func TestAccountsAreSeparate(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	if _, err := createVPC(t, ec2.NewFromConfig(config(em, key))); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestAccountsAreApart(t *testing.T) {
 	}
 }
 
-func TestKeysCanBeRequired(t *testing.T) {
+func TestUnknownAccessKeysCanBeRejected(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	em.Store().Lock()
 	em.Store().Config.RequireKnownKeys = true
@@ -99,7 +99,7 @@ func TestKeysCanBeRequired(t *testing.T) {
 	}
 }
 
-func TestUnknownIsRefusedByName(t *testing.T) {
+func TestUnknownOperationsAreRejected(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	c := ec2.NewFromConfig(config(em, key))
 	_, err := c.DescribeSpotInstanceRequests(t.Context(), nil)
@@ -121,7 +121,7 @@ func TestUnknownIsRefusedByName(t *testing.T) {
 	}
 }
 
-func TestFormMembersThatDoNotExist(t *testing.T) {
+func TestUnknownFormMembersAreRejected(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	body := "Action=CreateVpc&Version=2016-11-15&CidrBlock=10.0.0.0/16&Colour=red"
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://ec2/", strings.NewReader(body))
@@ -190,7 +190,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestACallThatHangsEndsWithItsCaller(t *testing.T) {
+func TestHangingCallEndsWithItsContext(t *testing.T) {
 	for name, lose := range map[string]bool{"without effect": false, "with its effect": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestACallThatHangsEndsWithItsCaller(t *testing.T) {
 	}
 }
 
-func TestThrottlingRefills(t *testing.T) {
+func TestTokenBucketRefills(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		em := emulator.New(emulator.Options{})
 		em.Faults().SetLimits(fault.Documented(1))
@@ -348,7 +348,7 @@ func TestGenerationFollowsChanges(t *testing.T) {
 	})
 }
 
-func TestSameSeedSameNames(t *testing.T) {
+func TestSameSeedGivesSameNames(t *testing.T) {
 	names := func(reads int) string {
 		em := emulator.New(emulator.Options{Seed: 7})
 		c := ec2.NewFromConfig(config(em, key))

@@ -91,7 +91,7 @@ func TestPoliciesAreEnforced(t *testing.T) {
 }
 
 // What Elastic Load Balancing asks of the caller is named in the denial, one after the other.
-func TestLoadBalancersNeedRightsInTheNetwork(t *testing.T) {
+func TestCreateLoadBalancerNeedsEC2Permissions(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	subnets, err := ec2.NewFromConfig(config(em, key)).DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
 	if err != nil {
@@ -120,7 +120,7 @@ func TestLoadBalancersNeedRightsInTheNetwork(t *testing.T) {
 }
 
 // The rights of a role bound its sessions.
-func TestSessionsHaveTheRightsOfTheirRole(t *testing.T) {
+func TestSessionsHaveThePermissionsOfTheirRole(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	const role = "arn:aws:iam::444455556666:role/reader"
 	p, err := iam.Parse([]byte(`{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "ec2:DescribeVpcs", "Resource": "*"}]}`))

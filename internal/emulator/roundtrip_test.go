@@ -30,10 +30,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// TestEveryOperationOnTheWire sends every member of every operation through
+// TestEveryOperationRoundTrips sends every member of every operation through
 // the real SDK and our codecs, in both directions: what the SDK sends must be
 // decoded to the same structure, what we encode must be what the SDK returns.
-func TestEveryOperationOnTheWire(t *testing.T) {
+func TestEveryOperationRoundTrips(t *testing.T) {
 	for _, s := range services(store.New(store.Options{})) {
 		names := make([]string, 0, len(s.operations))
 		for name := range s.operations {

@@ -25,7 +25,7 @@ import (
 
 const role = "arn:aws:iam::444455556666:role/deployer"
 
-func TestAssumedRoleActsInItsAccount(t *testing.T) {
+func TestAssumedRoleUsesItsAccount(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	cfg := config(em, key)
 	other := cfg.Copy()

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-func TestSignaturesAreVerifiedOnDemand(t *testing.T) {
+func TestSignaturesAreVerifiedIfConfigured(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	em.Store().Lock()
 	em.Store().Config.VerifySignatures = true

@@ -119,7 +119,7 @@ func buildStack(t *testing.T, em *emulator.Emulator) stack {
 	return s
 }
 
-func TestWholeStateSurvivesExport(t *testing.T) {
+func TestExportAndRestoreKeepTheWholeState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		em := emulator.New(emulator.Options{Seed: 3})
 		s := buildStack(t, em)
@@ -160,7 +160,7 @@ func TestWholeStateSurvivesExport(t *testing.T) {
 	})
 }
 
-func TestLoadBalancerHoldsItsSecurityGroup(t *testing.T) {
+func TestSecurityGroupOfLoadBalancerCannotBeDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		em := emulator.New(emulator.Options{})
 		em.Store().Lock()
@@ -189,7 +189,7 @@ func TestLoadBalancerHoldsItsSecurityGroup(t *testing.T) {
 	})
 }
 
-func TestTaggingFindsLoadBalancing(t *testing.T) {
+func TestGetResourcesFindsLoadBalancers(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	s := buildStack(t, em)
 	out, err := rgt.NewFromConfig(config(em, key)).GetResources(t.Context(), &rgt.GetResourcesInput{
@@ -208,10 +208,10 @@ func TestTaggingFindsLoadBalancing(t *testing.T) {
 	}
 }
 
-// TestLostResponseOfEachCall is what a fault explorer does: run the same
+// TestEachResponseCanBeLost is what a fault explorer does: run the same
 // steps with the answer of each mutating call lost in turn, let the SDK
 // retry, and compare what there is in the end.
-func TestLostResponseOfEachCall(t *testing.T) {
+func TestEachResponseCanBeLost(t *testing.T) {
 	steps := func(t *testing.T, em *emulator.Emulator) {
 		cfg := config(em, key)
 		cfg.RetryMaxAttempts = 3
@@ -247,7 +247,7 @@ func loseMutation(n int) fault.Hook {
 	return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
 }
 
-func TestAdminForcesStates(t *testing.T) {
+func TestAdminCanForceStates(t *testing.T) {
 	clock := store.NewManualClock(time.Now())
 	em, url, _ := overHTTP(t, emulator.Options{Clock: clock})
 	s := buildStack(t, em)

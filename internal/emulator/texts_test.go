@@ -246,10 +246,10 @@ func (x *texts) at(n ast.Node) string {
 	return p.Filename + ":" + strconv.Itoa(p.Line)
 }
 
-// TestEachErrorTextHasASource reads the emulator's source: each error is made
+// TestEachErrorMessageHasASource reads the emulator's source: each error is made
 // with a source or marked unproven, and the same text has the same source
 // wherever it is used.
-func TestEachErrorTextHasASource(t *testing.T) {
+func TestEachErrorMessageHasASource(t *testing.T) {
 	all := readErrorTexts(t)
 	if len(all) < 450 {
 		t.Errorf("only %d error texts are found", len(all))

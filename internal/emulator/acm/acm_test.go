@@ -234,7 +234,7 @@ func (r *harness) record(zone, action, domain string) {
 	}))(r.t)
 }
 
-func TestCertificatesWaitForTheRecordsOfAllTheirDomains(t *testing.T) {
+func TestCertificateIsIssuedWhenAllDomainsAreValidated(t *testing.T) {
 	r := newHarness(t)
 	ctx := t.Context()
 	request := func(names ...string) func() types.CertificateDetail {
@@ -281,7 +281,7 @@ func TestCertificatesWaitForTheRecordsOfAllTheirDomains(t *testing.T) {
 	}
 }
 
-func TestARecordInAPrivateZoneDoesNotCount(t *testing.T) {
+func TestPrivateZoneRecordDoesNotValidateCertificate(t *testing.T) {
 	r := newHarness(t)
 	arn := must(r.client.RequestCertificate(t.Context(), &acm.RequestCertificateInput{DomainName: aws.String("a.com"), ValidationMethod: types.ValidationMethodDns}))(t).CertificateArn
 	w := r.em.Store()
@@ -341,7 +341,7 @@ func pkcs8(t *testing.T, key crypto.Signer) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: must(x509.MarshalPKCS8PrivateKey(key))(t)})
 }
 
-func TestChainsOfImports(t *testing.T) {
+func TestImportChecksCertificateChain(t *testing.T) {
 	r := newHarness(t)
 	key := func() crypto.Signer { return must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t) }
 	authority := func(c *x509.Certificate) {
@@ -378,7 +378,7 @@ func TestChainsOfImports(t *testing.T) {
 	}
 }
 
-func TestWhatTakesThePlaceOfAnImport(t *testing.T) {
+func TestReimportReplacesCertificate(t *testing.T) {
 	r := newHarness(t)
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	other := must(ecdsa.GenerateKey(elliptic.P384(), rand.Reader))(t)
@@ -419,7 +419,7 @@ func TestWhatTakesThePlaceOfAnImport(t *testing.T) {
 	}
 }
 
-func TestImportsOfAYearAreCounted(t *testing.T) {
+func TestImportQuotaCountsTheLastYear(t *testing.T) {
 	r := newHarness(t)
 	r.em.Store().Config.Quotas["imported-certificates-per-year"] = 2
 	cert, key := r.material("a.example.com")
@@ -436,7 +436,7 @@ func TestImportsOfAYearAreCounted(t *testing.T) {
 	must(r.client.ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key}))(t)
 }
 
-func TestSizesOfImports(t *testing.T) {
+func TestImportSizeLimits(t *testing.T) {
 	r := newHarness(t)
 	cert, key := r.material("a.example.com")
 	for _, in := range []*acm.ImportCertificateInput{

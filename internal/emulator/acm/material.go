@@ -86,7 +86,7 @@ func GenerateContent(c *store.Certificate) error {
 	}
 	number, ok := new(big.Int).SetString(strings.ReplaceAll(c.Serial, ":", ""), 16)
 	if !ok {
-		return fmt.Errorf("serial number %q of %s", c.Serial, c.ARN)
+		return fmt.Errorf("invalid serial number %q of certificate %s", c.Serial, c.ARN)
 	}
 	template := &x509.Certificate{
 		SerialNumber: number, Subject: pkix.Name{CommonName: c.Domain}, DNSNames: c.Names,

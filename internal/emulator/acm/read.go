@@ -152,7 +152,7 @@ func (s *Service) GetCertificate(c *store.Call, in *acm.GetCertificateInput) (*a
 		return nil, store.Errorf(store.Unproven, "RequestInProgressException", "The certificate %s is in the status %s", cert.ARN, status)
 	}
 	if err := GenerateContent(cert); err != nil {
-		return nil, store.Errorf(store.Own, "InternalFailure", "the emulator fails: %v", err)
+		return nil, store.Errorf(store.Own, "InternalFailure", "internal error of the emulator: %v", err)
 	}
 	return &acm.GetCertificateOutput{Certificate: new(cert.CertificatePEM), CertificateChain: store.OptionalText(cert.ChainPEM)}, nil
 }

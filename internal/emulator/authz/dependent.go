@@ -25,15 +25,15 @@ import (
 func (c call) dependentActions(tags map[string]string) []iam.Request {
 	switch c.Service + ":" + c.Operation {
 	case "ec2:CreateSecurityGroup":
-		return c.permissionToTag("ec2:CreateTags", tags, c.newSecurityGroup())
+		return c.tagPermission("ec2:CreateTags", tags, c.newSecurityGroup())
 	case "elasticloadbalancing:CreateLoadBalancer":
-		return append(c.permissionToTag("elasticloadbalancing:AddTags", tags, c.newLoadBalancer()), c.networkPermissions()...)
+		return append(c.tagPermission("elasticloadbalancing:AddTags", tags, c.newLoadBalancer()), c.networkPermissions()...)
 	case "elasticloadbalancing:CreateTargetGroup":
-		return c.permissionToTag("elasticloadbalancing:AddTags", tags, c.newTargetGroup())
+		return c.tagPermission("elasticloadbalancing:AddTags", tags, c.newTargetGroup())
 	case "elasticloadbalancing:CreateListener":
-		return append(c.permissionToTag("elasticloadbalancing:AddTags", tags, newPart(c.text("LoadBalancerArn"), "listener", "loadbalancer")), c.actionPermissions()...)
+		return append(c.tagPermission("elasticloadbalancing:AddTags", tags, newChildARN(c.text("LoadBalancerArn"), "listener", "loadbalancer")), c.actionPermissions()...)
 	case "elasticloadbalancing:CreateRule":
-		return append(c.permissionToTag("elasticloadbalancing:AddTags", tags, newPart(c.text("ListenerArn"), "listener-rule", "listener")), c.actionPermissions()...)
+		return append(c.tagPermission("elasticloadbalancing:AddTags", tags, newChildARN(c.text("ListenerArn"), "listener-rule", "listener")), c.actionPermissions()...)
 	case "elasticloadbalancing:ModifyListener", "elasticloadbalancing:ModifyRule", "elasticloadbalancing:AddListenerCertificates":
 		return c.actionPermissions()
 	case "elasticloadbalancing:SetSecurityGroups", "elasticloadbalancing:ModifyIpPools":
@@ -41,23 +41,23 @@ func (c call) dependentActions(tags map[string]string) []iam.Request {
 	case "elasticloadbalancing:RegisterTargets":
 		return c.peeringPermissions()
 	case "globalaccelerator:CreateAccelerator":
-		return append(c.permissionToTag("globalaccelerator:TagResource", tags, c.newAccelerator()), c.linkedRole(store.LinkedAccelerator, "AWSServiceRoleForGlobalAccelerator")...)
+		return append(c.tagPermission("globalaccelerator:TagResource", tags, c.newAccelerator()), c.serviceLinkedRolePermission(store.LinkedAccelerator, "AWSServiceRoleForGlobalAccelerator")...)
 	case "globalaccelerator:AddEndpoints":
 		// These conditions are in the API reference of the operation.
 		arn := c.text("EndpointGroupArn")
 		return []iam.Request{{Action: "globalaccelerator:UpdateEndpointGroup", Resource: arn, Keys: c.keys(arn)}}
 	case "acm:RequestCertificate", "acm:ImportCertificate":
-		return append(c.permissionToTag("acm:AddTagsToCertificate", tags, c.arn("acm", "certificate/"+newID)), c.privateCA()...)
+		return append(c.tagPermission("acm:AddTagsToCertificate", tags, c.arn("acm", "certificate/"+newID)), c.privateCAPermissions()...)
 	case "wafv2:AssociateWebACL", "wafv2:DisassociateWebACL", "waf-regional:AssociateWebACL", "waf-regional:DisassociateWebACL":
 		return []iam.Request{{Action: "elasticloadbalancing:SetWebAcl", Resource: c.text("ResourceArn")}}
 	case "wafv2:GetWebACLForResource", "waf-regional:GetWebACLForResource":
-		return c.webACL()
+		return c.webACLPermission()
 	}
 	return nil
 }
 
-// permissionToTag returns the permission to tag the resource that a call creates, none if the call has no tags.
-func (c call) permissionToTag(action string, tags map[string]string, arn string) []iam.Request {
+// tagPermission returns the permission to tag the resource that a call creates, none if the call has no tags.
+func (c call) tagPermission(action string, tags map[string]string, arn string) []iam.Request {
 	if len(tags) == 0 {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (c call) permissionToTag(action string, tags map[string]string, arn string)
 // networkPermissions returns the permissions about the account and the VPC that a new load balancer needs.
 func (c call) networkPermissions() []iam.Request {
 	out := []iam.Request{{Action: "ec2:DescribeAccountAttributes"}}
-	out = append(out, c.linkedRole(store.LinkedELB, "AWSServiceRoleForElasticLoadBalancing")...)
+	out = append(out, c.serviceLinkedRolePermission(store.LinkedELB, "AWSServiceRoleForElasticLoadBalancing")...)
 	if c.text("Scheme") != "internal" {
 		out = append(out, iam.Request{Action: "ec2:DescribeInternetGateways"})
 	}
@@ -82,8 +82,8 @@ func (c call) networkPermissions() []iam.Request {
 	return append(out, c.poolPermissions()...)
 }
 
-// linkedRole returns the permission to create the service-linked role of a service, if the account does not have the role.
-func (c call) linkedRole(service, role string) []iam.Request {
+// serviceLinkedRolePermission returns the permission to create the service-linked role of a service, if the account does not have the role.
+func (c call) serviceLinkedRolePermission(service, role string) []iam.Request {
 	if c.Partition.Store().HasServiceLinkedRole(c.Account, service) {
 		return nil
 	}
@@ -131,8 +131,8 @@ func (c call) actionPermissions() []iam.Request {
 	return out
 }
 
-// privateCA returns the permissions that a certificate of a private CA needs.
-func (c call) privateCA() []iam.Request {
+// privateCAPermissions returns the permissions that a certificate of a private CA needs.
+func (c call) privateCAPermissions() []iam.Request {
 	ca := c.text("CertificateAuthorityArn")
 	if ca == "" {
 		return nil
@@ -154,8 +154,8 @@ func (c call) peeringPermissions() []iam.Request {
 	return nil
 }
 
-// webACL returns the permission to read the web ACL of a load balancer.
-func (c call) webACL() []iam.Request {
+// webACLPermission returns the permission to read the web ACL of a load balancer.
+func (c call) webACLPermission() []iam.Request {
 	arn := c.text("ResourceArn")
 	if c.Service == "wafv2" {
 		if acl := c.Partition.WAFv2.Associations[arn]; acl != "" {

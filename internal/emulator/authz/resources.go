@@ -170,8 +170,8 @@ func (c call) newAccelerator() string {
 	return c.global("globalaccelerator", c.Account, "accelerator/"+newID)
 }
 
-// newPart returns the ARN of a new resource that is part of another: a listener of a load balancer, or a rule of a listener.
-func newPart(parent, kind, parentKind string) string {
+// newChildARN returns the ARN of a new resource that is part of another: a listener of a load balancer, or a rule of a listener.
+func newChildARN(parent, kind, parentKind string) string {
 	return strings.Replace(parent, ":"+parentKind+"/", ":"+kind+"/", 1) + "/" + newID
 }
 

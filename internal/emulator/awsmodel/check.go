@@ -11,13 +11,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// Watch makes a test fail if it sends a request, or gets an answer, that departs from AWS's models. The emulator must be made
+// Watch makes a test fail if it sends a request, or gets an answer, that deviates from AWS's models. The emulator must be made
 // with the options after this call.
 //
-// An invalid value in a request that is refused is not a departure, because tests send invalid values on purpose.
+// An invalid value in a request that is refused is not a deviation, because tests send invalid values on purpose.
 func Watch(t testing.TB, o *emulator.Options) *Checker { return watch(t, o, &Checker{}) }
 
-// WatchAnswers makes a test fail if it gets an answer that departs from AWS's models, for tests that send invalid requests.
+// WatchAnswers makes a test fail if it gets an answer that deviates from AWS's models, for tests that send invalid requests.
 func WatchAnswers(t testing.TB, o *emulator.Options) { watch(t, o, &Checker{answersOnly: true}) }
 
 func watch(t testing.TB, o *emulator.Options, c *Checker) *Checker {
@@ -25,7 +25,7 @@ func watch(t testing.TB, o *emulator.Options, c *Checker) *Checker {
 	o.Observe = c.Observe
 	t.Cleanup(func() {
 		for _, d := range c.Deviations() {
-			t.Errorf("departs from AWS's model: %s", d)
+			t.Errorf("deviation from AWS's model: %s", d)
 		}
 	})
 	return c
@@ -37,7 +37,7 @@ type Checker struct {
 
 	mu      sync.Mutex
 	allowed []Exception
-	found   map[departure]string // the first value of each departure
+	found   map[deviation]string // the first value of each deviation
 }
 
 // Allow adds exceptions for deviations that a test makes on purpose.
@@ -47,8 +47,8 @@ func (c *Checker) Allow(e ...Exception) {
 	c.allowed = append(c.allowed, e...)
 }
 
-// note records a departure, unless an exception covers it.
-func (c *Checker) note(d departure, service, operation, value string) {
+// note records a deviation, unless an exception covers it.
+func (c *Checker) note(d deviation, service, operation, value string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range slices.Concat(exceptions, c.allowed) {
@@ -57,18 +57,18 @@ func (c *Checker) note(d departure, service, operation, value string) {
 		}
 	}
 	if c.found == nil {
-		c.found = map[departure]string{}
+		c.found = map[deviation]string{}
 	}
 	if _, ok := c.found[d]; !ok {
 		c.found[d] = value
 	}
 }
 
-// report is called with a departure: the member, its value and the rule.
+// report is called with a deviation: the member, its value and the rule.
 type report func(member, value, rule string)
 
-// departure identifies a departure, which is reported once.
-type departure struct{ call, side, member, rule string }
+// deviation identifies a deviation, which is reported once.
+type deviation struct{ call, side, member, rule string }
 
 // Deviations lists the deviations that were found so far.
 func (c *Checker) Deviations() []string {
@@ -86,7 +86,7 @@ func (c *Checker) Deviations() []string {
 func (c *Checker) Observe(x emulator.Exchange) {
 	found := func(side string) report {
 		return func(member, value, rule string) {
-			c.note(departure{x.Service + ":" + x.Operation, side, withoutNumbers(member), rule}, x.Service, x.Operation, value)
+			c.note(deviation{x.Service + ":" + x.Operation, side, withoutNumbers(member), rule}, x.Service, x.Operation, value)
 		}
 	}
 	s := models()[x.Service]
@@ -117,8 +117,8 @@ func (c *Checker) Observe(x emulator.Exchange) {
 	}
 }
 
-// refused reports whether a request was refused.
-func refused(x emulator.Exchange) bool { return x.Answer.Status < 200 || x.Answer.Status >= 300 }
+// isRejected reports whether a request was refused.
+func isRejected(x emulator.Exchange) bool { return x.Answer.Status < 200 || x.Answer.Status >= 300 }
 
 // withoutNumbers returns a path without the numbers of list items.
 func withoutNumbers(path string) string {
@@ -132,7 +132,7 @@ func withoutNumbers(path string) string {
 }
 
 func (s *service) checkRequest(op *operation, x emulator.Exchange, found report) {
-	w := &walk{protocol: s.protocol, found: found, valuesAllowed: refused(x)}
+	w := &walk{protocol: s.protocol, found: found, valuesAllowed: isRejected(x)}
 	input := op.input
 	if input == nil {
 		input = &shape{kind: "structure", name: x.Operation + "Input"}
@@ -165,14 +165,14 @@ func (w *walk) checkLocation(op *operation, x emulator.Exchange) {
 	values := url.Values{}
 	want, have := strings.Split(strings.TrimSuffix(op.path, "/"), "/"), strings.Split(strings.TrimSuffix(x.Request.Path, "/"), "/")
 	if x.Request.Method != op.method || len(want) != len(have) {
-		w.reportDeparture(x.Request.Method+" "+x.Request.Path, "not %s %s", op.method, op.path)
+		w.reportDeviation(x.Request.Method+" "+x.Request.Path, "not %s %s", op.method, op.path)
 		return
 	}
 	for i := range want {
 		if name, ok := strings.CutPrefix(want[i], "{"); ok {
 			values.Set("uri "+strings.TrimSuffix(name, "}"), have[i])
 		} else if want[i] != have[i] {
-			w.reportDeparture(x.Request.Path, "not %s", op.path)
+			w.reportDeviation(x.Request.Path, "not %s", op.path)
 		}
 	}
 	for name := range x.Request.Query {
@@ -188,12 +188,12 @@ func (w *walk) checkLocation(op *operation, x emulator.Exchange) {
 		case values.Has(key):
 			w.child(m.name, m.shape, &node{text: values.Get(key)})
 		case m.required:
-			w.reportDeparture(m.name, "a required member of %s that is missing", op.input.name)
+			w.reportDeviation(m.name, "a required member of %s is missing", op.input.name)
 		}
 		delete(values, key)
 	}
 	for key := range values {
-		w.reportDeparture(key, "not a member of %s", op.input.name)
+		w.reportDeviation(key, "not a member of %s", op.input.name)
 	}
 }
 
@@ -202,7 +202,7 @@ func (s *service) answer(op *operation, x emulator.Exchange, found report) {
 	case x.Answer.Status == 0: // no answer was sent
 		return
 	case x.Own && x.Answer.Status >= 500:
-		found("", x.Message, "the emulator fails")
+		found("", x.Message, "internal error of the emulator")
 		return
 	case x.Answer.Status >= 300:
 		s.checkErrorCode(op, x, found)
@@ -226,7 +226,7 @@ func (s *service) answer(op *operation, x emulator.Exchange, found report) {
 		if value := x.Answer.Header.Get(m.answer); value != "" {
 			w.child(m.name, m.shape, &node{text: value})
 		} else if m.required {
-			w.reportDeparture(m.name, "a required member of %s that is missing", output.name)
+			w.reportDeviation(m.name, "a required member of %s is missing", output.name)
 		}
 	}
 }
@@ -250,7 +250,7 @@ func (s *service) answerBody(op *operation, x emulator.Exchange) (*node, error) 
 			return nil, fmt.Errorf("no request ID")
 		}
 		known := op.output != nil && op.output.answer["return"] != nil
-		tree.kids = slices.DeleteFunc(tree.kids, func(n node) bool { return n.name == "requestId" || n.name == "return" && !known })
+		tree.children = slices.DeleteFunc(tree.children, func(n node) bool { return n.name == "requestId" || n.name == "return" && !known })
 	case protocolQuery:
 		if meta := tree.kid("ResponseMetadata"); meta == nil || meta.kid("RequestId") == nil {
 			return nil, fmt.Errorf("no request ID")
@@ -260,7 +260,7 @@ func (s *service) answerBody(op *operation, x emulator.Exchange) (*node, error) 
 			want = x.Operation + "Result"
 		}
 		result := tree.kid(want)
-		if result == nil || len(tree.kids) != 2 {
+		if result == nil || len(tree.children) != 2 {
 			return nil, fmt.Errorf("no %q beside the metadata", want)
 		}
 		tree = result

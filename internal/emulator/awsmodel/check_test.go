@@ -108,7 +108,7 @@ func changed(t *testing.T, x emulator.Exchange, side, from, to string) emulator.
 	return x
 }
 
-func TestWhatIsRecordedDoesNotDepart(t *testing.T) {
+func TestRecordedCallsMatchTheModels(t *testing.T) {
 	c := &Checker{}
 	for _, x := range recorded(t) {
 		c.Observe(x)
@@ -118,13 +118,13 @@ func TestWhatIsRecordedDoesNotDepart(t *testing.T) {
 	}
 }
 
-func TestDeparturesAreFound(t *testing.T) {
+func TestDeviationsAreFound(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	calls := recorded(t)
 	for _, c := range []struct{ operation, side, from, to, want string }{
 		// The query protocol.
 		{"CreateTargetGroup", "request", "Protocol=HTTP", "Protocol=GOPHER", `member "Protocol", value "GOPHER": not a value of ProtocolEnum`},
-		{"CreateTargetGroup", "request", "Name=group&", "", `value "Name": a required member of CreateTargetGroupInput that is missing`},
+		{"CreateTargetGroup", "request", "Name=group&", "", `value "Name": a required member of CreateTargetGroupInput is missing`},
 		{"CreateTargetGroup", "request", "Tags.member.1.Key=a", "Tags.member.1.Key=" + long, `member "Tags.Key", value "xxx`},
 		{"CreateTargetGroup", "request", "HealthCheckIntervalSeconds=10", "HealthCheckIntervalSeconds=4", `member "HealthCheckIntervalSeconds", value "4": less than 5`},
 		{"CreateTargetGroup", "request", "HealthCheckIntervalSeconds=10", "HealthCheckIntervalSeconds=301", `value "301": more than 300`},
@@ -142,7 +142,7 @@ func TestDeparturesAreFound(t *testing.T) {
 		{"DeleteRule", "answer", "RuleNotFound", "TargetGroupNotFound", `member "Code", value "TargetGroupNotFound"`},
 		// That of EC2. It has next to no bounds on texts, and lists no errors.
 		{"CreateSecurityGroup", "request", "ResourceType=security-group", "ResourceType=club", `member "TagSpecifications.ResourceType", value "club": not a value of ResourceType`},
-		{"CreateSecurityGroup", "request", "GroupDescription=d&", "", `value "Description": a required member of CreateSecurityGroupRequest that is missing`},
+		{"CreateSecurityGroup", "request", "GroupDescription=d&", "", `value "Description": a required member of CreateSecurityGroupRequest is missing`},
 		{"CreateSecurityGroup", "request", "GroupDescription=d", "Description=d", `value "Description": not a member of`},
 		{"CreateSecurityGroup", "answer", "<groupId>", "<Colour/><groupId>", `value "Colour": not a member of CreateSecurityGroupResult`},
 		{"CreateManagedPrefixList", "request", "PrefixListName=list&", "", `value "PrefixListName": a required member`},
@@ -153,26 +153,26 @@ func TestDeparturesAreFound(t *testing.T) {
 		{"DescribeVpcs", "answer", "<requestId>", "<id></id><requestId>", `value "id": not a member`},
 		// JSON.
 		{"RequestCertificate", "request", `"DNS"`, `"FAX"`, `member "ValidationMethod", value "FAX": not a value of ValidationMethod`},
-		{"RequestCertificate", "request", `"DomainName"`, `"domainName"`, `value "DomainName": a required member of RequestCertificateRequest that is missing`},
+		{"RequestCertificate", "request", `"DomainName"`, `"domainName"`, `value "DomainName": a required member of RequestCertificateRequest is missing`},
 		{"RequestCertificate", "request", `"a.example.com"`, `"` + long + `.com"`, `2004 characters, not 1 to 253`},
 		{"RequestCertificate", "request", `"a.example.com"`, `"-a.example.com"`, `does not match the pattern of DomainNameString`},
 		{"RequestCertificate", "request", `{`, `{"Colour":1,`, `value "Colour": not a member of RequestCertificateRequest`},
 		{"RequestCertificate", "request", `"a.example.com"`, `7`, `member "DomainName", value "7": not a string`},
 		{"ListCertificates", "request", `"MaxItems":10`, `"MaxItems":10000`, `member "MaxItems", value "10000": more than 1000`},
 		{"ListCertificates", "answer", `"KeyAlgorithm":"RSA_2048"`, `"KeyAlgorithm":"RSA-2048"`, `not a value of KeyAlgorithm`},
-		{"ListTagsForCertificate", "answer", `"Key":"k"`, `"key":"k"`, `member "Tags", value "Key": a required member of Tag that is missing`},
+		{"ListTagsForCertificate", "answer", `"Key":"k"`, `"key":"k"`, `member "Tags", value "Key": a required member of Tag is missing`},
 		{"ListTagsForCertificate", "answer", `"Value":"v"`, `"Value":"` + long + `"`, `2000 characters, not 0 to 256`},
 		{"ListTagsForCertificate", "answer", `"Tags":`, `"Tags":{},"tags":`, `member "Tags", value "": not a list`},
 		{"DescribeCertificate", "answer", "ResourceNotFoundException", "LimitExceededException", `value "LimitExceededException"`},
 		// REST.
 		{"ChangeResourceRecordSets", "request", "<Action>CREATE<", "<Action>MAKE<", `member "ChangeBatch.Changes.Action", value "MAKE": not a value of ChangeAction`},
-		{"ChangeResourceRecordSets", "request", "<Action>CREATE</Action>", "", `value "Action": a required member of Change that is missing`},
+		{"ChangeResourceRecordSets", "request", "<Action>CREATE</Action>", "", `value "Action": a required member of Change is missing`},
 		{"ChangeResourceRecordSets", "request", "<Name>a.example.com<", "<Name>" + long + "<", `2000 characters, not at most 1024`},
 		{"ChangeResourceRecordSets", "request", "<TTL>60<", "<TTL>-1<", `member "ChangeBatch.Changes.ResourceRecordSet.TTL", value "-1": less than 0`},
 		{"ChangeResourceRecordSets", "request", "<TTL>", "<Colour/><TTL>", `value "Colour": not a member of ResourceRecordSet`},
 		{"ListHostedZones", "path", "maxitems=10", "colour=red", `value "querystring colour": not a member of ListHostedZonesRequest`},
 		{"ChangeResourceRecordSets", "answer", "<Status>PENDING<", "<Status>SOON<", `member "ChangeInfo.Status", value "SOON": not a value of ChangeStatus`},
-		{"ChangeResourceRecordSets", "answer", "<Status>PENDING</Status>", "", `member "ChangeInfo", value "Status": a required member of ChangeInfo that is missing`},
+		{"ChangeResourceRecordSets", "answer", "<Status>PENDING</Status>", "", `member "ChangeInfo", value "Status": a required member of ChangeInfo is missing`},
 		{"ListHostedZones", "answer", "<CallerReference>r<", "<CallerReference>" + long + "<", `2000 characters, not 1 to 128`},
 		{"ListHostedZones", "answer", "<IsTruncated>", "<Colour/><IsTruncated>", `value "Colour": not a member of ListHostedZonesResponse`},
 		{"ListHostedZones", "answer", "<HostedZones><HostedZone>", "<HostedZones><Zone>", `ends as`},
@@ -200,7 +200,7 @@ func TestDeparturesAreFound(t *testing.T) {
 	}
 }
 
-func TestWhatNoModelHasDeparts(t *testing.T) {
+func TestCallsWithoutModelAreDeviations(t *testing.T) {
 	x := recorded(t)["DescribeVpcs"]
 	x.Operation = "DescribeMoons"
 	c := &Checker{}
@@ -217,7 +217,7 @@ func TestWhatNoModelHasDeparts(t *testing.T) {
 }
 
 // A value that AWS refuses is a user's; a member that does not exist is not.
-func TestRefusedValuesAreAllowed(t *testing.T) {
+func TestRejectedValuesAreNoDeviations(t *testing.T) {
 	x := recorded(t)["CreateTargetGroup"]
 	x = changed(t, x, "request", "Protocol=HTTP", "Protocol=GOPHER&Colour=red")
 	x.Answer.Status, x.Code = 400, "ValidationError"
@@ -231,7 +231,7 @@ func TestRefusedValuesAreAllowed(t *testing.T) {
 }
 
 // What was checked in one test hides nothing in another one.
-func TestEachCheckerFindsWhatDeparts(t *testing.T) {
+func TestEachCheckerReportsDeviations(t *testing.T) {
 	taken := changed(t, recorded(t)["CreateTargetGroup"], "request", "Protocol=HTTP", "Protocol=GOPHER")
 	refused := taken
 	refused.Answer.Status, refused.Code = 400, "ValidationError"
@@ -268,8 +268,8 @@ func TestEachCheckerFindsWhatDeparts(t *testing.T) {
 	}
 }
 
-// What a test asks for is no departure: injected errors, and answers that are distorted.
-func TestFaultsAreNoDepartures(t *testing.T) {
+// What a test asks for is no deviation: injected errors, and answers that are distorted.
+func TestInjectedFaultsAreNoDeviations(t *testing.T) {
 	var o emulator.Options
 	c := Watch(t, &o)
 	em := emulator.New(o)
@@ -286,7 +286,7 @@ func TestFaultsAreNoDepartures(t *testing.T) {
 }
 
 // Each operation of the emulator has a model, and the models have no other.
-func TestModelsHaveTheOperationsOfTheEmulator(t *testing.T) {
+func TestModelsHaveExactlyTheOperationsOfTheEmulator(t *testing.T) {
 	got := map[string][]string{}
 	for name, s := range models() {
 		got[name] = store.SortedKeys(s.operations)

@@ -40,7 +40,7 @@ func (m *digestCache) once(digest uint64, found report, check func(report)) {
 func (m *digestCache) request(x emulator.Exchange) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
-	fmt.Fprintf(&h, "request %s %s %t ", x.Service, x.Operation, refused(x))
+	fmt.Fprintf(&h, "request %s %s %t ", x.Service, x.Operation, isRejected(x))
 	h.Write(x.Request.Body)
 	return h.Sum64()
 }

@@ -17,7 +17,7 @@ var (
 	}
 )
 
-// Exception is a departure from the model that AWS itself makes. An empty field matches anything.
+// Exception is a deviation from the model that AWS itself makes. An empty field matches anything.
 type Exception struct {
 	Service, Operation string
 	Side               string // "request" or "answer"

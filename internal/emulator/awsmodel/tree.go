@@ -15,10 +15,10 @@ import (
 
 // node is a value of a message, of any protocol, before its type is known.
 type node struct {
-	name string
-	text string
-	kind jsonKind
-	kids []node
+	name     string
+	text     string
+	kind     jsonKind
+	children []node
 }
 
 // jsonKind is the type of a value in JSON. Values of the other protocols are untyped.
@@ -35,9 +35,9 @@ const (
 )
 
 func (n *node) kid(name string) *node {
-	for i := range n.kids {
-		if n.kids[i].name == name {
-			return &n.kids[i]
+	for i := range n.children {
+		if n.children[i].name == name {
+			return &n.children[i]
 		}
 	}
 	return nil
@@ -53,10 +53,10 @@ func formTree(form url.Values) *node {
 		}
 		at := root
 		for part := range strings.SplitSeq(key, ".") {
-			if last := len(at.kids) - 1; last < 0 || at.kids[last].name != part {
-				at.kids = append(at.kids, node{name: part})
+			if last := len(at.children) - 1; last < 0 || at.children[last].name != part {
+				at.children = append(at.children, node{name: part})
 			}
-			at = &at.kids[len(at.kids)-1]
+			at = &at.children[len(at.children)-1]
 		}
 		at.text = form.Get(key)
 	}
@@ -65,19 +65,19 @@ func formTree(form url.Values) *node {
 
 // numbered sorts the items of a list in a form by number, and returns an error if the numbers are not 1, 2 and so on.
 func (n *node) numbered() error {
-	for i := range n.kids {
-		if _, err := strconv.ParseUint(n.kids[i].name, 10, 31); err != nil {
-			return fmt.Errorf("%q is not the number of an item", n.kids[i].name)
+	for i := range n.children {
+		if _, err := strconv.ParseUint(n.children[i].name, 10, 31); err != nil {
+			return fmt.Errorf("%q is not the number of an item", n.children[i].name)
 		}
 	}
-	slices.SortFunc(n.kids, func(a, b node) int {
+	slices.SortFunc(n.children, func(a, b node) int {
 		x, _ := strconv.Atoi(a.name) // the names are numbers
 		y, _ := strconv.Atoi(b.name)
 		return x - y
 	})
-	for i := range n.kids {
-		if n.kids[i].name != strconv.Itoa(i+1) {
-			return fmt.Errorf("item %d has the number %q", i+1, n.kids[i].name)
+	for i := range n.children {
+		if n.children[i].name != strconv.Itoa(i+1) {
+			return fmt.Errorf("item %d has the number %q", i+1, n.children[i].name)
 		}
 	}
 	return nil
@@ -114,12 +114,12 @@ func fromJSON(name string, v any) node {
 	case []any:
 		n.kind = jsonList
 		for _, item := range v {
-			n.kids = append(n.kids, fromJSON("", item))
+			n.children = append(n.children, fromJSON("", item))
 		}
 	case map[string]any:
 		n.kind = jsonObject
 		for _, key := range store.SortedKeys(v) {
-			n.kids = append(n.kids, fromJSON(key, v[key]))
+			n.children = append(n.children, fromJSON(key, v[key]))
 		}
 	}
 	return n
@@ -174,7 +174,7 @@ func (r *xmlReader) element() (node, error) {
 				return n, fmt.Errorf("element %q ends as %q", n.name, name)
 			}
 			r.rest = after
-			if len(n.kids) == 0 {
+			if len(n.children) == 0 {
 				n.text = xmlEntities.Replace(text)
 			}
 			return n, nil
@@ -186,7 +186,7 @@ func (r *xmlReader) element() (node, error) {
 		if err != nil {
 			return n, err
 		}
-		n.kids = append(n.kids, kid)
+		n.children = append(n.children, kid)
 	}
 }
 

@@ -24,14 +24,14 @@ func (w *walk) isForm() bool {
 	return !w.answer && (w.protocol == protocolQuery || w.protocol == protocolEC2)
 }
 
-func (w *walk) reportDeparture(value, format string, args ...any) {
+func (w *walk) reportDeviation(value, format string, args ...any) {
 	w.found(strings.Join(w.path, "."), value, fmt.Sprintf(format, args...))
 }
 
 // reportInvalid reports a value of the right type that the model does not allow.
 func (w *walk) reportInvalid(value, format string, args ...any) {
 	if !w.valuesAllowed {
-		w.reportDeparture(value, format, args...)
+		w.reportDeviation(value, format, args...)
 	}
 }
 
@@ -51,8 +51,8 @@ func (w *walk) value(s *shape, n *node) {
 	case "map":
 		w.mapping(s, n)
 	default:
-		if len(n.kids) > 0 {
-			w.reportDeparture(n.kids[0].name, "a member of a %s", s.kind)
+		if len(n.children) > 0 {
+			w.reportDeviation(n.children[0].name, "a member of a %s", s.kind)
 			return
 		}
 		w.scalar(s, n)
@@ -64,7 +64,7 @@ func (w *walk) hasKind(s *shape, n *node, want jsonKind) bool {
 	if n.kind == untyped || n.kind == want {
 		return true
 	}
-	w.reportDeparture(n.text, "not a %s", s.kind)
+	w.reportDeviation(n.text, "not a %s", s.kind)
 	return false
 }
 
@@ -73,18 +73,18 @@ func (w *walk) structure(s *shape, n *node) {
 		return
 	}
 	if n.text != "" {
-		w.reportDeparture(n.text, "text in place of members")
+		w.reportDeviation(n.text, "text in place of members")
 	}
 	names := s.request
 	if w.answer {
 		names = s.answer
 	}
-	for i := range n.kids {
-		kid := &n.kids[i]
+	for i := range n.children {
+		kid := &n.children[i]
 		m := names[kid.name]
 		switch {
 		case m == nil || m.location != "":
-			w.reportDeparture(kid.name, "not a member of %s", s.name)
+			w.reportDeviation(kid.name, "not a member of %s", s.name)
 		case kid.kind != jsonNull:
 			w.child(m.name, m.shape, kid)
 		}
@@ -98,7 +98,7 @@ func (w *walk) structure(s *shape, n *node) {
 			name = m.answer
 		}
 		if kid := n.kid(name); kid == nil || kid.kind == jsonNull {
-			w.reportDeparture(m.name, "a required member of %s that is missing", s.name)
+			w.reportDeviation(m.name, "a required member of %s is missing", s.name)
 		}
 	}
 }
@@ -109,17 +109,17 @@ func (w *walk) list(s *shape, n *node) {
 		return
 	}
 	if n.text != "" {
-		w.reportDeparture(n.text, "text in place of items")
+		w.reportDeviation(n.text, "text in place of items")
 	}
 	switch {
 	case w.isForm():
-		if w.protocol == protocolQuery && len(n.kids) > 0 {
+		if w.protocol == protocolQuery && len(n.children) > 0 {
 			if n = w.onlyChild(s, n, "member"); n == nil {
 				return
 			}
 		}
 		if err := n.numbered(); err != nil {
-			w.reportDeparture("", "%v", err)
+			w.reportDeviation("", "%v", err)
 			return
 		}
 	case w.protocol != protocolJSON:
@@ -127,26 +127,26 @@ func (w *walk) list(s *shape, n *node) {
 		if want == "" {
 			want = "member"
 		}
-		for i := range n.kids {
-			if n.kids[i].name != want {
-				w.reportDeparture(n.kids[i].name, "not an item, which is called %s", want)
+		for i := range n.children {
+			if n.children[i].name != want {
+				w.reportDeviation(n.children[i].name, "not a list item; the items are named %s", want)
 				return
 			}
 		}
 	}
-	w.size(s, len(n.kids), "items")
-	for i := range n.kids {
-		w.child(strconv.Itoa(i+1), s.item, &n.kids[i])
+	w.size(s, len(n.children), "items")
+	for i := range n.children {
+		w.child(strconv.Itoa(i+1), s.item, &n.children[i])
 	}
 }
 
-// onlyChild returns the value of the given name below n, and reports a departure if n has other values.
+// onlyChild returns the value of the given name below n, and reports a deviation if n has other values.
 func (w *walk) onlyChild(s *shape, n *node, name string) *node {
-	if len(n.kids) != 1 || n.kids[0].name != name {
-		w.reportDeparture(n.kids[0].name, "not %s, which the %s has", name, s.kind)
+	if len(n.children) != 1 || n.children[0].name != name {
+		w.reportDeviation(n.children[0].name, "not %s, which the %s has", name, s.kind)
 		return nil
 	}
-	return &n.kids[0]
+	return &n.children[0]
 }
 
 func (w *walk) mapping(s *shape, n *node) {
@@ -154,30 +154,30 @@ func (w *walk) mapping(s *shape, n *node) {
 		return
 	}
 	if n.kind == jsonObject {
-		w.size(s, len(n.kids), "entries")
-		for i := range n.kids {
-			w.child(n.kids[i].name, s.key, &node{kind: jsonText, text: n.kids[i].name})
-			w.child(n.kids[i].name, s.item, &n.kids[i])
+		w.size(s, len(n.children), "entries")
+		for i := range n.children {
+			w.child(n.children[i].name, s.key, &node{kind: jsonText, text: n.children[i].name})
+			w.child(n.children[i].name, s.item, &n.children[i])
 		}
 		return
 	}
-	entries := n.kids
-	if w.isForm() && len(n.kids) > 0 {
+	entries := n.children
+	if w.isForm() && len(n.children) > 0 {
 		entry := w.onlyChild(s, n, "entry")
 		if entry == nil {
 			return
 		}
 		if err := entry.numbered(); err != nil {
-			w.reportDeparture("", "%v", err)
+			w.reportDeviation("", "%v", err)
 			return
 		}
-		entries = entry.kids
+		entries = entry.children
 	}
 	w.size(s, len(entries), "entries")
 	for i := range entries {
 		key, value := entries[i].kid("key"), entries[i].kid("value")
-		if key == nil || value == nil || len(entries[i].kids) != 2 || !w.isForm() && entries[i].name != "entry" {
-			w.reportDeparture(entries[i].name, "not an entry of a key and a value")
+		if key == nil || value == nil || len(entries[i].children) != 2 || !w.isForm() && entries[i].name != "entry" {
+			w.reportDeviation(entries[i].name, "not a map entry with a key and a value")
 			return
 		}
 		w.child(key.text, s.key, key)
@@ -197,13 +197,13 @@ func (w *walk) scalar(s *shape, n *node) {
 			raw, err = []byte(n.text), nil // the emulator's clients do not encode it
 		}
 		if err != nil || n.kind != untyped && n.kind != jsonText {
-			w.reportDeparture(n.text, "not base64")
+			w.reportDeviation(n.text, "not base64")
 			return
 		}
 		w.size(s, len(raw), "bytes")
 	case "boolean":
 		if n.kind != untyped && n.kind != jsonBool || n.text != "true" && n.text != "false" {
-			w.reportDeparture(n.text, "not a boolean")
+			w.reportDeviation(n.text, "not a boolean")
 		}
 	case "timestamp":
 		var err error
@@ -213,7 +213,7 @@ func (w *walk) scalar(s *shape, n *node) {
 			_, err = strconv.ParseFloat(n.text, 64)
 		}
 		if err != nil || n.kind != untyped && n.kind != jsonNumber {
-			w.reportDeparture(n.text, "not a timestamp")
+			w.reportDeviation(n.text, "not a timestamp")
 		}
 	default:
 		w.number(s, n)
@@ -233,7 +233,7 @@ func (w *walk) number(s *shape, n *node) {
 	}
 	switch {
 	case err != nil || n.kind != untyped && n.kind != jsonNumber:
-		w.reportDeparture(n.text, "not a number of type %s", s.kind)
+		w.reportDeviation(n.text, "not a number of type %s", s.kind)
 	case s.min != nil && f < *s.min:
 		w.reportInvalid(n.text, "less than %v", *s.min)
 	case s.max != nil && f > *s.max:

@@ -56,7 +56,7 @@ func Run(ctx context.Context, r *recording.Recording) (*Result, error) {
 		result: &Result{Skipped: map[string]int{}},
 	}
 	if err := p.createNetwork(ctx, r); err != nil {
-		return nil, fmt.Errorf("make the network of the recording: %w", err)
+		return nil, fmt.Errorf("create the network of the recording: %w", err)
 	}
 	calls := slices.Clone(r.Calls)
 	for i := range calls {
@@ -110,7 +110,7 @@ type player struct {
 func skipReason(c recording.Call) string {
 	switch {
 	case c.Status == 0:
-		return "no answer came"
+		return "the call got no response"
 	case c.Status >= 500:
 		return "AWS failed"
 	}

@@ -124,9 +124,9 @@ func written(t *testing.T, r *recording.Recording) *recording.Recording {
 	return out
 }
 
-// TestTheEmulatorAnswersAsItsRecording: what the emulator itself answered is no difference, although ids are others, the
+// TestEmulatorGivesTheRecordedAnswers: what the emulator itself answered is no difference, although ids are others, the
 // account had a load balancer and subnets of others, and all names of those are replaced.
-func TestTheEmulatorAnswersAsItsRecording(t *testing.T) {
+func TestEmulatorGivesTheRecordedAnswers(t *testing.T) {
 	t.Parallel()
 	r := written(t, recorded(t))
 	out, err := compare.Run(t.Context(), r)
@@ -141,8 +141,8 @@ func TestTheEmulatorAnswersAsItsRecording(t *testing.T) {
 	}
 }
 
-// TestOtherAnswersAreListed: each way in which an answer can differ is seen.
-func TestOtherAnswersAreListed(t *testing.T) {
+// TestDifferentAnswersAreReported: each way in which an answer can differ is seen.
+func TestDifferentAnswersAreReported(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		operation string
@@ -216,8 +216,8 @@ func at(c *recording.Call, name string) *recording.Node {
 	return find(c.Answer)
 }
 
-// TestCallsThatNobodyCanRepeatAreSkipped: no answer, throttling and denials say nothing of how AWS answers.
-func TestCallsThatNobodyCanRepeatAreSkipped(t *testing.T) {
+// TestCallsThatCannotBeRepeatedAreSkipped: no answer, throttling and denials say nothing of how AWS answers.
+func TestCallsThatCannotBeRepeatedAreSkipped(t *testing.T) {
 	t.Parallel()
 	r := recorded(t)
 	r.Calls[0].Status = 0
@@ -226,13 +226,13 @@ func TestCallsThatNobodyCanRepeatAreSkipped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(map[string]int{"no answer came": 1, "AWS throttled the call": 1}, out.Skipped); d != "" || len(out.Differences) > 0 {
+	if d := cmp.Diff(map[string]int{"the call got no response": 1, "AWS throttled the call": 1}, out.Skipped); d != "" || len(out.Differences) > 0 {
 		t.Errorf("%s%v", d, out.Differences)
 	}
 }
 
-// TestWhatWasThereBeforeIsNotCompared: the emulator has nothing that the account had before the run.
-func TestWhatWasThereBeforeIsNotCompared(t *testing.T) {
+// TestResourcesFromBeforeTheRunAreNotCompared: the emulator has nothing that the account had before the run.
+func TestResourcesFromBeforeTheRunAreNotCompared(t *testing.T) {
 	t.Parallel()
 	r := recorded(t)
 	i := slices.IndexFunc(r.Calls, func(x recording.Call) bool { return x.Operation == "DescribeLoadBalancerAttributes" })
@@ -249,8 +249,8 @@ func TestWhatWasThereBeforeIsNotCompared(t *testing.T) {
 	}
 }
 
-// TestNamesOfARecordingControlNoTerminal: a recording is untrusted input.
-func TestNamesOfARecordingControlNoTerminal(t *testing.T) {
+// TestNamesOfARecordingCannotControlTheTerminal: a recording is untrusted input.
+func TestNamesOfARecordingCannotControlTheTerminal(t *testing.T) {
 	r := compare.Result{Differences: []compare.Difference{{
 		Service: "ec2", Operation: "Describe\x1b[2J\nno differences", Member: "a\rb", AWS: "\x1b]0;title\a", Emulator: compare.Missing,
 	}}}

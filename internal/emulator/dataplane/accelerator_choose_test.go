@@ -54,7 +54,7 @@ func shares(t *testing.T, l AcceleratorListener, d Distances, list []anycastFlow
 	return out
 }
 
-func TestFlowsAreShared(t *testing.T) {
+func TestFlowsAreDistributedByDialAndWeight(t *testing.T) {
 	unhealthy := func(g EndpointGroup) EndpointGroup {
 		g.Endpoints = slices.Clone(g.Endpoints)
 		for i := range g.Endpoints {
@@ -112,7 +112,7 @@ func TestFlowsAreShared(t *testing.T) {
 }
 
 // Clients of two coasts whose endpoint groups have a dial of 50 each: half of each stay, and all are served.
-func TestDialsOfTwoCoasts(t *testing.T) {
+func TestTrafficDialsOfTwoRegions(t *testing.T) {
 	d := Distances{Ranges: []ClientRange{
 		{netip.MustParsePrefix("198.51.100.0/24"), []string{"west"}}, {netip.MustParsePrefix("203.0.113.0/24"), []string{"east", "west"}},
 	}}
@@ -169,7 +169,7 @@ func TestClientAffinity(t *testing.T) {
 	}
 }
 
-func TestFewFlowsMove(t *testing.T) {
+func TestWeightChangeMovesFewFlows(t *testing.T) {
 	before := AcceleratorListener{Groups: []EndpointGroup{{Region: "a", Dial: 100, Endpoints: weighted(map[string]int{"x": 100, "y": 100})}}}
 	moved := func(weights map[string]int) int {
 		after := AcceleratorListener{Groups: []EndpointGroup{{Region: "a", Dial: 100, Endpoints: weighted(weights)}}}

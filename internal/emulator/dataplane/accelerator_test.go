@@ -17,7 +17,7 @@ func anycastOf(arn, public, local string, ports ...PortRange) Accelerator {
 		Listeners: []AcceleratorListener{{ARN: arn + "/l", Ports: ports}}}
 }
 
-func TestWhatCannotBeOpenedIsNamed(t *testing.T) {
+func TestApplyReportsSocketsThatCannotBeOpened(t *testing.T) {
 	p := startPlane(t)
 	wide := anycastOf("wide", "75.2.0.1", "127.252.0.1", PortRange{1000, 1000}, PortRange{2000, 9000})
 	same := anycastOf("same", "75.2.0.1", "127.252.0.1", PortRange{1000, 1000})

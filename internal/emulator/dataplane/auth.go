@@ -172,7 +172,7 @@ func (x *exchange) finishLogin() (answered bool) {
 		x.answer(561)
 		return true
 	}
-	s, status := x.plane.redeem(x.r.Context(), l, code, x.callback(), x.started)
+	s, status := x.plane.redeemCode(x.r.Context(), l, code, x.callback(), x.started)
 	if status != 0 {
 		x.answer(status)
 		return true

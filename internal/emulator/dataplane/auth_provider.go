@@ -19,9 +19,9 @@ const maxClaims = 11 << 10
 
 var errProvider = errors.New("the identity provider reported an error")
 
-// redeem exchanges the authorization code for tokens and fetches the user's claims. If the login fails, the second
+// redeemCode exchanges the authorization code for tokens and fetches the user's claims. If the login fails, the second
 // result is its HTTP status, otherwise 0.
-func (p *Plane) redeem(ctx context.Context, l login, code, callback string, now time.Time) (session, int) {
+func (p *Plane) redeemCode(ctx context.Context, l login, code, callback string, now time.Time) (session, int) {
 	form := url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {callback},
 		"client_id": {l.clientID}, "client_secret": {l.clientSecret},
@@ -64,7 +64,7 @@ func (p *Plane) fetchTokens(ctx context.Context, l login, form url.Values, now t
 		return session{}, err
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	raw, err := p.askProvider(req)
+	raw, err := p.callProvider(req)
 	if err != nil {
 		return session{}, err
 	}
@@ -89,7 +89,7 @@ func (p *Plane) fetchClaims(ctx context.Context, l login, s *session) error {
 		return err
 	}
 	req.Header.Set("Authorization", "Bearer "+s.Access)
-	raw, err := p.askProvider(req)
+	raw, err := p.callProvider(req)
 	if err != nil {
 		return err
 	}
@@ -107,9 +107,9 @@ func (p *Plane) fetchClaims(ctx context.Context, l login, s *session) error {
 	return nil
 }
 
-// askProvider sends a request to the identity provider and returns the body of the answer. An unsuccessful answer
+// callProvider sends a request to the identity provider and returns the body of the answer. An unsuccessful answer
 // results in errProvider; every other error is internal.
-func (p *Plane) askProvider(req *http.Request) ([]byte, error) {
+func (p *Plane) callProvider(req *http.Request) ([]byte, error) {
 	resp, err := p.opt.Identity.Do(req)
 	if err != nil {
 		return nil, err

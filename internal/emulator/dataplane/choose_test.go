@@ -72,7 +72,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-func TestEmptyGroupKeepsItsShare(t *testing.T) {
+func TestEmptyTargetGroupKeepsItsWeight(t *testing.T) {
 	b := startBackend(t, "b")
 	p := startPlane(t)
 	apply(t, p, one(Listener{Default: Rule{Then: Forward{Groups: []WeightedGroup{{"empty", 1}, {"b", 0}}}}}, groupOf("empty"), groupOf("b", b)))
@@ -235,7 +235,7 @@ func TestSlowStart(t *testing.T) {
 	}
 }
 
-func TestUnknownGroupAttributeValueIsNamed(t *testing.T) {
+func TestApplyReportsUnknownAttributeValue(t *testing.T) {
 	p := startPlane(t)
 	g := groupOf("g")
 	g.Attributes = map[string]string{"slow_start.duration_seconds": "soon"}

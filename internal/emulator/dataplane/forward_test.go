@@ -83,7 +83,7 @@ func TestForwardedRequest(t *testing.T) {
 	}
 }
 
-func TestTargetURLKeepsBytes(t *testing.T) {
+func TestTargetURLIsNotReencoded(t *testing.T) {
 	for _, target := range []string{"/", "/a%2fb", "/%", "/a|b\"<", "//x/y", "/a/../b", "/?", "/?a", "/x?a=%zz&b=c d"} {
 		u := targetURL("http", "10.0.0.1:80", target)
 		if got := u.RequestURI(); got != target {

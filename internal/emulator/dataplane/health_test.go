@@ -22,8 +22,8 @@ func checked(arn string, backends ...*backend) TargetGroup {
 	return g
 }
 
-// failable is a backend whose health check answers with a status.
-func failable(status *atomic.Int64, seen *atomic.Int64) func(*backend) {
+// failWithStatus is a backend whose health check answers with a status.
+func failWithStatus(status *atomic.Int64, seen *atomic.Int64) func(*backend) {
 	return func(b *backend) {
 		b.handle = func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/healthz" {
@@ -36,11 +36,11 @@ func failable(status *atomic.Int64, seen *atomic.Int64) func(*backend) {
 	}
 }
 
-func TestHealthChecksDecideAboutTraffic(t *testing.T) {
+func TestUnhealthyTargetsGetNoTraffic(t *testing.T) {
 	var okStatus, status, okSeen, seen atomic.Int64
 	okStatus.Store(200)
 	status.Store(204)
-	good, bad := startBackend(t, "good", failable(&okStatus, &okSeen)), startBackend(t, "bad", failable(&status, &seen))
+	good, bad := startBackend(t, "good", failWithStatus(&okStatus, &okSeen)), startBackend(t, "bad", failWithStatus(&status, &seen))
 	var got results
 	p := startPlane(t, func(o *Options) { o.Health = got.add })
 	cfg := one(Listener{Default: Rule{Then: to("g")}}, checked("g", good, bad))
@@ -85,7 +85,7 @@ func TestHealthChecksDecideAboutTraffic(t *testing.T) {
 func TestAllUnhealthyFailsOpen(t *testing.T) {
 	var status, seen atomic.Int64
 	status.Store(404)
-	b := startBackend(t, "b", failable(&status, &seen))
+	b := startBackend(t, "b", failWithStatus(&status, &seen))
 	var got results
 	p := startPlane(t, func(o *Options) { o.Health = got.add })
 	apply(t, p, one(Listener{Default: Rule{Then: to("g")}}, checked("g", b)))
@@ -116,7 +116,7 @@ func TestInitialTargetsGetNoTraffic(t *testing.T) {
 	eventually(t, "healthy", func() bool { return len(got.list()) > 0 && get(t, p, "x.org", "/").StatusCode == 200 })
 }
 
-func TestFailuresAreNamed(t *testing.T) {
+func TestHealthCheckFailuresHaveReasons(t *testing.T) {
 	refused := startBackend(t, "refused")
 	_ = refused.srv.Close()
 	hold := make(chan struct{})
@@ -151,7 +151,7 @@ func TestFailuresAreNamed(t *testing.T) {
 func TestUnreferencedGroupsAreNotChecked(t *testing.T) {
 	var status, seen atomic.Int64
 	status.Store(200)
-	b := startBackend(t, "b", failable(&status, &seen))
+	b := startBackend(t, "b", failWithStatus(&status, &seen))
 	var got results
 	p := startPlane(t, func(o *Options) { o.Health = got.add })
 	cfg := one(Listener{Default: Rule{Then: FixedResponse{Status: 404}}}, checked("g", b))
@@ -164,10 +164,10 @@ func TestUnreferencedGroupsAreNotChecked(t *testing.T) {
 	eventually(t, "verdict after attachment", func() bool { return len(got.list()) == 1 })
 }
 
-func TestNewEpochStartsOver(t *testing.T) {
+func TestNewEpochResetsHealth(t *testing.T) {
 	var status, seen atomic.Int64
 	status.Store(200)
-	b := startBackend(t, "b", failable(&status, &seen))
+	b := startBackend(t, "b", failWithStatus(&status, &seen))
 	var got results
 	p := startPlane(t, func(o *Options) { o.Health = got.add })
 	cfg := one(Listener{Default: Rule{Then: to("g")}}, checked("g", b))
@@ -185,7 +185,7 @@ func TestNewEpochStartsOver(t *testing.T) {
 func TestFrequentChangesDoNotStopChecks(t *testing.T) {
 	var status, seen atomic.Int64
 	status.Store(200)
-	b := startBackend(t, "b", failable(&status, &seen))
+	b := startBackend(t, "b", failWithStatus(&status, &seen))
 	p := startPlane(t)
 	g := checked("g", b)
 	g.HealthCheck = HealthCheck{Path: "/healthz", Interval: 40 * time.Millisecond} // the rest by default
@@ -199,7 +199,7 @@ func TestFrequentChangesDoNotStopChecks(t *testing.T) {
 func TestNewIntervalTakesEffectAtOnce(t *testing.T) {
 	var status, seen atomic.Int64
 	status.Store(200)
-	b := startBackend(t, "b", failable(&status, &seen))
+	b := startBackend(t, "b", failWithStatus(&status, &seen))
 	p := startPlane(t)
 	cfg := one(Listener{Default: Rule{Then: to("g")}}, checked("g", b))
 	cfg.TargetGroups[0].HealthCheck.Interval = time.Hour

@@ -88,7 +88,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-func TestMatchNamesBadRegex(t *testing.T) {
+func TestMatchReportsInvalidRegex(t *testing.T) {
 	_, err := Match(Rule{Conditions: []Condition{Method{}, PathPattern{Regexes: []string{"("}}}}, Facts{})
 	if err == nil || !strings.Contains(err.Error(), "condition 2") {
 		t.Errorf("want an error about condition 2, got %v", err)

@@ -57,7 +57,7 @@ func TestEndpointsFollowApply(t *testing.T) {
 	}
 }
 
-func TestForbiddenPortIsShifted(t *testing.T) {
+func TestPortOffsetReplacesPrivilegedPort(t *testing.T) {
 	forbidden := func(network, address string) (net.Listener, error) {
 		if strings.HasSuffix(address, ":80") || strings.HasSuffix(address, ":2000") {
 			return nil, &net.OpError{Op: "listen", Net: network, Err: syscall.EACCES}
@@ -184,9 +184,9 @@ func TestNoRequestFailsWhileConfigurationChanges(t *testing.T) {
 	stop()
 }
 
-// TestNoRequestFailsWhileARuleMovesOn keeps sending while a rule moves between target groups. The one that it leaves is out
+// TestNoRequestFailsWhileARuleChangesItsTargetGroup keeps sending while a rule moves between target groups. The one that it leaves is out
 // of use at once.
-func TestNoRequestFailsWhileARuleMovesOn(t *testing.T) {
+func TestNoRequestFailsWhileARuleChangesItsTargetGroup(t *testing.T) {
 	a, b := startBackend(t, "a"), startBackend(t, "b")
 	p := startPlane(t)
 	cfg := one(Listener{Default: Rule{Then: to("g")}}, groupOf("g", a))
@@ -234,7 +234,7 @@ func TestProtocolOfListenerChanges(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeServedIsNamed(t *testing.T) {
+func TestApplyReportsUnsupportedConfiguration(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.250.1.5:0")
 	if err != nil {
 		t.Fatal(err)

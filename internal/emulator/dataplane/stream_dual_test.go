@@ -42,7 +42,7 @@ func socket(t *testing.T, p *Plane, at netip.Addr, udp bool) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-func TestDualStackListens(t *testing.T) {
+func TestDualStackListenerServesIPv6(t *testing.T) {
 	needIPv6(t)
 	a := startPeer(t, "a", "127.0.0.1")
 	startDatagrams(t, "a", a.addr.String())
@@ -83,7 +83,7 @@ func TestIPv6TargetSeesIPv6Client(t *testing.T) {
 	}
 }
 
-func TestProxyProtocolNamesIPv6Client(t *testing.T) {
+func TestProxyProtocolHasIPv6ClientAddress(t *testing.T) {
 	needIPv6(t)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -99,14 +99,14 @@ func TestProxyProtocolNamesIPv6Client(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command, family, from, dest := readProxy(t, lineOf(t, conn))
+	command, family, from, dest := readProxy(t, newTestConn(t, conn))
 	want := []any{byte(0x21), byte(0x21), client.LocalAddr().String(), "[2001:db8::5]:80"}
 	if d := cmp.Diff(want, []any{command, family, from, dest}); d != "" {
 		t.Errorf("header (-want +got):\n%s", d)
 	}
 }
 
-func TestNameFollowsTheShareOfHealthyTargets(t *testing.T) {
+func TestDNSNameOmitsUnhealthyZones(t *testing.T) {
 	peers := []*peer{startPeer(t, "a", "127.0.0.1"), startPeer(t, "b", "127.0.0.1"), startPeer(t, "c", "127.0.0.1")}
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -145,7 +145,7 @@ func TestNameFollowsTheShareOfHealthyTargets(t *testing.T) {
 	resolves("127.250.1.5", "127.250.2.5")
 }
 
-func TestTargetGroupWithoutWeightMakesNoZoneUnhealthy(t *testing.T) {
+func TestTargetGroupWithWeightZeroMakesNoZoneUnhealthy(t *testing.T) {
 	g := streamGroup("g", TCP, startPeer(t, "b", "127.0.0.1"))
 	g.Targets[0].Zone = "b"
 	next := streamGroup("next", TCP, startPeer(t, "c", "127.0.0.1"))

@@ -98,7 +98,7 @@ func TestZonesOfNetworkLoadBalancers(t *testing.T) {
 		all, _ := p.Resolve(name)
 		return fmt.Sprint(all)
 	}
-	if got := greeters(t, p, 20); got["b"] != 0 {
+	if got := countGreetings(t, p, 20); got["b"] != 0 {
 		t.Errorf("the node of zone a used %v", got)
 	}
 	for name, want := range map[string]string{
@@ -111,7 +111,7 @@ func TestZonesOfNetworkLoadBalancers(t *testing.T) {
 	}
 	lb.Attributes = map[string]string{"load_balancing.cross_zone.enabled": "true"}
 	apply(t, p, cfg)
-	if got := greeters(t, p, 60); len(got) != 2 {
+	if got := countGreetings(t, p, 60); len(got) != 2 {
 		t.Errorf("across zones the node used %v", got)
 	}
 	lb.Attributes = nil
@@ -123,7 +123,7 @@ func TestZonesOfNetworkLoadBalancers(t *testing.T) {
 	}
 }
 
-func TestSharesOfHealthyTargets(t *testing.T) {
+func TestMinimumHealthyTargetsPercentage(t *testing.T) {
 	at := receivingNode{zone: "a"}
 	one := func(zone string, s State) member {
 		return member{target: &target{state: s}, zone: zone, declared: s}

@@ -65,7 +65,7 @@ func TestProxyProtocol(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := lineOf(t, conn)
+	target := newTestConn(t, conn)
 	command, family, from, dest := readProxy(t, target)
 	port := client.LocalAddr().(*net.TCPAddr).Port
 	want := []any{byte(0x21), byte(0x11), fmt.Sprintf("203.0.113.9:%d", port), "10.250.1.5:80"}
@@ -82,7 +82,7 @@ func TestProxyProtocol(t *testing.T) {
 	if conn, err = ln.Accept(); err != nil {
 		t.Fatal(err)
 	}
-	if command, family, _, _ := readProxy(t, lineOf(t, conn)); command != 0x20 || family != 0 {
+	if command, family, _, _ := readProxy(t, newTestConn(t, conn)); command != 0x20 || family != 0 {
 		t.Errorf("header of a health check: %02x %02x", command, family)
 	}
 }

@@ -89,10 +89,10 @@ func connect(t *testing.T, at string) line {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return lineOf(t, conn)
+	return newTestConn(t, conn)
 }
 
-func lineOf(t *testing.T, conn net.Conn) line {
+func newTestConn(t *testing.T, conn net.Conn) line {
 	t.Helper()
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(conditionTimeout))
@@ -139,7 +139,7 @@ func wantRefused(t *testing.T, at string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lineOf(t, conn).wantReset(t)
+	newTestConn(t, conn).wantReset(t)
 }
 
 func TestTCPPassesThrough(t *testing.T) {
@@ -172,7 +172,7 @@ func TestTLSPassesThroughTCPListener(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lineOf(t, conn).greeting(t)
+	newTestConn(t, conn).greeting(t)
 	if got := conn.ConnectionState().PeerCertificates[0].DNSNames[0]; got != "target.example.com" {
 		t.Errorf("certificate of %s, want the target's own", got)
 	}
@@ -203,7 +203,7 @@ func TestListenerWithoutTargetsResets(t *testing.T) {
 	wantRefused(t, where(t, p))
 }
 
-func TestTargetThatRefusesResetsTheClient(t *testing.T) {
+func TestRefusedTargetConnectionResetsTheClient(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -215,8 +215,8 @@ func TestTargetThatRefusesResetsTheClient(t *testing.T) {
 	wantRefused(t, where(t, p))
 }
 
-// greeters opens n connections and counts which targets greet.
-func greeters(t *testing.T, p *Plane, n int) map[string]int {
+// countGreetings opens n connections and counts which targets greet.
+func countGreetings(t *testing.T, p *Plane, n int) map[string]int {
 	t.Helper()
 	got := map[string]int{}
 	for range n {
@@ -228,17 +228,17 @@ func greeters(t *testing.T, p *Plane, n int) map[string]int {
 	return got
 }
 
-func TestFlowsSpreadUnlessTheyStick(t *testing.T) {
+func TestFlowsAreSpreadWithoutStickiness(t *testing.T) {
 	a, b := startPeer(t, "a", "127.0.0.1"), startPeer(t, "b", "127.0.0.1")
 	g := streamGroup("g", TCP, a, b)
 	p := startPlane(t)
 	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
-	if got := greeters(t, p, 60); len(got) != 2 {
+	if got := countGreetings(t, p, 60); len(got) != 2 {
 		t.Errorf("60 connections went to %v", got)
 	}
 	g.Attributes["stickiness.enabled"], g.Attributes["stickiness.type"] = "true", "source_ip"
 	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
-	if got := greeters(t, p, 20); len(got) != 1 {
+	if got := countGreetings(t, p, 20); len(got) != 1 {
 		t.Errorf("sticky connections went to %v", got)
 	}
 }
@@ -249,15 +249,15 @@ func TestWeightsOfGroups(t *testing.T) {
 	p := startPlane(t)
 	use := func(f Forward) { apply(t, p, network(Listener{Default: Rule{Then: f}}, groups...)) }
 	use(Forward{Groups: []WeightedGroup{{"ga", 1}, {"gb", 0}}})
-	if got := greeters(t, p, 20); got["b"] != 0 {
+	if got := countGreetings(t, p, 20); got["b"] != 0 {
 		t.Errorf("a target group of weight 0 got connections: %v", got)
 	}
 	use(Forward{Groups: []WeightedGroup{{"ga", 50}, {"gb", 50}}})
-	if got := greeters(t, p, 60); len(got) != 2 {
+	if got := countGreetings(t, p, 60); len(got) != 2 {
 		t.Errorf("even weights gave %v", got)
 	}
 	use(Forward{Groups: []WeightedGroup{{"ga", 50}, {"gb", 50}}, StickyFor: time.Hour})
-	if got := greeters(t, p, 20); len(got) != 1 {
+	if got := countGreetings(t, p, 20); len(got) != 1 {
 		t.Errorf("a sticky forward gave %v", got)
 	}
 }
@@ -273,7 +273,7 @@ func TestClientAddressIsPreserved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, seen := lineOf(t, conn).greeting(t); seen != "127.9.8.7" {
+	if _, seen := newTestConn(t, conn).greeting(t); seen != "127.9.8.7" {
 		t.Errorf("the target saw %s", seen)
 	}
 }
@@ -289,7 +289,7 @@ func TestHairpinTimesOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lineOf(t, conn).wantReset(t)
+	newTestConn(t, conn).wantReset(t)
 }
 
 func TestTLSListener(t *testing.T) {
@@ -336,7 +336,7 @@ func TestTLSListener(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := lineOf(t, conn)
+			l := newTestConn(t, conn)
 			l.greeting(t)
 			l.echoes(t, "secret")
 			state := conn.ConnectionState()
@@ -351,7 +351,7 @@ func TestTLSListener(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if name, _ := lineOf(t, conn).greeting(t); name != "secure" {
+		if name, _ := newTestConn(t, conn).greeting(t); name != "secure" {
 			t.Errorf("%s answered", name)
 		}
 		if d := cmp.Diff([]string{"h2"}, <-offered); d != "" {
@@ -380,7 +380,7 @@ func TestFlowsKeepTheirTarget(t *testing.T) {
 	drained.Targets[0].State = StateDraining
 	apply(t, p, network(listener, drained))
 	l.echoes(t, "while it drains")
-	if got := greeters(t, p, 10); got["a"] != 0 {
+	if got := countGreetings(t, p, 10); got["a"] != 0 {
 		t.Errorf("new flows went to a draining target: %v", got)
 	}
 	apply(t, p, network(listener, streamGroup("g", TCP, b)))
@@ -414,7 +414,7 @@ func TestIdleConnectionsAreReset(t *testing.T) {
 	}
 }
 
-func TestFlowsThatAreNotPermittedHearNothing(t *testing.T) {
+func TestForbiddenFlowsGetNoAnswer(t *testing.T) {
 	a := startPeer(t, "a", "127.0.0.1")
 	seen := make(chan Packet, 1)
 	p := startPlane(t, func(o *Options) {

@@ -86,7 +86,7 @@ func udpEndpoint(t *testing.T, p *Plane) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-func TestDatagramsFlow(t *testing.T) {
+func TestUDPFlow(t *testing.T) {
 	a, b := startDatagrams(t, "a", "127.0.0.1:0"), startDatagrams(t, "b", "127.0.0.1:0")
 	p := startPlane(t)
 	apply(t, p, network(Listener{Protocol: UDP, Default: Rule{Then: to("g")}}, streamGroup("g", UDP, a, b)))
@@ -110,7 +110,7 @@ func TestDatagramsFlow(t *testing.T) {
 	}
 }
 
-func TestDatagramsWithoutTargetAreDropped(t *testing.T) {
+func TestUDPWithoutTargetIsDropped(t *testing.T) {
 	p := startPlane(t)
 	apply(t, p, network(Listener{Protocol: UDP, Default: Rule{Then: to("g")}}, streamGroup("g", UDP)))
 	if name, _, _ := dialUDP(t, udpEndpoint(t, p), "").ask("x", brief); name != "" {
@@ -118,7 +118,7 @@ func TestDatagramsWithoutTargetAreDropped(t *testing.T) {
 	}
 }
 
-func TestFlowOfDatagramsEndsWithItsTarget(t *testing.T) {
+func TestUDPFlowEndsWithItsTarget(t *testing.T) {
 	a, b := startDatagrams(t, "a", "127.0.0.1:0"), startDatagrams(t, "b", "127.0.0.1:0")
 	p := startPlane(t)
 	listener := Listener{Protocol: UDP, Default: Rule{Then: to("g")}}
@@ -142,7 +142,7 @@ func TestFlowOfDatagramsEndsWithItsTarget(t *testing.T) {
 	wantName("b")
 }
 
-func TestIdleFlowsOfDatagramsAreForgotten(t *testing.T) {
+func TestIdleUDPFlowsAreRemoved(t *testing.T) {
 	a := startDatagrams(t, "a", "127.0.0.1:0")
 	entries := make(chan AccessEntry, 1)
 	p := startPlane(t, func(o *Options) {
@@ -175,7 +175,7 @@ func TestTCPAndUDPOnOnePort(t *testing.T) {
 	}
 }
 
-func TestProxyProtocolBeforeDatagrams(t *testing.T) {
+func TestProxyProtocolOfUDP(t *testing.T) {
 	a := startDatagrams(t, "a", "127.0.0.1:0")
 	g := streamGroup("g", UDP, a)
 	g.Attributes["proxy_protocol_v2.enabled"] = "true"
@@ -194,7 +194,7 @@ func TestProxyProtocolBeforeDatagrams(t *testing.T) {
 	}
 }
 
-func TestQUICGoesByServerID(t *testing.T) {
+func TestQUICIsRoutedByServerID(t *testing.T) {
 	a, b := startDatagrams(t, "a", "127.0.0.1:0"), startDatagrams(t, "b", "127.0.0.1:0")
 	ids := []string{"0x0123456789abcdef", "0xfedcba9876543210"}
 	g := streamGroup("g", QUIC, a, b)

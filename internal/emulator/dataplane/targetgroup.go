@@ -126,18 +126,18 @@ func (p *Plane) applyGroups(cfg Config) []error {
 	for arn, g := range p.groups {
 		if !wanted[arn] {
 			g.close()
-			p.forgetFlows(g)
+			p.closeFlows(g)
 			delete(p.groups, arn)
 		}
 	}
 	return errs
 }
 
-// forgetFlows forgets the flows of datagrams to a target group that no listener uses any more, if the target group
+// closeFlows forgets the flows of datagrams to a target group that no listener uses any more, if the target group
 // terminates the flows of deregistered targets. The next datagram of a client starts a new flow. AWS does not
 // document this; without it, a client that never pauses would continue to send to a target without health checks.
 // TCP connections continue.
-func (p *Plane) forgetFlows(g *targetGroup) {
+func (p *Plane) closeFlows(g *targetGroup) {
 	v := g.view.Load()
 	if !v.cfg.Protocol.datagrams() || !v.attr.resetRemoved {
 		return

@@ -48,14 +48,14 @@ func (s *instances) address(p *store.Partition, sub *store.Subnet, eni *store.Ne
 			return err
 		}
 	} else if !sub.IPv6Native() {
-		if err := takePrivate(p, sub, eni, 1); err != nil {
+		if err := addFreeAddresses(p, sub, eni, 1); err != nil {
 			return err
 		}
 	}
 	if err := addPrivate(p, sub, eni, want.addresses); err != nil {
 		return err
 	}
-	if err := takePrivate(p, sub, eni, want.secondary); err != nil {
+	if err := addFreeAddresses(p, sub, eni, want.secondary); err != nil {
 		return err
 	}
 	if err := addPrefixes(p, sub, eni, want.prefixes); err != nil {
@@ -83,8 +83,8 @@ func addPrivate(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterfa
 	return nil
 }
 
-// takePrivate adds n free private addresses to an ENI.
-func takePrivate(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, n int) *store.Error {
+// addFreeAddresses adds n free private addresses to an ENI.
+func addFreeAddresses(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, n int) *store.Error {
 	if n == 0 {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (s *instances) AssignPrivateIpAddresses(c *store.Call, in *ec2.AssignPrivat
 		return nil, err
 	}
 	if eni.RequesterManaged {
-		return nil, managedByService(eni)
+		return nil, managedByServiceError(eni)
 	}
 	sub := p.Subnets[eni.SubnetID]
 	before, prefixes := slices.Clone(eni.Private), slices.Clone(eni.IPv4Prefixes)
@@ -181,7 +181,7 @@ func (s *instances) assign(p *store.Partition, sub *store.Subnet, eni *store.Net
 	if err := addPrivate(p, sub, eni, in.PrivateIpAddresses); err != nil {
 		return err
 	}
-	if err := takePrivate(p, sub, eni, int(aws.ToInt32(in.SecondaryPrivateIpAddressCount))); err != nil {
+	if err := addFreeAddresses(p, sub, eni, int(aws.ToInt32(in.SecondaryPrivateIpAddressCount))); err != nil {
 		return err
 	}
 	if err := addPrefixes(p, sub, eni, in.Ipv4Prefixes); err != nil {
@@ -228,7 +228,7 @@ func (s *instances) UnassignPrivateIpAddresses(c *store.Call, in *ec2.UnassignPr
 		return nil, err
 	}
 	if eni.RequesterManaged {
-		return nil, managedByService(eni)
+		return nil, managedByServiceError(eni)
 	}
 	for _, text := range in.PrivateIpAddresses {
 		i := slices.IndexFunc(eni.Private, func(a store.PrivateAddress) bool { return a.Addr.String() == text })

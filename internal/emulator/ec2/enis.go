@@ -90,7 +90,7 @@ func (s *instances) DeleteNetworkInterface(c *store.Call, in *ec2.DeleteNetworkI
 		return nil, err
 	}
 	if eni.RequesterManaged {
-		return nil, managedByService(eni)
+		return nil, managedByServiceError(eni)
 	}
 	if eni.Attachment != nil {
 		return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Network interface '%s' is currently in use.", eni.ID)
@@ -104,7 +104,7 @@ func (s *instances) DeleteNetworkInterface(c *store.Call, in *ec2.DeleteNetworkI
 	return &ec2.DeleteNetworkInterfaceOutput{}, nil
 }
 
-func managedByService(eni *store.NetworkInterface) *store.Error {
+func managedByServiceError(eni *store.NetworkInterface) *store.Error {
 	return store.Errorf(store.Unproven, "AuthFailure", "You do not have permission to access the specified resource: %s is managed by a service", eni.ID).WithStatus(403)
 }
 
@@ -156,7 +156,7 @@ func (s *instances) DetachNetworkInterface(c *store.Call, in *ec2.DetachNetworkI
 			continue
 		}
 		if eni.RequesterManaged {
-			return nil, managedByService(eni)
+			return nil, managedByServiceError(eni)
 		}
 		if eni.Attachment.DeviceIndex == 0 {
 			return nil, store.Errorf(store.Unproven, "OperationNotPermitted", "The network interface at device index 0 cannot be detached.")
@@ -182,7 +182,7 @@ func (s *instances) ModifyNetworkInterfaceAttribute(c *store.Call, in *ec2.Modif
 		return nil, err
 	}
 	if eni.RequesterManaged {
-		return nil, managedByService(eni)
+		return nil, managedByServiceError(eni)
 	}
 	if len(in.Groups) > 0 {
 		if eni.Groups, err = s.checkGroups(c.Partition, eni.VPCID, in.Groups); err != nil {

@@ -26,7 +26,7 @@ func (s *instances) RunInstances(c *store.Call, in *ec2.RunInstancesInput) (*ec2
 			}
 		}
 		if len(existing) > 0 {
-			return s.launched(c, existing), nil
+			return s.runInstancesOutput(c, existing), nil
 		}
 	}
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeInstance, types.ResourceTypeNetworkInterface, types.ResourceTypeVolume)
@@ -76,7 +76,7 @@ func (s *instances) RunInstances(c *store.Call, in *ec2.RunInstancesInput) (*ec2
 		p.Tag(eni.ID, eniTags)
 		fresh = append(fresh, i)
 	}
-	return s.launched(c, fresh), nil
+	return s.runInstancesOutput(c, fresh), nil
 }
 
 // launchCount returns the minimum and the maximum number of instances to launch.
@@ -117,7 +117,7 @@ func (s *instances) launchNetwork(c *store.Call, in *ec2.RunInstancesInput) (*st
 		want.secondary = int(aws.ToInt32(spec.SecondaryPrivateIpAddressCount))
 	}
 	for _, name := range in.SecurityGroups {
-		g, err := s.groupNamed(c, nil, aws.String(name))
+		g, err := s.findGroup(c, nil, aws.String(name))
 		if err != nil {
 			return nil, want, err
 		}
@@ -139,7 +139,7 @@ func (s *instances) launchNetwork(c *store.Call, in *ec2.RunInstancesInput) (*st
 	return nil, want, store.Errorf(store.Unproven, "MissingInput", "No subnets found for the default VPC. Please specify a subnet.")
 }
 
-func (s *instances) launched(c *store.Call, list []*store.Instance) *ec2.RunInstancesOutput {
+func (s *instances) runInstancesOutput(c *store.Call, list []*store.Instance) *ec2.RunInstancesOutput {
 	out := &ec2.RunInstancesOutput{ReservationId: aws.String(list[0].ReservationID), OwnerId: aws.String(c.Account)}
 	for _, i := range list {
 		item := s.instance(c.Partition, i)

@@ -244,7 +244,7 @@ func TestInterfaces(t *testing.T) {
 	wantCode(t, "", err)
 }
 
-func TestTooManyGroupsOnAnInterface(t *testing.T) {
+func TestSecurityGroupQuotaOfENI(t *testing.T) {
 	c := newCloud(t)
 	vpc := c.vpc("10.0.0.0/16")
 	subnet := c.subnet(vpc, "10.0.0.0/24", "us-west-2a")
@@ -256,7 +256,7 @@ func TestTooManyGroupsOnAnInterface(t *testing.T) {
 	wantCode(t, "SecurityGroupsPerInterfaceLimitExceeded", err)
 }
 
-func TestServiceInterfacesAreTheServices(t *testing.T) {
+func TestENIsOfServicesCannotBeChangedByUsers(t *testing.T) {
 	c, ctx := newCloud(t), t.Context()
 	vpc := c.vpc("10.0.0.0/16")
 	subnet, g := c.subnet(vpc, "10.0.0.0/24", "us-west-2a"), c.group(vpc, "lb")

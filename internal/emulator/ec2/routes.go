@@ -194,17 +194,17 @@ func (s *networks) AssociateRouteTable(c *store.Call, in *ec2.AssociateRouteTabl
 				continue
 			}
 			if other == t {
-				return &ec2.AssociateRouteTableOutput{AssociationId: aws.String(a.ID), AssociationState: associated()}, nil
+				return &ec2.AssociateRouteTableOutput{AssociationId: aws.String(a.ID), AssociationState: associatedState()}, nil
 			}
 			return nil, store.Errorf(store.Unproven, "Resource.AlreadyAssociated", "the specified association for route table %s conflicts with an existing association", t.ID)
 		}
 	}
 	a := store.RouteTableAssociation{ID: s.w.NewID("rtbassoc-"), SubnetID: sub.ID}
 	t.Associations = append(t.Associations, a)
-	return &ec2.AssociateRouteTableOutput{AssociationId: aws.String(a.ID), AssociationState: associated()}, nil
+	return &ec2.AssociateRouteTableOutput{AssociationId: aws.String(a.ID), AssociationState: associatedState()}, nil
 }
 
-func associated() *types.RouteTableAssociationState {
+func associatedState() *types.RouteTableAssociationState {
 	return &types.RouteTableAssociationState{State: types.RouteTableAssociationStateCodeAssociated}
 }
 
@@ -310,7 +310,7 @@ func (s *networks) routeTable(p *store.Partition, t *store.RouteTable) types.Rou
 	for _, a := range t.Associations {
 		out.Associations = append(out.Associations, types.RouteTableAssociation{
 			RouteTableAssociationId: aws.String(a.ID), RouteTableId: aws.String(t.ID), Main: aws.Bool(a.Main),
-			SubnetId: store.OptionalText(a.SubnetID), AssociationState: associated(),
+			SubnetId: store.OptionalText(a.SubnetID), AssociationState: associatedState(),
 		})
 	}
 	return out

@@ -12,7 +12,7 @@ import (
 
 // AuthorizeSecurityGroupIngress adds all rules of a request, or none after an error.
 func (s *securityGroups) AuthorizeSecurityGroupIngress(c *store.Call, in *ec2.AuthorizeSecurityGroupIngressInput) (*ec2.AuthorizeSecurityGroupIngressOutput, error) {
-	g, err := s.groupNamed(c, in.GroupId, in.GroupName)
+	g, err := s.findGroup(c, in.GroupId, in.GroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (s *securityGroups) AuthorizeSecurityGroupIngress(c *store.Call, in *ec2.Au
 
 // AuthorizeSecurityGroupEgress adds all rules of a request, or none after an error.
 func (s *securityGroups) AuthorizeSecurityGroupEgress(c *store.Call, in *ec2.AuthorizeSecurityGroupEgressInput) (*ec2.AuthorizeSecurityGroupEgressOutput, error) {
-	g, err := s.groupNamed(c, in.GroupId, nil)
+	g, err := s.findGroup(c, in.GroupId, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (s *securityGroups) checkRuleQuota(p *store.Partition, rules []store.Securi
 
 // RevokeSecurityGroupIngress removes rules by their permissions or by identifier.
 func (s *securityGroups) RevokeSecurityGroupIngress(c *store.Call, in *ec2.RevokeSecurityGroupIngressInput) (*ec2.RevokeSecurityGroupIngressOutput, error) {
-	g, err := s.groupNamed(c, in.GroupId, in.GroupName)
+	g, err := s.findGroup(c, in.GroupId, in.GroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (s *securityGroups) RevokeSecurityGroupIngress(c *store.Call, in *ec2.Revok
 
 // RevokeSecurityGroupEgress removes rules by their permissions or by identifier.
 func (s *securityGroups) RevokeSecurityGroupEgress(c *store.Call, in *ec2.RevokeSecurityGroupEgressInput) (*ec2.RevokeSecurityGroupEgressOutput, error) {
-	g, err := s.groupNamed(c, in.GroupId, nil)
+	g, err := s.findGroup(c, in.GroupId, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (s *securityGroups) revoke(c *store.Call, g *store.SecurityGroup, have *[]s
 
 // UpdateSecurityGroupRuleDescriptionsIngress changes descriptions of existing rules.
 func (s *securityGroups) UpdateSecurityGroupRuleDescriptionsIngress(c *store.Call, in *ec2.UpdateSecurityGroupRuleDescriptionsIngressInput) (*ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput, error) {
-	g, err := s.groupNamed(c, in.GroupId, nil)
+	g, err := s.findGroup(c, in.GroupId, nil)
 	if err != nil {
 		return nil, err
 	}

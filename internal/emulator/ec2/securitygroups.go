@@ -77,8 +77,8 @@ func (s *securityGroups) groupVPC(c *store.Call, id *string) (*store.VPC, *store
 	return nil, store.Errorf(store.Unproven, "VPCIdNotSpecified", "No default VPC for this user")
 }
 
-// groupNamed finds a security group by identifier, or by name in the default VPC.
-func (s *core) groupNamed(c *store.Call, id, name *string) (*store.SecurityGroup, *store.Error) {
+// findGroup finds a security group by identifier, or by name in the default VPC.
+func (s *core) findGroup(c *store.Call, id, name *string) (*store.SecurityGroup, *store.Error) {
 	if id != nil {
 		return find(kindGroup, c.Partition.SecurityGroups, id)
 	}
@@ -97,7 +97,7 @@ func (s *core) groupNamed(c *store.Call, id, name *string) (*store.SecurityGroup
 // DeleteSecurityGroup deletes a security group that no ENI and no rule of another security group uses.
 func (s *securityGroups) DeleteSecurityGroup(c *store.Call, in *ec2.DeleteSecurityGroupInput) (*ec2.DeleteSecurityGroupOutput, error) {
 	p := c.Partition
-	g, err := s.groupNamed(c, in.GroupId, in.GroupName)
+	g, err := s.findGroup(c, in.GroupId, in.GroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (s *securityGroups) DescribeSecurityGroups(c *store.Call, in *ec2.DescribeS
 	type group = store.SecurityGroup
 	ids := in.GroupIds
 	for _, name := range in.GroupNames {
-		g, err := s.groupNamed(c, nil, aws.String(name))
+		g, err := s.findGroup(c, nil, aws.String(name))
 		if err != nil {
 			return nil, err
 		}

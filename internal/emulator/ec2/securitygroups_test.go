@@ -287,7 +287,7 @@ func TestDeleteSecurityGroup(t *testing.T) {
 	wantCode(t, "CannotDelete", del(*must(t, groups, err).SecurityGroups[0].GroupId))
 }
 
-func TestLingeringInterfaceBlocksDeletion(t *testing.T) {
+func TestENIBlocksDeletionOfItsSecurityGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(t)
 		vpc := c.vpc("10.0.0.0/16")

@@ -39,8 +39,8 @@ func (s *Service) CreateTags(c *store.Call, in *ec2.CreateTagsInput) (*ec2.Creat
 			after = map[string]string{}
 		}
 		maps.Copy(after, add)
-		if userTags(after) > maxTags {
-			return nil, tagLimit()
+		if countUserTags(after) > maxTags {
+			return nil, tagLimitError()
 		}
 	}
 	for _, id := range in.Resources {
@@ -58,12 +58,12 @@ func (s *Service) DeleteTags(c *store.Call, in *ec2.DeleteTagsInput) (*ec2.Delet
 	for _, id := range in.Resources {
 		have := c.Partition.Tags[id]
 		if len(in.Tags) == 0 {
-			maps.DeleteFunc(have, func(key, _ string) bool { return !reserved(key) })
+			maps.DeleteFunc(have, func(key, _ string) bool { return !isReservedTagKey(key) })
 		}
 		for _, t := range in.Tags {
 			key := aws.ToString(t.Key)
-			if reserved(key) {
-				return nil, reservedTag()
+			if isReservedTagKey(key) {
+				return nil, reservedTagError()
 			}
 			if t.Value == nil || have[key] == *t.Value {
 				delete(have, key)
@@ -164,20 +164,20 @@ func exists(p *store.Partition, id string) bool {
 	return false
 }
 
-func reserved(key string) bool { return strings.HasPrefix(strings.ToLower(key), "aws:") }
+func isReservedTagKey(key string) bool { return strings.HasPrefix(strings.ToLower(key), "aws:") }
 
-func reservedTag() *store.Error {
+func reservedTagError() *store.Error {
 	return store.Errorf(store.Quoted("jcjorel/ec2-spot-converter#13"), "InvalidParameterValue", "Tag keys starting with 'aws:' are reserved for internal use")
 }
 
-func tagLimit() *store.Error {
+func tagLimitError() *store.Error {
 	return store.Errorf(store.Unproven, "TagLimitExceeded", "The maximum number of Tags for a resource has been reached.")
 }
 
-func userTags(tags map[string]string) int {
+func countUserTags(tags map[string]string) int {
 	n := 0
 	for key := range tags {
-		if !reserved(key) {
+		if !isReservedTagKey(key) {
 			n++
 		}
 	}
@@ -192,8 +192,8 @@ func readTags(list []types.Tag) (map[string]string, *store.Error) {
 		switch {
 		case key == "":
 			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Tag key cannot be empty")
-		case reserved(key):
-			return nil, reservedTag()
+		case isReservedTagKey(key):
+			return nil, reservedTagError()
 		case utf8.RuneCountInString(key) > maxTagKey:
 			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Tag key exceeds the maximum length of %d characters", maxTagKey)
 		case utf8.RuneCountInString(value) > maxTagValue:
@@ -205,7 +205,7 @@ func readTags(list []types.Tag) (map[string]string, *store.Error) {
 		out[key] = value
 	}
 	if len(out) > maxTags {
-		return nil, tagLimit()
+		return nil, tagLimitError()
 	}
 	return out, nil
 }

@@ -46,7 +46,7 @@ func httpsURL(what string, u *string) error {
 	return nil
 }
 
-func orText(p *string, def string) *string {
+func textOrDefault(p *string, def string) *string {
 	if p == nil {
 		return new(def)
 	}
@@ -88,12 +88,12 @@ func checkOIDC(sc actionScope, o types.AuthenticateOidcActionConfig) (*types.Aut
 		UserInfoEndpoint: new(*o.UserInfoEndpoint), ClientId: new(*o.ClientId), ClientSecret: new(*secret),
 		AuthenticationRequestExtraParams: maps.Clone(o.AuthenticationRequestExtraParams),
 		OnUnauthenticatedRequest:         cmp.Or(o.OnUnauthenticatedRequest, defaultOnUnauthenticated),
-		Scope:                            orText(o.Scope, defaultScope), SessionCookieName: orText(o.SessionCookieName, defaultSessionCookie),
-		SessionTimeout: orTimeout(o.SessionTimeout),
+		Scope:                            textOrDefault(o.Scope, defaultScope), SessionCookieName: textOrDefault(o.SessionCookieName, defaultSessionCookie),
+		SessionTimeout: timeoutOrDefault(o.SessionTimeout),
 	}, nil
 }
 
-func orTimeout(t *int64) *int64 {
+func timeoutOrDefault(t *int64) *int64 {
 	if t == nil {
 		return new(int64(defaultSessionTimeout))
 	}
@@ -131,8 +131,8 @@ func checkCognito(sc actionScope, o types.AuthenticateCognitoActionConfig) (*typ
 		UserPoolArn: new(*o.UserPoolArn), UserPoolClientId: new(*o.UserPoolClientId), UserPoolDomain: new(*o.UserPoolDomain),
 		AuthenticationRequestExtraParams: maps.Clone(o.AuthenticationRequestExtraParams),
 		OnUnauthenticatedRequest:         cmp.Or(o.OnUnauthenticatedRequest, defaultOnUnauthenticated),
-		Scope:                            orText(o.Scope, defaultScope), SessionCookieName: orText(o.SessionCookieName, defaultSessionCookie),
-		SessionTimeout: orTimeout(o.SessionTimeout),
+		Scope:                            textOrDefault(o.Scope, defaultScope), SessionCookieName: textOrDefault(o.SessionCookieName, defaultSessionCookie),
+		SessionTimeout: timeoutOrDefault(o.SessionTimeout),
 	}, nil
 }
 

@@ -95,7 +95,7 @@ func forwardGroups(sc actionScope, tuples []types.TargetGroupTuple) ([]*store.Ta
 		out = append(out, g)
 	}
 	if len(unknown) > 0 {
-		return nil, kindTargetGroup.missingNamed(unknown...)
+		return nil, kindTargetGroup.notFoundError(unknown...)
 	}
 	return out, nil
 }
@@ -155,10 +155,10 @@ func checkCompatible(sc actionScope, groups []*store.TargetGroup) error {
 			unfit = append(unfit, g.ARN)
 		}
 		if g.Addressing != "" && groups[0].Addressing != "" && g.Addressing != groups[0].Addressing {
-			return misconfigured(store.Unproven, "All target groups of an action must have the same IP address type")
+			return invalidConfiguration(store.Unproven, "All target groups of an action must have the same IP address type")
 		}
 		if g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 && sc.lb.Addressing == types.IpAddressTypeIpv4 {
-			return misconfigured(store.Unproven, "The target group '%s' with IP address type 'ipv6' cannot be used with a load balancer with IP address type 'ipv4'", g.ARN)
+			return invalidConfiguration(store.Unproven, "The target group '%s' with IP address type 'ipv6' cannot be used with a load balancer with IP address type 'ipv4'", g.ARN)
 		}
 	}
 	if len(foreign) > 0 {

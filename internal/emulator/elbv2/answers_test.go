@@ -12,7 +12,7 @@ import (
 )
 
 // In the SDK an empty element is an empty list, a missing one is nil.
-func TestNothingToListIsAnEmptyList(t *testing.T) {
+func TestEmptyAnswersAreEmptyLists(t *testing.T) {
 	r := newHarness(t)
 	checkEmpty(t, "LoadBalancers", must(r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{}))(t).LoadBalancers)
 	checkEmpty(t, "TargetGroups", must(r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{}))(t).TargetGroups)
@@ -52,7 +52,7 @@ func TestHealthCheckPortOfUnregisteredTarget(t *testing.T) {
 	}
 }
 
-func TestOnlyDescribeListsLoadBalancersOfTargetGroup(t *testing.T) {
+func TestOnlyDescribeTargetGroupsHasLoadBalancerARNs(t *testing.T) {
 	r := newHarness(t)
 	if g := r.tg("web"); g.LoadBalancerArns != nil {
 		t.Errorf("a new target group has load balancers %q", g.LoadBalancerArns)
@@ -114,7 +114,7 @@ func TestTerminatedInstanceLeavesTargetGroup(t *testing.T) {
 	if h := asked(); h.State != "unused" || h.Reason != types.TargetHealthReasonEnumNotRegistered {
 		t.Errorf("the terminated instance is %s (%s) after the deregistration delay, want unused and not registered", h.State, h.Reason)
 	}
-	r.sound()
+	r.checkState()
 }
 
 func TestRedirectPaths(t *testing.T) {
@@ -193,10 +193,10 @@ func TestARNsOfAnotherRegion(t *testing.T) {
 	wantError(t, err, "ValidationError", "is not a valid target group ARN")
 	_, err = r.elb.DescribeListeners(r.ctx, &elb.DescribeListenersInput{ListenerArns: []string{*rule.RuleArn}})
 	wantError(t, err, "ValidationError", "'"+*rule.RuleArn+"' is not a valid listener ARN")
-	r.sound()
+	r.checkState()
 }
 
-func TestWordings(t *testing.T) {
+func TestErrorMessages(t *testing.T) {
 	r := newHarness(t)
 	lb, net, g := r.alb("web"), r.nlb("net"), r.tg("web")
 	l := r.listener(lb.LoadBalancerArn, 80, fixed("404"))

@@ -17,18 +17,18 @@ type kind struct {
 
 const arnHead = `^arn:aws[a-z-]*:elasticloadbalancing:[a-z0-9-]+:\d{12}:`
 
-// missingNamed returns an error with the ARNs of resources that do not exist.
-func (k kind) missingNamed(arns ...string) error {
+// notFoundError returns an error with the ARNs of resources that do not exist.
+func (k kind) notFoundError(arns ...string) error {
 	return store.Errorf(store.Quoted("aws/copilot-cli#3833"), k.code, "%ss '%s' not found", strings.ToUpper(k.name[:1])+k.name[1:], strings.Join(arns, ", "))
 }
 
 // The kinds of resources.
 var (
-	kindLoadBalancer = kind{"load balancer", "LoadBalancerNotFound", regexp.MustCompile(arnHead + `loadbalancer/(app|net|gwy)/[A-Za-z0-9-]+/[0-9a-f]{16}$`), noLoadBalancer}
-	kindTargetGroup  = kind{"target group", "TargetGroupNotFound", regexp.MustCompile(arnHead + `targetgroup/[A-Za-z0-9-]+/[0-9a-f]{16}$`), noTargetGroup}
-	kindListener     = kind{"listener", "ListenerNotFound", regexp.MustCompile(arnHead + `listener/(app|net|gwy)/[A-Za-z0-9-]+/[0-9a-f]{16}/[0-9a-f]{16}$`), noListener}
-	kindRule         = kind{"listener rule", "RuleNotFound", regexp.MustCompile(arnHead + `listener-rule/(app|net)/[A-Za-z0-9-]+/[0-9a-f]{16}/[0-9a-f]{16}/[0-9a-f]{16}$`), noRule}
-	kindTrustStore   = kind{"trust store", "TrustStoreNotFound", regexp.MustCompile(arnHead + `truststore/[A-Za-z0-9-]+/[0-9a-f]{16}$`), noTrustStore}
+	kindLoadBalancer = kind{"load balancer", "LoadBalancerNotFound", regexp.MustCompile(arnHead + `loadbalancer/(app|net|gwy)/[A-Za-z0-9-]+/[0-9a-f]{16}$`), loadBalancerNotFound}
+	kindTargetGroup  = kind{"target group", "TargetGroupNotFound", regexp.MustCompile(arnHead + `targetgroup/[A-Za-z0-9-]+/[0-9a-f]{16}$`), targetGroupNotFound}
+	kindListener     = kind{"listener", "ListenerNotFound", regexp.MustCompile(arnHead + `listener/(app|net|gwy)/[A-Za-z0-9-]+/[0-9a-f]{16}/[0-9a-f]{16}$`), listenerNotFound}
+	kindRule         = kind{"listener rule", "RuleNotFound", regexp.MustCompile(arnHead + `listener-rule/(app|net)/[A-Za-z0-9-]+/[0-9a-f]{16}/[0-9a-f]{16}/[0-9a-f]{16}$`), ruleNotFound}
+	kindTrustStore   = kind{"trust store", "TrustStoreNotFound", regexp.MustCompile(arnHead + `truststore/[A-Za-z0-9-]+/[0-9a-f]{16}$`), trustStoreNotFound}
 )
 
 // find returns the resource with an ARN. A malformed ARN, or an ARN of another kind or region, results in a

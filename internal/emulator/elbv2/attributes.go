@@ -94,7 +94,7 @@ func (sp attributeSpace) initial() map[string]string {
 	return out
 }
 
-func anyText(string, string) error { return nil }
+func acceptAnyText(string, string) error { return nil }
 
 func boolean(key, value string) error {
 	if value != "true" && value != "false" {
@@ -103,7 +103,7 @@ func boolean(key, value string) error {
 	return nil
 }
 
-func numberIn(low, high int) func(key, value string) error {
+func checkNumberIn(low, high int) func(key, value string) error {
 	return func(key, value string) error {
 		n, err := strconv.Atoi(value)
 		if err != nil || n < low || n > high {
@@ -113,21 +113,21 @@ func numberIn(low, high int) func(key, value string) error {
 	}
 }
 
-func zeroOrIn(low, high int) func(key, value string) error {
+func checkZeroOrIn(low, high int) func(key, value string) error {
 	return func(key, value string) error {
 		if value == "0" {
 			return nil
 		}
-		return numberIn(low, high)(key, value)
+		return checkNumberIn(low, high)(key, value)
 	}
 }
 
-func offOrIn(low, high int) func(key, value string) error {
+func checkOffOrIn(low, high int) func(key, value string) error {
 	return func(key, value string) error {
 		if value == "off" {
 			return nil
 		}
-		return numberIn(low, high)(key, value)
+		return checkNumberIn(low, high)(key, value)
 	}
 }
 

@@ -17,13 +17,13 @@ var (
 	iamPattern = regexp.MustCompile(`^arn:aws[a-z-]*:iam::(\d{12}):server-certificate/.+$`)
 )
 
-// qualified reports whether a certificate is for a fully-qualified domain name, which AWS requires: "such as
+// isQualified reports whether a certificate is for a fully-qualified domain name, which AWS requires: "such as
 // www.example.com or an apex domain name such as example.com", or such a name with an asterisk as its leftmost
 // label. So a name needs a dot, and "default" and "*" are not valid. AWS does not document which names of a
 // certificate it checks; here one qualified name is enough, because clients ignore the common name if there are
 // alternative names.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/https-listener-certificates.html
-func qualified(cert *store.Certificate) bool {
+func isQualified(cert *store.Certificate) bool {
 	return slices.ContainsFunc(append([]string{cert.Domain}, cert.Names...), func(name string) bool {
 		first, rest, ok := strings.Cut(name, ".")
 		return ok && first != "" && strings.Trim(rest, ".") != "" && !strings.Contains(rest, "*")
@@ -44,13 +44,13 @@ func checkCertificate(p *store.Partition, c *store.Call, arn string) error {
 	if cert == nil {
 		return store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#11334"), "CertificateNotFound", "Certificate '%s' not found", arn)
 	}
-	if p.CertificateStatus(cert, c.Now) != acmtypes.CertificateStatusIssued || !qualified(cert) || !supportedKey(cert.Algorithm) {
+	if p.CertificateStatus(cert, c.Now) != acmtypes.CertificateStatusIssued || !isQualified(cert) || !isSupportedKey(cert.Algorithm) {
 		return store.Errorf(store.Quoted("medplum/medplum#5804"), "UnsupportedCertificate", "The certificate '%s' must have a fully-qualified domain name, a supported signature, and a supported key size.", arn)
 	}
 	return nil
 }
 
-func supportedKey(k acmtypes.KeyAlgorithm) bool {
+func isSupportedKey(k acmtypes.KeyAlgorithm) bool {
 	return slices.Contains([]acmtypes.KeyAlgorithm{
 		acmtypes.KeyAlgorithmRsa2048, acmtypes.KeyAlgorithmRsa3072, acmtypes.KeyAlgorithmRsa4096,
 		acmtypes.KeyAlgorithmEcPrime256v1, acmtypes.KeyAlgorithmEcSecp384r1, acmtypes.KeyAlgorithmEcSecp521r1,

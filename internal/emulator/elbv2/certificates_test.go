@@ -7,7 +7,7 @@ import (
 )
 
 // A listener takes a certificate for a fully-qualified domain name, which may begin with an asterisk.
-func TestQualifiedCertificates(t *testing.T) {
+func TestCertificateNeedsFullyQualifiedDomainName(t *testing.T) {
 	for _, c := range []struct {
 		domain string
 		names  []string
@@ -26,7 +26,7 @@ func TestQualifiedCertificates(t *testing.T) {
 		{".com", nil, false},
 		{"www.*.com", nil, false},
 	} {
-		if got := qualified(&store.Certificate{Domain: c.domain, Names: c.names}); got != c.want {
+		if got := isQualified(&store.Certificate{Domain: c.domain, Names: c.names}); got != c.want {
 			t.Errorf("%q with names %q: %t, want %t", c.domain, c.names, got, c.want)
 		}
 	}

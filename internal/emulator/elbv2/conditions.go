@@ -132,12 +132,12 @@ func checkForm(c types.RuleCondition, field string) error {
 	case len(c.Values) > 1:
 		return invalid(store.Unproven, "The '%s' field contains too many values; the limit is '1'", field)
 	case len(c.Values) > 0 && len(c.RegexValues) > 0:
-		return exactlyOne(field)
+		return exactlyOneError(field)
 	}
 	return nil
 }
 
-func exactlyOne(field string) error {
+func exactlyOneError(field string) error {
 	return invalid(store.Unproven, "You must provide exactly one of the following: ['Values' 'RegexValues'] for config of type '%s'", configName(field))
 }
 
@@ -149,7 +149,7 @@ func checkCondition(c types.RuleCondition, field string, b *conditionsBudget) (t
 		if c.HostHeaderConfig != nil {
 			values, regexes = c.HostHeaderConfig.Values, c.HostHeaderConfig.RegexValues
 		}
-		if err := checkPatterns(field, values, regexes, b, hostValue); err != nil {
+		if err := checkPatterns(field, values, regexes, b, checkHostValue); err != nil {
 			return out, err
 		}
 		out.Values, out.RegexValues = clone(values), slices.Clone(regexes)
@@ -158,7 +158,7 @@ func checkCondition(c types.RuleCondition, field string, b *conditionsBudget) (t
 		if c.PathPatternConfig != nil {
 			values, regexes = c.PathPatternConfig.Values, c.PathPatternConfig.RegexValues
 		}
-		if err := checkPatterns(field, values, regexes, b, pathValue); err != nil {
+		if err := checkPatterns(field, values, regexes, b, checkPathValue); err != nil {
 			return out, err
 		}
 		out.Values, out.RegexValues = clone(values), slices.Clone(regexes)
@@ -168,7 +168,7 @@ func checkCondition(c types.RuleCondition, field string, b *conditionsBudget) (t
 		if err := headerName(store.Value(h.HttpHeaderName)); err != nil {
 			return out, err
 		}
-		if err := checkPatterns(field, h.Values, h.RegexValues, b, plainValue); err != nil {
+		if err := checkPatterns(field, h.Values, h.RegexValues, b, checkPlainValue); err != nil {
 			return out, err
 		}
 		out.HttpHeaderConfig = &types.HttpHeaderConditionConfig{
@@ -200,13 +200,13 @@ func clone(in []string) []string { return append([]string{}, in...) }
 // checkPatterns checks the values or regular expressions of a field that supports both.
 func checkPatterns(field string, values, regexes []string, b *conditionsBudget, check func(string) error) error {
 	if len(values) > 0 && len(regexes) > 0 || values == nil && regexes == nil {
-		return exactlyOne(field)
+		return exactlyOneError(field)
 	}
 	if len(values) == 0 && len(regexes) == 0 {
 		return invalid(store.Unproven, "A condition value must be specified")
 	}
 	for _, v := range values {
-		if err := tooLong(field, v, conditionValueLength); err != nil {
+		if err := tooLongError(field, v, conditionValueLength); err != nil {
 			return err
 		}
 		if v == "" {
@@ -218,7 +218,7 @@ func checkPatterns(field string, values, regexes []string, b *conditionsBudget, 
 		b.wildcards += strings.Count(v, "*") + strings.Count(v, "?")
 	}
 	for _, v := range regexes {
-		if err := tooLong(field, v, conditionValueLength); err != nil {
+		if err := tooLongError(field, v, conditionValueLength); err != nil {
 			return err
 		}
 		if err := checkRegex(v); err != nil {
@@ -238,42 +238,42 @@ func checkRegex(v string) error {
 	return nil
 }
 
-func tooLong(field, v string, limit int) error {
+func tooLongError(field, v string, limit int) error {
 	if len(v) > limit {
 		return invalid(store.Unproven, "Condition value for '%s' cannot contain more than %d characters", field, limit)
 	}
 	return nil
 }
 
-func badCharacter(v string) error {
+func badCharacterError(v string) error {
 	return invalid(store.Unproven, "Condition value '%s' contains a character that is not valid", v)
 }
 
-// hostValue checks a value of a host condition. It must have at least one dot, and only letters or wildcards after
+// checkHostValue checks a value of a host condition. It must have at least one dot, and only letters or wildcards after
 // the last dot.
-func hostValue(v string) error {
+func checkHostValue(v string) error {
 	if !hostPattern.MatchString(v) || !hostTail.MatchString(v) {
-		return badCharacter(v)
+		return badCharacterError(v)
 	}
 	return nil
 }
 
-func pathValue(v string) error {
+func checkPathValue(v string) error {
 	if !pathPattern.MatchString(v) {
-		return badCharacter(v)
+		return badCharacterError(v)
 	}
 	return nil
 }
 
-func plainValue(v string) error {
+func checkPlainValue(v string) error {
 	if !valuePattern.MatchString(v) {
-		return badCharacter(v)
+		return badCharacterError(v)
 	}
 	return nil
 }
 
 func headerName(name string) error {
-	if err := tooLong(fieldHeader, name, conditionNameLength); err != nil {
+	if err := tooLongError(fieldHeader, name, conditionNameLength); err != nil {
 		return err
 	}
 	if !headerPattern.MatchString(name) || strings.EqualFold(name, "host") {
@@ -287,11 +287,11 @@ func checkMethods(values []string, b *conditionsBudget) error {
 		return invalid(store.Unproven, "A condition value must be specified")
 	}
 	for _, v := range values {
-		if err := tooLong(fieldMethod, v, conditionNameLength); err != nil {
+		if err := tooLongError(fieldMethod, v, conditionNameLength); err != nil {
 			return err
 		}
 		if !methodPattern.MatchString(v) {
-			return badCharacter(v)
+			return badCharacterError(v)
 		}
 	}
 	b.values += len(values)
@@ -308,11 +308,11 @@ func checkQuery(pairs []types.QueryStringKeyValuePair, b *conditionsBudget) ([]t
 			return nil, invalid(store.Unproven, "A condition value must be specified")
 		}
 		for _, v := range []string{store.Value(kv.Key), *kv.Value} {
-			if err := tooLong(fieldQuery, v, conditionValueLength); err != nil {
+			if err := tooLongError(fieldQuery, v, conditionValueLength); err != nil {
 				return nil, err
 			}
 			if !valuePattern.MatchString(v) {
-				return nil, badCharacter(v)
+				return nil, badCharacterError(v)
 			}
 			b.wildcards += queryWildcards(v)
 		}

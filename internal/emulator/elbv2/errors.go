@@ -16,26 +16,26 @@ func invalid(from store.Source, format string, args ...any) error {
 	return store.Errorf(from, codeValidation, format, args...)
 }
 
-func misconfigured(from store.Source, format string, args ...any) error {
+func invalidConfiguration(from store.Source, format string, args ...any) error {
 	return store.Errorf(from, codeConfiguration, format, args...)
 }
 
-func noLoadBalancer() error {
+func loadBalancerNotFound() error {
 	return store.Errorf(store.Unproven, "LoadBalancerNotFound", "One or more load balancers not found")
 }
 
-func noTargetGroup() error {
+func targetGroupNotFound() error {
 	return store.Errorf(store.Quoted("aws-samples/service-screener-v2#212"), "TargetGroupNotFound", "One or more target groups not found")
 }
 
-func noListener() error {
+func listenerNotFound() error {
 	return store.Errorf(store.Quoted("awslabs/kubeflow-manifests#116"), "ListenerNotFound", "One or more listeners not found")
 }
 
-func noRule() error {
+func ruleNotFound() error {
 	return store.Errorf(store.Unproven, "RuleNotFound", "One or more rules not found")
 }
 
-func noTrustStore() error {
+func trustStoreNotFound() error {
 	return store.Errorf(store.Unproven, "TrustStoreNotFound", "One or more trust stores not found")
 }

@@ -224,8 +224,8 @@ func wantError(t *testing.T, err error, code, message string) {
 	}
 }
 
-// sound checks the invariants of the emulator state at the end of a test.
-func (r *harness) sound() {
+// checkState checks the invariants of the emulator state at the end of a test.
+func (r *harness) checkState() {
 	r.t.Helper()
 	r.em.Store().Lock()
 	defer r.em.Store().Unlock()

@@ -23,20 +23,20 @@ func loadBalancerAttributes() []attribute {
 	return []attribute{
 		{attrDeletionProtection, "false", boolean},
 		{"access_logs.s3.enabled", "false", boolean},
-		{"access_logs.s3.bucket", "", anyText},
-		{"access_logs.s3.prefix", "", anyText},
+		{"access_logs.s3.bucket", "", acceptAnyText},
+		{"access_logs.s3.prefix", "", acceptAnyText},
 		{attrCrossZone, "false", boolean},
 		{attrDenyIGW, "false", boolean},
 		{attrZonalShift, "false", boolean},
 
-		{"idle_timeout.timeout_seconds", "60", numberIn(1, 4000)},
-		{"client_keep_alive.seconds", "3600", numberIn(60, 604800)},
+		{"idle_timeout.timeout_seconds", "60", checkNumberIn(1, 4000)},
+		{"client_keep_alive.seconds", "3600", checkNumberIn(60, 604800)},
 		{"connection_logs.s3.enabled", "false", boolean},
-		{"connection_logs.s3.bucket", "", anyText},
-		{"connection_logs.s3.prefix", "", anyText},
+		{"connection_logs.s3.bucket", "", acceptAnyText},
+		{"connection_logs.s3.prefix", "", acceptAnyText},
 		{"health_check_logs.s3.enabled", "false", boolean},
-		{"health_check_logs.s3.bucket", "", anyText},
-		{"health_check_logs.s3.prefix", "", anyText},
+		{"health_check_logs.s3.bucket", "", acceptAnyText},
+		{"health_check_logs.s3.prefix", "", acceptAnyText},
 		{"routing.http.desync_mitigation_mode", "defensive", among("monitor", "defensive", "strictest")},
 		{"routing.http.drop_invalid_header_fields.enabled", "false", boolean},
 		{"routing.http.preserve_host_header.enabled", "false", boolean},
@@ -48,7 +48,7 @@ func loadBalancerAttributes() []attribute {
 
 		{"dns_record.client_routing_policy", "any_availability_zone",
 			among("any_availability_zone", "availability_zone_affinity", "partial_availability_zone_affinity")},
-		{attrSecondaryIPs, "0", numberIn(0, 7)},
+		{attrSecondaryIPs, "0", checkNumberIn(0, 7)},
 	}
 }
 
@@ -69,7 +69,7 @@ func loadBalancerSpace(lb *store.LoadBalancer) attributeSpace {
 			return slices.Contains(network, key) != lb.IsALB()
 		},
 		refuse: func(key string) error {
-			return misconfigured(store.Unproven, "Load balancer attribute key '%s' is not supported on load balancers with type '%s'", key, lb.Type)
+			return invalidConfiguration(store.Unproven, "Load balancer attribute key '%s' is not supported on load balancers with type '%s'", key, lb.Type)
 		},
 	}
 }
@@ -147,7 +147,7 @@ func (s *loadBalancers) ModifyLoadBalancerAttributes(c *store.Call, in *elb.Modi
 // checkLoadBalancerAttributes checks conditions that involve several attributes, or old and new values.
 func (s *loadBalancers) checkLoadBalancerAttributes(lb *store.LoadBalancer, next map[string]string) error {
 	if lb.IsALB() && next[attrCrossZone] != "true" {
-		return misconfigured(store.Unproven, "Cross-zone load balancing cannot be turned off for load balancers with type 'application'")
+		return invalidConfiguration(store.Unproven, "Cross-zone load balancing cannot be turned off for load balancers with type 'application'")
 	}
 	for _, log := range []string{"access_logs", "connection_logs", "health_check_logs"} {
 		if next[log+".s3.enabled"] != "true" {
@@ -155,14 +155,14 @@ func (s *loadBalancers) checkLoadBalancerAttributes(lb *store.LoadBalancer, next
 		}
 		bucket := next[log+".s3.bucket"]
 		if bucket == "" {
-			return misconfigured(store.Unproven, "The value of '%s.s3.bucket' cannot be empty when '%s.s3.enabled' is 'true'", log, log)
+			return invalidConfiguration(store.Unproven, "The value of '%s.s3.bucket' cannot be empty when '%s.s3.enabled' is 'true'", log, log)
 		}
 		if slices.Contains(s.w.Config.ELB.DeniedLogBuckets, bucket) {
-			return misconfigured(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#1956"), "Access Denied for bucket: %s. Please check S3bucket permission", bucket)
+			return invalidConfiguration(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#1956"), "Access Denied for bucket: %s. Please check S3bucket permission", bucket)
 		}
 	}
 	if n, before := atoi(next[attrSecondaryIPs]), atoi(lb.Attributes[attrSecondaryIPs]); n < before {
-		return misconfigured(store.Unproven, "The value of '%s' cannot be decreased from '%d' to '%d'", attrSecondaryIPs, before, n)
+		return invalidConfiguration(store.Unproven, "The value of '%s' cannot be decreased from '%d' to '%d'", attrSecondaryIPs, before, n)
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 		return nil, err
 	}
 	lb.Zones, lb.VPC = zones, p.Subnets[zones[0].Subnet].VPCID
-	lb.SecurityGroups = dedupe(in.SecurityGroups)
+	lb.SecurityGroups = withoutDuplicates(in.SecurityGroups)
 	if len(lb.SecurityGroups) == 0 && lb.IsALB() {
 		if sg := p.DefaultSecurityGroup(lb.VPC); sg != nil {
 			lb.SecurityGroups = []string{sg.ID}
@@ -79,7 +79,7 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 		return nil, err
 	}
 	if lb.IPAMPool != "" && !lb.IsALB() {
-		return nil, misconfigured(store.Unproven, "IPAM pools are not supported for load balancers with type 'network'")
+		return nil, invalidConfiguration(store.Unproven, "IPAM pools are not supported for load balancers with type 'network'")
 	}
 	if s.w.Config.ELB.Disabled {
 		return nil, store.Errorf(store.Unproven, codeNotPermitted, "This AWS account currently does not support creating load balancers. For more information, please contact AWS Support.")
@@ -183,7 +183,7 @@ func (s *loadBalancers) checkENIQuota(st *store.ELBState, lb *store.LoadBalancer
 		}
 	}
 	if most := s.quota(quotaInterfacesNLB); n > most {
-		return misconfigured(store.Unproven, "The maximum number of Network Load Balancer network interfaces '%d' has been reached for VPC '%s'", most, lb.VPC)
+		return invalidConfiguration(store.Unproven, "The maximum number of Network Load Balancer network interfaces '%d' has been reached for VPC '%s'", most, lb.VPC)
 	}
 	return nil
 }
@@ -232,8 +232,8 @@ func hostedZone(region string, alb bool) string {
 	return pair[1]
 }
 
-// dedupe returns the texts without repetitions, in their order.
-func dedupe(in []string) []string {
+// withoutDuplicates returns the texts without repetitions, in their order.
+func withoutDuplicates(in []string) []string {
 	var out []string
 	for _, v := range in {
 		if !slices.Contains(out, v) {

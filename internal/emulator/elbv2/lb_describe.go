@@ -29,7 +29,7 @@ func (s *loadBalancers) DescribeLoadBalancers(c *store.Call, in *elb.DescribeLoa
 	switch {
 	case len(in.Names) > 0:
 		var missing []string
-		for _, name := range dedupe(in.Names) {
+		for _, name := range withoutDuplicates(in.Names) {
 			if lb := loadBalancerNamed(st, name); lb != nil {
 				found = append(found, lb)
 			} else {

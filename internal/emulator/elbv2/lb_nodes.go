@@ -141,7 +141,7 @@ func (s *loadBalancers) assignAddresses(p *store.Partition, lb *store.LoadBalanc
 		if missing := 1 + atoi(lb.Attributes[attrSecondaryIPs]) - len(eni.Private); !lb.IsALB() && missing > 0 {
 			free, refusal := p.TakeIPv4(sub, missing)
 			if refusal != nil {
-				return misconfigured(refusal.From, "%s", refusal.Message)
+				return invalidConfiguration(refusal.From, "%s", refusal.Message)
 			}
 			changes = append(changes, func() {
 				for _, a := range free {

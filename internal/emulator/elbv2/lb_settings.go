@@ -20,11 +20,11 @@ func checkSecurityGroups(p *store.Partition, vpc string, groups []string) error 
 			return store.Errorf(store.Unproven, "InvalidSecurityGroup", "Security group '%s' does not exist", id)
 		}
 		if sg.VPCID != vpc {
-			return misconfigured(store.Quoted("pulumi/pulumi-awsx#816"), "Security group '%s' does not belong to VPC '%s'", id, vpc)
+			return invalidConfiguration(store.Quoted("pulumi/pulumi-awsx#816"), "Security group '%s' does not belong to VPC '%s'", id, vpc)
 		}
 	}
 	if len(groups) > groupsPerLoadBalancer {
-		return misconfigured(store.Unproven, "You cannot specify more than '%d' security groups", groupsPerLoadBalancer)
+		return invalidConfiguration(store.Unproven, "You cannot specify more than '%d' security groups", groupsPerLoadBalancer)
 	}
 	return nil
 }
@@ -45,14 +45,14 @@ func (s *loadBalancers) SetSecurityGroups(c *store.Call, in *elb.SetSecurityGrou
 		return nil, err
 	}
 	if !lb.IsALB() && !lb.BornWithGroups {
-		return nil, misconfigured(store.Quoted("kubernetes-sigs/cluster-api-provider-aws#4790"), "You cannot set security groups on a Network Load Balancer which was created without any security groups.")
+		return nil, invalidConfiguration(store.Quoted("kubernetes-sigs/cluster-api-provider-aws#4790"), "You cannot set security groups on a Network Load Balancer which was created without any security groups.")
 	}
 	if lb.IsALB() && enforce != "" {
-		return nil, misconfigured(store.Unproven, "'EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic' is not supported for load balancers with type 'application'")
+		return nil, invalidConfiguration(store.Unproven, "'EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic' is not supported for load balancers with type 'application'")
 	}
-	groups := dedupe(in.SecurityGroups)
+	groups := withoutDuplicates(in.SecurityGroups)
 	if len(groups) == 0 {
-		return nil, misconfigured(store.Unproven, "At least one security group must be specified")
+		return nil, invalidConfiguration(store.Unproven, "At least one security group must be specified")
 	}
 	if err := checkSecurityGroups(p, lb.VPC, groups); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (s *loadBalancers) checkNewAddressing(p *store.Partition, st *store.ELBStat
 	if want == types.IpAddressTypeIpv4 {
 		for _, g := range st.TargetGroups {
 			if g.LoadBalancer == lb.ARN && g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 {
-				return misconfigured(store.Unproven, "The IP address type cannot be 'ipv4' while the target group '%s' with IP address type 'ipv6' is in use", g.ARN)
+				return invalidConfiguration(store.Unproven, "The IP address type cannot be 'ipv4' while the target group '%s' with IP address type 'ipv6' is in use", g.ARN)
 			}
 		}
 		return nil
@@ -113,7 +113,7 @@ func (s *loadBalancers) checkNewAddressing(p *store.Partition, st *store.ELBStat
 	for _, l := range listenersOf(st, lb.ARN) {
 		udp := l.Protocol == types.ProtocolEnumUdp || l.Protocol == types.ProtocolEnumTcpUdp
 		if udp && prefix != types.EnablePrefixForIpv6SourceNatEnumOn || isQUIC(l.Protocol) {
-			return misconfigured(store.Unproven, "You cannot set IP address type '%s' on a load balancer with %s listeners", want, l.Protocol)
+			return invalidConfiguration(store.Unproven, "You cannot set IP address type '%s' on a load balancer with %s listeners", want, l.Protocol)
 		}
 	}
 	return nil
@@ -142,7 +142,7 @@ func (s *loadBalancers) ModifyIpPools(c *store.Call, in *elb.ModifyIpPoolsInput)
 		return nil, err
 	}
 	if !lb.IsALB() {
-		return nil, misconfigured(store.Unproven, "IPAM pools are not supported for load balancers with type 'network'")
+		return nil, invalidConfiguration(store.Unproven, "IPAM pools are not supported for load balancers with type 'network'")
 	}
 	set := in.IpamPools != nil && in.IpamPools.Ipv4IpamPoolId != nil
 	if set && len(in.RemoveIpamPools) > 0 {

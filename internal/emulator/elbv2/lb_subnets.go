@@ -66,7 +66,7 @@ func (s *loadBalancers) chooseSubnets(p *store.Partition, want placement) ([]sto
 	slices.SortFunc(zones, func(a, b store.LoadBalancerZone) int { return strings.Compare(a.Zone, b.Zone) })
 	for i := 1; i < len(zones); i++ {
 		if zones[i].Zone == zones[i-1].Zone {
-			return nil, misconfigured(store.Quoted("robertdebock/terraform-aws-vault#5"), "A load balancer cannot be attached to multiple subnets in the same Availability Zone")
+			return nil, invalidConfiguration(store.Quoted("robertdebock/terraform-aws-vault#5"), "A load balancer cannot be attached to multiple subnets in the same Availability Zone")
 		}
 	}
 	return zones, nil
@@ -78,7 +78,7 @@ func (s *loadBalancers) checkPlacement(p *store.Partition, want placement, vpc s
 	lb := want.lb
 	for _, z := range zones {
 		if p.Subnets[z.Subnet].VPCID != vpc {
-			return misconfigured(store.Unproven, "All subnets must belong to the same VPC: '%s'", vpc)
+			return invalidConfiguration(store.Unproven, "All subnets must belong to the same VPC: '%s'", vpc)
 		}
 	}
 	for _, z := range zones {
@@ -115,37 +115,37 @@ func checkAddresses(p *store.Partition, lb *store.LoadBalancer, addressing types
 		if z.Allocation != "" {
 			elastic++
 			if lb.IsALB() {
-				return misconfigured(store.Unproven, "Elastic IPs are not supported for load balancers with type 'application'")
+				return invalidConfiguration(store.Unproven, "Elastic IPs are not supported for load balancers with type 'application'")
 			}
 			if internal {
-				return misconfigured(store.Unproven, "Elastic IPs are not supported for load balancers with scheme 'internal'")
+				return invalidConfiguration(store.Unproven, "Elastic IPs are not supported for load balancers with scheme 'internal'")
 			}
 			if z.PrivateIPv4 != "" {
-				return misconfigured(store.Unproven, "You cannot specify both an allocation ID and a private IPv4 address for subnet '%s'", z.Subnet)
+				return invalidConfiguration(store.Unproven, "You cannot specify both an allocation ID and a private IPv4 address for subnet '%s'", z.Subnet)
 			}
 		}
 		if z.PrivateIPv4 != "" {
 			private++
 			if lb.IsALB() || !internal {
-				return misconfigured(store.Unproven, "You can only specify private IPv4 addresses for Network Load Balancers with scheme 'internal'.")
+				return invalidConfiguration(store.Unproven, "You can only specify private IPv4 addresses for Network Load Balancers with scheme 'internal'.")
 			}
 			a, err := netip.ParseAddr(z.PrivateIPv4)
 			if err != nil || !a.Is4() || !sub.CIDR.Contains(a) {
-				return misconfigured(store.Unproven, "The private IPv4 address '%s' is not in the range of subnet '%s'", z.PrivateIPv4, z.Subnet)
+				return invalidConfiguration(store.Unproven, "The private IPv4 address '%s' is not in the range of subnet '%s'", z.PrivateIPv4, z.Subnet)
 			}
 		}
 		if z.IPv6 != "" {
 			a, err := netip.ParseAddr(z.IPv6)
 			if lb.IsALB() || addressing != types.IpAddressTypeDualstack || err != nil || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(a) {
-				return misconfigured(store.Unproven, "The IPv6 address '%s' cannot be used in subnet '%s'", z.IPv6, z.Subnet)
+				return invalidConfiguration(store.Unproven, "The IPv6 address '%s' cannot be used in subnet '%s'", z.IPv6, z.Subnet)
 			}
 		}
 	}
 	if elastic > 0 && elastic < len(zones) {
-		return misconfigured(store.Unproven, "You must specify an allocation ID for all subnets or for none")
+		return invalidConfiguration(store.Unproven, "You must specify an allocation ID for all subnets or for none")
 	}
 	if private > 0 && private < len(zones) {
-		return misconfigured(store.Unproven, "You must specify a private IPv4 address for all subnets or for none")
+		return invalidConfiguration(store.Unproven, "You must specify a private IPv4 address for all subnets or for none")
 	}
 	seen := map[string]bool{}
 	for _, z := range zones {
@@ -176,7 +176,7 @@ func checkAddressing(p *store.Partition, lb *store.LoadBalancer, want types.IpAd
 		}
 	}
 	if want == types.IpAddressTypeDualstackWithoutPublicIpv4 && (!lb.IsALB() || lb.Scheme == types.LoadBalancerSchemeEnumInternal) {
-		return misconfigured(store.Unproven, "IP address type '%s' is only supported for internet-facing load balancers with type 'application'", want)
+		return invalidConfiguration(store.Unproven, "IP address type '%s' is only supported for internet-facing load balancers with type 'application'", want)
 	}
 	return nil
 }
@@ -265,11 +265,11 @@ func (s *loadBalancers) checkMoves(lb *store.LoadBalancer, zones []store.LoadBal
 				continue
 			}
 			if have.Subnet != z.Subnet {
-				return misconfigured(store.Unproven, "The subnet of Availability Zone '%s' cannot be replaced while the zone is enabled", z.Zone)
+				return invalidConfiguration(store.Unproven, "The subnet of Availability Zone '%s' cannot be replaced while the zone is enabled", z.Zone)
 			}
 			if z.Allocation != "" && have.Allocation != z.Allocation || z.PrivateIPv4 != "" && have.PrivateIPv4 != z.PrivateIPv4 ||
 				z.IPv6 != "" && have.IPv6 != "" && have.IPv6 != z.IPv6 {
-				return misconfigured(store.Unproven, "The addresses of subnet '%s' cannot be changed", z.Subnet)
+				return invalidConfiguration(store.Unproven, "The addresses of subnet '%s' cannot be changed", z.Subnet)
 			}
 		}
 	}

@@ -152,7 +152,7 @@ func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (
 		if err := s.recheckRules(p, lb, &next, in.DefaultActions != nil); err != nil {
 			return nil, err
 		}
-		next.Attributes = keepAttributes(listenerSpace(lb, &next), l.Attributes)
+		next.Attributes = retainAttributes(listenerSpace(lb, &next), l.Attributes)
 	}
 	actions := rule.Actions
 	if in.DefaultActions != nil {

@@ -29,7 +29,7 @@ func requestHeaders() []attribute {
 		"x_amzn_mtls_clientcert_validity", "x_amzn_mtls_clientcert_leaf", "x_amzn_mtls_clientcert",
 		"x_amzn_tls_version", "x_amzn_tls_cipher_suite",
 	} {
-		out = append(out, attribute{requestHeader(n), "", anyText})
+		out = append(out, attribute{requestHeader(n), "", acceptAnyText})
 	}
 	return out
 }
@@ -37,18 +37,18 @@ func requestHeaders() []attribute {
 // listenerAttributes lists all keys of all protocols.
 func listenerAttributes() []attribute {
 	return append([]attribute{
-		{attrTCPIdle, "350", numberIn(60, 6000)},
+		{attrTCPIdle, "350", checkNumberIn(60, 6000)},
 		{"routing.http.response.server.enabled", "true", boolean},
-		{responseHeader("strict_transport_security"), "", anyText},
-		{responseHeader("access_control_allow_origin"), "", anyText},
+		{responseHeader("strict_transport_security"), "", acceptAnyText},
+		{responseHeader("access_control_allow_origin"), "", acceptAnyText},
 		{responseHeader("access_control_allow_methods"), "", allowMethods},
-		{responseHeader("access_control_allow_headers"), "", anyText},
+		{responseHeader("access_control_allow_headers"), "", acceptAnyText},
 		{responseHeader("access_control_allow_credentials"), "", among("", "true")},
-		{responseHeader("access_control_expose_headers"), "", anyText},
+		{responseHeader("access_control_expose_headers"), "", acceptAnyText},
 		{responseHeader("access_control_max_age"), "", maxAge},
-		{responseHeader("content_security_policy"), "", anyText},
+		{responseHeader("content_security_policy"), "", acceptAnyText},
 		{responseHeader("x_content_type_options"), "", among("", "nosniff")},
-		{responseHeader("x_frame_options"), "", frameOptions},
+		{responseHeader("x_frame_options"), "", checkFrameOptions},
 	}, requestHeaders()...)
 }
 
@@ -71,8 +71,8 @@ func maxAge(key, value string) error {
 	return nil
 }
 
-// frameOptions checks a value of X-Frame-Options, which may be ALLOW-FROM with an origin.
-func frameOptions(key, value string) error {
+// checkFrameOptions checks a value of X-Frame-Options, which may be ALLOW-FROM with an origin.
+func checkFrameOptions(key, value string) error {
 	if strings.HasPrefix(value, "ALLOW-FROM ") {
 		return nil
 	}
@@ -95,13 +95,13 @@ func listenerSpace(lb *store.LoadBalancer, l *store.Listener) attributeSpace {
 			return !tlsOnly || l.Protocol == types.ProtocolEnumHttps
 		},
 		refuse: func(key string) error {
-			return misconfigured(store.Unproven, "Listener attribute key '%s' is not supported for %s listeners on load balancers with type '%s'", key, l.Protocol, lb.Type)
+			return invalidConfiguration(store.Unproven, "Listener attribute key '%s' is not supported for %s listeners on load balancers with type '%s'", key, l.Protocol, lb.Type)
 		},
 	}
 }
 
-// keepAttributes returns the attributes of a space. Attributes that the resource already has keep their values.
-func keepAttributes(sp attributeSpace, have map[string]string) map[string]string {
+// retainAttributes returns the attributes of a space. Attributes that the resource already has keep their values.
+func retainAttributes(sp attributeSpace, have map[string]string) map[string]string {
 	out := sp.initial()
 	for k := range out {
 		if v, ok := have[k]; ok {

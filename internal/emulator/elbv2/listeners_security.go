@@ -84,13 +84,13 @@ func checkListenerProtocol(lb *store.LoadBalancer, p types.ProtocolEnum) error {
 		return invalid(store.Unproven, "Listener protocol '%s' must be one of 'UDP, TCP, TLS, TCP_UDP, QUIC, TCP_QUIC'", p)
 	}
 	if isQUIC(p) && len(lb.SecurityGroups) > 0 {
-		return misconfigured(store.Unproven, "%s listeners are not supported on load balancers with security groups", p)
+		return invalidConfiguration(store.Unproven, "%s listeners are not supported on load balancers with security groups", p)
 	}
 	if lb.Addressing == types.IpAddressTypeIpv4 {
 		return nil
 	}
 	if isQUIC(p) || isUDP(p) && lb.PrefixForSourceNAT != types.EnablePrefixForIpv6SourceNatEnumOn {
-		return misconfigured(store.Unproven, "%s listeners are not supported on load balancers with IP address type '%s'", p, lb.Addressing)
+		return invalidConfiguration(store.Unproven, "%s listeners are not supported on load balancers with IP address type '%s'", p, lb.Addressing)
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (s *listeners) setMutualAuthentication(c *store.Call, p *store.Partition, l
 			}
 		}
 		if most := s.quota(quotaVerifyListeners); n >= most {
-			return misconfigured(store.Unproven, "The maximum number of listeners with mutual authentication mode 'verify' '%d' has been reached on load balancer '%s'", most, lb.ARN)
+			return invalidConfiguration(store.Unproven, "The maximum number of listeners with mutual authentication mode 'verify' '%d' has been reached on load balancer '%s'", most, lb.ARN)
 		}
 	}
 	l.Mutual = &types.MutualAuthenticationAttributes{

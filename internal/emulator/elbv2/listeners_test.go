@@ -107,7 +107,7 @@ func TestCreateListenerRefusals(t *testing.T) {
 			wantError(t, err, tt.code, tt.message)
 		})
 	}
-	r.sound()
+	r.checkState()
 }
 
 func ordered(actions []types.Action, order int32) []types.Action {
@@ -155,7 +155,7 @@ func TestListenerReadsBack(t *testing.T) {
 	if *again.ListenerArn != *l.ListenerArn {
 		t.Error("the same listener was made twice")
 	}
-	r.sound()
+	r.checkState()
 }
 
 func TestModifyListener(t *testing.T) {
@@ -194,7 +194,7 @@ func TestModifyListener(t *testing.T) {
 	}
 	_, err = modify(elb.ModifyListenerInput{Protocol: "HTTPS"})
 	wantError(t, err, "ValidationError", "A certificate must be specified for HTTPS listeners")
-	r.sound()
+	r.checkState()
 }
 
 func TestListenerCertificates(t *testing.T) {
@@ -323,7 +323,7 @@ func TestTrustStores(t *testing.T) {
 	must(r.elb.DeleteTrustStore(r.ctx, drop))(t)
 }
 
-func TestReferenceLists(t *testing.T) {
+func TestDescribeSSLPoliciesAndAccountLimits(t *testing.T) {
 	r := newHarness(t)
 	out := must(r.elb.DescribeSSLPolicies(r.ctx, &elb.DescribeSSLPoliciesInput{Names: []string{"ELBSecurityPolicy-TLS13-1-2-2021-06"}}))(t)
 	if d := cmp.Diff([]string{"TLSv1.3", "TLSv1.2"}, out.SslPolicies[0].SslProtocols); d != "" || len(out.SslPolicies[0].Ciphers) != 11 {

@@ -99,7 +99,7 @@ func TestCreateLoadBalancerRefusals(t *testing.T) {
 	if len(all.LoadBalancers) != 0 {
 		t.Errorf("rejected load balancers exist: %d", len(all.LoadBalancers))
 	}
-	r.sound()
+	r.checkState()
 }
 
 func TestLoadBalancerReadsBack(t *testing.T) {
@@ -134,10 +134,10 @@ func TestLoadBalancerReadsBack(t *testing.T) {
 	wantError(t, err, "LoadBalancerNotFound", "[nobody]")
 	_, err = r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{"arn:nonsense"}})
 	wantError(t, err, "ValidationError", "'arn:nonsense' is not a valid load balancer ARN")
-	r.sound()
+	r.checkState()
 }
 
-func TestLoadBalancerWithoutGroupsGetsTheDefaultOne(t *testing.T) {
+func TestLoadBalancerGetsDefaultSecurityGroup(t *testing.T) {
 	r := newHarness(t)
 	out := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
 		Name: aws.String("plain"), Subnets: r.subnets[:2], Scheme: types.LoadBalancerSchemeEnumInternal,
@@ -162,7 +162,7 @@ func TestLoadBalancerQuota(t *testing.T) {
 	r.nlb("other-type")
 }
 
-func TestDeleteLoadBalancerLeavesInterfacesForAWhile(t *testing.T) {
+func TestENIsOutliveDeletedLoadBalancer(t *testing.T) {
 	r := newHarness(t)
 	r.em.Store().Config.Delays.InterfaceLinger = 30 * time.Second
 	lb := r.alb("web")
@@ -188,7 +188,7 @@ func TestDeleteLoadBalancerLeavesInterfacesForAWhile(t *testing.T) {
 	r.clock.Advance(30 * time.Second)
 	must(r.ec2.DeleteSecurityGroup(r.ctx, drop))(t)
 	must(r.elb.DeleteLoadBalancer(r.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: lb.LoadBalancerArn}))(t) // unknown: succeeds
-	r.sound()
+	r.checkState()
 }
 
 func TestDeletionProtection(t *testing.T) {
@@ -283,7 +283,7 @@ func TestSetSecurityGroups(t *testing.T) {
 	must(r.ec2.DeleteSecurityGroup(r.ctx, &ec2.DeleteSecurityGroupInput{GroupId: &r.group}))(t) // the ENIs do not have it any more
 	_, err := r.ec2.DeleteSecurityGroup(r.ctx, &ec2.DeleteSecurityGroupInput{GroupId: &second})
 	wantError(t, err, "DependencyViolation", "")
-	r.sound()
+	r.checkState()
 }
 
 func TestSetSubnetsAndAddressing(t *testing.T) {
@@ -302,7 +302,7 @@ func TestSetSubnetsAndAddressing(t *testing.T) {
 	wantError(t, err, "ValidationError", "At least two subnets")
 	_, err = r.elb.SetIpAddressType(r.ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: lb.LoadBalancerArn, IpAddressType: types.IpAddressTypeDualstack})
 	wantError(t, err, "InvalidSubnet", "IPv6")
-	r.sound()
+	r.checkState()
 }
 
 func TestCapacityReservation(t *testing.T) {

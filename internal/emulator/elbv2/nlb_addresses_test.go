@@ -103,7 +103,7 @@ func TestSourceNATPrefixes(t *testing.T) {
 	}
 	_, err = set(elb.SetSubnetsInput{SubnetMappings: mapped})
 	wantError(t, err, "InvalidConfigurationRequest", "'EnablePrefixForIpv6SourceNat' is 'on'")
-	r.sound()
+	r.checkState()
 }
 
 func TestIPv6AddressInUse(t *testing.T) {
@@ -129,7 +129,7 @@ func TestIPv6AddressInUse(t *testing.T) {
 		SubnetMappings: []types.SubnetMapping{{SubnetId: &r.subnets[0], IPv6Address: &address}},
 	})
 	wantError(t, err, "InvalidConfigurationRequest", "is in use")
-	r.sound()
+	r.checkState()
 }
 
 func TestTargetGroupHasOneNetworkLoadBalancer(t *testing.T) {
@@ -139,10 +139,10 @@ func TestTargetGroupHasOneNetworkLoadBalancer(t *testing.T) {
 	must(r.stream(one, 81, "TCP", g))(t)
 	_, err := r.stream(two, 80, "TCP", g)
 	wantError(t, err, "TargetGroupAssociationLimit", *g.TargetGroupArn)
-	r.sound()
+	r.checkState()
 }
 
-func TestQUICNeedsALoadBalancerWithoutGroups(t *testing.T) {
+func TestQUICNeedsLoadBalancerWithoutSecurityGroups(t *testing.T) {
 	r := newHarness(t)
 	_, err := r.stream(r.nlb("grouped", r.group), 443, "QUIC", r.tg("quic", protocol("QUIC")))
 	wantError(t, err, "InvalidConfigurationRequest", "security groups")

@@ -69,7 +69,7 @@ func TestNetworkLoadBalancerReadsBack(t *testing.T) {
 			t.Errorf("interface %+v", e)
 		}
 	}
-	r.sound()
+	r.checkState()
 }
 
 // interfaces returns the ENIs of a load balancer.
@@ -135,7 +135,7 @@ func TestCreateNetworkLoadBalancerRefusals(t *testing.T) {
 	r.em.Store().Config.Quotas["network-load-balancer-enis-per-vpc"] = 1
 	_, err := r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("net"), Type: "network", Subnets: r.subnets[:2]})
 	wantError(t, err, "InvalidConfigurationRequest", "network interfaces")
-	r.sound()
+	r.checkState()
 }
 
 func TestNetworkLoadBalancerSubnets(t *testing.T) {
@@ -167,7 +167,7 @@ func TestNetworkLoadBalancerSubnets(t *testing.T) {
 	if err == nil {
 		t.Error("an elastic IP in use was released")
 	}
-	r.sound()
+	r.checkState()
 }
 
 func TestSecondaryAddresses(t *testing.T) {
@@ -190,7 +190,7 @@ func TestSecondaryAddresses(t *testing.T) {
 	}
 	wantError(t, set("1"), "InvalidConfigurationRequest", "cannot be decreased")
 	wantError(t, set("8"), "ValidationError", "'0-7'")
-	r.sound()
+	r.checkState()
 }
 
 func TestNetworkListenerProtocols(t *testing.T) {
@@ -229,7 +229,7 @@ func TestNetworkListenerProtocols(t *testing.T) {
 		Priority:    aws.Int32(1), Conditions: pathIs("/"), Actions: forward(groups["TCP"].TargetGroupArn),
 	})
 	wantError(t, err, "UnsupportedProtocol", "")
-	r.sound()
+	r.checkState()
 }
 
 func TestNetworkListenerReadsBack(t *testing.T) {
@@ -296,7 +296,7 @@ func TestNetworkListenerReadsBack(t *testing.T) {
 	r.em.Store().Config.Quotas["target-groups-per-action-on-network-load-balancer"] = 1
 	_, err = modify(plain, elb.ModifyListenerInput{DefaultActions: weighted(tcp, more)})
 	wantError(t, err, "TooManyTargetGroups", "")
-	r.sound()
+	r.checkState()
 }
 
 func TestListenersOfDualStackNLB(t *testing.T) {
@@ -336,7 +336,7 @@ func TestListenersOfDualStackNLB(t *testing.T) {
 			t.Errorf("an IPv4 load balancer has %v", e.Ipv6Addresses)
 		}
 	}
-	r.sound()
+	r.checkState()
 }
 
 func TestApplicationLoadBalancerAsTarget(t *testing.T) {
@@ -403,10 +403,10 @@ func TestApplicationLoadBalancerAsTarget(t *testing.T) {
 	wantError(t, r.register(many, target(*second.LoadBalancerArn)), "TooManyTargets", "")
 	must(r.elb.DeleteLoadBalancer(r.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: front.LoadBalancerArn}))(t)
 	r.wantHealth(g, map[string]string{*app.LoadBalancerArn + ":80": "unused Target.NotInUse"})
-	r.sound()
+	r.checkState()
 }
 
-func TestUnhealthyTargetsOfAnNLBDrain(t *testing.T) {
+func TestUnhealthyTargetsOfNLBAreDraining(t *testing.T) {
 	r := newHarness(t)
 	lb, g := r.nlb("net"), r.tg("tcp", protocol("TCP"))
 	must(r.stream(lb, 80, "TCP", g))(t)
@@ -455,7 +455,7 @@ func TestQUICTargets(t *testing.T) {
 	if *got.TargetHealthDescriptions[0].Target.QuicServerId != "0x0123456789abcdee" {
 		t.Errorf("target %+v", got.TargetHealthDescriptions[0].Target)
 	}
-	r.sound()
+	r.checkState()
 }
 
 func TestNetworkTargetGroupAttributes(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// pageMax is the maximum and the default size of a page.
-const pageMax = 400
+// maxPageSize is the maximum and the default size of a page.
+const maxPageSize = 400
 
 // Values of inOrder: an unordered list gets a random order, because AWS does not document an order; it is the same
 // for all pages of a listing. An ordered list keeps its order.
@@ -25,7 +25,7 @@ const (
 // key, so that no other item is repeated or omitted when items are created or deleted between pages.
 func page[T any](w *store.Store, items []T, key func(T) string, inOrder bool, marker *string, size *int32) ([]T, *string, error) {
 	var sh shape
-	sh.between("pageSize", size, 1, pageMax)
+	sh.between("pageSize", size, 1, maxPageSize)
 	if err := sh.err(); err != nil {
 		return nil, nil, err
 	}
@@ -59,7 +59,7 @@ func page[T any](w *store.Store, items []T, key func(T) string, inOrder bool, ma
 	if marker != nil {
 		items = items[position(items, key, salt, after):]
 	}
-	limit := w.PageLimit(int(store.Value(size)), pageMax)
+	limit := w.PageLimit(int(store.Value(size)), maxPageSize)
 	if len(items) <= limit {
 		return items, nil, nil
 	}

@@ -116,7 +116,7 @@ func TestAddressingAndPools(t *testing.T) {
 	wantError(t, err, "InvalidConfigurationRequest", "network")
 	_, err = pools(app, aws.String("pool"))
 	wantError(t, err, "ValidationError", "regular expression pattern")
-	r.sound()
+	r.checkState()
 }
 
 func TestNetworkLoadBalancerAddresses(t *testing.T) {
@@ -142,5 +142,5 @@ func TestNetworkLoadBalancerAddresses(t *testing.T) {
 	}
 	must(r.elb.DeleteLoadBalancer(r.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: out.LoadBalancerArn}))(t)
 	must(r.ec2.ReleaseAddress(r.ctx, &ec2.ReleaseAddressInput{AllocationId: eip.AllocationId}))(t)
-	r.sound()
+	r.checkState()
 }

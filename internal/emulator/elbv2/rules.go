@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-const priorityMost = 50000
+const maxPriority = 50000
 
 // ruleARN returns the ARN of a new rule.
 func (s *listeners) ruleARN(p *store.Partition, lb *store.LoadBalancer, l *store.Listener) string {
@@ -33,7 +33,7 @@ func rulesOf(st *store.ELBState, listener string) []*store.Rule {
 // rank returns the position of a rule in its listener.
 func rank(r *store.Rule) int32 {
 	if r.IsDefault() {
-		return priorityMost + 1
+		return maxPriority + 1
 	}
 	return r.Priority
 }
@@ -53,7 +53,7 @@ func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.Cre
 	sh.required("conditions", in.Conditions != nil)
 	sh.required("priority", in.Priority != nil)
 	sh.required("actions", in.Actions != nil)
-	sh.between("priority", in.Priority, 1, priorityMost)
+	sh.between("priority", in.Priority, 1, maxPriority)
 	sh.shapeActions("actions", in.Actions)
 	sh.shapeTags(in.Tags)
 	if err := sh.err(); err != nil {
@@ -180,7 +180,7 @@ func (s *listeners) SetRulePriorities(c *store.Call, in *elb.SetRulePrioritiesIn
 	var sh shape
 	sh.required("rulePriorities", in.RulePriorities != nil)
 	for i, pair := range in.RulePriorities {
-		sh.between(fmt.Sprintf("rulePriorities.%d.member.priority", i+1), pair.Priority, 1, priorityMost)
+		sh.between(fmt.Sprintf("rulePriorities.%d.member.priority", i+1), pair.Priority, 1, maxPriority)
 	}
 	if err := sh.err(); err != nil {
 		return nil, err

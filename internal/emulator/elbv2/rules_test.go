@@ -72,7 +72,7 @@ func TestRulePriorities(t *testing.T) {
 	r.em.Store().Config.Quotas["rules-per-application-load-balancer"] = 2
 	_, err = r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(9), Conditions: pathIs("/a"), Actions: fixed("200")})
 	wantError(t, err, "TooManyRules", "")
-	r.sound()
+	r.checkState()
 }
 
 func TestConditionRefusals(t *testing.T) {
@@ -223,10 +223,10 @@ func TestForwardRefusals(t *testing.T) {
 	_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(2), Conditions: pathIs("/b"), Actions: forward(b.TargetGroupArn)})
 	wantError(t, err, "TooManyUniqueTargetGroupsPerLoadBalancer", "")
 	must(r.elb.ModifyRule(r.ctx, &elb.ModifyRuleInput{RuleArn: made.RuleArn, Actions: weighted(nil, tuple(a, 1), tuple(b, 1))}))(t)
-	r.sound()
+	r.checkState()
 }
 
-func TestLoginActions(t *testing.T) {
+func TestAuthenticateActions(t *testing.T) {
 	r := newHarness(t)
 	cert := r.certificate(false, "example.com")
 	g := r.tg("web")

@@ -92,7 +92,7 @@ func policyCiphers(bare string) []string {
 
 // DescribeSSLPolicies lists the predefined policies: all or by name.
 func (s *listeners) DescribeSSLPolicies(c *store.Call, in *elb.DescribeSSLPoliciesInput) (*elb.DescribeSSLPoliciesOutput, error) {
-	names := dedupe(in.Names)
+	names := withoutDuplicates(in.Names)
 	for _, n := range names {
 		if !isSSLPolicy(n) {
 			return nil, store.Errorf(store.Unproven, "SSLPolicyNotFound", "SSL policy '%s' not found", n)

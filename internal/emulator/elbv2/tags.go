@@ -96,7 +96,7 @@ func tagsOf(st *store.ELBState, arn string) (*map[string]string, error) {
 			return nil, err
 		}
 		if k.tags == nil {
-			return nil, k.kind.missingNamed(arn)
+			return nil, k.kind.notFoundError(arn)
 		}
 		return k.tags, nil
 	}

@@ -61,7 +61,7 @@ func TestTags(t *testing.T) {
 	wantError(t, err, "TargetGroupNotFound", "")
 }
 
-func TestAccountsDoNotSeeEachOther(t *testing.T) {
+func TestAccountsHaveSeparateResources(t *testing.T) {
 	r := newHarness(t)
 	lb := r.alb("app")
 	cfg := r.cfg.Copy()

@@ -167,7 +167,7 @@ func TestDeleteTargetGroupInUse(t *testing.T) {
 	must(r.elb.DeleteTargetGroup(r.ctx, drop))(t) // unknown: succeeds
 	_, err = r.elb.DescribeTargetGroupAttributes(r.ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: g.TargetGroupArn})
 	wantError(t, err, "TargetGroupNotFound", "")
-	r.sound()
+	r.checkState()
 }
 
 func TestTargetGroupAttributeDefaults(t *testing.T) {

@@ -84,7 +84,7 @@ func TestTargetLifecycle(t *testing.T) {
 		t.Errorf("asked for by name (-want +got):\n%s", d)
 	}
 	must(r.elb.DeleteListener(r.ctx, &elb.DeleteListenerInput{ListenerArn: l.ListenerArn}))(t)
-	r.sound()
+	r.checkState()
 }
 
 func TestTargetsOutsideOfEnabledZones(t *testing.T) {
@@ -151,7 +151,7 @@ func TestRegisterTargetsRefusals(t *testing.T) {
 	}
 	r.em.Store().Config.Quotas["targets-per-target-group"] = 2
 	wantError(t, r.register(ip, target("10.0.0.62")), "TooManyTargets", "The maximum number of targets per target group '2'")
-	r.sound()
+	r.checkState()
 }
 
 func TestALBBehindNLBCannotBeDeleted(t *testing.T) {
@@ -168,5 +168,5 @@ func TestALBBehindNLBCannotBeDeleted(t *testing.T) {
 	wantError(t, err, "ResourceInUse", "registered as a target")
 	r.deregister(g, target(*app.LoadBalancerArn))
 	must(r.elb.DeleteLoadBalancer(r.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: app.LoadBalancerArn}))(t)
-	r.sound()
+	r.checkState()
 }

@@ -37,31 +37,31 @@ const (
 // targetGroupAttributes lists all keys of all kinds of target groups.
 func targetGroupAttributes() []attribute {
 	return []attribute{
-		{attrDeregDelay, "300", numberIn(0, 3600)},
+		{attrDeregDelay, "300", checkNumberIn(0, 3600)},
 		{attrDeregTermination, "false", boolean},
 		{attrStickiness, "false", boolean},
 		{attrStickinessType, "lb_cookie", among("lb_cookie", "app_cookie", "source_ip")},
-		{attrStickyLB, "86400", numberIn(1, 604800)},
-		{attrStickyAppName, "", appCookieName},
-		{attrStickyApp, "86400", numberIn(1, 604800)},
-		{attrSlowStart, "0", zeroOrIn(30, 900)},
+		{attrStickyLB, "86400", checkNumberIn(1, 604800)},
+		{attrStickyAppName, "", checkAppCookieName},
+		{attrStickyApp, "86400", checkNumberIn(1, 604800)},
+		{attrSlowStart, "0", checkZeroOrIn(30, 900)},
 		{attrAlgorithm, "round_robin", among("round_robin", "least_outstanding_requests", "weighted_random")},
 		{attrAnomaly, "off", among("on", "off")},
 		{attrCrossZone, crossZoneInherited, among("true", "false", crossZoneInherited)},
-		{attrDNSCount, "1", offOrIn(1, 1000000)},
-		{attrDNSPercent, "off", offOrIn(1, 100)},
-		{attrRoutingCount, "1", numberIn(1, 1000000)},
-		{attrRoutingPercent, "off", offOrIn(1, 100)},
+		{attrDNSCount, "1", checkOffOrIn(1, 1000000)},
+		{attrDNSPercent, "off", checkOffOrIn(1, 100)},
+		{attrRoutingCount, "1", checkNumberIn(1, 1000000)},
+		{attrRoutingPercent, "off", checkOffOrIn(1, 100)},
 		{attrPreserveIP, "true", boolean},
 		{attrProxyProtocol, "false", boolean},
 		{attrUnhealthyTerm, "true", boolean},
-		{attrUnhealthyDraining, "0", numberIn(0, 360000)},
+		{attrUnhealthyDraining, "0", checkNumberIn(0, 360000)},
 		{attrLambdaHeaders, "false", boolean},
 	}
 }
 
-// appCookieName rejects the names of the load balancer's own cookies.
-func appCookieName(key, value string) error {
+// checkAppCookieName rejects the names of the load balancer's own cookies.
+func checkAppCookieName(key, value string) error {
 	if strings.HasPrefix(value, "AWSALB") {
 		return invalid(store.Unproven, "The value of '%s' cannot begin with 'AWSALB', but was '%s'", key, value)
 	}
@@ -100,9 +100,9 @@ func targetGroupSpace(g *store.TargetGroup) attributeSpace {
 		supported: func(key string) bool { return slices.Contains(keys, key) },
 		refuse: func(key string) error {
 			if g.Type == types.TargetTypeEnumLambda {
-				return misconfigured(store.Unproven, "A target group with target type 'lambda' does not support the attribute %s", key)
+				return invalidConfiguration(store.Unproven, "A target group with target type 'lambda' does not support the attribute %s", key)
 			}
-			return misconfigured(store.Quoted("hashicorp/terraform-provider-aws#12726"), "The provided target group attribute is not supported")
+			return invalidConfiguration(store.Quoted("hashicorp/terraform-provider-aws#12726"), "The provided target group attribute is not supported")
 		},
 	}
 }
@@ -172,7 +172,7 @@ func (s *targetGroups) ModifyTargetGroupAttributes(c *store.Call, in *elb.Modify
 		return nil, err
 	}
 	if g.Type == types.TargetTypeEnumAlb && len(settings) > 0 {
-		return nil, misconfigured(store.Quoted("hashicorp/terraform-provider-aws#12726"), "The provided target group attribute is not supported")
+		return nil, invalidConfiguration(store.Quoted("hashicorp/terraform-provider-aws#12726"), "The provided target group attribute is not supported")
 	}
 	if err := checkTargetGroupAttributes(g, next); err != nil {
 		return nil, err
@@ -199,24 +199,24 @@ func checkHTTPGroupAttributes(g *store.TargetGroup, next map[string]string) erro
 	kind := next[attrStickinessType]
 	sticky := next[attrStickiness] == "true"
 	if kind != "lb_cookie" && kind != "app_cookie" {
-		return misconfigured(store.Quoted("ansible/ansible#67993"), "Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
+		return invalidConfiguration(store.Quoted("ansible/ansible#67993"), "Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
 	}
 	if sticky && kind == "app_cookie" && next[attrStickyAppName] == "" {
-		return misconfigured(store.Unproven, "You must set an application cookie name to enable stickiness of type 'app_cookie'")
+		return invalidConfiguration(store.Unproven, "You must set an application cookie name to enable stickiness of type 'app_cookie'")
 	}
 	if next[attrSlowStart] != "0" && next[attrAlgorithm] != "round_robin" {
-		return misconfigured(store.Unproven, "Slow start cannot be enabled with the load balancing algorithm '%s'", next[attrAlgorithm])
+		return invalidConfiguration(store.Unproven, "Slow start cannot be enabled with the load balancing algorithm '%s'", next[attrAlgorithm])
 	}
 	if next[attrAnomaly] == "on" && next[attrAlgorithm] != "weighted_random" {
-		return misconfigured(store.Unproven, "Anomaly mitigation can only be enabled with the load balancing algorithm 'weighted_random'")
+		return invalidConfiguration(store.Unproven, "Anomaly mitigation can only be enabled with the load balancing algorithm 'weighted_random'")
 	}
 	if next[attrCrossZone] == "false" {
 		if sticky {
-			return misconfigured(store.Unproven, "Stickiness cannot be enabled when cross-zone load balancing is off")
+			return invalidConfiguration(store.Unproven, "Stickiness cannot be enabled when cross-zone load balancing is off")
 		}
 		for _, t := range g.Targets {
 			if t.Zone == zoneAll {
-				return misconfigured(store.Unproven, "Cross-zone load balancing cannot be turned off while a target is registered with Availability Zone 'all'")
+				return invalidConfiguration(store.Unproven, "Cross-zone load balancing cannot be turned off while a target is registered with Availability Zone 'all'")
 			}
 		}
 	}
@@ -225,19 +225,19 @@ func checkHTTPGroupAttributes(g *store.TargetGroup, next map[string]string) erro
 
 func checkTCPGroupAttributes(g *store.TargetGroup, next map[string]string) error {
 	if kind, ok := next[attrStickinessType]; ok && kind != "source_ip" {
-		return misconfigured(store.Quoted("ansible/ansible#67993"), "Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
+		return invalidConfiguration(store.Quoted("ansible/ansible#67993"), "Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
 	}
 	if next[attrStickiness] == "true" && g.Protocol == types.ProtocolEnumTls {
-		return misconfigured(store.Unproven, "You cannot enable stickiness on target groups with the TLS protocol")
+		return invalidConfiguration(store.Unproven, "You cannot enable stickiness on target groups with the TLS protocol")
 	}
 	if next[attrPreserveIP] == "false" && (isUDP(g.Protocol) || isQUIC(g.Protocol)) {
-		return misconfigured(store.Unproven, "You cannot disable client IP preservation on target groups with the %s protocol", g.Protocol)
+		return invalidConfiguration(store.Unproven, "You cannot disable client IP preservation on target groups with the %s protocol", g.Protocol)
 	}
 	if next[attrUnhealthyTerm] == "true" && (isUDP(g.Protocol) || isQUIC(g.Protocol)) {
-		return misconfigured(store.Unproven, "You cannot enable connection termination for unhealthy targets on target groups with the %s protocol", g.Protocol)
+		return invalidConfiguration(store.Unproven, "You cannot enable connection termination for unhealthy targets on target groups with the %s protocol", g.Protocol)
 	}
 	if d := next[attrUnhealthyDraining]; d != "" && d != "0" && next[attrUnhealthyTerm] == "true" {
-		return misconfigured(store.Unproven, "You must disable '%s' to set '%s'", attrUnhealthyTerm, attrUnhealthyDraining)
+		return invalidConfiguration(store.Unproven, "You must disable '%s' to set '%s'", attrUnhealthyTerm, attrUnhealthyDraining)
 	}
 	return nil
 }
@@ -250,7 +250,7 @@ func checkHealthThresholds(next map[string]string) error {
 			continue
 		}
 		if atoi(dns) < atoi(routing) {
-			return misconfigured(store.Unproven, "The value of '%s' must be greater than or equal to the value of '%s'", pair[0], pair[1])
+			return invalidConfiguration(store.Unproven, "The value of '%s' must be greater than or equal to the value of '%s'", pair[0], pair[1])
 		}
 	}
 	return nil

@@ -51,13 +51,13 @@ func mergeCheck(g *store.TargetGroup, h store.HealthCheck, in checkSettings) (st
 	none := store.HealthCheck{}
 	lambda := g.Type == types.TargetTypeEnumLambda
 	if lambda && (in.protocol != "" || in.port != nil) {
-		return none, misconfigured(store.Unproven, "A health check protocol or port cannot be specified for target groups with target type 'lambda'")
+		return none, invalidConfiguration(store.Unproven, "A health check protocol or port cannot be specified for target groups with target type 'lambda'")
 	}
 	if in.enabled != nil {
 		h.Enabled = *in.enabled
 	}
 	if !lambda && !h.Enabled {
-		return none, misconfigured(store.Unproven, "Health checks must be enabled for target groups with target type '%s'", g.Type)
+		return none, invalidConfiguration(store.Unproven, "Health checks must be enabled for target groups with target type '%s'", g.Type)
 	}
 	if in.protocol != "" && in.protocol != h.Protocol {
 		h.Protocol = in.protocol
@@ -77,7 +77,7 @@ func mergeCheck(g *store.TargetGroup, h store.HealthCheck, in checkSettings) (st
 	}
 	if in.path != nil {
 		if tcp {
-			return none, misconfigured(store.Unproven, "Health check paths are not supported for health checks for target groups with the TCP protocol")
+			return none, invalidConfiguration(store.Unproven, "Health check paths are not supported for health checks for target groups with the TCP protocol")
 		}
 		if !strings.HasPrefix(*in.path, "/") {
 			return none, invalid(store.Unproven, "Health check path '%s' must begin with a '/' character", *in.path)
@@ -108,9 +108,9 @@ func checkCheckProtocol(g *store.TargetGroup, p types.ProtocolEnum) error {
 	case g.Type == types.TargetTypeEnumLambda, isHTTP(p):
 		return nil
 	case p != types.ProtocolEnumTcp:
-		return misconfigured(store.Unproven, "Health check protocol '%s' must be one of 'HTTP, HTTPS, TCP'", p)
+		return invalidConfiguration(store.Unproven, "Health check protocol '%s' must be one of 'HTTP, HTTPS, TCP'", p)
 	case isHTTP(g.Protocol) || g.Type == types.TargetTypeEnumAlb:
-		return misconfigured(store.Unproven, "Health check protocol 'TCP' is not supported for target groups with the %s protocol and target type '%s'", g.Protocol, g.Type)
+		return invalidConfiguration(store.Unproven, "Health check protocol 'TCP' is not supported for target groups with the %s protocol and target type '%s'", g.Protocol, g.Type)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func mergeMatcher(g *store.TargetGroup, h *store.HealthCheck, m *types.Matcher) 
 		return nil
 	}
 	if h.Protocol == types.ProtocolEnumTcp {
-		return misconfigured(store.Unproven, "Custom health check matchers are not supported for health checks for target groups with the TCP protocol")
+		return invalidConfiguration(store.Unproven, "Custom health check matchers are not supported for health checks for target groups with the TCP protocol")
 	}
 	grpc := g.ProtocolVersion == versionGRPC
 	if m.HttpCode != nil && m.GrpcCode != nil {
@@ -166,7 +166,7 @@ func mergeMatcher(g *store.TargetGroup, h *store.HealthCheck, m *types.Matcher) 
 	}
 	switch {
 	case grpc:
-		if !codesWithin(*m.GrpcCode, 0, 99) {
+		if !areCodesWithin(*m.GrpcCode, 0, 99) {
 			return invalid(store.Unproven, "Health check matcher GRPC code '%s' must be within '0-99' inclusive", *m.GrpcCode)
 		}
 		h.GRPCCodes = *m.GrpcCode
@@ -175,7 +175,7 @@ func mergeMatcher(g *store.TargetGroup, h *store.HealthCheck, m *types.Matcher) 
 		if !isHTTP(g.Protocol) && g.Type != types.TargetTypeEnumLambda {
 			high = 599
 		}
-		if !codesWithin(*m.HttpCode, low, high) {
+		if !areCodesWithin(*m.HttpCode, low, high) {
 			return invalid(store.Unproven, "Health check matcher HTTP code '%s' must be within '%d-%d' inclusive", *m.HttpCode, low, high)
 		}
 		h.HTTPCodes = *m.HttpCode
@@ -183,8 +183,8 @@ func mergeMatcher(g *store.TargetGroup, h *store.HealthCheck, m *types.Matcher) 
 	return nil
 }
 
-// codesWithin reports whether a list of codes and ranges, such as 200,202 or 200-299, is valid and within bounds.
-func codesWithin(list string, low, high int) bool {
+// areCodesWithin reports whether a list of codes and ranges, such as 200,202 or 200-299, is valid and within bounds.
+func areCodesWithin(list string, low, high int) bool {
 	for _, part := range strings.Split(list, ",") {
 		from, to, isRange := strings.Cut(part, "-")
 		if !isRange {

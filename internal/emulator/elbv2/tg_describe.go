@@ -32,16 +32,16 @@ func (s *targetGroups) DescribeTargetGroups(c *store.Call, in *elb.DescribeTarge
 			}
 		}
 		if len(found) == 0 {
-			return nil, noTargetGroup()
+			return nil, targetGroupNotFound()
 		}
 	case len(in.Names) > 0:
-		for _, name := range dedupe(in.Names) {
+		for _, name := range withoutDuplicates(in.Names) {
 			if g := targetGroupNamed(st, name); g != nil {
 				found = append(found, g)
 			}
 		}
 		if len(found) == 0 {
-			return nil, noTargetGroup()
+			return nil, targetGroupNotFound()
 		}
 	case len(in.TargetGroupArns) > 0:
 		var err error

@@ -106,10 +106,10 @@ func (s *trustStores) DescribeTrustStores(c *store.Call, in *elb.DescribeTrustSt
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range dedupe(in.Names) {
+	for _, name := range withoutDuplicates(in.Names) {
 		i := slices.IndexFunc(mapValues(st.TrustStores), func(t *store.TrustStore) bool { return t.Name == name })
 		if i < 0 {
-			return nil, noTrustStore()
+			return nil, trustStoreNotFound()
 		}
 		found = append(found, mapValues(st.TrustStores)[i])
 	}

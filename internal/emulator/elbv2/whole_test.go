@@ -45,7 +45,7 @@ func TestStateSurvivesExportAndRestore(t *testing.T) {
 		t.Errorf("actions (-before +after):\n%s", d)
 	}
 	r.wantHealth(g, map[string]string{"10.0.0.50:80": "healthy "})
-	r.sound()
+	r.checkState()
 }
 
 func toHTTPSHost() []types.Action {

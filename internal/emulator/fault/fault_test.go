@@ -62,7 +62,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-func TestHookSeesNumbers(t *testing.T) {
+func TestHookGetsCallNumbers(t *testing.T) {
 	s := fault.NewSet()
 	s.Decide(fault.Call{Operation: "CreateRule", Mutating: true})
 	var got [][3]int
@@ -118,7 +118,7 @@ func TestDocumentedLimits(t *testing.T) {
 	}
 }
 
-func TestDenialsNameTheActionInTheFormOfTheService(t *testing.T) {
+func TestDenialNamesTheIAMAction(t *testing.T) {
 	want := map[string][2]string{
 		"ec2": {"UnauthorizedOperation", "ec2:Do"}, "elasticloadbalancing": {"AccessDenied", "elasticloadbalancing:Do"},
 		"acm": {"AccessDeniedException", "acm:Do"}, "tagging": {"AccessDeniedException", "tag:Do"},

@@ -8,7 +8,7 @@ import (
 )
 
 // Another client takes its share whether this one asks all the time or after an hour.
-func TestAnotherClientTakesItsShare(t *testing.T) {
+func TestOtherClientUsesItsShareOfTheTokens(t *testing.T) {
 	limits := fault.Documented(1)
 	limits.OtherClient = 0.5
 	call := fault.Call{Service: "elasticloadbalancing", Operation: "RegisterTargets"} // 20, and 4 a second

@@ -21,7 +21,7 @@ type accelerators struct{ *Service }
 // CreateAccelerator creates an accelerator with its static addresses.
 func (s accelerators) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorInput) (*ga.CreateAcceleratorOutput, error) {
 	err := first(required("Name", in.Name != nil), checkName(in.Name), oneOf("IpAddressType", in.IpAddressType, in.IpAddressType.Values()),
-		atMost("IpAddresses", len(in.IpAddresses), addresses), checkTags(in.Tags, nil))
+		checkAtMost("IpAddresses", len(in.IpAddresses), addresses), checkTags(in.Tags, nil))
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (s accelerators) UpdateAccelerator(c *store.Call, in *ga.UpdateAcceleratorI
 	if err != nil {
 		return nil, err
 	}
-	err = first(checkName(in.Name), oneOf("IpAddressType", in.IpAddressType, in.IpAddressType.Values()), atMost("IpAddresses", len(in.IpAddresses), addresses))
+	err = first(checkName(in.Name), oneOf("IpAddressType", in.IpAddressType, in.IpAddressType.Values()), checkAtMost("IpAddresses", len(in.IpAddresses), addresses))
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (s accelerators) UpdateAccelerator(c *store.Call, in *ga.UpdateAcceleratorI
 		return nil, err
 	}
 	if in.IpAddressType == types.IpAddressTypeDualStack {
-		if err := s.allDualStack(c, a); err != nil {
+		if err := s.checkAllDualStack(c, a); err != nil {
 			return nil, err
 		}
 	}
@@ -192,8 +192,8 @@ func (s accelerators) changeAddressing(c *store.Call, a *store.Accelerator, to t
 	a.Events = append(a.Events, store.AcceleratorEvent{Message: "The IP address type was changed to " + string(to), At: c.Now})
 }
 
-// allDualStack returns an error unless all endpoints support IPv6.
-func (s accelerators) allDualStack(c *store.Call, a *store.Accelerator) error {
+// checkAllDualStack returns an error unless all endpoints support IPv6.
+func (s accelerators) checkAllDualStack(c *store.Call, a *store.Accelerator) error {
 	for _, l := range a.Listeners {
 		for _, g := range l.Groups {
 			for _, e := range g.Endpoints {
@@ -230,7 +230,7 @@ func (s accelerators) DeleteAccelerator(c *store.Call, in *ga.DeleteAcceleratorI
 	}
 	switch {
 	case !a.Enabled && c.Now.Before(a.DisabledFrom) && s.w.Config.Accelerator.BusyAfterDisable:
-		return nil, inProgress(a)
+		return nil, inProgressError(a)
 	case a.Enabled || c.Now.Before(a.DisabledFrom):
 		return nil, store.Errorf(store.Unproven, codeNotDisabled, "The accelerator '%s' is not disabled", a.ARN)
 	case len(a.Listeners) > 0:

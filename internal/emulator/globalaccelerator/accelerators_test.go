@@ -48,7 +48,7 @@ func TestAcceleratorIsReadBackWithDefaults(t *testing.T) {
 }
 
 // The status follows the clock, here that of a bubble, and each change starts it again. Tags do not.
-func TestChangesSpread(t *testing.T) {
+func TestStatusIsInProgressAfterEachChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &harness{t: t, ctx: t.Context(), em: emulator.New(emulator.Options{Seed: 7})}
 		r.connect()
@@ -74,7 +74,7 @@ func TestChangesSpread(t *testing.T) {
 	})
 }
 
-func TestDeletionHasItsOrder(t *testing.T) {
+func TestDeletionNeedsDisabledEmptyAccelerator(t *testing.T) {
 	r := newHarness(t)
 	a := r.accelerator()
 	l := r.listener(a, 80, 80)
@@ -97,7 +97,7 @@ func TestDeletionHasItsOrder(t *testing.T) {
 	r.want("AcceleratorNotFoundException", ignore(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: a.AcceleratorArn})))
 }
 
-func TestRepeatedCreationMakesNothing(t *testing.T) {
+func TestRepeatedCreationIsIdempotent(t *testing.T) {
 	r := newHarness(t)
 	create := func(name string) (*types.Accelerator, error) {
 		out, err := r.ga.CreateAccelerator(r.ctx, &ga.CreateAcceleratorInput{Name: &name, IdempotencyToken: aws.String("token")})
@@ -132,7 +132,7 @@ func TestRepeatedCreationMakesNothing(t *testing.T) {
 	}
 }
 
-func TestUpdateChangesWhatIsGiven(t *testing.T) {
+func TestUpdateChangesOnlyGivenMembers(t *testing.T) {
 	r := newHarness(t)
 	a := r.accelerator()
 	r.clock.Advance(time.Minute)
@@ -147,7 +147,7 @@ func TestUpdateChangesWhatIsGiven(t *testing.T) {
 	r.want("", ignore(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: a.AcceleratorArn, Protocol: "UDP", PortRanges: ports(53, 53)})))
 }
 
-func TestDualStackHasTwoMoreAddresses(t *testing.T) {
+func TestDualStackHasTwoIPv6Addresses(t *testing.T) {
 	r := newHarness(t)
 	a := r.accelerator(func(in *ga.CreateAcceleratorInput) { in.IpAddressType = "DUAL_STACK" })
 	dualStack := func(a *types.Accelerator) bool {
@@ -228,7 +228,7 @@ func TestAcceleratorArguments(t *testing.T) {
 }
 
 // An account may bring addresses along; what an accelerator lacks beside them is Amazon's.
-func TestOwnAddresses(t *testing.T) {
+func TestBringYourOwnIPAddresses(t *testing.T) {
 	r := newHarness(t)
 	provision := func(block string) error {
 		return ignore(r.ga.ProvisionByoipCidr(r.ctx, &ga.ProvisionByoipCidrInput{Cidr: &block, CidrAuthorizationContext: &types.CidrAuthorizationContext{Message: aws.String("m"), Signature: aws.String("s")}}))

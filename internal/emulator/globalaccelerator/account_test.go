@@ -21,7 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-func TestListsComeInPages(t *testing.T) {
+func TestListsArePaginated(t *testing.T) {
 	r := newHarness(t)
 	r.configure(func(c *store.Config) {
 		c.Quotas["standard-accelerators-per-account"], c.Quotas["listeners-per-accelerator"], c.Quotas["byoip-ranges-per-account"] = 30, 30, 30
@@ -219,7 +219,7 @@ func TestQuotas(t *testing.T) {
 }
 
 // The service answers in one region alone, and by its own names. A call elsewhere is in the log.
-func TestOneRegionAnswers(t *testing.T) {
+func TestOnlyOneRegionHasTheService(t *testing.T) {
 	r := newHarness(t)
 	list := func(region, endpoint string) error {
 		cfg := r.cfg.Copy()
@@ -266,7 +266,7 @@ const policy = `{"Version": "2012-10-17", "Statement": [
 	{"Sid": "TagNew", "Effect": "Allow", "Action": "globalaccelerator:TagResource", "Resource": "arn:aws:globalaccelerator::*:accelerator/*", "Condition": {"Null": {"aws:RequestTag/elbv2.k8s.aws/cluster": "false"}}}
 ]}`
 
-func TestPoliciesDecideByTags(t *testing.T) {
+func TestPoliciesWithTagConditions(t *testing.T) {
 	const denied = "AccessDeniedException"
 	r := newHarness(t)
 	allow := func(more string) {
@@ -384,7 +384,7 @@ func TestFaultsOfAccelerators(t *testing.T) {
 }
 
 // Accelerators survive an export and import of the state, and are gone with a reset.
-func TestStateIsKept(t *testing.T) {
+func TestStateIsExportedAndRestored(t *testing.T) {
 	r := newHarness(t)
 	a := r.accelerator()
 	g := r.endpointGroup(r.listener(a, 80, 80), r.instance)

@@ -38,7 +38,7 @@ func required(member string, given bool) error {
 	return nil
 }
 
-func shortText(member string, v *string) error {
+func checkShortText(member string, v *string) error {
 	if len(store.Value(v)) > maxText {
 		return invalid(store.Unproven, "The parameter %s is longer than 255 characters", member)
 	}
@@ -52,14 +52,14 @@ func between(member string, v *int32, least, most int32) error {
 	return nil
 }
 
-func atMost(member string, n, most int) error {
+func checkAtMost(member string, n, most int) error {
 	if n > most {
 		return invalid(store.Unproven, "The parameter %s has more than %d items", member, most)
 	}
 	return nil
 }
 
-func atLeastOne(member string, n int) error {
+func checkNotEmpty(member string, n int) error {
 	if n == 0 {
 		return invalid(store.Unproven, "The parameter %s is empty", member)
 	}

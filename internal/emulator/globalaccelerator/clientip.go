@@ -34,7 +34,7 @@ func (t target) preserveClientIP(asked *bool, dual bool) (bool, error) {
 func (t target) internal() bool { return t.lb.Scheme == elbtypes.LoadBalancerSchemeEnumInternal }
 
 func (t target) preserveNLB(asked *bool, dual bool) (bool, error) {
-	impossible := t.nlbObstacle(dual)
+	impossible := t.checkNLBPreservation(dual)
 	switch {
 	case t.internal() && asked != nil && !*asked:
 		return false, invalid(store.Unproven, "ClientIPPreservation must be enabled for internal facing network load balancer: %s", t.id)
@@ -46,9 +46,9 @@ func (t target) preserveNLB(asked *bool, dual bool) (bool, error) {
 	return true, t.checkGateway(t.lb.VPC)
 }
 
-// nlbObstacle returns an error with the reason why a Network Load Balancer does not support client IP preservation,
+// checkNLBPreservation returns an error with the reason why a Network Load Balancer does not support client IP preservation,
 // or nil.
-func (t target) nlbObstacle(dual bool) error {
+func (t target) checkNLBPreservation(dual bool) error {
 	if len(t.lb.SecurityGroups) == 0 {
 		return invalid(store.Unproven, "ClientIPPreservation is not supported for the network load balancer without security groups: %s", t.id)
 	}

@@ -96,7 +96,7 @@ func TestClientIPPreservation(t *testing.T) {
 }
 
 // Where clients' addresses are preserved there is an ENI in each subnet, as long as it is needed, and a security group.
-func TestPreservationMakesInterfaces(t *testing.T) {
+func TestClientIPPreservationCreatesENIs(t *testing.T) {
 	r := newHarness(t)
 	lb := r.loadBalancer("web")
 	enis := func() []ec2types.NetworkInterface {
@@ -156,7 +156,7 @@ func (r *harness) detach() {
 }
 
 // The health of an endpoint may be set from outside.
-func TestHealthIsForced(t *testing.T) {
+func TestEndpointHealthCanBeForced(t *testing.T) {
 	r := newHarness(t)
 	g := r.endpointGroup(r.listener(r.accelerator(), 80, 80), r.instance).EndpointGroupArn
 	r.clock.Advance(time.Minute)

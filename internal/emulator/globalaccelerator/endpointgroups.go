@@ -38,7 +38,7 @@ func (s endpointGroups) CreateEndpointGroup(c *store.Call, in *ga.CreateEndpoint
 		return nil, err
 	}
 	region := store.Value(in.EndpointGroupRegion)
-	if err := first(required("EndpointGroupRegion", region != ""), shortText("EndpointGroupRegion", &region), checkRegion(s.w, region)); err != nil {
+	if err := first(required("EndpointGroupRegion", region != ""), checkShortText("EndpointGroupRegion", &region), checkRegion(s.w, region)); err != nil {
 		return nil, err
 	}
 	given := *in
@@ -103,10 +103,10 @@ func (s endpointGroups) set(c *store.Call, of part, in settings) error {
 	if in.dial != nil && !(*in.dial >= 0 && *in.dial <= 100) {
 		return invalid(store.Unproven, "The traffic dial percentage %v is not between 0 and 100", *in.dial)
 	}
-	err := first(atMost("EndpointConfigurations", len(in.endpoints), maxEndpoints), atMost("PortOverrides", len(in.overrides), maxOverrides),
+	err := first(checkAtMost("EndpointConfigurations", len(in.endpoints), maxEndpoints), checkAtMost("PortOverrides", len(in.overrides), maxOverrides),
 		between("HealthCheckPort", in.checkPort, 1, maxPort), between("HealthCheckIntervalSeconds", in.checkInterval, 10, 30),
 		between("ThresholdCount", in.threshold, 1, 10), oneOf("HealthCheckProtocol", in.checkProtocol, in.checkProtocol.Values()),
-		shortText("HealthCheckPath", in.checkPath))
+		checkShortText("HealthCheckPath", in.checkPath))
 	if err != nil {
 		return err
 	}

@@ -131,7 +131,7 @@ func (s endpoints) merge(c *store.Call, of part, in []types.EndpointConfiguratio
 	given := map[string]bool{}
 	for _, e := range in {
 		id := store.Value(e.EndpointId)
-		err := first(required("EndpointId", id != ""), shortText("EndpointId", &id), between("Weight", e.Weight, 0, 255))
+		err := first(required("EndpointId", id != ""), checkShortText("EndpointId", &id), between("Weight", e.Weight, 0, 255))
 		if err != nil {
 			return nil, err
 		}
@@ -202,7 +202,7 @@ func (s endpoints) AddEndpoints(c *store.Call, in *ga.AddEndpointsInput) (*ga.Ad
 	if err != nil {
 		return nil, err
 	}
-	if err := first(required("EndpointConfigurations", in.EndpointConfigurations != nil), atMost("EndpointConfigurations", len(in.EndpointConfigurations), maxEndpoints)); err != nil {
+	if err := first(required("EndpointConfigurations", in.EndpointConfigurations != nil), checkAtMost("EndpointConfigurations", len(in.EndpointConfigurations), maxEndpoints)); err != nil {
 		return nil, err
 	}
 	if err := s.checkNotBusy(c, of.a); err != nil {
@@ -227,7 +227,7 @@ func (s endpoints) RemoveEndpoints(c *store.Call, in *ga.RemoveEndpointsInput) (
 	if err != nil {
 		return nil, err
 	}
-	if err := first(atLeastOne("EndpointIdentifiers", len(in.EndpointIdentifiers)), atMost("EndpointIdentifiers", len(in.EndpointIdentifiers), maxEndpoints)); err != nil {
+	if err := first(checkNotEmpty("EndpointIdentifiers", len(in.EndpointIdentifiers)), checkAtMost("EndpointIdentifiers", len(in.EndpointIdentifiers), maxEndpoints)); err != nil {
 		return nil, err
 	}
 	if err := s.checkNotBusy(c, of.a); err != nil {

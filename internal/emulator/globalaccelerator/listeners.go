@@ -59,7 +59,7 @@ func (s listeners) CreateListener(c *store.Call, in *ga.CreateListenerInput) (*g
 }
 
 func readRanges(in []types.PortRange) ([]store.PortRange, error) {
-	if err := first(atLeastOne("PortRanges", len(in)), atMost("PortRanges", len(in), maxRanges)); err != nil {
+	if err := first(checkNotEmpty("PortRanges", len(in)), checkAtMost("PortRanges", len(in), maxRanges)); err != nil {
 		return nil, err
 	}
 	var out []store.PortRange

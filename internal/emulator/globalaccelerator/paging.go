@@ -12,14 +12,14 @@ import (
 
 const (
 	pageDefault = 10
-	pageMost    = 100
+	maxPageSize = 100
 )
 
 // page returns a page of a list and the next token. of identifies the list, and key an item. Pages follow the order
 // of keys, so that no other item is repeated or omitted when items are created or deleted between pages. Within a
 // page the order is random.
 func page[T any](w *store.Store, of string, items []T, key func(T) string, size *int32, token *string) ([]T, *string, error) {
-	if err := first(between("MaxResults", size, 1, pageMost), shortText("NextToken", token)); err != nil {
+	if err := first(between("MaxResults", size, 1, maxPageSize), checkShortText("NextToken", token)); err != nil {
 		return nil, nil, err
 	}
 	after := ""
@@ -35,7 +35,7 @@ func page[T any](w *store.Store, of string, items []T, key func(T) string, size 
 	if asked == 0 {
 		asked = pageDefault
 	}
-	limit := w.PageLimit(asked, pageMost)
+	limit := w.PageLimit(asked, maxPageSize)
 	if len(items) <= limit {
 		return store.Shuffle(w, items), nil, nil
 	}

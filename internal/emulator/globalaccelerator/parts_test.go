@@ -293,7 +293,7 @@ func TestEndpointsAreAddedAndRemoved(t *testing.T) {
 	}
 }
 
-func TestUnusableEndpoints(t *testing.T) {
+func TestInvalidEndpointsAreRejected(t *testing.T) {
 	r := newHarness(t)
 	lb := r.loadBalancer("web")
 	fresh := *must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("fresh"), Subnets: r.subnets}))(t).LoadBalancers[0].LoadBalancerArn

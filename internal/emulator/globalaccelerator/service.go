@@ -83,7 +83,7 @@ func (s *Service) state(c *store.Call) *store.AcceleratorState {
 
 // accelerator finds an accelerator by its own ARN.
 func (s *Service) accelerator(c *store.Call, arn *string) (*store.Accelerator, error) {
-	if err := first(required("AcceleratorArn", arn != nil), shortText("AcceleratorArn", arn)); err != nil {
+	if err := first(required("AcceleratorArn", arn != nil), checkShortText("AcceleratorArn", arn)); err != nil {
 		return nil, err
 	}
 	if a := s.state(c).Accelerators[*arn]; a != nil {
@@ -94,7 +94,7 @@ func (s *Service) accelerator(c *store.Call, arn *string) (*store.Accelerator, e
 
 // listener finds a listener by its ARN.
 func (s *Service) listener(c *store.Call, arn *string) (*store.Accelerator, *store.AcceleratorListener, error) {
-	if err := first(required("ListenerArn", arn != nil), shortText("ListenerArn", arn)); err != nil {
+	if err := first(required("ListenerArn", arn != nil), checkShortText("ListenerArn", arn)); err != nil {
 		return nil, nil, err
 	}
 	a, l, _ := s.state(c).AcceleratorOf(*arn)
@@ -113,7 +113,7 @@ type part struct {
 
 // endpointGroup finds an endpoint group by its ARN.
 func (s *Service) endpointGroup(c *store.Call, arn *string) (part, error) {
-	if err := first(required("EndpointGroupArn", arn != nil), shortText("EndpointGroupArn", arn)); err != nil {
+	if err := first(required("EndpointGroupArn", arn != nil), checkShortText("EndpointGroupArn", arn)); err != nil {
 		return part{}, err
 	}
 	a, l, g := s.state(c).AcceleratorOf(*arn)
@@ -135,12 +135,12 @@ func (s *Service) recordChange(c *store.Call, a *store.Accelerator) {
 // TransactionTime.
 func (s *Service) checkNotBusy(c *store.Call, a *store.Accelerator) error {
 	if c.Now.Before(a.Modified.Add(s.w.Config.Accelerator.TransactionTime)) {
-		return inProgress(a)
+		return inProgressError(a)
 	}
 	return nil
 }
 
-func inProgress(a *store.Accelerator) error {
+func inProgressError(a *store.Accelerator) error {
 	return store.Errorf(store.Unproven, codeBusy, "There is already a transaction in progress for the accelerator '%s'", a.ARN)
 }
 
@@ -152,7 +152,7 @@ type creation struct {
 
 // findCreation looks for an earlier call with the token. in is the input without the token.
 func (s *Service) findCreation(c *store.Call, token *string, in any) (creation, error) {
-	if err := first(required("IdempotencyToken", token != nil), shortText("IdempotencyToken", token)); err != nil {
+	if err := first(required("IdempotencyToken", token != nil), checkShortText("IdempotencyToken", token)); err != nil {
 		return creation{}, err
 	}
 	text, err := json.Marshal(in)

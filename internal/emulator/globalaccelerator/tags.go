@@ -13,7 +13,7 @@ const maxTags = 50
 
 // taggedAccelerator returns the accelerator in a request about tags. Other resources have no tags.
 func (s *Service) taggedAccelerator(c *store.Call, arn *string) (*store.Accelerator, error) {
-	if err := first(required("ResourceArn", store.Value(arn) != ""), shortText("ResourceArn", arn)); err != nil {
+	if err := first(required("ResourceArn", store.Value(arn) != ""), checkShortText("ResourceArn", arn)); err != nil {
 		return nil, err
 	}
 	if !isAccelerator(*arn) {
@@ -39,7 +39,7 @@ func (s *Service) TagResource(c *store.Call, in *ga.TagResourceInput) (*ga.TagRe
 
 // UntagResource removes tags. It also succeeds if the tags or the accelerator do not exist.
 func (s *Service) UntagResource(c *store.Call, in *ga.UntagResourceInput) (*ga.UntagResourceOutput, error) {
-	if err := first(required("TagKeys", in.TagKeys != nil), atMost("TagKeys", len(in.TagKeys), 200)); err != nil {
+	if err := first(required("TagKeys", in.TagKeys != nil), checkAtMost("TagKeys", len(in.TagKeys), 200)); err != nil {
 		return nil, err
 	}
 	a, err := s.taggedAccelerator(c, in.ResourceArn)

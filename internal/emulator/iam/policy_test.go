@@ -68,7 +68,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotKnownIsAnError(t *testing.T) {
+func TestUnknownPolicyElementsAreErrors(t *testing.T) {
 	for _, text := range []string{
 		`{"Version": "2008-10-17", "Statement": []}`,
 		`{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "NotAction": "x", "Resource": "*"}]}`,

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestNothingOfOthersIsRecorded: names, ids and addresses of an account do not get into a recording, in whatever member
+// TestRecordingHasNoAccountData: names, ids and addresses of an account do not get into a recording, in whatever member
 // AWS shows them; what the run has made stays readable.
-func TestNothingOfOthersIsRecorded(t *testing.T) {
+func TestRecordingHasNoAccountData(t *testing.T) {
 	t.Parallel()
 	const (
 		account = "999988887777"
@@ -61,8 +61,8 @@ func TestNothingOfOthersIsRecorded(t *testing.T) {
 	}
 }
 
-// TestARecordingThatShowsWhoseItIsIsRefused: a secret in a text that is kept is an error.
-func TestARecordingThatShowsWhoseItIsIsRefused(t *testing.T) {
+// TestRecordingWithSecretIsRejected: a secret in a text that is kept is an error.
+func TestRecordingWithSecretIsRejected(t *testing.T) {
 	t.Parallel()
 	r := Recording{Calls: []Call{{Operation: "CreateTags", Body: `{"Value":"alice"}`}}}
 	if err := r.Redact("alice"); err == nil || strings.Contains(err.Error(), "alice") {

@@ -29,7 +29,7 @@ func (s *Service) ChangeResourceRecordSets(c *store.Call, in *route53.ChangeReso
 		return nil, invalid(store.Unproven, "1 validation error detected: Value '[]' at 'changeBatch.changes' failed to satisfy constraint: Member must have length greater than or equal to 1")
 	}
 	if len(in.ChangeBatch.Changes) > maxChanges {
-		return nil, batchFault(fmt.Sprintf("Number of records limit of %d exceeded.", maxChanges))
+		return nil, invalidChangeBatch(fmt.Sprintf("Number of records limit of %d exceeded.", maxChanges))
 	}
 	next := store.HostedZone{Name: z.Name, Records: slices.Clone(z.Records)}
 	var faults []string
@@ -38,7 +38,7 @@ func (s *Service) ChangeResourceRecordSets(c *store.Call, in *route53.ChangeReso
 		if err != nil {
 			return nil, err
 		}
-		if fault := aliasFault(z, r); fault != "" && ch.Action != types.ChangeActionDelete {
+		if fault := aliasError(z, r); fault != "" && ch.Action != types.ChangeActionDelete {
 			faults = append(faults, fault)
 			continue
 		}
@@ -47,7 +47,7 @@ func (s *Service) ChangeResourceRecordSets(c *store.Call, in *route53.ChangeReso
 		}
 	}
 	if len(faults) > 0 {
-		return nil, batchFault(faults...)
+		return nil, invalidChangeBatch(faults...)
 	}
 	slices.SortStableFunc(next.Records, compare)
 	z.Records = next.Records
@@ -55,7 +55,7 @@ func (s *Service) ChangeResourceRecordSets(c *store.Call, in *route53.ChangeReso
 	return &route53.ChangeResourceRecordSetsOutput{ChangeInfo: s.submit(c, store.Value(in.ChangeBatch.Comment))}, nil
 }
 
-func batchFault(faults ...string) error {
+func invalidChangeBatch(faults ...string) error {
 	return fail(store.Unproven, 400, "InvalidChangeBatch", "[%s]", strings.Join(faults, ", "))
 }
 
@@ -95,9 +95,9 @@ func readChange(ch types.Change) (store.RecordSet, error) {
 // awsZones are the suffixes of names in hosted zones of AWS, which may be targets of aliases.
 var awsZones = []string{".amazonaws.com.", ".amazonaws.com.cn.", ".amazonaws.eu.", ".awsglobalaccelerator.com.", ".cloudfront.net."}
 
-// aliasFault returns why an alias is invalid, "" if it is valid: its target must be in its hosted zone. For zones of
+// aliasError returns why an alias is invalid, "" if it is valid: its target must be in its hosted zone. For zones of
 // AWS, whose records the emulator does not have, it checks only the suffix of the target.
-func aliasFault(z *store.HostedZone, r store.RecordSet) string {
+func aliasError(z *store.HostedZone, r store.RecordSet) string {
 	if r.Alias == nil {
 		return ""
 	}
@@ -127,7 +127,7 @@ func apply(z *store.HostedZone, action types.ChangeAction, r store.RecordSet) st
 		z.Records = slices.Delete(z.Records, at, at+1)
 		return ""
 	}
-	if fault := zoneFault(z, r); fault != "" {
+	if fault := zoneError(z, r); fault != "" {
 		return fault
 	}
 	if at >= 0 && action == types.ChangeActionCreate {
@@ -141,8 +141,8 @@ func apply(z *store.HostedZone, action types.ChangeAction, r store.RecordSet) st
 	return ""
 }
 
-// zoneFault returns why records cannot be added to a zone, or "".
-func zoneFault(z *store.HostedZone, r store.RecordSet) string {
+// zoneError returns why records cannot be added to a zone, or "".
+func zoneError(z *store.HostedZone, r store.RecordSet) string {
 	switch {
 	case !namePattern.MatchString(r.Name) || len(r.Name) > 255:
 		return fmt.Sprintf("FATAL problem: DomainContainsInvalidCharacters (Domain label contains invalid characters) encountered with '%s'", r.Name)

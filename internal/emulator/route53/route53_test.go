@@ -182,7 +182,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-func TestABatchIsMadeAsAWholeOrRefused(t *testing.T) {
+func TestChangeBatchIsAtomic(t *testing.T) {
 	there := change("CREATE", "there.example.com", "CNAME", 60, "x.test.")
 	for name, c := range map[string]struct {
 		change types.Change
@@ -215,14 +215,14 @@ func TestABatchIsMadeAsAWholeOrRefused(t *testing.T) {
 	}
 }
 
-func TestAllFaultsOfABatchAreReported(t *testing.T) {
+func TestAllErrorsOfAChangeBatchAreReported(t *testing.T) {
 	r := newHarness(t)
 	zone := r.zone("example.com")
 	err := r.change(zone, change("DELETE", "a.example.com", "A", 60, "192.0.2.1"), change("CREATE", "a.example.org", "A", 60, "192.0.2.1"))
 	wantError(t, err, "InvalidChangeBatch", "but it was not found, RRSet with")
 }
 
-func TestChangesAreInStepAfterAWhile(t *testing.T) {
+func TestChangesBecomeINSYNC(t *testing.T) {
 	r := newHarness(t)
 	zone := r.zone("example.com")
 	out, err := r.client.ChangeResourceRecordSets(t.Context(), &route53.ChangeResourceRecordSetsInput{
@@ -241,7 +241,7 @@ func TestChangesAreInStepAfterAWhile(t *testing.T) {
 	wantError(t, err, "NoSuchChange", "C1")
 }
 
-func TestWhatIsNotBuiltIsRefused(t *testing.T) {
+func TestUnsupportedRequestsAreRejected(t *testing.T) {
 	r := newHarness(t)
 	_, err := r.client.ListHealthChecks(t.Context(), nil)
 	wantError(t, err, "InvalidAction", "method and path")
@@ -256,7 +256,7 @@ func TestWhatIsNotBuiltIsRefused(t *testing.T) {
 	}
 }
 
-func TestFiveCallsASecond(t *testing.T) {
+func TestLimitOfFiveRequestsPerSecond(t *testing.T) {
 	r := newHarness(t)
 	r.em.Faults().SetLimits(fault.Documented(1))
 	n := 0

@@ -174,7 +174,7 @@ func (r *accelerated) refused(at netip.Addr) {
 	})
 }
 
-func TestAcceleratorLeadsToALB(t *testing.T) {
+func TestAcceleratorForwardsToALB(t *testing.T) {
 	r := newAccelerated(t, serve.Options{}, "TCP")
 	web := r.tg("web")
 	r.listen(forward(web.TargetGroupArn))
@@ -209,7 +209,7 @@ func TestAcceleratorLeadsToALB(t *testing.T) {
 }
 
 // The source-ip of conditions and the security groups of the load balancer are those of the client.
-func TestClientBehindAnAcceleratorIsKnown(t *testing.T) {
+func TestALBSeesClientAddressOfAccelerator(t *testing.T) {
 	r := newAccelerated(t, serve.Options{EnforceSecurityGroups: true}, "TCP")
 	l := r.listen(fixed("403"))
 	must(r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{
@@ -282,7 +282,7 @@ func (r *accelerated) greeting(network string, at netip.AddrPort, want string) (
 	return conn, in
 }
 
-func TestAcceleratorLeadsToNLB(t *testing.T) {
+func TestAcceleratorForwardsToNLB(t *testing.T) {
 	r := newAccelerated(t, serve.Options{}, "TCP")
 	lb := r.nlb(r.group)
 	g := r.streamGroup("tcp", "TCP")
@@ -311,7 +311,7 @@ func TestAcceleratorLeadsToNLB(t *testing.T) {
 	}
 }
 
-func TestAcceleratorCarriesDatagrams(t *testing.T) {
+func TestAcceleratorForwardsUDP(t *testing.T) {
 	r := newAccelerated(t, serve.Options{}, "UDP")
 	lb, g := r.nlb(r.group), r.streamGroup("udp", "UDP")
 	r.stream(lb, "UDP", g)
@@ -328,7 +328,7 @@ func TestAcceleratorCarriesDatagrams(t *testing.T) {
 	}
 }
 
-func TestAcceleratorHasIPv6(t *testing.T) {
+func TestDualStackAcceleratorServesIPv6(t *testing.T) {
 	if ln, err := net.Listen("tcp", "[::1]:0"); err != nil {
 		t.Skip("this machine has no IPv6:", err)
 	} else {
@@ -444,7 +444,7 @@ func TestAcceleratorChecksInstances(t *testing.T) {
 }
 
 // An elastic IP leads to the load balancer that has it, which does not see clients' addresses.
-func TestAcceleratorLeadsToElasticIP(t *testing.T) {
+func TestAcceleratorForwardsToElasticIP(t *testing.T) {
 	r := newAccelerated(t, serve.Options{}, "TCP")
 	allocation := must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{}))(t).AllocationId
 	lb := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{

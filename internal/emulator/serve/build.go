@@ -189,7 +189,7 @@ func (b *builder) mutualTLS(l *store.Listener) *dataplane.MutualTLS {
 // object returns an object of S3, nil after an error.
 func (b *builder) object(store, bucket, key, version string) []byte {
 	if b.s.opt.Objects == nil {
-		b.addError("trust store %s: the emulator has no S3 to read s3://%s/%s from", store, bucket, key)
+		b.addError("trust store %s: cannot read s3://%s/%s because the emulator has no S3", store, bucket, key)
 		return nil
 	}
 	text, err := b.s.opt.Objects(bucket, key, version)

@@ -22,7 +22,7 @@ func newKeyring() *keyring { return &keyring{pairs: map[string]tls.Certificate{}
 // creates the key later without the lock.
 func (b *builder) certificate(arn string) (dataplane.Certificate, error) {
 	if !strings.Contains(arn, ":acm:") {
-		return dataplane.Certificate{}, fmt.Errorf("certificate %s cannot be served: the emulator has no IAM with its key", arn)
+		return dataplane.Certificate{}, fmt.Errorf("certificate %s cannot be served: the emulator does not support IAM server certificates", arn)
 	}
 	c := b.p.ACM.Certificates[arn]
 	if c == nil {

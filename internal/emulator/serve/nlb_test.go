@@ -162,7 +162,7 @@ func (r *harness) greeted(network string, lb types.LoadBalancer, local, want str
 	return conn, in
 }
 
-func TestNetworkLoadBalancerFollowsTheControlPlane(t *testing.T) {
+func TestNetworkLoadBalancerServesItsConfiguration(t *testing.T) {
 	r := newHarness(t, serve.Options{})
 	lb := r.nlb()
 	g := r.streamGroup("tcp", "TCP")
@@ -204,7 +204,7 @@ func TestNetworkLoadBalancerFollowsTheControlPlane(t *testing.T) {
 	}
 }
 
-func TestDatagramsFollowTheControlPlane(t *testing.T) {
+func TestUDPListenerServesItsConfiguration(t *testing.T) {
 	r := newHarness(t, serve.Options{})
 	lb, g := r.nlb(), r.streamGroup("udp", "UDP")
 	r.stream(lb, "UDP", g)
@@ -235,7 +235,7 @@ func TestApplicationLoadBalancerAsTarget(t *testing.T) {
 	})
 }
 
-func TestGroupsOfNetworkLoadBalancersAndTargetsAreEnforced(t *testing.T) {
+func TestSecurityGroupsOfNLBAndTargetsAreEnforced(t *testing.T) {
 	r := newHarness(t, serve.Options{EnforceSecurityGroups: true})
 	lb, g := r.nlb(r.group), r.streamGroup("tcp", "TCP")
 	r.stream(lb, "TCP", g)
@@ -262,7 +262,7 @@ func TestGroupsOfNetworkLoadBalancersAndTargetsAreEnforced(t *testing.T) {
 	r.greeted("tcp", lb, "127.9.8.7", address+" 127.9.8.7")
 }
 
-func TestDualStackFollowsTheControlPlane(t *testing.T) {
+func TestDualStackNLBServesItsConfiguration(t *testing.T) {
 	if ln, err := net.Listen("tcp", "[::1]:0"); err != nil {
 		t.Skip("this machine has no IPv6:", err)
 	} else {

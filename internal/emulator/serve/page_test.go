@@ -92,8 +92,8 @@ func (d documented) do(t *testing.T, method, path, body string) (status int, ans
 	return res.StatusCode, string(text)
 }
 
-// TestPageListsTheRoutes compares docs/emulator.md with the routes that there are.
-func TestPageListsTheRoutes(t *testing.T) {
+// TestEmulatorPageListsTheRoutes compares docs/emulator.md with the routes that there are.
+func TestEmulatorPageListsTheRoutes(t *testing.T) {
 	d := newDocumented(t)
 	listed := map[string]bool{}
 	for _, row := range routeRow.FindAllStringSubmatch(docs.Emulator, -1) {
@@ -112,8 +112,8 @@ func TestPageListsTheRoutes(t *testing.T) {
 	}
 }
 
-// TestPageExamplesWork runs the commands of docs/emulator.md.
-func TestPageExamplesWork(t *testing.T) {
+// TestExamplesOfEmulatorPageWork runs the commands of docs/emulator.md.
+func TestExamplesOfEmulatorPageWork(t *testing.T) {
 	d := newDocumented(t)
 	page := docs.Emulator
 	examples := example.FindAllStringSubmatch(page, -1)

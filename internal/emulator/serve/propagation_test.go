@@ -30,7 +30,7 @@ func target(id string, state dataplane.State) dataplane.Target {
 	return dataplane.Target{ID: id, State: state}
 }
 
-func TestNodesLearnLateWhatIsNewAndAtOnceWhatIsGone(t *testing.T) {
+func TestAdditionsAreDelayedAndRemovalsAreImmediate(t *testing.T) {
 	a, b := target("a", dataplane.StateHealthy), target("b", dataplane.StateHealthy)
 	for name, c := range map[string]struct {
 		latest buildResult
@@ -93,7 +93,7 @@ func anycast(ports dataplane.PortRange, groups ...dataplane.EndpointGroup) datap
 	}}}}
 }
 
-func TestAcceleratorsLearnLateToo(t *testing.T) {
+func TestAcceleratorChangesAreDelayed(t *testing.T) {
 	endpoint := func(id string, healthy bool) dataplane.AcceleratorEndpoint {
 		return dataplane.AcceleratorEndpoint{ID: id, Weight: 1, Healthy: healthy}
 	}
@@ -125,7 +125,7 @@ func TestAcceleratorsLearnLateToo(t *testing.T) {
 	}
 }
 
-func TestChangesArriveInOrder(t *testing.T) {
+func TestDelayedChangesKeepTheirOrder(t *testing.T) {
 	p := propagation{delay: time.Second}
 	start := time.Unix(1000, 0)
 	groups := []dataplane.TargetGroup{group("0"), group("1"), group("2")}

@@ -67,7 +67,7 @@ func (r *harness) awaits(lb types.LoadBalancer, name, serial string) (*tls.Conn,
 
 // A certificate that is imported again is served by the listeners that have it, at a server name of its own or as the
 // default one, and connections stay.
-func TestListenersServeWhatIsImportedAgain(t *testing.T) {
+func TestListenersServeReimportedCertificate(t *testing.T) {
 	r := newHarness(t, serve.Options{})
 	byDefault, byName := r.imports(nil, 1, "a.example.com"), r.imports(nil, 2, "b.example.com")
 	secure := func(p types.ProtocolEnum) func(*elb.CreateListenerInput) {

@@ -29,7 +29,7 @@ func RuleOf(r *store.Rule) (dataplane.Rule, error) {
 		}
 	}
 	if out.Then == nil {
-		return out, fmt.Errorf("no action returns a response")
+		return out, fmt.Errorf("the rule has no forward, redirect or fixed-response action")
 	}
 	for _, t := range r.Transforms {
 		switch {

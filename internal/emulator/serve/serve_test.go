@@ -234,7 +234,7 @@ func (r *harness) get(path string, want int) (*http.Response, string) {
 	return resp, string(body)
 }
 
-func TestTrafficFollowsTheControlPlane(t *testing.T) {
+func TestALBServesItsConfiguration(t *testing.T) {
 	r := newHarness(t, serve.Options{})
 	web := r.tg("web")
 	l := r.listen(forward(web.TargetGroupArn))
@@ -275,7 +275,7 @@ func TestTrafficFollowsTheControlPlane(t *testing.T) {
 	}
 }
 
-func TestRedirectHasThePort(t *testing.T) {
+func TestRedirectKeepsThePort(t *testing.T) {
 	r := newHarness(t, serve.Options{})
 	r.listen([]types.Action{{Type: "redirect", RedirectConfig: &types.RedirectActionConfig{
 		Protocol: aws.String("HTTPS"), Port: aws.String("443"), StatusCode: "HTTP_301",
@@ -286,7 +286,7 @@ func TestRedirectHasThePort(t *testing.T) {
 	}
 }
 
-func TestHTTPSWithARequestedCertificate(t *testing.T) {
+func TestHTTPSWithRequestedCertificate(t *testing.T) {
 	r := newHarness(t, serve.Options{})
 	cert := must(r.acm.RequestCertificate(r.ctx, &acm.RequestCertificateInput{
 		DomainName: aws.String("*.example.com"), ValidationMethod: acmtypes.ValidationMethodDns, KeyAlgorithm: acmtypes.KeyAlgorithmEcPrime256v1,
@@ -308,7 +308,7 @@ func TestHTTPSWithARequestedCertificate(t *testing.T) {
 	})
 }
 
-func TestNamesResolve(t *testing.T) {
+func TestDNSNamesOfLoadBalancersResolve(t *testing.T) {
 	r := newHarness(t, serve.Options{Resolver: "127.0.0.1:0"})
 	r.listen(fixed("200"))
 	r.get("/", 200)

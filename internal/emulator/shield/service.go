@@ -47,7 +47,7 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-func missing() error {
+func protectionNotFound() error {
 	return store.Errorf(store.Unproven, "ResourceNotFoundException", "The referenced protection does not exist.")
 }
 
@@ -155,14 +155,14 @@ func (s *Service) DescribeProtection(c *store.Call, in *shield.DescribeProtectio
 			return &shield.DescribeProtectionOutput{Protection: new(describe(p))}, nil
 		}
 	}
-	return nil, missing()
+	return nil, protectionNotFound()
 }
 
 // DeleteProtection deletes a protection.
 func (s *Service) DeleteProtection(c *store.Call, in *shield.DeleteProtectionInput) (*shield.DeleteProtectionOutput, error) {
 	st := s.state(c)
 	if st.Protections[store.Value(in.ProtectionId)] == nil {
-		return nil, missing()
+		return nil, protectionNotFound()
 	}
 	delete(st.Protections, *in.ProtectionId)
 	return &shield.DeleteProtectionOutput{}, nil

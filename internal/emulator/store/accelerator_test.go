@@ -41,7 +41,7 @@ func TestCheckFindsBrokenAccelerators(t *testing.T) {
 }
 
 // Static addresses lead to different addresses of this machine.
-func TestLocalAddresses(t *testing.T) {
+func TestStaticAddressesMapToLocalAddresses(t *testing.T) {
 	cfg := store.DefaultConfig().Accelerator
 	for public, want := range map[string]string{
 		"75.2.3.4": "127.252.3.4", "99.83.3.4": "127.253.3.4", "203.0.113.9": "127.254.113.9",

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-func TestManualClockRunsWhatIsDue(t *testing.T) {
+func TestManualClockRunsDueTimers(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	c := store.NewManualClock(start)
 	var got []time.Duration

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-func TestRestoredWorldGivesNoIdentifierTwice(t *testing.T) {
+func TestRestoredStateGivesNewIdentifiers(t *testing.T) {
 	block := netip.MustParsePrefix("10.0.0.0/16")
 	first := store.New(store.Options{Seed: 5})
 	for range 3 {
@@ -36,7 +36,7 @@ func TestRestoredWorldGivesNoIdentifierTwice(t *testing.T) {
 	}
 }
 
-func TestRestoreRefusesNonsense(t *testing.T) {
+func TestRestoreRejectsInvalidState(t *testing.T) {
 	w := store.New(store.Options{})
 	n := len(w.Partition("1", "us-west-2").VPCs)
 	for _, state := range []string{"", "{", `{"Partitions": 1}`, `{"Identifiers": "AAAA"}`, `{"Partitions": [null]}`} {

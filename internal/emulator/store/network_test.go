@@ -49,7 +49,7 @@ func TestAddressesOfASubnet(t *testing.T) {
 	}
 }
 
-func TestServiceInterfaceChoices(t *testing.T) {
+func TestServiceInterfaceOptions(t *testing.T) {
 	cases := map[string]struct {
 		in   store.ServiceInterface
 		want []string
@@ -102,7 +102,7 @@ func TestZonesOfRegions(t *testing.T) {
 	}
 }
 
-func TestAccountOfAccessKeys(t *testing.T) {
+func TestAccountOfAccessKey(t *testing.T) {
 	w := store.New(store.Options{Account: "999988887777"})
 	w.AddAccessKey("registered", "111111111111")
 	cases := map[string]struct {
@@ -123,7 +123,7 @@ func TestAccountOfAccessKeys(t *testing.T) {
 	}
 }
 
-func TestCheckFindsWhatIsBroken(t *testing.T) {
+func TestCheckFindsInconsistencies(t *testing.T) {
 	w := store.New(store.Options{})
 	p := w.Partition("1", "us-west-2")
 	s := subnet(p, "10.0.0.0/24")

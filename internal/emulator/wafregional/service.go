@@ -42,11 +42,11 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-func missing() error {
+func itemNotFound() error {
 	return store.Errorf(store.Unproven, "WAFNonexistentItemException", "The referenced item does not exist.")
 }
 
-func unavailable() error {
+func unavailableError() error {
 	return store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#32103"), "WAFUnavailableEntityException", "An entity is unavailable for modification or display. Please retry.")
 }
 
@@ -57,10 +57,10 @@ func (s *Service) checkLoadBalancer(c *store.Call, arn string) error {
 	}
 	lb := c.Partition.ELB.LoadBalancers[arn]
 	if lb == nil {
-		return missing()
+		return itemNotFound()
 	}
 	if c.Now.Before(lb.Created.Add(s.w.Config.WAF.PropagationDelay)) {
-		return unavailable()
+		return unavailableError()
 	}
 	return nil
 }
@@ -72,10 +72,10 @@ func (s *Service) AssociateWebACL(c *store.Call, in *waf.AssociateWebACLInput) (
 		return nil, err
 	}
 	if p.WAFRegional.ACLs[store.Value(in.WebACLId)] == nil {
-		return nil, missing()
+		return nil, itemNotFound()
 	}
 	if p.WAFv2.Associations[resource] != "" && s.w.Config.Strict {
-		return nil, unavailable()
+		return nil, unavailableError()
 	}
 	p.WAFRegional.Associations[resource] = *in.WebACLId
 	return &waf.AssociateWebACLOutput{}, nil

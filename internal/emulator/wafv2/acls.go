@@ -92,7 +92,7 @@ func (s *Service) GetWebACL(c *store.Call, in *wafv2.GetWebACLInput) (*wafv2.Get
 		acl = webACLNamed(p, in.Name, in.Id)
 	}
 	if acl == nil {
-		return nil, missing()
+		return nil, itemNotFound()
 	}
 	copied := acl.ACL
 	return &wafv2.GetWebACLOutput{WebACL: &copied, LockToken: new(acl.LockToken)}, nil
@@ -106,7 +106,7 @@ func (s *Service) DeleteWebACL(c *store.Call, in *wafv2.DeleteWebACLInput) (*waf
 	p := c.Partition
 	acl := webACLNamed(p, in.Name, in.Id)
 	if acl == nil {
-		return nil, missing()
+		return nil, itemNotFound()
 	}
 	if store.Value(in.LockToken) != acl.LockToken {
 		return nil, store.Errorf(store.Unproven, "WAFOptimisticLockException", "AWS WAF couldn’t save your changes because someone changed the resource after you started to edit it. Reapply your changes.")

@@ -23,10 +23,10 @@ func (s *Service) AssociateWebACL(c *store.Call, in *wafv2.AssociateWebACLInput)
 	}
 	acl := p.WAFv2.ACLs[arn]
 	if acl == nil {
-		return nil, missing()
+		return nil, itemNotFound()
 	}
 	if c.Now.Before(acl.Created.Add(s.w.Config.WAF.PropagationDelay)) {
-		return nil, unavailable()
+		return nil, unavailableError()
 	}
 	if p.WAFRegional.Associations[resource] != "" && s.w.Config.Strict {
 		return nil, store.Errorf(store.Unproven, "WAFInvalidOperationException", "The resource '%s' is associated with a web ACL of AWS WAF Classic", resource)
@@ -88,7 +88,7 @@ func (s *Service) GetWebACLForResource(c *store.Call, in *wafv2.GetWebACLForReso
 func (s *Service) ListResourcesForWebACL(c *store.Call, in *wafv2.ListResourcesForWebACLInput) (*wafv2.ListResourcesForWebACLOutput, error) {
 	st := c.Partition.WAFv2
 	if st.ACLs[store.Value(in.WebACLArn)] == nil {
-		return nil, missing()
+		return nil, itemNotFound()
 	}
 	out := &wafv2.ListResourcesForWebACLOutput{ResourceArns: []string{}}
 	if in.ResourceType != "" && in.ResourceType != types.ResourceTypeApplicationLoadBalancer {

@@ -37,11 +37,11 @@ func badParameter(field, value string) error {
 	return store.Errorf(store.Unproven, "WAFInvalidParameterException", "Error reason: The parameter contains formatting that is not valid., field: %s, parameter: %s", field, value)
 }
 
-func missing() error {
+func itemNotFound() error {
 	return store.Errorf(store.Model("wafv2 WAFNonexistentItemException"), "WAFNonexistentItemException", "AWS WAF couldn’t perform the operation because your resource doesn’t exist.")
 }
 
-func unavailable() error {
+func unavailableError() error {
 	return store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#29080"), "WAFUnavailableEntityException", "AWS WAF couldn’t retrieve the resource that you requested. Retry your request.")
 }
 
@@ -55,10 +55,10 @@ func (s *Service) checkLoadBalancer(c *store.Call, arn string) error {
 	}
 	lb := c.Partition.ELB.LoadBalancers[arn]
 	if lb == nil {
-		return missing()
+		return itemNotFound()
 	}
 	if c.Now.Before(lb.Created.Add(s.w.Config.WAF.PropagationDelay)) {
-		return unavailable()
+		return unavailableError()
 	}
 	return nil
 }

@@ -61,5 +61,5 @@ func Unsupported(operation, member string) *store.Error {
 // timestamp returns a time in the format of all XML protocols.
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// unencodable returns the error for a Go type that no codec can encode. This is a bug in the emulator.
-func unencodable(v any) error { return fmt.Errorf("cannot encode a %T", v) }
+// encodeError returns the error for a Go type that no codec can encode. This is a bug in the emulator.
+func encodeError(v any) error { return fmt.Errorf("cannot encode a %T", v) }

@@ -213,7 +213,7 @@ func toJSON(v reflect.Value) (any, error) {
 	case reflect.String, reflect.Bool, reflect.Int32, reflect.Int64, reflect.Float32, reflect.Float64:
 		return v.Interface(), nil
 	}
-	return nil, unencodable(v.Interface())
+	return nil, encodeError(v.Interface())
 }
 
 // isAbsent reports whether a member has no value. Numbers and booleans that are not pointers always have a value,

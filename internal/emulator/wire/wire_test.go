@@ -73,7 +73,7 @@ func TestDecodeRefusals(t *testing.T) {
 	}
 }
 
-func TestRESTDecodes(t *testing.T) {
+func TestRESTXMLIsDecoded(t *testing.T) {
 	const change = "<Change><Action>CREATE</Action><ResourceRecordSet><Name>a &amp; b</Name><TTL>60</TTL></ResourceRecordSet></Change>"
 	body := func(inner string) string {
 		return `<ChangeResourceRecordSetsRequest xmlns="urn:y">` + inner + `</ChangeResourceRecordSetsRequest>`
@@ -145,7 +145,7 @@ func TestEmptyListIsPresent(t *testing.T) {
 	}
 }
 
-func TestListsKeepTheOrderOfTheirNumbers(t *testing.T) {
+func TestListItemsAreOrderedByIndex(t *testing.T) {
 	in := new(elb.DescribeTagsInput)
 	if err := query.Decode(wire.Request{Body: []byte("ResourceArns.member.10=c&ResourceArns.member.2=b&ResourceArns.member.1=a")}, in); err != nil {
 		t.Fatal(err)
@@ -259,7 +259,7 @@ func TestUnhandledMembers(t *testing.T) {
 	}
 }
 
-func TestOpRefusesMembersThatDoNotExist(t *testing.T) {
+func TestOpPanicsForUnknownMembers(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("a misspelt member was taken")

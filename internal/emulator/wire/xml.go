@@ -118,7 +118,7 @@ func (d *document) element(name string, v reflect.Value) error {
 	case reflect.Float32, reflect.Float64:
 		d.text(name, strconv.FormatFloat(v.Float(), 'g', -1, v.Type().Bits()))
 	default:
-		return unencodable(v.Interface())
+		return encodeError(v.Interface())
 	}
 	return nil
 }

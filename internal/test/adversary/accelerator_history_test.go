@@ -174,7 +174,7 @@ func playAccelerators(t *testing.T, seed uint64) *acceleratorWorld {
 		for range 14 {
 			switch n := w.IntN(10); {
 			case n == 0:
-				w.editOfPay()
+				w.editVictimAccelerator()
 			case n < 3:
 				w.consentOfVictims()
 			default:
@@ -190,7 +190,7 @@ func playAccelerators(t *testing.T, seed uint64) *acceleratorWorld {
 				return
 			}
 		}
-		w.editOfPay()
+		w.editVictimAccelerator()
 		w.leaveAccelerators()
 	})
 	return w
@@ -223,8 +223,8 @@ func (w *acceleratorWorld) start() {
 	w.Apply(strings.Replace(acceleratorVictims, "$SELECTOR", selector, 1), sharedService("pay", "front", "10.0.132.11", "2000-01-01T00:00:00Z", "", "{port: 443, targetPort: 8080}"), victimEdge(w.weight))
 	w.Settle(10 * time.Minute)
 	// One that a person made, and one of another cluster for a stack of the attacker's name.
-	w.somebodys("person", nil)
-	w.somebodys("cluster", map[string]string{"elbv2.k8s.aws/cluster": "other", "elbv2.k8s.aws/cluster-region": harness.Region, "aga.k8s.aws/stack": "evil/g0", "aga.k8s.aws/resource": "GlobalAccelerator"})
+	w.createForeignAccelerator("person", nil)
+	w.createForeignAccelerator("cluster", map[string]string{"elbv2.k8s.aws/cluster": "other", "elbv2.k8s.aws/cluster-region": harness.Region, "aga.k8s.aws/stack": "evil/g0", "aga.k8s.aws/resource": "GlobalAccelerator"})
 	time.Sleep(time.Minute)
 	p, unlock := w.partition()
 	for arn, lb := range p.ELB.LoadBalancers {
@@ -258,14 +258,14 @@ func (w *acceleratorWorld) start() {
 	w.Emulator.Calls().Reset()
 }
 
-// somebodys makes an accelerator with a listener that is not the controller's.
-func (w *acceleratorWorld) somebodys(name string, tags map[string]string) {
+// createForeignAccelerator creates an accelerator with a listener that does not belong to the controller.
+func (w *acceleratorWorld) createForeignAccelerator(name string, tags map[string]string) {
 	in := &ga.CreateAcceleratorInput{Name: aws.String(name), IdempotencyToken: aws.String(name)}
 	for k, v := range tags {
 		in.Tags = append(in.Tags, gatypes.Tag{Key: aws.String(k), Value: aws.String(v)})
 	}
 	client := ga.NewFromConfig(harness.AWSConfig(w.Emulator), func(o *ga.Options) { o.Region = "us-west-2" })
-	check2(client.CreateAccelerator(context.Background(), in))
+	mustValue(client.CreateAccelerator(context.Background(), in))
 }
 
 // accelerators returns those in AWS.
@@ -391,8 +391,8 @@ func (w *acceleratorWorld) checkLaw() {
 	w.had = has
 }
 
-// editOfPay changes a weight of the victims' accelerator, which takes effect within a bound.
-func (w *acceleratorWorld) editOfPay() {
+// editVictimAccelerator changes a weight of the victims' accelerator, which takes effect within a bound.
+func (w *acceleratorWorld) editVictimAccelerator() {
 	w.weight = 200 - w.weight
 	w.moves = append(w.moves, fmt.Sprintf("the victims change a weight to %d", w.weight))
 	w.editing = true

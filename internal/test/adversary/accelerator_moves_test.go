@@ -304,7 +304,7 @@ func (w *acceleratorWorld) show(ref cluster.Ref) {
 	p, unlock := w.partition()
 	host := p.ELB.LoadBalancers[w.victims[w.any("pay/web", "shared", "pay/front", "pay/gate")]].DNSName
 	unlock()
-	switch o := check2(w.Store.Get(ref)).DeepCopyObject().(type) {
+	switch o := mustValue(w.Store.Get(ref)).DeepCopyObject().(type) {
 	case *corev1.Service:
 		o.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: host, Ports: []corev1.PortStatus{{Port: 443, Protocol: "TCP"}}}}
 		w.put(o, "hostname "+host+" for")

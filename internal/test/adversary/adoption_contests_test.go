@@ -81,7 +81,7 @@ var turns = map[string]func(ing *networkingv1.Ingress){
 
 // turn changes an Ingress of the attacker, if it is there. From then on it does not count as one that consents.
 func (w contested) turn(ref cluster.Ref, how string) {
-	ing, ok := check2(w.Store.Get(ref)).(*networkingv1.Ingress)
+	ing, ok := mustValue(w.Store.Get(ref)).(*networkingv1.Ingress)
 	if !ok {
 		return
 	}

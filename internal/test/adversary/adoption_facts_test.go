@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// lookAnswers returns what the victims' clients get, by load balancer and request.
-func (w *adoptionWorld) lookAnswers() map[string]map[string]string {
+// readAnswers returns the answers to the victims' clients, by load balancer and request.
+func (w *adoptionWorld) readAnswers() map[string]map[string]string {
 	p, unlock := w.partition()
 	defer unlock()
 	a := &awsReading{w: w.asCluster(), p: p}
@@ -31,8 +31,8 @@ func (w *adoptionWorld) lookAnswers() map[string]map[string]string {
 	return out
 }
 
-// lookSettings returns what is set of a load balancer of the victims, and what their objects show of it.
-func (w *adoptionWorld) lookSettings(name string) map[string]string {
+// readSettings returns the settings of a load balancer of the victims, and the status of their objects.
+func (w *adoptionWorld) readSettings(name string) map[string]string {
 	out := map[string]string{}
 	p, unlock := w.partition()
 	defer unlock()
@@ -70,7 +70,7 @@ func (w *adoptionWorld) lookSettings(name string) map[string]string {
 			out["target group "+g.Name] = fmt.Sprint(g.Type, g.Protocol, g.ProtocolVersion, g.Port, g.Check, g.Attributes, g.Tags, targetsOf(g))
 		}
 	}
-	w.lookObjects(name, lb, out)
+	w.readObjects(name, lb, out)
 	return out
 }
 
@@ -82,8 +82,8 @@ var objectsOf = map[string][]cluster.Ref{
 	"mail":   {{Kind: cluster.KindService, Namespace: "pay", Name: "mail"}},
 }
 
-// lookObjects is what these show, and the Gateway if it has the load balancer.
-func (w *adoptionWorld) lookObjects(name string, lb *emulated.LoadBalancer, out map[string]string) {
+// readObjects is what these show, and the Gateway if it has the load balancer.
+func (w *adoptionWorld) readObjects(name string, lb *emulated.LoadBalancer, out map[string]string) {
 	shown := func(host string) string { // a DNS name is partly random
 		if strings.EqualFold(host, lb.DNSName) {
 			return "its load balancer"
@@ -91,7 +91,7 @@ func (w *adoptionWorld) lookObjects(name string, lb *emulated.LoadBalancer, out 
 		return host
 	}
 	for _, ref := range objectsOf[name] {
-		switch o := check2(w.Store.Get(ref)).(type) {
+		switch o := mustValue(w.Store.Get(ref)).(type) {
 		case *networkingv1.Ingress:
 			for _, i := range o.Status.LoadBalancer.Ingress {
 				out[ref.String()] += shown(i.Hostname) + fmt.Sprint(i.Ports)
@@ -107,7 +107,7 @@ func (w *adoptionWorld) lookObjects(name string, lb *emulated.LoadBalancer, out 
 	if !strings.Contains(fmt.Sprint(lb.Tags), "gateway.k8s.aws") {
 		return
 	}
-	gw, ok := check2(w.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: "pay", Name: name})).(*gwv1.Gateway)
+	gw, ok := mustValue(w.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: "pay", Name: name})).(*gwv1.Gateway)
 	if !ok {
 		return
 	}

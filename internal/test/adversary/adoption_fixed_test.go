@@ -12,8 +12,8 @@ func adoptionMember(group, host, annotations string) string {
 	return ingressOfEvil("i0", "1999-01-01T00:00:00Z", "alb", annotationPrefix+"group.name: "+group+annotations, "", host, "/", "e0")
 }
 
-// TestAdoptionsThatFailedOnce are the shortest histories that have found something.
-func TestAdoptionsThatFailedOnce(t *testing.T) {
+// TestAdoptionHistoriesThatOnceFailed are the shortest histories that have found something.
+func TestAdoptionHistoriesThatOnceFailed(t *testing.T) {
 	t.Parallel()
 	const takeOver, again = "Gateway edge takes over: version 1", "Gateway edge takes over: version 2"
 	forged := `apiVersion: elbv2.k8s.aws/v1beta1

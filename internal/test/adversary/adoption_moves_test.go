@@ -315,7 +315,7 @@ func (w *adoptionWorld) filled(doc string) string {
 
 // forge writes the hostname of a load balancer of the victims into a status.
 func (w *adoptionWorld) forge(ref cluster.Ref) {
-	obj := check2(w.Store.Get(ref))
+	obj := mustValue(w.Store.Get(ref))
 	if obj == nil {
 		return
 	}

@@ -244,7 +244,7 @@ func takes(name, state string) honestAct {
 // awaitGone waits until an object that is being deleted is gone, so that it can be created again.
 func (w *adoptionWorld) awaitGone(ref cluster.Ref) {
 	for end := time.Now().Add(adoptedWithin); ; w.pass(5 * time.Second) {
-		obj := check2(w.Store.Get(ref))
+		obj := mustValue(w.Store.Get(ref))
 		if obj == nil || obj.GetDeletionTimestamp() == nil {
 			return
 		}

@@ -200,7 +200,7 @@ func (w *adoptionWorld) blocked() bool {
 
 // checkAnswers compares what the victims' clients get with what they may.
 func (w *adoptionWorld) checkAnswers(c *adoptionCourse) {
-	for lb, answers := range w.lookAnswers() {
+	for lb, answers := range w.readAnswers() {
 		for r, got := range answers {
 			if slices.ContainsFunc(w.owed[lb].states, func(s string) bool { return c.answers[lb][s] == nil }) {
 				continue // it is being recorded
@@ -232,11 +232,11 @@ func (w *adoptionWorld) confirm(c *adoptionCourse) {
 	w.checkAnswers(c)
 	w.checkTags()
 	contested{w}.checkAccelerators()
-	answers := w.lookAnswers()
+	answers := w.readAnswers()
 	for _, lb := range slices.Sorted(maps.Keys(w.owed)) {
 		o := w.owed[lb]
 		state := o.states[len(o.states)-1]
-		got := w.lookSettings(lb)
+		got := w.readSettings(lb)
 		if w.course == nil {
 			w.record(c, lb, state, answers[lb], got)
 		}

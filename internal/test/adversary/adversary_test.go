@@ -68,13 +68,13 @@ func histories() []uint64 {
 	return out
 }
 
-// failedOnce are histories that have found something, so that what was mended stays so.
-var failedOnce = []uint64{486, 602, 617, 950, 2465, 2627, 2905, 3026, 3067, 3289, 3898, 4091}
+// seedsThatFailedOnce are histories that have found something, so that what was mended stays so.
+var seedsThatFailedOnce = []uint64{486, 602, 617, 950, 2465, 2627, 2905, 3026, 3067, 3289, 3898, 4091}
 
-// TestHistoriesThatFailedOnce plays them again.
-func TestHistoriesThatFailedOnce(t *testing.T) {
+// TestHistoriesThatOnceFailed plays them again.
+func TestHistoriesThatOnceFailed(t *testing.T) {
 	t.Parallel()
-	for _, seed := range failedOnce {
+	for _, seed := range seedsThatFailedOnce {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			examine(t, seed)
@@ -130,9 +130,9 @@ func kindOf(failure string) string {
 	return strings.Join(words[:min(2, len(words))], " ")
 }
 
-// TestGrammarKnowsEverything holds the grammar to the tables of the product: a new annotation or class
+// TestGrammarCoversAllAnnotationsAndKinds holds the grammar to the tables of the product: a new annotation or class
 // parameter is written, readable and broken, and so is every kind of object.
-func TestGrammarKnowsEverything(t *testing.T) {
+func TestGrammarCoversAllAnnotationsAndKinds(t *testing.T) {
 	t.Parallel()
 	for _, r := range settings.Rows() {
 		c := choiceFor(r)
@@ -203,7 +203,7 @@ func TestGrammarKnowsEverything(t *testing.T) {
 }
 
 // A seed names one history, whoever runs it.
-func TestSeedsNameHistories(t *testing.T) {
+func TestSeedDeterminesHistory(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
 		if a, b := historyOf(seed).String(), historyOf(seed).String(); a != b {

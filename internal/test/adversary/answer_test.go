@@ -80,13 +80,13 @@ func (a *awsReading) rules(of func(lb string) bool) map[endpoint][]compiled {
 	}
 	for _, list := range rules {
 		slices.SortFunc(list, func(a, b compiled) int { // priority 0 is the default action
-			return cmp.Or(cmp.Compare(b2i(a.rule.IsDefault()), b2i(b.rule.IsDefault())), cmp.Compare(a.rule.Priority, b.rule.Priority))
+			return cmp.Or(cmp.Compare(boolToInt(a.rule.IsDefault()), boolToInt(b.rule.IsDefault())), cmp.Compare(a.rule.Priority, b.rule.Priority))
 		})
 	}
 	return rules
 }
 
-func b2i(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}

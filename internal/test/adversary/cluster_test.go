@@ -157,7 +157,7 @@ func (w *testCluster) begin() {
 		return fault.Action{After: func() {
 			w.looking.Lock() // several workers may have a call at a time
 			w.dirty = true
-			w.ail()
+			w.makeTargetsUnhealthy()
 			w.looking.Unlock()
 			w.look()
 		}}

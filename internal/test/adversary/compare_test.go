@@ -266,8 +266,8 @@ func (j *comparison) compareTargets(now time.Time, got facts) []string {
 	return out
 }
 
-// absolve ends the comparison, where a case is about what the victims do themselves.
-func (w *testCluster) absolve() { w.comparison = &comparison{} }
+// stopComparison ends the comparison, for cases in which the victims themselves change something.
+func (w *testCluster) stopComparison() { w.comparison = &comparison{} }
 
 // drive lets time pass and looks where something has to be effective.
 func (w *testCluster) drive(d time.Duration) {

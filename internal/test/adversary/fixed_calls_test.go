@@ -35,7 +35,7 @@ func (w *testCluster) deregistrations() []deregistration {
 	return out
 }
 
-func TestFixedCalls(t *testing.T) {
+func TestAttacksByManyCalls(t *testing.T) {
 	t.Parallel()
 	open := setup{access: openClass}
 
@@ -99,7 +99,7 @@ func TestFixedCalls(t *testing.T) {
 	for _, operation := range []string{"CreateLoadBalancer", "RegisterTargets", "CreateTargetGroup", "CreateRule"} {
 		lost.Store(false)
 		fixedWith(t, "08-every-attempt-is-fenced/"+operation, open, fenced, func(w *testCluster) {
-			w.absolve()
+			w.stopComparison()
 			attempts := 0
 			w.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 				if c.Operation != operation {

@@ -24,7 +24,7 @@ spec: {%s, serviceRef: {name: app, port: 80}}
 }
 
 // What random histories have found, beyond what was measured at first.
-func TestFixedFound(t *testing.T) {
+func TestAttacksFoundByRandomHistories(t *testing.T) {
 	t.Parallel()
 	open := setup{access: openClass}
 

@@ -28,7 +28,7 @@ spec: {type: NodePort,`, `metadata:
 
 // Services meet in names, security groups, addresses, target groups and quotas. Who has them keeps them, and the other
 // gets a finding.
-func TestFixedServices(t *testing.T) {
+func TestAttacksByServices(t *testing.T) {
 	t.Parallel()
 	const internetFacing = "aws-load-balancer-scheme"
 	for name, c := range map[string]struct {

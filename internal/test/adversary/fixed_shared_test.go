@@ -12,7 +12,7 @@ import (
 )
 
 // What planted bugs have shown to be open.
-func TestFixedShared(t *testing.T) {
+func TestAttacksOnSharedResources(t *testing.T) {
 	t.Parallel()
 	open := setup{access: openClass}
 
@@ -188,7 +188,7 @@ func TestFixedShared(t *testing.T) {
 		w.evil(strings.NewReplacer("10.0.133.1", replacement, "node-0", "node-1").Replace(served), ownStack("app"))
 		w.drive(long)
 		w.check(len(w.holders(replacement)) == 1, "the pod is not served: %v", w.holders(replacement))
-		w.absolve()
+		w.stopComparison()
 		w.attack(move{gone: cluster.Ref{Kind: cluster.KindEndpointSlice, Namespace: attackerNamespace, Name: "app-1"}})
 		w.drive(rolloutWithin)
 		w.attack(move{gone: cluster.Ref{Kind: cluster.KindPod, Namespace: attackerNamespace, Name: "app-0"}})

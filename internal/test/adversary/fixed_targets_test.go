@@ -33,7 +33,7 @@ func (w *testCluster) holders(address string) []string {
 	return out
 }
 
-func TestFixedTargets(t *testing.T) {
+func TestAttacksOnTargets(t *testing.T) {
 	t.Parallel()
 	open := setup{access: openClass}
 

@@ -149,7 +149,7 @@ func (w *gatewayWorld) checkHost(when string) {
 }
 
 // The attacker serves a host and the Gateway's owner gives it away, while all is held.
-func TestAHostThatIsGivenAwayIsNotKept(t *testing.T) {
+func TestHeldRouteLosesHostGivenToAnotherListener(t *testing.T) {
 	t.Parallel()
 	for name, hold := range map[string]string{"held": "scheme: nonsense", "not held": "scheme: internal"} {
 		w := inGatewayWorld(t, 1, func(w *gatewayWorld) {

@@ -161,7 +161,7 @@ func play(t *testing.T, h history) []string {
 		for _, step := range []func(){
 			func() { w.drive(changeWithin) },
 			func() { w.drive(quiet) },
-			func() { w.checkCalls(c, len(h.moves)); w.checkInFront() },
+			func() { w.checkCalls(c, len(h.moves)); w.checkUnreachableRules() },
 			func() {
 				u.from(nil)
 				w.Emulator.Faults().ClearRules()
@@ -207,9 +207,9 @@ func (w *testCluster) checkCalls(c course, moves int) {
 	}
 }
 
-// checkInFront looks for a finding where a rule of a victim cannot be reached any more, because one
+// checkUnreachableRules looks for a finding where a rule of a victim cannot be reached any more, because one
 // of the attacker with the same host and path comes first, or one of an Ingress before that.
-func (w *testCluster) checkInFront() {
+func (w *testCluster) checkUnreachableRules() {
 	got := w.facts()
 	want := w.comparison.epochs[len(w.comparison.epochs)-1].facts
 	for r, a := range got.answers {

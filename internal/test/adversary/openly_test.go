@@ -228,8 +228,8 @@ func pathMatches(ing *networkingv1.Ingress, p networkingv1.HTTPIngressPath, requ
 	return err == nil && ok
 }
 
-// ail keeps the attacker's targets from getting healthy, if the history includes that.
-func (w *testCluster) ail() {
+// makeTargetsUnhealthy keeps the attacker's targets from getting healthy, if the history includes that.
+func (w *testCluster) makeTargetsUnhealthy() {
 	if w.sick == nil {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // Attacks by TLS Secrets that once took something from the victims.
-func TestFixedSecrets(t *testing.T) {
+func TestAttacksByTLSSecrets(t *testing.T) {
 	t.Parallel()
 	for name, attack := range map[string]func(w *secretWorld){
 		// A load balancer has 25 certificates: those of a port before the victims' were counted first.

@@ -98,7 +98,7 @@ var victimNames = map[string]string{"pay/shop": "shop.pay.com", "infra/api": "ap
 type secretWorld struct {
 	*gatewayWorld
 	*authority
-	reported uttered
+	reported controllerLog
 	// pool are certificates of the attacker for the names in the keys.
 	pool map[string][]certified
 	// serving are the ARNs of the victims' certificates by the Secret, serials what these are to hold.
@@ -322,13 +322,13 @@ func (w *secretWorld) checkKeys(when string) {
 			if s, ok := o.(*corev1.Secret); ok && s.Data[corev1.TLSPrivateKeyKey] != nil {
 				continue
 			}
-			if text := string(check2(json.Marshal(o))); w.leaks(text) {
+			if text := string(mustValue(json.Marshal(o))); w.leaks(text) {
 				w.rec.Errorf("%sa private key is in %s %s/%s", when, typ.Kind, o.GetNamespace(), o.GetName())
 			}
 		}
 	}
 	for _, o := range w.Store.All("Event") {
-		if w.leaks(string(check2(json.Marshal(o)))) {
+		if w.leaks(string(mustValue(json.Marshal(o)))) {
 			w.rec.Errorf("%sa private key is in an event", when)
 		}
 	}

@@ -37,14 +37,14 @@ func newAuthority() *authority {
 		Subject: pkix.Name{CommonName: "issuer"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(20, 0, 0),
 	}
-	der := check2(x509.CreateCertificate(rand.Reader, self, self, a.key.Public(), a.key))
-	a.cert = check2(x509.ParseCertificate(der))
+	der := mustValue(x509.CreateCertificate(rand.Reader, self, self, a.key.Public(), a.key))
+	a.cert = mustValue(x509.ParseCertificate(der))
 	a.root = inPEM("CERTIFICATE", der)
 	return a
 }
 
-// check2 returns what cannot fail.
-func check2[T any](v T, err error) T {
+// mustValue returns what cannot fail.
+func mustValue[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
@@ -55,7 +55,7 @@ func inPEM(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-func ellipticKey() crypto.Signer { return check2(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) }
+func ellipticKey() crypto.Signer { return mustValue(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) }
 
 // issue makes a certificate for names that is valid from one day to another, counted from now.
 func (a *authority) issue(from, to int, names ...string) certified {
@@ -66,8 +66,8 @@ func (a *authority) issue(from, to int, names ...string) certified {
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		NotBefore: time.Now().AddDate(0, 0, from), NotAfter: time.Now().AddDate(0, 0, to),
 	}
-	der := check2(x509.CreateCertificate(rand.Reader, c, a.cert, key.Public(), a.key))
-	out := certified{inPEM("CERTIFICATE", der), inPEM("PRIVATE KEY", check2(x509.MarshalPKCS8PrivateKey(key))), 1000 + a.serial}
+	der := mustValue(x509.CreateCertificate(rand.Reader, c, a.cert, key.Public(), a.key))
+	out := certified{inPEM("CERTIFICATE", der), inPEM("PRIVATE KEY", mustValue(x509.MarshalPKCS8PrivateKey(key))), 1000 + a.serial}
 	a.issued = append(a.issued, out)
 	return out
 }
@@ -79,13 +79,13 @@ func secretOf(namespace, name, kind, body, key, root string) string {
 		name, namespace, kind, text(root), text(body), text(key))
 }
 
-// uttered is what a controller logs.
-type uttered struct {
+// controllerLog collects the log of a controller.
+type controllerLog struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (u *uttered) say(_, line string) {
+func (u *controllerLog) say(_, line string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.text.WriteString(line + "\n")

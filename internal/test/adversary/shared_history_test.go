@@ -192,10 +192,10 @@ func (w *sharedWorld) leaveOrReturn() {
 	w.Settle(30 * time.Minute)
 }
 
-// TestAProtectionIsLiftedFromAServiceThatIsBeingDeleted has a Service ask for a port of the shared load balancer that another has,
+// TestDeletedServiceCanLoseDeletionProtection has a Service ask for a port of the shared load balancer that another has,
 // and for deletion protection. It is deleted before it has moved, so the load balancer that it still has stays, and the
 // Service with it, until the protection is lifted on the object itself.
-func TestAProtectionIsLiftedFromAServiceThatIsBeingDeleted(t *testing.T) {
+func TestDeletedServiceCanLoseDeletionProtection(t *testing.T) {
 	t.Parallel()
 	w := &sharedWorld{gatewayWorld: &gatewayWorld{}}
 	synctest.Test(t, func(t *testing.T) {

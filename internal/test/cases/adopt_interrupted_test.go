@@ -77,7 +77,7 @@ func (k killing) dies() error {
 		return nil
 	}
 	k.a.r.Kill()
-	return errors.New("the process is dead")
+	return errors.New("the process was killed")
 }
 
 func (k killing) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
@@ -108,9 +108,9 @@ func (k killing) Delete(ctx context.Context, obj cluster.Object) error {
 	return k.API.Delete(ctx, obj)
 }
 
-// TestInterruptedAdoptions interrupts the same at each 15th call of AWS that changes something, and at each 15th write to
+// TestAdoptionsContinueAfterInterruption interrupts the same at each 15th call of AWS that changes something, and at each 15th write to
 // Kubernetes; at each seventh in the long form, and at each one with FULCRUM_ADOPTIONS=all. What is begun is continued from what is there.
-func TestInterruptedAdoptions(t *testing.T) {
+func TestAdoptionsContinueAfterInterruption(t *testing.T) {
 	t.Parallel()
 	stride := seeds.Amount(15, 7)
 	if os.Getenv("FULCRUM_ADOPTIONS") == "all" {

@@ -44,8 +44,8 @@ func TestCases(t *testing.T) {
 	t.Log(sum.String())
 }
 
-// TestCasesTogether runs all cases in one world, as they were recorded.
-func TestCasesTogether(t *testing.T) {
+// TestAllCasesInOneCluster runs all cases in one world, as they were recorded.
+func TestAllCasesInOneCluster(t *testing.T) {
 	t.Parallel()
 	var sum summary
 	synctest.Test(t, func(t *testing.T) {
@@ -63,9 +63,9 @@ func TestCasesTogether(t *testing.T) {
 	t.Log(sum.String())
 }
 
-// TestStrictGroups shows what was recorded where it is an option: one member that disagrees stops
+// TestStrictGroupConflictStopsTheGroup shows what was recorded where it is an option: one member that disagrees stops
 // its whole group.
-func TestStrictGroups(t *testing.T) {
+func TestStrictGroupConflictStopsTheGroup(t *testing.T) {
 	t.Parallel()
 	const name = "ingress-group-conflict-scheme"
 	synctest.Test(t, func(t *testing.T) {

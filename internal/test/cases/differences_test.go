@@ -71,7 +71,7 @@ var (
 var onPurpose = map[string][]difference{
 	"ingress-group-conflict-scheme": {{
 		what: "the group is built with the scheme of its first member, and the second one gets an event",
-		why:  "one member must not take a whole group down; TestStrictGroups shows the recorded behaviour, which is an option",
+		why:  "one member must not take a whole group down; TestStrictGroupConflictStopsTheGroup shows the recorded behaviour, which is an option",
 		change: func(r Record) {
 			replace(r, "ingress-group-conflict-scheme")
 		},

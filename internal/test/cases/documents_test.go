@@ -25,9 +25,9 @@ import (
 // they have everything that the cases can say.
 const documents = "documents/"
 
-// TestDocuments describes each case before anything of it exists. The first member shows the same
+// TestPlanDocumentsOfCases describes each case before anything of it exists. The first member shows the same
 // when everything stands.
-func TestDocuments(t *testing.T) {
+func TestPlanDocumentsOfCases(t *testing.T) {
 	t.Parallel()
 	kept := 0
 	for _, name := range Names(t) {

@@ -15,9 +15,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestCasesLive follows all cases beyond their creation, with an AWS that gives short pages: a
+// TestCasesAfterRestartAndDeletion follows all cases beyond their creation, with an AWS that gives short pages: a
 // restart changes nothing, and deletion leaves nothing behind.
-func TestCasesLive(t *testing.T) {
+func TestCasesAfterRestartAndDeletion(t *testing.T) {
 	t.Parallel()
 	for name, lag := range map[string]time.Duration{"own tags": 0, "tagging service": 10 * time.Minute} {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { live(t, lag) }) })

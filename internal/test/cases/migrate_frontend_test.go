@@ -136,7 +136,7 @@ func networkText(p *store.Partition, lb *store.LoadBalancer, alb string) []strin
 
 // The move of a frontend NLB as docs/migration.md has it: Gateways that are only planned make nothing, then both are served
 // side by side, and what the Gateways have stays when the Ingress goes.
-func TestAFrontendNLBMovesToAGateway(t *testing.T) {
+func TestFrontendNLBIsMigratedToGateway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := NewWorld(t, harness.Options{})

@@ -48,9 +48,9 @@ var notMigrated = map[string]string{
 	"ingress-group-conflict-scheme":  "the members disagree",
 }
 
-// TestCasesAsGateways lets the controller serve each case twice: by its Ingresses, and by a Gateway that they are translated
+// TestTranslatedCasesAnswerAlike lets the controller serve each case twice: by its Ingresses, and by a Gateway that they are translated
 // to. The load balancers in AWS answer each request alike, as the emulator reads their rules.
-func TestCasesAsGateways(t *testing.T) {
+func TestTranslatedCasesAnswerAlike(t *testing.T) {
 	t.Parallel()
 	compared := 0
 	for _, name := range Names(t) {
@@ -80,8 +80,8 @@ func TestCasesAsGateways(t *testing.T) {
 	}
 }
 
-// TestRandomGroupsAsGateways does the same with random IngressGroups of which nothing is lost.
-func TestRandomGroupsAsGateways(t *testing.T) {
+// TestTranslatedRandomGroupsAnswerAlike does the same with random IngressGroups of which nothing is lost.
+func TestTranslatedRandomGroupsAnswerAlike(t *testing.T) {
 	t.Parallel()
 	n, compared, whole, inFront := seeds.Amount(30, 60), 0, 0, 0
 	if testing.Short() {

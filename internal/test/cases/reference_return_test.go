@@ -90,10 +90,10 @@ func (b *returned) compare() {
 	}
 }
 
-// TestClusterComesBackDuringAdoption lets the other controller work on the cluster at moments of an adoption, a return and a release, and
+// TestAdoptionContinuesAfterOtherController lets the other controller work on the cluster at moments of an adoption, a return and a release, and
 // this one afterwards. It serves what is served, makes no other load balancer, comes to rest, and goes on from there: if the other one
 // has made a second load balancer, the objects say what to do. The sample has each kind of change in each direction once.
-func TestClusterComesBackDuringAdoption(t *testing.T) {
+func TestAdoptionContinuesAfterOtherController(t *testing.T) {
 	t.Parallel()
 	seen, ends := map[string]bool{}, map[string]int{}
 	for c, name := range givenCases {

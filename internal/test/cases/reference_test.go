@@ -82,10 +82,10 @@ func (s *successor) order(w way) []int {
 	return out
 }
 
-// TestClusterIsGivenAwayDuringAdoption gives the cluster to the other controller after each change of an adoption, a return and a release, and
+// TestOtherControllerTakesOverDuringAdoption gives the cluster to the other controller after each change of an adoption, a return and a release, and
 // expects of it what docs/migration.md says of the state that migrate status shows then. The first change of each kind is taken in each
 // direction; all of them, in all orders, with FULCRUM_ADOPTIONS=all.
-func TestClusterIsGivenAwayDuringAdoption(t *testing.T) {
+func TestOtherControllerTakesOverDuringAdoption(t *testing.T) {
 	t.Parallel()
 	seen := map[handover.State]int{}
 	for c, name := range givenCases {
@@ -211,9 +211,9 @@ func (s *successor) leave(fault func(string, ...any)) {
 	}
 }
 
-// TestDeletionDuringAdoptionTakesAlong shows what docs/migration.md warns of: an Ingress that is deleted under the other controller while its
+// TestOtherControllerDeletesTaggedResourcesDuringAdoption shows what docs/migration.md warns of: an Ingress that is deleted under the other controller while its
 // load balancer is handed over takes along what still has its tags.
-func TestDeletionDuringAdoptionTakesAlong(t *testing.T) {
+func TestOtherControllerDeletesTaggedResourcesDuringAdoption(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, docs, moments := recorded(t, givenCases[0])

@@ -9,7 +9,7 @@ type fish struct{}
 func (cat) animal()  {}
 func (fish) animal() {}
 
-func TestDumpNamesVariantsAndLeavesEmptyFieldsOut(t *testing.T) {
+func TestDumpHasTypeNamesAndOmitsEmptyFields(t *testing.T) {
 	zero := 0
 	got := Dump(struct {
 		Name  string

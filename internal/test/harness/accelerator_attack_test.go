@@ -37,7 +37,7 @@ func hostileAccelerators(r *Harness) []string {
 
 // Whatever the GlobalAccelerators of a namespace ask for, those of another keep what they have, and an edit of theirs takes
 // effect in time. Calls that AWS refuses are rare.
-func TestHostileAcceleratorsStopNoOther(t *testing.T) {
+func TestHostileAcceleratorsDoNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newAcceleratorHarness(t, Options{})

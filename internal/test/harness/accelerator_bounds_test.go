@@ -24,7 +24,7 @@ func stacksOfAccelerators(r *Harness) (out []string) {
 }
 
 // An operator bounds the accelerators of a namespace: the oldest objects have one, and one that is live stays.
-func TestAcceleratorsOfANamespaceAreBounded(t *testing.T) {
+func TestLimitOfAcceleratorsPerNamespace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		most := 1
@@ -78,7 +78,7 @@ func TestAcceleratorsOfANamespaceAreBounded(t *testing.T) {
 }
 
 // An operator says which ids may be endpoints, besides load balancers of the cluster.
-func TestEndpointIDsAreBoundedByPatterns(t *testing.T) {
+func TestEndpointIDsMustMatchAllowedPatterns(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		patterns []string
@@ -126,7 +126,7 @@ func nodeInstance(r *Harness) string {
 }
 
 // An operator says which namespaces may use the account's own addresses. Without that every namespace may.
-func TestOwnAddressesAreBoundedByNamespaces(t *testing.T) {
+func TestBYOIPAddressesOnlyInAllowedNamespaces(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		allowed []string
@@ -156,7 +156,7 @@ spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 `
 
 // In isolated tenancy each namespace of an IngressGroup is asked, and not only the one that wants it.
-func TestSharedLoadBalancerNeedsAllInIsolatedTenancy(t *testing.T) {
+func TestSharedEndpointNeedsConsentOfAllNamespaces(t *testing.T) {
 	t.Parallel()
 	member := func(namespace string) string {
 		return fmt.Sprintf(`

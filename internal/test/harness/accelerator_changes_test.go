@@ -84,7 +84,7 @@ func TestAcceleratorDriftIsRepaired(t *testing.T) {
 	}
 }
 
-func TestAnAcceleratorThatIsGoneIsMadeAgain(t *testing.T) {
+func TestDeletedAcceleratorIsRecreated(t *testing.T) {
 	t.Parallel()
 	for name, protected := range map[string]bool{"": false, "protected": true} {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestAnAcceleratorThatIsGoneIsMadeAgain(t *testing.T) {
 }
 
 // A process that finds everything as it was left makes no call to Global Accelerator before its turn.
-func TestAcceleratorIsLeftAloneAfterARestart(t *testing.T) {
+func TestRestartMakesNoCallsForUnchangedAccelerator(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newAcceleratorHarness(t, Options{Checkpoints: true})
@@ -143,7 +143,7 @@ func TestAcceleratorIsLeftAloneAfterARestart(t *testing.T) {
 }
 
 // Changes of one accelerator that come too fast for AWS are no failure.
-func TestABusyAcceleratorIsNoFailure(t *testing.T) {
+func TestTransactionInProgressIsNoFailure(t *testing.T) {
 	t.Parallel()
 	for name, config := range map[string]func(*store.AcceleratorConfig){
 		"one transaction at a time": func(c *store.AcceleratorConfig) { c.TransactionTime = 20 * time.Second },
@@ -173,7 +173,7 @@ func TestABusyAcceleratorIsNoFailure(t *testing.T) {
 }
 
 // What AWS refuses for one endpoint holds neither the others of its endpoint group nor other listeners.
-func TestARefusedEndpointHoldsNothingElse(t *testing.T) {
+func TestRejectedEndpointHoldsOnlyItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newAcceleratorHarness(t, Options{})
@@ -244,7 +244,7 @@ func watchEndpoints(t *testing.T, r *Harness, empty bool) *endpointWatch {
 
 // Where a load balancer takes the place of another, the accelerator leads to both while both serve, and to the new one
 // before the old one is deleted. So it is where an object goes to another load balancer.
-func TestAcceleratorFollowsLoadBalancers(t *testing.T) {
+func TestAcceleratorEndpointsFollowReplacedLoadBalancers(t *testing.T) {
 	t.Parallel()
 	webService := func(annotations string) string { return sharedService("api", "01", annotations, portOf("80")) }
 	for name, c := range map[string]struct{ endpoint, before, after string }{
@@ -283,7 +283,7 @@ func TestAcceleratorFollowsLoadBalancers(t *testing.T) {
 }
 
 // An endpoint leaves before its load balancer is deleted, also when the object is deleted.
-func TestEndpointLeavesBeforeItsLoadBalancerIsDeleted(t *testing.T) {
+func TestEndpointIsRemovedBeforeItsLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newAcceleratorHarness(t, Options{})

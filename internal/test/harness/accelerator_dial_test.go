@@ -74,7 +74,7 @@ func (c twoClusters) setDial(region string, dial float32) {
 }
 
 // Both clusters lose pods at the same moment, and get them back, again and again. One of the dials is at 100 all the time.
-func TestDialsOfTwoClustersThatLosePodsTogether(t *testing.T) {
+func TestTrafficDialIs100InOneOfTwoClusters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newTwoClusters(t)
@@ -112,7 +112,7 @@ func TestDialsOfTwoClustersThatLosePodsTogether(t *testing.T) {
 }
 
 // Pods that come and go all the time move a dial seldom.
-func TestFlappingPodsMoveDialsSeldom(t *testing.T) {
+func TestFlappingPodsRarelyChangeTrafficDial(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newTwoClusters(t)

@@ -13,7 +13,7 @@ import (
 )
 
 // Consent can be withdrawn from an accelerator whose deletion is held, and from one that no object asks for any more.
-func TestConsentCountsWithoutAnObject(t *testing.T) {
+func TestConsentCanBeWithdrawnFromOrphanedAccelerator(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(*Harness){
 		"deletion is held": func(r *Harness) {
@@ -77,7 +77,7 @@ func TestConsentCountsWithoutAnObject(t *testing.T) {
 
 // Who deletes the definition of GlobalAccelerators deletes all of them at once, and none of those who wrote them did. Their
 // accelerators stay until an operator consents.
-func TestAcceleratorsStayWhenTheirDefinitionIsDeleted(t *testing.T) {
+func TestAcceleratorsStayWhenTheirCRDIsDeleted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		allowed := false
@@ -149,7 +149,7 @@ func TestAcceleratorsStayWhenAllObjectsDisappear(t *testing.T) {
 
 // A definition of another version may drop spec.listeners, and every object is served without. Listeners stay until the
 // objects are served whole again; who removes them from an object has them deleted.
-func TestListenersStayWhereTheDefinitionDropsThem(t *testing.T) {
+func TestListenersStayWhenTheCRDDropsTheField(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newAcceleratorHarness(t, Options{})

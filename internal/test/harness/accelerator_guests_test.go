@@ -182,7 +182,7 @@ func TestDeletionOfASharedAccelerator(t *testing.T) {
 }
 
 // When the owner does not name the guest any more, its endpoint group goes, by the owner's hand, and the guest says so.
-func TestWithdrawnGuest(t *testing.T) {
+func TestEndpointGroupOfWithdrawnGuestIsDeleted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newTwoClusters(t)
@@ -206,7 +206,7 @@ func TestWithdrawnGuest(t *testing.T) {
 }
 
 // Without the owner's consent to this very object nothing is changed, whatever the author of the object writes.
-func TestNoConsentToAGuest(t *testing.T) {
+func TestGuestNeedsConsentOfOwner(t *testing.T) {
 	t.Parallel()
 	for name, consent := range map[string]string{
 		"none": "", "for another cluster": SecondRegion + "=other/shop/edge", "for another namespace": SecondRegion + "=rig/bank/edge",
@@ -248,7 +248,7 @@ func TestNoConsentToAGuest(t *testing.T) {
 }
 
 // A guest turns no traffic away that no other endpoint group takes.
-func TestGuestKeepsTheLastTraffic(t *testing.T) {
+func TestGuestKeepsTrafficWithoutOtherEndpointGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newTwoClusters(t)
@@ -320,7 +320,7 @@ func TestPortOverridesOfOwnerAndGuestContradict(t *testing.T) {
 }
 
 // A person made the accelerator, its listener and the tag. The guest's cluster has its endpoint group, and writes no tag.
-func TestGuestOfAnAcceleratorThatAPersonMade(t *testing.T) {
+func TestGuestOfManuallyCreatedAccelerator(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newTwoClusters(t)

@@ -25,7 +25,7 @@ var acceleratorEdits = []string{
 
 // A process that dies at any call that changes something, or never hears the answer to it, leaves nothing that the next one
 // does not bring to its end.
-func TestAcceleratorSurvivesAnyCall(t *testing.T) {
+func TestAcceleratorSurvivesKillAtAnyCall(t *testing.T) {
 	t.Parallel()
 	var want []string
 	calls := 0

@@ -36,7 +36,7 @@ func (w watched) List(q cluster.Query) ([]cluster.Object, error) {
 
 // With --watch-namespace grants of other namespaces are not read. Nothing of these becomes an endpoint, and what is one stays:
 // a flag of the controller withdraws no consent. What another GlobalAccelerator has is left alone.
-func TestAcceleratorsOfTheNamespaceThatIsWatched(t *testing.T) {
+func TestAcceleratorsWithWatchNamespace(t *testing.T) {
 	t.Parallel()
 	for name, endpoint := range map[string]func(*Harness) string{
 		"by name": func(*Harness) string { return `{type: Ingress, namespace: shop, name: web}` },

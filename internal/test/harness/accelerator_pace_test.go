@@ -18,7 +18,7 @@ func weightedAccelerator(weight int) string {
 
 // A GlobalAccelerator that is edited all the time costs few calls, and others are served meanwhile. The status does not call
 // it ready, the last edit is carried out, and a grant that is withdrawn in the middle has its effect at once.
-func TestFlappingAcceleratorIsPaced(t *testing.T) {
+func TestFrequentEditsOfAcceleratorCostFewCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newAcceleratorHarness(t, Options{})

@@ -37,7 +37,7 @@ func permittedLife(t *testing.T, policies ...[]byte) *Harness {
 
 // Each permission of the table is needed: without it the life of an accelerator does not come to its end, or a finding names
 // the permission. With all of them nothing is denied.
-func TestAcceleratorNamesTheMissingPermission(t *testing.T) {
+func TestMissingAcceleratorPermissionIsReported(t *testing.T) {
 	t.Parallel()
 	t.Run("with all", func(t *testing.T) {
 		t.Parallel()

@@ -139,7 +139,7 @@ func withAcceleratorPolicy(t *testing.T, policy []byte) (denied []string, used m
 }
 
 // The policy of accelerators is enough for all calls that they need, and each permission in it is used.
-func TestThePolicyOfAcceleratorsIsUsedAndEnough(t *testing.T) {
+func TestAcceleratorPolicyIsMinimal(t *testing.T) {
 	t.Parallel()
 	denied, used := withAcceleratorPolicy(t, rights.AcceleratorPolicy("", ""))
 	for _, d := range denied {
@@ -170,7 +170,7 @@ func TestWithoutPermissionOfAccelerators(t *testing.T) {
 }
 
 // An accelerator without the controller's tags is out of reach of the policy.
-func TestThePolicyOfAcceleratorsLeavesOthersAlone(t *testing.T) {
+func TestAcceleratorPolicyProtectsForeignAccelerators(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, Options{Policies: [][]byte{rights.Policy("aws"), rights.AcceleratorPolicy("", "")}})
@@ -197,7 +197,7 @@ func TestThePolicyOfAcceleratorsLeavesOthersAlone(t *testing.T) {
 }
 
 // The controller makes, changes and deletes an accelerator with its policy, and uses each permission in it.
-func TestTheControllerUsesThePolicyOfAccelerators(t *testing.T) {
+func TestControllerNeedsOnlyAcceleratorPolicy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newAcceleratorHarness(t, Options{Policies: [][]byte{rights.Policy("aws"), rights.AcceleratorPolicy("", "")}})

@@ -12,7 +12,7 @@ import (
 )
 
 // What AWS refuses of an accelerator is reported with the field that it comes from.
-func TestRefusedPartOfAnAcceleratorNamesItsField(t *testing.T) {
+func TestRejectedAcceleratorSettingIsReportedWithItsField(t *testing.T) {
 	t.Parallel()
 	for operation, c := range map[string]struct{ words, field string }{
 		"CreateAccelerator":          {"The IP address 192.0.2.1 is not in a range of this account", "spec.ipAddresses: "},

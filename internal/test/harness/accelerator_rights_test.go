@@ -119,7 +119,7 @@ func TestAcceleratorNeedsConsentForEndpoints(t *testing.T) {
 }
 
 // A right to the status of an object, or its finalizers, is none to the load balancer that they name.
-func TestAcceleratorDoesNotBelieveWhatObjectsShow(t *testing.T) {
+func TestForgedStatusIsNoEndpoint(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newAcceleratorHarness(t, Options{})
@@ -190,7 +190,7 @@ func setStatusARN(r *Harness, namespace, name, arn string) {
 
 // An ARN in a status counts only if the accelerator carries all tags of the object. Nothing of another one is changed, also
 // when the object is deleted.
-func TestAForgedARNIsNotBelieved(t *testing.T) {
+func TestForgedAcceleratorARNIsIgnored(t *testing.T) {
 	t.Parallel()
 	tags := func(namespace, cluster string) map[string]string {
 		return map[string]string{

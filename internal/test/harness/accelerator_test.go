@@ -98,7 +98,7 @@ func liveAccelerators(r *Harness) []*store.Accelerator {
 	return out
 }
 
-func TestAcceleratorComesAndGoes(t *testing.T) {
+func TestAcceleratorLifecycle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newAcceleratorHarness(t, Options{})

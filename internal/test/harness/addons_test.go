@@ -54,7 +54,7 @@ func annotated(pairs ...string) string {
 	return b.String()
 }
 
-func TestWebACLAndProtectionComeAndGoAsAsked(t *testing.T) {
+func TestWebACLAndShieldProtectionFollowAnnotations(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -80,7 +80,7 @@ func TestWebACLAndProtectionComeAndGoAsAsked(t *testing.T) {
 	})
 }
 
-func TestOtherServicesAreNotAskedWhereNothingIsConfigured(t *testing.T) {
+func TestNoCallsToUnconfiguredServices(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -96,7 +96,7 @@ func TestOtherServicesAreNotAskedWhereNothingIsConfigured(t *testing.T) {
 
 // A firewall that is down or denied must not stop what is served. A new load balancer waits for it, and
 // what there was to do is made up for when it is back.
-func TestTroubleOfTheFirewallHoldsUpNothingThatServes(t *testing.T) {
+func TestWAFFailureDoesNotStopTraffic(t *testing.T) {
 	t.Parallel()
 	for name, action := range map[string]fault.Action{
 		"denied": {Error: &store.Error{Code: "AccessDeniedException", Message: "no", Status: 400}},
@@ -149,7 +149,7 @@ func statusNames(r *Harness, name string) (out []string) {
 
 // A web ACL that is given by ARN and does not exist is treated as one by name: nothing new is served
 // unguarded, and what is live keeps its own. A restart in between makes no difference.
-func TestALoadBalancerIsNotOpenedWithoutTheWebACLOfItsARN(t *testing.T) {
+func TestLoadBalancerWithMissingWebACLARNIsNotOpened(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -177,7 +177,7 @@ func TestALoadBalancerIsNotOpenedWithoutTheWebACLOfItsARN(t *testing.T) {
 	})
 }
 
-func TestALoadBalancerIsNotMadeWithoutTheWebACLThatItNames(t *testing.T) {
+func TestLoadBalancerWithMissingWebACLNameIsNotCreated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -199,7 +199,7 @@ func TestALoadBalancerIsNotMadeWithoutTheWebACLThatItNames(t *testing.T) {
 	})
 }
 
-func TestAnUnsubscribedAccountIsServedWithoutProtection(t *testing.T) {
+func TestMissingShieldSubscriptionDoesNotStopLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -274,7 +274,7 @@ func TestTrustStoresAreFoundByName(t *testing.T) {
 	})
 }
 
-func TestARuleThatIsTooLargeHoldsOnlyItself(t *testing.T) {
+func TestTooLargeRuleHoldsOnlyItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

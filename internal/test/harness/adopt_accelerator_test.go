@@ -14,7 +14,7 @@ import (
 
 // An endpoint of type Ingress stays live while a Gateway has the load balancer of the Ingress: through edits, a restart, and the
 // way back. It leaves with the Ingress, unless the Gateway is an endpoint too.
-func TestAnEndpointStaysWhileItsLoadBalancerIsAdopted(t *testing.T) {
+func TestEndpointStaysDuringAdoption(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := adoptHarness(t, Options{Accelerators: true})

@@ -41,7 +41,7 @@ func adoptedShop(t *testing.T, opt Options, taken bool) *adopting {
 }
 
 // A Gateway of a namespace without consent takes nothing over, whatever it names, and its events reveal nothing of it.
-func TestForeignGatewaysAdoptNothing(t *testing.T) {
+func TestGatewayWithoutConsentAdoptsNothing(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]string{
 		"group": "ingress-group/g", "ingress": "ingress/shop/solo", "own namespace": "ingress/solo", "service": "service/shop/web", "nothing": "ingress-group/none",
@@ -112,7 +112,7 @@ func TestTwoGatewaysAdoptOneGroup(t *testing.T) {
 }
 
 // Who joins the IngressGroup after its members are gone has no right to the load balancer that a Gateway has.
-func TestNewMembersInheritNoAdoptedLoadBalancer(t *testing.T) {
+func TestNewMembersCannotClaimAdoptedLoadBalancer(t *testing.T) {
 	t.Parallel()
 	for name, act := range map[string]func(r *adopting){
 		"annotation off": func(r *adopting) { annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt-") },
@@ -201,7 +201,7 @@ var squatter = strings.Replace(adoptedMember("evil", "x", "/a", byEdge), "  anno
 
 // No object that claims to be of the IngressGroup stops a Gateway that has its load balancer: from being edited, from being
 // released, and from being deleted.
-func TestSquattersOfAnAdoptedGroupStopNothing(t *testing.T) {
+func TestForgedMembersDoNotBlockAdoptingGateway(t *testing.T) {
 	t.Parallel()
 	for name, doc := range squatters {
 		for _, deleting := range []bool{false, true} {

@@ -75,7 +75,7 @@ spec: {parentRefs: [{name: edge, namespace: shop}], hostnames: [HOST], rules: [{
 
 // An Ingress of another namespace is moved only if its owner consents: by a route that is answered as the Ingress is, or by an
 // annotation whatever the Gateway answers. Where members keep from each other only the annotation counts.
-func TestAnAdoptionNeedsConsent(t *testing.T) {
+func TestAdoptionNeedsConsent(t *testing.T) {
 	t.Parallel()
 	route := func(host string) string { return strings.Replace(blogRoute, "HOST", host, 1) }
 	for name, c := range map[string]struct {
@@ -141,7 +141,7 @@ func TestAnAdoptionNeedsConsent(t *testing.T) {
 
 // Of two Gateways that ask for one load balancer the first has it, and the other one reports which that is, although its members
 // consent to both.
-func TestTwoGatewaysAskForOneLoadBalancer(t *testing.T) {
+func TestSecondGatewayReportsTheOwner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := takenOverGroup(t, Options{})

@@ -27,7 +27,7 @@ func takenOverGroup(t *testing.T, opt Options) *Harness {
 
 // In each state that may last, nothing runs but the comparisons with AWS, and a restart costs no more calls than without a
 // take-over.
-func TestWhatIsTakenOverCostsNothing(t *testing.T) {
+func TestAdoptionCostsNoCallsAfterwards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0

@@ -16,7 +16,7 @@ import (
 
 // What is edited of the Ingresses while a Gateway has their load balancer has no effect, whatever it is: nothing is planned for
 // them, so that no call changes anything in AWS or tries to.
-func TestNothingIsPlannedForAHandedOverGroup(t *testing.T) {
+func TestHandedOverGroupIsNotPlanned(t *testing.T) {
 	t.Parallel()
 	edit := func(from, to string) func(*adopting) {
 		return func(r *adopting) { r.Apply(strings.Replace(adoptedGroup, from, to, 1)) }
@@ -67,7 +67,7 @@ func TestNothingIsPlannedForAHandedOverGroup(t *testing.T) {
 
 // While a Gateway is in the middle of a take-over the load balancer carries the tags of the IngressGroup, too. Another Gateway, to
 // which all members consent as well, takes nothing of it then, nor afterwards.
-func TestASecondGatewayTakesNothingInTheMiddle(t *testing.T) {
+func TestSecondGatewayCannotInterruptAdoption(t *testing.T) {
 	t.Parallel()
 	for _, denied := range []string{"RemoveTags", "DeleteTags", "ModifyRule", "CreateRule", "SetRulePriorities"} {
 		t.Run(denied, func(t *testing.T) {

@@ -60,7 +60,7 @@ func newAdoptHooked(t *testing.T, at int, after bool, act func(r *adopting) faul
 
 // A process that dies at any call or write, or never hears the answer of AWS, leaves nothing that the next one does not bring
 // to its end, forwards and backwards, and no request is answered otherwise.
-func TestAdoptionsSurviveAnyCall(t *testing.T) {
+func TestAdoptionsSurviveKillAtAnyCall(t *testing.T) {
 	t.Parallel()
 	total := 0
 	synctest.Test(t, func(t *testing.T) {
@@ -140,7 +140,7 @@ func (r *adopting) annotateIf(namespace, name string, annotations ...string) {
 
 // Whatever people do at any call of a hand-over or of the way back, with or without a restart, the deletion of everything
 // leaves nothing.
-func TestAdoptionsAreLeftInTheMiddle(t *testing.T) {
+func TestDeletionDuringAdoptionLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, back := range []bool{false, true} {
 		total := 0

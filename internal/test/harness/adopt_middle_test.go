@@ -49,7 +49,7 @@ func (r *adopting) certificateOf() string {
 
 // The listener for HTTPS has a certificate of the host after each call while a load balancer with imported certificates changes
 // hands, also where the process dies after any of them. Nothing of it is left in ACM.
-func TestAnAdoptedLoadBalancerKeepsACertificate(t *testing.T) {
+func TestAdoptedLoadBalancerAlwaysHasCertificate(t *testing.T) {
 	t.Parallel()
 	group := strings.Replace(adoptedMember("shop", "a", "/a", byEdge), "  rules:", "  tls: [{hosts: [shop.example.com], secretName: shop}]\n  rules:", 1)
 	gateway := strings.Replace(gatewayOf("shop", "edge", adoptsGroup), "[{name: http, port: 80, protocol: HTTP}]",
@@ -122,7 +122,7 @@ func TestAnAdoptedLoadBalancerKeepsACertificate(t *testing.T) {
 }
 
 // A load balancer that is protected from deletion changes hands, and stays when its Gateway is deleted until the protection ends.
-func TestAProtectedLoadBalancerIsAdopted(t *testing.T) {
+func TestLoadBalancerWithDeletionProtectionIsAdopted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, watch := watchedHarness(t, Options{})

@@ -26,7 +26,7 @@ spec: {targetReference: {name: web}, defaultConfiguration: {targetType: ip}}
 
 // While a load balancer is taken over nothing of it is given up for what AWS denies: it serves as before until that passes, and
 // it can be given back.
-func TestATakeOverThatIsDeniedGivesNothingUp(t *testing.T) {
+func TestDeniedAdoptionLosesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})

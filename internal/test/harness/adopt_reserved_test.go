@@ -61,7 +61,7 @@ func (s *slowChange) note(d engine.Draft) {
 
 // While a run hands a load balancer over, no run of the other stack plans what to do with it. Which of the two runs is first makes
 // no difference, nor does the direction.
-func TestOneRunAtATimeWorksOnAnAdoptedLoadBalancer(t *testing.T) {
+func TestRunsOfBothStacksDoNotOverlapDuringAdoption(t *testing.T) {
 	t.Parallel()
 	const lasts = 20 * time.Second
 	editsIngress := func(r *adopting) { r.Apply(strings.Replace(adoptedGroup, "path: /b", "path: /c", 1)) }

@@ -30,7 +30,7 @@ spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: inf
 
 // Those whose load balancer was taken over have it back, however they have consented, and however the Gateway ends. Consent that
 // is withdrawn meanwhile changes nothing of that.
-func TestWhoHadALoadBalancerHasItBack(t *testing.T) {
+func TestAdoptedLoadBalancerIsReturned(t *testing.T) {
 	t.Parallel()
 	annotate := func(a string) func(*adopting) {
 		return func(r *adopting) { annotateGateway(r.Harness, "infra", "edge", a) }
@@ -88,7 +88,7 @@ func TestWhoHadALoadBalancerHasItBack(t *testing.T) {
 
 // A Gateway that names another group while it takes over that of its own tenant, whose members are gone, marks nothing as taken
 // from the other group: edits of that have their effect.
-func TestAnAdoptionInTheMiddleMarksNoOtherGroup(t *testing.T) {
+func TestUnfinishedAdoptionMarksNoOtherGroup(t *testing.T) {
 	t.Parallel()
 	group := strings.NewReplacer("group.name: g", "group.name: mine").Replace(adoptedMember("evil", "m", "/m", ", fulcrum.dev/adopted-by: evil/edge"))
 	total := 0
@@ -140,7 +140,7 @@ func TestAnAdoptionInTheMiddleMarksNoOtherGroup(t *testing.T) {
 
 // A load balancer with as many tags as there is room for is taken over and given back, and one with another tag is refused before
 // anything is changed.
-func TestAnAdoptionNeedsRoomForTags(t *testing.T) {
+func TestAdoptionNeedsFreeTags(t *testing.T) {
 	t.Parallel()
 	for _, free := range []int{4, 3} {
 		t.Run(fmt.Sprint(free), func(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 )
 
 // A Gateway that has a load balancer of its own keeps no right by asking for that of another, and for a dry run.
-func TestAdoptAnnotationsKeepNoRight(t *testing.T) {
+func TestAdoptAnnotationDoesNotHoldOwnLoadBalancer(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]string{
 		"own": "ingress-group/mine", "another's": "ingress-group/g", "nothing": "ingress-group/none", "mistyped": "mistyped",
@@ -55,7 +55,7 @@ spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: evi
 }
 
 // Bindings with the labels of an IngressGroup, of the Gateway or of both, and finalizers of others, stop no hand-over.
-func TestForgedBindingsStopNoAdoption(t *testing.T) {
+func TestForgedBindingsDoNotBlockAdoption(t *testing.T) {
 	t.Parallel()
 	labels := []string{"ingress.k8s.aws/stack: g", "gateway.k8s.aws.alb/stack-namespace: shop, gateway.k8s.aws.alb/stack-name: edge"}
 	labels = append(labels, strings.Join(labels, ", "))
@@ -167,7 +167,7 @@ spec: {targetReference: {name: web}, defaultConfiguration: {tags: {` + naming.Ad
 }
 
 // A Gateway whose kind is switched off, or whose class or CRD is gone, keeps what it has taken over; so do restarts.
-func TestAdoptionsOutliveSwitches(t *testing.T) {
+func TestAdoptionSurvivesDisabledKind(t *testing.T) {
 	t.Parallel()
 	for _, checkpoints := range []bool{false, true} {
 		t.Run(fmt.Sprint(checkpoints), func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestAdoptionsOutliveSwitches(t *testing.T) {
 }
 
 // Where AWS refuses tags of one resource for long, nothing is lost, and all is handed over once it does not.
-func TestRefusedTagsHoldAnAdoption(t *testing.T) {
+func TestRejectedTagsDelayAdoption(t *testing.T) {
 	t.Parallel()
 	type refusal struct {
 		name, operation string
@@ -287,7 +287,7 @@ func TestRefusedTagsHoldAnAdoption(t *testing.T) {
 
 // A member that another class serves, or that leaves the IngressGroup, in the state in which the Gateway has its load balancer
 // or while it is handed over, is released.
-func TestMembersLeaveAnAdoptedGroup(t *testing.T) {
+func TestMembersCanLeaveAdoptedGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, watch := watchedHarness(t, Options{})
@@ -313,7 +313,7 @@ func TestMembersLeaveAnAdoptedGroup(t *testing.T) {
 }
 
 // From one IngressGroup to another: the first has its load balancer back, and the second gives its own.
-func TestGatewaysChangeWhatTheyAdopt(t *testing.T) {
+func TestGatewayCanAdoptAnotherGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := adoptHarness(t, Options{})

@@ -63,7 +63,7 @@ func shownBy(r *Harness) (service, gateway string) {
 }
 
 // A Gateway takes over the load balancer of a Service and gives it back, with the targets registered all the time.
-func TestALoadBalancerOfAServiceIsAdopted(t *testing.T) {
+func TestLoadBalancerOfServiceIsAdopted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})

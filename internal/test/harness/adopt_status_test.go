@@ -13,7 +13,7 @@ import (
 
 // While a load balancer changes hands, which takes minutes where AWS is slow, the Gateway does not say that requests are not
 // answered.
-func TestAGatewayTellsTheTruthWhileItGivesBack(t *testing.T) {
+func TestGatewayStatusIsCorrectDuringReturn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, watch := watchedHarness(t, Options{Workers: 3})

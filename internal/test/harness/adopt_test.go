@@ -303,7 +303,7 @@ func (r *adopting) expectNothing(empty []string) {
 }
 
 // With checkpoints as the real controller keeps them, and with all restarts.
-func TestAdoptedRound(t *testing.T) {
+func TestAdoptionAndReturn(t *testing.T) {
 	t.Parallel()
 	for _, checkpoints := range []bool{false, true} {
 		t.Run(fmt.Sprint(checkpoints), func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 )
 
 // Gateways of others that name an IngressGroup delay no edit of it: they have no consent, so nothing is kept for them.
-func TestForeignGatewaysDelayNoEdit(t *testing.T) {
+func TestGatewaysWithoutConsentDelayNoEdit(t *testing.T) {
 	t.Parallel()
 	took := map[string]time.Duration{}
 	for _, annotation := range []string{"a: b", adoptsGroup} {
@@ -58,7 +58,7 @@ func TestForeignGatewaysDelayNoEdit(t *testing.T) {
 }
 
 // Runs of both stacks at the same time: all edits in between arrive, and nothing is left.
-func TestAdoptionsAmongWorkers(t *testing.T) {
+func TestAdoptionWithConcurrentWorkers(t *testing.T) {
 	t.Parallel()
 	for _, latency := range seeds.Spread(2, []time.Duration{300 * time.Millisecond, 0}) {
 		t.Run(latency.String(), func(t *testing.T) {

@@ -32,7 +32,7 @@ func impostor(of *elbv2.TargetGroupBinding) *elbv2.TargetGroupBinding {
 
 // A binding that carries the labels of another team's stack, and a finalizer that is never removed, keeps
 // nothing of that stack from being deleted.
-func TestForgedLabelsOfABindingHoldUpNoDeletion(t *testing.T) {
+func TestForgedBindingLabelsDoNotBlockDeletion(t *testing.T) {
 	t.Parallel()
 	for _, arn := range []string{"of the stack", "of nothing"} {
 		t.Run("a target group "+arn, func(t *testing.T) {

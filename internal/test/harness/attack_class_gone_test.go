@@ -16,7 +16,7 @@ import (
 
 // While the class of the victims is deleted and made again, as an upgrade does, they are not accepted. A
 // newcomer that waits for this moment gets neither their hosts nor their load balancer.
-func TestNothingIsTakenWhileAClassIsMadeAgain(t *testing.T) {
+func TestNewcomerTakesNothingWhileClassIsRecreated(t *testing.T) {
 	t.Parallel()
 	hostile := []string{
 		"group.name", "edge", "group.order", "-1000", "scheme", "internet-facing", "inbound-cidrs", "0.0.0.0/0", "wafv2-acl-name", "none",
@@ -88,7 +88,7 @@ func TestNothingIsTakenWhileAClassIsMadeAgain(t *testing.T) {
 
 // A member that names a class which does not exist cannot be heard either. In isolated tenancy that keeps the
 // class that names the IngressGroup from nothing.
-func TestWhoCannotBeHeardDoesNotSilenceTheClass(t *testing.T) {
+func TestMemberWithMissingClassDoesNotDisableClassSettings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = ingress.Isolated }})

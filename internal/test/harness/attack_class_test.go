@@ -37,7 +37,7 @@ const hostileParameters = `{group: {name: edge}, scheme: internet-facing, ipAddr
   loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "30"}, {key: access_logs.s3.enabled, value: "true"}, {key: access_logs.s3.bucket, value: theirs}],
   listeners: [{protocol: HTTP, port: 80, listenerAttributes: [{key: routing.http.response.server.enabled, value: "true"}]}], tags: [{key: Team, value: team}]}`
 
-func TestAClassThatNamesAnothersGroupChangesNothingThatIsAskedFor(t *testing.T) {
+func TestClassOfAnotherGroupOverridesNoAnnotation(t *testing.T) {
 	t.Parallel()
 	reported := []string{
 		"ip-address-type", "ipv4", "load-balancer-attributes", "idle_timeout.timeout_seconds=120,access_logs.s3.enabled=false",
@@ -98,7 +98,7 @@ func TestAClassThatNamesAnothersGroupChangesNothingThatIsAskedFor(t *testing.T) 
 
 // Clients that name no server, or one of which no certificate is there, get the default certificate of
 // a listener. That of the victims stays.
-func TestANewcomersCertificateIsNotTheDefault(t *testing.T) {
+func TestCertificateOfNewcomerIsNotTheDefault(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

@@ -40,7 +40,7 @@ endpoints: [{addresses: [%[1]s], nodeName: node-1, conditions: {ready: true}, ta
 
 // A pod names the network interface of something else in the annotation by which pods with security
 // groups of their own are known. The rules for its targets go to where the pod's address is.
-func TestAForgedInterfaceOpensNothing(t *testing.T) {
+func TestForgedPodENIOpensNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -85,7 +85,7 @@ spec:
 
 // A pod looks like a pod of another team: its labels, the gate of the other's binding, the name of its
 // node. Nothing of the other team takes it for its own, and no gate of the other's is touched.
-func TestAPodThatLooksLikeAnothersTakesNothing(t *testing.T) {
+func TestImitatedPodTakesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -118,7 +118,7 @@ func TestAPodThatLooksLikeAnothersTakesNothing(t *testing.T) {
 
 // A pod on the network of its node has the address of the node, as others there. It takes no target of
 // theirs out.
-func TestAPodOnTheNetworkOfItsNodeTakesNoAddress(t *testing.T) {
+func TestHostNetworkPodTakesNoAddress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -141,7 +141,7 @@ func TestAPodOnTheNetworkOfItsNodeTakesNoAddress(t *testing.T) {
 
 // A hand-written slice makes thousands of targets of one pod. A pod of another team that is replaced
 // meanwhile is registered in time, and the calls stay few.
-func TestAFloodOfTargetsDelaysNoOther(t *testing.T) {
+func TestManyTargetsDelayNoOtherTenant(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

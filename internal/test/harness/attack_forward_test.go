@@ -15,7 +15,7 @@ func withActionBackend(ingress string) string {
 
 // A member names a target group of another team, and so would serve that team's pods on a host of its
 // own, past the team's authentication.
-func TestNoMemberForwardsToAnothersTargetGroup(t *testing.T) {
+func TestMemberCannotForwardToTargetGroupOfAnother(t *testing.T) {
 	t.Parallel()
 	actions := map[string]string{
 		"by ARN":   `{"type":"forward","targetGroupARN":"ARN"}`,
@@ -69,7 +69,7 @@ func TestNoMemberForwardsToAnothersTargetGroup(t *testing.T) {
 
 // A Service of the team leads by name, by hand-written endpoints or by a reference to pods of another
 // namespace. Only pods of the team's own namespace become targets.
-func TestNoServiceLeadsIntoAnotherNamespace(t *testing.T) {
+func TestServiceCannotTargetPodsOfAnotherNamespace(t *testing.T) {
 	t.Parallel()
 	victim := podAddresses[0]
 	const service = `

@@ -11,7 +11,7 @@ import (
 )
 
 // What members write wrong about the frontend NLB of others holds nothing of what those change.
-func TestAFrontendNLBOfOthersIsNotFrozen(t *testing.T) {
+func TestInvalidMemberDoesNotHoldFrontendNLBOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, notes := range map[string][]string{
 		"unreadable scheme":  {"frontend-nlb-scheme", "outside"},
@@ -72,7 +72,7 @@ func TestAFrontendNLBOfOthersIsNotFrozen(t *testing.T) {
 
 // A member whose ports or mapping cannot be read keeps its own ports of the frontend NLB, and none of a listener that
 // the others have given up: neither that listener nor its rules.
-func TestAnUnreadableMappingKeepsNoListenerOfOthers(t *testing.T) {
+func TestInvalidPortMappingKeepsNoListenerOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, notes := range map[string][]string{
 		"mapping": {"listen-ports", `[{"HTTP":9000}]`, "frontend-nlb-listener-port-mapping", "x=y"},
@@ -124,7 +124,7 @@ func TestAnUnreadableMappingKeepsNoListenerOfOthers(t *testing.T) {
 
 // A setting of the frontend NLB that no member names keeps its live value: a newcomer of another namespace does not decide it
 // alone.
-func TestSilenceProtectsTheFrontendNLBOfOthers(t *testing.T) {
+func TestNewcomerDoesNotDecideUnsetFrontendNLBSettings(t *testing.T) {
 	t.Parallel()
 	on := []string{"enable-frontend-nlb", "true"}
 	for name, c := range map[string]struct {

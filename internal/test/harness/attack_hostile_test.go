@@ -101,7 +101,7 @@ func ownPodAlone(address string) string {
 
 // Objects that are malformed in every way that the API server lets through stop no other object: nothing of
 // the controller breaks, a change of a victim takes effect within a minute, and the calls stay few.
-func TestHostileObjectsStopNoOther(t *testing.T) {
+func TestHostileObjectsDoNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	var names []string
 	synctest.Test(t, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestHostileObjectsStopNoOther(t *testing.T) {
 
 // Who may write the status of its own objects can say there what it wants. Nothing is decided by it, and
 // what is wrong is corrected.
-func TestAForgedStatusDecidesNothing(t *testing.T) {
+func TestForgedStatusIsIgnored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

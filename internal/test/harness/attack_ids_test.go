@@ -31,7 +31,7 @@ func forwardedTo(t *testing.T, r *Harness, host string) (out []string) {
 
 // The ids of target groups join namespaces and names by hyphens. A route whose id is that of another namespace takes neither
 // its target group nor its targets, whatever their order, and takes nothing along when it leaves.
-func TestARouteOfTheSameIDTakesNoTargetGroup(t *testing.T) {
+func TestRouteWithSameIDTakesNoTargetGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		open := strings.Replace(albOwned, "{from: Selector, selector: {matchLabels: {team: shop}}}", "{from: All}", 1)

@@ -39,7 +39,7 @@ func importsOf(r *Harness, namespace string) (n int) {
 
 // An account has a quota of imported certificates. A tenant that uses up what it can leaves room for the first
 // certificates of others.
-func TestNoTenantUsesUpTheCertificatesOfTheAccount(t *testing.T) {
+func TestTenantCannotExhaustCertificateQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
@@ -81,7 +81,7 @@ func TestNoTenantUsesUpTheCertificatesOfTheAccount(t *testing.T) {
 
 // A tenant whose objects are older than those of another joins its load balancer with a certificate for a host that the other
 // one serves there. The certificate is not imported, as AWS could present it for that host; that of the other one is renewed.
-func TestAnOlderNewcomerBringsNoCertificateForALiveHost(t *testing.T) {
+func TestNewcomerCannotReplaceCertificateOfLiveHost(t *testing.T) {
 	t.Parallel()
 	in := func(namespace, doc string) string {
 		return strings.ReplaceAll(doc, "namespace: shop", "namespace: "+namespace)

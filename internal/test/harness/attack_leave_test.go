@@ -13,7 +13,7 @@ import (
 
 // A member that asks for deletion protection while it is deleted, or that cannot be deleted for a finalizer of
 // its own, keeps no other member from leaving.
-func TestAMemberThatLeavesBadlyKeepsNoOther(t *testing.T) {
+func TestBlockedDeletionBlocksNoOtherMember(t *testing.T) {
 	t.Parallel()
 	protected := []string{"load-balancer-attributes", "deletion_protection.enabled=true"}
 	unreadable := []string{"load-balancer-attributes", "deletion_protection.enabled"}
@@ -58,7 +58,7 @@ func TestAMemberThatLeavesBadlyKeepsNoOther(t *testing.T) {
 
 // A TargetGroupBinding that cannot be deleted, for a finalizer that its namespace has put on it, keeps no
 // member of another namespace from leaving.
-func TestABindingThatCannotBeDeletedKeepsNoOtherMember(t *testing.T) {
+func TestBlockedBindingDeletionBlocksNoOtherMember(t *testing.T) {
 	t.Parallel()
 	for _, stays := range []bool{true, false} {
 		t.Run(fmt.Sprintf("the other member stays: %v", stays), func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestABindingThatCannotBeDeletedKeepsNoOtherMember(t *testing.T) {
 
 // Where nothing of the members that remain can be read, the load balancer stays unchanged for them. It serves nothing of
 // those that were deleted, whose finalizers go.
-func TestWhoIsDeletedIsNotServedWhereAllOthersAreHeld(t *testing.T) {
+func TestDeletedMemberIsNotServedWhileOthersAreHeld(t *testing.T) {
 	t.Parallel()
 	for name, notes := range map[string][]string{
 		"order":  {"group.order", "first"},
@@ -143,7 +143,7 @@ func TestWhoIsDeletedIsNotServedWhereAllOthersAreHeld(t *testing.T) {
 }
 
 // The same for Services that share a load balancer: the ports of one that was deleted are closed.
-func TestAServiceThatIsDeletedIsNotServedWhereAllOthersAreHeld(t *testing.T) {
+func TestDeletedServiceIsNotServedWhileOthersAreHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})

@@ -41,7 +41,7 @@ func tagsOf(t *testing.T, r *Harness) map[string]string {
 
 // AWS takes 50 tags on a resource, and refuses all where there are more. A member with too many uses up
 // its own room, not that of the others: their changes are made, and a new load balancer too.
-func TestTooManyTagsOfOneMemberStopNoOther(t *testing.T) {
+func TestTooManyTagsOfOneMemberBlockNoOther(t *testing.T) {
 	t.Parallel()
 	for name, hostile := range map[string][]string{
 		"one Ingress":     {inGroup("team", "many0", "alb", "team.example.com", "", "group.name", "edge", "group.order", "-1000", "tags", manyTags("k", 90), "listen-ports", `[{"HTTP":80},{"HTTP":81}]`)},
@@ -82,7 +82,7 @@ func TestTooManyTagsOfOneMemberStopNoOther(t *testing.T) {
 
 // Tags by which the controller, AWS or the operator knows what is whose are not taken from users,
 // wherever they may write tags.
-func TestReservedTagsAreTakenFromNoOther(t *testing.T) {
+func TestReservedTagsCannotBeSetByUsers(t *testing.T) {
 	t.Parallel()
 	const forged = "elbv2.k8s.aws/cluster=other,ingress.k8s.aws/stack=shop/web,ingress.k8s.aws/resource=LoadBalancer,service.k8s.aws/stack=x,gateway.k8s.aws.alb/stack=y,elbv2.k8s.aws/resource=backend-sg,aws:cloudformation:stack-name=z,AWS:x=y,owner=platform,Team=team"
 	params := `
@@ -142,7 +142,7 @@ spec: {type: NodePort, ports: [{port: 80, nodePort: 30099}]}
 
 // A member asks for the name of a load balancer that is another's: one of another team, of another
 // cluster, or of no controller. It is not touched, whatever its tags say.
-func TestTheNameOfAnothersLoadBalancerGivesNothing(t *testing.T) {
+func TestNameOfForeignLoadBalancerGivesNoAccess(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"alone", "in an IngressGroup", "as the group's name"} {
 		t.Run(where, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestTheNameOfAnothersLoadBalancerGivesNothing(t *testing.T) {
 
 // A target group of a name that the controller is about to use, made by a member's own binding or by
 // hand, is neither filled nor deleted.
-func TestATakenNameOfATargetGroupIsNotOurs(t *testing.T) {
+func TestForeignTargetGroupWithComputedNameIsNotUsed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

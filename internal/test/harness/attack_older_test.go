@@ -14,7 +14,7 @@ import (
 
 // An attacker can have made its Ingress long before the victims made theirs, somewhere else, and join their
 // IngressGroup later: it is older than they are, and still a newcomer there.
-func TestAnOldIngressThatJoinsIsANewcomer(t *testing.T) {
+func TestOldIngressThatJoinsIsNewcomer(t *testing.T) {
 	t.Parallel()
 	reported := []string{
 		"scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig", "ip-address-type", "ipv4", "tags", "Team=shop",

@@ -28,7 +28,7 @@ func manyPorts(n int) string {
 
 // A security group takes 60 rules. A member whose ports need more does not keep others from changing who
 // may reach theirs, or from opening new ones, and above all leaves no member without any client.
-func TestTheSecurityGroupOfOthersIsNotUsedUp(t *testing.T) {
+func TestMemberCannotExhaustSecurityGroupRules(t *testing.T) {
 	t.Parallel()
 	for name, notes := range map[string][]string{
 		"more ranges than fit":       {"listen-ports", `[{"HTTP":8081}]`, "inbound-cidrs", manyRanges(70)},

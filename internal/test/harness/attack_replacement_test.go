@@ -11,7 +11,7 @@ import (
 
 // Members that want a load balancer to be replaced are not kept from that by what another namespace asks for and AWS cannot
 // give: not by a port of its own, and not by a setting of a port that all have. When that is corrected, it is served.
-func TestABrokenPortOfAnotherKeepsNoLoadBalancerFromBeingReplaced(t *testing.T) {
+func TestBrokenPortOfAnotherDoesNotBlockReplacement(t *testing.T) {
 	t.Parallel()
 	const none = "arn:aws:acm:us-west-2:123456789012:certificate/00000000-0000-4000-8000-000000000000"
 	for name, c := range map[string]struct {

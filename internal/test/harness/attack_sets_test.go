@@ -16,7 +16,7 @@ var attackersGateways = strings.NewReplacer("namespace: infra", "namespace: evil
 
 // A ListenerSet that moves from another Gateway is older than those that serve, and takes neither a hostname nor a port from
 // them. What it had on the other Gateway goes.
-func TestAListenerSetThatMovesIsANewcomer(t *testing.T) {
+func TestMovedListenerSetIsNewcomer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		moved := func(name, to, listener string) string {
@@ -44,7 +44,7 @@ func TestAListenerSetThatMovesIsANewcomer(t *testing.T) {
 		r.Apply(moved("more", "edge", host), moved("wire", "net", port))
 		r.during(10 * time.Minute)
 		check("after the move")
-		expect(t, "the ListenerSets that moved", "HostnameConflict False, ProtocolConflict False", setSays(r, "evil", "more")+", "+setSays(r, "evil", "wire"))
+		expect(t, "the ListenerSets that moved", "HostnameConflict False, ProtocolConflict False", listenerSetConflict(r, "evil", "more")+", "+listenerSetConflict(r, "evil", "wire"))
 		// The owner edits its ListenerSets, and the controller starts again.
 		r.Apply(strings.Replace(bank[0], "name: l,", "name: renamed,", 1), strings.Replace(bank[1], "name: l,", "name: renamed,", 1))
 		r.during(10 * time.Minute)
@@ -58,7 +58,7 @@ func TestAListenerSetThatMovesIsANewcomer(t *testing.T) {
 
 // A certificate that listeners of two namespaces present stops where the grant for one of them is withdrawn, and goes on
 // where the other one is.
-func TestAGrantIsWithdrawnFromOneOfTwoWhoPresentACertificate(t *testing.T) {
+func TestWithdrawnGrantAffectsOnlyItsNamespace(t *testing.T) {
 	t.Parallel()
 	const teamGrant = `
 ---
@@ -94,7 +94,7 @@ spec:
 						return false
 					}
 					if !has("443") || !has("8443") {
-						t.Fatalf("not both ports are served at first: %v %v\n%s", warnings(r), setSays(r, "team", "more"), strings.Join(onlyOf(r, "listener"), "\n"))
+						t.Fatalf("not both ports are served at first: %v %v\n%s", warnings(r), listenerSetConflict(r, "team", "more"), strings.Join(onlyOf(r, "listener"), "\n"))
 					}
 					hold(r)
 					r.Settle(time.Minute)

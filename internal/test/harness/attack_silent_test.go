@@ -62,7 +62,7 @@ func servedAt(t *testing.T, r *Harness, turn string) {
 }
 
 // What only one member asks for and cannot be done keeps nothing from the others of a live load balancer.
-func TestWhatOneMemberAloneAsksForHoldsNothingOfOthers(t *testing.T) {
+func TestImpossibleSettingOfOneMemberHoldsNoOther(t *testing.T) {
 	t.Parallel()
 	for name, notes := range spoiled {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,7 @@ func disguised(t *testing.T, value string, keys ...string) string {
 
 // Each annotation holds a text that looks like other messages where it is quoted. No event, condition or
 // status shows it as it is, and no event of success is written about the object.
-func TestValuesThatLieShowAsWhatTheyAre(t *testing.T) {
+func TestDisguisedValuesAreQuoted(t *testing.T) {
 	t.Parallel()
 	var keys []string
 	for _, row := range settings.Rows() {
@@ -77,7 +77,7 @@ func TestValuesThatLieShowAsWhatTheyAre(t *testing.T) {
 
 // The client secret of a Secret is in no event, status, tag, condition or plan, whether AWS takes the
 // rule or refuses it.
-func TestClientSecretsAreShownNowhere(t *testing.T) {
+func TestClientSecretsAreNeverShown(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t-of-shop"
 	for name, oidc := range map[string]string{

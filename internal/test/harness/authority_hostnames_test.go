@@ -12,7 +12,7 @@ import (
 
 // While a whole Gateway is held, no rule for a wildcard or for all hostnames serves a hostname that belongs to another
 // listener, and it serves the others on.
-func TestARuleOfAHeldGatewayDoesNotServeTheHostnameOfAnotherListener(t *testing.T) {
+func TestHeldGatewayRuleDoesNotServeHostnameOfOtherListener(t *testing.T) {
 	t.Parallel()
 	for way, hold := range entriesOf(heldWays, "configuration missing", "configuration wrong", "class missing") {
 		for _, hosts := range []string{`hostnames: ["*.example.com"]`, ""} {
@@ -53,7 +53,7 @@ func TestARuleOfAHeldGatewayDoesNotServeTheHostnameOfAnotherListener(t *testing.
 
 // A route for a wildcard is held, and its spec no longer covers the hostname of another listener: its wildcard belongs to a
 // further listener, or it names other hostnames. Its live rule does not serve that hostname all the same.
-func TestAHeldRouteDoesNotServeTheHostnameOfAnotherListener(t *testing.T) {
+func TestHeldRouteDoesNotServeHostnameOfOtherListener(t *testing.T) {
 	t.Parallel()
 	const both = openListener + `, {name: alt, port: 8080, protocol: HTTP, ` + labelled + `}, `
 	const own, wide = `{name: web, port: 80, protocol: HTTP, hostname: web.example.com}`, `{name: wide, port: 80, protocol: HTTP, hostname: "*.com", ` + labelled + `}`
@@ -146,7 +146,7 @@ func answersOfEach(r *Harness, port int32, host string) map[string]string {
 
 // A load balancer that is being replaced keeps the rules that it had. One for a wildcard does not serve the hostname of
 // another listener there either, whether the listener comes before the replacement or during it, and it serves the others.
-func TestAReplacedLoadBalancerDoesNotServeTheHostnameOfAnotherListener(t *testing.T) {
+func TestReplacedLoadBalancerDoesNotServeHostnameOfOtherListener(t *testing.T) {
 	t.Parallel()
 	wildcard := strings.Replace(teamRoute("", ""), "team.example.com", `"*.example.com"`, 1)
 	for name, hold := range entriesOf(heldWays, "not held", "too large") {

@@ -13,7 +13,7 @@ import (
 )
 
 // A process that dies at a call of a withdrawal leaves the rest to the next one; one that does not hear the answer goes on.
-func TestAWithdrawalThatIsInterruptedIsCompleted(t *testing.T) {
+func TestInterruptedWithdrawalIsCompleted(t *testing.T) {
 	t.Parallel()
 	for _, c := range interruptions() {
 		t.Run(fmt.Sprintf("%s/lost %t", c.authorityCase, c.last.Lose), func(t *testing.T) {

@@ -297,7 +297,7 @@ func authorityCases(edges func(authority) map[string]func(r *Harness)) []authori
 	return out
 }
 
-func TestNothingServesWithoutItsRight(t *testing.T) {
+func TestWithdrawnConsentStopsTraffic(t *testing.T) {
 	t.Parallel()
 	for _, c := range authorityCases(func(a authority) map[string]func(r *Harness) { return a.edges }) {
 		t.Run(c.String(), func(t *testing.T) {
@@ -323,7 +323,7 @@ func TestNothingServesWithoutItsRight(t *testing.T) {
 }
 
 // The law against it: what is not known to be withdrawn is held.
-func TestWhatIsNotKnownToBeWithdrawnServes(t *testing.T) {
+func TestUnknownConsentKeepsServing(t *testing.T) {
 	t.Parallel()
 	for _, c := range authorityCases(func(a authority) map[string]func(r *Harness) { return a.kept }) {
 		t.Run(c.String(), func(t *testing.T) {
@@ -359,7 +359,7 @@ func bankPods() string {
 }
 
 // A rule for a wildcard that is held stays behind those for a hostname within it that belongs to another listener.
-func TestAHeldWildcardRuleIsNotInFrontOfAMoreSpecificListener(t *testing.T) {
+func TestHeldWildcardRuleIsBehindMoreSpecificListener(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := httpAuthority.begin(t)

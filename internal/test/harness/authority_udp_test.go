@@ -25,8 +25,8 @@ func bothListeners(udp string) string {
 	return edgeOf("listeners: [{name: tcp, protocol: TCP, port: 80, " + labelled + "}, {name: udp, protocol: UDP, " + udp + "}]")
 }
 
-// takingUDP lists the listeners of port 80 that take UDP.
-func takingUDP(r *Harness) []string { return listening(r, "UDP", "TCP_UDP") }
+// udpListeners lists the listeners of port 80 that take UDP.
+func udpListeners(r *Harness) []string { return listening(r, "UDP", "TCP_UDP") }
 
 func listening(r *Harness, protocols ...string) (out []string) {
 	w := r.Emulator.Store()
@@ -47,7 +47,7 @@ var udpAuthority = authority{
 		return []string{strings.Replace(tcpAuthority.docs(t)[0], "kind: TCPRoute, namespace: team}", "kind: TCPRoute, namespace: team}, {group: gateway.networking.k8s.io, kind: UDPRoute, namespace: team}", 1),
 			bankPods(), "---" + bothListeners("port: 80, "+labelled) + tcpRoute(bankBackend)}
 	},
-	serving: takingUDP,
+	serving: udpListeners,
 	ways:    entriesOf(tcpAuthority.ways, "not held", "configuration missing", "configuration wrong", "class missing", "replaced", "too many backends", "target group configuration wrong"),
 	edges: map[string]func(r *Harness){
 		"listener": func(r *Harness) { r.Apply(tcpListener("port: 80, " + labelled)) },
@@ -55,9 +55,9 @@ var udpAuthority = authority{
 	},
 }
 
-// TestAPortWithoutItsUDPListenerServesTCPOn takes the UDP listener away while all is held: the listener becomes one of TCP
+// TestPortKeepsTCPWithoutItsUDPListener takes the UDP listener away while all is held: the listener becomes one of TCP
 // in place, and forwards where it did.
-func TestAPortWithoutItsUDPListenerServesTCPOn(t *testing.T) {
+func TestPortKeepsTCPWithoutItsUDPListener(t *testing.T) {
 	t.Parallel()
 	for way, hold := range entriesOf(udpAuthority.ways, "configuration missing", "configuration wrong", "class missing") {
 		t.Run(way, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestAPortWithoutItsUDPListenerServesTCPOn(t *testing.T) {
 				r := udpAuthority.begin(t)
 				hold(r)
 				r.Settle(time.Minute)
-				before, to := takingUDP(r), forwardsOn(80, "")(r)
+				before, to := udpListeners(r), forwardsOn(80, "")(r)
 				udpAuthority.edges["listener"](r)
 				for _, horizon := range []time.Duration{time.Second, time.Minute} {
 					r.Settle(horizon)
@@ -82,9 +82,9 @@ func TestAPortWithoutItsUDPListenerServesTCPOn(t *testing.T) {
 	}
 }
 
-// TestWhoMayAttachToUDPDecidesNothingOfAPortOfBoth shows what the listeners of a port decide: its protocols, whoever they
+// TestAllowedRoutesOfUDPDoNotChangePortProtocol shows what the listeners of a port decide: its protocols, whoever they
 // admit. A TCPRoute that has the port gets UDP, also where the UDP listener admits it no more, and no UDPRoute.
-func TestWhoMayAttachToUDPDecidesNothingOfAPortOfBoth(t *testing.T) {
+func TestAllowedRoutesOfUDPDoNotChangePortProtocol(t *testing.T) {
 	t.Parallel()
 	for edge, withdraw := range map[string]func(r *Harness){
 		"allowedRoutes":                  func(r *Harness) { r.Apply(bothListeners("port: 80, allowedRoutes: {namespaces: {from: Same}}")) },
@@ -95,12 +95,12 @@ func TestWhoMayAttachToUDPDecidesNothingOfAPortOfBoth(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := udpAuthority.begin(t)
-				before, to := takingUDP(r), forwardsOn(80, "")(r)
+				before, to := udpListeners(r), forwardsOn(80, "")(r)
 				r.Apply(udpRoute)
 				r.Settle(10 * time.Minute)
 				withdraw(r)
 				r.Settle(time.Hour)
-				if got := takingUDP(r); !slices.Equal(got, before) {
+				if got := udpListeners(r); !slices.Equal(got, before) {
 					t.Errorf("listeners of UDP: %s, want %s", got, before)
 				}
 				if got := forwardsOn(80, "")(r); !slices.Equal(got, to) {

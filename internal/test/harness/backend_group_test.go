@@ -13,7 +13,7 @@ import (
 
 // Load balancers that are deleted at the same time, by several workers, leave no backend security group, however slow AWS is and
 // whichever is the last.
-func TestLastLoadBalancersDeleteTheBackendGroup(t *testing.T) {
+func TestLastLoadBalancerDeletesBackendSecurityGroup(t *testing.T) {
 	t.Parallel()
 	fixed := []string{"name: web, port: {number: 80}", "name: act, port: {name: use-annotation}", "annotations: {", `annotations: {alb.ingress.kubernetes.io/actions.act: '{"type":"fixed-response","fixedResponseConfig":{"statusCode":"200"}}', `}
 	for what, backend := range map[string][]string{"Services": nil, "fixed responses": fixed} {

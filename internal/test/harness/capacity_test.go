@@ -23,7 +23,7 @@ func reservedCapacity(r *Harness) int32 {
 }
 
 // Capacity is reserved when the load balancer is active; everything else is there before.
-func TestCapacityWaitsForTheLoadBalancerAlone(t *testing.T) {
+func TestCapacityWaitsOnlyForActiveLoadBalancer(t *testing.T) {
 	t.Parallel()
 	for _, restart := range []bool{false, true} {
 		t.Run(fmt.Sprintf("restart %t", restart), func(t *testing.T) {

@@ -43,7 +43,7 @@ func secureMember(namespace, name, order, host string, arns ...string) string {
 // The certificates of a load balancer are used up, and a neighbour in front has more that AWS refuses. A certificate that
 // a member does not name any more, as its key is known to others, is not presented any more. One that it replaces is
 // presented until AWS takes its successor.
-func TestACertificateLeavesWhereANeighbourWaitsForOne(t *testing.T) {
+func TestCertificateIsRemovedAtCertificateQuota(t *testing.T) {
 	t.Parallel()
 	for _, replaced := range []bool{false, true} {
 		t.Run(fmt.Sprint("replaced ", replaced), func(t *testing.T) {

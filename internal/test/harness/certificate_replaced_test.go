@@ -12,7 +12,7 @@ import (
 // The certificates of a load balancer are used up, and a neighbour in front has more that AWS refuses. A member that
 // names another certificate gets the place of the former one, also if its namespace has more than the neighbour: without
 // that it has none once that ends. No other call comes between, and an event says so.
-func TestACertificateIsReplacedWhereANeighbourWaitsForOne(t *testing.T) {
+func TestCertificateIsReplacedAtCertificateQuota(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		host string

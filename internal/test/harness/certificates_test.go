@@ -176,7 +176,7 @@ func TestCertificatesAreRequestedAndDeleted(t *testing.T) {
 	interrupt(t, calls, mutations, try)
 }
 
-func TestAPendingCertificateCostsLittle(t *testing.T) {
+func TestPendingCertificateCostsFewCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newManagingShop(t, -1)
@@ -221,7 +221,7 @@ func TestAPendingCertificateCostsLittle(t *testing.T) {
 	})
 }
 
-func TestNothingIsRequestedForAHostWithoutAZone(t *testing.T) {
+func TestNoCertificateRequestWithoutHostedZone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newManagingShop(t, time.Minute)
@@ -245,7 +245,7 @@ func TestNothingIsRequestedForAHostWithoutAZone(t *testing.T) {
 	})
 }
 
-func TestWithoutRightsInRoute53AnotherUserMakesTheRecords(t *testing.T) {
+func TestRecordsCanBeCreatedByAnotherUser(t *testing.T) {
 	t.Parallel()
 	for _, operation := range []string{"ListHostedZones", "ChangeResourceRecordSets"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -62,14 +62,14 @@ func shopWithRoute(t *testing.T, opt Options) *Harness {
 // A process ends after each call of an edit in turn, before it stores its checkpoints for the next time, and the edit is
 // taken back before the next process starts. That one undoes the edit at once. It is no matter whether the process that
 // ended has seen the edit or found it at its start.
-func TestAnEditTakenBackBetweenProcessesIsUndoneAtOnce(t *testing.T) {
+func TestRevertedEditIsUndoneAtNextStart(t *testing.T) {
 	t.Parallel()
 	for name, c := range takenBack {
 		for _, found := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, found at a start %t", name, found), func(t *testing.T) {
 				t.Parallel()
 				for at, over := 1, false; !over; at++ {
-					synctest.Test(t, func(t *testing.T) { over = takeBack(t, c.edit, c.back, found, at) })
+					synctest.Test(t, func(t *testing.T) { over = killAndRevert(t, c.edit, c.back, found, at) })
 				}
 			})
 		}
@@ -97,8 +97,8 @@ func killAfter(r *Harness, at int) (n *int) {
 	return n
 }
 
-// takeBack ends a process after so many calls of an edit, and reports whether there were fewer.
-func takeBack(t *testing.T, edit, back func(r *Harness), found bool, at int) (over bool) {
+// killAndRevert ends a process after so many calls of an edit, and reports whether there were fewer.
+func killAndRevert(t *testing.T, edit, back func(r *Harness), found bool, at int) (over bool) {
 	r := shopWithRoute(t, Options{})
 	before, n := r.State(), killAfter(r, at)
 	if found {
@@ -135,7 +135,7 @@ func expectSoonAfterStart(t *testing.T, r *Harness, before []string, when string
 }
 
 // The same with the controller's own workers.
-func TestWorkersUndoAnEditTakenBackBetweenProcesses(t *testing.T) {
+func TestWorkersUndoRevertedEditAtNextStart(t *testing.T) {
 	t.Parallel()
 	forEachTakenBack(t, func(t *testing.T, edit, back func(r *Harness)) {
 		r := shopWithRoute(t, Options{Workers: 3})
@@ -154,7 +154,7 @@ func TestWorkersUndoAnEditTakenBackBetweenProcesses(t *testing.T) {
 }
 
 // The same with a process that could not read the checkpoints at its start. It has none, but the store has.
-func TestAnEditIsUndoneAlthoughCheckpointsWereNotRead(t *testing.T) {
+func TestRevertedEditIsUndoneWithUnreadableCheckpoints(t *testing.T) {
 	t.Parallel()
 	forEachTakenBack(t, func(t *testing.T, edit, back func(r *Harness)) {
 		server := &checkpointServer{}
@@ -179,7 +179,7 @@ func TestAnEditIsUndoneAlthoughCheckpointsWereNotRead(t *testing.T) {
 
 // A process is asked to stop while the first runs after its start read AWS. They have time to finish, and what they change
 // counts as unchanged no more.
-func TestRunsThatEndAProcessForgetCheckpoints(t *testing.T) {
+func TestRunsDuringShutdownInvalidateCheckpoints(t *testing.T) {
 	t.Parallel()
 	forEachTakenBack(t, func(t *testing.T, edit, back func(r *Harness)) {
 		r := shopWithRoute(t, Options{Workers: 3})
@@ -202,7 +202,7 @@ func TestRunsThatEndAProcessForgetCheckpoints(t *testing.T) {
 
 // A process ends after each call in turn with which it restores a load balancer that a person has deleted. The next one
 // restores the rest at once, and the status shows the new load balancer.
-func TestARepairThatIsCutOffGoesOnAtOnce(t *testing.T) {
+func TestInterruptedRepairContinuesAtNextStart(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"load balancer deleted", "listener deleted", "all rules deleted", "target group deleted"} {
 		t.Run(name, func(t *testing.T) {
@@ -267,7 +267,7 @@ func (s behindCheckpoint) before(obj cluster.Object) cluster.Object {
 
 // A pod leaves right after the checkpoint of its binding was written, and comes back after the process has ended. The next
 // process registers it at once, also if the cache of the one before had not shown that checkpoint yet.
-func TestATargetThatComesBackIsRegisteredAtOnce(t *testing.T) {
+func TestReturnedTargetIsRegisteredAtNextStart(t *testing.T) {
 	t.Parallel()
 	for _, late := range []bool{false, true} {
 		t.Run(fmt.Sprintf("the cache is behind %t", late), func(t *testing.T) {

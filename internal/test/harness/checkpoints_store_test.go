@@ -83,7 +83,7 @@ func late(d time.Duration) func() error {
 const idle = `, alb.ingress.kubernetes.io/load-balancer-attributes: idle_timeout.timeout_seconds=%d`
 
 // An edit waits for checkpoints only where the store is slower than AWS, for 2 s at most, and not again while it fails.
-func TestAnEditHardlyWaitsForCheckpoints(t *testing.T) {
+func TestEditWaitsAtMost2sForCheckpoints(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		does        func() error
@@ -121,7 +121,7 @@ func TestAnEditHardlyWaitsForCheckpoints(t *testing.T) {
 }
 
 // A write fails during an edit. It is repeated soon, so that edits a few seconds later do not come before theirs.
-func TestAWriteOfCheckpointsThatFailsIsRepeated(t *testing.T) {
+func TestFailedCheckpointWriteIsRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := &checkpointServer{}
@@ -150,9 +150,9 @@ func TestAWriteOfCheckpointsThatFailsIsRepeated(t *testing.T) {
 	})
 }
 
-// TestWhatHasNoLoadBalancerHasNoCheckpoint checks that stacks without a load balancer take no room in the Secret, so that a
+// TestStackWithoutLoadBalancerHasNoCheckpoint checks that stacks without a load balancer take no room in the Secret, so that a
 // tenant cannot fill it with objects that cost nothing.
-func TestWhatHasNoLoadBalancerHasNoCheckpoint(t *testing.T) {
+func TestStackWithoutLoadBalancerHasNoCheckpoint(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Checkpoints: true})
@@ -172,7 +172,7 @@ func TestWhatHasNoLoadBalancerHasNoCheckpoint(t *testing.T) {
 
 // Many stacks are edited at once: none is changed in AWS while the store has its checkpoint, many share a write, and they
 // take no longer than with a store that fails, for which none waits.
-func TestManyEditsShareWritesOfCheckpoints(t *testing.T) {
+func TestManyEditsShareCheckpointWrites(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := size(1000, 60)
@@ -235,7 +235,7 @@ func TestManyEditsShareWritesOfCheckpoints(t *testing.T) {
 }
 
 // A GlobalAccelerator for which there is no accelerator in AWS has no checkpoint either. One without listeners has one.
-func TestWhatHasNoAcceleratorHasNoCheckpoint(t *testing.T) {
+func TestObjectWithoutAcceleratorHasNoCheckpoint(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newAcceleratorHarness(t, Options{Checkpoints: true, Accelerator: func(o *accelerators.Options) { o.MaxPerNamespace = 1 }})

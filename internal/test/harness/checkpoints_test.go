@@ -35,7 +35,7 @@ func checkpointsOf(r *Harness) map[string][]byte {
 }
 
 // What was changed while no controller ran is brought about at once, the rest is left alone.
-func TestStartLooksFirstAtWhatChanged(t *testing.T) {
+func TestStartReconcilesChangedObjectsFirst(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		meanwhile func(r *Harness)
@@ -94,7 +94,7 @@ func TestStartLooksFirstAtWhatChanged(t *testing.T) {
 }
 
 // A process that is killed at any moment loses no change: in the end all is as without checkpoints.
-func TestCheckpointsDecideNothing(t *testing.T) {
+func TestCheckpointsDoNotChangeTheResult(t *testing.T) {
 	t.Parallel()
 	run := func(t *testing.T, checkpoints bool) (state []string) {
 		synctest.Test(t, func(t *testing.T) {

@@ -213,9 +213,9 @@ func (b bound) exceeded(ds []time.Duration) bool {
 	return quantile(ds, 0.5) > b.p50 || quantile(ds, 0.99) > b.p99
 }
 
-// TestChurn measures, in virtual time and at AWS's documented limits, how long a new pod waits for
+// TestPodChurn measures, in virtual time and at AWS's documented limits, how long a new pod waits for
 // its registration, and how long the address of one that is gone stays registered.
-func TestChurn(t *testing.T) {
+func TestPodChurn(t *testing.T) {
 	t.Parallel()
 	const s, ms = time.Second, time.Millisecond
 	type rate struct {
@@ -269,9 +269,9 @@ func TestChurn(t *testing.T) {
 	}
 }
 
-// TestRegistrationSecondsCountFromTheirChange compares what the metric measures, while deregistrations wait for their
+// TestRegistrationSecondsMetricIsCorrect compares what the metric measures, while deregistrations wait for their
 // turn, with what AWS has seen.
-func TestRegistrationSecondsCountFromTheirChange(t *testing.T) {
+func TestRegistrationSecondsMetricIsCorrect(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := controller.NewMetrics()
@@ -317,9 +317,9 @@ func registrationSeconds(t *testing.T, m *controller.Metrics) (sum float64, coun
 	return sum, count
 }
 
-// TestChurnOfOneTenantDelaysNoOther has a tenant that replaces pods far faster than AWS registers any,
+// TestPodChurnOfOneTenantDelaysNoOther has a tenant that replaces pods far faster than AWS registers any,
 // and another that replaces one now and then.
-func TestChurnOfOneTenantDelaysNoOther(t *testing.T) {
+func TestPodChurnOfOneTenantDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHerd(t, size(25, 10), 20, Options{Workers: 3, Checkpoints: true})
@@ -353,9 +353,9 @@ func TestChurnOfOneTenantDelaysNoOther(t *testing.T) {
 	})
 }
 
-// TestChurnWhereCallsFail has AWS throttle and refuse some of the calls: each new pod is registered in the end, and each
+// TestPodChurnWithFailingCalls has AWS throttle and refuse some of the calls: each new pod is registered in the end, and each
 // old one deregistered.
-func TestChurnWhereCallsFail(t *testing.T) {
+func TestPodChurnWithFailingCalls(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]*store.Error{
 		"throttled": {Code: "Throttling", Message: "Rate exceeded", Status: 400},

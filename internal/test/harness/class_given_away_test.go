@@ -109,7 +109,7 @@ func ingressGivenAway(more ...string) givenAway {
 // A class is deleted and made again for another controller, or an object names the class of another one, while its load
 // balancer is protected from deletion: the load balancer stays, with its name and its protection, and serves nothing that
 // needed the class. It goes when the object gives the protection up, and serves again when the class is restored.
-func TestAClassThatIsGivenAwayServesNothing(t *testing.T) {
+func TestStackOfAnotherControllersClassServesNothing(t *testing.T) {
 	t.Parallel()
 	for name, g := range map[string]givenAway{
 		"Ingress":        ingressGivenAway(),
@@ -198,7 +198,7 @@ func TestAClassThatIsGivenAwayServesNothing(t *testing.T) {
 }
 
 // Three Ingresses that a class gives away at once, and that nobody edited, are served on, protected or not.
-func TestAClassThatIsGivenAwayFromManyServes(t *testing.T) {
+func TestManyIngressesOfAnotherControllersClassKeepServing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

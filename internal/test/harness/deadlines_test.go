@@ -101,9 +101,9 @@ func (r *Harness) isDeleted(kind cluster.Kind, namespace, name string) bool {
 	return obj == nil
 }
 
-// sickCatchAll returns a group of a healthy member on /a and a member that takes everything else, whose
+// newUnhealthyCatchAll returns a group of a healthy member on /a and a member that takes everything else, whose
 // targets are not healthy: there are none, or their health checks fail.
-func sickCatchAll(t *testing.T, checkFails bool) (r *Harness, each func()) {
+func newUnhealthyCatchAll(t *testing.T, checkFails bool) (r *Harness, each func()) {
 	t.Helper()
 	r = shopWith(t, Options{Emulator: slowChecks()})
 	each = func() { r.neverHealthy("api") }
@@ -120,21 +120,21 @@ func sickCatchAll(t *testing.T, checkFails bool) (r *Harness, each func()) {
 	return r, each
 }
 
-// besidesSick runs a test with each kind of member whose targets are not healthy.
-func besidesSick(t *testing.T, test func(t *testing.T, r *Harness, each func())) {
+// forEachUnhealthyMember runs a test with each kind of member whose targets are not healthy.
+func forEachUnhealthyMember(t *testing.T, test func(t *testing.T, r *Harness, each func())) {
 	for name, fails := range map[string]bool{"scaled to zero": false, "health check fails": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r, each := sickCatchAll(t, fails)
+				r, each := newUnhealthyCatchAll(t, fails)
 				test(t, r, each)
 			})
 		})
 	}
 }
 
-func TestAHealthyMemberIsDeletedBesideASickOne(t *testing.T) {
+func TestUnhealthyMemberDoesNotBlockDeletionOfAnother(t *testing.T) {
 	t.Parallel()
-	besidesSick(t, func(t *testing.T, r *Harness, each func()) {
+	forEachUnhealthyMember(t, func(t *testing.T, r *Harness, each func()) {
 		r.drop(cluster.KindIngress, "shop", "good")
 		took := r.passUntil(30*time.Second, each, func() bool { return r.answer("/a") == "api" })
 		if r.answer("/a") != "api" {
@@ -150,9 +150,9 @@ func TestAHealthyMemberIsDeletedBesideASickOne(t *testing.T) {
 	})
 }
 
-func TestARemovedPathIsNotServedForLongBesideASickMember(t *testing.T) {
+func TestUnhealthyMemberDoesNotKeepRemovedPathOfAnother(t *testing.T) {
 	t.Parallel()
-	besidesSick(t, func(t *testing.T, r *Harness, each func()) {
+	forEachUnhealthyMember(t, func(t *testing.T, r *Harness, each func()) {
 		r.Apply(teamIngress("good", "10", "/a=web"))
 		took := r.passUntil(30*time.Second, each, func() bool { return r.answer("/b") == "api" })
 		if r.answer("/b") != "api" || r.answer("/a") != "web" {
@@ -161,9 +161,9 @@ func TestARemovedPathIsNotServedForLongBesideASickMember(t *testing.T) {
 	})
 }
 
-func TestANewMemberIsServedBesideASickOne(t *testing.T) {
+func TestUnhealthyMemberDoesNotBlockNewMember(t *testing.T) {
 	t.Parallel()
-	besidesSick(t, func(t *testing.T, r *Harness, each func()) {
+	forEachUnhealthyMember(t, func(t *testing.T, r *Harness, each func()) {
 		// One that takes the place of a path of another at the same time.
 		r.Apply(teamIngress("good", "10", "/a=web"), teamIngress("new", "20", "/new=web", "/b/new=web"))
 		took := r.passUntil(time.Minute, each, func() bool {
@@ -179,9 +179,9 @@ func TestANewMemberIsServedBesideASickOne(t *testing.T) {
 	})
 }
 
-func TestANamespaceIsDeletedBesideASickMember(t *testing.T) {
+func TestUnhealthyMemberDoesNotBlockNamespaceDeletion(t *testing.T) {
 	t.Parallel()
-	besidesSick(t, func(t *testing.T, r *Harness, each func()) {
+	forEachUnhealthyMember(t, func(t *testing.T, r *Harness, each func()) {
 		other := func(doc string) string { return strings.ReplaceAll(doc, "shop", "other") }
 		member := strings.Replace(teamIngress("theirs", "5", "/theirs=web"), "namespace: shop", "namespace: other", 1)
 		r.Apply(other(shop), other(pods("web", podAddresses[5])), member)

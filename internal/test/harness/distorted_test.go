@@ -81,8 +81,8 @@ func (r *Harness) made() map[string]int {
 	return out
 }
 
-// asDesired returns a shop whose rich load balancer is complete.
-func asDesired(t *testing.T) *Harness {
+// newCompleteShop returns a shop whose rich load balancer is complete.
+func newCompleteShop(t *testing.T) *Harness {
 	t.Helper()
 	r := richShop(t)
 	r.during(20 * time.Minute)
@@ -94,10 +94,10 @@ func asDesired(t *testing.T) *Harness {
 
 // The order of a list in an answer means nothing: with every list of every answer the other way round,
 // nothing is written, and nothing is reported as drift.
-func TestTheOrderOfListsInAnswersMeansNothing(t *testing.T) {
+func TestReversedListsInAnswersCauseNoChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := asDesired(t)
+		r := newCompleteShop(t)
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 			all := fault.Distortions(r.Emulator.AnswerOf(c.Service, c.Operation))
 			return fault.Action{Distort: slices.DeleteFunc(all, func(d fault.Distortion) bool { return d.Kind != fault.Reorder })}
@@ -135,7 +135,7 @@ var distortedMembers = map[string][]string{
 
 // Where AWS shows something else than was written, nothing is there twice and none is missing, requests are answered as
 // before, each write is repeated with back-off, and one event for each says what AWS does not keep.
-func TestWhatAWSShowsOtherwiseIsNotMadeTwice(t *testing.T) {
+func TestDistortedAnswersCauseNoDuplicates(t *testing.T) {
 	t.Parallel()
 	samples := map[string]bool{}
 	for _, d := range distortions(t) {
@@ -239,7 +239,7 @@ func shownOtherwise(t *testing.T, d distortion) {
 
 // Where AWS drops the regular expressions of conditions, in what it keeps and so in each answer, none of the rules is there
 // twice at any time, and requests for the others are answered.
-func TestRulesOfWhichAWSDropsRegularExpressionsAreNotMadeTwice(t *testing.T) {
+func TestDroppedRegexConditionsCauseNoDuplicateRules(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Workers: 2, Checkpoints: true, Drift: true})

@@ -35,7 +35,7 @@ func setReady(s corev1.ConditionStatus) func(*corev1.Node) {
 	}
 }
 
-func TestNodesThatGoAndComeAreTakenOutAndIn(t *testing.T) {
+func TestNodesAreDeregisteredAndRegistered(t *testing.T) {
 	t.Parallel()
 	taint := func(key string, effect corev1.TaintEffect) func(*corev1.Node) {
 		return func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: key, Effect: effect}} }
@@ -107,7 +107,7 @@ func TestNodesThatGoAndComeAreTakenOutAndIn(t *testing.T) {
 
 // A node is drained as kubectl does with a disruption budget of one: its pods are evicted one after
 // the other, each once all others are ready, and then it goes. The Deployment makes new pods.
-func TestDrainingANodeAlwaysLeavesTargetsThatWereHealthy(t *testing.T) {
+func TestNodeDrainAlwaysLeavesHealthyTargets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, f := startFleet(t)
@@ -162,7 +162,7 @@ func TestDrainingANodeAlwaysLeavesTargetsThatWereHealthy(t *testing.T) {
 }
 
 // When a node falls silent its pods are not ready any more; the others serve.
-func TestPodsOfASilentNodeAreTakenOutUnlessNoneIsLeft(t *testing.T) {
+func TestPodsOfUnreachableNodeAreDeregistered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

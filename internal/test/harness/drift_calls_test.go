@@ -54,7 +54,7 @@ func TestDriftCalls(t *testing.T) {
 
 // What the controller writes itself is no drift, though AWS shows it late: Ingresses, attributes, tags
 // and pods change all the time.
-func TestOwnWritesAreNoDrift(t *testing.T) {
+func TestOwnChangesAreNoDrift(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})

@@ -18,9 +18,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// notOfTheEdit are drifts that an edit of the Ingress has no part in: targets and rules of nodes are the business of
+// isIndependentOfEdit reports whether an edit of the Ingress does not restore a drift: targets and rules of nodes belong to
 // bindings, and tags wait for the sync period.
-func notOfTheEdit(name string) bool {
+func isIndependentOfEdit(name string) bool {
 	return unwatched[name] || strings.HasPrefix(name, "target deregistered") || strings.HasPrefix(name, "target without") ||
 		strings.HasPrefix(name, "rule of the nodes") || strings.HasPrefix(name, "tag of")
 }
@@ -54,7 +54,7 @@ func TestDriftThatAnEditRestoresIsReported(t *testing.T) {
 	t.Parallel()
 	for i, name := range slices.Sorted(maps.Keys(drifts)) {
 		drift := drifts[name]
-		if notOfTheEdit(name) {
+		if isIndependentOfEdit(name) {
 			continue
 		}
 		for m, mode := range []engine.DriftMode{engine.RepairDrift, engine.ReportDrift} {
@@ -88,7 +88,7 @@ func TestDriftThatAnEditRestoresIsReported(t *testing.T) {
 }
 
 // An edit alone is no drift, whatever it changes.
-func TestAnEditIsNoDrift(t *testing.T) {
+func TestEditIsNoDrift(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		metrics := controller.NewMetrics()
@@ -112,7 +112,7 @@ func TestAnEditIsNoDrift(t *testing.T) {
 
 // What a comparison finds beside the work of others is carried out, also where drift is only reported: a new certificate is
 // no change by others, though the run that finds it was brought about by one.
-func TestANewCertificateBesideDriftIsNoDrift(t *testing.T) {
+func TestNewCertificateDuringDriftIsNoDrift(t *testing.T) {
 	t.Parallel()
 	for mode, reason := range map[engine.DriftMode]string{engine.RepairDrift: "DriftRepaired", engine.ReportDrift: "DriftFound"} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestANewCertificateBesideDriftIsNoDrift(t *testing.T) {
 }
 
 // A source that others add to the managed security group is one event, which says how to admit it.
-func TestAnAddedSourceIsOneEvent(t *testing.T) {
+func TestAddedSecurityGroupSourceIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []engine.DriftMode{engine.RepairDrift, engine.ReportDrift} {
 		synctest.Test(t, func(t *testing.T) {

@@ -344,7 +344,7 @@ func TestDriftIsRepairedWithinTheSyncPeriod(t *testing.T) {
 }
 
 // A comparison reads one load balancer, and changes nothing where nothing has changed.
-func TestAComparisonCostsFewCalls(t *testing.T) {
+func TestComparisonCostsFewCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{})
@@ -411,7 +411,7 @@ func successes(r *Harness) (n int) {
 
 // An Ingress is edited after others have changed its load balancer: success is reported of a load
 // balancer that is as the Ingress says.
-func TestSuccessMeansThatAWSWasCompared(t *testing.T) {
+func TestSuccessEventFollowsComparisonWithAWS(t *testing.T) {
 	t.Parallel()
 	eachDrift(t, 3, func(t *testing.T, drift func(externalActor)) {
 		r := driftShop(t, Options{})
@@ -439,14 +439,14 @@ func TestSuccessMeansThatAWSWasCompared(t *testing.T) {
 				return strings.HasPrefix(l, "target-group") || strings.Contains(l, `"nodes"`)
 			})
 		}
-		if diff := cmp.Diff(without(untagged(want)), without(untagged(got))); diff != "" {
+		if diff := cmp.Diff(without(withoutTagValue(want)), without(withoutTagValue(got))); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
 }
 
-// untagged leaves out the value of the tag that some drifts change.
-func untagged(state []string) []string {
+// withoutTagValue leaves out the value of the tag that some drifts change.
+func withoutTagValue(state []string) []string {
 	out := slices.Clone(state)
 	for i := range out {
 		out[i] = strings.ReplaceAll(out[i], `"team":"other"`, `"team":"shop"`)
@@ -455,7 +455,7 @@ func untagged(state []string) []string {
 }
 
 // A user deletes the same rule again and again. It is made again each time, and reported.
-func TestDriftThatComesAgainIsReported(t *testing.T) {
+func TestRepeatedDriftIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{Resync: 5 * time.Minute})
@@ -475,7 +475,7 @@ func TestDriftThatComesAgainIsReported(t *testing.T) {
 }
 
 // A person who takes the checkpoint off a TargetGroupBinding has it compared at once.
-func TestABindingWithoutCheckpointIsCompared(t *testing.T) {
+func TestBindingWithoutCheckpointIsCompared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{})

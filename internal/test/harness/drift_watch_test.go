@@ -64,7 +64,7 @@ func TestDriftIsFoundWithinAQuarterOfAnHour(t *testing.T) {
 }
 
 // With --drift=report, what others change stays and is reported, until the object is edited.
-func TestDriftIsOnlyReported(t *testing.T) {
+func TestDriftReportModeChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, name := range seeds.SpreadKeys(2, drifts) {
 		drift := drifts[name]
@@ -95,7 +95,7 @@ func TestDriftIsOnlyReported(t *testing.T) {
 }
 
 // What was reported and left is carried out with the next edit.
-func TestAnEditRestoresWhatWasReported(t *testing.T) {
+func TestEditRestoresReportedDrift(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"attribute of the load balancer changed", "rule deleted", "listener added", "tag of a target group changed"} {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestAnEditRestoresWhatWasReported(t *testing.T) {
 }
 
 // With --drift=off nothing is looked for.
-func TestDriftIsNotLookedFor(t *testing.T) {
+func TestDriftOffMakesNoCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{DriftMode: engine.IgnoreDrift, Workers: 3, Checkpoints: true})

@@ -194,7 +194,7 @@ func runWithoutFaults(t *testing.T, build func(*testing.T) *Harness) (states [][
 	return states, calls, mutations, before
 }
 
-func TestALifeLeavesNothingBehind(t *testing.T) {
+func TestLifecycleLeavesNothing(t *testing.T) {
 	t.Parallel()
 	states, calls, mutations, before := runWithoutFaults(t, newShop)
 	t.Logf("%d AWS calls, %d of them mutating", calls, mutations)
@@ -208,7 +208,7 @@ func TestALifeLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func TestASecondLookAndARestartMakeNoMutatingCall(t *testing.T) {
+func TestResyncAndRestartChangeNothing(t *testing.T) {
 	t.Parallel()
 	t.Run("own tags", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { checkResync(t, newShop(t)) }) })
 	t.Run("tagging service", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { checkResync(t, newTaggedShop(t)) }) })
@@ -302,7 +302,7 @@ func TestKilledBeforeEachCall(t *testing.T) {
 	}))
 }
 
-func TestEachAnswerOfAMutatingCallLost(t *testing.T) {
+func TestEachResponseOfMutatingCallLost(t *testing.T) {
 	t.Parallel()
 	_, _, mutations, _ := runWithoutFaults(t, newShop)
 	explore(t, newShop, mutations, func(_ *Harness, n int) fault.Hook {

@@ -12,7 +12,7 @@ import (
 
 // AWS throttles the call that makes a load balancer, and the lease is lost before the SDK sends it
 // again: the process that has the lease now makes the load balancer.
-func TestNothingIsMadeAfterTheLeaseIsLost(t *testing.T) {
+func TestNoMutationAfterLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Bool

@@ -13,7 +13,7 @@ import (
 
 // Who undoes the writes to its own object holds up no other member of its group: edits are served, and who is deleted is
 // let go, as fast as without it.
-func TestWhoUndoesOurWritesHoldsUpNoOtherMember(t *testing.T) {
+func TestUndoneWritesDelayNoOtherMember(t *testing.T) {
 	t.Parallel()
 	for _, field := range []string{"status", "finalizer"} {
 		for _, rules := range []string{"new", "replaced"} {

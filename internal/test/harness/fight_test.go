@@ -223,7 +223,7 @@ func bindingWeb(r *Harness) cluster.Ref {
 
 // Who undoes each write of the controller at once is answered with back-off: ten times a minute at most, with few
 // calls of AWS, and an event names the field and the client. When that ends, everything is as it should be.
-func TestWhoUndoesOurWritesIsAnsweredEverMoreRarely(t *testing.T) {
+func TestUndoneWritesAreRepeatedWithBackOff(t *testing.T) {
 	t.Parallel()
 	for name, c := range fightCases {
 		t.Run(name, func(t *testing.T) {
@@ -309,7 +309,7 @@ func TestWhoUndoesOurWritesIsAnsweredEverMoreRarely(t *testing.T) {
 
 // Who takes the finalizer off and edits the object all the time besides, a hundred times a second, causes no more calls
 // of AWS than edits do that undo nothing.
-func TestUndoingAmongManyEditsCostsNoMoreCallsThanTheEdits(t *testing.T) {
+func TestUndoneWritesCostNoMoreCallsThanEdits(t *testing.T) {
 	t.Parallel()
 	calls := map[bool]int{}
 	for _, undoes := range []bool{false, true} {

@@ -15,9 +15,9 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// madeByV1 makes a load balancer of the Ingress shop/web with a security group, and a target group that it does not ask
+// createV1Resources makes a load balancer of the Ingress shop/web with a security group, and a target group that it does not ask
 // for, as alb-ingress-controller v1 leaves them after its last version: with tags of its own.
-func (r *Harness) madeByV1() {
+func (r *Harness) createV1Resources() {
 	r.T.Helper()
 	tags := map[string]string{"ingress.k8s.aws/cluster": ClusterName, "ingress.k8s.aws/stack": "shop/web"}
 	group, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateSecurityGroup(r.T.Context(), &ec2.CreateSecurityGroupInput{
@@ -49,11 +49,11 @@ func (r *Harness) madeByV1() {
 
 // A load balancer of alb-ingress-controller v1 is taken over under its name with its security group; what nothing asks for
 // goes, and a second look changes nothing.
-func TestLoadBalancersOfTheFirstGenerationAreTakenOver(t *testing.T) {
+func TestLoadBalancersOfV1AreTakenOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
-		r.madeByV1()
+		r.createV1Resources()
 		r.Start()
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
 		r.during(time.Hour)

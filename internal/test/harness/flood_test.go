@@ -47,7 +47,7 @@ func warningEvents(r *Harness) map[string]int {
 
 // A fault that stays is reported once, however often it is met again, as long as nothing else
 // is done about the object.
-func TestFaultsDoNotFlood(t *testing.T) {
+func TestRepeatedFaultIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	denied := func(operation string) func(r *Harness) {
 		return func(r *Harness) {

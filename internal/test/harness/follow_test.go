@@ -39,7 +39,7 @@ func settingsInOrder(r *Harness) map[string]string {
 
 // Whatever was desired before, AWS ends as if the present state had been the first, without a
 // warning on the way.
-func TestEachStateCanFollowEachOther(t *testing.T) {
+func TestResultDoesNotDependOnThePreviousState(t *testing.T) {
 	t.Parallel()
 	apply := func(t *testing.T, r *Harness, name string) {
 		t.Helper()

@@ -14,7 +14,7 @@ import (
 
 // The names that the controller computes can be foretold. Who gives its own load balancers those of another team before
 // this has one keeps it from none.
-func TestAForetoldNameKeepsNobodyFromALoadBalancer(t *testing.T) {
+func TestOccupiedLoadBalancerNameDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	edge := naming.LoadBalancer(ClusterName, model.StackID{Kind: model.Ingress, Name: "edge"}, model.Internal)
 	for what, c := range map[string]struct {
@@ -61,7 +61,7 @@ func TestAForetoldNameKeepsNobodyFromALoadBalancer(t *testing.T) {
 }
 
 // Members of a Gateway name their target groups. The computed name of another's is no obstacle to this.
-func TestAForetoldNameKeepsNobodyFromATargetGroup(t *testing.T) {
+func TestOccupiedTargetGroupNameDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		open := strings.Replace(albOwned, "{from: Selector, selector: {matchLabels: {team: shop}}}", "{from: All}", 1)

@@ -83,7 +83,7 @@ var frontendStates = [][]string{
 	nil,
 }
 
-func TestAFrontendNLBFollowsItsIngress(t *testing.T) {
+func TestFrontendNLBLifecycle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -97,7 +97,7 @@ func TestAFrontendNLBFollowsItsIngress(t *testing.T) {
 	})
 }
 
-func TestAFrontendNLBIsShownAndThenLeftAlone(t *testing.T) {
+func TestFrontendNLBIsInStatusAndUnchangedAfterwards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -123,7 +123,7 @@ func TestAFrontendNLBIsShownAndThenLeftAlone(t *testing.T) {
 
 // Killed after a call, and with the answer of a write lost, the lifecycle of a load
 // balancer in front ends the same way in each of its acts.
-func TestFaultsInTheLifecycleOfAFrontendNLB(t *testing.T) {
+func TestFrontendNLBLifecycleWithFaults(t *testing.T) {
 	t.Parallel()
 	var calls, mutations int
 	synctest.Test(t, func(t *testing.T) {

@@ -130,7 +130,7 @@ func (r *Harness) ipv6Of(format string, subnets ...string) []string {
 
 // An entry needs no identifier: elastic addresses go by place to the subnets that are chosen, in the order of their
 // ids, as for Services, and the other addresses to the subnets that they lie in. They stay, without a call.
-func TestAddressesOfAGatewayInSubnetsThatAreNotNamed(t *testing.T) {
+func TestGatewayAddressesInDiscoveredSubnets(t *testing.T) {
 	t.Parallel()
 	elastic := func(_ types.AvailabilityZone, a types.LoadBalancerAddress) string {
 		return aws.ToString(a.AllocationId)
@@ -231,7 +231,7 @@ func TestAddressesOfAGatewayInSubnetsThatAreNotNamed(t *testing.T) {
 
 // A subnet that joins those of a load balancer gets an elastic address that none of them has, wherever its id is in
 // their order: AWS changes no address of a subnet that stays.
-func TestASubnetThatJoinsTakesAnElasticAddressThatIsFree(t *testing.T) {
+func TestNewSubnetGetsFreeElasticIP(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }})

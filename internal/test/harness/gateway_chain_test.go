@@ -68,7 +68,7 @@ spec:
 
 // A network load balancer leads to the application load balancer of another Gateway: once that is there and may be
 // referred to, to the new one when it is replaced, and to none when it goes. Nothing is left at the end.
-func TestAGatewayInFrontOfAnother(t *testing.T) {
+func TestGatewayForwardsToAnotherGateway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, Options{Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }})

@@ -42,7 +42,7 @@ spec: {scheme: internet-facing, tags: {Team: a}}
 
 // A process that dies at any call that changes something, or never hears the answer to it, leaves nothing of a Gateway
 // that the next one does not bring to its end.
-func TestGatewaysSurviveAnyCall(t *testing.T) {
+func TestGatewaysSurviveKillAtAnyCall(t *testing.T) {
 	t.Parallel()
 	var want []string
 	calls := 0
@@ -70,7 +70,7 @@ func edgeLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*
 		r.Apply(doc)
 		r.alive(time.Hour)
 	}
-	out := append(r.State(), r.shownOfEdge())
+	out := append(r.State(), r.edgeConditions())
 	r.drop(cluster.KindGateway, "shop", "edge")
 	r.alive(time.Hour)
 	if d := cmp.Diff(before, r.State()); d != "" {
@@ -84,8 +84,8 @@ func edgeLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*
 	return append(out, fmt.Sprint(len(r.Store.All(cluster.KindBinding)), " bindings"))
 }
 
-// shownOfEdge returns the conditions of the Gateway and of its routes.
-func (r *Harness) shownOfEdge() string {
+// edgeConditions returns the conditions of the Gateway and of its routes.
+func (r *Harness) edgeConditions() string {
 	v := cluster.NewView(r.Store)
 	gw, _ := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, "shop", "edge")
 	var out []string

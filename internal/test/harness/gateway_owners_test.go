@@ -183,8 +183,8 @@ func protocolOf(r *Harness, port int32) string {
 	return "none"
 }
 
-// setSays returns the state of the conflict of the listener of a ListenerSet.
-func setSays(r *Harness, namespace, name string) string {
+// listenerSetConflict returns the state of the conflict of the listener of a ListenerSet.
+func listenerSetConflict(r *Harness, namespace, name string) string {
 	set, _ := cluster.Get[*gwv1.ListenerSet](cluster.NewView(r.Store), cluster.KindListenerSet, namespace, name)
 	if set == nil || len(set.Status.Listeners) == 0 {
 		return "nothing"
@@ -209,7 +209,7 @@ const (
 
 // A ListenerSet that repeats a listener without hostname is in conflict with it, so that its own allowedRoutes admit
 // nobody to the hosts of the Gateway's listener. An older ListenerSet does not take a hostname that another serves.
-func TestAListenerSetDoesNotWidenAnHTTPPort(t *testing.T) {
+func TestListenerSetDoesNotWidenAllowedRoutesOfHTTPPort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := ownedWorld(t, routeOfNamespace("HTTPRoute", "shop", "web", 2025, toEdge, "shop.example.com"))
@@ -218,7 +218,7 @@ func TestAListenerSetDoesNotWidenAnHTTPPort(t *testing.T) {
 		r.during(10 * time.Minute)
 		expect(t, "the host of the Gateway's listener", "shop-web", routeReached(r, "application", 80, "shop.example.com", "/"))
 		expect(t, "another host of it", "dataplane.FixedResponse", routeReached(r, "application", 80, "free.example.com", "/"))
-		expect(t, "the ListenerSet", "HostnameConflict False", setSays(r, "evil", "more"))
+		expect(t, "the ListenerSet", "HostnameConflict False", listenerSetConflict(r, "evil", "more"))
 		// Another hostname is its own to serve, as the standard has it.
 		r.Apply(listenerSet("bank", "more", 2024, "edge", "port: 80, protocol: HTTP, hostname: bank.example.com"), routeOfNamespace("HTTPRoute", "bank", "web", 2024, toSet, ""))
 		r.during(10 * time.Minute)
@@ -226,16 +226,16 @@ func TestAListenerSetDoesNotWidenAnHTTPPort(t *testing.T) {
 		r.Apply(listenerSet("evil", "more", 2020, "edge", "port: 80, protocol: HTTP, hostname: bank.example.com"))
 		r.during(10 * time.Minute)
 		expect(t, "the hostname of a ListenerSet, named by an older one", "bank-web", routeReached(r, "application", 80, "bank.example.com", "/"))
-		expect(t, "the older ListenerSet", "HostnameConflict False", setSays(r, "evil", "more"))
+		expect(t, "the older ListenerSet", "HostnameConflict False", listenerSetConflict(r, "evil", "more"))
 		r.Apply(listenerSet("evil", "more", 2020, "edge", "port: 80, protocol: HTTPS, hostname: x.example.com"))
 		r.during(10 * time.Minute)
 		expect(t, "the hostname of a ListenerSet, on whose port an older one has HTTPS", "bank-web", routeReached(r, "application", 80, "bank.example.com", "/"))
-		expect(t, "the ListenerSet of the bank", "NoConflicts True", setSays(r, "bank", "more"))
+		expect(t, "the ListenerSet of the bank", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
 	})
 }
 
 // Whoever has a port of an NLB keeps it as it is: its protocol, its target group, and its connections.
-func TestAListenerSetTakesNoPortOfAnNLB(t *testing.T) {
+func TestListenerSetTakesNoPortOfNLB(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ listener, kind, says string }{
 		"TCP": {"port: 5432, protocol: TCP", "TCPRoute", "ProtocolConflict False"},
@@ -251,7 +251,7 @@ func TestAListenerSetTakesNoPortOfAnNLB(t *testing.T) {
 				r.during(10 * time.Minute)
 				expect(t, "connections", "shop-db", routeReached(r, "network", 5432, "", ""))
 				expect(t, "protocol", "TCP", protocolOf(r, 5432))
-				expect(t, "the ListenerSet", c.says, setSays(r, "evil", "more"))
+				expect(t, "the ListenerSet", c.says, listenerSetConflict(r, "evil", "more"))
 				expect(t, "AWS", strings.Join(before, "\n"), strings.Join(r.State(), "\n"))
 			})
 		})
@@ -260,7 +260,7 @@ func TestAListenerSetTakesNoPortOfAnNLB(t *testing.T) {
 
 // A port that a ListenerSet serves stays its own, also when an older one asks for it. It goes to who comes next in order
 // when that leaves.
-func TestThePortOfAListenerSetStaysItsOwn(t *testing.T) {
+func TestListenerSetKeepsItsPort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := ownedWorld(t, listenerSet("bank", "more", 2024, "net", "port: 7000, protocol: TCP"), routeOfNamespace("TCPRoute", "bank", "db", 2024, toSet, ""))
@@ -268,19 +268,19 @@ func TestThePortOfAListenerSetStaysItsOwn(t *testing.T) {
 		r.Apply(listenerSet("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), routeOfNamespace("TCPRoute", "evil", "all", 2020, toSet, ""))
 		r.during(10 * time.Minute)
 		expect(t, "an older one asks for the port", "bank-db", routeReached(r, "network", 7000, "", ""))
-		expect(t, "the one that serves", "NoConflicts True", setSays(r, "bank", "more"))
-		expect(t, "the older one", "ProtocolConflict False", setSays(r, "evil", "more"))
+		expect(t, "the one that serves", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
+		expect(t, "the older one", "ProtocolConflict False", listenerSetConflict(r, "evil", "more"))
 		r.drop(cluster.KindTCPRoute, "bank", "db")
 		r.drop(cluster.KindListenerSet, "bank", "more")
 		r.during(30 * time.Minute)
 		expect(t, "when the first one leaves", "evil-all", routeReached(r, "network", 7000, "", ""))
-		expect(t, "the one that comes next", "NoConflicts True", setSays(r, "evil", "more"))
+		expect(t, "the one that comes next", "NoConflicts True", listenerSetConflict(r, "evil", "more"))
 	})
 }
 
 // Where listeners of one port of an NLB admit different namespaces, the port has the routes of the first, or of the one
 // that is served: an NLB cannot tell hostnames apart.
-func TestAPortOfAnNLBHasRoutesOfOneListener(t *testing.T) {
+func TestPortOfNLBHasRoutesOfOneListener(t *testing.T) {
 	t.Parallel()
 	toPort := "{name: net, namespace: infra, port: 443}"
 	accepted := func(r *Harness, namespace, name string) string {
@@ -322,7 +322,7 @@ func TestAPortOfAnNLBHasRoutesOfOneListener(t *testing.T) {
 }
 
 // A route that is served on a port of an NLB keeps it when an older one is attached there.
-func TestARouteKeepsThePortOfAnNLB(t *testing.T) {
+func TestRouteKeepsItsPortOfNLB(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		open := strings.Replace(nlbOwned, "name: db, port: 5432, protocol: TCP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: shop}}}}", "name: db, port: 5432, protocol: TCP, allowedRoutes: {namespaces: {from: All}}", 1)
@@ -343,7 +343,7 @@ func TestARouteKeepsThePortOfAnNLB(t *testing.T) {
 
 // What a ListenerSet serves on a port without hostname stays unchanged when the Gateway has a listener of its own there,
 // but for hosts of routes of that one. It takes up nothing new.
-func TestLiveRulesOfAListenerThatIsRepeatedStay(t *testing.T) {
+func TestLiveRulesOfRepeatedListenerStay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		none := strings.Replace(albOwned, "port: 80,", "port: 81,", 1)
@@ -354,7 +354,7 @@ func TestLiveRulesOfAListenerThatIsRepeatedStay(t *testing.T) {
 		r.during(10 * time.Minute)
 		expect(t, "a host that is live", "bank-web", routeReached(r, "application", 80, "bank.example.com", "/"))
 		expect(t, "a host of a route of the Gateway's listener", "shop-web", routeReached(r, "application", 80, "shop.example.com", "/"))
-		expect(t, "the ListenerSet", "HostnameConflict False", setSays(r, "bank", "more"))
+		expect(t, "the ListenerSet", "HostnameConflict False", listenerSetConflict(r, "bank", "more"))
 		r.Apply(routeOfNamespace("HTTPRoute", "bank", "web", 2024, toSet, "bank.example.com, new.example.com"))
 		r.during(10 * time.Minute)
 		expect(t, "a host that is new", "dataplane.FixedResponse", routeReached(r, "application", 80, "new.example.com", "/"))
@@ -367,7 +367,7 @@ func TestLiveRulesOfAListenerThatIsRepeatedStay(t *testing.T) {
 
 // While AWS does not answer a controller that has just started, what is said of listeners that conflict stays: which of
 // them is live is not known.
-func TestConflictsStayAsTheyAreWhileAWSIsSilent(t *testing.T) {
+func TestListenerConflictsStayDuringOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := ownedWorld(t, listenerSet("bank", "more", 2024, "net", "port: 7000, protocol: TCP"), routeOfNamespace("TCPRoute", "bank", "db", 2024, toSet, ""))
@@ -380,16 +380,16 @@ func TestConflictsStayAsTheyAreWhileAWSIsSilent(t *testing.T) {
 		r.Start()
 		r.Apply(routeOfNamespace("TCPRoute", "evil", "all", 2020, toSet, "")+"# edited\n", strings.Replace(listenerSet("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), "name: l,", "name: other,", 1))
 		r.Settle(20 * time.Minute)
-		expect(t, "the one that serves", "NoConflicts True", setSays(r, "bank", "more"))
+		expect(t, "the one that serves", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
 		r.Emulator.Faults().SetHook(nil)
 		r.during(30 * time.Minute)
-		expect(t, "the one that serves, when AWS answers", "NoConflicts True", setSays(r, "bank", "more"))
-		expect(t, "the older one, when AWS answers", "ProtocolConflict False", setSays(r, "evil", "more"))
+		expect(t, "the one that serves, when AWS answers", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
+		expect(t, "the older one, when AWS answers", "ProtocolConflict False", listenerSetConflict(r, "evil", "more"))
 	})
 }
 
 // The certificate of a ListenerSet that repeats a listener is not imported, whatever hostname it is for.
-func TestTheCertificateOfARepeatedListenerIsNotImported(t *testing.T) {
+func TestCertificateOfRepeatedListenerIsNotImported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
@@ -410,6 +410,6 @@ func TestTheCertificateOfARepeatedListenerIsNotImported(t *testing.T) {
 		if got := gatewayImports(r); len(got) != 1 || !strings.HasPrefix(got[0], "imported/infra/own ") {
 			t.Errorf("imported: %q", got)
 		}
-		expect(t, "the ListenerSet", "HostnameConflict False", setSays(r, "evil", "more"))
+		expect(t, "the ListenerSet", "HostnameConflict False", listenerSetConflict(r, "evil", "more"))
 	})
 }

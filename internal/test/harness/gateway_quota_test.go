@@ -14,7 +14,7 @@ import (
 
 // AWS takes 100 rules on a listener unless the quota is raised. The first hundred are served, and each route beyond
 // them says why it is not.
-func TestRoutesBeyondTheQuotaOfRulesSaySo(t *testing.T) {
+func TestRoutesOverRuleQuotaAreReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, Options{})

@@ -57,8 +57,8 @@ spec:
 `, gateway)
 }
 
-// shownOfSet returns what the ListenerSet and its route say.
-func shownOfSet(r *Harness) string {
+// listenerSetConditions returns the conditions of the ListenerSet and of its route.
+func listenerSetConditions(r *Harness) string {
 	v := cluster.NewView(r.Store)
 	var out []string
 	if set, ok := cluster.Get[*gwv1.ListenerSet](v, cluster.KindListenerSet, "shop", "more"); ok {
@@ -98,7 +98,7 @@ func TestStatusFollowsAListenerSet(t *testing.T) {
 			if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
 				t.Fatalf("%s: %v", what, failed)
 			}
-			if got := shownOfSet(r); got != want {
+			if got := listenerSetConditions(r); got != want {
 				t.Errorf("%s: %q, want %q", what, got, want)
 			}
 			writes.n = 0
@@ -168,7 +168,7 @@ func TestListenerSetsOfOthersAreLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Settle(10 * time.Minute)
-		if got, want := shownOfSet(r), "Accepted True Accepted; Programmed True Programmed; 0 listeners"; got != want {
+		if got, want := listenerSetConditions(r), "Accepted True Accepted; Programmed True Programmed; 0 listeners"; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	})

@@ -71,7 +71,7 @@ func (w *statusWrites) Patch(ctx context.Context, obj cluster.Object, part clust
 
 // Of fifty routes five are broken, each in its own way: the others are served, and each of the five says what is wrong
 // with it. A pass without a change writes nothing and calls nothing.
-func TestBrokenRoutesOfAGatewayStopNoOthers(t *testing.T) {
+func TestBrokenRoutesBlockNoOtherRoute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		writes := &statusWrites{}

@@ -129,7 +129,7 @@ func TestGatewayWithoutAnyListenerIsNotProgrammed(t *testing.T) {
 
 // Of two listeners one cannot be made: the Gateway is programmed for the other, and both say how they are. The route counts
 // where it is served.
-func TestListenersSayEachHowTheyAre(t *testing.T) {
+func TestEachListenerHasItsOwnConditions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newGatewayWorld(t, Options{})
@@ -210,7 +210,7 @@ func TestGatewayWithCapacityIsProgrammedWhenItsLoadBalancerIsActive(t *testing.T
 }
 
 // A GRPCRoute at an HTTP listener learns that load balancers serve gRPC over HTTPS alone.
-func TestGRPCRouteOnHTTPSaysThatItNeedsHTTPS(t *testing.T) {
+func TestGRPCRouteOnHTTPReportsThatItNeedsHTTPS(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newGatewayWorld(t, Options{})

@@ -226,8 +226,8 @@ func configures(ref cluster.Ref) bool {
 // namedInAWS are names that AWS chooses at random.
 var namedInAWS = regexp.MustCompile(`arn:aws[^" ]*|[a-z0-9.-]+\.elb\.[a-z0-9-]*\.?amazonaws\.com`)
 
-// shownOfWalk returns the statuses of the objects of a walk, without times and random names.
-func shownOfWalk(r *Harness) []string {
+// walkStatuses returns the statuses of the objects of a walk, without times and random names.
+func walkStatuses(r *Harness) []string {
 	var out []string
 	for _, ref := range walked {
 		obj, err := r.Store.Get(ref)
@@ -274,7 +274,7 @@ var timesOfConditions = regexp.MustCompile(`"lastTransitionTime":"[^"]*",?|"obse
 // Whatever Gateways, routes, ListenerSets, grants and configurations went through, while calls fail, answers are lost
 // and the controller dies, what is there and what they show at last is what their last forms ask for. A pass without a
 // change and a restart write nothing, and deletion leaves nothing behind.
-func TestHistoryOfGatewaysDecidesNothing(t *testing.T) {
+func TestResultForGatewaysDependsOnlyOnLastObjects(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, seeds.Amount(7, 12), walkOfGateways)
 }
@@ -299,7 +299,7 @@ func walkOfGateways(t *testing.T, seed uint64) {
 		if failed := r.Settle(3 * time.Hour); len(failed) > 0 {
 			t.Errorf("still failing: %v", failed)
 		}
-		got, shown = r.State(), shownOfWalk(r)
+		got, shown = r.State(), walkStatuses(r)
 		writes.n = 0
 		for range 2 { // the first pass may read again what is too old
 			r.Emulator.Calls().Reset()
@@ -313,7 +313,7 @@ func walkOfGateways(t *testing.T, seed uint64) {
 		r.Start()
 		r.Settle(2 * time.Hour)
 		if n := r.Emulator.Calls().Mutating(); n > 0 || writes.n > 0 {
-			t.Errorf("a restart makes %d mutating calls and %d writes of statuses: %v\n%s\n%s", n, writes.n, r.Emulator.Calls().Counts(), cmp.Diff(got, r.State()), cmp.Diff(shown, shownOfWalk(r)))
+			t.Errorf("a restart makes %d mutating calls and %d writes of statuses: %v\n%s\n%s", n, writes.n, r.Emulator.Calls().Counts(), cmp.Diff(got, r.State()), cmp.Diff(shown, walkStatuses(r)))
 		}
 		for _, ref := range walked {
 			if _, there := docs[ref.String()]; there {
@@ -338,7 +338,7 @@ func walkOfGateways(t *testing.T, seed uint64) {
 			r.Apply(docs[k])
 		}
 		r.Settle(3 * time.Hour)
-		want, wantShown = r.State(), shownOfWalk(r)
+		want, wantShown = r.State(), walkStatuses(r)
 	})
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the end depends on the history (-without +with):\n%s", diff)

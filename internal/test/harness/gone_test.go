@@ -34,7 +34,7 @@ func (r *Harness) end(name string) { r.drop(cluster.KindPod, "shop", name) }
 
 // A Service becomes one of type ExternalName and keeps its selector. Kubernetes keeps no slices for
 // it then, so nothing is known of its endpoints.
-func TestPodsOfAnExternalNameServiceLeaveWhenTheyEnd(t *testing.T) {
+func TestPodsOfExternalNameServiceAreDeregistered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -63,7 +63,7 @@ spec: {type: ExternalName, externalName: example.com, selector: {app: web}, port
 
 // While slices are missing an address is given to a pod of another tenant. The record of the pod that
 // had it, on a node that is lost, is still there.
-func TestAnAddressThatAnotherTenantHasGotLeavesABindingThatIsHeld(t *testing.T) {
+func TestHeldBindingDropsAddressOfAnotherTenant(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -81,7 +81,7 @@ func TestAnAddressThatAnotherTenantHasGotLeavesABindingThatIsHeld(t *testing.T) 
 
 // A tenant writes slices by hand: the pods that they name have finished, have another UID, or another
 // address than the slice says.
-func TestHandWrittenSlicesRegisterOnlyWhatLives(t *testing.T) {
+func TestManualEndpointSlicesRegisterOnlyRunningPods(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -103,7 +103,7 @@ func TestHandWrittenSlicesRegisterOnlyWhatLives(t *testing.T) {
 
 // A namespace is deleted: its pods are gone at once, while its Ingress waits for the rules of the
 // IngressGroup. Whether those of the other member can serve makes no difference.
-func TestTheAddressesOfADeletedNamespaceLeave(t *testing.T) {
+func TestTargetsOfDeletedNamespaceAreDeregistered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -134,7 +134,7 @@ func TestTheAddressesOfADeletedNamespaceLeave(t *testing.T) {
 
 // The name of the target group that an Ingress will have can be foretold. A tenant writes a binding
 // with that name before the Ingress is there, and another process takes over in between.
-func TestATargetGroupIsFilledForTheNamespaceThatItWasMadeForAlone(t *testing.T) {
+func TestTargetGroupIsUsedOnlyByItsNamespace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		first := newShop(t)

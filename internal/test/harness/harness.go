@@ -147,7 +147,7 @@ func New(t testing.TB, opt Options) *Harness {
 	if opt.Policies == nil {
 		t.Cleanup(func() {
 			for denied := range r.Emulator.Denials() {
-				t.Errorf("the policies that are shipped lack a permission: %s", denied)
+				t.Errorf("the shipped IAM policies lack the permission %s", denied)
 			}
 		})
 		opt.Policies = shippedPolicies(t, r.Emulator)
@@ -158,7 +158,7 @@ func New(t testing.TB, opt Options) *Harness {
 		r.bound.roles = rights.Kubernetes
 		t.Cleanup(func() {
 			for _, verb := range r.bound.deniedVerbs() {
-				t.Errorf("the roles that are shipped lack %s", verb)
+				t.Errorf("the shipped roles lack the permission %s", verb)
 			}
 		})
 	}
@@ -481,11 +481,11 @@ type transport struct{ p *process }
 
 func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := t.p.ctx.Err(); err != nil {
-		return nil, fmt.Errorf("the process is dead: %w", err)
+		return nil, fmt.Errorf("the process was killed: %w", err)
 	}
 	res, err := t.p.harness.Emulator.RoundTripper().RoundTrip(req)
 	if dead := t.p.ctx.Err(); dead != nil {
-		return nil, fmt.Errorf("the process died before the answer came: %w", dead)
+		return nil, fmt.Errorf("the process was killed before the response arrived: %w", dead)
 	}
 	return res, err
 }

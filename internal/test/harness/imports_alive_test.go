@@ -47,7 +47,7 @@ func ended(r *Harness) (out []string) {
 
 // Short-lived certificates that are renewed much more often than they have to be are imported rarely, and yet before the
 // one that serves ends.
-func TestTheLimitOfImportsLetsNoCertificateEnd(t *testing.T) {
+func TestImportLimitLetsNoCertificateExpire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
@@ -78,7 +78,7 @@ func TestTheLimitOfImportsLetsNoCertificateEnd(t *testing.T) {
 
 // Where AWS takes no more imports, the conditions of the listener and an event that is raised while it lasts say until
 // when the certificate that serves is valid.
-func TestAnImportThatAWSRefusesTellsWhenTLSEnds(t *testing.T) {
+func TestRejectedImportReportsExpiry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)

@@ -54,7 +54,7 @@ func vaultIngress(namespace, annotations, tls string) string {
 const vaultTLS = "  tls: [{hosts: [vault.test], secretName: vault}]\n"
 
 // Without the flag what was imported serves on, is reported, and follows edits; a renewal waits for the flag.
-func TestWithoutTheFlagWhatWasImportedServesOn(t *testing.T) {
+func TestImportedCertificateServesWithoutTheFlag(t *testing.T) {
 	t.Parallel()
 	for name, ports := range map[string]string{"default ports": "", "named ports": annotated("listen-ports", `[{"HTTP":80},{"HTTPS":443}]`)} {
 		synctest.Test(t, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestWithoutTheFlagWhatWasImportedServesOn(t *testing.T) {
 }
 
 // What was imported for one load balancer is found for no other one, whatever flags there are.
-func TestAnImportedCertificateIsNotFoundForOthers(t *testing.T) {
+func TestImportedCertificateIsNotDiscoveredForOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
@@ -159,7 +159,7 @@ func TestAnImportedCertificateIsNotFoundForOthers(t *testing.T) {
 }
 
 // Where tags may not be read any more, what may have been imported serves on as well.
-func TestWithoutTheRightToReadTagsWhatWasImportedServesOn(t *testing.T) {
+func TestImportedCertificateServesWithoutTagPermission(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
@@ -185,7 +185,7 @@ func TestWithoutTheRightToReadTagsWhatWasImportedServesOn(t *testing.T) {
 }
 
 // A certificate that was requested serves on without the feature gate.
-func TestWithoutTheGateWhatWasRequestedServesOn(t *testing.T) {
+func TestRequestedCertificateServesWithoutTheFeatureGate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newManagingShop(t, 0)
@@ -211,7 +211,7 @@ func TestWithoutTheGateWhatWasRequestedServesOn(t *testing.T) {
 }
 
 // Gateways keep what was imported as Ingresses do, for listeners that may read the Secrets.
-func TestWithoutTheFlagAGatewayKeepsWhatWasImported(t *testing.T) {
+func TestGatewayKeepsImportedCertificateWithoutTheFlag(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"alb", "nlb"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -315,7 +315,7 @@ spec:
 
 // A cluster of another controller, which ignores Secrets, costs as many calls with them as without, where ACM has issued
 // the certificates.
-func TestSecretsThatAreIgnoredCostNoCalls(t *testing.T) {
+func TestIgnoredSecretsCostNoCalls(t *testing.T) {
 	t.Parallel()
 	count := func(tls, refs string, edit func(*store.Certificate)) (out map[string]int) {
 		synctest.Test(t, func(t *testing.T) {
@@ -357,7 +357,7 @@ func TestSecretsThatAreIgnoredCostNoCalls(t *testing.T) {
 
 // A certificate whose load balancer is deleted without the flag stays in ACM. With the flag again it is reported as an
 // orphan, and an object of that name that is made and deleted takes it along.
-func TestACertificateLeftWithoutTheFlagIsAnOrphanWithIt(t *testing.T) {
+func TestCertificateLeftWithoutTheFlagIsReportedAsOrphan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)

@@ -75,7 +75,7 @@ func gatewayImports(r *Harness) []string {
 }
 
 // The listeners of a Gateway have the certificates of the Secrets that they name, as long as they may read them.
-func TestGatewaysUseTheSecretsThatTheyMayRead(t *testing.T) {
+func TestGatewaysUseOnlyPermittedSecrets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
@@ -123,7 +123,7 @@ func TestGatewaysUseTheSecretsThatTheyMayRead(t *testing.T) {
 }
 
 // Without the flag, which is how a Gateway of an older controller is taken over, no Secret is read.
-func TestWithoutTheFlagNoSecretOfAGatewayIsRead(t *testing.T) {
+func TestGatewaySecretsAreNotReadWithoutTheFlag(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)

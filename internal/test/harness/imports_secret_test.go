@@ -26,13 +26,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// uttered is all that a controller has written, by what it was written as.
-type uttered struct {
+// writtenTexts has all texts that a controller wrote, by the place where it wrote them.
+type writtenTexts struct {
 	mu  sync.Mutex
 	all map[string]string
 }
 
-func (s *uttered) say(as, text string) {
+func (s *writtenTexts) say(as, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all == nil {
@@ -42,7 +42,7 @@ func (s *uttered) say(as, text string) {
 }
 
 // forms are those in which a value may be printed.
-func (s *uttered) forms(as string, v any) {
+func (s *writtenTexts) forms(as string, v any) {
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 		s.say(as+" "+verb, fmt.Sprintf(verb, v))
 	}
@@ -55,7 +55,7 @@ func (s *uttered) forms(as string, v any) {
 }
 
 // leaks returns the texts in which something of a private key can be read.
-func (s *uttered) leaks(keys []string) (out []string) {
+func (s *writtenTexts) leaks(keys []string) (out []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for as, text := range s.all {
@@ -78,10 +78,10 @@ func (s *uttered) leaks(keys []string) (out []string) {
 
 // Nothing of a private key is in a log, an event, a plan, a description, a checkpoint, an error or any other
 // object than its Secret, also where AWS quotes what it refuses, and however it is printed.
-func TestPrivateKeysAreNowhere(t *testing.T) {
+func TestPrivateKeysAreNeverShown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var reported uttered
+		var reported writtenTexts
 		i := newIssuer(t)
 		opt := importing(Options{Checkpoints: true, Workers: 2})
 		opt.Log = funcr.NewJSON(func(line string) { reported.say("the log", line) }, funcr.Options{Verbosity: 10})

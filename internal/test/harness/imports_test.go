@@ -236,7 +236,7 @@ func TestTLSSecretsAreImportedRenewedAndDeleted(t *testing.T) {
 }
 
 // A renewal is one call, and a restart none that changes anything.
-func TestARenewalIsOneCall(t *testing.T) {
+func TestRenewalIsOneCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
@@ -282,7 +282,7 @@ func TestARenewalIsOneCall(t *testing.T) {
 
 // Whatever is wrong with a Secret, the live certificate stays, the rest goes on, and the finding names the
 // Secret.
-func TestABadSecretKeepsTheCertificateInUse(t *testing.T) {
+func TestInvalidSecretKeepsTheLiveCertificate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
@@ -343,7 +343,7 @@ func TestABadSecretKeepsTheCertificateInUse(t *testing.T) {
 }
 
 // Without the permission, and at a quota, everything else goes on, with few calls.
-func TestImportsThatAWSRefusesHoldNothingElse(t *testing.T) {
+func TestRejectedImportHoldsNothingElse(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		operation string
@@ -386,7 +386,7 @@ func TestImportsThatAWSRefusesHoldNothingElse(t *testing.T) {
 }
 
 // A Secret that changes all the time costs a bounded number of imports.
-func TestASecretThatChangesAllTheTimeIsImportedRarely(t *testing.T) {
+func TestFrequentlyChangedSecretIsRarelyImported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)

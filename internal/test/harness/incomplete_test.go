@@ -52,7 +52,7 @@ func (r *Harness) edit(name string, change func(*networkingv1.Ingress)) {
 // What is missing from the cluster, or belongs to another user all of a sudden, while no
 // Ingress is deleted, is not a change of the desired state: nothing of AWS changes, and an event
 // says what is held back.
-func TestAnIncompleteViewIsNoDesiredState(t *testing.T) {
+func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 	t.Parallel()
 	const three = 3
 	class := func(controller, more string) string {
@@ -188,7 +188,7 @@ func TestAnIncompleteViewIsNoDesiredState(t *testing.T) {
 }
 
 // What people take away goes.
-func TestAnHonestRemovalIsCarriedOut(t *testing.T) {
+func TestDeletionByUserIsCarriedOut(t *testing.T) {
 	t.Parallel()
 	turn := func(r *Harness, names ...string) {
 		for _, name := range names {
@@ -288,7 +288,7 @@ func (u undefined) Create(ctx context.Context, obj cluster.Object) error {
 }
 
 // Until the definition is there again the targets that are registered serve, and an event says so.
-func TestADefinitionThatIsGoneStopsNoTraffic(t *testing.T) {
+func TestMissingCRDDoesNotStopTraffic(t *testing.T) {
 	t.Parallel()
 	kind := schema.GroupResource{Group: "elbv2.k8s.aws", Resource: "targetgroupbindings"}
 	for reported, answer := range map[string]error{

@@ -48,7 +48,7 @@ func hasRule(state []string, path string) bool {
 	})
 }
 
-func TestAMissingCertificateOfOneOfTenHoldsOnlyThatOne(t *testing.T) {
+func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -95,7 +95,7 @@ func TestAMissingCertificateOfOneOfTenHoldsOnlyThatOne(t *testing.T) {
 }
 
 // The same member, when only its certificate goes wrong, keeps the rule that it had.
-func TestAMemberKeepsItsRuleWhenItsCertificateGoesWrong(t *testing.T) {
+func TestMemberWithInvalidCertificateKeepsItsRule(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

@@ -19,11 +19,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// TestKillsLeaveNothingBehind kills the controller at random moments of a history of edits by apply and by
+// TestRandomKillsLeaveNothing kills the controller at random moments of a history of edits by apply and by
 // replace, 30 times in 10 histories, or 75 times in 25 in the long form. Whatever happened, deletion leaves nothing in AWS and no binding, no
 // Ingress is deleted for long, and no warning accuses others of what a process before has done.
 // FULCRUM_KILLS runs so many histories, FULCRUM_KILL a single one.
-func TestKillsLeaveNothingBehind(t *testing.T) {
+func TestRandomKillsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	first, last := uint64(0), uint64(seeds.Amount(10, 25))
 	if n, err := strconv.ParseUint(os.Getenv("FULCRUM_KILLS"), 10, 32); err == nil {

@@ -57,7 +57,7 @@ func removeCertificate(r *Harness, arn string) func() {
 }
 
 // No event says what appears in AWS, so the controller looks again.
-func TestWhatWasMissingIsFoundWhenItAppears(t *testing.T) {
+func TestMissingResourceIsFoundWhenItAppears(t *testing.T) {
 	t.Parallel()
 	type step = func(t *testing.T, r *Harness)
 	cases := map[string]struct {
@@ -242,7 +242,7 @@ func lateTargets(r *Harness) (out []string) {
 }
 
 // However many miss something, looking for it costs little.
-func TestManyThatMissSomethingCostLittle(t *testing.T) {
+func TestManyMissingResourcesCostFewCalls(t *testing.T) {
 	t.Parallel()
 	n := size(300, 60)
 	kinds := map[string]func(i int) string{
@@ -296,7 +296,7 @@ spec: {targetGroupName: tg-%[1]d, targetType: ip, serviceRef: {name: web, port: 
 }
 
 // What AWS calls gone although it was just read is not asked for without end.
-func TestAStepWhoseObjectIsAlwaysGoneIsNotRepeatedWithoutEnd(t *testing.T) {
+func TestStepOnMissingResourceHasBackOff(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"ListenerNotFound", "PriorityInUse"} {
 		t.Run(code, func(t *testing.T) {

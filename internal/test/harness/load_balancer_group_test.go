@@ -51,7 +51,7 @@ func linesOf(r *Harness, service string) (out []string) {
 
 // Members of a shared load balancer come and go one by one, and what others have stays unchanged, whatever the order
 // in which they come.
-func TestMembersOfASharedLoadBalancerComeAndGo(t *testing.T) {
+func TestMembersJoinAndLeaveSharedLoadBalancer(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][]string{"oldest first": {"web", "api", "mail"}, "youngest first": {"mail", "api", "web"}} {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestMembersOfASharedLoadBalancerComeAndGo(t *testing.T) {
 }
 
 // A port is that of the Service that has it, also if an older one comes later; it goes to the next when that leaves.
-func TestThePortOfASharedLoadBalancerStaysWithItsService(t *testing.T) {
+func TestServiceKeepsItsPortOfSharedLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
@@ -209,7 +209,7 @@ func followService(r *Harness, name string, port int) *follower {
 
 // A client that follows DNS loses no connection while a Service moves to a shared load balancer and back. Killed
 // after some of the calls to AWS in turn, it ends as without.
-func TestAServiceMovesBetweenLoadBalancersWithoutAGap(t *testing.T) {
+func TestServiceMovesBetweenLoadBalancersWithoutDowntime(t *testing.T) {
 	t.Parallel()
 	var want [][]string
 	calls := 0
@@ -260,7 +260,7 @@ func TestAServiceMovesBetweenLoadBalancersWithoutAGap(t *testing.T) {
 }
 
 // The former load balancer stays while the Service asks for its protection, and goes when that is lifted.
-func TestAProtectedLoadBalancerStaysWhenItsServiceMoves(t *testing.T) {
+func TestProtectedLoadBalancerStaysWhenServiceMoves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const protected = `, service.beta.kubernetes.io/aws-load-balancer-attributes: "deletion_protection.enabled=true"`
@@ -280,7 +280,7 @@ func TestAProtectedLoadBalancerStaysWhenItsServiceMoves(t *testing.T) {
 }
 
 // The events of a move name the load balancer that is made, also one that gets a scheme which is not the default.
-func TestEventsOfAMoveNameTheLoadBalancerThatIsMade(t *testing.T) {
+func TestMoveEventsNameTheNewLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})

@@ -76,7 +76,7 @@ func newWorkingShop(t *testing.T, opt Options) (*Harness, *logged) {
 
 // A log says once what is wrong, however often it is tried again, and of success only where everything is
 // as the objects ask.
-func TestTheLogOfAFaultIsOneErrorForEachChange(t *testing.T) {
+func TestEachFaultIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, log := newWorkingShop(t, Options{})
@@ -116,7 +116,7 @@ func TestTheLogOfAFaultIsOneErrorForEachChange(t *testing.T) {
 }
 
 // A run that fails as a whole is one error too.
-func TestTheLogOfAnOutageIsOneErrorForEachItem(t *testing.T) {
+func TestOutageIsLoggedOncePerItem(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, log := newWorkingShop(t, Options{})
@@ -134,7 +134,7 @@ func TestTheLogOfAnOutageIsOneErrorForEachItem(t *testing.T) {
 }
 
 // That this process keeps below AWS's limits is no error.
-func TestTheOwnRateLimiterIsNoErrorInTheLog(t *testing.T) {
+func TestOwnRateLimitIsNotLoggedAsError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		limits, err := ratelimit.ParseTokenBuckets("Elastic Load Balancing v2:.*=2:2,EC2:.*=2:2")
@@ -157,7 +157,7 @@ func TestTheOwnRateLimiterIsNoErrorInTheLog(t *testing.T) {
 }
 
 // AWS quotes what it refuses, and a log has many readers.
-func TestTheLogHasNoClientSecrets(t *testing.T) {
+func TestClientSecretsAreNotLogged(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t-of-shop"
 	synctest.Test(t, func(t *testing.T) {
@@ -199,7 +199,7 @@ func lastingEvents(r *Harness, name, text string) (out []*corev1.Event) {
 }
 
 // Who looks at a held Ingress hours later still finds why, as one event that is counted.
-func TestTheEventOfAHeldIngressIsRaisedWhileItLasts(t *testing.T) {
+func TestEventOfHeldIngressIsRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := newWorkingShop(t, Options{})

@@ -52,7 +52,7 @@ func loseTargetGroup(t *testing.T, r *Harness, arn string) {
 	}
 }
 
-func TestALostTargetGroupIsMadeAgain(t *testing.T) {
+func TestDeletedTargetGroupIsRecreated(t *testing.T) {
 	t.Parallel()
 	for name, notice := range map[string]func(r *Harness){
 		"noticed by new pods":  func(r *Harness) { r.Apply(pods("web", podAddresses[3:6]...)) },
@@ -86,7 +86,7 @@ func TestALostTargetGroupIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestABindingDeletedByHandIsMadeAgain(t *testing.T) {
+func TestManuallyDeletedBindingIsRecreated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -102,7 +102,7 @@ func TestABindingDeletedByHandIsMadeAgain(t *testing.T) {
 }
 
 // What is left of a binding goes with it, whether its Service, its pods or its target group are there.
-func TestABindingGoesWhateverElseIsGone(t *testing.T) {
+func TestBindingIsDeletedWithoutItsDependencies(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]func(t *testing.T, r *Harness){
 		"Service and slice": func(t *testing.T, r *Harness) {
@@ -166,7 +166,7 @@ func TestABindingGoesWhateverElseIsGone(t *testing.T) {
 
 // Whatever happens to pods while no controller runs, the next one brings the targets to them; it
 // looks at AWS only where something has changed.
-func TestPodsThatChangeWhileTheControllerIsDown(t *testing.T) {
+func TestPodChangesDuringDowntimeAreApplied(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change string

@@ -88,7 +88,7 @@ func attack(t *testing.T, r *Harness, docs ...string) {
 	}
 }
 
-func TestAFinalizerIsNotMembership(t *testing.T) {
+func TestFinalizerIsNoMembership(t *testing.T) {
 	t.Parallel()
 	hostile := []string{
 		"scheme", "internet-facing", "inbound-cidrs", "0.0.0.0/0", "ssl-redirect", "444", "enable-frontend-nlb", "true",
@@ -118,7 +118,7 @@ func TestAFinalizerIsNotMembership(t *testing.T) {
 }
 
 // A spoofed finalizer with deletion protection does not keep the load balancer of others.
-func TestAFinalizerKeepsNoLoadBalancer(t *testing.T) {
+func TestForgedFinalizerKeepsNoLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -136,7 +136,7 @@ func TestAFinalizerKeepsNoLoadBalancer(t *testing.T) {
 	})
 }
 
-func TestANewcomerThatDisagreesChangesNothing(t *testing.T) {
+func TestConflictingNewcomerChangesNothing(t *testing.T) {
 	t.Parallel()
 	for name, notes := range map[string][]string{
 		"scheme":          {"scheme", "internet-facing"},
@@ -175,7 +175,7 @@ func TestANewcomerThatDisagreesChangesNothing(t *testing.T) {
 }
 
 // Client ranges that everybody but one malformed member gives up stay, and go when that one is read.
-func TestARedirectToADeadPortIsNotFollowed(t *testing.T) {
+func TestRedirectToClosedPortIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -194,7 +194,7 @@ func TestARedirectToADeadPortIsNotFollowed(t *testing.T) {
 }
 
 // A product of ports and paths is not formed.
-func TestPortsTimesPathsAreBounded(t *testing.T) {
+func TestProductOfPortsAndPathsIsLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.MaxRules = 50 }})

@@ -46,7 +46,7 @@ func (r *Harness) deletePods(service string, n int) {
 
 // Who looks at a Service, or at the Ingress or the load balancer in front of it, is told why no pod serves behind it: once, and
 // only after the time in which that is normal.
-func TestAServiceWithoutPodsIsReported(t *testing.T) {
+func TestServiceWithoutPodsIsReported(t *testing.T) {
 	t.Parallel()
 	named := strings.ReplaceAll(shop, "targetPort: 8080, nodePort: 30080", "targetPort: htp, nodePort: 30080")
 	for name, c := range map[string]struct {
@@ -84,7 +84,7 @@ func TestAServiceWithoutPodsIsReported(t *testing.T) {
 }
 
 // Scaling to zero, replacing all pods at once, and what is new are nothing to report.
-func TestAServiceThatIsEmptiedIsNotReported(t *testing.T) {
+func TestScaleToZeroIsNotReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Workers: 3, Checkpoints: true})
@@ -104,7 +104,7 @@ func TestAServiceThatIsEmptiedIsNotReported(t *testing.T) {
 }
 
 // A selector that is changed under pods which go on to run is a fault at once.
-func TestAServiceThatLosesItsPodsByAnEditIsReported(t *testing.T) {
+func TestSelectorWithoutPodsIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Workers: 3, Checkpoints: true})
@@ -121,7 +121,7 @@ func TestAServiceThatLosesItsPodsByAnEditIsReported(t *testing.T) {
 }
 
 // A Service and a Gateway are told too, each once.
-func TestAServiceWithoutPodsIsReportedOnItsLoadBalancer(t *testing.T) {
+func TestServiceWithoutPodsIsReportedOnServiceAndGateway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Workers: 3, Checkpoints: true})

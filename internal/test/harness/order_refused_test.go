@@ -16,7 +16,7 @@ import (
 // AWS refuses to reorder rules for hours, while the order and the backends are changed again and again.
 // Attempts leave no rules behind that add up, every request gets its old or its new answer, and the end
 // is the desired state once AWS reorders rules.
-func TestRefusedPrioritiesLeaveNothingBehind(t *testing.T) {
+func TestRejectedPrioritiesLeaveNoExtraRules(t *testing.T) {
 	t.Parallel()
 	paths := []string{"/*", "/a/*", "/a/b", "/c"}
 	asked := []string{"/", "/a/x", "/a/b", "/c", "/d"}

@@ -28,7 +28,7 @@ func silences(r *Harness, object string) (out []string) {
 }
 
 // An object that is edited during an outage has one event about it within 15 s, and takes effect when the outage is over.
-func TestAnOutageIsReportedOnAnEditedObjectWithin15Seconds(t *testing.T) {
+func TestOutageIsReportedWithin15Seconds(t *testing.T) {
 	t.Parallel()
 	for name, outage := range outages {
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestAnOutageIsReportedOnAnEditedObjectWithin15Seconds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{Workers: 3})
 				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
-				r.untilServed(5 * time.Minute)
+				r.waitUntilServed(5 * time.Minute)
 				r.during(10 * time.Minute)
 				r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return outage })
 				since := time.Now().UTC().Format(time.DateTime)
@@ -62,7 +62,7 @@ func TestAnOutageIsReportedOnAnEditedObjectWithin15Seconds(t *testing.T) {
 }
 
 // Whatever a run calls AWS for, an object that waits for the answer has one event about it within 15 s.
-func TestACallWithoutAnswerIsReportedWithin15SecondsInEachPhase(t *testing.T) {
+func TestUnansweredCallIsReportedWithin15Seconds(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {
 		hangs  fault.Rule
@@ -81,7 +81,7 @@ func TestACallWithoutAnswerIsReportedWithin15SecondsInEachPhase(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{Workers: 3})
 				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
-				r.untilServed(5 * time.Minute)
+				r.waitUntilServed(5 * time.Minute)
 				r.during(10 * time.Minute)
 				x.hangs.Action = fault.Action{Hang: true}
 				r.Emulator.Faults().Add(x.hangs)

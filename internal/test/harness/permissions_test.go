@@ -239,7 +239,7 @@ var permittedScenarios = map[rights.Scenario]permitted{
 		p.shopping("create-acm-cert", "true", "acm-pca-arn", ca)
 	}},
 	rights.FirstGeneration: {separate: true, features: []string{rowFirstGeneration}, live: func(p *permittedRun) {
-		p.madeByV1()
+		p.createV1Resources()
 		p.Start()
 		p.shopping()
 		p.leave()
@@ -336,7 +336,7 @@ func runPermitted(t *testing.T, name rights.Scenario, partition, sid, action str
 }
 
 // The scenarios need every permission of the table and no other, and nothing is wrong in them.
-func TestScenariosUseTheWholeTable(t *testing.T) {
+func TestScenariosUseAllPermissions(t *testing.T) {
 	t.Parallel()
 	results := map[rights.Scenario]permittedResult{}
 	for _, name := range slices.Sorted(maps.Keys(permittedScenarios)) {

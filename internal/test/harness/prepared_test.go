@@ -13,7 +13,7 @@ import (
 
 // What AWS refuses is tried again, with back-off. What only prepares it, such as an open port, is not
 // made and taken away again at each attempt.
-func TestWhatPreparesARefusedStepIsNotRepeated(t *testing.T) {
+func TestPreparationOfRejectedStepIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	refuse := func(code string, operations ...string) func(r *Harness) {
 		return func(r *Harness) {

@@ -40,7 +40,7 @@ func countOpenPorts(r *Harness, namespace, name string, ports ...int32) (n int) 
 }
 
 // A neighbour in front asks for more listeners than AWS takes, on ports that come first.
-func TestListenersAreSharedBetweenNamespaces(t *testing.T) {
+func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 	t.Parallel()
 	begin := func(t *testing.T) *Harness {
 		r := newShop(t)
@@ -126,7 +126,7 @@ func TestListenersAreSharedBetweenNamespaces(t *testing.T) {
 }
 
 // The target groups of the account are used up while two namespaces come to a new load balancer.
-func TestTargetGroupsOfALoadBalancerAreMadeInTurn(t *testing.T) {
+func TestNamespacesCreateTargetGroupsInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

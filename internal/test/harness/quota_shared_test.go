@@ -150,7 +150,7 @@ func servedOf(r *Harness, namespace, host string, rules ...string) (n int, missi
 
 // The rules of a load balancer are used up, and a neighbour in front has many more that AWS has refused. What
 // a member changes of its own is served all the same, and the neighbour gets none of its places.
-func TestAnEditIsServedWhereANeighbourWaitsForRules(t *testing.T) {
+func TestEditIsServedAtRuleQuota(t *testing.T) {
 	t.Parallel()
 	const before, host, front = 3, "victim.example.com", "a-longer-name.example.com"
 	old := []string{"/a=web", "/b=web", "/c=web"}

@@ -9,7 +9,7 @@ import (
 
 // At the quota of unique target groups there is no room for a new target group beside the old one. The
 // change is made in one call, and the owner reads why.
-func TestAChangeOfTheTargetTypeAtTheQuotaOfUniqueTargetGroups(t *testing.T) {
+func TestTargetTypeChangeAtUniqueTargetGroupQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Emulator: slowChecks()})
@@ -21,13 +21,13 @@ func TestAChangeOfTheTargetTypeAtTheQuotaOfUniqueTargetGroups(t *testing.T) {
 		before := answered(r, 80, "shop.example.com", "/")
 		r.Emulator.Calls().Reset()
 		r.Apply(strings.Replace(old, "target-type: ip", "target-type: instance", 1))
-		editOften(r, "web", oftenLooked(), time.Hour)
+		editOften(r, "web", frequentInterval(), time.Hour)
 		if after := answered(r, 80, "shop.example.com", "/"); after == before || after == "503" || after == "default" {
 			t.Errorf("before %s, an hour later %s; warnings %v", before, after, warnings(r))
 		}
 		n := countOf(r, "ModifyRule")
-		t.Logf("BENCH the quota of unique target groups: %d calls of ModifyRule in an hour of looks every %s, goal %d", n, oftenLooked(), mostAnHour)
-		if n > mostAnHour {
+		t.Logf("BENCH the quota of unique target groups: %d calls of ModifyRule in an hour of looks every %s, goal %d", n, frequentInterval(), maxRejectedCallsPerHour)
+		if n > maxRejectedCallsPerHour {
 			t.Errorf("%d calls of ModifyRule", n)
 		}
 		if text := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(text, "changed in one step") || !strings.Contains(text, "TooManyUniqueTargetGroupsPerLoadBalancer") {
@@ -43,7 +43,7 @@ func TestAChangeOfTheTargetTypeAtTheQuotaOfUniqueTargetGroups(t *testing.T) {
 
 // At the account's quota of target groups one that replaces another cannot be made: the old one goes on
 // to serve, and the change is made once there is room.
-func TestAtTheQuotaOfTargetGroupsTheOldOneServes(t *testing.T) {
+func TestOldTargetGroupServesAtTargetGroupQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -60,7 +60,7 @@ func TestAtTheQuotaOfTargetGroupsTheOldOneServes(t *testing.T) {
 				t.Fatalf("answered by %s, before by %s", now, before)
 			}
 		}
-		if n := countOf(r, "CreateTargetGroup"); n > mostAnHour {
+		if n := countOf(r, "CreateTargetGroup"); n > maxRejectedCallsPerHour {
 			t.Errorf("%d calls of CreateTargetGroup", n)
 		}
 		if text := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(text, "QuotaReached") || !strings.Contains(text, "TooManyTargetGroups") {
@@ -78,7 +78,7 @@ func TestAtTheQuotaOfTargetGroupsTheOldOneServes(t *testing.T) {
 const mostBackOffHere = 20 * time.Minute
 
 // What is not used any more is deleted before what is new is made, where there is room for one only.
-func TestAtTheQuotaOfTargetGroupsRoomIsMade(t *testing.T) {
+func TestUnusedTargetGroupIsDeletedAtTargetGroupQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

@@ -42,7 +42,7 @@ func countServedRules(r *Harness, namespace, host, prefix string, n int) int {
 	return served
 }
 
-func TestFreeRulesGoToTheNamespaceThatHasTheFewest(t *testing.T) {
+func TestFreeRulesGoToNamespaceWithFewestRules(t *testing.T) {
 	t.Parallel()
 	for _, kind := range memberKinds {
 		t.Run(kind.name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestFreeRulesGoToTheNamespaceThatHasTheFewest(t *testing.T) {
 }
 
 // A member moves to another port while the rules are used up: what it gives up on the one is its own on the other.
-func TestAPortIsChangedWhereANeighbourWaitsForRules(t *testing.T) {
+func TestPortChangeIsServedAtRuleQuota(t *testing.T) {
 	t.Parallel()
 	for name, ports := range map[string][2]string{
 		"up": {`[{"HTTP":80}]`, `[{"HTTP":8080}]`}, "down": {`[{"HTTP":8080}]`, `[{"HTTP":80}]`},
@@ -159,7 +159,7 @@ func TestAPortIsChangedWhereANeighbourWaitsForRules(t *testing.T) {
 
 // The target groups of a load balancer are used up. A member whose rules get other backends, and other paths too,
 // is served.
-func TestAnEditIsServedWhereANeighbourWaitsForTargetGroups(t *testing.T) {
+func TestEditIsServedAtTargetGroupQuota(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string][]string{
 		"another backend":            {"/v0=api"},

@@ -14,12 +14,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// mostAnHour is how many calls of one kind that AWS refuses a load balancer may make in an hour,
+// maxRejectedCallsPerHour is how many calls of one kind that AWS refuses a load balancer may make in an hour,
 // however often it is looked at.
-const mostAnHour = 30
+const maxRejectedCallsPerHour = 30
 
-// oftenLooked is how often busy has a stack looked at in an hour, several times as often as mostAnHour.
-func oftenLooked() time.Duration { return time.Duration(seeds.Step(10)) * 3 * time.Second }
+// frequentInterval is the time between two looks at a busy stack. The looks are several times as many as maxRejectedCallsPerHour.
+func frequentInterval() time.Duration { return time.Duration(seeds.Step(10)) * 3 * time.Second }
 
 // editOften edits an object of the stack again and again, in a way that changes nothing in AWS, so that the
 // stack is looked at as often as one that waits for targets.
@@ -76,7 +76,7 @@ func numberedPaths(n int, service string) (out []string) {
 	return out
 }
 
-func TestARefusedCallIsRepeatedAHandfulOfTimesAnHour(t *testing.T) {
+func TestRejectedCallIsRarelyRepeated(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		operation string
@@ -120,7 +120,7 @@ func TestARefusedCallIsRepeatedAHandfulOfTimesAnHour(t *testing.T) {
 				}
 				r.Emulator.Calls().Reset()
 				r.Apply(c.edit())
-				every := oftenLooked()
+				every := frequentInterval()
 				if name == "the quota of rules" {
 					every = 45 * time.Second // each look is a lot of work
 				}
@@ -130,8 +130,8 @@ func TestARefusedCallIsRepeatedAHandfulOfTimesAnHour(t *testing.T) {
 				if name == "the quota of rules" {
 					served = 20
 				}
-				t.Logf("BENCH %s: %d calls in an hour of looks every %s, goal %d", name, n, every, mostAnHour+served)
-				if n > mostAnHour+served {
+				t.Logf("BENCH %s: %d calls in an hour of looks every %s, goal %d", name, n, every, maxRejectedCallsPerHour+served)
+				if n > maxRejectedCallsPerHour+served {
 					t.Errorf("%d calls in an hour", n)
 				}
 				if n == 0 {
@@ -156,7 +156,7 @@ func TestARefusedCallIsRepeatedAHandfulOfTimesAnHour(t *testing.T) {
 }
 
 // What AWS refuses of one member's settings keeps no new backend of another waiting.
-func TestARefusedSettingKeepsNoOtherMemberWaiting(t *testing.T) {
+func TestRejectedSettingDelaysNoOtherMember(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ operation, edit string }{
 		"tags of the security group":      {"CreateTags", teamMembers("tags", "Team=a")},

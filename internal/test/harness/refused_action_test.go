@@ -8,7 +8,7 @@ import (
 )
 
 // What AWS takes in no action is reported once, and truly: by what is served meanwhile.
-func TestARefusedActionIsReportedOnce(t *testing.T) {
+func TestRejectedActionIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	forward := func(weight, more string) string {
 		return strings.ReplaceAll(ingressOf(annotated("actions.x", `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":"80","weight":`+weight+`},{"serviceName":"api","servicePort":"80","weight":1}]`+more+`}}`), "/x=x"),

@@ -103,7 +103,7 @@ func memberWithStatus(name, order, status, at string) string {
 // A member wants the host and path of another, with an action that AWS refuses. Whatever their order,
 // and whoever was first, the good rule answers at every moment, and an event says to the culprit why its own
 // does not.
-func TestARefusedRuleTakesNothingFromAnother(t *testing.T) {
+func TestRejectedRuleTakesNothingFromAnother(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ good, bad string }{
 		"behind it":  {"-1000", "1000"},
@@ -161,7 +161,7 @@ func TestARefusedRuleTakesNothingFromAnother(t *testing.T) {
 
 // The members of a port share its listener. A default action that AWS refuses is reported to who has it, and not to the
 // others, whatever else of the listener changes with it.
-func TestARefusedDefaultActionIsReportedToItsOwnerAlone(t *testing.T) {
+func TestRejectedDefaultActionIsReportedOnlyToItsOwner(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ bad, other string }{
 		"new listener":   {},
@@ -209,7 +209,7 @@ func withHTTPS(doc, policy string) string {
 
 // Rules of a tenant that AWS refuses are called again as its budget of refused calls permits. Those that are due and have
 // none are known before the plan is made, however many they are: a change of another member behind them does not wait.
-func TestRefusedRulesThatAreDueDelayNoOther(t *testing.T) {
+func TestRejectedRulesDelayNoOtherMember(t *testing.T) {
 	t.Parallel()
 	for name, settle := range map[string]time.Duration{"after seconds": 20 * time.Second, "after minutes": 7 * time.Minute, "after an hour": time.Hour + 7*time.Second} {
 		t.Run(name, func(t *testing.T) {

@@ -44,7 +44,7 @@ func withDefault(ingress string) string {
 // open than was asked for, so that it is not created.
 var requiredAnnotations = []string{"ssl-policy", "mutual-authentication", "security-group-prefix-lists", "wafv2-acl-arn"}
 
-func TestAValueThatAWSRefusesStopsNoOther(t *testing.T) {
+func TestRejectedValueBlocksNoOtherMember(t *testing.T) {
 	t.Parallel()
 	for i, key := range slices.Sorted(maps.Keys(refusable)) {
 		for _, fresh := range []bool{false, true} {
@@ -102,7 +102,7 @@ func TestAValueThatAWSRefusesStopsNoOther(t *testing.T) {
 }
 
 // The pool of a live load balancer cannot be changed; who tries gets an event.
-func TestACustomerOwnedPoolStays(t *testing.T) {
+func TestCustomerOwnedIPPoolCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

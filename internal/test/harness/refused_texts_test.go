@@ -52,12 +52,12 @@ var refusedTexts = map[string][2]string{
 
 // What AWS refuses is reported by the setting, its value, AWS's reason, what is served meanwhile and what to
 // do, and never in the words of the SDK.
-func TestARefusedValueIsReportedInWordsForPeople(t *testing.T) {
+func TestRejectedValueIsReportedReadably(t *testing.T) {
 	t.Parallel()
 	for n, key := range slices.Sorted(maps.Keys(refusable)) {
 		for i, name := range []string{"live", "fresh"} {
 			if n%2 != i && !seeds.Long() {
-				continue // each key in one of the ways; the other one is tried by TestAValueThatAWSRefusesStopsNoOther
+				continue // each key in one of the ways; the other one is tried by TestRejectedValueBlocksNoOtherMember
 			}
 			t.Run(key+"/"+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestARefusedValueIsReportedInWordsForPeople(t *testing.T) {
 }
 
 // Who lacks a permission hears which, also where a call needs another than its own.
-func TestADeniedWriteNamesThePermission(t *testing.T) {
+func TestDeniedCallIsReportedWithItsPermission(t *testing.T) {
 	t.Parallel()
 	for operation, denial := range map[string]struct{ message, want string }{
 		"CreateRule":                  {"", "add elasticloadbalancing:CreateRule to the controller's IAM policy"},

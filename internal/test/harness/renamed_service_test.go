@@ -65,7 +65,7 @@ func (f *forwarding) during(d time.Duration) {
 }
 
 // An edit names another Service and deletes the old one at once, as a release tool does that renames it. The pods stay.
-func TestARenamedServiceServesUntilTheOtherOneDoes(t *testing.T) {
+func TestRenamedServiceServesWithoutGap(t *testing.T) {
 	t.Parallel()
 	renamed := strings.ReplaceAll(pods("web", podAddresses[:2]...), "kubernetes.io/service-name: web", "kubernetes.io/service-name: api")
 	renamed = renamed[strings.Index(renamed, "apiVersion: discovery"):]

@@ -104,7 +104,7 @@ func (o *reordering) elements(e *element) {
 
 // AWS promises no order of what it lists. In whatever order it answers, a comparison finds nothing to change, neither of
 // an Ingress with weighted actions, conditions of several values and claims, nor of a Service and a Gateway.
-func TestTheOrderOfAnswersMeansNothing(t *testing.T) {
+func TestOrderOfAnswersCausesNoChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		order := &reordering{}

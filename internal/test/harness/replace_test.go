@@ -57,7 +57,7 @@ var ingressRef = cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name:
 
 // An Ingress that loses its finalizers by an edit leaves nothing of its load balancer behind, whatever
 // becomes of it.
-func TestAnIngressThatLosesItsFinalizerLeavesNothingBehind(t *testing.T) {
+func TestIngressWithoutFinalizerLeavesNothing(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		from    string // annotations
@@ -127,7 +127,7 @@ func TestAnIngressThatLosesItsFinalizerLeavesNothingBehind(t *testing.T) {
 
 // What an Ingress leaves while no controller runs is cleaned up at the next start. How far the process
 // before got makes no difference.
-func TestWhatIsLeftWhileNoControllerRunsIsCleanedUp(t *testing.T) {
+func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		meanwhile func(r *Harness)

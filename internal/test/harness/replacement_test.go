@@ -117,7 +117,7 @@ func schemes(r *Harness) string {
 var public, private = annotated("scheme", "internet-facing"), annotated("scheme", "internal")
 
 // A client that follows DNS loses no request while the load balancer is replaced and pods roll.
-func TestAChangeOfTheSchemeLosesNoRequest(t *testing.T) {
+func TestSchemeChangeLosesNoRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, f := startFleet(t)
@@ -187,7 +187,7 @@ func replacementLifecycle(t *testing.T, r *Harness, act func()) (states [][]stri
 
 // Killed after every AWS call of a replacement in turn, and with the answer of each lost in turn, it ends as
 // without, no request is lost, the name in the status changes once, and nothing is left behind.
-func TestFaultsWhileALoadBalancerIsReplaced(t *testing.T) {
+func TestReplacementWithFaults(t *testing.T) {
 	t.Parallel()
 	var want [][]string
 	var calls, mutations int
@@ -245,7 +245,7 @@ func TestFaultsWhileALoadBalancerIsReplaced(t *testing.T) {
 }
 
 // Whoever goes back while the old load balancer is there gets it back.
-func TestGoingBackToTheFormerScheme(t *testing.T) {
+func TestRevertedSchemeReusesPreviousLoadBalancer(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{0, time.Second, 10 * time.Second, time.Minute, 10 * time.Minute} {
 		t.Run(after.String(), func(t *testing.T) {
@@ -275,7 +275,7 @@ func TestGoingBackToTheFormerScheme(t *testing.T) {
 	}
 }
 
-func TestAnIngressThatIsDeletedWhileItsLoadBalancerIsReplaced(t *testing.T) {
+func TestDeletionDuringReplacement(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{0, 3 * time.Second, time.Minute, 14 * time.Minute} {
 		t.Run(after.String(), func(t *testing.T) {
@@ -302,7 +302,7 @@ func TestAnIngressThatIsDeletedWhileItsLoadBalancerIsReplaced(t *testing.T) {
 }
 
 // What is in the way of a second load balancer is reported, and the live one serves on and follows other edits.
-func TestALoadBalancerThatCannotBeReplacedServesOn(t *testing.T) {
+func TestBlockedReplacementKeepsServing(t *testing.T) {
 	t.Parallel()
 	protect := func(r *Harness, on string) {
 		w := r.Emulator.Store()
@@ -354,7 +354,7 @@ func TestALoadBalancerThatCannotBeReplacedServesOn(t *testing.T) {
 				if text := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(text, x.says) || !strings.Contains(text, "ReplacementHeld") {
 					t.Errorf("the owner reads %s", text)
 				}
-				if n := r.Emulator.Calls().Count("CreateLoadBalancer"); n > mostAnHour {
+				if n := r.Emulator.Calls().Count("CreateLoadBalancer"); n > maxRejectedCallsPerHour {
 					t.Errorf("%d load balancers are made in two hours", n)
 				}
 				x.free(r)
@@ -370,7 +370,7 @@ func TestALoadBalancerThatCannotBeReplacedServesOn(t *testing.T) {
 }
 
 // Of one name there can be one load balancer only.
-func TestALoadBalancerOfAFixedNameIsDeletedFirst(t *testing.T) {
+func TestLoadBalancerWithFixedNameIsDeletedFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -405,7 +405,7 @@ func TestALoadBalancerOfAFixedNameIsDeletedFirst(t *testing.T) {
 }
 
 // The operator may choose the way of aws-load-balancer-controller.
-func TestDeleteFirst(t *testing.T) {
+func TestDeleteFirstOption(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Plan: func(o *plan.Options) { o.CreateFirst = false }})

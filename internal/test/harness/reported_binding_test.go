@@ -12,7 +12,7 @@ import (
 
 // A binding whose target group does not exist stays so for hours. Its event is raised meanwhile, as one with
 // a count, and not after what it is about is over.
-func TestEventsOfBindingsAreRaisedWhileTheyLast(t *testing.T) {
+func TestEventsOfBindingsAreRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victims(r, "alb", "group.name", "edge")...)

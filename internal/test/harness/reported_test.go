@@ -26,7 +26,7 @@ import (
 
 // Whatever call stops a load balancer, the Ingress says so, once, and with the reason of events that
 // alerts are built on.
-func TestWhatStopsALoadBalancerIsReportedOnItsIngress(t *testing.T) {
+func TestFailedCallIsReportedOnIngress(t *testing.T) {
 	t.Parallel()
 	denied := fault.Action{Error: &store.Error{Code: "AccessDenied", Message: "no", Status: 403}}
 	broken := fault.Action{Error: &store.Error{Code: "InternalFailure", Message: "no", Status: 500}}
@@ -85,7 +85,7 @@ func (n noFinalizers) Patch(ctx context.Context, obj cluster.Object, part cluste
 	return n.API.Patch(ctx, obj, part, kind, data)
 }
 
-func TestAFinalizerThatCannotBeWrittenIsReportedAndNothingIsMade(t *testing.T) {
+func TestFailedFinalizerWriteIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, Options{API: func(api kube.API) kube.API { return noFinalizers{api} }})
@@ -135,7 +135,7 @@ spec: {controllerName: example.com/other}
 
 // Where the status of an object that gives its load balancer up cannot be emptied, its finalizer stays, and an event has
 // the reason that alerts know.
-func TestAStatusThatCannotBeEmptiedIsReported(t *testing.T) {
+func TestFailedStatusWriteIsReported(t *testing.T) {
 	t.Parallel()
 	for kind, c := range map[cluster.Kind]struct {
 		name   string
@@ -209,7 +209,7 @@ func (n noFinalizerOn) Patch(ctx context.Context, obj cluster.Object, part clust
 }
 
 // A member whose finalizer cannot be written keeps no other waiting, and nothing is made for it.
-func TestAFinalizerThatCannotBeWrittenKeepsNoOtherWaiting(t *testing.T) {
+func TestFailedFinalizerWriteDelaysNoOtherMember(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, Options{API: func(api kube.API) kube.API { return noFinalizerOn{api, "bad"} }})

@@ -13,7 +13,7 @@ import (
 
 // What a process made just before it ended is missing from the first answers that the next one gets,
 // and the Ingress is deleted in that moment.
-func TestNothingIsLeftBehindByAProcessThatEndedAMomentAgo(t *testing.T) {
+func TestResourcesOfJustEndedProcessAreDeleted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

@@ -226,7 +226,7 @@ func (r *Harness) everyWrite(t *testing.T, rest func(time.Duration)) {
 
 // The roles that are shipped hold what the controller does, and nothing else. Leases and the rights
 // of webhooks have roles of their own, which tests in a real cluster use.
-func TestRolesHoldWhatIsUsedAndNoMore(t *testing.T) {
+func TestRolesHaveOnlyUsedVerbs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := &ledger{used: map[string]bool{}, met: map[string]bool{}}

@@ -43,7 +43,7 @@ func gateOfBinding(t *testing.T, r *Harness) corev1.PodConditionType {
 	return corev1.PodConditionType(targets.GatePrefix + all[0].GetName())
 }
 
-func TestARollingUpdateAlwaysHasATargetThatWasHealthy(t *testing.T) {
+func TestRollingUpdateAlwaysHasHealthyTarget(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		gated    bool
@@ -105,7 +105,7 @@ func TestARollingUpdateAlwaysHasATargetThatWasHealthy(t *testing.T) {
 }
 
 // turn is a Service that is turned to another Deployment at once, as in a blue-green release.
-func TestAServiceTurnedToOtherPodsKeepsTheOldUntilTheNewAreHealthy(t *testing.T) {
+func TestBlueGreenSwitchKeepsOldPodsUntilNewAreHealthy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, f := startFleet(t)
@@ -133,7 +133,7 @@ func TestAServiceTurnedToOtherPodsKeepsTheOldUntilTheNewAreHealthy(t *testing.T)
 	})
 }
 
-func TestGatedPodsAreLetGoWhenTheirIngressIsDeleted(t *testing.T) {
+func TestReadinessGatesAreRemovedWithTheirIngress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, f := startFleet(t)

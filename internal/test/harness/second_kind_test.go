@@ -151,7 +151,7 @@ func backendGroups(r *Harness) (n int) {
 
 // Two kinds run side by side in one process: each has stacks, triggers, finalizers, status and events of its own;
 // they share the backend security group until the last stack of either kind is gone.
-func TestTwoKindsShareOneLine(t *testing.T) {
+func TestTwoKindsRunInOneController(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		lastGone cluster.Kind

@@ -42,7 +42,7 @@ const idp = `{"issuer":"https://login.example.com","authorizationEndpoint":"http
 
 // A client secret that changes is given to AWS, whether a controller sees the change or finds it at
 // its start, and nothing is written while it does not change.
-func TestAClientSecretThatChangesIsGivenToAWS(t *testing.T) {
+func TestChangedClientSecretIsSentToAWS(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, Options{Checkpoints: true})
@@ -93,7 +93,7 @@ func TestAClientSecretThatChangesIsGivenToAWS(t *testing.T) {
 
 // A process ends after each call of a change of the client secret, before it stores what it knows, and the change is taken
 // back before the next process starts. AWS gets the secret that is there now.
-func TestAClientSecretTakenBackBetweenProcessesIsGivenToAWS(t *testing.T) {
+func TestRevertedClientSecretIsSentToAWS(t *testing.T) {
 	t.Parallel()
 	for _, at := range []int{1, 2} {
 		t.Run(fmt.Sprintf("after call %d", at), func(t *testing.T) {
@@ -137,7 +137,7 @@ func clientSecretTakenBack(t *testing.T, at int) {
 
 // A process ends after it has made a rule with a client secret, before it stores what it knows, and the client secret changes
 // before the next process starts. AWS gets the secret that is there now.
-func TestAClientSecretOfANewRuleThatChangesIsGivenToAWS(t *testing.T) {
+func TestChangedClientSecretOfNewRuleIsSentToAWS(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Checkpoints: true})

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-func TestSeedGivesCertificatesInOrder(t *testing.T) {
+func TestSeededCertificatesAreSortedByARN(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(8) {
 		got, err := Seed(t.Context(), emulator.New(emulator.Options{Seed: seed}))

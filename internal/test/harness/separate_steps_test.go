@@ -10,7 +10,7 @@ import (
 
 // AWS takes attributes, tags and sources of all members in one call, and refuses it for one bad value.
 // The good values of the others are set all the same.
-func TestABadValueDoesNotKeepTheValuesOfOthersAway(t *testing.T) {
+func TestInvalidValueBlocksNoValueOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ bad, good, state string }{
 		"attributes": {"load-balancer-attributes: no.such.attribute=1", "load-balancer-attributes: idle_timeout.timeout_seconds=90", `"idle_timeout.timeout_seconds":"90"`},
@@ -35,8 +35,8 @@ func TestABadValueDoesNotKeepTheValuesOfOthersAway(t *testing.T) {
 				if !slices.ContainsFunc(r.State(), func(l string) bool { return strings.HasPrefix(l, "load-balancer ") && strings.Contains(l, c.state) }) {
 					t.Errorf("the load balancer does not have %s: %v", c.state, warnings(r))
 				}
-				editOften(r, "good", oftenLooked(), time.Hour)
-				if n := countOf(r, "ModifyLoadBalancerAttributes") + countOf(r, "AddTags"); n > 2*mostAnHour {
+				editOften(r, "good", frequentInterval(), time.Hour)
+				if n := countOf(r, "ModifyLoadBalancerAttributes") + countOf(r, "AddTags"); n > 2*maxRejectedCallsPerHour {
 					t.Errorf("%d calls in an hour", n)
 				}
 			})

@@ -98,7 +98,7 @@ func TestInvalidEditsLoseNothing(t *testing.T) {
 
 // Valid combinations, odd ones too, cause no change once they are carried out, neither while the controller runs nor
 // after a restart.
-func TestOddServicesAreSteady(t *testing.T) {
+func TestUnusualServicesCauseNoRepeatedChanges(t *testing.T) {
 	t.Parallel()
 	const datagrams = "{name: u, port: 53, targetPort: 8080, protocol: UDP}"
 	const auto = "auto_assigned,auto_assigned,auto_assigned"
@@ -166,7 +166,7 @@ func TestOddServicesAreSteady(t *testing.T) {
 }
 
 // A new load balancer admits no client where it can admit none of the client ranges.
-func TestClientRangesThatCannotBeAdmitted(t *testing.T) {
+func TestUnusableClientRangesAdmitNobody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
@@ -184,7 +184,7 @@ func TestClientRangesThatCannotBeAdmitted(t *testing.T) {
 }
 
 // The last member of a shared load balancer can give up the protection that a former one has asked for.
-func TestProtectionOfAFormerMember(t *testing.T) {
+func TestDeletionProtectionOfPreviousMemberCanBeRemoved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const group = ", fulcrum.dev/load-balancer-group: public"

@@ -22,7 +22,7 @@ var serviceEdits = []string{
 
 // A process that dies at any call that changes something, or never hears the answer to it, leaves nothing that the next one does not
 // bring to its end.
-func TestServicesSurviveAnyCall(t *testing.T) {
+func TestServicesSurviveKillAtAnyCall(t *testing.T) {
 	t.Parallel()
 	var want []string
 	calls := 0

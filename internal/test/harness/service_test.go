@@ -132,7 +132,7 @@ func TestHeldPortStaysAsItIs(t *testing.T) {
 }
 
 // A load balancer goes when its Service asks for none any more, and not before that gives up deletion protection.
-func TestServiceLeaves(t *testing.T) {
+func TestLoadBalancerIsDeletedWithItsService(t *testing.T) {
 	t.Parallel()
 	const ports = "{port: 80, targetPort: 8080}"
 	protected := ipTargets + `, service.beta.kubernetes.io/aws-load-balancer-attributes: "deletion_protection.enabled=true"`

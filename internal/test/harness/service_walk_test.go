@@ -133,7 +133,7 @@ func (w walker) serviceStep(r *Harness, docs walkDocs) string {
 
 // Whatever Services went through, while calls fail, answers are lost and the controller dies, what is there at last is
 // what their last form asks for, a restart changes nothing, and deletion leaves nothing behind.
-func TestHistoryOfServicesDecidesNothing(t *testing.T) {
+func TestResultForServicesDependsOnlyOnLastObjects(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, seeds.Amount(8, 16), walkOfServices)
 }

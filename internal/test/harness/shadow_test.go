@@ -122,7 +122,7 @@ func (s *shadowed) steps(t *testing.T) (sum float64) {
 
 // A shadow says what it would do and writes nothing: no call of it changes anything in AWS or in Kubernetes, neither
 // while nothing is there, nor beside a controller that does the work, nor when others change what is there.
-func TestAShadowWritesNothing(t *testing.T) {
+func TestShadowModeWritesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})

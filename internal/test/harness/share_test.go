@@ -12,7 +12,7 @@ import (
 
 // A tenant who makes many load balancers at once does not keep another's one waiting for all of
 // them: AWS's limits are shared by tenants, not by load balancers.
-func TestATenantWaitsForItsShareOnly(t *testing.T) {
+func TestTenantWithManyLoadBalancersDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, Options{Workers: 3})

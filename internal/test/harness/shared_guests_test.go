@@ -51,7 +51,7 @@ var guestSettings = map[string]string{
 // A Service of another namespace that is invited to a shared load balancer decides nothing that the load balancer has
 // once, whether it is younger or older than the owner's, and comes later or is there from the start. It is served on its
 // port, and an event says what has no effect.
-func TestAGuestDecidesNothingThatIsShared(t *testing.T) {
+func TestGuestDecidesNoSharedSetting(t *testing.T) {
 	t.Parallel()
 	for name, annotation := range guestSettings {
 		for _, day := range []string{"01", "20"} {
@@ -98,7 +98,7 @@ func TestAGuestDecidesNothingThatIsShared(t *testing.T) {
 
 // The owner of a shared load balancer changes it while a guest is silent, also where the guest asks for something else.
 // When the owner leaves, what it has chosen stays for the guests, and none of them changes it for another by being older.
-func TestTheOwnerOfASharedLoadBalancerDecides(t *testing.T) {
+func TestOwnerDecidesSharedSettings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Service: allowCrossNamespace})

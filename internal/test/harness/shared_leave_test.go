@@ -9,7 +9,7 @@ import (
 
 // A Service that names no scheme and leaves a shared load balancer, or moves to another one, keeps the scheme of the one
 // that serves it, and says so. Events say when the move is complete, when the former load balancer goes, and that it has.
-func TestAServiceThatLeavesASharedLoadBalancerKeepsItsScheme(t *testing.T) {
+func TestServiceKeepsSchemeAfterLeavingSharedLoadBalancer(t *testing.T) {
 	t.Parallel()
 	const public = lbAnnotation + "scheme: internet-facing"
 	for name, to := range map[string]string{"its own": ipTargets, "another one": strings.Replace(sharesPublic, "public", "other", 1)} {
@@ -52,7 +52,7 @@ func TestAServiceThatLeavesASharedLoadBalancerKeepsItsScheme(t *testing.T) {
 }
 
 // Who joins a load balancer of another scheme is told what it will be.
-func TestAServiceIsToldTheSchemeOfTheLoadBalancerThatItJoins(t *testing.T) {
+func TestJoiningServiceIsInformedOfDifferentScheme(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})

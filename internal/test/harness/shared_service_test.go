@@ -11,7 +11,7 @@ import (
 
 // A tenant can write any finalizer on a Service. That of another namespace's shared load balancer does not make
 // the Service a member: it opens no port there and does not keep the load balancer when its own members go.
-func TestAForgedFinalizerIsNoMembership(t *testing.T) {
+func TestForgedServiceFinalizerIsNoMembership(t *testing.T) {
 	t.Parallel()
 	for name, annotations := range map[string]string{
 		"alone":                     "",
@@ -49,7 +49,7 @@ func TestAForgedFinalizerIsNoMembership(t *testing.T) {
 }
 
 // A newcomer, an older one too, does not open a shared load balancer to the internet whose members name no scheme.
-func TestANewcomerDoesNotDecideTheScheme(t *testing.T) {
+func TestNewcomerDoesNotDecideScheme(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})

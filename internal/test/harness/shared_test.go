@@ -216,7 +216,7 @@ func sharedLifecycle(t *testing.T, r *Harness) (states [][]string) {
 	return states
 }
 
-func TestRecordsOfSharedGroupsSurviveFaultsAtWrites(t *testing.T) {
+func TestTargetRecordsSurviveWriteFaults(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]func(*writeFaults, func() error) error{
 		"killed before": dieBefore, "killed after": dieAfter, "conflict": conflict, "answer lost": lost,
@@ -225,7 +225,7 @@ func TestRecordsOfSharedGroupsSurviveFaultsAtWrites(t *testing.T) {
 	}
 }
 
-func TestRecordsOfSharedGroupsSurviveFaultsAtCalls(t *testing.T) {
+func TestTargetRecordsSurviveCallFaults(t *testing.T) {
 	t.Parallel()
 	var want [][]string
 	calls := 0
@@ -299,7 +299,7 @@ func reported(r *Harness) string {
 	return b.String()
 }
 
-func TestATargetGroupOfAnotherAccountIsFilledByItsRole(t *testing.T) {
+func TestTargetGroupOfAnotherAccountUsesItsRole(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -339,7 +339,7 @@ func TestATargetGroupOfAnotherAccountIsFilledByItsRole(t *testing.T) {
 	})
 }
 
-func TestAnUnusableRoleIsReportedWithoutItsExternalID(t *testing.T) {
+func TestUnusableRoleIsReportedWithoutExternalID(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ role, word string }{
 		"wrong external id": {role, "guess-work"},

@@ -92,7 +92,7 @@ func shown(r *Harness) map[string]string {
 	return out
 }
 
-func TestAPlanIsShownOnTheFirstMemberAlone(t *testing.T) {
+func TestPlanIsShownOnlyOnFirstMember(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on := true
@@ -144,7 +144,7 @@ func TestAPlanIsShownOnTheFirstMemberAlone(t *testing.T) {
 }
 
 // What goes wrong with the annotation stops nothing else, and is not tried again and again.
-func TestAPlanThatCannotBeShownStopsNothing(t *testing.T) {
+func TestFailedPlanAnnotationBlocksNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on := true
@@ -164,7 +164,7 @@ func TestAPlanThatCannotBeShownStopsNothing(t *testing.T) {
 	})
 }
 
-func TestAPlanThatDoesNotFitIsReportedInstead(t *testing.T) {
+func TestTooLargePlanIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on := true

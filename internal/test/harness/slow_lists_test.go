@@ -14,7 +14,7 @@ import (
 
 // Where AWS answers after 50 seconds, and lists have eleven pages, they are not old before what is read besides is there: they
 // would be read again and again, and edits would wait for hours.
-func TestListsThatAreReadSlowlyAreUsed(t *testing.T) {
+func TestSlowlyReadListsAreUsed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Workers: 3})
@@ -47,7 +47,7 @@ func TestListsThatAreReadSlowlyAreUsed(t *testing.T) {
 }
 
 // What needs few lists is served, and gives up what it has no right to, where each call takes 50 seconds.
-func TestGatewaysAndServicesAreServedWhereAWSAnswersSlowly(t *testing.T) {
+func TestGatewaysAndServicesAreServedWithSlowAWS(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]struct {
 		docs     []string

@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// untilServed lets time pass until the Ingress is served with its targets, the Service has a load
+// waitUntilServed lets time pass until the Ingress is served with its targets, the Service has a load
 // balancer, and their status shows it.
-func (r *Harness) untilServed(limit time.Duration) time.Duration {
+func (r *Harness) waitUntilServed(limit time.Duration) time.Duration {
 	begun := time.Now()
 	for time.Since(begun) < limit {
 		r.during(5 * time.Second)
@@ -26,7 +26,7 @@ func (r *Harness) untilServed(limit time.Duration) time.Duration {
 
 // Answers may take as long as they do: an Ingress is served when each call takes 50 seconds, and edits of
 // it take effect.
-func TestWhatIsAskedForIsServedWhereAWSAnswersSlowly(t *testing.T) {
+func TestIngressIsServedWithSlowAWS(t *testing.T) {
 	t.Parallel()
 	for _, slow := range []time.Duration{11 * time.Second, 25 * time.Second, 50 * time.Second} {
 		t.Run(fmt.Sprint(slow), func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestWhatIsAskedForIsServedWhereAWSAnswersSlowly(t *testing.T) {
 				r := shopWith(t, Options{Workers: 3})
 				r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: slow} })
 				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
-				took := r.untilServed(30 * slow)
+				took := r.waitUntilServed(30 * slow)
 				t.Logf("BENCH served after %s where each of %d calls takes %s", took, r.Emulator.Calls().Total(), slow)
 				r.Apply(ingressOf("", "/=web", "/new=web"))
 				begun := time.Now()
@@ -66,14 +66,14 @@ func documentedRate(service, operation string) float64 {
 
 // Where AWS admits one call in ten of each operation, an Ingress is served within three times what the
 // calls take that it needs, at a tenth of the documented rates.
-func TestATenthOfTheCallsIsEnough(t *testing.T) {
+func TestIngressIsServedWithOneTenthOfTheRateLimit(t *testing.T) {
 	t.Parallel()
 	serve := func(t *testing.T, admits func(fault.Call) bool) (took time.Duration, calls map[string]int) {
 		synctest.Test(t, func(t *testing.T) {
 			r := shopWith(t, Options{Workers: 3})
 			r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action { return fault.Action{Throttle: !admits(c), Latency: latency} })
 			r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
-			took, calls = r.untilServed(time.Hour), r.Emulator.Calls().Counts()
+			took, calls = r.waitUntilServed(time.Hour), r.Emulator.Calls().Counts()
 		})
 		return took, calls
 	}
@@ -92,12 +92,12 @@ func TestATenthOfTheCallsIsEnough(t *testing.T) {
 
 // A service that does not answer what some load balancers ask of it holds no worker for long: the edits of
 // others take effect as before.
-func TestAServiceThatHangsHoldsUpNoOther(t *testing.T) {
+func TestHangingServiceDelaysNoOtherStack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Workers: 3})
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
-		r.untilServed(5 * time.Minute)
+		r.waitUntilServed(5 * time.Minute)
 		r.Emulator.Faults().Add(fault.Rule{Service: "waf*", Action: fault.Action{Hang: true}})
 		for i := range 12 {
 			doc := ingressOf(annotated("wafv2-acl-arn", r.World.WebACL), "/=web")

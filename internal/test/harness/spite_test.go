@@ -26,7 +26,7 @@ func refusedMember(turn, n int) string {
 
 // A tenant whose rules AWS refuses, a hundred of them with new values every second, uses up no more
 // calls than its share, and others are served as soon as before.
-func TestManyRefusedValuesThatChangeEverySecond(t *testing.T) {
+func TestManyRejectedValuesDelayNoOtherTenant(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

@@ -13,7 +13,7 @@ import (
 
 // A target group that keeps clients on targets is replaced like any other. AWS takes such a one beside another in one rule only
 // with group stickiness, and one with a cookie of the application not at all.
-func TestAStickyTargetGroupIsReplaced(t *testing.T) {
+func TestStickyTargetGroupIsReplaced(t *testing.T) {
 	t.Parallel()
 	for name, attributes := range map[string]string{
 		"by a cookie of the load balancer": "stickiness.enabled=true,stickiness.type=lb_cookie",

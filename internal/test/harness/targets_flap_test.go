@@ -13,7 +13,7 @@ import (
 
 // AWS may show a change of targets late. Targets follow pods that become ready and unready at once all the same, and
 // nobody is said to have changed what was written from here.
-func TestTargetsFollowPodsWhileAWSShowsThemLate(t *testing.T) {
+func TestTargetsFollowPodsWithPropagationDelay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{Drift: true, Workers: 3})

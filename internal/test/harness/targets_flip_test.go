@@ -112,7 +112,7 @@ func newFlipper(t *testing.T, how string, opt Options) (f *flipper, on []int) {
 
 // Where all pods become ready and unready by turns, there is no other target meanwhile: they come back within 5 s each time, and
 // leave at once.
-func TestPodsThatFlapTogetherComeBackSoon(t *testing.T) {
+func TestFlappingPodsAreRegisteredAgainSoon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHerd(t, 2, 6, Options{Workers: 3})
@@ -146,7 +146,7 @@ func TestPodsThatFlapTogetherComeBackSoon(t *testing.T) {
 
 // A tenant flips what a Service selects 25 times a second. The calls are few, there are targets at any time, a pod that is
 // gone leaves at once, and the last state is reached when it ends.
-func TestTargetsThatFlipCostFewCalls(t *testing.T) {
+func TestFlappingTargetsCostFewCalls(t *testing.T) {
 	t.Parallel()
 	for how := range flips {
 		t.Run(how, func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestTargetsThatFlipCostFewCalls(t *testing.T) {
 }
 
 // Neither another Service of the namespace nor one of another tenant waits for a Service that flips.
-func TestTargetsThatFlipDelayNoOther(t *testing.T) {
+func TestFlappingTargetsDelayNoOtherService(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := newFlipper(t, "a selector", Options{Workers: 3})

@@ -83,7 +83,7 @@ func bindAlone(t *testing.T, policy []byte) *Harness {
 }
 
 // The policy for installations that only bind target groups suffices, and everything in it is used.
-func TestThePolicyForTargetsIsEnoughForBindings(t *testing.T) {
+func TestTargetsPolicyIsMinimalForBindings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := bindAlone(t, iam.Targets)

@@ -103,7 +103,7 @@ func TestQUICTargetsAreKnownByTheirServerIDs(t *testing.T) {
 }
 
 // A pod may get its gate from a binding that is about to go, and come after the clean-up.
-func TestAGateOfABindingThatIsGoneOpens(t *testing.T) {
+func TestReadinessGateOfDeletedBindingOpens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

@@ -9,7 +9,7 @@ import (
 )
 
 // A host without a certificate is reported by the field that names it, with what happens to its listener.
-func TestAHostWithoutACertificateIsReportedByItsField(t *testing.T) {
+func TestHostWithoutCertificateIsReportedWithItsField(t *testing.T) {
 	t.Parallel()
 	https := annotated("listen-ports", `[{"HTTPS":443}]`)
 	nowhere := func(doc string) string {
@@ -48,7 +48,7 @@ func TestAHostWithoutACertificateIsReportedByItsField(t *testing.T) {
 }
 
 // The same host and path twice in one Ingress: the first one serves, and the second gets an event.
-func TestTheSamePathTwiceIsReported(t *testing.T) {
+func TestRepeatedPathIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -62,7 +62,7 @@ func TestTheSamePathTwiceIsReported(t *testing.T) {
 }
 
 // The redirect idiom of old Ingresses, the same path twice with a redirect first, is no mistake.
-func TestARedirectBeforeTheSamePathIsNoMistake(t *testing.T) {
+func TestRedirectBeforeSamePathIsNotReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

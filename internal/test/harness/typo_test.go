@@ -158,7 +158,7 @@ func expectUnchanged(t *testing.T, r *Harness, change func()) {
 	}
 }
 
-func TestATypoInOneMemberMovesNothing(t *testing.T) {
+func TestTypoInOneMemberChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, key := range slices.Sorted(maps.Keys(leaderAnnotations)) {
 		_, bad, _ := strings.Cut(leaderAnnotations[key], "|")
@@ -189,7 +189,7 @@ func TestATypoInOneMemberMovesNothing(t *testing.T) {
 
 // The second member wants something else, and got a warning for it. It does not get its way because
 // the first cannot be read for a while.
-func TestATypoDoesNotTurnAConflict(t *testing.T) {
+func TestTypoDoesNotDecideConflict(t *testing.T) {
 	t.Parallel()
 	for key, other := range map[string]string{
 		"scheme": "internal", "ip-address-type": "ipv4", "inbound-cidrs": "0.0.0.0/0",
@@ -224,7 +224,7 @@ const pinned = `{scheme: internet-facing, ipAddressType: dualstack, inboundCIDRs
   listeners: [{protocol: HTTPS, port: 443, listenerAttributes: [{key: routing.http.response.server.enabled, value: "false"}]}]}`
 
 // A class deleted by accident takes nothing away from the groups of its Ingresses.
-func TestALostClassOfOneMemberMovesNothing(t *testing.T) {
+func TestMissingClassOfOneMemberChangesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

@@ -64,7 +64,7 @@ spec:
 
 // What a member says about the load balancer or its ports does not become another value, or none,
 // because it cannot be read any more. The other members go on.
-func TestWhatAMemberThatCannotBeReadSaidStays(t *testing.T) {
+func TestSettingsOfUnreadableMemberStay(t *testing.T) {
 	t.Parallel()
 	const both, secure = `[{"HTTP":80},{"HTTPS":443}]`, `[{"HTTPS":443}]`
 	for name, c := range map[string]struct {

@@ -13,7 +13,7 @@ import (
 
 // A group that does not exist keeps the live ones, and with them the rules by which targets are
 // reached, whatever else is changed meanwhile.
-func TestASecurityGroupThatDoesNotExistTakesNothingAway(t *testing.T) {
+func TestMissingSecurityGroupRemovesNothing(t *testing.T) {
 	t.Parallel()
 	for _, given := range []bool{false, true} {
 		t.Run(fmt.Sprintf("given before: %v", given), func(t *testing.T) {

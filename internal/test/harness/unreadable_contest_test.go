@@ -24,7 +24,7 @@ func byName(input any) bool {
 
 // While AWS does not say whether a member asks for what is live, a newcomer that asks for something
 // else does not take it over.
-func TestANewcomerTakesOverNothingThatCannotBeCompared(t *testing.T) {
+func TestNewcomerTakesNothingWhileReadFails(t *testing.T) {
 	t.Parallel()
 	cases := map[string]unreadable{
 		"web ACL": {
@@ -58,12 +58,12 @@ func TestANewcomerTakesOverNothingThatCannotBeCompared(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), r.pairOf("first", "/", u.before))
+				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), r.ingressPair("first", "/", u.before))
 				settled(t, r)
 				before := r.shown(u)
 				r.Start()
 				r.Emulator.Faults().SetHook(u.hook(fault.Action{Deny: true}))
-				newcomer := strings.Replace(r.pairOf("second", "/new", u.after), "group.name: team", "group.name: team, "+prefix+"group.order: '-1000'", 1)
+				newcomer := strings.Replace(r.ingressPair("second", "/new", u.after), "group.name: team", "group.name: team, "+prefix+"group.order: '-1000'", 1)
 				r.Apply(newcomer)
 				r.Settle(time.Hour)
 				if !secondServes(r, "/new") {
@@ -90,7 +90,7 @@ func TestANewcomerTakesOverNothingThatCannotBeCompared(t *testing.T) {
 }
 
 // Without an answer about what is left the finalizers stay, and go when there is one.
-func TestATeardownLeavesNothingBehindThatCannotBeRead(t *testing.T) {
+func TestDeletionWaitsForFailedReads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -127,7 +127,7 @@ func TestATeardownLeavesNothingBehindThatCannotBeRead(t *testing.T) {
 }
 
 // A read that hangs for one load balancer holds the only worker for as long as one read may take.
-func TestAReadThatHangsDelaysOthersByItsDeadline(t *testing.T) {
+func TestHangingReadDelaysOthersOnlyUntilItsDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const n = 5

@@ -168,7 +168,7 @@ var troubles = map[string]struct {
 	"hanging": {fault.Action{Hang: true}, 2 * time.Minute, 100},
 }
 
-func (r *Harness) pairOf(name, path string, annotations map[string]string, hosts ...string) string {
+func (r *Harness) ingressPair(name, path string, annotations map[string]string, hosts ...string) string {
 	all := map[string]string{"listen-ports": `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn": r.World.Certs["example.com"]}
 	maps.Copy(all, annotations)
 	words := strings.NewReplacer(
@@ -251,7 +251,7 @@ func secondServes(r *Harness, path string) bool {
 // A read that fails for what one member asks for holds just that: it stays unchanged, its member gets a
 // finding that names the permission, and the change of another member is live at once. When the read
 // succeeds again the change is made up for.
-func TestAReadThatFailsHoldsWhatDependsOnIt(t *testing.T) {
+func TestFailedReadHoldsOnlyDependentSettings(t *testing.T) {
 	t.Parallel()
 	for i, trouble := range slices.Sorted(maps.Keys(troubles)) {
 		for j, name := range slices.Sorted(maps.Keys(unreadables)) {
@@ -275,7 +275,7 @@ func holdsWhatDepends(t *testing.T, u unreadable, trouble string) {
 	})
 	r.prepareFor(u)
 	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))
-	r.Apply(r.pairOf("first", "/", u.before), r.pairOf("second", "/old", nil))
+	r.Apply(r.ingressPair("first", "/", u.before), r.ingressPair("second", "/old", nil))
 	settled(t, r)
 	if w := warnings(r); len(w) > 0 {
 		t.Fatalf("warnings before anything is wrong: %v", w)
@@ -288,7 +288,7 @@ func holdsWhatDepends(t *testing.T, u unreadable, trouble string) {
 	if u.host != "" {
 		hosts = []string{u.host}
 	}
-	r.Apply(r.pairOf("first", "/", u.after, hosts...), r.pairOf("second", "/new", nil))
+	r.Apply(r.ingressPair("first", "/", u.after, hosts...), r.ingressPair("second", "/new", nil))
 	r.Emulator.Calls().Reset()
 	r.Settle(troubles[trouble].soon)
 	if !secondServes(r, "/new") {

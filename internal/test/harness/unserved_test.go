@@ -15,7 +15,7 @@ import (
 
 // What was probably meant for this controller, and what has no effect, is reported on the object once. What others serve,
 // or may be meant for others, is not.
-func TestWhatIsNearlyServedIsReported(t *testing.T) {
+func TestIgnoredObjectsAreReported(t *testing.T) {
 	t.Parallel()
 	ingress := strings.Replace(ingressOf("", "/=web"), "  ingressClassName: alb\n", "  ingressClassName: CLASS\n", 1)
 	class := func(controller string) string {

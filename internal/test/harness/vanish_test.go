@@ -92,7 +92,7 @@ var vanishings = map[string]struct {
 
 // Something is deleted between two reads of the same run. The run, which an edit or the resync has brought
 // about, makes it again.
-func TestWhatVanishesWhileItIsReadIsMadeAgain(t *testing.T) {
+func TestResourceDeletedDuringReadIsRecreated(t *testing.T) {
 	t.Parallel()
 	for name, c := range vanishings {
 		for _, edited := range []bool{true, false} {
@@ -145,7 +145,7 @@ func TestWhatVanishesWhileItIsReadIsMadeAgain(t *testing.T) {
 }
 
 // The load balancer is deleted by hand, and then attributes are set for the first time.
-func TestAttributesOfALoadBalancerThatIsGone(t *testing.T) {
+func TestAttributesOfDeletedLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -167,7 +167,7 @@ func TestAttributesOfALoadBalancerThatIsGone(t *testing.T) {
 
 // AWS lists a load balancer and says that it does not exist when its attributes are asked for. That is
 // asked again with back-off, reported, and over when AWS is of one mind again.
-func TestAWSContradictsItself(t *testing.T) {
+func TestContradictoryAnswersAreReported(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{0, 2} {
 		synctest.Test(t, func(t *testing.T) {

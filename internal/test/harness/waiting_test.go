@@ -44,7 +44,7 @@ func deleteMembers(t *testing.T, n int) (took time.Duration, more bool) {
 }
 
 // Members that leave are gone soon, at whatever call the controller is killed.
-func TestMembersLeaveSoonAfterAKill(t *testing.T) {
+func TestMembersAreDeletedSoonAfterKill(t *testing.T) {
 	t.Parallel()
 	for n, more := 1, true; more; n++ {
 		var took time.Duration
@@ -55,7 +55,7 @@ func TestMembersLeaveSoonAfterAKill(t *testing.T) {
 }
 
 // A member whose targets still keep connections has to wait for them, and an event says so.
-func TestAnEventSaysWhatADeletionWaitsFor(t *testing.T) {
+func TestWaitingDeletionIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

@@ -13,7 +13,7 @@ import (
 
 // A security group that is attached elsewhere is in use for ever: it is asked for less and less
 // often, and an event says what keeps the Ingress from going.
-func TestWhatStaysInUseIsReportedAndNotRepeatedWithoutEnd(t *testing.T) {
+func TestSecurityGroupInUseIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

@@ -309,7 +309,7 @@ func (w walker) throughFaults(r *Harness, steps int, log *[]string, step func() 
 	broken = false
 }
 
-func TestHistoryDecidesNothing(t *testing.T) {
+func TestResultDependsOnlyOnLastObjects(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, seeds.Amount(10, 20), walk)
 }

@@ -128,7 +128,7 @@ func TestWebhooksMakeNoCallToAWS(t *testing.T) {
 }
 
 // Without admission a binding is completed by the controller, and one that contradicts AWS has a finding.
-func TestABindingIsJudgedWithoutAdmission(t *testing.T) {
+func TestBindingIsValidatedWithoutWebhook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

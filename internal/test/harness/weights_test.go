@@ -11,7 +11,7 @@ import (
 
 // Forwards whose weights are all 0, and a protocol that is none, are reported on the object that says so: by an event, on
 // a route by its condition.
-func TestForwardsToNobodyAreReported(t *testing.T) {
+func TestForwardsWithoutWeightAreReported(t *testing.T) {
 	t.Parallel()
 	const nlb = `
 apiVersion: v1

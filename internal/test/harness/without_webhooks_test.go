@@ -47,7 +47,7 @@ func badIngress(old, new string, annotations string) string {
 
 // Without webhooks every fault that they would deny is a Warning event with a way out, or a condition of the binding, and
 // what is right is served. The harness has no webhooks: nothing that it is given passes admission.
-func TestWithoutWebhooksFaultsBecomeFindings(t *testing.T) {
+func TestFaultsAreFindingsWithoutWebhooks(t *testing.T) {
 	t.Parallel()
 	const resource = "backend: {resource: {apiGroup: example.com, kind: Bucket, name: b}}"
 	for name, c := range map[string]struct{ doc, reason string }{
@@ -76,9 +76,9 @@ func TestWithoutWebhooksFaultsBecomeFindings(t *testing.T) {
 				served := func() string { return described(t, r, arn) + ", / answers " + r.answer("/") }
 				want := served()
 				time.Sleep(time.Minute) // so that the right binding is the older one
-				r.Apply(strings.NewReplacer("targetGroupARN: ARN", "targetGroupARN: "+arn, "SPARE", spareGroup(t, r)).Replace(c.doc))
+				r.Apply(strings.NewReplacer("targetGroupARN: ARN", "targetGroupARN: "+arn, "SPARE", createTargetGroup(t, r)).Replace(c.doc))
 				r.Settle(5 * time.Minute)
-				if reported := reportedOfBad(r); !strings.Contains(reported, c.reason) || !strings.Contains(reported, ";") {
+				if reported := warningsOfBad(r); !strings.Contains(reported, c.reason) || !strings.Contains(reported, ";") {
 					t.Errorf("said: %q", reported)
 				}
 				expect(t, "what is served", want, served())
@@ -87,8 +87,8 @@ func TestWithoutWebhooksFaultsBecomeFindings(t *testing.T) {
 	}
 }
 
-// spareGroup makes a target group for pods.
-func spareGroup(t *testing.T, r *Harness) string {
+// createTargetGroup makes a target group for pods.
+func createTargetGroup(t *testing.T, r *Harness) string {
 	t.Helper()
 	made, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
 		Name: aws.String("spare"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), TargetType: elbtypes.TargetTypeEnumIp, VpcId: &r.World.VPC,
@@ -99,8 +99,8 @@ func spareGroup(t *testing.T, r *Harness) string {
 	return aws.ToString(made.TargetGroups[0].TargetGroupArn)
 }
 
-// reportedOfBad returns the warnings about the object of that name.
-func reportedOfBad(r *Harness) string {
+// warningsOfBad returns the warnings about the object of that name.
+func warningsOfBad(r *Harness) string {
 	var out []string
 	for _, o := range r.Store.All("Event") {
 		if e := o.(*corev1.Event); e.InvolvedObject.Name == "bad" && e.Type == corev1.EventTypeWarning {

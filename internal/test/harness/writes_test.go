@@ -227,13 +227,13 @@ func TestKilledAfterEachWrite(t *testing.T) {
 	recovery(t, "after each write to Kubernetes", append(exploreWrites(t, wholeLifecycle, dieAfter), exploreWrites(t, gatedLifecycle, dieAfter)...))
 }
 
-func TestEachWriteRefusedByAConflict(t *testing.T) {
+func TestEachWriteFailsWithConflict(t *testing.T) {
 	t.Parallel()
 	exploreWrites(t, wholeLifecycle, conflict)
 	exploreWrites(t, gatedLifecycle, conflict)
 }
 
-func TestEachAnswerOfAWriteLost(t *testing.T) {
+func TestEachResponseOfWriteLost(t *testing.T) {
 	t.Parallel()
 	exploreWrites(t, wholeLifecycle, lost)
 	exploreWrites(t, gatedLifecycle, lost)

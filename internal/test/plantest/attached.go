@@ -39,10 +39,10 @@ func (s *simulation) applyALBTarget(st plan.Step) {
 	case plan.RegisterALB:
 		g := s.group(do.Group)
 		if g.Port != do.Port {
-			panic(fmt.Sprintf("simulate: %s has port %d, its target %d", g.Name, g.Port, do.Port))
+			panic(fmt.Sprintf("simulate: target group %s has port %d, but its target has port %d", g.Name, g.Port, do.Port))
 		}
 		if len(all[g.ARN]) > 0 {
-			panic("simulate: " + g.Name + " has a target already")
+			panic("simulate: " + g.Name + " already has a target")
 		}
 		if do.ARN != "" { // the target group belongs to another stack, which is not simulated
 			all[g.ARN] = append(slices.Clone(all[g.ARN]), observed.Target{ID: do.ARN, Port: do.Port})

@@ -191,7 +191,7 @@ func (s *simulation) step(st plan.Step) {
 		s.have.SecurityGroups = slices.DeleteFunc(s.have.SecurityGroups, func(g observed.SecurityGroup) bool { return g.ID == do.GroupID })
 	case plan.CreateLoadBalancer:
 		if slices.ContainsFunc(s.have.LoadBalancers, func(o observed.LoadBalancer) bool { return o.Name != "" && o.Name == do.Name }) {
-			panic("simulate: a load balancer of the name " + do.Name + " exists")
+			panic("simulate: a load balancer with the name " + do.Name + " already exists")
 		}
 		lb := observed.LoadBalancer{
 			ARN: s.newID(st.Address), ResourceID: st.Address.ID, Name: do.Name, Type: do.Type.String(), Scheme: do.Scheme,
@@ -236,7 +236,7 @@ func (s *simulation) step(st plan.Step) {
 	case plan.CreateTargetGroup:
 		w := do.Group
 		if slices.ContainsFunc(s.have.TargetGroups, func(o observed.TargetGroup) bool { return o.Name != "" && o.Name == w.Name }) {
-			panic("simulate: a target group of the name " + w.Name + " exists")
+			panic("simulate: a target group with the name " + w.Name + " already exists")
 		}
 		s.have.TargetGroups = append(s.have.TargetGroups, observed.TargetGroup{
 			ARN: s.newID(st.Address), ResourceID: w.ID, Name: w.Name, Type: w.Type, Port: w.Port, Protocol: w.Protocol,

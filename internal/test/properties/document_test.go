@@ -21,7 +21,7 @@ import (
 )
 
 // What a stack is to be does not depend on how much of it there is, nor on the order of inputs.
-func TestADocumentStaysTheSameWhileItsPlanIsCarriedOut(t *testing.T) {
+func TestDocumentIsConstantWhilePlanIsApplied(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, groups/2, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 4))

@@ -12,7 +12,7 @@ import (
 
 // What becomes of random groups as objects of the Gateway API answers each request alike, or a note says that something is
 // lost.
-func TestTranslationsToTheGatewayAPIAnswerAlike(t *testing.T) {
+func TestTranslatedGroupsAnswerAlike(t *testing.T) {
 	t.Parallel()
 	gateways := gateway.Options{Options: assemble.Options{Cluster: "test"}, ListenerSets: true}
 	opt := migrate.Options{

@@ -39,7 +39,7 @@ func translate(t *testing.T, src cluster.Source, id model.StackID) (model.Stack,
 	return s, found
 }
 
-func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
+func TestTranslationDoesNotDependOnInputOrder(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, groups, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -59,7 +59,7 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 
 // One member's fault is its own: every finding names an object of the group, a field of it and a
 // way out.
-func TestFindingsNameWhatIsToBeChanged(t *testing.T) {
+func TestFindingsNameObjectFieldAndRemedy(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, groups, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -80,7 +80,7 @@ func TestFindingsNameWhatIsToBeChanged(t *testing.T) {
 // step in between every host and path of the first group gets its old or its new answer, or that of a
 // group in which some members are changed and others not: no member waits for another. What was not
 // there before may be an error.
-func TestEveryStepIsSafeAndTheLastOneIsTheLast(t *testing.T) {
+func TestEveryStepIsSafeAndPlansConverge(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, groups/2, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 3))

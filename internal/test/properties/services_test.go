@@ -122,7 +122,7 @@ func translateService(t *testing.T, src cluster.Source, have *observed.Stack) (m
 	return s, found
 }
 
-func TestTranslationOfServicesIsOneAndNamesFaults(t *testing.T) {
+func TestTranslationOfServicesIsDeterministic(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, services, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 11))
@@ -143,7 +143,7 @@ func TestTranslationOfServicesIsOneAndNamesFaults(t *testing.T) {
 
 // From nothing to a Service and on to another form of it: plans come to an end, names and tags are as AWS takes them,
 // and so are the listeners at each step.
-func TestEveryStepOfServicesIsWhatAWSTakes(t *testing.T) {
+func TestEveryStepOfServicesIsValidInAWS(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, services, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 12))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestPairsHaveEachPairOfValues(t *testing.T) {
+func TestPairsCoversEachPairOfValues(t *testing.T) {
 	var all [][]string
 	for a := range 5 {
 		for b := range 4 {

@@ -40,7 +40,7 @@ func TestEachSeedIsCheckedOnce(t *testing.T) {
 	}
 }
 
-func TestOneSeedIsCheckedAlone(t *testing.T) {
+func TestSeedVariableChecksOneSeed(t *testing.T) {
 	t.Setenv("FULCRUM_SEED", "17")
 	if got := collect(t, 5); !slices.Equal(got, []uint64{17}) {
 		t.Errorf("seeds %v", got)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestSpreadTakesEveryNth(t *testing.T) {
+func TestSpreadTakesEveryNthCase(t *testing.T) {
 	cases := []int{0, 1, 2, 3, 4, 5, 6}
 	t.Setenv("FULCRUM_LONG", "")
 	if got := Spread(3, cases); !slices.Equal(got, []int{0, 3, 6}) {
@@ -20,7 +20,7 @@ func TestSpreadTakesEveryNth(t *testing.T) {
 	}
 }
 
-func TestCoverHasEachElement(t *testing.T) {
+func TestCoverIncludesEachElement(t *testing.T) {
 	cases := [][]int{{1}, {1, 2}, {3, 4, 5}, {2, 3}, {5, 5}, {6}}
 	if got := Cover(cases); !slices.Equal(got, []int{1, 2, 5}) {
 		t.Errorf("%v", got)

@@ -250,7 +250,7 @@ func checkTaken(t *testing.T, r *harness.Harness, arns map[string]string) {
 
 // The other way round, what this controller makes is what the other one compares its own with, so that it changes nothing: it
 // finds the accelerator by the ARN in the status, compares the tags, and matches listeners by protocol and ports.
-func TestAcceleratorsAreGivenBack(t *testing.T) {
+func TestOtherControllerKeepsAccelerators(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, c, arns := acceleratorSite(t)
@@ -275,7 +275,7 @@ func TestAcceleratorsAreGivenBack(t *testing.T) {
 }
 
 // The rule of names is the one of the documentation.
-func TestRuleOfAcceleratorNames(t *testing.T) {
+func TestAcceleratorNameRule(t *testing.T) {
 	t.Parallel()
 	if d := cmp.Diff("k8s_shop_web-acceleratorv_", generated("shop", "web-accelerator.v1", "IPV4")[:26]); d != "" {
 		t.Error(d)

@@ -24,9 +24,9 @@ var respelled = []struct{ name, object, annotation, from, to string }{
 	{"order of tags", "ingress-tags/web", "tags", "", ""},
 }
 
-// TestTakeOverOfOtherSpellings changes annotations between the two controllers in ways that mean
+// TestTakeOverWithEquivalentAnnotations changes annotations between the two controllers in ways that mean
 // the same.
-func TestTakeOverOfOtherSpellings(t *testing.T) {
+func TestTakeOverWithEquivalentAnnotations(t *testing.T) {
 	t.Parallel()
 	for _, s := range respelled {
 		t.Run(s.name, func(t *testing.T) {
@@ -65,8 +65,8 @@ func respell(t *testing.T, r *harness.Harness, object, annotation, from, to stri
 	must(t, 0, r.Store.Put(stored))
 }
 
-// TestTakeOverSeesDrift makes sure that a real difference is not overlooked by these tests.
-func TestTakeOverSeesDrift(t *testing.T) {
+// TestTakeOverFindsRealDifferences makes sure that a real difference is not overlooked by these tests.
+func TestTakeOverFindsRealDifferences(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := leave(t, variations{}, "ingress-inbound-cidrs")

@@ -45,7 +45,7 @@ func TestTakeOver(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			for j, name := range cases.Names(t) {
 				if i > 0 && (i+j)%seeds.Step(3) != 0 {
-					continue // TestTakeOverOfAll finds each case in each state
+					continue // TestTakeOverOfAllCases finds each case in each state
 				}
 				t.Run(name, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) { takeOver(t, f.odd, name) })
@@ -55,8 +55,8 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// TestTakeOverOfAll is the same with all cases in one cluster.
-func TestTakeOverOfAll(t *testing.T) {
+// TestTakeOverOfAllCases is the same with all cases in one cluster.
+func TestTakeOverOfAllCases(t *testing.T) {
 	t.Parallel()
 	for _, f := range found {
 		t.Run(f.name, func(t *testing.T) {
