@@ -145,7 +145,7 @@ soak-seeds:
 .PHONY: bench
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
-	@FULCRUM_BENCH=1 go test -count=1 -v -run 'TestCalls$$|TestServiceCalls$$|TestServiceRestart$$|TestGatewayCalls$$|TestGatewayRestart$$|TestAcceleratorCalls$$|TestGatewayWithManyRoutes$$|TestRateLimits$$|TestRateLimitsBeyondTheDocumentedLimits$$|TestRestart$$|TestManyEditsShareCheckpointWrites$$|TestOnePodReplaced$$|TestPodChurn$$|TestPodChurnOfOneTenantDelaysNoOther$$|TestCost$$|TestDriftCalls$$|TestNothingIsLostWhileAWSIsOutOfReach$$|TestKilled(Before|After)Each(Call|Write)$$' ./internal/test/harness | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
+	@FULCRUM_BENCH=1 go test -count=1 -v -run 'TestCalls$$|TestServiceCalls$$|TestServiceRestart$$|TestGatewayCalls$$|TestGatewayRestart$$|TestAcceleratorCalls$$|TestGatewayWithManyRoutes$$|TestRateLimits$$|TestRateLimitsBeyondTheDocumentedLimits$$|TestRestart$$|TestManyEditsShareCheckpointWrites$$|TestOnePodReplaced$$|TestPodChurn$$|TestPodChurnOfOneTenantDelaysNoOther$$|TestCost$$|TestDriftCalls$$|TestEditsDuringAnOutageTakeEffectAfterIt$$|TestKilled(Before|After)Each(Call|Write)$$' ./internal/test/harness | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
 	@go test -count=1 -v -run 'TestAnExpiredCertificateIsReplacedByTheFirstSync$$' ./internal/webhook/serving | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
 	@cd local && go test -count=1 -v -run 'TestKilledBetweenCalls$$' ./e2e | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
 	@cd local && FULCRUM_BENCH=1 go test -count=1 -v -timeout 60m ./cost | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'

@@ -27,14 +27,14 @@ type layer struct {
 	libraries []string
 }
 
-// clientLibraries are closed to every package that does not list them.
+// clientLibraries may be imported only by packages that list them.
 var clientLibraries = []string{
 	"github.com/aws/", "k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "k8s.io/klog/",
 	"go.uber.org/zap", "github.com/prometheus/", "github.com/spf13/",
 }
 
-// impure are closed to pure packages.
-var impure = []string{"net/http", "os", "os/exec", "log", "log/slog", "math/rand", "math/rand/v2", "net"}
+// impureImports may not be imported by pure packages.
+var impureImports = []string{"net/http", "os", "os/exec", "log", "log/slog", "math/rand", "math/rand/v2", "net"}
 
 var core = []string{"internal/finding", "internal/model", "internal/observed", "internal/naming", "internal/plan/network", "internal/plan"}
 
@@ -295,7 +295,7 @@ func (l layer) faults(f *ast.File) []string {
 			}) {
 			out = append(out, "must not import "+p)
 		}
-		if l.pure && slices.Contains(impure, p) {
+		if l.pure && slices.Contains(impureImports, p) {
 			out = append(out, "is pure and must not import "+p)
 		}
 	}

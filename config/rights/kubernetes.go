@@ -43,7 +43,7 @@ func (r Role) Test(rule Rule, resource, verb string) string {
 	case resource == "leases":
 		return "internal/kube TestWithoutVerbOfTheLease/leases/" + verb
 	case resource == definitions && r.Name == "fulcrum-accelerators":
-		return "internal/kube TestDefinitionThatIsBeingDeleted"
+		return "internal/kube TestDefinition"
 	case rule.Group == "apiextensions.k8s.io":
 		return "internal/kube TestWithoutVerbOfTheVersions/" + resource + "/" + verb
 	case resource == "albtargetcontrolconfigs":

@@ -97,7 +97,7 @@ func TestTaggingServiceShowsDeletedResources(t *testing.T) {
 	if got := r.takeMutatingCalls(); got != "" {
 		t.Errorf("calls %s for what is gone", got)
 	}
-	// Of two that it shows one is gone; the other is found.
+	// The tagging service lists a deleted stack and an existing one; the existing one is found.
 	other := desiredStack(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "other"})
 	if err := r.converge(other); err != nil {
 		t.Fatal(err)

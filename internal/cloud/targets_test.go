@@ -123,7 +123,7 @@ func TestENIsOfInstancesAndAddresses(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	r.takeCallCounts()
-	// A pod came, with an address of its own on the interface.
+	// A new pod has a secondary private IP address on the ENI.
 	must(r.ec2.AssignPrivateIpAddresses(r.ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: &eni, PrivateIpAddresses: []string{"10.0.128.77"}}))(t)
 	r.takeCallCounts()
 	r.clock.Advance(5 * time.Second)

@@ -11,13 +11,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// BenchmarkObjectCounts scrapes the metrics of clusters with different numbers of TargetGroupBindings.
 // synced is a store that has all objects.
 type synced struct{ *cluster.Memory }
 
 // Synced implements syncedSource.
 func (synced) Synced() bool { return true }
 
+// BenchmarkObjectCounts scrapes the metrics of clusters with different numbers of TargetGroupBindings.
 func BenchmarkObjectCounts(b *testing.B) {
 	for _, n := range []int{500, 5000} {
 		b.Run(fmt.Sprintf("%d bindings", n), func(b *testing.B) {

@@ -37,9 +37,8 @@ func ConditionsText(conditions []model.Condition) string {
 	return clip(strings.Join(parts, ", "))
 }
 
-// hostTexts returns regular expressions for hosts as users wrote them: as a hostname where the expression was made
-// from one. Such an expression also matches requests whose Host header has a port, which plain values of a host
-// condition do not.
+// hostTexts returns regular expressions for hosts as text. An expression that was made from a hostname is shown as the hostname
+// and "(any port)", because it also matches a Host header with a port, which plain values of a host condition do not.
 func hostTexts(expressions []string) []string {
 	out := slices.Clone(expressions)
 	for i, expr := range out {

@@ -262,7 +262,7 @@ func TestUp(t *testing.T) {
 	fulcrum := worldtest.Controller(t)
 	t.Setenv("PATH", filepath.Dir(worldtest.Client(t, "kubectl"))+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	first := up(t, "--controller="+fulcrum)
-	t.Run("the README leads to traffic", func(t *testing.T) { readmeLeadsToTraffic(t, first, fulcrum) })
+	t.Run("the commands of the README", func(t *testing.T) { testREADMECommands(t, first, fulcrum) })
 	t.Run("a second cluster uses the AWS", func(t *testing.T) {
 		line := regexp.MustCompile(`(?m)^another cluster of this AWS: \S+ up (.*)$`).FindStringSubmatch(first.String())
 		if line == nil {
@@ -307,9 +307,9 @@ func (r *running) killController(t *testing.T) {
 	}
 }
 
-// readmeLeadsToTraffic copies what the README has a new user type, from nothing to a Service, an Ingress and a Gateway
+// testREADMECommands copies what the README has a new user type, from nothing to a Service, an Ingress and a Gateway
 // that answer.
-func readmeLeadsToTraffic(t *testing.T, r *running, fulcrum string) {
+func testREADMECommands(t *testing.T, r *running, fulcrum string) {
 	t.Helper()
 	_, text, _ := strings.Cut(read(t, "README.md"), "\n## Try it\n")
 	text, _, _ = strings.Cut(text, "\n## ")

@@ -96,7 +96,7 @@ func (c commandLines) inspectCommand(out *Status, m move, plan string) string {
 	return plan
 }
 
-// translateCommand returns the command that translates a load balancer.
+// translateCommand returns the command fulcrum migrate for the Ingresses of a stack.
 func (c commandLines) translateCommand(from model.StackID, inPlace bool) string {
 	args := []string{"migrate", "--from-cluster"}
 	if inPlace {

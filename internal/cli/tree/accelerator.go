@@ -28,8 +28,8 @@ type (
 		DualStackDNSName string `json:"dualStackDNSName,omitempty"`
 		// Addresses are the static IP addresses.
 		Addresses []string `json:"addresses"`
-		// Owner is CLUSTER/NAMESPACE/NAME of the owner, as far as tags name it. It is missing if the object of the stack
-		// owns the accelerator. Otherwise the object owns only the endpoint groups without an owner.
+		// Owner is the owner, CLUSTER/NAMESPACE/NAME, or "another owner" if no tag names it. It is missing if the object of
+		// the stack owns the accelerator. Otherwise the object owns only the endpoint groups whose Owner is empty.
 		Owner     string                `json:"owner,omitempty"`
 		Listeners []AcceleratorListener `json:"listeners"`
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// groupOwner has the namespaces, one of which owns a target group, as ownerNamespacesIn returns them.
+// groupOwner is a cached answer of ownerNamespacesIn: the target group belongs to one of the namespaces. at is the time at which
+// its tags were read.
 type groupOwner struct {
 	namespaces []string
 	at         time.Time

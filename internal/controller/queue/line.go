@@ -255,7 +255,7 @@ func (f *eventSource[K]) WaitForSync(ctx context.Context) error {
 func (f *eventSource[K]) enqueueAffected(queue priorityqueue.PriorityQueue[K], e kube.Event) {
 	keys, err := f.line.Triggers.Affected(e.Old, e.New)
 	if err != nil {
-		f.log.Error(err, "failed to find all objects affected by an event")
+		f.log.Error(err, "could not resolve all objects affected by an event")
 	}
 	if len(keys) == 0 {
 		return

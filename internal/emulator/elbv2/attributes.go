@@ -113,7 +113,7 @@ func checkNumberIn(low, high int) func(key, value string) error {
 	}
 }
 
-func checkZeroOrIn(low, high int) func(key, value string) error {
+func checkZeroOrNumberIn(low, high int) func(key, value string) error {
 	return func(key, value string) error {
 		if value == "0" {
 			return nil
@@ -122,7 +122,7 @@ func checkZeroOrIn(low, high int) func(key, value string) error {
 	}
 }
 
-func checkOffOrIn(low, high int) func(key, value string) error {
+func checkOffOrNumberIn(low, high int) func(key, value string) error {
 	return func(key, value string) error {
 		if value == "off" {
 			return nil

@@ -143,9 +143,9 @@ func servedNames(tg *owners.TargetGroups, w *model.CertificateImport) (out []mod
 	return out
 }
 
-// newlyClaimed returns a name for a host of another object that no live certificate of the Secret has; nil if there
-// is none. Names that a live certificate has already are admitted, so that an older object which joins later does not
-// prevent the renewal.
+// newlyClaimed returns the first claimed name that is in no live certificate of the Secret; nil if there is none. A claimed
+// name covers a host of another object. Names in a live certificate are accepted, so that an older object that is added later
+// does not prevent the renewal.
 func newlyClaimed(claimed []model.ClaimedName, live []observed.OwnCertificate) *model.ClaimedName {
 	for i, n := range claimed {
 		if !slices.ContainsFunc(live, func(c observed.OwnCertificate) bool { return slices.Contains(c.Imported.Names, n.Name) }) {

@@ -33,7 +33,7 @@ func (w *acceleratorWorld) attackByAccelerators() {
 		w.write(fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: %s, namespace: evil}\nspec: {gatewayClassName: %s, listeners: [{name: http, port: 80, protocol: HTTP}]}\n", w.any("gate", "g1"), w.any("alb", "none")))
 	case n == 15+1:
 		if w.chance(50) {
-			w.replaced()
+			w.recreate()
 		} else {
 			w.pointAtForged()
 		}
@@ -187,8 +187,8 @@ func (w *acceleratorWorld) put(o cluster.Object, what string) {
 	}
 }
 
-// replaced deletes a GlobalAccelerator and makes it again at once.
-func (w *acceleratorWorld) replaced() {
+// recreate deletes a GlobalAccelerator and creates it again immediately.
+func (w *acceleratorWorld) recreate() {
 	doc := evilDocuments{w}.acceleratorOfEvil()
 	for _, o := range w.ownAccelerators() {
 		if o.DeletionTimestamp == nil {

@@ -24,7 +24,7 @@ import (
 // 20,000.
 const number = 200
 
-// survey lists one line for each history that fails, and continues.
+// survey reports whether a failing history is only reported in one line, without a search for a shorter one.
 var survey = os.Getenv("FULCRUM_ADVERSARY_SURVEY") != ""
 
 // TestHistories runs random histories of the attacker.

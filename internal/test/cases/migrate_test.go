@@ -128,7 +128,7 @@ func TestTranslatedRandomGroupsAnswerAlike(t *testing.T) {
 	}
 }
 
-// randomGroup puts a random IngressGroup of two namespaces into a world, with changes to its manifests, and returns these.
+// randomGroup applies the manifests of a random IngressGroup in two namespaces, after each change to them, and returns them.
 func randomGroup(r *harness.Harness, seed uint64, change ...func(*rand.Rand, string) string) string {
 	fill := strings.NewReplacer("$CERT", r.World.Certs["example.com"], "$SUBNETS", strings.Join(r.World.Public[:2], ","), "$GROUP", r.World.ExtraSG,
 		"$WEBACL", r.World.WebACL, "$TRUSTSTORE", "arn:aws:elasticloadbalancing:"+harness.Region+":"+harness.Account+":truststore/ts/0123456789abcdef", "$PREFIXLIST", r.World.PrefixList)

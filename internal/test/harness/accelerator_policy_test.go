@@ -129,7 +129,8 @@ func call[T any](note func(error) bool, make func(*ga.Client) (T, error), first,
 	return out
 }
 
-// withAcceleratorPolicy lives with a policy for accelerators, and returns what was denied and which permissions were used.
+// withAcceleratorPolicy creates, changes and deletes an accelerator with an IAM policy, and returns the denied calls and the
+// permissions that were used.
 func withAcceleratorPolicy(t *testing.T, policy []byte) (denied []string, used map[authz.Used]int) {
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, Options{Policies: [][]byte{rights.Policy("aws"), policy}})

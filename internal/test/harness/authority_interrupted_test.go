@@ -12,8 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// A process that dies at a call of a withdrawal leaves the rest to the next one; one that does not hear the answer goes on.
-func TestInterruptedWithdrawalIsCompleted(t *testing.T) {
+// TestRevocationIsCompletedAfterAKillOrALostResponse: if the process is killed at a call that removes what a member has no right
+// to any more, the next process completes the removal; if the response is lost, the same process does.
+func TestRevocationIsCompletedAfterAKillOrALostResponse(t *testing.T) {
 	t.Parallel()
 	for _, c := range interruptions() {
 		t.Run(fmt.Sprintf("%s/lost %t", c.authorityCase, c.last.Lose), func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// refusedTexts are what the first member hears of a value that AWS refuses: on a live load balancer, and
-// on a new one.
+// refusedTexts are the findings on the first member about a value that AWS refuses, by annotation: with a live load balancer,
+// and with a new one.
 var refusedTexts = map[string][2]string{
 	"healthcheck-path": {
 		`RejectedByAWS: healthcheck-path: AWS refuses "no-slash": it must begin with a "/" character; the health check stays unchanged; change the value`,

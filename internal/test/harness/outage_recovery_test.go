@@ -1,0 +1,82 @@
+package harness
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+)
+
+// editForFiveMinutes creates, edits and deletes an Ingress and replaces pods.
+func editForFiveMinutes(r *Harness) {
+	named := func(name, path string) string {
+		return strings.Replace(ingressOf("", path), "name: web\n", "name: "+name+"\n", 1)
+	}
+	r.Apply(named("created", "/created=web"))
+	r.during(time.Minute)
+	r.Apply(ingressOf("", "/=web", "/edited=api"))
+	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "deleted"}); err != nil {
+		r.T.Fatal(err)
+	}
+	r.during(time.Minute)
+	r.Apply(pods("web", podAddresses[1:4]...), pods("api", podAddresses[4:6]...))
+	r.during(3 * time.Minute)
+}
+
+func newOutageTest(t *testing.T) *Harness {
+	r := shopWith(t, Options{Workers: 3, Checkpoints: true, Drift: true})
+	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:5]...), ingressOf("", "/=web"),
+		strings.Replace(ingressOf("", "/deleted=api"), "name: web\n", "name: deleted\n", 1))
+	r.during(10 * time.Minute)
+	return r
+}
+
+// TestEditsDuringAnOutageTakeEffectAfterIt: all edits of a five-minute outage of AWS take effect after it, and nothing is
+// reported as drift.
+func TestEditsDuringAnOutageTakeEffectAfterIt(t *testing.T) {
+	t.Parallel()
+	var want []string
+	synctest.Test(t, func(t *testing.T) {
+		r := newOutageTest(t)
+		editForFiveMinutes(r)
+		r.during(20 * time.Minute)
+		want = r.State()
+	})
+	for name, outage := range outages {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newOutageTest(t)
+				var out atomic.Bool
+				r.Emulator.Faults().SetHook(func(fault.Call) fault.Action {
+					if out.Load() {
+						return outage
+					}
+					return fault.Action{}
+				})
+				out.Store(true)
+				editForFiveMinutes(r)
+				if cmp.Equal(want, r.State()) {
+					t.Fatal("the edits took effect during the outage")
+				}
+				out.Store(false)
+				end := time.Now()
+				for !cmp.Equal(want, r.State()) && time.Since(end) < 30*time.Minute {
+					r.during(time.Second)
+				}
+				if diff := cmp.Diff(want, r.State()); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+				t.Logf("BENCH AWS does not answer for 5 minutes (%s): all edits have taken effect %s after the end", name, time.Since(end))
+				if reported := driftEvents(r, "DriftRepaired"); len(reported) > 0 {
+					t.Errorf("drift without a change by others: %q", reported)
+				}
+			})
+		})
+	}
+}
