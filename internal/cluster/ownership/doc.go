@@ -2,8 +2,8 @@
 // those that another writer has removed. It reads only through a cluster.View.
 //
 // An incomplete view is not a desired state. What was served is removed if its object is deleted or was itself edited
-// so that it is not accepted any more. It is not removed if a class is missing, if a class changes its controller
-// although its Ingresses were not edited, or if the definition of a kind was deleted. The finding is then
+// so that it is no longer accepted. It is not removed if a class is missing, if a class changes its controller
+// although its Ingresses were not edited, or if the definition of GlobalAccelerators is deleted. The finding is then
 // RemovalNotTrusted. Nothing is deleted if no object with a finalizer of the controller exists for the stack, or if
-// somebody else has removed that finalizer.
+// another client has removed that finalizer.
 package ownership
