@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// convertTo converts a rendered object to its type; a field that the type does not have is an error.
+// convertTo converts a rendered object to its Go type. A field that the type does not have is an error.
 func convertTo[T any](t *testing.T, u *unstructured.Unstructured) *T {
 	t.Helper()
 	out := new(T)
@@ -31,7 +31,7 @@ func convertTo[T any](t *testing.T, u *unstructured.Unstructured) *T {
 	return out
 }
 
-// renderValues renders the chart with a few values.
+// renderValues renders the chart with the given values and returns the objects. The default cluster name is "shop".
 func renderValues(t *testing.T, values string, o options) []*unstructured.Unstructured {
 	t.Helper()
 	v := parseValues(t, values)
@@ -45,7 +45,7 @@ func hasKind(all []*unstructured.Unstructured, kind string) bool {
 	return slices.ContainsFunc(all, func(u *unstructured.Unstructured) bool { return u.GetKind() == kind })
 }
 
-// TestPodsAreRestricted: the default pods pass the strictest standard of Pod Security.
+// TestPodsAreRestricted checks that the default pods pass the level "restricted" of the Pod Security Standards.
 func TestPodsAreRestricted(t *testing.T) {
 	checks, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
@@ -54,7 +54,7 @@ func TestPodsAreRestricted(t *testing.T) {
 	for _, name := range valuesFiles(t) {
 		d := convertTo[appsv1.Deployment](t, findObject(t, objects(t, render(t, readValues(t, name), options{})), "Deployment", ""))
 		if d.Spec.Template.Spec.HostNetwork {
-			continue // by its values
+			continue // set by the values
 		}
 		for _, r := range checks.EvaluatePod(api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}, &d.Spec.Template.ObjectMeta, &d.Spec.Template.Spec) {
 			if !r.Allowed {
@@ -64,7 +64,8 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 }
 
-// TestObjectsHaveReleaseLabels: every object has the labels of the release, and those of Helm only if Helm makes it.
+// TestObjectsHaveReleaseLabels checks that every object has the labels of the release, and the labels of Helm only
+// if Helm creates the object.
 func TestObjectsHaveReleaseLabels(t *testing.T) {
 	for _, name := range valuesFiles(t) {
 		values := readValues(t, name)
@@ -81,7 +82,8 @@ func TestObjectsHaveReleaseLabels(t *testing.T) {
 	}
 }
 
-// TestNames: names follow the release as those of aws-load-balancer-controller's chart do.
+// TestNames checks that names of objects derive from the release name as in the chart of
+// aws-load-balancer-controller.
 func TestNames(t *testing.T) {
 	for want, o := range map[string]struct{ release, values string }{
 		"lbs-aws-load-balancer-controller": {"lbs", ""},
@@ -107,7 +109,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestOldKubernetesGetsOnlyKnownObjects: what an old API server does not have is left out.
+// TestOldKubernetesGetsOnlyKnownObjects checks that the chart renders only API versions and fields that the version
+// of Kubernetes supports.
 func TestOldKubernetesGetsOnlyKnownObjects(t *testing.T) {
 	old := renderValues(t, "{autoscaling: {enabled: true}}", options{kubernetes: "v1.22.17"})
 	if v := findObject(t, old, "HorizontalPodAutoscaler", "").GetAPIVersion(); v != "autoscaling/v2beta2" {
@@ -124,7 +127,8 @@ func TestOldKubernetesGetsOnlyKnownObjects(t *testing.T) {
 	}
 }
 
-// TestMetricsAddressIsRendered: 0 switches everything about metrics off, and the port of an IPv6 address is its last part.
+// TestMetricsAddressIsRendered checks that the address "0" disables everything about metrics, and that the port of
+// an IPv6 address is read correctly.
 func TestMetricsAddressIsRendered(t *testing.T) {
 	off := renderValues(t, `{metricsBindAddr: "0", serviceMonitor: {enabled: true}, networkPolicy: {enabled: true}}`, options{})
 	d := convertTo[appsv1.Deployment](t, findObject(t, off, "Deployment", ""))
@@ -139,7 +143,8 @@ func TestMetricsAddressIsRendered(t *testing.T) {
 	}
 }
 
-// TestDisruptionBudgetNeedsTwoReplicas: a budget exists where there are always two replicas, so that it never stops a drain.
+// TestDisruptionBudgetNeedsTwoReplicas checks that a PodDisruptionBudget is only rendered if there are always two
+// replicas, so that it never blocks a node drain.
 func TestDisruptionBudgetNeedsTwoReplicas(t *testing.T) {
 	for values, want := range map[string]bool{
 		"{podDisruptionBudget: {maxUnavailable: 1}}":                                                                true,
@@ -154,7 +159,8 @@ func TestDisruptionBudgetNeedsTwoReplicas(t *testing.T) {
 	}
 }
 
-// TestValuesMayBeText: maps may be given as text, and numbers as strings.
+// TestValuesMayBeText checks that the chart also accepts maps and lists as text, and numbers and booleans as
+// strings.
 func TestValuesMayBeText(t *testing.T) {
 	for a, b := range map[string]string{
 		"{serviceTargetENISGTags: {b: c, a: d}}":                      `{serviceTargetENISGTags: "a=d,b=c"}`,
@@ -174,7 +180,8 @@ func TestValuesMayBeText(t *testing.T) {
 	}
 }
 
-// TestWebhooksCanBeDisabled: the API server must not ask for what is not served.
+// TestWebhooksCanBeDisabled checks that the chart has no webhook configurations if webhooks are off, because the
+// API server must not call webhooks that are not served.
 func TestWebhooksCanBeDisabled(t *testing.T) {
 	for _, values := range []string{"{webhooks: off}", `{webhooks: "off"}`, "{webhooks: false}"} {
 		all := renderValues(t, values, options{})
@@ -190,7 +197,7 @@ func TestWebhooksCanBeDisabled(t *testing.T) {
 	}
 }
 
-// cluster answers lookups of templates from objects in memory.
+// cluster answers the lookup function of templates from objects in memory.
 type cluster struct{ dynamic.Interface }
 
 func (c cluster) GetClientFor(version, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
@@ -198,7 +205,8 @@ func (c cluster) GetClientFor(version, kind string) (dynamic.NamespaceableResour
 	return c.Resource(gv.WithResource(strings.ToLower(kind) + "s")), true, err
 }
 
-// TestWebhookCertificateSource: whose certificate the webhooks serve.
+// TestWebhookCertificateSource checks which certificate the webhooks serve: the one of the values, of an existing
+// Secret, of cert-manager, or of the controller.
 func TestWebhookCertificateSource(t *testing.T) {
 	encoded := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 	secret := func(labels, annotations map[string]string) *unstructured.Unstructured {
@@ -267,7 +275,8 @@ func TestWebhookCertificateSource(t *testing.T) {
 	}
 }
 
-// GlobalAccelerators are checked where they are served, and a gate that is off keeps nobody from writing one.
+// TestAcceleratorWebhookFollowsFeatureGate checks that the webhook for GlobalAccelerators is rendered only if the
+// feature gate is on, so that users can write GlobalAccelerators while the gate is off.
 func TestAcceleratorWebhookFollowsFeatureGate(t *testing.T) {
 	for value, want := range map[string]bool{"true": true, `"true"`: true, `"1"`: true, "false": false, `"false"`: false, "null": false} {
 		all := renderValues(t, "{controllerConfig: {featureGates: {GlobalAcceleratorController: "+value+"}}}", options{})
@@ -278,8 +287,8 @@ func TestAcceleratorWebhookFollowsFeatureGate(t *testing.T) {
 	}
 }
 
-// TestWebhooksMatchConfig: the chart and config/webhook ask for the same, so that what tests prove of one is
-// true of the other.
+// TestWebhooksMatchConfig checks that the chart renders the same webhooks as config/webhook, so that tests of one
+// are also valid for the other.
 func TestWebhooksMatchConfig(t *testing.T) {
 	all := renderValues(t, "{controllerConfig: {featureGates: {ALBTargetControlAgent: true, GlobalAcceleratorController: true}}}", options{})
 	var mutating []admissionv1.MutatingWebhook
@@ -318,7 +327,7 @@ func TestWebhooksMatchConfig(t *testing.T) {
 	}
 }
 
-// TestRightsMatchConfig: each right of config/rbac is granted, and no other.
+// TestRightsMatchConfig checks that the chart grants each permission of config/rbac, and no other.
 func TestRightsMatchConfig(t *testing.T) {
 	all := renderValues(t, "{}", options{})
 	var granted, needed []string
@@ -329,7 +338,8 @@ func TestRightsMatchConfig(t *testing.T) {
 		}
 	}
 	for _, r := range shippedRoles(t) {
-		// The worker numbers of QUIC are in a ConfigMap, which the rights for shared target groups cover.
+		// The chart has no role for the ConfigMap of QUIC server IDs: its rules for shared target groups cover the
+		// ConfigMap.
 		if r.Metadata.Name != "fulcrum-server-ids" {
 			needed = append(needed, singleRights(r.Rules)...)
 		}
@@ -352,7 +362,7 @@ func TestRightsMatchConfig(t *testing.T) {
 	}
 }
 
-// singleRights lists each single right.
+// singleRights returns one line for each combination of verb, resource, API group and names.
 func singleRights(rules []rbacv1.PolicyRule) []string {
 	var out []string
 	for _, r := range rules {

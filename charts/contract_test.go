@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 )
 
-// TestContract compares renderings with testdata/contract, which says by hand what the values files must render to:
-// names, selectors, arguments and webhooks as aws-load-balancer-controller's chart has them, so that an upgrade
-// changes objects in place. Nothing rewrites these files.
+// TestContract compares the rendered chart with the files in testdata/contract. These files are written by hand:
+// names, selectors, arguments and webhooks as in the chart of aws-load-balancer-controller, so that an upgrade
+// changes objects in place. The flag -update does not change them.
 func TestContract(t *testing.T) {
 	for _, name := range valuesFiles(t) {
 		t.Run(name, func(t *testing.T) {
@@ -34,8 +34,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// readContract reads the lines of a file. "like NAME" takes over those of another file; "- PREFIX" leaves out the lines
-// that begin so.
+// readContract reads the lines of a contract file. "like NAME" includes the lines of another file; "- PREFIX"
+// removes the lines with that prefix.
 func readContract(t *testing.T, name string) []string {
 	t.Helper()
 	var out []string
@@ -61,7 +61,7 @@ func readContract(t *testing.T, name string) []string {
 	return out
 }
 
-// contractLines returns what an object must have for the contract, a line for each part.
+// contractLines returns the parts of an object that the contract covers, one line for each.
 func contractLines(t *testing.T, u *unstructured.Unstructured) []string {
 	t.Helper()
 	name := u.GetName()
@@ -143,7 +143,7 @@ func contractLines(t *testing.T, u *unstructured.Unstructured) []string {
 	return out
 }
 
-// TestArgumentsAreAccepted: the controller starts with what the chart renders.
+// TestArgumentsAreAccepted checks that the controller accepts the arguments that the chart renders.
 func TestArgumentsAreAccepted(t *testing.T) {
 	for _, name := range valuesFiles(t) {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func parse(args []string) (config.Config, error) {
 	return c, c.Validate()
 }
 
-// withoutValue are the flags that no value sets, with the reason.
+// withoutValue has the flags that no value of the chart sets, with the reason.
 var withoutValue = map[string]string{
 	"aws-vpc-tag-key":     "deprecated, without effect",
 	"webhook-name-prefix": "follows nameOverride",
@@ -186,7 +186,7 @@ var withoutValue = map[string]string{
 	"shadow-report":       "the same",
 }
 
-// TestEveryFlagHasAValue also tries each of them: what is set arrives in the flag.
+// TestEveryFlagHasAValue checks that each flag has a value in the chart, and that setting the value sets the flag.
 func TestEveryFlagHasAValue(t *testing.T) {
 	samples := map[string]string{
 		"default-target-type": "ip", "default-load-balancer-scheme": "internet-facing", "ingress-group-tenancy": "isolated",

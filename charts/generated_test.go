@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/config/rbac"
 )
 
-// TestGenerated: definitions, rights and pages are what their sources say.
+// TestGenerated checks that the CRDs, roles and pages that are generated are up to date with their sources.
 func TestGenerated(t *testing.T) {
 	for path, content := range generatedFiles(t) {
 		checkGolden(t, path, content)
@@ -33,7 +33,7 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// generatedFiles returns the files that have a source elsewhere, with their content.
+// generatedFiles returns the content of the generated files, by path.
 func generatedFiles(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{
@@ -57,7 +57,7 @@ func generatedFiles(t *testing.T) map[string]string {
 	return out
 }
 
-// role is what ClusterRoles and Roles have in common.
+// role has the fields that ClusterRoles and Roles have in common.
 type role struct {
 	Kind     string
 	Metadata struct{ Name, Namespace string }
@@ -84,7 +84,8 @@ func shippedRoles(t *testing.T) []role {
 	return out
 }
 
-// rules renders the rules of the roles of a kind in config/rbac; of all of them if no name is given.
+// rules renders the rules of the roles of a kind in config/rbac that have one of the names, or of all if no name is
+// given.
 func rules(t *testing.T, kind string, names ...string) string {
 	t.Helper()
 	var all []rbacv1.PolicyRule
@@ -118,8 +119,8 @@ func flagTable(t *testing.T) []flagRow {
 // value is a documented value of the chart.
 type value struct{ path, standard, meaning string }
 
-// documentedValues lists the values of values.yaml that have a comment, with their defaults. What is below one that has
-// a comment is part of its default.
+// documentedValues returns the values of values.yaml that have a comment, with their defaults. The values below a
+// commented value are part of its default.
 func documentedValues(t *testing.T) []value {
 	t.Helper()
 	var doc yamlv3.Node
@@ -132,7 +133,7 @@ func documentedValues(t *testing.T) []value {
 		for i := 0; i < len(m.Content); i += 2 {
 			key, val := m.Content[i], m.Content[i+1]
 			name := strings.TrimPrefix(path+"."+key.Value, ".")
-			// The comment at the head of the file is a paragraph of its own.
+			// The comment at the top of the file is a separate paragraph before the comment of the first key.
 			paragraphs := strings.Split(key.HeadComment, "\n\n")
 			comment := strings.ReplaceAll(strings.ReplaceAll(paragraphs[len(paragraphs)-1], "\n# ", " "), "# ", "")
 			if comment == "" {
@@ -149,7 +150,7 @@ func documentedValues(t *testing.T) []value {
 	return out
 }
 
-// defaultText returns a default on one line.
+// defaultText returns a default value on one line.
 func defaultText(t *testing.T, n *yamlv3.Node) string {
 	t.Helper()
 	if n.Kind == yamlv3.ScalarNode {
@@ -203,7 +204,7 @@ A value that does not exist, or has the wrong type, is refused before anything i
 |---|---|---|---|
 `
 
-// valuesPage returns docs/chart-values.md.
+// valuesPage returns the content of docs/chart-values.md.
 func valuesPage(t *testing.T) string {
 	t.Helper()
 	flags := map[string]string{}
@@ -220,7 +221,7 @@ func valuesPage(t *testing.T) string {
 // alertTable is the part of docs/metrics.md that shows the alerts.
 var alertTable = regexp.MustCompile(`(?s)(## What to alert on\n\n).*?(\n\nA finding alone)`)
 
-// metricsPage returns docs/metrics.md with the alerts as they are in the chart.
+// metricsPage returns docs/metrics.md with the alerts of the chart.
 func metricsPage(t *testing.T) string {
 	t.Helper()
 	rows := "`charts/fulcrum` installs these alerts with the value `prometheusRule.enabled`, and a Grafana dashboard with `grafanaDashboard.enabled`.\n\n" +

@@ -18,7 +18,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	// These register metrics of the library that the controller is built with.
+	// These packages register metrics of controller-runtime that the controller serves.
 	_ "sigs.k8s.io/controller-runtime/pkg/certwatcher/metrics"
 	_ "sigs.k8s.io/controller-runtime/pkg/controller"
 	_ "sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -47,7 +47,8 @@ func alerts(t *testing.T) []rule {
 	return file.Groups[0].Rules
 }
 
-// TestAlertsAreValid: Prometheus accepts the alerts, and each says what is wrong and what to do.
+// TestAlertsAreValid checks that Prometheus accepts the alerts, and that each alert says what is wrong and what to
+// do.
 func TestAlertsAreValid(t *testing.T) {
 	groups, faults := rulefmt.Parse(read(t, "fulcrum/files/alerts.yaml"), false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
 	for _, f := range faults {
@@ -72,7 +73,7 @@ func TestAlertsAreValid(t *testing.T) {
 		}
 		checkMetrics(t, r.Alert, r.Expr)
 	}
-	// What is installed is what was checked.
+	// The chart installs exactly the rules that are checked above.
 	rendered := objects(t, render(t, readValues(t, "service-monitor"), options{}))
 	got, err := yaml.Marshal(fieldAt[any](t, findObject(t, rendered, "PrometheusRule", "").Object, "spec"))
 	if err != nil {
@@ -91,7 +92,7 @@ func TestAlertsAreValid(t *testing.T) {
 	}
 }
 
-// dashboard is what is checked of a dashboard.
+// dashboard has the fields of a Grafana dashboard that the test checks.
 type dashboard struct {
 	UID, Title string
 	Panels     []struct {
@@ -102,7 +103,7 @@ type dashboard struct {
 	}
 }
 
-// TestDashboardIsValid: panels do not overlap, and their expressions are right.
+// TestDashboardIsValid checks that panels do not overlap and that their expressions use metrics that exist.
 func TestDashboardIsValid(t *testing.T) {
 	rendered := objects(t, render(t, readValues(t, "service-monitor"), options{}))
 	text := fieldAt[string](t, findObject(t, rendered, "ConfigMap", "aws-load-balancer-controller-dashboard").Object, "data", "fulcrum.json")
@@ -133,7 +134,7 @@ func TestDashboardIsValid(t *testing.T) {
 	}
 }
 
-// checkMetrics checks that an expression has metrics and labels that the controller has.
+// checkMetrics checks that an expression only uses metrics and labels of the controller.
 func checkMetrics(t *testing.T, where, expr string) {
 	t.Helper()
 	e, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
@@ -167,8 +168,8 @@ func checkMetrics(t *testing.T, where, expr string) {
 	})
 }
 
-// documentedMetric is a row of docs/metrics.md. A test of internal/controller proves that its first table is
-// what the controller registers.
+// documentedMetric is a row of docs/metrics.md. A test of internal/controller checks that the first table of the
+// page matches the metrics that the controller registers.
 type documentedMetric struct {
 	histogram bool
 	labels    []string
@@ -192,8 +193,8 @@ func documentedMetrics(t *testing.T) map[string]*documentedMetric {
 	return out
 }
 
-// isRegistered reports whether the libraries of the controller register a metric: another one of its name is
-// refused, or it is gathered.
+// isRegistered reports whether the libraries of the controller register a metric: registering another metric of the
+// same name fails, or the Go or process collector has the metric.
 func isRegistered(name string) bool {
 	probe := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: "a probe of the test"})
 	if err := metrics.Registry.Register(probe); err != nil {

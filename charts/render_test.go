@@ -29,11 +29,12 @@ const (
 	dir       = "fulcrum"
 	release   = "aws-load-balancer-controller"
 	namespace = "kube-system"
-	// kubernetes is the version that charts are rendered for where the version is not the subject.
+	// kubernetes is the default Kubernetes version of renderings.
 	kubernetes = "v1.37.0"
 )
 
-// valuesFiles returns the names of the values files that installations of different shape have.
+// valuesFiles returns the names of the values files in testdata/values. Each describes a different kind of
+// installation.
 func valuesFiles(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/values/*.yaml")
@@ -82,14 +83,15 @@ func loadChart(t *testing.T) *chart.Chart {
 	return c
 }
 
-// options of a rendering; the zero value is a first installation in a present cluster.
+// options are the options of a rendering. The zero value is a first installation in a cluster of the default
+// version.
 type options struct {
 	kubernetes string
 	release    string
 	lookup     engine.ClientProvider
 }
 
-// manifests renders the chart as helm template does: every document, in the order of their files.
+// manifests renders the chart as "helm template" does, and returns all documents in the order of their files.
 func manifests(t *testing.T, values map[string]any, o options) (string, error) {
 	t.Helper()
 	if o.kubernetes == "" {
@@ -136,7 +138,7 @@ func manifests(t *testing.T, values map[string]any, o options) (string, error) {
 	return out.String(), nil
 }
 
-// render returns manifests where no error is expected.
+// render returns the manifests, and fails the test on an error.
 func render(t *testing.T, values map[string]any, o options) string {
 	t.Helper()
 	out, err := manifests(t, values, o)
@@ -146,7 +148,7 @@ func render(t *testing.T, values map[string]any, o options) string {
 	return out
 }
 
-// objects parses what was rendered; keys that occur twice are errors.
+// objects parses rendered manifests. A duplicate key is an error.
 func objects(t *testing.T, rendered string) []*unstructured.Unstructured {
 	t.Helper()
 	var out []*unstructured.Unstructured
@@ -180,7 +182,7 @@ func findObject(t *testing.T, all []*unstructured.Unstructured, kind, name strin
 	return found[0]
 }
 
-// fieldAt reads a field by its path, of which numbers are indices.
+// fieldAt returns the field at a path. Numbers in the path are list indices.
 func fieldAt[T any](t *testing.T, from any, path ...any) T {
 	t.Helper()
 	for i, step := range path {
@@ -206,7 +208,7 @@ func fieldAt[T any](t *testing.T, from any, path ...any) T {
 	return out
 }
 
-// checkGolden compares a text with a file, and writes it with -update.
+// checkGolden compares a text with a golden file; with -update it writes the file.
 func checkGolden(t *testing.T, path, got string) {
 	t.Helper()
 	want, err := os.ReadFile(path)
@@ -228,7 +230,7 @@ func checkGolden(t *testing.T, path, got string) {
 	t.Errorf("%s differs; go test -update rewrites it (-is +should be):\n%s", path, cmp.Diff(string(want), got))
 }
 
-// TestGolden shows what the values files render to.
+// TestGolden compares the rendering of each values file with its golden file.
 func TestGolden(t *testing.T) {
 	for _, name := range valuesFiles(t) {
 		t.Run(name, func(t *testing.T) {
@@ -239,7 +241,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestHelmLintPasses: helm lint has nothing to say.
+// TestHelmLintPasses checks that helm lint reports nothing.
 func TestHelmLintPasses(t *testing.T) {
 	version, err := common.ParseKubeVersion(kubernetes)
 	if err != nil {

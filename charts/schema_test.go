@@ -11,7 +11,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// TestInvalidValuesAreRefused: a mistake in the values is refused by a message that names the value.
+// TestInvalidValuesAreRefused checks that a mistake in the values is refused with a message that names the value.
 func TestInvalidValuesAreRefused(t *testing.T) {
 	for values, names := range map[string][]string{
 		`{clustername: shop}`:                                                                  {"clustername", "not allowed"},
@@ -68,7 +68,7 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 	}
 }
 
-// TestSchemaAndValuesAgree: what values.yaml has, the schema has, and the other way round.
+// TestSchemaAndValuesAgree checks that values.yaml and the schema have the same keys.
 func TestSchemaAndValuesAgree(t *testing.T) {
 	var schema node
 	if err := json.Unmarshal(read(t, "fulcrum/values.schema.json"), &schema); err != nil {
@@ -107,8 +107,8 @@ type node struct {
 	AdditionalProperties any
 }
 
-// TestEmptyValuesAreAccepted: every value may be null, as tools write values that are not set, where the chart has no
-// default.
+// TestEmptyValuesAreAccepted checks that every value without a default may be null or empty, because tools write
+// values that are not set in this way.
 func TestEmptyValuesAreAccepted(t *testing.T) {
 	var doc yamlv3.Node
 	if err := yamlv3.Unmarshal(read(t, "fulcrum/values.yaml"), &doc); err != nil {

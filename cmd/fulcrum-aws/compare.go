@@ -13,7 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// The exit codes of compare, the same as those of diff. A state that a resource has at another time is not a difference.
+// The exit codes of compare are those of diff. A resource that only changes its state at another time than in AWS
+// is not a difference.
 const (
 	exitSame      = 0
 	exitDifferent = 1
@@ -35,7 +36,8 @@ func runCompare(ctx context.Context, args []string, out, messages io.Writer) int
 	return exitSame
 }
 
-// compareFiles compares recordings with the emulator, prints the results and reports whether there are differences.
+// compareFiles compares recordings with the emulator, prints the results, and reports whether there are
+// differences.
 func compareFiles(ctx context.Context, args []string, out, usage io.Writer) (different bool, err error) {
 	flags := flag.NewFlagSet("fulcrum-aws compare", flag.ContinueOnError)
 	flags.SetOutput(usage)

@@ -1,7 +1,8 @@
-// Command fulcrum-aws serves the AWS emulator: the APIs, the instance metadata and the admin paths under /_fulcrum/ on one
-// address. Its state is at first that of a new account with a default VPC.
+// Command fulcrum-aws serves the AWS emulator: the APIs, the instance metadata and the admin paths under /_fulcrum/
+// on one address. The initial state is that of a new account with a default VPC.
 //
-// fulcrum-aws compare RECORDING replays calls to AWS, which "make acceptance" has recorded, to a new emulator, and lists
+// "fulcrum-aws compare RECORDING" replays recorded calls to AWS (see "make acceptance") against a new emulator and
+// lists the responses that differ.
 // the answers that differ.
 package main
 
@@ -36,7 +37,7 @@ func main() {
 	}
 }
 
-// run parses the flags, and serves an emulator until ctx ends.
+// run parses the flags and serves an emulator until ctx ends.
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("fulcrum-aws", flag.ContinueOnError)
 	listen := flags.String("listen", "127.0.0.1:4566", "address to listen on")

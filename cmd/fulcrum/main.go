@@ -1,5 +1,5 @@
-// Command fulcrum is the controller that makes AWS load balancers from Kubernetes objects. Its other commands show what the
-// controller would do.
+// Command fulcrum is the controller that creates AWS load balancers for Kubernetes objects. Its other commands show
+// what the controller would do.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	// The first signal stops the process gracefully, the second one at once.
+	// The first signal stops the process gracefully, the second signal at once.
 	ctx := signals.SetupSignalHandler()
 	os.Exit(cli.Run(ctx, output.Environment{
 		Program: os.Args[0], Terminal: term.IsTerminal(int(os.Stdout.Fd())), Width: terminalWidth,
@@ -21,7 +21,7 @@ func main() {
 	}))
 }
 
-// terminalWidth returns the width of the terminal, 0 if it is not known.
+// terminalWidth returns the width of the terminal, 0 if it is unknown.
 func terminalWidth() int {
 	columns, _, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {

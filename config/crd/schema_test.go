@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// definition is a custom resource definition, with all fields that may be in one of ours.
+// definition is a custom resource definition, with all fields that the definitions of the controller may have.
 type definition struct {
 	APIVersion, Kind string
 	Metadata         struct {
@@ -61,9 +61,9 @@ type schema struct {
 	Rules                                    []map[string]string `json:"x-kubernetes-validations"`
 }
 
-// The wire format is a contract with clusters that have objects of these kinds: each field, with all
-// that the API server checks, and each printed column. A change of the golden file is a change of the
-// contract.
+// TestSchemaMatchesContract checks that the definitions match the golden file: each field with all validation of
+// the API server, and each printed column. Clusters have objects of these kinds, so a change of the golden file
+// breaks the contract with them.
 func TestSchemaMatchesContract(t *testing.T) {
 	docs, err := crd.Documents()
 	if err != nil {
@@ -94,7 +94,7 @@ func TestSchemaMatchesContract(t *testing.T) {
 	goldentest.Page(t, "testdata/schema.txt", out.String())
 }
 
-// fields writes a line per field in order of its path.
+// fields writes one line for each field, in order of path.
 func fields(out *strings.Builder, path string, s schema, required bool) {
 	var say []string
 	add := func(format string, v any) {

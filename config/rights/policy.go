@@ -62,7 +62,8 @@ func Without(partition, sid, action string, features ...string) []byte {
 		func(s Statement, a Action) bool { return s.Sid == sid && a.Name == action })
 }
 
-// render returns the policy with the statements of a table that are in it, without some actions; nil: with all.
+// render returns an IAM policy with the statements of a table for which in is true, except for the actions for
+// which without is true. If without is nil, the policy has all actions.
 func render(table []Statement, partition string, in func(Statement) bool, without func(Statement, Action) bool) []byte {
 	d := document{Version: "2012-10-17"}
 	for _, s := range table {

@@ -12,7 +12,8 @@ import "strings"
 // them.
 var Partitions = []string{"aws", "aws-cn", "aws-us-gov", "aws-eusc", "aws-iso", "aws-iso-b", "aws-iso-e", "aws-iso-f"}
 
-// clusterTag is the key of the tag with the cluster's name, which all resources that the controller creates have.
+// clusterTag is the key of the tag with the cluster's name. All resources that the controller creates have this
+// tag.
 const clusterTag = "elbv2.k8s.aws/cluster"
 
 // Statement is a statement of an IAM policy: actions with the same resources and conditions.

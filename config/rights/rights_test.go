@@ -18,7 +18,7 @@ import (
 
 //go:generate go test -run TestFilesAreUpToDate . -update
 
-// files are the generated ones, by their paths from here.
+// files returns the content of the generated files, by relative path.
 func files(t *testing.T) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{"../iam/optional.json": rights.Optional(), "../iam/" + rights.TargetsFile: rights.Targets("aws"), "../rbac/serviceaccount.yaml": rights.ServiceAccountFile(),
@@ -60,7 +60,8 @@ func TestFilesAreUpToDate(t *testing.T) {
 	}
 }
 
-// AWS takes a managed policy of 6,144 characters, white space left out.
+// TestPoliciesFitSizeLimit checks that each policy fits the limit of a managed policy: 6,144 characters without
+// white space.
 func TestPoliciesFitSizeLimit(t *testing.T) {
 	all := map[string][]byte{"accelerators": rights.AcceleratorPolicy("", "")}
 	for _, p := range rights.Partitions {
@@ -77,7 +78,8 @@ func TestPoliciesFitSizeLimit(t *testing.T) {
 	}
 }
 
-// The policies differ in the partition of their ARNs alone.
+// TestPoliciesOfPartitionsAreEqual checks that the policies of the partitions differ only in the partition of their
+// ARNs.
 func TestPoliciesOfPartitionsAreEqual(t *testing.T) {
 	arn := regexp.MustCompile(`"arn:([a-z-]+):`)
 	plain := func(p string) string {
@@ -98,7 +100,7 @@ func TestPoliciesOfPartitionsAreEqual(t *testing.T) {
 	}
 }
 
-// The page about installations that only bind target groups lists the actions of their policy.
+// TestTargetsPageListsPolicy checks that docs/targets-only.md lists the actions of the policy Targets.
 func TestTargetsPageListsPolicy(t *testing.T) {
 	text, err := os.ReadFile("../../docs/targets-only.md")
 	if err != nil {

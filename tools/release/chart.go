@@ -24,8 +24,8 @@ const (
 	chartContent types.MediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 )
 
-// addChart adds the chart as an archive, and as an OCI artefact in a layout. It has the version, and the digest of the image, so
-// that a later change of the image's tag has no effect.
+// addChart adds the chart as an archive, and as an OCI artefact in a layout. The chart has the version of the
+// release, and the digest of the image, so that a later change of the image's tag has no effect.
 func (a *fullRelease) addChart(image v1.Hash) error {
 	dir := filepath.Join(a.root, "charts", "fulcrum")
 	var files []file
@@ -67,7 +67,8 @@ func (a *fullRelease) addChart(image v1.Hash) error {
 	return a.addChartArtefact(files[i].content, data)
 }
 
-// replaceLines returns a text in which the first text of each pair, which must occur exactly once, is replaced by the second.
+// replaceLines returns a text in which the first text of each pair, which must occur exactly once at the start of a
+// line, is replaced by the second.
 func replaceLines(text []byte, pairs ...string) ([]byte, error) {
 	for i := 0; i < len(pairs); i += 2 {
 		if n := bytes.Count(text, []byte("\n"+pairs[i])); n != 1 {

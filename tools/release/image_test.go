@@ -23,8 +23,8 @@ import (
 
 const commitDate = "2026-01-31T12:00:00+01:00"
 
-// built runs the command on a copy of the source in a folder of its own, and returns where it wrote and the
-// digest that it printed.
+// built builds the image from a copy of the source in a new folder. It returns the output folder and the digest
+// that the command printed.
 func built(t *testing.T) (out, digest string) {
 	t.Helper()
 	source := filepath.Join(t.TempDir(), "a folder of its own")
@@ -48,7 +48,7 @@ func TestTwoBuildsHaveOneDigest(t *testing.T) {
 	}
 }
 
-// layoutIn returns an OCI layout in a folder, whose parts are whole.
+// layoutIn returns the OCI image layout in a folder, and checks that it is complete.
 func layoutIn(t *testing.T, dir ...string) (v1.ImageIndex, *v1.IndexManifest) {
 	t.Helper()
 	path, err := layout.FromPath(filepath.Join(dir...))
@@ -133,7 +133,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// entries reads all files of an image, and checks their times: a file's time is the commit's.
+// entries returns all files of an image, and checks that each file has the time of the commit.
 func entries(t *testing.T, img v1.Image) map[string][]byte {
 	t.Helper()
 	want, _ := time.Parse(time.RFC3339, commitDate)
@@ -176,7 +176,8 @@ func names(files map[string][]byte) []string {
 	return out
 }
 
-// TestSBOM: the list has every module that the linker wrote into a program, here this test.
+// TestSBOM checks that the SBOM has every module that the linker has listed in a program; the program is the test
+// itself.
 func TestSBOM(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // shells are the shells for which the program prints completion scripts.
 var shells = []string{"bash", "fish", "powershell", "zsh"}
 
-// addCompletions adds the completion scripts, which it gets from the program for the platform of this machine.
+// addCompletions adds the completion scripts, which the program for the platform of this machine prints.
 func (a *fullRelease) addCompletions(ctx context.Context, programs []program) error {
 	i := slices.IndexFunc(programs, func(p program) bool {
 		return p.platform.OS == runtime.GOOS && p.platform.Architecture == runtime.GOARCH
@@ -80,8 +80,9 @@ func (a *fullRelease) addKrewManifest() error {
 	return err
 }
 
-// addChangelog adds a list of the subjects of the commits since the last version, by their prefix, and the page about
-// differences from aws-load-balancer-controller. Outside of a git repository the list only has a sentence about that.
+// addChangelog adds a list of the subjects of the commits since the last version, sorted by their prefix, and the
+// page about differences from aws-load-balancer-controller. Outside a git repository, the list has one sentence
+// that says so.
 func (a *fullRelease) addChangelog(ctx context.Context) error {
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "git", args...)
@@ -135,8 +136,8 @@ type subject struct {
 	Digest map[string]string `json:"digest"`
 }
 
-// addProvenance adds an in-toto statement with the SLSA provenance predicate: source, version of Go and parameters of the files.
-// It is not signed; the publisher of the release signs it.
+// addProvenance adds an in-toto statement with the SLSA provenance predicate: source, Go version and parameters of
+// the files. The publisher of the release signs it.
 func (a *fullRelease) addProvenance(image v1.Hash) error {
 	subjects := []subject{{a.places.Image, map[string]string{image.Algorithm: image.Hex}}}
 	for _, name := range a.downloadNames() {
@@ -159,7 +160,7 @@ func (a *fullRelease) addProvenance(image v1.Hash) error {
 	return err
 }
 
-// downloadNames returns the names of the files for downloads, which are all except for those of layouts.
+// downloadNames returns the names of the files for download: all files except those of layouts.
 func (a *fullRelease) downloadNames() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(a.files)), func(name string) bool { return strings.Contains(name, "/") })
 }

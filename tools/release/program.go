@@ -38,7 +38,7 @@ func build(ctx context.Context, s settings, p v1.Platform, out string) error {
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", path, s.program)
 	cmd.Dir = s.source
-	// These replace settings of the machine's environment that would change the file.
+	// These override settings in the environment that would change the binary.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.OS, "GOARCH="+p.Architecture, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-mod=readonly")
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build for %s: %w\n%s", p, err, output)
@@ -69,7 +69,7 @@ func readProgram(p v1.Platform, file string, r release) (program, error) {
 	slices.SortFunc(parts, func(a, b cdx.Component) int { return bytes.Compare([]byte(a.PackageURL), []byte(b.PackageURL)) })
 
 	bom := cdx.NewBOM()
-	bom.SerialNumber = "" // it would be random
+	bom.SerialNumber = "" // a new BOM has a random number
 	bom.Metadata = &cdx.Metadata{Timestamp: r.date.Format(time.RFC3339), Component: &main}
 	bom.Components = &parts
 	var text bytes.Buffer

@@ -20,7 +20,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// released makes a release of a program that compiles quickly, with the chart and the manifests of the repository.
+// released creates a release of a program that compiles quickly, with the chart and the manifests of the
+// repository.
 func released(t *testing.T) string {
 	t.Helper()
 	source := filepath.Join(t.TempDir(), "a folder of its own")
@@ -106,7 +107,7 @@ func TestRelease(t *testing.T) {
 	out := released(t)
 	files := filesBelow(t, out)
 
-	// Checksums and provenance name every file that is downloaded, with its digest.
+	// Checksums and provenance list every file for download, with its digest.
 	sums := map[string]string{}
 	for line := range strings.Lines(string(readFile(t, out, "SHA256SUMS"))) {
 		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
@@ -143,7 +144,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the statement is %+v", statement)
 	}
 
-	// The image is whole, and the chart has its digest, the version, and no value that a release leaves empty.
+	// The image is complete. The chart has the digest of the image, the version, and every file of charts/fulcrum.
 	_, index := layoutIn(t, out, "image")
 	chart := unpacked(t, readFile(t, out, "fulcrum-0.9.0.tgz"))
 	var values struct {
@@ -184,7 +185,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the artefact of the chart is %+v", manifest)
 	}
 
-	// Programs are there for all platforms, and kubectl's plugin manager finds them.
+	// The release has a program for each platform, and the krew manifest has their URIs and digests.
 	var plugin struct {
 		Spec struct {
 			Version   string

@@ -1,5 +1,4 @@
-// Command helm is the program of Helm, in the version with which the chart is tested. Tests run its commands
-// against an API server.
+// Command helm is the Helm CLI, in the version with which the chart is tested. Tests run it against an API server.
 package main
 
 import (

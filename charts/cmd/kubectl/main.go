@@ -1,4 +1,4 @@
-// Command kubectl is the command line client of Kubernetes. Tests run the documented commands with it.
+// Command kubectl is the command-line client of Kubernetes. Tests run the documented commands with it.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command program stands for the controller: it compiles in a second.
+// Command program replaces the controller in tests of releases, because it compiles in a second.
 package main
 
 import "os"
