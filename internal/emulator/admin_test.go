@@ -16,8 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// overHTTP serves an emulator on a socket and returns its address and an EC2
-// client that uses it.
+// overHTTP serves an emulator on a socket and returns the emulator, its address and an EC2 client of it.
 func overHTTP(t *testing.T, o emulator.Options) (*emulator.Emulator, string, *ec2.Client) {
 	t.Helper()
 	em := emulator.New(o)
@@ -28,7 +27,7 @@ func overHTTP(t *testing.T, o emulator.Options) (*emulator.Emulator, string, *ec
 	return em, server.URL, ec2.NewFromConfig(cfg)
 }
 
-// admin sends a request to an admin path and decodes its answer.
+// admin sends a request to an admin path and decodes the response.
 func admin(t *testing.T, method, url, body string) (int, map[string]any) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))

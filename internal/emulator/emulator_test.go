@@ -23,8 +23,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// config is that of a client in an account, without retries so that a test
-// sees each answer.
+// config returns the configuration of a client in an account. The client does not retry, so that a test sees each
+// response.
 func config(em *emulator.Emulator, accessKey string) aws.Config {
 	return aws.Config{
 		Region: "us-west-2", HTTPClient: em.Client(), RetryMaxAttempts: 1,
@@ -34,7 +34,7 @@ func config(em *emulator.Emulator, accessKey string) aws.Config {
 
 const key = "AKIA111122223333"
 
-// code is the code of an AWS error, "" for none.
+// code returns the code of an AWS error, "" for no error.
 func code(err error) string {
 	if err == nil {
 		return ""
@@ -54,7 +54,7 @@ func createVPC(t *testing.T, c *ec2.Client) (string, error) {
 	return *out.Vpc.VpcId, nil
 }
 
-// vpcs counts the VPCs as the state has them, without any call.
+// vpcs returns the number of VPCs in the emulator state, without an API call.
 func vpcs(em *emulator.Emulator) int {
 	em.Store().Lock()
 	defer em.Store().Unlock()
@@ -144,7 +144,7 @@ func TestUnknownFormMembersAreRejected(t *testing.T) {
 func TestFaults(t *testing.T) {
 	cases := map[string]struct {
 		action fault.Action
-		want   string // code, or part of the error
+		want   string // error code, or part of the message
 		made   bool
 		fault  string
 	}{
@@ -261,7 +261,7 @@ func TestStaleReads(t *testing.T) {
 			}
 			return len(out.Vpcs)
 		}
-		count() // the account exists
+		count() // creates the account
 		if _, err := createVPC(t, c); err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,7 @@ import (
 
 //go:generate go test -run TestOperationsPageIsUpToDate . -update
 
-// pageServices are the services in the order of the page.
+// pageServices are the services, in the order of the page.
 var pageServices = []struct {
 	title, name, dir string
 	client           reflect.Type
@@ -47,8 +47,7 @@ var pageServices = []struct {
 	{"Resource Groups Tagging", "tagging", "tagging", reflect.TypeFor[*rgt.Client]()},
 }
 
-// mostMissing is how many operations that are not built a service may have for
-// the page to name them.
+// mostMissing is the largest number of unsupported operations of a service that the page lists by name.
 const mostMissing = 30
 
 func TestOperationsPageIsUpToDate(t *testing.T) {
@@ -127,8 +126,8 @@ func code(names []string) string {
 	return "`" + strings.Join(names, "`, `") + "`"
 }
 
-// refusedMembers lists the members of an input that are not declared. A member
-// that is declared in part is listed by its other parts.
+// refusedMembers lists the members of an input that the emulator does not support. If it supports only some parts
+// of a member, the unsupported parts are listed.
 func refusedMembers(t reflect.Type, declared wire.Members, prefix string) []string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -150,7 +149,7 @@ func refusedMembers(t reflect.Type, declared wire.Members, prefix string) []stri
 	return out
 }
 
-// missing lists the operations that the SDK has and the emulator has not.
+// missing lists the operations that the SDK has but the emulator does not support.
 func missing(client reflect.Type, s *service) []string {
 	var out []string
 	for i := range client.NumMethod() {
@@ -163,8 +162,8 @@ func missing(client reflect.Type, s *service) []string {
 	return out
 }
 
-// mentioned collects the names that the source of a service selects: a member
-// that is none of them cannot have an effect.
+// mentioned returns the names that the source of a service uses in selector expressions. A member that is not among
+// them cannot have an effect.
 func mentioned(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	used := map[string]bool{"DryRun": true} // found by reflection
@@ -179,8 +178,7 @@ func mentioned(t *testing.T, dir string) map[string]bool {
 	return used
 }
 
-// parseDir parses the source of a package without its tests, in the order of
-// the files' names.
+// parseDir parses the source of a package without its tests, in the order of the file names.
 func parseDir(t *testing.T, fset *token.FileSet, dir string) []*ast.File {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -227,7 +225,7 @@ Beside each error text the source of the emulator says where it is known from. O
 	}
 }
 
-// writtenIn is where a text is written: a package of the emulator.
+// writtenIn returns the package of the emulator that has a text.
 func writtenIn(e errorText) string {
 	if e.pkg == "." {
 		return "emulator"
@@ -235,7 +233,7 @@ func writtenIn(e errorText) string {
 	return filepath.ToSlash(e.pkg)
 }
 
-// cell writes a text into a table.
+// cell formats a text as a table cell.
 func cell(text string) string {
 	return "`" + strings.NewReplacer("|", `\|`, "\n", " ", "`", "'").Replace(text) + "`"
 }

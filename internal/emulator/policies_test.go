@@ -23,7 +23,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// limited is the key of a user with policies.
+// limited is the access key of a user with policies.
 const limited = "AKIA111122223333LIMITED"
 
 func allow(t *testing.T, em *emulator.Emulator, statements ...string) {
@@ -90,7 +90,8 @@ func TestPoliciesAreEnforced(t *testing.T) {
 	}
 }
 
-// What Elastic Load Balancing asks of the caller is named in the denial, one after the other.
+// TestCreateLoadBalancerNeedsEC2Permissions checks that CreateLoadBalancer needs several permissions, and that each
+// denial names the first one that is missing.
 func TestCreateLoadBalancerNeedsEC2Permissions(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	subnets, err := ec2.NewFromConfig(config(em, key)).DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
@@ -119,7 +120,7 @@ func TestCreateLoadBalancerNeedsEC2Permissions(t *testing.T) {
 	}
 }
 
-// The rights of a role bound its sessions.
+// TestSessionsHaveThePermissionsOfTheirRole checks that a session has only the permissions of its role.
 func TestSessionsHaveThePermissionsOfTheirRole(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	const role = "arn:aws:iam::444455556666:role/reader"
@@ -146,7 +147,8 @@ func TestSessionsHaveThePermissionsOfTheirRole(t *testing.T) {
 	}
 }
 
-// Each partition has its own regions, ARNs, host names and home of services without a region.
+// TestPartitions checks that each partition has its own regions, ARNs and host names, and its own region for
+// services without regions.
 func TestPartitions(t *testing.T) {
 	for _, c := range []struct{ partition, region, arn, host string }{
 		{"", "us-west-2", "arn:aws:elasticloadbalancing:us-west-2:111122223333:loadbalancer/app/web/", ".us-west-2.elb.amazonaws.com"},

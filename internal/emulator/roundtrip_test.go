@@ -30,9 +30,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// TestEveryOperationRoundTrips sends every member of every operation through
-// the real SDK and our codecs, in both directions: what the SDK sends must be
-// decoded to the same structure, what we encode must be what the SDK returns.
+// TestEveryOperationRoundTrips sends every member of every operation through the SDK and the codecs of the
+// emulator, in both directions. The codecs must decode the same structure that the SDK sent, and the SDK must
+// return the same structure that the codecs encoded.
 func TestEveryOperationRoundTrips(t *testing.T) {
 	for _, s := range services(store.New(store.Options{})) {
 		names := make([]string, 0, len(s.operations))
@@ -120,8 +120,8 @@ func client(service string, cfg aws.Config) any {
 	return nil
 }
 
-// fill gives every member a value; name makes the values differ. Statements
-// of web ACLs contain each other: one inside another is a plain one.
+// fill sets every member to a value, which depends on name so that values differ. Statements of web ACLs can be
+// nested; the function nests them only once.
 func fill(v reflect.Value, inStatement bool, name string) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		v.Set(reflect.ValueOf(time.Date(2026, 3, 4, 5, 6, 7, 890e6, time.UTC)))
@@ -145,7 +145,7 @@ func fill(v reflect.Value, inStatement bool, name string) {
 		case reflect.Uint8:
 			v.SetBytes([]byte(name))
 			return
-		case reflect.Interface: // a union, which no operation here takes
+		case reflect.Interface: // a union type; no operation here has one
 			return
 		}
 		for i := range 2 {

@@ -119,7 +119,7 @@ func TestUnsignedCallsAreRefused(t *testing.T) {
 	}
 }
 
-// tagged makes n elastic addresses with tags and returns their ARNs.
+// tagged allocates n Elastic IP addresses with tags and returns their ARNs.
 func tagged(t *testing.T, c *ec2.Client, n int, tags ...string) []string {
 	t.Helper()
 	var list []ec2types.Tag

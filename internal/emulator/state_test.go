@@ -31,7 +31,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// selfSigned makes a certificate for a domain, and its key, as PEM.
+// selfSigned creates a certificate for a domain, and its key, as PEM.
 func selfSigned(t *testing.T, domain string) (cert, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -54,10 +54,10 @@ func selfSigned(t *testing.T, domain string) (cert, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})
 }
 
-// stack is an ALB with all that hangs on it.
+// stack has the IDs and ARNs of an ALB and of all resources that it uses.
 type stack struct{ vpc, group, balancer, listener, rule, targets, certificate string }
 
-// buildStack makes a load balancer in a VPC of its own, all through the SDK.
+// buildStack creates a load balancer with a listener, a rule and a target group in a new VPC, with the SDK.
 func buildStack(t *testing.T, em *emulator.Emulator) stack {
 	t.Helper()
 	cfg, ctx := config(em, key), t.Context()
@@ -208,9 +208,8 @@ func TestGetResourcesFindsLoadBalancers(t *testing.T) {
 	}
 }
 
-// TestEachResponseCanBeLost is what a fault explorer does: run the same
-// steps with the answer of each mutating call lost in turn, let the SDK
-// retry, and compare what there is in the end.
+// TestEachResponseCanBeLost checks that the final state is the same if the response of any one mutating call is
+// lost and the SDK retries the call. Each run loses another response.
 func TestEachResponseCanBeLost(t *testing.T) {
 	steps := func(t *testing.T, em *emulator.Emulator) {
 		cfg := config(em, key)
@@ -242,7 +241,7 @@ func TestEachResponseCanBeLost(t *testing.T) {
 	})
 }
 
-// loseMutation loses the answer of the n-th mutating call.
+// loseMutation returns a hook that loses the response of the n-th mutating call.
 func loseMutation(n int) fault.Hook {
 	return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
 }
@@ -263,7 +262,7 @@ func TestAdminCanForceStates(t *testing.T) {
 	if err != nil || lbs.LoadBalancers[0].State.Code != elbtypes.LoadBalancerStateEnumFailed {
 		t.Errorf("%+v, %v", lbs, err)
 	}
-	clock.Advance(time.Minute) // the registration is over
+	clock.Advance(time.Minute) // the registration delay is over
 	force(fmt.Sprintf(`{"TargetGroup": %q, "Target": "10.0.0.77", "Port": 8080, "State": "unhealthy", "Reason": "Target.Timeout"}`, s.targets))
 	health, err := c.DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: &s.targets})
 	if err != nil || health.TargetHealthDescriptions[0].TargetHealth.State != elbtypes.TargetHealthStateEnumUnhealthy {

@@ -13,21 +13,21 @@ import (
 	"testing"
 )
 
-// errorText is one text that the emulator answers with, read from its source.
+// errorText is the text of an error that the emulator returns, as found in the source code.
 type errorText struct {
-	pkg  string // directory below the emulator's, "." for its own
+	pkg  string // directory relative to the emulator, "." for the package emulator
 	at   string
 	code string
 	text string
-	from string // a kind of source
+	from string // kind of the source
 	ref  string
 }
 
-// maker is a function that makes an error: Errorf of package store, or one that passes
-// its source on to it.
+// maker is a function that creates an error: Errorf of package store, or a function that passes its source to
+// Errorf.
 type maker struct {
-	codeAt, textAt int    // which arguments they are; codeAt is -1 for one code always
-	code           string // that code
+	codeAt, textAt int    // indices of the arguments; codeAt is -1 if the code is always the same
+	code           string // the code if codeAt is -1
 }
 
 // texts collects the error texts of one package.
@@ -40,8 +40,7 @@ type texts struct {
 	found  []errorText
 }
 
-// readErrorTexts reads all error texts of the emulator, in the order of
-// packages, codes and texts.
+// readErrorTexts returns all error texts of the emulator, in the order of packages, codes and texts.
 func readErrorTexts(t *testing.T) []errorText {
 	t.Helper()
 	var out []errorText
@@ -79,7 +78,7 @@ func (x *texts) read(files []*ast.File) {
 		}
 		ast.Inspect(f, x.noteConst)
 	}
-	// A maker may call another that comes later in the source.
+	// A maker may call another maker that is declared later.
 	for range 2 {
 		for _, f := range files {
 			ast.Inspect(f, x.noteMaker)
@@ -103,7 +102,7 @@ func (x *texts) noteConst(n ast.Node) bool {
 	return true
 }
 
-// noteMaker notes functions whose first parameter is a source.
+// noteMaker records functions whose first parameter is a source.
 func (x *texts) noteMaker(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.FuncDecl:
@@ -146,8 +145,7 @@ func (x *texts) addMaker(name string, typ *ast.FuncType, body *ast.BlockStmt) {
 	x.makers[name] = m
 }
 
-// noteText records the text of a call of a maker, and reports errors that are made
-// without one.
+// noteText records the text in a call of a maker, and reports errors that are created without a source.
 func (x *texts) noteText(pkgName string, n ast.Node) bool {
 	if lit, ok := n.(*ast.CompositeLit); ok {
 		if typ := x.expr(lit.Type); typ == "store.Error" || pkgName == "store" && typ == "Error" && len(lit.Elts) > 0 && filepath.Base(x.file(lit)) != "error.go" {
@@ -165,7 +163,7 @@ func (x *texts) noteText(pkgName string, n ast.Node) bool {
 	}
 	from := x.expr(call.Args[0])
 	if from == "from" || strings.HasSuffix(from, ".From") {
-		return true // handed on
+		return true // the source is a parameter of the caller
 	}
 	e := errorText{pkg: x.pkg, at: x.at(call), code: m.code}
 	if e.from, e.ref, ok = x.source(call.Args[0]); !ok {
@@ -184,7 +182,7 @@ func (x *texts) noteText(pkgName string, n ast.Node) bool {
 	return true
 }
 
-// suffix is the literal end of a code that differs by kind, such as ".NotFound".
+// suffix returns the literal end of a code that is computed, such as ".NotFound".
 func suffix(x *texts, e ast.Expr) string {
 	if sum, ok := e.(*ast.BinaryExpr); ok {
 		end, _ := x.literal(sum.Y)
@@ -193,7 +191,7 @@ func suffix(x *texts, e ast.Expr) string {
 	return ""
 }
 
-// source reads store.Unproven, store.Own or one of the calls that name a reference.
+// source parses store.Unproven, store.Own or a call that gives a reference.
 func (x *texts) source(e ast.Expr) (kind, ref string, ok bool) {
 	call, isCall := e.(*ast.CallExpr)
 	if !isCall {
@@ -208,8 +206,7 @@ func (x *texts) source(e ast.Expr) (kind, ref string, ok bool) {
 	return kind, ref, ok
 }
 
-// literal is the value of a string that is written out, perhaps in several
-// parts or by the name of a constant.
+// literal returns the value of a string literal, of a concatenation of literals, or of a constant.
 func (x *texts) literal(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -228,7 +225,7 @@ func (x *texts) literal(e ast.Expr) (string, bool) {
 	return "", false
 }
 
-// expr writes a name, or a name in a package.
+// expr formats a name or a qualified name.
 func (x *texts) expr(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -246,9 +243,8 @@ func (x *texts) at(n ast.Node) string {
 	return p.Filename + ":" + strconv.Itoa(p.Line)
 }
 
-// TestEachErrorMessageHasASource reads the emulator's source: each error is made
-// with a source or marked unproven, and the same text has the same source
-// wherever it is used.
+// TestEachErrorMessageHasASource checks the source code of the emulator: each error names the source of its text or
+// is marked as unproven, and equal texts have the same source.
 func TestEachErrorMessageHasASource(t *testing.T) {
 	all := readErrorTexts(t)
 	if len(all) < 450 {

@@ -37,7 +37,7 @@ type harness struct {
 	clock  *store.ManualClock
 	client *acm.Client
 	cfg    aws.Config
-	zone   string // that validate made
+	zone   string // created by validate
 }
 
 func newHarness(t *testing.T) *harness {
@@ -70,7 +70,7 @@ func wantError(t *testing.T, err error, code string) {
 	}
 }
 
-// material makes a self-signed certificate and its key.
+// material creates a self-signed certificate and its key.
 func (r *harness) material(names ...string) (certificate, key []byte) {
 	r.t.Helper()
 	k := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(r.t)
@@ -209,8 +209,8 @@ func TestRequestedCertificate(t *testing.T) {
 	}
 }
 
-// validate makes the records of the domains in a zone for the last of them,
-// which is made too.
+// validate creates a hosted zone for the last of the domains, and in the zone the validation records of all
+// domains.
 func (r *harness) validate(domains ...string) {
 	r.t.Helper()
 	dns := route53.NewFromConfig(r.cfg)
@@ -267,7 +267,7 @@ func TestCertificateIsIssuedWhenAllDomainsAreValidated(t *testing.T) {
 	if d := both(); d.Status != types.CertificateStatusIssued || !d.IssuedAt.Equal(r.clock.Now()) {
 		t.Errorf("%s, issued at %v", d.Status, d.IssuedAt)
 	}
-	// One with and without a star shares the record, and finds it there.
+	// A domain with and without "*." shares the record, so the existing record validates both.
 	star := request("*.a.example.com", "a.example.com")
 	r.clock.Advance(5 * time.Second)
 	one, two := star(), both()
@@ -314,7 +314,7 @@ func TestPrivateCertificateIsIssuedAtOnce(t *testing.T) {
 	}
 }
 
-// signed makes a certificate by an issuer, nil: by itself, and its key.
+// signed creates a certificate that the issuer by signs, and its key. If by is nil, the certificate is self-signed.
 func (r *harness) signed(by *x509.Certificate, issuerKey, key crypto.Signer, edit func(*x509.Certificate)) (*x509.Certificate, []byte) {
 	r.t.Helper()
 	now := r.clock.Now()
@@ -413,7 +413,8 @@ func TestReimportReplacesCertificate(t *testing.T) {
 			}
 		}
 		if c.want == "" {
-			// What it was is taken again only where nothing is lost.
+			// The original certificate may not replace a certificate that can do more, so the next case needs a new
+			// one.
 			arn = must(r.client.ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: first, PrivateKey: pkcs8(t, key)}))(t).CertificateArn
 		}
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// recorded makes a call of each protocol, and one that fails, and returns them by operation.
+// recorded makes calls of each protocol, and a call that fails, and returns the exchanges by operation.
 func recorded(t *testing.T) map[string]emulator.Exchange {
 	t.Helper()
 	seen := map[string]emulator.Exchange{}
@@ -81,7 +81,7 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-// changed replaces a part of a request or an answer.
+// changed replaces a part of the request or of the response of an exchange.
 func changed(t *testing.T, x emulator.Exchange, side, from, to string) emulator.Exchange {
 	t.Helper()
 	part := &x.Request.Body
@@ -122,7 +122,7 @@ func TestDeviationsAreFound(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	calls := recorded(t)
 	for _, c := range []struct{ operation, side, from, to, want string }{
-		// The query protocol.
+		// Query protocol.
 		{"CreateTargetGroup", "request", "Protocol=HTTP", "Protocol=GOPHER", `member "Protocol", value "GOPHER": not a value of ProtocolEnum`},
 		{"CreateTargetGroup", "request", "Name=group&", "", `value "Name": a required member of CreateTargetGroupInput is missing`},
 		{"CreateTargetGroup", "request", "Tags.member.1.Key=a", "Tags.member.1.Key=" + long, `member "Tags.Key", value "xxx`},
@@ -140,7 +140,7 @@ func TestDeviationsAreFound(t *testing.T) {
 		{"CreateTargetGroup", "answer", "<TargetGroups><member>", "<TargetGroups><item>", `ends as`},
 		{"CreateTargetGroup", "answer", "CreateTargetGroupResult>", "Result>", `ends as`},
 		{"DeleteRule", "answer", "RuleNotFound", "TargetGroupNotFound", `member "Code", value "TargetGroupNotFound"`},
-		// That of EC2. It has next to no bounds on texts, and lists no errors.
+		// EC2 query protocol. Its model has almost no limits on strings, and lists no errors.
 		{"CreateSecurityGroup", "request", "ResourceType=security-group", "ResourceType=club", `member "TagSpecifications.ResourceType", value "club": not a value of ResourceType`},
 		{"CreateSecurityGroup", "request", "GroupDescription=d&", "", `value "Description": a required member of CreateSecurityGroupRequest is missing`},
 		{"CreateSecurityGroup", "request", "GroupDescription=d", "Description=d", `value "Description": not a member of`},
@@ -164,7 +164,7 @@ func TestDeviationsAreFound(t *testing.T) {
 		{"ListTagsForCertificate", "answer", `"Value":"v"`, `"Value":"` + long + `"`, `2000 characters, not 0 to 256`},
 		{"ListTagsForCertificate", "answer", `"Tags":`, `"Tags":{},"tags":`, `member "Tags", value "": not a list`},
 		{"DescribeCertificate", "answer", "ResourceNotFoundException", "LimitExceededException", `value "LimitExceededException"`},
-		// REST.
+		// REST-XML.
 		{"ChangeResourceRecordSets", "request", "<Action>CREATE<", "<Action>MAKE<", `member "ChangeBatch.Changes.Action", value "MAKE": not a value of ChangeAction`},
 		{"ChangeResourceRecordSets", "request", "<Action>CREATE</Action>", "", `value "Action": a required member of Change is missing`},
 		{"ChangeResourceRecordSets", "request", "<Name>a.example.com<", "<Name>" + long + "<", `2000 characters, not at most 1024`},
@@ -186,7 +186,7 @@ func TestDeviationsAreFound(t *testing.T) {
 			}
 			x = changed(t, x, c.side, c.from, c.to)
 			if c.side == "answer" && x.Code != "" {
-				x.Code = c.to // the emulator itself says so
+				x.Code = c.to // the emulator itself reports this code
 			}
 			checker := &Checker{}
 			checker.Observe(x)
@@ -216,7 +216,8 @@ func TestCallsWithoutModelAreDeviations(t *testing.T) {
 	}
 }
 
-// A value that AWS refuses is a user's; a member that does not exist is not.
+// TestRejectedValuesAreNoDeviations checks that a value which the emulator refuses is no deviation, because a user
+// may have set it. A member that does not exist is a deviation.
 func TestRejectedValuesAreNoDeviations(t *testing.T) {
 	x := recorded(t)["CreateTargetGroup"]
 	x = changed(t, x, "request", "Protocol=HTTP", "Protocol=GOPHER&Colour=red")
@@ -230,7 +231,8 @@ func TestRejectedValuesAreNoDeviations(t *testing.T) {
 	}
 }
 
-// What was checked in one test hides nothing in another one.
+// TestEachCheckerReportsDeviations checks that a deviation in a request is reported by each checker, even if
+// another checker has already seen the same request.
 func TestEachCheckerReportsDeviations(t *testing.T) {
 	taken := changed(t, recorded(t)["CreateTargetGroup"], "request", "Protocol=HTTP", "Protocol=GOPHER")
 	refused := taken
@@ -257,7 +259,7 @@ func TestEachCheckerReportsDeviations(t *testing.T) {
 			}
 		}
 	}
-	// One whose request was not looked at before.
+	// The request of this exchange was not checked before.
 	unseen := changed(t, recorded(t)["CreateTargetGroup"], "request", "Name=group", "Name=unseen&Colour=red")
 	answers := &Checker{answersOnly: true}
 	answers.Observe(unseen)
@@ -268,7 +270,7 @@ func TestEachCheckerReportsDeviations(t *testing.T) {
 	}
 }
 
-// What a test asks for is no deviation: injected errors, and answers that are distorted.
+// TestInjectedFaultsAreNoDeviations checks that injected errors and distorted responses are no deviations.
 func TestInjectedFaultsAreNoDeviations(t *testing.T) {
 	var o emulator.Options
 	c := Watch(t, &o)
@@ -285,7 +287,8 @@ func TestInjectedFaultsAreNoDeviations(t *testing.T) {
 	}
 }
 
-// Each operation of the emulator has a model, and the models have no other.
+// TestModelsHaveExactlyTheOperationsOfTheEmulator checks that each operation of the emulator has a model, and that
+// the models have no other operations.
 func TestModelsHaveExactlyTheOperationsOfTheEmulator(t *testing.T) {
 	got := map[string][]string{}
 	for name, s := range models() {

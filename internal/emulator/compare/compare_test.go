@@ -23,7 +23,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// recorded makes a load balancer in an AWS with more than that, and returns the recording of it.
+// recorded creates a load balancer in an account that has other resources too, and returns the recording of the
+// calls.
 func recorded(t *testing.T) *recording.Recording {
 	t.Helper()
 	r := &recording.Recording{Version: recording.Version, Run: "abc123", At: time.Now(), Region: "eu-west-1", Account: "999988887777"}
@@ -110,7 +111,7 @@ func recorded(t *testing.T) *recording.Recording {
 	return r
 }
 
-// written is a recording after it was written and read.
+// written writes and reads a recording, and returns the result.
 func written(t *testing.T, r *recording.Recording) *recording.Recording {
 	t.Helper()
 	var file bytes.Buffer
@@ -124,8 +125,8 @@ func written(t *testing.T, r *recording.Recording) *recording.Recording {
 	return out
 }
 
-// TestEmulatorGivesTheRecordedAnswers: what the emulator itself answered is no difference, although ids are others, the
-// account had a load balancer and subnets of others, and all names of those are replaced.
+// TestEmulatorGivesTheRecordedAnswers checks that a recording of the emulator itself has no differences, although
+// IDs differ, the account had another load balancer and other subnets, and all names of these are redacted.
 func TestEmulatorGivesTheRecordedAnswers(t *testing.T) {
 	t.Parallel()
 	r := written(t, recorded(t))
@@ -141,7 +142,7 @@ func TestEmulatorGivesTheRecordedAnswers(t *testing.T) {
 	}
 }
 
-// TestDifferentAnswersAreReported: each way in which an answer can differ is seen.
+// TestDifferentAnswersAreReported checks that each kind of difference between two responses is reported.
 func TestDifferentAnswersAreReported(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -199,7 +200,7 @@ func TestDifferentAnswersAreReported(t *testing.T) {
 	}
 }
 
-// at is the first element of an answer with a name.
+// at returns the first element of a response with a name.
 func at(c *recording.Call, name string) *recording.Node {
 	var find func(n *recording.Node) *recording.Node
 	find = func(n *recording.Node) *recording.Node {
@@ -216,7 +217,8 @@ func at(c *recording.Call, name string) *recording.Node {
 	return find(c.Answer)
 }
 
-// TestCallsThatCannotBeRepeatedAreSkipped: no answer, throttling and denials say nothing of how AWS answers.
+// TestCallsThatCannotBeRepeatedAreSkipped checks that calls without a response, throttled calls and denied calls
+// are not compared, because they depend on the account and not on the emulator.
 func TestCallsThatCannotBeRepeatedAreSkipped(t *testing.T) {
 	t.Parallel()
 	r := recorded(t)
@@ -231,7 +233,8 @@ func TestCallsThatCannotBeRepeatedAreSkipped(t *testing.T) {
 	}
 }
 
-// TestResourcesFromBeforeTheRunAreNotCompared: the emulator has nothing that the account had before the run.
+// TestResourcesFromBeforeTheRunAreNotCompared checks that a call about a resource which existed before the run is
+// not compared, because the emulator does not have the resource.
 func TestResourcesFromBeforeTheRunAreNotCompared(t *testing.T) {
 	t.Parallel()
 	r := recorded(t)
@@ -249,7 +252,8 @@ func TestResourcesFromBeforeTheRunAreNotCompared(t *testing.T) {
 	}
 }
 
-// TestNamesOfARecordingCannotControlTheTerminal: a recording is untrusted input.
+// TestNamesOfARecordingCannotControlTheTerminal checks that control characters of a recording are not printed,
+// because a recording is untrusted input.
 func TestNamesOfARecordingCannotControlTheTerminal(t *testing.T) {
 	r := compare.Result{Differences: []compare.Difference{{
 		Service: "ec2", Operation: "Describe\x1b[2J\nno differences", Member: "a\rb", AWS: "\x1b]0;title\a", Emulator: compare.Missing,

@@ -11,14 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// anycastTo is a static address with a port.
+// anycastTo is a static address of an accelerator and a port.
 var anycastTo = netip.MustParseAddrPort("75.2.3.4:443")
 
 func flowOf(client string) anycastFlow {
 	return anycastFlow{client: netip.MustParseAddrPort(client), to: anycastTo}
 }
 
-// flows are many flows of different clients.
+// flows returns n flows from different clients.
 func flows(n int) []anycastFlow {
 	out := make([]anycastFlow, n)
 	for i := range out {
@@ -35,12 +35,12 @@ func weighted(weights map[string]int) []AcceleratorEndpoint {
 	return out
 }
 
-// inRegion is an endpoint group with one endpoint of the region's name.
+// inRegion returns an endpoint group with one endpoint, which has the name of the region.
 func inRegion(region string, dial float64, healthy bool) EndpointGroup {
 	return EndpointGroup{Region: region, Dial: dial, Endpoints: []AcceleratorEndpoint{{ID: region, Weight: 128, Healthy: healthy}}}
 }
 
-// shares are the percentages of flows by endpoint.
+// shares returns the percentage of the flows that each endpoint gets.
 func shares(t *testing.T, l AcceleratorListener, d Distances, list []anycastFlow) map[string]float64 {
 	t.Helper()
 	out := map[string]float64{}
@@ -111,7 +111,8 @@ func TestFlowsAreDistributedByDialAndWeight(t *testing.T) {
 	}
 }
 
-// Clients of two coasts whose endpoint groups have a dial of 50 each: half of each stay, and all are served.
+// TestTrafficDialsOfTwoRegions has clients near two regions whose endpoint groups have a traffic dial of 50. Half
+// of the flows of each client range go to the nearest region, the others to the other region.
 func TestTrafficDialsOfTwoRegions(t *testing.T) {
 	d := Distances{Ranges: []ClientRange{
 		{netip.MustParsePrefix("198.51.100.0/24"), []string{"west"}}, {netip.MustParsePrefix("203.0.113.0/24"), []string{"east", "west"}},

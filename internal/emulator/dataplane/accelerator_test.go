@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// anycastOf is an accelerator with a static address and ports.
+// anycastOf returns an accelerator with one static address and one listener with these ports.
 func anycastOf(arn, public, local string, ports ...PortRange) Accelerator {
 	return Accelerator{ARN: arn, DNSNames: []string{arn + ".awsglobalaccelerator.com"}, Addresses: []StaticAddress{{netip.MustParseAddr(public), netip.MustParseAddr(local)}},
 		Listeners: []AcceleratorListener{{ARN: arn + "/l", Ports: ports}}}
@@ -28,7 +28,7 @@ func TestApplyReportsSocketsThatCannotBeOpened(t *testing.T) {
 	if n := len(p.AcceleratorSockets()); n != 200 {
 		t.Errorf("%d ports are open, want 200", n)
 	}
-	// Names resolve without a port too.
+	// A name also resolves if none of its ports could be opened.
 	if found, ok := p.Resolve("WIDE.awsglobalaccelerator.com."); !ok || len(found) != 1 || found[0].String() != "127.252.0.1" {
 		t.Errorf("the name has %v", found)
 	}
@@ -48,7 +48,8 @@ func TestApplyReportsSocketsThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// reached opens a socket of an accelerator that leads to an address of this machine, as to an instance.
+// reached returns the socket of an accelerator whose endpoint is an address of this machine, as if it were an
+// instance.
 func reached(t *testing.T, at netip.AddrPort, udp bool, change func(*Options)) netip.AddrPort {
 	t.Helper()
 	p := startPlane(t, change)
@@ -87,7 +88,8 @@ func TestIdleConnectionsOfAcceleratorsEnd(t *testing.T) {
 	}
 }
 
-// A flow of datagrams keeps its way until it is idle; what comes later is another one.
+// TestIdleFlowsOfAcceleratorsEnd checks that a UDP flow is forwarded from the same port until it is idle, and that
+// later datagrams are a new flow.
 func TestIdleFlowsOfAcceleratorsEnd(t *testing.T) {
 	target, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

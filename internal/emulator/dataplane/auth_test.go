@@ -24,7 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// provider is a small identity provider.
+// provider is a small OIDC identity provider.
 type provider struct {
 	*httptest.Server
 	failToken atomic.Bool
@@ -81,7 +81,7 @@ func (p *provider) config() OIDC {
 	}
 }
 
-// visitor keeps cookies, and follows redirects only on request.
+// visitor is a client that keeps cookies, and follows redirects only on request.
 type visitor struct {
 	t       *testing.T
 	client  *http.Client
@@ -101,7 +101,7 @@ func (v *visitor) get(url string) reply {
 	return got
 }
 
-// authPlane serves HTTPS with the given authenticator before its only rule.
+// authPlane serves HTTPS with the given authenticator in the default rule.
 func authPlane(t *testing.T, a Authenticator, identity *http.Client) (*Plane, string) {
 	t.Helper()
 	ca := newIssuer(t)
@@ -158,7 +158,7 @@ func TestOIDCLogin(t *testing.T) {
 	checkClaims(t, p, e.Header.Get("X-Amzn-Oidc-Data"))
 }
 
-// checkClaims verifies the signature as a target would.
+// checkClaims verifies the signature of the claims as a target does.
 func checkClaims(t *testing.T, p *Plane, data string) {
 	t.Helper()
 	parts := strings.Split(data, ".")

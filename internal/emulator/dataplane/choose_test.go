@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// names counts which backends answer n requests with the given cookies.
+// names sends n requests with the given cookies and counts which backends respond.
 func names(t *testing.T, p *Plane, n int, cookies ...*http.Cookie) map[string]int {
 	t.Helper()
 	out := map[string]int{}
@@ -131,7 +131,7 @@ func TestLoadBalancerCookie(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{name: 6}, names(t, p, 6, c)); diff != "" {
 		t.Errorf("with cookie (-want +got):\n%s", diff)
 	}
-	cookie(t, ask(t, p, c), "AWSALB") // given out again with every response
+	cookie(t, ask(t, p, c), "AWSALB") // sent again with every response
 
 	bound := cfg.TargetGroups[0].Targets
 	for i := range bound {

@@ -18,7 +18,7 @@ func Example() {
 	at := netip.MustParseAddrPort(app.Listener.Addr().String())
 
 	plane := dataplane.New(dataplane.Options{
-		// A free port in place of port 80.
+		// Listen on a free port instead of port 80.
 		Bind: func(at netip.AddrPort) netip.AddrPort {
 			return netip.AddrPortFrom(dataplane.Loopback(at.Addr()), 0)
 		},

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// checked is a target group whose targets have health checks.
+// checked returns a target group with health checks.
 func checked(arn string, backends ...*backend) TargetGroup {
 	g := groupOf(arn, backends...)
 	g.HealthCheck = HealthCheck{
@@ -22,7 +22,7 @@ func checked(arn string, backends ...*backend) TargetGroup {
 	return g
 }
 
-// failWithStatus is a backend whose health check answers with a status.
+// failWithStatus makes a backend respond to health checks with a status, and counts the checks.
 func failWithStatus(status *atomic.Int64, seen *atomic.Int64) func(*backend) {
 	return func(b *backend) {
 		b.handle = func(w http.ResponseWriter, r *http.Request) {
@@ -188,7 +188,7 @@ func TestFrequentChangesDoNotStopChecks(t *testing.T) {
 	b := startBackend(t, "b", failWithStatus(&status, &seen))
 	p := startPlane(t)
 	g := checked("g", b)
-	g.HealthCheck = HealthCheck{Path: "/healthz", Interval: 40 * time.Millisecond} // the rest by default
+	g.HealthCheck = HealthCheck{Path: "/healthz", Interval: 40 * time.Millisecond} // other settings have their defaults
 	cfg := one(Listener{Default: Rule{Then: to("g")}}, g)
 	eventually(t, "four checks", func() bool {
 		apply(t, p, cfg)

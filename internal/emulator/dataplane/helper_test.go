@@ -21,13 +21,13 @@ import (
 	"time"
 )
 
-// conditionTimeout is how long a condition may take to become true: only a hang misses it.
+// conditionTimeout is how long a test waits for a condition. It is so long that only a hang exceeds it.
 const conditionTimeout = 2 * time.Minute
 
-// brief is how long a test waits for what need not come: because nothing is to come, or because it asks again.
+// brief is how long a test waits if nothing is expected, or if it repeats the request.
 const brief = 50 * time.Millisecond
 
-// eventually waits for a condition.
+// eventually waits until a condition is true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.After(conditionTimeout)
@@ -42,7 +42,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// results collects verdicts.
+// results collects the results of health checks.
 type results struct {
 	mu  sync.Mutex
 	all []HealthResult
@@ -60,7 +60,7 @@ func (r *results) list() []HealthResult {
 	return append([]HealthResult(nil), r.all...)
 }
 
-// startPlane returns a data plane on free ports that is closed with the test.
+// startPlane returns a data plane that listens on free ports and is closed at the end of the test.
 func startPlane(t *testing.T, change ...func(*Options)) *Plane {
 	t.Helper()
 	opt := Options{Bind: func(at netip.AddrPort) netip.AddrPort {
@@ -81,18 +81,18 @@ func apply(t *testing.T, p *Plane, cfg Config) {
 	}
 }
 
-// echoed is what a backend answers.
+// echoed is the response of a backend.
 type echoed struct {
 	Name, Method, Host, URI, Proto, Body, Remote string
 	Header                                       http.Header
 }
 
-// backend is a server that echoes requests.
+// backend is an HTTP server that echoes requests.
 type backend struct {
 	name string
 	addr netip.AddrPort
 	srv  *http.Server
-	// handle replaces the echo when it is set before the first request.
+	// handle replaces the echo. It must be set before the first request.
 	handle http.HandlerFunc
 }
 
@@ -116,7 +116,7 @@ func (b *backend) echo(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// startBackend serves HTTP/1.1 and HTTP/2 with prior knowledge.
+// startBackend starts a backend that serves HTTP/1.1, and HTTP/2 with prior knowledge.
 func startBackend(t *testing.T, name string, change ...func(*backend)) *backend {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -140,7 +140,7 @@ func (b *backend) target() Target {
 	return Target{ID: b.addr.Addr().String(), Address: b.addr.Addr(), Port: b.addr.Port(), State: StateHealthy}
 }
 
-// groupOf is a target group without health checks.
+// groupOf returns a target group without health checks.
 func groupOf(arn string, backends ...*backend) TargetGroup {
 	g := TargetGroup{ARN: arn, Protocol: HTTP, HealthCheck: HealthCheck{Disabled: true}}
 	for _, b := range backends {
@@ -157,7 +157,7 @@ func to(arns ...string) Forward {
 	return f
 }
 
-// one is a configuration with one load balancer in one zone.
+// one returns a configuration with one load balancer in one availability zone.
 func one(l Listener, groups ...TargetGroup) Config {
 	if l.ARN == "" {
 		l.ARN = "listener"
@@ -177,7 +177,7 @@ func one(l Listener, groups ...TargetGroup) Config {
 	}
 }
 
-// where is the socket of the first listener.
+// where returns the socket address of the first listener.
 func where(t *testing.T, p *Plane) string {
 	t.Helper()
 	e := p.Endpoints()
@@ -187,7 +187,7 @@ func where(t *testing.T, p *Plane) string {
 	return e[0].Real.String()
 }
 
-// reply is a response that was read to its end.
+// reply is a response whose body has been read.
 type reply struct {
 	*http.Response
 	body string
@@ -202,7 +202,7 @@ func (r reply) echo(t *testing.T) echoed {
 	return e
 }
 
-// client makes one connection per request and follows no redirects.
+// client uses one connection for each request and does not follow redirects.
 var client = &http.Client{
 	Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -239,7 +239,7 @@ func get(t *testing.T, p *Plane, host, target string) reply {
 	return send(t, client, req)
 }
 
-// raw sends bytes and returns all that comes back until the peer closes.
+// raw sends bytes and returns all bytes that it receives until the peer closes the connection.
 func raw(t *testing.T, at, text string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", at)
@@ -285,7 +285,7 @@ func newIssuer(t *testing.T) *issuer {
 	return &issuer{cert: cert, key: key, next: 1}
 }
 
-// issue makes a certificate; rsaBits 0 means an ECDSA key.
+// issue creates a certificate. If rsaBits is 0, it has an ECDSA key.
 func (i *issuer) issue(t *testing.T, rsaBits int, names ...string) tls.Certificate {
 	t.Helper()
 	var key any

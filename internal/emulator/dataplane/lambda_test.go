@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lambdaPlane serves a function; seen is the event of the latest call.
+// lambdaPlane serves a Lambda function. seen returns the event of the latest call.
 func lambdaPlane(t *testing.T, attributes map[string]string, respond func() (string, error)) (p *Plane, seen func() map[string]any) {
 	t.Helper()
 	events := make(chan []byte, 10)

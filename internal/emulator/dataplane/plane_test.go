@@ -78,8 +78,8 @@ func TestPortOffsetReplacesPrivilegedPort(t *testing.T) {
 	}
 }
 
-// TestConnectionsSurviveChanges uses one connection while rules, targets and
-// other listeners change.
+// TestConnectionsSurviveChanges checks that a connection stays open while rules, targets and other listeners
+// change.
 func TestConnectionsSurviveChanges(t *testing.T) {
 	a, b := startBackend(t, "a"), startBackend(t, "b")
 	p := startPlane(t)
@@ -122,7 +122,7 @@ func TestConnectionsSurviveChanges(t *testing.T) {
 	}
 }
 
-// keepSending sends requests, which have to be answered with 200, until it is stopped. It counts them.
+// keepSending sends requests until stop is called, and counts them. Each request must get the status 200.
 func keepSending(t *testing.T, at string) (sent *atomic.Int64, stop func()) {
 	sent = &atomic.Int64{}
 	ended := make(chan struct{})
@@ -155,8 +155,8 @@ func keepSending(t *testing.T, at string) (sent *atomic.Int64, stop func()) {
 	}
 }
 
-// TestNoRequestFailsWhileConfigurationChanges keeps sending while target groups, rules,
-// attributes and listeners change.
+// TestNoRequestFailsWhileConfigurationChanges checks that no request fails while targets, rules, attributes and
+// listeners change.
 func TestNoRequestFailsWhileConfigurationChanges(t *testing.T) {
 	a, b := startBackend(t, "a"), startBackend(t, "b")
 	p := startPlane(t)
@@ -184,8 +184,8 @@ func TestNoRequestFailsWhileConfigurationChanges(t *testing.T) {
 	stop()
 }
 
-// TestNoRequestFailsWhileARuleChangesItsTargetGroup keeps sending while a rule moves between target groups. The one that it leaves is out
-// of use at once.
+// TestNoRequestFailsWhileARuleChangesItsTargetGroup checks that no request fails while the default rule switches
+// between target groups, although the targets of the previous target group become unused at once.
 func TestNoRequestFailsWhileARuleChangesItsTargetGroup(t *testing.T) {
 	a, b := startBackend(t, "a"), startBackend(t, "b")
 	p := startPlane(t)
@@ -336,7 +336,7 @@ func TestSilentTargetIsTimedOut(t *testing.T) {
 	apply(t, p, cfg)
 	var both sync.WaitGroup
 	answered := func(request, status, body string) {
-		// A connection whose request comes later than the idle timeout is closed without an answer.
+		// A connection is closed without a response if its request arrives after the idle timeout.
 		var got string
 		for got == "" {
 			got = raw(t, where(t, p), request)

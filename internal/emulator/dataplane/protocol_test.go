@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// startGRPC serves the standard health service and returns it as a target.
+// startGRPC serves the gRPC health service, and returns the server as a target.
 func startGRPC(t *testing.T) (Target, *health.Server) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

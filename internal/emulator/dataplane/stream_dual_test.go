@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// nodeIPv6 is the IPv6 address of the node of dual.
+// nodeIPv6 is the IPv6 address of the load balancer node in dual.
 var nodeIPv6 = netip.MustParseAddr("2001:db8::5")
 
-// dual is network with a dual-stack load balancer.
+// dual returns the configuration of network with a dual-stack load balancer.
 func dual(l Listener, groups ...TargetGroup) Config {
 	cfg := network(l, groups...)
 	cfg.LoadBalancers[0].Nodes[0].IPv6 = nodeIPv6
@@ -30,7 +30,7 @@ func needIPv6(t *testing.T) {
 	_ = ln.Close()
 }
 
-// socket is the local address of a listener at an address of the node.
+// socket returns the local address of the listener at an address of the node.
 func socket(t *testing.T, p *Plane, at netip.Addr, udp bool) netip.AddrPort {
 	t.Helper()
 	for _, e := range p.Endpoints() {
@@ -53,7 +53,8 @@ func TestDualStackListenerServesIPv6(t *testing.T) {
 	if e := p.Endpoints(); len(e) != 4 {
 		t.Fatalf("sockets %+v", e)
 	}
-	// An IPv4 target cannot see an IPv6 client: it sees the node.
+	// The client address of an IPv6 client cannot be preserved for an IPv4 target: the target sees the address of
+	// the node.
 	_, seen := connect(t, socket(t, p, nodeIPv6, false).String()).greeting(t)
 	_, datagram, rest := dialUDP(t, socket(t, p, nodeIPv6, true), "").ask("x", conditionTimeout)
 	if d := cmp.Diff([]string{"127.250.1.5", "127.250.1.5", "x"}, []string{seen, datagram, rest}); d != "" {
@@ -180,7 +181,7 @@ func TestFlowsEndWithTheirTargetGroup(t *testing.T) {
 		name, _, _ := c.ask("x", brief)
 		return name == "b"
 	})
-	// Connections stay.
+	// Connections stay open after the rule changes its target group.
 	one, two := startPeer(t, "one", "127.0.0.1"), startPeer(t, "two", "127.0.0.1")
 	apply(t, p, network(Listener{Default: Rule{Then: to("kept")}}, streamGroup("kept", TCP, one)))
 	l := connect(t, where(t, p))

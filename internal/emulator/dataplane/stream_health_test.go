@@ -45,11 +45,12 @@ func TestNetworkHealthChecks(t *testing.T) {
 	}
 	l := connect(t, where(t, p))
 	l.greeting(t)
-	// A port without a listener makes the target unhealthy, which ends its connections.
+	// At a port on which nothing listens, health checks fail. The target becomes unhealthy, and its connections are
+	// reset.
 	g.HealthCheck.Port = 1
 	apply(t, p, network(Listener{Default: Rule{Then: Forward{Groups: []WeightedGroup{{"g", 1}, {"h", 0}}}}}, g, h))
 	l.wantReset(t)
-	again := connect(t, where(t, p)) // all are unhealthy: fail open
+	again := connect(t, where(t, p)) // all targets are unhealthy: fail open
 	again.greeting(t)
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// readProxy reads a header of the proxy protocol and checks its sum.
+// readProxy reads a proxy protocol header and verifies its checksum.
 func readProxy(t *testing.T, r io.Reader) (command byte, family byte, from, to string) {
 	t.Helper()
 	head := make([]byte, 16)
@@ -75,7 +75,7 @@ func TestProxyProtocol(t *testing.T) {
 	if rest, _ := io.ReadAll(target); string(rest) != "payload" {
 		t.Errorf("after the header: %q", rest)
 	}
-	// Health checks have a header without addresses.
+	// Health checks send a header without addresses.
 	g.HealthCheck = HealthCheck{Protocol: TCP, Interval: time.Hour}
 	g.Targets[0].Epoch = "checked"
 	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))

@@ -17,8 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// peer is a TCP target. It greets with its name and the address that it sees, then
-// echoes.
+// peer is a TCP target. It first sends its name and the client address that it sees, then it echoes.
 type peer struct {
 	name string
 	addr netip.AddrPort
@@ -53,7 +52,7 @@ func startPeer(t *testing.T, name, host string, wrap ...func(net.Listener) net.L
 	return &peer{name, addr}
 }
 
-// streamGroup is a target group without health checks.
+// streamGroup returns a target group without health checks.
 func streamGroup(arn string, p Protocol, peers ...*peer) TargetGroup {
 	g := TargetGroup{ARN: arn, Protocol: p, HealthCheck: HealthCheck{Disabled: true}, Attributes: map[string]string{}}
 	for _, p := range peers {
@@ -64,7 +63,7 @@ func streamGroup(arn string, p Protocol, peers ...*peer) TargetGroup {
 	return g
 }
 
-// network is a configuration with one Network Load Balancer in one zone.
+// network returns a configuration with one Network Load Balancer in one availability zone.
 func network(l Listener, groups ...TargetGroup) Config {
 	if l.Protocol == "" {
 		l.Protocol = TCP
@@ -74,13 +73,13 @@ func network(l Listener, groups ...TargetGroup) Config {
 	return cfg
 }
 
-// line is a connection through the load balancer.
+// line is a client connection to the load balancer.
 type line struct {
 	net.Conn
 	*bufio.Reader
 }
 
-// Read resolves what both embedded types have.
+// Read reads from the buffered reader. Both embedded types have this method.
 func (l line) Read(b []byte) (int, error) { return l.Reader.Read(b) }
 
 func connect(t *testing.T, at string) line {
@@ -99,7 +98,7 @@ func newTestConn(t *testing.T, conn net.Conn) line {
 	return line{conn, bufio.NewReader(conn)}
 }
 
-// greeting reads the name of the target and the address that it sees.
+// greeting reads the name of the target and the client address that the target sees.
 func (l line) greeting(t *testing.T) (name, seen string) {
 	t.Helper()
 	text, err := l.ReadString('\n')
@@ -110,7 +109,7 @@ func (l line) greeting(t *testing.T) (name, seen string) {
 	return name, seen
 }
 
-// echoes requires that the other side is still connected.
+// echoes sends a line and checks that the target echoes it, so the connection is still open.
 func (l line) echoes(t *testing.T, text string) {
 	t.Helper()
 	if _, err := io.WriteString(l.Conn, text+"\n"); err != nil {
@@ -121,7 +120,7 @@ func (l line) echoes(t *testing.T, text string) {
 	}
 }
 
-// wantReset requires that the connection is reset.
+// wantReset checks that the connection is reset.
 func (l line) wantReset(t *testing.T) {
 	t.Helper()
 	if _, err := io.Copy(io.Discard, l); !errors.Is(err, syscall.ECONNRESET) {
@@ -129,7 +128,7 @@ func (l line) wantReset(t *testing.T) {
 	}
 }
 
-// wantRefused requires that a connection is reset, perhaps while it is made.
+// wantRefused checks that a new connection is reset, possibly during connect.
 func wantRefused(t *testing.T, at string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", at)
@@ -151,7 +150,7 @@ func TestTCPPassesThrough(t *testing.T) {
 		t.Errorf("target %s saw %s, want the node", name, seen)
 	}
 	l.echoes(t, "hello")
-	// The end of one direction is passed on, and the rest still arrives.
+	// A half-close is forwarded, and the data before it still arrives.
 	if _, err := io.WriteString(l.Conn, "last words"); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +214,7 @@ func TestRefusedTargetConnectionResetsTheClient(t *testing.T) {
 	wantRefused(t, where(t, p))
 }
 
-// countGreetings opens n connections and counts which targets greet.
+// countGreetings opens n connections and counts which targets they reach.
 func countGreetings(t *testing.T, p *Plane, n int) map[string]int {
 	t.Helper()
 	got := map[string]int{}

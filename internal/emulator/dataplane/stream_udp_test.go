@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// startDatagrams is a target that answers each datagram with its name, the
-// address that it sees and the payload.
+// startDatagrams starts a UDP target that replies to each datagram with its name, the client address that it sees,
+// and the payload.
 func startDatagrams(t *testing.T, name, at string) *peer {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", at)
@@ -35,7 +35,7 @@ func startDatagrams(t *testing.T, name, at string) *peer {
 	return &peer{name, conn.LocalAddr().(*net.UDPAddr).AddrPort()}
 }
 
-// caller is a client with one socket.
+// caller is a UDP client with one socket.
 type caller struct {
 	t    *testing.T
 	conn net.Conn
@@ -55,8 +55,8 @@ func dialUDP(t *testing.T, at netip.AddrPort, local string) caller {
 	return caller{t, conn}
 }
 
-// ask sends a datagram and returns name and payload of the answer, or "" when
-// none comes in time.
+// ask sends a datagram. It returns the name of the target, the client address that the target sees, and the
+// payload, or empty strings if no reply arrives in time.
 func (c caller) ask(payload string, wait time.Duration) (name, seen, rest string) {
 	c.t.Helper()
 	if _, err := c.conn.Write([]byte(payload)); err != nil {
@@ -150,7 +150,7 @@ func TestIdleUDPFlowsAreRemoved(t *testing.T) {
 		o.Access = func(e AccessEntry) { entries <- e }
 	})
 	apply(t, p, network(Listener{Protocol: UDP, Default: Rule{Then: to("g")}}, streamGroup("g", UDP, a)))
-	dialUDP(t, udpEndpoint(t, p), "").ask("x", brief) // the answer may be late: the flow is forgotten either way
+	dialUDP(t, udpEndpoint(t, p), "").ask("x", brief) // the reply may be late, but the flow expires in any case
 	if e := <-entries; e.TargetGroup != "g" || e.Target != a.addr {
 		t.Errorf("entry %+v", e)
 	}
@@ -222,7 +222,7 @@ func TestQUICIsRoutedByServerID(t *testing.T) {
 			}
 		}
 	}
-	// One client whose connection ID changes over to the other target.
+	// A client sends a connection ID with the server ID of the other target.
 	c := dialUDP(t, at, "")
 	first, _, _ := c.ask("\xc0\x00\x00\x00\x01\x08abcdefgh\x00", conditionTimeout)
 	again, _, _ := c.ask("\xc0\x00\x00\x00\x01\x08abcdefgh\x00", conditionTimeout)

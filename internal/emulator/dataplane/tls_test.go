@@ -22,7 +22,7 @@ func pemOf(certs ...*x509.Certificate) []byte {
 	return out
 }
 
-// dialTLS performs a handshake.
+// dialTLS performs a TLS handshake with the first listener.
 func dialTLS(t *testing.T, p *Plane, cfg *tls.Config) (tls.ConnectionState, error) {
 	t.Helper()
 	cfg.InsecureSkipVerify = true
@@ -41,7 +41,7 @@ func https(ca *issuer, t *testing.T) Listener {
 	}
 }
 
-// browser is a client for HTTPS that may show a certificate.
+// browser returns an HTTPS client with optional client certificates.
 func browser(t *testing.T, http2 bool, certs ...tls.Certificate) *http.Client {
 	t.Helper()
 	var protocols http.Protocols
@@ -72,7 +72,7 @@ func TestCertificateBySNI(t *testing.T) {
 		"WWW.Example.com":  "*.example.com",
 		"a.b.example.com":  "default.org",
 		"both.example.com": "*.example.com",
-		"rsa.example.com":  "*.example.com", // the wildcard fits too and has the better key
+		"rsa.example.com":  "*.example.com", // the wildcard also matches and has the better key
 		"example.com":      "default.org",
 	} {
 		s, err := dialTLS(t, p, &tls.Config{ServerName: name})

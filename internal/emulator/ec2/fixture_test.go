@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// cloud is an emulator with a client of one account.
+// cloud is an emulator with an EC2 client of one account.
 type cloud struct {
 	*ec2.Client
 	t  *testing.T
@@ -32,7 +32,7 @@ func newCloud(t *testing.T) cloud {
 	})}
 }
 
-// partition locks the emulator state for the rest of f.
+// partition calls f with the partition while the emulator state is locked.
 func (c cloud) partition(f func(p *store.Partition)) {
 	c.em.Store().Lock()
 	defer c.em.Store().Unlock()
@@ -97,7 +97,7 @@ func must[T any](t *testing.T, out T, err error) T {
 	return out
 }
 
-// code is the code of an AWS error, "" for none.
+// code returns the code of an AWS error, "" for no error.
 func code(err error) string {
 	if err == nil {
 		return ""

@@ -221,7 +221,7 @@ func TestInterfaces(t *testing.T) {
 	}
 
 	_, err = c.UnassignPrivateIpAddresses(ctx, &ec2.UnassignPrivateIpAddressesInput{NetworkInterfaceId: &eni, PrivateIpAddresses: []string{"10.0.0.5"}})
-	wantCode(t, "InvalidParameterValue", err) // the primary one
+	wantCode(t, "InvalidParameterValue", err) // the primary address
 	_, err = c.UnassignPrivateIpAddresses(ctx, &ec2.UnassignPrivateIpAddressesInput{NetworkInterfaceId: &eni, PrivateIpAddresses: []string{"10.0.0.50"}})
 	wantCode(t, "", err)
 	wantCode(t, "", assign("10.0.0.50"))

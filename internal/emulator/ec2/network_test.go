@@ -62,7 +62,7 @@ func TestVPCAndSubnets(t *testing.T) {
 	six := *v.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock
 	id := c.subnet(vpc, "10.0.2.0/24", "us-west-2b", "Name", "two")
 	_, err = c.AssociateSubnetCidrBlock(ctx, &ec2.AssociateSubnetCidrBlockInput{SubnetId: &id, Ipv6CidrBlock: &six})
-	wantCode(t, "InvalidSubnet.Range", err) // a /56
+	wantCode(t, "InvalidSubnet.Range", err) // the block is a /56
 	sixtyFour := six[:len(six)-len("/56")] + "/64"
 	_, err = c.AssociateSubnetCidrBlock(ctx, &ec2.AssociateSubnetCidrBlockInput{SubnetId: &id, Ipv6CidrBlock: &sixtyFour})
 	wantCode(t, "", err)

@@ -49,7 +49,7 @@ func TestCreateSecurityGroup(t *testing.T) {
 	wantCode(t, "SecurityGroupLimitExceeded", err)
 }
 
-// tcp is a permission for one port from IPv4 blocks.
+// tcp returns a permission for one port and IPv4 blocks.
 func tcp(port int32, blocks ...string) types.IpPermission {
 	perm := types.IpPermission{IpProtocol: aws.String("tcp"), FromPort: &port, ToPort: &port}
 	for _, b := range blocks {
@@ -76,7 +76,7 @@ func (c cloud) forbid(group string, perms ...types.IpPermission) error {
 	return err
 }
 
-// rules reads a security group's ingress as sorted lines.
+// rules returns the inbound rules of a security group as sorted lines.
 func (c cloud) rules(group string) []string {
 	c.t.Helper()
 	out, err := c.DescribeSecurityGroups(c.t.Context(), &ec2.DescribeSecurityGroupsInput{GroupIds: []string{group}})
@@ -191,7 +191,7 @@ func TestRuleQuota(t *testing.T) {
 	wantCode(t, "RulesPerSecurityGroupLimitExceeded", c.allow(g, fromGroup(81, other)))
 	six := tcp(81)
 	six.Ipv6Ranges = []types.Ipv6Range{{CidrIpv6: aws.String("::/0")}}
-	wantCode(t, "", c.allow(g, six)) // the other family has room
+	wantCode(t, "", c.allow(g, six)) // the quota of IPv6 rules is separate
 
 	list, err := c.CreateManagedPrefixList(t.Context(), &ec2.CreateManagedPrefixListInput{PrefixListName: aws.String("l"), AddressFamily: aws.String("IPv4"), MaxEntries: aws.Int32(61)})
 	id := must(t, list, err).PrefixList.PrefixListId
@@ -227,7 +227,7 @@ func TestRevoke(t *testing.T) {
 	_, err = c.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &g, SecurityGroupRuleIds: ids})
 	wantCode(t, "InvalidSecurityGroupRuleId.NotFound", err)
 
-	// In the default VPC an unknown rule is reported and not an error.
+	// In a default VPC, revoking an unknown rule is no error: the response lists the rule.
 	made, err := c.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("d"), Description: aws.String("x")})
 	d := *must(t, made, err).GroupId
 	wantCode(t, "", c.allow(d, tcp(80, "10.0.0.0/8")))

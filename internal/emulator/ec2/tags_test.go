@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tags reads the tags of a resource as sorted lines.
+// tags returns the tags of a resource as sorted lines.
 func (c cloud) tags(id string) []string {
 	c.t.Helper()
 	out, err := c.DescribeTags(c.t.Context(), &ec2.DescribeTagsInput{Filters: []types.Filter{filter("resource-id", id)}})

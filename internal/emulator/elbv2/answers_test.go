@@ -11,7 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// In the SDK an empty element is an empty list, a missing one is nil.
+// TestEmptyAnswersAreEmptyLists checks that responses have an element for each empty list. The SDK decodes an empty
+// element as an empty list, but a missing element as nil.
 func TestEmptyAnswersAreEmptyLists(t *testing.T) {
 	r := newHarness(t)
 	checkEmpty(t, "LoadBalancers", must(r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{}))(t).LoadBalancers)
@@ -57,7 +58,7 @@ func TestOnlyDescribeTargetGroupsHasLoadBalancerARNs(t *testing.T) {
 	if g := r.tg("web"); g.LoadBalancerArns != nil {
 		t.Errorf("a new target group has load balancers %q", g.LoadBalancerArns)
 	}
-	g := r.tg("web") // the existing one
+	g := r.tg("web") // returns the existing target group
 	if g.LoadBalancerArns != nil {
 		t.Errorf("an existing target group has load balancers %q in the answer of a create operation", g.LoadBalancerArns)
 	}

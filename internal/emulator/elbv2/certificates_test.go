@@ -6,7 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// A listener takes a certificate for a fully-qualified domain name, which may begin with an asterisk.
+// TestCertificateNeedsFullyQualifiedDomainName checks that a listener accepts only certificates for a fully
+// qualified domain name, which may begin with an asterisk.
 func TestCertificateNeedsFullyQualifiedDomainName(t *testing.T) {
 	for _, c := range []struct {
 		domain string

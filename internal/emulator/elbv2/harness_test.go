@@ -31,7 +31,7 @@ import (
 
 const region = "us-west-2"
 
-// harness is an emulator with a network, reached with the SDK in memory.
+// harness is an emulator with a VPC, which tests call with the SDK in memory.
 type harness struct {
 	t     *testing.T
 	ctx   context.Context
@@ -46,11 +46,11 @@ type harness struct {
 	vpc       string
 	subnets   []string // public, zones a, b, c
 	group     string
-	instances []string // one per subnet
+	instances []string // one in each subnet
 }
 
-// newHarness makes a VPC with a gateway, three subnets with IPv6, a security
-// group and an instance in each subnet.
+// newHarness creates a VPC with an internet gateway and an IPv6 block, three subnets, a security group, and an
+// instance in each subnet.
 func newHarness(t *testing.T) *harness {
 	t.Helper()
 	clock := store.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
@@ -95,7 +95,7 @@ func (r *harness) securityGroup(name string) string {
 	return *out.GroupId
 }
 
-// alb makes an internet-facing ALB.
+// alb creates an internet-facing ALB.
 func (r *harness) alb(name string) types.LoadBalancer {
 	r.t.Helper()
 	out := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: &name, Subnets: r.subnets[:2], SecurityGroups: []string{r.group}}))(r.t)
@@ -110,7 +110,7 @@ func (r *harness) nlb(name string, groups ...string) types.LoadBalancer {
 	return out.LoadBalancers[0]
 }
 
-// tg makes a target group of type ip and protocol HTTP, changed by edit.
+// tg creates a target group of type ip and protocol HTTP. edit changes the request.
 func (r *harness) tg(name string, edit ...func(*elb.CreateTargetGroupInput)) types.TargetGroup {
 	r.t.Helper()
 	return must(r.elb.CreateTargetGroup(r.ctx, r.tgInput(name, edit...)))(r.t).TargetGroups[0]
@@ -134,7 +134,7 @@ func fixed(status string) []types.Action {
 	return []types.Action{{Type: types.ActionTypeEnumFixedResponse, FixedResponseConfig: &types.FixedResponseActionConfig{StatusCode: &status}}}
 }
 
-// listener makes a HTTP listener.
+// listener creates an HTTP listener.
 func (r *harness) listener(lb *string, port int32, actions []types.Action) types.Listener {
 	r.t.Helper()
 	out := must(r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{
@@ -143,7 +143,7 @@ func (r *harness) listener(lb *string, port int32, actions []types.Action) types
 	return out.Listeners[0]
 }
 
-// https makes a HTTPS listener with a certificate.
+// https creates an HTTPS listener with a certificate.
 func (r *harness) https(lb *string, port int32, cert string, actions []types.Action) types.Listener {
 	r.t.Helper()
 	out := must(r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{
@@ -201,7 +201,7 @@ func (r *harness) certificate(ec bool, names ...string) string {
 	return *out.CertificateArn
 }
 
-// must returns a result or ends the test.
+// must returns a function that returns the result, or fails the test if there is an error.
 func must[T any](v T, err error) func(t *testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -212,7 +212,7 @@ func must[T any](v T, err error) func(t *testing.T) T {
 	}
 }
 
-// wantError checks the code of an error, and a part of its message.
+// wantError checks the code of an error and that its message contains a text.
 func wantError(t *testing.T, err error, code, message string) {
 	t.Helper()
 	var api smithy.APIError

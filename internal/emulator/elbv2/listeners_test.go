@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// sdk makes cmp look through the SDK's types.
+// sdk makes cmp ignore the unexported fields of the SDK's types.
 func sdk() cmp.Option {
 	return cmpopts.IgnoreUnexported(
 		types.Action{}, types.ForwardActionConfig{}, types.TargetGroupTuple{}, types.TargetGroupStickinessConfig{}, types.RedirectActionConfig{},

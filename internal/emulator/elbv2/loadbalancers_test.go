@@ -187,7 +187,7 @@ func TestENIsOutliveDeletedLoadBalancer(t *testing.T) {
 	wantError(t, err, "DependencyViolation", "")
 	r.clock.Advance(30 * time.Second)
 	must(r.ec2.DeleteSecurityGroup(r.ctx, drop))(t)
-	must(r.elb.DeleteLoadBalancer(r.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: lb.LoadBalancerArn}))(t) // unknown: succeeds
+	must(r.elb.DeleteLoadBalancer(r.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: lb.LoadBalancerArn}))(t) // an unknown ARN is no error
 	r.checkState()
 }
 
@@ -280,7 +280,7 @@ func TestSetSecurityGroups(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(r.ec2.DeleteSecurityGroup(r.ctx, &ec2.DeleteSecurityGroupInput{GroupId: &r.group}))(t) // the ENIs do not have it any more
+	must(r.ec2.DeleteSecurityGroup(r.ctx, &ec2.DeleteSecurityGroupInput{GroupId: &r.group}))(t) // no ENI has this security group any more
 	_, err := r.ec2.DeleteSecurityGroup(r.ctx, &ec2.DeleteSecurityGroupInput{GroupId: &second})
 	wantError(t, err, "DependencyViolation", "")
 	r.checkState()

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// dual gives the subnets IPv6 and returns their blocks.
+// dual associates an IPv6 block with each subnet and returns the blocks.
 func (r *harness) dual() []netip.Prefix {
 	r.t.Helper()
 	vpc := must(r.ec2.DescribeVpcs(r.ctx, &ec2.DescribeVpcsInput{VpcIds: []string{r.vpc}}))(r.t).Vpcs[0]
@@ -27,7 +27,7 @@ func (r *harness) dual() []netip.Prefix {
 	return out
 }
 
-// prefixes are the prefixes for source NAT of the zones, in the order of the subnets.
+// prefixes returns the source NAT prefixes of the zones, in the order of the subnets.
 func (r *harness) prefixes(zones []types.AvailabilityZone) []string {
 	bySubnet := map[string][]string{}
 	for _, z := range zones {

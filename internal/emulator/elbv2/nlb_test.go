@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// stream makes a listener of an NLB.
+// stream creates a listener of an NLB.
 func (r *harness) stream(lb types.LoadBalancer, port int32, p types.ProtocolEnum, groups ...types.TargetGroup) (types.Listener, error) {
 	in := &elb.CreateListenerInput{LoadBalancerArn: lb.LoadBalancerArn, Port: &port, Protocol: p}
 	if len(groups) == 1 {
@@ -72,7 +72,7 @@ func TestNetworkLoadBalancerReadsBack(t *testing.T) {
 	r.checkState()
 }
 
-// interfaces returns the ENIs of a load balancer.
+// interfaces returns the ENIs whose description is "ELB " and this text.
 func (r *harness) interfaces(description string) []ec2types.NetworkInterface {
 	r.t.Helper()
 	var out []ec2types.NetworkInterface
@@ -161,7 +161,7 @@ func TestNetworkLoadBalancerSubnets(t *testing.T) {
 		t.Errorf("zones %+v", out.AvailabilityZones)
 	}
 	must(set(types.SubnetMapping{SubnetId: &r.subnets[1], AllocationId: second.AllocationId}))(t)
-	must(r.ec2.ReleaseAddress(r.ctx, &ec2.ReleaseAddressInput{AllocationId: first.AllocationId}))(t) // the zone does not have it any more
+	must(r.ec2.ReleaseAddress(r.ctx, &ec2.ReleaseAddressInput{AllocationId: first.AllocationId}))(t) // the NLB does not use the address any more
 	must(r.elb.SetSubnets(r.ctx, &elb.SetSubnetsInput{LoadBalancerArn: lb.LoadBalancerArn, Subnets: r.subnets[1:2]}))(t)
 	_, err = r.ec2.ReleaseAddress(r.ctx, &ec2.ReleaseAddressInput{AllocationId: second.AllocationId})
 	if err == nil {
@@ -359,7 +359,7 @@ func TestApplicationLoadBalancerAsTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantError(t, r.register(g, target(*second.LoadBalancerArn)), "TooManyTargets", "Up to '1'")
-	// The port of a target group may be another one than that of the ALB's listener.
+	// An ALB may be registered with the port of a listener that differs from the port of the target group.
 	secure := r.listener(app.LoadBalancerArn, 8080, fixed("404"))
 	mapped := r.tg("mapped", protocol("TCP"), targetType("alb"))
 	must(r.stream(front, 81, "TCP", mapped))(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// lambda and the like turn the usual target group into one of another kind.
+// lambda is one of the functions that change the request of tg to another kind of target group.
 func lambda(in *elb.CreateTargetGroupInput) {
 	in.TargetType, in.Protocol, in.Port, in.VpcId = types.TargetTypeEnumLambda, "", nil, nil
 }
@@ -164,7 +164,7 @@ func TestDeleteTargetGroupInUse(t *testing.T) {
 	wantError(t, err, "ResourceInUse", "")
 	r.clock.Advance(time.Second)
 	must(r.elb.DeleteTargetGroup(r.ctx, drop))(t)
-	must(r.elb.DeleteTargetGroup(r.ctx, drop))(t) // unknown: succeeds
+	must(r.elb.DeleteTargetGroup(r.ctx, drop))(t) // an unknown ARN is no error
 	_, err = r.elb.DescribeTargetGroupAttributes(r.ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: g.TargetGroupArn})
 	wantError(t, err, "TargetGroupNotFound", "")
 	r.checkState()

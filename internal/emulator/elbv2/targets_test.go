@@ -30,7 +30,7 @@ func targetAt(id string, port int32) types.TargetDescription {
 	return types.TargetDescription{Id: &id, Port: &port}
 }
 
-// health lists target health as "id:port zone state reason".
+// health returns "state reason" of each target, by "id:port".
 func (r *harness) health(g types.TargetGroup, asked ...types.TargetDescription) map[string]string {
 	r.t.Helper()
 	out := map[string]string{}

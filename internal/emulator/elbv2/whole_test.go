@@ -52,8 +52,8 @@ func toHTTPSHost() []types.Action {
 	return redirect(types.RedirectActionConfig{Host: aws.String("other.example.com"), StatusCode: "HTTP_302"})
 }
 
-// TestVirtualTime runs the SDK's own waiters against the emulator inside a
-// bubble, where waiting costs nothing.
+// TestVirtualTime checks that the SDK's waiters work with the emulator in a synctest bubble, where waiting takes no
+// real time.
 func TestVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		em := emulator.New(emulator.Options{Seed: 1})

@@ -83,8 +83,8 @@ func TestDocumentedLimits(t *testing.T) {
 	cases := map[string]struct {
 		limits fault.Limits
 		call   fault.Call
-		burst  int // calls that pass at once
-		later  int // calls that pass ten seconds later
+		burst  int // calls that are admitted at once
+		later  int // calls that are admitted ten seconds later
 	}{
 		"creating load balancers":       {fault.Documented(1), fault.Call{Service: "elasticloadbalancing", Operation: "CreateLoadBalancer"}, 10, 2},
 		"other changes":                 {fault.Documented(1), fault.Call{Service: "elasticloadbalancing", Operation: "CreateRule"}, 20, 20},

@@ -7,11 +7,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// Another client takes its share whether this one asks all the time or after an hour.
+// TestOtherClientUsesItsShareOfTheTokens checks that the simulated other client takes half of the tokens while this
+// client calls. After an hour without calls the bucket is full.
 func TestOtherClientUsesItsShareOfTheTokens(t *testing.T) {
 	limits := fault.Documented(1)
 	limits.OtherClient = 0.5
-	call := fault.Call{Service: "elasticloadbalancing", Operation: "RegisterTargets"} // 20, and 4 a second
+	call := fault.Call{Service: "elasticloadbalancing", Operation: "RegisterTargets"} // bucket of 20 tokens, refilled with 4 per second
 	admitted := func(s *fault.Set, at time.Time) (n int) {
 		for call.Time = at; s.Decide(call).Error == nil; n++ {
 		}

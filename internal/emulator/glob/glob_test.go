@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/glob"
 )
 
-// FuzzMatch compares the matcher with the same pattern as a regular expression.
+// FuzzMatch checks that the matcher agrees with a regular expression of the same meaning.
 func FuzzMatch(f *testing.F) {
 	f.Add("/img/*", "/img/a", false)
 	f.Add("*a*b?c", "xaybzc", false)
@@ -35,7 +35,7 @@ func FuzzMatch(f *testing.F) {
 			}
 		}
 		re.WriteString(`\z`)
-		// One rune per byte, so that the expression counts bytes too.
+		// Each byte is one rune, so that the regular expression counts bytes as the matcher does.
 		want := regexp.MustCompile(re.String()).MatchString(latin1(text))
 		if got := glob.Match(pattern, text, glob.BackslashRule(escape)); got != want {
 			t.Errorf("glob.Match(%q, %q, %v): want %v, got %v", pattern, text, escape, want, got)

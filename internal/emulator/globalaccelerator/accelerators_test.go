@@ -47,7 +47,8 @@ func TestAcceleratorIsReadBackWithDefaults(t *testing.T) {
 	}
 }
 
-// The status follows the clock, here that of a bubble, and each change starts it again. Tags do not.
+// TestStatusIsInProgressAfterEachChange checks that each change sets the status to IN_PROGRESS for the deployment
+// delay. A change of tags does not. The clock is that of a synctest bubble.
 func TestStatusIsInProgressAfterEachChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &harness{t: t, ctx: t.Context(), em: emulator.New(emulator.Options{Seed: 7})}
@@ -59,7 +60,7 @@ func TestStatusIsInProgressAfterEachChange(t *testing.T) {
 				t.Errorf("%s: %s, want %s", when, got, want)
 			}
 		}
-		l := r.listener(a, 80, 80) // a creation in between is accepted
+		l := r.listener(a, 80, 80) // a creation during the deployment is accepted
 		time.Sleep(29 * time.Second)
 		status("before its time", "IN_PROGRESS")
 		g := r.endpointGroup(l)
@@ -92,7 +93,7 @@ func TestDeletionNeedsDisabledEmptyAccelerator(t *testing.T) {
 	r.want("AssociatedEndpointGroupFoundException", ignore(r.ga.DeleteListener(r.ctx, &ga.DeleteListenerInput{ListenerArn: l.ListenerArn})))
 	must(r.ga.DeleteEndpointGroup(r.ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn}))(t)
 	must(r.ga.DeleteListener(r.ctx, &ga.DeleteListenerInput{ListenerArn: l.ListenerArn}))(t)
-	r.want("", remove()) // what was disabled long ago need not be deployed
+	r.want("", remove()) // an accelerator that was disabled long ago need not be deployed
 	r.want("AcceleratorNotFoundException", remove())
 	r.want("AcceleratorNotFoundException", ignore(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: a.AcceleratorArn})))
 }
@@ -227,7 +228,8 @@ func TestAcceleratorArguments(t *testing.T) {
 	}
 }
 
-// An account may bring addresses along; what an accelerator lacks beside them is Amazon's.
+// TestBringYourOwnIPAddresses checks that an account can use its own address ranges. If only one address of an
+// accelerator is the account's own, the other comes from Amazon's pool.
 func TestBringYourOwnIPAddresses(t *testing.T) {
 	r := newHarness(t)
 	provision := func(block string) error {
@@ -284,10 +286,11 @@ func TestBringYourOwnIPAddresses(t *testing.T) {
 	if got := strings.Join(b.IpSets[0].IpAddresses, " "); got != "198.51.100.11 203.0.113.5" || *b.DnsName != *a.DnsName {
 		t.Errorf("other addresses: %s", got)
 	}
-	must(create("198.51.100.10"))(t) // it is free again
+	must(create("198.51.100.10"))(t) // the address is free again
 }
 
-// With one transaction at a time, what follows a change too closely is refused where the model has the error.
+// TestOneTransactionAtATime checks that, with one transaction at a time, a change soon after another one is refused
+// if the operation has the error TransactionInProgressException in the AWS model.
 func TestOneTransactionAtATime(t *testing.T) {
 	r := newHarness(t)
 	g := r.endpointGroup(r.listener(r.accelerator(), 80, 80))
@@ -302,7 +305,7 @@ func TestOneTransactionAtATime(t *testing.T) {
 	r.want(busy, ignore(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: arn})))
 	r.want(busy, ignore(r.ga.DeleteAccelerator(r.ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: arn})))
 	r.want("", ignore(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn})))
-	r.accelerator() // another accelerator is not concerned
+	r.accelerator() // another accelerator is not affected
 	r.clock.Advance(5 * time.Second)
 	r.want("", add())
 }

@@ -38,7 +38,7 @@ func TestListsArePaginated(t *testing.T) {
 		must(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: l.ListenerArn, EndpointGroupRegion: aws.String(fmt.Sprintf("xx-%s-1", string(rune('a'+i))))}))(t)
 		must(r.ga.ProvisionByoipCidr(r.ctx, &ga.ProvisionByoipCidrInput{Cidr: aws.String(fmt.Sprintf("198.51.%d.0/24", i)), CidrAuthorizationContext: &types.CidrAuthorizationContext{Message: aws.String("m"), Signature: aws.String("s")}}))(t)
 	}
-	// Each list returns the identifiers of a page.
+	// Each function returns the identifiers of a page and the token of the next page.
 	lists := map[string]func(size *int32, token *string) ([]string, *string, error){
 		"accelerators": func(size *int32, token *string) (ids []string, next *string, err error) {
 			out, err := r.ga.ListAccelerators(r.ctx, &ga.ListAcceleratorsInput{MaxResults: size, NextToken: token})
@@ -131,7 +131,7 @@ func TestTags(t *testing.T) {
 	r := newHarness(t)
 	tag := func(key, value string) types.Tag { return types.Tag{Key: &key, Value: &value} }
 	a := r.accelerator(func(in *ga.CreateAcceleratorInput) { in.Tags = []types.Tag{tag("a", "1"), tag("b", "2")} })
-	r.accelerator() // without tags
+	r.accelerator() // an accelerator without tags
 	l := r.listener(a, 80, 80)
 	read := func() string {
 		t.Helper()
@@ -218,7 +218,8 @@ func TestQuotas(t *testing.T) {
 	r.want(limit, ignore(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: g, PortOverrides: overrides(80, 8080, 81, 8081)})))
 }
 
-// The service answers in one region alone, and by its own names. A call elsewhere is in the log.
+// TestOnlyOneRegionHasTheService checks that the service responds only in its region and at its own host names. A
+// call in another region is in the call log.
 func TestOnlyOneRegionHasTheService(t *testing.T) {
 	r := newHarness(t)
 	list := func(region, endpoint string) error {
@@ -252,7 +253,7 @@ func TestOnlyOneRegionHasTheService(t *testing.T) {
 	}
 }
 
-// policy is the one that the controller has in AWS.
+// policy is the IAM policy for GlobalAccelerators that the controller has in AWS.
 const policy = `{"Version": "2012-10-17", "Statement": [
 	{"Sid": "Role", "Effect": "Allow", "Action": "iam:CreateServiceLinkedRole", "Resource": "*", "Condition": {"StringEquals": {"iam:AWSServiceName": "globalaccelerator.amazonaws.com"}}},
 	{"Sid": "List", "Effect": "Allow", "Action": ["globalaccelerator:ListAccelerators", "globalaccelerator:ListListeners", "globalaccelerator:ListEndpointGroups", "globalaccelerator:ListTagsForResource"], "Resource": "*"},
@@ -299,12 +300,12 @@ func TestPoliciesWithTagConditions(t *testing.T) {
 		r.want(denied, ignore(c.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: arn})))
 		r.want("", ignore(c.ListListeners(r.ctx, &ga.ListListenersInput{AcceleratorArn: foreign})))
 	}
-	// Listeners and endpoint groups have the tags of their accelerator.
+	// Permissions for listeners and endpoint groups depend on the tags of their accelerator.
 	l := must(c.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: a, Protocol: "TCP", PortRanges: ports(80, 80)}))(t).Listener
 	g := must(c.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: l.ListenerArn, EndpointGroupRegion: aws.String(region)}))(t).EndpointGroup
 	theirs := r.listener(&types.Accelerator{AcceleratorArn: foreign}, 80, 80)
 	r.want(denied, ignore(c.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: theirs.ListenerArn, EndpointGroupRegion: aws.String(region)})))
-	// Whoever adds endpoints has to be allowed to update the endpoint group.
+	// AddEndpoints also needs the permission to update the endpoint group.
 	add := func() error {
 		return ignore(c.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: configurations(r.instance)}))
 	}
@@ -318,7 +319,7 @@ func TestPoliciesWithTagConditions(t *testing.T) {
 	}
 	r.want("", put(a, other))
 	r.want(denied, put(foreign, other))
-	r.want("", put(foreign, mine)) // the policy admits any accelerator
+	r.want("", put(foreign, mine)) // the policy allows this tag on any accelerator
 	r.want(denied, ignore(c.UntagResource(r.ctx, &ga.UntagResourceInput{ResourceArn: a, TagKeys: []string{*mine.Key}})))
 	r.want("", ignore(c.UntagResource(r.ctx, &ga.UntagResourceInput{ResourceArn: a, TagKeys: []string{*other.Key}})))
 	if n := r.em.Permissions()[authz.Used{Sid: "Role", Action: "iam:CreateServiceLinkedRole"}]; n != 1 {
@@ -363,7 +364,7 @@ func TestFaultsOfAccelerators(t *testing.T) {
 	only("*", fault.Action{Deny: true})
 	r.want("AccessDeniedException", create())
 
-	// A list may show what was, a description not.
+	// A list may be stale, but a description is not.
 	only("List*", fault.Action{Stale: 5 * time.Second})
 	r.clock.Advance(time.Minute)
 	a := r.accelerator()
@@ -383,7 +384,8 @@ func TestFaultsOfAccelerators(t *testing.T) {
 	}
 }
 
-// Accelerators survive an export and import of the state, and are gone with a reset.
+// TestStateIsExportedAndRestored checks that accelerators are deleted by a reset, and restored from an exported
+// state.
 func TestStateIsExportedAndRestored(t *testing.T) {
 	r := newHarness(t)
 	a := r.accelerator()
@@ -409,7 +411,8 @@ func TestStateIsExportedAndRestored(t *testing.T) {
 	}
 }
 
-// The SDK refuses requests without a required member. Other clients are refused by the service.
+// TestRequiredMembers checks that the service refuses requests without a required member. The SDK does not send
+// them, but other clients may.
 func TestRequiredMembers(t *testing.T) {
 	r := newHarness(t)
 	for operation, body := range map[string]string{

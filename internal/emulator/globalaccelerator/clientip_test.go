@@ -23,11 +23,11 @@ func TestClientIPPreservation(t *testing.T) {
 	yes, no := aws.Bool(true), aws.Bool(false)
 	type answer struct {
 		asked *bool
-		want  string // true, false or a code
+		want  string // true, false or an error code
 	}
 	for name, c := range map[string]struct {
 		make    func(*harness) string
-		dual    bool // the accelerator
+		dual    bool // whether the accelerator is dual-stack
 		answers []answer
 	}{
 		"ALB":          {func(r *harness) string { return r.loadBalancer("a") }, false, []answer{{nil, "true"}, {yes, "true"}, {no, "false"}}},
@@ -95,7 +95,8 @@ func TestClientIPPreservation(t *testing.T) {
 	}
 }
 
-// Where clients' addresses are preserved there is an ENI in each subnet, as long as it is needed, and a security group.
+// TestClientIPPreservationCreatesENIs checks that an endpoint group has an ENI with a security group in each subnet
+// of the endpoints that preserve client addresses, and only while it has such endpoints.
 func TestClientIPPreservationCreatesENIs(t *testing.T) {
 	r := newHarness(t)
 	lb := r.loadBalancer("web")
@@ -124,7 +125,7 @@ func TestClientIPPreservationCreatesENIs(t *testing.T) {
 	}
 }
 
-// tls gives a load balancer a TLS listener.
+// tls adds a TLS listener to a load balancer.
 func (r *harness) tls(lb string) {
 	r.t.Helper()
 	r.configure(func(c *store.Config) { c.ACM.AssumeRecords = true })
@@ -139,13 +140,13 @@ func (r *harness) tls(lb string) {
 	}))(r.t)
 }
 
-// remote registers a target outside of the VPC.
+// remote registers a target outside the VPC.
 func (r *harness) remote(group string) {
 	r.t.Helper()
 	must(r.elb.RegisterTargets(r.ctx, &elb.RegisterTargetsInput{TargetGroupArn: &group, Targets: []elbtypes.TargetDescription{{Id: aws.String("192.168.7.8"), AvailabilityZone: aws.String("all")}}}))(r.t)
 }
 
-// detach takes the internet gateway from the VPC.
+// detach detaches the internet gateway from the VPC.
 func (r *harness) detach() {
 	r.t.Helper()
 	for _, g := range must(r.ec2.DescribeInternetGateways(r.ctx, &ec2.DescribeInternetGatewaysInput{
@@ -155,7 +156,7 @@ func (r *harness) detach() {
 	}
 }
 
-// The health of an endpoint may be set from outside.
+// TestEndpointHealthCanBeForced checks that the admin path "force" sets the health of an endpoint.
 func TestEndpointHealthCanBeForced(t *testing.T) {
 	r := newHarness(t)
 	g := r.endpointGroup(r.listener(r.accelerator(), 80, 80), r.instance).EndpointGroupArn
@@ -177,7 +178,7 @@ func TestEndpointHealthCanBeForced(t *testing.T) {
 		}
 		want := state
 		if want == "" {
-			want = "HEALTHY" // as it is found
+			want = "HEALTHY" // the health that the emulator determines itself
 		}
 		if got := r.health(g, r.instance); got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -188,7 +189,7 @@ func TestEndpointHealthCanBeForced(t *testing.T) {
 	}
 }
 
-// A load balancer is as healthy as its targets.
+// TestHealthOfEndpoints checks that a load balancer as an endpoint is healthy if its targets are.
 func TestHealthOfEndpoints(t *testing.T) {
 	r := newHarness(t)
 	lb := r.loadBalancer("web")

@@ -21,10 +21,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// region is that of endpoints: another one than the service's.
+// region is the region of the endpoints, which differs from that of the service.
 const region = "eu-west-1"
 
-// harness is an emulator with a VPC in one region, reached with the SDK in memory.
+// harness is an emulator with a VPC in one region, which tests call with the SDK in memory.
 type harness struct {
 	t     *testing.T
 	ctx   context.Context
@@ -72,7 +72,7 @@ func newHarness(t *testing.T) *harness {
 	return r
 }
 
-// connect makes the clients. Repeats are the callers' own business.
+// connect creates the clients. They do not retry.
 func (r *harness) connect() {
 	r.cfg = aws.Config{
 		Region: store.AcceleratorRegion, HTTPClient: r.em.Client(), RetryMaxAttempts: 1,
@@ -93,7 +93,7 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-// ignore leaves the error of a call.
+// ignore discards the result of a call and returns its error.
 func ignore[T any](_ T, err error) error { return err }
 
 func code(err error) string {
@@ -114,7 +114,7 @@ func (r *harness) want(code1 string, err error) {
 	}
 }
 
-// configure changes the configuration.
+// configure changes the configuration of the emulator.
 func (r *harness) configure(change func(*store.Config)) {
 	r.em.Store().Lock()
 	defer r.em.Store().Unlock()
@@ -157,7 +157,7 @@ func configurations(ids ...string) []types.EndpointConfiguration {
 	return out
 }
 
-// loadBalancer makes a load balancer that is active.
+// loadBalancer creates a load balancer and waits until it is active.
 func (r *harness) loadBalancer(name string, edit ...func(*elb.CreateLoadBalancerInput)) string {
 	r.t.Helper()
 	in := &elb.CreateLoadBalancerInput{Name: &name, Subnets: r.subnets}
@@ -175,7 +175,7 @@ func dual(in *elb.CreateLoadBalancerInput)     { in.IpAddressType = "dualstack" 
 
 func (r *harness) grouped(in *elb.CreateLoadBalancerInput) { in.SecurityGroups = []string{r.group} }
 
-// forwarding gives a load balancer a listener to a target group.
+// forwarding adds a listener that forwards to a new target group, and returns the ARN of the target group.
 func (r *harness) forwarding(lb string, protocol elbtypes.ProtocolEnum, port int32, edit ...func(*elb.CreateTargetGroupInput)) string {
 	r.t.Helper()
 	targets := protocol
@@ -199,7 +199,7 @@ func (r *harness) register(group, id string) {
 	must(r.elb.RegisterTargets(r.ctx, &elb.RegisterTargetsInput{TargetGroupArn: &group, Targets: []elbtypes.TargetDescription{{Id: &id}}}))(r.t)
 }
 
-// health is that of an endpoint as it is read.
+// health returns the health state of an endpoint.
 func (r *harness) health(group *string, id string) types.HealthState {
 	r.t.Helper()
 	for _, e := range must(r.ga.DescribeEndpointGroup(r.ctx, &ga.DescribeEndpointGroupInput{EndpointGroupArn: group}))(r.t).EndpointGroup.EndpointDescriptions {
@@ -216,12 +216,12 @@ func (r *harness) status(arn *string) types.AcceleratorStatus {
 	return must(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: arn}))(r.t).Accelerator.Status
 }
 
-// disable disables an accelerator and waits until that has spread.
+// disable disables an accelerator and waits until the change is deployed.
 func (r *harness) disable(arn *string) {
 	r.t.Helper()
 	must(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: arn, Enabled: aws.Bool(false)}))(r.t)
 	r.clock.Advance(time.Minute)
 }
 
-// byPort orders port ranges, which come in any order.
+// byPort compares port ranges by their first port. The service returns port ranges in any order.
 func byPort(a, b types.PortRange) int { return cmp.Compare(*a.FromPort, *b.FromPort) }

@@ -69,7 +69,8 @@ func TestListenerPorts(t *testing.T) {
 	}
 }
 
-// unlike gives an update that is to succeed other ports than the creation before it has taken.
+// unlike returns unused ports for an update that is expected to succeed, because the creation before it has used
+// the ports in list.
 func unlike(list []types.PortRange, want string) []types.PortRange {
 	if want == "" {
 		return ports(20000, 20010)
@@ -243,7 +244,7 @@ func TestPortOverrides(t *testing.T) {
 				ListenerArn: l.ListenerArn, EndpointGroupRegion: aws.String("us-east-1"), PortOverrides: overrides(c.list...),
 			})))
 			g := r.endpointGroup(l)
-			// The endpoint groups of a listener may have the same overrides.
+			// Two endpoint groups of a listener may have the same port overrides.
 			r.want(c.want, ignore(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn, PortOverrides: overrides(c.list...)})))
 		})
 	}

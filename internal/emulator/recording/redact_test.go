@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRecordingHasNoAccountData: names, ids and addresses of an account do not get into a recording, in whatever member
-// AWS shows them; what the run has made stays readable.
+// TestRecordingHasNoAccountData checks that names, IDs and addresses of an account do not get into a recording, in
+// any member of a response. The names of resources that the run has created remain readable.
 func TestRecordingHasNoAccountData(t *testing.T) {
 	t.Parallel()
 	const (
@@ -61,7 +61,7 @@ func TestRecordingHasNoAccountData(t *testing.T) {
 	}
 }
 
-// TestRecordingWithSecretIsRejected: a secret in a text that is kept is an error.
+// TestRecordingWithSecretIsRejected checks that a text with a secret makes redaction fail.
 func TestRecordingWithSecretIsRejected(t *testing.T) {
 	t.Parallel()
 	r := Recording{Calls: []Call{{Operation: "CreateTags", Body: `{"Value":"alice"}`}}}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ask makes the standard library use the server, over one network.
+// ask returns a resolver of the standard library that uses the server, over this network if it is not empty.
 func ask(s *Server, network string) *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, asked, _ string) (net.Conn, error) {
 		if network != "" {

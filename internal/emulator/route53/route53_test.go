@@ -79,7 +79,7 @@ func (r *harness) change(zone string, changes ...types.Change) error {
 	return err
 }
 
-// records lists what is beside the zone's own records.
+// records lists the records of a zone except for its NS and SOA records.
 func (r *harness) records(zone string) (out []string) {
 	r.Helper()
 	for p := route53.NewListResourceRecordSetsPaginator(r.client, &route53.ListResourceRecordSetsInput{HostedZoneId: &zone}); p.HasMorePages(); {
@@ -277,7 +277,8 @@ func alias(action types.ChangeAction, name, kind, to, zone string) types.Change 
 	}}}
 }
 
-// An alias is there in place of values, leads to a name of AWS or of its own zone, and is deleted as it was made.
+// TestAliases checks that an alias record has no values, that its target is an AWS name or a name of its own zone,
+// and that a deletion must give the exact record.
 func TestAliases(t *testing.T) {
 	r := newHarness(t)
 	zone := r.zone("example.com")
@@ -311,7 +312,8 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// Zones are listed by the labels of their names, from a name and an id on.
+// TestZonesByName checks that zones are listed in the order of the reversed labels of their names, and that a page
+// begins at a given name and ID.
 func TestZonesByName(t *testing.T) {
 	r := newHarness(t)
 	for _, name := range []string{"example.org", "b.example.com", "example.com", "a.example.com"} {

@@ -29,10 +29,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// acceleratorPort is that of the listeners of accelerators.
+// acceleratorPort is the port of all listeners of accelerators.
 const acceleratorPort = 18443
 
-// client is the address of this machine that clients of accelerators come from.
+// client is the local address from which clients of accelerators connect.
 const client = "127.9.8.7"
 
 // accelerated is a harness with an accelerator.
@@ -43,8 +43,8 @@ type accelerated struct {
 	listener *string
 }
 
-// newAccelerated makes an accelerator with a listener. Its addresses are the process's own, so that test processes do
-// not disturb each other.
+// newAccelerated creates an accelerator with a listener. Its addresses depend on the process ID, so that parallel
+// test processes do not use the same addresses.
 func newAccelerated(t *testing.T, opt serve.Options, protocol gatypes.Protocol, edit ...func(*ga.CreateAcceleratorInput)) *accelerated {
 	t.Helper()
 	r := &accelerated{harness: newHarness(t, opt)}
@@ -78,7 +78,7 @@ func (r *accelerated) configure(change func(*store.AcceleratorConfig)) {
 	r.em.Store().WakeWaiters()
 }
 
-// lead makes an endpoint group that leads to the port of load balancers.
+// lead creates an endpoint group that forwards to the port of the load balancers.
 func (r *accelerated) lead(region string, list ...gatypes.EndpointConfiguration) *string {
 	r.t.Helper()
 	return must(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{
@@ -117,7 +117,7 @@ func (r *accelerated) health(group *string, want gatypes.HealthState) {
 	})
 }
 
-// addresses are those of this machine that the accelerator's name has.
+// addresses returns the local addresses to which the accelerator's name resolves.
 func (r *accelerated) addresses() []netip.Addr {
 	r.t.Helper()
 	a := must(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: r.arn}))(r.t).Accelerator
@@ -132,7 +132,8 @@ func (r *accelerated) addresses() []netip.Addr {
 	return out
 }
 
-// get asks over HTTP at one of the addresses; it returns status, body and what the load balancer has seen as client.
+// get sends an HTTP request to an address. It returns the status, the body, and the client address that the load
+// balancer sees.
 func (r *accelerated) get(at netip.Addr) (status int, body, seen string, err error) {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(client)}}
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -151,7 +152,7 @@ func (r *accelerated) get(at netip.Addr) (status int, body, seen string, err err
 	return res.StatusCode, string(text), res.Header.Get("Seen"), err
 }
 
-// answers waits for a status at an address.
+// answers waits until an address responds with a status.
 func (r *accelerated) answers(at netip.Addr, want int) (body, seen string) {
 	r.t.Helper()
 	r.eventually(fmt.Sprintf("%s answers %d", at, want), func() (err error) {
@@ -187,7 +188,7 @@ func TestAcceleratorForwardsToALB(t *testing.T) {
 			t.Errorf("at %s: %s answered, which has seen %s", at, body, seen)
 		}
 	}
-	// Without preservation the client is an address of the accelerator.
+	// Without client IP preservation, the load balancer sees an address of the accelerator.
 	r.update(group, endpoint(r.lb.LoadBalancerArn, false))
 	static := must(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: r.arn}))(t).Accelerator.IpSets[0].IpAddresses
 	for i, at := range r.addresses() {
@@ -208,7 +209,8 @@ func TestAcceleratorForwardsToALB(t *testing.T) {
 	r.refused(at)
 }
 
-// The source-ip of conditions and the security groups of the load balancer are those of the client.
+// TestALBSeesClientAddressOfAccelerator checks that source-ip conditions and security groups of the load balancer
+// apply to the address of the client, or to that of the accelerator without client IP preservation.
 func TestALBSeesClientAddressOfAccelerator(t *testing.T) {
 	r := newAccelerated(t, serve.Options{EnforceSecurityGroups: true}, "TCP")
 	l := r.listen(fixed("403"))
@@ -226,7 +228,7 @@ func TestALBSeesClientAddressOfAccelerator(t *testing.T) {
 	r.answers(first, 200)
 	r.answers(second, 200)
 	r.update(group, endpoint(r.lb.LoadBalancerArn, false))
-	r.answers(first, 403) // admitted by the range of one zone
+	r.answers(first, 403) // admitted by the security group rule for the addresses of one zone
 	conn, err := net.Dial("tcp", netip.AddrPortFrom(second, acceleratorPort).String())
 	if err != nil {
 		t.Fatal(err)
@@ -239,7 +241,7 @@ func TestALBSeesClientAddressOfAccelerator(t *testing.T) {
 	}
 }
 
-// greet dials an address and reads the greeting of a target.
+// greet connects to an address and reads the greeting of a target.
 func (r *accelerated) greet(network string, at netip.AddrPort, within time.Duration) (net.Conn, *bufio.Reader, string, error) {
 	d := net.Dialer{Timeout: hang}
 	if at.Addr().Is4() {
@@ -265,14 +267,14 @@ func (r *accelerated) greet(network string, at netip.AddrPort, within time.Durat
 	return conn, in, strings.TrimSpace(text), err
 }
 
-// greeting waits for one at an address.
+// greeting waits until an address responds with a greeting.
 func (r *accelerated) greeting(network string, at netip.AddrPort, want string) (net.Conn, *bufio.Reader) {
 	r.t.Helper()
 	var conn net.Conn
 	var in *bufio.Reader
 	wait := brief
 	r.eventually("greeted with "+want, func() (err error) {
-		wait *= 2 // which an answer may exceed on a busy machine
+		wait *= 2 // on a busy machine, the reply may take longer than the last wait
 		var text string
 		if conn, in, text, err = r.greet(network, at, wait); err == nil && text != want {
 			err = fmt.Errorf("it is %q", text)
@@ -294,7 +296,7 @@ func TestAcceleratorForwardsToNLB(t *testing.T) {
 	group := r.lead("us-west-2", endpoint(lb.LoadBalancerArn, true))
 	at := netip.AddrPortFrom(r.addresses()[0], acceleratorPort)
 	conn, in := r.greeting("tcp", at, target+" "+client)
-	// What is removed keeps its connections and gets no new ones.
+	// A removed endpoint keeps its connections but gets no new ones.
 	must(r.ga.RemoveEndpoints(r.ctx, &ga.RemoveEndpointsInput{EndpointGroupArn: group, EndpointIdentifiers: []gatypes.EndpointIdentifier{{EndpointId: lb.LoadBalancerArn}}}))(t)
 	r.eventually("new connections are reset", func() error {
 		if _, _, text, err := r.greet("tcp", at, hang); !errors.Is(err, syscall.ECONNRESET) {
@@ -321,7 +323,7 @@ func TestAcceleratorForwardsUDP(t *testing.T) {
 	r.lead("us-west-2", endpoint(lb.LoadBalancerArn, true))
 	for _, at := range r.addresses() {
 		conn, in := r.greeting("udp", netip.AddrPortFrom(at, acceleratorPort), target+" "+client)
-		fmt.Fprint(conn, "again") // of the same flow
+		fmt.Fprint(conn, "again") // a datagram of the same flow
 		if text, err := in.ReadString('\n'); err != nil || text != target+" "+client+"\n" {
 			t.Errorf("the second datagram is answered with %q, %v", text, err)
 		}
@@ -375,7 +377,8 @@ func TestDualStackAcceleratorServesIPv6(t *testing.T) {
 	}
 }
 
-// Without a healthy endpoint in the nearest region another one serves, until it is back.
+// TestAcceleratorFailsOver checks that an endpoint of another region serves while the nearest region has no healthy
+// endpoint.
 func TestAcceleratorFailsOver(t *testing.T) {
 	r := newAccelerated(t, serve.Options{}, "TCP")
 	r.listen(fixed("201"))
@@ -389,7 +392,7 @@ func TestAcceleratorFailsOver(t *testing.T) {
 	r.force(near, r.lb.LoadBalancerArn, "UNHEALTHY")
 	r.answers(at, 202)
 	r.force(far, elsewhere, "UNHEALTHY")
-	r.answers(at, 201) // it fails open
+	r.answers(at, 201) // no endpoint is healthy: fail open
 	r.force(far, elsewhere, "HEALTHY")
 	r.answers(at, 202)
 	r.force(near, r.lb.LoadBalancerArn, "HEALTHY")
@@ -402,12 +405,12 @@ func TestAcceleratorFailsOver(t *testing.T) {
 	r.answers(at, 201)
 }
 
-// elsewhere makes an ALB in a VPC of another region that gives one answer.
+// elsewhere creates an ALB with a fixed response in a VPC of another region.
 func (r *accelerated) elsewhere(region, status string) *string {
 	r.t.Helper()
 	sdk := aws.Config{Region: region, HTTPClient: r.em.Client(), RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", "")}
 	network, balancers := ec2.NewFromConfig(sdk), elb.NewFromConfig(sdk)
-	// The second half of the VPC's addresses: this machine has only one address for each.
+	// Use the second half of the VPC's address range, because each address exists only once on this machine.
 	vpc := must(network.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String(r.net + ".128.0/17")}))(r.t).Vpc.VpcId
 	igw := must(network.CreateInternetGateway(r.ctx, &ec2.CreateInternetGatewayInput{}))(r.t)
 	must(network.AttachInternetGateway(r.ctx, &ec2.AttachInternetGatewayInput{InternetGatewayId: igw.InternetGateway.InternetGatewayId, VpcId: vpc}))(r.t)
@@ -421,7 +424,8 @@ func (r *accelerated) elsewhere(region, status string) *string {
 	return lb
 }
 
-// An instance is checked by the endpoint group, at the port of the listener and not at that of an override.
+// TestAcceleratorChecksInstances checks that the endpoint group checks the health of an instance at the port of the
+// listener, not at the port of an override.
 func TestAcceleratorChecksInstances(t *testing.T) {
 	r := newAccelerated(t, serve.Options{}, "TCP")
 	run := must(r.ec2.RunInstances(r.ctx, &ec2.RunInstancesInput{ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &r.subnets[0]}))(t).Instances[0]
@@ -433,7 +437,8 @@ func TestAcceleratorChecksInstances(t *testing.T) {
 	host := strings.TrimPrefix(*run.PrivateIpAddress, r.net+".")
 	r.greeter(host)
 	r.health(group, "UNHEALTHY") // nothing listens at the listener's port
-	// It is reached all the same, as there is no other endpoint, with the client's address.
+	// The instance gets traffic although it is unhealthy, because it is the only endpoint, and it sees the client's
+	// address.
 	r.greeting("tcp", netip.AddrPortFrom(r.addresses()[0], acceleratorPort), *run.PrivateIpAddress+" "+client)
 	checked, err := net.Listen("tcp", netip.AddrPortFrom(dataplane.Loopback(netip.MustParseAddr(*run.PrivateIpAddress)), acceleratorPort).String())
 	if err != nil {
@@ -443,7 +448,8 @@ func TestAcceleratorChecksInstances(t *testing.T) {
 	r.health(group, "HEALTHY")
 }
 
-// An elastic IP leads to the load balancer that has it, which does not see clients' addresses.
+// TestAcceleratorForwardsToElasticIP checks that traffic for an Elastic IP address reaches the load balancer with
+// this address, which does not see the client's address.
 func TestAcceleratorForwardsToElasticIP(t *testing.T) {
 	r := newAccelerated(t, serve.Options{}, "TCP")
 	allocation := must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{}))(t).AllocationId

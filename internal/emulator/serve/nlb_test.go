@@ -24,8 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
 )
 
-// nlb makes a Network Load Balancer in both zones, which is then the harness's load
-// balancer.
+// nlb creates a Network Load Balancer in both zones.
 func (r *harness) nlb(groups ...string) types.LoadBalancer {
 	r.t.Helper()
 	r.em.Store().Lock()
@@ -36,14 +35,14 @@ func (r *harness) nlb(groups ...string) types.LoadBalancer {
 	}))(r.t).LoadBalancers[0]
 }
 
-// stream makes a listener of an NLB.
+// stream creates a listener of an NLB.
 func (r *harness) stream(lb types.LoadBalancer, p types.ProtocolEnum, groups ...types.TargetGroup) {
 	r.t.Helper()
 	in := &elb.CreateListenerInput{LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(port), Protocol: p, DefaultActions: forward(groups[0].TargetGroupArn)}
 	must(r.elb.CreateListener(r.ctx, in))(r.t)
 }
 
-// streamGroup makes a target group of IP targets with quick checks by TCP.
+// streamGroup creates a target group of IP targets with frequent TCP health checks.
 func (r *harness) streamGroup(name string, p types.ProtocolEnum, edit ...func(*elb.CreateTargetGroupInput)) types.TargetGroup {
 	r.t.Helper()
 	in := &elb.CreateTargetGroupInput{
@@ -64,8 +63,8 @@ func (r *harness) attribute(g types.TargetGroup, key, value string) {
 	}))(r.t)
 }
 
-// greeter runs a target that greets each connection with its address and that of its
-// peer, then echoes. It answers datagrams in the same way.
+// greeter runs a TCP target that first sends its own address and that of its peer, and then echoes. It replies to
+// UDP datagrams in the same way.
 func (r *harness) greeter(host string) string {
 	r.t.Helper()
 	address := r.net + "." + host
@@ -107,7 +106,7 @@ func (r *harness) greeter(host string) string {
 	return address
 }
 
-// writerTo writes datagrams to one address.
+// writerTo sends datagrams to one address.
 type writerTo struct {
 	net.PacketConn
 	to net.Addr
@@ -115,7 +114,7 @@ type writerTo struct {
 
 func (w writerTo) Write(b []byte) (int, error) { return w.WriteTo(b, w.to) }
 
-// dial connects to a node of the load balancer; what is read has to come within a time.
+// dial connects to a node of the load balancer. Reads fail after within.
 func (r *harness) dial(network string, lb types.LoadBalancer, local string, within time.Duration) (net.Conn, *bufio.Reader, error) {
 	found, ok := r.srv.Lookup(*lb.DNSName)
 	if !ok || len(found) == 0 {
@@ -136,14 +135,14 @@ func (r *harness) dial(network string, lb types.LoadBalancer, local string, with
 	return conn, bufio.NewReader(conn), conn.SetDeadline(time.Now().Add(within))
 }
 
-// greeted waits until a connection is greeted with what holds.
+// greeted waits until a connection receives the wanted greeting.
 func (r *harness) greeted(network string, lb types.LoadBalancer, local, want string) (net.Conn, *bufio.Reader) {
 	r.t.Helper()
 	var conn net.Conn
 	var in *bufio.Reader
 	wait := brief
 	r.eventually("greeted with "+want, func() (err error) {
-		wait *= 2 // which an answer may exceed on a busy machine
+		wait *= 2 // on a busy machine, the reply may take longer than the last wait
 		if conn, in, err = r.dial(network, lb, local, wait); err != nil {
 			return err
 		}
@@ -240,7 +239,7 @@ func TestSecurityGroupsOfNLBAndTargetsAreEnforced(t *testing.T) {
 	lb, g := r.nlb(r.group), r.streamGroup("tcp", "TCP")
 	r.stream(lb, "TCP", g)
 	r.attribute(g, "preserve_client_ip.enabled", "true")
-	// The target has an ENI whose security group names the load balancer's.
+	// The target has an ENI, and the ENI's security group admits traffic from the load balancer's security group.
 	address := r.greeter("0.63")
 	own := *must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("pods"), Description: aws.String("pods"), VpcId: &r.vpc}))(t).GroupId
 	must(r.ec2.CreateNetworkInterface(r.ctx, &ec2.CreateNetworkInterfaceInput{SubnetId: &r.subnets[0], PrivateIpAddress: &address, Groups: []string{own}}))(t)
@@ -292,7 +291,7 @@ func TestDualStackNLBServesItsConfiguration(t *testing.T) {
 				}
 				defer conn.Close()
 				conn.SetDeadline(time.Now().Add(wait))
-				wait *= 2 // which an answer may exceed on a busy machine
+				wait *= 2 // on a busy machine, the reply may take longer than the last wait
 				return bufio.NewReader(conn).ReadString('\n')
 			}
 		}

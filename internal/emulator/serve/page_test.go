@@ -25,16 +25,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// routeRow is a row of docs/emulator.md, example a command in it.
+// routeRow matches a table row of docs/emulator.md, and example matches a command.
 var (
 	routeRow = regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| ([A-Z]+) \\|")
 	example  = regexp.MustCompile(`(?m)^curl (?:-o (\S+) )?(?:-X ([A-Z]+) )?"?\$AWS_ENDPOINT_URL(/[^\s"]+)"?(?: -d '(.*)'| --data-binary @(\S+))?$`)
 )
 
-// documented is an emulator with a load balancer, as docs/emulator.md assumes it.
+// documented is an emulator with the resources that the examples of docs/emulator.md need.
 type documented struct {
 	client *http.Client
-	arn    string // of a load balancer
+	arn    string // ARN of the load balancer
 	// group is the ARN of an endpoint group in which the load balancer is an endpoint.
 	group string
 }
@@ -92,7 +92,7 @@ func (d documented) do(t *testing.T, method, path, body string) (status int, ans
 	return res.StatusCode, string(text)
 }
 
-// TestEmulatorPageListsTheRoutes compares docs/emulator.md with the routes that there are.
+// TestEmulatorPageListsTheRoutes checks that docs/emulator.md lists exactly the routes that exist.
 func TestEmulatorPageListsTheRoutes(t *testing.T) {
 	d := newDocumented(t)
 	listed := map[string]bool{}
@@ -112,7 +112,7 @@ func TestEmulatorPageListsTheRoutes(t *testing.T) {
 	}
 }
 
-// TestExamplesOfEmulatorPageWork runs the commands of docs/emulator.md.
+// TestExamplesOfEmulatorPageWork checks that the commands of docs/emulator.md succeed.
 func TestExamplesOfEmulatorPageWork(t *testing.T) {
 	d := newDocumented(t)
 	page := docs.Emulator

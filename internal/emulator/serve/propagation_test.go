@@ -13,7 +13,7 @@ import (
 
 var addresses = cmpopts.EquateComparable(netip.Addr{})
 
-// forwarding is a configuration with one listener that forwards to a target group.
+// forwarding returns a configuration with one listener that forwards to a target group.
 func forwarding(group string, groups ...dataplane.TargetGroup) dataplane.Config {
 	then := dataplane.Forward{Groups: []dataplane.WeightedGroup{{ARN: group, Weight: 1}}}
 	return dataplane.Config{
@@ -86,7 +86,7 @@ func TestAdditionsAreDelayedAndRemovalsAreImmediate(t *testing.T) {
 	}
 }
 
-// anycast is a configuration with an accelerator of one listener.
+// anycast returns a configuration with an accelerator that has one listener.
 func anycast(ports dataplane.PortRange, groups ...dataplane.EndpointGroup) dataplane.Config {
 	return dataplane.Config{Accelerators: []dataplane.Accelerator{{ARN: "a", Listeners: []dataplane.AcceleratorListener{
 		{ARN: "l", Ports: []dataplane.PortRange{ports}, Groups: groups},

@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
 )
 
-// imports imports a certificate with a serial number, in place of another if it is given one.
+// imports imports a certificate with a serial number. If arn is not nil, it replaces that certificate.
 func (r *harness) imports(arn *string, serial int64, name string) *string {
 	r.t.Helper()
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(r.t)
@@ -50,7 +50,7 @@ func (r *harness) handshake(lb types.LoadBalancer, name string) (*tls.Conn, *buf
 	return conn, bufio.NewReader(conn), conn.ConnectionState().PeerCertificates[0].SerialNumber.String(), nil
 }
 
-// awaits waits until a load balancer serves a name with a certificate.
+// awaits waits until a load balancer serves the certificate with this serial number for a server name.
 func (r *harness) awaits(lb types.LoadBalancer, name, serial string) (*tls.Conn, *bufio.Reader) {
 	r.t.Helper()
 	var conn *tls.Conn
@@ -65,8 +65,8 @@ func (r *harness) awaits(lb types.LoadBalancer, name, serial string) (*tls.Conn,
 	return conn, in
 }
 
-// A certificate that is imported again is served by the listeners that have it, at a server name of its own or as the
-// default one, and connections stay.
+// TestListenersServeReimportedCertificate checks that listeners serve a certificate that is imported again, both as
+// the default certificate and for its server name, and that connections stay open.
 func TestListenersServeReimportedCertificate(t *testing.T) {
 	r := newHarness(t, serve.Options{})
 	byDefault, byName := r.imports(nil, 1, "a.example.com"), r.imports(nil, 2, "b.example.com")

@@ -30,10 +30,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// port is that of all listeners: above the privileged ones.
+// port is the port of all listeners. It is not a privileged port.
 const port = 18080
 
-// harness is an emulator whose load balancers have real listeners.
+// harness is an emulator whose load balancers listen on sockets of this machine.
 type harness struct {
 	t   *testing.T
 	ctx context.Context
@@ -45,12 +45,12 @@ type harness struct {
 
 	vpc, group string
 	subnets    []string
-	net        string // the first two octets of the VPC
+	net        string // first two octets of the VPC's addresses
 	lb         types.LoadBalancer
 }
 
-// newHarness makes a network of its own, so that test processes do not disturb
-// each other, and an ALB in two zones.
+// newHarness creates a VPC with its own addresses, so that parallel test processes do not use the same addresses,
+// and an ALB in two zones.
 func newHarness(t *testing.T, opt serve.Options) *harness {
 	t.Helper()
 	cfg := store.DefaultConfig()
@@ -89,13 +89,13 @@ func must[T any](v T, err error) func(t *testing.T) T {
 }
 
 const (
-	// hang is how long something may take: only a hang misses it.
+	// hang is how long a test waits for a condition. It is so long that only a hang exceeds it.
 	hang = 2 * time.Minute
-	// brief is how long a test waits for what need not come: because nothing is to come, or because it asks again.
+	// brief is how long a test waits if nothing is expected, or if it repeats the request.
 	brief = 200 * time.Millisecond
 )
 
-// eventually waits until what comes true.
+// eventually waits until holds returns no error.
 func (r *harness) eventually(what string, holds func() error) {
 	r.t.Helper()
 	deadline := time.NewTimer(hang)
@@ -132,7 +132,7 @@ func forward(arn *string) []types.Action {
 	return []types.Action{{Type: "forward", TargetGroupArn: arn}}
 }
 
-// tg makes a target group of IP targets with quick checks.
+// tg creates a target group of IP targets with frequent health checks.
 func (r *harness) tg(name string) types.TargetGroup {
 	r.t.Helper()
 	return must(r.elb.CreateTargetGroup(r.ctx, &elb.CreateTargetGroupInput{
@@ -141,7 +141,7 @@ func (r *harness) tg(name string) types.TargetGroup {
 	}))(r.t).TargetGroups[0]
 }
 
-// backend runs a target that returns its name; status is its answer to checks.
+// backend runs a target that responds with its name, and to health checks with a status.
 func (r *harness) backend(host string, status int) string {
 	r.t.Helper()
 	address := r.net + "." + host
@@ -171,7 +171,7 @@ func (r *harness) register(g types.TargetGroup, ids ...string) {
 	must(r.elb.RegisterTargets(r.ctx, in))(r.t)
 }
 
-// state waits for a state of a target.
+// state waits until a target has a state.
 func (r *harness) state(g types.TargetGroup, id, want string) {
 	r.t.Helper()
 	r.eventually("target "+id+" is "+want, func() error {
@@ -187,7 +187,7 @@ func (r *harness) state(g types.TargetGroup, id, want string) {
 	})
 }
 
-// client resolves names with the server's lookup and follows no redirects.
+// client returns a client that resolves names with the server's lookup and does not follow redirects.
 func (r *harness) client(roots *tls.Config) *http.Client {
 	return &http.Client{
 		Timeout: hang,
@@ -209,7 +209,7 @@ func (r *harness) client(roots *tls.Config) *http.Client {
 	}
 }
 
-// get waits for an answer with that status and returns it.
+// get waits for a response with a status and returns it.
 func (r *harness) get(path string, want int) (*http.Response, string) {
 	r.t.Helper()
 	var resp *http.Response

@@ -40,7 +40,7 @@ func TestCheckFindsBrokenAccelerators(t *testing.T) {
 	}
 }
 
-// Static addresses lead to different addresses of this machine.
+// TestStaticAddressesMapToLocalAddresses checks that different static addresses map to different local addresses.
 func TestStaticAddressesMapToLocalAddresses(t *testing.T) {
 	cfg := store.DefaultConfig().Accelerator
 	for public, want := range map[string]string{

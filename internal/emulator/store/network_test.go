@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// subnet makes a subnet with an IPv6 block in a VPC of its own.
+// subnet creates a subnet with an IPv6 block in a new VPC.
 func subnet(p *store.Partition, block string) *store.Subnet {
 	v := p.CreateVPC(netip.MustParsePrefix(block))
 	s := &store.Subnet{

@@ -23,8 +23,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// harness is an account with an ALB and an NLB in its default VPC. The three services
-// that protect load balancers are tested together, because they share this state.
+// harness is an account with an ALB and an NLB in its default VPC. The three services that protect load balancers
+// are tested together, because they share the state of the load balancers.
 type harness struct {
 	em      *emulator.Emulator
 	clock   *store.ManualClock

@@ -42,7 +42,7 @@ func TestDecodeRefusals(t *testing.T) {
 		body  string
 		in    any
 		code  string
-		names string // what the message must name
+		names string // text that the message must contain
 	}{
 		"query: unknown member":        {query, "Colour=red", new(elb.CreateRuleInput), wire.CodeUnknownParameter, "Colour"},
 		"query: unknown inner member":  {query, "Actions.member.1.Colour=red", new(elb.CreateRuleInput), wire.CodeUnknownParameter, "Actions.member.1.Colour"},
@@ -268,8 +268,7 @@ func TestOpPanicsForUnknownMembers(t *testing.T) {
 	wire.Op("DeleteRule", func(*store.Call, *elb.DeleteRuleInput) (*elb.DeleteRuleOutput, error) { return nil, nil }, wire.Handles("RuleARN"))
 }
 
-// FuzzDecode checks that no body makes a codec panic and that the same body is
-// always judged alike.
+// FuzzDecode checks that no body makes a codec panic, and that decoding the same body twice gives the same result.
 func FuzzDecode(f *testing.F) {
 	f.Add("Actions.member.1.Type=forward&Priority=1")
 	f.Add("Filter.1.Name=a&Filter.1.Value.1=b")
