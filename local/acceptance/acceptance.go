@@ -42,8 +42,8 @@ type Options struct {
 	Controller string
 	// Image is the image of the pods. Default: the echo server of Gateway API's conformance tests.
 	Image string
-	// Resolver is the HOST:PORT of a DNS server for the names of load balancers; if empty, that of the system. A
-	// loopback address means the resolver of a local world.
+	// Resolver is the HOST:PORT of a DNS server for the names of load balancers; if empty, the system's resolver is
+	// used. A loopback address means the resolver of a local world.
 	Resolver string
 	// Yes skips the confirmation.
 	Yes bool

@@ -15,8 +15,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
 )
 
-// clean removes everything: first the objects, for which the controller must remove resources in AWS, then the rest.
-// Resources that the controller did not remove are recorded in state.Left. After an error the run can be continued.
+// clean removes all resources of the run: first the objects, so that the controller removes their resources in AWS,
+// then the resources that remain. Resources that the controller did not remove are recorded in state.Left. After an
+// error the run can be continued.
 func (r *run) clean(ctx context.Context) error {
 	r.proxy.setPart("remove")
 	r.printf("remove: all resources of the run")

@@ -38,9 +38,9 @@ const (
 type proxy struct {
 	server  *http.Server
 	address string
-	// Path prefixes of URLs, by which the proxy distinguishes the callers. They are random and not in command lines,
-	// since other users of the machine could use the credentials of the run if they knew one. They are not sent to
-	// AWS.
+	// controllerPath and runPath are URL path prefixes, by which the proxy distinguishes the callers. They are
+	// random and not in command lines, since other users of the machine could use the credentials of the run if
+	// they knew one of them. They are not sent to AWS.
 	controllerPath, runPath string
 
 	client   *http.Client
@@ -53,7 +53,7 @@ type proxy struct {
 	part         string
 	file         *os.File
 	calls        []recording.Call
-	failingSince time.Time // since when all calls have failed; zero if the last one succeeded
+	failingSince time.Time // time of the first failure if all calls since then have failed, else zero
 	lastError    error
 }
 

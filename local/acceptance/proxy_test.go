@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// startTestProxy starts a proxy to an AWS.
+// startTestProxy starts a proxy to an AWS endpoint that the handler serves.
 func startTestProxy(t *testing.T, to http.Handler) (*proxy, *run) {
 	t.Helper()
 	for name, value := range map[string]string{
@@ -38,7 +38,8 @@ func startTestProxy(t *testing.T, to http.Handler) (*proxy, *run) {
 	return p, r
 }
 
-// TestProxySignsAndRecordsCalls: AWS sees the user's credentials, the file neither these nor a private key.
+// TestProxySignsAndRecordsCalls checks that the proxy signs calls with the user's credentials, and that the file of
+// calls contains neither these nor a private key.
 func TestProxySignsAndRecordsCalls(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	var seen []string
@@ -53,7 +54,7 @@ func TestProxySignsAndRecordsCalls(t *testing.T) {
 	if _, err := ec2.NewFromConfig(p.config()).DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{}); err != nil {
 		t.Fatal(err)
 	}
-	// What AWS says of it is the same for all.
+	// The proxy passes a refusal of AWS to the caller.
 	_, refused := acm.NewFromConfig(p.config()).ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: []byte("one"), PrivateKey: []byte("the private key")})
 	if refused == nil || !strings.Contains(refused.Error(), "ValidationException") {
 		t.Errorf("the refusal is %v", refused)
@@ -81,7 +82,8 @@ func TestProxySignsAndRecordsCalls(t *testing.T) {
 	}
 }
 
-// TestProxyAcceptsOnlyCallsOfTheRun: another program on this machine does not get the user's rights by it, whatever it signs.
+// TestProxyAcceptsOnlyCallsOfTheRun checks that another program on this machine cannot use the user's credentials
+// through the proxy.
 func TestProxyAcceptsOnlyCallsOfTheRun(t *testing.T) {
 	p, _ := startTestProxy(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("AWS was called") }))
 	signed := "AWS4-HMAC-SHA256 Credential=USERKEY/20260101/eu-west-1/ec2/aws4_request, SignedHeaders=host, Signature=0"
@@ -110,8 +112,8 @@ func TestProxyAcceptsOnlyCallsOfTheRun(t *testing.T) {
 	}
 }
 
-// TestALostAnswerIsNoAnswer: where AWS does not answer, the controller sees a broken connection and no error of the proxy's
-// own, and the run notices after a while.
+// TestALostAnswerIsNoAnswer checks that the controller sees a broken connection, and no error response of the
+// proxy, if AWS does not respond, and that the run reports AWS as unreachable after a while.
 func TestALostAnswerIsNoAnswer(t *testing.T) {
 	p, _ := startTestProxy(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	cfg := p.config()
@@ -134,7 +136,8 @@ func TestALostAnswerIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestEndpoints: each service that the controller calls is where AWS documents it, in each partition.
+// TestEndpoints checks that the endpoint of each service that the controller calls is the documented one, in each
+// partition.
 func TestEndpoints(t *testing.T) {
 	for at, want := range map[[2]string]string{
 		{"ec2", "eu-west-1"}:                     "https://ec2.eu-west-1.amazonaws.com",

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// report writes report.md and recording.json and prints the report. It returns ErrFailed unless all parts passed and
-// nothing was left.
+// report writes report.md and recording.json and prints the report. It returns ErrFailed unless all parts passed
+// and the controller left no resources.
 func (r *run) report() error {
 	versions := map[string]string{"Kubernetes": r.site.kubernetes, "Fulcrum": versionOf(r.Controller)}
 	calls := r.proxy.recorded()
@@ -57,7 +57,7 @@ func writeRecording(r *run, versions map[string]string, calls []recording.Call) 
 	return os.WriteFile(r.file("recording.json"), text.Bytes(), 0o600)
 }
 
-// versionOf returns the first line of a program's --version.
+// versionOf returns the first line that a program prints with --version.
 func versionOf(program string) string {
 	text, err := exec.Command(program, "--version").Output()
 	if err != nil {

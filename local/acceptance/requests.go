@@ -19,12 +19,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// reply is the answer to a request.
+// reply is the response to a request.
 type reply struct {
 	status      int
 	location    string
 	body        string
-	pod         string // name of the pod that answered
+	pod         string // name of the pod that responded
 	certificate string // serial number of the server's certificate
 }
 
@@ -42,8 +42,8 @@ func (r reply) String() string {
 // requester sends requests to load balancers. resolver is Options.Resolver.
 type requester struct{ resolver string }
 
-// request sends a GET request for a URL to a load balancer, whatever the host of the URL. balancer is its DNS name;
-// roots is for HTTPS.
+// request sends a GET request for a URL to the load balancer with the DNS name balancer, not to the host of the
+// URL. roots are the trusted CAs for HTTPS.
 func (a requester) request(ctx context.Context, balancer, url string, roots *x509.CertPool) (reply, error) {
 	transport := &http.Transport{
 		DisableKeepAlives: true,
@@ -110,7 +110,7 @@ func (a requester) dial(ctx context.Context, network, balancer, port string) (ne
 	return nil, last
 }
 
-// awaitAnswers waits until five answers in a row pass check.
+// awaitAnswers waits until five responses in a row pass check.
 func (r *trial) awaitAnswers(ctx context.Context, balancer, url string, roots *x509.CertPool, check func(reply) error) error {
 	return r.until(ctx, url+" by "+balancer, func(ctx context.Context) error {
 		for range 5 {
@@ -126,7 +126,7 @@ func (r *trial) awaitAnswers(ctx context.Context, balancer, url string, roots *x
 	})
 }
 
-// checkPodAnswer returns an error unless a pod has answered with 200.
+// checkPodAnswer returns an error unless a pod has responded with 200.
 func checkPodAnswer(r reply) error {
 	if r.status != http.StatusOK || r.pod == "" {
 		return errors.New("want 200 from a pod")
@@ -134,13 +134,13 @@ func checkPodAnswer(r reply) error {
 	return nil
 }
 
-// traffic sends four requests per second and counts those that no pod answers.
+// traffic sends four requests per second and counts those that get no response from a pod.
 type traffic struct {
 	stop func()
 	done sync.WaitGroup
 
 	sent, failed int
-	firstFailure string // empty if all succeeded
+	firstFailure string // empty if all requests succeeded
 }
 
 func (a requester) startTraffic(ctx context.Context, balancer, url string, roots *x509.CertPool) *traffic {
@@ -172,7 +172,7 @@ func (a requester) startTraffic(ctx context.Context, balancer, url string, roots
 	return t
 }
 
-// end stops the requests. It returns an error if none was sent or one failed.
+// end stops the requests. It returns an error if no request was sent or a request failed.
 func (t *traffic) end() (note string, err error) {
 	t.stop()
 	t.done.Wait()

@@ -24,9 +24,10 @@ type site struct {
 	recording.Site
 	account    string
 	kubernetes string // version of Kubernetes
-	// public are the subnets to use: public ones in different zones, at most three.
+	// public are the subnets of the run: public subnets in different zones, at most three.
 	public []string
-	// securityGroups are the security groups to tag: for instances with several, the one that has a cluster's tag.
+	// securityGroups are the security groups to tag. If an instance has several, this is the one with the tag of a
+	// cluster.
 	securityGroups []string
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// TestCertificatesOfAllKeysAreFound checks that the certificate of a run that the controller has left is found and
-// removed: it has an ECDSA key, which ACM lists only where it is asked for.
+// TestCertificatesOfAllKeysAreFound checks that a certificate that the controller has left is found and removed.
+// The certificate has an ECDSA key; ACM lists such certificates only on request.
 func TestCertificatesOfAllKeysAreFound(t *testing.T) {
 	p, _ := startTestProxy(t, emulator.New(emulator.Options{}).Handler())
 	p.setPart("tls-secret")

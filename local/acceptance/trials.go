@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/inspect"
 )
 
-// awaitHostname waits until a status has the DNS name of a load balancer that differs from previous.
+// awaitHostname waits until a status has the DNS name of a load balancer and the name differs from previous.
 func (r *trial) awaitHostname(ctx context.Context, what string, previous string, read func(context.Context) (string, error)) (string, error) {
 	var name string
 	err := r.until(ctx, "the status of "+what+" shows a load balancer", func(ctx context.Context) (err error) {
@@ -45,7 +45,7 @@ func (r *trial) ingressHostname(name string) func(context.Context) (string, erro
 
 const webURL = "http://web.acceptance.test/"
 
-// applyWebIngress applies the Ingress "web" and waits until pods answer.
+// applyWebIngress applies the Ingress "web" and waits until pods respond.
 func (r *trial) applyWebIngress(ctx context.Context) (string, error) {
 	if err := r.apply(ctx, "ingress", "internet-facing"); err != nil {
 		return "", err
@@ -308,7 +308,8 @@ func (r *trial) replacement(ctx context.Context) error {
 var storedStateSecrets = []string{kube.CheckpointsName, kube.MembershipsName}
 
 func (r *trial) takeOver(ctx context.Context) error {
-	// Do not apply the Ingress if it has a load balancer: another scheme would replace it.
+	// Do not apply the Ingress if it has a load balancer, because a different scheme would replace the load
+	// balancer.
 	if name, err := r.ingressHostname("web")(ctx); err != nil || name == "" {
 		if _, err := r.applyWebIngress(ctx); err != nil {
 			return err
@@ -351,7 +352,7 @@ func (r *trial) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// noChangesPeriod is how long a controller must not change AWS to count as finished.
+// noChangesPeriod is how long a controller must make no changes in AWS to count as finished.
 const noChangesPeriod = 15 * time.Second
 
 // awaitNoChanges waits until the controller has not changed AWS for noChangesPeriod.

@@ -23,7 +23,7 @@ func TestReleasedAddressIsReusedLast(t *testing.T) {
 		t.Fatalf("first is %s, want %s: .1 is reserved", first, want)
 	}
 	p.release("n", first)
-	// 254 usable addresses without the one reserved: 252 others come first.
+	// Of 254 usable addresses, one is reserved and one is first, so 252 others are allocated before first.
 	for range 252 {
 		if a := take(); a == first {
 			t.Fatalf("%s comes back while others are free", a)

@@ -99,7 +99,7 @@ func (a *agent) run(ctx context.Context) error {
 	return nil
 }
 
-// addEventHandlers makes changes of objects enqueue pods and sync the node ports.
+// addEventHandlers registers handlers that enqueue pods and sync the node ports when objects change.
 func (a *agent) addEventHandlers() error {
 	pods := a.factory.Core().V1().Pods().Informer()
 	allEvents := func(f func(obj any)) cache.ResourceEventHandlerFuncs {

@@ -36,7 +36,7 @@ func (a *agent) ports(pod *corev1.Pod, protocol corev1.Protocol) []int {
 // transport returns the protocol of a port, by default TCP.
 func transport(p corev1.Protocol) corev1.Protocol { return cmp.Or(p, corev1.ProtocolTCP) }
 
-// targetPort returns the port of a pod to which a port of a Service leads, or 0 if there is none.
+// targetPort returns the port of a pod to which a port of a Service forwards, or 0 if there is none.
 func targetPort(pod *corev1.Pod, p corev1.ServicePort) int {
 	if p.TargetPort.Type == intstr.Int {
 		return cmp.Or(int(p.TargetPort.IntVal), int(p.Port))
@@ -51,8 +51,8 @@ func targetPort(pod *corev1.Pod, p corev1.ServicePort) int {
 	return 0
 }
 
-// protocol returns the protocol of a pod's port: by the name of the container port, else by the appProtocol of a
-// Service, else HTTP.
+// protocol returns the protocol of a pod's port: from the name of the container port, else from the appProtocol of
+// a Service, else HTTP.
 func (a *agent) protocol(key string, port int) echo.Protocol {
 	pod, err := a.podOf(key)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// proxy serves the node ports. One goroutine opens and closes ports; each connection chooses among the endpoints that
-// are ready when it begins.
+// proxy serves the node ports. One goroutine opens and closes ports; each new connection is forwarded to one of the
+// endpoints that are ready.
 type proxy struct {
 	agent        *agent
 	syncRequests chan struct{}
@@ -184,7 +184,7 @@ func copyBothWays(a, b *net.TCPConn) {
 	wg.Wait()
 }
 
-// healthOf returns the handler of a health check port, which answers like kube-proxy: 200 if the node has ready
+// healthOf returns the handler of a health check port, which responds as kube-proxy does: 200 if the node has ready
 // endpoints of the Service, else 503.
 func (p *proxy) healthOf(key nodePortKey) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

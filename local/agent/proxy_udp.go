@@ -65,7 +65,7 @@ func (d *datagramPort) read() {
 			return
 		}
 		if err != nil {
-			continue // The error is about a client that is gone.
+			continue // The error is about a client that has closed its socket.
 		}
 		if f := d.flowOf(from); f != nil {
 			f.conn.Write(buf[:n])
@@ -73,8 +73,8 @@ func (d *datagramPort) read() {
 	}
 }
 
-// flowOf returns the flow of a client, or nil if there is no endpoint. If the endpoint of a flow gets no traffic any
-// more, the client gets a new flow, as with kube-proxy, which deletes conntrack entries of removed endpoints.
+// flowOf returns the flow of a client, or nil if there is no endpoint. If the endpoint of a flow is not in use any
+// more, the client gets a new flow, as with kube-proxy, which deletes the conntrack entries of removed endpoints.
 func (d *datagramPort) flowOf(from netip.AddrPort) *datagramFlow {
 	endpoints := d.proxy.agent.endpoints(d.key)
 	d.mu.Lock()
@@ -112,7 +112,7 @@ func (d *datagramPort) answer(to netip.AddrPort, f *datagramFlow) {
 			break
 		}
 		if err != nil {
-			continue // Nothing listens at the endpoint; the client gets no answer.
+			continue // Nothing listens at the endpoint; the client gets no reply.
 		}
 		d.conn.WriteToUDPAddrPort(buf[:n], to)
 	}

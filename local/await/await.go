@@ -1,5 +1,5 @@
-// Package await polls until a check succeeds. It is for states that cannot be watched: HTTP answers, resources in
-// AWS.
+// Package await polls until a check succeeds. It is for states that cannot be watched, such as HTTP responses and
+// resources in AWS.
 package await
 
 import (
@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Interval is the initial time between two checks. It is short, as all servers are on this machine.
+// Interval is the initial time between two checks. It is short because all servers are on this machine.
 const Interval = 50 * time.Millisecond
 
-// longest is the longest time between two checks.
+// longest is the maximum time between two checks.
 const longest = 5 * Interval
 
-// Success calls check until it returns nil. When limit is over or ctx ends, it returns the last error of check. check
-// gets a context that ends at the limit. The interval grows with the time waited, since checks cost time.
+// Success calls check until it returns nil. When limit is over or ctx ends, it returns the last error of check. The
+// context of check ends at the limit. The interval grows with the time waited, since checks use CPU time.
 func Success(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
 	began := time.Now()
 	return poll(ctx, limit, check, func() time.Duration {
@@ -27,7 +27,7 @@ func Success(ctx context.Context, limit time.Duration, check func(context.Contex
 // NoFailure calls check at even intervals until limit is over or check returns an error, which it returns.
 func NoFailure(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
 	var broken error
-	// poll returns an error at the end of limit if no check has failed; it has no meaning here.
+	// At the end of limit, poll returns an error even if no check has failed, so its error is ignored.
 	_ = poll(ctx, limit, func(ctx context.Context) error {
 		if err := check(ctx); err != nil && ctx.Err() == nil {
 			broken = err

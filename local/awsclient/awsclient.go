@@ -1,5 +1,5 @@
-// Package awsclient points the AWS SDK at the emulator of a local world. It has configurations only; callers create
-// the clients of services.
+// Package awsclient configures the AWS SDK for the emulator of a local world. It only has configurations; callers
+// create the clients of services.
 package awsclient
 
 import (
@@ -18,7 +18,7 @@ const (
 	SecretKey     = "fulcrum-local"
 )
 
-// Config returns the configuration for all SDK clients of a world.
+// Config returns the configuration for all SDK clients of a local world.
 func Config(endpoint, region string) aws.Config {
 	return aws.Config{
 		Region:       region,
@@ -28,7 +28,7 @@ func Config(endpoint, region string) aws.Config {
 	}
 }
 
-// services are the ids of the services that the controller calls, in the flag --aws-api-endpoints.
+// services are the IDs, in the flag --aws-api-endpoints, of the services that the controller calls.
 var services = []string{
 	"EC2", "Elastic Load Balancing v2", "ACM", "WAFV2", "WAF Regional", "Shield", "IAM",
 	"Resource Groups Tagging API", "STS", "Route 53", "Global Accelerator",

@@ -20,7 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/awsclient"
 )
 
-// TestEnvironmentSetsEndpointOfEachServiceExceptSTS: the names are those that the SDK reads.
+// TestEnvironmentSetsEndpointOfEachServiceExceptSTS checks that the SDK reads the variables that Environment
+// returns.
 func TestEnvironmentSetsEndpointOfEachServiceExceptSTS(t *testing.T) {
 	const url = "http://127.0.0.1:1/path"
 	t.Setenv("AWS_ENDPOINT_URL", "")

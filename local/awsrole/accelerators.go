@@ -12,8 +12,8 @@ import (
 // far shorter than in AWS.
 const deploymentDelay = 5 * time.Second
 
-// configureAccelerators gives each network zone of accelerators a /24 of the range, so that worlds do not share
-// addresses.
+// configureAccelerators gives each network zone of accelerators a /24 of the range, so that local worlds do not
+// share addresses.
 func (f flags) configureAccelerators(c *store.AcceleratorConfig) error {
 	p, err := netip.ParsePrefix(f.accelerators)
 	if err != nil || p.Bits() != 22 || !p.Addr().Is4() {

@@ -1,5 +1,5 @@
-// Package awsrole has the command that runs the AWS of a local world: the emulator of the parent module and a data
-// plane, in which load balancers have listeners on this machine.
+// Package awsrole has the command that runs the AWS of a local world: the emulator of the parent module, and a data
+// plane in which load balancers listen on this machine.
 package awsrole
 
 import (

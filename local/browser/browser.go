@@ -1,5 +1,5 @@
-// Package browser drives a headless Chromium for tests of pages. It takes Debian's package, or the program that
-// FULCRUM_CHROMIUM names.
+// Package browser controls a headless Chromium for tests of pages. It uses Debian's package, or the program in the
+// environment variable FULCRUM_CHROMIUM.
 package browser
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Variable names an environment variable with the path of a Chromium.
+// Variable is the environment variable with the path of a Chromium.
 const Variable = "FULCRUM_CHROMIUM"
 
-// limit is how long the browser may take for one action.
+// limit is the timeout of one action in the browser.
 const limit = 2 * time.Minute
 
-// Tab is a page in a browser of its own.
+// Tab is a page in a separate browser.
 type Tab struct {
 	t   testing.TB
 	ctx context.Context
@@ -29,8 +29,8 @@ type Tab struct {
 	faults []string
 }
 
-// Open starts a browser that ends with the test. Without a Chromium it skips the test, or fails it in CI, where one
-// is installed.
+// Open starts a browser that is closed at the end of the test. Without a Chromium, it skips the test, or fails it
+// in CI, where Chromium is installed.
 func Open(t testing.TB) *Tab {
 	t.Helper()
 	path := os.Getenv(Variable)
@@ -51,7 +51,7 @@ func Open(t testing.TB) *Tab {
 	ctx, end := chromedp.NewContext(ctx)
 	t.Cleanup(end)
 	tab := &Tab{t: t, ctx: ctx}
-	if err := chromedp.Do(ctx); err != nil { // the browser lives as long as the context of the first call
+	if err := chromedp.Do(ctx); err != nil { // the browser ends with the context of the first call
 		t.Fatal(err)
 	}
 	messages := chromedp.Console(ctx)
@@ -74,7 +74,7 @@ func (tab *Tab) addFault(text string) {
 	tab.faults = append(tab.faults, text)
 }
 
-// Faults returns the errors of the page since the last call: exceptions, and requests that the browser refused.
+// Faults returns the errors of the page since the last call: exceptions, and requests that the browser blocked.
 func (tab *Tab) Faults() []string {
 	tab.mu.Lock()
 	defer tab.mu.Unlock()
@@ -101,7 +101,7 @@ func run[T any](tab *Tab, a chromedp.Action[T]) T {
 	return out
 }
 
-// Eval returns the value of a JavaScript expression in the page; it awaits a promise.
+// Eval returns the value of a JavaScript expression in the page. If the value is a promise, it awaits the promise.
 func Eval[T any](tab *Tab, expression string) T {
 	tab.t.Helper()
 	return run(tab, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -113,8 +113,8 @@ func (tab *Tab) Until(expression string) time.Duration {
 	return tab.until(expression, func(time.Duration) {})
 }
 
-// PressUntil presses a key each second until an expression is true in the page. A browser on a busy machine may drop a key that
-// scrolls.
+// PressUntil presses a key each second until an expression is true in the page. It repeats the key because a
+// browser on a busy machine may ignore a key that scrolls.
 func (tab *Tab) PressUntil(key, expression string) {
 	tab.t.Helper()
 	presses := 0
@@ -126,7 +126,7 @@ func (tab *Tab) PressUntil(key, expression string) {
 	})
 }
 
-// until waits until an expression is true in the page, and calls act with the time so far before each look.
+// until waits until an expression is true in the page. Before each evaluation it calls act with the time so far.
 func (tab *Tab) until(expression string, act func(waited time.Duration)) time.Duration {
 	tab.t.Helper()
 	began := time.Now()
@@ -142,7 +142,7 @@ func (tab *Tab) until(expression string, act func(waited time.Duration)) time.Du
 	}
 }
 
-// Screenshot writes a picture of the page where FULCRUM_SCREENSHOTS names a directory.
+// Screenshot writes a picture of the page to the directory in FULCRUM_SCREENSHOTS, if the variable is set.
 func (tab *Tab) Screenshot(name string) {
 	tab.t.Helper()
 	dir := os.Getenv("FULCRUM_SCREENSHOTS")

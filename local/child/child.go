@@ -1,4 +1,4 @@
-// Package child starts processes that end with the process that started them, also when it is killed.
+// Package child starts processes that end when the process that started them ends, even if that is killed.
 package child
 
 import (
@@ -47,7 +47,7 @@ func NewLauncher() *Launcher {
 	return l
 }
 
-// Close ends the thread, and with it, on Linux, the children that still run.
+// Close ends the thread. On Linux, this also ends the children that still run.
 func (l *Launcher) Close() { l.once.Do(func() { close(l.jobs) }) }
 
 // Start runs a program in its own process group and writes its output to logs/NAME.log in the state directory, which
@@ -105,13 +105,13 @@ func (p *Process) signal(s syscall.Signal) {
 	}
 }
 
-// Kill ends the process at once, as a crash would, and waits for its end.
+// Kill ends the process at once, like a crash, and waits until it has ended.
 func (p *Process) Kill() {
 	p.signal(syscall.SIGKILL)
 	<-p.exited
 }
 
-// Stop asks the process to end, waits, and kills it when the timeout is over.
+// Stop sends SIGTERM, waits, and kills the process after the timeout.
 func (p *Process) Stop(timeout time.Duration) {
 	p.signal(syscall.SIGTERM)
 	t := time.NewTimer(timeout)
@@ -123,10 +123,10 @@ func (p *Process) Stop(timeout time.Duration) {
 	}
 }
 
-// ExitStatus describes how an ended process has ended, such as "signal: killed".
+// ExitStatus describes how the process ended, such as "signal: killed".
 func (p *Process) ExitStatus() string { return p.cmd.ProcessState.String() }
 
-// ExitError returns an error about an unexpected exit, with the end of the log.
+// ExitError returns an error about an unexpected exit, with the last lines of the log.
 func (p *Process) ExitError() error {
 	return fmt.Errorf("%s ended unexpectedly (%v); the end of its log:\n%s", p.name, p.err, Tail(p.logPath, 15))
 }
@@ -163,7 +163,7 @@ func writePIDFile(path string, pid int) error {
 	return nil
 }
 
-// KillRecorded kills the processes whose files are in dir, if PID and start time still match.
+// KillRecorded kills the processes of the PID files in dir, if PID and start time still match.
 func KillRecorded(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -23,9 +23,8 @@ func startTime(pid int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// The second field is the program's name in parentheses and may hold
-	// anything, so fields are counted from its end. The start time is the
-	// 22nd field of the line, the 20th after the name.
+	// The second field is the name of the program in parentheses. It may contain spaces, so fields are counted from
+	// its end. The start time is the 22nd field of the line, the 20th after the name.
 	at := strings.LastIndex(string(b), ") ")
 	if at < 0 {
 		return "", errors.New("unexpected form of /proc/<pid>/stat")

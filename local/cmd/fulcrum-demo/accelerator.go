@@ -20,12 +20,12 @@ const (
 	// acceleratorNamespace and acceleratorName identify the GlobalAccelerator of the example.
 	acceleratorNamespace = "worldwide"
 	acceleratorName      = "front"
-	// otherRegion is the region of the second endpoint group, and otherApp the app that answers there.
+	// otherRegion is the region of the second endpoint group, and otherApp the app that responds there.
 	otherRegion = "eu-west-1"
 	otherApp    = "far"
 )
 
-// applyAccelerator puts an accelerator in front of an Ingress, a Service and a Gateway, and sends requests over it.
+// applyAccelerator puts an accelerator in front of an Ingress, a Service and a Gateway, and sends requests to it.
 func (d *demo) applyAccelerator(ctx context.Context) error {
 	var err error
 	if d.secondRegion, err = secondregion.Start(ctx, d.world, otherRegion, otherApp); err != nil {
@@ -89,7 +89,7 @@ type acceleratorDemo struct {
 	name string
 }
 
-// awaitAnswer sends requests over the accelerator until an answer passes check.
+// awaitAnswer sends requests to the accelerator until a response passes check.
 func (d acceleratorDemo) awaitAnswer(ctx context.Context, what, url string, check func(scenario.Reply) error) error {
 	client := d.world.HTTPClient(d.name)
 	began := time.Now()
@@ -106,7 +106,8 @@ func (d acceleratorDemo) awaitAnswer(ctx context.Context, what, url string, chec
 	})
 }
 
-// failOver scales the apps behind the Gateway to 0, so that the other region answers, and then scales them up again.
+// failOver scales the apps behind the Gateway to 0, so that the other region responds, and then scales them up
+// again.
 func (d acceleratorDemo) failOver(ctx context.Context) error {
 	const url = "http://" + storeHost + "/cart"
 	deployments := map[string]int{"store": 2, "store-next": 1, "catalog": 1}
@@ -146,7 +147,7 @@ func (d acceleratorDemo) addresses(ctx context.Context) ([]string, error) {
 	return out, err
 }
 
-// setEndpointARN replaces the endpoint IDs of the example by an ARN.
+// setEndpointARN replaces the endpoint IDs of the example with an ARN.
 func setEndpointARN(o *unstructured.Unstructured, arn string) error {
 	listeners, _, err := unstructured.NestedSlice(o.Object, "spec", "listeners")
 	if err != nil {

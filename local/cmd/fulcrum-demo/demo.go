@@ -247,7 +247,7 @@ func (d *demo) remove(ctx context.Context) error {
 	return nil
 }
 
-// showLog prints the end of the controller's log.
+// showLog prints the last lines of the controller's log.
 func (d *demo) showLog() {
 	if d.world.Started(world.RoleController) {
 		fmt.Fprintf(d.out, "\nthe end of the controller's log:\n%s\n", d.world.LogTail(world.RoleController, 30))

@@ -58,7 +58,7 @@ func (d *demo) applyGateways(ctx context.Context) error {
 	}
 	for service, want := range map[string]int{"store": 4, "store-next": 1, "catalog": 1} {
 		if err := await.Success(ctx, limitConverge, func(ctx context.Context) error {
-			return d.scenario.CheckHealthyTargets(ctx, routesNamespace, service, want) // store: two ports of two pods
+			return d.scenario.CheckHealthyTargets(ctx, routesNamespace, service, want) // store: two ports of each of two pods
 		}); err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (d *demo) applyGateways(ctx context.Context) error {
 	})
 }
 
-// tlsSecret returns a Secret with a certificate that the CA of this world has signed.
+// tlsSecret returns a Secret with a certificate that the CA of the local world has signed.
 func (d *demo) tlsSecret(name, host string) (*unstructured.Unstructured, error) {
 	cert, key, err := d.world.IssueCertificate(host)
 	if err != nil {
@@ -107,7 +107,7 @@ func (d *demo) requestRedirect(ctx context.Context, hostname string) error {
 	return nil
 }
 
-// requestWeighted sends many requests and counts the answers of each version.
+// requestWeighted sends many requests and counts the responses of each version.
 func (d *demo) requestWeighted(ctx context.Context, hostname string) error {
 	const requests, url = 200, "https://" + storeHost + "/"
 	client := d.world.HTTPClient(hostname)
@@ -124,7 +124,7 @@ func (d *demo) requestWeighted(ctx context.Context, hostname string) error {
 		count[r.Pod.App]++
 		certificate = r.Certificate
 	}
-	// The weights 9 to 1 make 180 requests likely; fewer than 150 are practically impossible.
+	// With the weights 9 to 1, about 180 responses are expected; fewer than 150 are practically impossible.
 	if n := count["store"]; n < 150 || n >= requests || n+count["store-next"] != requests {
 		return fmt.Errorf("of %d requests, these were answered: %v", requests, count)
 	}

@@ -1,7 +1,8 @@
-// Command fulcrum-demo shows Fulcrum at work in a local world: an IngressGroup becomes a load balancer, requests
-// reach pods, Services become Network Load Balancers for TCP, UDP and TLS, Gateways become load balancers for HTTP,
-// gRPC and TCP, an accelerator leads to one of each kind and fails over to another region, a new pod gets requests,
-// and deleting everything leaves nothing in AWS. It exits with 0 only if it has observed all of these.
+// Command fulcrum-demo shows Fulcrum in a local world. An IngressGroup becomes a load balancer, and requests reach
+// pods. Services become Network Load Balancers for TCP, UDP and TLS. Gateways become load balancers for HTTP, gRPC
+// and TCP. An accelerator forwards to one load balancer of each kind and fails over to another region. A new pod
+// gets requests. After all objects are deleted, AWS has no resources of the demo. The exit code is 0 only if all of
+// this was observed.
 package main
 
 import (

@@ -9,13 +9,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/scenario"
 )
 
-// expectation is a request and a check of its answer.
+// expectation is a request and a check of its response.
 type expectation struct {
 	url, what string
 	check     func(scenario.Reply) error
 }
 
-// fromApp returns a check that a pod of an app has answered.
+// fromApp returns a check that a pod of an app has responded.
 func fromApp(app string) func(scenario.Reply) error {
 	return func(r scenario.Reply) error {
 		if r.Status != 200 || r.Pod == nil || r.Pod.App != app {
@@ -63,7 +63,7 @@ func (d *demo) requestShop(ctx context.Context) error {
 	return d.requestBothPods(ctx)
 }
 
-// requestBothPods sends requests until each pod of the storefront has answered.
+// requestBothPods sends requests until each pod of the storefront has responded.
 func (d *demo) requestBothPods(ctx context.Context) error {
 	pods, err := d.scenario.ReadyPods(ctx, namespace, "app=shop", 2)
 	if err != nil {

@@ -71,7 +71,7 @@ func (d *demo) applyStreams(ctx context.Context) error {
 	return d.requestStreams(ctx)
 }
 
-// setCertificate sets the annotation of a Service to the certificate of this world for example.com.
+// setCertificate sets the annotation of a Service to the certificate of the local world for example.com.
 func (d *demo) setCertificate(o *unstructured.Unstructured) {
 	annotations := o.GetAnnotations()
 	annotations[certificateAnnotation] = d.world.Layout().Certificates["example.com"]
@@ -85,7 +85,7 @@ func (d *demo) streamHostname(ctx context.Context, service string) (hostname str
 	})
 }
 
-// requestStreams sends requests to each application until it answers.
+// requestStreams sends requests to each application until it responds.
 func (d *demo) requestStreams(ctx context.Context) error {
 	for _, s := range d.streams() {
 		hostname, err := d.streamHostname(ctx, s.service)
@@ -123,7 +123,7 @@ func (d *demo) requestTCP(ctx context.Context, hostname string) (string, error) 
 	return fmt.Sprintf("%s:5672 sends %q back", hostname, line), err
 }
 
-// requestUDP sends datagrams from new sockets until both pods have answered.
+// requestUDP sends datagrams from new sockets until both pods have replied.
 func (d *demo) requestUDP(ctx context.Context, hostname string) (string, error) {
 	var pods []string
 	for range 40 {
