@@ -25,21 +25,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// Variables of the environment by which `make conformance` says what runs. The flags of
-// the suite work too, such as -run-test.
+// Environment variables with which `make conformance` selects what runs. The flags of the suite, such as -run-test,
+// work too.
 const (
-	controllerVariable = "FULCRUM_CONFORMANCE_CONTROLLER" // name of the class's controller
-	profilesVariable   = "FULCRUM_CONFORMANCE_PROFILES"   // names, with commas between them
-	reportVariable     = "FULCRUM_CONFORMANCE_REPORT"     // file that the report is written to
+	controllerVariable = "FULCRUM_CONFORMANCE_CONTROLLER" // controller name of the class
+	profilesVariable   = "FULCRUM_CONFORMANCE_PROFILES"   // names, separated by commas
+	reportVariable     = "FULCRUM_CONFORMANCE_REPORT"     // file for the report
 )
 
-// The controllers of classes: the one that picks a load balancer for each Gateway, and that of Application Load Balancers.
+// The controller names of classes: anyController chooses the type of load balancer for each Gateway, albController
+// creates Application Load Balancers.
 const (
 	anyController = "gateway.fulcrum.dev/aws"
 	albController = "gateway.k8s.aws/alb"
 )
 
-// profilesOf returns the profiles that a class of a controller claims.
+// profilesOf returns the conformance profiles that Fulcrum claims for a controller name.
 func profilesOf(controller string) string {
 	if controller == albController {
 		return string(suite.GatewayHTTPConformanceProfileName)
@@ -47,10 +48,10 @@ func profilesOf(controller string) string {
 	return "GATEWAY-HTTP,GATEWAY-TCP,GATEWAY-UDP"
 }
 
-// className is the GatewayClass of all Gateways of the suite.
+// className is the name of the GatewayClass of all Gateways in the suite.
 const className = "fulcrum"
 
-// TestConformance runs the suite. What it skips is in docs/conformance.md.
+// TestConformance runs the conformance suite of Gateway API. docs/conformance.md lists the tests that it skips.
 func TestConformance(t *testing.T) {
 	w := worldtest.Start(t, world.Options{GatewayAPI: "standard", ActiveImmediately: true, Keep: os.Getenv("FULCRUM_KEEP") != ""})
 	resolveIn(t, w)
@@ -75,18 +76,19 @@ func TestConformance(t *testing.T) {
 	}
 	opts.SkipTests = append(opts.SkipTests, skippedTests(controller)...)
 	opts.ReportOutputPath = cmp.Or(opts.ReportOutputPath, os.Getenv(reportVariable))
-	// The API server of a busy machine takes longer than the 10 s that the suite has for these calls; others have a minute.
+	// On a busy machine, the API server takes longer than the suite's default of 10 s for these calls. Other calls
+	// have a timeout of a minute.
 	opts.TimeoutConfig.GetTimeout, opts.TimeoutConfig.DeleteTimeout = time.Minute, time.Minute
 	opts.RoundTripper = &roundtripper.DefaultRoundTripper{
 		Debug: opts.Debug, TimeoutConfig: opts.TimeoutConfig, CustomDialContext: w.Dialer(""),
 	}
-	// Namespaces with pods take Kubernetes 40 seconds each to delete. The world ends with all that is in it.
+	// Kubernetes takes 40 seconds to delete a namespace with pods. All objects are deleted with the local world.
 	opts.CleanupBaseResources = false
 	gatewayconformance.RunConformanceWithOptions(t, opts)
 }
 
-// resolveIn lets the suite, whose clients for TCP, UDP and gRPC cannot be given a
-// dialer, find the load balancers of a world by name.
+// resolveIn makes the default resolver resolve the load balancers of a local world, because the suite's clients for
+// TCP, UDP and gRPC do not accept a dialer.
 func resolveIn(t *testing.T, w *world.World) {
 	before := net.DefaultResolver
 	net.DefaultResolver = &net.Resolver{
@@ -99,8 +101,8 @@ func resolveIn(t *testing.T, w *world.World) {
 	t.Cleanup(func() { net.DefaultResolver = before })
 }
 
-// grantSecrets lets Fulcrum read the Secrets that Gateways name, which no right of
-// config/rbac does.
+// grantSecrets allows Fulcrum to read the Secrets that Gateways refer to. The roles in config/rbac do not allow
+// that.
 func grantSecrets(t *testing.T, w *world.World) {
 	t.Helper()
 	const name = "gateway-secrets"
@@ -138,9 +140,9 @@ func startController(t *testing.T, w *world.World) {
 	})
 }
 
-// configuration is what the operator of the class says of all load balancers. The UDP
-// servers of the suite answer no health check that AWS has, so a load balancer reaches
-// them only by failing open, and across zones as there is one of each.
+// configuration is the default configuration of all load balancers of the class. The UDP servers of the suite do
+// not respond to any health check that AWS supports, so they get traffic only because the target groups fail open.
+// Traffic must be cross-zone because the suite has only one pod of each server.
 const configuration = `
 apiVersion: gateway.k8s.aws/v1
 kind: LoadBalancerConfiguration
@@ -174,8 +176,8 @@ func applyConfiguration(t *testing.T, w *world.World) {
 	}
 }
 
-// createClass makes the GatewayClass and waits until the controller has accepted it,
-// because the suite reads the features that it supports from it.
+// createClass creates the GatewayClass and waits until the controller has accepted it, because the suite reads the
+// supported features from its status.
 func createClass(t *testing.T, c client.Client, controller string) {
 	t.Helper()
 	class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: className}}

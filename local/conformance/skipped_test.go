@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// unsupportedByAWS are the tests of core features that AWS does not let a controller pass.
-// docs/conformance.md has the documents of AWS.
+// unsupportedByAWS has the tests of core features that no controller can pass on AWS, with the reason.
+// docs/conformance.md links to the AWS documentation.
 var unsupportedByAWS = map[string]string{
 	"HTTPRouteRequestHeaderModifier":            "an Application Load Balancer does not add, set or remove request headers by route",
 	"GatewaySecretReferenceGrantAllInNamespace": withoutDomain,
@@ -15,8 +15,9 @@ var unsupportedByAWS = map[string]string{
 
 const withoutDomain = "the certificate of the test is for no domain name, and AWS refuses such certificates"
 
-// unsupportedByALBClasses are further tests that classes of controller gateway.k8s.aws/alb cannot pass: what older controllers made for
-// these classes is not changed when Fulcrum takes over.
+// unsupportedByALBClasses has further tests that classes of the controller gateway.k8s.aws/alb cannot pass, with
+// the reason. For these classes, Fulcrum creates the same rules as earlier controllers, so that a takeover does not
+// change them.
 var unsupportedByALBClasses = map[string]string{
 	"HTTPRouteHostnameIntersection": portInHost,
 	"HTTPRouteListenerPortMatching": portInHost,

@@ -26,21 +26,21 @@ import (
 
 const (
 	namespace = "shop"
-	latency   = 30 * time.Millisecond // of each call to AWS
+	latency   = 30 * time.Millisecond // latency of each call to AWS
 )
 
 // shape describes the objects and the quotas of a cluster.
 type shape struct {
 	world    world.Options
-	quotas   map[string]int // of AWS, where they differ from its defaults
-	services int            // each with a target group
+	quotas   map[string]int // AWS quotas that differ from the defaults
+	services int            // each has a target group
 	pods     int
-	spare    int    // addresses for pods that are made later
-	objects  string // Services and what leads to them
+	spare    int    // number of addresses for pods that are created later
+	objects  string // Services, and the objects that refer to them
 }
 
-// TestChurn measures one controller beside a real API server while pods are replaced: 1,000 pods
-// behind 50 target groups, each call to AWS takes 30 ms, within the limits that AWS documents.
+// TestChurn measures a controller with a real API server while pods are replaced: 1,000 pods in 50 target groups.
+// Each call to AWS takes 30 ms, and the documented rate limits of AWS apply.
 func TestChurn(t *testing.T) {
 	if os.Getenv("FULCRUM_BENCH") == "" {
 		t.Skip("a measurement of ten minutes; FULCRUM_BENCH=1 runs it")
@@ -61,7 +61,7 @@ func TestChurn(t *testing.T) {
 	}
 }
 
-// duration returns how long a cluster is measured.
+// duration returns how long a measurement takes.
 func duration(t *testing.T) time.Duration {
 	t.Helper()
 	d, err := time.ParseDuration(cmp.Or(os.Getenv("FULCRUM_BENCH_DURATION"), "5m"))
@@ -71,12 +71,12 @@ func duration(t *testing.T) time.Duration {
 	return d
 }
 
-// startCluster starts a world of a shape with a controller, and waits until all of it is served and at rest. From then on AWS
-// has the limits that it documents, and takes its time.
+// startCluster starts a local world and a controller, and waits until all targets are registered and the controller
+// is idle. From then on, AWS has its documented rate limits and a latency.
 func startCluster(t *testing.T, of shape, flags ...string) *churnCluster {
 	t.Helper()
 	w := worldtest.Start(t, of.world)
-	// Nodes, pods and EndpointSlices are written by the test alone from here on.
+	// From here on, only the test writes nodes, pods and EndpointSlices.
 	for _, role := range []string{world.RoleControllerManager, world.RoleScheduler, world.RoleKwok, world.RoleAgent} {
 		if err := w.Kill(role); err != nil {
 			t.Fatal(err)
@@ -97,15 +97,15 @@ func startCluster(t *testing.T, of shape, flags ...string) *churnCluster {
 	return h
 }
 
-// churnCluster is Services with many pods each.
+// churnCluster is a local world with Services that have many pods each.
 type churnCluster struct {
 	*world.World
 	pods      [][]pod    // by Service, oldest first
-	free      [][]string // addresses of an ENI, by node
+	free      [][]string // unused addresses of the ENIs, by node
 	count     int
 	replaced  int
-	writtenAt map[string]time.Time // address: when its EndpointSlice was written
-	removedAt map[string]time.Time // address: when its EndpointSlice had it no more
+	writtenAt map[string]time.Time // by address: when it was added to its EndpointSlice
+	removedAt map[string]time.Time // by address: when it was removed from its EndpointSlice
 }
 
 type pod struct{ name, uid, address string }
@@ -138,7 +138,7 @@ func newChurnCluster(t *testing.T, w *world.World, of shape) *churnCluster {
 	return h
 }
 
-// header is the namespace and the classes.
+// header has the namespace and the classes.
 const header = `
 apiVersion: v1
 kind: Namespace
@@ -168,7 +168,7 @@ spec: {ports: [{port: 80, targetPort: 8080}]}
 	return text
 }
 
-// ingresses returns Ingresses that lead to the first Services, each to a number of them.
+// ingresses returns n Ingresses. Each refers to the next Services, as many as given by each.
 func ingresses(n, each int) string {
 	text := ""
 	for i := range n {
@@ -196,7 +196,7 @@ spec:
 
 func serviceName(g int) string { return fmt.Sprintf("s%d", g) }
 
-// assign adds addresses of pods to the ENI of a node, at least n.
+// assign assigns at least n addresses for pods to the ENI of a node.
 func (h *churnCluster) assign(t *testing.T, eni string, n int) (out []string) {
 	t.Helper()
 	api := ec2.NewFromConfig(h.AWSConfig())
@@ -214,7 +214,7 @@ func (h *churnCluster) assign(t *testing.T, eni string, n int) (out []string) {
 	return out
 }
 
-// add makes a pod that is ready.
+// add creates a ready pod of a Service.
 func (h *churnCluster) add(t *testing.T, g int) {
 	t.Helper()
 	node := h.count % len(h.free)
@@ -260,7 +260,7 @@ func (h *churnCluster) slice(g int) *discoveryv1.EndpointSlice {
 	return s
 }
 
-// replace puts a new pod in the place of the oldest of a Service.
+// replace replaces the oldest pod of a Service with a new pod.
 func (h *churnCluster) replace(t *testing.T, g int) {
 	t.Helper()
 	old := h.pods[g][0]
@@ -276,8 +276,8 @@ func (h *churnCluster) replace(t *testing.T, g int) {
 	}
 }
 
-// churn replaces pods of Services at random, at random moments, at a mean rate per second, and then
-// waits until AWS has heard of all of them.
+// churn replaces pods of random Services at random times, with a mean rate per second. Then it waits until all new
+// targets are registered and all old ones deregistered.
 func (h *churnCluster) churn(t *testing.T, rate int, d time.Duration) {
 	t.Helper()
 	h.replaced, h.writtenAt, h.removedAt = 0, map[string]time.Time{}, map[string]time.Time{}
@@ -302,8 +302,8 @@ func (h *churnCluster) churn(t *testing.T, rate int, d time.Duration) {
 	}
 }
 
-// propagationTimes returns how long after its EndpointSlice was written each new target was registered, and
-// each old one deregistered, in ascending order.
+// propagationTimes returns, in ascending order, the times from the update of the EndpointSlice until each new
+// target was registered, and each old target deregistered.
 func (h *churnCluster) propagationTimes(t *testing.T) (in, out []time.Duration) {
 	t.Helper()
 	registered, deregistered, err := h.changedTargets(t.Context())
@@ -321,8 +321,8 @@ func (h *churnCluster) propagationTimes(t *testing.T) (in, out []time.Duration) 
 	return in, out
 }
 
-// changedTargets returns when AWS answered the calls that registered and deregistered the addresses of the
-// churn.
+// changedTargets returns when AWS responded to the calls that registered and deregistered the addresses, by
+// address.
 func (h *churnCluster) changedTargets(ctx context.Context) (in, out map[string]time.Time, err error) {
 	var g errgroup.Group
 	g.Go(func() (err error) { in, err = h.targets(ctx, "RegisterTargets", h.writtenAt); return err })

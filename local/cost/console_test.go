@@ -14,10 +14,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/browser"
 )
 
-// object is a part of a document.
+// object is a JSON object.
 type object map[string]any
 
-// largeTree has 300 load balancers with 10,000 rules and 20,000 targets, as documents of fulcrum tree.
+// largeTree returns the output of "fulcrum tree" for 300 load balancers with 10,000 rules and 20,000 targets.
 func largeTree() object {
 	const balancers, rules, groups, targets = 300, 34, 10, 7
 	var keys []string
@@ -49,8 +49,8 @@ func largeTree() object {
 	return object{"have": "x.1", "cluster": "large", "keys": keys, "stacks": stacks, "changes": []object{}, "at": "2026-01-01T00:00:00Z", "next": 2, "aws": object{"look": 0, "minute": 0, "looks": 0, "budget": 100}}
 }
 
-// TestConsoleOfALargeCluster measures the page with 300 load balancers, 10,000 rules and 20,000 targets: the time to its first
-// rows, and that of a filter, a search and a jump through the list.
+// TestConsoleOfALargeCluster measures the page with 300 load balancers, 10,000 rules and 20,000 targets: the time
+// until it shows the first rows, and the time of a filter, a search and a jump in the list.
 func TestConsoleOfALargeCluster(t *testing.T) {
 	if os.Getenv("FULCRUM_BENCH") == "" {
 		t.Skip("a benchmark; FULCRUM_BENCH is not set")
@@ -68,11 +68,11 @@ func TestConsoleOfALargeCluster(t *testing.T) {
 	})
 	srv := httptest.NewServer(mux)
 	defer srv.Close()
-	defer srv.CloseClientConnections() // the page listens as long as it may
+	defer srv.CloseClientConnections() // closes the stream of updates, which the page keeps open
 	tab := browser.Open(t)
 	tab.Do(chromedp.Navigate(srv.URL))
 	tab.Until(`document.querySelectorAll("#rows .row").length > 10`)
-	// The page notes when it has drawn its first rows, from the beginning of the navigation.
+	// The page records when it has drawn its first rows, relative to the start of the navigation.
 	first := browser.Eval[float64](tab, `performance.getEntriesByName("first rows")[0].startTime`)
 	paint := browser.Eval[float64](tab, `performance.getEntriesByName("first-contentful-paint")[0].startTime`)
 	t.Logf("BENCH console with 300 load balancers, 10,200 rules and 21,000 targets (%.1f MB): first paint %.0f ms (goal 1000), first rows %.0f ms", float64(len(data))/1e6, paint, first)

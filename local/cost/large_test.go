@@ -18,22 +18,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestLargeCluster measures one controller with 1,000 load balancers, 50,000 listener rules and 20,000 pods beside a real
-// API server: what it needs at rest, how long an edit takes, and how long a restart.
+// TestLargeCluster measures a controller with 1,000 load balancers, 50,000 listener rules and 20,000 pods, with a
+// real API server: its CPU time and memory when idle, and the duration of an edit and of a restart.
 func TestLargeCluster(t *testing.T) {
 	if os.Getenv("FULCRUM_BENCH") == "" {
 		t.Skip("a measurement of half an hour; FULCRUM_BENCH=1 runs it")
 	}
 	const balancers, rules, pods, edits = 1000, 50, 20000, 20
 	flags := []string{"--default-target-type=ip", "--default-load-balancer-scheme=internet-facing",
-		"--enable-leader-election=true", "--leader-election-namespace=kube-system", // or nothing is remembered over a restart
+		"--enable-leader-election=true", "--leader-election-namespace=kube-system", // without them, no state is kept over a restart
 		"--profiling-bind-addr=" + os.Getenv("FULCRUM_BENCH_PROFILES")}
 	start := time.Now()
 	h := startCluster(t, shape{
 		world:    world.Options{ActiveImmediately: true, WithoutTraffic: true},
 		quotas:   map[string]int{"application-load-balancers": 2 * balancers, "security-groups": 5000},
 		services: balancers, pods: pods, objects: services(balancers) + ingressesWithPaths(balancers, rules),
-		// Within the limits that AWS documents 50,000 rules take hours.
+		// With the documented rate limits of AWS, creating 50,000 rules takes hours.
 	}, append(flags, "--aws-api-throttle=Elastic Load Balancing v2:.*=5000:5000,EC2:.*=5000:5000")...)
 	t.Logf("BENCH %d load balancers with %d rules each, %d pods: made in %v, %.0f MiB resident", balancers, rules, pods, time.Since(start).Round(time.Second), h.usage(t).resident/(1<<20))
 
@@ -52,7 +52,7 @@ func TestLargeCluster(t *testing.T) {
 		}
 		return started, time.Since(started)
 	}
-	// The first one forgets the rate limits under which everything was made.
+	// From this restart on, the controller runs without --aws-api-throttle, which was only for the setup.
 	restart(func() {})
 	h.awaitNoCalls(t)
 	for i := range 3 {
@@ -85,7 +85,8 @@ func TestLargeCluster(t *testing.T) {
 	t.Logf("BENCH at rest for %v: %.1f s of CPU, %.0f MiB resident (goal: at most 400), %d calls", d, after.cpu-before.cpu, after.resident/(1<<20), h.calls(t))
 }
 
-// ingressesWithPaths returns Ingresses with a load balancer each and many paths, which lead to a Service each.
+// ingressesWithPaths returns n Ingresses, each with its own load balancer and many paths that forward to one
+// Service.
 func ingressesWithPaths(n, paths int) string {
 	var b strings.Builder
 	for i := range n {
@@ -109,7 +110,7 @@ spec:
 	return b.String()
 }
 
-// edit gives the last path of an Ingress another value.
+// edit changes the last path of an Ingress.
 func (h *churnCluster) edit(t *testing.T, i int, path string) {
 	t.Helper()
 	api := h.Kube().NetworkingV1().Ingresses(namespace)
@@ -125,7 +126,7 @@ func (h *churnCluster) edit(t *testing.T, i int, path string) {
 	}
 }
 
-// ruleCreatedAt returns when AWS had answered the call that makes a rule for a path.
+// ruleCreatedAt returns when AWS responded to the call that created or changed a rule to have a path.
 func (h *churnCluster) ruleCreatedAt(t *testing.T, path string) (at time.Time) {
 	t.Helper()
 	if err := await.Success(t.Context(), 5*time.Minute, func(ctx context.Context) error {

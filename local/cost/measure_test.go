@@ -23,11 +23,11 @@ func toUID(uid string) k8stypes.UID { return k8stypes.UID(uid) }
 
 // usage has the CPU time and the memory of the controller.
 type usage struct {
-	cpu      float64 // seconds of processor time
+	cpu      float64 // seconds of CPU time
 	resident float64 // bytes
 }
 
-// usage reads the metrics that the controller has of its own process.
+// usage reads the process metrics of the controller.
 func (h *churnCluster) usage(t *testing.T) usage {
 	t.Helper()
 	text, err := get(t.Context(), http.MethodGet, h.ControllerMetrics(), nil)
@@ -50,7 +50,7 @@ func (h *churnCluster) usage(t *testing.T) usage {
 	return usage{cpu: value("process_cpu_seconds_total"), resident: value("process_resident_memory_bytes")}
 }
 
-// awaitTargets waits until all pods are registered.
+// awaitTargets waits until at least want targets are registered.
 func (h *churnCluster) awaitTargets(t *testing.T, want int) {
 	t.Helper()
 	api := elb.NewFromConfig(h.AWSConfig())
@@ -80,10 +80,11 @@ func (h *churnCluster) awaitTargets(t *testing.T, want int) {
 	}
 }
 
-// atRest is how many calls in ten seconds the search for drift makes at most, with 1,000 load balancers.
+// atRest is the maximum number of calls in ten seconds of an idle controller with 1,000 load balancers. These calls
+// look for drift.
 const atRest = 60
 
-// awaitNoCalls waits until the controller makes no more calls to AWS than the search for drift does.
+// awaitNoCalls waits until the controller makes no calls to AWS except for those that look for drift.
 func (h *churnCluster) awaitNoCalls(t *testing.T) {
 	t.Helper()
 	if err := await.Success(t.Context(), 30*time.Minute, func(context.Context) error {
@@ -98,7 +99,7 @@ func (h *churnCluster) awaitNoCalls(t *testing.T) {
 	}
 }
 
-// calls counts the calls to AWS since the log was emptied.
+// calls returns the number of calls to AWS since the log was cleared.
 func (h *churnCluster) calls(t *testing.T) int {
 	t.Helper()
 	var log struct{ Total int }
@@ -108,8 +109,8 @@ func (h *churnCluster) calls(t *testing.T) int {
 	return log.Total
 }
 
-// targets returns when AWS had answered the first call of an operation that names each of the
-// addresses.
+// targets returns, for each address, when AWS responded to the first successful call of an operation with the
+// address.
 func (h *churnCluster) targets(ctx context.Context, operation string, addresses map[string]time.Time) (map[string]time.Time, error) {
 	var log struct {
 		Calls []struct {
@@ -132,7 +133,7 @@ func (h *churnCluster) targets(ctx context.Context, operation string, addresses 
 	return out, nil
 }
 
-// admin changes how the emulator behaves.
+// admin calls an admin path of the emulator.
 func (h *churnCluster) admin(t *testing.T, method, path string, body any) {
 	t.Helper()
 	if err := h.ask(t.Context(), method, path, body, nil); err != nil {
@@ -174,7 +175,7 @@ func get(ctx context.Context, method, url string, body []byte) ([]byte, error) {
 	return text, err
 }
 
-// quantiles of durations in ascending order, for people.
+// quantiles formats the quantiles of durations, which must be in ascending order.
 func quantiles(ds []time.Duration) string {
 	if len(ds) == 0 {
 		return "none"

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// TestMixedCluster measures one controller at rest and under load beside a real API server: 200 Ingresses, 400 Services,
-// of which 150 have load balancers of their own, 50 Gateways and 5,000 pods.
+// TestMixedCluster measures a controller when idle and under load, with a real API server: 200 Ingresses, 400
+// Services, of which 150 have their own load balancers, 50 Gateways and 5,000 pods.
 func TestMixedCluster(t *testing.T) {
 	if os.Getenv("FULCRUM_BENCH") == "" {
 		t.Skip("a measurement of twenty minutes; FULCRUM_BENCH=1 runs it")
@@ -32,8 +32,8 @@ func TestMixedCluster(t *testing.T) {
 	after := h.usage(t)
 	t.Logf("BENCH %d Ingresses, %d Services, %d Gateways, %d pods at rest for %v: %.1f s of CPU, %.0f MiB resident, %d calls", ingressed, all, routed, pods, d, after.cpu-before.cpu, after.resident/(1<<20), h.calls(t))
 
-	// Each pod has a target group of its own, almost, so that a replacement is two calls. AWS documents four a second: at
-	// four replacements a second they queue.
+	// Successive replacements are nearly always in different target groups, so each replacement needs two calls. The
+	// documented limit of AWS is four calls per second, so calls queue at four replacements per second.
 	for _, rate := range []int{1, 4} {
 		h.admin(t, http.MethodDelete, "calls", nil)
 		before = h.usage(t)
@@ -45,7 +45,7 @@ func TestMixedCluster(t *testing.T) {
 	}
 }
 
-// gateways returns Gateways with a route each, which lead to the Services from first on.
+// gateways returns n Gateways with one route each. The routes forward to the Services from number first on.
 func gateways(first, n int) string {
 	text := `---
 apiVersion: gateway.networking.k8s.io/v1

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Identity identifies the pod that answers.
+// Identity identifies the pod that responds.
 type Identity struct {
 	Pod       string `json:"pod"`
 	Namespace string `json:"namespace"`
-	// Service is the name of the Service that selects the pod: the first by name, or empty.
+	// Service is the name of the first Service by name that selects the pod, or empty.
 	Service string            `json:"service,omitempty"`
 	App     string            `json:"app,omitempty"`
 	Node    string            `json:"node"`
@@ -108,7 +108,7 @@ func splitPath(p string) (first, second string) {
 	return first, second
 }
 
-// letters is an endless reader of letters.
+// letters is an infinite reader of letters.
 type letters struct{}
 
 func (letters) Read(p []byte) (int, error) {

@@ -21,8 +21,8 @@ import (
 // MetadataKey is the header of gRPC answers that holds an Answer as JSON.
 const MetadataKey = "fulcrum-echo"
 
-// healthMethod is the default method of health checks by load balancers. They expect the answer of a server without
-// this method.
+// healthMethod is the default method of health checks by load balancers. They expect the response of a server
+// without this method.
 const healthMethod = "/AWS.ALB/healthcheck"
 
 // newGRPC returns a server with the health service; answerGRPC handles all other methods.

@@ -39,7 +39,7 @@ type Server struct {
 	http2 *http.Server
 	rpc   *grpc.Server
 	tls   *tls.Config
-	// These are the listeners of http1, http2 and rpc. Each gets the connections of all ports of its protocol.
+	// These are the listeners of http1, http2 and rpc. Each gets the connections of all ports with its protocol.
 	conns1, conns2, connsRPC *connListener
 
 	mu        sync.Mutex
@@ -120,7 +120,7 @@ func (s *Server) dispatch(c net.Conn, port int) {
 		}
 		c.SetDeadline(time.Time{})
 		if protocol == HTTPS {
-			s.conns1.put(t) // http1 chooses by the negotiated protocol.
+			s.conns1.put(t) // http1 uses the negotiated protocol.
 			return
 		}
 		s.connsRPC.put(t)
@@ -156,8 +156,8 @@ func (s *Server) echoRaw(c net.Conn) {
 	io.Copy(c, c)
 }
 
-// Shutdown closes the ports, lets requests that are being answered finish
-// until ctx ends, then drops every connection.
+// Shutdown closes the ports, waits until current requests are finished or ctx ends, and then closes every
+// connection.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.mu.Lock()
 	if s.closed {

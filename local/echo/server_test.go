@@ -25,17 +25,17 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// address is one that no local world has: their numbers begin at 16.
+// address is an address that no local world uses, because their second byte is at least 16.
 var address = netip.AddrFrom4([4]byte{10, 3, 0, 9})
 
 const (
-	// hangTimeout is how long something may take: only a hang misses it.
+	// hangTimeout is how long a test waits for a condition. It is so long that only a hang exceeds it.
 	hangTimeout = 2 * time.Minute
-	// brief is how long a server has for what is under way when its test is over; no test depends on it.
+	// brief is how long the server may take to finish current requests at the end of a test. No test depends on it.
 	brief = time.Second
 )
 
-// start runs a server with a port of protocol p, and returns host:port.
+// start runs a server with one port of protocol p, and returns the server and the host:port.
 func start(t *testing.T, p Protocol, change func(*Config)) (*Server, string) {
 	t.Helper()
 	cfg := Config{
@@ -53,7 +53,7 @@ func start(t *testing.T, p Protocol, change func(*Config)) (*Server, string) {
 		defer cancel()
 		s.Shutdown(ctx)
 	})
-	// A free port of the address, found by asking for one.
+	// Listen on port 0 to find a free port of the address.
 	l, err := net.Listen("tcp4", "127.3.0.9:0")
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestPortsServeOnlyTheirProtocol(t *testing.T) {
 		port   Protocol
 		scheme string
 		client *http.Client
-		want   string // protocol of the answer; empty: no answer
+		want   string // protocol of the response; empty: no response
 	}{
 		"http takes HTTP/1.1":      {HTTP, "http", http1, "HTTP/1.1"},
 		"http refuses h2c":         {HTTP, "http", h2c, ""},
@@ -213,7 +213,7 @@ func TestGRPCAnswersAnyMethod(t *testing.T) {
 func TestShutdownFinishesOpenRequests(t *testing.T) {
 	under := make(chan struct{})
 	s, at := start(t, HTTP, func(c *Config) {
-		// The server asks who it is once it has read the head of a request.
+		// The server calls Identity when it has read the header of a request.
 		c.Identity = func() Identity {
 			close(under)
 			return Identity{}
@@ -250,14 +250,14 @@ func TestShutdownFinishesOpenRequests(t *testing.T) {
 }
 
 func TestDatagramsAreAnswered(t *testing.T) {
-	s, at := start(t, HTTP, nil) // both on one port
+	s, at := start(t, HTTP, nil) // TCP and UDP on the same port
 	conn, err := net.Dial("udp4", at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
 	port := conn.RemoteAddr().(*net.UDPAddr).Port
-	for range 2 { // a port that is open stays unchanged
+	for range 2 { // repeated calls do not change an open port
 		if err := s.ListenUDP(port); err != nil {
 			t.Fatal(err)
 		}

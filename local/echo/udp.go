@@ -40,7 +40,7 @@ func (s *Server) answerDatagrams(c net.PacketConn, port int) {
 			return
 		}
 		if err != nil {
-			continue // The error is about an earlier answer, whose receiver is gone.
+			continue // The error is about an earlier reply to a client that has closed its socket.
 		}
 		b, err := json.Marshal(Answer{
 			Identity: s.cfg.Identity(),

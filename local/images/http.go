@@ -19,7 +19,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// podContext identifies the pod that answers.
+// podContext identifies the pod that responds.
 type podContext struct {
 	Namespace string `json:"namespace"`
 	Ingress   string `json:"ingress"`
@@ -63,7 +63,7 @@ type httpEcho struct {
 	port    int
 
 	mu       sync.Mutex
-	attempts map[string]int // of /retry/, by uuid
+	attempts map[string]int // number of requests to /retry/, by uuid
 }
 
 func echoHTTP(p *Program, cfg Config) error {
@@ -149,7 +149,7 @@ func (e *httpEcho) handler() http.Handler {
 	mux.HandleFunc("/ws", e.webSocket)
 	mux.HandleFunc("/", e.answer)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The mux would answer a path with "//" with a redirect.
+		// The mux would redirect a path with "//".
 		r.URL.Path = strings.ReplaceAll(r.URL.Path, "//", "/")
 		mux.ServeHTTP(w, r)
 	})
@@ -183,8 +183,7 @@ func (e *httpEcho) answer(w http.ResponseWriter, r *http.Request) {
 	w.Write(b)
 }
 
-// setHeaders sets the headers that a request lists as "name:value" separated by commas, in the letter case of the
-// list.
+// setHeaders sets headers that a request lists as "name:value", separated by commas. Names keep their letter case.
 func setHeaders(h http.Header, wanted []string) {
 	for _, list := range wanted {
 		for pair := range strings.SplitSeq(list, ",") {
@@ -208,7 +207,7 @@ func answerStatus(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
-// retry answers with errors until succeedAfter requests with the same uuid have been made.
+// retry responds with errors until succeedAfter requests with the same uuid have been made.
 func (e *httpEcho) retry(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get("uuid")
 	after, err := strconv.Atoi(r.URL.Query().Get("succeedAfter"))

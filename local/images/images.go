@@ -37,7 +37,7 @@ type Program struct {
 // HasProgram reports whether the package has the program of an image.
 func HasProgram(image string) bool { return mainOf(image) != nil }
 
-// Start runs the program of an image until Shutdown. If it returns an error, nothing keeps running.
+// Start runs the program of an image until Shutdown. After an error, no server of the program runs.
 func Start(image string, cfg Config) (*Program, error) {
 	main := mainOf(image)
 	if main == nil {
@@ -79,8 +79,8 @@ func echoBasic(p *Program, cfg Config) error {
 	return echoHTTP(p, cfg)
 }
 
-// Shutdown closes the ports, lets requests that are being answered finish until ctx
-// ends, then drops every connection.
+// Shutdown closes the ports, waits until current requests are finished or ctx ends, and then closes every
+// connection.
 func (p *Program) Shutdown(ctx context.Context) {
 	p.mu.Lock()
 	if p.closed {
@@ -102,8 +102,8 @@ func (p *Program) Shutdown(ctx context.Context) {
 	p.wg.Wait()
 }
 
-// track makes Shutdown close a connection, or closes it now if Shutdown has been called. The caller calls the
-// returned function when the connection has ended.
+// track registers a connection, so that Shutdown closes it. If Shutdown has been called, it closes the connection
+// at once. The caller calls the returned function when the connection has ended.
 func (p *Program) track(c io.Closer) (untrack func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

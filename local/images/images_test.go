@@ -32,15 +32,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// address is one that no local world has: their numbers begin at 16.
+// address is an address that no local world uses, because their second byte is at least 16.
 var address = netip.AddrFrom4([4]byte{10, 3, 0, 11})
 
 const image = "registry.k8s.io/gateway-api/echo-basic:v1.5.1"
 
-// brief is how long a program has for what is under way when its test is over; no test depends on it.
+// brief is how long a program may take to finish current requests at the end of a test. No test depends on it.
 const brief = time.Second
 
-// run starts an image with variables for the ports that it uses, which are free.
+// run starts the program of an image. Each of the environment variables in ports gets a free port; run returns
+// their addresses.
 func run(t *testing.T, image string, env map[string]string, ports ...string) map[string]string {
 	t.Helper()
 	at := map[string]string{}
@@ -50,7 +51,7 @@ func run(t *testing.T, image string, env map[string]string, ports ...string) map
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close() // Not before all are known to be different.
+		defer l.Close()
 		port := l.Addr().(*net.TCPAddr).Port
 		env[name], at[name] = fmt.Sprint(port), l.Addr().String()
 		l.Close()
@@ -67,7 +68,7 @@ func run(t *testing.T, image string, env map[string]string, ports ...string) map
 	return at
 }
 
-// TestHTTP asks with the client of the suite, which reads the answers as those of the image.
+// TestHTTP checks that the client of the conformance suite can parse the responses.
 func TestHTTP(t *testing.T) {
 	cert, key := certificate(t)
 	at := run(t, image, map[string]string{"TLS_SERVER_CERT": cert, "TLS_SERVER_PRIVKEY": key}, "HTTP_PORT", "H2C_PORT", "HTTPS_PORT")
@@ -201,7 +202,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// ask sends a datagram and returns the answer.
+// ask sends a datagram and returns the reply.
 func ask(t *testing.T, to string, b []byte) []byte {
 	t.Helper()
 	c, err := net.Dial("udp4", to)
@@ -221,7 +222,7 @@ func ask(t *testing.T, to string, b []byte) []byte {
 	return buf[:n]
 }
 
-// certificate makes one for echo.test and returns the paths of the two files.
+// certificate creates a certificate for echo.test and returns the paths of the certificate and of the key.
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

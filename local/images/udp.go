@@ -30,7 +30,7 @@ func echoUDP(p *Program, cfg Config) error {
 	})
 }
 
-// serveUDP answers each datagram, of at most 1,024 bytes, unless the answer is empty.
+// serveUDP replies to each datagram of at most 1,024 bytes, unless the reply is empty.
 func serveUDP(p *Program, cfg Config, port int, answer func([]byte) []byte) error {
 	c, err := net.ListenPacket("udp4", loopback.HostPort(cfg.Address, port))
 	if err != nil {
@@ -45,7 +45,7 @@ func serveUDP(p *Program, cfg Config, port int, answer func([]byte) []byte) erro
 				return
 			}
 			if err != nil {
-				continue // The error is about an earlier answer, whose receiver is gone.
+				continue // The error is about an earlier reply to a client that has closed its socket.
 			}
 			if b := answer(buf[:n]); b != nil {
 				c.WriteTo(b, from)

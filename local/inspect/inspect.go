@@ -1,5 +1,5 @@
-// Package inspect reads the resources of a controller in the AWS of a local world, through the API of AWS. It changes
-// nothing.
+// Package inspect reads the resources of a controller in the AWS of a local world, through the AWS API. It does not
+// change resources.
 package inspect
 
 import (

@@ -21,7 +21,7 @@ type Layout struct {
 	Public  []Subnet     `json:"publicSubnets"`
 	Private []Subnet     `json:"privateSubnets"`
 	Nodes   []Node       `json:"nodes"`
-	// Certificates are ARNs in ACM by main domain.
+	// Certificates are the ARNs of certificates in ACM, by main domain.
 	Certificates map[string]string `json:"certificates,omitempty"`
 }
 
@@ -37,10 +37,10 @@ type Subnet struct {
 type Node struct {
 	Name     string     `json:"name"`
 	Zone     string     `json:"zone"`
-	Subnet   int        `json:"subnet"` // index into Private
+	Subnet   int        `json:"subnet"` // index in Private
 	Address  netip.Addr `json:"address"`
 	Instance string     `json:"instance"`
-	// Interface is the instance's ENI; pods are its secondary addresses.
+	// Interface is the instance's ENI. The addresses of pods are its secondary addresses.
 	Interface string `json:"interface"`
 	// Pods is the range of the addresses of its pods, inside the subnet.
 	Pods netip.Prefix `json:"pods"`
@@ -51,11 +51,12 @@ func (n Node) ProviderID() string { return fmt.Sprintf("aws:///%s/%s", n.Zone, n
 
 const zones = 3
 
-// maxNodes is the number of /24 ranges for pods in the subnets: in each zone those from the fifth to the last.
+// maxNodes is the number of /24 ranges for pods in the subnets: in each zone, the ranges from the fifth to the
+// last.
 const maxNodes = zones * 12
 
-// Plan returns the layout of local world number n with the given count of nodes, in three zones. The IDs are
-// placeholders; package vpc replaces them by those of AWS.
+// Plan returns the layout of local world number n with the given number of nodes, in three zones. The IDs are
+// placeholders; package vpc replaces them with those of AWS.
 func Plan(n int, cluster, region string, nodes int) (Layout, error) {
 	if nodes < 1 || nodes > maxNodes {
 		return Layout{}, fmt.Errorf("%d nodes: a world has 1 to %d", nodes, maxNodes)
@@ -91,8 +92,8 @@ func Plan(n int, cluster, region string, nodes int) (Layout, error) {
 	return l, nil
 }
 
-// SecondRegion returns the range of a VPC in another region. It is a part of this world's range without subnets, so
-// that its loopback addresses are not in use.
+// SecondRegion returns the range of a VPC in another region. It is a part of the range of this local world that no
+// subnet contains, so its loopback addresses are not in use.
 func (l Layout) SecondRegion() netip.Prefix { return l.part(64, 18) }
 
 // Accelerators returns the range for the static addresses of accelerators. No subnet contains it.

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// addresses compares addresses by value.
+// addresses compares IP addresses by value.
 var addresses = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 var prefixes = cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
 

@@ -1,5 +1,5 @@
 // Package loopback maps addresses of a VPC to addresses of this machine. It uses the mapping of the data plane, so
-// that pods and load balancers agree.
+// that pods and load balancers use the same addresses.
 package loopback
 
 import (
@@ -32,22 +32,23 @@ func Port(port int) int {
 	return port + offset
 }
 
-// canOpenLowPorts reports whether this user may open ports below 1024. It tries one on an address that no world uses.
+// canOpenLowPorts reports whether this user may open ports below 1024. It tries to open a port on an address that
+// no local world uses.
 func canOpenLowPorts() bool {
 	l, err := net.Listen("tcp4", "127.15.255.254:999")
 	if err == nil {
 		l.Close()
 	}
-	// If the address is in use, another process is trying the same.
+	// If the address is in use, another process is running the same check.
 	return !errors.Is(err, fs.ErrPermission)
 }
 
-// HostPort returns Addr and Port as host:port, for package net.
+// HostPort returns the mapped address and port as host:port, for package net.
 func HostPort(a netip.Addr, port int) string {
 	return net.JoinHostPort(Addr(a).String(), strconv.Itoa(Port(port)))
 }
 
-// Target maps address and port of a pod as Addr and Port do.
+// Target maps the address and port of a pod.
 func Target(at netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(Addr(at.Addr()), uint16(Port(int(at.Port()))))
 }

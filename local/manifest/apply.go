@@ -42,8 +42,8 @@ func NewApplier(cfg *rest.Config) (*Applier, error) {
 	}, nil
 }
 
-// Apply writes the objects: namespaces and CRDs first, the rest in the given order. It waits until the API server
-// serves the CRDs, since later objects may use them.
+// Apply writes the objects: namespaces and CRDs first, the other objects in the given order. It waits until the API
+// server serves the CRDs, since later objects may use them.
 func (a *Applier) Apply(ctx context.Context, objects []*unstructured.Unstructured) error {
 	rank := func(u *unstructured.Unstructured) int {
 		switch u.GetKind() {

@@ -14,9 +14,9 @@ import (
 	"k8s.io/component-base/version"
 )
 
-// LoadChecked reads files as Load does and reports all faults together, also those that only an API server would
-// find: paths without an object, kinds that do not exist and objects without a name. installed are the objects that
-// will be applied earlier; CRDs among them and in the files define kinds.
+// LoadChecked reads files as Load does and returns all errors together, including those that only an API server
+// would report: paths without an object, unknown kinds, and objects without a name. installed are the objects that
+// are applied earlier; CRDs among them and in the files define kinds.
 func LoadChecked(installed []*unstructured.Unstructured, paths ...string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	var faults []error

@@ -20,7 +20,7 @@ func TestLoadChecked(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
 		names []string
-		want  []string // each is in the error
+		want  []string // texts that the error must contain
 	}{
 		"kinds of Kubernetes are accepted": {
 			files: map[string]string{"a.yaml": "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: web}}\n---\n{apiVersion: v1, kind: List, items: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}]}"},

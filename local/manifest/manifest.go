@@ -1,5 +1,5 @@
 // Package manifest reads Kubernetes YAML and applies it to an API server, as `kubectl apply --server-side` does. It
-// waits until CRDs are established, and for nothing else.
+// waits only until CRDs are established.
 package manifest
 
 import (

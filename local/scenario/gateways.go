@@ -33,8 +33,8 @@ func (s *Scenario) GatewayHostname(ctx context.Context, namespace, gateway strin
 	return "", fmt.Errorf("gateway %s/%s has no host name in its status", namespace, gateway)
 }
 
-// CheckCondition returns an error unless an object of Gateway API has a condition for its newest generation. The
-// condition is written "TYPE=STATUS" or "TYPE=STATUS REASON"; a route must have it for each of its parents.
+// CheckCondition returns an error unless an object of Gateway API has a condition for its newest generation. state
+// is "TYPE=STATUS" or "TYPE=STATUS REASON". A route must have the condition for each of its parents.
 func (s *Scenario) CheckCondition(ctx context.Context, kind, namespace, name, state string) error {
 	got, err := s.GatewayObject(ctx, kind, namespace, name)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // Call calls a gRPC method of a host with an empty message, over TLS. to is the DNS name of the load balancer. It
-// returns the gRPC status, also of an error, and the pod that answered, if any.
+// returns the gRPC status, also for an error, and the response of the pod, if any.
 func (s *Scenario) Call(ctx context.Context, to, host, method string) (*status.Status, *echo.Answer, error) {
 	dial := s.World.Dialer(to)
 	conn, err := grpc.NewClient("passthrough:///"+net.JoinHostPort(host, "443"),

@@ -1,5 +1,5 @@
-// Package scenario has queries that demonstrations and end-to-end tests make in a local world: the host name of an
-// Ingress, the healthy targets, the pod that answered.
+// Package scenario has queries that demos and end-to-end tests make in a local world: the host name of an Ingress,
+// the healthy targets, the pod that responded.
 package scenario
 
 import (
@@ -142,18 +142,18 @@ func (s *Scenario) Scale(ctx context.Context, namespace, deployment string, repl
 	return err
 }
 
-// Reply is the answer to a request.
+// Reply is the response to a request.
 type Reply struct {
 	Status int
 	Header http.Header
 	Body   string
 	// Certificate has the DNS names of the server's certificate; it is empty without TLS.
 	Certificate string
-	// Pod is the answer of a pod, or nil if no pod answered.
+	// Pod is the response of a pod, or nil if no pod responded.
 	Pod *echo.Answer
 }
 
-// String returns the status with the pod that answered or the target of a redirect.
+// String returns the status with the pod that responded or the target of a redirect.
 func (r Reply) String() string {
 	text := fmt.Sprint(r.Status)
 	switch {

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/echo"
 )
 
-// datagramTimeout is how long the answer to a datagram may take. It is long because answers are late on a busy
+// datagramTimeout is how long the reply to a datagram may take. It is long because replies are late on a busy
 // machine.
 const datagramTimeout = 15 * time.Second
 
@@ -34,7 +34,7 @@ func (s *Scenario) ServiceHostname(ctx context.Context, namespace, service strin
 	return "", fmt.Errorf("service %s/%s has no load balancer in its status", namespace, service)
 }
 
-// Datagram sends a datagram and returns the answer of the pod, with status 200. It skips answers to other datagrams.
+// Datagram sends a datagram and returns the reply of the pod, with status 200. It skips replies to other datagrams.
 func Datagram(ctx context.Context, conn net.Conn, text string) (Reply, error) {
 	stop := setReadTimeout(ctx, conn)
 	defer stop()
@@ -63,8 +63,8 @@ func setReadTimeout(ctx context.Context, conn net.Conn) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })
 }
 
-// PersistentConn sends one HTTP request after the other on a connection. Unlike http.Client it returns an error when
-// the connection has ended.
+// PersistentConn sends HTTP requests one after another on one connection. Unlike http.Client, it returns an error
+// when the connection is closed.
 type PersistentConn struct {
 	conn net.Conn
 	in   *bufio.Reader

@@ -1,5 +1,5 @@
 // Package secondregion sets up a second region of a local world: a VPC with a load balancer in front of an echo
-// server, and no cluster. GlobalAccelerators use it through the ARN of the load balancer.
+// server, without a cluster. GlobalAccelerators refer to the load balancer by its ARN.
 package secondregion
 
 import (
@@ -30,7 +30,7 @@ const (
 	activeLimit = time.Minute
 )
 
-// Region is a region with a load balancer that answers HTTP on port 80.
+// Region is a region with a load balancer that serves HTTP on port 80.
 type Region struct {
 	// ARN and DNSName identify the load balancer.
 	ARN, DNSName string
@@ -43,8 +43,8 @@ type Region struct {
 	targetGroup *string // ARN of the target group
 }
 
-// Start creates the load balancer in a region, with an echo server as its target that answers like a pod of the app.
-// It reuses the VPC of an earlier call and Close does not delete it.
+// Start creates the load balancer in a region, with an echo server as its target, which responds like a pod of the
+// app. It reuses the VPC of an earlier call, because Close does not delete the VPC.
 func Start(ctx context.Context, w *world.World, region, app string) (*Region, error) {
 	cfg := awsclient.Config(w.AWSEndpoint(), region)
 	r := &Region{cidr: w.Layout().SecondRegion(), region: region, ec2: ec2.NewFromConfig(cfg), elb: elb.NewFromConfig(cfg)}
@@ -111,7 +111,7 @@ func (r *Region) checkTargetHealth(ctx context.Context) error {
 	return nil
 }
 
-// findOrCreateVPC returns the VPC, its subnets and a security group that allows all clients.
+// findOrCreateVPC returns the VPC, its subnets and a security group that allows HTTP from all addresses.
 func (r *Region) findOrCreateVPC(ctx context.Context) (vpc string, subnets []string, sg string, err error) {
 	named := []ec2types.Filter{{Name: aws.String("tag:Name"), Values: []string{name}}}
 	vpcs, err := r.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: named})

@@ -1,5 +1,5 @@
 // Package vpc creates the network of a local world in AWS: a VPC with public and private subnets in three zones,
-// instances for the nodes, and certificates. It runs once for each world, in an empty account.
+// instances for the nodes, and certificates. It runs once for each local world, in an empty account.
 package vpc
 
 import (
@@ -112,8 +112,8 @@ func (s *setup) subnets(ctx context.Context) error {
 	return nil
 }
 
-// internetGateway gives the public subnets a route to the internet. The private subnets keep the main route table of
-// the VPC.
+// internetGateway adds a route to the internet for the public subnets. The private subnets keep the main route
+// table of the VPC.
 func (s *setup) internetGateway(ctx context.Context) error {
 	igw, err := s.ec2.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{
 		TagSpecifications: tagSpecs(types.ResourceTypeInternetGateway, nameTag(s.l.Cluster)),

@@ -1,7 +1,7 @@
 // Command fulcrum-local runs a local world: a Kubernetes control plane, nodes and pods, an emulated AWS, and Fulcrum.
 //
-// `fulcrum-local up` starts the world and keeps it running until it is interrupted. Every other subcommand is one
-// role of that world. Roles are separate processes, so that tests can kill each of them; `up` starts them.
+// `fulcrum-local up` starts the local world and keeps it running until it is interrupted. Every other subcommand is
+// one role of the local world. Roles are separate processes, so that tests can kill each of them; `up` starts them.
 package main
 
 import (
@@ -17,7 +17,7 @@ func main() {
 		os.Exit(2)
 	}
 	name := os.Args[1]
-	// The roles read os.Args, as their original programs do.
+	// The roles read os.Args, as their original main functions do.
 	os.Args = append([]string{name}, os.Args[2:]...)
 	if run, ok := roles()[name]; ok {
 		os.Exit(run())

@@ -50,7 +50,7 @@ func roles() map[string]func() int {
 // runKwok does what the main function of kwok does: it reads the files of --config into the context before it creates
 // the command.
 func runKwok() int {
-	// Packages of Kubernetes add flags such as --version to the process-wide set, which conflict with those of kwok.
+	// Packages of Kubernetes add flags such as --version to the global flag set, which conflict with those of kwok.
 	pflag.CommandLine = pflag.NewFlagSet("kwok", pflag.ContinueOnError)
 	flags := pflag.NewFlagSet("global", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
