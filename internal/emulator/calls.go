@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// maxEntries bounds the calls in the log. Counts include all calls.
+// maxEntries is the maximum number of calls in the log. Counts include all calls.
 const maxEntries = 100_000
 
 // Entry is one call in the log.
@@ -67,7 +67,7 @@ func (c *Calls) Total() int {
 	return c.sequence
 }
 
-// Mutating counts the mutating calls, rejected ones included.
+// Mutating counts the mutating calls, including rejected calls.
 func (c *Calls) Mutating() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,7 +22,7 @@ var (
 	errNoHost = errors.New("no such host")
 )
 
-// dispatch serves one API request. An error means that the client gets no answer.
+// dispatch serves one API request. An error means that the client gets no response.
 func (em *Emulator) dispatch(ctx context.Context, r *http.Request) (wire.Response, error) {
 	requestID := em.newRequestID()
 	req, refused := em.identify(r)
@@ -75,7 +75,7 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 	if err := req.service.codec.Decode(req.wire(), in); err != nil {
 		return fail(asError(err)), nil
 	}
-	// The log gets a separate copy, because operations may store parts of their input.
+	// Decode the input again for the log, because operations may store parts of their input.
 	logged := reflect.New(op.Input).Interface()
 	_ = req.service.codec.Decode(req.wire(), logged) // has succeeded above
 	entry.Input = logged

@@ -1,6 +1,5 @@
-// Package emulator is a small AWS in one process: it serves requests of the official
-// SDK and command line, over HTTP or in memory, from a state machine that behaves as
-// AWS does.
+// Package emulator emulates AWS in one process. It serves requests of the official SDKs and command line, over HTTP
+// or in memory, from a state machine that behaves as AWS does.
 //
 //	em := emulator.New(emulator.Options{Seed: 1})
 //	cfg := aws.Config{Region: "us-west-2", HTTPClient: em.Client(), Credentials: …}

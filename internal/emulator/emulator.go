@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// Options configure an emulator. The zero value is an AWS with short delays in real time.
+// Options configure an emulator. The zero value emulates AWS with short delays in real time.
 type Options struct {
 	// Clock defaults to the time package.
 	Clock store.Clock
@@ -36,7 +36,7 @@ type Options struct {
 type Exchange struct {
 	Entry
 	Request wire.Request
-	// Answer has status 0 if no answer was sent.
+	// Answer has status 0 if no response was sent.
 	Answer wire.Response
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // forced is the body of adminForce: a load balancer, a target or an endpoint of an accelerator, and the forced
-// state. An empty state ends the override, so that the state changes over time again.
+// state. An empty state ends the override, so that the emulator determines the state again.
 type forced struct {
 	LoadBalancer string // ARN
 	TargetGroup  string // ARN

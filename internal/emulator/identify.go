@@ -120,7 +120,7 @@ func credentialScope(authorization string) scope {
 	return scope{accessKey: f[0], region: f[2], service: f[3]}
 }
 
-// isReachable reports whether the partition has a host: a name below the partition's suffix, or a host outside of
+// isReachable reports whether the partition has a host: a name below the partition's suffix, or a host outside
 // AWS's domains, which is an address of the emulator.
 func (em *Emulator) isReachable(host string, r request) bool {
 	aws := em.store.AWS()
@@ -146,7 +146,7 @@ var acceleratorHosts = []string{
 }
 
 // isAcceleratorHost reports whether a request has a host and a region of Global Accelerator. It accepts hosts
-// outside of AWS's domains. An unsigned request has no region and is rejected later.
+// outside AWS's domains. An unsigned request has no region and is rejected later.
 func isAcceleratorHost(host, region string) bool {
 	if region != "" && region != store.AcceleratorRegion {
 		return false

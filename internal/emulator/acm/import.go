@@ -68,8 +68,8 @@ func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInpu
 	return &acm.ImportCertificateOutput{CertificateArn: new(parsed.ARN)}, nil
 }
 
-// countImport counts an import against the quota of the last 365 days. AWS does not document whether
-// an import in place of another certificate counts; here it does.
+// countImport counts an import against the quota of the last 365 days. AWS does not document whether an import that
+// replaces a certificate counts; here it does.
 func (s *Service) countImport(p *store.Partition, now time.Time) error {
 	p.ACM.Imports = slices.DeleteFunc(p.ACM.Imports, func(t time.Time) bool { return now.Sub(t) >= year })
 	if len(p.ACM.Imports) >= s.w.Quota(quotaImports, 5000) {
@@ -131,7 +131,7 @@ func certificatesIn(text []byte) (out []*x509.Certificate, other bool) {
 	}
 }
 
-// checkReimport checks the conditions under which AWS imports a certificate in place of another.
+// checkReimport checks the conditions under which AWS lets an import replace a certificate.
 func checkReimport(have, next *store.Certificate, in *acm.ImportCertificateInput) error {
 	if have.Type != types.CertificateTypeImported {
 		return invalid(store.Unproven, "The certificate %s was not imported", have.ARN)

@@ -11,13 +11,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// Watch makes a test fail if it sends a request, or gets an answer, that deviates from AWS's models. The emulator must be made
-// with the options after this call.
+// Watch makes a test fail if a request or a response deviates from AWS's models. The emulator must be created with
+// the options after this call.
 //
 // An invalid value in a request that is refused is not a deviation, because tests send invalid values on purpose.
 func Watch(t testing.TB, o *emulator.Options) *Checker { return watch(t, o, &Checker{}) }
 
-// WatchAnswers makes a test fail if it gets an answer that deviates from AWS's models, for tests that send invalid requests.
+// WatchAnswers makes a test fail if a response deviates from AWS's models. It is for tests that send invalid
+// requests.
 func WatchAnswers(t testing.TB, o *emulator.Options) { watch(t, o, &Checker{answersOnly: true}) }
 
 func watch(t testing.TB, o *emulator.Options, c *Checker) *Checker {
@@ -31,7 +32,7 @@ func watch(t testing.TB, o *emulator.Options, c *Checker) *Checker {
 	return c
 }
 
-// Checker collects deviations. The zero value is ready.
+// Checker collects deviations. The zero value is ready to use.
 type Checker struct {
 	answersOnly bool
 
@@ -70,7 +71,7 @@ type report func(member, value, rule string)
 // deviation identifies a deviation, which is reported once.
 type deviation struct{ call, side, member, rule string }
 
-// Deviations lists the deviations that were found so far.
+// Deviations returns the deviations that were found so far.
 func (c *Checker) Deviations() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -283,8 +283,8 @@ func (x *comparison) isPaired(id string) bool {
 	return false
 }
 
-// values returns the texts of an item with the paths of their elements, as "path=text". With translate, recorded ids are
-// replaced by those of the emulator.
+// values returns the texts of an item with the paths of their elements, as "path=text". If translate is true,
+// recorded ids are replaced with those of the emulator.
 func (x *comparison) values(n *recording.Node, translate bool) map[string]bool {
 	out := map[string]bool{}
 	n.Leaves(func(path []string, leaf *recording.Node) {

@@ -189,7 +189,7 @@ func (p *player) body(c recording.Call) (string, error) {
 	return recording.EachText(c.Body, func(_, value string) string { return p.replaceIDs(value) })
 }
 
-// replaceIDs replaces ids of the recording by ids of the emulator.
+// replaceIDs replaces ids of the recording with ids of the emulator.
 func (p *player) replaceIDs(text string) string {
 	if text == "" || len(p.ids) == 0 {
 		return text

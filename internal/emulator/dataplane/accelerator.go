@@ -29,8 +29,8 @@ func (k listenAddress) compare(other listenAddress) int {
 	return cmp.Or(k.at.Compare(other.at), cmp.Compare(udp[k.udp], udp[other.udp]))
 }
 
-// listenSocket is the socket of a static address for one port and protocol. New flows follow the view. Existing
-// flows keep their endpoint until they end, even if the configuration changes.
+// listenSocket is the socket of a static address for one port and protocol. New flows use the current view.
+// Existing flows keep their endpoint until they end, even if the configuration changes.
 type listenSocket struct {
 	plane *Plane
 	key   listenAddress

@@ -55,7 +55,7 @@ func (a *attributes) seconds(key string, byDefault int) time.Duration {
 	return time.Duration(a.number(key, byDefault)) * time.Second
 }
 
-// lbAttributes are the attributes of a load balancer that concern traffic.
+// lbAttributes are the attributes of a load balancer that affect traffic.
 type lbAttributes struct {
 	idleTimeout       time.Duration
 	clientKeepAlive   time.Duration
@@ -83,7 +83,7 @@ func parseLBAttributes(of string, lb LoadBalancer) (lbAttributes, []error) {
 	}, a.errs
 }
 
-// tgAttributes are the attributes of a target group that concern traffic.
+// tgAttributes are the attributes of a target group that affect traffic.
 type tgAttributes struct {
 	algorithm      string
 	slowStart      time.Duration

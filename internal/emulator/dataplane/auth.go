@@ -40,7 +40,7 @@ type login struct {
 	onUnauthenticated                  OnUnauthenticated
 }
 
-// loginOf returns the login of an authenticator, false if it has none.
+// loginOf returns the login settings of an authenticator, and false if the authenticator has none.
 func loginOf(a Authenticator) (login, bool) {
 	var l login
 	switch a := a.(type) {
@@ -81,14 +81,14 @@ func (l login) purpose(kind, lb string) string {
 	return strings.Join([]string{kind, lb, l.issuer, l.authorize, l.clientID, l.cookie}, "\n")
 }
 
-// loginState travels with the user to the provider and back.
+// loginState is the state that the user's browser carries to the identity provider and back.
 type loginState struct {
 	URL    string    `json:"u"`
 	Nonce  string    `json:"n"`
 	Issued time.Time `json:"t"`
 }
 
-// authenticate reports whether the request is authenticated. Otherwise it has answered the request.
+// authenticate reports whether the request is authenticated. If not, it has sent a response.
 func (x *exchange) authenticate(a Authenticator) (pass bool) {
 	if j, ok := a.(JWTValidation); ok {
 		return x.validateToken(j)

@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// cannedConn replaces the answers that net/http writes before any handler is called (malformed request, header too
-// large, plain HTTP on a TLS port) by the answers of a load balancer. It recognises them by their exact first lines,
-// which answers of handlers do not have, since these begin with other headers.
+// cannedConn replaces the responses that net/http writes before any handler is called (malformed request, header
+// too large, plain HTTP on a TLS port) with the responses of a load balancer. It recognizes them by their exact
+// first lines. Responses of handlers begin with other headers.
 type cannedConn struct{ net.Conn }
 
 var cannedHead = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
@@ -27,8 +27,7 @@ func (c *cannedConn) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// cannedStatus returns the status to answer instead, or 0 if b is an ordinary
-// write.
+// cannedStatus returns the status of the replacement, or 0 if b is an ordinary write.
 func cannedStatus(b []byte) int {
 	if bytes.HasPrefix(b, []byte("HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request")) {
 		return http.StatusBadRequest

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// chooseGroup draws one of the target groups by weight. The health of targets has no
-// influence. It returns "" when all weights are 0.
+// chooseGroup selects one of the target groups at random by weight. It ignores the health of targets. It returns ""
+// if all weights are 0.
 func chooseGroup(groups []WeightedGroup) string {
 	return groupAt(groups, rand.IntN)
 }
@@ -88,7 +88,7 @@ func (g *targetGroup) choose(v *groupView, at receivingNode, now time.Time) *tar
 	return from[n%uint64(len(from))].target
 }
 
-// leastLoaded picks among those with the fewest open requests at random.
+// leastLoaded selects at random among the members with the fewest open requests.
 func leastLoaded(from []member) *target {
 	best, count := from[0].target, 0
 	fewest := int64(-1)
@@ -109,7 +109,7 @@ func leastLoaded(from []member) *target {
 
 // slowStartWeights returns the weights of members in slow start: a member that became healthy less than d ago has a
 // share that grows linearly. uneven is false if no member is in slow start, or if all are, since then no other
-// member can take the rest.
+// member can take the remaining requests.
 func slowStartWeights(from []member, d time.Duration, now time.Time) (weights []float64, uneven bool) {
 	if d <= 0 {
 		return nil, false

@@ -25,9 +25,8 @@ type LoadBalancer struct {
 	Network bool
 	// Nodes holds one node per enabled Availability Zone.
 	Nodes []Node
-	// Attributes are load balancer attributes under their AWS keys, for
-	// example "idle_timeout.timeout_seconds". Absent keys have AWS's defaults;
-	// keys that do not concern traffic are ignored.
+	// Attributes are load balancer attributes by their AWS keys, such as "idle_timeout.timeout_seconds". Absent
+	// keys have AWS's defaults; keys that do not affect traffic are ignored.
 	Attributes map[string]string
 	Listeners  []Listener
 }
@@ -101,8 +100,8 @@ type Certificate struct {
 	ARN string
 	// TLS is the key pair, chain included, leaf first.
 	TLS tls.Certificate
-	// Domains are the names that the certificate is chosen for by SNI, with a leading
-	// "*." for one label. When empty they are read from the leaf.
+	// Domains are the server names (SNI) for which the certificate is chosen. A leading "*." matches one label. If
+	// empty, they are read from the leaf.
 	Domains []string
 }
 

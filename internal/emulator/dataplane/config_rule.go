@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Rule is one rule of a listener. A rule matches when all of its conditions
-// hold; the matching rule with the lowest priority number wins.
+// Rule is one rule of a listener. A rule matches if all of its conditions are true. Of several matching rules, the
+// one with the lowest priority number applies.
 type Rule struct {
 	ARN        string
 	Priority   int
@@ -19,12 +19,12 @@ type Rule struct {
 	Transforms []Transform
 }
 
-// Condition is one of HostHeader, PathPattern, HTTPHeader, Method,
-// QueryString and SourceIP. It holds when any of its values matches.
+// Condition is one of HostHeader, PathPattern, HTTPHeader, Method, QueryString and SourceIP. It is true if any of
+// its values matches.
 type Condition interface{ condition() }
 
-// HostHeader compares the Host header of the request, with its port if it has one,
-// and without regard to case.
+// HostHeader compares the Host header of the request, with its port if it has one. The comparison is not
+// case-sensitive.
 type HostHeader struct {
 	// Values are globs: "*" is any text, "?" any one character.
 	Values []string
@@ -32,13 +32,13 @@ type HostHeader struct {
 	Regexes []string
 }
 
-// PathPattern compares the path as it was sent, with regard to case.
+// PathPattern compares the path as it was sent. The comparison is case-sensitive.
 type PathPattern struct {
 	Values  []string
 	Regexes []string
 }
 
-// HTTPHeader compares each value of a request header, without regard to case.
+// HTTPHeader compares each value of a request header. The comparison is not case-sensitive.
 type HTTPHeader struct {
 	Name    string
 	Values  []string
@@ -48,8 +48,7 @@ type HTTPHeader struct {
 // Method compares the request method exactly.
 type Method struct{ Values []string }
 
-// QueryString compares the parameters of the query, without regard to case
-// and without percent-decoding.
+// QueryString compares the parameters of the query without percent-decoding. The comparison is not case-sensitive.
 type QueryString struct{ Values []QueryPair }
 
 // QueryPair is a pair of globs. An empty Key matches any key. "\*" and "\?" match the
@@ -72,8 +71,8 @@ type Outcome interface{ outcome() }
 // Forward sends the request to a target of one of the target groups.
 type Forward struct {
 	Groups []WeightedGroup
-	// StickyFor is how long a client stays with its target group. 0 means that each
-	// request chooses again.
+	// StickyFor is how long requests of a client go to the same target group. If it is 0, a target group is chosen
+	// for each request.
 	StickyFor time.Duration
 }
 
@@ -84,16 +83,16 @@ type WeightedGroup struct {
 	Weight int
 }
 
-// Redirect answers with a Location. The placeholders #{protocol}, #{host}, #{port}, #{path} and #{query} are
-// replaced by the parts of the request. An empty Protocol, Host, Port or Path keeps the value of the request. Query
-// always replaces the query of the request, so an empty Query removes it.
+// Redirect responds with a Location header. The placeholders #{protocol}, #{host}, #{port}, #{path} and #{query}
+// are replaced with the parts of the request. An empty Protocol, Host, Port or Path keeps the value of the request.
+// Query always replaces the query of the request, so an empty Query removes it.
 type Redirect struct {
 	Protocol, Host, Port, Path, Query string
 	// Status is 301 or 302.
 	Status int
 }
 
-// FixedResponse answers with a given text.
+// FixedResponse responds with a fixed text.
 type FixedResponse struct {
 	Status      int
 	ContentType string
@@ -104,8 +103,8 @@ func (Forward) outcome()       {}
 func (Redirect) outcome()      {}
 func (FixedResponse) outcome() {}
 
-// Transform is HostRewrite or URLRewrite. It replaces each match of Regex by Replace, in which $1 to $9 are the
-// capture groups of the expression.
+// Transform is HostRewrite or URLRewrite. It replaces the first match of Regex with Replace, in which $1 to $9 are
+// the capture groups of the expression.
 type Transform interface{ transform() }
 
 // HostRewrite changes the Host header.

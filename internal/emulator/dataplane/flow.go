@@ -164,8 +164,8 @@ func (t *target) nodesFor(at receivingNode, v *groupView) []Node {
 }
 
 // flowCandidates returns the members that may get a flow on a node of a Network Load Balancer: the healthy members,
-// or all members if too few are healthy. A node of a zone without healthy targets gets none while another zone has
-// healthy targets.
+// or all members if too few are healthy. A node in a zone without healthy targets has no candidates while another
+// zone has healthy targets.
 func (v *groupView) flowCandidates(at receivingNode) []member {
 	cross := v.mayCrossZones(at)
 	var healthy, all []member

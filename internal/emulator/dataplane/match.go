@@ -29,7 +29,7 @@ type Facts struct {
 // Matcher has the compiled conditions of a rule.
 type Matcher struct{ tests []func(Facts) bool }
 
-// Match reports whether all conditions hold. It returns true if there are no conditions.
+// Match reports whether all conditions are true. It returns true if there are no conditions.
 func (m *Matcher) Match(f Facts) bool {
 	for _, holds := range m.tests {
 		if !holds(f) {
@@ -39,8 +39,8 @@ func (m *Matcher) Match(f Facts) bool {
 	return true
 }
 
-// Match reports whether the rule's conditions hold for a request. The result depends only on the arguments. An error
-// contains the regular expression that does not compile.
+// Match reports whether the rule's conditions are true for a request. The result depends only on the arguments. An
+// error contains the regular expression that does not compile.
 func Match(rule Rule, f Facts) (bool, error) {
 	m, err := Compile(rule.Conditions)
 	if err != nil {
@@ -49,7 +49,7 @@ func Match(rule Rule, f Facts) (bool, error) {
 	return m.Match(f), nil
 }
 
-// Compile compiles conditions, to match many requests.
+// Compile compiles conditions, so that they can be matched against many requests.
 func Compile(conditions []Condition) (*Matcher, error) {
 	m := &Matcher{}
 	for i, c := range conditions {
@@ -103,7 +103,7 @@ const (
 	foldCase caseRule = true
 )
 
-// compileTexts returns a test that holds when any glob or expression matches.
+// compileTexts returns a test that is true if any glob or expression matches.
 func compileTexts(globs, expressions []string, fold caseRule) (func(string) bool, error) {
 	globs = slices.Clone(globs)
 	if fold {

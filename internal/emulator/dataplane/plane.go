@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Options connect the data plane to its environment. The zero value works.
+// Options connect the data plane to its environment. The zero value is valid.
 type Options struct {
 	// Health receives the results of health checks, from any goroutine and without a
 	// lock held. It may call Apply, but Close waits for it.
@@ -42,9 +42,8 @@ type Options struct {
 	// AcceleratorIdleTimeout and AcceleratorUDPIdleTimeout are the idle timeouts of connections and UDP flows of
 	// accelerators, 340 s and 30 s by default.
 	AcceleratorIdleTimeout, AcceleratorUDPIdleTimeout time.Duration
-	// Invoke calls a function with the event of a request and returns its
-	// response, in the forms that Lambda and load balancers use. Without it,
-	// requests to functions are answered with 502.
+	// Invoke calls a function with the event of a request and returns its response, in the formats of Lambda and
+	// load balancers. Without it, requests to functions get the status 502.
 	Invoke func(ctx context.Context, function string, event []byte) ([]byte, error)
 	// PortOffset is added to ports that this process may not bind. Defaults
 	// to 8000.

@@ -161,8 +161,8 @@ func (x *exchange) rejectStatus() int {
 
 var validHeaderName = regexp.MustCompile(`^[-A-Za-z0-9]+$`)
 
-// dropInvalidHeaders removes headers with invalid names if an attribute of the load balancer says so. It runs before
-// rules are evaluated.
+// dropInvalidHeaders removes headers with invalid names if the load balancer has the attribute for that. It runs
+// before rules are evaluated.
 func (x *exchange) dropInvalidHeaders() {
 	if !x.route.lb.attr.dropInvalidHeader {
 		return

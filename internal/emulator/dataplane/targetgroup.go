@@ -20,7 +20,7 @@ type targetGroup struct {
 	carriers   map[netip.Addr]*carrier       // by node
 }
 
-// groupView is the configuration of a target group at a time. It is immutable.
+// groupView is an immutable configuration of a target group.
 type groupView struct {
 	cfg     TargetGroup
 	attr    tgAttributes

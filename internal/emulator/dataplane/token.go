@@ -20,7 +20,7 @@ import (
 // clockSkew is the tolerated difference from the clock of an issuer.
 const clockSkew = time.Minute
 
-// validateToken reports whether the request has a valid bearer token. Otherwise it has answered the request.
+// validateToken reports whether the request has a valid bearer token. If not, it has sent a response.
 func (x *exchange) validateToken(j JWTValidation) (pass bool) {
 	scheme, text, _ := strings.Cut(x.r.Header.Get("Authorization"), " ")
 	t, err := parseToken(strings.TrimSpace(text))

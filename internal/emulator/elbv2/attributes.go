@@ -37,7 +37,7 @@ func (s *shape) shapeSettings(in []setting, limit int) {
 	}
 }
 
-// attributeSpace has the attributes of a kind of resource, and which of them apply to one resource.
+// attributeSpace has the attributes of a kind of resource, and the subset that applies to one resource.
 type attributeSpace struct {
 	title     string // as in messages: "Load balancer", "Target group", "Listener"
 	known     []attribute

@@ -1,6 +1,5 @@
-// Package elbv2 holds the operations of Elastic Load Balancing v2: load
-// balancers, listeners, rules, target groups, targets, trust stores, tags,
-// capacity reservations and quotas.
+// Package elbv2 has the operations of Elastic Load Balancing v2: load balancers, listeners, rules, target groups,
+// targets, trust stores, tags, capacity reservations and quotas.
 //
 // Operations are methods with the SDK's input and output types. They make AWS's
 // checks, in AWS's order and with its error codes, and store resources in the form in

@@ -167,8 +167,7 @@ func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (
 	return &elb.ModifyListenerOutput{Listeners: []types.Listener{s.listener(st, l)}}, nil
 }
 
-// recheckRules checks the actions of all rules that stay after a change of the listener's
-// protocol.
+// recheckRules checks the actions of all rules that are kept when the protocol of the listener changes.
 func (s *listeners) recheckRules(p *store.Partition, lb *store.LoadBalancer, l *store.Listener, newDefault bool) error {
 	for _, r := range rulesOf(p.ELB, l.ARN) {
 		if r.IsDefault() && newDefault {

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// shape collects violations of the service model's constraints. AWS checks all constraints before it does anything
-// else, and reports all violations together. The texts of constraints are quoted in
+// shape collects violations of the service model's constraints. AWS checks all constraints before any other
+// condition, and reports all violations together. The texts of constraints are quoted in
 // kubernetes-sigs/aws-load-balancer-controller#2396 ("must have length less than or equal to") and
 // aws-cloudformation/cfn-lint#807 ("must have value less than or equal to").
 type shape struct {

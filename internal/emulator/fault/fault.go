@@ -19,8 +19,8 @@ type Call struct {
 	Mutating bool
 	// Unfiltered is set for a describe call without filter, identifiers and paging.
 	Unfiltered bool
-	// Number counts the calls of this operation, Sequence all calls, and
-	// Mutation the mutating ones (0 for a read).
+	// Number counts the calls of this operation, Sequence all calls, and Mutation the mutating calls (0 for a
+	// read).
 	Number, Sequence, Mutation int
 	// Input is the decoded input of the call, for hooks to read.
 	Input any
@@ -44,7 +44,7 @@ type Action struct {
 	// Lose lets the call take effect and closes the connection instead of
 	// answering.
 	Lose bool `json:",omitempty"`
-	// Stale makes a read return the state of this time ago. See Set.KeepHistory.
+	// Stale makes a read return the state as it was this long ago. See Set.KeepHistory.
 	Stale time.Duration `json:",omitempty"`
 	// Distort changes members of the answer, but not the state.
 	Distort []Distortion `json:",omitempty"`
@@ -60,7 +60,7 @@ func (a Action) fails() bool {
 // must not block.
 type Hook func(Call) Action
 
-// Rule applies an action to some calls.
+// Rule applies an action to the calls that match it.
 type Rule struct {
 	// Service and Operation are patterns as of path.Match; an empty pattern matches any.
 	Service, Operation string
@@ -74,7 +74,7 @@ type Rule struct {
 	seen int
 }
 
-// Set holds the faults of an emulator. It is safe for concurrent use.
+// Set has the faults of an emulator. It is safe for concurrent use.
 type Set struct {
 	mu        sync.Mutex
 	hook      Hook
@@ -115,8 +115,7 @@ func (s *Set) SetHook(h Hook) {
 	s.numbers, s.sequence, s.mutation = map[string]int{}, 0, 0
 }
 
-// Add appends a rule. The first rule that fails a call wins; latencies of all matching
-// rules add up.
+// Add appends a rule. The first matching rule that fails a call applies; latencies of all matching rules add up.
 func (s *Set) Add(r Rule) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

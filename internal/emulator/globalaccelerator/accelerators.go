@@ -62,8 +62,8 @@ func (s accelerators) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorI
 	return &ga.CreateAcceleratorOutput{Accelerator: describe(c, a)}, nil
 }
 
-// assignAddresses assigns the IPv4 addresses of an accelerator: the requested addresses, which belong to address
-// ranges of the account (BYOIP), and addresses of Amazon for the rest.
+// assignAddresses assigns the IPv4 addresses of an accelerator: first the requested addresses, which belong to
+// address ranges of the account (BYOIP), then addresses of Amazon.
 func (s accelerators) assignAddresses(c *store.Call, a *store.Accelerator, requested []string) error {
 	var out []netip.Addr
 	taken := map[netip.Prefix]bool{}

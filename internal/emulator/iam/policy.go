@@ -153,7 +153,7 @@ func lookUp(keys map[string]string, name string) (string, bool) {
 	return "", false
 }
 
-// operators are the condition operators. Negated operators hold for a key without a value.
+// operators are the condition operators. Negated operators are true for a key without a value.
 var operators = map[string]func(have string, there bool, values []string) bool{
 	"StringEquals":    func(have string, there bool, values []string) bool { return there && slices.Contains(values, have) },
 	"StringNotEquals": func(have string, there bool, values []string) bool { return !there || !slices.Contains(values, have) },

@@ -88,7 +88,7 @@ func (s *Server) Identity() Identity {
 	return s.identity
 }
 
-// Serve answers a request under /latest/. An error means that the client gets no answer.
+// Serve responds to a request under /latest/. An error means that the client gets no response.
 func (s *Server) Serve(r *http.Request) (wire.Response, error) {
 	id := s.Identity()
 	switch {

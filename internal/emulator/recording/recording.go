@@ -59,7 +59,7 @@ type Instance struct {
 	SecurityGroups []string `json:"securityGroups"`
 }
 
-// Call is one request with its answer.
+// Call is one request with its response.
 type Call struct {
 	// Part is the part of the run that made the call, and By the caller: the controller, or the run itself.
 	Part string `json:"part,omitempty"`
@@ -82,10 +82,10 @@ type Call struct {
 	Answer *Node `json:"answer,omitempty"`
 }
 
-// Mutating reports whether the operation changes something, by its name.
+// Mutating reports whether the operation changes resources, according to its name.
 func (c Call) Mutating() bool { return Mutating(c.Operation) }
 
-// Mutating reports whether an operation changes something, by its name.
+// Mutating reports whether an operation changes resources, according to its name.
 func Mutating(operation string) bool {
 	for _, reading := range []string{"Describe", "List", "Get", http.MethodGet + " "} {
 		if strings.HasPrefix(operation, reading) {

@@ -22,8 +22,7 @@ import (
 // retryAfter is the delay before the next attempt to serve a configuration after errors, such as a port in use.
 const retryAfter = time.Second
 
-// Options configure a server. The zero value is valid: real listeners on loopback
-// addresses, no resolver.
+// Options configure a server. The zero value is valid: listeners on loopback addresses, and no resolver.
 type Options struct {
 	// Resolver is the address of the DNS server, such as "127.0.0.1:0"; empty for none.
 	Resolver string

@@ -36,7 +36,7 @@ func (s *AcceleratorState) init() {
 	ensure(&s.Interfaces)
 }
 
-// AcceleratorCreation is a call with an idempotency token that created a resource.
+// AcceleratorCreation is a call that created a resource and had an idempotency token.
 type AcceleratorCreation struct {
 	Input string // JSON of the request without the token
 	ARN   string // ARN of the resource

@@ -19,13 +19,13 @@ type Config struct {
 	// Quotas overrides default quotas by their name in AWS, such as "rules-per-application-load-balancer". The
 	// packages of the services define the names.
 	Quotas map[string]int
-	// PageSize limits the length of every page of every paginated operation,
-	// so that clients have to follow tokens. 0 means the service's own limits.
+	// PageSize limits the length of every page of every paginated operation, so that clients must use pagination
+	// tokens. 0 means the service's own limits.
 	PageSize int
 	// Shuffle returns lists without a documented order in a seeded random
 	// order, to expose clients that rely on an order.
 	Shuffle bool
-	// Strict also applies rules that are not confirmed for AWS.
+	// Strict also enforces rules that are not confirmed for AWS.
 	Strict bool
 	// Health is the source of target health.
 	Health HealthPolicy

@@ -5,7 +5,6 @@
 // protocols, on faults or on the validation of parameters: the packages of the services
 // validate them.
 //
-// One mutex guards all of the state ([Store.Lock]). The dispatcher takes it around each
-// operation, so code in this package and in operations runs single threaded and must
-// not block.
+// One mutex guards the whole state ([Store.Lock]). The dispatcher locks it around each operation, so code in this
+// package and in operations runs single-threaded and must not block.
 package store

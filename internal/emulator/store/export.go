@@ -36,7 +36,7 @@ func (w *Store) Export() ([]byte, error) {
 	return out, nil
 }
 
-// Restore replaces the state by an exported state. It does not change clock and configuration.
+// Restore replaces the state with an exported state. It does not change clock and configuration.
 func (w *Store) Restore(state []byte) error {
 	var in exported
 	if err := json.Unmarshal(state, &in); err != nil {

@@ -44,8 +44,8 @@ func newPartition(w *Store, account, region string) *Partition {
 	return p
 }
 
-// init sets the partition's Store and all nil maps and pointers, which a restored state may have if it was written
-// by hand.
+// init sets the partition's Store, and all nil maps and pointers. A restored state may have nil maps and pointers
+// if it was written by hand.
 func (p *Partition) init(w *Store) {
 	p.store = w
 	ensure(&p.VPCs)

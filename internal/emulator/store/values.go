@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Value returns what p points to, or the zero value for an absent member.
+// Value returns the value that p points to, or the zero value if p is nil.
 func Value[T any](p *T) T {
 	var zero T
 	if p == nil {
