@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/secondregion"
 )
 
-// cmdElsewhere makes a load balancer in another region.
+// cmdElsewhere creates a load balancer in another region.
 func cmdElsewhere(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, args, 2, "elsewhere REGION APP")
 	s := stageOf(ts)
@@ -26,7 +26,7 @@ func cmdElsewhere(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// acceleratorIs compares what AWS has of a GlobalAccelerator with patterns, one for each line.
+// acceleratorIs compares the state of a GlobalAccelerator in AWS with patterns, one for each line.
 func (s *stage) acceleratorIs(ts *testscript.TestScript, ref string, patterns []string) func(context.Context) error {
 	namespace, name := split(ts, ref)
 	var all []*regexp.Regexp

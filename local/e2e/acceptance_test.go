@@ -27,9 +27,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestAcceptance runs "make acceptance" with an emulator as the AWS, in a cluster that has another VPC than the
-// emulator began with, and subnets without tags. The connection is cut when the first listener is made. The same command
-// goes on then, passes, and leaves nothing; the recording has no account, and the emulator answers as recorded.
+// TestAcceptance runs "make acceptance" against an emulator, in a cluster whose VPC is not the first one in the
+// emulator, with subnets without tags. The connection to AWS breaks when the first listener is created. Then the
+// same command continues, passes, and leaves no resources. The recording contains no account ID, and the emulator
+// gives the same responses as recorded.
 func TestAcceptance(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -38,7 +39,7 @@ func TestAcceptance(t *testing.T) {
 	if worldtest.TestsOtherController() {
 		t.Skip("the acceptance run has flags of Fulcrum")
 	}
-	first := worldtest.Start(t, world.Options{}) // the VPC and the certificates of the other cluster stay in its AWS
+	first := worldtest.Start(t, world.Options{}) // the VPC and the certificates of the first cluster remain in its AWS
 	w := worldtest.Start(t, world.Options{Cluster: "elsewhere", AWSOfWorld: first.Number()})
 	removeSubnetTags(t, w)
 	before := inventory(t, w)
@@ -73,7 +74,7 @@ func TestAcceptance(t *testing.T) {
 	recordingOf(t, w, out)
 }
 
-// acceptanceOf returns a function that runs the program as a user does, with an answer to its question.
+// acceptanceOf returns a function that runs the program as a user does, and answers its question.
 func acceptanceOf(t *testing.T, w *world.World, endpoint string) func() (string, int) {
 	program, dir := worldtest.Program(t, "local", "fulcrum-acceptance"), t.TempDir()
 	return func() (string, int) {
@@ -96,7 +97,7 @@ func acceptanceOf(t *testing.T, w *world.World, endpoint string) func() (string,
 	}
 }
 
-// recordingOf compares the recording with the emulator, and looks for what must not be in it.
+// recordingOf compares the recording with the emulator, and checks that it has no data that must be redacted.
 func recordingOf(t *testing.T, w *world.World, out string) {
 	t.Helper()
 	_, at, _ := strings.Cut(out, "Recording: ")
@@ -122,7 +123,7 @@ func recordingOf(t *testing.T, w *world.World, out string) {
 	}
 }
 
-// removeSubnetTags takes the tags of roles and clusters from the subnets.
+// removeSubnetTags removes the role tags and cluster tags from the subnets.
 func removeSubnetTags(t *testing.T, w *world.World) {
 	t.Helper()
 	l := w.Layout()
@@ -148,13 +149,13 @@ func inventory(t *testing.T, w *world.World) inspect.Inventory {
 	return out
 }
 
-// breakableProxy forwards requests to AWS until a request contains a text. From then on it closes connections without
-// an answer.
+// breakableProxy forwards requests to AWS until a request contains a text. From then on it closes connections
+// without a response.
 type breakableProxy struct {
 	url      string
 	breakAt  string
 	broken   atomic.Bool
-	restored atomic.Bool // restore was called; it does not break again
+	restored atomic.Bool // restore was called; the proxy does not break again
 }
 
 func newBreakableProxy(t *testing.T, to string) *breakableProxy {

@@ -18,22 +18,22 @@ import (
 
 // awaitCondition returns the check of a condition that await waits for:
 //
-//	await hostname NS/INGRESS [NAME]    its status shows a load balancer, of that name; or service:NS/NAME, gateway:NS/NAME, accelerator:NS/NAME
+//	await hostname NS/INGRESS [NAME]    the status has a load balancer (with that name); also service:NS/NAME, gateway:NS/NAME, accelerator:NS/NAME
 //	await condition KIND NS/NAME TYPE=STATUS [REASON]
-//	                                    a condition of an object of Gateway API, for each parent of a route
-//	await targets NS/SERVICE N          exactly N targets are healthy, others at most drain
+//	                                    an object of Gateway API has the condition, a route for each parent
+//	await targets NS/SERVICE N          exactly N targets are healthy, and all others are draining
 //	await pods NS/LABEL=VALUE N         exactly N pods are ready
-//	await event NS/OBJECT REASON [RE]   an event about an object of that name, its message matching RE
-//	await rollout NS/DEPLOYMENT         all its pods are new and available, the old ones gone
-//	await gone KIND NS/NAME             an object (Ingress, Service, Namespace -/NAME, Gateway, GlobalAccelerator) is no more
+//	await event NS/OBJECT REASON [RE]   there is an event about an object of that name, and its message matches RE
+//	await rollout NS/DEPLOYMENT         all pods are new and available, and the old ones are deleted
+//	await gone KIND NS/NAME             an object (Ingress, Service, Namespace -/NAME, Gateway, GlobalAccelerator) is deleted
 //	await released KIND NS/NAME         an object has no finalizer, and no load balancer in its status
-//	await accelerator NS/NAME RE…       each matches a line "TCP:80 REGION dial=N" or "TCP:80 REGION NAME weight=N HEALTHY" of
-//	                                    what AWS has of it, and no line is left over
-//	await aws empty                     AWS holds what the world began with
+//	await accelerator NS/NAME RE…       each matches a line of the state in AWS, "TCP:80 REGION dial=N" or
+//	                                    "TCP:80 REGION NAME weight=N HEALTHY", and each line has a match
+//	await aws empty                     AWS has the same resources as at the start of the script
 //	await lbs N                         N load balancers exist
 //	await groups N                      N target groups exist
-//	await record NAME NS/INGRESS        its alias record leads to the load balancer in the status; or service:…, gateway:…, - for none
-//	await call OPERATION                AWS has been called so since the last reset of calls
+//	await record NAME NS/INGRESS        the target of the alias record is the load balancer in the status; also service:…, gateway:…, - for no record
+//	await call OPERATION                AWS has got such a call since the last reset of calls
 func (s *stage) awaitCondition(ts *testscript.TestScript, args []string) (func(context.Context) error, error) {
 	usage := errors.New("usage: await [-for D] hostname|condition|targets|pods|event|rollout|gone|released|accelerator|aws|lbs|groups|call …, see awaits")
 	if len(args) == 0 {
@@ -135,7 +135,7 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	checkOutcome(ts, neg, await.Success(s.ctx, limit, check))
 }
 
-// cmdHold fails as soon as its condition is not true.
+// cmdHold fails as soon as its condition is false.
 func cmdHold(ts *testscript.TestScript, neg bool, args []string) {
 	s := stageOf(ts)
 	f := flag.NewFlagSet("hold", flag.ContinueOnError)

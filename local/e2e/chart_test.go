@@ -34,16 +34,16 @@ const renderings = "../../charts/testdata/golden"
 // chartAccount is the user of the chart's default service account.
 const chartAccount = "system:serviceaccount:kube-system:aws-load-balancer-controller"
 
-// TestChartUpgradesInPlace: Helm's own upgrade, roll-back and uninstallation, for a release as
-// aws-load-balancer-controller's chart leaves it, with each values file. Every object stays the same object, and
-// the certificate of the webhooks stays the same certificate.
+// TestChartUpgradesInPlace checks Helm's upgrade, rollback and uninstallation for a release of
+// aws-load-balancer-controller's chart, with each values file. No object is replaced, and the certificate of the
+// webhooks remains the same.
 func TestChartUpgradesInPlace(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a world")
 	}
 	w := worldtest.Start(t, world.Options{Cluster: "charts", Nodes: 1, WithoutAWS: true, GatewayAPI: "standard"})
-	// What is tested is the API server. The others would run the workloads of all renderings.
+	// The test only needs the API server. The other roles would run the workloads of all renderings.
 	for _, role := range []string{world.RoleControllerManager, world.RoleScheduler, world.RoleKwok, world.RoleAgent} {
 		if err := w.Kill(role); err != nil {
 			t.Fatal(err)
@@ -74,8 +74,8 @@ func TestChartUpgradesInPlace(t *testing.T) {
 		}
 		theirs := asOtherChart(t, ours, secret)
 		r := &release{shell: sh, applier: applier, name: name, values: "charts/testdata/values/" + name + ".yaml"}
-		// Helm 3 has made most releases, by merging on the client. Helm 4 upgrades a release in the way in which it
-		// was made.
+		// Most releases were installed by Helm 3, which merges on the client. Helm 4 upgrades a release in the way
+		// in which it was installed.
 		how := "--server-side=" + strconv.FormatBool(i%2 == 1)
 		before := r.runHelm("install "+r.writeChart(theirs, i == 0)+" "+how, theirs)
 		during := r.runHelm("upgrade charts/fulcrum", append(slices.Clone(ours), secrets(theirs)...))
@@ -125,7 +125,7 @@ func TestChartUpgradesInPlace(t *testing.T) {
 
 	sh.run("helm install aws-load-balancer-controller charts/fulcrum -n kube-system -f charts/testdata/values/default.yaml")
 	certificateWithRightsOfChart(t, w)
-	// Objects that the controller has completed are upgraded as those that it has not.
+	// The upgrade also works for objects that the controller has changed.
 	sh.run("helm upgrade aws-load-balancer-controller charts/fulcrum -n kube-system -f charts/testdata/values/irsa.yaml")
 }
 
@@ -158,7 +158,7 @@ func (r *release) runHelm(what string, objects []*unstructured.Unstructured) map
 	return out
 }
 
-// writeChart writes a chart that renders to the objects whatever its values are, with our definitions or none.
+// writeChart writes a chart that renders to the objects with any values, with or without our definitions.
 func (r *release) writeChart(objects []*unstructured.Unstructured, definitions bool) string {
 	r.t.Helper()
 	dir := filepath.Join(r.t.TempDir(), "aws-load-balancer-controller")
@@ -180,7 +180,8 @@ func (r *release) writeChart(objects []*unstructured.Unstructured, definitions b
 	return dir
 }
 
-// webhookSecret returns the certificate of the webhooks as the other chart makes it where no values give another one.
+// webhookSecret returns the Secret with the certificate of the webhooks that the other chart creates if the values
+// give no certificate.
 func webhookSecret(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	dir := t.TempDir()
@@ -202,7 +203,7 @@ func secrets(objects []*unstructured.Unstructured) []*unstructured.Unstructured 
 	return slices.DeleteFunc(slices.Clone(objects), func(u *unstructured.Unstructured) bool { return u.GetKind() != "Secret" })
 }
 
-// caBundles returns the certificates that the API server trusts, by webhook.
+// caBundles returns the CA bundles in a webhook configuration, by webhook.
 func caBundles(configuration *unstructured.Unstructured) map[string]any {
 	out := map[string]any{}
 	hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
@@ -214,9 +215,9 @@ func caBundles(configuration *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// asOtherChart makes of a rendering what differs in one of aws-load-balancer-controller's chart 3.5.0, so that an
-// upgrade has something to change. Names, selectors and types are the same by the contract that the chart's own
-// tests check. Unless the values say where the certificate of the webhooks comes from, it is the given Secret.
+// asOtherChart changes a rendering of our chart to what aws-load-balancer-controller's chart 3.5.0 renders, so that
+// an upgrade has changes to make. Names, selectors and types are equal, as the tests of the chart check. If the
+// values give no certificate for the webhooks, the given Secret has it.
 func asOtherChart(t *testing.T, ours []*unstructured.Unstructured, secret *unstructured.Unstructured) []*unstructured.Unstructured {
 	t.Helper()
 	set := func(u *unstructured.Unstructured, v any, path ...string) {
@@ -292,8 +293,9 @@ func asOtherChart(t *testing.T, ours []*unstructured.Unstructured, secret *unstr
 	return out
 }
 
-// certificateWithRightsOfChart: with the rights that the chart grants and no others, the self-made certificate is
-// shared and trusted, and the match conditions name the right user from the start.
+// certificateWithRightsOfChart checks that the permissions of the chart are sufficient to share the generated
+// certificate and to make the API server trust it, and that the match conditions have the right user from the
+// start.
 func certificateWithRightsOfChart(t *testing.T, w *world.World) {
 	t.Helper()
 	cfg := w.RESTConfig()
@@ -320,7 +322,7 @@ func certificateWithRightsOfChart(t *testing.T, w *world.World) {
 		Secret: "aws-load-balancer-tls", Service: "aws-load-balancer-webhook-service", Configuration: "aws-load-balancer-webhook",
 		Users: own.AuthenticationV1().SelfSubjectReviews(), Clock: clock.RealClock{}, Log: logr.Discard(),
 	}
-	// Rights take a moment to be known to the API server.
+	// The API server applies new roles after a moment.
 	eventually(t, "the bundle is in the webhook configuration", func() error {
 		if err := keeper.Sync(t.Context()); err != nil {
 			return err
@@ -354,7 +356,8 @@ func certificateWithRightsOfChart(t *testing.T, w *world.World) {
 	}
 }
 
-// TestWebhooksOfChart: a real API server asks the controller through the webhook configurations of the chart.
+// TestWebhooksOfChart checks that a real API server calls the controller with the webhook configurations of the
+// chart.
 func TestWebhooksOfChart(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/scenario"
 )
 
-// hostname returns the name of the load balancer in the status of NS/INGRESS,
-// service:NS/NAME, gateway:NS/NAME or accelerator:NS/NAME.
+// hostname returns the DNS name of the load balancer in the status of NS/INGRESS, service:NS/NAME, gateway:NS/NAME
+// or accelerator:NS/NAME.
 func (s *stage) hostname(ctx context.Context, ref string) (string, error) {
 	kind, object, ok := strings.Cut(ref, ":")
 	if !ok {
@@ -42,8 +42,8 @@ func (s *stage) hostname(ctx context.Context, ref string) (string, error) {
 	return "", fmt.Errorf("%q has no load balancer in its status", kind)
 }
 
-// cachedName resolves the DNS name of a load balancer as clients do: a record with the name in the status, cached for its
-// TTL.
+// cachedName resolves the DNS name of a load balancer as clients do: through a record with the name in the status,
+// which is cached for its TTL.
 type cachedName struct {
 	stage *stage
 	ref   string
@@ -71,19 +71,19 @@ func (n *cachedName) name(ctx context.Context) (string, error) {
 // client sends the requests of a load.
 type client interface {
 	ask(ctx context.Context) (scenario.Reply, error)
-	// isSequential reports whether a request has to wait for the one before it.
+	// isSequential reports whether a request must wait for the previous one.
 	isSequential() bool
 	close()
 }
 
-// newClient makes the client for a URL: http and https make a connection for each
-// request, udp a socket for each datagram, unless they keep it.
+// newClient creates the client for a URL. Unless keep is set, http and https use a new connection for each request,
+// and udp a new socket for each datagram.
 func newClient(at *cachedName, address string, keep bool) (client, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, err
 	}
-	// Clients name a port in their requests only where it is not the usual one.
+	// Requests have a port in the host only if it is not the default port of the scheme.
 	c := clientBase{at: at, url: u, address: u.Host}
 	if u.Port() == "" {
 		c.address = net.JoinHostPort(u.Host, map[string]string{"http": "80", "https": "443", "udp": "53"}[u.Scheme])
@@ -112,7 +112,7 @@ func (c clientBase) dial(ctx context.Context, network string) (net.Conn, error) 
 	return c.at.stage.World.Dialer(name)(ctx, network, c.address)
 }
 
-// requests makes a connection for each request.
+// requests uses a new connection for each request.
 type requests struct{ clientBase }
 
 func (c requests) ask(ctx context.Context) (scenario.Reply, error) {
@@ -126,7 +126,7 @@ func (c requests) ask(ctx context.Context) (scenario.Reply, error) {
 func (c requests) isSequential() bool { return false }
 func (c requests) close()             {}
 
-// keptConnection reuses its connection. A broken connection counts as a failed request.
+// keptConnection uses one connection for all requests. A broken connection counts as a failed request.
 type keptConnection struct {
 	clientBase
 	conn *scenario.PersistentConn
@@ -164,7 +164,7 @@ func (c *keptConnection) close() {
 	}
 }
 
-// datagrams sends each datagram from a socket of its own, or all from one.
+// datagrams sends each datagram from a new socket, or all from one socket.
 type datagrams struct {
 	clientBase
 	keep bool
@@ -186,7 +186,7 @@ func (c *datagrams) ask(ctx context.Context) (scenario.Reply, error) {
 		}
 	}
 	text := http.MethodGet
-	if c.keep { // a late answer is not that to another datagram
+	if c.keep { // distinguishes late replies to earlier datagrams
 		c.sent++
 		text += strconv.Itoa(c.sent)
 	}

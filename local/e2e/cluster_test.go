@@ -27,7 +27,7 @@ func stagesOf(ts *testscript.TestScript) *stages {
 
 const clusterUsage = "usage: cluster start NAME REGION [ARGUMENT]… or cluster use NAME|first"
 
-// cmdCluster starts a cluster that uses the AWS of the first one, or chooses which cluster the next commands are about.
+// cmdCluster starts a cluster that uses the AWS of the first one, or selects the cluster of the next commands.
 func cmdCluster(ts *testscript.TestScript, neg bool, args []string) {
 	s := stagesOf(ts)
 	switch {
@@ -46,7 +46,7 @@ func cmdCluster(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// startSharingAWS starts a world whose AWS is that of the stage.
+// startSharingAWS starts a local world that uses the AWS of the stage.
 func (s *stage) startSharingAWS(ts *testscript.TestScript, cluster, region string, arguments []string) (*stage, error) {
 	w, err := world.Start(s.ctx, world.Options{
 		Binary: s.binary, Cluster: cluster, Region: region, AWSOfWorld: s.World.Number(),
@@ -66,7 +66,7 @@ func (s *stage) startSharingAWS(ts *testscript.TestScript, cluster, region strin
 	return made, made.prepareWorld(w)
 }
 
-// prepareWorld prepares a world for a script and starts the controller.
+// prepareWorld prepares a local world for a script and starts the controller.
 func (s *stage) prepareWorld(w *world.World) (err error) {
 	if s.Scenario, err = scenario.New(w); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (s *stage) prepareWorld(w *world.World) (err error) {
 	return s.startRole(world.RoleController)
 }
 
-// exportAccelerator names an accelerator of AWS in the environment of the script.
+// exportAccelerator stores the ARN and the DNS name of an accelerator in the environment of the script.
 func (s *stage) exportAccelerator(ts *testscript.TestScript, ref string) error {
 	namespace, name := split(ts, ref)
 	arn, errARN := s.AcceleratorARN(s.ctx, namespace, name)

@@ -25,60 +25,60 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// defaultLimit is how long wait and curl -until wait.
+// defaultLimit is how long await and curl -until wait.
 const defaultLimit = 2 * time.Minute
 
-// brief is how long an answer to a datagram may take, which may be lost: who waits for the right one asks again.
+// brief is how long a test waits for the reply to a datagram. A datagram may be lost, so callers repeat it.
 const brief = 2 * time.Second
 
-// commands lists what scripts can say besides testscript's own words:
+// commands returns the commands that scripts can use in addition to those of testscript:
 //
-//	apply FILE…                       apply YAML; $NAME in it is replaced from the environment
-//	delete FILE…                      delete its objects, without waiting for finalizers
-//	await [-for D] THING               see awaits; testscript itself has other meanings for wait and kill
-//	! await [-for D] THING             that does not become true; D is 3s by default
-//	hold [-for D] THING               that is true and stays so; D is 3s by default
+//	apply FILE…                       apply YAML; $NAME is replaced with the environment variable
+//	delete FILE…                      delete the objects of the files, without waiting for finalizers
+//	await [-for D] THING               wait for a condition, see awaitCondition; wait and kill are commands of testscript
+//	! await [-for D] THING             the condition does not become true; D is 3s by default
+//	hold [-for D] THING               the condition is and remains true; D is 3s by default
 //	curl [-until RE] [-via NS/INGRESS [-front]] [-H 'K: V']… [-n N] URL
 //	                                  GET; prints "STATUS pod=… app=… path=…" or "STATUS location=…",
-//	                                  with certificate=… over TLS, then the body; -n sends N requests, which must all be answered;
-//	                                  udp://HOST:PORT sends a datagram; service:NS/NAME, gateway:NS/NAME or accelerator:NS/NAME may be in place of NS/INGRESS
+//	                                  with certificate=… over TLS, then the body; -n sends N requests, which must all get a response;
+//	                                  udp://HOST:PORT sends a datagram; service:NS/NAME, gateway:NS/NAME or accelerator:NS/NAME may replace NS/INGRESS
 //	grpc [-until RE] NS/INGRESS|gateway:NS/NAME HOST METHOD
 //	                                  call /PACKAGE.SERVICE/METHOD over TLS; prints "CODE pod=… app=… path=…"
 //	program NAME [ARGUMENT]…          start a program of ecosystem/
-//	definitions PROGRAM MODULE FOLDER apply the definitions that a module of ecosystem/PROGRAM has
-//	zone DOMAIN                       make a public hosted zone; record:NAME in place of NS/INGRESS is where a record leads
+//	definitions PROGRAM MODULE FOLDER apply the CRDs in a module of ecosystem/PROGRAM
+//	zone DOMAIN                       create a public hosted zone; record:NAME instead of NS/INGRESS is the target of a record
 //	argo promote|abort|stable NS/ROLLOUT
-//	                                  end a pause of a canary; go back; STABLE is the hash of the pods once it is healthy
-//	ca-secret NS/NAME                 a Secret with the world's CA, for an Issuer of cert-manager
-//	renew NS/CERTIFICATE              have cert-manager renew a certificate now, and wait until it has
-//	shares NS/INGRESS URL RE PERCENT  so much of the requests is answered by pods whose names match
+//	                                  end a pause of a canary, or roll back, or set STABLE to the hash of the pods of a healthy rollout
+//	ca-secret NS/NAME                 create a Secret with the CA of the local world, for an Issuer of cert-manager
+//	renew NS/CERTIFICATE              make cert-manager renew a certificate now, and wait for the new one
+//	shares NS/INGRESS URL RE PERCENT  wait until pods whose names match get this percentage of the requests
 //	scale NS/DEPLOYMENT N
 //	annotate [KIND] NS/NAME KEY=VALUE|KEY-
 //	                                  set an annotation of a pod or of an object of another kind, or remove it; for a
-//	                                  pod, LABEL=VALUE in place of NAME chooses the first of many
+//	                                  pod, LABEL=VALUE instead of NAME selects the first matching pod
 //	describe KIND NS/NAME             print the conditions of an object and the events about it
-//	address NS/INGRESS VARIABLE       put the name of the load balancer in the status into a variable; or service:…, gateway:…
+//	address NS/INGRESS VARIABLE       set a variable to the DNS name of the load balancer in the status; also service:…, gateway:…
 //	crash ROLE                        SIGKILL
 //	start ROLE                        start a role that was killed; waits until it is ready
 //	rollout NS/DEPLOYMENT             replace all its pods
 //	drain NODE                        cordon it and evict its pods
 //	uncordon NODE
 //	load start [-app APP] [-keep] [-ttl D] NS/INGRESS|service:NS/NAME URL
-//	                                  send requests (udp://HOST:PORT: datagrams) at a steady rate, beside those
-//	                                  of earlier loads; an answer from another application than APP counts as
-//	                                  failure; -keep: by one connection, whose end counts too, or from one
-//	                                  socket; -ttl: look at the name in the status again after D
-//	load stop                         end all loads; print how many requests were sent and how many failed, of all and of each load
+//	                                  send requests (udp://HOST:PORT: datagrams) at a steady rate, in addition to those
+//	                                  of earlier loads; a response of another application than APP counts as
+//	                                  failure; -keep: use one connection, whose end counts too, or one
+//	                                  socket; -ttl: read the name in the status again after D
+//	load stop                         end all loads; print the number of requests and of failures, of all loads and of each
 //	cluster start NAME REGION [ARGUMENT]…
-//	                                  start a cluster beside the first one, in a region of the same AWS; ARGUMENTs are of its controller
-//	cluster use NAME|first            what follows is about this cluster
-//	accelerator NS/NAME               put ARN and name of a GlobalAccelerator into ACCELERATOR and ACCELERATOR_NAME
-//	tls-secret NS/NAME HOST...        make a TLS Secret with a certificate for the hosts, or renew it
-//	elsewhere REGION APP              make a load balancer in another region, which leads to an application; its ARN is in ELSEWHERE
-//	calls reset                       forget the AWS calls so far
-//	calls [-mutating]                 print the counts of AWS calls
-//	inventory                         print what is in AWS
-//	fulcrum [ARGUMENT]…               run a command of Fulcrum with the rights of an administrator; prints what it prints
+//	                                  start another cluster in a region of the same AWS; the ARGUMENTs are for its controller
+//	cluster use NAME|first            select the cluster of the next commands
+//	accelerator NS/NAME               set ACCELERATOR and ACCELERATOR_NAME to the ARN and DNS name of a GlobalAccelerator
+//	tls-secret NS/NAME HOST...        create a TLS Secret with a certificate for the hosts, or renew the certificate
+//	elsewhere REGION APP              create a load balancer in another region, which forwards to an application; set ELSEWHERE to its ARN
+//	calls reset                       clear the log of AWS calls
+//	calls [-mutating]                 print the AWS calls and their number
+//	inventory                         print the resources in AWS
+//	fulcrum [ARGUMENT]…               run a command of Fulcrum with the permissions of an administrator, and print its output
 func commands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"apply": func(ts *testscript.TestScript, neg bool, args []string) {
@@ -169,7 +169,7 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 	}
 }
 
-// checkOutcome fails the script unless an error is there exactly where wanted.
+// checkOutcome fails the script unless err is an error if and only if neg is true.
 func checkOutcome(ts *testscript.TestScript, neg bool, err error) {
 	switch {
 	case err == nil && neg:
@@ -203,7 +203,7 @@ func number(ts *testscript.TestScript, s string) int {
 
 var variable = regexp.MustCompile(`\$[A-Z][A-Za-z0-9_.]*`)
 
-// objects reads YAML files of the script.
+// objects parses YAML files of the script.
 func objects(ts *testscript.TestScript, files []string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, f := range files {
@@ -233,8 +233,8 @@ func (s *stage) deleteFiles(ts *testscript.TestScript, files []string) error {
 	return s.applier.Delete(s.ctx, o)
 }
 
-// annotate takes a pod's name, or selector=value for the first that matches
-// and is not being deleted.
+// annotate changes an annotation of a pod. The pod is given by name, or as LABEL=VALUE for the first matching pod
+// that is not being deleted.
 func (s *stage) annotate(ts *testscript.TestScript, pod, pair string) error {
 	ns, name := split(ts, pod)
 	pods := s.World.Kube().CoreV1().Pods(ns)
@@ -336,7 +336,7 @@ func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
 	checkOutcome(ts, neg, err)
 }
 
-// get sends a request to a load balancer, or with a URL of the scheme udp a datagram.
+// get sends a request to a load balancer, or a datagram if the scheme of the URL is udp.
 func (s *stage) get(ctx context.Context, host, address string, header http.Header) (scenario.Reply, error) {
 	to, isDatagram := strings.CutPrefix(address, "udp://")
 	if !isDatagram {
@@ -352,7 +352,7 @@ func (s *stage) get(ctx context.Context, host, address string, header http.Heade
 	return scenario.Datagram(ctx, conn, "GET")
 }
 
-// line returns a reply in one line for scripts to match.
+// line formats a reply as one line, which scripts match.
 func line(r scenario.Reply) string {
 	text := strconv.Itoa(r.Status)
 	if l := r.Header.Get("Location"); l != "" {
@@ -389,8 +389,8 @@ func (s *stage) calls(args []string) (string, error) {
 	return "", fmt.Errorf("usage: calls [reset | -mutating]")
 }
 
-// callLines prints one line for each call and a sum. The calls of the local world's own
-// agent in EC2, for addresses of pods, are omitted.
+// callLines returns one line for each call, and the number of calls. It omits the EC2 calls of the agent of the
+// local world, for addresses of pods.
 func (s *stage) callLines(url string) (string, error) {
 	req, err := http.NewRequestWithContext(s.ctx, http.MethodGet, url, nil)
 	if err != nil {

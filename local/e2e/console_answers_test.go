@@ -16,17 +16,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// document is a part of what the program answers to the page.
+// document is a JSON object in a response to the page.
 type document = map[string]any
 
 // fakeConsole is a fake console server that returns the documents of a test.
 type fakeConsole struct {
 	mu       sync.Mutex
 	news     document
-	changed  chan struct{} // closed once there is other news
+	changed  chan struct{} // closed when news changes
 	commands map[string]document
-	exit     int      // of commands
-	asked    []string // paths of commands, and of what has AWS read again
+	exit     int      // exit code of commands
+	asked    []string // paths of commands, and of requests to read AWS again
 }
 
 func (a *fakeConsole) edit(change func(news document)) {
@@ -74,7 +74,8 @@ func (a *fakeConsole) ask(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(document{"command": "fulcrum " + r.PathValue("name"), "exit": a.exit, "calls": 7, "document": a.commands[r.PathValue("name")]})
 }
 
-// openFakeConsole opens the page of a program that has these stacks, and answers commands with these documents.
+// openFakeConsole opens the page of a fake console server that has these stacks and responds to commands with these
+// documents.
 func openFakeConsole(t *testing.T, stacks []document, commands map[string]document) (*browser.Tab, *fakeConsole, func(hash string)) {
 	t.Helper()
 	if worldtest.TestsOtherController() {
@@ -102,7 +103,7 @@ func openFakeConsole(t *testing.T, stacks []document, commands map[string]docume
 	})
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
-	t.Cleanup(srv.CloseClientConnections) // the page listens as long as it may
+	t.Cleanup(srv.CloseClientConnections) // closes the stream of updates, which the page keeps open
 	tab := browser.Open(t)
 	tab.Do(chromedp.Navigate(srv.URL))
 	tab.Until(`document.querySelector("#cluster").innerText === "test"`)
@@ -114,7 +115,7 @@ func openFakeConsole(t *testing.T, stacks []document, commands map[string]docume
 	return tab, a, func(hash string) { browser.Eval[string](tab, fmt.Sprintf("location.hash = %q", hash)) }
 }
 
-// checkFitsPhone checks that nothing is wider than a phone.
+// checkFitsPhone checks that the page is not wider than the screen of a phone.
 func checkFitsPhone(t *testing.T, tab *browser.Tab) {
 	t.Helper()
 	tab.Do(chromedp.EmulateViewport(320, 640))

@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// moving is an application with an Ingress, whose load balancer moves to a Gateway.
+// moving is an application with an Ingress whose load balancer is migrated to a Gateway.
 const moving = shared + webApp + `---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -30,8 +30,8 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}]}
 `
 
-// TestConsoleShowsAMove follows a load balancer from its Ingress to a Gateway on the page: the state, both plans field by field, and
-// the next step.
+// TestConsoleShowsAMove checks that the page shows the migration of a load balancer from an Ingress to a Gateway:
+// the state, the field-by-field comparison of both plans, and the next step.
 func TestConsoleShowsAMove(t *testing.T) {
 	if worldtest.TestsOtherController() {
 		t.Skip("the console is Fulcrum's")
@@ -50,8 +50,8 @@ func TestConsoleShowsAMove(t *testing.T) {
 	}
 	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error { return s.CheckHealthyTargets(ctx, "default", "web", 2) })
 
-	page := startConsole(t, w, "--aws-calls-per-minute=100000")     // the test asks more often than a person
-	const answer = `document.querySelector("#migrate").textContent` // also of what is closed
+	page := startConsole(t, w, "--aws-calls-per-minute=100000")     // the test requests more often than a person
+	const answer = `document.querySelector("#migrate").textContent` // includes closed elements
 	again := func() {
 		tab.Do(chromedp.Click(chromedp.CSS(`#again`)))
 		tab.Until(`document.querySelector("#again").getAttribute("aria-busy") === "false"`)
@@ -65,7 +65,7 @@ func TestConsoleShowsAMove(t *testing.T) {
 	open()
 	tab.Until(answer + `.includes("no Gateway asks for the load balancer") && ` + answer + `.includes("fulcrum migrate --from-cluster --in-place --namespaces=default --ingress-name=web")`)
 
-	// In the shadow, what both ask for is compared.
+	// With the dry-run annotation, the page compares the desired states of the Ingress and of the Gateway.
 	cmd := exec.Command(worldtest.Controller(t), "migrate", "--from-cluster", "--in-place", "--namespaces=default", "--ingress-name=web", "--output-dir=-")
 	cmd.Env = append(os.Environ(), w.Environment()...)
 	var report strings.Builder
@@ -107,14 +107,14 @@ func TestConsoleShowsAMove(t *testing.T) {
 	tab.Do(chromedp.EmulateViewport(1280, 800))
 	tab.Screenshot("move")
 
-	// Adopted.
+	// Without the annotation, the Gateway adopts the load balancer.
 	apply(strings.Replace(string(made), "    gateway.k8s.aws/dry-run: \"true\"\n", "", 1))
 	worldtest.Eventually(t, defaultLimit, func(context.Context) error {
 		again()
 		tab.Until(`!` + answer + `.includes("is running")`)
 		got := browser.Eval[string](tab, answer)
 		for _, part := range []string{"adopted", "kubectl delete ingress -n default web", "gateway.k8s.aws/dry-run=true"} {
-			if !strings.Contains(got, part) { // the rest of the plan may still be carried out
+			if !strings.Contains(got, part) { // the plan may still be in progress
 				return fmt.Errorf("the page does not show %q: %s", part, got)
 			}
 		}
@@ -126,7 +126,7 @@ func TestConsoleShowsAMove(t *testing.T) {
 	removeMoved(t, w, made)
 }
 
-// removeMoved deletes the Ingress, and then what the migration has made, with which the load balancer goes.
+// removeMoved deletes the Ingress, and then the objects of the migration, so that the load balancer is deleted.
 func removeMoved(t *testing.T, w *world.World, made []byte) {
 	t.Helper()
 	if err := w.Kube().NetworkingV1().Ingresses("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestConsolePageRequestsFullRefresh: the button has AWS read, the page says when that is if the budget has no room, and asks again what it has
-// asked commands for.
+// TestConsolePageRequestsFullRefresh checks that the button makes the server read AWS again, that the page shows the
+// time of the next look if the call budget is exhausted, and that the page then runs its commands again.
 func TestConsolePageRequestsFullRefresh(t *testing.T) {
 	tab, program, show := openFakeConsole(t, nil, map[string]document{"doctor": {"checks": []document{}}, "orphans": {"orphans": []document{}}})
 	count := func(part string) (n int) {
@@ -39,7 +39,7 @@ func TestConsolePageRequestsFullRefresh(t *testing.T) {
 	program.edit(func(n document) { n["wanted"], n["next"] = true, 40 })
 	tab.Until(`document.querySelector("#next").innerText.includes("Look again, within the limit, in ")`)
 	if text := browser.Eval[string](tab, `document.querySelector(".looks").innerText`); strings.Count(text, " in ") != 2 || strings.Contains(text, "read again") {
-		t.Errorf("there is not one clock for the next look: %q", text) // the other one is "in the last minute"
+		t.Errorf("there is not one clock for the next look: %q", text) // the other " in " is "in the last minute"
 	}
 	if n := count("/api/command/doctor"); n != 1 {
 		t.Errorf("the checks were asked for %d times before AWS was read", n)
@@ -55,7 +55,8 @@ func TestConsolePageRequestsFullRefresh(t *testing.T) {
 	tab.Until(`document.querySelector("#status").innerText.includes("calls to AWS in the last minute: looks 98 (limit 100), commands 566")`)
 }
 
-// replacedStack returns one whose load balancer is being replaced, while something else of it differs for other causes.
+// replacedStack returns a stack whose load balancer is being replaced, and that has other differences with other
+// causes.
 func replacedStack(rules int) document {
 	made := func(state string, n int) []document {
 		var out []document
@@ -87,8 +88,8 @@ func replacedStack(rules int) document {
 	}
 }
 
-// TestConsolePageGroupsFindingsOfOneCause: a replacement is one row that opens, and what is of another cause stays beside it; the worst finding is
-// first, and findings that say the same are one.
+// TestConsolePageGroupsFindingsOfOneCause checks that a replacement is one row that can be opened, that differences
+// with other causes are separate rows, that the worst finding is first, and that equal findings are one row.
 func TestConsolePageGroupsFindingsOfOneCause(t *testing.T) {
 	tab, program, show := openFakeConsole(t, []document{replacedStack(4)}, map[string]document{})
 	show("#/trouble")
@@ -102,12 +103,12 @@ func TestConsolePageGroupsFindingsOfOneCause(t *testing.T) {
 	if got := browser.Eval[string](tab, `[...document.querySelectorAll("#trouble article.finding")].map((f) => f.classList[1] + " " + f.querySelector("p").innerText).join(", ")`); got != "error an error, warning the same fault, warning another fault" {
 		t.Errorf("the findings are %s", got)
 	}
-	// What is missing has the colour of a warning, not that of what is well, and a sign.
+	// A missing resource has the colour of a warning, not that of ok, and a sign.
 	if got := browser.Eval[string](tab, `(() => { const make = (c) => { const e = document.createElement("span"); e.className = "badge " + c; document.body.append(e); const s = getComputedStyle(e), out = s.color + s.backgroundColor; e.remove(); return out; };
 		const m = document.querySelector("#trouble .badge.missing"), s = getComputedStyle(m); return (s.color + s.backgroundColor === make("warning") && make("warning") !== make("ok")) + " " + m.innerText; })()`); got != "true + missing" {
 		t.Errorf("what is missing is shown as %q", got)
 	}
-	// It opens by keys, has links, and stays open when something else changes.
+	// The row opens with keys, has links, and remains open when other data changes.
 	browser.Eval[bool](tab, folds+`.find((d) => d.innerText.includes("k8s-old")).firstElementChild.focus() || true`)
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	const links = `[...document.querySelectorAll('#trouble details.fold[open] a[href^="#/topology?row="]')].length`
@@ -121,7 +122,7 @@ func TestConsolePageGroupsFindingsOfOneCause(t *testing.T) {
 	if !browser.Eval[bool](tab, `document.activeElement.tagName === "SUMMARY" && document.activeElement.innerText.includes("k8s-old")`) {
 		t.Error("the keyboard is elsewhere once something has changed")
 	}
-	// Very many are folded as quickly, and shown so many at a time.
+	// A large number of resources is grouped as quickly, and shown in parts.
 	program.edit(func(n document) { n["stacks"] = []document{replacedStack(10000)} })
 	tab.Until(folds + `.some((d) => d.innerText.includes("20005 resources"))`)
 	if n := browser.Eval[int](tab, links); n != 100 {
@@ -129,8 +130,8 @@ func TestConsolePageGroupsFindingsOfOneCause(t *testing.T) {
 	}
 }
 
-// TestConsolePageShowsAPlanAndDecisions: plan and explain are lists with resources, changes, reasons, objects and fields, and what a
-// tenant writes is text.
+// TestConsolePageShowsAPlanAndDecisions checks that the output of plan and explain is shown as lists with
+// resources, changes, reasons, objects and fields, and that the page shows markup in objects as text.
 func TestConsolePageShowsAPlanAndDecisions(t *testing.T) {
 	const hostile = `<img src=x onerror=alert(1)>`
 	step := func(id, verb, kind, resource string, more document) document {
@@ -204,7 +205,8 @@ func TestConsolePageShowsAPlanAndDecisions(t *testing.T) {
 	checkFitsPhone(t, tab)
 }
 
-// TestConsolePageShowsUnservedHostFirst: what other load balancers would answer comes after it, and is closed.
+// TestConsolePageShowsUnservedHostFirst checks that the page shows first that a host is not served, and then,
+// closed, how other load balancers would respond.
 func TestConsolePageShowsUnservedHostFirst(t *testing.T) {
 	answer := document{"kind": "Ingress", "id": "shop/web", "loadBalancer": "k8s-web", "type": "application", "protocol": "HTTP", "port": 80, "rule": nil, "does": "answer 404", "shadowed": []document{}}
 	request := document{"cluster": "test", "request": "GET http://nope.example.com/", "answers": []document{answer}, "notes": []string{},

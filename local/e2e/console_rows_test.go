@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/browser"
 )
 
-// plainStack returns one as desired, of one Ingress.
+// plainStack returns a stack of one Ingress that is as desired.
 func plainStack(namespace, name string) document {
 	id := namespace + "/" + name
 	arn := "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/k8s-" + namespace + "/0123456789abcdef"
@@ -29,7 +29,7 @@ func plainStack(namespace, name string) document {
 	}
 }
 
-// sharedStack returns an IngressGroup of two Ingresses.
+// sharedStack returns the stack of an IngressGroup of two Ingresses.
 func sharedStack() document {
 	s := plainStack("shop", "front")
 	s["id"] = "edge"
@@ -50,12 +50,13 @@ const (
 	troubleLinks = `[...document.querySelectorAll("#trouble article a")]`
 )
 
-// TestConsolePageLeadsToTheObject: the link of an object selects its row among others of the same name, and says so to somebody else.
+// TestConsolePageLeadsToTheObject checks that the link of an object selects its row among objects of the same name,
+// also if another person opens the link.
 func TestConsolePageLeadsToTheObject(t *testing.T) {
 	bank := plainStack("bank", "web")
 	bank["findings"] = []document{findingAbout("warning", "Ingress", "bank", "web", "", "odd"), findingAbout("warning", "Service", "bank", "app", "", "odd too")}
 	stacks := []document{bank, plainStack("shop", "web"), sharedStack()}
-	for i := range 15 { // more than are open at first
+	for i := range 15 { // more than the page opens at first
 		stacks = append(stacks, plainStack(fmt.Sprintf("other-%d", i), "web"))
 	}
 	migrated := document{"groups": []document{{"id": "edge", "members": []string{"shop/front", "shop/back"}, "annotations": []document{}, "notes": []document{}, "differences": []document{}, "requests": 0}}, "notOurs": []string{}, "deleted": []string{}}
@@ -70,12 +71,13 @@ func TestConsolePageLeadsToTheObject(t *testing.T) {
 	show("#/trouble")
 	browser.Eval[bool](tab, troubleLinks+`.find((a) => a.innerText === "Service bank/app").click() || true`)
 	tab.Until(selectedRow + `.includes("load balancer k8s-bank-web")`)
-	// Of an Ingress that shares a load balancer, it is the first row that comes from it, and what that is in is opened.
+	// For an Ingress that shares a load balancer, the link selects the first row from the Ingress, and opens the
+	// parents of the row.
 	show("#/migrate?id=edge")
 	tab.Until(`[...document.querySelectorAll("#migrate a")].some((a) => a.innerText === "Ingress shop/back")`)
 	browser.Eval[bool](tab, `[...document.querySelectorAll("#migrate a")].find((a) => a.innerText === "Ingress shop/back").click() || true`)
 	tab.Until(selectedRow + `.includes("of Ingress shop/back") && ` + detailTitle + `.startsWith("rule")`)
-	// An event leads there too, and the link is the same for who opens it first.
+	// The link of an event selects the row too, also if the page is opened with it.
 	program.edit(func(n document) {
 		n["changes"] = []document{{"at": "2026-01-01T00:00:00Z", "of": "Ingress shop/web", "event": document{"warning": true, "by": "x", "reason": "Odd", "message": "odd"}}}
 	})
@@ -86,14 +88,14 @@ func TestConsolePageLeadsToTheObject(t *testing.T) {
 	link := browser.Eval[string](tab, "location.href")
 	tab.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(link))
 	tab.Until(selectedRow + `.includes("Ingress shop/web")`)
-	// What is in no load balancer is not mistaken for another one.
+	// An object without a load balancer does not select the row of another object.
 	show("#/topology?object=Ingress+gone%2Fweb")
 	tab.Until(`document.querySelector("#detail").innerText.includes("No load balancer that is shown has this object") && !` + selectedRow)
 	checkFitsPhone(t, tab)
 }
 
-// TestConsolePageSearchesForNamespaceAndName: both together match, what matches nothing says so where the rows were, and orphans are
-// found.
+// TestConsolePageSearchesForNamespaceAndName checks that a search can combine namespace and name, that the list
+// says so if nothing matches, and that orphans are found.
 func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 	orphans := document{"orphans": []document{{"kind": "Ingress", "id": "old/gone", "resources": []string{"arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/k8s-old-gone/0123456789abcdef"}}}}
 	checks := document{"checks": []document{{"result": "warning", "area": "orphans", "message": "no object asks for it of Ingress old/gone", "fix": "delete it"}, {"result": "ok", "area": "discovery", "message": "region"}}}
@@ -107,11 +109,11 @@ func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 	if got := browser.Eval[string](tab, rowsText); strings.Contains(got, "shop/web") && strings.Contains(got, "bank/web") {
 		t.Errorf("all is found: %s", got)
 	}
-	// Each word of it, as a person types it.
+	// The search also works while a person types the text.
 	search("")
 	tab.Do(chromedp.SendKeys(chromedp.CSS("#query"), "shop/web"))
 	tab.Until(rowsText + `.includes("shop/web") && !` + rowsText + `.includes("bank/web")`)
-	// Where nothing matches, both boxes stay where they were.
+	// If nothing matches, the list and the details do not move.
 	const place = `((e) => { const r = e.getBoundingClientRect(); return Math.round(r.left) + " " + Math.round(r.top) + " " + Math.round(r.width); })(document.querySelector("#detail"))`
 	const empty = `document.querySelector("#empty")`
 	before := browser.Eval[string](tab, place)
@@ -124,7 +126,7 @@ func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 		t.Error("that nothing matches is not said where the rows were")
 	}
 	checkFitsPhone(t, tab)
-	// An orphan is looked for once, by its namespace, its name or an ARN of it.
+	// Orphans are requested only once. They are found by namespace, name or ARN.
 	for _, text := range []string{"old/", "old/gone", "targetgroup/k8s-old-gone/"} {
 		search(text)
 		tab.Until(empty + `.innerText.includes("1 orphan matches") && ` + empty + `.querySelector('a[href="#/trouble"]') !== null`)
@@ -141,7 +143,8 @@ func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 	}
 }
 
-// TestConsolePageCountsMatchLists: the badge of a page is the number of what is on it, before it was opened and after that.
+// TestConsolePageCountsMatchLists checks that the badge of a page shows the number of items on the page, before and
+// after the page is opened.
 func TestConsolePageCountsMatchLists(t *testing.T) {
 	empty := plainStack("bank", "empty") // without a load balancer
 	empty["loadBalancers"], empty["targetGroups"] = []document{}, []document{}
@@ -157,7 +160,7 @@ func TestConsolePageCountsMatchLists(t *testing.T) {
 		`String([...document.querySelectorAll("#rows .what")].filter((e) => e.innerText === "load balancer").length))`); n != "3" {
 		t.Errorf("%s load balancers are listed", n)
 	}
-	const before = "7 + checks" // the finding of the empty one and three folds of them, the replacement, and what is beside it
+	const before = "7 + checks" // a finding of empty, three groups of findings, the replacement, and two other differences
 	if got := browser.Eval[string](tab, fmt.Sprintf(badge, "trouble")); got != before {
 		t.Errorf("the badge of Trouble is %q before it is opened", got)
 	}
@@ -172,14 +175,14 @@ func TestConsolePageCountsMatchLists(t *testing.T) {
 	checkFitsPhone(t, tab)
 }
 
-// TestConsolePageMarksRowsWithFaults: a load balancer has the worst severity of findings and events, and a rule that of the findings about
-// it, which rows that are closed carry too.
+// TestConsolePageMarksRowsWithFaults checks that a load balancer has the worst severity of its findings and events,
+// and a rule that of its findings. Closed rows show the severities of the rows below them.
 func TestConsolePageMarksRowsWithFaults(t *testing.T) {
 	web := plainStack("shop", "web")
 	web["findings"] = []document{findingAbout("warning", "Ingress", "shop", "web", "spec.rules[0].http.paths[1].pathType", "odd")}
 	wide := plainStack("shop", "wide")
 	wide["findings"] = []document{findingAbout("error", "Ingress", "shop", "wide", "spec.rules[0].host", "bad")}
-	other := plainStack("shop", "other") // of another object, another path, and no rule
+	other := plainStack("shop", "other") // findings about another object, about another path, and about no rule
 	other["findings"] = []document{findingAbout("warning", "Ingress", "shop", "web", "spec.rules[0].http.paths[0]", "odd"), findingAbout("warning", "Ingress", "shop", "other", "spec.rules[0].http.paths[10]", "odd"),
 		findingAbout("warning", "Ingress", "shop", "other", "metadata.annotations[x]", "odd")}
 	event := func(name, severity string) document {
@@ -189,7 +192,7 @@ func TestConsolePageMarksRowsWithFaults(t *testing.T) {
 	program.edit(func(n document) {
 		n["reported"] = document{"events": []document{event("odd", "warning"), event("denied", "warning"), event("denied", "error")}}
 	})
-	// row has the badges of the rows whose text has all of it.
+	// row returns the badges of the rows whose text contains all given words.
 	const row = `[...document.querySelectorAll("#rows .row")].filter((r) => %q.split("|").every((w) => r.innerText.replace(/\s+/g, " ").includes(w))).map((r) => [...r.querySelectorAll(".badge")].map((b) => b.innerText).join(",")).join(";")`
 	tab.Until(fmt.Sprintf(row, "Ingress bank/odd|object") + ` === "! warning"`)
 	for of, want := range map[string]string{
@@ -209,13 +212,13 @@ func TestConsolePageMarksRowsWithFaults(t *testing.T) {
 			t.Errorf("the row %s has %q, want %q", of, got, want)
 		}
 	}
-	// Trouble alone has the rows that only an event tells of.
+	// The filter "trouble" includes rows that have only an event.
 	browser.Eval[bool](tab, `(document.querySelector("#query").value = "bank", document.querySelector("#query").dispatchEvent(new Event("input")), document.querySelector("#state").value = "trouble", document.querySelector("#state").dispatchEvent(new Event("input")), true)`)
 	tab.Until(rowsText + `.includes("bank/odd") && ` + rowsText + `.includes("bank/denied") && !` + rowsText + `.includes("bank/fine")`)
 }
 
-// TestConsolePageScrollsToAnAnswer: the answer of a button is in view and has the keyboard, also where the details are longer than the
-// screen, and says what came of it in words.
+// TestConsolePageScrollsToAnAnswer checks that the page scrolls to the response of a button and focuses it, even if
+// the details are longer than the screen, and that the response is a sentence.
 func TestConsolePageScrollsToAnAnswer(t *testing.T) {
 	long := plainStack("shop", "web")
 	findings, members := []document{}, []document{{"kind": "Ingress", "namespace": "shop", "name": "web"}}
@@ -250,8 +253,8 @@ func TestConsolePageScrollsToAnAnswer(t *testing.T) {
 	checkFitsPhone(t, tab)
 }
 
-// TestConsolePageListsDeadPodsOnce: a Service without endpoints is one entry with its target groups beneath, and a link to the load balancer
-// that forwards to it.
+// TestConsolePageListsDeadPodsOnce checks that a Service without endpoints is one entry with its target groups
+// below it, and with a link to the load balancer that forwards to it.
 func TestConsolePageListsDeadPodsOnce(t *testing.T) {
 	dead := func(namespace string) document {
 		s := plainStack(namespace, "web")
@@ -291,7 +294,8 @@ func TestConsolePageListsDeadPodsOnce(t *testing.T) {
 	tab.Until(selectedRow + `.includes("load balancer k8s-heard-web")`)
 }
 
-// TestConsolePageScrollsByKeysOnceAPageIsChosen: a click on the name of a page has keys scroll it, and leaves who types alone.
+// TestConsolePageScrollsByKeysOnceAPageIsChosen checks that keys scroll a page after a click on its name, but do
+// not scroll while a user types.
 func TestConsolePageScrollsByKeysOnceAPageIsChosen(t *testing.T) {
 	stacks := []document{}
 	for i := range 60 {
@@ -318,8 +322,8 @@ func TestConsolePageScrollsByKeysOnceAPageIsChosen(t *testing.T) {
 	}
 }
 
-// TestConsolePageShowsLocalTimes: times in answers are shown as the header has them, with the full one as title; values of fields are as
-// they were written.
+// TestConsolePageShowsLocalTimes checks that times in responses are shown in the format of the header, with the
+// full time as title, and that values of fields are shown unchanged.
 func TestConsolePageShowsLocalTimes(t *testing.T) {
 	const at, old = "2026-11-28T18:19:52Z", "2020-01-02T03:04:05+00:00"
 	explained := document{"cluster": "test", "object": webIngress, "bindings": []document{}, "notServed": "it waits until " + at + " and since " + old + " <b>.",

@@ -41,7 +41,8 @@ metadata: {name: web, namespace: default}
 spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: http}]}
 `
 
-// watched is what the console looks at: an application, and what a hostile tenant may write.
+// watched is the content of the cluster: an application, and an Ingress with markup that a hostile tenant might
+// write.
 const watched = shared + webApp + `---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -85,7 +86,7 @@ spec:
       - {path: "/'\"><script>alert(2)</script>", pathType: Exact, backend: {service: {name: nowhere, port: {number: 80}}}}
 `
 
-// startConsole serves the console for a world until the test ends, and returns its address.
+// startConsole serves the console of a local world until the test ends, and returns its address.
 func startConsole(t *testing.T, w *world.World, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(worldtest.Controller(t), append([]string{"console", "--listen=127.0.0.1:0"}, args...)...)
@@ -119,8 +120,8 @@ const (
 	answered = `document.querySelector("#answer").innerText`
 )
 
-// TestConsole opens the page in a browser: pages open, search, ask, links, keys; a target that fails is shown; and what a tenant
-// writes is text.
+// TestConsole checks the console in a browser: its pages, search, requests, links and keys. It checks that the page
+// shows a failing target, and that it shows markup in objects as text.
 func TestConsole(t *testing.T) {
 	if worldtest.TestsOtherController() {
 		t.Skip("the console is Fulcrum's")
@@ -160,13 +161,13 @@ func TestConsole(t *testing.T) {
 	tab.Until(rowsText + `.includes("load balancer k8s-default-web-")`)
 	tab.Screenshot("topology")
 
-	// Search by a host leads to the rule and what it is in.
+	// A search for a host finds the rule and its parents.
 	tab.Do(chromedp.SendKeys(chromedp.CSS("#query"), "web.example.com"))
 	tab.Until(rowsText + `.includes("host web.example.com") && !` + rowsText + `.includes("evil")`)
 	if hash := browser.Eval[string](tab, "location.hash"); hash != "#/topology?query=web.example.com" {
 		t.Errorf("the link to the search is %q", hash)
 	}
-	// By keys: into the tree, down to the rule, and the details are shown.
+	// With keys: focus the list and move down to the rule; the page shows its details.
 	tab.Do(chromedp.Focus(chromedp.CSS("#list")), chromedp.KeyEvent(kb.End))
 	tab.Until(`document.querySelector("#detail h3").innerText.startsWith("rule ")`)
 	tab.Until(`document.querySelector("#detail").innerText.includes("of Ingress default/web")`)
@@ -175,12 +176,12 @@ func TestConsole(t *testing.T) {
 	tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="explain Ingress default/web"]`)))
 	tab.Until(`document.querySelector("#detail .answer ol.rules")?.innerText.includes("host web.example.com")`)
 
-	// A link opens the same view.
+	// The link of the view opens the same view.
 	link := browser.Eval[string](tab, "location.href")
 	tab.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(link))
 	tab.Until(`document.querySelector("#detail h3")?.innerText.startsWith("rule ")`)
 
-	// Who answers?
+	// The page Ask shows which rule responds.
 	show("#/ask")
 	tab.Do(chromedp.SetValue(chromedp.CSS("#ask-url"), "http://web.example.com/cart"), chromedp.Click(chromedp.CSS("#ask button")))
 	tab.Until(answered + `.includes("spec.rules[0].http.paths[0] of Ingress default/web") && ` + answered + `.includes("2 healthy")`)
@@ -189,7 +190,7 @@ func TestConsole(t *testing.T) {
 	tab.Until(answered + `.includes('No rule for http on port 80 names host "nope.example.com"')`)
 	tab.Screenshot("ask-unserved")
 
-	// Trouble has findings, and the checks of the doctor.
+	// The page Trouble has findings, and the checks of doctor.
 	show("#/trouble")
 	tab.Until(`document.querySelector("#trouble").innerText.includes("<img src=x onerror=alert(1)>")`)
 	tab.Until(`document.querySelector("#trouble").innerText.includes("checks are ok")`)
@@ -198,7 +199,7 @@ func TestConsole(t *testing.T) {
 	tab.Do(chromedp.Click(chromedp.CSS("#again")))
 	tab.Until(`document.querySelector("#again").getAttribute("aria-busy") === "false" && !document.querySelector("#trouble").innerText.includes("is running")`)
 
-	// What the Ingresses become as Gateways.
+	// The page Migrate shows the Gateways that replace the Ingresses.
 	show("#/migrate")
 	tab.Until(`document.querySelector("#migrate").innerText.includes("Ingress default/web → Gateway default/web-gateway-")`)
 	tab.Do(chromedp.Click(chromedp.CSS(`#migrate details[data-id="default/web"] > summary`)))
@@ -209,7 +210,7 @@ func TestConsole(t *testing.T) {
 	show("#/migrate?id=evil")
 	tab.Until(`document.querySelector("#migrate").innerText.includes("<img src=x onerror=alert(1)>")`)
 
-	// What a tenant writes is shown as it was written, and nothing of it is run.
+	// Markup in objects is shown as text and not interpreted.
 	show("#/topology?query=hostile&row=/Ingress%20evil")
 	tab.Until(`document.querySelector("#detail").innerText.includes("<img src=x onerror=alert(1)>")`)
 	if n := browser.Eval[int](tab, `document.querySelectorAll("main img, main script, main iframe, main object").length`); n != 0 {
@@ -219,7 +220,7 @@ func TestConsole(t *testing.T) {
 		t.Errorf("in the page: %q", faults)
 	}
 
-	// A target fails.
+	// The page shows a failing target.
 	show("#/topology?query=target&kind=Ingress")
 	tab.Until(rowsText + `.includes("2 of 2 healthy")`)
 	pods, err := s.ReadyPods(t.Context(), "default", "app=web", 2)
@@ -241,7 +242,7 @@ func TestConsole(t *testing.T) {
 	show("#/history")
 	tab.Until(`document.querySelector("#history").innerText.includes("unhealthy")`)
 
-	// On a phone nothing is wider than the screen.
+	// On a phone, no page is wider than the screen.
 	for _, width := range []int64{320, 768} {
 		tab.Do(chromedp.EmulateViewport(width, 640))
 		for _, name := range []string{"topology", "trouble", "ask", "migrate", "history"} {
@@ -257,7 +258,8 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// TestConsoleKeepsOutOtherSites: a page of another site in the same browser reads nothing of the console.
+// TestConsoleKeepsOutOtherSites checks that a page of another site in the same browser cannot read data of the
+// console.
 func TestConsoleKeepsOutOtherSites(t *testing.T) {
 	if worldtest.TestsOtherController() {
 		t.Skip("the console is Fulcrum's")

@@ -21,7 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// faulty are applications with faults.
+// faulty has applications with faults.
 const faulty = shared + webApp + `---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -81,8 +81,8 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}]}
 `
 
-// TestConsolePageShowsTenFaults: each of ten faults is on the page Trouble, or on its first page, with what it is about and the
-// way out, within a minute after the page is opened and without a click.
+// TestConsolePageShowsTenFaults checks that each of ten faults is on the page Trouble or on the first page, with
+// its object and a way to fix it, within a minute after the page is opened and without a click.
 func TestConsolePageShowsTenFaults(t *testing.T) {
 	if worldtest.TestsOtherController() {
 		t.Skip("the console is Fulcrum's")
@@ -130,7 +130,7 @@ func TestConsolePageShowsTenFaults(t *testing.T) {
 	tab.Do(chromedp.Navigate(page + "#/trouble"))
 	for _, fault := range []struct {
 		name  string
-		shown []string // with the way out
+		shown []string // with the way to fix it
 	}{
 		{"missing Service", []string{"Service default/orders does not exist", "create the Service or correct its name"}},
 		{"refused certificate", []string{"Ingress default/secure", "00000000-1111-2222-3333-444444444444"}},
@@ -153,8 +153,8 @@ func TestConsolePageShowsTenFaults(t *testing.T) {
 	whileAWSHangs(t, tab, w, shows)
 }
 
-// whileAWSHangs: the page says that the look is overdue and then that it failed, keeps what it has seen, is searched as
-// before, and goes on once AWS answers.
+// whileAWSHangs checks that, while AWS does not respond, the page shows that the next look is overdue and then that
+// it failed, that it keeps its data and can be searched, and that it recovers when AWS responds again.
 func whileAWSHangs(t *testing.T, tab *browser.Tab, w *world.World, shows func(string, ...string) string) {
 	t.Helper()
 	admin(t, w, http.MethodPost, "faults", map[string]any{"Operation": "*", "Action": map[string]bool{"Hang": true}})
@@ -175,7 +175,7 @@ func whileAWSHangs(t *testing.T, tab *browser.Tab, w *world.World, shows func(st
 	}
 }
 
-// injectFaults makes the faults that are not in manifests.
+// injectFaults creates the faults that are not in manifests.
 func injectFaults(t *testing.T, s *scenario.Scenario) {
 	t.Helper()
 	ctx, api := t.Context(), elbv2.NewFromConfig(s.World.AWSConfig())
@@ -188,9 +188,9 @@ func injectFaults(t *testing.T, s *scenario.Scenario) {
 			t.Fatal(err)
 		}
 	}
-	// Drift: a rule is gone.
+	// Drift: a rule is deleted.
 	deleteRule(t, s, api)
-	// An orphan: nothing asks for this target group.
+	// An orphan: no object needs this target group.
 	tag := func(key, value string) types.Tag { return types.Tag{Key: aws.String(key), Value: aws.String(value)} }
 	if _, err := api.CreateTargetGroup(ctx, &elbv2.CreateTargetGroupInput{
 		Name: aws.String("k8s-default-gone-0123456789"), Port: aws.Int32(80), Protocol: types.ProtocolEnumHttp, VpcId: aws.String(s.World.Layout().VPC),

@@ -1,4 +1,4 @@
-// Package e2e runs scripts against whole local worlds: Kubernetes, an AWS and the
-// controller, with requests that go through load balancers. It has tests only. Each
-// script has a local world of its own; commands.go lists the commands of scripts.
+// Package e2e runs scripts against complete local worlds: Kubernetes, AWS and the controller, with requests through
+// load balancers. It contains only tests. Each script has its own local world; commands.go lists the commands of
+// scripts.
 package e2e

@@ -68,13 +68,13 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"local/README.md", "bin/", "TestPrintedCommandsWork in local/up, and make demo"},
 }
 
-// programs are what a command begins with.
+// programs are the first words of commands.
 var programs = []string{"aws", "bin/", "cp", "crane", "curl", "fulcrum", "go", "helm", "kubectl", "make", "sha256sum"}
 
 var fence = regexp.MustCompile("^ *```(.*)$")
 
-// documentedCommands returns the commands in the fenced blocks of a page, in order, without comments. In a block with
-// prompts, what follows a prompt is a command and the rest is output.
+// documentedCommands returns the commands in the fenced blocks of a page, in order, without comments. In a block
+// with prompts, the text after a prompt is a command and other lines are output.
 func documentedCommands(t *testing.T, page string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(worldtest.Root(t), page))
@@ -118,7 +118,7 @@ func commandsOf(block string) []string {
 	return out
 }
 
-// pages returns those of the documentation.
+// pages returns the pages of the documentation.
 func pages(t *testing.T) []string {
 	t.Helper()
 	root := worldtest.Root(t)
@@ -146,7 +146,8 @@ func elsewhereIndex(page, command string) int {
 	})
 }
 
-// TestEachDocumentedCommandIsRun: each command in a page of the documentation is run by a test, or has a reason.
+// TestEachDocumentedCommandIsRun checks that a test runs each command in the documentation, or that there is a
+// reason why not.
 func TestEachDocumentedCommandIsRun(t *testing.T) {
 	t.Parallel()
 	used := map[int]bool{}
@@ -196,7 +197,7 @@ func hasTest(t *testing.T, dir, test string) bool {
 	})
 }
 
-// orderedPages are the pages whose commands are run in their order.
+// orderedPages are the pages whose commands run in order.
 var orderedPages = []string{"docs/install.md", "docs/takeover.md"}
 
 // tried are the commands of other pages that TestTakeOverRehearsal runs at its end, in this order.
@@ -223,7 +224,7 @@ var tried = []struct {
 		"kubectl annotate ingress -n shop web alb.ingress.kubernetes.io/scheme=internet-facing --overwrite",
 		"fulcrum plan --cluster-name=NAME", "kubectl get ingress -n shop web -w",
 	}},
-	// Its webhooks do not answer here, so that it comes last.
+	// The webhooks of this release do not respond here, so this command is the last one.
 	{"docs/chart-values.md", []string{"helm upgrade --install aws-load-balancer-controller charts/fulcrum -n kube-system -f values.yaml"}},
 }
 
@@ -237,20 +238,20 @@ func triedCommandsOf(page string) (out []string) {
 	return out
 }
 
-// inLocalWorld puts the names of a local world with the recorded cases in place of those of the documentation: the cluster,
-// the Ingress shop/web, and the directory of programs.
+// inLocalWorld replaces the names of the documentation with those of a local world that has the recorded cases: the
+// cluster, the Ingress shop/web, and the directory of programs.
 func (s *shell) inLocalWorld(command string) string {
 	command = regexp.MustCompile(`(cluster-?[nN]ame=)(shop|prod|NAME)`).ReplaceAllString(command, "${1}"+harness.ClusterName)
 	command = strings.ReplaceAll(command, "-n shop", "-n ingress-minimal")
 	command = strings.ReplaceAll(command, "_linux_amd64.", "_"+runtime.GOOS+"_"+runtime.GOARCH+".")
 	command = strings.ReplaceAll(command, "bin/fulcrum ", filepath.Join(s.bin, "fulcrum")+" ")
 	command = strings.ReplaceAll(command, "/usr/local/bin/", s.bin+"/")
-	// Watching never ends.
+	// A watch never ends by itself.
 	return regexp.MustCompile(`^(kubectl get .*) -w$`).ReplaceAllString(command, "timeout 2 $1 -w || [ $$? = 124 ]")
 }
 
-// follow runs the commands of a page in their order. After each it calls what is to be done then, by how the command
-// begins.
+// follow runs the commands of a page in order. After a command that begins with a key of after, it calls the
+// function.
 func (s *shell) follow(page string, after map[string]func(command, output string)) {
 	s.t.Helper()
 	called := map[string]bool{}
@@ -277,8 +278,8 @@ func (s *shell) follow(page string, after map[string]func(command, output string
 	}
 }
 
-// tryOthers runs the commands of pages that are no instructions from beginning to end, a command of several pages
-// once unless something has changed. A plan may find something to do.
+// tryOthers runs the commands of pages that are not followed from beginning to end. A command that is on several
+// pages runs once, unless a command in between has changed objects. A plan may have changes.
 func (s *shell) tryOthers() {
 	s.t.Helper()
 	done := map[string]bool{}

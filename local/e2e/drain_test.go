@@ -23,9 +23,9 @@ func (s *stage) cordon(node string, on bool) error {
 	return err
 }
 
-// drain cordons a node and evicts its pods until there are none, as `kubectl drain` does: an eviction that a
-// disruption budget rejects is tried again. The scheduler may have placed the first new pods on the node, before it
-// knew that it is cordoned: these are evicted too.
+// drain cordons a node and evicts its pods until none are left, as `kubectl drain` does. It retries an eviction
+// that a disruption budget rejects. The scheduler may place new pods on the node before it sees that the node is
+// cordoned; drain evicts them too.
 func (s *stage) drain(node string) error {
 	if err := s.cordon(node, true); err != nil {
 		return err

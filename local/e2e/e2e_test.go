@@ -20,8 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestScripts runs testdata/*.txtar. `go test -run Scripts/NAME` runs one.
-// FULCRUM_KEEP=1 keeps the worlds' logs.
+// TestScripts runs testdata/*.txtar. `go test -run Scripts/NAME` runs one script. FULCRUM_KEEP=1 keeps the logs of
+// the local worlds.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	runScripts(t, "testdata")
@@ -49,25 +49,24 @@ func runScripts(t *testing.T, dir string) {
 	})
 }
 
-// stage has the world, controller and state of a script.
+// stage has the local world, the controller and the state of a script.
 type stage struct {
 	*scenario.Scenario
 	ctx        context.Context
 	binary     string // fulcrum-local
 	controller string
-	arguments  []string // of the controller
+	arguments  []string // arguments of the controller
 	applier    *manifest.Applier
-	before     inspect.Inventory // what the world began with
-	loads      []*load           // those that run
+	before     inspect.Inventory // resources at the start of the script
+	loads      []*load           // loads that are running
 
-	propagation time.Duration // how late load balancers learn of changes
+	propagation time.Duration // delay until load balancers apply changes
 }
 
 type stageKey struct{}
 
 func setup(env *testscript.Env, binary, controller string) error {
-	// A script that hangs is ended by go test's own limit; what it started
-	// ends with the world.
+	// The timeout of go test ends a script that hangs. Its processes end with the local world.
 	ctx, cancel := context.WithCancel(context.Background())
 	opts, arguments, err := options(env)
 	if err != nil {
@@ -114,8 +113,8 @@ func setup(env *testscript.Env, binary, controller string) error {
 	return nil
 }
 
-// options reads world.yaml of a script, which has the options of its local world and
-// further arguments of its controller.
+// options reads world.yaml of a script, which has the options of its local world and additional arguments of its
+// controller.
 func options(env *testscript.Env) (world.Options, []string, error) {
 	var file struct {
 		Domains          []string `json:"domains"`
@@ -141,7 +140,7 @@ func options(env *testscript.Env) (world.Options, []string, error) {
 	return opts, file.Controller, nil
 }
 
-// shared are objects that are applied in every world before its script begins.
+// shared are objects that are applied in every local world before its script begins.
 const shared = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass

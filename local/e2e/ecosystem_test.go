@@ -32,11 +32,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// ecosystemVariable names an environment variable with a directory of the programs that run beside Fulcrum in real
-// clusters, as `make ecosystem` builds them.
+// ecosystemVariable is an environment variable with the directory of the third-party programs that `make ecosystem`
+// builds and that run beside Fulcrum in real clusters.
 const ecosystemVariable = "FULCRUM_ECOSYSTEM"
 
-// TestEcosystem runs testdata/ecosystem/*.txtar: scripts with programs of others, in `make ecosystem`.
+// TestEcosystem runs testdata/ecosystem/*.txtar, which are scripts with third-party programs, in `make ecosystem`.
 func TestEcosystem(t *testing.T) {
 	if os.Getenv(ecosystemVariable) == "" {
 		t.Skip("takes minutes to build; " + ecosystemVariable + " is not set")
@@ -45,8 +45,8 @@ func TestEcosystem(t *testing.T) {
 	runScripts(t, filepath.Join("testdata", "ecosystem"))
 }
 
-// cmdProgram starts a program of others in the background, with the local world in its environment. It ends with the
-// script.
+// cmdProgram starts a third-party program in the background, with the local world in its environment. It ends at
+// the end of the script.
 func cmdProgram(ts *testscript.TestScript, neg bool, args []string) {
 	s := stageOf(ts)
 	if neg || len(args) == 0 {
@@ -61,7 +61,7 @@ func cmdProgram(ts *testscript.TestScript, neg bool, args []string) {
 	cmd.Stdout, cmd.Stderr = log, log
 	ts.Check(cmd.Start())
 	ts.Defer(func() {
-		// The world goes away with it; it has nothing to finish.
+		// The program needs no graceful end, because the local world ends too.
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		log.Close()
@@ -72,7 +72,7 @@ func cmdProgram(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// cmdDefinitions applies the definitions that a module of ecosystem/ has in a folder.
+// cmdDefinitions applies the CRDs in a folder of a module of ecosystem/.
 func cmdDefinitions(ts *testscript.TestScript, neg bool, args []string) {
 	s := stageOf(ts)
 	arguments(ts, args, 3, "definitions PROGRAM MODULE FOLDER")
@@ -86,14 +86,14 @@ func cmdDefinitions(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	objects = slices.DeleteFunc(objects, func(u *unstructured.Unstructured) bool { return u.GetKind() != "CustomResourceDefinition" })
 	checkOutcome(ts, neg, s.applier.Apply(s.ctx, objects))
-	ts.Defer(func() { // worlds are lent again
+	ts.Defer(func() { // the local world is used again
 		if err := s.applier.Delete(context.WithoutCancel(s.ctx), objects); err != nil {
 			ts.Logf("delete definitions: %v", err)
 		}
 	})
 }
 
-// cmdZone makes a public hosted zone that ends with the script.
+// cmdZone creates a public hosted zone, which is deleted at the end of the script.
 func cmdZone(ts *testscript.TestScript, neg bool, args []string) {
 	s := stageOf(ts)
 	arguments(ts, args, 1, "zone DOMAIN")
@@ -108,7 +108,7 @@ func cmdZone(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// recordOf returns the load balancer that the record of a name leads to.
+// recordOf returns the target of the alias record of a name.
 func recordOf(ctx context.Context, w *world.World, name string) (string, error) {
 	api := route53.NewFromConfig(w.AWSConfig())
 	zones, err := api.ListHostedZones(ctx, &route53.ListHostedZonesInput{})
@@ -129,7 +129,8 @@ func recordOf(ctx context.Context, w *world.World, name string) (string, error) 
 	return "", fmt.Errorf("there is no alias record %s", name)
 }
 
-// recordIs returns an error unless the record of a name leads to the load balancer in a status; "-" for no record.
+// recordIs returns an error unless the target of the record of a name is the load balancer in a status. If ref is
+// "-", it returns an error if there is a record.
 func recordIs(ctx context.Context, s *stage, name, ref string) error {
 	at, err := recordOf(ctx, s.World, name)
 	if ref == "-" {
@@ -148,8 +149,9 @@ func recordIs(ctx context.Context, s *stage, name, ref string) error {
 	return err
 }
 
-// cmdShares sends requests until the shares of pods, by the beginning of their names, are as given: a percentage that may
-// be off by 12, more than three standard deviations of a random choice of 200. Those that are further off are sent again.
+// cmdShares sends requests until the share of the pods whose names match is as given. The percentage may differ by
+// 12, which is more than three standard deviations of a random choice of 200. If it differs more, the requests are
+// repeated.
 func cmdShares(ts *testscript.TestScript, neg bool, args []string) {
 	s := stageOf(ts)
 	arguments(ts, args, 4, "shares NS/INGRESS URL POD-PATTERN PERCENT")
@@ -184,11 +186,11 @@ func cmdShares(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 }
 
-// rollouts are those of Argo.
+// rollouts is the resource of Argo Rollouts.
 var rollouts = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
 
-// cmdRollouts does what the plugin of kubectl does: promote ends the pause that a canary comes to, abort goes back, and stable has the hash of the
-// pods that serve, in STABLE.
+// cmdRollouts does what the kubectl plugin of Argo Rollouts does: promote ends the current pause of a canary, and
+// abort rolls back. stable stores the hash of the serving pods in STABLE.
 func cmdRollouts(ts *testscript.TestScript, neg bool, args []string) {
 	s := stageOf(ts)
 	arguments(ts, args, 2, "argo promote|abort|stable NS/ROLLOUT")
@@ -229,7 +231,7 @@ func cmdRollouts(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 }
 
-// cmdCASecret writes a Secret with the world's CA and its key.
+// cmdCASecret creates a Secret with the CA of the local world and its key.
 func cmdCASecret(ts *testscript.TestScript, neg bool, args []string) {
 	s := stageOf(ts)
 	arguments(ts, args, 1, "ca-secret NS/NAME")
@@ -250,7 +252,7 @@ func cmdCASecret(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// certificates are those of cert-manager.
+// certificates is the resource of cert-manager's Certificates.
 var certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}
 
 // cmdRenew does what "cmctl renew" does, and waits for the next revision.

@@ -20,7 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// plainGateway is a Gateway of a controller; %[1]s is its name.
+// plainGateway is a GatewayClass and a Gateway; %[1]s is the name of the Gateway.
 const plainGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -33,8 +33,8 @@ metadata: {name: %[1]s, namespace: default}
 spec: {gatewayClassName: alb, listeners: [{name: http, port: 80, protocol: HTTP}]}
 `
 
-// TestGatewayKindsInstalledLater: the controller starts in a cluster without the Gateway API,
-// serves Gateways once it is installed, and goes on when a part of it is removed.
+// TestGatewayKindsInstalledLater checks that the controller starts in a cluster without the Gateway API, serves
+// Gateways when the Gateway API is installed, and continues when a part of it is removed.
 func TestGatewayKindsInstalledLater(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -91,7 +91,7 @@ func TestGatewayKindsInstalledLater(t *testing.T) {
 	}
 }
 
-// programmed reports whether a Gateway has its load balancer.
+// programmed returns a check that a Gateway has its load balancer.
 func programmed(t *testing.T, w *world.World, name string) func(context.Context) error {
 	t.Helper()
 	scheme := runtime.NewScheme()

@@ -11,8 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/await"
 )
 
-// cmdGRPC: `grpc [-until RE] NS/INGRESS|gateway:NS/NAME HOST METHOD` calls a method as gRPC's
-// own client does.
+// cmdGRPC calls a method with a gRPC client: `grpc [-until RE] NS/INGRESS|gateway:NS/NAME HOST METHOD`.
 func cmdGRPC(ts *testscript.TestScript, neg bool, args []string) {
 	s := stageOf(ts)
 	f := flag.NewFlagSet("grpc", flag.ContinueOnError)
@@ -45,8 +44,7 @@ func cmdGRPC(ts *testscript.TestScript, neg bool, args []string) {
 	checkOutcome(ts, neg, err)
 }
 
-// callGRPC calls a method with an empty message. A status that is not OK is no
-// error.
+// callGRPC calls a method with an empty message. A status other than OK is not an error.
 func (s *stage) callGRPC(ctx context.Context, to, host, method string) (string, error) {
 	st, a, err := s.Call(ctx, to, host, method)
 	if err != nil {

@@ -75,24 +75,23 @@ spec:
       - {path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}
 `
 
-// withoutWebhooks: whatever happens, the controller needs none of its own.
+// withoutWebhooks disables the webhooks, which this test does not need.
 const withoutWebhooks = "--webhooks=off"
 
-// killedEdit has one more path than killedIngress, and so a target group more.
+// killedEdit is killedIngress with one more path, and thus one more target group.
 const killedEdit = killedIngress + `      - {path: /new, pathType: Exact, backend: {service: {name: new, port: {name: http}}}}
 `
 
-// killedAfter are operations after which the controller dies.
+// killedAfter has the operations after which the controller is killed.
 type killedAfter struct{ creating, replacing, undoing, deleting string }
 
-// TestKilledBetweenCalls kills the controller (SIGKILL) while it makes an
-// Ingress, while it follows an edit and while it deletes the Ingress, each
-// time with another call to AWS having just taken effect and its answer lost.
-// Edits replace the Ingress, as kubectl replace does: its finalizers are gone,
-// with a controller to see it or without. Every run ends in the same state.
+// TestKilledBetweenCalls kills the controller (SIGKILL) while it creates an Ingress, while it applies an edit, and
+// while it deletes the Ingress. Each time, another call to AWS has just taken effect and its response is lost.
+// Edits replace the Ingress as kubectl replace does, which removes its finalizers, with or without a running
+// controller. Every run ends in the same state.
 func TestKilledBetweenCalls(t *testing.T) {
 	t.Parallel()
-	// After each restart the controller waits, so there are two of them.
+	// The controller waits after each restart, so two test groups run in parallel.
 	for name, points := range map[string][]killedAfter{
 		"first": {
 			{"CreateSecurityGroup", "CreateTargetGroup", "DeleteRule", "DeleteLoadBalancer"},
@@ -179,8 +178,8 @@ spec: {controller: ingress.k8s.aws/alb}
 	t.Run("API server restarted", func(t *testing.T) { k.forTest(t).apiServerRestarts(want, edited) })
 }
 
-// apiServerRestarts kills the API server while the controller serves, starts it again with an edit that the controller has not
-// seen, and measures how long it takes until AWS has it.
+// apiServerRestarts kills the API server while the controller runs, restarts it with an edit that the controller
+// has not seen, and measures how long the edit takes to reach AWS.
 func (k *killTest) apiServerRestarts(before, after inspect.Inventory) {
 	k.startController()
 	k.apply(killedIngress)
@@ -195,7 +194,7 @@ func (k *killTest) apiServerRestarts(before, after inspect.Inventory) {
 	k.apply(killedEdit)
 	ended := ""
 	worldtest.Eventually(k.t, 2*time.Minute, func(ctx context.Context) error {
-		if !k.w.Alive(world.RoleController) { // it could not renew its lease in time; as the kubelet does
+		if !k.w.Alive(world.RoleController) { // the controller could not renew its lease in time; restart it as the kubelet does
 			ended = ", with a restart of the controller"
 			if err := k.w.StartController(k.controller, withoutWebhooks); err != nil {
 				return err
@@ -205,13 +204,13 @@ func (k *killTest) apiServerRestarts(before, after inspect.Inventory) {
 	})
 	k.t.Logf("BENCH API server killed, ready again after %s: an edit is in AWS %s after that%s", back.Sub(down).Round(time.Millisecond), time.Since(back).Round(time.Millisecond), ended)
 	k.awaitServed()
-	// A binding that goes before it was claimed has its rules for a minute.
+	// If a binding is deleted before it was claimed, its rules remain for a minute.
 	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error { return k.see.CheckHealthyTargets(ctx, "default", "new", 2) })
 	k.delete(killedIngress)
 	k.awaitDeletedWithin(2 * time.Minute)
 }
 
-// killTest has the steps and checks of this test.
+// killTest has the steps and checks of TestKilledBetweenCalls.
 type killTest struct {
 	t          *testing.T
 	w          *world.World
@@ -249,8 +248,8 @@ func (k *killTest) delete(text string) {
 	k.check(k.applier.Delete(k.t.Context(), objects))
 }
 
-// replace writes an Ingress as kubectl replace does: what the text does not
-// have is gone, such as finalizers.
+// replace updates an Ingress as kubectl replace does: it removes fields that the text does not have, such as
+// finalizers.
 func (k *killTest) replace(text string) {
 	k.t.Helper()
 	ing := &networkingv1.Ingress{}
@@ -271,7 +270,7 @@ func (k *killTest) awaitFinalizer() {
 	})
 }
 
-// awaitStableInventory waits until the resources in AWS differ from before, and no calls change them any more.
+// awaitStableInventory waits until the resources in AWS differ from before, and do not change any more.
 func (k *killTest) awaitStableInventory(before inspect.Inventory) {
 	k.t.Helper()
 	last := before
@@ -305,7 +304,7 @@ func (k *killTest) stopController() {
 	k.check(k.w.StopController())
 }
 
-// awaitServed waits until the Ingress answers from pods.
+// awaitServed waits until requests to the Ingress reach pods.
 func (k *killTest) awaitServed() {
 	k.t.Helper()
 	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
@@ -361,8 +360,8 @@ func (k *killTest) awaitDeletedWithin(d time.Duration) {
 	})
 }
 
-// generated matches what differs between two objects of the same name: parts
-// of names that hang on an object's UID, and ids.
+// generated matches the parts in which two objects of the same name differ: IDs, and parts of names that depend on
+// the object's UID.
 var generated = regexp.MustCompile(`-[0-9a-f]{10}\b|\bsg-[0-9a-f]+|/[0-9a-f]{16}\b`)
 
 func (k *killTest) inventory() inspect.Inventory {
@@ -381,7 +380,7 @@ func withoutGeneratedParts(lines inspect.Inventory) inspect.Inventory {
 	return out
 }
 
-// awaitInventory waits until AWS holds exactly what is wanted.
+// awaitInventory waits until the resources in AWS are exactly those in want.
 func (k *killTest) awaitInventory(want inspect.Inventory) {
 	k.t.Helper()
 	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error { return k.checkInventory(ctx, want) })
@@ -399,7 +398,7 @@ func (k *killTest) checkInventory(ctx context.Context, want inspect.Inventory) e
 }
 
 // dieAfter calls begin, and kills the controller as soon as the first call of an operation has taken effect. The
-// answer to the call is lost.
+// response to the call is lost.
 func (k *killTest) dieAfter(operation string, begin func()) {
 	k.t.Helper()
 	k.startController()
@@ -424,13 +423,13 @@ func (k *killTest) hasCalled(operation string) bool {
 	return len(log.Calls) > 0
 }
 
-// admin calls the emulator's admin API.
+// admin calls the admin API of the emulator.
 func (k *killTest) admin(method, path string, body any) []byte {
 	k.t.Helper()
 	return admin(k.t, k.w, method, path, body)
 }
 
-// admin calls the admin API of a world's emulator.
+// admin calls the admin API of a local world's emulator.
 func admin(t *testing.T, w *world.World, method, path string, body any) []byte {
 	t.Helper()
 	check := func(err error) {

@@ -21,7 +21,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestLeftoversInAWorldAreFound: a world is not given to the next test with what the last one has left.
+// TestLeftoversInAWorldAreFound checks that a local world is not used for the next test if the last test has left
+// objects or resources in it.
 func TestLeftoversInAWorldAreFound(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -86,7 +87,7 @@ func TestLeftoversInAWorldAreFound(t *testing.T) {
 		if err := c.leave(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		limit := time.Second // which one look may exceed on a busy machine
+		limit := time.Second // one check may take longer on a busy machine
 		worldtest.Eventually(t, time.Minute, func(ctx context.Context) error {
 			limit *= 2
 			ctx, cancel := context.WithTimeout(ctx, limit)

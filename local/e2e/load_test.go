@@ -22,14 +22,13 @@ import (
 // loadInterval is the time between two requests of a load.
 const loadInterval = 20 * time.Millisecond
 
-// settling is how long loads continue after the last change has reached the load
-// balancers.
+// settling is how long loads continue after the last change has taken effect in the load balancers.
 const settling = 300 * time.Millisecond
 
-// load sends requests at a steady rate, also after failures.
+// load sends requests at a steady rate and continues after failures.
 type load struct {
 	title string
-	app   string // of any application if empty
+	app   string // empty: responses of any application are accepted
 	began time.Time
 	stop  context.CancelFunc
 	done  sync.WaitGroup
@@ -39,7 +38,7 @@ type load struct {
 	failures map[string]*failure
 }
 
-// failure is one kind of unwanted answer.
+// failure is one kind of wrong response.
 type failure struct {
 	times       int
 	first, last time.Duration // when the requests were sent
@@ -47,9 +46,8 @@ type failure struct {
 
 const loadUsage = "usage: load start [-app APP] [-keep] [-ttl D] NS/INGRESS|service:NS/NAME URL, later load stop"
 
-// cmdLoad: `load start` begins, `load stop` ends and prints "requests N failed
-// M" for all together, "URL requests N failed M" for each ("URL kept …" with
-// -keep), and a line for each kind of failure.
+// cmdLoad starts a load with `load start`. `load stop` ends all loads and prints "requests N failed M" for all of
+// them, "URL requests N failed M" for each ("URL kept …" with -keep), and a line for each kind of failure.
 func cmdLoad(ts *testscript.TestScript, neg bool, args []string) {
 	s := stageOf(ts)
 	if neg || len(args) == 0 {
@@ -75,7 +73,7 @@ func cmdLoad(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		s.loads = append(s.loads, s.startLoad(c, title, *app))
 	case args[0] == "stop" && f.NArg() == 0 && len(s.loads) > 0:
-		// The last change has not reached the load balancers yet.
+		// Wait until the last change has reached the load balancers.
 		select {
 		case <-s.ctx.Done():
 		case <-time.After(s.propagation + settling):
@@ -103,7 +101,7 @@ func (s *stage) startLoad(c client, title, app string) *load {
 			}
 			one := func() {
 				sent := time.Since(l.began)
-				// A request under way when the load ends still counts.
+				// A request in progress when the load ends still counts.
 				r, err := c.ask(context.WithoutCancel(ctx))
 				l.note(sent, l.fault(r, err))
 			}
@@ -117,7 +115,7 @@ func (s *stage) startLoad(c client, title, app string) *load {
 	return l
 }
 
-// fault returns what is wrong with an answer; empty if nothing is.
+// fault describes what is wrong with a response, or returns an empty string.
 func (l *load) fault(r scenario.Reply, err error) string {
 	switch {
 	case err != nil:
@@ -148,8 +146,7 @@ func (l *load) note(sent time.Duration, fault string) {
 	f.first, f.last = min(f.first, sent), max(f.last, sent)
 }
 
-// endLoads ends all loads and sums up what has become of their requests, of all
-// and of each.
+// endLoads ends all loads and returns a summary of their requests, of all loads and of each.
 func (s *stage) endLoads() string {
 	for _, l := range s.loads {
 		l.stop()
@@ -173,15 +170,15 @@ func (s *stage) endLoads() string {
 	return fmt.Sprintf("requests %d failed %d\n%s", all, failed, b.String())
 }
 
-// rollout replaces all pods of a Deployment, as `kubectl rollout restart`.
+// rollout replaces all pods of a Deployment, as `kubectl rollout restart` does.
 func (s *stage) rollout(ns, deployment string) error {
 	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"restarted":%q}}}}}`, time.Now().Format(time.RFC3339Nano))
 	_, err := s.World.Kube().AppsV1().Deployments(ns).Patch(s.ctx, deployment, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
-// rolledOut returns an error until a Deployment has its wanted pods, all new ones,
-// and the old ones are gone.
+// rolledOut returns an error until a Deployment has the desired number of pods, all of them new, and the old ones
+// are deleted.
 func (s *stage) rolledOut(ctx context.Context, ns, deployment string) error {
 	d, err := s.World.Kube().AppsV1().Deployments(ns).Get(ctx, deployment, metav1.GetOptions{})
 	if err != nil {

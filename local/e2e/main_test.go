@@ -14,11 +14,11 @@ import (
 // worlds is the pool of local worlds for all tests.
 var worlds worldtest.Pool
 
-// mostWorlds bounds the memory of local worlds, each of which takes most of a gigabyte.
+// mostWorlds limits the memory of local worlds, each of which needs almost a gigabyte.
 const mostWorlds = 6
 
-// TestMain runs more local worlds in parallel than there are processors, unless
-// -parallel is set, because most of the time they wait for health checks.
+// TestMain runs more local worlds in parallel than there are processors, unless -parallel is set, because tests
+// mostly wait for health checks.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {

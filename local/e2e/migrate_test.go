@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// An API server with the definitions of the Gateway API and of the configurations takes all that fulcrum migrate writes in
-// its golden tests.
+// TestAPIServerAcceptsTranslatedObjects checks that an API server with the CRDs of the Gateway API and of Fulcrum
+// accepts all objects that fulcrum migrate writes in its golden tests.
 func TestAPIServerAcceptsTranslatedObjects(t *testing.T) {
 	t.Parallel()
 	w := worlds.AcquireForTest(t, world.Options{})

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// resources are those of the kinds that annotate and describe support.
+// resources are the resources of the kinds that annotate and describe support.
 var resources = map[string]schema.GroupVersionResource{
 	"Ingress":   {Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
 	"Service":   {Version: "v1", Resource: "services"},
@@ -37,7 +37,7 @@ func objectsOf(s *stage, kind, namespace string) (dynamic.ResourceInterface, err
 	return c.Resource(resource).Namespace(namespace), nil
 }
 
-// annotateObject sets an annotation by KEY=VALUE, or removes it by KEY-.
+// annotateObject sets an annotation (KEY=VALUE) or removes it (KEY-).
 func annotateObject(ts *testscript.TestScript, kind, ref, change string) error {
 	s := stageOf(ts)
 	namespace, name := split(ts, ref)
@@ -101,7 +101,7 @@ func describe(ts *testscript.TestScript, kind, ref string) (string, error) {
 	return b.String(), nil
 }
 
-// released returns an error while an object has a finalizer or shows a load balancer.
+// released returns an error while an object has a finalizer, or a load balancer in its status.
 func released(ctx context.Context, s *stage, kind, namespace, name string) error {
 	c, err := objectsOf(s, kind, namespace)
 	if err != nil {

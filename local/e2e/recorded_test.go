@@ -31,9 +31,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// recorded are cases of which the other controller has made something. internal/test/takeover takes over each one; here
-// they are in one cluster with a real API server. They show every kind of object and of target. The first one asks for a
-// node port, before the API server has chosen it for another.
+// recorded are cases that the other controller has served. internal/test/takeover takes over each case; here, all
+// are in one cluster with a real API server. They cover every kind of object and of target. The first case requests
+// a node port, so it comes before the API server can give the port to another Service.
 var recorded = []string{
 	"service-traffic-local",
 	"gateway-cross-namespace", "gateway-http-matches", "gateway-http-weights", "gateway-https", "gateway-listener-set",
@@ -45,7 +45,8 @@ var recorded = []string{
 	"service-eip", "service-health-check", "service-ip-targets", "service-minimal", "service-tcp-udp", "service-tls",
 }
 
-// mayReadClientSecret is what the owner of an Ingress with OIDC has granted either controller.
+// mayReadClientSecret is the Role with which the owner of an Ingress with OIDC allows either controller to read the
+// Secret.
 const mayReadClientSecret = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -59,7 +60,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: oidc}
 subjects: [{kind: ServiceAccount, name: fulcrum, namespace: kube-system}]
 `
 
-// previousController leaves a local world in the state of another controller that has served the recorded cases.
+// previousController brings a local world into the state in which another controller has left it after it has
+// served the recorded cases.
 type previousController struct {
 	t       *testing.T
 	world   *world.World
@@ -69,8 +71,8 @@ type previousController struct {
 	pods    map[string]int // by Service
 }
 
-// leaveRecorded puts the objects of the recorded cases into a local world, and what the other controller has made of
-// them. It returns how many stacks and bindings there are.
+// leaveRecorded creates the objects of the recorded cases in a local world, and the resources and status that the
+// other controller has created for them. It returns the number of stacks and bindings.
 func leaveRecorded(t *testing.T, w *world.World) int {
 	t.Helper()
 	p := newPrevious(t, w)
@@ -82,7 +84,7 @@ func leaveRecorded(t *testing.T, w *world.World) int {
 	return recordedRuns(t)
 }
 
-// recordedRuns returns how many stacks and bindings the recorded cases are.
+// recordedRuns returns the number of stacks and bindings in the recorded cases.
 func recordedRuns(t *testing.T) int {
 	t.Helper()
 	n := 0
@@ -126,7 +128,7 @@ func (p *previousController) check(err error) {
 	}
 }
 
-// seed makes what the cases refer to.
+// seed creates the resources to which the cases refer.
 func (p *previousController) seed() harness.Seeded {
 	p.t.Helper()
 	l := p.world.Layout()
@@ -143,7 +145,7 @@ func (p *previousController) seed() harness.Seeded {
 	return seeded
 }
 
-// apply applies the objects of a case, and pods for its Services.
+// apply applies the objects of a case, and creates pods for its Services.
 func (p *previousController) apply(name string, text []byte) {
 	p.t.Helper()
 	objects, err := manifest.Parse(text)
@@ -173,8 +175,9 @@ func (p *previousController) apply(name string, text []byte) {
 	}
 }
 
-// setNodePorts gives a Service that asks for one node port all of its node ports. Else the API server chooses the others
-// first, and one time in thousands the one that is asked for. It chooses none of the first 86 before all others are taken.
+// setNodePorts sets all node ports of a Service that requests a node port. Otherwise the API server allocates the
+// other ones first, and might, very rarely, allocate the requested one. The API server allocates the first 86 node
+// ports only when no other ones are free.
 func setNodePorts(o *unstructured.Unstructured) error {
 	if _, found, err := unstructured.NestedInt64(o.Object, "spec", "healthCheckNodePort"); o.GetKind() != "Service" || !found || err != nil {
 		return err
@@ -198,7 +201,7 @@ func (p *previousController) namespace(name string) {
 	}
 }
 
-// podOf returns a pod behind a Service, with the ports that it names.
+// podOf returns a pod of a Service, with the target ports of the Service.
 func podOf(service *corev1.Service, i int) *corev1.Pod {
 	c := corev1.Container{Name: "c", Image: "echo"}
 	for _, port := range service.Spec.Ports {
@@ -235,7 +238,7 @@ func (p *previousController) ready(ctx context.Context) error {
 	return nil
 }
 
-// read takes what the API server has.
+// read returns the objects in the API server.
 func (p *previousController) read() map[cluster.Ref]cluster.Object {
 	p.t.Helper()
 	out := map[cluster.Ref]cluster.Object{}
@@ -254,7 +257,7 @@ func (p *previousController) read() map[cluster.Ref]cluster.Object {
 	return out
 }
 
-// write gives the API server what has changed: new bindings, finalizers and status.
+// write sends changes to the API server: new bindings, finalizers and status.
 func (p *previousController) write(before map[cluster.Ref]cluster.Object) {
 	p.t.Helper()
 	for _, typ := range cluster.Types() {
@@ -284,11 +287,11 @@ func (p *previousController) patch(obj cluster.Object, field string, value any) 
 	p.t.Helper()
 	data, err := json.Marshal(map[string]any{field: value})
 	p.check(err)
-	target, _ := obj.DeepCopyObject().(crclient.Object) // it becomes what the API server answers
+	target, _ := obj.DeepCopyObject().(crclient.Object) // the client overwrites it with the response of the API server
 	return target, crclient.RawPatch(types.MergePatchType, data)
 }
 
-// status returns that of an object as JSON has it; nil without one.
+// status returns the status of an object as decoded JSON, or nil if it has none.
 func (p *previousController) status(obj cluster.Object) any {
 	p.t.Helper()
 	data, err := json.Marshal(obj)

@@ -47,7 +47,7 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
 `
 
-// readOne lets the controller read one Secret.
+// readOne allows the controller to read one Secret.
 const readOne = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -61,8 +61,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: fulcrum-oidc}
 subjects: [{kind: ServiceAccount, name: fulcrum, namespace: kube-system}]
 `
 
-// TestRights: the shipped rights are enough for the lease, the checkpoints and everything about an
-// Ingress; Secrets are granted one by one, also while the controller runs.
+// TestRights checks that the roles in config/rbac are sufficient for the lease, the checkpoints and an Ingress, and
+// that permission for single Secrets can be granted while the controller runs.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -141,7 +141,7 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.SplitSeq(string(log), "\n") {
-		// The Secret of an Ingress may not be read, which is said once.
+		// The controller may not read the Secret of an Ingress, and reports that once.
 		if strings.Contains(line, "forbidden") && !strings.Contains(line, "secret may not be read") {
 			t.Error(line)
 		}

@@ -17,11 +17,11 @@ import (
 // environment, and the directories of the source tree in the working directory.
 type shell struct {
 	t        *testing.T
-	dir, bin string // the working directory, and that of the programs
+	dir, bin string // the working directory, and the directory of programs
 	env      []string
 }
 
-// newShell makes a shell. planning are further flags of fulcrum plan.
+// newShell creates a shell. planning are additional flags of fulcrum plan.
 func newShell(t *testing.T, w *world.World, planning ...string) *shell {
 	t.Helper()
 	s := &shell{t: t, dir: t.TempDir(), bin: t.TempDir()}
@@ -38,15 +38,15 @@ func newShell(t *testing.T, w *world.World, planning ...string) *shell {
 		text := fmt.Sprintf("#!/bin/sh\n[ \"$1\" != plan ] || set -- \"$@\"%s\nexec %q \"$@\"\n", flags, worldtest.Controller(t))
 		s.check(os.WriteFile(filepath.Join(s.bin, "fulcrum"), []byte(text), 0o700))
 	}
-	home := t.TempDir() // helm and kubectl keep what they have discovered
+	home := t.TempDir() // helm and kubectl cache discovery data in it
 	s.env = append(os.Environ(), w.Environment()...)
-	plugins := s.t.TempDir() // of kubectl
+	plugins := s.t.TempDir() // plugins of kubectl
 	s.env = append(s.env, "KREW_ROOT="+plugins, "KREW_NO_UPGRADE_CHECK=1", "PATH="+s.bin+":"+filepath.Join(plugins, "bin")+":"+os.Getenv("PATH"), "HOME="+home, "XDG_CACHE_HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home)
 	return s
 }
 
-// release makes the files of a release in the working directory: all but the program are real, which stands for one that
-// takes minutes to compile for a release.
+// release creates the files of a release in the working directory. All files are real except for the program, which
+// is replaced by one that compiles quickly.
 func (s *shell) release() {
 	s.t.Helper()
 	out := filepath.Join(s.t.TempDir(), "release")
@@ -71,7 +71,7 @@ func (s *shell) check(err error) {
 	}
 }
 
-// try runs a command and returns what it prints, and its exit code.
+// try runs a command and returns its output and its exit code.
 func (s *shell) try(command string) (string, int) {
 	s.t.Helper()
 	cmd := exec.CommandContext(s.t.Context(), "bash", "-euo", "pipefail", "-c", command)

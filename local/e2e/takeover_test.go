@@ -29,14 +29,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// fastAWS admits as many calls as this AWS answers: the documented rates would make reading 33 load balancers the
-// longest part of the test.
+// fastAWS allows as many calls as the emulator can serve. With the documented rates, reading 33 load balancers
+// would be the longest part of the test.
 const fastAWS = "--aws-api-throttle=Elastic Load Balancing v2:.*=500:500,EC2:.*=500:500"
 
-// TestTakeOverRehearsal follows docs/install.md in a local world, and then docs/takeover.md, after another controller
-// has served the recorded cases there: the plan says that there is nothing to do, the swap and the next one after a
-// roll-back make no call that changes AWS, and what the other controller finds after the roll-back is what it has
-// left. Commands of other pages come last.
+// TestTakeOverRehearsal follows docs/install.md in a local world. Then it follows docs/takeover.md, after another
+// controller has served the recorded cases. The plan has no changes. The takeover, and a second takeover after a
+// rollback, make no mutating calls. After the rollback, the other controller finds the state that it has left.
+// Commands of other pages come last.
 func TestTakeOverRehearsal(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -64,8 +64,8 @@ func TestTakeOverRehearsal(t *testing.T) {
 
 const releaseName = "aws-load-balancer-controller"
 
-// install follows docs/install.md. A process outside the cluster is the controller, with the arguments of the pods,
-// which serve something else here.
+// install follows docs/install.md. The controller is a process outside the cluster, with the arguments of the pods,
+// which run another program here.
 func install(t *testing.T, s *stage, sh *shell) {
 	t.Helper()
 	sh.follow("docs/install.md", map[string]func(command, output string){
@@ -99,11 +99,11 @@ func install(t *testing.T, s *stage, sh *shell) {
 	sh.run("kubectl get crd ingressclassparams.elbv2.k8s.aws targetgroupbindings.elbv2.k8s.aws")
 }
 
-// nothingToDo is the sum of a plan that changes nothing.
+// nothingToDo is the summary of a plan without changes.
 const nothingToDo = "\nplan: 0 to create, 0 to change, 0 to replace, 0 to delete\n"
 
-// takeOver follows docs/takeover.md, for a release of the other chart and what its controller has left. runs is how
-// many runs of the controller there are at least.
+// takeOver follows docs/takeover.md, for a release of the other chart and the resources of its controller. runs is
+// the minimum number of reconciles.
 func takeOver(t *testing.T, s *stage, sh *shell, runs int) {
 	t.Helper()
 	applier, err := manifest.NewApplier(s.World.RESTConfig())
@@ -111,7 +111,7 @@ func takeOver(t *testing.T, s *stage, sh *shell, runs int) {
 	ours, err := manifest.Load(filepath.Join(renderings, "default.yaml"))
 	sh.check(err)
 	r := &release{shell: sh, applier: applier, name: "default", values: "theirs.yaml"}
-	// The class of the recorded cases is there already.
+	// The class of the recorded cases already exists.
 	ours = slices.DeleteFunc(ours, func(u *unstructured.Unstructured) bool { return strings.HasPrefix(u.GetKind(), "IngressClass") })
 	values := "clusterName: " + harness.ClusterName + "\ncreateIngressClassResource: false\n"
 	sh.check(os.WriteFile(filepath.Join(sh.dir, r.values), []byte(values), 0o600))
@@ -142,7 +142,7 @@ func takeOver(t *testing.T, s *stage, sh *shell, runs int) {
 		if out := sh.run("kubectl -n kube-system get deployment " + releaseName + " -o yaml"); !strings.Contains(out, "registry.example.com/"+releaseName+":v3.5.0") {
 			t.Errorf("the image of the other controller is not back:\n%s", out)
 		}
-		deleteFulcrumState(t, s) // the other controller has its own lease and none of our Secrets
+		deleteFulcrumState(t, s) // the other controller has its own lease and none of Fulcrum's Secrets
 	}
 	sh.follow("docs/takeover.md", map[string]func(command, output string){
 		"fulcrum plan": func(_, output string) {
@@ -155,20 +155,20 @@ func takeOver(t *testing.T, s *stage, sh *shell, runs int) {
 	})
 }
 
-// startAsDeployed starts a controller with the arguments that the pods of the Deployment have.
+// startAsDeployed starts the controller with the arguments of the pods of the Deployment.
 func startAsDeployed(t *testing.T, s *stage) {
 	t.Helper()
 	startProgram(t, s, worldtest.Controller(t))
 }
 
-// startProgram starts a program with the arguments that the pods of the Deployment have.
+// startProgram starts a program with the arguments of the pods of the Deployment.
 func startProgram(t *testing.T, s *stage, program string) {
 	t.Helper()
 	d, err := s.World.Kube().AppsV1().Deployments("kube-system").Get(t.Context(), releaseName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	// In a pod the namespace of the Lease is known, and the election is on unless a flag says otherwise.
+	// In a pod, the namespace of the Lease is known, and leader election is on by default.
 	args := append(d.Spec.Template.Spec.Containers[0].Args, "--enable-leader-election=true", "--leader-election-namespace=kube-system", fastAWS)
 	if err := s.World.StartController(program, args...); err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func startProgram(t *testing.T, s *stage, program string) {
 	})
 }
 
-// deleteFulcrumState removes what only Fulcrum leaves: its Secrets and its lease.
+// deleteFulcrumState deletes objects that only Fulcrum creates: its Secrets and its lease.
 func deleteFulcrumState(t *testing.T, s *stage) {
 	t.Helper()
 	kube := s.World.Kube()
@@ -196,7 +196,7 @@ func deleteFulcrumState(t *testing.T, s *stage) {
 	}
 }
 
-// awsAndObjectState returns what AWS has, and what objects show of it.
+// awsAndObjectState returns the resources in AWS, and the status of the objects.
 func awsAndObjectState(t *testing.T, s *stage) ([]string, map[string]any) {
 	t.Helper()
 	inventory, err := s.Inspector.Inventory(t.Context())
@@ -231,7 +231,8 @@ func awsAndObjectState(t *testing.T, s *stage) ([]string, map[string]any) {
 	return slices.Sorted(slices.Values(inventory)), out
 }
 
-// fillProtocols fills in the protocol of ports, as the controller does where the other one leaves it empty.
+// fillProtocols sets the protocol of ports that have none, as the controller does for objects of the other
+// controller.
 func fillProtocols(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -248,7 +249,8 @@ func fillProtocols(v any) {
 	}
 }
 
-// checkUnchanged waits until the controller has run for each stack and binding, and then sees that it changes nothing.
+// checkUnchanged waits until the controller has reconciled each stack and binding, and then checks that it makes no
+// changes.
 func checkUnchanged(t *testing.T, s *stage, runs int) {
 	t.Helper()
 	worldtest.Eventually(t, 2*time.Minute, func(ctx context.Context) error {

@@ -22,9 +22,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestUpgradesFromEarlierVersions holds what docs/upgrades.md promises, from each version that the releases' file names:
-// its own controller makes the recorded cases, with the arguments of its own chart. The upgrade of chart and controller
-// makes no call that changes AWS, nor does the way back, also after an edit that only this version has seen.
+// TestUpgradesFromEarlierVersions checks the promises of docs/upgrades.md for each earlier version in release.yaml.
+// The earlier controller serves the recorded cases, with the arguments of its own chart. The upgrade of chart and
+// controller makes no mutating calls in AWS, nor does the downgrade, even after an edit that only this version has
+// applied.
 func TestUpgradesFromEarlierVersions(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -42,7 +43,7 @@ func TestUpgradesFromEarlierVersions(t *testing.T) {
 	}
 }
 
-// upgradedFrom returns the tags or commits from which an upgrade is promised.
+// upgradedFrom returns the tags or commits from which an upgrade is supported.
 func upgradedFrom(t *testing.T, root string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "tools/release/release.yaml"))
@@ -58,10 +59,11 @@ func upgradedFrom(t *testing.T, root string) []string {
 	return file.UpgradesFrom
 }
 
-// earlierVersion is a version's chart and program.
+// earlierVersion is the chart and the program of an earlier version.
 type earlierVersion struct{ chart, definitions, program string }
 
-// buildEarlierVersion builds a version from its sources. Go keeps what it has compiled, so that the second time takes seconds.
+// buildEarlierVersion builds a version from its source. The second build takes only seconds, because Go caches
+// compiled packages.
 func buildEarlierVersion(t *testing.T, root, version string) earlierVersion {
 	t.Helper()
 	dir := t.TempDir()
@@ -74,7 +76,7 @@ cd "$3" && go build -trimpath -o fulcrum.built ./cmd/fulcrum`, "-", root, versio
 	return earlierVersion{chart: filepath.Join(dir, "charts/fulcrum"), definitions: filepath.Join(dir, "config/crd"), program: filepath.Join(dir, "fulcrum.built")}
 }
 
-// upgradeValues are those of the release: the class of the recorded cases is there already.
+// upgradeValues are the values of the release. The class of the recorded cases already exists.
 const upgradeValues = "clusterName: " + harness.ClusterName + "\ncreateIngressClassResource: false\nimage: {repository: registry.example.com/fulcrum, tag: v0}\n"
 
 func upgrade(t *testing.T, from earlierVersion) {
@@ -97,7 +99,8 @@ func upgrade(t *testing.T, from earlierVersion) {
 	chart := func(command string) {
 		t.Helper()
 		sh.run(command)
-		// The pods that would serve the chart's webhooks do not run here. Helm makes them again, each time.
+		// The pods that would serve the chart's webhooks do not run here. Helm creates the configurations again
+		// each time.
 		sh.run("kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations --all")
 	}
 	chart("helm install " + releaseName + " " + from.chart + " -n kube-system -f values.yaml")
@@ -130,14 +133,14 @@ func upgrade(t *testing.T, from earlierVersion) {
 	}
 	now := worldtest.Controller(t)
 	upgraded := "helm upgrade " + releaseName + " charts/fulcrum -n kube-system -f values.yaml"
-	// As docs/upgrades.md has it: the definitions, the plan, and then the controller.
+	// As in docs/upgrades.md: first the CRDs, then the plan, then the controller.
 	sh.run("kubectl apply --server-side --force-conflicts -f config/crd")
 	if out := sh.run("fulcrum plan --cluster-name=" + harness.ClusterName + " --all"); !strings.Contains(out, nothingToDo) {
 		t.Errorf("the plan of the upgrade is\n%s", out)
 	}
 	swap("after the upgrade", now, upgraded)
 
-	// What this version makes is an earlier one's, too.
+	// An earlier version also accepts changes that this version has made.
 	edit(t, s, sh)
 	aws, kubernetes = awsAndObjectState(t, s)
 	sh.check(w.StopController())
@@ -147,8 +150,8 @@ func upgrade(t *testing.T, from earlierVersion) {
 	sh.check(w.StopController())
 }
 
-// applyRecorded puts the recorded cases into a local world, with pods and with what they refer to. It returns how many
-// stacks and bindings a controller makes of them.
+// applyRecorded creates the recorded cases in a local world, with pods and the resources to which they refer. It
+// returns the number of stacks and bindings.
 func applyRecorded(t *testing.T, w *world.World) int {
 	t.Helper()
 	p := newPrevious(t, w)
@@ -156,7 +159,7 @@ func applyRecorded(t *testing.T, w *world.World) int {
 	return recordedRuns(t)
 }
 
-// checkNothingToDo returns an error until a version has nothing left to do.
+// checkNothingToDo returns an error until the plan of a version has no changes.
 func checkNothingToDo(ctx context.Context, sh *shell, program string) error {
 	out, code := sh.try(fmt.Sprintf("%s plan --cluster-name=%s --all %q", program, harness.ClusterName, fastAWS))
 	if code != 0 {
@@ -165,7 +168,7 @@ func checkNothingToDo(ctx context.Context, sh *shell, program string) error {
 	return ctx.Err()
 }
 
-// edit gives an Ingress a path more, and waits until this version has carried that out.
+// edit adds a path to an Ingress, and waits until this version has applied the edit.
 func edit(t *testing.T, s *stage, sh *shell) {
 	t.Helper()
 	const namespace = "ingress-minimal"

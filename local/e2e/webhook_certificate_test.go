@@ -20,8 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// TestWebhookCertificate: with the rights of config/rbac and no others, the self-made certificate
-// is shared, trusted and replaced.
+// TestWebhookCertificate checks that the permissions in config/rbac are sufficient to share and replace the
+// generated certificate, and to make the API server trust it.
 func TestWebhookCertificate(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -39,7 +39,7 @@ func TestWebhookCertificate(t *testing.T) {
 	if err := applier.Apply(t.Context(), objects); err != nil {
 		t.Fatal(err)
 	}
-	// As if the manifests were made for another service account.
+	// Use match conditions for another service account, as if the manifests were generated for that account.
 	hooks := w.Kube().AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	other, err := hooks.Get(t.Context(), "aws-load-balancer-webhook", metav1.GetOptions{})
 	if err != nil {

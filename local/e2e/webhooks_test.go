@@ -61,7 +61,7 @@ spec:
   rules: [{http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]
 `
 
-// refusedBySchema are objects that the definitions alone keep out.
+// refusedBySchema are objects that the CRDs reject without webhooks.
 var refusedBySchema = map[string]struct{ docs, want string }{
 	"both spellings of prefix lists": {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {prefixListsIDs: [pl-1], PrefixListsIDs: [pl-1]}}`, "prefixListsIDs and PrefixListsIDs"},
 	"both spellings, one empty":      {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {prefixListsIDs: [pl-1], PrefixListsIDs: []}}`, "prefixListsIDs and PrefixListsIDs"},
@@ -81,7 +81,7 @@ func acceleratorDoc(spec string) string {
 	return `{apiVersion: aga.k8s.aws/v1beta1, kind: GlobalAccelerator, metadata: {name: bad, namespace: shop}, spec: {` + spec + `}}`
 }
 
-// refusedAccelerators returns specs of GlobalAccelerators that the definition alone keeps out.
+// refusedAccelerators returns specs of GlobalAccelerators that the CRD rejects without webhooks.
 func refusedAccelerators() map[string]struct{ docs, want string } {
 	out := map[string]struct{ docs, want string }{}
 	listener := func(l string) string { return "listeners: [{" + l + "}]" }
@@ -112,7 +112,7 @@ func refusedAccelerators() map[string]struct{ docs, want string } {
 	return out
 }
 
-// acceleratorDefaults has an API server fill in the defaults of a GlobalAccelerator, and stores nothing.
+// acceleratorDefaults checks the defaults of a GlobalAccelerator in an API server, without storing the object.
 func acceleratorDefaults(t *testing.T, w *world.World) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(w.RESTConfig())
@@ -136,8 +136,8 @@ func acceleratorDefaults(t *testing.T, w *world.World) {
 	}
 }
 
-// TestAdmission: a real API server asks the webhooks of config/webhook, and what is exempt from them
-// continues while no webhook answers.
+// TestAdmission checks that a real API server calls the webhooks of config/webhook, and that objects that are
+// exempt can be written while no webhook responds.
 func TestAdmission(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -187,7 +187,7 @@ func TestAdmission(t *testing.T) {
 		return `{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: other, namespace: shop, annotations: {` + annotations + `}},
 			spec: {ingressClassName: alb, rules: [{http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}}`
 	}
-	// The API server takes up new webhooks within a second or so.
+	// The API server uses new webhook configurations after about a second.
 	bad := `{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {subnets: {}}}`
 	eventually(t, "class parameters are denied", func() error {
 		return deniedWith(apply(bad), "spec.subnets: Required value")
@@ -203,7 +203,7 @@ func TestAdmission(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	// The webhooks accept the client certificate of the API server alone.
+	// The webhooks accept only the client certificate of the API server.
 	anyone := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, Timeout: time.Minute}
 	if answer, err := anyone.Post(fmt.Sprintf("https://127.0.0.1:%d/validate-networking-v1-ingress", w.WebhookPort()), "application/json", strings.NewReader("{}")); err == nil {
 		_ = answer.Body.Close()
@@ -283,7 +283,8 @@ func deniedWith(err error, want string) error {
 	return nil
 }
 
-// reachLocally lets the API server find the webhooks on this machine instead of behind a Service.
+// reachLocally changes a webhook configuration so that the API server calls the webhooks on this machine instead of
+// through a Service.
 func reachLocally(t *testing.T, u *unstructured.Unstructured, port int, ca []byte) {
 	t.Helper()
 	list, found, err := unstructured.NestedSlice(u.Object, "webhooks")
@@ -308,7 +309,7 @@ func reachLocally(t *testing.T, u *unstructured.Unstructured, port int, ca []byt
 	}
 }
 
-// selfSigned writes a certificate for this machine and returns it.
+// selfSigned writes a self-signed certificate for this machine and returns it.
 func selfSigned(t *testing.T, dir string) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// checkRegions has commands in the environment of each cluster find the region of that cluster.
+// checkRegions checks that commands in the environment of each cluster use the region of that cluster.
 func checkRegions(t *testing.T, first, second *running, fulcrum string) {
 	t.Helper()
 	for r, want := range map[*running]string{first: "us-west-2", second: "eu-west-1"} {
@@ -19,7 +19,7 @@ func checkRegions(t *testing.T, first, second *running, fulcrum string) {
 	}
 }
 
-// checkRefusals are of lines for a second cluster that differ from the printed one.
+// checkRefusals checks that wrong variants of the printed command for a second cluster are refused.
 func checkRefusals(t *testing.T, first *running, line string) {
 	t.Helper()
 	for _, refused := range []struct{ args, want string }{

@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// printAccess prints shell commands with which to use a world. fulcrum is the path of Fulcrum, self that of this
-// program, and number the number of the world that runs AWS.
+// printAccess prints shell commands with which to use a local world. fulcrum is the path of Fulcrum, self is the
+// path of this program, and number is the number of the local world that runs AWS.
 func printAccess(out io.Writer, w *world.World, number int, fulcrum, self string) {
 	fmt.Fprintf(out, "\n%s", w.Exports())
 	fmt.Fprint(out, "\nwith these in the environment, for example:\n  kubectl get ingress -A\n")
@@ -102,14 +102,14 @@ func exampleFor(pattern, star string) string {
 	return strings.NewReplacer("*", star, "?", "x").Replace(pattern)
 }
 
-// certificateAuthority is the CA of the world.
+// certificateAuthority is the CA of the local world.
 type certificateAuthority struct {
 	file  string
 	roots *x509.CertPool
 }
 
 // signedCertificate reports whether the CA has signed the certificate of a listener for a host. It returns true if
-// the listener does not answer.
+// the listener does not respond.
 func (ca certificateAuthority) signedCertificate(address, host string) bool {
 	d := tls.Dialer{NetDialer: &net.Dialer{Timeout: time.Second}, Config: &tls.Config{ServerName: host, RootCAs: ca.roots}}
 	c, err := d.Dial("tcp", address)

@@ -11,7 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// Each listener has a line that a rule answers, with what verifies its certificate.
+// TestCurlLines checks that each listener has a command that matches a rule, with the CA that verifies its
+// certificate.
 func TestCurlLines(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()

@@ -43,16 +43,16 @@ func (r *running) String() string {
 	return r.out.String()
 }
 
-// lastLine is the last line of what up prints before it waits.
+// lastLine is the last line that up prints before it waits.
 const lastLine = "Ctrl-C ends this world\n"
 
-// up starts a world and waits until it has been shown how to reach it.
+// up starts a local world and waits until up has printed how to use it.
 func up(t *testing.T, args ...string) *running {
 	t.Helper()
 	return upIn(t, t.TempDir(), args...)
 }
 
-// upIn returns the same in a base directory that other worlds may use.
+// upIn does the same as up, in a base directory that other local worlds may use.
 func upIn(t *testing.T, base string, args ...string) *running {
 	t.Helper()
 	r := &running{t: t, base: base}
@@ -70,7 +70,7 @@ func upIn(t *testing.T, base string, args ...string) *running {
 			t.Log(r.String())
 		}
 	})
-	r.awaitOutputWithin(t, 2*world.StartTimeout, lastLine) // of the local world, then of the controller
+	r.awaitOutputWithin(t, 2*world.StartTimeout, lastLine) // timeouts of the local world and of the controller
 	return r
 }
 
@@ -90,13 +90,13 @@ func (r *running) awaitOutputWithin(t *testing.T, limit time.Duration, text stri
 	})
 }
 
-// exports returns the lines that a user copies.
+// exports returns the export lines that a user copies.
 func (r *running) exports() string {
 	return strings.Join(regexp.MustCompile(`(?m)^export .*\n`).FindAllString(r.String(), -1), "")
 }
 
-// shell runs what a user types after copying the exports, and nothing of the
-// environment of the test that leads to another cluster or AWS.
+// shell returns a command that runs a script with the printed exports, and without other environment variables for
+// clusters or AWS.
 func (r *running) shell(script string) *exec.Cmd {
 	cmd := exec.Command("sh", "-c", r.exports()+script)
 	cmd.Dir = r.t.TempDir()
@@ -105,8 +105,7 @@ func (r *running) shell(script string) *exec.Cmd {
 	return cmd
 }
 
-// becomesReady runs a controller as a user does until it is ready and the
-// checks succeed, and ends it.
+// becomesReady runs a controller as a user does until it is ready and the checks succeed, and stops it.
 func (r *running) becomesReady(t *testing.T, script string, checks ...func(context.Context) error) {
 	t.Helper()
 	cmd := r.shell("exec " + script)
@@ -166,7 +165,7 @@ func read(t *testing.T, path ...string) string {
 	return string(b)
 }
 
-// libraryMetrics returns those that docs/metrics.md lists of controller-runtime.
+// libraryMetrics returns the metrics of controller-runtime that docs/metrics.md lists.
 func libraryMetrics(t *testing.T) []string {
 	t.Helper()
 	_, section, _ := strings.Cut(read(t, "docs", "metrics.md"), "\n## Metrics of controller-runtime\n")
@@ -180,15 +179,14 @@ func libraryMetrics(t *testing.T) []string {
 	return out
 }
 
-// TestPrintedCommandsWork copies what `up --controller none` and the README
-// print.
+// TestPrintedCommandsWork runs the commands that `up --controller none` and the README show.
 func TestPrintedCommandsWork(t *testing.T) {
 	fulcrum := worldtest.Controller(t)
 	if worldtest.TestsOtherController() {
 		t.Skip("the commands are those of Fulcrum")
 	}
 	r := up(t, "--controller=none", "-f", filepath.Join(worldtest.Root(t), "examples", "shop"))
-	// Programs of a test need not be beside each other.
+	// In tests, the programs may be in different directories.
 	beside := filepath.Join(filepath.Dir(worldtest.Binary(t)), "fulcrum")
 	r.awaitOutput(t, "--leader-election-namespace=kube-system\n")
 	_, command, _ := strings.Cut(r.String(), "start one with:\n")
@@ -203,7 +201,7 @@ func TestPrintedCommandsWork(t *testing.T) {
 			t.Fatal("the README has no command of a controller outside a cluster")
 		}
 		least = strings.NewReplacer("NAME", "local", "FILE", `"$KUBECONFIG"`).Replace(strings.TrimPrefix(least, "fulcrum "))
-		// The default ports are those of every controller on this machine.
+		// The default ports may be used by another controller on this machine.
 		for _, flag := range []string{"--health-probe-bind-addr", "--metrics-bind-addr", "--webhook-bind-port"} {
 			least += " " + regexp.MustCompile(flag+`=\S+`).FindString(command)
 		}
@@ -223,7 +221,7 @@ func TestPrintedCommandsWork(t *testing.T) {
 		var ended *exec.ExitError
 		out, err := r.shell(plan).CombinedOutput()
 		if errors.As(err, &ended) && ended.ExitCode() == 2 {
-			err = nil // there is something to change
+			err = nil // exit code 2 means that the plan has changes
 		}
 		if err != nil {
 			t.Errorf("%s: %v: %s", plan, err, out)
@@ -231,8 +229,8 @@ func TestPrintedCommandsWork(t *testing.T) {
 	})
 }
 
-// TestFaultyFilesStartNothing: a wrong path is reported before the local world is
-// started, and all faults at once.
+// TestFaultyFilesStartNothing checks that a wrong path is reported before the local world starts, and that all
+// errors are reported together.
 func TestFaultyFilesStartNothing(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "base")
 	broken := filepath.Join(t.TempDir(), "broken.yaml")
@@ -253,8 +251,8 @@ func TestFaultyFilesStartNothing(t *testing.T) {
 	}
 }
 
-// TestUp follows what `up` prints in two clusters of one AWS: from nothing to traffic, a second cluster, and the end of
-// each controller.
+// TestUp runs the commands that `up` prints, for two clusters with one AWS: from the start to requests, with a
+// second cluster, until the controllers end.
 func TestUp(t *testing.T) {
 	if worldtest.TestsOtherController() {
 		t.Skip("the commands are those of Fulcrum")
@@ -287,7 +285,7 @@ func TestUp(t *testing.T) {
 	})
 }
 
-// killController ends the controller as a crash would.
+// killController kills the controller, like a crash.
 func (r *running) killController(t *testing.T) {
 	t.Helper()
 	dir := regexp.MustCompile(`(?m)^logs are in (.*)/logs;`).FindStringSubmatch(r.String())
@@ -307,8 +305,8 @@ func (r *running) killController(t *testing.T) {
 	}
 }
 
-// testREADMECommands copies what the README has a new user type, from nothing to a Service, an Ingress and a Gateway
-// that answer.
+// testREADMECommands runs the commands of the README for a new user, until a Service, an Ingress and a Gateway
+// serve requests.
 func testREADMECommands(t *testing.T, r *running, fulcrum string) {
 	t.Helper()
 	_, text, _ := strings.Cut(read(t, "README.md"), "\n## Try it\n")

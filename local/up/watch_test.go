@@ -8,7 +8,7 @@ import (
 func TestBackOffDoublesUntilTheControllerHasSettled(t *testing.T) {
 	var b backOff
 	for i, c := range []struct{ ranFor, want time.Duration }{
-		{time.Hour, time.Second}, // the first end
+		{time.Hour, time.Second}, // the first exit
 		{time.Second, 2 * time.Second},
 		{time.Second, 4 * time.Second},
 		{time.Second, 8 * time.Second},

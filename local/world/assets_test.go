@@ -11,7 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestPrebuiltProgramsAreUsed: etcd and the API server are those of KUBEBUILDER_ASSETS, as in tests with controller-runtime.
+// TestPrebuiltProgramsAreUsed checks that etcd and the API server are the programs in KUBEBUILDER_ASSETS, as in
+// tests with controller-runtime.
 func TestPrebuiltProgramsAreUsed(t *testing.T) {
 	dir := t.TempDir()
 	for _, role := range []string{world.RoleEtcd, world.RoleAPIServer} {

@@ -25,11 +25,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/vpc"
 )
 
-// awsHealthPath is a path of the emulator that answers as soon as it serves.
+// awsHealthPath is a path of the emulator that responds as soon as the emulator serves.
 const awsHealthPath = "/_fulcrum/clock"
 
-// AWSEndpoint returns the URL of the emulator, for all services and, below /_fulcrum/, for its admin API. It is empty
-// in a world without AWS.
+// AWSEndpoint returns the URL of the emulator, for all services and, below /_fulcrum/, for its admin API. It is
+// empty in a local world without AWS.
 func (w *World) AWSEndpoint() string {
 	if w.opts.WithoutAWS {
 		return ""
@@ -55,7 +55,8 @@ func (w *World) startAWS(ctx context.Context) error {
 		return err
 	}
 	w.layout.AWS = w.AWSEndpoint()
-	// The permissions apply to the controllers of all worlds that use this AWS; the world that runs it has set them.
+	// The permissions apply to the controllers of all local worlds that use this AWS; the local world that runs it
+	// has set them.
 	if w.opts.AWSOfWorld == 0 {
 		if err := w.restrictController(ctx); err != nil {
 			return err
@@ -68,7 +69,7 @@ func (w *World) startAWS(ctx context.Context) error {
 	return nil
 }
 
-// SetPropagationDelay restarts AWS with another PropagationDelay.
+// SetPropagationDelay restarts AWS with a new PropagationDelay.
 func (w *World) SetPropagationDelay(ctx context.Context, d time.Duration) error {
 	if d == w.opts.PropagationDelay {
 		return nil
@@ -116,8 +117,8 @@ func (w *World) DeniedByAWS(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(out.Denied)), nil
 }
 
-// acmCertificates makes a certificate for each domain of the options. The keys are RSA, because ACM lists only RSA
-// certificates by default.
+// acmCertificates creates a certificate for each domain of the options. The keys are RSA, because ACM lists only
+// RSA certificates by default.
 func (w *World) acmCertificates() ([]vpc.Certificate, error) {
 	out := make([]vpc.Certificate, len(w.opts.Domains))
 	var g errgroup.Group

@@ -16,9 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestAWSAgreesWithCluster: nodes are instances, pods are secondary addresses of their
-// ENIs, and both stay so when pods are created and deleted and when AWS is down for a
-// while.
+// TestAWSAgreesWithCluster checks that the nodes are instances in AWS and the pods are secondary addresses of the
+// nodes' ENIs, also after pods are created and deleted, and after an outage of AWS.
 func TestAWSAgreesWithCluster(t *testing.T) {
 	w := worldtest.Start(t, world.Options{Cluster: "shop"})
 	c := &cluster{t: t, w: w}
@@ -58,7 +57,7 @@ func TestAWSAgreesWithCluster(t *testing.T) {
 		t.Errorf("ACM lists %d certificates, want 2", len(certs.CertificateSummaryList))
 	}
 
-	// secondary lists what AWS has as addresses of pods.
+	// secondary returns the addresses that AWS has for pods.
 	secondary := func(ctx context.Context) ([]string, error) {
 		var out []string
 		for _, n := range w.Layout().Nodes {

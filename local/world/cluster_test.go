@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// hangTimeout is how long something may take: only a hang misses it.
+	// hangTimeout is how long a test waits for a condition. It is so long that only a hang exceeds it.
 	hangTimeout = 2 * time.Minute
-	// brief is how long an answer to a datagram may take, which may be lost: who waits for it asks again.
+	// brief is how long a test waits for the reply to a datagram. A datagram may be lost, so callers repeat it.
 	brief = 2 * time.Second
 	// grace is the grace period of the pods of webManifest.
 	grace = 3 * time.Second
@@ -75,9 +75,8 @@ spec:
   ports: [{name: dns, port: 53, targetPort: dns, protocol: UDP}]
 `
 
-// TestClusterServesPods proves the Kubernetes half of the world: workloads
-// become pods with addresses in the VPC, real servers answer there and through
-// node ports, and readiness and deletion show as in a cluster.
+// TestClusterServesPods checks the Kubernetes part of a local world: workloads get pods with addresses in the VPC,
+// servers respond at these addresses and through node ports, and readiness and deletion work as in a cluster.
 func TestClusterServesPods(t *testing.T) {
 	w := worldtest.Start(t, world.Options{WithoutAWS: true})
 	c := &cluster{t: t, w: w}
@@ -196,7 +195,8 @@ func TestClusterServesPods(t *testing.T) {
 	})
 }
 
-// readinessGateHoldsPod: Ready is all gates and all containers.
+// readinessGateHoldsPod checks that a pod is Ready only if all readiness gates are true and all containers are
+// ready.
 func readinessGateHoldsPod(t *testing.T, w *world.World) {
 	c := &cluster{t: t, w: w}
 	c.apply(`
@@ -258,7 +258,7 @@ func (c *cluster) apply(text string) {
 	}
 }
 
-// runningPods waits for exactly n ready pods, none of them ending.
+// runningPods waits until there are exactly n pods, all of them ready and none of them being deleted.
 func (c *cluster) runningPods(selector string, n int) []corev1.Pod {
 	c.t.Helper()
 	var out []corev1.Pod
@@ -304,7 +304,7 @@ func (c *cluster) annotate(pod, key, value string) {
 	}
 }
 
-// get asks an address in the VPC, over a connection of its own.
+// get sends a request to an address in the VPC, over a new connection.
 func (c *cluster) get(addr netip.Addr, port int) (echo.Answer, error) {
 	client := &http.Client{Timeout: hangTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Get("http://" + loopback.HostPort(addr, port) + "/some/path")
@@ -320,7 +320,7 @@ func (c *cluster) get(addr netip.Addr, port int) (echo.Answer, error) {
 	return a, json.Unmarshal(b, &a)
 }
 
-// awaitAnswersFrom waits until a round of connections sees exactly these pods.
+// awaitAnswersFrom waits until exactly these pods respond to a series of connections.
 func (c *cluster) awaitAnswersFrom(addr netip.Addr, port int, want []string) {
 	c.t.Helper()
 	worldtest.Eventually(c.t, hangTimeout, func(context.Context) error {
@@ -352,8 +352,8 @@ func names(pods []corev1.Pod) []string {
 	return out
 }
 
-// versionIsReadable: kubectl parses the version that the API server reports, and rejects one like
-// that of a plain `go build`.
+// versionIsReadable checks that kubectl can parse the version that the API server reports. kubectl rejects the
+// version of a plain `go build`.
 func versionIsReadable(t *testing.T, w *world.World) {
 	got, err := w.Kube().Discovery().ServerVersion()
 	if err != nil {
@@ -373,7 +373,7 @@ func versionIsReadable(t *testing.T, w *world.World) {
 	}
 }
 
-// twoDatagrams sends two datagrams from one socket and returns both answers.
+// twoDatagrams sends two datagrams from one socket and returns both replies.
 func twoDatagrams(at string) (first, second echo.Answer, err error) {
 	conn, err := net.Dial("udp4", at)
 	if err != nil {

@@ -33,8 +33,8 @@ func (w *World) ControllerArgs() []string {
 	}
 }
 
-// WebhookPort returns the port on which the controller serves webhooks. It serves them on all addresses, so each
-// local world has a port of its own.
+// WebhookPort returns the port on which the controller serves webhooks. It listens on all addresses, so each local
+// world has its own port.
 func (w *World) WebhookPort() int { return portWebhook + w.slot.n }
 
 // controllerEnv returns environment variables with AWS credentials, and with values that keep the SDK from finding
@@ -95,12 +95,13 @@ func quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// ControllerReady waits until the controller's readiness endpoint answers with success.
+// ControllerReady waits until the controller's readiness endpoint returns success.
 func (w *World) ControllerReady(ctx context.Context) error {
 	return w.waitFor(ctx, "controller", httpOK("http://"+w.controlHostPort(portHealth)+"/readyz"), RoleController)
 }
 
-// StopController sends SIGTERM to the controller and waits for its end; after 30 seconds it kills it.
+// StopController sends SIGTERM to the controller and waits until it has ended; after 30 seconds it kills the
+// controller.
 func (w *World) StopController() error {
 	p := w.process(RoleController)
 	if p == nil || !p.Alive() {
@@ -110,18 +111,18 @@ func (w *World) StopController() error {
 	return nil
 }
 
-// KillController ends the controller as a crash would.
+// KillController kills the controller, like a crash.
 func (w *World) KillController() error { return w.Kill(RoleController) }
 
-// Environment returns the environment variables, as NAME=value, by which the AWS CLI, the AWS SDKs and the commands
-// of Fulcrum find this local world. Region and VPC are in the instance metadata too, except in a world that uses the
-// AWS of another world.
+// Environment returns the environment variables, as NAME=value, with which the AWS CLI, the AWS SDKs and the
+// commands of Fulcrum use this local world. Region and VPC are also in the instance metadata, except in a local
+// world that uses the AWS of another one.
 func (w *World) Environment() []string {
 	out := []string{"KUBECONFIG=" + w.kubeconfig, "FULCRUM_CLUSTER_NAME=" + w.layout.Cluster}
 	if w.opts.WithoutAWS {
 		return out
 	}
-	// The instance metadata belong to the cluster of the world that runs AWS.
+	// The instance metadata belong to the cluster of the local world that runs AWS.
 	metadata := "AWS_EC2_METADATA_SERVICE_ENDPOINT=" + w.AWSEndpoint()
 	if w.opts.AWSOfWorld != 0 {
 		metadata = "AWS_EC2_METADATA_DISABLED=true"

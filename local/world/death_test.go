@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// up runs `fulcrum-local up` until it shows that it is ready, and returns the
-// command and the state directory of its world.
+// up runs `fulcrum-local up` until it reports that the local world is ready, and returns the command and the state
+// directory.
 func up(t *testing.T, base string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.Command(worldtest.Binary(t), "up", "--without-aws", "--base="+base, "--nodes=1")
@@ -54,7 +54,7 @@ func up(t *testing.T, base string) (*exec.Cmd, string) {
 	}
 }
 
-// processes counts what still runs out of a state directory.
+// processes returns the IDs of the processes whose working directory is in a state directory.
 func processes(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
@@ -109,11 +109,11 @@ func TestCrashLeavesNoProcessAndNextWorldCleansUp(t *testing.T) {
 	if want := "removed " + dir + ", left by an earlier world"; !slices.Contains(steps, want) {
 		t.Errorf("output lacks %q: %q", want, steps)
 	}
-	// Its number may be in use by a local world of another directory meanwhile.
+	// A local world of another directory may be using this number now.
 	if _, err := os.Stat(dir); w.Dir() != dir && !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the dead world's %s is still there beside %s", dir, w.Dir())
 	}
-	// Another one beside it takes another number.
+	// A local world that runs at the same time gets another number.
 	beside := worldtest.Start(t, world.Options{WithoutAWS: true, Base: base, Nodes: 1})
 	if beside.Number() == w.Number() {
 		t.Errorf("two worlds have number %d", w.Number())

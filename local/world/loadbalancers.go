@@ -23,7 +23,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// LoadBalancer is a load balancer in AWS, with the facts that its clients need.
+// LoadBalancer is a load balancer in AWS, with the data that its clients need.
 type LoadBalancer struct {
 	ARN, Name, DNSName, Scheme, State string
 	Listeners                         []Listener
@@ -50,13 +50,13 @@ type Listener struct {
 	UDPAddresses []netip.AddrPort
 }
 
-// AWSConfig returns the configuration for SDK clients of this world.
+// AWSConfig returns the configuration for SDK clients of this local world.
 func (w *World) AWSConfig() aws.Config {
 	return awsclient.Config(w.AWSEndpoint(), w.layout.Region)
 }
 
-// LoadBalancers lists the load balancers in the world's region, sorted by name, with the addresses on which they
-// listen.
+// LoadBalancers lists the load balancers in the region of the local world, sorted by name, with the addresses on
+// which they listen.
 func (w *World) LoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
 	served, err := w.emulatedLoadBalancers(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (w *World) shiftedEndpoint(ctx context.Context, node netip.Addr, port strin
 	return "", false
 }
 
-// Lookup resolves a name with the world's resolver.
+// Lookup resolves a name with the resolver of the local world.
 func (w *World) Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	r := net.Resolver{
 		PreferGo: true,
@@ -181,8 +181,9 @@ func (w *World) Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	return addrs, nil
 }
 
-// HTTPClient returns a client for requests to load balancers: it resolves their names, trusts the world's CA, follows
-// no redirects, and opens a connection for each request, so that each request may reach any node and pod.
+// HTTPClient returns a client for requests to load balancers. It resolves their names, trusts the CA of the local
+// world, does not follow redirects, and opens a new connection for each request, so that each request may reach any
+// node and pod.
 //
 // If to is not empty, it is the DNS name of the load balancer that gets every request, whatever the host of the
 // request.
@@ -199,7 +200,7 @@ func (w *World) HTTPClient(to string) *http.Client {
 	}
 }
 
-// RootCAs returns a pool with the world's CA, which signs the certificates of load balancers.
+// RootCAs returns a pool with the CA of the local world, which signs the certificates of load balancers.
 func (w *World) RootCAs() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(w.creds.caPEM)
@@ -241,7 +242,7 @@ func (w *World) Dialer(to string) func(ctx context.Context, network, address str
 	}
 }
 
-// isShifted reports whether load balancers listen on another port instead, because this user may not open it.
+// isShifted reports whether load balancers listen on another port because this user may not open port.
 func isShifted(port string) bool {
 	n, err := strconv.Atoi(port)
 	return err == nil && loopback.Port(n) != n

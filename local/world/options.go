@@ -12,7 +12,7 @@ import (
 // busy one.
 const StartTimeout = 5 * time.Minute
 
-// Options describe a world. All fields except Binary are optional.
+// Options describe a local world. All fields except Binary are optional.
 type Options struct {
 	// Binary is the path of fulcrum-local, whose subcommands are the roles.
 	Binary string
@@ -23,16 +23,16 @@ type Options struct {
 	Cluster string
 	// Region is the region of the emulated AWS, and sets its partition. Default: us-west-2.
 	Region string
-	// Nodes is the count of nodes, over three zones. Default: 3.
+	// Nodes is the number of nodes, spread over three zones. Default: 3.
 	Nodes int
 	// WithoutAWS starts only a cluster with nodes and pods. No controller can run in it.
 	WithoutAWS bool
-	// AWSOfWorld is the number of a running world with the same Base, whose AWS this world uses for a second cluster,
-	// in another VPC and possibly another Region of the same partition. The other options about AWS have no effect
-	// then. Default: the world runs its own AWS.
+	// AWSOfWorld is the number of a running local world with the same Base, whose AWS this local world uses for a
+	// second cluster, in another VPC and possibly another Region of the same partition. The other options about AWS
+	// have no effect then. Default: the local world runs its own AWS.
 	AWSOfWorld int
-	// AdminController gives the controller all rights in the cluster and in AWS, for controllers other than Fulcrum.
-	// Default: the rights of config/rbac and config/iam.
+	// AdminController gives the controller all permissions in the cluster and in AWS, for controllers other than
+	// Fulcrum. Default: the permissions in config/rbac and config/iam.
 	AdminController bool
 	// PropagationDelay is the delay until load balancers apply changes that AWS has accepted: new listeners, rules,
 	// target groups and targets. Removals apply immediately, so that the delay hides no fault. Default: none.
@@ -52,11 +52,11 @@ type Options struct {
 	// Manifests are files or directories of YAML, applied once the cluster is
 	// up, after Fulcrum's own CRDs and before any controller runs.
 	Manifests []string
-	// Base is the directory of all worlds of this user. Default: one under
-	// the system's directory for temporary files.
+	// Base is the directory of all local worlds of this user. Default: a directory in the system's directory for
+	// temporary files.
 	Base string
-	// Keep keeps the state directory, with the logs, when the world ends. The next world with the same Base removes
-	// it.
+	// Keep keeps the state directory, with the logs, when the local world ends. The next local world with the same
+	// Base removes it.
 	Keep bool
 	// Timeout is how long Start may take. Default: StartTimeout.
 	Timeout time.Duration

@@ -21,7 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/config/rbac"
 )
 
-// credentials are the certificates, keys and tokens of one local world. They are created and removed with it.
+// credentials are the certificates, keys and tokens of one local world. They are removed with the local world.
 type credentials struct {
 	dir    string
 	caPEM  []byte
@@ -30,8 +30,8 @@ type credentials struct {
 	tokens map[string]string // by user
 }
 
-// Users of the API server: a cluster admin, and the service account of the
-// controller, which has the rights that Fulcrum is shipped with.
+// Users of the API server: a cluster admin, and the service account of the controller, which has the permissions in
+// config/rbac.
 const (
 	userAdmin      = "fulcrum-local"
 	userController = rbac.User
@@ -141,8 +141,8 @@ func (c *credentials) sign(usage x509.ExtKeyUsage, key crypto.PublicKey, dns []s
 	return x509.CreateCertificate(rand.Reader, template, c.caCert, key, c.caKey)
 }
 
-// IssueCertificate returns a server certificate that clients of this world trust, as PEM, followed by the certificate
-// of the CA.
+// IssueCertificate returns a server certificate that clients of this local world trust, as PEM, followed by the
+// certificate of the CA.
 func (w *World) IssueCertificate(names ...string) (certificate, key []byte, err error) {
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -181,8 +181,8 @@ func (c *credentials) makeTokens() error {
 	return os.WriteFile(c.path("tokens.csv"), []byte(table), 0o600)
 }
 
-// writeKubeconfig writes a kubeconfig for one user. It contains the CA, not its path: Go clients cache transports by
-// the path, and the next world may use the same path.
+// writeKubeconfig writes a kubeconfig for one user. It contains the CA and not the path of the CA, because Go
+// clients cache transports by the path, and the next local world may use the same path.
 func (c *credentials) writeKubeconfig(path, server, user string) error {
 	const form = `apiVersion: v1
 kind: Config

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// condition returns nil when it is met; otherwise its error names what is missing. An error that wraps errPermanent
+// condition returns nil when it is met; otherwise the error says what is missing. An error that wraps errPermanent
 // ends the wait.
 type condition func(ctx context.Context) error
 
@@ -45,7 +45,7 @@ func (w *World) waitFor(ctx context.Context, what string, ready condition, roles
 	}
 }
 
-// readiness returns the condition that shows that a role serves. For other roles Start waits until it observes their
+// readiness returns the condition under which a role serves. For other roles, Start waits until it observes their
 // effects.
 func (w *World) readiness(role string) (condition, bool) {
 	switch role {

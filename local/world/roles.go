@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// Roles are the processes of a world. Each one except the controller is a subcommand of fulcrum-local.
+// Roles are the processes of a local world. Each role except the controller is a subcommand of fulcrum-local.
 const (
 	RoleEtcd              = "etcd"
 	RoleAPIServer         = "kube-apiserver"
@@ -22,9 +22,10 @@ const (
 	RoleController        = "controller"
 )
 
-// Ports on the control address of a world. They are fixed, as each world has its own control address.
+// Ports on the control address of a local world. They are fixed, because each local world has its own control
+// address.
 const (
-	portClaim             = 1999 // open while the world runs, to reserve its addresses
+	portClaim             = 1999 // open while the local world runs, to reserve its addresses
 	portEtcd              = 2379
 	portEtcdPeer          = 2380
 	portAPIServer         = 6443
@@ -70,7 +71,8 @@ func (w *World) roleCommand(role string) (args, env []string) {
 		args = []string{
 			"--bind-address=" + w.control.String(),
 			"--secure-port=" + strconv.Itoa(portAPIServer),
-			// Nothing in the world connects to the advertised address, but kube-apiserver rejects a loopback address.
+			// No client in the local world uses the advertised address, but kube-apiserver rejects a loopback
+			// address.
 			"--advertise-address=" + w.slot.Addr(255, 1).String(),
 			"--endpoint-reconciler-type=none",
 			"--etcd-servers=http://" + w.controlHostPort(portEtcd),
@@ -155,12 +157,12 @@ func (w *World) roleCommand(role string) (args, env []string) {
 	return append([]string{role}, args...), env
 }
 
-// nodeLease is the duration of a node's lease, in seconds. It is long, as renewals, after a quarter of it, are most
-// of the writes of an idle world.
+// nodeLease is the duration of a node's lease, in seconds. It is long because an idle local world mostly writes
+// renewals, which happen after a quarter of the duration.
 const nodeLease = 160
 
-// kubeControllers are the parts of kube-controller-manager that a world with
-// workloads, Services and nodes needs.
+// kubeControllers are the controllers of kube-controller-manager that a local world with workloads, Services and
+// nodes needs.
 var kubeControllers = []string{
 	"daemonset-controller",
 	"deployment-controller",

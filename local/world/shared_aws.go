@@ -12,11 +12,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// layoutFile is the file in the state directory of a world with its layout. It exists once the AWS of the world is
-// set up.
+// layoutFile is the file in the state directory of a local world with its layout. It exists once the AWS of the
+// local world is set up.
 const layoutFile = "layout.json"
 
-// checkSharedAWS returns an error unless the world AWSOfWorld runs an AWS that a second cluster can use.
+// checkSharedAWS returns an error unless the local world AWSOfWorld runs an AWS that a second cluster can use.
 func (o Options) checkSharedAWS() error {
 	l, err := layout.Read(filepath.Join(statePath(o.Base, o.AWSOfWorld), layoutFile))
 	switch {
@@ -36,12 +36,13 @@ func (o Options) checkSharedAWS() error {
 	return nil
 }
 
-// hostPort returns the host:port of a port on the control address of a world.
+// hostPort returns the host:port of a port on the control address of a local world.
 func hostPort(number, port int) string {
 	return loopback.HostPort((&slot{n: number}).Addr(255, 1), port)
 }
 
-// awsHostPort returns the host:port of a port of the AWS that a world uses, which another world may run.
+// awsHostPort returns the host:port of a port of the AWS that a local world uses, which another local world may
+// run.
 func awsHostPort(w *World, port int) string {
 	return hostPort(cmp.Or(w.opts.AWSOfWorld, w.slot.n), port)
 }

@@ -15,16 +15,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// Numbers of worlds are between firstSlot and lastSlot, without servicesSlot. Lower numbers are left to other users
-// of the loopback range, and 10.96.0.0/16 has the cluster IPs of Services.
+// Numbers of local worlds are between firstSlot and lastSlot, without servicesSlot. Lower numbers are left to other
+// users of the loopback range, and 10.96.0.0/16 has the cluster IPs of Services.
 const (
 	firstSlot    = 16
 	lastSlot     = 254
 	servicesSlot = 96
 )
 
-// slot is the reservation of a number, and with it of 10.N.0.0/16, its
-// loopback mirror, and a state directory.
+// slot is the reservation of a number, and thus of 10.N.0.0/16, of the matching loopback range, and of a state
+// directory.
 type slot struct {
 	n    int
 	dir  string
@@ -78,7 +78,7 @@ func (s *slot) takeAddresses() bool {
 		return false
 	}
 	s.claim = claim
-	// The API server's port is checked too, for processes that use the range without a claim.
+	// The check of the API server's port finds processes that use the range without a claim.
 	l, err := net.Listen("tcp4", at(portAPIServer))
 	if err != nil {
 		return false
@@ -91,8 +91,8 @@ func (s *slot) release() {
 	if s.claim != nil {
 		s.claim.Close()
 	}
-	// Closing the file releases the lock. The file is not removed: otherwise two processes could lock two files of
-	// the same name.
+	// Closing the file releases the lock. The file is not removed, because two processes could then lock two files
+	// of the same name.
 	s.lock.Close()
 }
 
@@ -117,8 +117,9 @@ func tryLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// removeEndedWorlds removes the remaining processes and state directories of worlds that have ended, also of those
-// with Options.Keep. It returns the removed directories. A world whose lock is held is running and is not changed.
+// removeEndedWorlds removes the remaining processes and state directories of local worlds that have ended,
+// including those with Options.Keep. It returns the removed directories. A local world whose lock is held is
+// running and is not changed.
 func removeEndedWorlds(base string) (removed []string) {
 	entries, err := os.ReadDir(base)
 	if err != nil {

@@ -43,7 +43,7 @@ users:
   user: {client-certificate: %q, client-key: %q}
 `
 
-// writeAdmissionConfig writes the API server's configuration of admission, by which it authenticates itself to webhooks.
+// writeAdmissionConfig writes the API server's admission configuration, with which it authenticates to webhooks.
 func (c *credentials) writeAdmissionConfig() error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -59,8 +59,8 @@ func (c *credentials) writeAdmissionConfig() error {
 	return os.WriteFile(c.path("admission.yaml"), fmt.Appendf(nil, admissionConfig, callers), 0o600)
 }
 
-// WebhookArgs returns the arguments with which a controller serves webhooks with a certificate of this world, and
-// only to its API server.
+// WebhookArgs returns the arguments with which a controller serves webhooks with a certificate of this local world,
+// and only to its API server.
 func (w *World) WebhookArgs() ([]string, error) {
 	if err := w.creds.issueServerCert(webhookCertificate, []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
 		return nil, fmt.Errorf("certificate of webhooks: %w", err)
@@ -95,8 +95,8 @@ func (w *World) InstallWebhooks(ctx context.Context) error {
 	return applier.Apply(ctx, hooks)
 }
 
-// setWebhookURLs replaces the Services in a webhook configuration by URLs on this machine. It returns false for other
-// objects.
+// setWebhookURLs replaces the Services in a webhook configuration with URLs on this machine. It returns false for
+// other objects.
 func setWebhookURLs(o *unstructured.Unstructured, port int, ca []byte) (bool, error) {
 	list, found, err := unstructured.NestedSlice(o.Object, "webhooks")
 	if err != nil || !found {

@@ -46,10 +46,10 @@ type World struct {
 	closed    bool
 }
 
-// Start starts a world and returns when it can be used: the API server serves, the nodes are ready, the manifests are
-// applied. It starts no controller. Faults in the manifests are reported before anything is started. If Start returns
-// an error, or ctx ends before it returns, it removes everything that it has started. A started world runs until
-// Close, even if ctx ends.
+// Start starts a local world and returns when the local world can be used: the API server serves, the nodes are
+// ready, and the manifests are applied. It starts no controller. Faults in the manifests are reported before any
+// process is started. If Start returns an error, or ctx ends before it returns, it removes everything that it has
+// started. A started local world runs until Close, even if ctx ends.
 func Start(ctx context.Context, opts Options) (*World, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -71,7 +71,7 @@ func Start(ctx context.Context, opts Options) (*World, error) {
 	w.launch = child.NewLauncher()
 	w.control = loopback.Addr(w.slot.Addr(255, 1))
 	if err := w.start(ctx); err != nil {
-		// Release err: it names what Start was waiting for.
+		// Return err, because it names what Start was waiting for.
 		w.Close()
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (w *World) startCluster(ctx context.Context) error {
 		return err
 	}
 	w.reportStep("the API server is ready")
-	// Start waits for these three later, by their effects.
+	// Start waits for these three roles later, by their effects.
 	for _, role := range []string{RoleControllerManager, RoleScheduler, RoleKwok} {
 		if err := w.StartRole(ctx, role); err != nil {
 			return err
@@ -259,8 +259,9 @@ func (w *World) process(role string) *child.Process {
 	return w.processes[role]
 }
 
-// Kill kills the process of a role with SIGKILL, as a crash would, and waits for its end. StartRole and
-// StartController start it again. RoleAWS gets SIGTERM instead, so that it keeps its state, as AWS does in an outage.
+// Kill kills the process of a role with SIGKILL, like a crash, and waits until it has ended. StartRole and
+// StartController start it again. RoleAWS gets SIGTERM instead, so that it keeps its state, as AWS does in an
+// outage.
 func (w *World) Kill(role string) error {
 	p := w.process(role)
 	if p == nil || !p.Alive() {
@@ -336,15 +337,15 @@ func (w *World) RESTConfig() *rest.Config { return rest.CopyConfig(w.rest) }
 // Kube returns a client of the API server.
 func (w *World) Kube() kubernetes.Interface { return w.kube }
 
-// Layout returns the addresses, subnets, nodes and identifiers of the world in AWS.
+// Layout returns the addresses, subnets, nodes and IDs of the local world in AWS.
 func (w *World) Layout() layout.Layout { return w.layout }
 
-// Number returns the world's number: its VPC is 10.Number.0.0/16.
+// Number returns the number of the local world: its VPC is 10.Number.0.0/16.
 func (w *World) Number() int { return w.slot.n }
 
 // Dir returns the state directory. Close removes it unless Options.Keep is set.
 func (w *World) Dir() string { return w.slot.dir }
 
-// CA returns the path of the certificate of the CA that signs all certificates of the world, also those in ACM. Its
-// key is in ca.key in the same directory.
+// CA returns the path of the certificate of the CA that signs all certificates of the local world, including those
+// in ACM. Its key is in ca.key in the same directory.
 func (w *World) CA() string { return w.creds.path("ca.crt") }

@@ -21,15 +21,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// Pool reuses local worlds, since starting a world takes longer than most tests. Each world is used by one test at a
-// time. All have the CRDs of Gateway API, so that tests with and without Gateways share worlds. The zero value is
-// ready to use.
+// Pool reuses local worlds, since starting one takes longer than most tests. Each local world is used by one test
+// at a time. All have the CRDs of Gateway API, so that tests with and without Gateways share local worlds. The zero
+// value is ready to use.
 type Pool struct {
 	mu     sync.Mutex
 	worlds map[string][]*PooledWorld // by the options that must be equal
 }
 
-// PooledWorld is a world of a pool, for one test at a time.
+// PooledWorld is a local world of a pool, for one test at a time.
 type PooledWorld struct {
 	*world.World
 	pool      *Pool
@@ -42,15 +42,15 @@ type PooledWorld struct {
 	logs      int
 }
 
-// cleanLimit is how long Clean waits for changes that the test has not waited for.
+// cleanLimit is how long Clean waits for changes for which the test has not waited.
 const cleanLimit = time.Minute
 
-// releaseLimit is the deadline for Release: two waits of cleanLimit, and requests between them.
+// releaseLimit is the deadline for Release: two waits of cleanLimit, and the requests between them.
 const releaseLimit = 3 * cleanLimit
 
-// AcquireForTest acquires a world for a test and releases it when the test ends. The test need not delete the objects
-// that it applies, unless a controller has created AWS resources for them. The test fails if resources or objects
-// remain or are missing afterwards.
+// AcquireForTest acquires a local world for a test and releases it when the test ends. The test need not delete the
+// objects that it applies, unless a controller has created AWS resources for them. The test fails if resources or
+// objects remain or are missing afterwards.
 func (p *Pool) AcquireForTest(t testing.TB, opts world.Options) *world.World {
 	t.Helper()
 	if opts.Binary == "" {
@@ -70,7 +70,7 @@ func (p *Pool) AcquireForTest(t testing.TB, opts world.Options) *world.World {
 	return l.World
 }
 
-// Acquire returns a world with the options that is not in use, or starts one. Release puts it back into the pool,
+// Acquire returns a local world with the options that is not in use, or starts one. Release returns it to the pool;
 // Close ends it.
 func (p *Pool) Acquire(ctx context.Context, opts world.Options) (*PooledWorld, error) {
 	opts.AdminController = opts.AdminController || TestsOtherController()
@@ -101,7 +101,7 @@ func (p *Pool) Acquire(ctx context.Context, opts world.Options) (*PooledWorld, e
 	return l, nil
 }
 
-// reserve marks a world as used and returns it; if all are in use it adds one that the caller starts.
+// reserve marks a local world as used and returns it. If all are in use, it adds one, which the caller starts.
 func (p *Pool) reserve(kind string) (*PooledWorld, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,8 +157,8 @@ func (l *PooledWorld) recordState(ctx context.Context) error {
 	})
 }
 
-// Release puts the world back into the pool. If the test has left anything in it, it closes the world and returns an
-// error.
+// Release returns the local world to the pool. If the test has left objects or resources in it, Release closes it
+// and returns an error.
 func (l *PooledWorld) Release(ctx context.Context) error {
 	ctx, done := context.WithTimeout(ctx, releaseLimit)
 	defer done()
@@ -171,7 +171,7 @@ func (l *PooledWorld) Release(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the world and removes it from the pool.
+// Close ends the local world and removes it from the pool.
 func (l *PooledWorld) Close() error {
 	l.pool.mu.Lock()
 	others := l.pool.worlds[l.kind][:0]
@@ -188,8 +188,8 @@ func (l *PooledWorld) Close() error {
 	return l.World.Close()
 }
 
-// Clean returns an error if a test has left anything that its controller should have removed, and deletes the objects
-// of the test.
+// Clean deletes the objects of the test. It returns an error if objects or resources remain that the controller
+// should have removed.
 func (l *PooledWorld) Clean(ctx context.Context) error {
 	for _, role := range world.Roles() {
 		if role != world.RoleController && !l.Alive(role) {
@@ -235,8 +235,8 @@ func (l *PooledWorld) Clean(ctx context.Context) error {
 	return nil
 }
 
-// checkControllerCleanup returns the objects of the cluster, or an error if resources of the controller remain in
-// AWS, resources of the world are missing, or objects have finalizers.
+// checkControllerCleanup returns the objects of the cluster. It returns an error if resources of the controller
+// remain in AWS, resources of the local world are missing, or objects have finalizers.
 func (l *PooledWorld) checkControllerCleanup(ctx context.Context) (map[string]object, error) {
 	found, err := l.aws.Inventory(ctx)
 	if err != nil {
@@ -309,7 +309,7 @@ func (l *PooledWorld) deleteAdded(ctx context.Context, before map[string]object,
 	return nil
 }
 
-// emptyList empties a list of the emulator.
+// emptyList clears a list of the emulator.
 func (l *PooledWorld) emptyList(ctx context.Context, list string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, l.AWSEndpoint()+"/_fulcrum/"+list, nil)
 	if err != nil {
@@ -325,7 +325,7 @@ func (l *PooledWorld) emptyList(ctx context.Context, list string) error {
 	return errors.Join(err, res.Body.Close())
 }
 
-// Close ends all worlds.
+// Close ends all local worlds.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	var all []*PooledWorld

@@ -38,7 +38,7 @@ type object struct {
 	resource        schema.GroupVersionResource
 	namespace, name string
 	owned           bool     // has an owner
-	finalizers      []string // those of load balancer controllers
+	finalizers      []string // only finalizers of load balancer controllers
 	form            string   // changes when the object is edited
 }
 
@@ -64,7 +64,8 @@ func (k *kubernetesState) resources() (map[schema.GroupVersionResource]struct{},
 	return out, err
 }
 
-// isHeartbeatLease reports whether a Lease is the heartbeat of a node or an API server, which recreates it.
+// isHeartbeatLease reports whether a Lease is the heartbeat of a node or of an API server. The node or API server
+// recreates such a Lease.
 func isHeartbeatLease(namespace, name string) bool {
 	return namespace == corev1.NamespaceNodeLease || namespace == metav1.NamespaceSystem && strings.HasPrefix(name, "apiserver-")
 }
@@ -155,7 +156,7 @@ func (k *kubernetesState) all(ctx context.Context) (map[string]object, error) {
 }
 
 // difference returns the objects that were added, removed or changed, and an error that lists them, or nil. Webhook
-// configurations come first, since their webhooks could reject the deletion of the others.
+// configurations come first, since their webhooks could reject the deletion of other objects.
 func difference(before, now map[string]object) (objects []object, err error) {
 	var texts []string
 	for name, o := range now {

@@ -31,12 +31,12 @@ func Binary(t testing.TB) string {
 	return build(t, "local", "fulcrum-local")
 }
 
-// TestsOtherController reports whether ControllerVariable is set. Worlds then have Options.AdminController,
-// as the other controller may need other rights.
+// TestsOtherController reports whether ControllerVariable is set. Local worlds then have Options.AdminController,
+// since the other controller may need other permissions.
 func TestsOtherController() bool { return os.Getenv(ControllerVariable) != "" }
 
-// Controller returns the path of the controller to test: ControllerVariable, or Fulcrum, built in its own module with
-// the versions of libraries of its release.
+// Controller returns the path of the controller to test: ControllerVariable, or Fulcrum, built in its own module
+// with the library versions of its release.
 func Controller(t testing.TB) string {
 	t.Helper()
 	if p := os.Getenv(ControllerVariable); p != "" {
@@ -97,7 +97,7 @@ func build(t testing.TB, module, name string) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(cache, "fulcrum", name)
-	// Tests of several packages run in parallel: one builds, the others wait.
+	// Tests of several packages run in parallel: one of them builds, the others wait.
 	unlock, err := lock(path + ".lock")
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func lock(path string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// Start starts a world for a test and ends it after the test.
+// Start starts a local world for a test and ends it after the test.
 func Start(t testing.TB, opts world.Options) *world.World {
 	t.Helper()
 	if opts.Binary == "" {
