@@ -35,7 +35,7 @@ import (
 //	await record NAME NS/INGRESS        the target of the alias record is the load balancer in the status; also service:…, gateway:…, - for no record
 //	await call OPERATION                AWS has got such a call since the last reset of calls
 func (s *stage) awaitCondition(ts *testscript.TestScript, args []string) (func(context.Context) error, error) {
-	usage := errors.New("usage: await [-for D] hostname|condition|targets|pods|event|rollout|gone|released|accelerator|aws|lbs|groups|call …, see awaits")
+	usage := errors.New("usage: await [-for D] hostname|condition|targets|pods|event|rollout|gone|released|accelerator|aws|lbs|groups|record|call …, see awaitCondition")
 	if len(args) == 0 {
 		return nil, usage
 	}

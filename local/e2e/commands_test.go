@@ -263,7 +263,7 @@ func annotatePod(ctx context.Context, s *scenario.Scenario, namespace, name, key
 }
 
 func (s *stage) startRole(role string) error {
-	ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(s.ctx, world.StartTimeout)
 	defer cancel()
 	if role != world.RoleController {
 		return s.World.StartRole(ctx, role)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,14 +32,23 @@ metadata: {name: %[1]s, namespace: default}
 spec: {gatewayClassName: alb, listeners: [{name: http, port: 80, protocol: HTTP}]}
 `
 
-// TestGatewayKindsInstalledLater checks that the controller starts in a cluster without the Gateway API, serves
-// Gateways when the Gateway API is installed, and continues when a part of it is removed.
-func TestGatewayKindsInstalledLater(t *testing.T) {
+// TestClusterWithoutGatewayAPI has the tests of a local world that starts without the CRDs of Gateway API.
+func TestClusterWithoutGatewayAPI(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a world")
 	}
 	w := worldtest.Start(t, world.Options{Cluster: "later", Nodes: 1})
+	t.Run("Gateways are served when the Gateway API is installed later", func(t *testing.T) { testGatewayKindsInstalledLater(t, w) })
+	if err := w.KillController(); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("the API server calls the webhooks", func(t *testing.T) { testAdmission(t, w) })
+}
+
+// testGatewayKindsInstalledLater checks that the controller starts in a cluster without the Gateway API, serves
+// Gateways when the Gateway API is installed, and continues when a part of it is removed.
+func testGatewayKindsInstalledLater(t *testing.T, w *world.World) {
 	if err := w.StartController(worldtest.Controller(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +76,7 @@ func TestGatewayKindsInstalledLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		apply(objects)
-		worldtest.Eventually(t, 2*time.Minute, programmed(t, w, name))
+		worldtest.Eventually(t, defaultLimit, programmed(t, w, name))
 	}
 	apply(kinds)
 	serve("first")

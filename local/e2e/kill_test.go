@@ -187,13 +187,13 @@ func (k *killTest) apiServerRestarts(before, after inspect.Inventory) {
 	k.awaitInventory(before)
 	k.check(k.w.Kill(world.RoleAPIServer))
 	down := time.Now()
-	ctx, cancel := context.WithTimeout(k.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(k.t.Context(), world.StartTimeout)
 	defer cancel()
 	k.check(k.w.StartRole(ctx, world.RoleAPIServer))
 	back := time.Now()
 	k.apply(killedEdit)
 	ended := ""
-	worldtest.Eventually(k.t, 2*time.Minute, func(ctx context.Context) error {
+	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error {
 		if !k.w.Alive(world.RoleController) { // the controller could not renew its lease in time; restart it as the kubelet does
 			ended = ", with a restart of the controller"
 			if err := k.w.StartController(k.controller, withoutWebhooks); err != nil {
@@ -205,9 +205,9 @@ func (k *killTest) apiServerRestarts(before, after inspect.Inventory) {
 	k.t.Logf("BENCH API server killed, ready again after %s: an edit is in AWS %s after that%s", back.Sub(down).Round(time.Millisecond), time.Since(back).Round(time.Millisecond), ended)
 	k.awaitServed()
 	// If a binding is deleted before it was claimed, its rules remain for a minute.
-	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error { return k.see.CheckHealthyTargets(ctx, "default", "new", 2) })
+	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error { return k.see.CheckHealthyTargets(ctx, "default", "new", 2) })
 	k.delete(killedIngress)
-	k.awaitDeletedWithin(2 * time.Minute)
+	k.awaitDeletedWithin(defaultLimit)
 }
 
 // killTest has the steps and checks of TestKilledBetweenCalls.
@@ -261,7 +261,7 @@ func (k *killTest) replace(text string) {
 // awaitFinalizer waits until the Ingress has its finalizer again.
 func (k *killTest) awaitFinalizer() {
 	k.t.Helper()
-	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
+	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error {
 		ing, err := k.w.Kube().NetworkingV1().Ingresses("default").Get(ctx, "web", metav1.GetOptions{})
 		if err == nil && len(ing.Finalizers) == 0 {
 			err = errors.New("the Ingress has no finalizer")
@@ -274,7 +274,7 @@ func (k *killTest) awaitFinalizer() {
 func (k *killTest) awaitStableInventory(before inspect.Inventory) {
 	k.t.Helper()
 	last := before
-	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
+	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error {
 		lines, err := k.see.Inspector.Inventory(ctx)
 		if err != nil {
 			return err
@@ -294,7 +294,7 @@ func (k *killTest) startController() {
 		return
 	}
 	k.check(k.w.StartController(k.controller, withoutWebhooks))
-	ctx, cancel := context.WithTimeout(k.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(k.t.Context(), world.StartTimeout)
 	defer cancel()
 	k.check(k.w.ControllerReady(ctx))
 }
@@ -307,7 +307,7 @@ func (k *killTest) stopController() {
 // awaitServed waits until requests to the Ingress reach pods.
 func (k *killTest) awaitServed() {
 	k.t.Helper()
-	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
+	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error {
 		if err := k.see.CheckHealthyTargets(ctx, "default", "web", 2); err != nil {
 			return err
 		}
@@ -326,7 +326,7 @@ func (k *killTest) awaitServed() {
 // awaitRule waits until a load balancer has a rule for a path. Rules are created last, so all resources exist then.
 func (k *killTest) awaitRule(path string) {
 	k.t.Helper()
-	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
+	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error {
 		lbs, err := k.w.LoadBalancers(ctx)
 		if err != nil {
 			return err
@@ -343,7 +343,7 @@ func (k *killTest) awaitRule(path string) {
 // awaitReleased waits until the finalizer of the Ingress is released.
 func (k *killTest) awaitReleased() {
 	k.t.Helper()
-	k.awaitDeletedWithin(time.Minute)
+	k.awaitDeletedWithin(defaultLimit)
 }
 
 func (k *killTest) awaitDeletedWithin(d time.Duration) {
@@ -383,7 +383,7 @@ func withoutGeneratedParts(lines inspect.Inventory) inspect.Inventory {
 // awaitInventory waits until the resources in AWS are exactly those in want.
 func (k *killTest) awaitInventory(want inspect.Inventory) {
 	k.t.Helper()
-	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error { return k.checkInventory(ctx, want) })
+	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error { return k.checkInventory(ctx, want) })
 }
 
 func (k *killTest) checkInventory(ctx context.Context, want inspect.Inventory) error {
@@ -407,7 +407,7 @@ func (k *killTest) dieAfter(operation string, begin func()) {
 		"Operation": operation, "Action": map[string]any{"Lose": true},
 	})
 	begin()
-	k.check(await.Success(k.t.Context(), time.Minute, func(ctx context.Context) error {
+	k.check(await.Success(k.t.Context(), defaultLimit, func(ctx context.Context) error {
 		if !k.hasCalled(operation) {
 			return fmt.Errorf("%s has not been called", operation)
 		}

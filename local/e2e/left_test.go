@@ -88,7 +88,7 @@ func TestLeftoversInAWorldAreFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		limit := time.Second // one check may take longer on a busy machine
-		worldtest.Eventually(t, time.Minute, func(ctx context.Context) error {
+		worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error {
 			limit *= 2
 			ctx, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()

@@ -176,7 +176,7 @@ func startProgram(t *testing.T, s *stage, program string) {
 	if err := s.World.ControllerReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	worldtest.Eventually(t, time.Minute, func(ctx context.Context) error {
+	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error {
 		_, err := s.World.Kube().CoordinationV1().Leases("kube-system").Get(ctx, "aws-load-balancer-controller-leader", metav1.GetOptions{})
 		return err
 	})
@@ -253,7 +253,7 @@ func fillProtocols(v any) {
 // changes.
 func checkUnchanged(t *testing.T, s *stage, runs int) {
 	t.Helper()
-	worldtest.Eventually(t, 2*time.Minute, func(ctx context.Context) error {
+	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error {
 		r, err := scenario.Get(ctx, http.DefaultClient, s.World.ControllerMetrics(), nil)
 		if err != nil {
 			return err

@@ -136,14 +136,9 @@ func acceleratorDefaults(t *testing.T, w *world.World) {
 	}
 }
 
-// TestAdmission checks that a real API server calls the webhooks of config/webhook, and that objects that are
+// testAdmission checks that a real API server calls the webhooks of config/webhook, and that objects that are
 // exempt can be written while no webhook responds.
-func TestAdmission(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("starts a world")
-	}
-	w := worldtest.Start(t, world.Options{Cluster: "hooks", Nodes: 1})
+func testAdmission(t *testing.T, w *world.World) {
 	args, err := w.WebhookArgs()
 	if err != nil {
 		t.Fatal(err)
@@ -268,7 +263,7 @@ func TestAdmission(t *testing.T) {
 
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
-	worldtest.Eventually(t, time.Minute, func(context.Context) error {
+	worldtest.Eventually(t, defaultLimit, func(context.Context) error {
 		if err := try(); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}

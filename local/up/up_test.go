@@ -23,8 +23,9 @@ import (
 
 // running is a process of `fulcrum-local up` with its output.
 type running struct {
-	t    *testing.T
-	base string
+	t         *testing.T
+	base, dir string // of all local worlds, and the state directory of this one
+	cmd       *exec.Cmd
 
 	mu  sync.Mutex
 	out strings.Builder
@@ -46,38 +47,90 @@ func (r *running) String() string {
 // lastLine is the last line that up prints before it waits.
 const lastLine = "Ctrl-C ends this world\n"
 
-// up starts a local world and waits until up has printed how to use it.
-func up(t *testing.T, args ...string) *running {
-	t.Helper()
-	return upIn(t, t.TempDir(), args...)
-}
-
-// upIn does the same as up, in a base directory that other local worlds may use.
-func upIn(t *testing.T, base string, args ...string) *running {
+// up starts a local world in a base directory that other worlds may use, and waits until all is printed that up prints
+// about it. When the test ends, it interrupts up and checks that nothing is left.
+func up(t *testing.T, base string, args ...string) *running {
 	t.Helper()
 	r := &running{t: t, base: base}
-	cmd := exec.Command(worldtest.Binary(t), append([]string{"up", "--nodes=1", "--base=" + r.base}, args...)...)
-	cmd.Stdout, cmd.Stderr = r, r
-	if err := cmd.Start(); err != nil {
+	r.cmd = exec.Command(worldtest.Binary(t), append([]string{"up", "--nodes=1", "--base=" + r.base}, args...)...)
+	r.cmd.Stdout, r.cmd.Stderr = r, r
+	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		cmd.Process.Signal(os.Interrupt)
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("up ended with %v", err)
+		if r.cmd.ProcessState == nil {
+			r.interrupt(t)
 		}
 		if t.Failed() {
 			t.Log(r.String())
 		}
 	})
-	r.awaitOutputWithin(t, 2*world.StartTimeout, lastLine) // timeouts of the local world and of the controller
+	r.awaitOutputWithin(t, 2*world.StartTimeout, lastLine) // of the local world, then of the controller
+	dir := regexp.MustCompile(`(?m)^logs are in (.*)/logs;`).FindStringSubmatch(r.String())
+	if dir == nil {
+		t.Fatal("up does not print where the logs are")
+	}
+	r.dir = dir[1]
 	return r
+}
+
+// interrupt ends up as Ctrl-C does. No process and no file of the local world is left.
+func (r *running) interrupt(t *testing.T) {
+	t.Helper()
+	if n := len(r.processes(t)); r.dir != "" && n < 6 {
+		t.Errorf("%d processes run in the local world, want at least 6", n)
+	}
+	r.cmd.Process.Signal(os.Interrupt)
+	if err := r.cmd.Wait(); err != nil {
+		t.Errorf("up ended with %v", err)
+	}
+	r.awaitNoProcess(t)
+	if _, err := os.Stat(r.dir); r.dir != "" && !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the state directory is still there: %v", err)
+	}
+}
+
+// crash kills up. No process of the local world is left, but the logs are.
+func (r *running) crash(t *testing.T) {
+	t.Helper()
+	r.cmd.Process.Kill()
+	r.cmd.Wait()
+	r.awaitNoProcess(t)
+	if _, err := os.Stat(filepath.Join(r.dir, "logs")); err != nil {
+		t.Errorf("the logs of a crashed local world are not kept for the user: %v", err)
+	}
+}
+
+// processes returns the IDs of the processes whose working directory is the state directory.
+func (r *running) processes(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Skip("processes are counted in /proc")
+	}
+	var out []string
+	for _, e := range entries {
+		if cwd, err := os.Readlink(filepath.Join("/proc", e.Name(), "cwd")); err == nil && cwd == r.dir {
+			out = append(out, e.Name())
+		}
+	}
+	return out
+}
+
+func (r *running) awaitNoProcess(t *testing.T) {
+	t.Helper()
+	worldtest.Eventually(t, 2*time.Minute, func(context.Context) error {
+		if left := r.processes(t); len(left) > 0 {
+			return fmt.Errorf("processes still run: %v", left)
+		}
+		return nil
+	})
 }
 
 // awaitOutput waits until up has printed a text.
 func (r *running) awaitOutput(t *testing.T, text string) {
 	t.Helper()
-	r.awaitOutputWithin(t, time.Minute, text)
+	r.awaitOutputWithin(t, 2*time.Minute, text)
 }
 
 func (r *running) awaitOutputWithin(t *testing.T, limit time.Duration, text string) {
@@ -118,7 +171,7 @@ func (r *running) becomesReady(t *testing.T, script string, checks ...func(conte
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	health := regexp.MustCompile(`--health-probe-bind-addr=(\S+)`).FindStringSubmatch(script)
-	worldtest.Eventually(t, time.Minute, func(ctx context.Context) error {
+	worldtest.Eventually(t, 2*time.Minute, func(ctx context.Context) error {
 		select {
 		case err := <-done:
 			t.Fatalf("the controller has ended: %v\n%s\n%s", err, script, log.String())
@@ -179,13 +232,8 @@ func libraryMetrics(t *testing.T) []string {
 	return out
 }
 
-// TestPrintedCommandsWork runs the commands that `up --controller none` and the README show.
-func TestPrintedCommandsWork(t *testing.T) {
-	fulcrum := worldtest.Controller(t)
-	if worldtest.TestsOtherController() {
-		t.Skip("the commands are those of Fulcrum")
-	}
-	r := up(t, "--controller=none", "-f", filepath.Join(worldtest.Root(t), "examples", "shop"))
+// testPrintedCommands runs the commands that `up --controller none` and the README show.
+func testPrintedCommands(t *testing.T, r *running, fulcrum string) {
 	// In tests, the programs may be in different directories.
 	beside := filepath.Join(filepath.Dir(worldtest.Binary(t)), "fulcrum")
 	r.awaitOutput(t, "--leader-election-namespace=kube-system\n")
@@ -259,14 +307,24 @@ func TestUp(t *testing.T) {
 	}
 	fulcrum := worldtest.Controller(t)
 	t.Setenv("PATH", filepath.Dir(worldtest.Client(t, "kubectl"))+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	first := up(t, "--controller="+fulcrum)
+	base := t.TempDir()
+	own := up(t, base, "--controller=none", "-f", filepath.Join(worldtest.Root(t), "examples", "shop"))
+	t.Run("the printed commands work", func(t *testing.T) { testPrintedCommands(t, own, fulcrum) })
+	own.crash(t)
+	first := up(t, base, "--controller="+fulcrum)
+	t.Run("the next start removes what a crash has left", func(t *testing.T) {
+		first.awaitOutput(t, "removed "+own.dir+", left by an earlier world\n")
+		if _, err := os.Stat(own.dir); first.dir != own.dir && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is still there: %v", own.dir, err)
+		}
+	})
 	t.Run("the commands of the README", func(t *testing.T) { testREADMECommands(t, first, fulcrum) })
 	t.Run("a second cluster uses the AWS", func(t *testing.T) {
 		line := regexp.MustCompile(`(?m)^another cluster of this AWS: \S+ up (.*)$`).FindStringSubmatch(first.String())
 		if line == nil {
 			t.Fatal("up prints no line for another cluster")
 		}
-		second := upIn(t, first.base, append(strings.Fields(line[1]), "--controller="+fulcrum, "--restart")...)
+		second := up(t, base, append(strings.Fields(line[1]), "--controller="+fulcrum, "--restart")...)
 		checkRegions(t, first, second, fulcrum)
 		checkRefusals(t, first, line[1])
 		t.Run("its controller is started again", func(t *testing.T) {
@@ -288,11 +346,7 @@ func TestUp(t *testing.T) {
 // killController kills the controller, like a crash.
 func (r *running) killController(t *testing.T) {
 	t.Helper()
-	dir := regexp.MustCompile(`(?m)^logs are in (.*)/logs;`).FindStringSubmatch(r.String())
-	if dir == nil {
-		t.Fatal("up does not print where the logs are")
-	}
-	b, err := os.ReadFile(filepath.Join(dir[1], "pids", "controller"))
+	b, err := os.ReadFile(filepath.Join(r.dir, "pids", "controller"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +382,7 @@ func testREADMECommands(t *testing.T, r *running, fulcrum string) {
 			t.Fatalf("%v\n%s\n%s", err, block, out)
 		}
 	}
-	worldtest.Eventually(t, time.Minute, func(context.Context) error {
+	worldtest.Eventually(t, 2*time.Minute, func(context.Context) error {
 		lines := regexp.MustCompile(`(?m)^  curl .*--connect-to .*$`).FindAllString(r.String(), -1)
 		if len(lines) != 3 {
 			return fmt.Errorf("up has printed %d curl lines", len(lines))

@@ -11,9 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestPrebuiltProgramsAreUsed checks that etcd and the API server are the programs in KUBEBUILDER_ASSETS, as in
-// tests with controller-runtime.
-func TestPrebuiltProgramsAreUsed(t *testing.T) {
+// prebuiltPrograms returns a directory with the programs etcd and kube-apiserver, which note that they were started.
+func prebuiltPrograms(t *testing.T) string {
+	t.Helper()
 	dir := t.TempDir()
 	for _, role := range []string{world.RoleEtcd, world.RoleAPIServer} {
 		text := fmt.Sprintf("#!/bin/sh\ntouch %q\nexec %q %s \"$@\"\n", filepath.Join(dir, role+".started"), worldtest.Binary(t), role)
@@ -21,18 +21,28 @@ func TestPrebuiltProgramsAreUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Setenv("KUBEBUILDER_ASSETS", dir)
-	w := worldtest.Start(t, world.Options{WithoutAWS: true})
+	return dir
+}
+
+// testPrebuiltProgramsAreUsed checks that etcd and the API server are the programs in KUBEBUILDER_ASSETS, as in
+// tests with controller-runtime.
+func testPrebuiltProgramsAreUsed(t *testing.T, w *world.World, dir string) {
 	for _, role := range []string{world.RoleEtcd, world.RoleAPIServer} {
 		if _, err := os.Stat(filepath.Join(dir, role+".started")); err != nil || !w.Alive(role) {
 			t.Errorf("%s: %v, alive: %v", role, err, w.Alive(role))
 		}
 	}
+}
+
+// TestIncompletePrebuiltProgramsAreAnError checks that a world does not start with a directory that lacks a program.
+func TestIncompletePrebuiltProgramsAreAnError(t *testing.T) {
+	dir := prebuiltPrograms(t)
 	if err := os.Remove(filepath.Join(dir, world.RoleAPIServer)); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("KUBEBUILDER_ASSETS", dir)
 	_, err := world.Start(t.Context(), world.Options{Binary: worldtest.Binary(t)})
 	if err == nil || !strings.Contains(err.Error(), "KUBEBUILDER_ASSETS") || !strings.Contains(err.Error(), "without kube-apiserver") {
-		t.Errorf("with one program missing the start says: %v", err)
+		t.Errorf("the error is %v, want the variable and the missing program", err)
 	}
 }

@@ -16,10 +16,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestAWSAgreesWithCluster checks that the nodes are instances in AWS and the pods are secondary addresses of the
+// testAWSAgreesWithCluster checks that the nodes are instances in AWS and the pods are secondary addresses of the
 // nodes' ENIs, also after pods are created and deleted, and after an outage of AWS.
-func TestAWSAgreesWithCluster(t *testing.T) {
-	w := worldtest.Start(t, world.Options{Cluster: "shop"})
+func testAWSAgreesWithCluster(t *testing.T, w *world.World) {
 	c := &cluster{t: t, w: w}
 	client := ec2.NewFromConfig(w.AWSConfig())
 

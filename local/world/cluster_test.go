@@ -75,10 +75,19 @@ spec:
   ports: [{name: dns, port: 53, targetPort: dns, protocol: UDP}]
 `
 
-// TestClusterServesPods checks the Kubernetes part of a local world: workloads get pods with addresses in the VPC,
+// TestWorld starts one local world for all tests that need it, since its start takes most of their time.
+func TestWorld(t *testing.T) {
+	programs := prebuiltPrograms(t)
+	t.Setenv("KUBEBUILDER_ASSETS", programs)
+	w := worldtest.Start(t, world.Options{Cluster: "shop"})
+	t.Run("prebuilt programs are used", func(t *testing.T) { testPrebuiltProgramsAreUsed(t, w, programs) })
+	t.Run("AWS agrees with the cluster", func(t *testing.T) { testAWSAgreesWithCluster(t, w) })
+	t.Run("the cluster serves pods", func(t *testing.T) { testClusterServesPods(t, w) })
+}
+
+// testClusterServesPods checks the Kubernetes part of a local world: workloads get pods with addresses in the VPC,
 // servers respond at these addresses and through node ports, and readiness and deletion work as in a cluster.
-func TestClusterServesPods(t *testing.T) {
-	w := worldtest.Start(t, world.Options{WithoutAWS: true})
+func testClusterServesPods(t *testing.T, w *world.World) {
 	c := &cluster{t: t, w: w}
 	c.apply(webManifest)
 	pods := c.runningPods("app=web", 3)

@@ -43,7 +43,7 @@ type PooledWorld struct {
 }
 
 // cleanLimit is how long Clean waits for changes for which the test has not waited.
-const cleanLimit = time.Minute
+const cleanLimit = 2 * time.Minute
 
 // releaseLimit is the deadline for Release: two waits of cleanLimit, and the requests between them.
 const releaseLimit = 3 * cleanLimit
