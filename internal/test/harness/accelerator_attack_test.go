@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// hostileAccelerators returns GlobalAccelerators of namespace evil: endpoints that AWS refuses, listeners that clash, texts that
-// mislead, sizes beyond every quota, and names of what others have.
+// hostileAccelerators returns GlobalAccelerators of namespace evil with endpoints that AWS refuses, conflicting
+// listeners, misleading texts, sizes above every quota, and names of resources of other namespaces.
 func hostileAccelerators(r *Harness) []string {
 	var wide, many []string
 	for i := range 300 {
@@ -35,8 +35,8 @@ func hostileAccelerators(r *Harness) []string {
 	return out
 }
 
-// Whatever the GlobalAccelerators of a namespace ask for, those of another keep what they have, and an edit of theirs takes
-// effect in time. Calls that AWS refuses are rare.
+// TestHostileAcceleratorsDoNotAffectOthers checks that no GlobalAccelerator of a namespace changes the accelerators
+// of another namespace or delays their edits, and that AWS refuses few calls.
 func TestHostileAcceleratorsDoNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestHostileAcceleratorsDoNotAffectOthers(t *testing.T) {
 				}
 			}
 		}
-		r.Apply(attack...) // and all at once with the edit
+		r.Apply(attack...) // apply all hostile objects again together with the edit
 		begun := time.Now()
 		r.Apply(edgeAccelerator(strings.Replace(webListener, "name: web", "name: web, weight: 5", 1)))
 		for time.Since(begun) < 10*time.Minute && !strings.Contains(strings.Join(acceleratorState(r), "\n"), "weight=5") {
@@ -115,8 +115,8 @@ func TestHostileAcceleratorsDoNotAffectOthers(t *testing.T) {
 	})
 }
 
-// An accelerator that no object asks for is an orphan, and stays. So is one whose object lost its finalizer before it was
-// deleted, or disappeared.
+// TestAcceleratorWithoutObjectIsAnOrphan checks that an accelerator without an object is reported as an orphan and
+// not deleted, also if the object was deleted after its finalizer had been removed.
 func TestAcceleratorWithoutObjectIsAnOrphan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestAcceleratorWithoutObjectIsAnOrphan(t *testing.T) {
 		if got := r.Orphans(); len(got) > 0 {
 			t.Errorf("orphans beside their object: %v", got)
 		}
-		// Another one with its tags is not used, and stays too.
+		// A second accelerator with the same tags is not adopted and not deleted.
 		other := made(r, "other", liveAccelerators(r)[0].Tags)
 		r.Start()
 		r.Settle(10 * time.Minute)
@@ -154,7 +154,7 @@ func TestAcceleratorWithoutObjectIsAnOrphan(t *testing.T) {
 		if len(got) != 1 || got[0].ID.String() != "shop/edge" || len(got[0].Resources) != 1 {
 			t.Errorf("orphans %v", got)
 		}
-		// The object comes back, as from a backup, and has its accelerator again.
+		// The object is created again, as from a backup, and gets its accelerator back.
 		arn := liveAccelerators(r)[0].ARN
 		r.Apply(edgeAccelerator(webListener))
 		r.Settle(10 * time.Minute)

@@ -23,7 +23,8 @@ func stacksOfAccelerators(r *Harness) (out []string) {
 	return out
 }
 
-// An operator bounds the accelerators of a namespace: the oldest objects have one, and one that is live stays.
+// TestLimitOfAcceleratorsPerNamespace checks that with a limit per namespace the oldest objects get accelerators, and
+// that lowering the limit deletes no live accelerator.
 func TestLimitOfAcceleratorsPerNamespace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -54,7 +55,7 @@ func TestLimitOfAcceleratorsPerNamespace(t *testing.T) {
 		if got := strings.Join(eventsOf(r, "shop", "later"), "\n"); !strings.Contains(got, "QuotaReached") || !strings.Contains(got, "--max-accelerators-per-namespace") {
 			t.Errorf("events: %s", got)
 		}
-		r.drop(cluster.KindGlobalAccelerator, "shop", "edge") // its place is another's
+		r.drop(cluster.KindGlobalAccelerator, "shop", "edge") // makes room for another accelerator
 		r.Settle(30 * time.Minute)
 		expect("shop/later", "edge/front")
 		most = 2
@@ -62,7 +63,7 @@ func TestLimitOfAcceleratorsPerNamespace(t *testing.T) {
 		r.Apply(edgeAccelerator(webListener))
 		r.Settle(10 * time.Minute)
 		expect("shop/later", "shop/edge", "edge/front")
-		most = 1 // what is live is served on
+		most = 1 // a lower limit does not remove live accelerators
 		r.Start()
 		r.Apply(edgeAccelerator(strings.Replace(webListener, "name: web", "name: web, weight: 7", 1)))
 		r.Settle(10 * time.Minute)
@@ -77,7 +78,8 @@ func TestLimitOfAcceleratorsPerNamespace(t *testing.T) {
 	})
 }
 
-// An operator says which ids may be endpoints, besides load balancers of the cluster.
+// TestEndpointIDsMustMatchAllowedPatterns checks that an operator can restrict which IDs may be endpoints, besides
+// load balancers of the cluster.
 func TestEndpointIDsMustMatchAllowedPatterns(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -125,7 +127,8 @@ func nodeInstance(r *Harness) string {
 	return ""
 }
 
-// An operator says which namespaces may use the account's own addresses. Without that every namespace may.
+// TestBYOIPAddressesOnlyInAllowedNamespaces checks that an operator can restrict which namespaces may use the
+// account's own addresses. By default every namespace may use them.
 func TestBYOIPAddressesOnlyInAllowedNamespaces(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -138,7 +141,8 @@ func TestBYOIPAddressesOnlyInAllowedNamespaces(t *testing.T) {
 				r := newAcceleratorHarness(t, Options{Accelerator: func(o *accelerators.Options) { o.AddressNamespaces = c.allowed }})
 				r.Apply(accelerator("shop", "edge", `ipAddresses: ["198.51.100.10"], `+listenerTo("{type: Ingress, name: web}")))
 				r.Settle(10 * time.Minute)
-				// The account has no range with the address, so that AWS refuses a creation that asks for it.
+				// No address range of the account contains the address, so AWS refuses to create an accelerator that
+				// asks for it.
 				if made := len(liveAccelerators(r)) == 1; made == c.asked {
 					t.Errorf("an accelerator is made without the address: %t, events %v", made, eventsOf(r, "shop", "edge"))
 				}
@@ -155,7 +159,8 @@ metadata: {name: web, namespace: edge, uid: 33333333-0000-4000-8000-000000000001
 spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 `
 
-// In isolated tenancy each namespace of an IngressGroup is asked, and not only the one that wants it.
+// TestSharedEndpointNeedsConsentOfAllNamespaces checks that in isolated tenancy a load balancer becomes an endpoint
+// only if every namespace of its IngressGroup consents.
 func TestSharedEndpointNeedsConsentOfAllNamespaces(t *testing.T) {
 	t.Parallel()
 	member := func(namespace string) string {
@@ -200,7 +205,7 @@ spec: {ingressClassName: alb, rules: [{host: %[1]s.example, http: {paths: [{path
 	}
 }
 
-// lbsByStack returns the ARNs of load balancers by the value of their tag.
+// lbsByStack returns the ARNs of load balancers by the value of their stack tag.
 func lbsByStack(r *Harness) map[string]string {
 	w := r.Emulator.Store()
 	w.Lock()

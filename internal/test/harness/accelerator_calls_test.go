@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// acceleratorFloor are the calls that cannot be done without for an accelerator with two listeners, which have an endpoint
-// group each: AWS takes endpoints with their endpoint group.
+// acceleratorFloor is the minimum of calls that create an accelerator with two listeners that have one endpoint group
+// each. CreateEndpointGroup includes the endpoints.
 var acceleratorFloor = map[string]int{"CreateAccelerator": 1, "CreateListener": 2, "CreateEndpointGroup": 2}
 
 // secondIngress is Ingress shop/api, with a load balancer of its own.
@@ -29,8 +29,8 @@ func threeEndpoints(name string, weight int) string {
 		{protocol: TCP, portRanges: [{fromPort: 443, toPort: 443}], endpointGroups: [{endpoints: [{type: Ingress, name: web}]}]}]`, weight))
 }
 
-// TestAcceleratorCalls counts the calls for accelerators with two listeners and three endpoints, and those after a restart
-// over 20.
+// TestAcceleratorCalls counts the calls for accelerators with two listeners and three endpoints, and the calls after
+// a restart with 20 accelerators.
 func TestAcceleratorCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

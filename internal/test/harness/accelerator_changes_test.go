@@ -19,7 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// What others change of an accelerator is restored and reported. A gone accelerator is made again, and the event says so.
+// TestAcceleratorDriftIsRepaired checks that drift of an accelerator is reverted and reported, and that a deleted
+// accelerator is created again with an event.
 func TestAcceleratorDriftIsRepaired(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(r *Harness, c *ga.Client, arn, listener, group string) error{
@@ -120,7 +121,8 @@ func TestDeletedAcceleratorIsRecreated(t *testing.T) {
 	}
 }
 
-// A process that finds everything as it was left makes no call to Global Accelerator before its turn.
+// TestRestartMakesNoCallsForUnchangedAccelerator checks that a new process makes no call to Global Accelerator for an
+// unchanged accelerator before its comparison is due.
 func TestRestartMakesNoCallsForUnchangedAccelerator(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -142,7 +144,8 @@ func TestRestartMakesNoCallsForUnchangedAccelerator(t *testing.T) {
 	})
 }
 
-// Changes of one accelerator that come too fast for AWS are no failure.
+// TestTransactionInProgressIsNoFailure checks that edits of one accelerator that are too fast for AWS are not
+// reported as failures.
 func TestTransactionInProgressIsNoFailure(t *testing.T) {
 	t.Parallel()
 	for name, config := range map[string]func(*store.AcceleratorConfig){
@@ -172,7 +175,8 @@ func TestTransactionInProgressIsNoFailure(t *testing.T) {
 	}
 }
 
-// What AWS refuses for one endpoint holds neither the others of its endpoint group nor other listeners.
+// TestRejectedEndpointHoldsOnlyItself checks that an endpoint that AWS refuses holds neither the other endpoints of
+// its endpoint group nor other listeners.
 func TestRejectedEndpointHoldsOnlyItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -209,9 +213,10 @@ func TestRejectedEndpointHoldsOnlyItself(t *testing.T) {
 	})
 }
 
-// endpointWatch looks after every call whether accelerators lead somewhere, and to nothing that is gone.
+// endpointWatch checks after every call that accelerators have an endpoint and that no endpoint is a deleted load
+// balancer.
 type endpointWatch struct {
-	both bool // entriesOf endpoint group had two endpoints
+	both bool // whether the endpoint group had two endpoints at some time
 }
 
 func watchEndpoints(t *testing.T, r *Harness, empty bool) *endpointWatch {
@@ -242,8 +247,9 @@ func watchEndpoints(t *testing.T, r *Harness, empty bool) *endpointWatch {
 	return out
 }
 
-// Where a load balancer takes the place of another, the accelerator leads to both while both serve, and to the new one
-// before the old one is deleted. So it is where an object goes to another load balancer.
+// TestAcceleratorEndpointsFollowReplacedLoadBalancers checks that, while a load balancer is replaced, both load
+// balancers are endpoints while both serve, and that the new one is an endpoint before the old one is deleted. The
+// same holds when an object moves to another load balancer.
 func TestAcceleratorEndpointsFollowReplacedLoadBalancers(t *testing.T) {
 	t.Parallel()
 	webService := func(annotations string) string { return sharedService("api", "01", annotations, portOf("80")) }
@@ -282,7 +288,8 @@ func TestAcceleratorEndpointsFollowReplacedLoadBalancers(t *testing.T) {
 	}
 }
 
-// An endpoint leaves before its load balancer is deleted, also when the object is deleted.
+// TestEndpointIsRemovedBeforeItsLoadBalancer checks that an endpoint is removed before its load balancer is deleted,
+// also when the object is deleted.
 func TestEndpointIsRemovedBeforeItsLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

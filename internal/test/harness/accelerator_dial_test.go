@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// webWithReadyPods returns Service web with as many ready pods of three.
+// webWithReadyPods returns Service web with three pods, of which n are ready.
 func webWithReadyPods(n int) string {
 	text := pods("web", podAddresses[:3]...)
 	at := strings.Index(text, "kind: EndpointSlice")
 	return text[:at] + strings.Replace(strings.ReplaceAll(text[at:], "ready: true", "ready: false"), "ready: false", "ready: true", n)
 }
 
-// The dials of two clusters follow their ready pods: by steps, one call for each, and never both below 100.
+// TestTrafficDialFollowsReadyPods checks that the traffic dials of two clusters follow their ready pods: in steps of
+// one call each, and never both below 100.
 func TestTrafficDialFollowsReadyPods(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,14 +51,14 @@ func TestTrafficDialFollowsReadyPods(t *testing.T) {
 			t.Errorf("without a change of pods: %v", got)
 		}
 
-		// By hand, and against all rules.
+		// A user sets the dial in AWS, so that both dials are below 100.
 		c.setDial(SecondRegion, 50)
 		c.settle(time.Hour)
 		c.want(t, "both were below 100", guestGroup, "80 us-west-2 dial=70 us-west-2=128")
 	})
 }
 
-// setDial is what a person does.
+// setDial sets a traffic dial in AWS, as a user would.
 func (c twoClusters) setDial(region string, dial float32) {
 	s := c.owner.Emulator.Store()
 	s.Lock()
@@ -73,7 +74,8 @@ func (c twoClusters) setDial(region string, dial float32) {
 	}
 }
 
-// Both clusters lose pods at the same moment, and get them back, again and again. One of the dials is at 100 all the time.
+// TestTrafficDialIs100InOneOfTwoClusters checks that one of the dials is always at 100 when both clusters repeatedly
+// lose and regain pods at the same time.
 func TestTrafficDialIs100InOneOfTwoClusters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +113,8 @@ func TestTrafficDialIs100InOneOfTwoClusters(t *testing.T) {
 	})
 }
 
-// Pods that come and go all the time move a dial seldom.
+// TestFlappingPodsRarelyChangeTrafficDial checks that pods that flap between ready and not ready seldom change a
+// dial.
 func TestFlappingPodsRarelyChangeTrafficDial(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -131,7 +134,8 @@ func TestFlappingPodsRarelyChangeTrafficDial(t *testing.T) {
 				calls++
 			}
 		}
-		// A guest reads its consent, the listeners and the endpoint groups in each run, but not twice in ten seconds.
+		// In each run a guest reads its consent, the listeners and the endpoint groups, but at most once in ten
+		// seconds.
 		if changes > 20 || calls > 3*60+6*changes {
 			t.Errorf("600 changes of pods in ten minutes: %d changes of the dial, calls %v", changes, c.owner.Emulator.Calls().Counts())
 		}

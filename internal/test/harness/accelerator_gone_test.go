@@ -12,7 +12,8 @@ import (
 	accelerators "github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 )
 
-// Consent can be withdrawn from an accelerator whose deletion is held, and from one that no object asks for any more.
+// TestConsentCanBeWithdrawnFromOrphanedAccelerator checks that withdrawing consent removes an endpoint also from an
+// accelerator whose deletion is held, and from an orphaned accelerator.
 func TestConsentCanBeWithdrawnFromOrphanedAccelerator(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(*Harness){
@@ -75,8 +76,8 @@ func TestConsentCanBeWithdrawnFromOrphanedAccelerator(t *testing.T) {
 	}
 }
 
-// Who deletes the definition of GlobalAccelerators deletes all of them at once, and none of those who wrote them did. Their
-// accelerators stay until an operator consents.
+// TestAcceleratorsStayWhenTheirCRDIsDeleted checks that accelerators are not deleted when deleting the
+// GlobalAccelerator CRD deletes all objects at once, until an operator allows it.
 func TestAcceleratorsStayWhenTheirCRDIsDeleted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -114,8 +115,9 @@ func TestAcceleratorsStayWhenTheirCRDIsDeleted(t *testing.T) {
 	})
 }
 
-// Objects that disappear without a deletion, as with a source that is restricted or a cluster that is restored, leave their
-// accelerators, and a restart with their objects goes on with them.
+// TestAcceleratorsStayWhenAllObjectsDisappear checks that accelerators are kept when objects disappear without a
+// deletion, for example because the source is restricted or the cluster is restored, and that they are used again
+// after a restart with the objects.
 func TestAcceleratorsStayWhenAllObjectsDisappear(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -147,8 +149,8 @@ func TestAcceleratorsStayWhenAllObjectsDisappear(t *testing.T) {
 	})
 }
 
-// A definition of another version may drop spec.listeners, and every object is served without. Listeners stay until the
-// objects are served whole again; who removes them from an object has them deleted.
+// TestListenersStayWhenTheCRDDropsTheField checks that listeners are kept while a CRD version without spec.listeners
+// hides them, until the API server serves the field again. Removing them from an object then deletes them.
 func TestListenersStayWhenTheCRDDropsTheField(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// twoClusters are clusters of one account in two regions, each with Ingress shop/web. They have one name, so that nothing
-// but the region distinguishes them.
+// twoClusters are two clusters with the same name in two regions of one account, each with Ingress shop/web. Only the
+// region distinguishes them.
 type twoClusters struct{ owner, guest *Harness }
 
 func newTwoClusters(t *testing.T) twoClusters {
@@ -40,7 +40,7 @@ func (c twoClusters) settle(d time.Duration) {
 		next := time.Now().Add(each)
 		c.owner.Settle(each)
 		c.guest.Settle(each)
-		time.Sleep(time.Until(next)) // nothing may have been due
+		time.Sleep(time.Until(next)) // also advances the clock if no work was due
 	}
 }
 
@@ -64,7 +64,7 @@ func (c twoClusters) share(t *testing.T) (arn string) {
 	return arn
 }
 
-// groups returns "ports region weight dial" of all endpoint groups.
+// groups returns a line "port region dial endpoints" for each endpoint group.
 func (c twoClusters) groups() (out []string) {
 	for _, a := range liveAccelerators(c.owner) {
 		for _, l := range a.Listeners {
@@ -105,8 +105,8 @@ func deleteEdge(t *testing.T, r *Harness) {
 	}
 }
 
-// Each of two clusters has the endpoint group of its region under the listeners of one accelerator, and neither changes what is
-// the other's, whatever is edited.
+// TestTwoClustersShareAnAccelerator checks that two clusters can each have the endpoint group of their region under
+// the listeners of one accelerator, and that neither changes the endpoint group of the other after edits.
 func TestTwoClustersShareAnAccelerator(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -141,7 +141,8 @@ func TestTwoClustersShareAnAccelerator(t *testing.T) {
 	})
 }
 
-// The guest's deletion removes its endpoint group alone. The owner's waits for it.
+// TestDeletionOfASharedAccelerator checks that deleting the guest's object removes only its endpoint group, and that
+// deletion of the owner's object waits until the guest's endpoint group is gone.
 func TestDeletionOfASharedAccelerator(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]string{"guest first": "guest", "owner first": "owner"} {
@@ -181,14 +182,15 @@ func TestDeletionOfASharedAccelerator(t *testing.T) {
 	}
 }
 
-// When the owner does not name the guest any more, its endpoint group goes, by the owner's hand, and the guest says so.
+// TestEndpointGroupOfWithdrawnGuestIsDeleted checks that the owner deletes the endpoint group of a guest that it does
+// not name any more, and that the guest reports it.
 func TestEndpointGroupOfWithdrawnGuestIsDeleted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newTwoClusters(t)
 		c.share(t)
 		c.owner.Apply(edgeAccelerator(webListener))
-		c.settle(30 * time.Minute) // the search for drift finds the tag gone
+		c.settle(30 * time.Minute) // the comparison with AWS finds that the tag is gone
 		c.want(t, "withdrawn", ownGroup)
 		if tags := liveAccelerators(c.owner)[0].Tags; tags["fulcrum.dev/guest/"+SecondRegion] != "" {
 			t.Errorf("tags %v", tags)
@@ -205,7 +207,8 @@ func TestEndpointGroupOfWithdrawnGuestIsDeleted(t *testing.T) {
 	})
 }
 
-// Without the owner's consent to this very object nothing is changed, whatever the author of the object writes.
+// TestGuestNeedsConsentOfOwner checks that a guest changes nothing unless the owner's consent names exactly this
+// object.
 func TestGuestNeedsConsentOfOwner(t *testing.T) {
 	t.Parallel()
 	for name, consent := range map[string]string{
@@ -247,7 +250,8 @@ func TestGuestNeedsConsentOfOwner(t *testing.T) {
 	}
 }
 
-// A guest turns no traffic away that no other endpoint group takes.
+// TestGuestKeepsTrafficWithoutOtherEndpointGroup checks that a guest lowers its traffic dial only if another endpoint
+// group takes the traffic.
 func TestGuestKeepsTrafficWithoutOtherEndpointGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -272,8 +276,9 @@ func TestGuestKeepsTrafficWithoutOtherEndpointGroup(t *testing.T) {
 	})
 }
 
-// AWS lets no endpoint port be used under two listeners. Who comes second names the other, asks AWS for nothing that it refuses,
-// and has its endpoint group as soon as the port is free.
+// TestPortOverridesOfOwnerAndGuestContradict checks that, when owner and guest use one endpoint port under two
+// listeners, which AWS does not allow, the second one reports the first, makes no call that AWS refuses, and gets its
+// endpoint group when the port is free.
 func TestPortOverridesOfOwnerAndGuestContradict(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -319,7 +324,8 @@ func TestPortOverridesOfOwnerAndGuestContradict(t *testing.T) {
 	})
 }
 
-// A person made the accelerator, its listener and the tag. The guest's cluster has its endpoint group, and writes no tag.
+// TestGuestOfManuallyCreatedAccelerator checks that a guest creates its endpoint group under an accelerator whose
+// listener and tags a user manages, and changes no tag.
 func TestGuestOfManuallyCreatedAccelerator(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -327,7 +333,7 @@ func TestGuestOfManuallyCreatedAccelerator(t *testing.T) {
 		arn := c.share(t)
 		deleteEdge(t, c.guest)
 		c.settle(10 * time.Minute)
-		c.owner.stop() // from here on nobody serves the accelerator
+		c.owner.stop() // no controller serves the accelerator any more
 		tags := map[string]string{"fulcrum.dev/guest/" + SecondRegion: "rig/shop/edge", "team": "edge"}
 		c.retag(arn, tags)
 		c.guest.Allow(slices.Concat(shippedPolicies(c.guest.T, c.guest.Emulator), [][]byte{policyFor(arn)})...)
@@ -344,7 +350,7 @@ func TestGuestOfManuallyCreatedAccelerator(t *testing.T) {
 	})
 }
 
-// policyFor returns the policy of docs/accelerators.md for an accelerator that a person made.
+// policyFor returns the policy in docs/accelerators.md for an accelerator that a user created.
 func policyFor(arn string) []byte {
 	return fmt.Appendf(nil, `{"Version": "2012-10-17", "Statement": [{
 		"Effect": "Allow",
@@ -353,7 +359,7 @@ func policyFor(arn string) []byte {
 	}]}`, arn)
 }
 
-// retag has a person set the tags of an accelerator.
+// retag sets the tags of an accelerator, as a user would.
 func (c twoClusters) retag(arn string, tags map[string]string) {
 	w := c.owner.Emulator.Store()
 	w.Lock()

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// acceleratorEdits are forms of GlobalAccelerator shop/edge, each of which changes something of the one before.
+// acceleratorEdits are versions of GlobalAccelerator shop/edge, each of which differs from the previous one.
 var acceleratorEdits = []string{
 	edgeAccelerator(webListener),
 	edgeAccelerator(`{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [
@@ -23,8 +23,8 @@ var acceleratorEdits = []string{
 	accelerator("shop", "edge", `name: by-hand, tags: {team: a}, listeners: [{protocol: UDP, portRanges: [{fromPort: 5000, toPort: 5000}]}]`),
 }
 
-// A process that dies at any call that changes something, or never hears the answer to it, leaves nothing that the next one
-// does not bring to its end.
+// TestAcceleratorSurvivesKillAtAnyCall checks that the next process completes the work when a process dies at any
+// mutating call or does not receive its response.
 func TestAcceleratorSurvivesKillAtAnyCall(t *testing.T) {
 	t.Parallel()
 	var want []string
@@ -38,7 +38,8 @@ func TestAcceleratorSurvivesKillAtAnyCall(t *testing.T) {
 	interruptEach(t, want, calls, seeds.Step(6), acceleratorLifecycle)
 }
 
-// acceleratorLifecycle returns what is there after each edit of an accelerator whose calls a hook sees. At last it is deleted.
+// acceleratorLifecycle returns the state after each edit of an accelerator, and after its deletion. A hook sees all
+// calls.
 func acceleratorLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*Harness)) (out []string) {
 	t.Helper()
 	r := newAcceleratorHarness(t, Options{Checkpoints: true})

@@ -12,7 +12,7 @@ import (
 	accelerators "github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 )
 
-// watched is a source in which nothing of other namespaces exists, as with --watch-namespace.
+// watched is a source that hides objects of other namespaces, as with --watch-namespace.
 type watched struct {
 	cluster.Source
 	only *string
@@ -34,8 +34,9 @@ func (w watched) List(q cluster.Query) ([]cluster.Object, error) {
 	return slices.DeleteFunc(slices.Clone(all), func(o cluster.Object) bool { return w.unseen(o.GetNamespace()) }), err
 }
 
-// With --watch-namespace grants of other namespaces are not read. Nothing of these becomes an endpoint, and what is one stays:
-// a flag of the controller withdraws no consent. What another GlobalAccelerator has is left alone.
+// TestAcceleratorsWithWatchNamespace checks that with --watch-namespace, where grants of other namespaces cannot be
+// read, no object of those namespaces becomes an endpoint and existing endpoints are kept. The accelerators of other
+// objects are not changed.
 func TestAcceleratorsWithWatchNamespace(t *testing.T) {
 	t.Parallel()
 	for name, endpoint := range map[string]func(*Harness) string{
@@ -92,8 +93,8 @@ func TestAcceleratorsWithWatchNamespace(t *testing.T) {
 	}
 }
 
-// At the quota of accelerators one is not created, its object says so, AWS is asked again now and then, and the others are
-// served. It is made when there is room.
+// TestQuotaOfAccelerators checks that an accelerator above the quota is not created, that its object reports it, that
+// AWS is asked again only now and then, and that other accelerators are served. It is created when the quota allows.
 func TestQuotaOfAccelerators(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -133,7 +134,7 @@ func TestQuotaOfAccelerators(t *testing.T) {
 		if state := strings.Join(acceleratorState(r), "\n"); !strings.Contains(state, "weight=5") {
 			t.Errorf("an edit of another does not take effect in %s: %s", time.Since(begun), state)
 		}
-		r.drop(cluster.KindGlobalAccelerator, "shop", "more1") // one that was never made goes at once
+		r.drop(cluster.KindGlobalAccelerator, "shop", "more1") // one without an accelerator is deleted at once
 		r.Settle(time.Minute)
 		if obj := acceleratorObject(r, "shop", "more1"); obj != nil {
 			t.Errorf("the object of an accelerator that was never made is still there: %v", obj.Finalizers)

@@ -11,13 +11,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// weightedAccelerator returns GlobalAccelerator edge/front with a weight of the Ingress of another namespace.
+// weightedAccelerator returns GlobalAccelerator edge/front whose endpoint, an Ingress of another namespace, has a
+// weight.
 func weightedAccelerator(weight int) string {
 	return accelerator("edge", "front", listenerTo(fmt.Sprintf(`{type: Ingress, namespace: shop, name: web, weight: %d}`, weight)))
 }
 
-// A GlobalAccelerator that is edited all the time costs few calls, and others are served meanwhile. The status does not call
-// it ready, the last edit is carried out, and a grant that is withdrawn in the middle has its effect at once.
+// TestFrequentEditsOfAcceleratorCostFewCalls checks that a GlobalAccelerator that is edited all the time costs few
+// calls and does not delay others. Its status is not ready, the last edit is applied, and a grant that is withdrawn
+// meanwhile takes effect at once.
 func TestFrequentEditsOfAcceleratorCostFewCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -51,7 +53,8 @@ func TestFrequentEditsOfAcceleratorCostFewCalls(t *testing.T) {
 			}
 		}
 		t.Logf("600 edits in ten minutes: %d calls, of which %d change something", calls, changes)
-		// Four at once, then after 10, 20, 40 and 60 s each; three make the other accelerator.
+		// Four mutations at once, then after 10, 20, 40 and each further 60 s; three more create the other
+		// accelerator.
 		if changes > 4+12+3 || calls > 5*changes {
 			t.Errorf("600 edits in ten minutes: %d calls, of which %d change something", calls, changes)
 		}

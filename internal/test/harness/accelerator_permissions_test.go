@@ -12,7 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// permittedLife returns the life of an accelerator that makes every call of the table: it is made, changed, emptied, and deleted.
+// permittedLife creates, changes and empties an accelerator, so that every permission of the table except those for
+// deletion is used.
 func permittedLife(t *testing.T, policies ...[]byte) *Harness {
 	t.Helper()
 	shipped, err := iam.PolicyOf("aws")
@@ -35,8 +36,9 @@ func permittedLife(t *testing.T, policies ...[]byte) *Harness {
 	return r
 }
 
-// Each permission of the table is needed: without it the life of an accelerator does not come to its end, or a finding names
-// the permission. With all of them nothing is denied.
+// TestMissingAcceleratorPermissionIsReported checks that each permission of the table is needed: without it the
+// lifecycle of an accelerator does not complete, or a finding names the permission. With all permissions no call is
+// denied.
 func TestMissingAcceleratorPermissionIsReported(t *testing.T) {
 	t.Parallel()
 	t.Run("with all", func(t *testing.T) {

@@ -23,8 +23,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// acceleratorLife makes, changes and deletes an accelerator with the calls that the controller has for it, as somebody
-// with policies, and goes on after a call that is denied. It returns the errors of the calls.
+// acceleratorLife makes the calls of the controller that create, change and delete an accelerator, with the policies
+// of the test. After a denied call it continues with other credentials. It returns the errors of the denied calls.
 func acceleratorLife(t *testing.T, r *Harness) (denied []string) {
 	t.Helper()
 	ctx, cfg := t.Context(), AWSConfig(r.Emulator)
@@ -45,7 +45,7 @@ func acceleratorLife(t *testing.T, r *Harness) (denied []string) {
 	ports := func(port int32) []gatypes.PortRange {
 		return []gatypes.PortRange{{FromPort: &port, ToPort: &port}}
 	}
-	// note keeps a denial, and fails the test for any other error.
+	// note records a denial, and fails the test for any other error.
 	note := func(err error) bool {
 		if err == nil {
 			return true
@@ -57,7 +57,7 @@ func acceleratorLife(t *testing.T, r *Harness) (denied []string) {
 		denied = append(denied, api.ErrorMessage())
 		return false
 	}
-	// try makes a call, and where it is denied has somebody else make it, so that the life goes on.
+	// call repeats a denied call with other credentials, so that the lifecycle continues.
 	accelerator := call(note, func(c *ga.Client) (*ga.CreateAcceleratorOutput, error) {
 		return c.CreateAccelerator(ctx, &ga.CreateAcceleratorInput{Name: aws.String("web"), Tags: both, Enabled: aws.Bool(true)})
 	}, api, other).Accelerator.AcceleratorArn
@@ -106,7 +106,7 @@ func acceleratorLife(t *testing.T, r *Harness) (denied []string) {
 			return errorOf(c.DeleteListener(ctx, &ga.DeleteListenerInput{ListenerArn: listener}))
 		},
 		func(c *ga.Client) error {
-			time.Sleep(10 * time.Minute) // until it is disabled everywhere
+			time.Sleep(10 * time.Minute) // until it is disabled in all locations
 			return errorOf(c.DeleteAccelerator(ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: accelerator}))
 		},
 	} {
@@ -117,7 +117,7 @@ func acceleratorLife(t *testing.T, r *Harness) (denied []string) {
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// call makes a call by the first client, and by the second one where that is denied.
+// call makes a call with the first client and, if it is denied, with the second one.
 func call[T any](note func(error) bool, make func(*ga.Client) (T, error), first, second *ga.Client) T {
 	out, err := make(first)
 	if note(err) {
@@ -129,8 +129,8 @@ func call[T any](note func(error) bool, make func(*ga.Client) (T, error), first,
 	return out
 }
 
-// withAcceleratorPolicy creates, changes and deletes an accelerator with an IAM policy, and returns the denied calls and the
-// permissions that were used.
+// withAcceleratorPolicy creates, changes and deletes an accelerator with an IAM policy, and returns the denied calls
+// and the permissions that were used.
 func withAcceleratorPolicy(t *testing.T, policy []byte) (denied []string, used map[authz.Used]int) {
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, Options{Policies: [][]byte{rights.Policy("aws"), policy}})
@@ -139,7 +139,8 @@ func withAcceleratorPolicy(t *testing.T, policy []byte) (denied []string, used m
 	return denied, used
 }
 
-// The policy of accelerators is enough for all calls that they need, and each permission in it is used.
+// TestAcceleratorPolicyIsMinimal checks that the policy for accelerators allows all calls that they need, and that
+// each permission in it is used.
 func TestAcceleratorPolicyIsMinimal(t *testing.T) {
 	t.Parallel()
 	denied, used := withAcceleratorPolicy(t, rights.AcceleratorPolicy("", ""))
@@ -155,7 +156,8 @@ func TestAcceleratorPolicyIsMinimal(t *testing.T) {
 	}
 }
 
-// Without any one permission a call is denied, with an error that names it.
+// TestWithoutPermissionOfAccelerators checks that without any one permission a call is denied with an error that
+// names the permission.
 func TestWithoutPermissionOfAccelerators(t *testing.T) {
 	t.Parallel()
 	for _, s := range rights.Accelerators {
@@ -170,7 +172,8 @@ func TestWithoutPermissionOfAccelerators(t *testing.T) {
 	}
 }
 
-// An accelerator without the controller's tags is out of reach of the policy.
+// TestAcceleratorPolicyProtectsForeignAccelerators checks that the policy does not allow changes of an accelerator
+// without the controller's tags.
 func TestAcceleratorPolicyProtectsForeignAccelerators(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -197,7 +200,8 @@ func TestAcceleratorPolicyProtectsForeignAccelerators(t *testing.T) {
 	})
 }
 
-// The controller makes, changes and deletes an accelerator with its policy, and uses each permission in it.
+// TestControllerNeedsOnlyAcceleratorPolicy checks that the controller creates, changes and deletes an accelerator
+// with its policy, and uses each permission in it.
 func TestControllerNeedsOnlyAcceleratorPolicy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -215,7 +219,7 @@ func TestControllerNeedsOnlyAcceleratorPolicy(t *testing.T) {
 		act(`tags: {team: b}, listeners: [` + group(other, `trafficDialPercentage: 50, endpoints: [`+endpoint+`]`) + `]`)
 		act(`name: renamed, listeners: [` + group(other, ``) + `]`)
 		act(`name: renamed, listeners: [` + group(other, `endpoints: [`+endpoint+`]`) + `]`)
-		r.Start() // and reads what is there
+		r.Start() // and reads the existing accelerator
 		act(`name: renamed`)
 		r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
 		r.Settle(time.Hour)

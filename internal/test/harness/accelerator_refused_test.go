@@ -11,7 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// What AWS refuses of an accelerator is reported with the field that it comes from.
+// TestRejectedAcceleratorSettingIsReportedWithItsField checks that a setting of an accelerator that AWS refuses is
+// reported with its field.
 func TestRejectedAcceleratorSettingIsReportedWithItsField(t *testing.T) {
 	t.Parallel()
 	for operation, c := range map[string]struct{ words, field string }{

@@ -39,7 +39,7 @@ func listenerTo(endpoints string) string {
 	return `listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [` + endpoints + `]}]}]`
 }
 
-// endpointsOf returns the endpoints of all accelerators, by what they are for.
+// endpointsOf returns the endpoints of all accelerators, as names of the resources that they refer to.
 func endpointsOf(r *Harness) (out []string) {
 	for _, l := range acceleratorState(r) {
 		if _, e, ok := strings.Cut(l, " endpoint "); ok {
@@ -59,7 +59,7 @@ func eventsOf(r *Harness, namespace, name string) (out []string) {
 	return out
 }
 
-// albARN returns that of the load balancer of Ingress shop/web.
+// albARN returns the ARN of the load balancer of Ingress shop/web.
 func albARN(r *Harness) string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -73,7 +73,8 @@ func albARN(r *Harness) string {
 	return ""
 }
 
-// What belongs to another namespace is an endpoint only while a grant of that namespace says so, however it is named.
+// TestAcceleratorNeedsConsentForEndpoints checks that a load balancer of another namespace is an endpoint only while
+// a ReferenceGrant of that namespace permits it, whether it is referenced by name or by ARN.
 func TestAcceleratorNeedsConsentForEndpoints(t *testing.T) {
 	t.Parallel()
 	for name, endpoint := range map[string]func(*Harness) string{
@@ -118,7 +119,8 @@ func TestAcceleratorNeedsConsentForEndpoints(t *testing.T) {
 	}
 }
 
-// A right to the status of an object, or its finalizers, is none to the load balancer that they name.
+// TestForgedStatusIsNoEndpoint checks that write access to the status or the finalizers of an object gives no access
+// to the load balancer that they name.
 func TestForgedStatusIsNoEndpoint(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -146,7 +148,7 @@ status: {loadBalancer: {ingress: [{hostname: %q, ports: [{port: 80, protocol: TC
 	})
 }
 
-// showHost writes a hostname into a status, as whoever may write it does.
+// showHost writes a hostname into a Service status, as any client with write access can.
 func showHost(r *Harness, kind cluster.Kind, namespace, name, host string) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: kind, Namespace: namespace, Name: name})
@@ -164,7 +166,7 @@ func acceleratorClient(r *Harness) *ga.Client {
 	return ga.NewFromConfig(AWSConfig(r.Emulator), func(o *ga.Options) { o.Region = "us-west-2" })
 }
 
-// made makes an accelerator as somebody else does.
+// made creates an accelerator without the controller.
 func made(r *Harness, name string, tags map[string]string) string {
 	r.T.Helper()
 	in := &ga.CreateAcceleratorInput{Name: aws.String(name), IdempotencyToken: aws.String(name)}
@@ -188,8 +190,8 @@ func setStatusARN(r *Harness, namespace, name, arn string) {
 	}
 }
 
-// An ARN in a status counts only if the accelerator carries all tags of the object. Nothing of another one is changed, also
-// when the object is deleted.
+// TestForgedAcceleratorARNIsIgnored checks that an ARN in a status is used only if the accelerator has all tags of
+// the object. No other accelerator is changed, also when the object is deleted.
 func TestForgedAcceleratorARNIsIgnored(t *testing.T) {
 	t.Parallel()
 	tags := func(namespace, cluster string) map[string]string {
@@ -242,7 +244,8 @@ func TestForgedAcceleratorARNIsIgnored(t *testing.T) {
 	}
 }
 
-// What another controller has made by the same names and tags is adopted without a change, whether the status names it or not.
+// TestAcceleratorIsAdopted checks that an accelerator that another controller created with the same names and tags is
+// adopted without a change, whether or not the status names it.
 func TestAcceleratorIsAdopted(t *testing.T) {
 	t.Parallel()
 	for name, shown := range map[string]bool{"named in the status": true, "found by its tags": false} {
@@ -253,7 +256,7 @@ func TestAcceleratorIsAdopted(t *testing.T) {
 				r.Apply(edgeAccelerator(webListener))
 				r.Settle(10 * time.Minute)
 				state, arn := acceleratorState(r), liveAccelerators(r)[0].ARN
-				// Another controller made it, and this one is new.
+				// As if another controller had created it, and this one were newly installed.
 				obj := acceleratorObject(r, "shop", "edge").DeepCopyObject().(*aga.GlobalAccelerator)
 				obj.Status = aga.GlobalAcceleratorStatus{}
 				if shown {

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// newAcceleratorHarness makes a harness that serves GlobalAccelerators, with the Ingress shop/web.
+// newAcceleratorHarness returns a harness that serves GlobalAccelerators, with Ingress shop/web.
 func newAcceleratorHarness(t *testing.T, opt Options) *Harness {
 	t.Helper()
 	opt.Accelerators = true
@@ -26,7 +26,7 @@ func newAcceleratorHarness(t *testing.T, opt Options) *Harness {
 	return r
 }
 
-// edgeAccelerator returns GlobalAccelerator shop/edge with listeners in YAML's flow form.
+// edgeAccelerator returns GlobalAccelerator shop/edge with listeners in YAML flow style.
 func edgeAccelerator(listeners string) string {
 	return accelerator("shop", "edge", "listeners: ["+listeners+"]")
 }
@@ -40,10 +40,10 @@ spec: {%[3]s}
 `, namespace, name, spec)
 }
 
-// webListener is TCP 80 in front of Ingress shop/web.
+// webListener is a listener for TCP port 80 with Ingress shop/web as endpoint.
 const webListener = `{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Ingress, name: web}]}]}`
 
-// acceleratorState returns what AWS has of accelerators, a line for each part, with what endpoints are for in place of their ids.
+// acceleratorState returns the accelerators in AWS as one line for each part, with names in place of endpoint IDs.
 func acceleratorState(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -138,12 +138,13 @@ func TestAcceleratorLifecycle(t *testing.T) {
 	})
 }
 
-// withoutGroup leaves out the security group that AWS makes for the network interfaces of accelerators, and keeps.
+// withoutGroup removes the security group that AWS creates for the ENIs of accelerators and does not delete with
+// them.
 func withoutGroup(state []string) []string {
 	return slices.DeleteFunc(state, func(line string) bool { return strings.HasPrefix(line, `security-group ["GlobalAccelerator"`) })
 }
 
-// withoutHashes leaves the hashes of generated names out.
+// withoutHashes removes the hashes of generated names.
 func withoutHashes(lines []string) []string {
 	for i, l := range lines {
 		words := strings.Fields(l)
@@ -162,7 +163,7 @@ func withoutHashes(lines []string) []string {
 	return lines
 }
 
-// mutations returns the calls to Global Accelerator that change something.
+// mutations returns the mutating calls to Global Accelerator.
 func mutations(r *Harness) (out []string) {
 	for _, c := range r.Emulator.Calls().Entries() {
 		if c.Service == "globalaccelerator" && c.Mutating {

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// attachedAddons returns what the one ALB is tied to.
+// attachedAddons returns the web ACL and the Shield protections of the only ALB.
 func attachedAddons(r *Harness) string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -61,7 +61,7 @@ func TestWebACLAndShieldProtectionFollowAnnotations(t *testing.T) {
 		r.Apply(shop, pods("web", podAddresses[:3]...))
 		for _, act := range []struct{ annotations, want string }{
 			{annotated("wafv2-acl-name", "rig", "shield-advanced-protection", "true"), "acl rig, managed by aws-load-balancer-controller"},
-			{"", "acl rig, managed by aws-load-balancer-controller"}, // not asked for is left alone
+			{"", "acl rig, managed by aws-load-balancer-controller"}, // an annotation that is not set changes nothing
 			{annotated("wafv2-acl-name", "none", "shield-advanced-protection", "false"), "acl "},
 			{annotated("wafv2-acl-arn", r.World.WebACL), "acl rig"},
 		} {
@@ -94,8 +94,8 @@ func TestNoCallsToUnconfiguredServices(t *testing.T) {
 	})
 }
 
-// A firewall that is down or denied must not stop what is served. A new load balancer waits for it, and
-// what there was to do is made up for when it is back.
+// TestWAFFailureDoesNotStopTraffic checks that a WAF that fails or denies calls does not stop changes of a live load
+// balancer. A new load balancer waits for it, and missed changes are applied when WAF answers again.
 func TestWAFFailureDoesNotStopTraffic(t *testing.T) {
 	t.Parallel()
 	for name, action := range map[string]fault.Action{
@@ -147,8 +147,9 @@ func statusNames(r *Harness, name string) (out []string) {
 	return out
 }
 
-// A web ACL that is given by ARN and does not exist is treated as one by name: nothing new is served
-// unguarded, and what is live keeps its own. A restart in between makes no difference.
+// TestLoadBalancerWithMissingWebACLARNIsNotOpened checks that a web ACL ARN that does not exist is treated like an
+// unknown name: a new load balancer does not serve without it, and a live load balancer keeps its web ACL. A restart
+// in between changes nothing.
 func TestLoadBalancerWithMissingWebACLARNIsNotOpened(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -253,7 +254,7 @@ func TestTrustStoresAreFoundByName(t *testing.T) {
 			}
 			return ""
 		}
-		// No event says that a trust store appears, so the controller looks again.
+		// No event reports that a trust store was created, so the controller looks again.
 		settled(t, r)
 		if got := store(); got != want {
 			t.Fatalf("want trust store %s, got %q", want, got)

@@ -12,8 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// An endpoint of type Ingress stays live while a Gateway has the load balancer of the Ingress: through edits, a restart, and the
-// way back. It leaves with the Ingress, unless the Gateway is an endpoint too.
+// TestEndpointStaysDuringAdoption checks that an endpoint of type Ingress is kept while a Gateway owns the load
+// balancer of the Ingress: through edits, a restart, and the return to the Ingress. It is removed with the Ingress
+// unless the Gateway is an endpoint too.
 func TestEndpointStaysDuringAdoption(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -26,7 +26,7 @@ spec: {type: NodePort, selector: {app: web}, ports: [{port: 80, targetPort: 8080
 ---
 `
 
-// adoptedShop returns a shop whose IngressGroup g serves, or whose Gateway has its load balancer.
+// adoptedShop returns a shop with IngressGroup g, whose load balancer a Gateway has adopted if taken is true.
 func adoptedShop(t *testing.T, opt Options, taken bool) *adopting {
 	t.Helper()
 	r := adoptHarness(t, opt)
@@ -40,7 +40,8 @@ func adoptedShop(t *testing.T, opt Options, taken bool) *adopting {
 	return r
 }
 
-// A Gateway of a namespace without consent takes nothing over, whatever it names, and its events reveal nothing of it.
+// TestGatewayWithoutConsentAdoptsNothing checks that a Gateway of a namespace without consent adopts no load
+// balancer, whatever it names, and that its events reveal nothing about that load balancer.
 func TestGatewayWithoutConsentAdoptsNothing(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]string{
@@ -84,7 +85,8 @@ func TestGatewayWithoutConsentAdoptsNothing(t *testing.T) {
 	}
 }
 
-// Of two Gateways that name one IngressGroup the first has its load balancer, and keeps it; the other one changes nothing.
+// TestTwoGatewaysAdoptOneGroup checks that of two Gateways that name one IngressGroup the first one adopts its load
+// balancer and keeps it, while the second one changes nothing.
 func TestTwoGatewaysAdoptOneGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +113,8 @@ func TestTwoGatewaysAdoptOneGroup(t *testing.T) {
 	})
 }
 
-// Who joins the IngressGroup after its members are gone has no right to the load balancer that a Gateway has.
+// TestNewMembersCannotClaimAdoptedLoadBalancer checks that an Ingress that joins the IngressGroup after its members
+// were deleted cannot get the load balancer that a Gateway has adopted.
 func TestNewMembersCannotClaimAdoptedLoadBalancer(t *testing.T) {
 	t.Parallel()
 	for name, act := range map[string]func(r *adopting){
@@ -164,7 +167,8 @@ func TestNewMembersCannotClaimAdoptedLoadBalancer(t *testing.T) {
 	}
 }
 
-// A name that the tag cannot hold, by which a load balancer is given back, is not taken over.
+// TestLongNamesAreNotAdopted checks that the load balancer of an object is not adopted if the object's name is too
+// long for the tag that its return needs.
 func TestLongNamesAreNotAdopted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -185,7 +189,7 @@ func TestLongNamesAreNotAdopted(t *testing.T) {
 	})
 }
 
-// squatters are Ingresses of another namespace that claim to be of IngressGroup g.
+// squatters are Ingresses of another namespace that claim to be members of IngressGroup g.
 var squatters = map[string]string{
 	"accepted":      adoptedMember("evil", "x", "/a", ""),
 	"consenting":    adoptedMember("evil", "x", "/a", byEdge),
@@ -199,8 +203,8 @@ var squatters = map[string]string{
 
 var squatter = strings.Replace(adoptedMember("evil", "x", "/a", byEdge), "  annotations:", "  finalizers: [group.ingress.k8s.aws/g]\n  annotations:", 1)
 
-// No object that claims to be of the IngressGroup stops a Gateway that has its load balancer: from being edited, from being
-// released, and from being deleted.
+// TestForgedMembersDoNotBlockAdoptingGateway checks that no object that claims to be a member of the IngressGroup
+// prevents that a Gateway with its load balancer is edited, released or deleted.
 func TestForgedMembersDoNotBlockAdoptingGateway(t *testing.T) {
 	t.Parallel()
 	for name, doc := range squatters {

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// sharedHosts is an IngressGroup of two namespaces. CONSENT is an annotation of one of its members.
+// sharedHosts is an IngressGroup with members in two namespaces. CONSENT is replaced by an annotation of one member.
 const sharedHosts = `
 apiVersion: v1
 kind: Namespace
@@ -37,7 +37,8 @@ metadata: {name: posts, namespace: blog, annotations: {alb.ingress.kubernetes.io
 spec: {ingressClassName: alb, rules: [{host: blog.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: posts, port: {number: 80}}}}]}}]}
 `
 
-// sharedGateway asks for the load balancer of that group, and answers as its member of namespace shop does.
+// sharedGateway is a Gateway that adopts that load balancer and answers requests as the member of namespace shop
+// does.
 const sharedGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -60,7 +61,8 @@ metadata: {name: web, namespace: shop}
 spec: {parentRefs: [{name: edge}], hostnames: [shop.example.com], rules: [{backendRefs: [{name: web, port: 80}]}]}
 `
 
-// blogRoute is the consent of namespace blog, and what the Gateway answers for it.
+// blogRoute is a route of namespace blog. It expresses consent and defines what the Gateway answers for that
+// namespace.
 const blogRoute = `
 apiVersion: gateway.k8s.aws/v1
 kind: TargetGroupConfiguration
@@ -73,8 +75,9 @@ metadata: {name: posts, namespace: blog}
 spec: {parentRefs: [{name: edge, namespace: shop}], hostnames: [HOST], rules: [{backendRefs: [{name: posts, port: 80}]}]}
 `
 
-// An Ingress of another namespace is moved only if its owner consents: by a route that is answered as the Ingress is, or by an
-// annotation whatever the Gateway answers. Where members keep from each other only the annotation counts.
+// TestAdoptionNeedsConsent checks that the load balancer of an Ingress of another namespace is adopted only with
+// consent: by a route that answers as the Ingress does, or by an annotation whatever the Gateway answers. In isolated
+// tenancy only the annotation counts.
 func TestAdoptionNeedsConsent(t *testing.T) {
 	t.Parallel()
 	route := func(host string) string { return strings.Replace(blogRoute, "HOST", host, 1) }
@@ -82,7 +85,7 @@ func TestAdoptionNeedsConsent(t *testing.T) {
 		isolated  bool
 		route     string
 		adoptedBy string
-		why       string // of the refusal, "" if it is taken over
+		why       string // part of the refusal; "" if the load balancer is adopted
 	}{
 		"nothing":                      {why: "Ingress blog/posts does not consent"},
 		"a route with the same answer": {route: route("blog.example.com")},
@@ -139,8 +142,8 @@ func TestAdoptionNeedsConsent(t *testing.T) {
 	}
 }
 
-// Of two Gateways that ask for one load balancer the first has it, and the other one reports which that is, although its members
-// consent to both.
+// TestSecondGatewayReportsTheOwner checks that of two Gateways that ask for one load balancer the first one gets it,
+// and that the second one reports the owner, although the members consent to both.
 func TestSecondGatewayReportsTheOwner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

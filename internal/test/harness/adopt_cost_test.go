@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// takenOverGroup returns an IngressGroup of two namespaces whose load balancer a Gateway has taken over.
+// takenOverGroup returns a harness with an IngressGroup of two namespaces whose load balancer a Gateway has adopted.
 func takenOverGroup(t *testing.T, opt Options) *Harness {
 	t.Helper()
 	r := shopWith(t, opt)
@@ -25,8 +25,8 @@ func takenOverGroup(t *testing.T, opt Options) *Harness {
 	return r
 }
 
-// In each state that may last, nothing runs but the comparisons with AWS, and a restart costs no more calls than without a
-// take-over.
+// TestAdoptionCostsNoCallsAfterwards checks that in each lasting state of an adoption only the comparisons with AWS
+// run, and that a restart costs no more calls than without an adoption.
 func TestAdoptionCostsNoCallsAfterwards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestAdoptionCostsNoCallsAfterwards(t *testing.T) {
 		without.during(30 * time.Minute)
 		r := takenOverGroup(t, counted)
 		quiet("adopted", r, 4)
-		// Both stacks ask for subnets, once.
+		// Both stacks read the subnets once.
 		if before, after := restart(without), restart(r); sum(after) > sum(before)+2 {
 			t.Errorf("a restart calls %v, without a take-over %v", after, before)
 		}

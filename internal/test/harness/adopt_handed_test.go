@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// What is edited of the Ingresses while a Gateway has their load balancer has no effect, whatever it is: nothing is planned for
-// them, so that no call changes anything in AWS or tries to.
+// TestHandedOverGroupIsNotPlanned checks that no edit of the Ingresses has an effect while a Gateway owns their load
+// balancer: nothing is planned for them, so no mutating call is made or tried.
 func TestHandedOverGroupIsNotPlanned(t *testing.T) {
 	t.Parallel()
 	edit := func(from, to string) func(*adopting) {
@@ -65,8 +65,9 @@ func TestHandedOverGroupIsNotPlanned(t *testing.T) {
 	}
 }
 
-// While a Gateway is in the middle of a take-over the load balancer carries the tags of the IngressGroup, too. Another Gateway, to
-// which all members consent as well, takes nothing of it then, nor afterwards.
+// TestSecondGatewayCannotInterruptAdoption checks that a second Gateway to which all members consent gets no part of
+// the load balancer, neither afterwards nor in the middle of an adoption, while the load balancer still has the tags
+// of the IngressGroup.
 func TestSecondGatewayCannotInterruptAdoption(t *testing.T) {
 	t.Parallel()
 	for _, denied := range []string{"RemoveTags", "DeleteTags", "ModifyRule", "CreateRule", "SetRulePriorities"} {

@@ -15,13 +15,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// adoptHooked is a harness whose hook counts changes of AWS and writes of Kubernetes, and acts at one of them.
+// adoptHooked is a harness whose hook counts mutating calls to AWS and writes to Kubernetes, and runs act at one of
+// them.
 type adoptHooked struct {
 	*adopting
 	watch   *adoptWatch
 	n, at   int
 	act     func(r *adopting) fault.Action
-	after   bool // withActionBackend after a write of Kubernetes, not before
+	after   bool // act after a write to Kubernetes instead of before
 	counts  bool
 	reached string
 	event   func()
@@ -58,8 +59,9 @@ func newAdoptHooked(t *testing.T, at int, after bool, act func(r *adopting) faul
 	return h
 }
 
-// A process that dies at any call or write, or never hears the answer of AWS, leaves nothing that the next one does not bring
-// to its end, forwards and backwards, and no request is answered otherwise.
+// TestAdoptionsSurviveKillAtAnyCall checks that the next process completes an adoption or a return when a process
+// dies at any call or write, or does not receive the response of AWS, and that no request is answered differently
+// meanwhile.
 func TestAdoptionsSurviveKillAtAnyCall(t *testing.T) {
 	t.Parallel()
 	total := 0
@@ -71,7 +73,7 @@ func TestAdoptionsSurviveKillAtAnyCall(t *testing.T) {
 	if total < 40 {
 		t.Fatalf("%d calls and writes", total)
 	}
-	first := 0 // each call is tried about once, in one of the ways
+	first := 0 // tries each call about once, in one of the ways
 	for _, name := range []string{"killed", "lost"} {
 		act := map[string]func(r *adopting) fault.Action{
 			"killed": func(r *adopting) fault.Action { r.Kill(); return fault.Action{} },
@@ -102,7 +104,7 @@ func TestAdoptionsSurviveKillAtAnyCall(t *testing.T) {
 	}
 }
 
-// adoptEvents are what people do in the middle of a hand-over.
+// adoptEvents are actions of users in the middle of an adoption.
 var adoptEvents = map[string]func(r *adopting){
 	"members deleted":            func(r *adopting) { r.dropAll(cluster.KindIngress) },
 	"one member deleted":         func(r *adopting) { r.dropIf(cluster.KindIngress, "shop", "a") },
@@ -138,8 +140,8 @@ func (r *adopting) annotateIf(namespace, name string, annotations ...string) {
 	}
 }
 
-// Whatever people do at any call of a hand-over or of the way back, with or without a restart, the deletion of everything
-// leaves nothing.
+// TestDeletionDuringAdoptionLeavesNothing checks that nothing remains after all objects are deleted, whatever users
+// do at any call of an adoption or a return, with or without a restart.
 func TestDeletionDuringAdoptionLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, back := range []bool{false, true} {
@@ -152,7 +154,7 @@ func TestDeletionDuringAdoptionLeavesNothing(t *testing.T) {
 		if total < 10 {
 			t.Fatalf("%d calls and writes", total)
 		}
-		first := 0 // so that all events together are at each call
+		first := 0 // offsets the events, so that together they cover each call
 		for _, name := range slices.Sorted(maps.Keys(adoptEvents)) {
 			event := adoptEvents[name]
 			for _, kill := range []bool{false, true} {
@@ -194,7 +196,7 @@ func TestDeletionDuringAdoptionLeavesNothing(t *testing.T) {
 	}
 }
 
-// adoptMiddle counts the calls of a hand-over, or of one backwards. Then all is deleted.
+// adoptMiddle counts the calls of an adoption or, if back is true, of a return. Then it deletes all objects.
 func adoptMiddle(t *testing.T, h *adoptHooked, back bool) {
 	t.Helper()
 	r := h.adopting
@@ -224,7 +226,8 @@ func adoptMiddle(t *testing.T, h *adoptHooked, back bool) {
 	r.expectRemoval(empty)
 }
 
-// check is what holds at rest after anything in the middle: the stack that serves has all, and one tag records it.
+// check verifies the state at rest after any event: one stack owns the whole serving load balancer, and one tag
+// records it.
 func (h *adoptHooked) check(t *testing.T) {
 	t.Helper()
 	r := h.adopting

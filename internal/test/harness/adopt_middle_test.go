@@ -18,7 +18,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// configure has a Gateway use a LoadBalancerConfiguration with a spec.
+// configure makes a Gateway use a LoadBalancerConfiguration with the given spec.
 func (r *adopting) configure(namespace, name, spec string) {
 	r.T.Helper()
 	r.Apply(fmt.Sprintf("apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: own, namespace: %s}\nspec: %s\n", namespace, spec))
@@ -33,7 +33,7 @@ func (r *adopting) configure(namespace, name, spec string) {
 	}
 }
 
-// certificateOf returns the certificate of the listener for HTTPS, "" if it has none that ACM has.
+// certificateOf returns the domain of the certificate of the HTTPS listener, or "" if ACM has no such certificate.
 func (r *adopting) certificateOf() string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -47,8 +47,9 @@ func (r *adopting) certificateOf() string {
 	return ""
 }
 
-// The listener for HTTPS has a certificate of the host after each call while a load balancer with imported certificates changes
-// hands, also where the process dies after any of them. Nothing of it is left in ACM.
+// TestAdoptedLoadBalancerAlwaysHasCertificate checks that, while a load balancer with imported certificates changes
+// its owner, the HTTPS listener has a certificate of the host after each call, also if the process dies after any of
+// them. At the end ACM has none of these certificates.
 func TestAdoptedLoadBalancerAlwaysHasCertificate(t *testing.T) {
 	t.Parallel()
 	group := strings.Replace(adoptedMember("shop", "a", "/a", byEdge), "  rules:", "  tls: [{hosts: [shop.example.com], secretName: shop}]\n  rules:", 1)
@@ -121,7 +122,8 @@ func TestAdoptedLoadBalancerAlwaysHasCertificate(t *testing.T) {
 	}
 }
 
-// A load balancer that is protected from deletion changes hands, and stays when its Gateway is deleted until the protection ends.
+// TestLoadBalancerWithDeletionProtectionIsAdopted checks that a load balancer with deletion protection can be
+// adopted, and that it is kept when its Gateway is deleted until the protection is removed.
 func TestLoadBalancerWithDeletionProtectionIsAdopted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

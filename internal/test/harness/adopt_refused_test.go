@@ -13,10 +13,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// priority is that of a rule of port 80 in a line of the state.
+// priority matches port and priority of a rule of port 80 in a line of the state.
 var priority = regexp.MustCompile(`,80,\d+`)
 
-// ipTargetsOfWeb has the Gateway need a target group of its own, as AWS cannot change a type.
+// ipTargetsOfWeb makes the Gateway need its own target group, because AWS cannot change the target type.
 const ipTargetsOfWeb = `
 apiVersion: gateway.k8s.aws/v1
 kind: TargetGroupConfiguration
@@ -24,8 +24,8 @@ metadata: {name: web, namespace: shop}
 spec: {targetReference: {name: web}, defaultConfiguration: {targetType: ip}}
 `
 
-// While a load balancer is taken over nothing of it is given up for what AWS denies: it serves as before until that passes, and
-// it can be given back.
+// TestDeniedAdoptionLosesNothing checks that a denied call during an adoption removes nothing from the load balancer:
+// it serves the same rules until the call is allowed, and it can be returned.
 func TestDeniedAdoptionLosesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestDeniedAdoptionLosesNothing(t *testing.T) {
 		}
 		before := rules()
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action { return fault.Action{Deny: c.Operation == "CreateTargetGroup"} })
-		// A rule that no live one has, for requests that one answers.
+		// Adds a rule without a live counterpart, for requests that a live rule answers.
 		more := "rules: [{matches: [{path: {type: PathPrefix, value: /api}}], backendRefs: [{name: web, port: 80}]}, {backendRefs: [{name: web"
 		r.Apply(strings.Replace(blogRoute, "HOST", "blog.example.com", 1), strings.Replace(sharedGateway, "rules: [{backendRefs: [{name: web", more, 1))
 		r.Apply(ipTargetsOfWeb)

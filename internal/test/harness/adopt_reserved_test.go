@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// slowChange makes the first change in AWS slow, and notes which stacks are planned while it is under way.
+// slowChange delays one mutating call to AWS, and counts the plans of each kind of stack during the delay.
 type slowChange struct {
 	mu      sync.Mutex
 	lasts   time.Duration // 0: no change is slow
@@ -20,7 +20,7 @@ type slowChange struct {
 	planned map[model.Kind]int
 }
 
-// begin makes the next change slow.
+// begin delays the next mutating call.
 func (s *slowChange) begin(lasts time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,7 +33,7 @@ func (s *slowChange) begun() bool {
 	return !s.until.IsZero()
 }
 
-// plans returns how many plans of stacks of a kind were made meanwhile.
+// plans returns how many plans of stacks of a kind were made during the delay.
 func (s *slowChange) plans(kind model.Kind) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +59,8 @@ func (s *slowChange) note(d engine.Draft) {
 	}
 }
 
-// While a run hands a load balancer over, no run of the other stack plans what to do with it. Which of the two runs is first makes
-// no difference, nor does the direction.
+// TestRunsOfBothStacksDoNotOverlapDuringAdoption checks that, while a run of one stack changes the owner of a load
+// balancer, no run of the other stack makes a plan. This holds in both directions and in either order of the runs.
 func TestRunsOfBothStacksDoNotOverlapDuringAdoption(t *testing.T) {
 	t.Parallel()
 	const lasts = 20 * time.Second
@@ -71,8 +71,8 @@ func TestRunsOfBothStacksDoNotOverlapDuringAdoption(t *testing.T) {
 	for name, c := range map[string]struct {
 		taken         bool
 		first, second func(r *adopting)
-		waits         model.Kind // whose runs wait
-		owner         model.Kind // who has it in the end
+		waits         model.Kind // the kind of stack whose runs wait
+		owner         model.Kind // the owner in the end
 	}{
 		"the Ingress is edited while the Gateway takes over":       {false, takesOver, editsIngress, model.Ingress, model.ALBGateway},
 		"the Gateway asks while the Ingress is edited":             {false, editsIngress, takesOver, model.ALBGateway, model.ALBGateway},
@@ -103,7 +103,7 @@ func TestRunsOfBothStacksDoNotOverlapDuringAdoption(t *testing.T) {
 				if n := slow.plans(c.waits); n > 0 {
 					t.Errorf("%d plans of the stack of kind %s while a run of the other one is under way", n, c.waits)
 				}
-				time.Sleep(time.Hour) // what has waited goes on
+				time.Sleep(time.Hour) // the waiting runs continue
 				r.expectOwner(c.owner, "in the end")
 			})
 		})

@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// infraMembers are of a namespace that has to do with Gateway infra/edge by annotations alone.
+// infraMembers are Ingresses of a namespace whose only consent to Gateway infra/edge are annotations.
 var infraMembers = adoptedMember("shop", "a", "/a", ", fulcrum.dev/adopted-by: infra/edge") +
 	strings.ReplaceAll(adoptedMember("shop", "b", "/b", ", fulcrum.dev/adopted-by: infra/edge"), "name: web,", "name: api,")
 
@@ -28,8 +28,8 @@ metadata: {name: infra, namespace: shop}
 spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: infra}], to: [{group: "", kind: Service}]}
 `
 
-// Those whose load balancer was taken over have it back, however they have consented, and however the Gateway ends. Consent that
-// is withdrawn meanwhile changes nothing of that.
+// TestAdoptedLoadBalancerIsReturned checks that the Ingresses get their load balancer back, however they consented
+// and however the adoption ends, also if consent was withdrawn meanwhile.
 func TestAdoptedLoadBalancerIsReturned(t *testing.T) {
 	t.Parallel()
 	annotate := func(a string) func(*adopting) {
@@ -86,8 +86,9 @@ func TestAdoptedLoadBalancerIsReturned(t *testing.T) {
 	}
 }
 
-// A Gateway that names another group while it takes over that of its own tenant, whose members are gone, marks nothing as taken
-// from the other group: edits of that have their effect.
+// TestUnfinishedAdoptionMarksNoOtherGroup checks that a Gateway that names another IngressGroup in the middle of
+// adopting one of its own tenant, whose members were deleted, does not mark the other IngressGroup as adopted: edits
+// of its members still take effect.
 func TestUnfinishedAdoptionMarksNoOtherGroup(t *testing.T) {
 	t.Parallel()
 	group := strings.NewReplacer("group.name: g", "group.name: mine").Replace(adoptedMember("evil", "m", "/m", ", fulcrum.dev/adopted-by: evil/edge"))
@@ -138,8 +139,8 @@ func TestUnfinishedAdoptionMarksNoOtherGroup(t *testing.T) {
 	}
 }
 
-// A load balancer with as many tags as there is room for is taken over and given back, and one with another tag is refused before
-// anything is changed.
+// TestAdoptionNeedsFreeTags checks that a load balancer with just enough free tags can be adopted and returned, and
+// that with one tag more the adoption is refused before anything is changed.
 func TestAdoptionNeedsFreeTags(t *testing.T) {
 	t.Parallel()
 	for _, free := range []int{4, 3} {
@@ -148,7 +149,7 @@ func TestAdoptionNeedsFreeTags(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r, watch := watchedHarness(t, Options{})
 				var tags []string
-				for i := range naming.MaxTags - 3 - free { // three are those of the controller
+				for i := range naming.MaxTags - 3 - free { // the controller sets three tags
 					tags = append(tags, fmt.Sprintf("t%d=x", i))
 				}
 				r.Apply(strings.ReplaceAll(adoptedGroup, byEdge, byEdge+fmt.Sprintf(", alb.ingress.kubernetes.io/tags: %q", strings.Join(tags, ","))), adoptingRoutes)

@@ -19,7 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// A Gateway that has a load balancer of its own keeps no right by asking for that of another, and for a dry run.
+// TestAdoptAnnotationDoesNotHoldOwnLoadBalancer checks that a Gateway with its own load balancer gains no rights by
+// asking to adopt another one in dry-run mode.
 func TestAdoptAnnotationDoesNotHoldOwnLoadBalancer(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]string{
@@ -54,7 +55,8 @@ spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: evi
 	}
 }
 
-// Bindings with the labels of an IngressGroup, of the Gateway or of both, and finalizers of others, stop no hand-over.
+// TestForgedBindingsDoNotBlockAdoption checks that bindings with the labels of an IngressGroup, of the Gateway or of
+// both, and with finalizers of other controllers, block no adoption and no return.
 func TestForgedBindingsDoNotBlockAdoption(t *testing.T) {
 	t.Parallel()
 	labels := []string{"ingress.k8s.aws/stack: g", "gateway.k8s.aws.alb/stack-namespace: shop, gateway.k8s.aws.alb/stack-name: edge"}
@@ -124,7 +126,8 @@ spec: {targetGroupARN: %q, targetType: ip, serviceRef: {name: web, port: 80}}
 	}
 }
 
-// No tenant can set the tag by which a load balancer is given back.
+// TestTenantsCannotSetTheAdoptedTag checks that no tenant can set the tag that records to which stack a load balancer
+// is returned.
 func TestTenantsCannotSetTheAdoptedTag(t *testing.T) {
 	t.Parallel()
 	const forged = naming.AdoptedTag + "=ingress.k8s.aws:g"
@@ -166,7 +169,8 @@ spec: {targetReference: {name: web}, defaultConfiguration: {tags: {` + naming.Ad
 	}
 }
 
-// A Gateway whose kind is switched off, or whose class or CRD is gone, keeps what it has taken over; so do restarts.
+// TestAdoptionSurvivesDisabledKind checks that a Gateway keeps its adopted load balancer when its kind is disabled,
+// when its class or CRD is deleted, and after restarts.
 func TestAdoptionSurvivesDisabledKind(t *testing.T) {
 	t.Parallel()
 	for _, checkpoints := range []bool{false, true} {
@@ -199,7 +203,8 @@ func TestAdoptionSurvivesDisabledKind(t *testing.T) {
 				}
 				r.Apply(gatewayClassALB)
 				r.Settle(time.Hour)
-				// Deferred by their checkpoints, both sides still hear of what is asked for after a start.
+				// After a start both stacks are deferred by their checkpoints, but still notice the changed
+				// annotation.
 				for _, back := range []bool{true, false, true} {
 					r.Start()
 					r.Settle(3 * time.Second)
@@ -220,7 +225,8 @@ func TestAdoptionSurvivesDisabledKind(t *testing.T) {
 	}
 }
 
-// Where AWS refuses tags of one resource for long, nothing is lost, and all is handed over once it does not.
+// TestRejectedTagsDelayAdoption checks that an adoption loses nothing while AWS refuses the tags of a resource for a
+// long time, and completes afterwards.
 func TestRejectedTagsDelayAdoption(t *testing.T) {
 	t.Parallel()
 	type refusal struct {
@@ -233,7 +239,7 @@ func TestRejectedTagsDelayAdoption(t *testing.T) {
 	for _, operation := range []string{"AddTags", "RemoveTags", "CreateTags", "DeleteTags"} {
 		for _, back := range []bool{false, true} {
 			all = append(all, refusal{"denied", operation, fault.Action{Deny: true}, time.Hour, back},
-				// AWS is asked again each second or so while it throttles.
+				// While AWS throttles, calls are repeated about once a second.
 				refusal{"throttled", operation, fault.Action{Throttle: true}, 4 * time.Minute, back})
 		}
 	}
@@ -257,7 +263,7 @@ func TestRejectedTagsDelayAdoption(t *testing.T) {
 						return fault.Action{}
 					}
 					if n++; x.act.Deny && n%2 == 0 {
-						return fault.Action{} // one resource of two
+						return fault.Action{} // refuses every second resource
 					}
 					return x.act
 				})
@@ -285,8 +291,8 @@ func TestRejectedTagsDelayAdoption(t *testing.T) {
 	}
 }
 
-// A member that another class serves, or that leaves the IngressGroup, in the state in which the Gateway has its load balancer
-// or while it is handed over, is released.
+// TestMembersCanLeaveAdoptedGroup checks that a member that changes to another class or leaves the IngressGroup loses
+// its finalizer, both during an adoption and after it.
 func TestMembersCanLeaveAdoptedGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -312,7 +318,8 @@ func TestMembersCanLeaveAdoptedGroup(t *testing.T) {
 	})
 }
 
-// From one IngressGroup to another: the first has its load balancer back, and the second gives its own.
+// TestGatewayCanAdoptAnotherGroup checks that a Gateway can change from one IngressGroup to another: the first one
+// gets its load balancer back, and the Gateway adopts that of the second one.
 func TestGatewayCanAdoptAnotherGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// mailGateway serves what Service mail does, on the load balancer of the Service.
+// mailGateway has the same ports as Service mail and adopts the load balancer of the Service.
 const mailGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -49,7 +49,7 @@ metadata: {name: imap, namespace: shop}
 spec: {parentRefs: [{name: mail, sectionName: imap}], rules: [{backendRefs: [{name: mail, port: 143}]}]}
 `
 
-// shownBy returns the hostname in the status of Service mail, and of Gateway mail.
+// shownBy returns the hostnames in the status of Service mail and of Gateway mail.
 func shownBy(r *Harness) (service, gateway string) {
 	obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
 	if svc, ok := obj.(*corev1.Service); ok && len(svc.Status.LoadBalancer.Ingress) > 0 {
@@ -62,7 +62,8 @@ func shownBy(r *Harness) (service, gateway string) {
 	return service, gateway
 }
 
-// A Gateway takes over the load balancer of a Service and gives it back, with the targets registered all the time.
+// TestLoadBalancerOfServiceIsAdopted checks that a Gateway adopts the load balancer of a Service and returns it,
+// while the targets stay registered.
 func TestLoadBalancerOfServiceIsAdopted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// While a load balancer changes hands, which takes minutes where AWS is slow, the Gateway does not say that requests are not
-// answered.
+// TestGatewayStatusIsCorrectDuringReturn checks that, while a load balancer changes its owner, which takes minutes
+// where AWS is slow, the Gateway status does not report requests as not answered.
 func TestGatewayStatusIsCorrectDuringReturn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// adoptedMember returns an Ingress of IngressGroup g with one path; more are further annotations.
+// adoptedMember returns an Ingress of IngressGroup g with one path and further annotations.
 func adoptedMember(namespace, name, path, more string) string {
 	return fmt.Sprintf(`
 apiVersion: networking.k8s.io/v1
@@ -41,7 +41,7 @@ spec:
 
 const byEdge = `, fulcrum.dev/adopted-by: shop/edge`
 
-// adoptedGroup is IngressGroup g with two members, which consent.
+// adoptedGroup is IngressGroup g with two members, which consent to the adoption.
 var adoptedGroup = adoptedMember("shop", "a", "/a", byEdge) +
 	strings.ReplaceAll(adoptedMember("shop", "b", "/b", byEdge), "name: web,", "name: api,")
 
@@ -53,7 +53,7 @@ spec: {controllerName: gateway.k8s.aws/alb}
 ---
 `
 
-// gatewayOf returns a Gateway with a listener for HTTP and annotations.
+// gatewayOf returns a Gateway with an HTTP listener and annotations.
 func gatewayOf(namespace, name, annotations string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -66,7 +66,7 @@ spec:
 `, namespace, name, annotations)
 }
 
-// routeTo returns an HTTPRoute of a Gateway of its namespace with one path.
+// routeTo returns an HTTPRoute with one path for a Gateway of its namespace.
 func routeTo(namespace, name, gateway, path, service string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -87,10 +87,10 @@ const (
 
 var adoptingRoutes = routeTo("shop", "a", "edge", "/a", "web") + routeTo("shop", "b", "edge", "/b", "api")
 
-// adopting is a harness in which load balancers change hands.
+// adopting is a harness for the adoption and the return of load balancers.
 type adopting struct{ *Harness }
 
-// adoptHarness returns a shop with Gateways whose target groups have the type of those of the Ingresses.
+// adoptHarness returns a shop with Gateways, whose target groups have the same target type as those of the Ingresses.
 func adoptHarness(t *testing.T, opt Options) *adopting {
 	t.Helper()
 	opt.Gateway = func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }
@@ -99,7 +99,7 @@ func adoptHarness(t *testing.T, opt Options) *adopting {
 	return r
 }
 
-// watchedHarness returns one whose answers can be watched.
+// watchedHarness returns a harness with an adoptWatch.
 func watchedHarness(t *testing.T, opt Options) (*adopting, *adoptWatch) {
 	t.Helper()
 	watch := &adoptWatch{}
@@ -108,7 +108,7 @@ func watchedHarness(t *testing.T, opt Options) (*adopting, *adoptWatch) {
 	return watch.r, watch
 }
 
-// annotateGateway changes annotations of a Gateway: a key with a minus is removed.
+// annotateGateway sets annotations of a Gateway ("key=value"), or removes them ("key-").
 func annotateGateway(r *Harness, namespace, name string, annotations ...string) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: namespace, Name: name})
@@ -132,7 +132,7 @@ func annotateGateway(r *Harness, namespace, name string, annotations ...string) 
 	}
 }
 
-// arns returns the load balancers there are.
+// arns returns the ARNs of all load balancers.
 func (r *adopting) arns() (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -144,7 +144,7 @@ func (r *adopting) arns() (out []string) {
 	return out
 }
 
-// carrying returns the resources with a tag.
+// carrying returns the lines of the state of resources with a tag.
 func (r *adopting) carrying(tag string) (out []string) {
 	for _, line := range r.State() {
 		if strings.Contains(line, tag) {
@@ -164,7 +164,8 @@ func (r *adopting) warnings() string {
 	return strings.Join(out, "\n")
 }
 
-// expectOwner checks that all of the only load balancer is of a kind of stack, and answers as ever.
+// expectOwner checks that there is one load balancer, that all its resources belong to stacks of the given kind, and
+// that it answers requests correctly.
 func (r *adopting) expectOwner(kind model.Kind, step string) {
 	r.T.Helper()
 	other := model.Ingress
@@ -179,7 +180,7 @@ func (r *adopting) expectOwner(kind model.Kind, step string) {
 	}
 }
 
-// adoptWatch wraps the connection to AWS so that after each call the answers are compared once begin was called.
+// adoptWatch wraps the connection to AWS. While it is on, it checks after each call that requests are still answered.
 type adoptWatch struct {
 	r  *adopting
 	mu sync.Mutex
@@ -206,7 +207,7 @@ func (a *adoptWatch) set(on bool) {
 	a.on = on
 }
 
-// apiHook is called before and after each write of Kubernetes.
+// apiHook calls a hook before and after each write to Kubernetes.
 type apiHook struct {
 	kube.API
 	hook func(after bool)
@@ -235,7 +236,7 @@ func (h apiHook) Delete(ctx context.Context, obj cluster.Object) error {
 	return h.around(func() error { return h.API.Delete(ctx, obj) })
 }
 
-// adoptRound is one way of a load balancer: shadow, adopted, given back, adopted, released and deleted.
+// adoptRound runs the stages of a load balancer: shadow, adopted, returned, adopted again, released and deleted.
 func adoptRound(t *testing.T, r *adopting, watch *adoptWatch) {
 	t.Helper()
 	empty := r.State()
@@ -278,7 +279,7 @@ func adoptRound(t *testing.T, r *adopting, watch *adoptWatch) {
 	r.expectNothing(empty)
 }
 
-// expectRemoval deletes all Gateways and Ingresses, after which nothing is left.
+// expectRemoval deletes all Gateways and Ingresses, and checks that nothing remains.
 func (r *adopting) expectRemoval(empty []string) {
 	r.T.Helper()
 	r.dropAll(cluster.KindGateway)
@@ -287,7 +288,7 @@ func (r *adopting) expectRemoval(empty []string) {
 	r.expectNothing(empty)
 }
 
-// expectNothing checks that AWS is empty and that no object hangs.
+// expectNothing checks that AWS is empty and that no deletion of an object is blocked.
 func (r *adopting) expectNothing(empty []string) {
 	r.T.Helper()
 	if d := cmp.Diff(empty, r.State()); d != "" {
@@ -302,7 +303,8 @@ func (r *adopting) expectNothing(empty []string) {
 	}
 }
 
-// With checkpoints as the real controller keeps them, and with all restarts.
+// TestAdoptionAndReturn runs the whole round of adoption and return, with restarts, without checkpoints and with
+// checkpoints as in production.
 func TestAdoptionAndReturn(t *testing.T) {
 	t.Parallel()
 	for _, checkpoints := range []bool{false, true} {

@@ -13,7 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// Gateways of others that name an IngressGroup delay no edit of it: they have no consent, so nothing is kept for them.
+// TestGatewaysWithoutConsentDelayNoEdit checks that Gateways of another namespace that name an IngressGroup do not
+// delay its edits: without consent they reserve nothing.
 func TestGatewaysWithoutConsentDelayNoEdit(t *testing.T) {
 	t.Parallel()
 	took := map[string]time.Duration{}
@@ -57,7 +58,8 @@ func TestGatewaysWithoutConsentDelayNoEdit(t *testing.T) {
 	}
 }
 
-// Runs of both stacks at the same time: all edits in between arrive, and nothing is left.
+// TestAdoptionWithConcurrentWorkers checks that, while both stacks run concurrently, all edits take effect and
+// nothing remains after the deletion.
 func TestAdoptionWithConcurrentWorkers(t *testing.T) {
 	t.Parallel()
 	for _, latency := range seeds.Spread(2, []time.Duration{300 * time.Millisecond, 0}) {

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// What a team can do to others with TargetGroupBindings of its own namespace.
+// These tests cover attacks by a tenant with TargetGroupBindings of its own namespace.
 
 // bindingsOf returns the bindings of a namespace.
 func bindingsOf(r *Harness, namespace string) []*elbv2.TargetGroupBinding {
@@ -23,15 +23,15 @@ func bindingsOf(r *Harness, namespace string) []*elbv2.TargetGroupBinding {
 	return out
 }
 
-// impostor returns a copy of a binding in namespace team.
+// impostor returns a copy of a binding in namespace team with another name.
 func impostor(of *elbv2.TargetGroupBinding) *elbv2.TargetGroupBinding {
 	b := &elbv2.TargetGroupBinding{}
 	b.Namespace, b.Name, b.Labels, b.Spec = "team", "impostor", of.Labels, *of.Spec.DeepCopy()
 	return b
 }
 
-// A binding that carries the labels of another team's stack, and a finalizer that is never removed, keeps
-// nothing of that stack from being deleted.
+// TestForgedBindingLabelsDoNotBlockDeletion checks that a binding with the labels of another tenant's stack, and with
+// a finalizer that is never removed, does not block the deletion of that stack.
 func TestForgedBindingLabelsDoNotBlockDeletion(t *testing.T) {
 	t.Parallel()
 	for _, arn := range []string{"of the stack", "of nothing"} {

@@ -14,8 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// While the class of the victims is deleted and made again, as an upgrade does, they are not accepted. A
-// newcomer that waits for this moment gets neither their hosts nor their load balancer.
+// TestNewcomerTakesNothingWhileClassIsRecreated checks that an Ingress that joins while the class of the victims is
+// deleted and created again, as an upgrade may do, gets neither their hosts nor their load balancer. Without their
+// class the victims are not accepted.
 func TestNewcomerTakesNothingWhileClassIsRecreated(t *testing.T) {
 	t.Parallel()
 	hostile := []string{
@@ -54,7 +55,7 @@ func TestNewcomerTakesNothingWhileClassIsRecreated(t *testing.T) {
 							var out []string
 							for _, l := range onlyOf(r, "load-balancer", "security-group", "listener", "rule") {
 								if strings.Contains(l, "edge") && !strings.Contains(l, "team.example.com") && !strings.Contains(l, ",443,") && !strings.Contains(l, "network") {
-									out = append(out, strings.Replace(l, `"tcp 443-443 0.0.0.0/0",`, "", 1)) // its own port
+									out = append(out, strings.Replace(l, `"tcp 443-443 0.0.0.0/0",`, "", 1)) // the newcomer's own port
 								}
 							}
 							return append(out, webACLOf(r, "k8s-edge-"), "a: "+answered(r, 80, "a.example.com", "/"), "b: "+answered(r, 80, "b.example.com", "/"))
@@ -71,9 +72,9 @@ func TestNewcomerTakesNothingWhileClassIsRecreated(t *testing.T) {
 							t.Errorf("while it is gone (-before +after):\n%s", d)
 						}
 						if later != nil {
-							r.Apply(inGroup("team", "newcomer", class, "team.example.com", "", notes...)) // none says that there is no redirect
+							r.Apply(inGroup("team", "newcomer", class, "team.example.com", "", notes...)) // no annotation disables the redirect
 						}
-						time.Sleep(time.Hour) // what is made again is younger than the newcomer
+						time.Sleep(time.Hour) // the class that is created again is younger than the newcomer
 						r.Apply(classNamed("firm", victimParameters))
 						r.Settle(settleFor)
 						if d := cmp.Diff(before, look()); d != "" {
@@ -86,8 +87,9 @@ func TestNewcomerTakesNothingWhileClassIsRecreated(t *testing.T) {
 	}
 }
 
-// A member that names a class which does not exist cannot be heard either. In isolated tenancy that keeps the
-// class that names the IngressGroup from nothing.
+// TestMemberWithMissingClassDoesNotDisableClassSettings checks in isolated tenancy that a member that names a missing
+// class, whose settings are therefore unknown, does not disable the settings of the class that names the
+// IngressGroup.
 func TestMemberWithMissingClassDoesNotDisableClassSettings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

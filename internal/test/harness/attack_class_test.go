@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// What the owner of an IngressClass can do to the IngressGroup of another class. To name the group in its
-// parameters is allowed by design.
+// These tests cover attacks by the owner of an IngressClass on an IngressGroup of another class. Naming that
+// IngressGroup in the class parameters is allowed by design.
 
-// classNamed returns a class with parameters.
+// classNamed returns an IngressClass with its IngressClassParams.
 func classNamed(name, spec string) string {
 	return fmt.Sprintf(`
 apiVersion: networking.k8s.io/v1
@@ -27,12 +27,12 @@ spec: %[2]s
 `, name, spec)
 }
 
-// victimParameters is what the victims' class, or the victims themselves, say of the load balancer.
+// victimParameters are the settings of the victims' load balancer, set by their class or by themselves.
 const victimParameters = `{group: {name: edge}, namespaceSelector: {matchLabels: {edge: "yes"}}, scheme: internal, ipAddressType: ipv4, inboundCIDRs: [10.0.0.0/8], wafv2AclName: rig,
   loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "120"}, {key: access_logs.s3.enabled, value: "false"}],
   listeners: [{protocol: HTTP, port: 80, listenerAttributes: [{key: routing.http.response.server.enabled, value: "false"}]}], tags: [{key: Team, value: shop}]}`
 
-// hostileParameters disagree with all of it.
+// hostileParameters contradict every value of victimParameters.
 const hostileParameters = `{group: {name: edge}, scheme: internet-facing, ipAddressType: dualstack, inboundCIDRs: [0.0.0.0/0], wafv2AclName: none, sslRedirectPort: "444", subnets: {tags: {tier: [public]}},
   loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "30"}, {key: access_logs.s3.enabled, value: "true"}, {key: access_logs.s3.bucket, value: theirs}],
   listeners: [{protocol: HTTP, port: 80, listenerAttributes: [{key: routing.http.response.server.enabled, value: "true"}]}], tags: [{key: Team, value: team}]}`
@@ -46,7 +46,7 @@ func TestClassOfAnotherGroupOverridesNoAnnotation(t *testing.T) {
 	for _, tenancy := range []ingress.Tenancy{ingress.Cooperative, ingress.Isolated} {
 		for _, by := range []string{"class", "annotations"} {
 			if tenancy == ingress.Isolated && by == "annotations" {
-				continue // there they say nothing
+				continue // in isolated tenancy annotations are ignored
 			}
 			t.Run(fmt.Sprintf("%s, victims speak by %s", tenancy, by), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestClassOfAnotherGroupOverridesNoAnnotation(t *testing.T) {
 					}
 					r.Apply(classNamed("hostile", hostileParameters), inGroup("team", "newcomer", "hostile", "team.example.com", "", "group.order", "-1000"))
 					r.Settle(settleFor)
-					r.Start() // what was said before is forgotten
+					r.Start() // the process forgets the events that it has emitted
 					r.Settle(settleFor)
 					if tenancy == ingress.Cooperative {
 						expect(t, "what the victims ask for", before, look())
@@ -96,8 +96,8 @@ func TestClassOfAnotherGroupOverridesNoAnnotation(t *testing.T) {
 	}
 }
 
-// Clients that name no server, or one of which no certificate is there, get the default certificate of
-// a listener. That of the victims stays.
+// TestCertificateOfNewcomerIsNotTheDefault checks that a newcomer does not replace the default certificate of a
+// listener, which clients get that send no server name or a name without a certificate.
 func TestCertificateOfNewcomerIsNotTheDefault(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestCertificateOfNewcomerIsNotTheDefault(t *testing.T) {
 			settled(t, r)
 			expect(t, "the default beside a newcomer with "+list, theirs, shown())
 		}
-		// Its owner chooses another one.
+		// The owner chooses another default.
 		r.Apply(secure("shop", "a", "a.example.com", "certificate-arn", other+","+theirs), secure("team", "newcomer", "team.app.test", "certificate-arn", theirs+","+other, "group.order", "1000"))
 		remove(t, r, "team", "newcomer")
 		settled(t, r)

@@ -14,9 +14,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// What a team can do to others with pods and EndpointSlices of its own namespace.
+// These tests cover attacks by a tenant with Pods and EndpointSlices of its own namespace.
 
-// ownPod returns a pod of namespace team with an EndpointSlice of Service web that names it, at ports.
+// ownPod returns a pod of namespace team, and an EndpointSlice of Service web that lists the pod with the given
+// ports.
 func ownPod(address, meta, spec string, ports ...int) string {
 	var list []string
 	for _, p := range ports {
@@ -38,8 +39,8 @@ endpoints: [{addresses: [%[1]s], nodeName: node-1, conditions: {ready: true}, ta
 `, address, meta, spec, strings.Join(list, ", "))
 }
 
-// A pod names the network interface of something else in the annotation by which pods with security
-// groups of their own are known. The rules for its targets go to where the pod's address is.
+// TestForgedPodENIOpensNothing checks that a pod cannot open another ENI by naming it in the annotation for pods with
+// their own security groups. The rules for its targets go to the ENI that has the pod's address.
 func TestForgedPodENIOpensNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -70,7 +71,7 @@ spec:
 				t.Errorf("the interface of the database is open: %s", l)
 			}
 		}
-		// The pod is served by the interface that has its address, and the rules of others are tidied.
+		// The ENI with the pod's address serves the pod, and rules of other bindings are removed.
 		expect(t, "targets", podAddresses[3], registered(t, r, Account, r.World.TargetGroups["external"]))
 		r.drop(cluster.KindBinding, "team", "opener")
 		remove(t, r, "team", "opener")
@@ -83,8 +84,8 @@ spec:
 	})
 }
 
-// A pod looks like a pod of another team: its labels, the gate of the other's binding, the name of its
-// node. Nothing of the other team takes it for its own, and no gate of the other's is touched.
+// TestImitatedPodTakesNothing checks that a pod that imitates a pod of another tenant (its labels, the readiness gate
+// of its binding, the name of its node) becomes no target of that tenant and changes no readiness gate of its pods.
 func TestImitatedPodTakesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,8 +117,8 @@ func TestImitatedPodTakesNothing(t *testing.T) {
 	})
 }
 
-// A pod on the network of its node has the address of the node, as others there. It takes no target of
-// theirs out.
+// TestHostNetworkPodTakesNoAddress checks that a pod with host network, which has the same address as other such pods
+// of its node, deregisters none of their targets.
 func TestHostNetworkPodTakesNoAddress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -139,8 +140,8 @@ func TestHostNetworkPodTakesNoAddress(t *testing.T) {
 	})
 }
 
-// A hand-written slice makes thousands of targets of one pod. A pod of another team that is replaced
-// meanwhile is registered in time, and the calls stay few.
+// TestManyTargetsDelayNoOtherTenant checks that an EndpointSlice with thousands of targets of one pod causes few
+// calls, and that a replaced pod of another tenant is registered in time meanwhile.
 func TestManyTargetsDelayNoOtherTenant(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

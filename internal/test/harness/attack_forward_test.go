@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// withActionBackend turns the backend of an Ingress into its annotation actions.act.
+// withActionBackend makes the annotation actions.act the backend of an Ingress.
 func withActionBackend(ingress string) string {
 	return strings.Replace(ingress, "name: web, port: {number: 80}", "name: act, port: {name: use-annotation}", 1)
 }
 
-// A member names a target group of another team, and so would serve that team's pods on a host of its
-// own, past the team's authentication.
+// TestMemberCannotForwardToTargetGroupOfAnother checks that a member cannot forward to a target group of another
+// tenant. It could otherwise serve that tenant's pods on its own host without that tenant's authentication.
 func TestMemberCannotForwardToTargetGroupOfAnother(t *testing.T) {
 	t.Parallel()
 	actions := map[string]string{
@@ -67,8 +67,8 @@ func TestMemberCannotForwardToTargetGroupOfAnother(t *testing.T) {
 	}
 }
 
-// A Service of the team leads by name, by hand-written endpoints or by a reference to pods of another
-// namespace. Only pods of the team's own namespace become targets.
+// TestServiceCannotTargetPodsOfAnotherNamespace checks that only pods of a Service's own namespace become targets,
+// whatever its external name, its manual endpoints or the references in its EndpointSlices name.
 func TestServiceCannotTargetPodsOfAnotherNamespace(t *testing.T) {
 	t.Parallel()
 	victim := podAddresses[0]

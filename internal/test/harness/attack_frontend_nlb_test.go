@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What members write wrong about the frontend NLB of others holds nothing of what those change.
+// TestInvalidMemberDoesNotHoldFrontendNLBOfOthers checks that an invalid setting of one member for the frontend NLB
+// does not hold changes of the other members.
 func TestInvalidMemberDoesNotHoldFrontendNLBOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, notes := range map[string][]string{
@@ -35,7 +36,7 @@ func TestInvalidMemberDoesNotHoldFrontendNLBOfOthers(t *testing.T) {
 				r.Apply(victims(r, "alb", append(front, "group.name", "edge")...)...)
 				settled(t, r)
 				look := func() string {
-					// A port that the newcomer adds takes nothing from anybody.
+					// Ignores the port that the newcomer adds, which affects no other member.
 					leads := slices.DeleteFunc(fronts(r), func(l string) bool { return l == "internal:80 to internal:80" })
 					return strings.Join(append(leads, onlyOf(r, "security-group")...), "\n")
 				}
@@ -70,8 +71,8 @@ func TestInvalidMemberDoesNotHoldFrontendNLBOfOthers(t *testing.T) {
 	}
 }
 
-// A member whose ports or mapping cannot be read keeps its own ports of the frontend NLB, and none of a listener that
-// the others have given up: neither that listener nor its rules.
+// TestInvalidPortMappingKeepsNoListenerOfOthers checks that a member with invalid ports or port mapping keeps only
+// its own ports of the frontend NLB, and not a listener that the other members have removed, nor its rules.
 func TestInvalidPortMappingKeepsNoListenerOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, notes := range map[string][]string{
@@ -122,14 +123,14 @@ func TestInvalidPortMappingKeepsNoListenerOfOthers(t *testing.T) {
 	}
 }
 
-// A setting of the frontend NLB that no member names keeps its live value: a newcomer of another namespace does not decide it
-// alone.
+// TestNewcomerDoesNotDecideUnsetFrontendNLBSettings checks that a setting of the frontend NLB that no other member
+// sets keeps its live value, so that a newcomer of another namespace does not decide it alone.
 func TestNewcomerDoesNotDecideUnsetFrontendNLBSettings(t *testing.T) {
 	t.Parallel()
 	on := []string{"enable-frontend-nlb", "true"}
 	for name, c := range map[string]struct {
 		victims, newcomer []string
-		agreed            bool // the victims' namespace asks for the same then, and gets it
+		agreed            bool // whether the setting changes when the victims' namespace asks for the same value
 	}{
 		"scheme":                               {on, []string{"frontend-nlb-scheme", "internet-facing"}, true},
 		"scheme, and it asks for the NLB":      {on, append(on, "frontend-nlb-scheme", "internet-facing"), false},
@@ -189,7 +190,7 @@ func TestNewcomerDoesNotDecideUnsetFrontendNLBSettings(t *testing.T) {
 	}
 }
 
-// withoutGroupsOf returns the lines of a state that are not about target groups of a namespace.
+// withoutGroupsOf removes the lines about target groups of a namespace from a state.
 func withoutGroupsOf(state, namespace string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(state, "\n"), func(l string) bool { return strings.Contains(l, "k8s-"+namespace+"-") }), "\n")
 }

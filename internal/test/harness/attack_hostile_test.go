@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// hostileBinding returns a binding of namespace team with a spec.
+// hostileBinding returns a binding of namespace team with the given spec and a forged checkpoint.
 func hostileBinding(name, spec string) string {
 	return fmt.Sprintf(`
 apiVersion: elbv2.k8s.aws/v1beta1
@@ -27,7 +27,7 @@ spec: %s
 
 const noGroup = "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/none/0000000000000000"
 
-// hostileObjects returns objects of namespace team, and of class owners, by kind.
+// hostileObjects returns malformed objects of namespace team and of class owners, by description.
 func hostileObjects(r *Harness) map[string][]string {
 	secure := func(secret string) string {
 		oidc := fmt.Sprintf(`{"issuer":"https://i","authorizationEndpoint":"https://a","tokenEndpoint":"https://t","userInfoEndpoint":"https://u","secretName":%q}`, secret)
@@ -93,14 +93,14 @@ endpoints: [{addresses: []}, {addresses: [""], targetRef: {kind: Pod}}, {address
 	}
 }
 
-// ownPodAlone returns a pod of namespace team that lists an address.
+// ownPodAlone returns a pod of namespace team with the given address.
 func ownPodAlone(address string) string {
 	pod, _, _ := strings.Cut(ownPod(address, "", "", 80), "---")
 	return pod
 }
 
-// Objects that are malformed in every way that the API server lets through stop no other object: nothing of
-// the controller breaks, a change of a victim takes effect within a minute, and the calls stay few.
+// TestHostileObjectsDoNotAffectOthers checks that malformed objects that the API server accepts cause no panic and
+// few calls, and that a change of a victim still takes effect within a minute.
 func TestHostileObjectsDoNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -146,8 +146,8 @@ func TestHostileObjectsDoNotAffectOthers(t *testing.T) {
 	}
 }
 
-// Who may write the status of its own objects can say there what it wants. Nothing is decided by it, and
-// what is wrong is corrected.
+// TestForgedStatusIsIgnored checks that a status that a tenant forges on its own objects decides nothing and is
+// corrected.
 func TestForgedStatusIsIgnored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestForgedStatusIsIgnored(t *testing.T) {
 			expect(t, "status after "+hostname, honest, shown("team", "forger"))
 			expect(t, "state", fmt.Sprint(state), fmt.Sprint(r.State()))
 		}
-		// A binding that claims to be settled for ever still follows its pods.
+		// A binding whose forged status claims a future generation still follows its pods.
 		own := bindingsOf(r, "team")[0].DeepCopy()
 		own.Status.ObservedGeneration = new(int64(1 << 40))
 		own.Status.Conditions = nil

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// hyphened returns a route and its Service of a namespace, whose names are joined to a-b-c as those of another namespace are.
+// hyphened returns a route and a Service whose namespace and name, joined by a hyphen, equal those of another
+// namespace (a-b-c).
 func hyphened(namespace, name, address, host string, year int) string {
 	service := `
 apiVersion: v1
@@ -20,7 +21,7 @@ spec: {selector: {app: ` + name + `}, ports: [{port: 80, targetPort: 8080}]}
 		strings.ReplaceAll(routeOfNamespace("HTTPRoute", namespace, name, year, toEdge, host), "{name: web,", "{name: "+name+",")
 }
 
-// forwardedTo returns the addresses that requests for a host go to.
+// forwardedTo returns the addresses that receive requests for a host.
 func forwardedTo(t *testing.T, r *Harness, host string) (out []string) {
 	t.Helper()
 	for _, arn := range forwardsOn(80, host)(r) {
@@ -29,8 +30,9 @@ func forwardedTo(t *testing.T, r *Harness, host string) (out []string) {
 	return out
 }
 
-// The ids of target groups join namespaces and names by hyphens. A route whose id is that of another namespace takes neither
-// its target group nor its targets, whatever their order, and takes nothing along when it leaves.
+// TestRouteWithSameIDTakesNoTargetGroup checks that a route whose target group ID, namespace and name joined by
+// hyphens, equals that of a route of another namespace takes neither its target group nor its targets, in any order
+// of creation, and that its deletion removes nothing of the other route.
 func TestRouteWithSameIDTakesNoTargetGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -56,7 +58,7 @@ func TestRouteWithSameIDTakesNoTargetGroup(t *testing.T) {
 		evil := hyphened("a", "b-c", podAddresses[4], "evil.example.com", 2020)
 		r.Apply(evil)
 		step("it comes")
-		refused := "rules: [{matches: [{headers: [{name: x, value: " + strings.Repeat("x", 200) + "}]}], backendRefs" // AWS does not take it
+		refused := "rules: [{matches: [{headers: [{name: x, value: " + strings.Repeat("x", 200) + "}]}], backendRefs" // AWS refuses this header value
 		r.Apply(strings.Replace(evil, "rules: [{backendRefs", refused, 1))
 		step("it is held")
 		if got := forwardedTo(t, r, "evil.example.com"); !slices.Equal(got, []string{podAddresses[4]}) {

@@ -13,7 +13,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// foreignImports adds imported certificates of others to the account.
+// foreignImports adds certificates to the account that were imported without the controller.
 func foreignImports(r *Harness, n int) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -27,7 +27,7 @@ func foreignImports(r *Harness, n int) {
 	}
 }
 
-// importsOf counts the certificates that are imported for a namespace.
+// importsOf returns the number of certificates that are imported for a namespace.
 func importsOf(r *Harness, namespace string) (n int) {
 	for _, is := range imports(r) {
 		if strings.HasPrefix(is, "imported/"+namespace+"/") {
@@ -37,8 +37,8 @@ func importsOf(r *Harness, namespace string) (n int) {
 	return n
 }
 
-// An account has a quota of imported certificates. A tenant that uses up what it can leaves room for the first
-// certificates of others.
+// TestTenantCannotExhaustCertificateQuota checks that a tenant with many certificates leaves room in the quota of
+// imported certificates for the first certificates of other tenants.
 func TestTenantCannotExhaustCertificateQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -79,8 +79,9 @@ func TestTenantCannotExhaustCertificateQuota(t *testing.T) {
 	})
 }
 
-// A tenant whose objects are older than those of another joins its load balancer with a certificate for a host that the other
-// one serves there. The certificate is not imported, as AWS could present it for that host; that of the other one is renewed.
+// TestNewcomerCannotReplaceCertificateOfLiveHost checks that a tenant with older objects that joins a load balancer
+// with a certificate for a host of another tenant does not get it imported, because AWS could present it for that
+// host. The certificate of the other tenant is still renewed.
 func TestNewcomerCannotReplaceCertificateOfLiveHost(t *testing.T) {
 	t.Parallel()
 	in := func(namespace, doc string) string {

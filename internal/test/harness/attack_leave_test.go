@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// A member that asks for deletion protection while it is deleted, or that cannot be deleted for a finalizer of
-// its own, keeps no other member from leaving.
+// TestBlockedDeletionBlocksNoOtherMember checks that a member that sets deletion protection while it is being
+// deleted, or that has a finalizer of another controller, does not block the deletion of other members.
 func TestBlockedDeletionBlocksNoOtherMember(t *testing.T) {
 	t.Parallel()
 	protected := []string{"load-balancer-attributes", "deletion_protection.enabled=true"}
@@ -23,7 +23,7 @@ func TestBlockedDeletionBlocksNoOtherMember(t *testing.T) {
 				t.Run(fmt.Sprint(tenancy, " ", name, " ", order), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = tenancy }})
-						// What the victims' side says nothing of, the newcomer decides, also the protection.
+						// The victims disable deletion protection; otherwise the newcomer would decide it.
 						r.Apply(victims(r, "alb", "group.name", "edge", "load-balancer-attributes", "deletion_protection.enabled=false")...)
 						settled(t, r)
 						r.Apply(inGroup("team", "newcomer", "alb", "team.example.com", "team.example.com/never", append(notes, "group.name", "edge")...))
@@ -56,8 +56,8 @@ func TestBlockedDeletionBlocksNoOtherMember(t *testing.T) {
 	}
 }
 
-// A TargetGroupBinding that cannot be deleted, for a finalizer that its namespace has put on it, keeps no
-// member of another namespace from leaving.
+// TestBlockedBindingDeletionBlocksNoOtherMember checks that a TargetGroupBinding whose deletion a tenant blocks with
+// a finalizer does not block the deletion of members of other namespaces.
 func TestBlockedBindingDeletionBlocksNoOtherMember(t *testing.T) {
 	t.Parallel()
 	for _, stays := range []bool{true, false} {
@@ -93,8 +93,8 @@ func TestBlockedBindingDeletionBlocksNoOtherMember(t *testing.T) {
 	}
 }
 
-// Where nothing of the members that remain can be read, the load balancer stays unchanged for them. It serves nothing of
-// those that were deleted, whose finalizers go.
+// TestDeletedMemberIsNotServedWhileOthersAreHeld checks that, while no remaining member can be read and the load
+// balancer is held for them, it does not serve deleted members any more and their finalizers are removed.
 func TestDeletedMemberIsNotServedWhileOthersAreHeld(t *testing.T) {
 	t.Parallel()
 	for name, notes := range map[string][]string{
@@ -142,7 +142,8 @@ func TestDeletedMemberIsNotServedWhileOthersAreHeld(t *testing.T) {
 	}
 }
 
-// The same for Services that share a load balancer: the ports of one that was deleted are closed.
+// TestDeletedServiceIsNotServedWhileOthersAreHeld checks the same for Services that share a load balancer: the ports
+// of a deleted Service are closed.
 func TestDeletedServiceIsNotServedWhileOthersAreHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

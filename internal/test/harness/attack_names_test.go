@@ -15,9 +15,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// What a team can do to others by names and tags.
+// These tests cover attacks by a tenant with names and tags.
 
-// manyTags are so many tags, as an annotation has them.
+// manyTags returns n tags in the form of the annotation.
 func manyTags(prefix string, n int) string {
 	var out []string
 	for i := range n {
@@ -26,7 +26,7 @@ func manyTags(prefix string, n int) string {
 	return strings.Join(out, ",")
 }
 
-// tagsOf returns the tags of the one load balancer.
+// tagsOf returns the tags of the only load balancer.
 func tagsOf(t *testing.T, r *Harness) map[string]string {
 	t.Helper()
 	w := r.Emulator.Store()
@@ -39,8 +39,9 @@ func tagsOf(t *testing.T, r *Harness) map[string]string {
 	return nil
 }
 
-// AWS takes 50 tags on a resource, and refuses all where there are more. A member with too many uses up
-// its own room, not that of the others: their changes are made, and a new load balancer too.
+// TestTooManyTagsOfOneMemberBlockNoOther checks that a member with more tags than AWS allows on a resource (50) does
+// not block the tags of other members, neither on a live load balancer nor on a new one. AWS refuses all tags of a
+// call that exceeds the limit.
 func TestTooManyTagsOfOneMemberBlockNoOther(t *testing.T) {
 	t.Parallel()
 	for name, hostile := range map[string][]string{
@@ -80,8 +81,8 @@ func TestTooManyTagsOfOneMemberBlockNoOther(t *testing.T) {
 	}
 }
 
-// Tags by which the controller, AWS or the operator knows what is whose are not taken from users,
-// wherever they may write tags.
+// TestReservedTagsCannotBeSetByUsers checks that users can nowhere set tags by which the controller, AWS or the
+// operator identifies owners.
 func TestReservedTagsCannotBeSetByUsers(t *testing.T) {
 	t.Parallel()
 	const forged = "elbv2.k8s.aws/cluster=other,ingress.k8s.aws/stack=shop/web,ingress.k8s.aws/resource=LoadBalancer,service.k8s.aws/stack=x,gateway.k8s.aws.alb/stack=y,elbv2.k8s.aws/resource=backend-sg,aws:cloudformation:stack-name=z,AWS:x=y,owner=platform,Team=team"
@@ -140,8 +141,8 @@ spec: {type: NodePort, ports: [{port: 80, nodePort: 30099}]}
 	}
 }
 
-// A member asks for the name of a load balancer that is another's: one of another team, of another
-// cluster, or of no controller. It is not touched, whatever its tags say.
+// TestNameOfForeignLoadBalancerGivesNoAccess checks that a load balancer of another tenant, of another cluster or of
+// no controller is not changed when a member asks for its name, whatever its tags are.
 func TestNameOfForeignLoadBalancerGivesNoAccess(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"alone", "in an IngressGroup", "as the group's name"} {
@@ -191,8 +192,8 @@ func TestNameOfForeignLoadBalancerGivesNoAccess(t *testing.T) {
 	}
 }
 
-// A target group of a name that the controller is about to use, made by a member's own binding or by
-// hand, is neither filled nor deleted.
+// TestForeignTargetGroupWithComputedNameIsNotUsed checks that a target group with a name that the controller is about
+// to use gets no targets and is not deleted, whether a binding of a tenant or a user created it.
 func TestForeignTargetGroupWithComputedNameIsNotUsed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// An attacker can have made its Ingress long before the victims made theirs, somewhere else, and join their
-// IngressGroup later: it is older than they are, and still a newcomer there.
+// TestOldIngressThatJoinsIsNewcomer checks that an Ingress that is older than the victims but joins their
+// IngressGroup later is treated as a newcomer.
 func TestOldIngressThatJoinsIsNewcomer(t *testing.T) {
 	t.Parallel()
 	reported := []string{
@@ -29,7 +29,7 @@ func TestOldIngressThatJoinsIsNewcomer(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = tenancy }})
 					alone := strings.Replace(hostileParameters, "group: {name: edge}, ", "", 1)
-					alone = strings.Replace(alone, `, {key: access_logs.s3.bucket, value: theirs}`, "", 1) // of which the victims say nothing
+					alone = strings.Replace(alone, `, {key: access_logs.s3.bucket, value: theirs}`, "", 1) // a setting that the victims do not have
 					alone = strings.Replace(alone, `sslRedirectPort: "444", subnets: {tags: {tier: [public]}},`, "", 1)
 					r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters), classNamed("hostile", alone))
 					time.Sleep(time.Hour)
@@ -70,7 +70,7 @@ func TestOldIngressThatJoinsIsNewcomer(t *testing.T) {
 	}
 }
 
-// webACLOf returns the web ACL of the load balancer whose name begins with a text.
+// webACLOf returns the web ACL of the load balancer whose name has the given prefix.
 func webACLOf(r *Harness, name string) string {
 	w := r.Emulator.Store()
 	w.Lock()

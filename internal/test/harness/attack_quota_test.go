@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// AWS's quotas of one load balancer are shared by the members of its IngressGroup.
+// The members of an IngressGroup share the AWS quotas of its load balancer.
 
 func manyRanges(n int) string {
 	var out []string
@@ -26,8 +26,9 @@ func manyPorts(n int) string {
 	return "[" + strings.Join(out, ",") + "]"
 }
 
-// A security group takes 60 rules. A member whose ports need more does not keep others from changing who
-// may reach theirs, or from opening new ones, and above all leaves no member without any client.
+// TestMemberCannotExhaustSecurityGroupRules checks that a member whose ports need more than the 60 rules of a
+// security group does not prevent other members from changing their client ranges or opening new ports, and that no
+// member loses all clients.
 func TestMemberCannotExhaustSecurityGroupRules(t *testing.T) {
 	t.Parallel()
 	for name, notes := range map[string][]string{
@@ -60,7 +61,7 @@ func TestMemberCannotExhaustSecurityGroupRules(t *testing.T) {
 					t.Errorf("the victims' change is not made: %s", open())
 				}
 				if name == "as many ranges as fit" {
-					return // there is no room for one more
+					return // no further rule fits
 				}
 				r.Apply(inGroup("shop", "a", "alb", "a.example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.200.0.0/16", "wafv2-acl-name", "rig", "listen-ports", `[{"HTTP":80},{"HTTP":81}]`))
 				r.Settle(settleFor)

@@ -10,12 +10,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// attackersGateways are Gateways like those of ownedGateways, of the attacker.
+// attackersGateways are Gateways of the attacker, like those of ownedGateways.
 var attackersGateways = strings.NewReplacer("namespace: infra", "namespace: evil", "name: edge", "name: mine", "name: net", "name: wire",
 	"44444444-0000-4000-8000-00000000000", "55555555-0000-4000-8000-00000000000").Replace(albOwned + nlbOwned)
 
-// A ListenerSet that moves from another Gateway is older than those that serve, and takes neither a hostname nor a port from
-// them. What it had on the other Gateway goes.
+// TestMovedListenerSetIsNewcomer checks that a ListenerSet that moves from another Gateway takes neither a hostname
+// nor a port from ListenerSets that already serve, although it is older. The other Gateway stops serving it.
 func TestMovedListenerSetIsNewcomer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -56,8 +56,8 @@ func TestMovedListenerSetIsNewcomer(t *testing.T) {
 	})
 }
 
-// A certificate that listeners of two namespaces present stops where the grant for one of them is withdrawn, and goes on
-// where the other one is.
+// TestWithdrawnGrantAffectsOnlyItsNamespace checks that a certificate that listeners of two namespaces present is
+// removed from the one whose grant is withdrawn and is kept for the other.
 func TestWithdrawnGrantAffectsOnlyItsNamespace(t *testing.T) {
 	t.Parallel()
 	const teamGrant = `

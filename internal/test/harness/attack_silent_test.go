@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 )
 
-// spoiled are settings of the load balancer of which the victims say nothing, with values that cannot work.
+// spoiled are invalid values of load balancer settings that the victims do not set.
 var spoiled = map[string][]string{
 	"attribute value":          {"load-balancer-attributes", "routing.http.preserve_host_header.enabled=maybe"},
 	"attribute key":            {"load-balancer-attributes", "no.such.key=1"},
@@ -37,7 +37,7 @@ var spoiled = map[string][]string{
 	"frontend mapping":         {"enable-frontend-nlb", "true", "frontend-nlb-listener-port-mapping", "1=2"},
 }
 
-// plainVictims say little of the load balancer, and something else at each turn.
+// plainVictims returns Ingresses with few settings of the load balancer, whose values differ in each turn.
 func plainVictims(turn string) []string {
 	notes := func(idle, server string) []string {
 		return []string{"group.name", "edge", "load-balancer-attributes", "idle_timeout.timeout_seconds=" + idle, "tags", "Turn=" + turn,
@@ -47,7 +47,7 @@ func plainVictims(turn string) []string {
 	return []string{inGroup("shop", "a", "alb", "a"+turn+".example.com", "", n...), inGroup("shop", "b", "alb", "b.example.com", "", n...)}
 }
 
-// servedAt fails unless all that the victims ask for at a turn is done.
+// servedAt checks that AWS has all settings of plainVictims for a turn.
 func servedAt(t *testing.T, r *Harness, turn string) {
 	t.Helper()
 	state := strings.Join(r.State(), "\n")
@@ -61,7 +61,8 @@ func servedAt(t *testing.T, r *Harness, turn string) {
 	}
 }
 
-// What only one member asks for and cannot be done keeps nothing from the others of a live load balancer.
+// TestImpossibleSettingOfOneMemberHoldsNoOther checks that an invalid setting of one member of a live load balancer
+// does not hold the settings of the others.
 func TestImpossibleSettingOfOneMemberHoldsNoOther(t *testing.T) {
 	t.Parallel()
 	for name, notes := range spoiled {

@@ -2,5 +2,5 @@ package harness
 
 import "time"
 
-// settleFor is how long the controller runs after an attack, which may leave something that fails.
+// settleFor is how long the controller runs after an attack, during which reconciliations may fail.
 const settleFor = 30 * time.Minute

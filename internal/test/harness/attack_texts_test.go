@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// disguise is a value that clears the screen, begins a line of its own and says that all is well.
+// disguise is a value that clears the screen and contains a line that looks like an event of success.
 const disguise = "x\u001b[2J\r\nNormal  SuccessfullyReconciled  Successfully reconciled\u202e\u0000"
 
 // disguised returns an Ingress of namespace team whose every annotation holds the value.
@@ -34,8 +34,8 @@ func disguised(t *testing.T, value string, keys ...string) string {
 	return strings.Replace(doc, "target-type: ip", "target-type: ip"+b.String(), 1)
 }
 
-// Each annotation holds a text that looks like other messages where it is quoted. No event, condition or
-// status shows it as it is, and no event of success is written about the object.
+// TestDisguisedValuesAreQuoted checks that an annotation value that imitates other messages is always quoted in
+// events, conditions and status, and causes no event of success for the object.
 func TestDisguisedValuesAreQuoted(t *testing.T) {
 	t.Parallel()
 	var keys []string
@@ -54,7 +54,7 @@ func TestDisguisedValuesAreQuoted(t *testing.T) {
 		r.Apply(disguised(t, "ordinary", "tags"))
 		r.Settle(10 * time.Minute)
 		for name, value := range values {
-			// All together, and those that do not hold the whole member by itself.
+			// All annotations together, and then those that do not hold the whole member.
 			for _, some := range [][]string{keys, {"tags", "inbound-cidrs", "wafv2-acl-name", "load-balancer-name", "target-group-attributes"}} {
 				known := len(r.Store.All("Event"))
 				r.Apply(disguised(t, value, some...))
@@ -75,8 +75,8 @@ func TestDisguisedValuesAreQuoted(t *testing.T) {
 	})
 }
 
-// The client secret of a Secret is in no event, status, tag, condition or plan, whether AWS takes the
-// rule or refuses it.
+// TestClientSecretsAreNeverShown checks that the OIDC client secret appears in no event, status, tag, condition or
+// plan, whether AWS accepts or refuses the rule.
 func TestClientSecretsAreNeverShown(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t-of-shop"
@@ -108,7 +108,7 @@ stringData: {clientID: id-of-shop, clientSecret: `+secret+`}
 					}
 				}
 				for _, l := range r.State() {
-					if !strings.HasPrefix(l, "rule ") { // AWS gets it in the action of the rule alone
+					if !strings.HasPrefix(l, "rule ") { // only the action of the rule contains the secret
 						all = append(all, l)
 					}
 				}

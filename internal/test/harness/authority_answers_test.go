@@ -7,10 +7,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// The law of authority for rules that forward to no target group of the stack: redirects, fixed responses and target
-// groups by ARN. Nothing in AWS says whose they are.
+// Authority cases for rules that forward to no target group of the stack: redirects, fixed responses and target
+// groups by ARN. Such rules have no target group whose tags identify the owner.
 
-// answersOn returns what a request gets, nothing where it is refused.
+// answersOn returns the answer to a request, or nil if the request is refused.
 func answersOn(port int32, host, path string) func(r *Harness) []string {
 	return func(r *Harness) []string {
 		switch got := answered(r, port, host, path); got {
@@ -35,7 +35,7 @@ func init() {
 	}
 }
 
-// redirectTo returns a route of team that redirects one path of two hosts to another host.
+// redirectTo returns a route of namespace team that redirects one path of two hosts to another host.
 func redirectTo(host string) string {
 	return `
 apiVersion: gateway.networking.k8s.io/v1
@@ -51,7 +51,8 @@ spec:
 `
 }
 
-// redirectAuthority has a route of the Gateway's own namespace beside the one that redirects, which has rights of its own.
+// redirectAuthority is a redirecting route of another namespace beside a route of the Gateway's own namespace, which
+// needs no permission.
 var redirectAuthority = authority{
 	docs: func(*testing.T) []string {
 		return []string{
@@ -72,7 +73,7 @@ var redirectAuthority = authority{
 	edges: entriesOf(withdrawals, "label of the namespace", "allowedRoutes", "allowedRoutes.kinds", "hostname of the listener", "a more specific listener", "port"),
 }
 
-// deletedAuthority is a Gateway whose load balancer a protection keeps after the Gateway was deleted.
+// deletedAuthority is a deleted Gateway whose load balancer is kept by deletion protection.
 var deletedAuthority = authority{
 	docs: func(*testing.T) []string {
 		return append(httpAuthority.docs(nil), "apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: edge, namespace: shop}\n"+
@@ -89,7 +90,7 @@ var deletedAuthority = authority{
 	edges: entriesOf(withdrawals, "ReferenceGrant", "ReferenceGrant for another name", "label of the namespace"),
 }
 
-// goneAuthority is one whose finalizer somebody has taken off.
+// goneAuthority is a deleted Gateway whose finalizer was removed by another client.
 var goneAuthority = authority{
 	docs: deletedAuthority.docs, serving: deletedAuthority.serving,
 	ways:  map[string]func(r *Harness){"finalizer taken off": func(r *Harness) { r.forceDelete(cluster.KindGateway, "shop", "edge") }},
@@ -112,7 +113,8 @@ func answeringAuthority(action string) authority {
 		"unreadable order": {"group.order", "nonsense"},
 		"unreadable value": {"scheme", "nonsense"},
 	} {
-		// Of a member whose place is not known, only what forwards to its own Services or answers by itself is held.
+		// If the position of a member is unknown, only rules that forward to its own Services or answer directly are
+		// held.
 		if strings.Contains(way, "value") || !strings.Contains(action, "targetGroup") {
 			a.ways[way] = func(r *Harness) { r.Apply(ingress(notes...)) }
 		}

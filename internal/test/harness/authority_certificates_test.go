@@ -36,8 +36,9 @@ func vault(labels string) string {
 	return "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: vault, labels: {" + labels + "}}\n---\n"
 }
 
-// setCertificateAuthority is a ListenerSet whose namespace permits the Gateway to present its Secrets as well. That is no
-// right to go on once the ListenerSet is not admitted: no listener of the Gateway is for its host.
+// setCertificateAuthority is a ListenerSet whose namespace permits also the Gateway to use its Secrets. The
+// certificate must not be presented once the ListenerSet is not admitted, because no listener of the Gateway has its
+// host.
 var setCertificateAuthority = authority{
 	options: certificateAuthority.options,
 	docs: func(t *testing.T) []string {

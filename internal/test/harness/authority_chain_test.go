@@ -9,7 +9,7 @@ import (
 
 func init() { authorities["Gateway behind another"] = chainAuthority }
 
-// frontOf returns the Gateway in front, with its configuration and listener.
+// frontOf returns the Gateway of the frontend NLB, with its configuration and listener.
 func frontOf(configuration, listener string) string {
 	return `
 apiVersion: gateway.k8s.aws/v1
@@ -42,7 +42,7 @@ spec:
 `
 }
 
-// chainAuthority is a network load balancer that leads to the application load balancer of another namespace.
+// chainAuthority is a frontend NLB for an ALB of another namespace.
 var chainAuthority = authority{
 	docs: func(*testing.T) []string {
 		return []string{

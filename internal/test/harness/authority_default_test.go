@@ -13,7 +13,7 @@ func init() {
 	authorities["Ingress that moves at once"] = movingAuthority
 }
 
-// defaultBackend gives an Ingress a default backend besides its rules.
+// defaultBackend returns an Ingress with rules and a default backend.
 func defaultBackend(notes ...string) string {
 	return strings.Replace(pinnedIngress(notes...), "  rules:", "  defaultBackend: {service: {name: web, port: {number: 80}}}\n  rules:", 1)
 }
@@ -39,7 +39,7 @@ func defaultForwards(r *Harness) (out []string) {
 	return out
 }
 
-// defaultAuthority is an Ingress of an IngressGroup that has the default action.
+// defaultAuthority is an Ingress of an IngressGroup whose default backend is the default action.
 var defaultAuthority = func() authority {
 	a := ingressAuthority
 	ingress := ingressAuthority.docs
@@ -56,7 +56,7 @@ var defaultAuthority = func() authority {
 	return a
 }()
 
-// movingAuthority is an Ingress whose order changes in the moment in which its right is withdrawn.
+// movingAuthority is an Ingress whose order or IngressGroup changes when its permission is withdrawn.
 var movingAuthority = func() authority {
 	a := ingressAuthority
 	a.kept, a.edges = nil, map[string]func(r *Harness){}

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// Worlds of the law of authority in which tags of target groups do not say whose what is live is.
+// Authority cases in which tags of target groups do not identify the owner of a live rule.
 
 func init() {
 	maps.Copy(authorities, map[string]authority{
@@ -27,7 +27,7 @@ func init() {
 	})
 }
 
-// outcomes lists what rules of a port do with requests for a host, without those that only refuse them.
+// outcomes lists the actions of rules of a port for requests for a host, without fixed responses that refuse them.
 func outcomes(port int32, host string) func(r *Harness) []string {
 	return func(r *Harness) (out []string) {
 		w := r.Emulator.Store()
@@ -49,8 +49,8 @@ func outcomes(port int32, host string) func(r *Harness) []string {
 	}
 }
 
-// ambiguousChainAuthority is a network load balancer in front of that of another Gateway. The id of its target group can mean a
-// Gateway of namespace "my" as well, which permits everything.
+// ambiguousChainAuthority is an NLB in front of the ALB of another Gateway, whose target group ID could also name a
+// Gateway of namespace "my", which permits everything.
 var ambiguousChainAuthority = authority{
 	docs: func(*testing.T) []string {
 		in := func(docs string) string { return strings.ReplaceAll(docs, "namespace: shop", "namespace: my-shop") }
@@ -86,9 +86,10 @@ func frontGateways(backends string) string {
 		"\n---\napiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: front, namespace: net}\nspec: {scheme: internal}\n---\n"
 }
 
-// ofTeam returns the route of team with another backend or filter; the namespace shop has a route for the same hosts.
+// ofTeam returns cases for the route of namespace team with another backend or filter, beside a route of namespace
+// shop for the same hosts.
 func ofTeam(edit func(string) string) authority {
-	// Of a route that is too large only rules that forward to its own target groups stay.
+	// Of a route with too many rules only those that forward to its own target groups are held.
 	ways := entriesOf(heldWays, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
 	ways["conditions that AWS does not take"] = func(r *Harness) {
 		r.Apply(edit(teamRoute("matches: [{path: {type: PathPrefix, value: /}, headers: [{name: x, value: "+strings.Repeat("x", 200)+"}]}]", "")))
@@ -112,7 +113,7 @@ var redirectRouteAuthority = ofTeam(func(route string) string {
 	return strings.ReplaceAll(route, "backendRefs: [{name: web, namespace: bank, port: 80}]", "filters: [{type: RequestRedirect, requestRedirect: {hostname: evil.example.com}}]")
 })
 
-// answerAuthority returns that of an Ingress whose rule has an action that leads to no target group of the stack.
+// answerAuthority returns cases for an Ingress rule whose action forwards to no target group of the stack.
 func answerAuthority(action string) authority {
 	notes := func(more ...string) []string { return append([]string{"actions.act", action}, more...) }
 	team := func(more ...string) string {
@@ -145,8 +146,8 @@ func answerAuthority(action string) authority {
 	}
 }
 
-// unreadableAnswer is the same where the action cannot be read. What is kept by a class that is not known is kept by its
-// action, which has to be readable.
+// unreadableAnswer is answerAuthority with an action that cannot be parsed. With an unknown class, only a rule with a
+// readable action can be attributed and held.
 var unreadableAnswer = func() authority {
 	const redirect = `{"type":"redirect","redirectConfig":{"host":"evil.example.com","statusCode":"HTTP_302"}}`
 	a := answerAuthority(redirect)
@@ -158,8 +159,8 @@ var unreadableAnswer = func() authority {
 	return a
 }()
 
-// isolatedAuthority is an IngressGroup in which a host belongs to a namespace. The right to it ends when the Ingress does
-// not name the host, and another namespace does.
+// isolatedAuthority is an IngressGroup in isolated tenancy, where one namespace owns a host. An Ingress loses the
+// host when it does not name it any more and another namespace does.
 var isolatedAuthority = func() authority {
 	a := ingressAuthority
 	a.options = func(o *Options) {

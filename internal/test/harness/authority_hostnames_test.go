@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// While a whole Gateway is held, no rule for a wildcard or for all hostnames serves a hostname that belongs to another
-// listener, and it serves the others on.
+// TestHeldGatewayRuleDoesNotServeHostnameOfOtherListener checks that, while a Gateway is held, rules for a wildcard
+// or for all hostnames do not serve a hostname of another listener, and still serve other hostnames.
 func TestHeldGatewayRuleDoesNotServeHostnameOfOtherListener(t *testing.T) {
 	t.Parallel()
 	for way, hold := range entriesOf(heldWays, "configuration missing", "configuration wrong", "class missing") {
@@ -43,7 +43,7 @@ func TestHeldGatewayRuleDoesNotServeHostnameOfOtherListener(t *testing.T) {
 					}
 					check(time.Second)
 					check(time.Hour)
-					r.Apply(authorityWorld) // it is not held any more
+					r.Apply(authorityWorld) // ends the hold
 					check(time.Hour)
 				})
 			})
@@ -51,8 +51,9 @@ func TestHeldGatewayRuleDoesNotServeHostnameOfOtherListener(t *testing.T) {
 	}
 }
 
-// A route for a wildcard is held, and its spec no longer covers the hostname of another listener: its wildcard belongs to a
-// further listener, or it names other hostnames. Its live rule does not serve that hostname all the same.
+// TestHeldRouteDoesNotServeHostnameOfOtherListener checks that the live rule of a held wildcard route does not serve
+// the hostname of another listener, also when its new spec does not cover that hostname any more, because the
+// wildcard belongs to a further listener or the route names other hostnames.
 func TestHeldRouteDoesNotServeHostnameOfOtherListener(t *testing.T) {
 	t.Parallel()
 	const both = openListener + `, {name: alt, port: 8080, protocol: HTTP, ` + labelled + `}, `
@@ -64,9 +65,9 @@ func TestHeldRouteDoesNotServeHostnameOfOtherListener(t *testing.T) {
 	const wildcard = `"*.example.com"`
 	refused := "matches: [{path: {type: PathPrefix, value: /}, headers: [{name: x, value: " + strings.Repeat("x", 200) + "}]}]"
 	for name, c := range map[string]struct {
-		edit      string // "": none
+		edit      string // empty for no edit
 		listeners string
-		serves    string // a hostname that goes on being served, if any
+		serves    string // a hostname that is still served, if any
 	}{
 		"too large": {route(wildcard, "", manyRules()), own, "other.example.com"},
 		"too large, wildcard of another listener":  {route(wildcard, "", manyRules()), own + ", " + wide, "other.example.com"},
@@ -124,7 +125,7 @@ func TestHeldRouteDoesNotServeHostnameOfOtherListener(t *testing.T) {
 	}
 }
 
-// answersOfEach returns what the load balancers with a port, by their ARNs, do with a request.
+// answersOfEach returns, by ARN, how each load balancer with a port answers a request.
 func answersOfEach(r *Harness, port int32, host string) map[string]string {
 	out := map[string]string{}
 	w := r.Emulator.Store()
@@ -144,8 +145,9 @@ func answersOfEach(r *Harness, port int32, host string) map[string]string {
 	return out
 }
 
-// A load balancer that is being replaced keeps the rules that it had. One for a wildcard does not serve the hostname of
-// another listener there either, whether the listener comes before the replacement or during it, and it serves the others.
+// TestReplacedLoadBalancerDoesNotServeHostnameOfOtherListener checks that a wildcard rule on a load balancer that is
+// being replaced does not serve the hostname of another listener, whether that listener is added before or during the
+// replacement, and still serves other hostnames.
 func TestReplacedLoadBalancerDoesNotServeHostnameOfOtherListener(t *testing.T) {
 	t.Parallel()
 	wildcard := strings.Replace(teamRoute("", ""), "team.example.com", `"*.example.com"`, 1)

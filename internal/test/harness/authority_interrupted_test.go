@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// TestRevocationIsCompletedAfterAKillOrALostResponse: if the process is killed at a call that removes what a member has no right
-// to any more, the next process completes the removal; if the response is lost, the same process does.
+// TestRevocationIsCompletedAfterAKillOrALostResponse checks that a revocation is completed: by the next process if
+// the process is killed at the first mutating call, or by the same process if the response is lost.
 func TestRevocationIsCompletedAfterAKillOrALostResponse(t *testing.T) {
 	t.Parallel()
 	for _, c := range interruptions() {
@@ -51,13 +51,14 @@ func TestRevocationIsCompletedAfterAKillOrALostResponse(t *testing.T) {
 	}
 }
 
-// interruption is what becomes of the first call of a withdrawal.
+// interruption is an authorityCase with the fault of the first mutating call of a withdrawal.
 type interruption struct {
 	authorityCase
 	last fault.Action
 }
 
-// interruptions are, as authorityCases, some that have each two of kind, edge, way and last together.
+// interruptions returns a selection in which each two values of kind, edge, way and fault occur together, as
+// authorityCases does.
 func interruptions() []interruption {
 	var all []interruption
 	for _, kind := range slices.Sorted(maps.Keys(authorities)) {

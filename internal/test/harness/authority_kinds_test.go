@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// The worlds of the law of authority beside that of HTTPRoutes.
+// Authority cases for other kinds than HTTPRoute.
 
-// refusing has AWS refuse the values of some operations.
+// refusing makes AWS refuse the values of some operations.
 func refusing(operations ...string) func(r *Harness) {
 	return func(r *Harness) {
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
@@ -141,7 +141,7 @@ var certificateAuthority = authority{
 		api := strings.Replace(i.issue("api", elliptic.P256(), "api.example.com"), "namespace: shop", "namespace: vault", 1)
 		configuration := "\n---\napiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: edge, namespace: shop}\nspec: {scheme: internal}\n"
 		gateway := strings.Replace(secureGateway, "  gatewayClassName: alb\n", "  gatewayClassName: alb\n  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: edge}}\n", 1)
-		// The certificate of another namespace is the only one of its port.
+		// The certificate of another namespace is the only certificate of its port.
 		gateway = strings.Replace(gateway, "name: api, protocol: HTTPS, port: 443", "name: api, protocol: HTTPS, port: 8443", 1)
 		return []string{shop, pods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), api, secretGrant, gateway + configuration}
 	},

@@ -18,11 +18,11 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// The law of authority: for every right that can be withdrawn and every way to be held, nothing serves after the
-// withdrawal that needed the right.
+// The authority tests check that, for every permission that can be withdrawn and every reason for a hold, no rule or
+// listener that needed the permission serves after the withdrawal.
 
-// authorityWorld is a Gateway of namespace shop whose port 80 takes routes of namespaces with a label. The route of team
-// forwards to a Service of bank.
+// authorityWorld is a Gateway of namespace shop whose port 80 accepts routes of namespaces with a label. The route of
+// namespace team forwards to a Service of namespace bank.
 const authorityWorld = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -64,7 +64,7 @@ spec:
 ---
 `
 
-// edgeOf returns the Gateway with listeners.
+// edgeOf returns the Gateway with the given listeners.
 func edgeOf(spec string) string {
 	return `
 apiVersion: gateway.networking.k8s.io/v1
@@ -83,7 +83,7 @@ const (
 	openListener = `{name: http, port: 80, protocol: HTTP, ` + labelled + `}`
 )
 
-// teamRoute returns the route of team, with an edit of its one rule and more rules.
+// teamRoute returns the route of namespace team, with matches for its first rule and further rules.
 func teamRoute(rule, more string) string {
 	if rule == "" {
 		rule = "matches: [{path: {type: PathPrefix, value: /}}]"
@@ -112,7 +112,7 @@ func manyRules() string {
 	return b.String()
 }
 
-// heldWays are the ways in which what is live is held.
+// heldWays are events that cause a hold.
 var heldWays = map[string]func(r *Harness){
 	"not held":  func(*Harness) {},
 	"too large": func(r *Harness) { r.Apply(teamRoute("", manyRules())) },
@@ -146,7 +146,7 @@ spec: {actions: [{type: authenticate-cognito, authenticateCognitoConfig: {userPo
 	},
 }
 
-// withdrawals are the edges of a route of a Gateway with rules, each withdrawn by who gave it.
+// withdrawals are the ways to withdraw the permissions of a Gateway route with rules.
 var withdrawals = map[string]func(r *Harness){
 	"ReferenceGrant": func(r *Harness) { r.drop(cluster.KindReferenceGrant, "bank", "team") },
 	"ReferenceGrant for another name": func(r *Harness) {
@@ -172,7 +172,7 @@ var withdrawals = map[string]func(r *Harness){
 	},
 }
 
-// forceDelete deletes an object although it carries finalizers.
+// forceDelete deletes an object in spite of its finalizers.
 func (r *Harness) forceDelete(kind cluster.Kind, namespace, name string) {
 	r.T.Helper()
 	ref := cluster.Ref{Kind: kind, Namespace: namespace, Name: name}
@@ -188,8 +188,8 @@ func (r *Harness) forceDelete(kind cluster.Kind, namespace, name string) {
 	r.drop(kind, namespace, name)
 }
 
-// forwardsOn lists the target groups that rules and default actions of a port, on whichever load balancer, send requests
-// for a host to.
+// forwardsOn lists the target groups to which rules and default actions of a port, on any load balancer, forward
+// requests for a host.
 func forwardsOn(port int32, host string) func(r *Harness) []string {
 	return func(r *Harness) (out []string) {
 		w := r.Emulator.Store()
@@ -232,14 +232,14 @@ func presented(host string) func(r *Harness) []string {
 	}
 }
 
-// authority is a world in which something serves by rights.
+// authority is a cluster in which a rule, listener or certificate is served by permission of another namespace.
 type authority struct {
 	options func(o *Options)
 	docs    func(t *testing.T) []string
 	serving func(r *Harness) []string
-	// ways to be held, and withdrawals of each right.
+	// ways cause a hold, and edges withdraw a permission.
 	ways, edges map[string]func(r *Harness)
-	// storedForm are edges that are no withdrawal: what serves goes on.
+	// kept are events that withdraw no permission, so that the configuration is still served.
 	kept map[string]func(r *Harness)
 }
 
@@ -266,14 +266,15 @@ var authorities = map[string]authority{
 	"Ingress":     ingressAuthority,
 }
 
-// authorityCase is an event at something that is held in a way.
+// authorityCase is an event for a configuration that is held for one reason.
 type authorityCase struct{ kind, edge, way string }
 
 func (c authorityCase) values() []string { return []string{c.kind, c.edge, c.way} }
 
 func (c authorityCase) String() string { return strings.Join(c.values(), "/") }
 
-// authorityCases are as few as have each edge of each kind and each way of each kind, or all of them in the long form.
+// authorityCases returns the smallest selection that has each edge and each way of each kind, or all combinations in
+// long test runs.
 func authorityCases(edges func(authority) map[string]func(r *Harness)) []authorityCase {
 	var all []authorityCase
 	for _, kind := range slices.Sorted(maps.Keys(authorities)) {
@@ -311,7 +312,7 @@ func TestWithdrawnConsentStopsTraffic(t *testing.T) {
 					t.Fatal("what is held does not serve")
 				}
 				a.edges[c.edge](r)
-				for _, horizon := range []time.Duration{time.Second, time.Hour} { // the next run, and all that follow
+				for _, horizon := range []time.Duration{time.Second, time.Hour} { // the next run, and all later runs
 					r.Settle(horizon)
 					if got := a.serving(r); len(got) > 0 {
 						t.Errorf("after %s requests get %s", horizon, got)
@@ -322,7 +323,8 @@ func TestWithdrawnConsentStopsTraffic(t *testing.T) {
 	}
 }
 
-// The law against it: what is not known to be withdrawn is held.
+// TestUnknownConsentKeepsServing checks the opposite: if it is unknown whether a permission was withdrawn, the
+// configuration is held.
 func TestUnknownConsentKeepsServing(t *testing.T) {
 	t.Parallel()
 	for _, c := range authorityCases(func(a authority) map[string]func(r *Harness) { return a.kept }) {
@@ -358,7 +360,8 @@ func bankPods() string {
 	return strings.ReplaceAll(pods("web", podAddresses[:3]...), "namespace: shop", "namespace: bank")
 }
 
-// A rule for a wildcard that is held stays behind those for a hostname within it that belongs to another listener.
+// TestHeldWildcardRuleIsBehindMoreSpecificListener checks that a held wildcard rule has a lower priority than rules
+// for a hostname within the wildcard that belongs to another listener.
 func TestHeldWildcardRuleIsBehindMoreSpecificListener(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -20,12 +20,12 @@ spec:
 ---
 `
 
-// bothListeners returns listeners for TCP and UDP of port 80; udp is what the second has beside that.
+// bothListeners returns listeners for TCP and UDP on port 80; udp is the rest of the UDP listener.
 func bothListeners(udp string) string {
 	return edgeOf("listeners: [{name: tcp, protocol: TCP, port: 80, " + labelled + "}, {name: udp, protocol: UDP, " + udp + "}]")
 }
 
-// udpListeners lists the listeners of port 80 that take UDP.
+// udpListeners lists the listeners of port 80 that accept UDP.
 func udpListeners(r *Harness) []string { return listening(r, "UDP", "TCP_UDP") }
 
 func listening(r *Harness, protocols ...string) (out []string) {
@@ -41,7 +41,7 @@ func listening(r *Harness, protocols ...string) (out []string) {
 	return out
 }
 
-// udpAuthority is a port of TCP and UDP, which the TCPRoute has. The right to UDP is a listener for it.
+// udpAuthority is a port for TCP and UDP that a TCPRoute uses. The permission for UDP is a UDP listener.
 var udpAuthority = authority{
 	docs: func(t *testing.T) []string {
 		return []string{strings.Replace(tcpAuthority.docs(t)[0], "kind: TCPRoute, namespace: team}", "kind: TCPRoute, namespace: team}, {group: gateway.networking.k8s.io, kind: UDPRoute, namespace: team}", 1),
@@ -55,8 +55,8 @@ var udpAuthority = authority{
 	},
 }
 
-// TestPortKeepsTCPWithoutItsUDPListener takes the UDP listener away while all is held: the listener becomes one of TCP
-// in place, and forwards where it did.
+// TestPortKeepsTCPWithoutItsUDPListener checks that a held port becomes a TCP listener in place, with the same target
+// groups, when its UDP listener is removed.
 func TestPortKeepsTCPWithoutItsUDPListener(t *testing.T) {
 	t.Parallel()
 	for way, hold := range entriesOf(udpAuthority.ways, "configuration missing", "configuration wrong", "class missing") {
@@ -82,8 +82,9 @@ func TestPortKeepsTCPWithoutItsUDPListener(t *testing.T) {
 	}
 }
 
-// TestAllowedRoutesOfUDPDoNotChangePortProtocol shows what the listeners of a port decide: its protocols, whoever they
-// admit. A TCPRoute that has the port gets UDP, also where the UDP listener admits it no more, and no UDPRoute.
+// TestAllowedRoutesOfUDPDoNotChangePortProtocol checks that the listeners of a port alone decide its protocols, not
+// the routes that they admit. A TCPRoute on the port also receives UDP if the UDP listener does not admit it and no
+// UDPRoute exists.
 func TestAllowedRoutesOfUDPDoNotChangePortProtocol(t *testing.T) {
 	t.Parallel()
 	for edge, withdraw := range map[string]func(r *Harness){

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// Load balancers that are deleted at the same time, by several workers, leave no backend security group, however slow AWS is and
-// whichever is the last.
+// TestLastLoadBalancerDeletesBackendSecurityGroup checks that the backend security group is deleted when several
+// workers delete the load balancers at the same time, also if AWS is slow and in any order.
 func TestLastLoadBalancerDeletesBackendSecurityGroup(t *testing.T) {
 	t.Parallel()
 	fixed := []string{"name: web, port: {number: 80}", "name: act, port: {name: use-annotation}", "annotations: {", `annotations: {alb.ingress.kubernetes.io/actions.act: '{"type":"fixed-response","fixedResponseConfig":{"statusCode":"200"}}', `}

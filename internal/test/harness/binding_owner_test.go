@@ -11,7 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Bindings have no owner reference, for which docs/decisions/18 has the reasons. Their labels name the stack.
+// TestBindingsHaveNoOwnerReference checks that bindings have no owner reference (see docs/decisions/18) and that
+// their labels name the stack.
 func TestBindingsHaveNoOwnerReference(t *testing.T) {
 	t.Parallel()
 	gateway := strings.Replace(sharedGateway, ", annotations: {fulcrum.dev/adopt: ingress-group/edge}", "", 1)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// largeGroup is n Ingresses in one namespace, each with a load balancer of its own and two Services.
+// largeGroup applies n Ingresses of one namespace, each with its own load balancer and two Services.
 func largeGroup(t *testing.T, r *Harness, n int) {
 	t.Helper()
 	r.Apply(shop)
@@ -36,7 +36,7 @@ spec: {selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}
 	}
 }
 
-// logCalls prints what a count is made of.
+// logCalls logs the counts of calls by operation.
 func logCalls(t *testing.T, r *Harness, what string, per int) {
 	t.Helper()
 	counts := r.Emulator.Calls().Counts()
@@ -47,8 +47,8 @@ func logCalls(t *testing.T, r *Harness, what string, per int) {
 	}
 }
 
-// TestCalls counts AWS calls. The bounds are the budget that the design promises; the counts are
-// exact and do not depend on the machine.
+// TestCalls checks the number of AWS calls against the budget of the design. The counts are exact and do not depend
+// on the machine.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 50} {

@@ -22,7 +22,8 @@ func reservedCapacity(r *Harness) int32 {
 	return -1
 }
 
-// Capacity is reserved when the load balancer is active; everything else is there before.
+// TestCapacityWaitsOnlyForActiveLoadBalancer checks that capacity is reserved when the load balancer becomes active,
+// and that all other changes are made before.
 func TestCapacityWaitsOnlyForActiveLoadBalancer(t *testing.T) {
 	t.Parallel()
 	for _, restart := range []bool{false, true} {

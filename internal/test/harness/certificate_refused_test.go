@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 )
 
-// importCertificate returns a new certificate in ACM.
+// importCertificate imports a new certificate into ACM and returns its ARN.
 func importCertificate(r *Harness, host string) string {
 	r.T.Helper()
 	cert, key, err := selfSigned(host)
@@ -40,9 +40,10 @@ func secureMember(namespace, name, order, host string, arns ...string) string {
 	return inGroup(namespace, name, "alb", host, "", "group.name", "edge", "group.order", order, "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", strings.Join(arns, ","))
 }
 
-// The certificates of a load balancer are used up, and a neighbour in front has more that AWS refuses. A certificate that
-// a member does not name any more, as its key is known to others, is not presented any more. One that it replaces is
-// presented until AWS takes its successor.
+// TestCertificateIsRemovedAtCertificateQuota checks that, when the quota of certificates is used up and a member with
+// a higher priority has further certificates that AWS refuses, a certificate that a member does not name any more is
+// removed, since its key may be compromised. A certificate that is being replaced is kept until AWS accepts the new
+// one.
 func TestCertificateIsRemovedAtCertificateQuota(t *testing.T) {
 	t.Parallel()
 	for _, replaced := range []bool{false, true} {

@@ -9,14 +9,15 @@ import (
 	"time"
 )
 
-// The certificates of a load balancer are used up, and a neighbour in front has more that AWS refuses. A member that
-// names another certificate gets the place of the former one, also if its namespace has more than the neighbour: without
-// that it has none once that ends. No other call comes between, and an event says so.
+// TestCertificateIsReplacedAtCertificateQuota checks that, when the quota is used up and a member with a higher
+// priority has further certificates that AWS refuses, a member that replaces a certificate gets the place of the old
+// one, also if its namespace has more certificates than the other. No other call comes between removal and addition,
+// and an event reports the replacement.
 func TestCertificateIsReplacedAtCertificateQuota(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		host string
-		more int // certificates of the victim's namespace that stay
+		more int // further certificates of the victim's namespace
 	}{
 		"same host": {host: "victim.example.org"}, "other host": {host: "other.example.org"}, "other host, it has more": {host: "other.example.org", more: 4},
 	} {

@@ -24,9 +24,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// newManagingShop returns a shop whose controller requests certificates, in a world with a public zone,
-// in which ACM takes the given time to see a record; negative: it never does. A private zone is
-// nearer to the hosts, and another user has a certificate for one of them.
+// newManagingShop returns a shop whose controller requests certificates, with a public zone in which ACM sees a
+// validation record after the given delay (negative: never). There is also a private zone that matches the hosts more
+// closely, and a certificate of another user for one of the hosts.
 func newManagingShop(t *testing.T, delay time.Duration) *Harness {
 	t.Helper()
 	var opt Options
@@ -36,14 +36,14 @@ func newManagingShop(t *testing.T, delay time.Duration) *Harness {
 	return r
 }
 
-// requestCertificates has a controller request certificates.
+// requestCertificates makes a controller request certificates.
 func requestCertificates(o *Options) {
 	o.Ingress = func(o *ingress.Options) { o.ManageCertificates = true }
 	o.Plan = func(o *plan.Options) { o.ManageCertificates, o.SkipManagedCertificates = true, true }
 	o.Cloud = func(c *cloud.Config) { c.ManagedCertificates = true }
 }
 
-// seedZones makes the zones, and a certificate that is not ours; see newManagingShop.
+// seedZones creates the zones and the certificate of another user; see newManagingShop.
 func (r *Harness) seedZones(delay time.Duration) {
 	t := r.T
 	t.Helper()

@@ -18,7 +18,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// takenBack are edits that change AWS, each with the one that takes it back.
+// takenBack are edits that change AWS, each with the edit that reverts it.
 var takenBack = map[string]struct{ edit, back func(r *Harness) }{
 	"a path is added": {
 		edit: func(r *Harness) { r.Apply(ingressOf("", "/=web", "/admin=web")) },
@@ -46,7 +46,7 @@ var takenBack = map[string]struct{ edit, back func(r *Harness) }{
 	},
 }
 
-// shopWithRoute returns a shop with an Ingress and a Gateway, of which everything is carried out and stored.
+// shopWithRoute returns a shop with an Ingress and a Gateway that are fully applied and whose checkpoints are stored.
 func shopWithRoute(t *testing.T, opt Options) *Harness {
 	t.Helper()
 	opt.Checkpoints = true
@@ -59,9 +59,9 @@ func shopWithRoute(t *testing.T, opt Options) *Harness {
 	return r
 }
 
-// A process ends after each call of an edit in turn, before it stores its checkpoints for the next time, and the edit is
-// taken back before the next process starts. That one undoes the edit at once. It is no matter whether the process that
-// ended has seen the edit or found it at its start.
+// TestRevertedEditIsUndoneAtNextStart checks that, when a process ends after any call of an edit, before it stores
+// its checkpoints again, and the edit is then reverted, the next process undoes the edit at once. This holds whether
+// the process saw the edit while running or at its start.
 func TestRevertedEditIsUndoneAtNextStart(t *testing.T) {
 	t.Parallel()
 	for name, c := range takenBack {
@@ -76,7 +76,7 @@ func TestRevertedEditIsUndoneAtNextStart(t *testing.T) {
 	}
 }
 
-// forEachTakenBack runs a test in virtual time for each edit.
+// forEachTakenBack runs a test in virtual time for each entry of takenBack.
 func forEachTakenBack(t *testing.T, test func(t *testing.T, edit, back func(r *Harness))) {
 	for name, c := range takenBack {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func forEachTakenBack(t *testing.T, test func(t *testing.T, edit, back func(r *H
 	}
 }
 
-// killAfter ends the process after so many calls that change something, and returns their number.
+// killAfter kills the process at the mutating call with number at, and returns the count of mutating calls.
 func killAfter(r *Harness, at int) (n *int) {
 	n = new(int)
 	r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
@@ -97,7 +97,7 @@ func killAfter(r *Harness, at int) (n *int) {
 	return n
 }
 
-// killAndRevert ends a process after so many calls of an edit, and reports whether there were fewer.
+// killAndRevert kills the process at a mutating call of an edit, and reports whether there were fewer calls.
 func killAndRevert(t *testing.T, edit, back func(r *Harness), found bool, at int) (over bool) {
 	r := shopWithRoute(t, Options{})
 	before, n := r.State(), killAfter(r, at)
@@ -119,8 +119,8 @@ func killAndRevert(t *testing.T, edit, back func(r *Harness), found bool, at int
 	return over
 }
 
-// expectSoonAfterStart starts a process, and checks that AWS has the state of before within a minute: the comparison of
-// stacks that count as unchanged begins later.
+// expectSoonAfterStart starts a process and checks that AWS has the previous state within a minute, before the
+// comparison of stacks with an unchanged checkpoint begins.
 func expectSoonAfterStart(t *testing.T, r *Harness, before []string, when string) {
 	t.Helper()
 	r.Start()
@@ -134,7 +134,7 @@ func expectSoonAfterStart(t *testing.T, r *Harness, before []string, when string
 	}
 }
 
-// The same with the controller's own workers.
+// TestWorkersUndoRevertedEditAtNextStart checks the same with concurrent workers.
 func TestWorkersUndoRevertedEditAtNextStart(t *testing.T) {
 	t.Parallel()
 	forEachTakenBack(t, func(t *testing.T, edit, back func(r *Harness)) {
@@ -153,7 +153,8 @@ func TestWorkersUndoRevertedEditAtNextStart(t *testing.T) {
 	})
 }
 
-// The same with a process that could not read the checkpoints at its start. It has none, but the store has.
+// TestRevertedEditIsUndoneWithUnreadableCheckpoints checks the same with a process that could not read the stored
+// checkpoints at its start and therefore has none in memory.
 func TestRevertedEditIsUndoneWithUnreadableCheckpoints(t *testing.T) {
 	t.Parallel()
 	forEachTakenBack(t, func(t *testing.T, edit, back func(r *Harness)) {
@@ -177,8 +178,8 @@ func TestRevertedEditIsUndoneWithUnreadableCheckpoints(t *testing.T) {
 	})
 }
 
-// A process is asked to stop while the first runs after its start read AWS. They have time to finish, and what they change
-// counts as unchanged no more.
+// TestRunsDuringShutdownInvalidateCheckpoints checks that runs that are reading AWS when the process is asked to stop
+// may finish, and that the stacks that they change lose their checkpoints.
 func TestRunsDuringShutdownInvalidateCheckpoints(t *testing.T) {
 	t.Parallel()
 	forEachTakenBack(t, func(t *testing.T, edit, back func(r *Harness)) {
@@ -200,8 +201,8 @@ func TestRunsDuringShutdownInvalidateCheckpoints(t *testing.T) {
 	})
 }
 
-// A process ends after each call in turn with which it restores a load balancer that a person has deleted. The next one
-// restores the rest at once, and the status shows the new load balancer.
+// TestInterruptedRepairContinuesAtNextStart checks that, when a process ends after any call that repairs deleted
+// resources, the next process completes the repair at once and the status shows the load balancer.
 func TestInterruptedRepairContinuesAtNextStart(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"load balancer deleted", "listener deleted", "all rules deleted", "target group deleted"} {
@@ -214,7 +215,7 @@ func TestInterruptedRepairContinuesAtNextStart(t *testing.T) {
 	}
 }
 
-// cutOffRepair ends a process after so many calls of a repair, and reports whether there were fewer.
+// cutOffRepair kills the process at a mutating call of a repair, and reports whether there were fewer calls.
 func cutOffRepair(t *testing.T, drift func(externalActor), at int) (over bool) {
 	r := driftShop(t, Options{Checkpoints: true, Drift: true})
 	r.process.save()
@@ -235,7 +236,7 @@ func cutOffRepair(t *testing.T, drift func(externalActor), at int) (over bool) {
 	return over
 }
 
-// behindCheckpoint is a cache that shows bindings as they were before their checkpoint was last set.
+// behindCheckpoint is a cache that shows bindings without their latest checkpoint.
 type behindCheckpoint struct {
 	cluster.Source
 	behind *bool
@@ -265,8 +266,9 @@ func (s behindCheckpoint) before(obj cluster.Object) cluster.Object {
 	return b
 }
 
-// A pod leaves right after the checkpoint of its binding was written, and comes back after the process has ended. The next
-// process registers it at once, also if the cache of the one before had not shown that checkpoint yet.
+// TestReturnedTargetIsRegisteredAtNextStart checks that a pod that is removed right after the checkpoint of its
+// binding was written, and returns after the process has ended, is registered at once by the next process, also if
+// the cache of the previous process did not show that checkpoint yet.
 func TestReturnedTargetIsRegisteredAtNextStart(t *testing.T) {
 	t.Parallel()
 	for _, late := range []bool{false, true} {

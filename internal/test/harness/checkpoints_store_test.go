@@ -17,23 +17,23 @@ import (
 	accelerators "github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 )
 
-// checkpointServer is an API server that treats the checkpoints otherwise than the rest.
+// checkpointServer is an API server that handles requests for the checkpoint Secret in its own way.
 type checkpointServer struct {
 	kube.API
 
 	mu     sync.Mutex
-	does   func() error // for each request, nil: nothing
+	does   func() error // called for each request; nil for none
 	writes int
 }
 
-// set makes the server treat requests in another way.
+// set replaces the function that is called for each request, and resets the count of writes.
 func (s *checkpointServer) set(does func() error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.does, s.writes = does, 0
 }
 
-// written returns how many writes there were since then.
+// written returns the number of writes since the last call of set.
 func (s *checkpointServer) written() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,20 +75,21 @@ func (s *checkpointServer) Update(ctx context.Context, obj cluster.Object) error
 	return s.API.Update(ctx, obj)
 }
 
-// late lets each request take a while.
+// late returns a function that delays each request.
 func late(d time.Duration) func() error {
 	return func() error { time.Sleep(d); return nil }
 }
 
 const idle = `, alb.ingress.kubernetes.io/load-balancer-attributes: idle_timeout.timeout_seconds=%d`
 
-// An edit waits for checkpoints only where the store is slower than AWS, for 2 s at most, and not again while it fails.
+// TestEditWaitsAtMost2sForCheckpoints checks that an edit waits for the checkpoint store only if the store is slower
+// than AWS, for at most 2 s, and not again while writes fail.
 func TestEditWaitsAtMost2sForCheckpoints(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		does        func() error
-		least       time.Duration // that an edit takes, as it comes after the write
-		first, then time.Duration // that edits may take longer than without checkpoints in the store
+		least       time.Duration // minimum duration of an edit, which waits for the write
+		first, then time.Duration // additional time that an edit may take because of the store
 	}{
 		"a quick store": {does: late(40 * time.Millisecond)},
 		"a slow store":  {does: late(300 * time.Millisecond), least: 600 * time.Millisecond, first: 600 * time.Millisecond, then: 600 * time.Millisecond},
@@ -107,20 +108,21 @@ func TestEditWaitsAtMost2sForCheckpoints(t *testing.T) {
 					time.Sleep(10 * time.Second)
 					return r.done("ModifyLoadBalancerAttributes", at)
 				}
-				usual := edit(0, 73) // by a store that answers at once
+				usual := edit(0, 73) // with a store that answers at once
 				server.set(c.does)
 				for i, most := range []time.Duration{c.first, c.then} {
-					if took := edit(1+i, 73); took < c.least || took > usual+most+latency { // a call more or less
+					if took := edit(1+i, 73); took < c.least || took > usual+most+latency { // tolerates one call more or less
 						t.Errorf("edit %d takes %v, usual is %v, at most %v more", i+1, took, usual, most)
 					}
 				}
-				server.set(nil) // the process that ends does not wait
+				server.set(nil) // so that the process does not wait when it ends
 			})
 		})
 	}
 }
 
-// A write fails during an edit. It is repeated soon, so that edits a few seconds later do not come before theirs.
+// TestFailedCheckpointWriteIsRepeated checks that a write that fails during an edit is repeated within seconds, so
+// that later edits still wait for their writes.
 func TestFailedCheckpointWriteIsRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -150,8 +152,8 @@ func TestFailedCheckpointWriteIsRepeated(t *testing.T) {
 	})
 }
 
-// TestStackWithoutLoadBalancerHasNoCheckpoint checks that stacks without a load balancer take no room in the Secret, so that a
-// tenant cannot fill it with objects that cost nothing.
+// TestStackWithoutLoadBalancerHasNoCheckpoint checks that stacks without a load balancer are not stored in the
+// Secret, so that a tenant cannot fill it with objects that cost nothing.
 func TestStackWithoutLoadBalancerHasNoCheckpoint(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -170,8 +172,9 @@ func TestStackWithoutLoadBalancerHasNoCheckpoint(t *testing.T) {
 	})
 }
 
-// Many stacks are edited at once: none is changed in AWS while the store has its checkpoint, many share a write, and they
-// take no longer than with a store that fails, for which none waits.
+// TestManyEditsShareCheckpointWrites checks that, when many stacks are edited at once, none is changed in AWS before
+// its old checkpoint is removed from the store, that many share one write, and that they take no longer than with a
+// failing store, for which no edit waits.
 func TestManyEditsShareCheckpointWrites(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -197,7 +200,7 @@ func TestManyEditsShareCheckpointWrites(t *testing.T) {
 						early = append(early, number)
 					}
 					if changed++; changed == n*9/10 {
-						took = time.Since(at) // the last of them wait for AWS's limits, by chance
+						took = time.Since(at) // the last ones wait for rate limits of AWS
 					}
 				}
 				return fault.Action{Latency: latency}
@@ -217,7 +220,7 @@ func TestManyEditsShareCheckpointWrites(t *testing.T) {
 			return took
 		}
 		server.set(func() error { return errors.New("no space is left") })
-		edit(71) // the first of them finds out that the store fails
+		edit(71) // the first edit detects that the store fails
 		without := edit(72)
 		server.set(late(10 * time.Millisecond))
 		time.Sleep(time.Minute)
@@ -234,7 +237,8 @@ func TestManyEditsShareCheckpointWrites(t *testing.T) {
 	})
 }
 
-// A GlobalAccelerator for which there is no accelerator in AWS has no checkpoint either. One without listeners has one.
+// TestObjectWithoutAcceleratorHasNoCheckpoint checks that a GlobalAccelerator without an accelerator in AWS has no
+// checkpoint, while one without listeners has one.
 func TestObjectWithoutAcceleratorHasNoCheckpoint(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

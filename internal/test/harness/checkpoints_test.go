@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// shopWithCheckpoints returns a shop whose load balancer stands.
+// shopWithCheckpoints returns a shop with checkpoints whose load balancer exists.
 func shopWithCheckpoints(t *testing.T) *Harness {
 	t.Helper()
 	r := New(t, Options{Checkpoints: true})
@@ -34,7 +34,8 @@ func checkpointsOf(r *Harness) map[string][]byte {
 	return nil
 }
 
-// What was changed while no controller ran is brought about at once, the rest is left alone.
+// TestStartReconcilesChangedObjectsFirst checks that changes that were made while no controller ran are applied at
+// once after a start, and that no call is made for unchanged objects.
 func TestStartReconcilesChangedObjectsFirst(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -93,7 +94,8 @@ func TestStartReconcilesChangedObjectsFirst(t *testing.T) {
 	}
 }
 
-// A process that is killed at any moment loses no change: in the end all is as without checkpoints.
+// TestCheckpointsDoNotChangeTheResult checks that a process killed at any time loses no change: the final state is
+// the same with and without checkpoints.
 func TestCheckpointsDoNotChangeTheResult(t *testing.T) {
 	t.Parallel()
 	run := func(t *testing.T, checkpoints bool) (state []string) {

@@ -22,17 +22,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// herd is Services with many pods each, every Service behind a target group of its own.
+// herd is a set of Services with many pods, each with its own target group.
 type herd struct {
 	r     *Harness
 	pods  [][]int // numbers of pods by Service, oldest first
 	next  int
-	asked map[string]time.Time // address: when the EndpointSlice had it
-	left  map[string]time.Time // address: when it had it no more
+	asked map[string]time.Time // address: when it was added to the EndpointSlice
+	left  map[string]time.Time // address: when it was removed from the EndpointSlice
 }
 
-// newHerd makes groups Services with each pods, two Services to a load balancer, and lets the
-// controller bring them about. From then on AWS has its limits and takes its time.
+// newHerd creates Services with pods, two Services for each load balancer, and waits until they are applied.
+// Afterwards AWS has its rate limits and latency.
 func newHerd(t *testing.T, groups, each int, opt Options) *herd {
 	t.Helper()
 	free := true
@@ -81,7 +81,7 @@ spec: {selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}
 
 func service(g int) string { return []string{"web", "api"}[g%2] + fmt.Sprint(g/2) }
 
-// add makes a pod that is ready.
+// add creates a ready pod.
 func (h *herd) add(g int) {
 	n := h.next
 	h.next++
@@ -114,7 +114,7 @@ endpoints:`, service(g), port)
 	h.r.Apply(b.String() + "\n")
 }
 
-// replace puts a new pod in the place of the oldest of a Service.
+// replace replaces the oldest pod of a Service by a new one.
 func (h *herd) replace(g int) {
 	old := h.pods[g][0]
 	h.pods[g] = h.pods[g][1:]
@@ -126,8 +126,7 @@ func (h *herd) replace(g int) {
 	}
 }
 
-// churn replaces pods at random moments for a time, at a mean rate per second, of all Services or of
-// those that are given.
+// churn replaces pods at random times at a mean rate per second, of all Services or of the given ones.
 func (h *herd) churn(rate int, d time.Duration, services ...int) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range int(d.Seconds()) * rate {
@@ -140,8 +139,7 @@ func (h *herd) churn(rate int, d time.Duration, services ...int) {
 	}
 }
 
-// answered returns how long after it was asked for each new target was registered, and each old one
-// deregistered, in ascending order.
+// answered returns the delays of registrations and of deregistrations, in ascending order.
 func (h *herd) answered(t *testing.T) (in, out []time.Duration) {
 	t.Helper()
 	asked, left := h.asked, h.left
@@ -175,7 +173,7 @@ func (h *herd) answered(t *testing.T) (in, out []time.Duration) {
 	return in, out
 }
 
-// quantile of durations in ascending order.
+// quantile returns a quantile of durations in ascending order.
 func quantile(ds []time.Duration, q float64) time.Duration {
 	if len(ds) == 0 {
 		return 0
@@ -189,7 +187,7 @@ func TestOnePodReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHerd(t, 2, 3, Options{Workers: 3})
 		h.replace(0)
-		time.Sleep(time.Minute) // what a process has to learn once
+		time.Sleep(time.Minute) // the process reads facts that it then caches
 		h.r.Emulator.Calls().Reset()
 		h.replace(0)
 		time.Sleep(time.Minute)
@@ -203,18 +201,18 @@ func TestOnePodReplaced(t *testing.T) {
 	})
 }
 
-// bound is what two quantiles of a delay must not exceed.
+// bound is the maximum of two quantiles of a delay.
 type bound struct{ p50, p99 time.Duration }
 
 func (b bound) String() string { return fmt.Sprintf("goal p50 %v, p99 %v", b.p50, b.p99) }
 
-// exceeded reports whether delays in ascending order are beyond the bound.
+// exceeded reports whether delays in ascending order exceed the bound.
 func (b bound) exceeded(ds []time.Duration) bool {
 	return quantile(ds, 0.5) > b.p50 || quantile(ds, 0.99) > b.p99
 }
 
-// TestPodChurn measures, in virtual time and at AWS's documented limits, how long a new pod waits for
-// its registration, and how long the address of one that is gone stays registered.
+// TestPodChurn measures, in virtual time and with AWS's documented rate limits, how long new pods wait for
+// registration, and how long addresses of deleted pods remain registered.
 func TestPodChurn(t *testing.T) {
 	t.Parallel()
 	const s, ms = time.Second, time.Millisecond
@@ -269,8 +267,8 @@ func TestPodChurn(t *testing.T) {
 	}
 }
 
-// TestRegistrationSecondsMetricIsCorrect compares what the metric measures, while deregistrations wait for their
-// turn, with what AWS has seen.
+// TestRegistrationSecondsMetricIsCorrect compares the metric with the delays that AWS has seen, while deregistrations
+// wait for the rate limiter.
 func TestRegistrationSecondsMetricIsCorrect(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -317,8 +315,8 @@ func registrationSeconds(t *testing.T, m *controller.Metrics) (sum float64, coun
 	return sum, count
 }
 
-// TestPodChurnOfOneTenantDelaysNoOther has a tenant that replaces pods far faster than AWS registers any,
-// and another that replaces one now and then.
+// TestPodChurnOfOneTenantDelaysNoOther checks that a tenant that replaces pods far faster than AWS can register them
+// does not delay a tenant that seldom replaces a pod.
 func TestPodChurnOfOneTenantDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -353,8 +351,8 @@ func TestPodChurnOfOneTenantDelaysNoOther(t *testing.T) {
 	})
 }
 
-// TestPodChurnWithFailingCalls has AWS throttle and refuse some of the calls: each new pod is registered in the end, and each
-// old one deregistered.
+// TestPodChurnWithFailingCalls checks that all new pods are registered and all old pods deregistered in the end when
+// AWS throttles or refuses some of the calls.
 func TestPodChurnWithFailingCalls(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]*store.Error{

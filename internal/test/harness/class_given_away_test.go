@@ -12,7 +12,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// protectedLoadBalancer returns the name and the protection of the one load balancer, "" if there is none.
+// protectedLoadBalancer returns the name and the deletion protection of the only load balancer, or "" if there is
+// none.
 func protectedLoadBalancer(r *Harness) (out string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -33,7 +34,7 @@ func protect(r *Harness) {
 	}
 }
 
-// answering lists what live listeners and rules do besides refusing requests.
+// answering lists live listeners and rules that do not just refuse requests.
 func answering(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -48,12 +49,12 @@ func answering(r *Harness) (out []string) {
 	return out
 }
 
-// givenAway is an object whose class serves it.
+// givenAway is an object whose class can be given to another controller.
 type givenAway struct {
 	kind  cluster.Kind
 	name  string
-	docs  func(protection string) []string // "true", "false", or "" for none; the last one says it
-	held  string                           // what has the object held
+	docs  func(protection string) []string // protection is "true", "false", or "" for none; set by the last document
+	held  string                           // a document that causes a hold
 	class func(controller string) string
 	ours  string
 }
@@ -106,9 +107,10 @@ func ingressGivenAway(more ...string) givenAway {
 	}
 }
 
-// A class is deleted and made again for another controller, or an object names the class of another one, while its load
-// balancer is protected from deletion: the load balancer stays, with its name and its protection, and serves nothing that
-// needed the class. It goes when the object gives the protection up, and serves again when the class is restored.
+// TestStackOfAnotherControllersClassServesNothing checks that, when a class is created again for another controller
+// or an object changes to such a class while its load balancer has deletion protection, the load balancer keeps its
+// name and protection but serves nothing that needed the class. It is deleted when the object disables the
+// protection, and serves again when the class is restored.
 func TestStackOfAnotherControllersClassServesNothing(t *testing.T) {
 	t.Parallel()
 	for name, g := range map[string]givenAway{
@@ -197,7 +199,8 @@ func TestStackOfAnotherControllersClassServesNothing(t *testing.T) {
 	}
 }
 
-// Three Ingresses that a class gives away at once, and that nobody edited, are served on, protected or not.
+// TestManyIngressesOfAnotherControllersClassKeepServing checks that three unedited Ingresses whose class is given to
+// another controller at once are still served, with or without protection.
 func TestManyIngressesOfAnotherControllersClassKeepServing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
