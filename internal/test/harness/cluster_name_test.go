@@ -10,7 +10,8 @@ import (
 	"github.com/go-logr/logr/funcr"
 )
 
-// A controller with the name of another cluster says so once, and asks AWS for nothing more.
+// TestAWrongClusterNameIsLogged checks that a controller with a wrong cluster name logs it once and makes no further
+// AWS calls for that.
 func TestAWrongClusterNameIsLogged(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -46,7 +47,7 @@ func TestAWrongClusterNameIsLogged(t *testing.T) {
 	}
 }
 
-// retagSubnets leaves of the tags of clusters that subnets have only those of some.
+// retagSubnets keeps only the cluster tags of the given clusters on all subnets.
 func retagSubnets(r *Harness, clusters []string) {
 	const prefix = "kubernetes.io/cluster/"
 	w := r.Emulator.Store()

@@ -23,13 +23,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// Which CPU time is asked for: getrusage(2).
+// Values of the parameter who of getrusage(2).
 const (
 	ofProcess = syscall.RUSAGE_SELF
 	ofThread  = 1
 )
 
-// cpuTime returns the CPU time that has been used: real time, also where the clock is virtual.
+// cpuTime returns the CPU time used so far. This is real time, also if the clock is virtual.
 func cpuTime(t testing.TB, who int) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(who, &u); err != nil {
@@ -38,7 +38,7 @@ func cpuTime(t testing.TB, who int) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// metered counts the CPU time that the emulated AWS takes, which is not the controller's.
+// metered measures the CPU time of the emulator, which does not count as the controller's.
 type metered struct {
 	t    testing.TB
 	next http.RoundTripper
@@ -53,15 +53,15 @@ func (m metered) RoundTrip(req *http.Request) (*http.Response, error) {
 	return m.next.RoundTrip(req)
 }
 
-// costlyEvent is something that happens in the cluster for the i-th time, and how its cost may grow with the
-// number of load balancers.
+// costlyEvent is an event in the cluster, for the i-th time, and the goal of how its cost grows with the number of
+// load balancers.
 type costlyEvent struct {
 	name, goal string
 	do         func(r *Harness, i int)
 }
 
-// selective is a class that admits Ingresses by labels of their namespace, so that all stacks depend on the
-// Namespace and on the class.
+// selective is a class that admits Ingresses by labels of their namespace, so that all stacks depend on the Namespace
+// and the class.
 const selective = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
@@ -105,7 +105,7 @@ var costlyEvents = []costlyEvent{
 	}},
 }
 
-// sizes returns the numbers of load balancers to measure with.
+// sizes returns the numbers of load balancers with which to measure.
 func sizes(t *testing.T) (out []int) {
 	for _, s := range strings.Split(cmp.Or(os.Getenv("FULCRUM_BENCH_SIZES"), "10,100,1000"), ",") {
 		n, err := strconv.Atoi(s)
@@ -117,8 +117,8 @@ func sizes(t *testing.T) (out []int) {
 	return out
 }
 
-// TestCost measures the CPU time that the controller takes for the stacks after an event in clusters of
-// different sizes, in real time, without the emulated AWS.
+// TestCost measures the CPU time that the controller needs for stacks after an event, in clusters of different sizes,
+// in real time and without the emulator.
 func TestCost(t *testing.T) {
 	if os.Getenv("FULCRUM_BENCH") == "" {
 		t.Skip("a measurement, for make bench")
@@ -134,14 +134,14 @@ func TestCost(t *testing.T) {
 			})
 			r.Emulator.Faults().SetLimits(fault.Limits{})
 			r.Emulator.Faults().SetHook(nil)
-			r.opt.Checkpoints = false // what a process has to do at its start, it does at once
+			r.opt.Checkpoints = false // so that work is not deferred after a start
 			r.Apply(selective)
 			r.rest(time.Hour)
 			for _, e := range costlyEvents {
 				used := time.Hour
-				for i := range 3 { // the least is what other work on the machine disturbs least
+				for i := range 3 { // the minimum is least affected by other work on the machine
 					runtime.GC()
-					usual := debug.SetGCPercent(-1) // so that the work of the collector does not count
+					usual := debug.SetGCPercent(-1) // excludes the work of the garbage collector
 					emulated.Store(0)
 					start := cpuTime(t, ofProcess)
 					e.do(r, i)

@@ -14,14 +14,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// teamIngress returns a member of the group "team" on plain HTTP. Namespace shop is replaced by the
-// caller where another one is meant.
+// teamIngress returns a member of IngressGroup "team" with an HTTP listener, in namespace shop. Callers replace the
+// namespace if they need another one.
 func teamIngress(name, order string, paths ...string) string {
 	doc := ingressOf(annotated("group.name", "team", "group.order", order), paths...)
 	return strings.Replace(doc, "name: web\n", "name: "+name+"\n", 1)
 }
 
-// neverHealthy lets the health checks of a Service's targets fail, whenever they are registered.
+// neverHealthy makes the health checks of all registered targets of a Service fail.
 func (r *Harness) neverHealthy(service string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -42,7 +42,7 @@ func (r *Harness) neverHealthy(service string) {
 	}
 }
 
-// passUntil lets time pass second by second, and stops early once done.
+// passUntil advances time second by second until the limit or until done returns true.
 func (r *Harness) passUntil(limit time.Duration, each func(), done func() bool) time.Duration {
 	begun := time.Now()
 	for time.Since(begun) < limit && !done() {
@@ -54,8 +54,7 @@ func (r *Harness) passUntil(limit time.Duration, each func(), done func() bool) 
 	return time.Since(begun)
 }
 
-// answer returns the Service behind the rule that a path meets on a listener for HTTP, with those that
-// share its requests, or "" where no rule matches.
+// answer returns the Services to which the HTTP listener forwards a path, or "" if no rule matches.
 func (r *Harness) answer(path string) string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -101,8 +100,8 @@ func (r *Harness) isDeleted(kind cluster.Kind, namespace, name string) bool {
 	return obj == nil
 }
 
-// newUnhealthyCatchAll returns a group of a healthy member on /a and a member that takes everything else, whose
-// targets are not healthy: there are none, or their health checks fail.
+// newUnhealthyCatchAll returns an IngressGroup with a healthy member for /a and a member for all other paths, whose
+// targets are not healthy: either there are none, or their health checks fail.
 func newUnhealthyCatchAll(t *testing.T, checkFails bool) (r *Harness, each func()) {
 	t.Helper()
 	r = shopWith(t, Options{Emulator: slowChecks()})
@@ -120,7 +119,7 @@ func newUnhealthyCatchAll(t *testing.T, checkFails bool) (r *Harness, each func(
 	return r, each
 }
 
-// forEachUnhealthyMember runs a test with each kind of member whose targets are not healthy.
+// forEachUnhealthyMember runs a test for each kind of member without healthy targets.
 func forEachUnhealthyMember(t *testing.T, test func(t *testing.T, r *Harness, each func())) {
 	for name, fails := range map[string]bool{"scaled to zero": false, "health check fails": true} {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +163,7 @@ func TestUnhealthyMemberDoesNotKeepRemovedPathOfAnother(t *testing.T) {
 func TestUnhealthyMemberDoesNotBlockNewMember(t *testing.T) {
 	t.Parallel()
 	forEachUnhealthyMember(t, func(t *testing.T, r *Harness, each func()) {
-		// One that takes the place of a path of another at the same time.
+		// Adds a member that at the same time takes over a path of another member.
 		r.Apply(teamIngress("good", "10", "/a=web"), teamIngress("new", "20", "/new=web", "/b/new=web"))
 		took := r.passUntil(time.Minute, each, func() bool {
 			return r.answer("/new") == "web" && r.answer("/b/new") == "web" && r.answer("/b") == "api"
@@ -189,7 +188,7 @@ func TestUnhealthyMemberDoesNotBlockNamespaceDeletion(t *testing.T) {
 		if r.answer("/theirs") != "web" {
 			t.Fatalf("/theirs is answered by %q", r.answer("/theirs"))
 		}
-		// The namespace controller deletes whatever is in it, until nothing is left.
+		// The namespace controller deletes all objects of the namespace, until none remains.
 		left := func() (n int) {
 			for _, kind := range []cluster.Kind{cluster.KindPod, cluster.KindEndpointSlice, cluster.KindService, cluster.KindBinding, cluster.KindIngress} {
 				for _, o := range r.Store.All(kind) {
@@ -216,8 +215,8 @@ func TestUnhealthyMemberDoesNotBlockNamespaceDeletion(t *testing.T) {
 	})
 }
 
-// Targets that never become healthy hold the change of their own member up to its deadline, and the
-// member gets an event.
+// TestTrafficMovesAtTheDeadline checks that targets that never become healthy delay the change of their own member
+// until its deadline, and that the member gets an event.
 func TestTrafficMovesAtTheDeadline(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]bool{"scaled to zero": false, "health check fails": true} {
@@ -238,7 +237,7 @@ func TestTrafficMovesAtTheDeadline(t *testing.T) {
 				r.Emulator.Calls().Reset()
 				r.Apply(teamIngress("mine", "10", "/a=api"))
 				took := r.passUntil(10*time.Minute, each, func() bool { return r.answer("/a") == "api" })
-				// 15 s x 2, and two minutes.
+				// Twice 15 s, and two minutes.
 				if r.answer("/a") != "api" || took < 150*time.Second || took > 155*time.Second {
 					t.Errorf("after %s /a is answered by %q", took, r.answer("/a"))
 				}
@@ -249,7 +248,7 @@ func TestTrafficMovesAtTheDeadline(t *testing.T) {
 				if len(reported["mine"]) != 1 || !strings.Contains(reported["mine"][0], "WaitExpired") || len(reported["theirs"]) > 0 {
 					t.Errorf("reported %q", reported)
 				}
-				// The other one's changes are made meanwhile, and this does not begin once more.
+				// The changes of the other member are applied meanwhile, and the wait does not start again.
 				r.Apply(teamIngress("theirs", "20", "/b=web", "/c=web"))
 				took = r.passUntil(time.Minute, each, func() bool { return r.answer("/c") == "web" })
 				if r.answer("/c") != "web" || r.answer("/a") != "api" {

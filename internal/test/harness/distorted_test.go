@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// distortion is one member of the answers to an operation, and how it is shown.
+// distortion is a change of one field in the responses to an operation.
 type distortion struct {
 	service, operation string
 	fault.Distortion
@@ -23,7 +23,7 @@ func (d distortion) String() string {
 	return fmt.Sprintf("%s:%s %s %s", d.service, d.operation, strings.ReplaceAll(d.Member, ".", "-"), d.Kind)
 }
 
-// richIngress uses most of what a load balancer has.
+// richIngress returns an Ingress that uses most features of a load balancer.
 func richIngress(r *Harness, paths ...string) string {
 	return ingressOf(annotated(
 		"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"]+","+r.World.Certs["app.test"],
@@ -51,7 +51,7 @@ func richShop(t *testing.T) *Harness {
 	return r
 }
 
-// distortions returns all of the answers that the controller reads for a rich load balancer.
+// distortions returns all distortions of the responses that the controller reads for a rich load balancer.
 func distortions(t *testing.T) (out []distortion) {
 	synctest.Test(t, func(t *testing.T) {
 		r := richShop(t)
@@ -71,7 +71,7 @@ func distortions(t *testing.T) (out []distortion) {
 	return out
 }
 
-// made counts what the controller has made.
+// made returns the number of resources in the state by kind.
 func (r *Harness) made() map[string]int {
 	out := map[string]int{}
 	for _, line := range r.State() {
@@ -81,7 +81,7 @@ func (r *Harness) made() map[string]int {
 	return out
 }
 
-// newCompleteShop returns a shop whose rich load balancer is complete.
+// newCompleteShop returns a shop whose rich load balancer is fully applied.
 func newCompleteShop(t *testing.T) *Harness {
 	t.Helper()
 	r := richShop(t)
@@ -92,8 +92,8 @@ func newCompleteShop(t *testing.T) *Harness {
 	return r
 }
 
-// The order of a list in an answer means nothing: with every list of every answer the other way round,
-// nothing is written, and nothing is reported as drift.
+// TestReversedListsInAnswersCauseNoChange checks that the order of lists in responses is ignored: if every list is
+// reversed, no write is made and no drift is reported.
 func TestReversedListsInAnswersCauseNoChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -118,8 +118,8 @@ func TestReversedListsInAnswersCauseNoChange(t *testing.T) {
 	})
 }
 
-// distortedMembers are the members that AWS shows otherwise than they were written, by the operation that shows them. Those by which
-// something is found, such as ARNs and names, are not among them.
+// distortedMembers are the response fields, by operation, that AWS returns with another value than was written.
+// Fields that identify resources, such as ARNs and names, are excluded.
 var distortedMembers = map[string][]string{
 	"DescribeRules":                  {"Rules.Conditions", "Rules.Actions", "Rules.Transforms"},
 	"DescribeListeners":              {"Listeners.Protocol", "Listeners.Certificates", "Listeners.DefaultActions", "Listeners.SslPolicy", "Listeners.AlpnPolicy", "Listeners.MutualAuthentication"},
@@ -133,8 +133,9 @@ var distortedMembers = map[string][]string{
 	"DescribeSecurityGroups":         {"SecurityGroups.IpPermissions", "SecurityGroups.Description", "SecurityGroups.VpcId"},
 }
 
-// Where AWS shows something else than was written, nothing is there twice and none is missing, requests are answered as
-// before, each write is repeated with back-off, and one event for each says what AWS does not keep.
+// TestDistortedAnswersCauseNoDuplicates checks that, when AWS returns other values than were written, no resource is
+// duplicated or missing, requests are answered correctly, each write is repeated with back-off, and one event for
+// each setting reports that AWS does not persist it.
 func TestDistortedAnswersCauseNoDuplicates(t *testing.T) {
 	t.Parallel()
 	samples := map[string]bool{}
@@ -143,9 +144,9 @@ func TestDistortedAnswersCauseNoDuplicates(t *testing.T) {
 		if !ok || d.Kind == fault.Reorder || !slices.ContainsFunc(members, func(m string) bool { return d.Member == "Rules" || strings.HasPrefix(d.Member, m) }) {
 			continue
 		}
-		kind := d.operation + string(d.Kind) // one of each, unless there is time for all
+		kind := d.operation + string(d.Kind) // one of each, except in long test runs
 		if d.Member == "LoadBalancers.Type" || d.Member == "LoadBalancers.Scheme" {
-			kind += d.Member // what is of another type or scheme is replaced
+			kind += d.Member // a change of type or scheme causes a replacement
 		}
 		if samples[kind] && !seeds.Long() {
 			continue
@@ -161,7 +162,7 @@ func TestDistortedAnswersCauseNoDuplicates(t *testing.T) {
 	}
 }
 
-// shownOtherwise is an hour in which AWS shows a member otherwise.
+// shownOtherwise runs an hour in which AWS returns another value of a field.
 func shownOtherwise(t *testing.T, d distortion) {
 	r := shopWith(t, Options{Workers: 2, Checkpoints: true, Drift: true})
 	defer func() {
@@ -188,7 +189,7 @@ func shownOtherwise(t *testing.T, d distortion) {
 	for n := range 60 {
 		time.Sleep(time.Minute)
 		got := r.made()
-		// A target group of another protocol takes the place of the first, which goes minutes later.
+		// A target group with another protocol replaces the first one, which is deleted minutes later.
 		if got["target-group"] > want["target-group"] && got["target-group"] <= 2*want["target-group"] {
 			got["target-group"] = want["target-group"]
 		}
@@ -198,7 +199,8 @@ func shownOtherwise(t *testing.T, d distortion) {
 		if now := answers(); !slices.Equal(now, answered) {
 			t.Fatalf("after %d minutes requests are answered by %v, want %v", n+1, now, answered)
 		}
-		// Of what there is most, rules, each is made, moved and deleted a few times, or refused as its place is taken.
+		// Rules are the most frequent resource. Each rule is created, moved and deleted a few times, or refused
+		// because its priority is in use.
 		writes = r.Emulator.Calls().Mutating()
 		if most := 15 * want["rule"]; writes > most {
 			t.Fatalf("%d writes in an hour, more than %d: %v", writes, most, r.Emulator.Calls().Counts())
@@ -212,7 +214,8 @@ func shownOtherwise(t *testing.T, d distortion) {
 	}
 	switch d.operation {
 	case "DescribeTags", "DescribeSecurityGroups":
-		// What is found by its tags is taken for that of others, and AWS refuses rules that are there.
+		// A resource whose tags are not shown is taken for a resource of another owner, and AWS refuses rules that
+		// exist already.
 		for _, text := range warnings(r)["web"] {
 			if strings.Contains(text, "NameTaken: ") || strings.Contains(text, "already exists") || strings.Contains(text, "belongs to another owner") {
 				return
@@ -226,19 +229,19 @@ func shownOtherwise(t *testing.T, d distortion) {
 	}
 	switch {
 	case d.operation == "DescribeRules" && d.Member == "Rules":
-		// Rules that are not shown take the places of those that are asked for, which AWS refuses.
+		// Rules that are not shown occupy the priorities of the desired rules, so AWS refuses these.
 		if !slices.ContainsFunc(warnings(r)["web"], func(text string) bool { return strings.Contains(text, "PriorityInUse") }) {
 			t.Errorf("no event says that priorities are in use: %v", warnings(r))
 		}
 	case d.operation == "DescribeSecurityGroups" && writes == 1 && r.Emulator.Calls().Count("AuthorizeSecurityGroupIngress") == 1:
-		// A rule of nodes and pods is asked for once, which AWS answers with that it is there.
+		// A rule of nodes and pods is requested once, and AWS answers that it exists.
 	case writes > 0 && len(told) == 0:
 		t.Errorf("%d writes and no event names what is not kept: %v, %v", writes, r.Emulator.Calls().Counts(), warnings(r))
 	}
 }
 
-// Where AWS drops the regular expressions of conditions, in what it keeps and so in each answer, none of the rules is there
-// twice at any time, and requests for the others are answered.
+// TestDroppedRegexConditionsCauseNoDuplicateRules checks that, if AWS drops the regular expressions of conditions and
+// therefore never returns them, no rule is duplicated and requests for other rules are answered.
 func TestDroppedRegexConditionsCauseNoDuplicateRules(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

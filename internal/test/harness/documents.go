@@ -6,8 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// documents caches the objects of applied YAML texts, by text, because tests often apply the same texts, and most of
-// the time of an apply is YAML parsing.
+// documents caches the parsed objects of YAML texts, because tests often apply the same texts and most of the time of
+// an apply is YAML parsing.
 var documents sync.Map
 
 // read returns the objects of YAML documents. All harnesses share them, so they must not be changed.

@@ -83,7 +83,7 @@ func TestNodesAreDeregisteredAndRegistered(t *testing.T) {
 			r.calm(5 * time.Second)
 			expect(t, s.name, s.want, registered())
 		}
-		// A partition of the network between the API server and all nodes is no reason to stop.
+		// A network partition between the API server and all nodes does not deregister the targets.
 		editNode(t, r, "node-1", setReady(corev1.ConditionUnknown))
 		editNode(t, r, "node-2", setReady(corev1.ConditionUnknown))
 		r.calm(5 * time.Second)
@@ -105,8 +105,8 @@ func TestNodesAreDeregisteredAndRegistered(t *testing.T) {
 	})
 }
 
-// A node is drained as kubectl does with a disruption budget of one: its pods are evicted one after
-// the other, each once all others are ready, and then it goes. The Deployment makes new pods.
+// TestNodeDrainAlwaysLeavesHealthyTargets drains a node as kubectl does with a disruption budget of one: it evicts a
+// pod when all others are ready, and finally deletes the node. The Deployment creates new pods.
 func TestNodeDrainAlwaysLeavesHealthyTargets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestNodeDrainAlwaysLeavesHealthyTargets(t *testing.T) {
 			for len(f.alive()) < f.size {
 				f.start()
 			}
-			// A pod that terminates may serve for a while yet, but is no target any more.
+			// A terminating pod may serve for a while, but is not a target any more.
 			for ip := range gone {
 				if _, ok := r.active()[ip]; ok && !slices.ContainsFunc(f.pods, func(m *member) bool { return m.ip == ip && time.Since(m.leaving) < 2*tick }) {
 					w.bad = append(w.bad, "the evicted "+ip+" is a target")
@@ -161,7 +161,8 @@ func TestNodeDrainAlwaysLeavesHealthyTargets(t *testing.T) {
 	})
 }
 
-// When a node falls silent its pods are not ready any more; the others serve.
+// TestPodsOfUnreachableNodeAreDeregistered checks that pods of an unreachable node, which are not ready any more, are
+// deregistered while the others serve.
 func TestPodsOfUnreachableNodeAreDeregistered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// readsAdmitted is how many reading calls AWS's documented limits admit in a second.
+// readsAdmitted is the number of read calls per second that AWS's documented rate limits admit.
 const readsAdmitted = 50
 
-// TestDriftCalls counts the calls of looking for drift in an hour in which nothing happens: no more than
-// the share of what AWS admits, however many load balancers there are.
+// TestDriftCalls counts the calls of drift detection in an hour without changes. They must not exceed their share of
+// AWS's rate limits, for any number of load balancers.
 func TestDriftCalls(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{size(100, 10), size(1000, 40)} {
@@ -52,13 +52,13 @@ func TestDriftCalls(t *testing.T) {
 	}
 }
 
-// What the controller writes itself is no drift, though AWS shows it late: Ingresses, attributes, tags
-// and pods change all the time.
+// TestOwnChangesAreNoDrift checks that the controller's own writes are not reported as drift, although AWS shows them
+// late while Ingresses, attributes, tags and pods change all the time.
 func TestOwnChangesAreNoDrift(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
-		// What is listed is ten seconds old, as where AWS's nodes do not agree.
+		// Some responses are ten seconds old, as if AWS's nodes were not consistent.
 		r.Emulator.Faults().KeepHistory(time.Minute)
 		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeTargetHealth", Action: fault.Action{Stale: 10 * time.Second}})
 		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeTags", Action: fault.Action{Stale: 10 * time.Second}})

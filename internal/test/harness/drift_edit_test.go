@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// isIndependentOfEdit reports whether an edit of the Ingress does not restore a drift: targets and rules of nodes belong to
-// bindings, and tags wait for the sync period.
+// isIndependentOfEdit reports whether an edit of the Ingress does not revert a drift: targets and rules of node
+// security groups belong to bindings, and tags are compared once per sync period.
 func isIndependentOfEdit(name string) bool {
 	return unwatched[name] || strings.HasPrefix(name, "target deregistered") || strings.HasPrefix(name, "target without") ||
 		strings.HasPrefix(name, "rule of the nodes") || strings.HasPrefix(name, "tag of")
@@ -49,7 +49,8 @@ func driftTotal(t *testing.T, m *controller.Metrics) map[string]float64 {
 	return out
 }
 
-// What an edit restores along with what it asks for is reported and counted as drift, also where drift is only reported.
+// TestDriftThatAnEditRestoresIsReported checks that drift that is reverted by the run of an edit is reported and
+// counted as drift, also in report mode.
 func TestDriftThatAnEditRestoresIsReported(t *testing.T) {
 	t.Parallel()
 	for i, name := range slices.Sorted(maps.Keys(drifts)) {
@@ -87,7 +88,7 @@ func TestDriftThatAnEditRestoresIsReported(t *testing.T) {
 	}
 }
 
-// An edit alone is no drift, whatever it changes.
+// TestEditIsNoDrift checks that an edit alone is never reported as drift.
 func TestEditIsNoDrift(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -101,7 +102,7 @@ func TestEditIsNoDrift(t *testing.T) {
 		} {
 			r.Apply(edit)
 			r.during(5 * time.Second)
-			r.Apply(shop) // nothing of it changes
+			r.Apply(shop) // an apply without a change
 			r.during(8 * time.Minute)
 		}
 		if reported := driftEvents(r, "DriftRepaired"); len(reported) > 0 || len(driftTotal(t, metrics)) > 0 {
@@ -110,8 +111,8 @@ func TestEditIsNoDrift(t *testing.T) {
 	})
 }
 
-// What a comparison finds beside the work of others is carried out, also where drift is only reported: a new certificate is
-// no change by others, though the run that finds it was brought about by one.
+// TestNewCertificateDuringDriftIsNoDrift checks that a new certificate that a comparison finds together with drift is
+// attached, also in report mode, and not reported as drift.
 func TestNewCertificateDuringDriftIsNoDrift(t *testing.T) {
 	t.Parallel()
 	for mode, reason := range map[engine.DriftMode]string{engine.RepairDrift: "DriftRepaired", engine.ReportDrift: "DriftFound"} {
@@ -140,7 +141,8 @@ func TestNewCertificateDuringDriftIsNoDrift(t *testing.T) {
 	}
 }
 
-// A source that others add to the managed security group is one event, which says how to admit it.
+// TestAddedSecurityGroupSourceIsReportedOnce checks that a source that another client adds to the managed security
+// group causes one event, which explains how to admit it.
 func TestAddedSecurityGroupSourceIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []engine.DriftMode{engine.RepairDrift, engine.ReportDrift} {
@@ -157,8 +159,9 @@ func TestAddedSecurityGroupSourceIsReportedOnce(t *testing.T) {
 	}
 }
 
-// What others change of targets, and of the rules in front of them, is reported on the Ingress, Service or Gateway whose
-// users look for it. A change of one security group is one event, however many target groups it admits traffic to.
+// TestDriftBehindALoadBalancerIsReportedOnItsOwner checks that drift of targets, and of the security group rules for
+// them, is reported on the Ingress, Service or Gateway. A change of one security group causes one event, for any
+// number of target groups.
 func TestDriftBehindALoadBalancerIsReportedOnItsOwner(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]string{
@@ -181,7 +184,8 @@ func TestDriftBehindALoadBalancerIsReportedOnItsOwner(t *testing.T) {
 	}
 }
 
-// Who names the target group of another namespace in a binding has nothing written on its Ingress.
+// TestDriftIsNotReportedOnOwnersOfOtherNamespaces checks that a binding that names a target group of another
+// namespace causes no event on the Ingress of that namespace.
 func TestDriftIsNotReportedOnOwnersOfOtherNamespaces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -55,7 +55,7 @@ func (s externalActor) loadBalancer() elbtypes.LoadBalancer {
 	return out.LoadBalancers[0]
 }
 
-// listeners in the order of their ports.
+// listeners returns the listeners in the order of their ports.
 func (s externalActor) listeners() []elbtypes.Listener {
 	out, err := s.elb.DescribeListeners(s.ctx, &elb.DescribeListenersInput{LoadBalancerArn: s.loadBalancer().LoadBalancerArn})
 	s.must(err)
@@ -63,7 +63,7 @@ func (s externalActor) listeners() []elbtypes.Listener {
 	return out.Listeners
 }
 
-// rules of the listener on port 80 that have a priority, in its order.
+// rules returns the rules of the listener on port 80 in order of priority, without the default rule.
 func (s externalActor) rules() []elbtypes.Rule {
 	out, err := s.elb.DescribeRules(s.ctx, &elb.DescribeRulesInput{ListenerArn: s.listeners()[0].ListenerArn})
 	s.must(err)
@@ -85,7 +85,7 @@ func (s externalActor) group(service string) string {
 	return ""
 }
 
-// securityGroup returns one by a part of its name.
+// securityGroup returns the security group whose name contains the given text.
 func (s externalActor) securityGroup(name string) ec2types.SecurityGroup {
 	out, err := s.ec2.DescribeSecurityGroups(s.ctx, &ec2.DescribeSecurityGroupsInput{})
 	s.must(err)
@@ -121,7 +121,7 @@ func (s externalActor) deleteRules(n int) {
 	}
 }
 
-// deleteGroup deletes the target group of a Service after all that leads to it.
+// deleteGroup deletes the target group of a Service, after the rules that forward to it.
 func (s externalActor) deleteGroup(service string) {
 	arn := s.group(service)
 	for _, l := range s.listeners() {
@@ -143,7 +143,7 @@ func (s externalActor) tag(arn, key, value string) {
 	s.must(err)
 }
 
-// drifts are what people do to a live load balancer.
+// drifts are changes by users of a live load balancer.
 var drifts = map[string]func(s externalActor){
 	"load balancer deleted": externalActor.deleteLoadBalancer,
 	"listener deleted":      func(s externalActor) { s.deleteListener(0) },
@@ -252,7 +252,7 @@ var drifts = map[string]func(s externalActor){
 	},
 }
 
-// fullIngress returns an Ingress of which a load balancer has something of every kind.
+// fullIngress returns an Ingress whose load balancer has resources and settings of every kind.
 func fullIngress(r *Harness, paths ...string) string {
 	return ingressOf(annotated(
 		"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"]+","+r.World.Certs["app.test"],
@@ -262,14 +262,14 @@ func fullIngress(r *Harness, paths ...string) string {
 	), paths...)
 }
 
-// during lets time pass, with whatever the controller does meanwhile.
+// during advances time while the controller runs.
 func (r *Harness) during(d time.Duration) {
 	end := time.Now().Add(d)
 	r.rest(d)
 	time.Sleep(time.Until(end))
 }
 
-// driftShop returns a shop whose load balancer is complete, and was read a moment ago.
+// driftShop returns a shop whose load balancer is complete and was compared recently.
 func driftShop(t *testing.T, opt Options) *Harness {
 	t.Helper()
 	r := shopWith(t, opt)
@@ -278,12 +278,12 @@ func driftShop(t *testing.T, opt Options) *Harness {
 	return r
 }
 
-// fullState returns the state with what State leaves out.
+// fullState returns the state with add-ons and reserved capacity, which State omits.
 func (r *Harness) fullState() []string {
 	return append(r.State(), "tied to "+attachedAddons(r), fmt.Sprint("capacity ", reservedCapacity(r)))
 }
 
-// shownHost returns the name of the load balancer in the status of the Ingress.
+// shownHost returns the hostname in the status of the Ingress.
 func shownHost(r *Harness) string {
 	ing := r.Store.All(cluster.KindIngress)[0].(*networkingv1.Ingress)
 	if len(ing.Status.LoadBalancer.Ingress) == 0 {
@@ -292,14 +292,14 @@ func shownHost(r *Harness) string {
 	return ing.Status.LoadBalancer.Ingress[0].Hostname
 }
 
-// eachDrift runs a test once for every nth kind of drift.
+// eachDrift runs a test for every nth kind of drift.
 func eachDrift(t *testing.T, n int, test func(t *testing.T, drift func(externalActor))) {
 	for _, name := range seeds.SpreadKeys(n, drifts) {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { test(t, drifts[name]) }) })
 	}
 }
 
-// What others change in AWS is repaired within one sync period.
+// TestDriftIsRepairedWithinTheSyncPeriod checks that drift is reverted within one sync period.
 func TestDriftIsRepairedWithinTheSyncPeriod(t *testing.T) {
 	t.Parallel()
 	for name, opt := range map[string]Options{
@@ -308,7 +308,7 @@ func TestDriftIsRepairedWithinTheSyncPeriod(t *testing.T) {
 		"30s, in the controller's queues": {Resync: 30 * time.Second, Workers: 3, Checkpoints: true},
 	} {
 		if opt.Resync != 0 && opt.Workers == 0 && !seeds.Long() {
-			continue // the queues do the same runs
+			continue // the queues make the same runs
 		}
 		period := opt.Resync
 		if period == 0 {
@@ -317,7 +317,7 @@ func TestDriftIsRepairedWithinTheSyncPeriod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			every := 1
 			if opt.Workers > 0 {
-				every = 3 // the queues do the same comparisons
+				every = 3 // the queues make the same comparisons
 			}
 			eachDrift(t, every, func(t *testing.T, drift func(externalActor)) {
 				r := driftShop(t, opt)
@@ -328,7 +328,7 @@ func TestDriftIsRepairedWithinTheSyncPeriod(t *testing.T) {
 					t.Fatal("nothing has changed")
 				}
 				r.during(period)
-				r.during(15 * time.Second) // what is made again has to become healthy, and takes its turn
+				r.during(15 * time.Second) // recreated targets must become healthy, and calls wait for the rate limiter
 				if isRecreated(r) {
 					r.during(3 * time.Minute)
 				}
@@ -343,7 +343,8 @@ func TestDriftIsRepairedWithinTheSyncPeriod(t *testing.T) {
 	}
 }
 
-// A comparison reads one load balancer, and changes nothing where nothing has changed.
+// TestComparisonCostsFewCalls checks that a comparison reads one load balancer with few calls, and makes no mutating
+// call without drift.
 func TestComparisonCostsFewCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -362,8 +363,8 @@ func TestComparisonCostsFewCalls(t *testing.T) {
 	})
 }
 
-// A start with checkpoints costs nothing, and drift from the time without a controller is repaired
-// within the sync period all the same.
+// TestDriftWhileNoControllerRunsIsRepairedWithinTheSyncPeriod checks that a start with checkpoints makes no calls,
+// and that drift from the time without a controller is still reverted within the sync period.
 func TestDriftWhileNoControllerRunsIsRepairedWithinTheSyncPeriod(t *testing.T) {
 	t.Parallel()
 	eachDrift(t, 3, func(t *testing.T, drift func(externalActor)) {
@@ -388,7 +389,8 @@ func TestDriftWhileNoControllerRunsIsRepairedWithinTheSyncPeriod(t *testing.T) {
 	})
 }
 
-// isRecreated reports whether a load balancer was made again, whose capacity is reserved once it is active.
+// isRecreated reports whether the load balancer was created recently. Its capacity is reserved only when it is
+// active.
 func isRecreated(r *Harness) bool {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -399,7 +401,7 @@ func isRecreated(r *Harness) bool {
 	return false
 }
 
-// successes is how often success was reported on the Ingress.
+// successes returns the number of events of success of the Ingress.
 func successes(r *Harness) (n int) {
 	for _, o := range r.Store.All("Event") {
 		if e := o.(*corev1.Event); e.Reason == "SuccessfullyReconciled" && e.InvolvedObject.Kind == "Ingress" {
@@ -409,8 +411,8 @@ func successes(r *Harness) (n int) {
 	return n
 }
 
-// An Ingress is edited after others have changed its load balancer: success is reported of a load
-// balancer that is as the Ingress says.
+// TestSuccessEventFollowsComparisonWithAWS checks that, when an Ingress is edited after drift of its load balancer,
+// the event of success is emitted only when the load balancer matches the Ingress.
 func TestSuccessEventFollowsComparisonWithAWS(t *testing.T) {
 	t.Parallel()
 	eachDrift(t, 3, func(t *testing.T, drift func(externalActor)) {
@@ -435,7 +437,8 @@ func TestSuccessEventFollowsComparisonWithAWS(t *testing.T) {
 		got := r.fullState()
 		without := func(state []string) []string {
 			return slices.DeleteFunc(slices.Clone(state), func(l string) bool {
-				// Targets and the rules of nodes are those of bindings, and tags wait for the sync period.
+				// Targets and rules of node security groups belong to bindings, and tags are compared once per sync
+				// period.
 				return strings.HasPrefix(l, "target-group") || strings.Contains(l, `"nodes"`)
 			})
 		}
@@ -445,7 +448,7 @@ func TestSuccessEventFollowsComparisonWithAWS(t *testing.T) {
 	})
 }
 
-// withoutTagValue leaves out the value of the tag that some drifts change.
+// withoutTagValue replaces the tag value that some drifts change.
 func withoutTagValue(state []string) []string {
 	out := slices.Clone(state)
 	for i := range out {
@@ -454,7 +457,8 @@ func withoutTagValue(state []string) []string {
 	return out
 }
 
-// A user deletes the same rule again and again. It is made again each time, and reported.
+// TestRepeatedDriftIsReported checks that a rule that a user deletes repeatedly is created again each time, and that
+// this is reported.
 func TestRepeatedDriftIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -474,7 +478,8 @@ func TestRepeatedDriftIsReported(t *testing.T) {
 	})
 }
 
-// A person who takes the checkpoint off a TargetGroupBinding has it compared at once.
+// TestBindingWithoutCheckpointIsCompared checks that a TargetGroupBinding is compared at once when a user removes its
+// checkpoint annotation.
 func TestBindingWithoutCheckpointIsCompared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

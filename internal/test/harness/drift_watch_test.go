@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// unwatched are drifts that are left to the sync period.
+// unwatched are drifts that only the sync period reverts.
 var unwatched = map[string]bool{"web ACL taken off": true}
 
 // driftEvents returns the messages of events of a reason, with the kind and name of their objects.
@@ -26,7 +26,7 @@ func driftEvents(r *Harness, reason string) (out []string) {
 	return out
 }
 
-// What others change in AWS is restored within a quarter of an hour, and reported.
+// TestDriftIsFoundWithinAQuarterOfAnHour checks that drift is reverted within a quarter of an hour and reported.
 func TestDriftIsFoundWithinAQuarterOfAnHour(t *testing.T) {
 	t.Parallel()
 	for _, name := range seeds.SpreadKeys(2, drifts) {
@@ -63,7 +63,8 @@ func TestDriftIsFoundWithinAQuarterOfAnHour(t *testing.T) {
 	}
 }
 
-// With --drift=report, what others change stays and is reported, until the object is edited.
+// TestDriftReportModeChangesNothing checks that with --drift=report drift is reported but not reverted until the
+// object is edited.
 func TestDriftReportModeChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, name := range seeds.SpreadKeys(2, drifts) {
@@ -94,7 +95,7 @@ func TestDriftReportModeChangesNothing(t *testing.T) {
 	}
 }
 
-// What was reported and left is carried out with the next edit.
+// TestEditRestoresReportedDrift checks that drift that was only reported is reverted with the next edit.
 func TestEditRestoresReportedDrift(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"attribute of the load balancer changed", "rule deleted", "listener added", "tag of a target group changed"} {
@@ -116,7 +117,8 @@ func TestEditRestoresReportedDrift(t *testing.T) {
 	}
 }
 
-// With --drift=off nothing is looked for.
+// TestDriftOffMakesNoCalls checks that with --drift=off only the sync period reverts drift, and that no drift is
+// reported.
 func TestDriftOffMakesNoCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

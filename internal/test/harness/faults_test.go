@@ -38,13 +38,13 @@ metadata: {name: api, namespace: shop, uid: 11111111-0000-4000-8000-000000000002
 spec: {type: NodePort, selector: {app: api}, ports: [{port: 80, targetPort: 8080, nodePort: 30081}]}
 `
 
-// podAddresses belong to the network interfaces of the nodes, in their order.
+// podAddresses are addresses of the nodes' ENIs, in the order of the nodes.
 var podAddresses = []string{"10.0.132.10", "10.0.148.10", "10.0.164.10", "10.0.132.11", "10.0.148.11", "10.0.164.11"}
 
-// newShop returns a test harness whose nodes carry the addresses of pods.
+// newShop returns a harness whose nodes have the addresses of pods.
 func newShop(t *testing.T) *Harness { return shopWith(t, Options{}) }
 
-// newTaggedShop finds its load balancers by a tagging service that is behind.
+// newTaggedShop returns a harness that finds load balancers with the tagging service, which lags ten minutes behind.
 func newTaggedShop(t *testing.T) *Harness { return shopWith(t, Options{TaggingLag: 10 * time.Minute}) }
 
 func shopWith(t *testing.T, opt Options) *Harness {
@@ -55,7 +55,8 @@ func shopWith(t *testing.T, opt Options) *Harness {
 	return r
 }
 
-// pods returns ready endpoints of a Service in namespace shop, on the nodes that have their addresses, in turn for others.
+// pods returns ready endpoints of a Service in namespace shop, on the nodes that have their addresses; other
+// addresses are distributed over the nodes.
 func pods(service string, addresses ...string) string {
 	var b strings.Builder
 	for i, a := range addresses {
@@ -108,13 +109,13 @@ spec:
 	return b.String() + "\n"
 }
 
-// lifecycle returns a scenario in three acts; after each the world comes to rest and is written down.
+// lifecycle runs a scenario of several acts and returns the state at rest after each act.
 func lifecycle(t *testing.T, r *Harness) (states [][]string) {
 	t.Helper()
 	return lifecycleOf(t, r, r.State)
 }
 
-// lifecycleOf returns the lifecycle, with what is written down after each act given.
+// lifecycleOf is lifecycle with another function for the state.
 func lifecycleOf(t *testing.T, r *Harness, state func() []string) (states [][]string) {
 	t.Helper()
 	act := func() {
@@ -141,7 +142,7 @@ func lifecycleOf(t *testing.T, r *Harness, state func() []string) (states [][]st
 	return states
 }
 
-// settleRestarting runs the controller, and the next one where it dies, until nothing is due within the horizon.
+// settleRestarting runs the controller, and starts it again when it dies, until nothing is due within the horizon.
 func (r *Harness) settleRestarting(horizon time.Duration) {
 	r.T.Helper()
 	var started, changed time.Time
@@ -172,7 +173,7 @@ func (r *Harness) settleRestarting(horizon time.Duration) {
 	r.recovered = append(r.recovered, max(0, changed.Sub(started)))
 }
 
-// recovery shows how long after a process has died the next one makes its last change.
+// recovery logs how long after its start a new process makes the last change that a killed process left over.
 func recovery(t *testing.T, when string, took []time.Duration) {
 	t.Helper()
 	slices.Sort(took)
@@ -183,7 +184,7 @@ func recovery(t *testing.T, when string, took []time.Duration) {
 		when, len(took), took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond), durations.LeaseDuration)
 }
 
-// runWithoutFaults returns the lifecycle without any fault, with its AWS calls.
+// runWithoutFaults runs the lifecycle without faults, and returns its states and the numbers of its AWS calls.
 func runWithoutFaults(t *testing.T, build func(*testing.T) *Harness) (states [][]string, calls, mutations int, before []string) {
 	synctest.Test(t, func(t *testing.T) {
 		r := build(t)
@@ -238,8 +239,8 @@ func checkResync(t *testing.T, r *Harness) {
 	}
 }
 
-// explore runs the lifecycle once for each second n below the limit, or each in the long form, with the fault at the
-// n-th call.
+// explore runs the lifecycle with the fault at the n-th call, for every second n up to the limit, or for every n in
+// long test runs.
 func explore(t *testing.T, build func(*testing.T) *Harness, limit int, hook func(r *Harness, n int) fault.Hook) (recovered []time.Duration) {
 	t.Helper()
 	want, _, _, _ := runWithoutFaults(t, build)
@@ -279,7 +280,7 @@ func TestKilledAfterEachCall(t *testing.T) {
 			recovery(t, "after each call of AWS ("+name+")", explore(t, build, calls, func(r *Harness, n int) fault.Hook {
 				return func(c fault.Call) fault.Action {
 					if c.Sequence == n {
-						r.Kill() // the call takes effect, its answer is lost
+						r.Kill() // the call takes effect, its response is lost
 					}
 					return fault.Action{}
 				}

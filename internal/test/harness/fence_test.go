@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// AWS throttles the call that makes a load balancer, and the lease is lost before the SDK sends it
-// again: the process that has the lease now makes the load balancer.
+// TestNoMutationAfterLeaseIsLost checks that the SDK does not retry a throttled CreateLoadBalancer after the process
+// has lost the lease, because the new holder of the lease creates the load balancer.
 func TestNoMutationAfterLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

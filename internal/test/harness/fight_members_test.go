@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// Who undoes the writes to its own object holds up no other member of its group: edits are served, and who is deleted is
-// let go, as fast as without it.
+// TestUndoneWritesDelayNoOtherMember checks that a client that reverts the controller's writes to one member delays
+// no other member of the IngressGroup: edits are applied and deletions complete as fast as without it.
 func TestUndoneWritesDelayNoOtherMember(t *testing.T) {
 	t.Parallel()
 	for _, field := range []string{"status", "finalizer"} {

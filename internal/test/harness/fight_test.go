@@ -30,12 +30,13 @@ type undoing struct {
 	kube.API
 	store *cluster.Memory
 	part  cluster.Part
-	// spoil brings an object into the state that the other client wants, false if it is there; nil: nothing is undone.
+	// spoil reverts an object to the state of the other client, and returns false if it is in that state already. If
+	// nil, no write is reverted.
 	spoil func(obj cluster.Object) bool
 
 	mu     sync.Mutex
 	of     cluster.Ref
-	writes []time.Time // of the controller, to the object
+	writes []time.Time // writes of the controller to the object
 }
 
 const rogue = "rogue-operator"
@@ -83,7 +84,7 @@ func (u *undoing) Patch(ctx context.Context, obj cluster.Object, part cluster.Pa
 	return err
 }
 
-// Read notes the other client as the API server does.
+// Read adds the other client to the managed fields, as the API server does.
 func (u *undoing) Read(ctx context.Context, obj cluster.Object) error {
 	err := u.API.Read(ctx, obj)
 	sub := ""
@@ -101,7 +102,7 @@ func dropFinalizers(obj cluster.Object) bool {
 	return had
 }
 
-// fightCases are the fields that are written to Kubernetes, each with what undoes it.
+// fightCases are the fields that the controller writes to Kubernetes, each with a function that reverts the write.
 var fightCases = map[string]struct {
 	of    func(r *Harness) cluster.Ref
 	part  cluster.Part
@@ -191,7 +192,7 @@ func routeOne(*Harness) cluster.Ref {
 	return cluster.Ref{Kind: cluster.KindHTTPRoute, Namespace: "shop", Name: "one"}
 }
 
-// flip changes the conditions that are true.
+// flip sets true conditions to false.
 func flip(conditions []metav1.Condition) (had bool) {
 	for i := range conditions {
 		if c := &conditions[i]; c.Status == metav1.ConditionTrue {
@@ -221,8 +222,9 @@ func bindingWeb(r *Harness) cluster.Ref {
 	return cluster.Ref{}
 }
 
-// Who undoes each write of the controller at once is answered with back-off: ten times a minute at most, with few
-// calls of AWS, and an event names the field and the client. When that ends, everything is as it should be.
+// TestUndoneWritesAreRepeatedWithBackOff checks that writes that another client reverts at once are repeated with
+// back-off, at most ten times a minute and with few AWS calls, and that an event names the field and the client. When
+// the client stops, the objects become correct.
 func TestUndoneWritesAreRepeatedWithBackOff(t *testing.T) {
 	t.Parallel()
 	for name, c := range fightCases {
@@ -278,7 +280,7 @@ func TestUndoneWritesAreRepeatedWithBackOff(t *testing.T) {
 				if u.count() < 3 {
 					t.Errorf("%d writes: what was undone is not restored", u.count())
 				}
-				// What the spec of a binding asks for is carried out, whoever has written it.
+				// A changed spec of a binding is applied, whoever wrote it.
 				if mutating := r.Emulator.Calls().Mutating(); calls > 100 || mutating > 0 && (c.field != "spec" || mutating > u.count()) {
 					t.Errorf("%d AWS calls: %v", calls, r.Emulator.Calls().Counts())
 				}
@@ -307,8 +309,8 @@ func TestUndoneWritesAreRepeatedWithBackOff(t *testing.T) {
 	}
 }
 
-// Who takes the finalizer off and edits the object all the time besides, a hundred times a second, causes no more calls
-// of AWS than edits do that undo nothing.
+// TestUndoneWritesCostNoMoreCallsThanEdits checks that a client that removes the finalizer and edits the object a
+// hundred times a second causes no more AWS calls than edits alone.
 func TestUndoneWritesCostNoMoreCallsThanEdits(t *testing.T) {
 	t.Parallel()
 	calls := map[bool]int{}

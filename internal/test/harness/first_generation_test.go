@@ -15,8 +15,8 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// createV1Resources makes a load balancer of the Ingress shop/web with a security group, and a target group that it does not ask
-// for, as alb-ingress-controller v1 leaves them after its last version: with tags of its own.
+// createV1Resources creates a load balancer of Ingress shop/web with a security group, and a target group that is not
+// needed, with the tags of the last version of alb-ingress-controller v1.
 func (r *Harness) createV1Resources() {
 	r.T.Helper()
 	tags := map[string]string{"ingress.k8s.aws/cluster": ClusterName, "ingress.k8s.aws/stack": "shop/web"}
@@ -47,8 +47,9 @@ func (r *Harness) createV1Resources() {
 	}
 }
 
-// A load balancer of alb-ingress-controller v1 is taken over under its name with its security group; what nothing asks for
-// goes, and a second look changes nothing.
+// TestLoadBalancersOfV1AreTakenOver checks that a load balancer of alb-ingress-controller v1 is used with its name
+// and its security group, that resources that are not needed are deleted, and that a second reconciliation changes
+// nothing.
 func TestLoadBalancersOfV1AreTakenOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// issuedBy requests a certificate for a host from a private CA, which issues it at once.
+// issuedBy requests a certificate for a host from a private CA, which issues it at once, and returns its ARN.
 func (r *Harness) issuedBy(ca, host string) string {
 	r.T.Helper()
 	out, err := acm.NewFromConfig(AWSConfig(r.Emulator)).RequestCertificate(r.T.Context(), &acm.RequestCertificateInput{DomainName: &host, CertificateAuthorityArn: &ca})
@@ -34,7 +34,7 @@ func (r *Harness) issuedBy(ca, host string) string {
 	return *out.CertificateArn
 }
 
-// certificatesOn returns those that listeners of a port have, each once.
+// certificatesOn returns the certificates of the listeners of a port, without duplicates.
 func (r *Harness) certificatesOn(port int32) (out []string) {
 	r.T.Helper()
 	api := elb.NewFromConfig(AWSConfig(r.Emulator))
@@ -64,11 +64,12 @@ func (r *Harness) certificatesOn(port int32) (out []string) {
 	return slices.Compact(out)
 }
 
-// tlsGateway is the edge Gateway with HTTPS for a host whose certificate is to be found.
+// tlsGateway is the edge Gateway with an HTTPS listener whose certificate is discovered.
 var tlsGateway = strings.Replace(edgeGateway, `{name: http, port: 80, protocol: HTTP, hostname: "*.example.com"}`, "{name: https, port: 443, protocol: HTTPS, hostname: shop.example.com}", 1)
 
-// With --allowed-certificate-authority-arns only certificates of these CAs are discovered, for Ingresses and Gateways: not
-// those of another CA, and not public ones. Without the flag all are.
+// TestAllowedCertificateAuthorityARNs checks that with --allowed-certificate-authority-arns only certificates of
+// these CAs are discovered for Ingresses and Gateways, neither those of another CA nor public ones. Without the flag
+// all are discovered.
 func TestAllowedCertificateAuthorityARNs(t *testing.T) {
 	t.Parallel()
 	const allowed, other = "arn:aws:acm-pca:us-west-2:123456789012:certificate-authority/allowed", "arn:aws:acm-pca:us-west-2:123456789012:certificate-authority/other"
@@ -114,7 +115,7 @@ func TestAllowedCertificateAuthorityARNs(t *testing.T) {
 	}
 }
 
-// datagramGateway is a Gateway of both protocols on a port of a network load balancer.
+// datagramGateway is a Gateway with listeners for TCP and UDP on one port of an NLB.
 const datagramGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -140,8 +141,9 @@ spec:
 ---
 `
 
-// With --disable-restricted-sg-rules all ports of nodes and pods are open to load balancers, of Ingresses and Gateways;
-// without it those that are needed. A restart with the other value changes the rules.
+// TestDisableRestrictedSGRules checks that with --disable-restricted-sg-rules all ports of nodes and pods are open to
+// the load balancers of Ingresses and Gateways, and without it only the required ports. A restart with the other
+// value changes the rules.
 func TestDisableRestrictedSGRules(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -194,7 +196,8 @@ func TestDisableRestrictedSGRules(t *testing.T) {
 	}
 }
 
-// The elastic addresses of a Service go by place to subnets that are discovered, ascending by id, and stay.
+// TestElasticAddressesOverDiscoveredSubnets checks that the Elastic IPs of a Service are assigned to discovered
+// subnets in ascending order of subnet ID, and do not change afterwards.
 func TestElasticAddressesOverDiscoveredSubnets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -222,8 +225,8 @@ func TestElasticAddressesOverDiscoveredSubnets(t *testing.T) {
 	})
 }
 
-// The name of a load balancer may have upper-case letters, and so may its host name in AWS. The status shows that in lower
-// case, as Kubernetes demands of host names, and neither is written again.
+// TestUpperCaseLoadBalancerNameInTheStatus checks that the status shows a hostname with upper-case letters, as AWS
+// returns it for such a load balancer name, in lower case, as Kubernetes requires, and that neither is written again.
 func TestUpperCaseLoadBalancerNameInTheStatus(t *testing.T) {
 	t.Parallel()
 	const configured = `

@@ -18,15 +18,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// fleet is a Deployment of the Service "web" with what kubelets and controllers of Kubernetes do
-// for it: containers become ready, the pod's condition follows, the slice is kept, pods that go
-// linger.
+// fleet simulates a Deployment of Service "web" with the kubelets and controllers of Kubernetes: containers become
+// ready, pod conditions follow, the EndpointSlice is updated, and terminating pods remain for a while.
 type fleet struct {
 	r    *Harness
 	size int
-	// gate is put on new pods, if not empty.
+	// gate is the readiness gate of new pods; empty for none.
 	gate corev1.PodConditionType
-	// minReady is how long a new pod must have been ready before an old one goes.
+	// minReady is how long a new pod must have been ready before an old one is deleted.
 	minReady time.Duration
 
 	version  int
@@ -52,7 +51,7 @@ const (
 	tick           = 200 * time.Millisecond
 )
 
-// slowChecks returns an AWS in which registration and health checks take their time.
+// slowChecks returns emulator options with slow registration and health checks.
 func slowChecks() emulator.Options {
 	c := store.DefaultConfig()
 	c.ELB.RegistrationDelayALB, c.ELB.RegistrationDelayNLB = 3*time.Second, 3*time.Second
@@ -79,7 +78,7 @@ func newFleet(t *testing.T, r *Harness, size int) *fleet {
 	return f
 }
 
-// start makes a pod of the present version.
+// start creates a pod of the current version.
 func (f *fleet) start() {
 	i := f.serial * 7 % len(f.free)
 	ip := f.free[i]
@@ -89,17 +88,17 @@ func (f *fleet) start() {
 	f.pods = append(f.pods, &member{name: fmt.Sprintf("web-%d", f.serial), ip: ip, node: node, version: f.version, gate: f.gate, born: time.Now()})
 }
 
-// alive returns the pods that are not about to go.
+// alive returns the pods that are not terminating.
 func (f *fleet) alive() []*member {
 	return slices.DeleteFunc(slices.Clone(f.pods), func(m *member) bool { return !m.leaving.IsZero() })
 }
 
-// rolled reports whether every pod is of the present version and ready.
+// rolled reports whether every pod is ready and of the current version.
 func (f *fleet) rolled() bool {
 	return len(f.alive()) == f.size && !slices.ContainsFunc(f.alive(), func(m *member) bool { return m.version != f.version || m.readySince.IsZero() })
 }
 
-// roll is one look of the Deployment at its pods: one more than wanted at most, none less.
+// roll is one step of a rolling update, with at most one surge pod and none unavailable.
 func (f *fleet) roll() {
 	alive := f.alive()
 	available := 0
@@ -118,7 +117,7 @@ func (f *fleet) roll() {
 	}
 }
 
-// publish brings the objects up to date.
+// publish updates the objects in Kubernetes.
 func (f *fleet) publish() {
 	f.r.T.Helper()
 	slice := &discoveryv1.EndpointSlice{
@@ -162,7 +161,7 @@ func (f *fleet) put(obj cluster.Object) {
 	}
 }
 
-// pod returns the object of a member, with the conditions that the controller has given it.
+// pod returns the Pod of a member, with the conditions that the controller has set.
 func (f *fleet) pod(m *member) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -204,7 +203,7 @@ func (f *fleet) pod(m *member) *corev1.Pod {
 	return p
 }
 
-// gateOf returns the condition that the stored pod has for its gate.
+// gateOf returns the condition of the stored pod for its readiness gate.
 func (f *fleet) gateOf(m *member) (corev1.PodCondition, bool) {
 	obj, err := f.r.Store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "shop", Name: m.name})
 	if err != nil {
@@ -220,7 +219,7 @@ func (f *fleet) gateOf(m *member) (corev1.PodCondition, bool) {
 	return corev1.PodCondition{}, false
 }
 
-// live lets everything go on until the condition holds or the time is over.
+// live advances the simulation until the condition holds or the limit is reached.
 func (f *fleet) live(limit time.Duration, each func(), done func() bool) bool {
 	for end := time.Now().Add(limit); time.Now().Before(end); {
 		f.publish()
@@ -237,14 +236,14 @@ func (f *fleet) live(limit time.Duration, each func(), done func() bool) bool {
 	return false
 }
 
-// watcher looks at a target group after every call to AWS.
+// watcher checks a target group after every call to AWS.
 type watcher struct {
 	r    *Harness
-	ever map[string]bool // was healthy once
+	ever map[string]bool // was healthy at some time
 	bad  []string
-	// least is how many targets there have to be once there were so many.
+	// least is the minimum number of targets after that number was first reached.
 	least int
-	// compared reports whether there must always be a target that has been healthy.
+	// compared reports whether there must always be a target that has been healthy at some time.
 	compared bool
 }
 
@@ -256,7 +255,7 @@ func (r *Harness) watchTargets(least int, compared bool) *watcher {
 	return w
 }
 
-// active returns the targets that are not draining, with their health.
+// active returns the health of the targets that are not draining.
 func (r *Harness) active() map[string]string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -288,7 +287,7 @@ func (w *watcher) look(why string) {
 		}
 	}
 	if len(w.ever) < w.least {
-		return // still being built
+		return // not complete yet
 	}
 	if w.compared && proven == 0 {
 		w.bad = append(w.bad, fmt.Sprintf("%s: no target was ever healthy: %v", why, active))

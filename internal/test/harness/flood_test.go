@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// warningEvents returns the events that warn, as "Kind name Reason: message", with how often each was
-// written since the last event that said that something was done, or together with it.
+// warningEvents returns the Warning events as "Kind name Reason: message", with their counts since the last event
+// that reported a change, or together with it.
 func warningEvents(r *Harness) map[string]int {
 	out, at := map[string]int{}, map[string]time.Time{}
 	all := r.Store.All("Event")
@@ -45,8 +45,8 @@ func warningEvents(r *Harness) map[string]int {
 	return out
 }
 
-// A fault that stays is reported once, however often it is met again, as long as nothing else
-// is done about the object.
+// TestRepeatedFaultIsReportedOnce checks that a persistent fault is reported once, however often it recurs, as long
+// as no other change of the object is made.
 func TestRepeatedFaultIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	denied := func(operation string) func(r *Harness) {
@@ -77,11 +77,11 @@ func TestRepeatedFaultIsReportedOnce(t *testing.T) {
 				if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], podAddresses[0]); err != nil {
 					t.Fatal(err)
 				}
-				// The fault comes to a load balancer that stands, but where it is one of AWS.
+				// The fault affects an existing load balancer, except for a fault of AWS.
 				if c.before != nil {
 					c.before(r)
 				}
-				edited := func(doc string) string { // one and the same Ingress
+				edited := func(doc string) string { // the same Ingress, by UID
 					return strings.Replace(doc, "name: web\n", "name: web\n  uid: web-1\n", 1)
 				}
 				r.Apply(shop, pods("web", podAddresses[0]), edited(ingressOf("", "/=web")))

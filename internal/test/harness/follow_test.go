@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// settingsInOrder returns annotations that differ in what AWS wants done in a certain order.
+// settingsInOrder returns sets of annotations; changing from one to another needs AWS calls in a certain order.
 func settingsInOrder(r *Harness) map[string]string {
 	example, app := r.World.Certs["example.com"], r.World.Certs["app.test"]
 	all := map[string]string{
@@ -31,14 +31,14 @@ func settingsInOrder(r *Harness) map[string]string {
 	}
 	for name, w := range all {
 		if !strings.Contains(w, "/scheme:") {
-			all[name] = w + annotated("scheme", "internal") // one that is not set stays
+			all[name] = w + annotated("scheme", "internal") // an unset scheme keeps its live value
 		}
 	}
 	return all
 }
 
-// Whatever was desired before, AWS ends as if the present state had been the first, without a
-// warning on the way.
+// TestResultDoesNotDependOnThePreviousState checks that after any previous desired state AWS has the same state as if
+// the current one had been the first, and that no warning is emitted.
 func TestResultDoesNotDependOnThePreviousState(t *testing.T) {
 	t.Parallel()
 	apply := func(t *testing.T, r *Harness, name string) {

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// The names that the controller computes can be foretold. Who gives its own load balancers those of another team before
-// this has one keeps it from none.
+// TestOccupiedLoadBalancerNameDoesNotBlockOthers checks that a tenant that gives its load balancers the computed
+// names of another tenant's does not prevent their creation. Computed names are predictable.
 func TestOccupiedLoadBalancerNameDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	edge := naming.LoadBalancer(ClusterName, model.StackID{Kind: model.Ingress, Name: "edge"}, model.Internal)
@@ -41,7 +41,7 @@ func TestOccupiedLoadBalancerNameDoesNotBlockOthers(t *testing.T) {
 				if n := len(onlyOf(r, "load-balancer")); n != c.taken+2 {
 					t.Errorf("%d load balancers: %s\n%q", n, onlyOf(r, "load-balancer"), warnings(r))
 				}
-				// A run tries a few names, so that those of many takers are told of between runs.
+				// A run tries a few names, so that further occupied names are reported between runs.
 				if got := warnings(r); len(got) > 0 && c.taken == 1 {
 					t.Errorf("warnings: %q", got)
 				}
@@ -60,7 +60,8 @@ func TestOccupiedLoadBalancerNameDoesNotBlockOthers(t *testing.T) {
 	}
 }
 
-// Members of a Gateway name their target groups. The computed name of another's is no obstacle to this.
+// TestOccupiedTargetGroupNameDoesNotBlockOthers checks that a configured target group name that equals the computed
+// name of another tenant does not block that tenant.
 func TestOccupiedTargetGroupNameDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

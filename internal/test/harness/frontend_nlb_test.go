@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// fronts returns where the ports of network load balancers lead, by what is registered.
+// fronts returns, for each port of the NLBs, to which target it forwards.
 func fronts(r *Harness) []string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -121,8 +121,8 @@ func TestFrontendNLBIsInStatusAndUnchangedAfterwards(t *testing.T) {
 	})
 }
 
-// Killed after a call, and with the answer of a write lost, the lifecycle of a load
-// balancer in front ends the same way in each of its acts.
+// TestFrontendNLBLifecycleWithFaults checks that the lifecycle of a frontend NLB has the same result in each act when
+// the process is killed after a call or the response to a write is lost.
 func TestFrontendNLBLifecycleWithFaults(t *testing.T) {
 	t.Parallel()
 	var calls, mutations int

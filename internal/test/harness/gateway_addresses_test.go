@@ -48,7 +48,7 @@ spec:
 ---
 `
 
-// addressed returns the configuration of the Gateway; each of entries is one of loadBalancerSubnets.
+// addressed returns the LoadBalancerConfiguration of the Gateway with the given entries of loadBalancerSubnets.
 func addressed(spec string, entries ...string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.k8s.aws/v1
@@ -61,7 +61,7 @@ spec:
 `, spec, strings.Join(entries, ", "))
 }
 
-// entries returns entries of loadBalancerSubnets with one field.
+// entries returns entries of loadBalancerSubnets that have one field.
 func entries(field string, values ...string) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
@@ -90,7 +90,7 @@ func (r *Harness) addressesIn(of func(types.AvailabilityZone, types.LoadBalancer
 	return out
 }
 
-// inSubnets gives each subnet its value.
+// inSubnets returns a map of subnets to values.
 func inSubnets(subnets, values []string) map[string]string {
 	out := map[string]string{}
 	for i, s := range subnets {
@@ -99,7 +99,7 @@ func inSubnets(subnets, values []string) map[string]string {
 	return out
 }
 
-// tagSubnets gives subnets the tag by which a selector finds them.
+// tagSubnets sets the tag on subnets that the selector matches.
 func (r *Harness) tagSubnets(ids ...string) {
 	r.T.Helper()
 	_, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateTags(r.T.Context(), &ec2.CreateTagsInput{
@@ -110,7 +110,7 @@ func (r *Harness) tagSubnets(ids ...string) {
 	}
 }
 
-// ipv6Of returns addresses of the subnets, the last of their 64 bits is given.
+// ipv6Of returns one IPv6 address for each subnet; format has the last 64 bits.
 func (r *Harness) ipv6Of(format string, subnets ...string) []string {
 	r.T.Helper()
 	out, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).DescribeSubnets(r.T.Context(), &ec2.DescribeSubnetsInput{SubnetIds: subnets})
@@ -128,8 +128,9 @@ func (r *Harness) ipv6Of(format string, subnets ...string) []string {
 	return all
 }
 
-// An entry needs no identifier: elastic addresses go by place to the subnets that are chosen, in the order of their
-// ids, as for Services, and the other addresses to the subnets that they lie in. They stay, without a call.
+// TestGatewayAddressesInDiscoveredSubnets checks that entries without an identifier are assigned to the chosen
+// subnets: Elastic IPs in ascending order of subnet ID, as for Services, and other addresses to the subnets that
+// contain them. Later no call changes them.
 func TestGatewayAddressesInDiscoveredSubnets(t *testing.T) {
 	t.Parallel()
 	elastic := func(_ types.AvailabilityZone, a types.LoadBalancerAddress) string {
@@ -141,7 +142,7 @@ func TestGatewayAddressesInDiscoveredSubnets(t *testing.T) {
 	const public, internal, dual = "scheme: internet-facing", "scheme: internal", "scheme: internet-facing\n  ipAddressType: dualstack"
 	for name, c := range map[string]struct {
 		spec string
-		// values in the order of the entries, and what the subnets have, both for the subnets by id.
+		// value returns the values in the order of the entries, want those of the subnets in order of ID.
 		field string
 		value func(r *Harness, subnets []string) []string
 		want  func(r *Harness, subnets []string) []string // nil: the same
@@ -165,7 +166,7 @@ func TestGatewayAddressesInDiscoveredSubnets(t *testing.T) {
 				for _, s := range subnets {
 					out = append(out, fmt.Sprintf("10.0.%d.77", 128+16*slices.Index(r.World.Private, s)))
 				}
-				slices.Reverse(out) // they go where they lie
+				slices.Reverse(out) // each address is in one subnet
 				return out
 			},
 			want: func(r *Harness, subnets []string) (out []string) {
@@ -229,8 +230,8 @@ func TestGatewayAddressesInDiscoveredSubnets(t *testing.T) {
 	}
 }
 
-// A subnet that joins those of a load balancer gets an elastic address that none of them has, wherever its id is in
-// their order: AWS changes no address of a subnet that stays.
+// TestNewSubnetGetsFreeElasticIP checks that an added subnet gets an unused Elastic IP, whatever its position in the
+// order of IDs, because AWS cannot change the address of a subnet that remains.
 func TestNewSubnetGetsFreeElasticIP(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// gatewayReasons is what the calls are for that an application load balancer of a Gateway needs beyond those of a
-// Service, or for another reason, and how many a Gateway and each of its routes cannot do without.
+// gatewayReasons are the reasons for calls that a Gateway's ALB needs in addition to those of a Service or for
+// another reason, with the minimum for a Gateway and for each of its routes.
 var gatewayReasons = map[string]struct {
 	floor, route int
 	why          string
@@ -36,7 +36,7 @@ var gatewayReasons = map[string]struct {
 	"elasticloadbalancing:DescribeRules":      {0, 0, "to compare rules"},
 }
 
-// gatewayCallReason returns why a call is made.
+// gatewayCallReason returns the reason for a call.
 func gatewayCallReason(op string) string {
 	if r, ok := gatewayReasons[op]; ok {
 		return r.why
@@ -49,14 +49,14 @@ func gatewayNumber(i int) string {
 	return strings.NewReplacer("name: edge", fmt.Sprintf("name: edge%d", i), "33333333-0000-4000-8000-000000000001", fmt.Sprintf("uid-edge%d", i)).Replace(edgeGateway)
 }
 
-// routeNumber returns route j of Gateway i, for one path of a host of its own.
+// routeNumber returns route j of Gateway i, for one path of its own host.
 func routeNumber(i, j int, path string) string {
 	name := fmt.Sprintf("r%d-%d", i, j)
 	rule := fmt.Sprintf("backendRefs: [{name: %s, port: 80}]", name)
 	return strings.NewReplacer("name: edge}", fmt.Sprintf("name: edge%d}", i), "value: /}", "value: "+path+"}").Replace(routeOf(name, name+".example.com", rule))
 }
 
-// applyGateways makes n Gateways, each with some routes, and each route with a Service of one pod.
+// applyGateways creates n Gateways with routes, and a Service with one pod for each route.
 func applyGateways(t *testing.T, r *Harness, n, routes int) {
 	t.Helper()
 	var addresses []string
@@ -87,7 +87,7 @@ spec: {selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}
 	}
 }
 
-// countedGateways returns the options of a test harness whose status writes are counted.
+// countedGateways returns options of a harness that counts status writes.
 func countedGateways(writes *statusWrites) Options {
 	return Options{
 		Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets },
@@ -142,10 +142,11 @@ func gatewayCalls(t *testing.T, n, routes int) {
 		what, doc string
 		budget    int // calls that change something
 	}{
-		// The rule, and the target group that goes or comes with its one target.
+		// The rule, and the target group that is created or deleted with its one target.
 		{"becomes a redirect", strings.Replace(routeNumber(0, 1, "/"), "backendRefs: [{name: r0-1, port: 80}]", "filters: [{type: RequestRedirect, requestRedirect: {hostname: to.example.com}}]", 1), 3},
 		{"gets its backend back", routeNumber(0, 1, "/"), 3},
-		// A longer path comes earlier among the rules: the new rule is made before the old one goes, and others give way.
+		// A longer path has a higher priority: the new rule is created before the old one is deleted, and other rules
+		// move.
 		{"gets a longer path", routeNumber(0, 1, "/edited"), 4},
 	} {
 		calls.Reset()
@@ -163,7 +164,7 @@ func gatewayCalls(t *testing.T, n, routes int) {
 	}
 }
 
-// TestGatewayRestart starts the controller over many Gateways that nothing has happened to.
+// TestGatewayRestart counts the calls of a restart with many unchanged Gateways.
 func TestGatewayRestart(t *testing.T) {
 	t.Parallel()
 	n := size(300, 40)
@@ -206,11 +207,11 @@ func TestGatewayRestart(t *testing.T) {
 	})
 }
 
-// TestGatewayWithManyRoutes measures a Gateway with more routes than AWS takes rules: the first hundred are served, and
-// each of the others says why it is not.
+// TestGatewayWithManyRoutes measures a Gateway with more routes than AWS allows rules: the first hundred are served,
+// and each of the others reports why it is not.
 func TestGatewayWithManyRoutes(t *testing.T) {
 	if os.Getenv("FULCRUM_BENCH") == "" {
-		t.Parallel() // CPU time is that of the process
+		t.Parallel() // measured CPU time is that of the whole process
 	}
 	const rules = 100
 	n := size(1000, 150)

@@ -32,7 +32,7 @@ spec:
 ---
 `
 
-// chainGrant permits the route to name the Gateway.
+// chainGrant permits the TCPRoute to refer to the Gateway.
 const chainGrant = `
 apiVersion: gateway.networking.k8s.io/v1beta1
 kind: ReferenceGrant
@@ -43,7 +43,7 @@ spec:
 ---
 `
 
-// edgeScheme makes the edge Gateway's load balancer one of a scheme.
+// edgeScheme returns the LoadBalancerConfiguration of the edge Gateway with a scheme.
 func edgeScheme(scheme string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.k8s.aws/v1
@@ -66,8 +66,9 @@ spec:
 ---
 `
 
-// A network load balancer leads to the application load balancer of another Gateway: once that is there and may be
-// referred to, to the new one when it is replaced, and to none when it goes. Nothing is left at the end.
+// TestGatewayForwardsToAnotherGateway checks that an NLB forwards to the ALB of another Gateway once that ALB exists
+// and the reference is permitted, to the new ALB after a replacement, and to none after deletion. Nothing remains at
+// the end.
 func TestGatewayForwardsToAnotherGateway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

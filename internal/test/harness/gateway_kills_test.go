@@ -17,7 +17,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// gatewayEdits are forms of a Gateway with its routes, each of which changes something of the one before.
+// gatewayEdits are versions of a Gateway with its routes, each of which differs from the previous one.
 var gatewayEdits = []string{
 	edgeGateway + routeOf("one", "a.example.com", "backendRefs: [{name: web, port: 80}]"),
 	routeOf("one", "b.example.com", "backendRefs: [{name: web, port: 80, weight: 3}, {name: missing, port: 80}]") +
@@ -40,8 +40,8 @@ spec: {scheme: internet-facing, tags: {Team: a}}
 `,
 }
 
-// A process that dies at any call that changes something, or never hears the answer to it, leaves nothing of a Gateway
-// that the next one does not bring to its end.
+// TestGatewaysSurviveKillAtAnyCall checks that the next process completes the work for a Gateway when a process dies
+// at any mutating call or does not receive its response.
 func TestGatewaysSurviveKillAtAnyCall(t *testing.T) {
 	t.Parallel()
 	var want []string
@@ -52,11 +52,11 @@ func TestGatewaysSurviveKillAtAnyCall(t *testing.T) {
 	if calls < 20 {
 		t.Fatalf("the lifecycle of the Gateway takes %d calls only", calls)
 	}
-	interruptEach(t, want, calls, seeds.Step(14), edgeLifecycle) // each lifecycle takes a while
+	interruptEach(t, want, calls, seeds.Step(14), edgeLifecycle) // each lifecycle is slow
 }
 
-// edgeLifecycle returns what is there, and what the Gateway shows, after all edits of a Gateway whose calls a hook sees. After its
-// deletion nothing may be left.
+// edgeLifecycle returns the state and the Gateway status after all edits of a Gateway, and checks that nothing
+// remains after its deletion. A hook sees all calls.
 func edgeLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*Harness)) []string {
 	t.Helper()
 	r := shopWith(t, Options{Checkpoints: true, Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }})

@@ -22,8 +22,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// ownedGateways are an ALB and an NLB whose owner admits ListenerSets of every namespace, and routes of namespace shop
-// to its own listeners. Port 443 of the NLB has a listener for each of two namespaces.
+// ownedGateways are an ALB and an NLB Gateway that admit ListenerSets of every namespace, and routes of namespace
+// shop to their own listeners. Port 443 of the NLB has a listener for each of two namespaces.
 const ownedGateways = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -79,7 +79,7 @@ spec:
 ---
 `
 
-// webOf returns a Service web of a namespace with one pod.
+// webOf returns Service web of a namespace with one pod.
 func webOf(namespace, address string) string {
 	return strings.ReplaceAll(fmt.Sprintf(`
 apiVersion: v1
@@ -90,7 +90,7 @@ spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 `, pods("web", address)), "namespace: shop", "namespace: "+namespace)
 }
 
-// routeOfNamespace returns a route of a namespace to its Service web, made in a year.
+// routeOfNamespace returns a route of a namespace to its Service web, created in the given year.
 func routeOfNamespace(kind, namespace, name string, year int, parent, hosts string) string {
 	out := fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -106,7 +106,8 @@ spec:
 	return out + "---\n"
 }
 
-// listenerSet returns a ListenerSet with one listener that admits routes of its own namespace, made in a year.
+// listenerSet returns a ListenerSet, created in the given year, with one listener that admits routes of its own
+// namespace.
 func listenerSet(namespace, name string, year int, gateway, listener string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -119,8 +120,8 @@ spec:
 `, name, namespace, year, gateway, listener)
 }
 
-// routeReached returns the route that gets a request or connection, as namespace-name, or the backend of an Ingress, or what else becomes
-// of it.
+// routeReached returns the route that serves a request or connection, as namespace-name, or the backend of an
+// Ingress, or the type of the response.
 func routeReached(r *Harness, kind string, port int32, host, path string) string {
 	r.T.Helper()
 	s := r.Emulator.Store()
@@ -170,7 +171,7 @@ func routeReached(r *Harness, kind string, port int32, host, path string) string
 	return "refused"
 }
 
-// protocolOf returns the protocol of a port of the NLB.
+// protocolOf returns the protocol of a listener port of the NLB.
 func protocolOf(r *Harness, port int32) string {
 	s := r.Emulator.Store()
 	s.Lock()
@@ -183,7 +184,8 @@ func protocolOf(r *Harness, port int32) string {
 	return "none"
 }
 
-// listenerSetConflict returns the state of the conflict of the listener of a ListenerSet.
+// listenerSetConflict returns the reason of condition Conflicted and the status of condition Accepted of the listener
+// of a ListenerSet.
 func listenerSetConflict(r *Harness, namespace, name string) string {
 	set, _ := cluster.Get[*gwv1.ListenerSet](cluster.NewView(r.Store), cluster.KindListenerSet, namespace, name)
 	if set == nil || len(set.Status.Listeners) == 0 {
@@ -207,8 +209,9 @@ const (
 	toSet  = "{kind: ListenerSet, group: gateway.networking.k8s.io, name: more}"
 )
 
-// A ListenerSet that repeats a listener without hostname is in conflict with it, so that its own allowedRoutes admit
-// nobody to the hosts of the Gateway's listener. An older ListenerSet does not take a hostname that another serves.
+// TestListenerSetDoesNotWidenAllowedRoutesOfHTTPPort checks that a ListenerSet that repeats a listener without
+// hostname conflicts with it, so that its own allowedRoutes do not admit other namespaces to the hosts of the
+// Gateway's listener. An older ListenerSet does not take a hostname that another one serves.
 func TestListenerSetDoesNotWidenAllowedRoutesOfHTTPPort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -219,7 +222,7 @@ func TestListenerSetDoesNotWidenAllowedRoutesOfHTTPPort(t *testing.T) {
 		expect(t, "the host of the Gateway's listener", "shop-web", routeReached(r, "application", 80, "shop.example.com", "/"))
 		expect(t, "another host of it", "dataplane.FixedResponse", routeReached(r, "application", 80, "free.example.com", "/"))
 		expect(t, "the ListenerSet", "HostnameConflict False", listenerSetConflict(r, "evil", "more"))
-		// Another hostname is its own to serve, as the standard has it.
+		// As the Gateway API specifies, it may serve another hostname.
 		r.Apply(listenerSet("bank", "more", 2024, "edge", "port: 80, protocol: HTTP, hostname: bank.example.com"), routeOfNamespace("HTTPRoute", "bank", "web", 2024, toSet, ""))
 		r.during(10 * time.Minute)
 		expect(t, "the hostname of a ListenerSet", "bank-web", routeReached(r, "application", 80, "bank.example.com", "/"))
@@ -234,7 +237,8 @@ func TestListenerSetDoesNotWidenAllowedRoutesOfHTTPPort(t *testing.T) {
 	})
 }
 
-// Whoever has a port of an NLB keeps it as it is: its protocol, its target group, and its connections.
+// TestListenerSetTakesNoPortOfNLB checks that a ListenerSet does not change the protocol, the target group or the
+// connections of an NLB port in use.
 func TestListenerSetTakesNoPortOfNLB(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ listener, kind, says string }{
@@ -258,8 +262,8 @@ func TestListenerSetTakesNoPortOfNLB(t *testing.T) {
 	}
 }
 
-// A port that a ListenerSet serves stays its own, also when an older one asks for it. It goes to who comes next in order
-// when that leaves.
+// TestListenerSetKeepsItsPort checks that a ListenerSet keeps its port when an older one asks for it, and that the
+// port goes to the next one in order when the ListenerSet is deleted.
 func TestListenerSetKeepsItsPort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -278,8 +282,8 @@ func TestListenerSetKeepsItsPort(t *testing.T) {
 	})
 }
 
-// Where listeners of one port of an NLB admit different namespaces, the port has the routes of the first, or of the one
-// that is served: an NLB cannot tell hostnames apart.
+// TestPortOfNLBHasRoutesOfOneListener checks that, if listeners of one NLB port admit different namespaces, the port
+// serves the routes of the first listener, or of the one already served. An NLB cannot distinguish hostnames.
 func TestPortOfNLBHasRoutesOfOneListener(t *testing.T) {
 	t.Parallel()
 	toPort := "{name: net, namespace: infra, port: 443}"
@@ -321,7 +325,8 @@ func TestPortOfNLBHasRoutesOfOneListener(t *testing.T) {
 	})
 }
 
-// A route that is served on a port of an NLB keeps it when an older one is attached there.
+// TestRouteKeepsItsPortOfNLB checks that a route that is served on an NLB port keeps it when an older route is
+// attached.
 func TestRouteKeepsItsPortOfNLB(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -341,8 +346,8 @@ func TestRouteKeepsItsPortOfNLB(t *testing.T) {
 	})
 }
 
-// What a ListenerSet serves on a port without hostname stays unchanged when the Gateway has a listener of its own there,
-// but for hosts of routes of that one. It takes up nothing new.
+// TestLiveRulesOfRepeatedListenerStay checks that the live rules of a ListenerSet on a port without hostname are kept
+// when the Gateway adds its own listener there, except for hosts of routes of that listener. No new rule is added.
 func TestLiveRulesOfRepeatedListenerStay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -365,8 +370,8 @@ func TestLiveRulesOfRepeatedListenerStay(t *testing.T) {
 	})
 }
 
-// While AWS does not answer a controller that has just started, what is said of listeners that conflict stays: which of
-// them is live is not known.
+// TestListenerConflictsStayDuringOutage checks that the reported listener conflicts do not change while AWS does not
+// answer a newly started controller, because it is unknown which listener is live.
 func TestListenerConflictsStayDuringOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -388,7 +393,8 @@ func TestListenerConflictsStayDuringOutage(t *testing.T) {
 	})
 }
 
-// The certificate of a ListenerSet that repeats a listener is not imported, whatever hostname it is for.
+// TestCertificateOfRepeatedListenerIsNotImported checks that the certificate of a ListenerSet that repeats a listener
+// is not imported, whatever its hostname.
 func TestCertificateOfRepeatedListenerIsNotImported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// AWS takes 100 rules on a listener unless the quota is raised. The first hundred are served, and each route beyond
-// them says why it is not.
+// TestRoutesOverRuleQuotaAreReported checks that with the default quota of 100 rules for each load balancer the first
+// hundred routes are served, and that each further route reports why it is not.
 func TestRoutesOverRuleQuotaAreReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// otherGateways are one of another controller, and one of ours that picks its load balancer.
+// otherGateways are a Gateway of another controller, and a Gateway of this controller with another load balancer.
 const otherGateways = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -44,7 +44,7 @@ spec:
 ---
 `
 
-// setOf returns a ListenerSet of a Gateway.
+// setOf returns a ListenerSet for a Gateway.
 func setOf(gateway string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -79,8 +79,9 @@ func listenerSetConditions(r *Harness) string {
 	return strings.Join(append(out, entries...), "; ")
 }
 
-// What is said of a ListenerSet, and of a route about it, goes when the set leaves for a Gateway that is not ours, or for
-// none, and follows it to another of ours. What other controllers say stays.
+// TestStatusFollowsAListenerSet checks that the status of a ListenerSet, and of a route for it, is removed when the
+// ListenerSet moves to a Gateway of another controller or to none, and is updated when it moves to another Gateway of
+// this controller. The status of other controllers is kept.
 func TestStatusFollowsAListenerSet(t *testing.T) {
 	t.Parallel()
 	const (
@@ -148,7 +149,8 @@ func TestStatusFollowsAListenerSet(t *testing.T) {
 	})
 }
 
-// A ListenerSet that another controller has judged is left alone.
+// TestListenerSetsOfOthersAreLeftAlone checks that a ListenerSet whose status another controller has written is not
+// changed.
 func TestListenerSetsOfOthersAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

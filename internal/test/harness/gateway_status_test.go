@@ -40,7 +40,7 @@ spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 ---
 `
 
-// routeOf returns an HTTPRoute of the edge Gateway with one host; rule is the rest of its one rule.
+// routeOf returns an HTTPRoute of the edge Gateway with one host and one rule.
 func routeOf(name, host, rule string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -56,7 +56,7 @@ spec:
 `, name, host, rule)
 }
 
-// statusWrites counts writes of statuses of Gateways and routes.
+// statusWrites counts the status writes for Gateways and routes.
 type statusWrites struct {
 	kube.API
 	n int
@@ -69,8 +69,8 @@ func (w *statusWrites) Patch(ctx context.Context, obj cluster.Object, part clust
 	return w.API.Patch(ctx, obj, part, kind, data)
 }
 
-// Of fifty routes five are broken, each in its own way: the others are served, and each of the five says what is wrong
-// with it. A pass without a change writes nothing and calls nothing.
+// TestBrokenRoutesBlockNoOtherRoute checks that of fifty routes with five invalid ones the others are served, that
+// each invalid route reports its fault, and that a reconciliation without a change makes no write and no call.
 func TestBrokenRoutesBlockNoOtherRoute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestBrokenRoutesBlockNoOtherRoute(t *testing.T) {
 		if c := conditionNamed(gw.Status.Conditions, "Programmed"); c.Status != metav1.ConditionTrue || !strings.HasPrefix(c.Message, "arn:") {
 			t.Errorf("Programmed: %+v", c)
 		}
-		if n := gw.Status.Listeners[0].AttachedRoutes; n != 47 { // two have backends that lead nowhere, which counts as accepted
+		if n := gw.Status.Listeners[0].AttachedRoutes; n != 47 { // two routes have backends that do not resolve, but are accepted
 			t.Errorf("%d routes are attached", n)
 		}
 		for i := range 45 {
@@ -132,13 +132,13 @@ func TestBrokenRoutesBlockNoOtherRoute(t *testing.T) {
 				t.Errorf("%s: %+v", name, c)
 			}
 		}
-		// Each status is written once, that of the GatewayClass among them: that of the Gateway once more, when AWS has
-		// made the load balancer.
+		// Each status is written once, including that of the GatewayClass; that of the Gateway is written again when
+		// AWS has created the load balancer.
 		if writes.n > 53 {
 			t.Errorf("%d statuses were written for 52 objects", writes.n)
 		}
 		writes.n = 0
-		for range 2 { // the first pass may read again what is too old
+		for range 2 { // the first reconciliation may read expired facts again
 			r.Emulator.Calls().Reset()
 			r.process.listAll()
 			if failed := r.Settle(time.Second); len(failed) > 0 || writes.n > 0 {

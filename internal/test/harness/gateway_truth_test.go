@@ -17,7 +17,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// truthGateway returns a Gateway shop/edge of a class with listeners, and its routes.
+// truthGateway returns Gateway shop/edge of a class with listeners, and its routes.
 func truthGateway(class, listeners, routes string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -66,15 +66,16 @@ func newGatewayWorld(t *testing.T, opt Options) *Harness {
 	return New(t, opt)
 }
 
-// A Gateway of which AWS has the load balancer, but none of its listeners can be made, is not programmed. It and the listener
-// say why. When the cause is mended, both are programmed.
+// TestGatewayWithoutAnyListenerIsNotProgrammed checks that a Gateway with a load balancer in AWS but without any
+// listener that can be created is not programmed, that the Gateway and the listener report the reason, and that both
+// are programmed once the cause is fixed.
 func TestGatewayWithoutAnyListenerIsNotProgrammed(t *testing.T) {
 	t.Parallel()
 	http := truthRoute("HTTPRoute", "")
 	for name, c := range map[string]struct {
 		class, listeners, routes, says string
 		refused                        string // the call that AWS refuses
-		mended                         string // the listeners then
+		mended                         string // the corrected listeners
 	}{
 		"no certificate for the hostname": {albClass, "{name: l, port: 443, protocol: HTTPS, hostname: no.such.test}", http, "no.such.test", "", "{name: l, port: 443, protocol: HTTP}"},
 		"no certificate at all":           {albClass, "{name: l, port: 443, protocol: HTTPS}", http, "certificate", "", "{name: l, port: 443, protocol: HTTP}"},
@@ -127,8 +128,9 @@ func TestGatewayWithoutAnyListenerIsNotProgrammed(t *testing.T) {
 	}
 }
 
-// Of two listeners one cannot be made: the Gateway is programmed for the other, and both say how they are. The route counts
-// where it is served.
+// TestEachListenerHasItsOwnConditions checks that, if one of two listeners cannot be created, the Gateway is
+// programmed with the other one and each listener has its own conditions. The route counts as attached only where it
+// is served.
 func TestEachListenerHasItsOwnConditions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -169,7 +171,8 @@ metadata: {name: c, namespace: shop}
 spec: {minimumLoadBalancerCapacity: {capacityUnits: 500}}
 `
 
-// A load balancer with a capacity reservation is programmed when AWS has made it, as one without.
+// TestGatewayWithCapacityIsProgrammedWhenItsLoadBalancerIsActive checks that a load balancer with a capacity
+// reservation is programmed when it is active, like one without a reservation.
 func TestGatewayWithCapacityIsProgrammedWhenItsLoadBalancerIsActive(t *testing.T) {
 	t.Parallel()
 	for _, class := range []string{albClass, nlbClass} {
@@ -198,7 +201,7 @@ func TestGatewayWithCapacityIsProgrammedWhenItsLoadBalancerIsActive(t *testing.T
 				if n := reservedCapacity(r); n != 500 {
 					t.Errorf("%d units are reserved", n)
 				}
-				// Neither does an edit of the load balancer make it wait for what is there.
+				// An edit of the capacity does not make the Gateway unprogrammed either.
 				r.Apply(strings.Replace(capacityOf, "500}", "600}", 1))
 				r.Settle(5 * time.Minute)
 				if p := conditionNamed(edgeStatus(r).Status.Conditions, "Programmed"); p.Status != metav1.ConditionTrue || reservedCapacity(r) != 600 {
@@ -209,7 +212,8 @@ func TestGatewayWithCapacityIsProgrammedWhenItsLoadBalancerIsActive(t *testing.T
 	}
 }
 
-// A GRPCRoute at an HTTP listener learns that load balancers serve gRPC over HTTPS alone.
+// TestGRPCRouteOnHTTPReportsThatItNeedsHTTPS checks that a GRPCRoute on an HTTP listener reports that load balancers
+// serve gRPC only over HTTPS.
 func TestGRPCRouteOnHTTPReportsThatItNeedsHTTPS(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

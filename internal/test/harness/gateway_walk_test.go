@@ -33,10 +33,11 @@ spec: {controllerName: gateway.k8s.aws/nlb}
 ---
 `
 
-// gatewayWalker makes random objects of the Gateway API. Their ages are fixed, as the standard orders by them.
+// gatewayWalker creates random objects of the Gateway API. Their creation times are fixed, because the Gateway API
+// orders objects by age.
 type gatewayWalker struct{ walker }
 
-// walked are the objects that a walk changes.
+// walked are the objects that a random walk changes.
 var walked = []cluster.Ref{
 	{Kind: cluster.KindGateway, Namespace: "shop", Name: "edge"},
 	{Kind: cluster.KindGateway, Namespace: "shop", Name: "tcp"},
@@ -65,7 +66,7 @@ func (w gatewayWalker) head(ref cluster.Ref) string {
 	return fmt.Sprintf("\napiVersion: %s\nkind: %s\nmetadata: {name: %s, namespace: %s, uid: 44444444-0000-4000-8000-0000000000%02d, creationTimestamp: \"1999-12-0%dT00:00:00Z\"}\nspec:\n", group, ref.Kind, ref.Name, ref.Namespace, n, 1+n%4)
 }
 
-// doc returns a random form of an object; a sound one has no fault of its own.
+// doc returns a random version of an object; a sound version has no fault of its own.
 func (w gatewayWalker) doc(ref cluster.Ref, sound bool) string {
 	out := w.head(ref)
 	switch ref.Kind {
@@ -90,8 +91,8 @@ func (w gatewayWalker) doc(ref cluster.Ref, sound bool) string {
 	panic(ref.Kind)
 }
 
-// last returns a sound form of an object for the end of a walk. What is live stays with the namespace that has it, so there
-// routes and ListenerSets of team ask for nothing that those of shop ask for too.
+// last returns a sound version of an object for the end of a walk. Because a live host or port belongs to the
+// namespace that has it, routes and ListenerSets of namespace team use none that namespace shop uses too.
 func (w gatewayWalker) last(ref cluster.Ref) string {
 	out := w.doc(ref, true)
 	switch {
@@ -197,7 +198,7 @@ func newGatewayWalk(t *testing.T, seed uint64, writes *statusWrites) (gatewayWal
 	return w, r
 }
 
-// gatewayStep changes one thing in the cluster and in docs.
+// gatewayStep makes one random change in the cluster and in docs.
 func (w gatewayWalker) gatewayStep(r *Harness, docs walkDocs) string {
 	ref := walked[w.IntN(len(walked))]
 	name := ref.String()
@@ -218,12 +219,12 @@ func (w gatewayWalker) gatewayStep(r *Harness, docs walkDocs) string {
 	return "put " + doc
 }
 
-// configures reports whether an object is a configuration, which stays as long as a Gateway or a Service has it.
+// configures reports whether an object is a configuration, which is kept as long as a Gateway or a Service uses it.
 func configures(ref cluster.Ref) bool {
 	return ref.Kind == cluster.KindLoadBalancerConfiguration || ref.Kind == cluster.KindTargetGroupConfiguration
 }
 
-// namedInAWS are names that AWS chooses at random.
+// namedInAWS matches names that AWS generates randomly.
 var namedInAWS = regexp.MustCompile(`arn:aws[^" ]*|[a-z0-9.-]+\.elb\.[a-z0-9-]*\.?amazonaws\.com`)
 
 // walkStatuses returns the statuses of the objects of a walk, without times and random names.
@@ -234,7 +235,7 @@ func walkStatuses(r *Harness) []string {
 		if err != nil {
 			r.T.Fatal(err)
 		}
-		if obj == nil || configures(ref) { // these keep what they were once used for
+		if obj == nil || configures(ref) { // configurations keep their finalizers after use
 			continue
 		}
 		text, err := json.Marshal(obj)
@@ -248,7 +249,7 @@ func walkStatuses(r *Harness) []string {
 		if err := json.Unmarshal(text, &has); err != nil {
 			r.T.Fatal(err)
 		}
-		var parents []json.RawMessage // their order means nothing
+		var parents []json.RawMessage // their order has no meaning
 		if of := has.Status["parents"]; of != nil {
 			if err := json.Unmarshal(of, &parents); err != nil {
 				r.T.Fatal(err)
@@ -271,9 +272,10 @@ func walkStatuses(r *Harness) []string {
 
 var timesOfConditions = regexp.MustCompile(`"lastTransitionTime":"[^"]*",?|"observedGeneration":[0-9]+,?`)
 
-// Whatever Gateways, routes, ListenerSets, grants and configurations went through, while calls fail, answers are lost
-// and the controller dies, what is there and what they show at last is what their last forms ask for. A pass without a
-// change and a restart write nothing, and deletion leaves nothing behind.
+// TestResultForGatewaysDependsOnlyOnLastObjects checks that after any history of Gateways, routes, ListenerSets,
+// grants and configurations, with failing calls, lost responses and killed processes, the state and the statuses
+// match the last version of the objects. Then a reconciliation and a restart write nothing, and a deletion leaves
+// nothing.
 func TestResultForGatewaysDependsOnlyOnLastObjects(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, seeds.Amount(7, 12), walkOfGateways)
@@ -301,7 +303,7 @@ func walkOfGateways(t *testing.T, seed uint64) {
 		}
 		got, shown = r.State(), walkStatuses(r)
 		writes.n = 0
-		for range 2 { // the first pass may read again what is too old
+		for range 2 { // the first reconciliation may read expired facts again
 			r.Emulator.Calls().Reset()
 			r.process.listAll()
 			r.Settle(time.Second)

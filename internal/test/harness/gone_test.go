@@ -10,10 +10,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// soon is within how long the address of a pod that is gone leaves where AWS has calls to spare.
+// soon is the time within which a deleted pod is deregistered if AWS's rate limits allow.
 const soon = 5 * time.Second
 
-// inNamespace moves documents of namespace shop to another one.
+// inNamespace returns documents of namespace shop with another namespace.
 func inNamespace(namespace string, docs ...string) string {
 	return strings.NewReplacer("namespace: shop", "namespace: "+namespace, "metadata: {name: shop}", "metadata: {name: "+namespace+"}").
 		Replace(strings.Join(docs, "\n---\n"))
@@ -32,8 +32,8 @@ func (r *Harness) addresses() string {
 // end deletes a pod of namespace shop.
 func (r *Harness) end(name string) { r.drop(cluster.KindPod, "shop", name) }
 
-// A Service becomes one of type ExternalName and keeps its selector. Kubernetes keeps no slices for
-// it then, so nothing is known of its endpoints.
+// TestPodsOfExternalNameServiceAreDeregistered checks that deleted pods are deregistered after a Service with a
+// selector becomes type ExternalName. Kubernetes deletes its EndpointSlices, so its endpoints are unknown.
 func TestPodsOfExternalNameServiceAreDeregistered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -61,8 +61,8 @@ spec: {type: ExternalName, externalName: example.com, selector: {app: web}, port
 	})
 }
 
-// While slices are missing an address is given to a pod of another tenant. The record of the pod that
-// had it, on a node that is lost, is still there.
+// TestHeldBindingDropsAddressOfAnotherTenant checks that an address that is reassigned to a pod of another tenant is
+// deregistered while EndpointSlices are missing, although the previous pod, on an unreachable node, still exists.
 func TestHeldBindingDropsAddressOfAnotherTenant(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -79,8 +79,8 @@ func TestHeldBindingDropsAddressOfAnotherTenant(t *testing.T) {
 	})
 }
 
-// A tenant writes slices by hand: the pods that they name have finished, have another UID, or another
-// address than the slice says.
+// TestManualEndpointSlicesRegisterOnlyRunningPods checks that manual EndpointSlices register no pods that have
+// finished, that have another UID, or that have another address than the EndpointSlice.
 func TestManualEndpointSlicesRegisterOnlyRunningPods(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -101,8 +101,8 @@ func TestManualEndpointSlicesRegisterOnlyRunningPods(t *testing.T) {
 	})
 }
 
-// A namespace is deleted: its pods are gone at once, while its Ingress waits for the rules of the
-// IngressGroup. Whether those of the other member can serve makes no difference.
+// TestTargetsOfDeletedNamespaceAreDeregistered checks that pods of a deleted namespace are deregistered while
+// deletion of its Ingress waits for the rules of the IngressGroup, also if the other member has no healthy targets.
 func TestTargetsOfDeletedNamespaceAreDeregistered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -132,8 +132,8 @@ func TestTargetsOfDeletedNamespaceAreDeregistered(t *testing.T) {
 	})
 }
 
-// The name of the target group that an Ingress will have can be foretold. A tenant writes a binding
-// with that name before the Ingress is there, and another process takes over in between.
+// TestTargetGroupIsUsedOnlyByItsNamespace checks that a binding that names the predictable target group of a later
+// Ingress of another namespace gets no targets into it, also after a restart.
 func TestTargetGroupIsUsedOnlyByItsNamespace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

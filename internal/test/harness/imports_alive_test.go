@@ -20,7 +20,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// issueFor makes the Secret of a new certificate for a host, which is valid from now on for a time.
+// issueFor returns the Secret of a new certificate for a host, valid from now for the given time.
 func (i *issuer) issueFor(valid time.Duration, name, host string) string {
 	key := newECKey(i.t, elliptic.P256())
 	leaf := i.sign(&x509.Certificate{
@@ -30,7 +30,7 @@ func (i *issuer) issueFor(valid time.Duration, name, host string) string {
 	return i.secret(name, certificatePEM(leaf), i.keyPEM(key))
 }
 
-// ended lists the imported certificates whose validity is over.
+// ended lists the imported certificates that have expired.
 func ended(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -45,8 +45,8 @@ func ended(r *Harness) (out []string) {
 	return out
 }
 
-// Short-lived certificates that are renewed much more often than they have to be are imported rarely, and yet before the
-// one that serves ends.
+// TestImportLimitLetsNoCertificateExpire checks that short-lived certificates that are renewed much more often than
+// necessary are imported rarely, but always before the live certificate expires.
 func TestImportLimitLetsNoCertificateExpire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -69,15 +69,15 @@ func TestImportLimitLetsNoCertificateExpire(t *testing.T) {
 			}
 			renew()
 		}
-		// Five at once for each, and then one for each of its lives.
+		// Five imports at once for each certificate, and then one for each lifetime.
 		if n := r.Emulator.Calls().Count("ImportCertificate"); n > len(names)*(5+hours*4/3+1) {
 			t.Errorf("%d imports in %d hours", n, hours)
 		}
 	})
 }
 
-// Where AWS takes no more imports, the conditions of the listener and an event that is raised while it lasts say until
-// when the certificate that serves is valid.
+// TestRejectedImportReportsExpiry checks that, while AWS refuses further imports, the listener conditions and a
+// repeated event report until when the live certificate is valid.
 func TestRejectedImportReportsExpiry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// restart starts the controller again, with or without the import of TLS Secrets.
+// restart starts the controller again with the options, which may enable the import of TLS Secrets.
 func (r *Harness) restart(with Options) {
 	r.T.Helper()
 	time.Sleep(time.Second)
@@ -28,7 +28,7 @@ func (r *Harness) restart(with Options) {
 	r.Start()
 }
 
-// attached lists the certificates of the listeners of all load balancers, by the names of both.
+// attached lists the certificates of the listeners of all load balancers, with the names of both.
 func attached(r *Harness) []string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -46,14 +46,15 @@ func attached(r *Harness) []string {
 	return out
 }
 
-// vaultIngress returns an Ingress of a namespace whose hosts only imported certificates cover.
+// vaultIngress returns an Ingress for a host that only an imported certificate covers.
 func vaultIngress(namespace, annotations, tls string) string {
 	return strings.NewReplacer("namespace: shop", "namespace: "+namespace, "shop.example.com", "vault.test").Replace(ingressOf(annotations, "/=web")) + tls
 }
 
 const vaultTLS = "  tls: [{hosts: [vault.test], secretName: vault}]\n"
 
-// Without the flag what was imported serves on, is reported, and follows edits; a renewal waits for the flag.
+// TestImportedCertificateServesWithoutTheFlag checks that without the flag an imported certificate still serves, is
+// reported and follows edits of the Ingress, while its renewal waits for the flag.
 func TestImportedCertificateServesWithoutTheFlag(t *testing.T) {
 	t.Parallel()
 	for name, ports := range map[string]string{"default ports": "", "named ports": annotated("listen-ports", `[{"HTTP":80},{"HTTPS":443}]`)} {
@@ -108,7 +109,8 @@ func TestImportedCertificateServesWithoutTheFlag(t *testing.T) {
 	}
 }
 
-// What was imported for one load balancer is found for no other one, whatever flags there are.
+// TestImportedCertificateIsNotDiscoveredForOthers checks that a certificate that was imported for one load balancer
+// is not discovered for another one, with or without the flag.
 func TestImportedCertificateIsNotDiscoveredForOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -129,7 +131,7 @@ func TestImportedCertificateIsNotDiscoveredForOthers(t *testing.T) {
 			r.drop(cluster.KindIngress, "bank", "web")
 			settled(t, r)
 		}
-		// A version that knew no difference has attached it to listeners of others.
+		// As if an older version without this check had attached it to listeners of other stacks.
 		r.Apply(strings.ReplaceAll(vaultIngress("bank", secure, ""), "vault.test", "shop.example.com"),
 			strings.ReplaceAll(strings.Replace(vaultIngress("shop", secure, ""), "name: web\n", "name: near\n", 1), "vault.test", "shop.example.com"))
 		settled(t, r)
@@ -158,7 +160,8 @@ func TestImportedCertificateIsNotDiscoveredForOthers(t *testing.T) {
 	})
 }
 
-// Where tags may not be read any more, what may have been imported serves on as well.
+// TestImportedCertificateServesWithoutTagPermission checks that certificates that may have been imported still serve
+// when reading tags is denied.
 func TestImportedCertificateServesWithoutTagPermission(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -184,7 +187,8 @@ func TestImportedCertificateServesWithoutTagPermission(t *testing.T) {
 	})
 }
 
-// A certificate that was requested serves on without the feature gate.
+// TestRequestedCertificateServesWithoutTheFeatureGate checks that a requested certificate still serves when the
+// feature gate is disabled.
 func TestRequestedCertificateServesWithoutTheFeatureGate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -210,7 +214,8 @@ func TestRequestedCertificateServesWithoutTheFeatureGate(t *testing.T) {
 	})
 }
 
-// Gateways keep what was imported as Ingresses do, for listeners that may read the Secrets.
+// TestGatewayKeepsImportedCertificateWithoutTheFlag checks that Gateways, like Ingresses, keep imported certificates
+// for listeners that are permitted to read the Secrets.
 func TestGatewayKeepsImportedCertificateWithoutTheFlag(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"alb", "nlb"} {
@@ -313,8 +318,8 @@ spec:
   rules: [{backendRefs: [{name: web, port: 80}]}]
 `
 
-// A cluster of another controller, which ignores Secrets, costs as many calls with them as without, where ACM has issued
-// the certificates.
+// TestIgnoredSecretsCostNoCalls checks that Secrets cause no additional calls without the flag, if ACM issued the
+// certificates in use.
 func TestIgnoredSecretsCostNoCalls(t *testing.T) {
 	t.Parallel()
 	count := func(tls, refs string, edit func(*store.Certificate)) (out map[string]int) {
@@ -347,7 +352,7 @@ func TestIgnoredSecretsCostNoCalls(t *testing.T) {
 	if diff := cmp.Diff(without, with); diff != "" || with["acm:ListTagsForCertificate"] > 0 {
 		t.Errorf("(-without +with):\n%s", diff)
 	}
-	// Of certificates that a user has imported the tags are read, once by each process: there are three.
+	// Tags of certificates that a user imported are read once by each process; there are three such certificates.
 	imported := func(c *store.Certificate) { c.Type, c.Imported = acmtypes.CertificateTypeImported, c.Created }
 	without, with = count("", "tls: {}", imported), count(tls, refs, imported)
 	if diff := cmp.Diff(without, with); diff != "" || with["acm:ListTagsForCertificate"] > 6 {
@@ -355,8 +360,9 @@ func TestIgnoredSecretsCostNoCalls(t *testing.T) {
 	}
 }
 
-// A certificate whose load balancer is deleted without the flag stays in ACM. With the flag again it is reported as an
-// orphan, and an object of that name that is made and deleted takes it along.
+// TestCertificateLeftWithoutTheFlagIsReportedAsOrphan checks that a certificate whose load balancer is deleted
+// without the flag remains in ACM, is reported as an orphan when the flag is set again, and is deleted with a new
+// object of the same name.
 func TestCertificateLeftWithoutTheFlagIsReportedAsOrphan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -74,7 +74,8 @@ func gatewayImports(r *Harness) []string {
 	return out
 }
 
-// The listeners of a Gateway have the certificates of the Secrets that they name, as long as they may read them.
+// TestGatewaysUseOnlyPermittedSecrets checks that Gateway listeners have the certificates of the Secrets that they
+// name, only while they are permitted to read them.
 func TestGatewaysUseOnlyPermittedSecrets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -122,7 +123,8 @@ func TestGatewaysUseOnlyPermittedSecrets(t *testing.T) {
 	})
 }
 
-// Without the flag, which is how a Gateway of an older controller is taken over, no Secret is read.
+// TestGatewaySecretsAreNotReadWithoutTheFlag checks that without the flag, as when replacing an older controller, no
+// Secret of a Gateway is read.
 func TestGatewaySecretsAreNotReadWithoutTheFlag(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

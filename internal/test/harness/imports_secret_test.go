@@ -26,7 +26,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// writtenTexts has all texts that a controller wrote, by the place where it wrote them.
+// writtenTexts are all texts that a controller wrote, by where it wrote them.
 type writtenTexts struct {
 	mu  sync.Mutex
 	all map[string]string
@@ -41,7 +41,7 @@ func (s *writtenTexts) say(as, text string) {
 	s.all[as] += text + "\n"
 }
 
-// forms are those in which a value may be printed.
+// forms adds a value in all formats in which it may be printed.
 func (s *writtenTexts) forms(as string, v any) {
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 		s.say(as+" "+verb, fmt.Sprintf(verb, v))
@@ -54,7 +54,7 @@ func (s *writtenTexts) forms(as string, v any) {
 	}
 }
 
-// leaks returns the texts in which something of a private key can be read.
+// leaks returns the texts that contain a part of a private key.
 func (s *writtenTexts) leaks(keys []string) (out []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,8 +76,8 @@ func (s *writtenTexts) leaks(keys []string) (out []string) {
 	return out
 }
 
-// Nothing of a private key is in a log, an event, a plan, a description, a checkpoint, an error or any other
-// object than its Secret, also where AWS quotes what it refuses, and however it is printed.
+// TestPrivateKeysAreNeverShown checks that no part of a private key appears in logs, events, plans, descriptions,
+// checkpoints, errors or objects other than its Secret, in any print format, also if AWS quotes the key in an error.
 func TestPrivateKeysAreNeverShown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

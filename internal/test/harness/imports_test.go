@@ -27,7 +27,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// importing has a controller import TLS Secrets of Ingresses.
+// importing returns options for a controller that imports TLS Secrets of Ingresses.
 func importing(opt Options) Options {
 	opt.Ingress = func(o *ingress.Options) { o.ImportCertificates = true }
 	opt.Plan = func(o *plan.Options) { o.ImportCertificates = true }
@@ -35,13 +35,13 @@ func importing(opt Options) Options {
 	return opt
 }
 
-// issuer is an authority that issues certificates in the form that cert-manager stores them in.
+// issuer is a certificate authority that writes Secrets in the form of cert-manager.
 type issuer struct {
 	t      *testing.T
 	key    crypto.Signer
 	cert   *x509.Certificate
 	serial int64
-	keys   []string // private keys that were issued, as PEM
+	keys   []string // PEM of all issued private keys
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -62,7 +62,7 @@ func newECKey(t *testing.T, curve elliptic.Curve) crypto.Signer {
 	return key
 }
 
-// sign makes a certificate by the issuer.
+// sign returns a certificate signed by the issuer.
 func (i *issuer) sign(c *x509.Certificate, key crypto.Signer) *x509.Certificate {
 	i.t.Helper()
 	i.serial++
@@ -104,7 +104,7 @@ func (i *issuer) keyPEM(key crypto.Signer) []byte {
 	return out
 }
 
-// issue makes the Secret of a new certificate for names.
+// issue returns the Secret of a new certificate for names.
 func (i *issuer) issue(name string, curve elliptic.Curve, names ...string) string {
 	key := newECKey(i.t, curve)
 	leaf := i.sign(&x509.Certificate{
@@ -130,7 +130,7 @@ data: {ca.crt: %[2]s, tls.crt: %[3]s, tls.key: %[4]s}
 `, name, text(certificatePEM(i.cert)), text(certificate), text(key))
 }
 
-// withTLS returns an Ingress with TLS Secrets, each for a host of its own.
+// withTLS returns an Ingress with TLS Secrets, each for its own host.
 func withTLS(annotations string, secrets ...string) string {
 	out := ingressOf(annotations, "/=web") + "  tls:\n"
 	for _, s := range secrets {
@@ -139,8 +139,7 @@ func withTLS(annotations string, secrets ...string) string {
 	return out
 }
 
-// imports lists the certificates that the controller has imported, with their serial numbers and how often
-// listeners have them.
+// imports lists the imported certificates with their serial numbers and the number of listeners that use them.
 func imports(r *Harness) []string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -181,10 +180,10 @@ func importLifecycle(t *testing.T, r *Harness, i *issuer) (states [][]string) {
 	act(shop, pods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
 	act(i.issue("shop", elliptic.P256(), "shop.example.com", "www.example.com"))        // renewed
 	act(i.issue("www", elliptic.P256(), "www.example.com"), withTLS("", "shop", "www")) // one more
-	act(i.issue("shop", elliptic.P384(), "shop.example.com"))                           // ACM takes no longer key in place
+	act(i.issue("shop", elliptic.P384(), "shop.example.com"))                           // ACM does not accept another key size in place
 	act(withTLS("", "shop"))                                                            // one less
-	act(withTLS(annotated("certificate-arn", r.World.Certs["example.com"]), "shop"))    // none
-	act(withTLS("", "shop"))                                                            // again
+	act(withTLS(annotated("certificate-arn", r.World.Certs["example.com"]), "shop"))    // no Secret is used
+	act(withTLS("", "shop"))                                                            // the Secret is used again
 	r.drop(cluster.KindIngress, "shop", "web")
 	act()
 	return states
@@ -235,7 +234,7 @@ func TestTLSSecretsAreImportedRenewedAndDeleted(t *testing.T) {
 	interrupt(t, calls, mutations, try)
 }
 
-// A renewal is one call, and a restart none that changes anything.
+// TestRenewalIsOneCall checks that a renewal makes one mutating call, and a restart none.
 func TestRenewalIsOneCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -280,8 +279,8 @@ func TestRenewalIsOneCall(t *testing.T) {
 	})
 }
 
-// Whatever is wrong with a Secret, the live certificate stays, the rest goes on, and the finding names the
-// Secret.
+// TestInvalidSecretKeepsTheLiveCertificate checks that for any fault of a Secret the live certificate is kept, other
+// changes are applied, and the finding names the Secret.
 func TestInvalidSecretKeepsTheLiveCertificate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -331,7 +330,7 @@ func TestInvalidSecretKeepsTheLiveCertificate(t *testing.T) {
 		if diff := cmp.Diff(live, imports(r)); diff != "" {
 			t.Errorf("without the Secret (-want +got):\n%s", diff)
 		}
-		// One whose time comes is imported then.
+		// A certificate that becomes valid later is imported then.
 		r.Apply(i.secret("shop", leaf(func(c *x509.Certificate) {
 			c.NotBefore, c.NotAfter = time.Now().Add(3*time.Hour), time.Now().Add(30*day)
 		}), i.keyPEM(key)))
@@ -342,7 +341,8 @@ func TestInvalidSecretKeepsTheLiveCertificate(t *testing.T) {
 	})
 }
 
-// Without the permission, and at a quota, everything else goes on, with few calls.
+// TestRejectedImportHoldsNothingElse checks that a missing permission or a quota for imports holds no other change
+// and causes few calls.
 func TestRejectedImportHoldsNothingElse(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -385,7 +385,8 @@ func TestRejectedImportHoldsNothingElse(t *testing.T) {
 	}
 }
 
-// A Secret that changes all the time costs a bounded number of imports.
+// TestFrequentlyChangedSecretIsRarelyImported checks that a Secret that changes all the time causes a limited number
+// of imports.
 func TestFrequentlyChangedSecretIsRarelyImported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -20,14 +20,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// numbered returns an Ingress of its own name, with the class as given.
+// numbered returns an Ingress with its own name and the given class.
 func numbered(name, class string) string {
 	return strings.NewReplacer("name: web\n", "name: "+name+"\n", "  ingressClassName: alb\n", class).Replace(ingressOf("", "/=web"))
 }
 
 const namesClass = "  ingressClassName: alb\n"
 
-// drop deletes an object, as anybody might.
+// drop deletes an object, as any client could.
 func (r *Harness) drop(kind cluster.Kind, namespace, name string) {
 	r.T.Helper()
 	if err := r.Store.Delete(cluster.Ref{Kind: kind, Namespace: namespace, Name: name}); err != nil {
@@ -35,7 +35,7 @@ func (r *Harness) drop(kind cluster.Kind, namespace, name string) {
 	}
 }
 
-// edit changes an Ingress of namespace shop, as people do.
+// edit changes an Ingress of namespace shop, as a user would.
 func (r *Harness) edit(name string, change func(*networkingv1.Ingress)) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: name})
@@ -49,9 +49,8 @@ func (r *Harness) edit(name string, change func(*networkingv1.Ingress)) {
 	}
 }
 
-// What is missing from the cluster, or belongs to another user all of a sudden, while no
-// Ingress is deleted, is not a change of the desired state: nothing of AWS changes, and an event
-// says what is held back.
+// TestMissingObjectsDoNotChangeAWS checks that, if an object that Ingresses need is deleted or changes its controller
+// while no Ingress is deleted, the desired state is not changed: AWS is not changed, and an event reports the hold.
 func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 	t.Parallel()
 	const three = 3
@@ -152,7 +151,7 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 					t.Fatalf("warnings before anything is lost: %v", w)
 				}
 				r.Emulator.Calls().Reset()
-				time.Sleep(time.Second) // events of two processes have names of their time
+				time.Sleep(time.Second) // names of events contain the time, and two processes must not use the same
 				c.lose(r)
 				r.calm(30 * time.Minute)
 				if n := r.Emulator.Calls().Mutating(); n > 0 {
@@ -187,7 +186,7 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 	}
 }
 
-// What people take away goes.
+// TestDeletionByUserIsCarriedOut checks that deletions by users are applied.
 func TestDeletionByUserIsCarriedOut(t *testing.T) {
 	t.Parallel()
 	turn := func(r *Harness, names ...string) {
@@ -197,7 +196,7 @@ func TestDeletionByUserIsCarriedOut(t *testing.T) {
 	}
 	cases := map[string]struct {
 		remove func(r *Harness)
-		gone   string // what no line of the state holds any more
+		gone   string // no line of the state contains it afterwards
 		stays  string
 	}{
 		"one Ingress of three is given to another class": {
@@ -274,7 +273,7 @@ func TestDeletionByUserIsCarriedOut(t *testing.T) {
 	}
 }
 
-// undefined is an API server that makes no TargetGroupBindings while refusal says why.
+// undefined is an API server that refuses to create TargetGroupBindings while refusal is set.
 type undefined struct {
 	kube.API
 	refusal *error
@@ -287,7 +286,8 @@ func (u undefined) Create(ctx context.Context, obj cluster.Object) error {
 	return u.API.Create(ctx, obj)
 }
 
-// Until the definition is there again the targets that are registered serve, and an event says so.
+// TestMissingCRDDoesNotStopTraffic checks that registered targets serve until the CRD exists again, and that an event
+// reports it.
 func TestMissingCRDDoesNotStopTraffic(t *testing.T) {
 	t.Parallel()
 	kind := schema.GroupResource{Group: "elbv2.k8s.aws", Resource: "targetgroupbindings"}

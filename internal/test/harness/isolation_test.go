@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// memberOf returns one Ingress of the group "team", served over HTTPS on a path of its own.
+// memberOf returns an Ingress of IngressGroup "team" with HTTPS and its own path.
 func memberOf(n int, certificate, path string) string {
 	return fmt.Sprintf(`
 apiVersion: networking.k8s.io/v1
@@ -31,7 +31,7 @@ spec:
 `, n, certificate, path)
 }
 
-// warnings lists the Warning events by the object that they are about.
+// warnings returns the messages of Warning events by the name of their object.
 func warnings(r *Harness) map[string][]string {
 	out := map[string][]string{}
 	for _, o := range r.Store.All("Event") {
@@ -64,7 +64,7 @@ func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 		if w := warnings(r); len(w) > 0 {
 			t.Fatalf("warnings before anything is wrong: %v", w)
 		}
-		// All change their paths; the tenth also names a certificate that does not exist.
+		// All members change their paths; the tenth also names a certificate that does not exist.
 		for n := range 10 {
 			c := good
 			if n == 9 {
@@ -94,7 +94,8 @@ func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 	})
 }
 
-// The same member, when only its certificate goes wrong, keeps the rule that it had.
+// TestMemberWithInvalidCertificateKeepsItsRule checks that a member whose certificate becomes invalid, without
+// another change, keeps its rule.
 func TestMemberWithInvalidCertificateKeepsItsRule(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

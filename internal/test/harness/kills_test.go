@@ -19,10 +19,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// TestRandomKillsLeaveNothing kills the controller at random moments of a history of edits by apply and by
-// replace, 30 times in 10 histories, or 75 times in 25 in the long form. Whatever happened, deletion leaves nothing in AWS and no binding, no
-// Ingress is deleted for long, and no warning accuses others of what a process before has done.
-// FULCRUM_KILLS runs so many histories, FULCRUM_KILL a single one.
+// TestRandomKillsLeaveNothing kills the controller at random times during histories of edits by apply and replace: 30
+// kills in 10 histories, or 75 in 25 in long test runs. Afterwards a deletion leaves nothing in AWS and no binding,
+// no Ingress remains in deletion for long, and no warning reports a change of a previous process as drift.
+// FULCRUM_KILLS sets the number of histories, FULCRUM_KILL runs a single one.
 func TestRandomKillsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	first, last := uint64(0), uint64(seeds.Amount(10, 25))
@@ -83,10 +83,10 @@ func runKillHistory(t *testing.T, seed uint64) {
 	}
 }
 
-// deletes deletes so many Ingresses, perhaps with a kill in between, and measures how long that takes.
+// deletes deletes n Ingresses, perhaps with a kill in between, and measures how long that takes.
 func (k *killer) deletes(n int) {
 	k.t.Helper()
-	k.rest(time.Millisecond) // what was edited has been seen
+	k.rest(time.Millisecond) // the controller has seen all edits
 	for _, name := range sortedKeys(k.docs) {
 		if n--; n < 0 {
 			break
@@ -117,7 +117,7 @@ func (k *killer) deleting() []cluster.Object {
 	return slices.DeleteFunc(k.r.Store.All(cluster.KindIngress), func(o cluster.Object) bool { return o.GetDeletionTimestamp() == nil })
 }
 
-// edit changes one Ingress, or pods, as a user does who knows nothing of finalizers.
+// edit changes one Ingress or pods, as a user does who does not set finalizers.
 func (k *killer) edit() {
 	if k.chance(20) {
 		n := k.IntN(len(walkServices))
@@ -146,7 +146,8 @@ func (k *killer) edit() {
 		k.r.Apply(doc)
 		k.log = append(k.log, "apply "+name+doc)
 	case len(obj.GetFinalizers()) > 0 || !k.r.Dead():
-		// Of one that lost its finalizer and is deleted while no controller runs, nothing remains.
+		// An object that lost its finalizer and is deleted while no controller runs is an orphan in AWS, so the
+		// controller must run first.
 		k.rest(time.Millisecond)
 		delete(k.docs, name)
 		if err := k.r.Store.Delete(ref); err != nil {
@@ -156,7 +157,7 @@ func (k *killer) edit() {
 	}
 }
 
-// kill ends the controller, at the next call or between calls, lets users go on, and starts another one.
+// kill ends the controller at a call or between calls, makes further edits, and starts another one.
 func (k *killer) kill() {
 	faults := k.r.Emulator.Faults()
 	if k.chance(70) {
@@ -186,7 +187,7 @@ func (k *killer) rest(d time.Duration) {
 	k.r.Settle(d)
 }
 
-// checkNoDriftWarnings looks for warnings that others have changed something.
+// checkNoDriftWarnings fails the test if a warning reports that rules were revoked by others.
 func (k *killer) checkNoDriftWarnings() {
 	k.t.Helper()
 	for _, o := range k.r.Store.All("Event") {

@@ -20,7 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// atHost returns an Ingress for another host than that of the seeded certificates.
+// atHost returns an Ingress for a host that the seeded certificates do not cover.
 func atHost(host, annotations string, paths ...string) string {
 	return strings.Replace(ingressOf(annotations, paths...), "shop.example.com", host, 1)
 }
@@ -36,12 +36,12 @@ func nameResources(t *testing.T, r *Harness, name string, ids ...string) {
 	}
 }
 
-// toAction lets the backend late lead to an action.
+// toAction makes the backend late an action.
 func toAction(doc string) string {
 	return strings.Replace(doc, "{name: late, port: {number: 80}}", "{name: late, port: {name: use-annotation}}", 1)
 }
 
-// removeCertificate takes a certificate out of ACM and returns how to put it back.
+// removeCertificate deletes a certificate from ACM and returns a function that restores it.
 func removeCertificate(r *Harness, arn string) func() {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -56,17 +56,18 @@ func removeCertificate(r *Harness, arn string) func() {
 	}
 }
 
-// No event says what appears in AWS, so the controller looks again.
+// TestMissingResourceIsFoundWhenItAppears checks that the controller looks again for missing resources, because no
+// event reports their creation.
 func TestMissingResourceIsFoundWhenItAppears(t *testing.T) {
 	t.Parallel()
 	type step = func(t *testing.T, r *Harness)
 	cases := map[string]struct {
-		// given prepares the world and returns what makes the missing thing appear.
+		// given prepares the state and returns a function that creates the missing resource.
 		given  func(t *testing.T, r *Harness) step
 		opt    Options
 		object func(r *Harness) string
-		reason string // of the warning while it is missing
-		served string // what the state has in the end and does not have before
+		reason string // reason of the warning while the resource is missing
+		served string // a line of the state that appears when the resource exists
 	}{
 		"a certificate for the host": {
 			given: func(*testing.T, *Harness) step {
@@ -213,7 +214,7 @@ spec: {targetGroupName: late, targetType: ip, serviceRef: {name: web, port: 80}}
 			})
 		}
 		t.Run(name, func(t *testing.T) { found(t, 8*time.Minute, 2*time.Minute) })
-		// What is missing for long is looked for more and more rarely.
+		// A resource that is missing for long is looked for less and less often.
 		t.Run(name+" after hours", func(t *testing.T) { found(t, 3*time.Hour, 16*time.Minute) })
 	}
 }
@@ -228,7 +229,7 @@ func makeGroup(t *testing.T, r *Harness) {
 	}
 }
 
-// lateTargets returns those of the target group that came late.
+// lateTargets returns the targets of the target group that is created later.
 func lateTargets(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -241,7 +242,8 @@ func lateTargets(r *Harness) (out []string) {
 	return out
 }
 
-// However many miss something, looking for it costs little.
+// TestManyMissingResourcesCostFewCalls checks that looking for missing resources causes few calls, for any number of
+// objects.
 func TestManyMissingResourcesCostFewCalls(t *testing.T) {
 	t.Parallel()
 	n := size(300, 60)
@@ -295,7 +297,8 @@ spec: {targetGroupName: tg-%[1]d, targetType: ip, serviceRef: {name: web, port: 
 	}
 }
 
-// What AWS calls gone although it was just read is not asked for without end.
+// TestStepOnMissingResourceHasBackOff checks that a step is repeated with back-off if AWS reports a resource as
+// missing or occupied that was just read.
 func TestStepOnMissingResourceHasBackOff(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"ListenerNotFound", "PriorityInUse"} {

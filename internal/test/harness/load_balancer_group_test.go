@@ -18,7 +18,7 @@ import (
 
 const sharesPublic = ipTargets + ", fulcrum.dev/load-balancer-group: public"
 
-// sharedService returns a Service of the class that is served, made on a day of January, with an annotation block and ports.
+// sharedService returns a Service of the controller's class, created on the given day, with annotations and ports.
 func sharedService(name, day, annotations, ports string) string {
 	return `
 apiVersion: v1
@@ -39,7 +39,7 @@ func serviceNamed(r *Harness, name string) cluster.Object {
 	return obj
 }
 
-// linesOf returns the lines of the state that speak of target groups, or of listeners that forward to them, of a Service.
+// linesOf returns the lines of the state about target groups of a Service, or about listeners that forward to them.
 func linesOf(r *Harness, service string) (out []string) {
 	for _, line := range r.State() {
 		if strings.Contains(line, "shop/"+service+":") {
@@ -49,8 +49,8 @@ func linesOf(r *Harness, service string) (out []string) {
 	return out
 }
 
-// Members of a shared load balancer come and go one by one, and what others have stays unchanged, whatever the order
-// in which they come.
+// TestMembersJoinAndLeaveSharedLoadBalancer checks that Services join and leave a shared load balancer, in any order,
+// without a change for other members.
 func TestMembersJoinAndLeaveSharedLoadBalancer(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][]string{"oldest first": {"web", "api", "mail"}, "youngest first": {"mail", "api", "web"}} {
@@ -108,7 +108,8 @@ func TestMembersJoinAndLeaveSharedLoadBalancer(t *testing.T) {
 	}
 }
 
-// A port is that of the Service that has it, also if an older one comes later; it goes to the next when that leaves.
+// TestServiceKeepsItsPortOfSharedLoadBalancer checks that a Service keeps its port when an older one asks for it, and
+// that the port goes to the next one when the Service is deleted.
 func TestServiceKeepsItsPortOfSharedLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -128,7 +129,8 @@ func TestServiceKeepsItsPortOfSharedLoadBalancer(t *testing.T) {
 	})
 }
 
-// unservedPort returns why a connection to a port of the name of a load balancer reaches no pod.
+// unservedPort returns a function that reports why a connection to a port of a load balancer's hostname reaches no
+// pod.
 func unservedPort(port int) func(r *Harness, name string) string {
 	return func(r *Harness, name string) string {
 		w := r.Emulator.Store()
@@ -159,8 +161,8 @@ func unservedPort(port int) func(r *Harness, name string) string {
 	}
 }
 
-// moveLifecycle returns a Service that moves from a load balancer of its own to a shared one and back, and is deleted.
-// act comes before the first move and returns the client that follows it.
+// moveLifecycle moves a Service from its own load balancer to a shared one and back, deletes it, and returns the
+// states. act is called before the first move and returns the client that follows it.
 func moveLifecycle(t *testing.T, r *Harness, act func() *follower) (states [][]string) {
 	t.Helper()
 	rest := func(d time.Duration) {
@@ -180,21 +182,21 @@ func moveLifecycle(t *testing.T, r *Harness, act func() *follower) (states [][]s
 	r.Apply(pods("web", podAddresses[0]), pods("api", podAddresses[1]),
 		sharedService("api", "11", sharesPublic, portOf("9000")), sharedService("web", "10", ipTargets, portOf("80")))
 	rest(10 * time.Minute)
-	time.Sleep(10 * time.Minute) // the load balancers become active, their targets healthy
+	time.Sleep(10 * time.Minute) // until the load balancers are active and their targets healthy
 	rest(10 * time.Minute)
 	client := act()
 	r.Apply(sharedService("web", "10", sharesPublic, portOf("80")))
 	rest(time.Hour)
 	r.Apply(sharedService("web", "10", ipTargets, portOf("80")))
 	rest(time.Hour)
-	client.unserved = func(*Harness, string) string { return "" } // nothing serves what is deleted
+	client.unserved = func(*Harness, string) string { return "" } // a deleted Service need not be served
 	r.drop(cluster.KindService, "shop", "web")
 	r.drop(cluster.KindService, "shop", "api")
 	rest(time.Hour)
 	return states
 }
 
-// followService returns a client of a port of a Service.
+// followService returns a client of a port of a Service, which follows the hostname in the status.
 func followService(r *Harness, name string, port int) *follower {
 	f := follow(r)
 	f.unserved = unservedPort(port)
@@ -207,8 +209,9 @@ func followService(r *Harness, name string, port int) *follower {
 	return f
 }
 
-// A client that follows DNS loses no connection while a Service moves to a shared load balancer and back. Killed
-// after some of the calls to AWS in turn, it ends as without.
+// TestServiceMovesBetweenLoadBalancersWithoutDowntime checks that a client that follows DNS loses no connection while
+// a Service moves to a shared load balancer and back, and that the result is the same when the process is killed
+// after any of the calls to AWS.
 func TestServiceMovesBetweenLoadBalancersWithoutDowntime(t *testing.T) {
 	t.Parallel()
 	var want [][]string
@@ -259,7 +262,8 @@ func TestServiceMovesBetweenLoadBalancersWithoutDowntime(t *testing.T) {
 	}
 }
 
-// The former load balancer stays while the Service asks for its protection, and goes when that is lifted.
+// TestProtectedLoadBalancerStaysWhenServiceMoves checks that the previous load balancer is kept while the Service
+// sets deletion protection, and is deleted when the Service disables it.
 func TestProtectedLoadBalancerStaysWhenServiceMoves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -279,7 +283,8 @@ func TestProtectedLoadBalancerStaysWhenServiceMoves(t *testing.T) {
 	})
 }
 
-// The events of a move name the load balancer that is made, also one that gets a scheme which is not the default.
+// TestMoveEventsNameTheNewLoadBalancer checks that the events of a move name the new load balancer, also if its
+// scheme is not the default.
 func TestMoveEventsNameTheNewLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// logged is what a controller has written to its log, as JSON lines.
+// logged collects the log of a controller as JSON lines.
 type logged struct {
 	mu    sync.Mutex
 	lines []string
@@ -32,7 +32,7 @@ func (l *logged) logger() logr.Logger {
 	}, funcr.Options{})
 }
 
-// take returns what was written since the last time.
+// take returns the lines since the last call of take.
 func (l *logged) take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +55,7 @@ func with(lines []string, texts ...string) (out []string) {
 	return out
 }
 
-// errorsOf returns the lines of level error: only these have no level number.
+// errorsOf returns the lines of level error, which are those without a level number.
 func errorsOf(lines []string) (out []string) {
 	for _, l := range lines {
 		if !strings.Contains(l, `"level":`) {
@@ -65,7 +65,7 @@ func errorsOf(lines []string) (out []string) {
 	return out
 }
 
-// newWorkingShop returns a shop whose own queues run and write a log.
+// newWorkingShop returns a shop with workers and a log.
 func newWorkingShop(t *testing.T, opt Options) (*Harness, *logged) {
 	log := &logged{}
 	opt.Workers, opt.Log = 2, log.logger()
@@ -74,8 +74,8 @@ func newWorkingShop(t *testing.T, opt Options) (*Harness, *logged) {
 	return r, log
 }
 
-// A log says once what is wrong, however often it is tried again, and of success only where everything is
-// as the objects ask.
+// TestEachFaultIsLoggedOnce checks that a fault is logged once, however often the step is repeated, and that success
+// is logged only if AWS matches the objects.
 func TestEachFaultIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestEachFaultIsLoggedOnce(t *testing.T) {
 	})
 }
 
-// A run that fails as a whole is one error too.
+// TestOutageIsLoggedOncePerItem checks that a failed run is logged as one error.
 func TestOutageIsLoggedOncePerItem(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -133,7 +133,8 @@ func TestOutageIsLoggedOncePerItem(t *testing.T) {
 	})
 }
 
-// That this process keeps below AWS's limits is no error.
+// TestOwnRateLimitIsNotLoggedAsError checks that waiting for the controller's own rate limiter is not logged as an
+// error.
 func TestOwnRateLimitIsNotLoggedAsError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -156,7 +157,7 @@ func TestOwnRateLimitIsNotLoggedAsError(t *testing.T) {
 	})
 }
 
-// AWS quotes what it refuses, and a log has many readers.
+// TestClientSecretsAreNotLogged checks that a client secret that AWS quotes in an error is not logged.
 func TestClientSecretsAreNotLogged(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t-of-shop"
@@ -186,8 +187,8 @@ stringData: {clientID: id-of-shop, clientSecret: `+secret+`}
 	})
 }
 
-// lastingEvents returns those of an object that say a text, as the API server has them now. It drops an event
-// an hour after its last write.
+// lastingEvents returns the events of an object whose message contains a text and that the API server has not yet
+// dropped, an hour after their last write.
 func lastingEvents(r *Harness, name, text string) (out []*corev1.Event) {
 	for _, o := range r.Store.All("Event") {
 		e := o.(*corev1.Event)
@@ -198,7 +199,8 @@ func lastingEvents(r *Harness, name, text string) (out []*corev1.Event) {
 	return out
 }
 
-// Who looks at a held Ingress hours later still finds why, as one event that is counted.
+// TestEventOfHeldIngressIsRepeated checks that a held Ingress still has its event hours later, as one event with a
+// count.
 func TestEventOfHeldIngressIsRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -219,7 +221,7 @@ func TestEventOfHeldIngressIsRepeated(t *testing.T) {
 		if got := lastingEvents(r, "web", "scheme")[0]; got.Count != 9 || !got.FirstTimestamp.Equal(&first[0].FirstTimestamp) {
 			t.Errorf("after five and a half hours: count %d since %s", got.Count, got.FirstTimestamp)
 		}
-		if n := r.Emulator.Calls().Total(); n > 10 { // the rules of nodes are looked at once an hour
+		if n := r.Emulator.Calls().Total(); n > 10 { // the rules of node security groups are compared once an hour
 			t.Errorf("raising events made %d calls to AWS: %v", n, r.Emulator.Calls().Counts())
 		}
 		r.Apply(ingressOf(annotated("scheme", "internal"), "/=web"))

@@ -31,7 +31,7 @@ func drop(t *testing.T, r *Harness, kind cluster.Kind, name string) {
 	}
 }
 
-// loseTargetGroup is a person who deletes the target group of an Ingress and what stands in the way.
+// loseTargetGroup deletes the target group of an Ingress with the rules and listeners that use it, as a user would.
 func loseTargetGroup(t *testing.T, r *Harness, arn string) {
 	t.Helper()
 	api := elb.NewFromConfig(AWSConfig(r.Emulator))
@@ -101,7 +101,8 @@ func TestManuallyDeletedBindingIsRecreated(t *testing.T) {
 	})
 }
 
-// What is left of a binding goes with it, whether its Service, its pods or its target group are there.
+// TestBindingIsDeletedWithoutItsDependencies checks that deleting a binding removes its targets and rules, also if
+// its Service, its pods or its target group do not exist any more.
 func TestBindingIsDeletedWithoutItsDependencies(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]func(t *testing.T, r *Harness){
@@ -164,8 +165,8 @@ func TestBindingIsDeletedWithoutItsDependencies(t *testing.T) {
 	}
 }
 
-// Whatever happens to pods while no controller runs, the next one brings the targets to them; it
-// looks at AWS only where something has changed.
+// TestPodChangesDuringDowntimeAreApplied checks that changes of pods while no controller runs are applied after the
+// next start, and that AWS is called only if there was a change.
 func TestPodChangesDuringDowntimeAreApplied(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -208,7 +209,7 @@ func TestPodChangesDuringDowntimeAreApplied(t *testing.T) {
 	}
 }
 
-// reversed turns the order of the endpoints of a slice around.
+// reversed returns an EndpointSlice with its endpoints in reverse order.
 func reversed(doc string) string {
 	head, list, _ := strings.Cut(doc, "endpoints:\n")
 	lines := strings.Split(strings.TrimSpace(list), "\n")

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// teamShop adds a namespace of another team, with a Service and a class that does not admit it.
+// teamShop adds a namespace of another tenant with a Service, and a class that does not admit that namespace.
 const teamShop = `
 apiVersion: v1
 kind: Namespace
@@ -60,7 +60,7 @@ spec:
 `, namespace, name, class, host, fin, prefix, annotated(notes...))
 }
 
-// victims returns two Ingresses of the group that agree on what the load balancer is like.
+// victims returns two Ingresses of the IngressGroup with the same load-balancer-wide settings.
 func victims(r *Harness, class string, notes ...string) []string {
 	notes = append(notes, "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig")
 	return []string{
@@ -69,7 +69,7 @@ func victims(r *Harness, class string, notes ...string) []string {
 	}
 }
 
-// attack applies objects of another team and reports what of the victims' load balancer has moved.
+// attack applies objects of another tenant and checks that the victims' load balancer does not change.
 func attack(t *testing.T, r *Harness, docs ...string) {
 	t.Helper()
 	kinds := []string{"load-balancer", "security-group", "web-acl", "listener"}
@@ -117,7 +117,8 @@ func TestFinalizerIsNoMembership(t *testing.T) {
 	}
 }
 
-// A spoofed finalizer with deletion protection does not keep the load balancer of others.
+// TestForgedFinalizerKeepsNoLoadBalancer checks that a forged finalizer with deletion protection does not prevent the
+// deletion of another tenant's load balancer.
 func TestForgedFinalizerKeepsNoLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -160,7 +161,7 @@ func TestConflictingNewcomerChangesNothing(t *testing.T) {
 				if w := warnings(r)["newcomer"]; len(w) == 0 {
 					t.Error("the newcomer hears nothing")
 				}
-				// What members ask for together is done.
+				// Settings that all members of the namespace agree on are applied.
 				for _, n := range []string{"a", "b"} {
 					r.Apply(inGroup("shop", n, "alb", n+".example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.1.0.0/16", "wafv2-acl-name", "rig"))
 				}
@@ -174,7 +175,8 @@ func TestConflictingNewcomerChangesNothing(t *testing.T) {
 	}
 }
 
-// Client ranges that everybody but one malformed member gives up stay, and go when that one is read.
+// TestRedirectToClosedPortIsNotFollowed checks that an SSL redirect of an invalid newcomer to a port without a
+// listener changes no rule and no listener.
 func TestRedirectToClosedPortIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -193,7 +195,8 @@ func TestRedirectToClosedPortIsNotFollowed(t *testing.T) {
 	})
 }
 
-// A product of ports and paths is not formed.
+// TestProductOfPortsAndPathsIsLimited checks that a member with many ports and paths is refused before rules for all
+// combinations are created.
 func TestProductOfPortsAndPathsIsLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// noEndpointsEvents returns the events about pods that are missing behind a Service, with their objects.
+// noEndpointsEvents returns the events about a Service without serving pods, with their objects.
 func noEndpointsEvents(r *Harness) (out []string) {
 	for _, o := range r.Store.All("Event") {
 		switch e := o.(*corev1.Event); e.Reason {
@@ -25,12 +25,13 @@ func noEndpointsEvents(r *Harness) (out []string) {
 	return out
 }
 
-// unreadyPods returns the pods of a Service that do not get ready.
+// unreadyPods returns pods of a Service that do not become ready.
 func unreadyPods(service string, addresses ...string) string {
 	return strings.NewReplacer(`status: "True"`, `status: "False"`, "ready: true", "ready: false").Replace(pods(service, addresses...))
 }
 
-// podsOfOtherPort returns pods with a port of another name than the Service has, as Kubernetes makes slices of them.
+// podsOfOtherPort returns pods whose port has another name than the Service expects, and the EndpointSlice that
+// Kubernetes creates for them.
 func podsOfOtherPort(service string, addresses ...string) string {
 	return strings.NewReplacer(`ports: [{name: "", port: 8080, protocol: TCP}]`, "ports: []", "{containerPort: 8080}", "{containerPort: 8080, name: http}").Replace(pods(service, addresses...))
 }
@@ -44,8 +45,8 @@ func (r *Harness) deletePods(service string, n int) {
 	}
 }
 
-// Who looks at a Service, or at the Ingress or the load balancer in front of it, is told why no pod serves behind it: once, and
-// only after the time in which that is normal.
+// TestServiceWithoutPodsIsReported checks that the Service, and the Ingress or load balancer in front of it, gets one
+// event about why no pod serves, only after the time that a normal rollout may take.
 func TestServiceWithoutPodsIsReported(t *testing.T) {
 	t.Parallel()
 	named := strings.ReplaceAll(shop, "targetPort: 8080, nodePort: 30080", "targetPort: htp, nodePort: 30080")
@@ -83,7 +84,8 @@ func TestServiceWithoutPodsIsReported(t *testing.T) {
 	}
 }
 
-// Scaling to zero, replacing all pods at once, and what is new are nothing to report.
+// TestScaleToZeroIsNotReported checks that scaling to zero, replacing all pods at once and newly created pods cause
+// no event.
 func TestScaleToZeroIsNotReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -103,7 +105,7 @@ func TestScaleToZeroIsNotReported(t *testing.T) {
 	})
 }
 
-// A selector that is changed under pods which go on to run is a fault at once.
+// TestSelectorWithoutPodsIsReported checks that a selector that stops matching running pods is reported at once.
 func TestSelectorWithoutPodsIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -120,7 +122,8 @@ func TestSelectorWithoutPodsIsReported(t *testing.T) {
 	})
 }
 
-// A Service and a Gateway are told too, each once.
+// TestServiceWithoutPodsIsReportedOnServiceAndGateway checks that a Service with a load balancer and a Gateway get
+// one such event each.
 func TestServiceWithoutPodsIsReportedOnServiceAndGateway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// AWS refuses to reorder rules for hours, while the order and the backends are changed again and again.
-// Attempts leave no rules behind that add up, every request gets its old or its new answer, and the end
-// is the desired state once AWS reorders rules.
+// TestRejectedPrioritiesLeaveNoExtraRules checks that, while AWS refuses to reorder rules for hours and order and
+// backends are edited repeatedly, no extra rules accumulate and every request gets its old or its new answer. Once
+// AWS accepts the order, the desired state is reached.
 func TestRejectedPrioritiesLeaveNoExtraRules(t *testing.T) {
 	t.Parallel()
 	paths := []string{"/*", "/a/*", "/a/b", "/c"}
@@ -87,8 +87,7 @@ func TestRejectedPrioritiesLeaveNoExtraRules(t *testing.T) {
 	})
 }
 
-// answersOf returns the Services that the paths of an Ingress send requests to, in their order; "default" if
-// none does.
+// answersOf returns, for each path, the Service to which an Ingress forwards it, or "default" if there is none.
 func answersOf(doc string, asked []string) map[string]string {
 	type rule struct{ path, service string }
 	var rules []rule

@@ -37,8 +37,8 @@ func newOutageTest(t *testing.T) *Harness {
 	return r
 }
 
-// TestEditsDuringAnOutageTakeEffectAfterIt: all edits of a five-minute outage of AWS take effect after it, and nothing is
-// reported as drift.
+// TestEditsDuringAnOutageTakeEffectAfterIt checks that all edits during a five-minute outage of AWS take effect after
+// it, and that no drift is reported.
 func TestEditsDuringAnOutageTakeEffectAfterIt(t *testing.T) {
 	t.Parallel()
 	var want []string

@@ -10,14 +10,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// outages are the ways in which AWS does not answer.
+// outages are the ways in which AWS may fail to answer.
 var outages = map[string]fault.Action{
 	"refused": {Reset: true},
 	"hangs":   {Hang: true},
 	"fails":   {Error: store.Errorf(store.Own, "ServiceUnavailable", "unavailable").WithStatus(503)},
 }
 
-// silences returns the events on an object about AWS that does not answer.
+// silences returns the events of an object that report that AWS does not answer.
 func silences(r *Harness, object string) (out []string) {
 	for _, text := range warnings(r)[object] {
 		if strings.Contains(text, "AWS has not answered since ") {
@@ -27,7 +27,8 @@ func silences(r *Harness, object string) (out []string) {
 	return out
 }
 
-// An object that is edited during an outage has one event about it within 15 s, and takes effect when the outage is over.
+// TestOutageIsReportedWithin15Seconds checks that an object that is edited during an outage gets one event about it
+// within 15 s, and that the edit takes effect after the outage.
 func TestOutageIsReportedWithin15Seconds(t *testing.T) {
 	t.Parallel()
 	for name, outage := range outages {
@@ -61,7 +62,8 @@ func TestOutageIsReportedWithin15Seconds(t *testing.T) {
 	}
 }
 
-// Whatever a run calls AWS for, an object that waits for the answer has one event about it within 15 s.
+// TestUnansweredCallIsReportedWithin15Seconds checks that for any kind of call an object that waits for the response
+// gets one event about it within 15 s.
 func TestUnansweredCallIsReportedWithin15Seconds(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {
@@ -94,7 +96,7 @@ func TestUnansweredCallIsReportedWithin15Seconds(t *testing.T) {
 					}
 					return out
 				}
-				r.during(17 * time.Second) // two of them until the call is made
+				r.during(17 * time.Second) // includes two seconds until the call is made
 				if got := told(); len(got) != 1 {
 					t.Errorf("after 15 s: events %q, all %q, %v", got, warnings(r), r.Emulator.Calls().Counts())
 				}

@@ -22,7 +22,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// hostsShown returns the host names that the Ingress, the Service and the Gateway show.
+// hostsShown returns the hostnames in the status of the Ingress, the Service and the Gateway.
 func hostsShown(r *Harness) map[string]string {
 	out := map[string]string{}
 	for _, o := range r.Store.All(cluster.KindIngress) {
@@ -43,8 +43,8 @@ func hostsShown(r *Harness) map[string]string {
 	return out
 }
 
-// In every partition an Ingress, a Service and a Gateway are served with the policy of the partition, found
-// again after a restart, and leave nothing.
+// TestEveryPartitionIsServed checks that in every AWS partition an Ingress, a Service and a Gateway are served with
+// the policy of that partition, are recognized after a restart, and leave nothing after deletion.
 func TestEveryPartitionIsServed(t *testing.T) {
 	t.Parallel()
 	hosts := map[string]string{
@@ -102,11 +102,11 @@ func TestEveryPartitionIsServed(t *testing.T) {
 	}
 }
 
-// The scenarios of the table of permissions pass with the policy of every partition. Shield is in one alone; where
-// it is missing, the load balancer is served without it.
+// TestScenariosInEveryPartition checks the permission scenarios with the policy of every partition. Shield exists in
+// only one partition; elsewhere the load balancer is served without it.
 func TestScenariosInEveryPartition(t *testing.T) {
 	t.Parallel()
-	tried := rights.Partitions[1:3] // the others differ from these by their names alone
+	tried := rights.Partitions[1:3] // the others differ only in their names
 	if seeds.Long() {
 		tried = rights.Partitions[1:]
 	}

@@ -30,17 +30,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// permitted is what a scenario of the table of permissions does. The controller has the rights of the
-// table and those of the features, or all of these but one.
+// permitted is a scenario of the permission table. The controller has the permissions of the table and of the
+// features, or all of them but one.
 type permitted struct {
 	features []string
-	// setUp changes the options; live applies objects and lets the controller come to rest.
+	// setUp changes the options; live applies objects and settles the controller.
 	setUp func(*Options)
 	live  func(p *permittedRun)
-	// instead is the call that is made more often where the permissions are missing, which then show in
-	// metrics alone.
+	// instead is the call that is made more often if the permissions are missing, for which only metrics show the
+	// denial.
 	instead string
-	// separate is a scenario without whose permissions an Ingress that does not ask for it is served all the same.
+	// separate marks a scenario without whose permissions an Ingress that does not use its feature is still served.
 	separate bool
 }
 
@@ -50,20 +50,20 @@ type permittedRun struct {
 	t *testing.T
 }
 
-// act applies objects and lets the controller come to rest.
+// act applies objects and settles the controller.
 func (p *permittedRun) act(objects ...string) {
 	p.t.Helper()
 	p.Apply(objects...)
 	p.Settle(30 * time.Minute)
 }
 
-// shopping begins a scenario: an Ingress with annotations.
+// shopping begins a scenario with an Ingress with annotations.
 func (p *permittedRun) shopping(annotations ...string) {
 	p.t.Helper()
 	p.act(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf(annotated(annotations...), "/=web"))
 }
 
-// again restarts the controller, which then reads what is there.
+// again restarts the controller, which then reads the existing state.
 func (p *permittedRun) again() {
 	p.t.Helper()
 	p.Start()
@@ -77,11 +77,11 @@ func (p *permittedRun) leave() {
 	p.act()
 }
 
-// otherRights are what docs/permissions.md says that the role of another account needs.
+// otherRights are the permissions that docs/permissions.md requires for the role of another account.
 const otherRights = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Resource": "*", "Action": ["elasticloadbalancing:DescribeTargetGroups",
 	"elasticloadbalancing:DescribeTargetHealth", "elasticloadbalancing:RegisterTargets", "elasticloadbalancing:DeregisterTargets"]}]}`
 
-// bystander is an Ingress of another load balancer, which asks for nothing special.
+// bystander is an Ingress with its own load balancer and without optional features.
 const bystander = `
 apiVersion: v1
 kind: Namespace
@@ -178,7 +178,7 @@ var permittedScenarios = map[rights.Scenario]permitted{
 		p.shopping("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "arn:"+p.Emulator.Store().AWS().Name+":iam::"+Account+":server-certificate/old")
 	}},
 	rights.Certificates: {separate: true, live: func(p *permittedRun) {
-		// A list of certificates has the first hundred names of each.
+		// The summary of a certificate in a list contains only its first hundred names.
 		names := []string{"shop.example.com"}
 		for i := range 101 {
 			names = append(names, fmt.Sprintf("n%d.example.com", i))
@@ -289,18 +289,18 @@ func classicToken(p *permittedRun) *string {
 	return out.ChangeToken
 }
 
-// permittedResult is what is there after a run.
+// permittedResult is the result of a run.
 type permittedResult struct {
 	warnings []string
 	used     map[authz.Used]int
 	denied   map[string]int
 	calls    map[string]int
 	state    []string
-	// other is what the bystander has in AWS.
+	// other is the AWS state of the bystander.
 	other []string
 }
 
-// runPermitted runs a scenario in a partition without one permission, with all if the statement is empty.
+// runPermitted runs a scenario in a partition without one permission, or with all if the statement is empty.
 func runPermitted(t *testing.T, name rights.Scenario, partition, sid, action string) (out permittedResult) {
 	t.Helper()
 	s, ok := permittedScenarios[name]
@@ -335,7 +335,8 @@ func runPermitted(t *testing.T, name rights.Scenario, partition, sid, action str
 	return out
 }
 
-// The scenarios need every permission of the table and no other, and nothing is wrong in them.
+// TestScenariosUseAllPermissions checks that the scenarios need every permission of the table and no other, and that
+// they cause no warning.
 func TestScenariosUseAllPermissions(t *testing.T) {
 	t.Parallel()
 	results := map[rights.Scenario]permittedResult{}
@@ -369,10 +370,11 @@ func TestScenariosUseAllPermissions(t *testing.T) {
 	}
 }
 
-// Without any one permission its scenario has a finding that names it, and what does not need it is served.
+// TestWithoutPermission checks that without any one permission its scenario has a finding that names it, and that
+// objects that do not need it are served.
 func TestWithoutPermission(t *testing.T) {
 	t.Parallel()
-	// Many permissions are of one scenario, whose run with all of them is the same.
+	// Many permissions share a scenario, whose result with all permissions is computed once.
 	var mu sync.Mutex
 	results := map[rights.Scenario]permittedResult{}
 	permitted := func(t *testing.T, name rights.Scenario) permittedResult {
@@ -406,7 +408,7 @@ func TestWithoutPermission(t *testing.T) {
 						return
 					}
 					if s.Sid == "Read" && a.Name == "acm:ListTagsForCertificate" {
-						// Who may not read tags has never imported certificates, so that nothing is missing.
+						// A controller that may not read tags has never imported certificates, so nothing is missing.
 						if all := permitted(t, a.Scenario); !cmp.Equal(all.state, out.state) || len(out.denied) == 0 {
 							t.Errorf("(-with +without):\n%s\ndenied: %v", cmp.Diff(all.state, out.state), out.denied)
 						}

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// What AWS refuses is tried again, with back-off. What only prepares it, such as an open port, is not
-// made and taken away again at each attempt.
+// TestPreparationOfRejectedStepIsNotRepeated checks that a refused step is repeated with back-off, and that its
+// preparation, such as opening a port, is not made and undone with each attempt.
 func TestPreparationOfRejectedStepIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	refuse := func(code string, operations ...string) func(r *Harness) {
@@ -83,7 +83,7 @@ spec: {parentRefs: [{name: net, sectionName: l%[1]d}], rules: [{backendRefs: [{n
 	}
 }
 
-// openNetworkGateway returns a Gateway that is a network load balancer, with some listeners.
+// openNetworkGateway returns a Gateway for an NLB with n listeners.
 func openNetworkGateway(n int) string {
 	var b strings.Builder
 	b.WriteString(`

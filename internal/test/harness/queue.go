@@ -15,7 +15,7 @@ type key struct {
 	stack   model.StackID
 	binding bindings.Key
 	class   cluster.Ref
-	drift   bool // the search for drift
+	drift   bool // the drift detection
 }
 
 func (k key) String() string {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// sharedListeners is the quota of listeners of the tests.
+// sharedListeners is the listener quota in these tests.
 const sharedListeners = 6
 
-// inGroupOn returns a member of an IngressGroup on some ports.
+// inGroupOn returns a member of an IngressGroup with HTTP listeners on ports.
 func inGroupOn(namespace, name string, first bool, ports ...int32) string {
 	var list []string
 	for _, p := range ports {
@@ -21,7 +21,7 @@ func inGroupOn(namespace, name string, first bool, ports ...int32) string {
 	return strings.Replace(doc, "{note: shared", "{note: shared"+annotated("listen-ports", "["+strings.Join(list, ",")+"]"), 1)
 }
 
-// ports returns n of them from a number on.
+// ports returns n consecutive ports.
 func ports(from int32, n int) (out []int32) {
 	for i := range n {
 		out = append(out, from+int32(i))
@@ -29,7 +29,7 @@ func ports(from int32, n int) (out []int32) {
 	return out
 }
 
-// countOpenPorts returns how many of the ports answer for a member.
+// countOpenPorts returns the number of ports that serve a member.
 func countOpenPorts(r *Harness, namespace, name string, ports ...int32) (n int) {
 	for _, p := range ports {
 		if strings.HasPrefix(answered(r, p, name+".example.com", "/"), "k8s-"+namespace+"-") {
@@ -39,7 +39,8 @@ func countOpenPorts(r *Harness, namespace, name string, ports ...int32) (n int) 
 	return n
 }
 
-// A neighbour in front asks for more listeners than AWS takes, on ports that come first.
+// TestListenerQuotaIsSharedBetweenNamespaces checks that a member with a higher priority that asks for more listeners
+// than the quota, on lower port numbers, does not take all of the quota.
 func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 	t.Parallel()
 	begin := func(t *testing.T) *Harness {
@@ -72,7 +73,7 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 	t.Run("that a member gives up for others", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := begin(t)
-			crowded(t, r, 4) // more than a half, so that it would not get them back by having the fewest
+			crowded(t, r, 4) // more than half, so that the victim does not get them back by having the fewest
 			for _, at := range []int32{high + 10, high + 20} {
 				r.Apply(inGroupOn("shop", "victim", false, append(ports(high, 2), at, at+1)...))
 				r.Settle(time.Hour)
@@ -112,7 +113,8 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 			}
 		})
 	})
-	// A port counts for the one of its members that has the fewest: to ask for a port of others keeps nobody waiting.
+	// A shared port counts for the member with the fewest ports, so that asking for another member's port does not
+	// delay that member.
 	t.Run("that a neighbour asks for as well", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := begin(t)
@@ -125,7 +127,8 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 	})
 }
 
-// The target groups of the account are used up while two namespaces come to a new load balancer.
+// TestNamespacesCreateTargetGroupsInTurn checks how two namespaces that join a new load balancer share the account's
+// remaining quota of target groups.
 func TestNamespacesCreateTargetGroupsInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// sharedRules is the quota of rules of the tests, as small as it may be to keep them quick.
+// sharedRules is the rule quota in these tests, small to keep them fast.
 const sharedRules = 20
 
 // neighbourNamespace is another namespace with a Service.
@@ -28,10 +28,10 @@ metadata: {name: web, namespace: team, uid: 22222222-0000-4000-8000-000000000001
 spec: {type: NodePort, ports: [{port: 80, targetPort: 8080, nodePort: 30099}]}
 `
 
-// memberKind writes members of one load balancer: its host, and rules as "path=service" or "path=status".
+// memberKind creates members of one load balancer with a host and with rules as "path=service" or "path=status".
 type memberKind struct {
 	name   string
-	shared string // what the load balancer is made of, besides its members
+	shared string // objects of the load balancer other than its members
 	member func(namespace, name string, first bool, host string, rules ...string) string
 }
 
@@ -74,7 +74,8 @@ spec:
 `, name, namespace, annotated(unique...), host, paths.String())
 }
 
-// gatewayMember returns an HTTPRoute of the Gateway "edge", or several of them where one takes no more rules.
+// gatewayMember returns an HTTPRoute of Gateway "edge", or several ones if there are more rules than one route
+// allows.
 func gatewayMember(namespace, name string, _ bool, host string, rules ...string) string {
 	const most = 15
 	if len(rules) > most {
@@ -122,7 +123,7 @@ var memberKinds = []memberKind{
 	{name: "gateway", shared: openGateway, member: gatewayMember},
 }
 
-// backlog returns n rules of the neighbour, which all have paths of their own.
+// backlog returns n rules with distinct paths for the neighbour.
 func backlog(n int) (out []string) {
 	for i := range n {
 		out = append(out, fmt.Sprintf("/n%d=web", i))
@@ -130,12 +131,12 @@ func backlog(n int) (out []string) {
 	return out
 }
 
-// servedOf returns how many of the rules of a member are served by its own target groups, or by its own actions.
+// servedOf returns how many rules of a member are served by its own target groups or its own actions.
 func servedOf(r *Harness, namespace, host string, rules ...string) (n int, missing []string) {
 	for _, rule := range rules {
 		at, to, _ := strings.Cut(rule, "=")
 		got := answered(r, 80, host, at)
-		own := strings.HasPrefix(got, "k8s-"+namespace+"-") // of a Gateway the name of the route follows, else that of the Service
+		own := strings.HasPrefix(got, "k8s-"+namespace+"-") // followed by the name of the route of a Gateway, else by that of the Service
 		if to[0] >= '1' && to[0] <= '9' {
 			own = got == to || got == "?"
 		}
@@ -148,8 +149,8 @@ func servedOf(r *Harness, namespace, host string, rules ...string) (n int, missi
 	return n, missing
 }
 
-// The rules of a load balancer are used up, and a neighbour in front has many more that AWS has refused. What
-// a member changes of its own is served all the same, and the neighbour gets none of its places.
+// TestEditIsServedAtRuleQuota checks that, when the rule quota is used up and a member with a higher priority has
+// many rules that AWS refused, edits of another member are still applied and that member loses no rule to the other.
 func TestEditIsServedAtRuleQuota(t *testing.T) {
 	t.Parallel()
 	const before, host, front = 3, "victim.example.com", "a-longer-name.example.com"
@@ -170,7 +171,7 @@ func TestEditIsServedAtRuleQuota(t *testing.T) {
 		edit := edits[name]
 		for i, kind := range memberKinds {
 			if (n+i)%seeds.Step(2) != 0 {
-				continue // the kinds differ in how they are translated, not in how places are given
+				continue // the kinds differ in translation, not in the assignment of the quota
 			}
 			ways := []string{"running"}
 			if strings.HasPrefix(name, "all paths") || strings.HasPrefix(name, "what") {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// At the quota of unique target groups there is no room for a new target group beside the old one. The
-// change is made in one call, and the owner reads why.
+// TestTargetTypeChangeAtUniqueTargetGroupQuota checks that at the quota of unique target groups, where a new target
+// group does not fit beside the old one, the change is made in one call and an event explains it.
 func TestTargetTypeChangeAtUniqueTargetGroupQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -41,8 +41,8 @@ func TestTargetTypeChangeAtUniqueTargetGroupQuota(t *testing.T) {
 	})
 }
 
-// At the account's quota of target groups one that replaces another cannot be made: the old one goes on
-// to serve, and the change is made once there is room.
+// TestOldTargetGroupServesAtTargetGroupQuota checks that at the account's quota of target groups, where a replacement
+// cannot be created, the old target group still serves, and that the change is made when the quota allows.
 func TestOldTargetGroupServesAtTargetGroupQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -74,10 +74,11 @@ func TestOldTargetGroupServesAtTargetGroupQuota(t *testing.T) {
 	})
 }
 
-// mostBackOffHere is within what time a refused call is repeated at the latest, and its plan carried out.
+// mostBackOffHere is the maximum time until a refused call is repeated and its plan carried out.
 const mostBackOffHere = 20 * time.Minute
 
-// What is not used any more is deleted before what is new is made, where there is room for one only.
+// TestUnusedTargetGroupIsDeletedAtTargetGroupQuota checks that an unused target group is deleted before a new one is
+// created if the quota has room for only one.
 func TestUnusedTargetGroupIsDeletedAtTargetGroupQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

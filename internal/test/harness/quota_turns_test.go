@@ -21,8 +21,8 @@ func pathsOf(prefix string, n int) (out []string) {
 	return out
 }
 
-// newFullLoadBalancer is a load balancer whose rules are used up: by a victim, and by a neighbour in front that has some more
-// that AWS has refused.
+// newFullLoadBalancer creates a load balancer whose rule quota is used up by a victim and by a neighbour with a
+// higher priority, which has further rules that AWS refused.
 func newFullLoadBalancer(t *testing.T, r *Harness, kind memberKind, victim, neighbour int) {
 	t.Helper()
 	quota(r, "rules-per-application-load-balancer", sharedRules)
@@ -36,7 +36,7 @@ func newFullLoadBalancer(t *testing.T, r *Harness, kind memberKind, victim, neig
 	}
 }
 
-// countServedRules reports how many rules of a member are served.
+// countServedRules returns how many rules of a member are served.
 func countServedRules(r *Harness, namespace, host, prefix string, n int) int {
 	served, _ := servedOf(r, namespace, host, pathsOf(prefix, n)...)
 	return served
@@ -111,7 +111,8 @@ func TestFreeRulesGoToNamespaceWithFewestRules(t *testing.T) {
 	}
 }
 
-// A member moves to another port while the rules are used up: what it gives up on the one is its own on the other.
+// TestPortChangeIsServedAtRuleQuota checks that a member that moves to another port while the rule quota is used up
+// can reuse the rules that it removes from the old port.
 func TestPortChangeIsServedAtRuleQuota(t *testing.T) {
 	t.Parallel()
 	for name, ports := range map[string][2]string{
@@ -122,7 +123,7 @@ func TestPortChangeIsServedAtRuleQuota(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				quota(r, "rules-per-application-load-balancer", sharedRules)
-				// It has more than half, so that it would not get its places back by having the fewest.
+				// The victim has more than half of the rules, so that it does not get them back by having the fewest.
 				const own = 12
 				on := func(ports, doc string) string {
 					return strings.Replace(doc, "{note: shared", "{note: shared"+annotated("listen-ports", ports), 1)
@@ -131,7 +132,7 @@ func TestPortChangeIsServedAtRuleQuota(t *testing.T) {
 					on(ports[0], groupMember("shop", "victim", false, victimHost, pathsOf("v", own)...)))
 				settled(t, r)
 				r.Apply(on(`[{"HTTP":81}]`, groupMember("team", "front", true, frontHost, pathsOf("n", sharedRules)...)))
-				// Another one keeps both of the victim's ports.
+				// Another member keeps both of the victim's ports.
 				r.Settle(time.Hour)
 				r.Apply(on(ports[1], groupMember("shop", "victim", false, victimHost, pathsOf("v", own)...)))
 				r.Settle(time.Hour)
@@ -157,8 +158,8 @@ func TestPortChangeIsServedAtRuleQuota(t *testing.T) {
 	}
 }
 
-// The target groups of a load balancer are used up. A member whose rules get other backends, and other paths too,
-// is served.
+// TestEditIsServedAtTargetGroupQuota checks that a member whose rules get other backends, and perhaps other paths, is
+// served when the quota of target groups is used up.
 func TestEditIsServedAtTargetGroupQuota(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string][]string{

@@ -11,16 +11,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// latency is how long AWS takes for a call in the pace tests.
+// latency is the duration of an AWS call in tests of rate limits.
 const latency = 30 * time.Millisecond
 
-// creation is the making of many load balancers at once.
+// creation is the result of creating many load balancers at once.
 type creation struct {
 	took             time.Duration // until the last change
 	calls, throttled int
 }
 
-// create makes n load balancers at the limits of an AWS.
+// create creates n load balancers with the rate limits of an AWS account.
 func create(t *testing.T, n int, limits fault.Limits, opt Options) (c creation) {
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, opt)
@@ -49,19 +49,19 @@ func create(t *testing.T, n int, limits fault.Limits, opt Options) (c creation) 
 	return c
 }
 
-// share returns the part of the calls that AWS throttled.
+// share returns the share of calls that AWS throttled.
 func (c creation) share() float64 { return float64(c.throttled) / float64(c.calls) }
 
-// TestRateLimits measures, in virtual time, how close creation comes to what AWS's documented token buckets
-// alone impose, as they are and with another client of the account that takes half of each. Creating
-// n load balancers at 0.2 a second with a bucket of 10 takes (n-10)/0.2 seconds.
+// TestRateLimits compares, in virtual time, the duration of creation with the minimum that AWS's documented token
+// buckets impose, without and with another client that takes half of each bucket. Creating n load balancers at 0.2
+// per second with a bucket of 10 takes (n-10)/0.2 seconds.
 func TestRateLimits(t *testing.T) {
 	const n = 30
 	for _, c := range []struct {
 		name            string
 		other           float64
-		goal, tolerable float64 // of the bound
-		throttled       float64 // goal for the share of the calls
+		goal, tolerable float64 // of the minimum
+		throttled       float64 // goal for the share of throttled calls
 	}{
 		{"AWS's buckets", 0, 0.95, 0.9, 0.01},
 		{"what another client leaves of AWS's buckets", 0.5, 0.9, 0.85, 1},
@@ -85,8 +85,8 @@ func TestRateLimits(t *testing.T) {
 	}
 }
 
-// TestRateLimitsBeyondTheDocumentedLimits compares creation with that by a client that does not limit its
-// calls, where AWS takes more than it documents.
+// TestRateLimitsBeyondTheDocumentedLimits compares the duration of creation with that of a client without a rate
+// limiter, where AWS admits more calls than documented.
 func TestRateLimitsBeyondTheDocumentedLimits(t *testing.T) {
 	for _, n := range slices.Compact([]int{50, size(150, 50)}) { // 150 is more than ten times AWS's bucket
 		for _, limits := range []fault.Limits{fault.Documented(10), {}} {

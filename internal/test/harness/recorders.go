@@ -38,7 +38,7 @@ func (r bindingRecorder) Viewed(k bindings.Key, v *cluster.View) { r.process.tra
 // Gone implements bindings.Recorder.
 func (r bindingRecorder) Gone(k bindings.Key) { r.process.tracked.Forget(k) }
 
-// bindingChanges ignores changes of checkpoints, which the process itself writes.
+// bindingChanges ignores changes of checkpoints that the process itself writes.
 type bindingChanges struct {
 	controller.BindingChanges
 	process *process

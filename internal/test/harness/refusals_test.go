@@ -14,15 +14,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// maxRejectedCallsPerHour is how many calls of one kind that AWS refuses a load balancer may make in an hour,
-// however often it is looked at.
+// maxRejectedCallsPerHour is the maximum number of refused calls of one kind for a load balancer per hour, however
+// often it is reconciled.
 const maxRejectedCallsPerHour = 30
 
-// frequentInterval is the time between two looks at a busy stack. The looks are several times as many as maxRejectedCallsPerHour.
+// frequentInterval is the time between two reconciliations of a busy stack. There are several times more
+// reconciliations per hour than maxRejectedCallsPerHour.
 func frequentInterval() time.Duration { return time.Duration(seeds.Step(10)) * 3 * time.Second }
 
-// editOften edits an object of the stack again and again, in a way that changes nothing in AWS, so that the
-// stack is looked at as often as one that waits for targets.
+// editOften edits an object of the stack repeatedly without a change for AWS, so that the stack is reconciled as
+// often as one that waits for targets.
 func editOften(r *Harness, name string, every, d time.Duration) {
 	for range int(d / every) {
 		annotate(r, name, prefix+"note", time.Now().String())
@@ -32,8 +33,8 @@ func editOften(r *Harness, name string, every, d time.Duration) {
 	}
 }
 
-// teamMembers returns two members of one load balancer, each at a host of its own; the annotations are those of the
-// first.
+// teamMembers returns two members of one load balancer, each with its own host. The annotations are for the first
+// one.
 func teamMembers(pairs ...string) string {
 	return strings.Replace(ingressOf(annotated(append(pairs, "group.name", "team")...), "/=web", "/api=api"), "shop.example.com", "a.example.com", 1)
 }
@@ -58,7 +59,7 @@ func quota(r *Harness, name string, n int) {
 	w.Config.Quotas[name] = n
 }
 
-// countOf is how often an operation was called, by its name without the service.
+// countOf returns the number of calls of an operation, by its name without the service.
 func countOf(r *Harness, operation string) (n int) {
 	for name, c := range r.Emulator.Calls().Counts() {
 		if strings.HasSuffix(name, ":"+operation) {
@@ -80,8 +81,8 @@ func TestRejectedCallIsRarelyRepeated(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		operation string
-		refuse    func(r *Harness) // once all is served; nil denies the operation
-		edit      func() string    // the change that AWS refuses
+		refuse    func(r *Harness) // called when all members are served; nil denies the operation
+		edit      func() string    // returns the change that AWS refuses
 	}{
 		"AddTags is denied": {"AddTags", nil, func() string { return teamMembers("tags", "Team=a") }},
 		"ModifyLoadBalancerAttributes is denied": {"ModifyLoadBalancerAttributes", nil, func() string {
@@ -122,11 +123,11 @@ func TestRejectedCallIsRarelyRepeated(t *testing.T) {
 				r.Apply(c.edit())
 				every := frequentInterval()
 				if name == "the quota of rules" {
-					every = 45 * time.Second // each look is a lot of work
+					every = 45 * time.Second // each reconciliation is slow
 				}
 				editOften(r, "web", every, time.Hour)
 				n := countOf(r, c.operation)
-				served := 0 // by the quota of rules
+				served := 0 // at the rule quota
 				if name == "the quota of rules" {
 					served = 20
 				}
@@ -155,7 +156,8 @@ func TestRejectedCallIsRarelyRepeated(t *testing.T) {
 	}
 }
 
-// What AWS refuses of one member's settings keeps no new backend of another waiting.
+// TestRejectedSettingDelaysNoOtherMember checks that a refused setting of one member does not delay a new backend of
+// another.
 func TestRejectedSettingDelaysNoOtherMember(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ operation, edit string }{

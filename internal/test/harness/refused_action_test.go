@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// What AWS takes in no action is reported once, and truly: by what is served meanwhile.
+// TestRejectedActionIsReportedOnce checks that an action that AWS refuses is reported once, with a correct
+// description of what is served meanwhile.
 func TestRejectedActionIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	forward := func(weight, more string) string {

@@ -33,8 +33,8 @@ func liveRules(r *Harness, port int32) (out []*store.Rule) {
 	return out
 }
 
-// answered returns what the rules of a port do with a request: the status of a fixed response, or the name
-// of a target group that gets traffic.
+// answered returns how the rules of a port answer a request: with the status of a fixed response, or the name of a
+// target group that receives traffic.
 func answered(r *Harness, port int32, host, at string) string {
 	for _, rule := range liveRules(r, port) {
 		if matchesRequest(rule.Conditions, host, at) {
@@ -60,7 +60,7 @@ func matchesRequest(conditions []elbtypes.RuleCondition, host, at string) bool {
 			values = c.PathPatternConfig.Values
 		}
 		if !slices.ContainsFunc(values, func(v string) bool {
-			// Of path.Match a star stops at a slash.
+			// In path.Match a star does not match a slash.
 			ok, _ := path.Match(strings.ReplaceAll(v, "/", "\x00"), strings.ReplaceAll(of, "/", "\x00"))
 			return ok
 		}) {
@@ -92,7 +92,7 @@ func outcomeOf(r *Harness, actions []elbtypes.Action) string {
 	return "?"
 }
 
-// memberWithStatus returns a member of the group "team" whose one rule answers a status.
+// memberWithStatus returns a member of IngressGroup "team" with one rule that answers with a status.
 func memberWithStatus(name, order, status, at string) string {
 	doc := ingressOf(annotated("group.name", "team", "group.order", order,
 		"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"`+status+`"}}`), at+"=act")
@@ -100,9 +100,9 @@ func memberWithStatus(name, order, status, at string) string {
 	return strings.Replace(doc, "name: web\n", "name: "+name+"\n", 1)
 }
 
-// A member wants the host and path of another, with an action that AWS refuses. Whatever their order,
-// and whoever was first, the good rule answers at every moment, and an event says to the culprit why its own
-// does not.
+// TestRejectedRuleTakesNothingFromAnother checks that, when a member adds a rule with the host and path of another
+// member and with an action that AWS refuses, the valid rule answers all the time, in any order of rules and of
+// creation, and an event tells the owner of the refused rule why it is not served.
 func TestRejectedRuleTakesNothingFromAnother(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ good, bad string }{
@@ -159,8 +159,9 @@ func TestRejectedRuleTakesNothingFromAnother(t *testing.T) {
 	}
 }
 
-// The members of a port share its listener. A default action that AWS refuses is reported to who has it, and not to the
-// others, whatever else of the listener changes with it.
+// TestRejectedDefaultActionIsReportedOnlyToItsOwner checks that a default action that AWS refuses is reported only on
+// the member that sets it, not on the other members of the listener, also if other settings of the listener change in
+// the same call.
 func TestRejectedDefaultActionIsReportedOnlyToItsOwner(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ bad, other string }{
@@ -201,21 +202,23 @@ func TestRejectedDefaultActionIsReportedOnlyToItsOwner(t *testing.T) {
 	}
 }
 
-// withHTTPS serves an Ingress on HTTPS with a policy.
+// withHTTPS makes a member use HTTPS with a TLS policy.
 func withHTTPS(doc, policy string) string {
 	more := annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "CERTIFICATE", "ssl-policy", policy)
 	return strings.Replace(doc, ", "+prefix+"group.name:", more+", "+prefix+"group.name:", 1)
 }
 
-// Rules of a tenant that AWS refuses are called again as its budget of refused calls permits. Those that are due and have
-// none are known before the plan is made, however many they are: a change of another member behind them does not wait.
+// TestRejectedRulesDelayNoOtherMember checks that refused rules of a tenant are tried again only within the tenant's
+// budget of refused calls. Rules without budget are excluded before the plan is made, so that they do not delay a
+// later change of another member.
 func TestRejectedRulesDelayNoOtherMember(t *testing.T) {
 	t.Parallel()
 	for name, settle := range map[string]time.Duration{"after seconds": 20 * time.Second, "after minutes": 7 * time.Minute, "after an hour": time.Hour + 7*time.Second} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				// AWS does not take a 503 for these conditions either, and each of these rules is made after those of its paths.
+				// AWS refuses the 503 with these conditions too. Each of these rules is created after the rules of
+				// its paths.
 				var paths []string
 				for i := range 16 {
 					paths = append(paths, "/good/bad"+strings.Repeat("/x", i)+"=act")
@@ -224,7 +227,8 @@ func TestRejectedRulesDelayNoOtherMember(t *testing.T) {
 					"conditions.act", `[{"field":"source-ip","sourceIpConfig":{"values":["nowhere"]}}]`), paths...)
 				bad = strings.NewReplacer("{name: act, port: {number: 80}}", "{name: act, port: {name: use-annotation}}", "name: web\n", "name: bad\n").Replace(bad)
 				docs := []string{strings.ReplaceAll(bad, "namespace: shop", "namespace: evil")}
-				// One that is live has to move as soon as those are made, and answers requests of the other's path.
+				// A live rule that must move as soon as those are created, and that answers requests for the path of
+				// the other member.
 				docs = append(docs, strings.ReplaceAll(memberWithStatus("fine", "-10", "200", "/good/fine"), "namespace: shop", "namespace: evil"))
 				good := func(status string) string { return memberWithStatus("good", "500", status, "/good") }
 				r.Apply(append(docs, shop, good("200"), memberWithStatus("other", "501", "200", "/other"))...)

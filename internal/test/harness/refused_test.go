@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// refusable are annotations with a value that AWS refuses.
+// refusable are annotations with values that AWS refuses.
 var refusable = map[string]string{
 	"load-balancer-attributes":                  "idle_timeout.timeout_seconds=0",
 	"load-balancer-name":                        "no_good",
@@ -26,7 +26,7 @@ var refusable = map[string]string{
 	"healthcheck-path":                          "no-slash",
 	"success-codes":                             "9999",
 	"auth-idp-cognito":                          `{"userPoolARN":"none","userPoolClientID":"b","userPoolDomain":"c"}`,
-	"actions.act":                               `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"999"}}`, // of a rule and of the default backend
+	"actions.act":                               `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"999"}}`, // for a rule and for the default backend
 	"transforms.web":                            `[{"type":"url-rewrite","urlRewriteConfig":{"rewrites":[{"regex":"(","replace":"/"}]}}]`,
 	"conditions.web":                            `[{"field":"source-ip","sourceIPConfig":{"values":["nowhere"]}}]`,
 	"wafv2-acl-arn":                             "arn:aws:wafv2:us-west-2:123456789012:regional/webacl/none/00000000-0000-4000-8000-000000000000",
@@ -35,13 +35,13 @@ var refusable = map[string]string{
 	"frontend-nlb-healthcheck-interval-seconds": "1",
 }
 
-// withDefault gives an Ingress a default backend.
+// withDefault adds a default backend to an Ingress.
 func withDefault(ingress string) string {
 	return strings.Replace(ingress, "  rules:", "  defaultBackend: {service: {name: act, port: {name: use-annotation}}}\n  rules:", 1)
 }
 
-// requiredAnnotations are those without which a new listener, or its port in the security group, would be more
-// open than was asked for, so that it is not created.
+// requiredAnnotations restrict access to a new listener or its port in the security group. With an invalid value the
+// listener is not created, because it would be more open than requested.
 var requiredAnnotations = []string{"ssl-policy", "mutual-authentication", "security-group-prefix-lists", "wafv2-acl-arn"}
 
 func TestRejectedValueBlocksNoOtherMember(t *testing.T) {
@@ -101,7 +101,8 @@ func TestRejectedValueBlocksNoOtherMember(t *testing.T) {
 	}
 }
 
-// The pool of a live load balancer cannot be changed; who tries gets an event.
+// TestCustomerOwnedIPPoolCannotBeChanged checks that a change of the address pool of a live load balancer only causes
+// an event.
 func TestCustomerOwnedIPPoolCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

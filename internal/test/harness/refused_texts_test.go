@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// refusedTexts are the findings on the first member about a value that AWS refuses, by annotation: with a live load balancer,
-// and with a new one.
+// refusedTexts are the findings about values that AWS refuses, on the first member, by annotation: for a live load
+// balancer and for a new one.
 var refusedTexts = map[string][2]string{
 	"healthcheck-path": {
 		`RejectedByAWS: healthcheck-path: AWS refuses "no-slash": it must begin with a "/" character; the health check stays unchanged; change the value`,
@@ -50,8 +50,8 @@ var refusedTexts = map[string][2]string{
 	},
 }
 
-// What AWS refuses is reported by the setting, its value, AWS's reason, what is served meanwhile and what to
-// do, and never in the words of the SDK.
+// TestRejectedValueIsReportedReadably checks that a refused value is reported with the setting, the value, AWS's
+// reason, what is served meanwhile and how to fix it, and without text of the SDK.
 func TestRejectedValueIsReportedReadably(t *testing.T) {
 	t.Parallel()
 	for n, key := range slices.Sorted(maps.Keys(refusable)) {
@@ -95,7 +95,8 @@ func TestRejectedValueIsReportedReadably(t *testing.T) {
 	}
 }
 
-// Who lacks a permission hears which, also where a call needs another than its own.
+// TestDeniedCallIsReportedWithItsPermission checks that a denied call is reported with the missing permission, also
+// if that is not the permission of the call itself.
 func TestDeniedCallIsReportedWithItsPermission(t *testing.T) {
 	t.Parallel()
 	for operation, denial := range map[string]struct{ message, want string }{

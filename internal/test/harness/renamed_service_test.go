@@ -12,15 +12,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// forwarding remembers which target groups get requests. Nodes know a change of a rule late, so that a group still gets
-// some for a while after the rule has left it.
+// forwarding records which target groups receive requests. Load balancer nodes apply a changed rule with a delay, so
+// a target group may receive requests for a while after it was removed from the rule.
 type forwarding struct {
 	r    *Harness
 	last map[string]time.Time // by ARN
 	lost []string
 }
 
-// nodesLearnWithin is how late a node may know a change of a rule.
+// nodesLearnWithin is the maximum delay until a node applies a changed rule.
 const nodesLearnWithin = 5 * time.Second
 
 func (f *forwarding) look() {
@@ -44,7 +44,7 @@ func (f *forwarding) look() {
 		if time.Since(at) > nodesLearnWithin {
 			continue
 		}
-		unused := at != time.Now() // then AWS does not check the targets
+		unused := at != time.Now() // AWS does not check the health of targets then
 		serves := g != nil && slices.ContainsFunc(g.Targets, func(t *store.Target) bool {
 			return !t.Draining() && (unused || p.TargetHealth(g, t, time.Now()).State == "healthy")
 		})
@@ -54,7 +54,7 @@ func (f *forwarding) look() {
 	}
 }
 
-// during looks each second.
+// during advances time and checks the target groups each second.
 func (f *forwarding) during(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		next := time.Now().Add(time.Second)
@@ -64,7 +64,8 @@ func (f *forwarding) during(d time.Duration) {
 	}
 }
 
-// An edit names another Service and deletes the old one at once, as a release tool does that renames it. The pods stay.
+// TestRenamedServiceServesWithoutGap checks that an Ingress serves without a gap when one edit names another Service
+// and the old Service is deleted at once, as release tools do, while the pods remain.
 func TestRenamedServiceServesWithoutGap(t *testing.T) {
 	t.Parallel()
 	renamed := strings.ReplaceAll(pods("web", podAddresses[:2]...), "kubernetes.io/service-name: web", "kubernetes.io/service-name: api")
@@ -101,7 +102,7 @@ func TestRenamedServiceServesWithoutGap(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t)
 			f.r.drop(cluster.KindService, "shop", "web")
-			// The address of a pod that goes is given to another.
+			// The address of a deleted pod may be assigned to another pod.
 			f.r.drop(cluster.KindPod, "shop", "web-0")
 			f.during(soon)
 			f.during(time.Second)

@@ -18,7 +18,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// reordering puts every list of every answer of AWS into a random order once it is on.
+// reordering shuffles every list in every AWS response if random is set.
 type reordering struct {
 	next   http.RoundTripper
 	random *rand.Rand // nil: off
@@ -43,7 +43,7 @@ func (o *reordering) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// element is an element of XML with all that is in it.
+// element is an XML element with its content.
 type element struct {
 	XMLName xml.Name
 	Attrs   []xml.Attr `xml:",any,attr"`
@@ -102,8 +102,9 @@ func (o *reordering) elements(e *element) {
 	}
 }
 
-// AWS promises no order of what it lists. In whatever order it answers, a comparison finds nothing to change, neither of
-// an Ingress with weighted actions, conditions of several values and claims, nor of a Service and a Gateway.
+// TestOrderOfAnswersCausesNoChange checks that the order of lists in AWS responses, which AWS does not guarantee,
+// causes no change: neither for an Ingress with weighted actions, conditions with several values and claims, nor for
+// a Service or a Gateway.
 func TestOrderOfAnswersCausesNoChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

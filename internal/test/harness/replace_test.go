@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// Replace does what `kubectl replace` does: what the manifest does not name goes, finalizers among it.
-// The status stays.
+// Replace does what `kubectl replace` does: it removes fields that the manifest does not contain, such as finalizers,
+// except the status.
 func (r *Harness) Replace(docs ...string) {
 	r.T.Helper()
 	for _, doc := range docs {
@@ -39,7 +39,7 @@ spec: {controller: k8s.io/ingress-nginx}
 
 const grouped = ", alb.ingress.kubernetes.io/group.name: "
 
-// stripFinalizers takes the finalizers off the Ingress, as a person does.
+// stripFinalizers removes the finalizers of the Ingress, as a user could.
 func stripFinalizers(r *Harness) {
 	r.T.Helper()
 	obj, err := r.Store.Get(ingressRef)
@@ -55,8 +55,8 @@ func stripFinalizers(r *Harness) {
 
 var ingressRef = cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}
 
-// An Ingress that loses its finalizers by an edit leaves nothing of its load balancer behind, whatever
-// becomes of it.
+// TestIngressWithoutFinalizerLeavesNothing checks that an Ingress that loses its finalizers by an edit leaves no
+// resource of its load balancer, whatever the edit changes.
 func TestIngressWithoutFinalizerLeavesNothing(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -125,23 +125,23 @@ func TestIngressWithoutFinalizerLeavesNothing(t *testing.T) {
 	}
 }
 
-// What an Ingress leaves while no controller runs is cleaned up at the next start. How far the process
-// before got makes no difference.
+// TestResourcesLeftDuringDowntimeAreDeleted checks that resources of an Ingress that was changed while no controller
+// ran are deleted at the next start, however far the previous process had come.
 func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		meanwhile func(r *Harness)
-		// alive is done while the process lives that is killed then after so many calls.
+		// alive is called while a process runs that is killed after the given number of calls.
 		alive  func(r *Harness)
 		during int
-		kept   bool // the load balancer stays
+		kept   bool // the load balancer is kept
 	}{
 		"another group": {meanwhile: func(r *Harness) { r.Replace(ingressOf(grouped+"two", "/=web")) }},
 		"the class of another controller": {meanwhile: func(r *Harness) {
 			r.Apply(nginx)
 			r.Replace(strings.Replace(ingressOf("", "/=web"), "ingressClassName: alb", "ingressClassName: nginx", 1))
 		}},
-		// A user may have done so to keep the load balancer.
+		// A user may have done this to keep the load balancer.
 		"deletion without a controller": {kept: true, meanwhile: func(r *Harness) {
 			stripFinalizers(r)
 			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
@@ -197,7 +197,7 @@ func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 						if len(orphans) != 1 || orphans[0].ID.Name != "one" || len(orphans[0].Resources) < 2 {
 							t.Errorf("orphans: %v", orphans)
 						}
-						// The way out.
+						// The documented way to delete the orphan.
 						r.Apply(ingressOf(grouped+"one", "/=web"))
 						r.calm(10 * time.Minute)
 						drop(t, r, cluster.KindIngress, "web")
@@ -219,7 +219,7 @@ func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 	}
 }
 
-// killAtCall kills the controller with the n-th call from now that changes something.
+// killAtCall kills the controller at the n-th mutating call.
 func killAtCall(r *Harness, n int) {
 	r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 		if c.Mutating {

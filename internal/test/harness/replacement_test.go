@@ -18,19 +18,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// follower is a client that asks for the name in the status of the Ingress and follows it after its TTL.
+// follower is a client that resolves the hostname in the status of the Ingress again after its TTL.
 type follower struct {
 	r    *Harness
 	ttl  time.Duration
 	seen map[string]time.Time // when the status last showed a name
-	// shown are the names in their order, lost the requests that nothing has served.
+	// shown are the hostnames in order of appearance, lost are the requests that were not served.
 	shown, lost []string
-	// host is the name that is shown now, unserved why nothing answers at a name.
+	// host returns the hostname in the status, unserved the reason why a hostname is not served.
 	host     func(*Harness) string
 	unserved func(r *Harness, name string) string
 }
 
-// follow looks after every call to AWS.
+// follow returns a follower that checks after every call to AWS.
 func follow(r *Harness) *follower {
 	f := &follower{r: r, ttl: time.Minute, seen: map[string]time.Time{}, host: host, unserved: unserved}
 	r.Emulator.Faults().SetHook(f.hook)
@@ -41,7 +41,7 @@ func (f *follower) hook(c fault.Call) fault.Action {
 	return fault.Action{After: func() { f.look(c.Operation) }}
 }
 
-// host returns the first name that the status of the Ingress shows.
+// host returns the first hostname in the status of the Ingress.
 func host(r *Harness) string {
 	obj, err := r.Store.Get(ingressRef)
 	if err != nil {
@@ -72,7 +72,7 @@ func (f *follower) look(why string) {
 	}
 }
 
-// unserved returns why a request for / to the name of a load balancer gets no answer from a pod.
+// unserved returns why a request for / to the hostname of a load balancer is not answered by a pod.
 func unserved(r *Harness, name string) string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -101,7 +101,7 @@ func unserved(r *Harness, name string) string {
 	return "it does not exist"
 }
 
-// schemes returns those of the load balancers.
+// schemes returns the schemes of the load balancers.
 func schemes(r *Harness) string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -116,7 +116,8 @@ func schemes(r *Harness) string {
 
 var public, private = annotated("scheme", "internet-facing"), annotated("scheme", "internal")
 
-// A client that follows DNS loses no request while the load balancer is replaced and pods roll.
+// TestSchemeChangeLosesNoRequest checks that a client that follows DNS loses no request while the load balancer is
+// replaced during a rolling update.
 func TestSchemeChangeLosesNoRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -157,7 +158,8 @@ func TestSchemeChangeLosesNoRequest(t *testing.T) {
 	})
 }
 
-// replacementLifecycle returns an Ingress whose scheme is changed, and that is deleted then. act comes before the change.
+// replacementLifecycle creates an Ingress, changes its scheme, deletes it, and returns the states. act is called
+// before the change.
 func replacementLifecycle(t *testing.T, r *Harness, act func()) (states [][]string) {
 	t.Helper()
 	rest := func(d time.Duration) {
@@ -176,7 +178,7 @@ func replacementLifecycle(t *testing.T, r *Harness, act func()) (states [][]stri
 	}
 	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf(private, "/=web", "/api=api"))
 	rest(10 * time.Minute)
-	time.Sleep(10 * time.Minute) // the load balancer becomes active, its targets healthy
+	time.Sleep(10 * time.Minute) // until the load balancer is active and its targets healthy
 	act()
 	r.Apply(ingressOf(public, "/=web", "/api=api"))
 	rest(time.Hour)
@@ -185,8 +187,9 @@ func replacementLifecycle(t *testing.T, r *Harness, act func()) (states [][]stri
 	return states
 }
 
-// Killed after every AWS call of a replacement in turn, and with the answer of each lost in turn, it ends as
-// without, no request is lost, the name in the status changes once, and nothing is left behind.
+// TestReplacementWithFaults checks that a replacement has the same result if the process is killed after any AWS call
+// or any response is lost, that no request is lost, that the hostname in the status changes once, and that nothing
+// remains after the deletion.
 func TestReplacementWithFaults(t *testing.T) {
 	t.Parallel()
 	var want [][]string
@@ -244,7 +247,8 @@ func TestReplacementWithFaults(t *testing.T) {
 	t.Logf("%d calls, %d of them mutating", calls, mutations)
 }
 
-// Whoever goes back while the old load balancer is there gets it back.
+// TestRevertedSchemeReusesPreviousLoadBalancer checks that reverting the scheme while the old load balancer exists
+// restores that load balancer.
 func TestRevertedSchemeReusesPreviousLoadBalancer(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{0, time.Second, 10 * time.Second, time.Minute, 10 * time.Minute} {
@@ -301,7 +305,8 @@ func TestDeletionDuringReplacement(t *testing.T) {
 	}
 }
 
-// What is in the way of a second load balancer is reported, and the live one serves on and follows other edits.
+// TestBlockedReplacementKeepsServing checks that an obstacle to a second load balancer is reported, and that the live
+// load balancer still serves and follows other edits.
 func TestBlockedReplacementKeepsServing(t *testing.T) {
 	t.Parallel()
 	protect := func(r *Harness, on string) {
@@ -369,7 +374,8 @@ func TestBlockedReplacementKeepsServing(t *testing.T) {
 	}
 }
 
-// Of one name there can be one load balancer only.
+// TestLoadBalancerWithFixedNameIsDeletedFirst checks that a load balancer with a configured name is deleted before
+// its replacement is created, because names are unique.
 func TestLoadBalancerWithFixedNameIsDeletedFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -384,7 +390,7 @@ func TestLoadBalancerWithFixedNameIsDeletedFirst(t *testing.T) {
 			t.Errorf("the owner reads %s", text)
 		}
 		time.Sleep(10 * time.Minute)
-		// Another name in the same edit leaves no gap, another name alone changes nothing.
+		// Changing the name in the same edit avoids the gap. Changing only the name has no effect.
 		c := follow(r)
 		r.Apply(ingressOf(private+annotated("load-balancer-name", "yours"), "/=web"))
 		r.calm(time.Hour)
@@ -404,7 +410,8 @@ func TestLoadBalancerWithFixedNameIsDeletedFirst(t *testing.T) {
 	})
 }
 
-// The operator may choose the way of aws-load-balancer-controller.
+// TestDeleteFirstOption checks the option to delete the old load balancer first, as aws-load-balancer-controller
+// does.
 func TestDeleteFirstOption(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

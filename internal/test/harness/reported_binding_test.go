@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// A binding whose target group does not exist stays so for hours. Its event is raised meanwhile, as one with
-// a count, and not after what it is about is over.
+// TestEventsOfBindingsAreRepeated checks that the event of a binding whose target group does not exist for hours is
+// emitted again, as one event with a count, and not after the fault is fixed.
 func TestEventsOfBindingsAreRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

@@ -24,8 +24,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// Whatever call stops a load balancer, the Ingress says so, once, and with the reason of events that
-// alerts are built on.
+// TestFailedCallIsReportedOnIngress checks that a failed call is reported once on the Ingress, with an event reason
+// that existing alerts use.
 func TestFailedCallIsReportedOnIngress(t *testing.T) {
 	t.Parallel()
 	denied := fault.Action{Error: &store.Error{Code: "AccessDenied", Message: "no", Status: 403}}
@@ -34,7 +34,7 @@ func TestFailedCallIsReportedOnIngress(t *testing.T) {
 		call            string
 		action          fault.Action
 		reason, message string
-		silent          bool // AWS fails for more than 10 s at first, which is reported meanwhile
+		silent          bool // AWS fails for more than 10 s at first, which is reported too
 	}{
 		"reading is denied":      {"DescribeLoadBalancers", denied, "FailedDeployModel", "AccessDenied: ", false},
 		"reading fails":          {"DescribeLoadBalancers", broken, "FailedDeployModel", "CallFailed: ", false},
@@ -75,7 +75,7 @@ func TestFailedCallIsReportedOnIngress(t *testing.T) {
 	}
 }
 
-// noFinalizers is an API server that takes no finalizers.
+// noFinalizers is an API server that refuses finalizers.
 type noFinalizers struct{ kube.API }
 
 func (n noFinalizers) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
@@ -106,7 +106,7 @@ func TestFailedFinalizerWriteIsReported(t *testing.T) {
 	})
 }
 
-// noStatuses is an API server that takes no status of the object with a name.
+// noStatuses is an API server that refuses status writes for objects with a name.
 type noStatuses struct {
 	kube.API
 	name string
@@ -133,8 +133,8 @@ spec: {controllerName: example.com/other}
 ---
 `
 
-// Where the status of an object that gives its load balancer up cannot be emptied, its finalizer stays, and an event has
-// the reason that alerts know.
+// TestFailedStatusWriteIsReported checks that, if the status of an object that loses its load balancer cannot be
+// cleared, the object keeps its finalizer and an event is emitted with a reason that existing alerts use.
 func TestFailedStatusWriteIsReported(t *testing.T) {
 	t.Parallel()
 	for kind, c := range map[cluster.Kind]struct {
@@ -195,7 +195,7 @@ func TestFailedStatusWriteIsReported(t *testing.T) {
 	}
 }
 
-// noFinalizerOn is an API server that takes no finalizer on one object.
+// noFinalizerOn is an API server that refuses finalizers on one object.
 type noFinalizerOn struct {
 	kube.API
 	name string
@@ -208,7 +208,8 @@ func (n noFinalizerOn) Patch(ctx context.Context, obj cluster.Object, part clust
 	return n.API.Patch(ctx, obj, part, kind, data)
 }
 
-// A member whose finalizer cannot be written keeps no other waiting, and nothing is made for it.
+// TestFailedFinalizerWriteDelaysNoOtherMember checks that a member whose finalizer cannot be written delays no other
+// member, and that no rule is created for it.
 func TestFailedFinalizerWriteDelaysNoOtherMember(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,14 +13,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// address returns the i-th address of a pod on the first node.
+// address returns the i-th pod address on the first node.
 func address(i int) string { return fmt.Sprintf("10.0.%d.%d", 132+i/250, 1+i%250) }
 
 // newcomer is an address on the second node.
 const newcomer = "10.0.148.200"
 
-// size returns how large the world of a measurement is: as large as the goal says for "make bench", and
-// smaller in ordinary runs, which only see to it that nothing gets worse.
+// size returns the size of a measurement: full for "make bench", and small in ordinary runs, which only detect
+// regressions.
 func size(full, small int) int {
 	if os.Getenv("FULCRUM_BENCH") != "" {
 		return full
@@ -28,8 +28,8 @@ func size(full, small int) int {
 	return small
 }
 
-// fleetOf returns a world with n load balancers with two target groups each, made without limits and
-// with AWS's limits on from then on.
+// fleetOf returns a harness with n load balancers with two target groups each. They are created without rate limits;
+// afterwards AWS has its documented limits.
 func fleetOf(t *testing.T, n int, opt Options) *Harness {
 	t.Helper()
 	free := true
@@ -84,7 +84,7 @@ func ingressNumber(i int, annotations string) string {
 	return strings.Replace(doc, "name: web\n", fmt.Sprintf("name: ing%d\n", i), 1)
 }
 
-// rest lets time pass, with either kind of driver.
+// rest advances time, with workers or with Settle.
 func (r *Harness) rest(d time.Duration) {
 	r.T.Helper()
 	if r.opt.Workers > 0 {
@@ -96,7 +96,7 @@ func (r *Harness) rest(d time.Duration) {
 	}
 }
 
-// done returns how long after a moment a call was answered for the first time.
+// done returns the time from since until the first response to an operation.
 func (r *Harness) done(operation string, since time.Time) time.Duration {
 	for _, e := range r.Emulator.Calls().Entries() {
 		if e.Operation == operation && !e.Time.Before(since) && e.Fault == "" {
@@ -106,8 +106,8 @@ func (r *Harness) done(operation string, since time.Time) time.Duration {
 	return -1
 }
 
-// TestRestart starts the controller over many load balancers. In the first minute an Ingress is
-// edited and a pod comes.
+// TestRestart restarts the controller with many load balancers. In the first minute an Ingress is edited and a pod is
+// added.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	n := size(300, 60)
@@ -122,7 +122,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// restart allows so many calls in the first minute.
+// restart checks that the first minute after a restart has at most limit calls.
 func restart(t *testing.T, n, limit int, how string, opt Options) {
 	t.Helper()
 	r := fleetOf(t, n, opt)

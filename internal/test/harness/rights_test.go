@@ -28,8 +28,8 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// ledger records the rights that the requests of the controller need, as "resource verb". The first patch of a pod
-// meets the write of another client, and the first status of each kind of the Gateway API.
+// ledger records the permissions that the controller's requests need, as "resource verb". The first patch of a pod,
+// and the first status write for each kind of the Gateway API, gets a conflict with another client.
 type ledger struct {
 	api kube.API
 
@@ -42,7 +42,7 @@ func (l *ledger) note(obj cluster.Object, part cluster.Part, verb string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s, ok := obj.(*corev1.Secret); ok && (s.Name == kube.CheckpointsName || s.Name == kube.MembershipsName) {
-		return // granted by name, with the lease
+		return // permitted by name, with the lease
 	}
 	resource := ResourceOf(KindOf(obj))
 	if part == cluster.Status {
@@ -82,7 +82,7 @@ func (l *ledger) Delete(ctx context.Context, obj cluster.Object) error {
 	return l.api.Delete(ctx, obj)
 }
 
-// granted returns the rights of the named cluster roles in the same form.
+// granted returns the permissions of the named cluster roles as "resource verb".
 func granted(t *testing.T, names ...string) []string {
 	t.Helper()
 	documents, err := rbac.Documents()
@@ -111,7 +111,7 @@ func granted(t *testing.T, names ...string) []string {
 	return slices.Sorted(maps.Keys(out))
 }
 
-// everyGatewayKind has an object of each kind of the Gateway API, in use.
+// everyGatewayKind has an object of each kind of the Gateway API, all of them in use.
 const everyGatewayKind = edgeGateway + `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -180,8 +180,7 @@ spec: {parentRefs: [{name: net}], hostnames: [a.example.com], rules: [{backendRe
 ---
 `
 
-// everyWrite has the controller read and write everything that it has rights for in the two roles. rest lets
-// it come to rest.
+// everyWrite makes the controller use all permissions of the two roles. rest settles the controller.
 func (r *Harness) everyWrite(t *testing.T, rest func(time.Duration)) {
 	t.Helper()
 	for i, a := range podAddresses {
@@ -224,8 +223,8 @@ func (r *Harness) everyWrite(t *testing.T, rest func(time.Duration)) {
 	r.process.k8s.RepeatEvents(t.Context())
 }
 
-// The roles that are shipped hold what the controller does, and nothing else. Leases and the rights
-// of webhooks have roles of their own, which tests in a real cluster use.
+// TestRolesHaveOnlyUsedVerbs checks that the shipped roles contain exactly what the controller uses. Leases and
+// webhooks have their own roles, which tests in a real cluster cover.
 func TestRolesHaveOnlyUsedVerbs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -239,37 +238,37 @@ func TestRolesHaveOnlyUsedVerbs(t *testing.T) {
 		watched := append(controller.StackKinds(), cluster.KindEndpoints)
 		for _, k := range append(watched, controller.BindingKinds()...) {
 			if k == cluster.KindSecret {
-				continue // granted one by one, by those who have them
+				continue // permitted for individual Secrets, by their owners
 			}
 			resource := ResourceOf(string(k))
 			l.used[resource+" list"], l.used[resource+" watch"] = true, true
 		}
-		l.used["customresourcedefinitions get"] = true // with a client of its own: see internal/kube
+		l.used["customresourcedefinitions get"] = true // used by a separate client: see internal/kube
 		if d := cmp.Diff(slices.Sorted(maps.Keys(l.used)), granted(t, "fulcrum", "fulcrum-shared-targets", "fulcrum-accelerators")); d != "" {
 			t.Errorf("(-used +granted):\n%s", d)
 		}
 	})
 }
 
-// Without any one verb the controller says what it lacks, in an event, as the error of a run, or in what it
-// leaves undone; see quiet.
+// TestWithoutVerb checks that without any one verb the controller reports the missing permission, in an event or as
+// the error of a run, except for the verbs in quiet.
 func TestWithoutVerb(t *testing.T) {
 	t.Parallel()
-	// quiet are the verbs whose lack shows in the log and in what is not there, not in an error.
+	// quiet are verbs whose absence causes no error, only a log message and a missing object.
 	quiet := map[string]string{
 		"events create": "no event can say it",
 		"events patch":  "no event can say it",
 	}
-	n := 0 // each third verb is tried, or all in the long form
+	n := 0 // tries each third verb, or all in long test runs
 	for _, role := range rights.Kubernetes {
 		if role.File == "webhook.yaml" || role.Name == "fulcrum-leader-election" || role.Name == "fulcrum-gateway-versions" {
-			continue // not what the engine does: see internal/kube and internal/webhook/serving
+			continue // not used by the engine: see internal/kube and internal/webhook/serving
 		}
 		for _, rule := range role.Rules {
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
 					if verb == "list" || verb == "watch" || resource == "customresourcedefinitions" {
-						continue // informers, and a client of its own: see internal/kube
+						continue // used by informers and by a separate client: see internal/kube
 					}
 					if n++; n%seeds.Step(3) != 0 {
 						continue

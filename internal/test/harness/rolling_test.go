@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// startFleet returns an Ingress with three healthy targets.
+// startFleet returns a harness with an Ingress with three healthy targets.
 func startFleet(t *testing.T) (*Harness, *fleet) {
 	t.Helper()
 	r := New(t, Options{Emulator: slowChecks()})
@@ -48,7 +48,7 @@ func TestRollingUpdateAlwaysHasHealthyTarget(t *testing.T) {
 	cases := map[string]struct {
 		gated    bool
 		minReady time.Duration
-		// judged: Kubernetes waits long enough for AWS to know the new pods.
+		// compared is set if Kubernetes waits until the new pods are healthy in AWS.
 		compared bool
 	}{
 		"readiness gates":                        {gated: true, compared: true},
@@ -104,7 +104,8 @@ func TestRollingUpdateAlwaysHasHealthyTarget(t *testing.T) {
 	}
 }
 
-// turn is a Service that is turned to another Deployment at once, as in a blue-green release.
+// TestBlueGreenSwitchKeepsOldPodsUntilNewAreHealthy checks that old pods stay registered until the new ones are
+// healthy when a Service is switched to another Deployment at once, as in a blue-green release.
 func TestBlueGreenSwitchKeepsOldPodsUntilNewAreHealthy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,7 +117,7 @@ func TestBlueGreenSwitchKeepsOldPodsUntilNewAreHealthy(t *testing.T) {
 		for range f.size {
 			f.start()
 		}
-		// The new pods run before the Service is turned; the slice follows in one write.
+		// The new pods run before the switch; the EndpointSlice follows in one write.
 		for _, m := range f.pods {
 			m.born = time.Now().Add(-time.Minute)
 		}
@@ -141,7 +142,7 @@ func TestReadinessGatesAreRemovedWithTheirIngress(t *testing.T) {
 		if !f.live(20*time.Minute, f.roll, f.rolled) {
 			t.Fatal("the update does not end")
 		}
-		// One more pod is on its way when the Ingress goes.
+		// Another pod is starting when the Ingress is deleted.
 		f.start()
 		f.live(5*time.Second, func() {}, func() bool { return false })
 		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
@@ -165,8 +166,8 @@ func TestReadinessGatesAreRemovedWithTheirIngress(t *testing.T) {
 	})
 }
 
-// The target group is replaced while a rolling update goes on. The old one is not used by any rule
-// then, which says nothing about the pods.
+// TestPodsStayReadyWhileTheirTargetGroupIsReplaced checks that ready pods stay ready when the target group is
+// replaced during a rolling update. The old target group is then not used by any rule, so it reports no health.
 func TestPodsStayReadyWhileTheirTargetGroupIsReplaced(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

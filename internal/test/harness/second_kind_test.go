@@ -25,11 +25,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// ownClass is the class of the Services that exposed makes load balancers for.
+// ownClass is the class of the Services that exposed serves.
 const ownClass = "test/alb"
 
-// exposed is a second frontend: an application load balancer for each Service of its class, which serves the
-// first port on port 80. It is translation and status, and nothing else.
+// exposed is a second frontend: an ALB for each Service of its class, which serves the first port of the Service on
+// port 80. It implements only translation and status.
 type exposed struct{}
 
 func asks(svc *corev1.Service) bool {
@@ -130,7 +130,7 @@ spec: {type: LoadBalancer, loadBalancerClass: ` + ownClass + `, selector: {app: 
 `
 }
 
-// owned returns the lines of the state that carry the tags of a kind.
+// owned returns the lines of the state with the tags of a kind.
 func owned(r *Harness, kind model.Kind) (out []string) {
 	for _, line := range r.State() {
 		if strings.Contains(line, kind.TagPrefix()+"/stack") {
@@ -149,8 +149,8 @@ func backendGroups(r *Harness) (n int) {
 	return n
 }
 
-// Two kinds run side by side in one process: each has stacks, triggers, finalizers, status and events of its own;
-// they share the backend security group until the last stack of either kind is gone.
+// TestTwoKindsRunInOneController checks that two kinds run in one process, each with its own stacks, triggers,
+// finalizers, status and events. They share the backend security group until the last stack is deleted.
 func TestTwoKindsRunInOneController(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -201,7 +201,7 @@ func TestTwoKindsRunInOneController(t *testing.T) {
 				if slices.Equal(services, owned(r, model.Service)) {
 					t.Error("an edit of the Service changes nothing")
 				}
-				// A deleted binding whose targets are in use comes back, and the targets stay meanwhile.
+				// A deleted binding whose targets are in use is created again, and its targets stay registered.
 				for _, b := range r.Store.All(cluster.KindBinding) {
 					r.drop(cluster.KindBinding, b.GetNamespace(), b.GetName())
 				}
@@ -253,7 +253,7 @@ func TestTwoKindsRunInOneController(t *testing.T) {
 	}
 }
 
-// hostShown returns the host name in the status of an object.
+// hostShown returns the hostname in the status of an object.
 func hostShown(obj cluster.Object) string {
 	switch o := obj.(type) {
 	case *corev1.Service:

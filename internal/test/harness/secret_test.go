@@ -22,7 +22,7 @@ data: {clientID: c2hvcA==, clientSecret: %s}
 `, base64.StdEncoding.EncodeToString([]byte(value)))
 }
 
-// secrets returns the client secrets that AWS holds, of rules and of default actions.
+// secrets returns the client secrets that AWS has, of rules and of default actions.
 func secrets(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -37,11 +37,11 @@ func secrets(r *Harness) (out []string) {
 	return out
 }
 
-// idp names the Secret of clientSecret.
+// idp is an OIDC configuration that names the Secret of clientSecret.
 const idp = `{"issuer":"https://login.example.com","authorizationEndpoint":"https://login.example.com/a","tokenEndpoint":"https://login.example.com/t","userInfoEndpoint":"https://login.example.com/u","secretName":"login"}`
 
-// A client secret that changes is given to AWS, whether a controller sees the change or finds it at
-// its start, and nothing is written while it does not change.
+// TestChangedClientSecretIsSentToAWS checks that a changed client secret is written to AWS, whether the controller
+// sees the change or finds it at its start, and that an unchanged one is not written.
 func TestChangedClientSecretIsSentToAWS(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestChangedClientSecretIsSentToAWS(t *testing.T) {
 		r.Apply(clientSecret("three"))
 		r.Start()
 		step("changed while no controller ran", "three", 2)
-		// Whoever does not know what AWS holds takes it to be right.
+		// A process that does not know which secret AWS has assumes that it is correct.
 		for _, o := range r.Store.All("Secret") {
 			if o.GetNamespace() == "kube-system" {
 				if err := r.Store.Remove(o); err != nil {
@@ -91,8 +91,8 @@ func TestChangedClientSecretIsSentToAWS(t *testing.T) {
 	})
 }
 
-// A process ends after each call of a change of the client secret, before it stores what it knows, and the change is taken
-// back before the next process starts. AWS gets the secret that is there now.
+// TestRevertedClientSecretIsSentToAWS checks that AWS gets the current client secret when a process ends after a call
+// of a change, before it stores its checkpoints, and the change is reverted before the next process starts.
 func TestRevertedClientSecretIsSentToAWS(t *testing.T) {
 	t.Parallel()
 	for _, at := range []int{1, 2} {
@@ -135,8 +135,9 @@ func clientSecretTakenBack(t *testing.T, at int) {
 	}
 }
 
-// A process ends after it has made a rule with a client secret, before it stores what it knows, and the client secret changes
-// before the next process starts. AWS gets the secret that is there now.
+// TestChangedClientSecretOfNewRuleIsSentToAWS checks that AWS gets the current client secret when a process ends
+// after creating a rule, before it stores its checkpoints, and the client secret changes before the next process
+// starts.
 func TestChangedClientSecretOfNewRuleIsSentToAWS(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

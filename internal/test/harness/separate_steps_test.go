@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// AWS takes attributes, tags and sources of all members in one call, and refuses it for one bad value.
-// The good values of the others are set all the same.
+// TestInvalidValueBlocksNoValueOfOthers checks that valid attributes, tags and sources are set although another
+// member has an invalid one. AWS refuses the whole call that sets the values of all members.
 func TestInvalidValueBlocksNoValueOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ bad, good, state string }{

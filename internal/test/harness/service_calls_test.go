@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// twoPorts returns a Service with a network load balancer and two ports.
+// twoPorts returns a Service with an NLB and two ports.
 func twoPorts(name string) string {
 	return strings.Replace(exposedService(name, ipTargets, "{name: a, port: 80, targetPort: 8080}, {name: b, port: 443, targetPort: 8080}"), "22222222-0000-4000-8000-000000000001", "uid-"+name, 1)
 }
@@ -24,8 +24,8 @@ func podsOfPorts(name string, addresses ...string) string {
 	return strings.Replace(pods(name, addresses...), `{name: "", port: 8080, protocol: TCP}`, "{name: a, port: 8080, protocol: TCP}, {name: b, port: 8080, protocol: TCP}", 1)
 }
 
-// callReasons is what each call is for that a Service with two ports needs, and how many it cannot do without: what
-// AWS has no call for that does it for several resources.
+// callReasons are the reasons for the calls of a Service with two ports, with the minimum number of each call. The
+// minimum is above 0 if AWS has no call that handles several resources at once.
 var callReasons = map[string]struct {
 	floor int
 	why   string
@@ -117,7 +117,8 @@ func TestServiceCalls(t *testing.T) {
 	}
 }
 
-// TestServiceRestart starts the controller over many Services. In the first minute one is edited and a pod comes.
+// TestServiceRestart restarts the controller with many Services. In the first minute a Service is edited and a pod is
+// added.
 func TestServiceRestart(t *testing.T) {
 	t.Parallel()
 	n := size(300, 60)

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// withService returns ip targets and further annotations of Services, by name without prefix and value.
+// withService returns annotations of Services for ip targets and the given pairs of name (without prefix) and value.
 func withService(pairs ...string) string {
 	out := ipTargets
 	for i := 0; i < len(pairs); i += 2 {
@@ -25,7 +25,7 @@ func withService(pairs ...string) string {
 
 const onePort = "{name: a, port: 80, targetPort: 8080, nodePort: 30080}"
 
-// warnedOf reports whether an event on a Service has a text.
+// warnedOf reports whether an event of a Service contains a text.
 func warnedOf(r *Harness, name, text string) bool {
 	return slices.ContainsFunc(r.Store.All("Event"), func(o cluster.Object) bool {
 		e := o.(*corev1.Event)
@@ -33,8 +33,8 @@ func warnedOf(r *Harness, name, text string) bool {
 	})
 }
 
-// An edit that is not valid changes nothing of what is live, and the Service has an event with the field, the value
-// and the way out. The status shows what is served.
+// TestInvalidEditsLoseNothing checks that an invalid edit changes nothing in AWS, and that an event on the Service
+// has the field, the value and the fix. The status still shows the load balancer.
 func TestInvalidEditsLoseNothing(t *testing.T) {
 	t.Parallel()
 	const lb = "service.beta.kubernetes.io/aws-load-balancer-"
@@ -96,8 +96,8 @@ func TestInvalidEditsLoseNothing(t *testing.T) {
 	}
 }
 
-// Valid combinations, odd ones too, cause no change once they are carried out, neither while the controller runs nor
-// after a restart.
+// TestUnusualServicesCauseNoRepeatedChanges checks that valid but unusual combinations cause no changes after they
+// were applied, neither while the controller runs nor after a restart.
 func TestUnusualServicesCauseNoRepeatedChanges(t *testing.T) {
 	t.Parallel()
 	const datagrams = "{name: u, port: 53, targetPort: 8080, protocol: UDP}"
@@ -165,7 +165,8 @@ func TestUnusualServicesCauseNoRepeatedChanges(t *testing.T) {
 	}
 }
 
-// A new load balancer admits no client where it can admit none of the client ranges.
+// TestUnusableClientRangesAdmitNobody checks that a new load balancer admits no clients if none of its client ranges
+// is usable.
 func TestUnusableClientRangesAdmitNobody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -183,7 +184,8 @@ func TestUnusableClientRangesAdmitNobody(t *testing.T) {
 	})
 }
 
-// The last member of a shared load balancer can give up the protection that a former one has asked for.
+// TestDeletionProtectionOfPreviousMemberCanBeRemoved checks that the last member of a shared load balancer can
+// disable the deletion protection that a previous member enabled.
 func TestDeletionProtectionOfPreviousMemberCanBeRemoved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

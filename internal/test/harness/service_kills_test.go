@@ -13,15 +13,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// serviceEdits are forms of a Service, each of which replaces something of the one before.
+// serviceEdits are versions of a Service, each of which differs from the previous one.
 var serviceEdits = []string{
 	exposedService("mail", "", "{name: a, port: 80, targetPort: 8080, nodePort: 30080}, {name: b, port: 53, targetPort: 8080, nodePort: 30053, protocol: UDP}"),
 	exposedService("mail", ipTargets, "{name: a, port: 80, targetPort: 8080, nodePort: 30080}, {name: b, port: 53, targetPort: 8080, nodePort: 30053}"),
 	exposedService("mail", ipTargets+`, service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing`, "{name: a, port: 80, targetPort: 8080, nodePort: 30080}"),
 }
 
-// A process that dies at any call that changes something, or never hears the answer to it, leaves nothing that the next one does not
-// bring to its end.
+// TestServicesSurviveKillAtAnyCall checks that the next process completes the work for a Service when a process dies
+// at any mutating call or does not receive its response.
 func TestServicesSurviveKillAtAnyCall(t *testing.T) {
 	t.Parallel()
 	var want []string
@@ -35,7 +35,8 @@ func TestServicesSurviveKillAtAnyCall(t *testing.T) {
 	interruptEach(t, want, calls, seeds.Step(8), mailLifecycle)
 }
 
-// mailLifecycle returns what is there after all edits, and after the deletion, of a Service whose calls a hook sees.
+// mailLifecycle returns the state after all edits of a Service, and checks that nothing remains after its deletion. A
+// hook sees all calls.
 func mailLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*Harness)) []string {
 	t.Helper()
 	r := shopWith(t, Options{Checkpoints: true})
@@ -58,10 +59,10 @@ func mailLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*
 	return append(out, fmt.Sprint(len(r.Store.All(cluster.KindBinding)), " bindings"))
 }
 
-// interruptEach repeats a lifecycle for each call that changes something, or for one of so many: the process dies at it, or
-// never hears the answer. What there is at last is what there was without that.
+// interruptEach repeats a lifecycle for each mutating call, or for every step-th one. The process dies at the call or
+// its response is lost. The result must be the same as without an interruption.
 func interruptEach(t *testing.T, want []string, calls, step int, live func(*testing.T, func(fault.Call) fault.Action, func(*Harness)) []string) {
-	first := map[string]int{"killed": 1, "the answer lost": 1 + step/2} // together they are at twice as many calls
+	first := map[string]int{"killed": 1, "the answer lost": 1 + step/2} // offsets the two ways, so that together they cover twice as many calls
 	for name, does := range map[string]func(*Harness) fault.Action{
 		"killed":          func(r *Harness) fault.Action { r.Kill(); return fault.Action{} },
 		"the answer lost": func(*Harness) fault.Action { return fault.Action{Lose: true} },
@@ -88,7 +89,7 @@ func interruptEach(t *testing.T, want []string, calls, step int, live func(*test
 	}
 }
 
-// count counts calls that change something, and reports whether this is one.
+// count counts mutating calls, and reports whether c is one.
 func count(c fault.Call, n *int) bool {
 	if c.Mutating {
 		*n++
@@ -96,7 +97,7 @@ func count(c fault.Call, n *int) bool {
 	return c.Mutating
 }
 
-// alive lets time pass, and starts another process if one dies.
+// alive advances time, and starts another process if one dies.
 func (r *Harness) alive(d time.Duration) {
 	r.Settle(d)
 	if r.Dead() {

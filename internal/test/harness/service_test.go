@@ -16,7 +16,7 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// exposedService returns a Service of the class that the controller serves, with an annotation block and ports.
+// exposedService returns a Service of the controller's class with annotations and ports.
 func exposedService(name, annotations, ports string) string {
 	return `
 apiVersion: v1
@@ -28,7 +28,8 @@ spec: {type: LoadBalancer, loadBalancerClass: ` + services.DefaultClass + `, sel
 
 const ipTargets = `service.beta.kubernetes.io/aws-load-balancer-nlb-target-type: ip`
 
-// A Service has a network load balancer for as long as it asks for one, and leaves nothing behind.
+// TestServiceLifecycle checks that a Service has an NLB as long as it asks for one, and that nothing remains
+// afterwards.
 func TestServiceLifecycle(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -71,7 +72,7 @@ func TestServiceLifecycle(t *testing.T) {
 	}
 }
 
-// portsShown returns the ports of the load balancer in the status of a Service.
+// portsShown returns the load balancer ports in the status of a Service.
 func portsShown(obj cluster.Object) string {
 	var out []string
 	for _, lb := range obj.(*corev1.Service).Status.LoadBalancer.Ingress {
@@ -82,7 +83,8 @@ func portsShown(obj cluster.Object) string {
 	return strings.Join(out, ",")
 }
 
-// A port whose settings are not valid keeps its live listener with its targets, while the others follow edits.
+// TestHeldPortStaysAsItIs checks that a port with invalid settings keeps its live listener with its targets, while
+// other ports follow edits.
 func TestHeldPortStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	const ports = "{name: a, port: 80, targetPort: 8080}, {name: b, port: 81, targetPort: 8080}"
@@ -131,7 +133,8 @@ func TestHeldPortStaysAsItIs(t *testing.T) {
 	}
 }
 
-// A load balancer goes when its Service asks for none any more, and not before that gives up deletion protection.
+// TestLoadBalancerIsDeletedWithItsService checks that a load balancer is deleted when its Service does not ask for
+// one any more, but only after deletion protection is disabled.
 func TestLoadBalancerIsDeletedWithItsService(t *testing.T) {
 	t.Parallel()
 	const ports = "{port: 80, targetPort: 8080}"

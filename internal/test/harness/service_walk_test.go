@@ -14,11 +14,11 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// walkExposed are the Services with a network load balancer that a walk changes.
+// walkExposed are the Services with an NLB that a random walk changes.
 var walkExposed = []string{"edge", "dns"}
 
-// exposedDoc returns a random Service with a network load balancer. What AWS keeps when it is not asked for any more is
-// always asked for, as the last objects alone would not show otherwise.
+// exposedDoc returns a random Service with an NLB. Settings that AWS keeps when they are not set any more are always
+// set, because otherwise the result would not depend on the last objects alone.
 func (w walker) exposedDoc(n int, sound bool) string {
 	notes := map[string]string{
 		"nlb-target-type": w.pick("ip", "instance"), "scheme": w.pick("internal", "internet-facing"),
@@ -75,7 +75,7 @@ func (w walker) exposedDoc(n int, sound bool) string {
 	return b.String()
 }
 
-// exposedEndpoints returns one or two pods of such a Service, which serve all of its ports.
+// exposedEndpoints returns one or two pods of a Service of walkExposed, which serve all of its ports.
 func (w walker) exposedEndpoints(n int) string {
 	own := exposedAddresses(n)
 	doc := strings.NewReplacer(podAddresses[n]+"]", own[0]+"]", podAddresses[n+3]+"]", own[1]+"]", podAddresses[n]+",", own[0]+",", podAddresses[n+3]+",", own[1]+",").
@@ -84,7 +84,7 @@ func (w walker) exposedEndpoints(n int) string {
 		"ports: [{name: http, port: 8080, protocol: TCP}, {name: tls, port: 8080, protocol: TCP}, {name: t, port: 8080, protocol: TCP}, {name: u, port: 8080, protocol: UDP}]", 1)
 }
 
-// exposedAddresses returns those of the pods of such a Service, on the node of that number.
+// exposedAddresses returns the addresses of the pods of Service n of walkExposed, on node n.
 func exposedAddresses(n int) []string {
 	return []string{fmt.Sprintf("10.0.%d.200", 132+16*n), fmt.Sprintf("10.0.%d.201", 132+16*n)}
 }
@@ -104,7 +104,7 @@ func newServiceWalk(t *testing.T, seed uint64, o Options) (walker, *Harness) {
 	return w, r
 }
 
-// serviceStep changes one thing in the world and in docs.
+// serviceStep makes one random change in the cluster and in docs.
 func (w walker) serviceStep(r *Harness, docs walkDocs) string {
 	n := w.IntN(len(walkExposed))
 	name := walkExposed[n]
@@ -131,8 +131,9 @@ func (w walker) serviceStep(r *Harness, docs walkDocs) string {
 	return "put " + name + doc
 }
 
-// Whatever Services went through, while calls fail, answers are lost and the controller dies, what is there at last is
-// what their last form asks for, a restart changes nothing, and deletion leaves nothing behind.
+// TestResultForServicesDependsOnlyOnLastObjects checks that after any history of Services, with failing calls, lost
+// responses and killed processes, the state matches the last version of the objects, a restart changes nothing, and
+// nothing remains after deletion.
 func TestResultForServicesDependsOnlyOnLastObjects(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, seeds.Amount(8, 16), walkOfServices)

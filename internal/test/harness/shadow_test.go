@@ -48,7 +48,7 @@ func (c counting) Delete(ctx context.Context, obj cluster.Object) error {
 	return c.API.Delete(ctx, obj)
 }
 
-// shadowed is a shadow over the store and the AWS of a harness.
+// shadowed is a shadow controller for the cluster and the AWS of a harness.
 type shadowed struct {
 	*controller.Shadow
 	metrics *controller.Metrics
@@ -57,7 +57,7 @@ type shadowed struct {
 	stop    func()
 }
 
-// startShadow starts a shadow beside the controller of a harness.
+// startShadow starts a shadow controller beside the controller of a harness.
 func startShadow(t *testing.T, r *Harness) *shadowed {
 	t.Helper()
 	s := &shadowed{metrics: controller.NewMetrics(), file: filepath.Join(t.TempDir(), "shadow.json")}
@@ -85,7 +85,7 @@ func startShadow(t *testing.T, r *Harness) *shadowed {
 	return s
 }
 
-// read returns the report as it stands in the file.
+// read returns the report from the file.
 func (s *shadowed) read(t *testing.T) controller.ShadowReport {
 	t.Helper()
 	data, err := os.ReadFile(s.file)
@@ -120,8 +120,8 @@ func (s *shadowed) steps(t *testing.T) (sum float64) {
 	return sum
 }
 
-// A shadow says what it would do and writes nothing: no call of it changes anything in AWS or in Kubernetes, neither
-// while nothing is there, nor beside a controller that does the work, nor when others change what is there.
+// TestShadowModeWritesNothing checks that a shadow controller reports its changes but makes no mutating call to AWS
+// and no write to Kubernetes, neither on an empty AWS, nor beside a working controller, nor after drift.
 func TestShadowModeWritesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// A tenant who makes many load balancers at once does not keep another's one waiting for all of
-// them: AWS's limits are shared by tenants, not by load balancers.
+// TestTenantWithManyLoadBalancersDelaysNoOther checks that a tenant that creates many load balancers at once does not
+// delay the load balancer of another tenant: tenants, not load balancers, share AWS's rate limits.
 func TestTenantWithManyLoadBalancersDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

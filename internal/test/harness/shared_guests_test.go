@@ -15,16 +15,17 @@ import (
 
 const lbAnnotation = ", service.beta.kubernetes.io/aws-load-balancer-"
 
-// guestService returns a Service of namespace bank on the shared load balancer of namespace shop, made on a day of January.
+// guestService returns a Service of namespace bank on the shared load balancer of namespace shop, created on the
+// given day.
 func guestService(name, day, annotations, port string) string {
 	return strings.NewReplacer("namespace: shop", "namespace: bank", "load-balancer-group: public", "load-balancer-group: shop/public", "uid: 33333333", "uid: 44444444").
 		Replace(sharedService(name, day, sharesPublic+annotations, portOf(port)))
 }
 
-// allowCrossNamespace lets Services of other namespaces share a load balancer.
+// allowCrossNamespace permits Services of other namespaces to share a load balancer.
 func allowCrossNamespace(o *services.Options) { o.CrossNamespaceGroups = true }
 
-// sharedSettings returns what the shared load balancer has once: its own line, without what is of one port.
+// sharedSettings returns the load-balancer-wide settings of the shared load balancer: its line of the state.
 func sharedSettings(r *Harness) []string {
 	var out []string
 	for _, line := range r.State() {
@@ -35,8 +36,8 @@ func sharedSettings(r *Harness) []string {
 	return out
 }
 
-// guestSettings are what a Service that was invited may ask for, and what the owner has not named. SUBNET and GROUP stand
-// for ones of the VPC.
+// guestSettings are settings that an invited Service may ask for and that the owner does not set. SUBNET and GROUP
+// are replaced by IDs of the VPC.
 var guestSettings = map[string]string{
 	"subnets":             lbAnnotation + "subnets: SUBNET",
 	"dual stack":          lbAnnotation + "ip-address-type: dualstack",
@@ -48,9 +49,9 @@ var guestSettings = map[string]string{
 	"capacity":            lbAnnotation + `minimum-load-balancer-capacity: "CapacityUnits=3000"`,
 }
 
-// A Service of another namespace that is invited to a shared load balancer decides nothing that the load balancer has
-// once, whether it is younger or older than the owner's, and comes later or is there from the start. It is served on its
-// port, and an event says what has no effect.
+// TestGuestDecidesNoSharedSetting checks that an invited Service of another namespace decides no load-balancer-wide
+// setting, whether it is younger or older than the owner's Service and whether it exists from the start or joins
+// later. Its port is served, and an event reports the settings without effect.
 func TestGuestDecidesNoSharedSetting(t *testing.T) {
 	t.Parallel()
 	for name, annotation := range guestSettings {
@@ -96,8 +97,9 @@ func TestGuestDecidesNoSharedSetting(t *testing.T) {
 	}
 }
 
-// The owner of a shared load balancer changes it while a guest is silent, also where the guest asks for something else.
-// When the owner leaves, what it has chosen stays for the guests, and none of them changes it for another by being older.
+// TestOwnerDecidesSharedSettings checks that the owner of a shared load balancer decides its settings, also if a
+// guest asks for others. When the owner leaves, the settings are kept for the guests, and an older guest cannot
+// change them for the others.
 func TestOwnerDecidesSharedSettings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

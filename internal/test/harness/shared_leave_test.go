@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// A Service that names no scheme and leaves a shared load balancer, or moves to another one, keeps the scheme of the one
-// that serves it, and says so. Events say when the move is complete, when the former load balancer goes, and that it has.
+// TestServiceKeepsSchemeAfterLeavingSharedLoadBalancer checks that a Service without a scheme that leaves a shared
+// load balancer or moves to another one keeps its scheme, and reports that. Events report when the move is complete
+// and when the previous load balancer is going to be deleted and is deleted.
 func TestServiceKeepsSchemeAfterLeavingSharedLoadBalancer(t *testing.T) {
 	t.Parallel()
 	const public = lbAnnotation + "scheme: internet-facing"
@@ -51,7 +52,8 @@ func TestServiceKeepsSchemeAfterLeavingSharedLoadBalancer(t *testing.T) {
 	}
 }
 
-// Who joins a load balancer of another scheme is told what it will be.
+// TestJoiningServiceIsInformedOfDifferentScheme checks that a Service that joins a load balancer with another scheme
+// gets an event with both schemes.
 func TestJoiningServiceIsInformedOfDifferentScheme(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,8 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// A tenant can write any finalizer on a Service. That of another namespace's shared load balancer does not make
-// the Service a member: it opens no port there and does not keep the load balancer when its own members go.
+// TestForgedServiceFinalizerIsNoMembership checks that a forged finalizer of a shared load balancer of another
+// namespace does not make a Service a member: it opens no port, and does not keep the load balancer when its members
+// are deleted.
 func TestForgedServiceFinalizerIsNoMembership(t *testing.T) {
 	t.Parallel()
 	for name, annotations := range map[string]string{
@@ -48,7 +49,8 @@ func TestForgedServiceFinalizerIsNoMembership(t *testing.T) {
 	}
 }
 
-// A newcomer, an older one too, does not open a shared load balancer to the internet whose members name no scheme.
+// TestNewcomerDoesNotDecideScheme checks that a Service that joins, also an older one, does not make a shared load
+// balancer internet-facing whose members set no scheme.
 func TestNewcomerDoesNotDecideScheme(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -28,7 +28,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// neighbour is another cluster with its own controller over the same AWS. It runs bindings only.
+// neighbour is another cluster whose controller uses the same AWS. It serves only bindings.
 type neighbour struct {
 	r     *Harness
 	store *cluster.Memory
@@ -93,7 +93,8 @@ spec:
 `, arn, strings.Join(lines, "\n  "))
 }
 
-// registered returns the active targets of a target group as its own account sees them, with their zones.
+// registered returns the active targets of a target group, with their availability zones, as the account of the
+// target group sees them.
 func registered(t *testing.T, r *Harness, account, arn string) string {
 	t.Helper()
 	out, err := elb.NewFromConfig(configOf(r, account)).DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: &arn})
@@ -144,7 +145,8 @@ func TestTwoClustersShareATargetGroup(t *testing.T) {
 		other.apply(shop, pods("web", podAddresses[3], podAddresses[4]), doc)
 		expect(t, "both are there", "10.0.132.10 10.0.132.11 10.0.148.10 10.0.148.11", all())
 
-		// Each replaces a pod, more than once and with restarts in between; neither touches the other's.
+		// Each cluster replaces a pod, more than once and with restarts in between; neither changes targets of the
+		// other.
 		r.Apply(pods("web", podAddresses[0], podAddresses[2]))
 		r.calm(time.Minute)
 		expect(t, "one has another pod", "10.0.132.10 10.0.132.11 10.0.148.11 10.0.164.10", all())
@@ -155,7 +157,7 @@ func TestTwoClustersShareATargetGroup(t *testing.T) {
 		other.run()
 		expect(t, "both have fewer", "10.0.132.11 10.0.164.10", all())
 
-		// Another look at AWS finds nothing to do.
+		// The next comparison with AWS finds no difference.
 		r.Emulator.Calls().Reset()
 		r.calm(24 * time.Hour)
 		if n := r.Emulator.Calls().Mutating(); n > 0 {
@@ -177,7 +179,7 @@ func TestTwoClustersShareATargetGroup(t *testing.T) {
 	})
 }
 
-// sharedLifecycle returns that of a binding to a group in which another cluster has a target too.
+// sharedLifecycle returns the lifecycle of a binding to a target group in which another cluster also has a target.
 func sharedLifecycle(t *testing.T, r *Harness) (states [][]string) {
 	t.Helper()
 	arn := r.World.TargetGroups["external"]
@@ -241,7 +243,7 @@ func TestTargetRecordsSurviveCallFaults(t *testing.T) {
 	}
 	for name, f := range faults {
 		t.Run(name, func(t *testing.T) {
-			for n := 2; n <= calls; n++ { // the first is the other cluster's
+			for n := 2; n <= calls; n++ { // the first call is the other cluster's
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
 					r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
@@ -266,7 +268,7 @@ const (
 	word         = "open-sesame"
 )
 
-// otherGroup makes a target group in a VPC of the other account, and the role to fill it.
+// otherGroup creates a target group in a VPC of the other account, and the role to register targets.
 func otherGroup(t *testing.T, r *Harness) (arn, vpc string) {
 	t.Helper()
 	cfg := configOf(r, otherAccount)
@@ -287,7 +289,7 @@ func otherGroup(t *testing.T, r *Harness) (arn, vpc string) {
 	return aws.ToString(out.TargetGroups[0].TargetGroupArn), aws.ToString(made.Vpc.VpcId)
 }
 
-// reported returns all that the controller has written into the cluster about the binding.
+// reported returns all events and binding conditions that the controller has written.
 func reported(r *Harness) string {
 	var b strings.Builder
 	for _, o := range r.Store.All("Event") {
@@ -355,7 +357,7 @@ func TestUnusableRoleIsReportedWithoutExternalID(t *testing.T) {
 				if s := reported(r); !strings.Contains(s, "assume role "+c.role) || strings.Contains(s, "guess-work") {
 					t.Errorf("reported:\n%s", s)
 				}
-				// It is not given up as long as the role may hold targets.
+				// The binding is not released while the role may still have registered targets.
 				if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindBinding, Namespace: "shop", Name: "shared"}); err != nil {
 					t.Fatal(err)
 				}

@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// planWrites is an API server that counts the writes of plans by the name of the Ingress, and fails
-// them with err if that is not nil.
+// planWrites is an API server that counts the writes of plan annotations by Ingress, and refuses them with err if
+// set.
 type planWrites struct {
 	kube.API
 	count map[string]int
@@ -35,7 +35,7 @@ func (w planWrites) Patch(ctx context.Context, obj cluster.Object, part cluster.
 	return w.API.Patch(ctx, obj, part, kind, data)
 }
 
-// newShowingShop returns a shop with a load balancer, whose controller shows plans while on is true.
+// newShowingShop returns a shop with a load balancer, whose controller writes plan annotations while on is true.
 func newShowingShop(t *testing.T, on *bool, err error) (*Harness, map[string]int) {
 	t.Helper()
 	writes := planWrites{count: map[string]int{}, err: err}
@@ -60,7 +60,7 @@ func orderedMember(n int, order string) string {
 	return strings.Replace(memberOf(n, "arn", map[int]string{1: "/a", 2: "/b"}[n]), "certificate-arn: arn", "group.order: '"+order+"'", 1)
 }
 
-// annotate gives an Ingress an annotation, as a user does.
+// annotate sets an annotation of an Ingress, as a user would.
 func annotate(r *Harness, name, key, value string) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: name})
@@ -74,7 +74,7 @@ func annotate(r *Harness, name, key, value string) {
 	}
 }
 
-// shown returns the plans that Ingresses show, by name, as far as they are plans of what they say.
+// shown returns the plan annotations by Ingress, described as the plans of the stacks that they match.
 func shown(r *Harness) map[string]string {
 	out := map[string]string{}
 	for _, o := range r.Store.All(cluster.KindIngress) {
@@ -124,7 +124,7 @@ func TestPlanIsShownOnlyOnFirstMember(t *testing.T) {
 		expect("another order", map[string]string{"web": "the plan of shop/web", "m2": "the plan of team"}, map[string]int{"m1": 1, "m2": 1})
 
 		annotate(r, "m2", prefix+"group.name", "other")
-		expect("another group", map[string]string{"web": "the plan of shop/web", "m1": "the plan of team", "m2": "the plan of other"}, map[string]int{"m1": 1, "m2": 2}) // taken away by the one, then written by the other
+		expect("another group", map[string]string{"web": "the plan of shop/web", "m1": "the plan of team", "m2": "the plan of other"}, map[string]int{"m1": 1, "m2": 2}) // removed by one stack, then written by the other
 
 		r.process.save()
 		on = false
@@ -143,7 +143,8 @@ func TestPlanIsShownOnlyOnFirstMember(t *testing.T) {
 	})
 }
 
-// What goes wrong with the annotation stops nothing else, and is not tried again and again.
+// TestFailedPlanAnnotationBlocksNothing checks that a refused plan annotation blocks no other change and is not
+// repeated continuously.
 func TestFailedPlanAnnotationBlocksNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -193,7 +194,7 @@ func TestTooLargePlanIsReported(t *testing.T) {
 	})
 }
 
-// Showing plans costs no call to AWS.
+// TestPlansCostNoCalls checks that plan annotations cause no AWS calls.
 func TestPlansCostNoCalls(t *testing.T) {
 	t.Parallel()
 	calls := func(on bool) (counts map[string]int) {

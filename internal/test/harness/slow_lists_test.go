@@ -12,8 +12,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// Where AWS answers after 50 seconds, and lists have eleven pages, they are not old before what is read besides is there: they
-// would be read again and again, and edits would wait for hours.
+// TestSlowlyReadListsAreUsed checks that lists of eleven pages do not expire before other reads complete when AWS
+// takes 50 seconds per call. Otherwise they would be read repeatedly, and edits would wait for hours.
 func TestSlowlyReadListsAreUsed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -46,7 +46,8 @@ func TestSlowlyReadListsAreUsed(t *testing.T) {
 	})
 }
 
-// What needs few lists is served, and gives up what it has no right to, where each call takes 50 seconds.
+// TestGatewaysAndServicesAreServedWithSlowAWS checks that objects that need few lists are served, and lose what they
+// are no longer permitted, when each call takes 50 seconds.
 func TestGatewaysAndServicesAreServedWithSlowAWS(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// waitUntilServed lets time pass until the Ingress is served with its targets, the Service has a load
-// balancer, and their status shows it.
+// waitUntilServed advances time until the Ingress is served with its targets and its status shows the load balancer,
+// and returns how long that took.
 func (r *Harness) waitUntilServed(limit time.Duration) time.Duration {
 	begun := time.Now()
 	for time.Since(begun) < limit {
@@ -24,8 +24,8 @@ func (r *Harness) waitUntilServed(limit time.Duration) time.Duration {
 	return limit
 }
 
-// Answers may take as long as they do: an Ingress is served when each call takes 50 seconds, and edits of
-// it take effect.
+// TestIngressIsServedWithSlowAWS checks that an Ingress is served and its edits take effect when each call takes up
+// to 50 seconds.
 func TestIngressIsServedWithSlowAWS(t *testing.T) {
 	t.Parallel()
 	for _, slow := range []time.Duration{11 * time.Second, 25 * time.Second, 50 * time.Second} {
@@ -51,7 +51,7 @@ func TestIngressIsServedWithSlowAWS(t *testing.T) {
 	}
 }
 
-// documentedRate returns how many calls of an operation a second AWS documents.
+// documentedRate returns the rate per second that AWS documents for an operation.
 func documentedRate(service, operation string) float64 {
 	for _, b := range fault.Documented(1).Buckets {
 		for _, pattern := range b.Operations {
@@ -64,8 +64,8 @@ func documentedRate(service, operation string) float64 {
 	return 1
 }
 
-// Where AWS admits one call in ten of each operation, an Ingress is served within three times what the
-// calls take that it needs, at a tenth of the documented rates.
+// TestIngressIsServedWithOneTenthOfTheRateLimit checks that, if AWS admits only every tenth call of each operation,
+// an Ingress is served within three times the duration of its required calls at a tenth of the documented rates.
 func TestIngressIsServedWithOneTenthOfTheRateLimit(t *testing.T) {
 	t.Parallel()
 	serve := func(t *testing.T, admits func(fault.Call) bool) (took time.Duration, calls map[string]int) {
@@ -90,8 +90,8 @@ func TestIngressIsServedWithOneTenthOfTheRateLimit(t *testing.T) {
 	}
 }
 
-// A service that does not answer what some load balancers ask of it holds no worker for long: the edits of
-// others take effect as before.
+// TestHangingServiceDelaysNoOtherStack checks that an AWS service that does not answer calls for some load balancers
+// does not occupy workers for long, so that edits of other stacks take effect in time.
 func TestHangingServiceDelaysNoOtherStack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

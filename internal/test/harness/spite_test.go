@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// refusedMember returns a member of the group "team" in a namespace of its own, with n rules whose action AWS
-// refuses; the values differ with every turn.
+// refusedMember returns a member of IngressGroup "team" in its own namespace with n rules whose actions AWS refuses.
+// The values differ in each turn.
 func refusedMember(turn, n int) string {
 	var paths []string
 	for i := range n {
@@ -24,8 +24,8 @@ func refusedMember(turn, n int) string {
 	return strings.NewReplacer("namespace: shop", "namespace: spite", "name: web\n", "name: spite\n").Replace(doc)
 }
 
-// A tenant whose rules AWS refuses, a hundred of them with new values every second, uses up no more
-// calls than its share, and others are served as soon as before.
+// TestManyRejectedValuesDelayNoOtherTenant checks that a tenant with a hundred refused rules with new values every
+// second does not exceed its share of calls, and that other tenants are served without delay.
 func TestManyRejectedValuesDelayNoOtherTenant(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

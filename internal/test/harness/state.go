@@ -52,7 +52,7 @@ func (r *Harness) State() []string {
 	}
 	for _, g := range p.ELB.TargetGroups {
 		if len(g.Tags) == 0 {
-			continue // the controller has not created it
+			continue // not created by the controller
 		}
 		var ts []string
 		for _, t := range g.Targets {

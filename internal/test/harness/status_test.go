@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// All members show the name in lower case with every port of the load balancer, and then that of the
-// frontend NLB, as long as there is one.
+// TestStatusShowsNamesAndPorts checks that the status of all members shows the hostname in lower case with every port
+// of the load balancer, followed by the hostname of the frontend NLB while there is one.
 func TestStatusShowsNamesAndPorts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestStatusShowsNamesAndPorts(t *testing.T) {
 	})
 }
 
-// nameInDNS returns the name of a load balancer as statuses show it, "" if there is none.
+// nameInDNS returns the hostname of a load balancer as a status shows it, or "" if there is none.
 func nameInDNS(r *Harness, name string) string {
 	w := r.Emulator.Store()
 	w.Lock()

@@ -11,8 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A target group that keeps clients on targets is replaced like any other. AWS takes such a one beside another in one rule only
-// with group stickiness, and one with a cookie of the application not at all.
+// TestStickyTargetGroupIsReplaced checks that a target group with stickiness is replaced like any other. AWS accepts
+// one with a load balancer cookie beside another target group in a rule only with target group stickiness, and one
+// with an application cookie not at all.
 func TestStickyTargetGroupIsReplaced(t *testing.T) {
 	t.Parallel()
 	for name, attributes := range map[string]string{

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// AWS may show a change of targets late. Targets follow pods that become ready and unready at once all the same, and
-// nobody is said to have changed what was written from here.
+// TestTargetsFollowPodsWithPropagationDelay checks that targets follow pods that become ready and unready at once,
+// although AWS shows changes of targets late, and that the controller's own changes are not reported as drift.
 func TestTargetsFollowPodsWithPropagationDelay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -21,7 +21,7 @@ func TestTargetsFollowPodsWithPropagationDelay(t *testing.T) {
 		r.during(10 * time.Minute)
 		arn := forwardsOn(80, "shop.example.com")(r)[0]
 		r.Emulator.Faults().KeepHistory(time.Minute)
-		var now atomic.Bool // of what this test reads itself
+		var now atomic.Bool // set while the test itself reads targets
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 			if c.Operation == "DescribeTargetHealth" && !now.Load() {
 				return fault.Action{Stale: 30 * time.Second}
