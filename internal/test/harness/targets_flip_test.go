@@ -12,19 +12,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// Targets that are registered and deregistered many times a second, because a selector is edited all the time.
+// Tests with targets that are registered and deregistered many times a second, because an object such as a selector
+// is edited all the time.
 
 const flipsPerSecond = 25
 
-// flipper changes what Service 0 of a herd selects.
+// flipper switches Service 0 of a herd between two states.
 type flipper struct {
 	h    *herd
 	all  []int         // its pods
-	turn func(on bool) // into one of two states
+	turn func(on bool) // switches to one of the two states
 	on   bool
 }
 
-// flips are ways to flip, by name. In the state that is on, all pods of on are to be registered.
+// flips are ways to switch, by name. Each returns the pods that must be registered in the on state.
 var flips = map[string]func(f *flipper) (on []int){
 	"a selector": func(f *flipper) []int {
 		blue, green := f.all[:3], f.all[3:]
@@ -60,13 +61,13 @@ var flips = map[string]func(f *flipper) (on []int){
 	},
 }
 
-// selects writes the EndpointSlice.
+// selects writes the EndpointSlice with the given pods.
 func (f *flipper) selects(list []int, port int) {
 	f.h.pods[0] = list
 	f.h.showAt(0, port)
 }
 
-// ready makes a pod ready or unready.
+// ready sets the readiness of a pod.
 func (f *flipper) ready(n int, is bool) {
 	status := map[bool]string{true: "True", false: "False"}[is]
 	f.h.r.Apply(fmt.Sprintf(`
@@ -78,7 +79,7 @@ status: {podIP: %[2]s, phase: Running, conditions: [{type: Ready, status: "%[3]s
 `, n, address(n), status))
 }
 
-// flip changes the state for a time, and calls each every second.
+// flip switches the state repeatedly for a time, and calls each every second.
 func (f *flipper) flip(d time.Duration, each func()) {
 	for i := range int(d.Seconds()) * flipsPerSecond {
 		f.on = !f.on
@@ -90,7 +91,7 @@ func (f *flipper) flip(d time.Duration, each func()) {
 	}
 }
 
-// registered returns those of the pods that are targets.
+// registered returns the pods that are targets.
 func (f *flipper) registered() (out []int) {
 	active := f.h.r.active()
 	for _, n := range f.all {
@@ -110,8 +111,8 @@ func newFlipper(t *testing.T, how string, opt Options) (f *flipper, on []int) {
 	return f, on
 }
 
-// Where all pods become ready and unready by turns, there is no other target meanwhile: they come back within 5 s each time, and
-// leave at once.
+// TestFlappingPodsAreRegisteredAgainSoon checks that, when all pods of a Service alternate between ready and not
+// ready, they are registered again within 5 s and deregistered at once.
 func TestFlappingPodsAreRegisteredAgainSoon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -144,8 +145,8 @@ func TestFlappingPodsAreRegisteredAgainSoon(t *testing.T) {
 	})
 }
 
-// A tenant flips what a Service selects 25 times a second. The calls are few, there are targets at any time, a pod that is
-// gone leaves at once, and the last state is reached when it ends.
+// TestFlappingTargetsCostFewCalls checks that a Service that switches 25 times a second causes few calls, always has
+// targets, loses a deleted pod at once, and reaches its last state at the end.
 func TestFlappingTargetsCostFewCalls(t *testing.T) {
 	t.Parallel()
 	for how := range flips {
@@ -189,7 +190,8 @@ func TestFlappingTargetsCostFewCalls(t *testing.T) {
 	}
 }
 
-// Neither another Service of the namespace nor one of another tenant waits for a Service that flips.
+// TestFlappingTargetsDelayNoOtherService checks that a flapping Service delays neither another Service of its
+// namespace nor one of another tenant.
 func TestFlappingTargetsDelayNoOtherService(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -207,7 +209,7 @@ func TestFlappingTargetsDelayNoOtherService(t *testing.T) {
 		other := &herd{r: h.r, asked: map[string]time.Time{}, left: map[string]time.Time{}}
 		for i := range own[1:] {
 			f.flip(5*time.Second, func() {})
-			h.replace(1) // of the same namespace
+			h.replace(1) // a Service of the same namespace
 			other.asked[own[i+1]], other.left[own[i]] = time.Now(), time.Now()
 			victim(own[i+1])
 		}
@@ -223,8 +225,8 @@ func TestFlappingTargetsDelayNoOtherService(t *testing.T) {
 	})
 }
 
-// A rolling update of 100 pods takes the calls and the time that it took before targets that flip were slowed down, which
-// were measured: the bounds are those numbers and a tenth.
+// TestARollingUpdateIsNotSlowedDown checks that a rolling update of 100 pods needs no more calls and time than before
+// the delay for flapping targets was introduced. The bounds are the values measured then plus a tenth.
 func TestARollingUpdateIsNotSlowedDown(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond

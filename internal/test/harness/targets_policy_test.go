@@ -21,8 +21,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// bindingsAlone returns a Service with pods and bindings to a target group of pods and one of nodes, both with rules that admit
-// a load balancer: by its security group, and by the addresses of the VPC.
+// bindingsAlone returns a Service with pods, and bindings to a target group of pods and to one of nodes. The rules of
+// the bindings admit a load balancer by its security group and by the address ranges of the VPC.
 func bindingsAlone(t *testing.T, r *Harness) (docs []string, pods, nodes string) {
 	t.Helper()
 	made, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
@@ -39,7 +39,7 @@ func bindingsAlone(t *testing.T, r *Harness) (docs []string, pods, nodes string)
 	return []string{bindingTo(pods, admitting("{securityGroup: {groupID: "+r.World.ExtraSG+"}}")), toNodes}, pods, nodes
 }
 
-// podWithENI returns an ENI of a pod of the Service web, and the pod.
+// podWithENI returns a pod of Service web with its own ENI.
 func podWithENI(t *testing.T, r *Harness) string {
 	t.Helper()
 	out, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateNetworkInterface(t.Context(), &ec2.CreateNetworkInterfaceInput{
@@ -53,8 +53,8 @@ func podWithENI(t *testing.T, r *Harness) string {
 	return strings.Replace(pods("web", own), "labels: {app: web}", eni, 1)
 }
 
-// bindAlone lets a controller with a policy serve bindings without any load balancer, through a change of pods, a restart
-// and their deletion.
+// bindAlone runs a controller with a policy that serves bindings without load balancers, through a change of pods, a
+// restart and the deletion of the bindings.
 func bindAlone(t *testing.T, policy []byte) *Harness {
 	t.Helper()
 	r := shopWith(t, Options{Policies: [][]byte{policy}, Drift: true})
@@ -82,7 +82,8 @@ func bindAlone(t *testing.T, policy []byte) *Harness {
 	return r
 }
 
-// The policy for installations that only bind target groups suffices, and everything in it is used.
+// TestTargetsPolicyIsMinimalForBindings checks that the policy for installations that serve only bindings is
+// sufficient, and that each of its permissions is used.
 func TestTargetsPolicyIsMinimalForBindings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// described returns the active targets of a group of our own account: id, zone and server id.
+// described returns the active targets of a target group of the harness's account: ID, availability zone and server
+// ID.
 func described(t *testing.T, r *Harness, arn string) string {
 	t.Helper()
 	out, err := elb.NewFromConfig(AWSConfig(r.Emulator)).DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: &arn})
@@ -102,7 +103,8 @@ func TestQUICTargetsAreKnownByTheirServerIDs(t *testing.T) {
 	})
 }
 
-// A pod may get its gate from a binding that is about to go, and come after the clean-up.
+// TestReadinessGateOfDeletedBindingOpens checks that a pod that gets the readiness gate of a binding and is created
+// after the deletion of that binding still becomes ready.
 func TestReadinessGateOfDeletedBindingOpens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

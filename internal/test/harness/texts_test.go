@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// A host without a certificate is reported by the field that names it, with what happens to its listener.
+// TestHostWithoutCertificateIsReportedWithItsField checks that a host without a certificate is reported with its
+// field and with what happens to its listener.
 func TestHostWithoutCertificateIsReportedWithItsField(t *testing.T) {
 	t.Parallel()
 	https := annotated("listen-ports", `[{"HTTPS":443}]`)
@@ -47,7 +48,8 @@ func TestHostWithoutCertificateIsReportedWithItsField(t *testing.T) {
 	}
 }
 
-// The same host and path twice in one Ingress: the first one serves, and the second gets an event.
+// TestRepeatedPathIsReported checks that, if an Ingress has a host and path twice, the first rule serves and an event
+// reports the second.
 func TestRepeatedPathIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -61,7 +63,8 @@ func TestRepeatedPathIsReported(t *testing.T) {
 	})
 }
 
-// The redirect idiom of old Ingresses, the same path twice with a redirect first, is no mistake.
+// TestRedirectBeforeSamePathIsNotReported checks that a path that occurs twice, first with a redirect, as older
+// Ingresses have it, is not reported as a mistake.
 func TestRedirectBeforeSamePathIsNotReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

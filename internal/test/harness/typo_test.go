@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// parameters are those of the class "pinned".
+// parameters are the class "pinned" and its IngressClassParams.
 const parameters = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
@@ -27,8 +27,8 @@ metadata: {name: pinned}
 spec: %s
 `
 
-// leadingMember returns the first member of the group "team". It says what the group's load balancer is
-// like; the other member says nothing but where it listens.
+// leadingMember returns the first member of IngressGroup "team". It sets the load-balancer-wide settings; the other
+// member sets only its ports.
 func leadingMember(class string, annotations map[string]string) string {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
@@ -70,7 +70,7 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: api, port: {number: 80}}}}]}
 `
 
-// second returns the other member, with further annotations.
+// second returns the other member with further annotations.
 func second(r *Harness, pairs ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(pairs); i += 2 {
@@ -79,7 +79,7 @@ func second(r *Harness, pairs ...string) string {
 	return fmt.Sprintf(quietMember, r.World.Certs["example.com"], b.String())
 }
 
-// leaderAnnotations are annotations of the first member with, after a bar, a value that cannot be read.
+// leaderAnnotations are annotations of the first member, each with a valid value and, after a bar, an invalid one.
 var leaderAnnotations = map[string]string{
 	"group.order":                               "-1|first",
 	"listen-ports":                              `[{"HTTP":80},{"HTTPS":443}]|[{"HTTP":0}]`,
@@ -128,7 +128,7 @@ var leaderAnnotations = map[string]string{
 	"unhealthy-threshold-count":                 "3|x",
 }
 
-// readableAnnotations returns the annotations as they can be read, without some.
+// readableAnnotations returns the annotations with valid values, except the given ones.
 func readableAnnotations(r *Harness, without ...string) map[string]string {
 	fill := strings.NewReplacer("CERT", r.World.Certs["example.com"], "PREFIXLIST", r.World.PrefixList)
 	out := map[string]string{}
@@ -140,7 +140,7 @@ func readableAnnotations(r *Harness, without ...string) map[string]string {
 	return out
 }
 
-// expectUnchanged expects that a change of objects moves nothing in AWS.
+// expectUnchanged checks that a change of objects changes nothing in AWS.
 func expectUnchanged(t *testing.T, r *Harness, change func()) {
 	t.Helper()
 	before := append(r.State(), attachedAddons(r))
@@ -187,8 +187,8 @@ func TestTypoInOneMemberChangesNothing(t *testing.T) {
 	}
 }
 
-// The second member wants something else, and got a warning for it. It does not get its way because
-// the first cannot be read for a while.
+// TestTypoDoesNotDecideConflict checks that a second member, whose contested setting was refused with a warning, does
+// not get it while the annotation of the first member is invalid.
 func TestTypoDoesNotDecideConflict(t *testing.T) {
 	t.Parallel()
 	for key, other := range map[string]string{
@@ -217,13 +217,14 @@ func TestTypoDoesNotDecideConflict(t *testing.T) {
 	}
 }
 
-// pinned is what a class can say about the load balancer of a group.
+// pinned has all load-balancer-wide settings of a class.
 const pinned = `{scheme: internet-facing, ipAddressType: dualstack, inboundCIDRs: [10.0.0.0/8], sslRedirectPort: "443",
   sslPolicy: ELBSecurityPolicy-TLS13-1-2-2021-06, tags: [{key: Class, value: pinned}], wafv2AclName: rig, targetType: ip,
   minimumLoadBalancerCapacity: {capacityUnits: 200}, loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "120"}],
   listeners: [{protocol: HTTPS, port: 443, listenerAttributes: [{key: routing.http.response.server.enabled, value: "false"}]}]}`
 
-// A class deleted by accident takes nothing away from the groups of its Ingresses.
+// TestMissingClassOfOneMemberChangesNothing checks that an accidentally deleted class changes nothing for the
+// IngressGroups of its Ingresses.
 func TestMissingClassOfOneMemberChangesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

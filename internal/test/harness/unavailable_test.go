@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// strictClass is a class whose parameters decide about the load balancer of the group "team".
+// strictClass is a class whose parameters set the load-balancer-wide settings of IngressGroup "team".
 const strictClass = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
@@ -35,8 +35,7 @@ spec:
   minimumLoadBalancerCapacity: {capacityUnits: 0}
 `
 
-// teamMember returns one Ingress of the group "team" that listens on the ports, on a path of its own. An
-// empty class is left out.
+// teamMember returns an Ingress of IngressGroup "team" with its own path and ports. An empty class is omitted.
 func teamMember(name, class, certificate, path, ports string, annotations ...string) string {
 	named := ""
 	if class != "" {
@@ -62,8 +61,8 @@ spec:
 `, name, certificate, ports, strings.Join(annotations, "\n    "), named, path)
 }
 
-// What a member says about the load balancer or its ports does not become another value, or none,
-// because it cannot be read any more. The other members go on.
+// TestSettingsOfUnreadableMemberStay checks that a setting of a member for the load balancer or its ports keeps its
+// value when it cannot be determined any more, and that other members are still served.
 func TestSettingsOfUnreadableMemberStay(t *testing.T) {
 	t.Parallel()
 	const both, secure = `[{"HTTP":80},{"HTTPS":443}]`, `[{"HTTPS":443}]`
@@ -74,7 +73,7 @@ func TestSettingsOfUnreadableMemberStay(t *testing.T) {
 		spoil       func(t *testing.T, r *Harness, member func(ports string) string)
 	}{
 		"its class is deleted": {class: "strict", others: both,
-			// What the class replaces must not come to count.
+			// The annotations that the class overrides must not take effect.
 			annotations: []string{"alb.ingress.kubernetes.io/scheme: internal", "alb.ingress.kubernetes.io/inbound-cidrs: 0.0.0.0/0",
 				"alb.ingress.kubernetes.io/load-balancer-attributes: idle_timeout.timeout_seconds=99", "alb.ingress.kubernetes.io/tags: owner=shop",
 				"alb.ingress.kubernetes.io/enable-frontend-nlb: \"true\""},

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A group that does not exist keeps the live ones, and with them the rules by which targets are
-// reached, whatever else is changed meanwhile.
+// TestMissingSecurityGroupRemovesNothing checks that an annotation with a missing security group keeps the live
+// security groups, and therefore the rules that admit traffic to targets, while other edits are applied.
 func TestMissingSecurityGroupRemovesNothing(t *testing.T) {
 	t.Parallel()
 	for _, given := range []bool{false, true} {
@@ -39,7 +39,7 @@ func TestMissingSecurityGroupRemovesNothing(t *testing.T) {
 	}
 }
 
-// onlyOf returns the lines of some kinds.
+// onlyOf returns the lines of the state for the given kinds of resources.
 func onlyOf(r *Harness, kinds ...string) []string {
 	return slices.DeleteFunc(r.State(), func(l string) bool {
 		kind, _, _ := strings.Cut(l, " ")

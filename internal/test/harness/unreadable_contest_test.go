@@ -16,14 +16,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// byName are calls for security groups by their name.
+// byName reports whether a call lists security groups by name.
 func byName(input any) bool {
 	in, ok := input.(*ec2.DescribeSecurityGroupsInput)
 	return ok && slices.ContainsFunc(in.Filters, func(f ec2types.Filter) bool { return aws.ToString(f.Name) == "tag:Name" })
 }
 
-// While AWS does not say whether a member asks for what is live, a newcomer that asks for something
-// else does not take it over.
+// TestNewcomerTakesNothingWhileReadFails checks that, while a failed read hides whether a member asks for the live
+// value, a newcomer that asks for another value does not get it.
 func TestNewcomerTakesNothingWhileReadFails(t *testing.T) {
 	t.Parallel()
 	cases := map[string]unreadable{
@@ -49,7 +49,7 @@ func TestNewcomerTakesNothingWhileReadFails(t *testing.T) {
 	for name, u := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				u.moves = []string{"rule"} // those of the newcomer come first
+				u.moves = []string{"rule"} // the rules of the newcomer come first
 				r := newShop(t)
 				r.prepareFor(u)
 				_, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateTags(t.Context(), &ec2.CreateTagsInput{
@@ -89,7 +89,8 @@ func TestNewcomerTakesNothingWhileReadFails(t *testing.T) {
 	}
 }
 
-// Without an answer about what is left the finalizers stay, and go when there is one.
+// TestDeletionWaitsForFailedReads checks that finalizers are kept while it cannot be read which resources remain, and
+// are removed afterwards.
 func TestDeletionWaitsForFailedReads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -126,7 +127,8 @@ func TestDeletionWaitsForFailedReads(t *testing.T) {
 	})
 }
 
-// A read that hangs for one load balancer holds the only worker for as long as one read may take.
+// TestHangingReadDelaysOthersOnlyUntilItsDeadline checks that a hanging read for one load balancer blocks the only
+// worker no longer than the deadline of one read.
 func TestHangingReadDelaysOthersOnlyUntilItsDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -137,7 +139,7 @@ func TestHangingReadDelaysOthersOnlyUntilItsDeadline(t *testing.T) {
 		r.Apply(strings.Replace(ingressOf(attributes, "/=web0", "/api=api0"), "name: web\n", "name: ing0\n", 1))
 		time.Sleep(5 * time.Minute)
 		r.Emulator.Faults().Add(fault.Rule{Operation: "DescribeLoadBalancerAttributes", Action: fault.Action{Hang: true}})
-		time.Sleep(20 * time.Minute) // what was read is old
+		time.Sleep(20 * time.Minute) // until the facts have expired
 		for i := range n {
 			a := ""
 			if i == 0 {
@@ -146,7 +148,7 @@ func TestHangingReadDelaysOthersOnlyUntilItsDeadline(t *testing.T) {
 			doc := ingressOf(a, fmt.Sprintf("/=web%d", i), fmt.Sprintf("/new=api%d", i))
 			r.Apply(strings.Replace(doc, "name: web\n", fmt.Sprintf("name: ing%d\n", i), 1))
 		}
-		time.Sleep(35 * time.Second) // a read has 30 s
+		time.Sleep(35 * time.Second) // the deadline of a read is 30 s
 		for i := range n {
 			if !slices.ContainsFunc(r.State(), func(l string) bool {
 				return strings.HasPrefix(l, "rule ") && strings.Contains(l, `"/new"`) && strings.Contains(l, fmt.Sprintf("k8s-shop-api%d", i))
@@ -154,7 +156,7 @@ func TestHangingReadDelaysOthersOnlyUntilItsDeadline(t *testing.T) {
 				t.Errorf("ing%d is not served on its new path after 35 s", i)
 			}
 		}
-		// The queue of the controller does not end while an item is due.
+		// The controller's queue does not become idle while an item is due.
 		r.Emulator.Faults().ClearRules()
 		time.Sleep(10*time.Minute + 7*time.Second)
 	})
