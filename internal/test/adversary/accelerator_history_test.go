@@ -26,11 +26,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// acceleratorHistories is how many histories of attacks by GlobalAccelerators are run where nothing else is asked for.
+// acceleratorHistories is the default number of histories of attacks with GlobalAccelerators.
 const acceleratorHistories = 16
 
-// acceleratorVictims are load balancers of each kind, and accelerators of namespaces pay and blog, the latter by consent of
-// the former. $SELECTOR is who may use the class.
+// acceleratorVictims are load balancers of each kind, and accelerators of namespaces pay and blog. The accelerator of
+// blog has the consent of pay. $SELECTOR is replaced by the namespaces that may use the class.
 const acceleratorVictims = `
 apiVersion: elbv2.k8s.aws/v1beta1
 kind: IngressClassParams
@@ -96,7 +96,7 @@ spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], end
 ---
 `
 
-// victimEdge returns the accelerator of namespace pay. The weight of one of its endpoints changes.
+// victimEdge returns the accelerator of namespace pay, with a weight for one of its endpoints.
 func victimEdge(weight int) string {
 	return fmt.Sprintf(`apiVersion: aga.k8s.aws/v1beta1
 kind: GlobalAccelerator
@@ -108,7 +108,7 @@ spec:
 `, weight)
 }
 
-// victimObjects are whose the victims' load balancers are, by the value of their tags.
+// victimObjects are the owners of the victims' load balancers, by the value of the stack tag.
 var victimObjects = map[string][]cluster.Ref{
 	"pay/web":   {{Kind: cluster.KindIngress, Namespace: "pay", Name: "web"}},
 	"shared":    {{Kind: cluster.KindIngress, Namespace: "pay", Name: "shop"}, {Kind: cluster.KindIngress, Namespace: "blog", Name: "blog"}},
@@ -116,35 +116,36 @@ var victimObjects = map[string][]cluster.Ref{
 	"pay/gate":  {{Kind: cluster.KindGateway, Namespace: "pay", Name: "gate"}},
 }
 
-// groupOf are the API groups of kinds that a grant names.
+// groupOf are the API groups of the kinds in a ReferenceGrant.
 var groupOf = map[cluster.Kind]string{cluster.KindIngress: "networking.k8s.io", cluster.KindGateway: "gateway.networking.k8s.io", cluster.KindService: ""}
 
-// acceleratorWorld is those victims with the one who attacks them.
+// acceleratorWorld is the cluster of these victims and the attacker.
 type acceleratorWorld struct {
 	*gatewayWorld
-	// open reports that the attacker may join the IngressGroup of the victims.
+	// open is set if the attacker may join the IngressGroup of the victims.
 	open bool
-	// victims are the ARNs of the victims' load balancers by the value of their tags, and whose each ARN is.
+	// victims are the ARNs of the victims' load balancers by the value of the stack tag; whose is the inverse map.
 	victims map[string]string
 	whose   map[string]string
-	// until is since when the owners of a load balancer do not consent any more.
+	// until are the times at which owners of a load balancer withdrew their consent.
 	until map[string]time.Time
-	// had are the endpoints that accelerators of the attacker had: the ARN of one and the id of the other.
+	// had are the previous endpoints of the attacker's accelerators: the ARN of the accelerator and the ID of the
+	// endpoint.
 	had map[string]bool
-	// fixed are the accelerators that must stay unchanged, by ARN. It is nil while they are made.
+	// fixed are the accelerators that must not change, by ARN. It is nil while they are created.
 	fixed map[string]string
-	// editing reports that the accelerator of namespace pay is being edited.
+	// editing is set while the accelerator of namespace pay is edited.
 	editing bool
 	weight  int
-	// stripped are GlobalAccelerators of the attacker that lost a finalizer by its own hand, so that they leave orphans.
+	// stripped is set if the attacker removed a finalizer of its own GlobalAccelerator, so that orphans may remain.
 	stripped bool
 	begun    time.Time
 }
 
-// TestAcceleratorHistories runs random histories of a tenant who writes GlobalAccelerators, what they point at, statuses and
-// grants. After each call that changes something no accelerator of its leads to a load balancer of a victim that does not
-// consent, and the accelerators of others are as they were. Consent that is withdrawn, and edits of the victims, take effect
-// in the next run; what the attacker made leaves with it.
+// TestAcceleratorHistories runs random histories of a tenant that writes GlobalAccelerators, the objects that they
+// refer to, statuses and grants. After each mutating call no accelerator of the attacker may have an endpoint of a
+// victim that does not consent, and accelerators of others must be unchanged. Withdrawn consent and edits of the
+// victims must take effect in the next run, and the attacker's accelerators must be deleted with its objects.
 func TestAcceleratorHistories(t *testing.T) {
 	t.Parallel()
 	first, n := seedsOf(acceleratorHistories)
@@ -181,7 +182,7 @@ func playAccelerators(t *testing.T, seed uint64) *acceleratorWorld {
 				w.attackByAccelerators()
 			}
 			w.Settle(time.Duration(2+w.IntN(90)) * time.Second)
-			if w.chance(6) && !w.stripped { // orphans are looked at minutes after a start, which is not played here
+			if w.chance(6) && !w.stripped { // orphans are found only minutes after a start, which these histories do not cover
 				w.moves = append(w.moves, "the controller is started again")
 				w.Start()
 				w.Settle(30 * time.Second)
@@ -196,7 +197,7 @@ func playAccelerators(t *testing.T, seed uint64) *acceleratorWorld {
 	return w
 }
 
-// start makes the victims.
+// start creates the objects of the victims.
 func (w *acceleratorWorld) start() {
 	w.Harness = harness.New(w.rec, harness.Options{
 		Addresses: addressesOfPods(), Accelerators: true,
@@ -222,7 +223,7 @@ func (w *acceleratorWorld) start() {
 	}
 	w.Apply(strings.Replace(acceleratorVictims, "$SELECTOR", selector, 1), sharedService("pay", "front", "10.0.132.11", "2000-01-01T00:00:00Z", "", "{port: 443, targetPort: 8080}"), victimEdge(w.weight))
 	w.Settle(10 * time.Minute)
-	// One that a person made, and one of another cluster for a stack of the attacker's name.
+	// Accelerators that a user created, and that another cluster created for a stack with the attacker's name.
 	w.createForeignAccelerator("person", nil)
 	w.createForeignAccelerator("cluster", map[string]string{"elbv2.k8s.aws/cluster": "other", "elbv2.k8s.aws/cluster-region": harness.Region, "aga.k8s.aws/stack": "evil/g0", "aga.k8s.aws/resource": "GlobalAccelerator"})
 	time.Sleep(time.Minute)
@@ -258,7 +259,7 @@ func (w *acceleratorWorld) start() {
 	w.Emulator.Calls().Reset()
 }
 
-// createForeignAccelerator creates an accelerator with a listener that does not belong to the controller.
+// createForeignAccelerator creates an accelerator that does not belong to the controller.
 func (w *acceleratorWorld) createForeignAccelerator(name string, tags map[string]string) {
 	in := &ga.CreateAcceleratorInput{Name: aws.String(name), IdempotencyToken: aws.String(name)}
 	for k, v := range tags {
@@ -268,7 +269,7 @@ func (w *acceleratorWorld) createForeignAccelerator(name string, tags map[string
 	mustValue(client.CreateAccelerator(context.Background(), in))
 }
 
-// accelerators returns those in AWS.
+// accelerators returns all accelerators in AWS, in order of ARN.
 func (w *acceleratorWorld) accelerators() (out []*emulated.Accelerator) {
 	s := w.Emulator.Store()
 	s.Lock()
@@ -280,7 +281,7 @@ func (w *acceleratorWorld) accelerators() (out []*emulated.Accelerator) {
 	return out
 }
 
-// described returns all of an accelerator that must not change.
+// described returns all properties of an accelerator that must not change.
 func described(a *emulated.Accelerator) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, a.ARN, a.Name, a.Addressing, a.Enabled, a.IPv4, a.IPv6, a.Tags)
@@ -296,14 +297,15 @@ func described(a *emulated.Accelerator) string {
 	return b.String()
 }
 
-// Consent that was withdrawn is followed within so much. A member of an IngressGroup leaves when its target groups have.
+// Maximum times until a withdrawal of consent takes effect, until a member has left an IngressGroup (after its target
+// groups are deleted), and until an edit takes effect.
 const (
 	withdrawnWithin = 10 * time.Second
 	leftWithin      = 10 * time.Minute
 	editedWithin    = time.Minute
 )
 
-// consents reports whether one whose load balancer it is permits the attacker to use it.
+// consents reports whether an owner of a load balancer permits the attacker to use it.
 func (w *acceleratorWorld) consents(stack string) bool {
 	for _, ref := range victimObjects[stack] {
 		for _, o := range w.Store.All(cluster.KindReferenceGrant) {
@@ -322,7 +324,7 @@ func (w *acceleratorWorld) consents(stack string) bool {
 	return stack == "shared" && w.joined()
 }
 
-// joined reports whether the attacker is a member of the IngressGroup. One that is being deleted is none.
+// joined reports whether the attacker has a member of the IngressGroup that is not being deleted.
 func (w *acceleratorWorld) joined() bool {
 	return w.open && slices.ContainsFunc(w.Store.All(cluster.KindIngress), func(o cluster.Object) bool {
 		ing := o.(*networkingv1.Ingress)
@@ -331,7 +333,7 @@ func (w *acceleratorWorld) joined() bool {
 	})
 }
 
-// change does something that consent may depend on, and notes what is withdrawn by it.
+// change makes a change that consent may depend on, and records which consents it withdraws.
 func (w *acceleratorWorld) change(do func()) {
 	before := map[string]bool{}
 	for stack := range victimObjects {
@@ -349,7 +351,7 @@ func (w *acceleratorWorld) change(do func()) {
 	}
 }
 
-// checkLaw looks at all accelerators.
+// checkLaw checks all accelerators.
 func (w *acceleratorWorld) checkLaw() {
 	now, has, seen := time.Now(), map[string]bool{}, map[string]bool{}
 	for _, a := range w.accelerators() {
@@ -391,7 +393,7 @@ func (w *acceleratorWorld) checkLaw() {
 	w.had = has
 }
 
-// editVictimAccelerator changes a weight of the victims' accelerator, which takes effect within a bound.
+// editVictimAccelerator changes a weight of the victims' accelerator and checks that this takes effect in time.
 func (w *acceleratorWorld) editVictimAccelerator() {
 	w.weight = 200 - w.weight
 	w.moves = append(w.moves, fmt.Sprintf("the victims change a weight to %d", w.weight))
@@ -411,10 +413,11 @@ func (w *acceleratorWorld) editVictimAccelerator() {
 	}
 }
 
-// leaveAccelerators deletes all that the attacker has. Nothing of it stays but what lost its finalizer by its own hand.
+// leaveAccelerators deletes all objects of the attacker and checks that nothing remains except accelerators whose
+// objects lost their finalizer by the attacker.
 func (w *acceleratorWorld) leaveAccelerators() {
 	w.moves = append(w.moves, "the attacker leaves")
-	for _, o := range w.Store.All(cluster.KindGlobalAccelerator) { // a protection keeps accelerators on purpose
+	for _, o := range w.Store.All(cluster.KindGlobalAccelerator) { // deletion protection keeps accelerators on purpose
 		if o := o.DeepCopyObject().(*aga.GlobalAccelerator); o.Namespace == attackerNamespace && len(o.Annotations) > 0 {
 			o.Annotations = nil
 			if err := w.Store.Put(o); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// attackByAccelerators is one move of the attacker.
+// attackByAccelerators makes one random move of the attacker.
 func (w *acceleratorWorld) attackByAccelerators() {
 	switch n := w.IntN(20); {
 	case n < 8:
@@ -44,13 +44,13 @@ func (w *acceleratorWorld) attackByAccelerators() {
 	}
 }
 
-// evilDocuments are what the attacker applies.
+// evilDocuments generates the objects that the attacker applies.
 type evilDocuments struct{ *acceleratorWorld }
 
-// nameOfEvil returns one of its GlobalAccelerators.
+// nameOfEvil returns the name of one of the attacker's GlobalAccelerators.
 func (w evilDocuments) nameOfEvil() string { return w.any("g0", "g1", "g2", "edge") }
 
-// lbOf returns the ARN of a load balancer: of the victims, or of the attacker.
+// lbOf returns the ARN of a random load balancer of the victims or of the attacker.
 func (w evilDocuments) lbOf() string {
 	p, unlock := w.partition()
 	defer unlock()
@@ -58,7 +58,7 @@ func (w evilDocuments) lbOf() string {
 	return all[w.IntN(len(all))]
 }
 
-// endpointOfEvil returns an endpoint of whatever it can name.
+// endpointOfEvil returns a random endpoint for any resource that the attacker can name.
 func (w evilDocuments) endpointOfEvil() string {
 	more := w.any("", "", ", weight: 0", ", weight: 255", ", clientIPPreservationEnabled: false", ", clientIPPreservationEnabled: true")
 	id := ""
@@ -86,7 +86,8 @@ func (w evilDocuments) endpointsOfEvil() string {
 	return strings.Join(out, ", ")
 }
 
-// acceleratorOfEvil returns a GlobalAccelerator with listeners, endpoint groups and settings, right and wrong.
+// acceleratorOfEvil returns a GlobalAccelerator with random valid and invalid listeners, endpoint groups and
+// settings.
 func (w evilDocuments) acceleratorOfEvil() string {
 	var listeners []string
 	n := w.IntN(4)
@@ -102,7 +103,7 @@ func (w evilDocuments) acceleratorOfEvil() string {
 		from := []int{80, 80, 443, 53, 8000, 1}[w.IntN(6)]
 		listeners = append(listeners, fmt.Sprintf("{protocol: %s, portRanges: [{fromPort: %d, toPort: %d}], endpointGroups: [%s]%s}", w.any("TCP", "TCP", "UDP"), from, from+w.IntN(2)*w.IntN(500), strings.Join(groups, ", "), w.any("", "", ", clientAffinity: SOURCE_IP")))
 	}
-	if w.chance(20) { // protocol and ports are those of the endpoint
+	if w.chance(20) { // protocol and ports default to those of the endpoint
 		listeners = []string{fmt.Sprintf("{endpointGroups: [{endpoints: [%s]}]}", w.endpointOfEvil())}
 	}
 	settings := ""
@@ -118,7 +119,8 @@ func (w evilDocuments) acceleratorOfEvil() string {
 		w.nameOfEvil(), w.any("", "", "", "", `, annotations: {fulcrum.dev/accelerator-protection: "true"}`), settings, strings.Join(listeners, ", "))
 }
 
-// ingressOfEvil returns an Ingress of its own or of another controller, or one that joins the victims' IngressGroup.
+// ingressOfEvil returns an Ingress of the attacker, of this or another controller, or one that joins the victims'
+// IngressGroup.
 func (w evilDocuments) ingressOfEvil() string {
 	return fmt.Sprintf(`apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -127,7 +129,7 @@ spec: {ingressClassName: %s, rules: [{host: evil.com, http: {paths: [{path: /, p
 `, w.any("i0", "i1", "web"), w.any("", "alb.ingress.kubernetes.io/group.name: shared, ", "alb.ingress.kubernetes.io/group.name: web, "), w.any("alb", "alb", "alb", "other", "missing"))
 }
 
-// exposedByEvil returns a Service with a load balancer of its own, or of another controller.
+// exposedByEvil returns a Service with its own load balancer, of this or another controller.
 func (w evilDocuments) exposedByEvil() string {
 	doc := w.exposedAs(w.any("e2", "front"))
 	if w.chance(40) {
@@ -140,7 +142,8 @@ func (w *acceleratorWorld) exposedAs(name string) string {
 	return sharedService("evil", name, attackerAddresses[w.IntN(3)], "2030-01-01T00:00:00Z", w.any("", ownScheme), "{port: 80, targetPort: 8080}")
 }
 
-// grantOfAccelerators lets GlobalAccelerators of a namespace use objects of another.
+// grantOfAccelerators returns a ReferenceGrant that permits GlobalAccelerators of a namespace to use objects of
+// another one.
 func (w *acceleratorWorld) grantOfAccelerators(in, from string) string {
 	kind := w.any("Ingress", "Service", "Gateway")
 	name := w.any("", "", ", name: web", ", name: front", ", name: gate", ", name: shop")
@@ -148,11 +151,11 @@ func (w *acceleratorWorld) grantOfAccelerators(in, from string) string {
 		w.IntN(2), in, from, groupOf[cluster.Kind(kind)], kind, name)
 }
 
-// consentOfVictims gives consent to the attacker, or withdraws it.
+// consentOfVictims grants or withdraws the victims' consent for the attacker.
 func (w *acceleratorWorld) consentOfVictims() {
 	w.change(func() {
 		if w.chance(40) {
-			if w.chance(50) { // at once with an edit of the attacker, that would have the endpoint wait for others
+			if w.chance(50) { // together with an edit of the attacker that would delay the removal of the endpoint
 				defer func() { w.write(evilDocuments{w}.acceleratorOfEvil()) }()
 			}
 			for _, o := range w.Store.All(cluster.KindReferenceGrant) {
@@ -203,14 +206,15 @@ func (w *acceleratorWorld) recreate() {
 	w.write(doc)
 }
 
-// pointAtForged shows the hostname of a victim in the status of an object of another controller, and names that object.
+// pointAtForged writes the hostname of a victim into the status of an object of another controller, and uses that
+// object as endpoint.
 func (w *acceleratorWorld) pointAtForged() {
 	w.write(strings.Replace(w.exposedAs("e2"), "loadBalancerClass: service.k8s.aws/nlb", "loadBalancerClass: other.example/class", 1))
 	w.show(cluster.Ref{Kind: cluster.KindService, Namespace: attackerNamespace, Name: "e2"})
 	w.write(fmt.Sprintf("apiVersion: aga.k8s.aws/v1beta1\nkind: GlobalAccelerator\nmetadata: {name: %s, namespace: evil}\nspec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Service, name: e2}]}]}]}\n", evilDocuments{w}.nameOfEvil()))
 }
 
-// keep gets an endpoint by consent, does what might keep it, and has the consent withdrawn.
+// keep gets an endpoint by consent, makes a change that might keep the endpoint, and withdraws the consent.
 func (w *acceleratorWorld) keep() {
 	name, stack := evilDocuments{w}.nameOfEvil(), w.any("pay/web", "shared", "pay/front", "pay/gate")
 	ref := victimObjects[stack][0]
@@ -239,26 +243,26 @@ func (w *acceleratorWorld) keep() {
 	switch w.IntN(5) {
 	case 0:
 		w.write(doc(protected, listener(endpoint+", {type: Service, name: e2}")+", {}"))
-	case 1: // others are to serve in its place, and never do
+	case 1: // others should serve in its place, but never do
 		w.write(w.exposedAs("e2") + "---\n" + doc("", listener(endpoint+", {type: Service, name: e2}")))
 	case 2:
 		w.write(doc("", listener("{type: EndpointID, endpointID: i-0123456789abcdef0}")))
 	case 3:
 		w.moves = append(w.moves, "delete "+name)
-		_ = w.Store.Delete(cluster.Ref{Kind: cluster.KindGlobalAccelerator, Namespace: attackerNamespace, Name: name}) // it may be going already
+		_ = w.Store.Delete(cluster.Ref{Kind: cluster.KindGlobalAccelerator, Namespace: attackerNamespace, Name: name}) // it may be being deleted already
 	default:
 		for _, o := range w.ownAccelerators() {
 			if o.Name == name {
 				o.Finalizers = nil
 				w.stripped = true
 				w.put(o, "no finalizers for")
-				_ = w.Store.Delete(cluster.RefOf(o)) // it may be gone
+				_ = w.Store.Delete(cluster.RefOf(o)) // it may be deleted already
 			}
 		}
 	}
 }
 
-// strip takes the finalizers from a GlobalAccelerator, or gives it others.
+// strip removes or replaces the finalizers of a GlobalAccelerator.
 func (w *acceleratorWorld) strip() {
 	for _, o := range w.ownAccelerators() {
 		if w.chance(50) {
@@ -270,14 +274,14 @@ func (w *acceleratorWorld) strip() {
 			w.put(o, "other finalizers for")
 			if w.chance(50) {
 				w.moves = append(w.moves, "delete "+o.Name)
-				_ = w.Store.Delete(cluster.RefOf(o)) // without finalizers it may be gone
+				_ = w.Store.Delete(cluster.RefOf(o)) // without finalizers it may be deleted already
 			}
 			return
 		}
 	}
 }
 
-// forge writes a status that names what is not the object's.
+// forge writes a status that names a resource of another object.
 func (w *acceleratorWorld) forge() {
 	if w.chance(60) {
 		all := append(slices.Sorted(maps.Keys(w.fixed)), "", "arn:aws:globalaccelerator::123456789012:accelerator/00000000-0000-0000-0000-000000000000", "nonsense")
@@ -299,7 +303,7 @@ func (w *acceleratorWorld) forge() {
 	}
 }
 
-// show writes the hostname of a load balancer of the victims into the status of an object.
+// show writes the hostname of a victim's load balancer into the status of an object.
 func (w *acceleratorWorld) show(ref cluster.Ref) {
 	p, unlock := w.partition()
 	host := p.ELB.LoadBalancers[w.victims[w.any("pay/web", "shared", "pay/front", "pay/gate")]].DNSName

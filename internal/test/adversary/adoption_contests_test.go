@@ -15,8 +15,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// contest has Gateways of the attacker ask for an IngressGroup of which it has a member that consents to them: one that the victims'
-// Gateway asks for, one of the victims that none asks for, and its own, for which two ask.
+// contest makes Gateways of the attacker ask for an IngressGroup in which the attacker has a consenting member: one
+// that the victims' Gateway asks for, one of the victims that no Gateway asks for, or the attacker's own, for which
+// two Gateways ask.
 func (g *adoptionGrammar) contest() string {
 	group := g.any("edge", "edge", "shared", "own")
 	doc := ingressOfEvil(g.any("i0", "i1"), g.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), "alb",
@@ -34,7 +35,7 @@ spec: {parentRefs: [{name: g0}, {name: g1}], hostnames: [%s], rules: [{backendRe
 `, g.any("evil.com", "evil.com", "evil.com, front.example.com, post.example.com", "evil.com, shop.example.com, blog.example.com"))
 }
 
-// sharing names target groups of the victims in an Ingress or a Service.
+// sharing returns an Ingress or a Service that names target groups of the victims.
 func (g *adoptionGrammar) sharing() string {
 	n := g.IntN(5)
 	named := g.any(fmt.Sprintf(`"targetGroupARN":$TGARN%d`, n), fmt.Sprintf(`"targetGroupARN":$TGARN%d`, n), fmt.Sprintf(`"targetGroupName":"$TGNAME%d"`, n))
@@ -49,7 +50,7 @@ func (g *adoptionGrammar) sharing() string {
 	return strings.Replace(doc, "number: 80", "name: use-annotation", 1)
 }
 
-// accelerator returns a GlobalAccelerator of the attacker with whatever leads to a load balancer that is handed over.
+// accelerator returns a GlobalAccelerator of the attacker with endpoints for load balancers that are being adopted.
 func (g *adoptionGrammar) accelerator() string {
 	var endpoints []string
 	for range 1 + g.IntN(3) {
@@ -61,10 +62,10 @@ func (g *adoptionGrammar) accelerator() string {
 		g.any(deletable[cluster.KindGlobalAccelerator]...), g.any("", "", `tags: {aga.k8s.aws/stack: pay/front}, `), strings.Join(endpoints, ", "))
 }
 
-// contested is the world of who contests load balancers that are handed over.
+// contested checks histories in which the adoption of load balancers is contested.
 type contested struct{ *adoptionWorld }
 
-// turns are what a member of an IngressGroup becomes that has consented, or that has been taken over.
+// turns are changes of a member of an IngressGroup that has consented or whose load balancer was adopted.
 var turns = map[string]func(ing *networkingv1.Ingress){
 	"cannot be built":        func(ing *networkingv1.Ingress) { ing.Annotations[annotationPrefix+"listen-ports"] = "[" },
 	"has other settings":     func(ing *networkingv1.Ingress) { ing.Annotations[annotationPrefix+"scheme"] = "internet-facing" },
@@ -79,7 +80,7 @@ var turns = map[string]func(ing *networkingv1.Ingress){
 	"drops all finalizers":   func(ing *networkingv1.Ingress) { ing.Finalizers = nil },
 }
 
-// turn changes an Ingress of the attacker, if it is there. From then on it does not count as one that consents.
+// turn changes an Ingress of the attacker, if it exists. Afterwards it does not count as consenting.
 func (w contested) turn(ref cluster.Ref, how string) {
 	ing, ok := mustValue(w.Store.Get(ref)).(*networkingv1.Ingress)
 	if !ok {
@@ -98,8 +99,8 @@ func (w contested) turn(ref cluster.Ref, how string) {
 	}
 }
 
-// checkAccelerators looks for accelerators that lead to load balancers of the victims. That of IngressGroups which everybody may join
-// is an endpoint of each member.
+// checkAccelerators checks that no accelerator of the attacker has an endpoint of the victims. The load balancer of
+// an IngressGroup that everybody may join is a valid endpoint for each member.
 func (w contested) checkAccelerators() {
 	s := w.Emulator.Store()
 	s.Lock()
@@ -125,7 +126,7 @@ func (w contested) checkAccelerators() {
 	}
 }
 
-// victimAccelerator leads to what IngressGroup edge has, or a Gateway in its place.
+// victimAccelerator has the load balancer of IngressGroup edge, or of the Gateway that adopted it, as endpoint.
 const victimAccelerator = `
 apiVersion: aga.k8s.aws/v1beta1
 kind: GlobalAccelerator
@@ -134,14 +135,14 @@ spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], end
 ---
 `
 
-// madeFor are the stacks that the victims' load balancers were made for.
+// madeFor are the stacks for which the victims' load balancers were created.
 var madeFor = map[model.StackID]string{
 	{Kind: model.Ingress, Name: "edge"}:                   "edge",
 	{Kind: model.Ingress, Namespace: "pay", Name: "solo"}: "solo",
 	{Kind: model.Service, Namespace: "pay", Name: "mail"}: "mail",
 }
 
-// checkPlan looks for steps of a stack whose load balancer a Gateway has.
+// checkPlan checks that no step is planned for a stack whose load balancer a Gateway has adopted.
 func (w contested) checkPlan(d engine.Draft) {
 	o := w.owed[madeFor[d.Translated.ID]]
 	if o == nil || slices.Contains(o.states, ownState) || w.released {

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// readAnswers returns the answers to the victims' clients, by load balancer and request.
+// readAnswers returns the answers to the requests of the victims' clients, by load balancer and request.
 func (w *adoptionWorld) readAnswers() map[string]map[string]string {
 	p, unlock := w.partition()
 	defer unlock()
@@ -31,7 +31,7 @@ func (w *adoptionWorld) readAnswers() map[string]map[string]string {
 	return out
 }
 
-// readSettings returns the settings of a load balancer of the victims, and the status of their objects.
+// readSettings returns the settings of a victim's load balancer and the status of its objects.
 func (w *adoptionWorld) readSettings(name string) map[string]string {
 	out := map[string]string{}
 	p, unlock := w.partition()
@@ -74,7 +74,7 @@ func (w *adoptionWorld) readSettings(name string) map[string]string {
 	return out
 }
 
-// objectsOf are the Ingresses and the Service that show a load balancer.
+// objectsOf are the Ingresses and the Service whose status shows a load balancer.
 var objectsOf = map[string][]cluster.Ref{
 	"shared": {{Kind: cluster.KindIngress, Namespace: "pay", Name: "shop"}, {Kind: cluster.KindIngress, Namespace: "blog", Name: "blog"}},
 	"edge":   {{Kind: cluster.KindIngress, Namespace: "pay", Name: "front"}, {Kind: cluster.KindIngress, Namespace: "blog", Name: "post"}},
@@ -82,9 +82,9 @@ var objectsOf = map[string][]cluster.Ref{
 	"mail":   {{Kind: cluster.KindService, Namespace: "pay", Name: "mail"}},
 }
 
-// readObjects is what these show, and the Gateway if it has the load balancer.
+// readObjects adds the status of these objects, and of the Gateway if it owns the load balancer.
 func (w *adoptionWorld) readObjects(name string, lb *emulated.LoadBalancer, out map[string]string) {
-	shown := func(host string) string { // a DNS name is partly random
+	shown := func(host string) string { // a hostname is partly random
 		if strings.EqualFold(host, lb.DNSName) {
 			return "its load balancer"
 		}
@@ -126,7 +126,7 @@ func (w *adoptionWorld) readObjects(name string, lb *emulated.LoadBalancer, out 
 	}
 }
 
-// differs returns the first setting that is not as in a state, "" if all are.
+// differs returns the first setting that differs from a state, or "" if there is none.
 func differs(want, got map[string]string) string {
 	for _, k := range slices.Sorted(maps.Keys(want)) {
 		if got[k] != want[k] {
@@ -134,21 +134,21 @@ func differs(want, got map[string]string) string {
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(got)) {
-		if _, ok := want[k]; !ok && !strings.HasPrefix(k, "target group ") { // one that is not needed any more goes later
+		if _, ok := want[k]; !ok && !strings.HasPrefix(k, "target group ") { // an unused target group is deleted later
 			return fmt.Sprintf("%s is new: %q", k, got[k])
 		}
 	}
 	return ""
 }
 
-// stacksOfVictims are the values of the tags of their stacks.
+// stacksOfVictims are the values of the victims' stack tags.
 var stacksOfVictims = []string{"shared", "edge", "pay/solo", "pay/mail", "pay/edge"}
 
-// ofVictims returns the tag by which a resource is one of the victims, "" if it is none.
+// ofVictims returns the tag that marks a resource as the victims', or "" if there is none.
 func (w *adoptionWorld) ofVictims(tags map[string]string) string {
 	for k, v := range tags {
 		if w.released && k == "ingress.k8s.aws/stack" && v == "edge" {
-			continue // who joins it then has a load balancer of its own
+			continue // an Ingress that joins it later has its own load balancer
 		}
 		_, stack, adopted := strings.Cut(v, ":")
 		if strings.HasSuffix(k, "/stack") && slices.Contains(stacksOfVictims, v) || k == naming.AdoptedTag && adopted && slices.Contains(stacksOfVictims, stack) {
@@ -158,7 +158,7 @@ func (w *adoptionWorld) ofVictims(tags map[string]string) string {
 	return ""
 }
 
-// ofAttacker returns the tag by which a resource is one of the attacker.
+// ofAttacker returns the tag that marks a resource as the attacker's, or "" if there is none.
 func ofAttacker(tags map[string]string) string {
 	for k, v := range tags {
 		if strings.HasSuffix(k, "/stack") && strings.HasPrefix(v, attackerNamespace+"/") || k == naming.AdoptedTag && strings.Contains(v, ":"+attackerNamespace+"/") || v == "own" {
@@ -168,7 +168,7 @@ func ofAttacker(tags map[string]string) string {
 	return ""
 }
 
-// checkTags looks for resources of the attacker with the tags of the victims, and the other way around.
+// checkTags checks that no resource of the attacker has tags of the victims, and vice versa.
 func (w *adoptionWorld) checkTags() {
 	p, unlock := w.partition()
 	defer unlock()
@@ -182,7 +182,8 @@ func (w *adoptionWorld) checkTags() {
 	}
 	for _, g := range p.ELB.TargetGroups {
 		tag := w.ofVictims(g.Tags)
-		// Its Services may be behind an IngressGroup that it may join, and behind the listener that everybody may use.
+		// The attacker's Services may be backends of an IngressGroup that the attacker may join, and of the listener
+		// that everybody may use.
 		guest := strings.HasSuffix(tag, "/stack=pay/edge") || w.tenancy != closedGroups && strings.HasPrefix(tag, "ingress.k8s.aws/stack=") && !strings.HasSuffix(tag, "pay/solo")
 		switch {
 		case !victims(g):

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// adoptionMember returns an Ingress of the attacker in an IngressGroup. It may be older than those of the victims.
+// adoptionMember returns an Ingress of the attacker in an IngressGroup. It is older than the victims' Ingresses.
 func adoptionMember(group, host, annotations string) string {
 	return ingressOfEvil("i0", "1999-01-01T00:00:00Z", "alb", annotationPrefix+"group.name: "+group+annotations, "", host, "/", "e0")
 }
 
-// TestAdoptionHistoriesThatOnceFailed are the shortest histories that have found something.
+// TestAdoptionHistoriesThatOnceFailed runs the shortest histories that found faults.
 func TestAdoptionHistoriesThatOnceFailed(t *testing.T) {
 	t.Parallel()
 	const takeOver, again = "Gateway edge takes over: version 1", "Gateway edge takes over: version 2"
@@ -25,7 +25,7 @@ spec: {targetGroupARN: $TGARN1, targetType: ip, serviceRef: {name: web, port: 80
 		"", "evil.com", "/", "act"), "number: 80", "name: use-annotation", 1)
 	leftOver := strings.NewReplacer("$TGARN1", "$TGARN2", "name: web", "name: e0", ", finalizers: [example.com/stay]", "").Replace(forged)
 	type evil struct {
-		after string // the act of the victims, "" for none
+		after string // the victims' act before the move, "" for none
 		move  adoptionMove
 	}
 	for name, c := range map[string]struct {
@@ -33,19 +33,20 @@ spec: {targetGroupARN: $TGARN1, targetType: ip, serviceRef: {name: web, port: 80
 		moves   []evil
 		change  func(h *adoptionHistory)
 	}{
-		// Requests were answered 500, as if the victims' route might not refer to the Service of the binding.
+		// Requests were answered with 500, as if the victims' route were not permitted to refer to the Service of the
+		// binding.
 		"a binding with the labels of both stacks withdraws no backend": {tenancy: closedGroups, moves: []evil{{"", adoptionMove{write: forged}}}},
-		// Its target group was given to the route, which no listener admits for the host, so that the rule was deleted.
+		// Its target group was assigned to the route, which no listener admits for the host, so the rule was deleted.
 		"a route of another namespace does not get what an Ingress forwards to": {tenancy: closedGroups, moves: []evil{{"", adoptionMove{write: `apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {name: r0, namespace: evil, creationTimestamp: "1999-01-01T00:00:00Z"}
 spec: {parentRefs: [{name: edge, namespace: pay}], hostnames: [evil.com], rules: [{backendRefs: [{name: web, namespace: pay, port: 80}]}]}
 `}}}},
-		// The rules of the Gateway showed nothing of whose the host is.
+		// The rules of the Gateway did not show which namespace owned the host.
 		"an older Ingress does not get a host when the load balancer is given back": {tenancy: isolatedGroups, moves: []evil{
 			{again, adoptionMove{wait: time.Minute, write: adoptionMember("edge", "post.example.com", ", fulcrum.dev/adopted-by: pay/edge"+consents)}},
 		}},
-		// The Gateway did not run again when the Ingress that was in the way was changed.
+		// The Gateway was not reconciled when the blocking Ingress was changed.
 		"a take-over goes on when a member has left": {tenancy: sharedGroups, moves: []evil{
 			{"", adoptionMove{write: adoptionMember("edge", "evil.com", "")}},
 			{takeOver, adoptionMove{wait: time.Minute, write: adoptionMember("shared", "evil.com", "")}},
@@ -54,13 +55,15 @@ spec: {parentRefs: [{name: edge, namespace: pay}], hostnames: [evil.com], rules:
 			{"", adoptionMove{write: adoptionMember("edge", "evil.com", "")}},
 			{takeOver, adoptionMove{wait: time.Minute, write: adoptionMember("edge", "evil.com", ", fulcrum.dev/adopted-by: pay/edge"+consents)}},
 		}},
-		// The last of the victims' load balancers did not delete the backend security group, as if the accelerator needed it.
+		// The backend security group was not deleted with the last of the victims' load balancers, as if the
+		// accelerator needed it.
 		"an accelerator does not keep the backend security group": {tenancy: closedGroups, moves: []evil{{"", adoptionMove{write: `apiVersion: aga.k8s.aws/v1beta1
 kind: GlobalAccelerator
 metadata: {name: a0, namespace: evil}
 spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Service, name: l0}]}]}]}
 `}}}, change: func(h *adoptionHistory) { h.first = false }},
-		// A target group that the victims need no more had no binding but that one, and became the attacker's.
+		// A target group that the victims did not need any more had only the attacker's binding, and was assigned to
+		// the attacker.
 		"a binding does not inherit a target group that a rule still names": {tenancy: sharedGroups, moves: []evil{
 			{"", adoptionMove{write: backendOfEvil("e0")}},
 			{"the victims edit shared: own", adoptionMove{wait: 9 * time.Second, write: weighted}},
@@ -68,8 +71,8 @@ spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], end
 		}, change: func(h *adoptionHistory) {
 			h.shadow, h.back = false, [4]way{byAnnotation, byDeletion, byAnnotation, byDeletion}
 		}},
-		// What a dry run would have waited for was taken to have been waited for, so that requests went to a target group without
-		// targets. The victims do that without the attacker.
+		// A dry run recorded its waits as completed, so that requests went to a target group without targets. The
+		// victims cause this without the attacker.
 		"a dry run has waited for nothing": {tenancy: closedGroups},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,36 +15,36 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// adoptionHistories is how many histories of attacks on take-overs those are chosen from that are run where nothing else
-// is asked for.
+// adoptionHistories is the number of histories of attacks on adoptions from which an ordinary test run selects.
 const adoptionHistories = 18
 
-// An act of the victims is effective within so much, with all that is bookkeeping.
+// adoptedWithin is the maximum time until an act of the victims is effective and all tags and finalizers are written.
 const adoptedWithin = 2 * time.Minute
 
-// adoptionHistory is a run of the victims' acts with moves of the attacker between them and among the calls that they cause.
+// adoptionHistory is a sequence of the victims' acts, with moves of the attacker between them and between the calls
+// that they cause.
 type adoptionHistory struct {
 	seed    uint64
 	tenancy tenancy
-	shadow  bool // the victims' Gateways are there from the beginning, as dry runs
+	shadow  bool // the victims' Gateways exist from the beginning, as dry runs
 	back    [4]way
-	// first reports that the attacker leaves before the victims do.
+	// first is set if the attacker's objects are deleted before those of the victims.
 	first bool
-	// hurried are acts that do not wait for the one before.
+	// hurried are acts that do not wait for the previous one.
 	hurried []bool
 	moves   []adoptionMove
 }
 
-// adoptionMove is something that the attacker does, or a start of the controller.
+// adoptionMove is a move of the attacker, or a restart of the controller.
 type adoptionMove struct {
-	// act is the act of the victims after which it is done; calls are those that change something in AWS before it, after that
-	// act. Without calls it waits for the time.
+	// act is the act of the victims after which the move is made; calls is the number of mutating calls after that
+	// act before the move. Without calls the move waits for the time.
 	act, calls int
 	wait       time.Duration
 	write      string
 	gone       cluster.Ref
-	show       bool   // forge a status
-	turn       string // what becomes of an Ingress
+	show       bool   // forges a status
+	turn       string // a change of an Ingress
 	restart    bool
 }
 
@@ -80,7 +80,7 @@ func adoptionHistoryOf(seed uint64) adoptionHistory {
 	for act := -1; act < len(h.hurried); act++ {
 		for range g.IntN(4) {
 			m := g.move()
-			if act >= released && g.chance(60) { // to inherit the load balancer
+			if act >= released && g.chance(60) { // to get the load balancer
 				m = adoptionMove{wait: m.wait, write: g.member()}
 			}
 			if m.act = act; g.chance(40) {
@@ -88,7 +88,7 @@ func adoptionHistoryOf(seed uint64) adoptionHistory {
 			}
 			h.moves = append(h.moves, m)
 		}
-		if act == released-2 && g.chance(60) { // no member that could be in the way of the last take-over
+		if act == released-2 && g.chance(60) { // no member may block the last adoption
 			for _, name := range deletable[cluster.KindIngress] {
 				h.moves = append(h.moves, adoptionMove{act: act, gone: cluster.Ref{Kind: cluster.KindIngress, Namespace: attackerNamespace, Name: name}})
 			}
@@ -119,10 +119,10 @@ var adoptionCourses struct {
 	known map[tenancy]*adoptionCourse
 }
 
-// TestAdoptionHistories runs random histories of a tenant who interferes with take-overs: Gateways of victims take over the load
-// balancers of an IngressGroup, an Ingress and a Service, edit routes, and give them back. After each change in AWS the victims'
-// requests are answered as in one of the states between which the victims change it, and in a bounded time all is as without the
-// attacker. In the end nothing is left.
+// TestAdoptionHistories runs random histories of a tenant that interferes with adoptions: Gateways of victims adopt
+// the load balancers of an IngressGroup, an Ingress and a Service, edit routes, and return the load balancers. After
+// each change in AWS the victims' requests must be answered as before or after the victims' change, and within a
+// bounded time the state must be the same as without the attacker. Nothing may remain at the end.
 func TestAdoptionHistories(t *testing.T) {
 	t.Parallel()
 	failed := 0
@@ -144,8 +144,8 @@ func TestAdoptionHistories(t *testing.T) {
 	}
 }
 
-// adoptionSeeds returns those that are asked for, or as few as have all that the first ones have: a tenancy, a way back, each
-// kind of object that is written or deleted, each turn.
+// adoptionSeeds returns the seeds from the environment, or the smallest selection of the first ones that covers each
+// tenancy, each way of return, each kind of object that is written or deleted, and each turn.
 func adoptionSeeds() []uint64 {
 	first, n := seedsOf(uint64(seeds.Amount(0, adoptionHistories)))
 	var out []uint64
@@ -177,7 +177,7 @@ func adoptionSeeds() []uint64 {
 	return out
 }
 
-// shrinkAdoptions leaves out moves as long as the history fails in the same way.
+// shrinkAdoptions removes moves as long as the history fails in the same way.
 func shrinkAdoptions(t *testing.T, h adoptionHistory, failures []string) (adoptionHistory, []string) {
 	t.Helper()
 	const replays = 60
@@ -197,7 +197,7 @@ func shrinkAdoptions(t *testing.T, h adoptionHistory, failures []string) (adopti
 	return h, failures
 }
 
-// undisturbedAdoptions returns the course of a run without the attacker.
+// undisturbedAdoptions returns the results of a run without the attacker.
 func undisturbedAdoptions(t *testing.T, of tenancy) *adoptionCourse {
 	t.Helper()
 	adoptionCourses.Lock()
@@ -206,7 +206,7 @@ func undisturbedAdoptions(t *testing.T, of tenancy) *adoptionCourse {
 		return c
 	}
 	c := &adoptionCourse{answers: map[string]map[string]map[string]string{}, settings: map[string]map[string]map[string]string{}}
-	for _, by := range []way{byDryRun, byAnnotation, byDeletion} { // whatever the way, the states are the same
+	for _, by := range []way{byDryRun, byAnnotation, byDeletion} { // the states are the same for all ways
 		h := adoptionHistory{tenancy: of, shadow: by == byDryRun, back: [4]way{by, by, by, by}, first: true}
 		h.hurried = make([]bool, len(honestActs(h.back)))
 		w := &adoptionWorld{gatewayWorld: &gatewayWorld{}, adoptionHistory: h}
@@ -222,7 +222,7 @@ func undisturbedAdoptions(t *testing.T, of tenancy) *adoptionCourse {
 	return c
 }
 
-// playAdoptions runs a history, and returns what was wrong.
+// playAdoptions runs a history, and returns the failures.
 func playAdoptions(t *testing.T, h adoptionHistory) []string {
 	t.Helper()
 	w := &adoptionWorld{gatewayWorld: &gatewayWorld{}, adoptionHistory: h, course: undisturbedAdoptions(t, h.tenancy)}
@@ -256,8 +256,8 @@ func (w *adoptionWorld) play(t *testing.T, c *adoptionCourse) []string {
 	return w.rec.failures
 }
 
-// shared reports that Ingresses of the attacker had the load balancer of IngressGroup edge, too, when it was taken over. It goes back
-// to these once the Gateway does not ask for it.
+// shared reports whether Ingresses of the attacker were also members of IngressGroup edge when its load balancer was
+// adopted. The load balancer is returned to them if the Gateway does not ask for it any more.
 func (w *adoptionWorld) shared() bool {
 	p, unlock := w.partition()
 	defer unlock()

@@ -15,10 +15,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// foreignFinalizer keeps objects of the attacker that are being deleted.
+// foreignFinalizer blocks the deletion of objects of the attacker.
 const foreignFinalizer = "example.com/stay"
 
-// adoptionGrammar makes moves of the attacker.
+// adoptionGrammar generates random moves of the attacker.
 type adoptionGrammar struct {
 	*rand.Rand
 	tenancy tenancy
@@ -28,14 +28,14 @@ func (g *adoptionGrammar) chance(percent int) bool { return g.IntN(100) < percen
 
 func (g *adoptionGrammar) any(of ...string) string { return of[g.IntN(len(of))] }
 
-// deletable are kinds of the attacker's objects with their names.
+// deletable are the kinds and names of the attacker's objects.
 var deletable = map[cluster.Kind][]string{
 	cluster.KindGateway: {"g0", "g1", "edge", "solo"}, cluster.KindIngress: {"i0", "i1", "i2", "front", "solo"}, cluster.KindService: {"e0", "e1", "l0", "mail"},
 	cluster.KindHTTPRoute: {"r0", "r1", "r2", "alike"}, cluster.KindTCPRoute: {"r0", "r1", "r2"}, cluster.KindBinding: {"b0", "b1", "b2"},
 	cluster.KindGlobalAccelerator: {"a0", "a1"},
 }
 
-// move returns one of them.
+// move returns a random move.
 func (g *adoptionGrammar) move() adoptionMove {
 	m := adoptionMove{wait: time.Duration(1+g.IntN(40)) * time.Second}
 	switch n := g.IntN(130); {
@@ -77,14 +77,15 @@ func (g *adoptionGrammar) move() adoptionMove {
 	return m
 }
 
-// adoptValues are what a Gateway asks for: what the victims have, what the attacker has, and what is not well-formed.
+// adoptValues are values of the adopt annotation of a Gateway: load balancers of the victims, those of the attacker,
+// and invalid values.
 var adoptValues = []string{
 	"ingress-group/edge", "ingress-group/edge", "ingress-group/edge", "ingress-group/shared", "ingress-group/shared", "ingress/pay/solo", "ingress/pay/solo", "service/pay/mail", "service/pay/mail",
 	"ingress-group/own", "ingress-group/own", "ingress/i0", "ingress/evil/i1", "service/l0", "service/evil/l0", "ingress-group/none",
 	"ingress/pay/front", "ingress-group/pay/edge", "ingress-group/", "ingress-group", "edge", "gateway/pay/edge", "ingress//solo", "service/pay/mail/25", "Ingress/pay/solo", " ingress-group/edge", "ingress-group/EDGE", "../pay/solo",
 }
 
-// dryRun has the values of that annotation.
+// dryRun returns a random dry-run annotation.
 func (g *adoptionGrammar) dryRun() string {
 	return g.any("", "", "", ", "+onlyPlanned, ", "+onlyPlanned, `, gateway.k8s.aws/dry-run: "false"`, `, gateway.k8s.aws/dry-run: "TRUE"`)
 }
@@ -124,12 +125,12 @@ metadata:
 `, name, annotations, finalizers, class, configuration, listener)
 }
 
-// consent returns an annotation that names a Gateway.
+// consent returns an annotation that consents to a random Gateway.
 func (g *adoptionGrammar) consent() string {
 	return ", fulcrum.dev/adopted-by: \"" + g.any("pay/edge", "pay/edge", "pay/edge", "evil/g0", "g0", "edge", "pay/solo", "pay/mail", "pay/", "/", "pay/edge/x", "") + "\""
 }
 
-// consents marks an Ingress that consents, and that can be built.
+// consents marks an Ingress that consents and is valid.
 const consents = `, consents: "true"`
 
 // forgedTags are tags that no tenant may set.
@@ -138,8 +139,8 @@ var forgedTags = []string{
 	"ingress.k8s.aws/stack=edge", "gateway.k8s.aws.alb/stack=pay/edge", "elbv2.k8s.aws/cluster=other", "ingress.k8s.aws/resource=LoadBalancer",
 }
 
-// ingress returns one of the attacker. A member of an IngressGroup that everybody may join uses its own host there: another's is what
-// the order of the IngressGroup openly gives.
+// ingress returns a random Ingress of the attacker. In an IngressGroup that everybody may join it uses its own host,
+// because there a member may take another member's host by its order.
 func (g *adoptionGrammar) ingress() string {
 	name, age, more := g.any(deletable[cluster.KindIngress]...), g.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), ""
 	group := g.any("edge", "edge", "edge", "edge", "shared", "own", "", "", "Edge", "pay/solo")
@@ -183,7 +184,7 @@ metadata:
 `, name, age, annotations, finalizers, class, host, path, service)
 }
 
-// exposed returns a Service with a network load balancer.
+// exposed returns a Service with an NLB.
 func (g *adoptionGrammar) exposed() string {
 	more := ""
 	if g.chance(60) {
@@ -202,7 +203,7 @@ func (g *adoptionGrammar) exposed() string {
 	return doc
 }
 
-// route attaches to a Gateway of the victims, or of the attacker.
+// route returns a route for a Gateway of the victims or of the attacker.
 func (g *adoptionGrammar) route() string {
 	name, age := g.any("r0", "r1", "r2"), g.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z")
 	if g.chance(15) {
@@ -220,10 +221,10 @@ spec:
 		hosts, g.any("/", "/new", "/new/x", "/x"), g.any("{name: e0, port: 80}", "{name: e0, port: 80}", "{name: e1, port: 80}", "{name: web, namespace: pay, port: 80}", "{name: missing, port: 80}", "{kind: TargetGroupName, name: $TGNAME0}"))
 }
 
-// imitation are the settings that the victims' load balancers have, so that no difference of them is in the way.
+// imitation are the settings of the victims' load balancers, so that no difference of settings prevents an adoption.
 var imitation = strings.NewReplacer("{name: web, namespace: pay}", "{name: c0, namespace: evil}").Replace(strings.Split(adoptionRoutes, "---\n")[0])
 
-// answersAlike is a Gateway that answers as an Ingress of the victims does.
+// answersAlike is a Gateway that answers requests as an Ingress of the victims does.
 const answersAlike = `apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {name: solo, namespace: evil, annotations: {fulcrum.dev/adopt: ingress/pay/solo}}
@@ -238,7 +239,7 @@ metadata: {name: alike, namespace: evil}
 spec: {parentRefs: [{name: solo}], hostnames: [solo.example.com], rules: [{backendRefs: [{name: web, namespace: pay, port: 80}]}]}
 `
 
-// member returns an Ingress of IngressGroup edge that consents.
+// member returns a consenting Ingress of IngressGroup edge.
 func (g *adoptionGrammar) member() string {
 	host := g.any("front.example.com", "post.example.com", "evil.com")
 	if g.tenancy == sharedGroups {
@@ -262,7 +263,7 @@ func (g *adoptionGrammar) configuration() string {
 	) + "}}\n"
 }
 
-// binding returns one with a target group of the victims, or with the labels of their stacks.
+// binding returns a binding with a target group of the victims, or with the labels of their stacks.
 func (g *adoptionGrammar) binding() string {
 	n := g.IntN(5)
 	labels := g.any("a: b", "ingress.k8s.aws/stack: edge", "ingress.k8s.aws/stack: edge", "ingress.k8s.aws/stack: shared", "gateway.k8s.aws.alb/stack-namespace: pay, gateway.k8s.aws.alb/stack-name: edge", "gateway.k8s.aws.alb/stack-namespace: pay, gateway.k8s.aws.alb/stack-name: edge, ingress.k8s.aws/stack: edge",
@@ -278,7 +279,7 @@ metadata:
 		g.any(fmt.Sprintf("targetGroupARN: $TGARN%d", n), fmt.Sprintf("targetGroupARN: $TGARN%d", n), fmt.Sprintf("targetGroupName: $TGNAME%d", n)), g.any("e0", "e0", "e1", "web"))
 }
 
-// service returns one with a pod.
+// service returns a Service with a pod.
 func (g *adoptionGrammar) service() string {
 	return backendOfEvil(g.any("e0", "e0", "e1"))
 }
@@ -289,7 +290,7 @@ func backendOfEvil(name string) string {
 		workload{namespace: attackerNamespace, name: name, pods: []string{address}}.podDocs()
 }
 
-// filled has the names of what the victims have in place of placeholders.
+// filled replaces the placeholders by names of the victims' resources.
 func (w *adoptionWorld) filled(doc string) string {
 	if !strings.Contains(doc, "$") {
 		return doc
@@ -313,7 +314,7 @@ func (w *adoptionWorld) filled(doc string) string {
 	return strings.NewReplacer(fill...).Replace(doc)
 }
 
-// forge writes the hostname of a load balancer of the victims into a status.
+// forge writes the hostname of a victim's load balancer into a status.
 func (w *adoptionWorld) forge(ref cluster.Ref) {
 	obj := mustValue(w.Store.Get(ref))
 	if obj == nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// tenancy is what a namespace may do in the IngressGroups of the victims.
+// tenancy is what other namespaces may do in the victims' IngressGroups.
 type tenancy int
 
 const (
 	closedGroups   tenancy = iota // the class does not admit the attacker
-	sharedGroups                  // everybody may join, and settings are the class's
-	isolatedGroups                // everybody may join, and a host belongs to a namespace
+	sharedGroups                  // everybody may join; the class decides the settings
+	isolatedGroups                // everybody may join; one namespace owns a host
 )
 
 func (t tenancy) String() string { return [...]string{"closed", "shared", "isolated"}[t] }
 
-// configure is the controller with that tenancy.
+// configure sets the options of the controller for a tenancy.
 func (t tenancy) configure(o *ingress.Options) {
 	o.Class = "operator"
 	if t == isolatedGroups {
@@ -28,8 +28,9 @@ func (t tenancy) configure(o *ingress.Options) {
 	}
 }
 
-// adoptionObjects are the victims' without Gateways: IngressGroup "shared", which no Gateway asks for, and IngressGroup
-// "edge", an Ingress and a Service, for whose load balancers Gateways of namespace pay ask. $SELECTOR is who may use the class.
+// adoptionObjects are the victims' objects without Gateways: IngressGroup "shared", which no Gateway asks for, and
+// IngressGroup "edge", an Ingress and a Service, whose load balancers Gateways of namespace pay adopt. $SELECTOR is
+// replaced by the namespaces that may use the class.
 const adoptionObjects = `
 apiVersion: elbv2.k8s.aws/v1beta1
 kind: IngressClassParams
@@ -97,8 +98,8 @@ spec: {ingressClassName: alb, rules: [{host: solo.example.com, http: {paths: [{p
 ---
 `
 
-// adoptionRoutes are what the victims' Gateways answer, with the settings that the Ingresses have. The attacker may refer to a Service
-// of theirs, so that its Gateways can answer as theirs do.
+// adoptionRoutes are the routes of the victims' Gateways, with the same settings as the Ingresses. The attacker may
+// refer to one of their Services, so that its Gateways can answer in the same way.
 const adoptionRoutes = `
 apiVersion: gateway.k8s.aws/v1
 kind: LoadBalancerConfiguration
@@ -142,7 +143,8 @@ spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: evi
 ---
 `
 
-// shopOf returns the Ingress of IngressGroup "shared" that the victims edit: requests for /new go to another Service in version 2.
+// shopOf returns the Ingress of IngressGroup "shared" that the victims edit: in version 2 requests for /new go to
+// another Service.
 func shopOf(version int) string {
 	return fmt.Sprintf(`
 apiVersion: networking.k8s.io/v1
@@ -153,7 +155,7 @@ spec: {ingressClassName: alb, rules: [{host: shop.example.com, http: {paths: [{p
 `, versionOf(version))
 }
 
-// frontOf returns the route of Gateway edge that they edit likewise.
+// frontOf returns the route of Gateway edge that they edit in the same way.
 func frontOf(version int) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -168,7 +170,7 @@ spec:
 
 func versionOf(version int) string { return map[int]string{1: "web", 2: "web-2"}[version] }
 
-// adoptionWorkloads returns the victims' Services. Service web-2 has a pod of Service web/api.
+// adoptionWorkloads returns the victims' Services. Service web-2 has the pods of Service pay/api.
 func adoptionWorkloads() string {
 	var b strings.Builder
 	for _, o := range workloads() {
@@ -183,7 +185,8 @@ func adoptionWorkloads() string {
 	return b.String() + sharedService("pay", "mail", "10.0.132.14", "2000-01-01T00:00:00Z", "", "{port: 25, targetPort: 8080}")
 }
 
-// gatewayAsks are the victims' Gateways and the load balancers that they ask for. Others may attach routes to a listener of edge.
+// gatewayAsks are the victims' Gateways and the load balancers that they adopt. Other namespaces may attach routes to
+// one listener of edge.
 var gatewayAsks = map[string]struct{ class, adopts, listeners string }{
 	"edge": {"alb", "ingress-group/edge", `{name: front, hostname: front.example.com, port: 80, protocol: HTTP}, ` +
 		`{name: post, hostname: post.example.com, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}, ` +
@@ -192,7 +195,7 @@ var gatewayAsks = map[string]struct{ class, adopts, listeners string }{
 	"mail": {"nlb", "service/pay/mail", `{name: smtp, port: 25, protocol: TCP}`},
 }
 
-// victimGateway returns one of these with annotations.
+// victimGateway returns a Gateway of gatewayAsks with annotations.
 func victimGateway(name, annotations string) string {
 	g, configuration := gatewayAsks[name], ""
 	if g.class == "alb" {
@@ -209,7 +212,7 @@ spec:
 `, name, annotations, g.class, configuration, g.listeners)
 }
 
-// way is how a Gateway gives a load balancer back.
+// way is how a Gateway returns a load balancer.
 type way int
 
 const (
@@ -222,16 +225,16 @@ func (v way) String() string { return [...]string{"a dry run", "the annotation",
 
 const onlyPlanned = `gateway.k8s.aws/dry-run: "true"`
 
-// honestAct is a move of the victims: after a bounded time the load balancer is in a state that a run without the attacker has
-// shown.
+// honestAct is an act of the victims. Within a bounded time the load balancer must reach a state that a run without
+// the attacker has recorded.
 type honestAct struct {
 	name, lb, state string
 	do              func(w *adoptionWorld)
-	// after is the state that has to be seen before, "" for any. What comes later is left out where it is not seen.
+	// after is the state that must have been reached before, "" for any. The act is skipped if it was not reached.
 	after string
 }
 
-// ownState is the state of a load balancer that no Gateway has.
+// ownState is the state of a load balancer that no Gateway has adopted.
 const ownState = "own"
 
 func takes(name, state string) honestAct {
@@ -241,7 +244,7 @@ func takes(name, state string) honestAct {
 	}}
 }
 
-// awaitGone waits until an object that is being deleted is gone, so that it can be created again.
+// awaitGone waits until an object in deletion is deleted, so that it can be created again.
 func (w *adoptionWorld) awaitGone(ref cluster.Ref) {
 	for end := time.Now().Add(adoptedWithin); ; w.pass(5 * time.Second) {
 		obj := mustValue(w.Store.Get(ref))
@@ -273,8 +276,8 @@ func edits(lb, state, doc string) honestAct {
 	return honestAct{name: "the victims edit " + lb + ": " + state, lb: lb, state: state, do: func(w *adoptionWorld) { w.Apply(doc) }}
 }
 
-// Of a load balancer that is released its Ingresses are gone, so that it cannot be given back. In the end no tag shows that it was
-// taken over.
+// A released load balancer has no Ingresses any more, so it cannot be returned. In the finished state no tag records
+// the adoption.
 const releasedState, finishedState = "released", "finished"
 
 func releases(after string) honestAct {
@@ -294,7 +297,7 @@ func finishes() honestAct {
 	}}
 }
 
-// honestActs returns what the victims do in each history. Load balancers are given back by the ways that it says.
+// honestActs returns the victims' acts in each history, with the given ways of return.
 func honestActs(back [4]way) []honestAct {
 	return []honestAct{
 		edits("shared", "version 2", shopOf(2)),
@@ -315,7 +318,7 @@ func honestActs(back [4]way) []honestAct {
 	}
 }
 
-// adoptionRequest is what a client of the victims sends.
+// adoptionRequest is a request of a client of the victims.
 type adoptionRequest struct {
 	lb, host string
 	port     int32

@@ -17,42 +17,42 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// adoptionCourse is what a run without the attacker shows: of each load balancer the answers and the settings in each state, what
-// is there before and after, and the number of calls.
+// adoptionCourse is the result of a run without the attacker: the answers and settings of each load balancer in each
+// state, and the number of calls.
 type adoptionCourse struct {
 	answers, settings map[string]map[string]map[string]string
 	calls             int
 }
 
-// owed is what holds of a load balancer.
+// owed is what must hold for a load balancer.
 type owed struct {
-	// states are those that may be seen: the last one is that of the last act, the others are what was there since one was seen
-	// to be effective.
+	// states are the allowed states: the last one is that of the last act, the others are those since a state was
+	// last confirmed.
 	states []string
 	since  time.Time
 }
 
-// adoptionWorld is the victims' cluster with the one who attacks them.
+// adoptionWorld is the cluster of the victims and the attacker.
 type adoptionWorld struct {
 	*gatewayWorld
 	adoptionHistory
-	course *adoptionCourse // nil: it is being recorded
+	course *adoptionCourse // nil while it is recorded
 	arns   map[string]string
 	dns    map[string]string
 	of     map[string]string // names of load balancers by ARN
-	groups map[string]bool   // ids of the victims' security groups
-	nodes  string            // who reaches the victims' pods
+	groups map[string]bool   // IDs of the victims' security groups
+	nodes  string            // the rules that admit traffic to the victims' pods
 	owed   map[string]*owed
-	// calls are those since the last act that change something; pending is what the attacker does among them.
+	// calls is the number of mutating calls since the last act; pending are the attacker's moves between them.
 	calls   int
 	pending []adoptionMove
 	busy    bool
-	// released reports that IngressGroup edge has no member of the victims any more.
+	// released is set when IngressGroup edge has no member of the victims any more.
 	released bool
-	empty    []string // what there is in AWS without anything
+	empty    []string // the state of AWS before any object was created
 }
 
-// start makes the victims.
+// start creates the objects of the victims.
 func (w *adoptionWorld) start(c *adoptionCourse) {
 	w.Harness = harness.New(w.rec, harness.Options{
 		Addresses: addressesOfPods(), Accelerators: true, Planned: contested{w}.checkPlan,
@@ -102,14 +102,14 @@ func (w *adoptionWorld) start(c *adoptionCourse) {
 	w.Emulator.Calls().Reset()
 }
 
-// changed is called after each change in AWS: it is looked at, and the attacker may go on.
+// changed is called after each mutating call. It checks the state and makes pending moves of the attacker.
 func (w *adoptionWorld) changed(c *adoptionCourse) {
 	w.calls++
 	w.checkAnswers(c)
 	w.checkTags()
 	contested{w}.checkAccelerators()
 	if w.busy {
-		return // what the attacker writes causes no call before this one ends
+		return // writes of the attacker cause no call before this one ends
 	}
 	w.busy = true
 	for len(w.pending) > 0 && w.pending[0].calls <= w.calls && w.pending[0].calls > 0 && !w.pending[0].restart {
@@ -120,14 +120,14 @@ func (w *adoptionWorld) changed(c *adoptionCourse) {
 	w.busy = false
 }
 
-// pass lets time pass.
+// pass advances time.
 func (w *adoptionWorld) pass(d time.Duration) {
 	end := time.Now().Add(d)
 	w.Settle(d)
 	time.Sleep(time.Until(end))
 }
 
-// round runs the moves after an act of the victims.
+// round makes the moves after an act of the victims.
 func (w *adoptionWorld) round(act int) {
 	w.calls, w.pending = 0, nil
 	var later []adoptionMove
@@ -146,13 +146,13 @@ func (w *adoptionWorld) round(act int) {
 		w.attack(m)
 	}
 	w.pass(5 * time.Second)
-	for _, m := range w.pending { // so many calls there were not
+	for _, m := range w.pending { // the act made fewer calls
 		w.attack(m)
 	}
 	w.pending = nil
 }
 
-// perform lets the victims act.
+// perform performs an act of the victims.
 func (w *adoptionWorld) perform(a honestAct) {
 	w.gatewayWorld.moves = append(w.gatewayWorld.moves, a.name)
 	o := w.owed[a.lb]
@@ -161,7 +161,8 @@ func (w *adoptionWorld) perform(a honestAct) {
 	o.since = time.Now()
 }
 
-// attack carries out a move of the attacker. While a member of the IngressGroup does not consent, no Gateway takes it over.
+// attack makes a move of the attacker. While a member of the IngressGroup does not consent, no Gateway adopts the
+// load balancer.
 func (w *adoptionWorld) attack(m adoptionMove) {
 	w.blocked()
 	w.gatewayWorld.moves = append(w.gatewayWorld.moves, m.String())
@@ -175,13 +176,14 @@ func (w *adoptionWorld) attack(m adoptionMove) {
 	case m.write != "":
 		w.write(w.filled(m.write))
 	default:
-		_ = w.Store.Delete(m.gone) // it may not be there
+		_ = w.Store.Delete(m.gone) // it may not exist
 	}
 	w.blocked()
 }
 
-// blocked reports whether an Ingress of the attacker keeps Gateway edge from a take-over that has not been seen yet: it is a member
-// of the IngressGroup that does not consent, that cannot be built, or that is leaving. From then on it has its time again.
+// blocked reports whether an Ingress of the attacker blocks an adoption by Gateway edge that has not been confirmed
+// yet, because it is a member of the IngressGroup that does not consent, is invalid, or is being deleted. The
+// adoption then gets its full time again.
 func (w *adoptionWorld) blocked() bool {
 	o := w.owed["edge"]
 	if !slices.Contains(o.states, ownState) || o.states[len(o.states)-1] == ownState || w.tenancy == closedGroups {
@@ -198,7 +200,7 @@ func (w *adoptionWorld) blocked() bool {
 	return false
 }
 
-// checkAnswers compares what the victims' clients get with what they may.
+// checkAnswers checks that the answers to the victims' clients are allowed.
 func (w *adoptionWorld) checkAnswers(c *adoptionCourse) {
 	for lb, answers := range w.readAnswers() {
 		for r, got := range answers {
@@ -219,7 +221,7 @@ func (w *adoptionWorld) checkAnswers(c *adoptionCourse) {
 	}
 }
 
-// confirm waits until all acts have to be effective, and compares all that is seen with what is seen without the attacker.
+// confirm waits until all acts must be effective, and compares the state with that of a run without the attacker.
 func (w *adoptionWorld) confirm(c *adoptionCourse) {
 	last := time.Time{}
 	blocked := w.blocked()
@@ -251,7 +253,7 @@ func (w *adoptionWorld) confirm(c *adoptionCourse) {
 	}
 }
 
-// eventsOf returns the warnings of the victims' objects, for a failure.
+// eventsOf returns the warnings of the victims' objects, for the failure message.
 func (w *adoptionWorld) eventsOf(name string) string {
 	var b strings.Builder
 	for _, o := range w.Store.All("Event") {
@@ -263,7 +265,7 @@ func (w *adoptionWorld) eventsOf(name string) string {
 	return b.String()
 }
 
-// record notes what a state looks like, which has to be the same each time.
+// record stores the answers and settings of a state, which must be the same each time.
 func (w *adoptionWorld) record(c *adoptionCourse, lb, state string, answers, settings map[string]string) {
 	p, unlock := w.partition()
 	if taken := strings.Contains(fmt.Sprint(p.ELB.LoadBalancers[w.arns[lb]].Tags), "gateway.k8s.aws"); taken != (lb != "shared" && state != ownState) {
@@ -274,12 +276,12 @@ func (w *adoptionWorld) record(c *adoptionCourse, lb, state string, answers, set
 		c.answers[lb], c.settings[lb] = map[string]map[string]string{}, map[string]map[string]string{}
 	}
 	if c.answers[lb][state] != nil {
-		return // it is compared
+		return // compared by the caller
 	}
 	c.answers[lb][state], c.settings[lb][state] = answers, settings
 }
 
-// finish deletes all objects, those of the attacker before the others or after them. Nothing is left.
+// finish deletes all objects, those of the attacker first or last, and checks that nothing remains.
 func (w *adoptionWorld) finish(c *adoptionCourse) {
 	w.checkCost(c)
 	leave := []func(){w.leaveAttacker, w.leaveVictims}
@@ -310,7 +312,7 @@ func (w *adoptionWorld) finish(c *adoptionCourse) {
 	}
 }
 
-// leaveAttacker deletes what the attacker has. Finalizers of its own hold it no longer.
+// leaveAttacker deletes all objects of the attacker, after removing its own finalizers.
 func (w *adoptionWorld) leaveAttacker() {
 	for _, typ := range cluster.Types() {
 		for _, o := range w.Store.All(typ.Kind) {
@@ -326,7 +328,7 @@ func (w *adoptionWorld) leaveAttacker() {
 	w.removeAll()
 }
 
-// leaveVictims deletes what the victims have.
+// leaveVictims deletes all objects of the victims.
 func (w *adoptionWorld) leaveVictims() {
 	w.Emulator.Faults().SetHook(nil)
 	w.released = true
@@ -342,7 +344,7 @@ func (w *adoptionWorld) leaveVictims() {
 	}
 }
 
-// checkCost holds the attacker to so many calls for each of its moves.
+// checkCost checks that the attacker's moves cause a limited number of calls.
 func (w *adoptionWorld) checkCost(c *adoptionCourse) {
 	if w.course == nil {
 		return

@@ -20,11 +20,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// number is how many histories those are chosen from that are run where nothing else is asked for. "make soak" runs
-// 20,000.
+// number is the number of histories from which an ordinary test run selects. "make soak" runs 20,000.
 const number = 200
 
-// survey reports whether a failing history is only reported in one line, without a search for a shorter one.
+// survey is set if a failing history is reported in one line, without a search for a shorter one.
 var survey = os.Getenv("FULCRUM_ADVERSARY_SURVEY") != ""
 
 // TestHistories runs random histories of the attacker.
@@ -49,8 +48,8 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// histories returns the seeds to play: as many as FULCRUM_ADVERSARY says from FULCRUM_ADVERSARY_FROM on, or those that
-// have all that the first ones have.
+// histories returns the seeds to run: FULCRUM_ADVERSARY seeds from FULCRUM_ADVERSARY_FROM on, or a selection that
+// covers all elements of the first ones.
 func histories() []uint64 {
 	n, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY"), 10, 64)
 	switch {
@@ -68,10 +67,10 @@ func histories() []uint64 {
 	return out
 }
 
-// seedsThatFailedOnce are histories that have found something, so that what was mended stays so.
+// seedsThatFailedOnce are seeds of histories that found faults, as regression tests.
 var seedsThatFailedOnce = []uint64{486, 602, 617, 950, 2465, 2627, 2905, 3026, 3067, 3289, 3898, 4091}
 
-// TestHistoriesThatOnceFailed plays them again.
+// TestHistoriesThatOnceFailed runs these histories again.
 func TestHistoriesThatOnceFailed(t *testing.T) {
 	t.Parallel()
 	for _, seed := range seedsThatFailedOnce {
@@ -82,7 +81,7 @@ func TestHistoriesThatOnceFailed(t *testing.T) {
 	}
 }
 
-// examine runs the history of a seed, and looks for the shortest one that still fails.
+// examine runs the history of a seed, and searches for the shortest history that still fails.
 func examine(t *testing.T, seed uint64) bool {
 	t.Helper()
 	h := historyOf(seed)
@@ -99,7 +98,7 @@ func examine(t *testing.T, seed uint64) bool {
 	return false
 }
 
-// shrink leaves out moves as long as the history still fails: halves first, then smaller parts.
+// shrink removes moves as long as the history still fails: halves first, then smaller parts.
 func shrink(t *testing.T, h history, failures []string) (history, []string) {
 	t.Helper()
 	const replays = 80
@@ -121,7 +120,7 @@ func shrink(t *testing.T, h history, failures []string) (history, []string) {
 	}
 }
 
-// kindOf returns what a failure is about, without the time.
+// kindOf returns the subject of a failure, without the time.
 func kindOf(failure string) string {
 	if rest, ok := strings.CutPrefix(failure, "after "); ok {
 		_, failure, _ = strings.Cut(rest, ": ")
@@ -130,8 +129,8 @@ func kindOf(failure string) string {
 	return strings.Join(words[:min(2, len(words))], " ")
 }
 
-// TestGrammarCoversAllAnnotationsAndKinds holds the grammar to the tables of the product: a new annotation or class
-// parameter is written, readable and broken, and so is every kind of object.
+// TestGrammarCoversAllAnnotationsAndKinds checks that the grammar writes valid and invalid values of every annotation
+// and class parameter in the settings tables, and objects of every kind.
 func TestGrammarCoversAllAnnotationsAndKinds(t *testing.T) {
 	t.Parallel()
 	for _, r := range settings.Rows() {
@@ -202,7 +201,7 @@ func TestGrammarCoversAllAnnotationsAndKinds(t *testing.T) {
 	}
 }
 
-// A seed names one history, whoever runs it.
+// TestSeedDeterminesHistory checks that a seed always produces the same history.
 func TestSeedDeterminesHistory(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {

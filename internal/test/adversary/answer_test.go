@@ -14,13 +14,13 @@ import (
 	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// answer is what a request gets, with ids replaced by whose they are.
+// answer is the answer to a request, with IDs replaced by the owners of the resources.
 type answer struct {
 	text      string
 	byDefault bool // no rule matches: the listener's default action answers
 }
 
-// compiled is a rule that requests can be compared with.
+// compiled is a rule prepared for matching requests.
 type compiled struct {
 	rule    *emulated.Rule
 	matcher *dataplane.Matcher
@@ -33,7 +33,7 @@ type endpoint struct {
 	port int32
 }
 
-// answer reads what the load balancers answer to the requests of the victims' clients.
+// answer computes the answers of the load balancers to the requests of the victims' clients.
 func (a *awsReading) answer() {
 	rules := a.rules(func(lb string) bool { return a.w.stackOfARN(lb) != "" })
 	for _, r := range requests() {
@@ -41,7 +41,7 @@ func (a *awsReading) answer() {
 	}
 }
 
-// ask sends one request.
+// ask computes the answer to one request.
 func (w *testCluster) ask(lb string, port int32, host, path string) answer {
 	a, unlock := w.reading()
 	defer unlock()
@@ -57,7 +57,7 @@ func (a *awsReading) answerOf(list []compiled, r dataplane.Facts) answer {
 	return answer{a.textOf(list[i].then), list[i].rule.IsDefault()}
 }
 
-// rules returns those of some load balancers, in the order in which they are tried.
+// rules returns the rules of some load balancers, in the order of their evaluation.
 func (a *awsReading) rules(of func(lb string) bool) map[endpoint][]compiled {
 	rules := map[endpoint][]compiled{}
 	for _, r := range a.p.ELB.Rules {
@@ -93,7 +93,7 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// heldAnswer is the answer in place of a rule that is held.
+// heldAnswer is the answer of a rule that is held with a fixed response.
 const heldAnswer = "fixed 503 of a held rule"
 
 // textOf describes the actions of a rule.
@@ -125,7 +125,7 @@ func (a *awsReading) textOf(r dataplane.Rule) string {
 	return strings.Join(parts, " ")
 }
 
-// ownersOf names whose pods get the requests of a forward.
+// ownersOf returns the owners of the pods that receive the requests of a forward action.
 func (a *awsReading) ownersOf(f dataplane.Forward) []string {
 	var out []string
 	for _, g := range f.Groups {
@@ -154,8 +154,8 @@ func (a *awsReading) ownersOf(f dataplane.Forward) []string {
 	return slices.Compact(out)
 }
 
-// reused reports whether the address that the victims' rollout has given up is that of a pod of the
-// attacker now.
+// reused reports whether the address of the pod that the victims' rollout replaced now belongs to a pod of the
+// attacker.
 func (w *testCluster) reused() bool {
 	mine := false
 	for _, o := range w.Store.All(cluster.KindPod) {
@@ -169,7 +169,7 @@ func (w *testCluster) reused() bool {
 	return mine
 }
 
-// ownerOf returns the owner of the pod that is a target.
+// ownerOf returns the owner of the pod behind a target.
 func (w *testCluster) ownerOf(id string, port int32) string {
 	if id == replacement {
 		return "pay/web"

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// What is expected of a history is what happens without one.
+// TestVictimsAreServedWithoutAnAttacker checks that the expectations hold without an attacker.
 func TestVictimsAreServedWithoutAnAttacker(t *testing.T) {
 	t.Parallel()
 	for i := range scenarios() {

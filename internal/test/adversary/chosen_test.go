@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// chosen returns few of the first n seeds, so that whatever a history of these has, a chosen one has too: a setup, a
-// field of a kind of object, an annotation with a readable or a broken value, a deletion. What a history finds is
-// nearly always of one or two of these.
+// chosen returns a small selection of the first n seeds that covers all elements of their histories: each setup, each
+// field of a kind of object, each annotation with a valid or an invalid value, each deletion. Nearly every fault
+// needs only one or two of these elements.
 func chosen(n uint64) []uint64 {
 	var of [][]string
 	for seed := range n {
@@ -25,7 +25,7 @@ func chosen(n uint64) []uint64 {
 	return out
 }
 
-// elementsOf returns what a history consists of, each once.
+// elementsOf returns the elements of a history without duplicates.
 func elementsOf(h history) []string {
 	known := map[string]bool{
 		h.setup.String():     true,
@@ -52,9 +52,9 @@ func elementsOf(h history) []string {
 	return out
 }
 
-// addElements notes what an object has that the attacker writes.
+// addElements adds the elements of an object that the attacker writes.
 func addElements(m move, known map[string]bool) {
-	const large = 20000 // bytes, of which a part is that of a smaller object many times
+	const large = 20000 // bytes; larger objects mostly repeat parts of smaller ones
 	kind, _ := cluster.KindOf(m.object)
 	known[fmt.Sprint(kind, " stripped ", m.strip)] = true
 	data, err := json.Marshal(m.object)
@@ -77,7 +77,7 @@ func addElements(m move, known map[string]bool) {
 	}
 }
 
-// rowOf returns the key of an annotation in the table of settings, or the annotation itself if it has none there.
+// rowOf returns the key of an annotation in the settings table, or the annotation itself if it is not in the table.
 func rowOf(annotation string) string {
 	key := strings.TrimPrefix(annotation, annotationPrefix)
 	if _, ok := choices[key]; ok {
@@ -91,7 +91,7 @@ func rowOf(annotation string) string {
 	return key
 }
 
-// addFields notes the fields of a value, those of lists once for all their elements.
+// addFields adds the fields of a value. All elements of a list count as one.
 func addFields(path string, value any, known map[string]bool) {
 	switch value := value.(type) {
 	case map[string]any:

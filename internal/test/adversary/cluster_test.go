@@ -21,7 +21,7 @@ import (
 
 var clientAddress = netip.MustParseAddr("10.1.2.3")
 
-// setup is what histories differ in besides their moves.
+// setup has the parameters of a history besides its moves.
 type setup struct {
 	access   access
 	scenario int
@@ -36,17 +36,16 @@ func (s setup) String() string {
 	return fmt.Sprintf("%s, %s, scenario %d", mode, s.access, s.scenario)
 }
 
-// isolate switches isolated tenancy on.
+// isolate enables isolated tenancy.
 func isolate(o *ingress.Options) { o.Tenancy = ingress.Isolated }
 
-// recorder keeps what the harness finds wrong, so that a history can be replayed without ending the
-// test.
+// recorder records the failures that the harness reports, so that a history can be repeated without ending the test.
 type recorder struct {
 	testing.TB
 	failures []string
 }
 
-// stop ends a history whose harness cannot go on.
+// stop is the panic value that ends a history whose harness cannot continue.
 type stop struct{}
 
 func (r *recorder) Helper()           {}
@@ -55,7 +54,7 @@ func (r *recorder) Errorf(f string, args ...any) {
 	r.failures = append(r.failures, fmt.Sprintf(f, args...))
 }
 
-// once notes what is wrong the first time that something is.
+// once records a failure unless one is recorded already.
 func (r *recorder) once(f string, args ...any) {
 	if len(r.failures) == 0 {
 		r.Errorf(f, args...)
@@ -68,31 +67,31 @@ func (r *recorder) Fatalf(f string, args ...any) {
 }
 func (r *recorder) Failed() bool { return len(r.failures) > 0 }
 
-// testCluster is the victims' cluster with its controller, and what is expected of it.
+// testCluster is the victims' cluster with its controller and the expectations.
 type testCluster struct {
 	*harness.Harness
 	setup
 	rec  *recorder
 	fill *strings.Replacer
 
-	lbs    map[string]string // ARN by stack, once the victims are served
+	lbs    map[string]string // ARN by stack, set once the victims are served
 	log    eventLog
 	rights *attackerRights
-	// sick reports which targets of the attacker never get healthy; nil: none.
+	// sick reports which targets of the attacker never become healthy; nil for none.
 	sick       func(target string) bool
-	comparison *comparison // nil: nothing is expected
+	comparison *comparison // nil: nothing is compared
 	driven     bool        // Settle runs the controller
-	// looking guards what is compared: the comparison, and dirty.
+	// looking guards the comparison and dirty.
 	looking sync.Mutex
-	dirty   bool // AWS has changed since it was looked at
+	dirty   bool // AWS has changed since the last comparison
 }
 
-// attackerAddresses are given to the pods of the attacker.
+// attackerAddresses are the addresses of the attacker's pods.
 var attackerAddresses = []string{
 	"10.0.133.1", "10.0.149.1", "10.0.165.1", "10.0.133.2", "10.0.149.2", "10.0.165.2", "10.0.133.3", "10.0.149.3",
 }
 
-// inWorld runs f with the victims served and at rest, in a bubble of virtual time.
+// inWorld runs f in virtual time, when the victims are served and the controller is at rest.
 func inWorld(t *testing.T, s setup, opt harness.Options, f func(w *testCluster)) (failures []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -108,7 +107,7 @@ func inWorld(t *testing.T, s setup, opt harness.Options, f func(w *testCluster))
 		edit := opt.Ingress
 		opt.Ingress = func(o *ingress.Options) {
 			if s.access == shutOut {
-				o.Class = "operator" // the annotation kubernetes.io/ingress.class passes by every selector
+				o.Class = "operator" // the annotation kubernetes.io/ingress.class ignores namespace selectors
 			}
 			if s.isolated {
 				isolate(o)
@@ -139,7 +138,7 @@ func inWorld(t *testing.T, s setup, opt harness.Options, f func(w *testCluster))
 	return failures
 }
 
-// begin brings the victims up.
+// begin creates the victims' objects and waits until they are served.
 func (w *testCluster) begin() {
 	placeholders := []string{
 		"$SUBNET0", w.World.Public[0], "$SUBNET1", w.World.Public[1], "$SUBNET2", w.World.Private[0],
@@ -155,7 +154,7 @@ func (w *testCluster) begin() {
 			return fault.Action{}
 		}
 		return fault.Action{After: func() {
-			w.looking.Lock() // several workers may have a call at a time
+			w.looking.Lock() // several workers may make calls concurrently
 			w.dirty = true
 			w.makeTargetsUnhealthy()
 			w.looking.Unlock()
@@ -179,7 +178,7 @@ func (w *testCluster) begin() {
 	w.Emulator.Calls().Reset()
 }
 
-// addressesOfPods returns those of all pods, the attacker's too.
+// addressesOfPods returns the addresses of all pods, including the attacker's.
 func addressesOfPods() []string {
 	out := append([]string{replacement}, attackerAddresses...)
 	for _, o := range workloads() {
@@ -188,7 +187,7 @@ func addressesOfPods() []string {
 	return out
 }
 
-// arnOf returns the load balancer that the status of an Ingress shows.
+// arnOf returns the ARN of the load balancer in the status of an Ingress.
 func (w *testCluster) arnOf(name string) string {
 	host := w.status(name)
 	p, unlock := w.partition()
@@ -202,7 +201,7 @@ func (w *testCluster) arnOf(name string) string {
 	return ""
 }
 
-// status returns the host name that an Ingress or Service shows, empty if it shows none.
+// status returns the hostname in the status of an Ingress or Service, or "" if there is none.
 func (w *testCluster) status(name string) string {
 	namespace, short, _ := strings.Cut(name, "/")
 	if name == mailService {
@@ -224,7 +223,7 @@ func (w *testCluster) partition() (*emulated.Partition, func()) {
 	return all.Partition(harness.Account, harness.Region), all.Unlock
 }
 
-// run lets the controller work for a time.
+// run lets the controller run for a time.
 func (w *testCluster) run(d time.Duration) {
 	end := time.Now().Add(d)
 	if w.driven {

@@ -12,15 +12,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// epoch is what the victims have after some of their acts, as seen without the attacker.
+// epoch has the facts about the victims after one of their acts, as recorded without the attacker.
 type epoch struct {
 	facts
-	since  time.Time     // when its act was done
-	within time.Duration // when it must be effective, after since
+	since  time.Time     // when the act was performed
+	within time.Duration // the time after since within which the act must be effective
 }
 
-// course is a run without the attacker: what the victims have at the beginning and after each act,
-// and what is there in the end.
+// course is the result of a run without the attacker: the facts at the beginning and after each act, and the final
+// state.
 type course struct {
 	epochs []facts
 	state  []string
@@ -32,7 +32,7 @@ var courses struct {
 	known map[setup]course
 }
 
-// undisturbed returns the course of a setup.
+// undisturbed returns the course of a setup, and records it if needed.
 func undisturbed(t *testing.T, s setup) course {
 	t.Helper()
 	courses.Lock()
@@ -69,7 +69,7 @@ func undisturbed(t *testing.T, s setup) course {
 	return c
 }
 
-// differences lists what is not the same.
+// differences lists the differences of two sets of facts.
 func (f facts) differences(o facts) []string {
 	var out []string
 	for k := range union(f.settings, o.settings) {
@@ -102,15 +102,15 @@ func union[K comparable, V any](a, b map[K]V) map[K]bool {
 	return out
 }
 
-// comparison compares what is there with what is expected.
+// comparison compares the facts with the expected ones.
 type comparison struct {
 	course  course
-	epochs  []epoch // that have begun
+	epochs  []epoch // epochs that have begun
 	ids     map[string]string
-	verdict []string // what was wrong when something was for the first time
+	verdict []string // the first failures
 }
 
-// expect begins to compare.
+// expect starts the comparison.
 func (w *testCluster) expect(c course) {
 	w.looking.Lock()
 	w.comparison = &comparison{course: c, epochs: []epoch{{facts: c.epochs[0]}}, ids: w.facts().ids}
@@ -119,7 +119,7 @@ func (w *testCluster) expect(c course) {
 	w.look()
 }
 
-// perform lets a victim act. Its effect is expected from now on, and required after a while.
+// perform performs an act of a victim. Its effect is allowed from now on, and required after its time.
 func (w *testCluster) perform(a act) {
 	w.looking.Lock()
 	if j := w.comparison; j != nil {
@@ -129,8 +129,8 @@ func (w *testCluster) perform(a act) {
 	a.do(w)
 }
 
-// allowed returns the values of a fact that may be seen now: that of the last epoch, and as long as an
-// act need not be effective, what it changes.
+// allowed returns the values of a fact that are allowed now: the value of the last epoch, and earlier values while a
+// later act need not be effective yet.
 func allowed[V any](j *comparison, now time.Time, of func(facts) V, same func(V, V) bool) []V {
 	out := []V{of(j.epochs[len(j.epochs)-1].facts)}
 	for i := len(j.epochs) - 1; i > 0; i-- {
@@ -144,7 +144,7 @@ func allowed[V any](j *comparison, now time.Time, of func(facts) V, same func(V,
 
 func equal[V comparable](a, b V) bool { return a == b }
 
-// deadline returns when the next act has to be effective; false if all are.
+// deadline returns when the next act must be effective, or false if all must be effective already.
 func (j *comparison) deadline(now time.Time) (time.Time, bool) {
 	var next time.Time
 	for _, e := range j.epochs {
@@ -155,8 +155,7 @@ func (j *comparison) deadline(now time.Time) (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// look compares what is there now, if AWS has changed since the last time. What is wrong first is
-// kept.
+// look compares the current facts if AWS has changed since the last comparison, and keeps the first failures.
 func (w *testCluster) look() {
 	w.looking.Lock()
 	defer w.looking.Unlock()
@@ -172,16 +171,16 @@ func (w *testCluster) look() {
 }
 
 func (j *comparison) begun() time.Time {
-	return time.Date(2000, 1, 1, 0, 10, 0, 0, time.UTC) // of the bubble, and ten minutes to come up
+	return time.Date(2000, 1, 1, 0, 10, 0, 0, time.UTC) // start of virtual time, plus ten minutes of preparation
 }
 
-// compare lists what is not as it may be.
+// compare lists the facts that are not allowed.
 func (w *testCluster) compare(j *comparison, now time.Time, got facts) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	for k := range w.keys(j, got) {
 		may := allowed(j, now, func(f facts) string { return f.settings[k] }, equal)
-		if !slices.Contains(may, got.settings[k]) && !(strings.HasPrefix(k, "target group ") && len(may) > 1) { // it is made in several calls
+		if !slices.Contains(may, got.settings[k]) && !(strings.HasPrefix(k, "target group ") && len(may) > 1) { // it is created with several calls
 			say("%s is %q, want %q", k, got.settings[k], may[0])
 		}
 	}
@@ -198,14 +197,13 @@ func (w *testCluster) compare(j *comparison, now time.Time, got facts) []string 
 	out = append(out, j.compareIDs(now, got)...)
 	slices.Sort(out)
 	if gone := slices.DeleteFunc(slices.Clone(out), func(s string) bool { return !strings.Contains(s, ` is "gone"`) }); len(gone) > 0 {
-		return gone // the rest follows from it
+		return gone // the other differences follow from it
 	}
 	const enough = 12
 	return out[:min(len(out), enough)]
 }
 
-// keys returns the settings that are compared. What the attacker may add to a shared load balancer is
-// not among them.
+// keys returns the settings to compare. Settings that the attacker may add to a shared load balancer are omitted.
 func (w *testCluster) keys(j *comparison, got facts) map[string]bool {
 	keys := map[string]bool{}
 	for _, e := range j.epochs {
@@ -216,7 +214,7 @@ func (w *testCluster) keys(j *comparison, got facts) map[string]bool {
 			keys[k] = true
 		}
 	}
-	for k := range keys { // more ports do no harm
+	for k := range keys { // more ports are harmless
 		if strings.HasPrefix(k, fromLoadBalancers) && j.epochs[len(j.epochs)-1].settings[k] == "" {
 			delete(keys, k)
 		}
@@ -224,7 +222,7 @@ func (w *testCluster) keys(j *comparison, got facts) map[string]bool {
 	return keys
 }
 
-// compareIDs finds what was deleted and made again.
+// compareIDs finds resources that were deleted and created again.
 func (j *comparison) compareIDs(now time.Time, got facts) []string {
 	var out []string
 	for k := range union(j.ids, got.ids) {
@@ -238,8 +236,8 @@ func (j *comparison) compareIDs(now time.Time, got facts) []string {
 	return out
 }
 
-// compareTargets allows what is between two epochs: nothing that none has, and everything that all
-// have.
+// compareTargets allows any state between two epochs: no target that none of them has, and every target that all of
+// them have.
 func (j *comparison) compareTargets(now time.Time, got facts) []string {
 	var out []string
 	names := map[string]bool{}
@@ -266,10 +264,10 @@ func (j *comparison) compareTargets(now time.Time, got facts) []string {
 	return out
 }
 
-// stopComparison ends the comparison, for cases in which the victims themselves change something.
+// stopComparison ends the comparison, for cases in which the victims make further changes.
 func (w *testCluster) stopComparison() { w.comparison = &comparison{} }
 
-// drive lets time pass and looks where something has to be effective.
+// drive advances time, and compares whenever an act must be effective.
 func (w *testCluster) drive(d time.Duration) {
 	end := time.Now().Add(d)
 	for {
@@ -290,7 +288,7 @@ func (w *testCluster) drive(d time.Duration) {
 	}
 }
 
-// wrong reports whether the history has failed already.
+// wrong reports whether the history has already failed.
 func (w *testCluster) wrong() bool {
 	return w.rec.Failed() || w.comparison != nil && len(w.comparison.verdict) > 0
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// attackerSecret must not be seen anywhere but in the attacker's own rules.
+// attackerSecret must appear only in the attacker's own rules.
 const attackerSecret = "attacker-client-secret-81d0"
 
 // event is an event of the controller about an object.
@@ -26,13 +26,13 @@ type event struct {
 
 func (e event) String() string { return fmt.Sprintf("%s %s: %s", e.about, e.reason, e.message) }
 
-// eventLog reads what the controller says to the owners of objects.
+// eventLog reads the events of a cluster.
 type eventLog struct {
 	store *cluster.Memory
 	begun time.Time
 }
 
-// events lists the events in the order of their names.
+// events lists the events in order of their names.
 func (l eventLog) events() []event {
 	var out []event
 	for _, o := range l.store.All("Event") {
@@ -46,7 +46,7 @@ func (l eventLog) events() []event {
 	return out
 }
 
-// about lists the warnings about an object, as "Ingress pay/shop".
+// about lists the warnings about an object such as "Ingress pay/shop".
 func (l eventLog) about(object string) []event {
 	var out []event
 	for _, e := range l.events() {
@@ -57,7 +57,7 @@ func (l eventLog) about(object string) []event {
 	return out
 }
 
-// said reports whether a warning about an object contains all the texts.
+// reported reports whether a warning about an object contains all texts.
 func (l eventLog) reported(object string, texts ...string) bool {
 	for _, e := range l.about(object) {
 		all := true
@@ -71,11 +71,11 @@ func (l eventLog) reported(object string, texts ...string) bool {
 	return false
 }
 
-// mostWarnings is how many warnings there may be about one object in an hour, or since something was done
-// for it.
+// mostWarnings is the maximum number of warnings about one object in an hour, or since the last successful change for
+// it.
 const mostWarnings = 40
 
-// checkTexts finds events that mislead their reader or give a secret away, and floods of them.
+// checkTexts finds misleading events, events with secrets, and floods of events.
 func (l eventLog) checkTexts() []string {
 	var out []string
 	type flood struct {

@@ -16,30 +16,30 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// facts are what the victims have in AWS and what their clients get.
+// facts are the victims' resources in AWS and the answers to their clients.
 type facts struct {
-	settings map[string]string   // by what they are about
+	settings map[string]string   // by description
 	answers  map[request]answer  //
 	targets  map[string][]string // addresses by the name of the target group
-	ids      map[string]string   // ARNs and ids, by the same names
-	// forbidden is what must never be, whatever the victims do.
+	ids      map[string]string   // ARNs and IDs, by the same keys
+	// forbidden are conditions that must never occur, whatever the victims do.
 	forbidden []string
 }
 
-// attributes that the victims name, or their class.
+// namedAttributes are the attributes that the victims or their class set.
 var namedAttributes = []string{"idle_timeout.timeout_seconds", "access_logs.s3.enabled", "deletion_protection.enabled", "routing.http.drop_invalid_header_fields.enabled"}
 
-// victimPorts are those of the victims' pods and nodes that their load balancers use.
+// victimPorts are the ports of the victims' pods and nodes that their load balancers use.
 var victimPorts = []int32{8080, 30080, 30081}
 
-// awsReading reads what is there from the emulator's state, which it holds locked.
+// awsReading reads facts from the emulator's state, which it keeps locked.
 type awsReading struct {
 	facts
 	w *testCluster
 	p *emulated.Partition
 }
 
-// facts reads everything.
+// facts reads all facts.
 func (w *testCluster) facts() facts {
 	a, unlock := w.reading()
 	defer unlock()
@@ -70,12 +70,12 @@ func (a *awsReading) loadBalancers() {
 	}
 }
 
-// objects reads what the Ingresses of the victims show.
+// objects reads the status of the victims' Ingresses.
 func (a *awsReading) objects() {
 	for stack, name := range stackOf {
 		shown := a.w.status(name)
 		if lb := a.p.ELB.LoadBalancers[a.w.lbs[stack]]; lb != nil && strings.EqualFold(lb.DNSName, shown) {
-			shown = "its load balancer" // whose DNS name is partly random
+			shown = "its load balancer" // its DNS name is partly random
 		}
 		a.settings["status of "+name] = shown
 	}
@@ -85,8 +85,7 @@ func (a *awsReading) objects() {
 	}
 }
 
-// finalizers returns those of an Ingress of a victim: one that is deleted must not wait for other
-// members.
+// finalizers returns the finalizers of a victim's Ingress. A deleted Ingress must not wait for other members.
 func (w *testCluster) finalizers(name string) string {
 	return w.finalizersOf(cluster.KindIngress, name)
 }
@@ -160,7 +159,7 @@ func (a *awsReading) loadBalancer(stack string, lb *emulated.LoadBalancer) {
 	}
 }
 
-// stackTag returns the stack of a load balancer by its tags.
+// stackTag returns the stack of a load balancer from its tags.
 func stackTag(lb *emulated.LoadBalancer) string {
 	for _, k := range []model.Kind{model.Ingress, model.Service} {
 		if id := lb.Tags[naming.StackTag(k)]; id != "" {
@@ -170,11 +169,10 @@ func stackTag(lb *emulated.LoadBalancer) string {
 	return ""
 }
 
-// strict reports whether the attacker may add nothing at all to what the victims have: no class
-// admits it.
+// strict reports whether the attacker may add nothing to the victims' load balancers, because no class admits it.
 func (w *testCluster) strict() bool { return w.access == shutOut }
 
-// sourcesOf lists the sources that may reach a port through a security group.
+// sourcesOf lists the sources that a security group admits to a port.
 func sourcesOf(g *emulated.SecurityGroup, port int32) []string {
 	var out []string
 	for _, r := range g.Ingress {
@@ -212,7 +210,7 @@ func (a *awsReading) listeners() {
 			a.settings["client certificates"+of] = string(mode)
 		}
 		for key, value := range l.Attributes {
-			if a.w.strict() || l.Port == 443 && key == "routing.http.response.server.enabled" { // which the victims set
+			if a.w.strict() || l.Port == 443 && key == "routing.http.response.server.enabled" { // the victims set it
 				a.settings["attribute "+key+of] = value
 			}
 		}
@@ -234,8 +232,8 @@ func (a *awsReading) targetGroups() {
 	}
 }
 
-// findForbidden finds pods of the victims behind target groups of others, target groups of the victims
-// behind load balancers of others, and a secret of the victims in rules of others.
+// findForbidden finds pods of the victims in target groups of others, target groups of the victims on load balancers
+// of others, and a secret of the victims in rules of others.
 func (a *awsReading) findForbidden() {
 	pods := map[string]string{}
 	for _, o := range a.w.Store.All(cluster.KindPod) {
@@ -266,7 +264,7 @@ func (a *awsReading) findForbidden() {
 	}
 }
 
-// victims reports whether the target group is one of theirs.
+// victims reports whether the target group belongs to the victims.
 func victims(g *emulated.TargetGroup) bool {
 	return strings.HasPrefix(g.Name, "k8s-pay-") || strings.HasPrefix(g.Name, "k8s-blog-")
 }
@@ -283,11 +281,11 @@ func targetsOf(g *emulated.TargetGroup) []string {
 	return out
 }
 
-// fromLoadBalancers begins the settings of the ports that the load balancers reach. More ports do
-// no harm, because all load balancers of the cluster share one source.
+// fromLoadBalancers is the prefix of settings with the ports that load balancers may reach. More ports are harmless,
+// because all load balancers of the cluster share one source.
 const fromLoadBalancers = "load balancers reach port "
 
-// nodeGroup notes who may reach the victims' pods and nodes.
+// nodeGroup reads which sources may reach the victims' pods and nodes.
 func (a *awsReading) nodeGroup() {
 	g := a.p.SecurityGroups[a.w.World.NodeSG]
 	if g == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// hostile are stack-wide settings as no victim wants them.
+// hostile are load-balancer-wide settings with values that no victim uses.
 var hostile = [][]string{
 	{"scheme", "internet-facing"},
 	{"ip-address-type", "dualstack"},
@@ -38,7 +38,7 @@ func TestAttacksOnClassesAndGroups(t *testing.T) {
 	t.Parallel()
 	shut, open := setup{access: shutOut}, setup{access: openClass}
 
-	// A finalizer means that there may be something to clean up, and nothing else.
+	// A finalizer only means that resources may have to be deleted. It grants no membership.
 	for class, s := range map[string]setup{"": shut, "pinned": shut, "nginx": open} {
 		fixed(t, "01-finalizer-is-not-membership/class "+class, s, func(w *testCluster) {
 			w.evil(served)
@@ -55,7 +55,7 @@ func TestAttacksOnClassesAndGroups(t *testing.T) {
 		})
 	}
 
-	// Settings belong to who has them.
+	// A live setting belongs to the member that asks for it.
 	for _, order := range []string{"-1000", "1000"} {
 		fixed(t, "04-newcomer-takes-no-settings/order "+order, open, func(w *testCluster) {
 			w.evil(served)
@@ -77,7 +77,7 @@ func TestAttacksOnClassesAndGroups(t *testing.T) {
 		})
 	}
 
-	// A redirect to a port without a listener takes no effect, not even for a member that is held.
+	// A redirect to a port without a listener has no effect, also for a member that is held.
 	for name, order := range map[string]string{"held": "first", "last": "1000", "first": "-1000"} {
 		fixed(t, "05-redirect-to-no-listener/"+name, open, func(w *testCluster) {
 			for _, h := range []honest{
@@ -101,19 +101,19 @@ func TestAttacksOnClassesAndGroups(t *testing.T) {
 			}
 			heard := "444"
 			if name == "held" {
-				heard = "group.order" // the first thing to correct
+				heard = "group.order" // the first fault to correct
 			}
 			w.check(w.log.reported("Ingress evil/x", heard), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
 		})
 	}
 
-	// The safety check is for a class that changed, not for Ingresses that were edited.
+	// The safety check applies to a changed class, not to edited Ingresses.
 	fixed(t, "12-edited-classes-are-honored/spoofed finalizers", setup{access: openClass, scenario: 4}, func(w *testCluster) {
 		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
 			w.evil(attacker{name: name, class: "nginx", finalizers: "ingress.k8s.aws/resources"}.docs())
 		}
 		w.drive(0)
-		w.perform(w.acts()[0]) // blog/extra goes to another class
+		w.perform(w.acts()[0]) // blog/extra changes to another class
 		w.drive(deletionWithin)
 	})
 	fixed(t, "12-edited-classes-are-honored/most Ingresses", open, func(w *testCluster) {
@@ -136,7 +136,7 @@ func TestAttacksOnClassesAndGroups(t *testing.T) {
 	})
 }
 
-// reclass gives an Ingress another class, as its owner does.
+// reclass changes the class of an Ingress, as its owner would.
 func (w *testCluster) reclass(name, class string) {
 	namespace, short, _ := strings.Cut(name, "/")
 	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: short})

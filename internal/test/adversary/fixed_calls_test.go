@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// deregistration is a target that a call has taken out.
+// deregistration is a target that a call has deregistered.
 type deregistration struct {
 	address string
 	at      time.Time
@@ -39,7 +39,7 @@ func TestAttacksByManyCalls(t *testing.T) {
 	t.Parallel()
 	open := setup{access: openClass}
 
-	// What AWS rejects is retried with growing back-off, whatever else is waited for.
+	// Calls that AWS refuses are repeated with back-off, whatever other waits there are.
 	refused := map[string][]string{
 		"AddTags":                      {"tags", "Cost=1"},
 		"ModifyLoadBalancerAttributes": {"load-balancer-attributes", "idle_timeout.timeout_seconds=90"},
@@ -53,7 +53,7 @@ func TestAttacksByManyCalls(t *testing.T) {
 			w.evil(served, failingService, ownStack("app"))
 			w.drive(long)
 			w.deny(operation)
-			w.evil(ownStack("ill", pairs...)) // new targets that do not get healthy, and a change that is rejected
+			w.evil(ownStack("ill", pairs...)) // new targets that never become healthy, and a change that AWS refuses
 			w.Emulator.Calls().Reset()
 			w.drive(time.Hour)
 			n, total := w.failing(operation), w.Emulator.Calls().Total()
@@ -62,7 +62,7 @@ func TestAttacksByManyCalls(t *testing.T) {
 		})
 	}
 
-	// After one refusal for a quota no more of the same kind is tried in that run.
+	// After a call is refused because of a quota, the run tries no more calls of the same kind.
 	fixed(t, "07-refused-calls-back-off/too many rules", open, func(w *testCluster) {
 		w.evil(served, manyPorts(1, 190, "evil-rules"))
 		w.quota("rules-per-application-load-balancer", 100)
@@ -72,7 +72,7 @@ func TestAttacksByManyCalls(t *testing.T) {
 		w.check(n <= 60, "%d calls of CreateRule are rejected in an hour", n)
 	})
 
-	// Where rules cannot be moved, retries add no rules.
+	// While rules cannot be reordered, retries do not add rules.
 	fixed(t, "07-refused-calls-back-off/priorities", open, func(w *testCluster) {
 		w.deny("SetRulePriorities")
 		w.evil(served)
@@ -88,7 +88,7 @@ func TestAttacksByManyCalls(t *testing.T) {
 		w.check(w.failing("SetRulePriorities") <= 60, "%d calls are rejected", w.failing("SetRulePriorities"))
 	})
 
-	// Nothing is written once the lease is lost, not even by a call that is being repeated.
+	// No write is made after the lease is lost, not even as a retry of a call.
 	var lost atomic.Bool
 	fenced := harness.Options{Fence: func() error {
 		if lost.Load() {
@@ -118,13 +118,13 @@ func TestAttacksByManyCalls(t *testing.T) {
 		lost.Store(false)
 	}
 
-	// A request that hangs does not block other requests for ever.
+	// A request that hangs does not block other requests forever.
 	for _, operation := range []string{"DescribeLoadBalancers", "DescribeTargetHealth", "CreateTargetGroup", "DescribeSecurityGroups"} {
 		h := &hanging{operation: operation}
 		fixedWith(t, "08-requests-have-deadlines/"+operation, setup{access: openClass, scenario: 8}, harness.Options{Workers: 2, Transport: h.wrap}, func(w *testCluster) {
 			h.armed.Store(true)
 			w.evil(served, ownStack("app"))
-			w.drive(2 * long) // until everything has been read again
+			w.drive(2 * long) // until all facts have been read again
 			for _, a := range w.acts() {
 				w.perform(a)
 				w.drive(long)
@@ -134,7 +134,7 @@ func TestAttacksByManyCalls(t *testing.T) {
 		h.armed.Store(false)
 	}
 
-	// A denied read holds what depends on it, and nothing else.
+	// A denied read holds only the settings that depend on it.
 	for operation, pairs := range map[string][]string{
 		"ListCertificates":               nil,
 		"DescribeTrustStores":            {"mutual-authentication", `[{"port":8443,"mode":"verify","trustStore":"evil"}]`, "certificate-arn", "$CERT"},
@@ -156,7 +156,7 @@ func TestAttacksByManyCalls(t *testing.T) {
 	}
 }
 
-// hanging lets the requests of an operation hang until their caller gives up.
+// hanging makes requests of an operation hang until the caller cancels them.
 type hanging struct {
 	operation string
 	armed     atomic.Bool
@@ -165,7 +165,7 @@ type hanging struct {
 
 func (h *hanging) wrap(next http.RoundTripper) http.RoundTripper {
 	return harness.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		const first = 4 // as many as are made at once, and their first repetitions
+		const first = 4 // the number of concurrent requests and their first retries
 		if h.armed.Load() && h.hung.Load() < first && strings.Contains(bodyOf(r), "Action="+h.operation+"&") {
 			h.hung.Add(1)
 			<-r.Context().Done()
@@ -175,7 +175,7 @@ func (h *hanging) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// bodyOf reads the body of a request and puts it back.
+// bodyOf returns the body of a request and restores it.
 func bodyOf(r *http.Request) string {
 	if r.Body == nil {
 		return ""

@@ -23,13 +23,13 @@ spec: {%s, serviceRef: {name: app, port: 80}}
 `, spec)
 }
 
-// What random histories have found, beyond what was measured at first.
+// TestAttacksFoundByRandomHistories has the faults that random histories found, as cases with fixed objects.
 func TestAttacksFoundByRandomHistories(t *testing.T) {
 	t.Parallel()
 	open := setup{access: openClass}
 
-	// The target groups of a stack are filled by the bindings of the stack. "$TGNAME4" and "$TGARN4" are
-	// those of the target group that the change of pay/shop makes.
+	// Only bindings of a stack register targets in its target groups. "$TGNAME4" and "$TGARN4" refer to the target
+	// group that the change of pay/shop creates.
 	const before = "4"
 	for name, spec := range map[string]string{
 		"by name":                "targetType: ip, targetGroupName: $TGNAME" + before,
@@ -73,7 +73,7 @@ func TestAttacksFoundByRandomHistories(t *testing.T) {
 		w.drive(long)
 	})
 
-	// A binding that cannot be brought about is tried less and less often.
+	// A binding that cannot be applied is tried less and less often.
 	for name, spec := range map[string]string{
 		"a role that does not exist":        "targetGroupARN: $EXTERNAL, iamRoleArnToAssume: x",
 		"instances in a target group of ip": "targetGroupARN: $EXTERNAL, targetType: instance",
@@ -95,7 +95,7 @@ func TestAttacksFoundByRandomHistories(t *testing.T) {
 		})
 	}
 
-	// A binding that cannot be looked up keeps no rules of others.
+	// A binding whose target group cannot be read keeps no rules of other bindings.
 	fixed(t, "17-rules-of-nodes-are-kept-tidy", setup{access: openClass, scenario: 2}, func(w *testCluster) {
 		w.evil(served, binding("targetGroupARN: xxx, networking: {ingress: [{from: [{ipBlock: {cidr: 0.0.0.0/0}}], ports: []}]}"))
 		w.drive(short)
@@ -108,7 +108,7 @@ func TestAttacksFoundByRandomHistories(t *testing.T) {
 		w.checkLeft(w.comparison.course, false)
 	})
 
-	// A class of another controller accepts no settings either.
+	// An Ingress with a class of another controller does not decide settings either.
 	foreignSettings := map[string]string{
 		"listeners":              "[{protocol: HTTPS, port: 443, listenerAttributes: [{key: routing.http.response.server.enabled, value: 'true'}]}]",
 		"prefixListsIDs":         "[$PREFIXLIST]",
@@ -145,7 +145,7 @@ spec: {group: {name: %s}, %s: %s}
 		}
 	}
 
-	// What cannot be read closes nothing that is open.
+	// Settings that cannot be parsed close no open port.
 	for _, isolated := range []bool{false, true} {
 		fixed(t, fmt.Sprintf("19-unreadable-settings-change-nothing/isolated %t", isolated), setup{access: openClass, isolated: isolated}, func(w *testCluster) {
 			w.evil(served)
@@ -162,7 +162,7 @@ spec: {group: {name: %s}, %s: %s}
 		})
 	}
 
-	// An IngressGroup whose only member is not accepted any more has nothing to plan for.
+	// An IngressGroup whose only member is not accepted any more needs no plan.
 	fixed(t, "20-a-group-without-accepted-members", open, func(w *testCluster) {
 		w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "own", "target-type", "ip"}}.docs())
 		w.drive(short)
@@ -172,8 +172,8 @@ spec: {group: {name: %s}, %s: %s}
 		w.drive(long)
 	})
 
-	// An Ingress whose group.order cannot be read has no position among the others, not even for its
-	// 503s.
+	// An Ingress whose group.order cannot be parsed has no position in the IngressGroup, not even for its 503
+	// responses.
 	for _, isolated := range []bool{false, true} {
 		fixed(t, fmt.Sprintf("21-an-unreadable-order-is-no-place/isolated %t", isolated), setup{access: openClass, isolated: isolated}, func(w *testCluster) {
 			w.evil(served)
@@ -188,11 +188,11 @@ spec: {group: {name: %s}, %s: %s}
 		})
 	}
 
-	// A rule that is deleted does not wait for the targets of the attacker's that comes instead.
+	// The deletion of a rule does not wait for targets of the attacker's rule that takes its place.
 	for _, isolated := range []bool{false, true} {
 		for path, order := range map[string]string{"/": "-1000", "/evil": "1000"} {
 			if !isolated && order == "-1000" {
-				continue // would come first
+				continue // its rule would come first
 			}
 			fixed(t, fmt.Sprintf("22-a-deletion-waits-for-no-other/path %s, isolated %t", path, isolated), setup{access: openClass, scenario: 9, isolated: isolated}, func(w *testCluster) {
 				w.sick = func(string) bool { return true }
@@ -206,7 +206,7 @@ spec: {group: {name: %s}, %s: %s}
 		}
 	}
 
-	// A held rule that comes first answers with 503, which those whose rules are behind it must hear.
+	// A held rule with a higher priority answers with 503, so the owners of the rules behind it get a warning.
 	fixed(t, "23-who-is-behind-a-held-rule-is-warned", open, func(w *testCluster) {
 		w.evil(served, attacker{class: "alb", host: "*.example.com", pairs: []string{"group.name", "open", "group.order", "-1000", "target-type", "ip",
 			"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT", "load-balancer-attributes", "true false"}}.docs())
@@ -216,17 +216,17 @@ spec: {group: {name: %s}, %s: %s}
 		w.check(w.log.reported("Ingress pay/shop", "gets no requests", "evil/x"), "pay/shop is not warned: %v", w.log.about("Ingress pay/shop"))
 	})
 
-	// Nor does it stay for a rule that gets no priority because AWS refuses to move rules.
+	// The deletion does not wait either for a rule without a priority because AWS refuses to reorder rules.
 	fixed(t, "24-a-deletion-waits-for-no-rule-without-a-place", setup{access: openClass, scenario: 9}, func(w *testCluster) {
 		w.deny("SetRulePriorities")
 		w.evil(served, attacker{class: "alb", path: "/evil", pairs: []string{"group.name", "open", "group.order", "-1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
 		w.drive(short)
-		w.perform(later(w.acts()[0], 6*long)) // a new rule before others gets no priority either, as long as this lasts
+		w.perform(later(w.acts()[0], 6*long)) // meanwhile a new rule before others gets no priority either
 		w.perform(w.acts()[1])
 		w.drive(long)
 	})
 
-	// A redirect that AWS rejects removes no rule behind it, which it would cover if it were created.
+	// A redirect that AWS refuses removes no rule behind it that it would hide if it existed.
 	fixed(t, "29-a-refused-redirect-covers-nothing", open, func(w *testCluster) {
 		w.evil(served, `
 apiVersion: networking.k8s.io/v1
@@ -249,8 +249,7 @@ spec:
 		w.drive(long)
 	})
 
-	// A target group that is detached, and not deleted yet, gets attached to no load balancer of another
-	// namespace.
+	// A target group that is detached but not yet deleted is not attached to a load balancer of another namespace.
 	for _, by := range []string{"ARN", "Name"} {
 		fixed(t, "30-detached-target-groups/by "+by, setup{access: openClass, scenario: 3}, func(w *testCluster) {
 			for i := range w.targetGroupNames() {
@@ -263,24 +262,25 @@ spec:
 		})
 	}
 
-	// What cannot be read for a moment, while it is decided who takes what members share, decides nothing:
-	// not either when it can be read before the run is over.
+	// A fact that cannot be read for a moment, while the member that gets a shared resource is determined, decides
+	// nothing, even if it can be read before the end of the run.
 	for _, count := range []int{1, 4} {
 		fixed(t, fmt.Sprintf("31-unread-for-a-moment/%d", count), open, func(w *testCluster) {
 			x := attacker{class: "alb", host: "evil.example.com", service: "act", pairs: []string{"group.name", "open", "group.order", "-1000", "wafv2-acl-name", "none",
 				"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT", "actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"200"}}`}}
 			docs := x.docs()
-			for n := range 40 { // longer than until a read is tried again
+			for n := range 40 { // longer than until a read is repeated
 				docs += fmt.Sprintf("  - {host: evil.example.com, http: {paths: [{path: /%d, pathType: Exact, backend: {service: {name: act, port: {name: use-annotation}}}}]}}\n", n)
 			}
-			docs += "  - {host: evil.example.com, http: {paths: [{path: /\u2603, pathType: Exact, backend: {service: {name: act, port: {name: use-annotation}}}}]}}\n" // rejected, so that the plan is made again
+			docs += "  - {host: evil.example.com, http: {paths: [{path: /\u2603, pathType: Exact, backend: {service: {name: act, port: {name: use-annotation}}}}]}}\n" // refused, so that another plan is made
 			w.Emulator.Faults().Add(fault.Rule{Operation: "GetWebACLForResource", Count: count, Action: fault.Action{Throttle: true}})
 			w.evil(docs)
 			w.drive(long)
 		})
 	}
 
-	// While an Ingress that is served has a class without parameters, others still set what is not live yet.
+	// While a served Ingress has a class without parameters, other members can still set values that are not live
+	// yet.
 	fixed(t, "32-new-tags-beside-a-class-without-parameters", setup{access: classOwner, scenario: 1}, func(w *testCluster) {
 		w.evil(served, attacker{class: "evil", host: "evil.example.com", pairs: []string{"group.name", "vault", "group.order", "1000", "target-type", "ip",
 			"scheme", "internal", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())

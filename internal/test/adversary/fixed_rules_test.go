@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// failingService has targets that never get healthy.
+// failingService has targets that never become healthy.
 const failingService = `
 apiVersion: v1
 kind: Service
@@ -39,7 +39,7 @@ func TestAttacksOnRules(t *testing.T) {
 	t.Parallel()
 	open := setup{access: openClass}
 
-	// If AWS rejects a rule, only that rule is held.
+	// A rule that AWS refuses holds only itself.
 	for name, a := range map[string]attacker{
 		"same host and path": {class: "alb", host: "shop.example.com", service: "act"},
 		"what comes later":   {class: "alb", host: "shop.example.com", path: "/new", service: "act"},
@@ -88,14 +88,14 @@ func TestAttacksOnRules(t *testing.T) {
 		})
 	}
 
-	// No member waits for another member's health.
+	// No member waits for the health of another member's targets.
 	for name, service := range map[string]string{"not healthy": "ill", "no targets": "none"} {
 		fixed(t, "03-no-member-waits-for-anothers-health/"+name, setup{access: openClass, scenario: 6}, func(w *testCluster) {
 			w.sick = func(target string) bool { return target == "10.0.149.1" }
 			w.evil(failingService, strings.ReplaceAll(strings.Split(failingService, "---")[0], "ill", "none"),
 				attacker{class: "alb", service: service, pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}.docs())
 			w.drive(long)
-			for _, a := range w.acts() { // a path comes, a path goes, a member goes, a Service with its pods goes
+			for _, a := range w.acts() { // a path is added, a path is removed, a member is deleted, a Service is deleted with its pods
 				w.Emulator.Calls().Reset()
 				w.perform(a)
 				w.drive(long)
@@ -128,7 +128,7 @@ func TestAttacksOnRules(t *testing.T) {
 		w.check(w.failing("ModifyRule")+w.failing("CreateRule") <= 20, "%d rejected calls in half an hour", w.failing("ModifyRule")+w.failing("CreateRule"))
 	})
 
-	// A member with more listeners and rules than the quotas allow is held before they are formed.
+	// A member with more listeners and rules than the quotas allow is held before its rules are computed.
 	for name, many := range map[string]struct {
 		group string
 		ports int
@@ -143,7 +143,7 @@ func TestAttacksOnRules(t *testing.T) {
 			if err != nil {
 				w.rec.Fatal(err)
 			}
-			// First without a plan, which would take days.
+			// First without planning, which would take days.
 			other, err := cluster.NewMemory(clock.RealClock{})
 			if err != nil {
 				w.rec.Fatal(err)
@@ -180,7 +180,7 @@ func TestAttacksOnRules(t *testing.T) {
 	}
 }
 
-// manyPorts returns an Ingress whose paths are to be served on many ports.
+// manyPorts returns an Ingress with many paths on many ports.
 func manyPorts(ports, paths int, group string) string {
 	var listen, list []string
 	for i := range ports {

@@ -9,7 +9,7 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// evilExposed returns a Service of the attacker with a network load balancer and pods.
+// evilExposed returns a Service of the attacker with an NLB and pods.
 func evilExposed(finalizer string, pairs ...string) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -26,14 +26,14 @@ spec: {type: NodePort,`, `metadata:
 	return docs
 }
 
-// Services meet in names, security groups, addresses, target groups and quotas. Who has them keeps them, and the other
-// gets a finding.
+// TestAttacksByServices checks conflicts of Services about names, security groups, addresses, target groups and
+// quotas: the owner keeps the resource, and the other Service gets a finding.
 func TestAttacksByServices(t *testing.T) {
 	t.Parallel()
 	const internetFacing = "aws-load-balancer-scheme"
 	for name, c := range map[string]struct {
 		docs     string
-		reported string // in an event on the attacker's Service; empty: none is needed
+		reported string // in an event on the attacker's Service; empty if none is required
 		quota    string
 	}{
 		"name":            {docs: evilExposed("", "aws-load-balancer-name", "$MAILNAME"), reported: "NameTaken"},

@@ -11,13 +11,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// What planted bugs have shown to be open.
+// TestAttacksOnSharedResources has attacks that other tests did not detect when faults were planted in the
+// controller.
 func TestAttacksOnSharedResources(t *testing.T) {
 	t.Parallel()
 	open := setup{access: openClass}
 
-	// A rule of a victim that goes is not kept for an object that is not accepted and has the same
-	// conditions.
+	// A deleted rule of a victim is not retained for an object with the same conditions that is not accepted.
 	fixed(t, "21-foreign-rules-are-not-retained", setup{access: openClass, scenario: 6}, func(w *testCluster) {
 		for i, route := range []route{{"shop.example.com", "/new", "act"}, {"extra.example.com", "/", "act"}, {"blog.example.com", "/", "act"}} {
 			w.evil(attacker{name: fmt.Sprintf("x%d", i), class: "pinned", finalizers: finalizerOf("open"), host: route.host, path: route.path, service: route.service,
@@ -47,7 +47,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		}
 	})
 
-	// A rule that is held does not precede another's with the same conditions, whatever its order.
+	// A held rule does not precede another member's rule with the same conditions, whatever its order.
 	for name, pairs := range map[string][]string{
 		"refused":    {"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"999"}}`},
 		"unreadable": {"actions.act", `{`},
@@ -67,7 +67,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		})
 	}
 
-	// A member that leaves does not wait for what another one waits for.
+	// A member that is deleted does not wait for the waits of another member.
 	fixed(t, "23-leaving-waits-for-no-other", setup{access: openClass, scenario: 9}, func(w *testCluster) {
 		w.sick = func(target string) bool { return target == "10.0.149.1" }
 		x := attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}
@@ -75,7 +75,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 			x.service = "app"
 			w.evil(served, failingService, x.docs())
 			w.drive(long)
-			x.service = "ill" // traffic stays with the old pods until the new ones are healthy
+			x.service = "ill" // traffic is sent to the old pods until the new ones are healthy
 			w.evil(x.docs())
 			w.drive(10 * time.Second)
 			w.perform(a)
@@ -83,7 +83,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		}
 	})
 
-	// An order that cannot be read gives no place among the others.
+	// An order that cannot be parsed gives no position among the members.
 	for _, order := range seeds.Spread(3, choices["group.order"].bad) {
 		fixed(t, fmt.Sprintf("24-unreadable-orders/%q", order), open, func(w *testCluster) {
 			w.evil(served, attacker{class: "alb", host: "shop.example.com", pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip",
@@ -106,7 +106,8 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		})
 	}
 
-	// In isolated tenancy a newcomer has no hosts of others and no settings, in whatever way it writes them.
+	// In isolated tenancy a newcomer gets no hosts of other members and decides no settings, however they are
+	// written.
 	fixed(t, "25-isolated-tenancy/settings", setup{access: openClass, isolated: true}, func(w *testCluster) {
 		w.evil(served)
 		for _, group := range []string{"open", "vault"} {
@@ -136,18 +137,18 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		})
 	}
 
-	// Tags for which AWS has no room take none from others.
+	// Tags that exceed the limit of AWS replace no tags of other members.
 	for _, order := range []string{"-1000", "1000"} {
 		fixed(t, "26-room-for-tags/order "+order, open, func(w *testCluster) {
 			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip", "tags", manyTags}}.docs())
 			w.drive(short)
-			w.perform(w.acts()[0]) // it changes a tag, too
+			w.perform(w.acts()[0]) // it also changes a tag
 			w.drive(long)
 			w.check(w.log.reported("Ingress evil/x", "tag"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
 		})
 	}
 
-	// Those that stay because they may be of a member that cannot be read take none either.
+	// Tags that are kept because they may belong to an unreadable member replace none either.
 	for name, later := range map[string][]string{
 		"unreadable order": {"group.order", "1e3", "tags", manyTags},
 		"unreadable tags":  {"group.order", "1000", "tags", "evil"},
@@ -165,14 +166,14 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		})
 	}
 
-	// A flood of faults is no flood of events.
+	// Many faults do not cause a flood of events.
 	fixed(t, "27-events-are-limited", open, func(w *testCluster) {
 		w.evil(strings.ReplaceAll(manyPorts(1, 400, "own"), "name: app,", "name: none,"))
 		w.drive(time.Hour)
 		w.check(w.log.reported("Ingress evil/x"), "the attacker is not informed")
 	})
 
-	// Secrets are those of the namespace of the Ingress, however they are named.
+	// Only Secrets of the Ingress's own namespace are used, however they are named.
 	for _, name := range seeds.Spread(2, []string{"login", "pay.login", "pay/login", "login.pay", "../pay/login", "/api/v1/namespaces/pay/secrets/login"}) {
 		fixed(t, fmt.Sprintf("28-secrets-of-others/%q", name), open, func(w *testCluster) {
 			w.evil(served, ownStack("app", "auth-type", "oidc", "auth-idp-oidc", strings.Replace(evilOIDC, `"login"`, fmt.Sprintf("%q", name), 1),
@@ -182,8 +183,8 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		})
 	}
 
-	// An address that a pod of a victim has is no target of another's any more, although the binding of
-	// the former pod sees no endpoints.
+	// An address that a victim's pod has is not a target of another tenant any more, although the binding of the
+	// previous pod has no endpoints.
 	fixed(t, "11-gone-pods-leave/address used again", setup{access: openClass, scenario: 7}, func(w *testCluster) {
 		w.evil(strings.NewReplacer("10.0.133.1", replacement, "node-0", "node-1").Replace(served), ownStack("app"))
 		w.drive(long)
@@ -192,13 +193,13 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		w.attack(move{gone: cluster.Ref{Kind: cluster.KindEndpointSlice, Namespace: attackerNamespace, Name: "app-1"}})
 		w.drive(rolloutWithin)
 		w.attack(move{gone: cluster.Ref{Kind: cluster.KindPod, Namespace: attackerNamespace, Name: "app-0"}})
-		w.acts()[0].do(w) // a pod of the victims has the address before the controller has looked
+		w.acts()[0].do(w) // a pod of the victims gets the address before the controller reconciles
 		w.drive(rolloutWithin)
 		held := w.holders(replacement)
 		w.check(len(held) > 0 && !slices.ContainsFunc(held, func(name string) bool { return !strings.HasPrefix(name, "k8s-pay-web-") }), "the address of a victim's pod is a target of %v", held)
 	})
 
-	// Calls that AWS accepts in between do not reset the back-off of those that it rejects.
+	// Successful calls in between do not reset the back-off of refused calls.
 	refused := map[string][]string{
 		"AddTags":                      {"tags", "Cost=1"},
 		"ModifyLoadBalancerAttributes": {"load-balancer-attributes", "idle_timeout.timeout_seconds=0"},
@@ -209,7 +210,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		fixed(t, "07-refused-calls-back-off/while others are taken, "+operation, open, func(w *testCluster) {
 			w.evil(served, ownStack("app"))
 			w.drive(long)
-			if operation == "AddTags" { // the values of the others are rejected
+			if operation == "AddTags" { // AWS refuses the values of the other operations itself
 				w.deny(operation)
 			}
 			w.Emulator.Calls().Reset()
@@ -222,14 +223,13 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		})
 	}
 
-	// Whatever AWS denies to be read, victims change and leave as before, as long as it is not what the
-	// controller cannot do without.
+	// Changes and deletions of victims are not affected by a denied read, unless the controller requires it.
 	for _, operation := range seeds.Spread(3, optionalReads) {
 		fixed(t, "13-denied-reads-are-isolated/all, "+operation, setup{access: openClass, scenario: 9}, func(w *testCluster) {
 			w.deny(operation)
 			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip",
 				"listen-ports", `[{"HTTPS":8443}]`, "certificate-arn", "$CERT", "wafv2-acl-name", "rig"}}.docs())
-			w.drive(3 * long) // until everything has been read again
+			w.drive(3 * long) // until all facts have been read again
 			for _, a := range w.acts() {
 				w.perform(a)
 				w.drive(long)
@@ -238,7 +238,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 	}
 }
 
-// optionalReads are the reads without which a run continues.
+// optionalReads are reads whose failure does not end a run.
 var optionalReads = []string{
 	"DescribeListenerCertificates", "DescribeListenerAttributes", "DescribeLoadBalancerAttributes", "DescribeTargetGroupAttributes", "DescribeCapacityReservation",
 	"DescribeTrustStores", "ListCertificates", "DescribeCertificate", "GetWebACLForResource", "ListWebACLs", "GetSubscriptionState", "DescribeProtection",

@@ -12,12 +12,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// ownStack returns an Ingress of the attacker with a load balancer of its own.
+// ownStack returns an Ingress of the attacker with its own load balancer.
 func ownStack(service string, pairs ...string) string {
 	return attacker{class: "alb", host: "evil.example.com", service: service, pairs: with(pairs, "target-type", "ip", "scheme", "internal")}.docs()
 }
 
-// holders lists the target groups that have an address as target.
+// holders lists the target groups in which an address is registered.
 func (w *testCluster) holders(address string) []string {
 	p, unlock := w.partition()
 	defer unlock()
@@ -37,7 +37,7 @@ func TestAttacksOnTargets(t *testing.T) {
 	t.Parallel()
 	open := setup{access: openClass}
 
-	// A pod that has finished has no address any more, whatever its status shows.
+	// A finished pod does not own its address any more, whatever its status shows.
 	for _, phase := range []string{"Succeeded", "Failed"} {
 		fixed(t, "10-finished-pods-are-no-targets/"+phase, setup{access: openClass, scenario: 2}, func(w *testCluster) {
 			finished := strings.NewReplacer("10.0.133.1", replacement, "phase: Running", "phase: "+phase, "node-0", "node-1").Replace(served)
@@ -57,7 +57,7 @@ func TestAttacksOnTargets(t *testing.T) {
 		w.check(len(w.holders("10.0.133.1")) == 0, "the address of a finished pod is a target still: %v", w.holders("10.0.133.1"))
 	})
 
-	// Pods that are gone leave, whatever has become of their Service.
+	// Deleted pods are deregistered, whatever has happened to their Service.
 	for name, then := range map[string]string{
 		"ExternalName":  strings.NewReplacer("type: NodePort, selector", "type: ExternalName, externalName: www.example.com, selector", ", nodePort: 31000", "").Replace(served),
 		"no slices":     "",
@@ -80,7 +80,7 @@ func TestAttacksOnTargets(t *testing.T) {
 		})
 	}
 
-	// One tenant's churn does not keep another's pods that are gone registered.
+	// Frequent pod changes of one tenant do not delay the deregistration of another tenant's deleted pods.
 	fixedWith(t, "09-churn-of-another", setup{access: openClass, scenario: 7}, harness.Options{Workers: 3}, func(w *testCluster) {
 		const services, each, rate = 50, 2, 4
 		w.quota("rules-per-application-load-balancer", 200)
@@ -95,7 +95,8 @@ func TestAttacksOnTargets(t *testing.T) {
 			w.drive(time.Second / rate)
 		}
 		w.drive(long)
-		// AWS admits half of the calls that this takes, so the last ones wait for 41 to 46 s, as goroutines take turns.
+		// AWS admits half of the calls that this needs, so the last ones wait for 41 to 46 s, depending on goroutine
+		// scheduling.
 		waits := slices.Sorted(slices.Values(c.deregistered()))
 		if len(waits)*100 < len(c.left)*95 {
 			w.rec.Fatalf("%d of %d pods that are gone were taken out", len(waits), len(c.left))
@@ -105,12 +106,12 @@ func TestAttacksOnTargets(t *testing.T) {
 	})
 }
 
-// churn is Services of the attacker whose pods come and go.
+// churn is a set of Services of the attacker whose pods are replaced.
 type churn struct {
 	w    *testCluster
 	pods [][]int
 	next int
-	left map[string]time.Time // when the pod of an address was deleted
+	left map[string]time.Time // when the pod with an address was deleted
 }
 
 func (w *testCluster) churning(services, each int) *churn {
@@ -174,7 +175,7 @@ endpoints: [%[2]s]
 `, s, strings.Join(endpoints, ", ")))
 }
 
-// replace puts a new pod in the place of the oldest of a Service.
+// replace replaces the oldest pod of a Service by a new one.
 func (c *churn) replace(s int) {
 	old := c.pods[s][0]
 	c.pods[s] = c.pods[s][1:]
@@ -184,7 +185,7 @@ func (c *churn) replace(s int) {
 	c.left[c.address(old)] = time.Now()
 }
 
-// deregistered lists how long each address was a target after its pod was deleted.
+// deregistered lists how long each address was a target after the deletion of its pod.
 func (c *churn) deregistered() []time.Duration {
 	var out []time.Duration
 	for _, gone := range c.w.deregistrations() {

@@ -10,10 +10,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// Each fault that was measured once is a case. What the victims have is compared at every step, as
-// in random histories, and each case checks what else must be true.
+// The fixed cases are regression tests for faults that were found. As in random histories, the facts about the
+// victims are compared at every step, and each case has further checks.
 
-// fixed runs a case against the victims.
+// fixed runs a case in the victims' cluster.
 func fixed(t *testing.T, name string, s setup, f func(w *testCluster)) {
 	t.Helper()
 	fixedWith(t, name, s, harness.Options{}, f)
@@ -58,7 +58,7 @@ endpoints: [{addresses: [10.0.133.1], conditions: {ready: true}, nodeName: node-
 // attacker is an Ingress of the attacker.
 type attacker struct {
 	name, class string   // class "": none is named
-	finalizers  string   // separated by commas
+	finalizers  string   // "" for no class
 	pairs       []string // annotations
 	host, path  string
 	service     string // "app" if empty; with a colon: Service and port
@@ -99,7 +99,7 @@ metadata:
 `, a.name, a.finalizers, annotations(a.pairs...), class, host, a.path, service, port)
 }
 
-// failing counts calls of an operation that AWS rejected.
+// failing returns the number of refused calls of an operation.
 func (w *testCluster) failing(operation string) int {
 	n := 0
 	for _, e := range w.Emulator.Calls().Entries() {
@@ -126,14 +126,14 @@ func (w *testCluster) quota(name string, n int) {
 	all.Config.Quotas[name] = n
 }
 
-// check notes a failure of a case.
+// check records a failure of a case.
 func (w *testCluster) check(ok bool, format string, args ...any) {
 	if !ok {
 		w.rec.Errorf(format, args...)
 	}
 }
 
-// acts returns those of the scenario.
+// acts returns the acts of the scenario.
 func (w *testCluster) acts() []act { return scenarios()[w.scenario] }
 
 const (

@@ -7,12 +7,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// any returns one of some texts.
+// any returns a random text.
 func (w *gatewayWorld) any(of ...string) string { return of[w.IntN(len(of))] }
 
 func (w *gatewayWorld) chance(percent int) bool { return w.IntN(100) < percent }
 
-// step is one move of the attacker.
+// step makes one random move of the attacker.
 func (w *gatewayWorld) step() {
 	if w.chance(15) {
 		w.withdraw()
@@ -50,7 +50,7 @@ func (w *gatewayWorld) step() {
 	}
 }
 
-// withdraw deletes an object of the attacker.
+// withdraw deletes a random object of the attacker.
 func (w *gatewayWorld) withdraw() {
 	var mine []cluster.Ref
 	for _, typ := range cluster.Types() {
@@ -70,7 +70,7 @@ func (w *gatewayWorld) withdraw() {
 	}
 }
 
-// write applies an object of the attacker. Some come with a status or finalizers that are not theirs.
+// write applies an object of the attacker, sometimes with a forged status or forged finalizers.
 func (w *gatewayWorld) write(doc string) {
 	w.moves = append(w.moves, doc)
 	loaded, err := cluster.LoadYAML([]byte(doc))
@@ -93,7 +93,7 @@ func (w *gatewayWorld) write(doc string) {
 	}
 }
 
-// parents returns parentRefs, sometimes in masses.
+// parents returns random parentRefs, sometimes very many.
 func (w *gatewayWorld) parents() string {
 	n := 1 + w.IntN(3)
 	if w.chance(10) {
@@ -190,7 +190,7 @@ func (w *gatewayWorld) setOfEvil() string {
 		host := w.any("", ", hostname: shop.pay.com", ", hostname: api.pay.com", `, hostname: "*.com"`, `, hostname: "*.pay.com"`, ", hostname: evil.com", ", hostname: 10.0.0.1")
 		port := []int{80, 80, 8080, 8081, 81 + i, 9000, 9001, 9443}[w.IntN(8)]
 		if port == 8081 {
-			host = "" // a more specific hostname than none has its requests, by the standard
+			host = "" // by the Gateway API, a listener with a more specific hostname gets its requests
 		}
 		out += fmt.Sprintf("  - {name: l%d, port: %d, protocol: %s%s, allowedRoutes: {namespaces: {from: All}}}\n", i, port,
 			w.any("HTTP", "HTTP", "HTTPS", "TCP", "UDP", "TLS", "TLS, tls: {mode: Passthrough}", "ODD"), host)

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// lentGrant permits the attacker's routes to use the Services of blog for a while.
+// lentGrant temporarily permits the attacker's routes to use the Services of blog.
 const lentGrant = `
 apiVersion: gateway.networking.k8s.io/v1beta1
 kind: ReferenceGrant
@@ -19,7 +19,7 @@ spec:
   to: [{group: "", kind: Service}]
 `
 
-// lend has blog permit the attacker's routes to use its Services, and recall ends that.
+// lend makes blog permit the attacker's routes to use its Services; recall ends that.
 func (w *gatewayWorld) lend() {
 	w.moves, w.lent = append(w.moves, "blog lends its Service"), true
 	w.Apply(lentGrant)
@@ -32,8 +32,8 @@ func (w *gatewayWorld) recall() {
 	}
 }
 
-// checkRights looks for rules of any load balancer that forward to the pods of blog for a route of the attacker, although
-// no grant permits it: however the attacker breaks its routes and Gateways, it keeps no right.
+// checkRights checks that no rule forwards to the pods of blog for a route of the attacker without a grant, however
+// the attacker breaks its routes and Gateways.
 func (w *gatewayWorld) checkRights(when string) {
 	if w.lent {
 		return
@@ -54,14 +54,14 @@ func (w *gatewayWorld) checkRights(when string) {
 	}
 }
 
-// givenHost is a host that the Gateway's owner gives to a listener which only trusted namespaces may attach to, and takes
-// back. In between it belongs to the open listener.
+// givenHost is a host that the Gateway's owner assigns to a listener for trusted namespaces, and takes back.
+// Otherwise it belongs to the open listener.
 const givenHost = "new.pay.com"
 
 const givenListener = `  - {name: new, port: 80, protocol: HTTP, hostname: ` + givenHost + `, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}
 `
 
-// edgeDoc returns the Gateway with the ALB, edgeConfiguration its configuration.
+// edgeDoc returns the Gateway with the ALB, edgeConfiguration its LoadBalancerConfiguration.
 func edgeDoc() string           { return victimDoc("kind: Gateway\nmetadata: {name: edge, namespace: infra") }
 func edgeConfiguration() string { return victimDoc("kind: LoadBalancerConfiguration") }
 
@@ -84,8 +84,8 @@ func (w *gatewayWorld) takeHostBack() {
 	w.Apply(edgeDoc())
 }
 
-// claimHost has the attacker serve that host, while it may, and break the route then: it makes it too large, or such that
-// AWS does not take it. The host may go to the other listener before or after that.
+// claimHost makes the attacker serve the host while it may, and then break the route: with too many rules, or with
+// conditions that AWS refuses. The host may be assigned to the other listener before or after that.
 func (w *gatewayWorld) claimHost() {
 	name := fmt.Sprint("given", w.IntN(2))
 	host := w.any(givenHost, givenHost, `"*.pay.com"`)
@@ -98,7 +98,7 @@ func (w *gatewayWorld) claimHost() {
 	}
 	switch w.IntN(3) {
 	case 0:
-		w.write(routeForHost(name, host, "", 15)) // more than it may have
+		w.write(routeForHost(name, host, "", 15)) // more rules than it may have
 	case 1:
 		w.write(routeForHost(name, host, ", headers: [{name: x, value: "+strings.Repeat("x", 200)+"}]", 0))
 	}
@@ -113,8 +113,8 @@ func routeForHost(name, host, match string, more int) string {
 	return out
 }
 
-// toggleHost gives the host away or takes it back. Sometimes the owner of the Gateway makes a mistake in the same minute,
-// so that all of the load balancer is held.
+// toggleHost assigns the host to the other listener or takes it back. Sometimes the owner of the Gateway makes a
+// mistake in the same minute, so that the whole load balancer is held.
 func (w *gatewayWorld) toggleHost() {
 	if w.chance(30) {
 		w.moves = append(w.moves, "infra writes a configuration that cannot be read")
@@ -134,7 +134,7 @@ func (w *gatewayWorld) toggleHost() {
 	}
 }
 
-// checkHost looks who answers for the host while its listener is not for the attacker.
+// checkHost checks that the attacker does not answer for the host while it belongs to the other listener.
 func (w *gatewayWorld) checkHost(when string) {
 	if !w.given {
 		return
@@ -148,7 +148,8 @@ func (w *gatewayWorld) checkHost(when string) {
 	}
 }
 
-// The attacker serves a host and the Gateway's owner gives it away, while all is held.
+// TestHeldRouteLosesHostGivenToAnotherListener checks that the attacker loses a host that the Gateway's owner assigns
+// to another listener, also while the Gateway is held.
 func TestHeldRouteLosesHostGivenToAnotherListener(t *testing.T) {
 	t.Parallel()
 	for name, hold := range map[string]string{"held": "scheme: nonsense", "not held": "scheme: internal"} {

@@ -22,12 +22,12 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// gatewayHistories is how many histories of attacks on Gateways are run where nothing else is asked for.
+// gatewayHistories is the default number of histories of attacks on Gateways.
 const gatewayHistories = 9
 
-// victimGateways are a Gateway with an ALB and one with an NLB. Trusted namespaces have hostnames and ports of their own
-// on them; everybody may attach to the others, and add ListenerSets. One route reads a Service of another namespace by
-// a ReferenceGrant.
+// victimGateways are a Gateway with an ALB and one with an NLB. Some hostnames and ports are for trusted namespaces;
+// every namespace may attach to the others and add ListenerSets. One route uses a Service of another namespace by a
+// ReferenceGrant.
 const victimGateways = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -132,22 +132,23 @@ spec:
 ---
 `
 
-// gatewayWorld is the victims' Gateways with the one who attacks them.
+// gatewayWorld is the cluster with the victims' Gateways and the attacker.
 type gatewayWorld struct {
 	*harness.Harness
 	*rand.Rand
 	rec   *recorder
 	lbs   []string          // ARNs of the victims' load balancers
-	facts map[string]string // what must not change
+	facts map[string]string // facts that must not change
 	moves []string
 	runs  int
 	lent  bool // blog permits routes of the attacker to use its Service
-	given bool // a host of the open listener belongs to one for trusted namespaces
+	given bool // a host of the open listener is assigned to the one for trusted namespaces
 }
 
-// TestGatewayHistories runs random histories of a tenant who may write everything in its namespace: routes, ListenerSets,
-// ReferenceGrants, Gateways and configurations. Requests to the victims' hosts are answered as without it, and so are
-// changes of the victims; what it made leaves with it.
+// TestGatewayHistories runs random histories of a tenant that may write all objects of its namespace: routes,
+// ListenerSets, ReferenceGrants, Gateways and configurations. Requests to the victims' hosts must be answered as
+// without the attacker, also after changes of the victims, and all resources of the attacker must be deleted with its
+// objects.
 func TestGatewayHistories(t *testing.T) {
 	t.Parallel()
 	first, n := seedsOf(gatewayHistories)
@@ -158,8 +159,8 @@ func TestGatewayHistories(t *testing.T) {
 	}
 }
 
-// seedsOf returns the first seed and the number of histories to play: all of them, as many as FULCRUM_ADVERSARY says from
-// FULCRUM_ADVERSARY_FROM on, or the one of FULCRUM_ADVERSARY_SEED.
+// seedsOf returns the first seed and the number of histories: all of them, FULCRUM_ADVERSARY histories from
+// FULCRUM_ADVERSARY_FROM on, or the single one of FULCRUM_ADVERSARY_SEED.
 func seedsOf(all uint64) (first, n uint64) {
 	if seed, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_SEED"), 10, 64); err == nil {
 		return seed, 1
@@ -171,7 +172,7 @@ func seedsOf(all uint64) (first, n uint64) {
 	return 0, all
 }
 
-// stopped ends a history whose recorder has stopped it. It is to be deferred.
+// stopped recovers from the panic with which the recorder ends a history. It must be deferred.
 func stopped() {
 	switch p := recover().(type) {
 	case nil, stop:
@@ -192,7 +193,7 @@ func playGateways(t *testing.T, seed uint64) *gatewayWorld {
 			}
 		}
 		w.Settle(5 * time.Minute)
-		// A change of a victim takes effect within a bound, whatever the attacker has there.
+		// A change of a victim takes effect in time, whatever objects the attacker has.
 		w.moves = append(w.moves, "the victim moves shop to its other Service")
 		w.Apply(strings.Replace(victimShop(), "{name: web, port: 80}", "{name: blog, namespace: blog, port: 80}", 1))
 		w.Settle(2 * time.Minute)
@@ -204,7 +205,7 @@ func playGateways(t *testing.T, seed uint64) *gatewayWorld {
 	})
 }
 
-// inGatewayWorld runs what happens to the victims.
+// inGatewayWorld runs a function in the cluster of these victims.
 func inGatewayWorld(t *testing.T, seed uint64, run func(w *gatewayWorld)) *gatewayWorld {
 	t.Helper()
 	w := &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 9))}
@@ -235,7 +236,7 @@ func inGatewayWorld(t *testing.T, seed uint64, run func(w *gatewayWorld)) *gatew
 	return w
 }
 
-// expectShop is what requests to the victims' shop get from now on.
+// expectShop sets the expected answer to requests to the victims' shop.
 func (w *gatewayWorld) expectShop(answer string) {
 	w.facts["shop.pay.com/"], w.facts["shop.pay.com/x/y"] = answer, answer
 }
@@ -250,7 +251,7 @@ func victimShop() string {
 	panic("no route shop")
 }
 
-// begin notes what must not change.
+// begin records the facts that must not change.
 func (w *gatewayWorld) begin() {
 	p, unlock := w.partition()
 	for arn := range p.ELB.LoadBalancers {
@@ -274,7 +275,7 @@ func (w *gatewayWorld) partition() (*emulated.Partition, func()) {
 	return s.Partition(harness.Account, harness.Region), s.Unlock
 }
 
-// look returns what clients of the victims and the victims themselves see.
+// look returns the answers to the victims' clients and the status of the victims' objects.
 func (w *gatewayWorld) look() map[string]string {
 	out := map[string]string{}
 	p, unlock := w.partition()
@@ -347,7 +348,7 @@ func (w *gatewayWorld) look() map[string]string {
 
 func (w *gatewayWorld) asCluster() *testCluster { return &testCluster{Harness: w.Harness, rec: w.rec} }
 
-// check compares what is seen with what must not change.
+// check compares the facts with the recorded ones.
 func (w *gatewayWorld) check(when string) {
 	got := w.look()
 	for key, want := range w.facts {
@@ -364,7 +365,8 @@ func (w *gatewayWorld) check(when string) {
 	w.checkHost(when)
 }
 
-// leave deletes all that the attacker has: nothing of it stays, in AWS or in what Gateways show.
+// leave deletes all objects of the attacker, and checks that nothing of it remains in AWS or in the status of
+// Gateways.
 func (w *gatewayWorld) leave() {
 	w.moves = append(w.moves, "the attacker leaves")
 	w.removeAll()

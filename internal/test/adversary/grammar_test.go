@@ -22,13 +22,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// grammar makes the moves of the attacker: everything that the API server accepts from a user who
-// may write all objects of one namespace.
+// grammar generates the moves of the attacker: all objects that the API server accepts from a user with write access
+// to one namespace.
 type grammar struct {
 	*rand.Rand
 	access access
 	rows   []settings.Row
-	// recycled: the address that the victims' rollout gave up may belong to a pod of the attacker.
+	// recycled is set if the address of the pod that the victims' rollout replaced may belong to a pod of the
+	// attacker.
 	recycled bool
 }
 
@@ -39,7 +40,7 @@ func (g *grammar) chance(percent int) bool { return g.IntN(100) < percent }
 // waits are the times between moves.
 var waits = []time.Duration{0, 0, 0, 200 * time.Millisecond, time.Second, 5 * time.Second, 5 * time.Second, 20 * time.Second, time.Minute, 3 * time.Minute}
 
-// move makes one move.
+// move returns a random move.
 func (g *grammar) move() move {
 	m := move{wait: pick(g, waits...), strip: g.chance(5)}
 	switch n := g.IntN(100); {
@@ -88,7 +89,7 @@ func (g *grammar) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: attackerNamespace, Name: name}
 }
 
-// base returns the annotations of an Ingress that is made to be accepted and to be served.
+// base returns annotations of an Ingress that is likely to be accepted and served.
 func (g *grammar) base() map[string]string {
 	out := map[string]string{}
 	set := func(percent int, key string, values ...string) {
@@ -104,14 +105,14 @@ func (g *grammar) base() map[string]string {
 	set(40, "certificate-arn", "$CERT")
 	set(6, "group.order", choices["group.order"].bad...)
 	set(5, "tags", manyTags)
-	if g.chance(8) { // one is nothing without the other
+	if g.chance(8) { // these annotations need each other
 		out[annotationPrefix+"auth-type"] = "oidc"
 		out[annotationPrefix+"auth-idp-oidc"] = pick(g, append(choices["auth-idp-oidc"].good, choices["auth-idp-oidc"].bad...)...)
 	}
 	return out
 }
 
-// annotate adds annotations of the table, readable and broken ones.
+// annotate adds random annotations of the table with valid and invalid values.
 func (g *grammar) annotate(to map[string]string, n int, service bool) {
 	for range n {
 		r := g.rows[g.IntN(len(g.rows))]
@@ -125,7 +126,7 @@ func (g *grammar) annotate(to map[string]string, n int, service bool) {
 		}
 		to[fullKey(r.Key, g.nameIn(r.Key))] = value
 	}
-	if g.chance(3) { // the API server takes annotations of 256 KiB in all
+	if g.chance(3) { // the API server allows 256 KiB of annotations in total
 		r := g.rows[g.IntN(len(g.rows))]
 		to[fullKey(r.Key, g.nameIn(r.Key))] = strings.Repeat(pick(g, "x", ",", "a=b,", "[", "\\", "é"), 30000)
 	}
@@ -189,7 +190,7 @@ func (g *grammar) ingress() cluster.Object {
 	for range rules {
 		ing.Spec.Rules = append(ing.Spec.Rules, g.rule())
 	}
-	if len(ing.Spec.Rules) == 0 && ing.Spec.DefaultBackend == nil { // the API server wants one of them
+	if len(ing.Spec.Rules) == 0 && ing.Spec.DefaultBackend == nil { // the API server requires one of them
 		ing.Spec.Rules = append(ing.Spec.Rules, g.rule())
 	}
 	g.actUpon(ing)
@@ -202,7 +203,7 @@ func (g *grammar) ingress() cluster.Object {
 	return ing
 }
 
-// imitation has the routes of all victims, and mostly their finalizers.
+// imitation returns an Ingress with the routes of all victims, and usually their finalizers.
 func (g *grammar) imitation() cluster.Object {
 	ing := &networkingv1.Ingress{ObjectMeta: g.meta(g.ingressName())}
 	ing.Annotations = g.base()
@@ -227,7 +228,7 @@ func (g *grammar) imitation() cluster.Object {
 	return ing
 }
 
-// actUpon mostly adds the action that backends name.
+// actUpon usually adds the action to which the backends refer.
 func (g *grammar) actUpon(ing *networkingv1.Ingress) {
 	const key = annotationPrefix + "actions.act"
 	if _, there := ing.Annotations[key]; there || !g.chance(70) {
@@ -244,7 +245,7 @@ func (g *grammar) actUpon(ing *networkingv1.Ingress) {
 	}
 }
 
-// largest returns an Ingress as large as the API server takes it: 1.5 MB, with 256 KiB of annotations.
+// largest returns an Ingress of the maximum size: 1.5 MB, with 256 KiB of annotations.
 func (g *grammar) largest() cluster.Object {
 	ing := &networkingv1.Ingress{ObjectMeta: g.meta(g.ingressName())}
 	ing.Annotations = g.base()
@@ -275,7 +276,7 @@ func (g *grammar) rule() networkingv1.IngressRule {
 		switch n := g.IntN(100); {
 		case n < 20:
 			kind, path = networkingv1.PathTypeImplementationSpecific, pick(g, loosePaths...)
-		case n < 35 && slices.Contains(victimHosts, rule.Host): // the very conditions of a victim's rule
+		case n < 35 && slices.Contains(victimHosts, rule.Host): // exactly the conditions of a victim's rule
 			kind, path = networkingv1.PathTypePrefix, pick(g, "/", "/", "/new")
 		}
 		rule.HTTP.Paths = append(rule.HTTP.Paths, networkingv1.HTTPIngressPath{Path: path, PathType: &kind, Backend: g.backend()})
@@ -289,7 +290,7 @@ func (g *grammar) backend() networkingv1.IngressBackend {
 	case 0, 1:
 		to.Name, to.Port = "act", networkingv1.ServiceBackendPort{Name: "use-annotation"}
 	case 2:
-		to.Name = pick(g, "none", "web", "api") // those of the victims are in other namespaces
+		to.Name = pick(g, "none", "web", "api") // the victims' Services are in other namespaces
 	case 3:
 		to.Port = pick(g, networkingv1.ServiceBackendPort{Number: 81}, networkingv1.ServiceBackendPort{Name: "http"}, networkingv1.ServiceBackendPort{Name: "none"}, networkingv1.ServiceBackendPort{Number: 65535})
 	case 4:
@@ -331,7 +332,7 @@ func (g *grammar) service() cluster.Object {
 	return s
 }
 
-// addressOf returns the address of a pod of the attacker, which the network gave to it.
+// addressOf returns the address that the network assigned to a pod of the attacker.
 func (g *grammar) addressOf(pod string) string {
 	if g.recycled && pod == "p0" {
 		return replaced
@@ -359,7 +360,7 @@ func (g *grammar) pod() cluster.Object {
 	return p
 }
 
-// foreign are addresses that no pod of the attacker has.
+// foreign are addresses of no pod of the attacker.
 var foreign = []string{"10.0.148.10", "10.0.164.10", "10.0.132.11", "10.0.132.12", replaced, replacement, "10.0.128.4", "169.254.169.254", "127.0.0.1", "10.96.0.1", "8.8.8.8", "10.0.133.9"}
 
 func (g *grammar) slice() cluster.Object {
@@ -375,7 +376,7 @@ func (g *grammar) slice() cluster.Object {
 	for range pick(g, 0, 1, 1, 2, 3) {
 		s.Endpoints = append(s.Endpoints, g.endpoint(s.AddressType))
 	}
-	if g.chance(3) { // a slice takes a thousand endpoints
+	if g.chance(3) { // an EndpointSlice may have a thousand endpoints
 		for range 1000 {
 			s.Endpoints = append(s.Endpoints, g.endpoint(s.AddressType))
 		}
@@ -409,7 +410,7 @@ func (g *grammar) endpoint(family discoveryv1.AddressType) discoveryv1.Endpoint 
 	return e
 }
 
-// endpoints returns the older form of EndpointSlices.
+// endpoints returns an Endpoints object, the predecessor of EndpointSlices.
 func (g *grammar) endpoints() cluster.Object {
 	return &corev1.Endpoints{ObjectMeta: g.meta(g.serviceName()), Subsets: []corev1.EndpointSubset{{
 		Addresses: []corev1.EndpointAddress{{IP: pick(g, foreign...), TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: attackerNamespace, Name: g.podName()}}},
@@ -455,7 +456,7 @@ func (g *grammar) binding() cluster.Object {
 			Ports: pick(g, nil, []elbv2.NetworkingPort{{}}, []elbv2.NetworkingPort{{Port: ptr(intstr.FromInt32(8080))}}, []elbv2.NetworkingPort{{Port: ptr(intstr.FromString("none"))}}),
 		}}}
 	}
-	if g.chance(20) { // as if a stack of the victims had made it
+	if g.chance(20) { // as if a stack of the victims had created it
 		b.Labels = naming.StackLabels(pick(g, model.StackID{Kind: model.Ingress, Name: "open"}, model.StackID{Kind: model.Ingress, Name: "vault"}, model.StackID{Kind: model.Ingress, Namespace: "pay", Name: "solo"}))
 	}
 	if g.chance(15) {

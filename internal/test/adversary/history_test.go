@@ -21,26 +21,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// history is one run: moves of the attacker, with the acts of the victims between them.
+// history is one run: moves of the attacker, with acts of the victims between them.
 type history struct {
 	setup
 	seed  uint64
 	moves []move
 	// acts is the number of moves before each act of the scenario.
 	acts []int
-	sick bool // the attacker's pods do not get healthy
-	// denied is a read that AWS denies to the controller as long as the attacker is there; "": none.
+	sick bool // the attacker's pods never become healthy
+	// denied is a read that AWS denies to the controller while the attacker has objects; "" for none.
 	denied string
-	// undoes reports that the attacker undoes what the controller writes to its objects.
+	// undoes is set if the attacker reverts the controller's writes to its objects.
 	undoes bool
 }
 
-// historyOf makes the history of a seed.
+// historyOf generates the history of a seed.
 func historyOf(seed uint64) history {
 	r := rand.New(rand.NewPCG(seed, 7))
 	h := history{seed: seed, setup: setup{access: access(seed % 3), scenario: int(seed/3) % randomScenarios}}
 	h.isolated = seed/12%2 == 1
-	h.undoes = rand.New(rand.NewPCG(seed, 11)).IntN(8) == 0 // a choice that leaves the others as they were
+	h.undoes = rand.New(rand.NewPCG(seed, 11)).IntN(8) == 0 // a separate generator, which does not change the other choices
 	h.sick = r.IntN(4) == 0
 	if r.IntN(8) == 0 {
 		h.denied = optionalReads[r.IntN(len(optionalReads))]
@@ -54,7 +54,7 @@ func historyOf(seed uint64) history {
 	for len(h.moves) < n {
 		done := 0
 		for i, at := range h.acts {
-			// A little later the address that the rollout has freed is given to another pod.
+			// Some time after the rollout the freed address is assigned to another pod.
 			if at <= len(h.moves) && strings.HasPrefix(scenarios()[h.scenario][i].name, "rollout") {
 				done++
 			}
@@ -62,14 +62,14 @@ func historyOf(seed uint64) history {
 		g.recycled = done > 0 && len(h.moves) > 0 && g.recycled || done > 0 && waited(h, rolloutWithin)
 		h.moves = append(h.moves, g.move())
 	}
-	if r.IntN(10) < 8 { // mostly with something that serves
+	if r.IntN(10) < 8 { // usually with objects that are served
 		first := g.workload()
 		h.moves[0] = first
 	}
 	return h
 }
 
-// waited reports whether so much time lies between the rollout and the next move.
+// waited reports whether there is enough time between the rollout and the next move.
 func waited(h history, d time.Duration) bool {
 	var sum time.Duration
 	for i, at := range h.acts {
@@ -83,7 +83,7 @@ func waited(h history, d time.Duration) bool {
 	return sum >= d
 }
 
-// workload returns a Service of the attacker that works.
+// workload returns a working Service of the attacker.
 func (g *grammar) workload() move {
 	docs := strings.NewReplacer("name: app-0", "name: p0", "name: app-1", "name: s0-1", "name: app", "name: s0", "app: app", "app: s0", "service-name: app", "service-name: s0").Replace(served)
 	return move{write: docs}
@@ -96,7 +96,7 @@ func (h history) String() string {
 	return b.String()
 }
 
-// each goes through moves and acts in their order.
+// each calls the functions for all moves and acts in order.
 func (h history) each(attack func(move), perform func(act)) {
 	all := scenarios()[h.scenario]
 	next := 0
@@ -111,7 +111,7 @@ func (h history) each(attack func(move), perform func(act)) {
 	}
 }
 
-// without leaves some moves out.
+// without returns the history without some moves.
 func (h history) without(from, to int) history {
 	out := h
 	out.moves = slices.Delete(slices.Clone(h.moves), from, to)
@@ -124,10 +124,10 @@ func (h history) without(from, to int) history {
 	return out
 }
 
-// quiet is a time without edits, to count what the controller does then.
+// quiet is a time without edits, in which the controller's calls are counted.
 const quiet = 20 * time.Minute
 
-// play runs a history and returns what was wrong.
+// play runs a history and returns the failures.
 func play(t *testing.T, h history) []string {
 	t.Helper()
 	c := undisturbed(t, h.setup)
@@ -182,7 +182,7 @@ func play(t *testing.T, h history) []string {
 	})
 }
 
-// The attacker may cause so many calls to AWS: for each of its moves, and for each hour after them.
+// Limits of the calls to AWS that the attacker may cause: for each of its moves, and for each hour afterwards.
 const (
 	callsPerMove, callsPerHour     = 80, 600
 	refusedPerMove, refusedPerHour = 30, 60
@@ -207,8 +207,8 @@ func (w *testCluster) checkCalls(c course, moves int) {
 	}
 }
 
-// checkUnreachableRules looks for a finding where a rule of a victim cannot be reached any more, because one
-// of the attacker with the same host and path comes first, or one of an Ingress before that.
+// checkUnreachableRules checks for a finding if a rule of a victim is unreachable because a rule of the attacker with
+// the same host and path has a higher priority.
 func (w *testCluster) checkUnreachableRules() {
 	got := w.facts()
 	want := w.comparison.epochs[len(w.comparison.epochs)-1].facts
@@ -217,7 +217,7 @@ func (w *testCluster) checkUnreachableRules() {
 			continue
 		}
 		if a.text == heldAnswer {
-			continue // by a rule with other conditions: of two with the same, the held one is left out
+			continue // by a rule with other conditions: of two rules with the same conditions the held one is omitted
 		}
 		if w.ask(w.lbs[r.stack], r.port, r.host, "/elsewhere") != a {
 			continue // by a rule for the path "/" alone, which leaves the victim's rule the rest
@@ -226,7 +226,8 @@ func (w *testCluster) checkUnreachableRules() {
 		if !slices.ContainsFunc(given, func(ing *networkingv1.Ingress) bool { return sameRoute(ing, r) }) {
 			continue
 		}
-		// Of several that come first one may be held and omitted, so that another answers.
+		// If several Ingresses precede the victim's, one of them may be held and omitted, so that another one
+		// answers.
 		if !slices.ContainsFunc(given, func(ing *networkingv1.Ingress) bool {
 			return w.log.reported("Ingress "+r.owner, ing.Namespace+"/"+ing.Name)
 		}) {
@@ -235,8 +236,7 @@ func (w *testCluster) checkUnreachableRules() {
 	}
 }
 
-// sameRoute reports whether an Ingress has the very host and path of a request's rule, without
-// further conditions.
+// sameRoute reports whether an Ingress has exactly the host and path of a request's rule, without further conditions.
 func sameRoute(ing *networkingv1.Ingress, r request) bool {
 	for _, rule := range ing.Spec.Rules {
 		if rule.HTTP != nil && slices.ContainsFunc(rule.HTTP.Paths, func(p networkingv1.HTTPIngressPath) bool { return isVictimsRoute(ing, rule.Host, p, r) }) {
@@ -246,8 +246,8 @@ func sameRoute(ing *networkingv1.Ingress, r request) bool {
 	return false
 }
 
-// isVictimsRoute reports whether a path of an Ingress has the very conditions of the rule by which a
-// victim answers a request: its host and the path "/".
+// isVictimsRoute reports whether a path of an Ingress has exactly the conditions of the victim's rule for a request:
+// its host and the path "/".
 func isVictimsRoute(ing *networkingv1.Ingress, host string, p networkingv1.HTTPIngressPath, r request) bool {
 	for key := range ing.Annotations {
 		if strings.HasPrefix(key, annotationPrefix+"conditions.") {
@@ -257,9 +257,9 @@ func isVictimsRoute(ing *networkingv1.Ingress, host string, p networkingv1.HTTPI
 	return host == r.host && p.Path == "/" && p.PathType != nil && *p.PathType == networkingv1.PathTypePrefix
 }
 
-// leave lets the attacker delete everything. It first removes what keeps load balancers on purpose:
-// deletion protection. That of load balancers of its own it switches off in AWS, since an Ingress that
-// is not accepted changes nothing, and protection that no object sets stays.
+// leave deletes all objects of the attacker. It first disables deletion protection, which keeps load balancers on
+// purpose. On the attacker's own load balancers it does so in AWS, because an Ingress that is not accepted changes
+// nothing, and protection that no object sets is not changed.
 func (w *testCluster) leave() {
 	for _, o := range w.Store.All(cluster.KindIngress) {
 		if o.GetNamespace() != attackerNamespace || o.GetDeletionTimestamp() != nil {
@@ -290,7 +290,7 @@ func (w *testCluster) leave() {
 		}
 	}
 	w.unprotect()
-	for _, o := range w.Store.All(cluster.KindBinding) { // nor can targets be deregistered with a role that does not exist
+	for _, o := range w.Store.All(cluster.KindBinding) { // targets cannot be deregistered with a missing role either
 		if b, ok := o.DeepCopyObject().(*elbv2.TargetGroupBinding); ok && b.Namespace == attackerNamespace && b.Spec.IamRoleArnToAssume != "" {
 			b.Spec.IamRoleArnToAssume = ""
 			if _, err := w.Store.Update(b, cluster.Main); err != nil {
@@ -310,7 +310,7 @@ func (w *testCluster) leave() {
 
 const protection = "deletion_protection.enabled"
 
-// unprotect switches the deletion protection of load balancers off that are not the victims'.
+// unprotect disables the deletion protection of load balancers that do not belong to the victims.
 func (w *testCluster) unprotect() {
 	p, unlock := w.partition()
 	defer unlock()
@@ -321,8 +321,8 @@ func (w *testCluster) unprotect() {
 	}
 }
 
-// longestDraining returns how long AWS drains a deregistered target of the attacker: a choice of the attacker, for
-// which the deletion of its target groups has to wait.
+// longestDraining returns the longest deregistration delay of the attacker's target groups. The attacker sets it, and
+// the deletion of the target groups has to wait for it.
 func (w *testCluster) longestDraining() time.Duration {
 	p, unlock := w.partition()
 	defer unlock()
@@ -337,8 +337,8 @@ func (w *testCluster) longestDraining() time.Duration {
 	return out
 }
 
-// checkLeft compares what is left with the end of a run without the attacker. An attacker that has
-// removed the controller's finalizers has to live with what stays of its own load balancers.
+// checkLeft compares the remaining resources with those of a run without the attacker. If the attacker removed the
+// controller's finalizers, resources of its own load balancers may remain.
 func (w *testCluster) checkLeft(c course, stripped bool) {
 	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindBinding} {
 		for _, o := range w.Store.All(kind) {
@@ -371,8 +371,7 @@ func (w *testCluster) checkLeft(c course, stripped bool) {
 	}
 }
 
-// comparable removes from the lines of a state what stays because attributes that no object sets
-// are not changed.
+// comparable removes attributes that no object sets from the lines of a state, because they are never changed back.
 func (w *testCluster) comparable(lines []string) map[string]bool {
 	out := map[string]bool{}
 	for _, l := range lines {
@@ -384,7 +383,7 @@ func (w *testCluster) comparable(lines []string) map[string]bool {
 	return out
 }
 
-// withoutAttributes takes the attributes of load balancers and listeners out of a line of a state.
+// withoutAttributes removes the attributes of load balancers and listeners from a line of a state.
 func withoutAttributes(line string) string {
 	kind, text, _ := strings.Cut(line, " ")
 	if kind != "load-balancer" && kind != "listener" {
@@ -394,7 +393,7 @@ func withoutAttributes(line string) string {
 	if err := json.Unmarshal([]byte(text), &parts); err != nil {
 		return line
 	}
-	const attributes = 6 // of both kinds
+	const attributes = 6 // index of the attributes, for both kinds
 	parts[attributes] = nil
 	data, err := json.Marshal(parts)
 	if err != nil {

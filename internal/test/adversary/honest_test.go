@@ -8,23 +8,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// Within these times what a victim does must be effective, whatever the attacker does. They are a
-// little more than what the victims need without an attacker.
+// Maximum times until an act of a victim is effective, whatever the attacker does. They are slightly longer than
+// without an attacker.
 const (
 	changeWithin   = 2 * time.Minute
 	deletionWithin = 2 * time.Minute
-	rolloutWithin  = 30 * time.Second // AWS gives an address of a pod that is gone to another pod
-	cleanWithin    = 15 * time.Minute // until nothing of the attacker is left
+	rolloutWithin  = 30 * time.Second // AWS may assign the address of a deleted pod to another pod
+	cleanWithin    = 15 * time.Minute // until no resource of the attacker remains
 )
 
-// act is something that a victim does.
+// act is a change that a victim makes.
 type act struct {
 	name   string
 	within time.Duration
 	do     func(w *testCluster)
 }
 
-// change puts a route before those that an Ingress has, so that it gets requests.
+// change returns an act that adds a route before the other routes of an Ingress.
 func change(name string, r route) act {
 	return act{"change of " + name, changeWithin, func(w *testCluster) {
 		h := ingresses()[name]
@@ -34,7 +34,7 @@ func change(name string, r route) act {
 	}}
 }
 
-// tagged adds a tag to those of an Ingress.
+// tagged adds a tag to the tags of an Ingress.
 func tagged(pairs []string, tag string) []string {
 	if i := slices.Index(pairs, "tags"); i >= 0 {
 		pairs = slices.Clone(pairs)
@@ -62,12 +62,12 @@ func rollout() act {
 	}}
 }
 
-// departure gives an Ingress to another controller.
+// departure returns an act that changes the class of an Ingress to that of another controller.
 func departure(name string) act {
 	return act{"departure of " + name, deletionWithin, func(w *testCluster) { w.reclass(name, "nginx") }}
 }
 
-// switchover leads the routes of an Ingress to another Service.
+// switchover returns an act that changes the Service of all routes of an Ingress.
 func switchover(name, service string) act {
 	return act{"switchover of " + name + " to " + service, changeWithin, func(w *testCluster) {
 		h := ingresses()[name]
@@ -78,18 +78,18 @@ func switchover(name, service string) act {
 	}}
 }
 
-// later gives an act more time, where AWS itself is out of order.
+// later returns an act with more time, for cases in which AWS has faults.
 func later(a act, within time.Duration) act {
 	a.within = within
 	return a
 }
 
-// reversal takes a change back.
+// reversal returns an act that reverts a change.
 func reversal(name string) act {
 	return act{"reversal of the change of " + name, deletionWithin, func(w *testCluster) { w.apply(ingresses()[name].docs()) }}
 }
 
-// shutdown deletes everything of namespace blog, as when the namespace is deleted.
+// shutdown returns an act that deletes all objects of namespace blog, as deleting the namespace would.
 func shutdown() act {
 	return act{"shutdown of namespace blog", deletionWithin, func(w *testCluster) {
 		for _, kind := range []cluster.Kind{cluster.KindPod, cluster.KindEndpointSlice, cluster.KindService, cluster.KindIngress} {
@@ -102,10 +102,10 @@ func shutdown() act {
 	}}
 }
 
-// randomScenarios are those of random histories; the others are of fixed cases.
+// randomScenarios is the number of scenarios for random histories; the others are for fixed cases.
 const randomScenarios = 4
 
-// scenarios returns what the victims do in the course of a history: a change, a deletion and a rollout.
+// scenarios returns the acts of the victims for each scenario, such as a change, a deletion and a rollout.
 func scenarios() [][]act {
 	open := change("pay/shop", route{"shop.example.com", "/new", "api"})
 	vault := change("pay/vault", route{"vault.app.test", "/new", "api"})
@@ -125,7 +125,7 @@ func scenarios() [][]act {
 	}
 }
 
-// apply creates or changes objects as their owner does.
+// apply creates or changes objects, as their owner would.
 func (w *testCluster) apply(docs string) { w.Apply(w.fill.Replace(docs)) }
 
 func (w *testCluster) delete(kind cluster.Kind, namespace, name string) {

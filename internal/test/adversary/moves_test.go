@@ -17,15 +17,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// move is one thing that the attacker does. Each can be left out of a history.
+// move is a single action of the attacker. Each move can be removed from a history.
 type move struct {
-	// object is to be created or changed, or all those of write, as YAML; gone names one to delete.
+	// object is an object to create or change, write has several of them as YAML, and gone names an object to delete.
 	object cluster.Object
 	write  string
 	gone   cluster.Ref
-	// strip removes the controller's finalizers from what is written.
+	// strip removes the controller's finalizers from the written objects.
 	strip bool
-	// wait is the time until what comes next.
+	// wait is the time until the next move.
 	wait time.Duration
 }
 
@@ -46,12 +46,11 @@ func (m move) String() string {
 	return fmt.Sprintf("%s\nand wait %v", what, m.wait)
 }
 
-// victimTargetGroup is the placeholder of a target group of the victims in what the
-// attacker writes: "$TGARN0" for the ARN, "$TGNAME0" for the name of the first one, and
-// so on.
+// victimTargetGroup matches placeholders for target groups of the victims in objects of the attacker: "$TGARN0" for
+// the ARN and "$TGNAME0" for the name of the first one, and so on.
 var victimTargetGroup = regexp.MustCompile(`\$TG(ARN|NAME)(\d)`)
 
-// attack carries out a move.
+// attack makes a move.
 func (w *testCluster) attack(m move) {
 	switch {
 	case m.object != nil:
@@ -59,7 +58,7 @@ func (w *testCluster) attack(m move) {
 		return
 	case m.write == "":
 		w.rights.forget(m.gone)
-		_ = w.Store.Delete(m.gone) // it may not be there
+		_ = w.Store.Delete(m.gone) // it may not exist
 		return
 	}
 	loaded, err := cluster.LoadYAML([]byte(w.placeholders(m.write)))
@@ -71,7 +70,7 @@ func (w *testCluster) attack(m move) {
 	}
 }
 
-// textOf returns an object for people.
+// textOf returns an object as readable text.
 func textOf(obj cluster.Object) string {
 	kind, _ := cluster.KindOf(obj)
 	data, err := json.Marshal(obj)
@@ -94,7 +93,7 @@ func textOf(obj cluster.Object) string {
 	return string(data)
 }
 
-// filled returns a copy of an object with ids and ARNs in place of their placeholders.
+// filled returns a copy of an object in which placeholders are replaced by IDs and ARNs.
 func (w *testCluster) filled(obj cluster.Object) cluster.Object {
 	kind, _ := cluster.KindOf(obj)
 	typ, _ := cluster.TypeOf(kind)
@@ -110,7 +109,7 @@ func (w *testCluster) filled(obj cluster.Object) cluster.Object {
 	return out
 }
 
-// evil carries out moves that write objects, one after the other.
+// evil makes moves that write objects, one after the other.
 func (w *testCluster) evil(docs ...string) {
 	for _, d := range docs {
 		w.attack(move{write: d})
@@ -133,8 +132,8 @@ func (w *testCluster) placeholders(text string) string {
 	return w.fill.Replace(text)
 }
 
-// targetGroupNames returns those that the victims' target groups have at some time. Every tenant can
-// compute them.
+// targetGroupNames returns all names that the victims' target groups have at some time. Every tenant can compute
+// them.
 func (w *testCluster) targetGroupNames() []string {
 	known := map[string]bool{}
 	if w.comparison != nil {
@@ -163,8 +162,8 @@ func (w *testCluster) targetGroupARN(name string) string {
 	return "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/" + name + "/0123456789abcdef"
 }
 
-// put creates an object or replaces what its owner may replace. The controller's finalizers stay,
-// unless the owner removes them.
+// put creates an object, or replaces the fields that its owner may replace. The controller's finalizers are kept
+// unless strip is set.
 func (w *testCluster) put(obj cluster.Object, strip bool) {
 	ref := cluster.RefOf(obj)
 	if ref.Namespace != attackerNamespace && !(w.access == classOwner && ref.Namespace == "" && ref.Name == attackerClass) {
@@ -199,7 +198,7 @@ func (w *testCluster) put(obj cluster.Object, strip bool) {
 	w.rights.remember(obj)
 }
 
-// hasStatus reports whether an object has a status, which then replaces the present one.
+// hasStatus reports whether an object has a status that replaces the current one.
 func hasStatus(obj cluster.Object) bool {
 	switch o := obj.(type) {
 	case *corev1.Pod:
@@ -212,24 +211,24 @@ func hasStatus(obj cluster.Object) bool {
 	return false
 }
 
-// membership is an Ingress of the attacker as it was for a time.
+// membership is a version of an Ingress of the attacker and the time in which it existed.
 type membership struct {
 	ing         *networkingv1.Ingress
-	stack       string // of the victims that it is accepted in, empty if in none
+	stack       string // the victims' stack in which it is accepted, or "" for none
 	from, until time.Time
 }
 
-// attackerRights are what the attacker is openly given: membership in stacks of the victims, and ports that
-// it opens in security groups that its targets share with theirs.
+// attackerRights are what the attacker is entitled to: membership in stacks of the victims, and ports that it opens
+// in security groups that its targets share with theirs.
 type attackerRights struct {
 	setup
 	store       *cluster.Memory
 	memberships []membership
-	asked       map[opened]bool // what the attacker opens to its targets
-	exposed     map[int32]bool  // ports of its targets that it serves by network load balancers
+	asked       map[opened]bool // ports that the attacker opens for its targets
+	exposed     map[int32]bool  // ports of its targets that it exposes with NLBs
 }
 
-// remember notes what the attacker has written, for what is openly given to it.
+// remember records an object of the attacker that may entitle it to something.
 func (a *attackerRights) remember(obj cluster.Object) {
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
@@ -249,8 +248,8 @@ func (a *attackerRights) remember(obj cluster.Object) {
 	}
 }
 
-// rememberOpened records to which sources a binding of the attacker opens which ports of its
-// targets' security groups. The nodes and pods of the victims have these security groups as well.
+// rememberOpened records which ports a binding of the attacker opens to which sources in the security groups of its
+// targets. The victims' nodes and pods have the same security groups.
 func (a *attackerRights) rememberOpened(o *elbv2.TargetGroupBinding) {
 	if o.Spec.Networking == nil {
 		return
@@ -259,11 +258,11 @@ func (a *attackerRights) rememberOpened(o *elbv2.TargetGroupBinding) {
 		var ports []int32
 		for _, p := range rule.Ports {
 			switch {
-			case p.Port == nil: // all of them
+			case p.Port == nil: // all ports
 				ports = append(ports, victimPorts...)
 			case p.Port.Type == intstr.Int:
 				ports = append(ports, p.Port.IntVal)
-			default: // that of its own pods
+			default: // the port of its own pods
 				ports = append(ports, 8080)
 			}
 		}

@@ -19,19 +19,19 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// In cooperative mode a member may put its rules before another's by its group order, and answer
-// what no rule answers. The attacker may do that, once it is accepted, and nothing else. Whether
-// it is accepted is decided here a second time.
+// In cooperative tenancy an accepted member may place its rules before those of others with group.order, and may
+// answer requests that no other rule answers. The attacker is entitled to that and nothing else. The functions below
+// decide independently of the controller whether it is accepted.
 
 const annotationPrefix = "alb.ingress.kubernetes.io/"
 
-// lingering is how long a rule may stay after its Ingress has changed or gone.
+// lingering is how long a rule may remain after its Ingress was changed or deleted.
 const lingering = 2 * time.Minute
 
 var validGroup = regexp.MustCompile(`^([a-z0-9][-a-z0-9.]*)?[a-z0-9]$`)
 
-// acceptedIn returns the victims' stack that an Ingress of the attacker is an accepted member of, empty
-// if it is none.
+// acceptedIn returns the victims' stack of which an Ingress of the attacker is an accepted member, or "" if there is
+// none.
 func (a *attackerRights) acceptedIn(ing *networkingv1.Ingress) string {
 	group, named := ing.Annotations[annotationPrefix+"group.name"]
 	if class, ok := ing.Annotations["kubernetes.io/ingress.class"]; ok {
@@ -55,7 +55,7 @@ func (a *attackerRights) acceptedIn(ing *networkingv1.Ingress) string {
 	}
 	if order, ok := ing.Annotations[annotationPrefix+"group.order"]; ok {
 		if n, err := strconv.Atoi(order); err != nil || n < -1000 || n > 1000 {
-			return "" // it keeps what it has in AWS
+			return "" // it keeps its live rules
 		}
 	}
 	if !named || len(group) > 63 || !validGroup.MatchString(group) {
@@ -72,8 +72,8 @@ func (a *attackerRights) isDefault(class string) bool {
 	return err == nil && obj != nil && obj.GetAnnotations()["ingressclass.kubernetes.io/is-default-class"] == "true"
 }
 
-// ownClassAdmits reports whether the attacker's own class admits its namespace, and the IngressGroup
-// that the class names.
+// ownClassAdmits reports whether the attacker's own class admits its namespace, and returns the IngressGroup that the
+// class names.
 func (a *attackerRights) ownClassAdmits() (group string, ok bool) {
 	obj, err := a.store.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: attackerClass})
 	class, there := obj.(*networkingv1.IngressClass)
@@ -101,13 +101,13 @@ func (a *attackerRights) ownClassAdmits() (group string, ok bool) {
 	return group, true
 }
 
-// openlyGiven reports whether an accepted member of the attacker may answer a request of a victim's
-// client, because it comes first by group order or because no rule of a victim answers.
+// openlyGiven reports whether an accepted member of the attacker may answer a request of a victim's client, because
+// it precedes the victim by group.order or because no rule of a victim answers.
 func (a *attackerRights) openlyGiven(r request, got, want answer) bool {
 	return len(a.inFront(r, got, want)) > 0
 }
 
-// inFront finds the Ingresses that are openly given the answer to a request.
+// inFront returns the Ingresses that are entitled to the answer to a request.
 func (a *attackerRights) inFront(r request, got, want answer) []*networkingv1.Ingress {
 	if a.isolated && !(want.byDefault && a.released(r)) || strings.Contains(got.text, "forward to pay/") || strings.Contains(got.text, "forward to blog/") {
 		return nil
@@ -133,7 +133,7 @@ func hasRuleFor(ing *networkingv1.Ingress, r request, got, want answer) bool {
 		}
 		for _, p := range rule.HTTP.Paths {
 			if got.text == heldAnswer && !want.byDefault && isVictimsRoute(ing, rule.Host, p, r) {
-				continue // what is held for one never answers for another that has the same conditions
+				continue // of two rules with the same conditions the held one never answers for the other
 			}
 			if pathMatches(ing, p, r.path) {
 				return true
@@ -143,22 +143,22 @@ func hasRuleFor(ing *networkingv1.Ingress, r request, got, want answer) bool {
 	return false
 }
 
-// released reports whether the victim that had a host has deleted its Ingress, so that in isolated
-// tenancy the host belongs to whoever uses it first from then on.
+// released reports whether the victim that had a host has deleted its Ingress, so that in isolated tenancy the host
+// belongs to the first member that uses it afterwards.
 func (a *attackerRights) released(r request) bool {
 	namespace, name, _ := strings.Cut(r.owner, "/")
 	obj, err := a.store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: name})
 	return err == nil && (obj == nil || obj.GetDeletionTimestamp() != nil)
 }
 
-// endOf returns until when a version of an Ingress may have an effect: a little longer than it existed,
-// or than the Ingress, if its later versions are not accepted and it keeps its rules in AWS.
+// endOf returns until when a version of an Ingress may have an effect: slightly longer than it existed, or than the
+// Ingress existed if later versions are not accepted and it keeps its live rules.
 func (a *attackerRights) endOf(m membership) time.Time {
 	if m.until.IsZero() {
 		return time.Now()
 	}
 	last, later := m, false
-	for _, o := range a.memberships { // in their order
+	for _, o := range a.memberships { // in order of creation
 		if o == m {
 			later = true
 			continue
@@ -177,7 +177,7 @@ func (a *attackerRights) endOf(m membership) time.Time {
 	return last.until.Add(lingering)
 }
 
-// before reports whether an Ingress of the attacker comes before the owner of a request's rule.
+// before reports whether an Ingress of the attacker precedes the Ingress of a request's rule.
 func before(ing *networkingv1.Ingress, r request) bool {
 	order := 0
 	if raw, ok := ing.Annotations[annotationPrefix+"group.order"]; ok {
@@ -207,7 +207,7 @@ func pathMatches(ing *networkingv1.Ingress, p networkingv1.HTTPIngressPath, requ
 	if p.PathType != nil {
 		kind = *p.PathType
 	}
-	for key := range ing.Annotations { // and further paths
+	for key := range ing.Annotations { // conditions may name further paths
 		if strings.HasPrefix(key, annotationPrefix+"conditions.") {
 			return true
 		}
@@ -228,7 +228,7 @@ func pathMatches(ing *networkingv1.Ingress, p networkingv1.HTTPIngressPath, requ
 	return err == nil && ok
 }
 
-// makeTargetsUnhealthy keeps the attacker's targets from getting healthy, if the history includes that.
+// makeTargetsUnhealthy makes the attacker's targets unhealthy, if the history includes that.
 func (w *testCluster) makeTargetsUnhealthy() {
 	if w.sick == nil {
 		return

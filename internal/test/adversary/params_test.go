@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// fieldValues are what the owner of a class writes into its parameters, by the name of the field. A
-// field that is not listed is filled by its Go type, so that new fields are part of the grammar.
+// fieldValues are values of class parameters by the name of the field. Fields that are not listed are generated from
+// their Go type, so that new fields are part of the grammar.
 var fieldValues = map[string]func(g *grammar) any{
 	"Group": func(g *grammar) any {
 		return &elbv2.IngressGroup{Name: pick(g, "open", "open", "vault", "vault", "own", "Bad/Name", "")}
@@ -55,7 +55,7 @@ var fieldValues = map[string]func(g *grammar) any{
 	"WAFv2ACLName":         func(g *grammar) any { return pick(g, "none", "gone") },
 }
 
-// fields sets some fields of the parameters.
+// fields sets random fields of the parameters.
 func (g *grammar) fields(spec *elbv2.IngressClassParamsSpec, percent int) {
 	v := reflect.ValueOf(spec).Elem()
 	for i := range v.NumField() {
@@ -71,7 +71,7 @@ func (g *grammar) fields(spec *elbv2.IngressClassParamsSpec, percent int) {
 	}
 }
 
-// fill makes a value up from its type.
+// fill generates a random value from its type.
 func (g *grammar) fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
@@ -101,20 +101,20 @@ func (g *grammar) fill(v reflect.Value) {
 	}
 }
 
-// parameters returns those of the attacker's own class.
+// parameters returns parameters of the attacker's own class.
 func (g *grammar) parameters() cluster.Object {
 	p := &elbv2.IngressClassParams{ObjectMeta: metav1.ObjectMeta{Name: attackerClass}}
 	g.fields(&p.Spec, 15)
 	if g.chance(60) {
 		p.Spec.Group = &elbv2.IngressGroup{Name: pick(g, "open", "vault", "vault")}
 	}
-	if len(p.Spec.PrefixListsIDs) > 0 { // the API server takes one of them
+	if len(p.Spec.PrefixListsIDs) > 0 { // the API server accepts only one of the two fields
 		p.Spec.PrefixListsIDsLegacy = nil
 	}
 	return p
 }
 
-// class returns the attacker's own.
+// class returns the attacker's own class.
 func (g *grammar) class() cluster.Object {
 	c := &networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: attackerClass}}
 	if g.chance(20) {

@@ -10,11 +10,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// backlogOf returns an Ingress of the attacker with n rules, of which AWS takes only some.
+// backlogOf returns an Ingress of the attacker with n rules, of which AWS accepts only some.
 func backlogOf(r *rand.Rand, n int) move {
 	var paths []string
 	prefix := fmt.Sprintf("/%c", 'a'+rune(r.IntN(3)))
-	act := r.IntN(3) == 0 // then AWS shows of its rules not whose they are
+	act := r.IntN(3) == 0 // rules without a target group, so that their owner is unknown in AWS
 	for i := range n {
 		backend := "{name: app, port: {number: 80}}"
 		if act {
@@ -36,8 +36,9 @@ metadata:
 		"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"404"}}`), strings.Join(paths, ", "))}
 }
 
-// The attacker has more rules than AWS takes, changes, deletes and repeats them, while a victim edits its paths, hosts
-// and backends. Each edit is served within the time of any other, and the other victims notice nothing.
+// TestRulesOverQuotaDoNotDelayEditsOfOthers checks that, while the attacker has more rules than the quota allows and
+// changes, deletes and recreates them, each edit of a victim's paths, hosts and backends is applied in the usual
+// time, and other victims are not affected.
 func TestRulesOverQuotaDoNotDelayEditsOfOthers(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, seeds.Amount(4, 12), func(t *testing.T, seed uint64) {
@@ -99,7 +100,7 @@ func TestRulesOverQuotaDoNotDelayEditsOfOthers(t *testing.T) {
 	})
 }
 
-// rules returns how many rules the shared load balancer has.
+// rules returns the number of rules of the shared load balancer.
 func (w *testCluster) rules() (n int) {
 	p, unlock := w.partition()
 	defer unlock()

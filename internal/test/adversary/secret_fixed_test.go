@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// Attacks by TLS Secrets that once took something from the victims.
+// TestAttacksByTLSSecrets has attacks with TLS Secrets that once affected the victims.
 func TestAttacksByTLSSecrets(t *testing.T) {
 	t.Parallel()
 	for name, attack := range map[string]func(w *secretWorld){
-		// A load balancer has 25 certificates: those of a port before the victims' were counted first.
+		// A load balancer may have 25 certificates. The certificates of a lower port were counted before the
+		// victims'.
 		"secrets of an earlier port": func(w *secretWorld) {
 			var refs []string
 			for i := range 40 {
@@ -23,7 +24,8 @@ func TestAttacksByTLSSecrets(t *testing.T) {
 			w.write("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s0, namespace: evil, creationTimestamp: \"1999-01-01T00:00:00Z\"}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n" +
 				"  - {name: l, port: 81, protocol: HTTPS, hostname: evil.com, tls: {certificateRefs: [" + strings.Join(refs, ", ") + "]}}\n")
 		},
-		// An older Ingress of the group adds a host of the victims: their certificate is for a host of another then.
+		// An older Ingress of the IngressGroup adds a host of the victims, whose certificate is then for a host of
+		// another member.
 		"an older member takes the host": func(w *secretWorld) {
 			c := w.certificateFor("evil.com")
 			w.write(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
@@ -40,14 +42,15 @@ spec:
   rules: [{host: www.pay.com, http: {paths: [{path: /evil, pathType: Prefix, backend: {service: {name: e0, port: {number: 80}}}}]}}]
 `)
 		},
-		// A listener without a hostname serves no host by itself.
+		// A listener without a hostname serves no host of its own.
 		"a listener without a hostname": func(w *secretWorld) {
 			c := w.certificateFor("*.pay.com")
 			w.write(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
 			w.write("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s0, namespace: evil}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n" +
 				"  - {name: a, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: t0}]}}\n")
 		},
-		// AWS imports it, although its model has no such name. It was found with seeds 26 and 129.
+		// AWS imports such a certificate, although its API model does not allow the name. Found with seeds 26 and
+		// 129.
 		"a certificate for a wildcard of one label": func(w *secretWorld) {
 			c := w.certificateFor("*.com")
 			w.write(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
@@ -64,7 +67,7 @@ spec:
 				w.rec.Errorf("the certificate was not imported")
 			}
 		},
-		// The first use of a Secret decided for all of them.
+		// The first use of a Secret decided for all its uses.
 		"two uses of a secret": func(w *secretWorld) {
 			c := w.certificateFor("other.com")
 			w.write(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))

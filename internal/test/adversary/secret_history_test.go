@@ -23,11 +23,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// secretHistories is how many histories of attacks by TLS Secrets are run where nothing else is asked for.
+// secretHistories is the default number of histories of attacks with TLS Secrets.
 const secretHistories = 4
 
-// secureVictims are a Gateway and an IngressGroup whose certificates come from TLS Secrets. One of the Gateway's is in
-// another namespace, by a ReferenceGrant. Everybody may add ListenerSets and Ingresses.
+// secureVictims are a Gateway and an IngressGroup with certificates from TLS Secrets. One Secret of the Gateway is in
+// another namespace, permitted by a ReferenceGrant. Every namespace may add ListenerSets and Ingresses.
 const secureVictims = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -91,33 +91,36 @@ spec:
 ---
 `
 
-// victimNames are the hosts of the victims' certificates by the Secrets.
+// victimNames are the hosts of the victims' certificates, by Secret.
 var victimNames = map[string]string{"pay/shop": "shop.pay.com", "infra/api": "api.pay.com", "pay/www": "www.pay.com"}
 
-// secretWorld is those victims with the one who attacks them.
+// secretWorld is the cluster of these victims and the attacker.
 type secretWorld struct {
 	*gatewayWorld
 	*authority
 	reported controllerLog
-	// pool are certificates of the attacker for the names in the keys.
+	// pool has certificates of the attacker, by their names.
 	pool map[string][]certified
-	// serving are the ARNs of the victims' certificates by the Secret, serials what these are to hold.
+	// serving are the ARNs of the victims' certificates by Secret, serials their expected serial numbers.
 	serving map[string]string
 	serials map[string]int64
 	begun   time.Time
-	// without reports that the controller runs without --import-tls-secrets; late are the serials that wait for it.
+	// without is set if the controller runs without --import-tls-secrets; late are the serial numbers that are
+	// imported with it.
 	without bool
 	late    map[string]int64
-	// orphaned reports that the attacker did something in between: of a load balancer that is deleted without the flag the
-	// imported certificates stay in ACM, as nothing reads them then, and are reported as orphans.
+	// orphaned is set if the attacker made moves meanwhile: the imported certificates of a load balancer that is
+	// deleted without the flag remain in ACM, because the controller does not read them then, and are reported as
+	// orphans.
 	orphaned bool
-	// after looks at what an attack must not have done; nil: nothing more.
+	// after checks the effects of an attack; nil for no further check.
 	after func()
 }
 
-// TestSecretHistories runs random histories of a tenant who writes TLS Secrets, names them and those of others from
-// Gateways, ListenerSets and Ingresses, and gives and withdraws ReferenceGrants. The victims' listeners, certificates
-// and renewals are as without it, imports are few, and no key is seen.
+// TestSecretHistories runs random histories of a tenant that writes TLS Secrets, uses its own and other namespaces'
+// Secrets in Gateways, ListenerSets and Ingresses, and writes and deletes ReferenceGrants. The victims' listeners,
+// certificates and renewals must be as without the attacker, there must be few imports, and no private key may appear
+// anywhere.
 func TestSecretHistories(t *testing.T) {
 	t.Parallel()
 	first, n := seedsOf(secretHistories)
@@ -152,7 +155,7 @@ func playSecrets(t *testing.T, seed uint64) *secretWorld {
 	})
 }
 
-// inSecretWorld runs what happens to the victims.
+// inSecretWorld runs a function in the cluster of these victims.
 func inSecretWorld(t *testing.T, seed uint64, run func(w *secretWorld)) *secretWorld {
 	t.Helper()
 	w := &secretWorld{gatewayWorld: &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 11))}, pool: map[string][]certified{}, serving: map[string]string{}, serials: map[string]int64{}, late: map[string]int64{}}
@@ -165,7 +168,7 @@ func inSecretWorld(t *testing.T, seed uint64, run func(w *secretWorld)) *secretW
 	return w
 }
 
-// start makes the victims.
+// start creates the objects of the victims.
 func (w *secretWorld) start() {
 	w.authority = newAuthority()
 	w.Harness = harness.New(w.rec, harness.Options{
@@ -198,7 +201,7 @@ func (w *secretWorld) start() {
 	w.beginSecrets()
 }
 
-// renew gives a Secret of the victims another certificate.
+// renew writes a new certificate into a Secret of the victims.
 func (w *secretWorld) renew(secret string) {
 	namespace, name, _ := strings.Cut(secret, "/")
 	c := w.issue(-1, 90, victimNames[secret])
@@ -209,7 +212,7 @@ func (w *secretWorld) renew(secret string) {
 	w.Apply(secretOf(namespace, name, "kubernetes.io/tls", c.body, c.key, w.root))
 }
 
-// restart ends the controller, and starts it without --import-tls-secrets, or with it again.
+// restart restarts the controller, without --import-tls-secrets or with it again.
 func (w *secretWorld) restart() {
 	w.without = !w.without
 	w.moves = append(w.moves, fmt.Sprintf("the controller is started again, imports: %t", !w.without))
@@ -220,7 +223,7 @@ func (w *secretWorld) restart() {
 	}
 }
 
-// imported returns the certificates in ACM by the Secret they came from, of stacks of the victims or of the attacker.
+// imported returns the certificates in ACM by their Secret, of stacks of the victims or of the attacker.
 func (w *secretWorld) imported(p *emulated.Partition, evil bool) map[string]*emulated.Certificate {
 	out := map[string]*emulated.Certificate{}
 	for _, c := range p.ACM.Certificates {
@@ -235,7 +238,7 @@ func (w *secretWorld) imported(p *emulated.Partition, evil bool) map[string]*emu
 	return out
 }
 
-// beginSecrets notes what the victims have.
+// beginSecrets records the certificates of the victims.
 func (w *secretWorld) beginSecrets() {
 	p, unlock := w.partition()
 	defer unlock()
@@ -252,7 +255,7 @@ func (w *secretWorld) beginSecrets() {
 	w.Emulator.Calls().Reset()
 }
 
-// checkSecrets compares the victims' listeners and certificates with what they are to be.
+// checkSecrets checks the victims' listeners and certificates.
 func (w *secretWorld) checkSecrets(when string) {
 	p, unlock := w.partition()
 	defer unlock()
@@ -301,7 +304,7 @@ func (w *secretWorld) checkSecrets(when string) {
 	if secure != 2 {
 		w.rec.Errorf("%sthe victims have %d listeners with TLS", when, secure)
 	}
-	// What the attacker may have imported: few of each Secret for each of its stacks, and so it is for all of them.
+	// Imports that the attacker may cause: a few for each Secret of each of its stacks, which limits the total.
 	hours := time.Since(w.begun).Hours()
 	if n, most := w.Emulator.Calls().Count("ImportCertificate"), int(250+12*hours+5); n > most {
 		w.rec.Errorf("%s%d imports, at most %d", when, n, most)
@@ -309,7 +312,7 @@ func (w *secretWorld) checkSecrets(when string) {
 	w.checkKeys(when)
 }
 
-// checkKeys looks for private keys in what is written.
+// checkKeys checks that no private key appears in logs and objects.
 func (w *secretWorld) checkKeys(when string) {
 	w.reported.mu.Lock()
 	defer w.reported.mu.Unlock()
@@ -334,7 +337,7 @@ func (w *secretWorld) checkKeys(when string) {
 	}
 }
 
-// leaveSecrets deletes all that the attacker has: its certificates leave ACM.
+// leaveSecrets deletes all objects of the attacker and checks that its certificates are deleted from ACM.
 func (w *secretWorld) leaveSecrets() {
 	if w.without {
 		w.restart()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// stepSecrets is one move of the attacker.
+// stepSecrets makes one random move of the attacker.
 func (w *secretWorld) stepSecrets() {
 	w.orphaned = w.orphaned || w.without
 	if w.chance(15) {
@@ -26,7 +26,7 @@ func (w *secretWorld) stepSecrets() {
 		w.write(w.secureGatewayOfEvil())
 	case 7:
 		w.write(w.secureIngressOfEvil())
-	default: // one Secret is renewed all the time
+	default: // one Secret is renewed repeatedly
 		name := w.any("t0", "t1", "t2")
 		for range 40 {
 			c := w.certificateFor(w.any("evil.com", "www.evil.com"))
@@ -36,7 +36,7 @@ func (w *secretWorld) stepSecrets() {
 	}
 }
 
-// certificateFor returns one of three certificates for names.
+// certificateFor returns one of three certificates for the given names.
 func (w *secretWorld) certificateFor(names string) certified {
 	for len(w.pool[names]) < 3 {
 		w.pool[names] = append(w.pool[names], w.issue(-1, 90, strings.Split(names, ",")...))
@@ -44,7 +44,7 @@ func (w *secretWorld) certificateFor(names string) certified {
 	return w.pool[names][w.IntN(3)]
 }
 
-// hostsOfEvil returns names that it writes into certificates and listeners.
+// hostsOfEvil returns random names for certificates and listeners.
 func (w *secretWorld) hostsOfEvil() string {
 	return w.any("evil.com", "evil.com", "www.evil.com", "shop.pay.com", "evil.com,shop.pay.com", "*.pay.com", "SHOP.pay.com", "www.pay.com", "*.com", "evil.com,api.pay.com,www.pay.com", "xn--evil.com")
 }
@@ -145,7 +145,8 @@ func (w *secretWorld) grantOfSecrets() string {
 		w.IntN(2), w.any("Gateway", "ListenerSet"), w.any("evil", "pay", "infra"), w.any("", ", name: t0"))
 }
 
-// discoveryOfEvil returns listeners of the attacker without a certificate, for hosts of the victims: one is to be discovered.
+// discoveryOfEvil returns listeners of the attacker without a certificate, for hosts of the victims, so that
+// certificate discovery is needed.
 func (w *secretWorld) discoveryOfEvil() string {
 	host := w.any("www.pay.com", "shop.pay.com", "api.pay.com")
 	if w.chance(50) {

@@ -28,7 +28,7 @@ type authority struct {
 	cert   *x509.Certificate
 	root   string
 	serial int64
-	issued []certified // with their keys, which must not be seen anywhere
+	issued []certified // issued certificates; their keys must not appear anywhere
 }
 
 func newAuthority() *authority {
@@ -43,7 +43,7 @@ func newAuthority() *authority {
 	return a
 }
 
-// mustValue returns what cannot fail.
+// mustValue returns v, and panics on an error.
 func mustValue[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -57,7 +57,7 @@ func inPEM(kind string, der []byte) string {
 
 func ellipticKey() crypto.Signer { return mustValue(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) }
 
-// issue makes a certificate for names that is valid from one day to another, counted from now.
+// issue returns a certificate for names that is valid between two days, counted from now.
 func (a *authority) issue(from, to int, names ...string) certified {
 	a.serial++
 	key := ellipticKey()
@@ -91,7 +91,7 @@ func (u *controllerLog) say(_, line string) {
 	u.text.WriteString(line + "\n")
 }
 
-// leaks reports whether a part of a private key is in a text.
+// leaks reports whether a text contains a part of a private key.
 func (a *authority) leaks(text string) bool {
 	for _, c := range a.issued {
 		for line := range strings.SplitSeq(c.key, "\n") {

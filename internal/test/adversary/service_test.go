@@ -14,12 +14,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// mailService is the Service of the victims that has a network load balancer of its own.
+// mailService is the victims' Service with its own NLB.
 const mailService = "pay/mail"
 
 const serviceHead = "service.beta.kubernetes.io/"
 
-// exposedMail returns that Service, with elastic addresses, a certificate and clients of its own; more are further annotations.
+// exposedMail returns that Service, with Elastic IPs, a certificate, client ranges and further annotations.
 func exposedMail(more string) string {
 	return `
 apiVersion: v1
@@ -48,7 +48,7 @@ func exposure() act {
 	}}
 }
 
-// mailStatus returns the host name that it shows.
+// mailStatus returns the hostname in its status.
 func (w *testCluster) mailStatus() string {
 	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "pay", Name: "mail"})
 	if err != nil {
@@ -60,7 +60,7 @@ func (w *testCluster) mailStatus() string {
 	return ""
 }
 
-// mailPlaceholders returns names and ids of what it has in AWS, for what the attacker writes.
+// mailPlaceholders returns placeholders for names and IDs of its AWS resources.
 func (w *testCluster) mailPlaceholders() []string {
 	p, unlock := w.partition()
 	defer unlock()
@@ -74,7 +74,7 @@ func (w *testCluster) mailPlaceholders() []string {
 	return []string{"$MAILNAME", lb.Name, "$MAILSG", own}
 }
 
-// serviceChoices are what the attacker writes into annotations of Services.
+// serviceChoices are values for annotations of the attacker's Services.
 var serviceChoices = map[string]choice{
 	"aws-load-balancer-type":                           {[]string{"external", "nlb-ip"}, []string{"nlb", "alb"}},
 	"aws-load-balancer-name":                           {[]string{"$MAILNAME", "k8s-open-2cc30f7c14", "evil"}, []string{"", "-evil", "internal-evil", long63}},
@@ -103,7 +103,7 @@ var serviceChoices = map[string]choice{
 	}, []string{`{`, `null`, `{"type":"forward"}`, `{"type":"redirect"}`, `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"mail","servicePort":80,"weight":1}]}}`}},
 }
 
-// exposed returns a Service of the attacker with a network load balancer.
+// exposed returns a Service of the attacker with an NLB.
 func (g *grammar) exposed() cluster.Object {
 	s := g.service().(*corev1.Service)
 	name := s.Name
@@ -156,8 +156,8 @@ func serviceKey(g *grammar, key string) string {
 	return serviceHead + key
 }
 
-// rememberExposed notes which ports of its targets a Service of the attacker opens to clients, which have the security
-// groups of the victims' nodes and pods as well.
+// rememberExposed records which ports of its targets a Service of the attacker opens to clients. The victims' nodes
+// and pods have the same security groups.
 func (a *attackerRights) rememberExposed(s *corev1.Service) {
 	if s.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return
@@ -178,13 +178,13 @@ func (a *attackerRights) rememberExposed(s *corev1.Service) {
 	}
 }
 
-// exposes reports whether the attacker has opened a port of its targets to ranges of addresses, or for UDP.
+// exposes reports whether the attacker has opened a port of its targets to address ranges, or for UDP.
 func (a *attackerRights) exposes(protocol, source string, port int32) bool {
 	return a.exposed[port] && (strings.Contains(source, "/") || protocol == "udp")
 }
 
-// unguardServices takes away what keeps load balancers of the attacker's Services on purpose, those of Services that are
-// being deleted as well: they wait for that.
+// unguardServices disables deletion protection of the attacker's load balancers, also for Services that are being
+// deleted, whose deletion waits for that.
 func (w *testCluster) unguardServices() {
 	for _, o := range w.Store.All(cluster.KindService) {
 		if o.GetNamespace() != attackerNamespace {
@@ -202,7 +202,7 @@ func (w *testCluster) unguardServices() {
 	}
 }
 
-// The grammar writes every annotation of Services.
+// servicesWritten returns the annotations that the grammar writes on Services.
 func servicesWritten(g *grammar) []string {
 	var out []string
 	for range 20000 {

@@ -14,18 +14,18 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// sharedHistories is how many histories of attacks on a shared network load balancer are run where nothing else is asked
-// for.
+// sharedHistories is the default number of histories of attacks on a shared NLB.
 const sharedHistories = 6
 
-// sharedWorld is a network load balancer of namespace pay that a Service of blog shares, and that namespaces may join.
+// sharedWorld is a cluster with an NLB of namespace pay that a Service of blog shares and that other namespaces may
+// join.
 type sharedWorld struct {
 	*gatewayWorld
-	// away reports that the Service of blog has left for a load balancer of its own.
+	// away is set while the Service of blog has its own load balancer.
 	away bool
 }
 
-// sharedService returns a Service with a network load balancer; day is its age.
+// sharedService returns a Service with an NLB and a pod; day is its creation time.
 func sharedService(namespace, name, address, day, annotations, port string) string {
 	doc := fmt.Sprintf(`
 apiVersion: v1
@@ -51,8 +51,8 @@ func sharedGuest(annotations string) string {
 	return sharedService("blog", "mail", "10.0.148.12", "2000-01-01T00:00:00Z", annotations, "{port: 25, targetPort: 8080}")
 }
 
-// TestSharedHistories runs random histories of a tenant that joins and leaves a shared network load balancer with
-// whatever it may write, while a Service of the victims leaves it and comes back.
+// TestSharedHistories runs random histories of a tenant that joins and leaves a shared NLB with random objects, while
+// a Service of the victims leaves it and comes back.
 func TestSharedHistories(t *testing.T) {
 	t.Parallel()
 	first, n := seedsOf(sharedHistories)
@@ -100,7 +100,7 @@ func playShared(t *testing.T, seed uint64) *sharedWorld {
 	return w
 }
 
-// begin starts the controller, and has the victims served.
+// begin starts the controller and waits until the victims are served.
 func (w *sharedWorld) begin(t *testing.T) {
 	w.rec = &recorder{TB: t}
 	w.Harness = harness.New(w.rec, harness.Options{
@@ -123,7 +123,7 @@ func (w *sharedWorld) begin(t *testing.T) {
 	}
 }
 
-// look returns what the shared load balancer is like, and what the victims' ports lead to.
+// look returns the settings of the shared load balancer, and where the victims' ports forward to.
 func (w *sharedWorld) look() map[string]string {
 	out := map[string]string{}
 	p, unlock := w.partition()
@@ -148,8 +148,8 @@ func (w *sharedWorld) look() map[string]string {
 	return out
 }
 
-// check compares this with what must not change. While the Service of blog has a load balancer of its own, that is one
-// which clients of the shared one reach.
+// check compares this with the recorded facts. While the Service of blog has its own load balancer, its port may be
+// used by another Service.
 func (w *sharedWorld) check(when string) {
 	got := w.look()
 	for key, want := range w.facts {
@@ -166,8 +166,8 @@ func (w *sharedWorld) check(when string) {
 	}
 }
 
-// unguard takes away what keeps load balancers of the attacker on purpose: deletion protection, that of AWS as well, which
-// stays where no object sets it.
+// unguard disables deletion protection of the attacker's load balancers in objects and in AWS, where it is not
+// changed if no object sets it.
 func (w *sharedWorld) unguard() {
 	w.asCluster().unguardServices()
 	p, unlock := w.partition()
@@ -179,7 +179,7 @@ func (w *sharedWorld) unguard() {
 	}
 }
 
-// leaveOrReturn moves the Service of blog to a load balancer of its own, or back. It names no scheme.
+// leaveOrReturn moves the Service of blog, which sets no scheme, to its own load balancer or back.
 func (w *sharedWorld) leaveOrReturn() {
 	w.away = !w.away
 	w.moves = append(w.moves, fmt.Sprintf("the Service of blog leaves: %t", w.away))
@@ -192,9 +192,9 @@ func (w *sharedWorld) leaveOrReturn() {
 	w.Settle(30 * time.Minute)
 }
 
-// TestDeletedServiceCanLoseDeletionProtection has a Service ask for a port of the shared load balancer that another has,
-// and for deletion protection. It is deleted before it has moved, so the load balancer that it still has stays, and the
-// Service with it, until the protection is lifted on the object itself.
+// TestDeletedServiceCanLoseDeletionProtection checks that a Service with deletion protection that asks for an
+// occupied port of the shared load balancer, and is deleted before it has moved, keeps its load balancer and is not
+// deleted until the protection is disabled on the object.
 func TestDeletedServiceCanLoseDeletionProtection(t *testing.T) {
 	t.Parallel()
 	w := &sharedWorld{gatewayWorld: &gatewayWorld{}}
@@ -240,12 +240,12 @@ func TestDeletedServiceCanLoseDeletionProtection(t *testing.T) {
 	})
 }
 
-// step is one move of the attacker: a Service that joins, in whatever way, or one that goes.
+// step makes one random move of the attacker: a Service joins or is deleted.
 func (w *sharedWorld) step() {
 	name := w.any("e0", "e1", "e2")
 	if w.chance(25) {
 		w.moves = append(w.moves, "delete Service "+name)
-		_ = w.Store.Delete(cluster.Ref{Kind: cluster.KindService, Namespace: attackerNamespace, Name: name}) // it may not be there
+		_ = w.Store.Delete(cluster.Ref{Kind: cluster.KindService, Namespace: attackerNamespace, Name: name}) // it may not exist
 		return
 	}
 	group := w.any(joinsShared, joinsShared, joinsShared, joinsShared, "", ", fulcrum.dev/load-balancer-group: edge")
@@ -267,7 +267,7 @@ func (w *sharedWorld) step() {
 	}
 	port := w.any("{port: 80, targetPort: 8080}", "{port: 80, targetPort: 8080, protocol: UDP}", "{port: 25, targetPort: 8080}", "{port: 9000, targetPort: 8080}", "{port: 9001, targetPort: 8080}",
 		"{name: a, port: 9002, targetPort: 8080}, {name: b, port: 80, targetPort: 8080, protocol: UDP}")
-	if strings.Contains(port, "port: 25,") && w.chance(80) { // the Service of blog cannot come back to a port that is taken
+	if strings.Contains(port, "port: 25,") && w.chance(80) { // the Service of blog cannot return if its port is occupied
 		port = "{port: 9003, targetPort: 8080}"
 	}
 	if w.away && strings.Contains(port, "port: 25,") {

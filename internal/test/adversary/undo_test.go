@@ -14,17 +14,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// undoing is an API server behind which the attacker undoes each write of the controller to its own objects at once:
-// finalizers and status.
+// undoing is an API server behind which the attacker immediately reverts the controller's writes of finalizers and
+// status to its own objects.
 type undoing struct {
 	kube.API
 	mu     sync.Mutex
-	store  *cluster.Memory // nil: nothing is undone
+	store  *cluster.Memory // nil: no write is reverted
 	writes map[types.UID][]time.Time
 	over   []string // objects that were written more than ten times in a minute
 }
 
-// from undoes writes from now on; nil: no more.
+// from starts reverting writes; nil stops it.
 func (u *undoing) from(store *cluster.Memory) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -57,7 +57,7 @@ func (u *undoing) undo(ref cluster.Ref) {
 	default:
 		return
 	}
-	id := cur.GetUID() // who makes an object again has another one
+	id := cur.GetUID() // an object that is created again has another UID
 	all := append(u.writes[id], time.Now())
 	if u.writes[id] = all; len(all) > 10 && all[len(all)-1].Sub(all[len(all)-11]) < time.Minute {
 		u.over = append(u.over, ref.String())
@@ -65,6 +65,6 @@ func (u *undoing) undo(ref cluster.Ref) {
 	next.SetFinalizers(nil)
 	next.SetResourceVersion("")
 	if _, err := u.store.Update(next, cluster.Main); err == nil {
-		_, _ = u.store.Update(next, cluster.Status) // an object that is being deleted is gone by now
+		_, _ = u.store.Update(next, cluster.Status) // an object in deletion may be deleted now
 	}
 }

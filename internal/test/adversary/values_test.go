@@ -7,11 +7,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// choice is what the attacker writes into an annotation. What is not listed for a key is
-// generated from the type in its row, so that new annotations are part of the grammar.
+// choice has the values that the attacker writes into an annotation. For keys that are not listed, values are
+// generated from the type in the settings table, so that new annotations are part of the grammar.
 type choice struct {
-	good []string // that can be read, and harm if they are believed
-	bad  []string // that cannot be read, or that AWS rejects
+	good []string // valid values, which would be harmful if they took effect
+	bad  []string // values that cannot be parsed or that AWS refuses
 }
 
 const (
@@ -99,7 +99,7 @@ var choices = map[string]choice{
 	"frontend-nlb-tags":                  {[]string{"Team=front"}, []string{"x", "ingress.k8s.aws/stack=open"}},
 }
 
-// manyTags are as many as AWS takes on one resource, or nearly.
+// manyTags has nearly as many tags as AWS allows on a resource.
 var manyTags = func() string {
 	var tags []string
 	for i := range 48 {
@@ -110,14 +110,14 @@ var manyTags = func() string {
 
 const long63 = "abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabc"
 
-// texts are hostile whatever they are read as.
+// texts are hostile values for any type.
 var texts = []string{
 	"", " ", "none", "null", "x\ny", "FAKE\nWarning  Deleted  the controller deletes your load balancer\n", "\u202etxet", "\t",
 	"$(reboot)", "../../pay/login", "%s%s%s%n", `"`, "`", strings.Repeat("x", 300), strings.Repeat("é", 5000), "☃", "\x7f\x1b[2J",
 	"-1", "99999999999999999999", "1e400", "true false", "{", "[[[[[[[[[[[[", strings.Repeat("[", 2000), `{"a":{"a":{"a":{}}}}`, "a=b=c", ",", "=,=",
 }
 
-// choiceFor returns the values for a row of the table of annotations.
+// choiceFor returns the values for a row of the settings table.
 func choiceFor(r settings.Row) choice {
 	c, listed := choices[r.Key]
 	if !listed {
@@ -130,7 +130,7 @@ func choiceFor(r settings.Row) choice {
 	return c
 }
 
-// byType makes values up.
+// byType returns values for a type.
 func byType(kind string) choice {
 	switch kind {
 	case "bool":

@@ -8,17 +8,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// access is what the cluster grants the attacker.
+// access is what the cluster permits the attacker.
 type access int
 
 const (
-	// shutOut: no class admits the attacker's namespace.
+	// shutOut means that no class admits the attacker's namespace.
 	shutOut access = iota
-	// openClass: class "alb" admits every namespace, so that the attacker may join each IngressGroup.
+	// openClass means that class "alb" admits every namespace, so that the attacker may join each IngressGroup.
 	openClass
-	// classOwner: the attacker also owns a class and its parameters.
+	// classOwner means that the attacker also owns a class and its parameters.
 	classOwner
-	accesses // how many there are
+	accesses // the number of values
 )
 
 func (a access) String() string {
@@ -28,11 +28,11 @@ func (a access) String() string {
 const (
 	attackerNamespace = "evil"
 	attackerClass     = "evil"
-	// victimSecret must not be seen anywhere but in the victims' own rules.
+	// victimSecret must appear only in the victims' own rules.
 	victimSecret = "victim-client-secret-5f2c"
 )
 
-// clusterDocs returns the objects of the operator.
+// clusterDocs returns the objects of the cluster operator.
 func clusterDocs(a access) string {
 	alb := "spec: {controller: ingress.k8s.aws/alb}"
 	if a == shutOut {
@@ -110,16 +110,16 @@ spec: {}
 	return docs
 }
 
-// workload is one Service of the victims with its pods.
+// workload is a Service of the victims with its pods.
 type workload struct {
 	namespace, name string
-	nodePort        int // 0: none
+	nodePort        int // 0 for none
 	pods            []string
 }
 
 func (w workload) key() string { return w.namespace + "/" + w.name }
 
-// workloads of the victims. Addresses are on the nodes by their third byte: 132 to 143 is node-0,
+// workloads returns the victims' Services. The third byte of an address determines the node: 132 to 143 is node-0,
 // 148 to 159 is node-1, 164 to 175 is node-2.
 func workloads() []workload {
 	return []workload{
@@ -132,7 +132,7 @@ func workloads() []workload {
 	}
 }
 
-// replacement is the address of the pod that a rollout brings, replaced of the one that goes.
+// replaced is the address of the pod that a rollout deletes, replacement that of its new pod.
 const (
 	replaced    = "10.0.132.10"
 	replacement = "10.0.148.13"
@@ -183,7 +183,7 @@ endpoints:`, w.namespace, w.name, w.slicePorts())
 	return b.String() + "\n"
 }
 
-// slicePorts returns the ports of its EndpointSlice.
+// slicePorts returns the ports of the workload's EndpointSlice.
 func (w workload) slicePorts() string {
 	if w.key() == mailService {
 		return "{name: plain, port: 8080, protocol: TCP}, {name: tls, port: 8080, protocol: TCP}"
@@ -199,7 +199,7 @@ func nodeOf(address string) string {
 	return fmt.Sprintf("node-%d", harness.NodeOf(address))
 }
 
-// annotations renders pairs of keys and values. A key without a prefix is one of the product.
+// annotations renders pairs of keys and values. Keys without a prefix get the prefix of Ingress annotations.
 func annotations(pairs ...string) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -212,7 +212,7 @@ func annotations(pairs ...string) string {
 	return b.String()
 }
 
-// stackWide are the settings that every honest member of "open" asks for.
+// stackWide are the load-balancer-wide settings of all victims in IngressGroup "open".
 var stackWide = []string{
 	"group.name", "open", "scheme", "internal", "ip-address-type", "ipv4", "subnets", "$PRIVATE",
 	"inbound-cidrs", "10.0.0.0/8", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT",
@@ -226,7 +226,7 @@ var stackWide = []string{
 
 const oidc = `{"issuer":"https://login.example.com","authorizationEndpoint":"https://login.example.com/a","tokenEndpoint":"https://login.example.com/t","userInfoEndpoint":"https://login.example.com/u","secretName":"login"}`
 
-// route is a host, a path and where it leads.
+// route has a host, a path and a Service.
 type route struct{ host, path, service string }
 
 // honest is an Ingress of a victim.
@@ -260,7 +260,7 @@ func with(pairs []string, more ...string) []string {
 	return append(append([]string{}, pairs...), more...)
 }
 
-// ingresses of the victims: two IngressGroups and a load balancer of its own.
+// ingresses returns the victims' Ingresses: two IngressGroups and an Ingress with its own load balancer.
 func ingresses() map[string]honest {
 	vault := []string{"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "mutual-authentication", `[{"port":443,"mode":"passthrough"}]`, "enable-frontend-nlb", "false", "shield-advanced-protection", "true"}
 	out := map[string]honest{}
@@ -288,15 +288,15 @@ metadata: {name: login, namespace: pay}
 stringData: {clientID: solo-client, clientSecret: ` + victimSecret + `}
 `
 
-// stackOf names the victims' load balancers by the Ingress or Service whose status shows them.
+// stackOf has the Ingress or Service whose status shows a load balancer of the victims.
 var stackOf = map[string]string{"open": "pay/shop", "vault": "pay/vault", "solo": "pay/solo", "mail": mailService}
 
-// request is what a client of the victims sends.
+// request is a request of a client of the victims.
 type request struct {
 	stack, host string
 	port        int32
 	path        string
-	// owner is the Ingress that answers it, and order its place in the IngressGroup.
+	// owner is the Ingress that answers it, and order its group.order.
 	owner string
 	order int
 }
@@ -309,7 +309,7 @@ func (r request) facts() dataplane.Facts {
 	return dataplane.Facts{Host: r.host, Path: r.path, Method: "GET", Source: clientAddress}
 }
 
-// requests of the victims' clients.
+// requests returns the requests of the victims' clients.
 func requests() []request {
 	var out []request
 	for _, port := range []int32{80, 443} {

@@ -16,15 +16,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// interruption is something that happens once while load balancers are taken over and given back.
+// interruption is a single fault during the adoption and return of load balancers.
 type interruption struct {
 	what string
-	at   int // the call or write, from 1
+	at   int // the number of the call or write, from 1
 	n    int
 	done bool
 }
 
-// due counts a call or a write, and reports whether it is the one.
+// due counts a call or a write, and reports whether it is the one to interrupt.
 func (i *interruption) due() bool {
 	i.n++
 	due := i.n == i.at
@@ -32,7 +32,7 @@ func (i *interruption) due() bool {
 	return due
 }
 
-// The interruptions.
+// Kinds of interruptions.
 const (
 	killBefore = "killed before a call"
 	killAfter  = "killed after a call"
@@ -40,7 +40,7 @@ const (
 	killWrite  = "killed at a write to Kubernetes"
 )
 
-// interrupt lets it happen.
+// interrupt installs the fault for calls to AWS.
 func (a *adoption) interrupt(i *interruption) {
 	if i == nil || i.what == killWrite {
 		return
@@ -65,7 +65,7 @@ func (a *adoption) interrupt(i *interruption) {
 	})
 }
 
-// killing ends the process at a write to Kubernetes, before it takes effect.
+// killing kills the process at a write to Kubernetes, before the write takes effect.
 type killing struct {
 	kube.API
 	a *adoption
@@ -108,8 +108,9 @@ func (k killing) Delete(ctx context.Context, obj cluster.Object) error {
 	return k.API.Delete(ctx, obj)
 }
 
-// TestAdoptionsContinueAfterInterruption interrupts the same at each 15th call of AWS that changes something, and at each 15th write to
-// Kubernetes; at each seventh in the long form, and at each one with FULCRUM_ADOPTIONS=all. What is begun is continued from what is there.
+// TestAdoptionsContinueAfterInterruption interrupts adoptions at each 15th mutating call to AWS and each 15th write
+// to Kubernetes: each seventh in long test runs, each one with FULCRUM_ADOPTIONS=all. The next process must continue
+// from the existing state.
 func TestAdoptionsContinueAfterInterruption(t *testing.T) {
 	t.Parallel()
 	stride := seeds.Amount(15, 7)

@@ -17,9 +17,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// ordered checks the order in which tags come and go. By it a controller that knows nothing of adoptions and takes over in
-// between finds all of a stack, or stops at the security group, which it cannot make under a name that is taken, before it
-// changes anything.
+// ordered checks the order in which tags are added and removed. If a controller without support for adoptions takes
+// over in between, it must find all resources of a stack, or must fail to create the security group, whose name is in
+// use, before it changes anything.
 func (a *adoption) ordered() {
 	all := a.r.Emulator.Store()
 	all.Lock()
@@ -57,11 +57,11 @@ func (a *adoption) ordered() {
 	}
 }
 
-// nameInAWS is a name that AWS cannot change.
+// nameInAWS matches generated names, which AWS cannot change.
 var nameInAWS = regexp.MustCompile(`k8s-[a-z0-9-]+-[0-9a-f]{8,10}`)
 
-// isOrdinary checks that what a Gateway has taken over is, but for names, what it would have made, so that a controller which
-// knows nothing of adoptions finds nothing to change.
+// isOrdinary checks that adopted resources are, except for names, what the Gateway would have created, so that a
+// controller without support for adoptions finds nothing to change.
 func (a *adoption) isOrdinary(load func(*harness.Harness), result migrate.Result) {
 	a.t.Helper()
 	fresh := NewWorld(a.t, harness.Options{})
@@ -91,7 +91,7 @@ func (a *adoption) isOrdinary(load func(*harness.Harness), result migrate.Result
 	}
 }
 
-// inOrder sorts the conditions of a rule by their fields, as others compare them.
+// inOrder sorts the conditions of a rule by field, as other controllers compare them.
 func inOrder(t *testing.T, line string) string {
 	text, rule := strings.CutPrefix(line, "rule ")
 	if !rule {

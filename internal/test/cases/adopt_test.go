@@ -29,29 +29,29 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// notAdopted are cases besides notMigrated whose load balancer a Gateway does not take over.
+// notAdopted are cases, in addition to notMigrated, whose load balancer a Gateway does not adopt, with the reason.
 var notAdopted = map[string]string{
 	"ingress-frontend-nlb": "a Gateway has no frontend NLB",
 }
 
-// adoption follows the load balancers of a case while Gateways take them over and give them back.
+// adoption follows the load balancers of a case through adoption and return.
 type adoption struct {
 	t      *testing.T
 	r      *harness.Harness
 	groups []migrate.IngressGroup
-	arns   []string // nameOf the load balancers of the groups
-	// bound are the Services of target groups whose binding is made again.
+	arns   []string // ARNs of the load balancers of the IngressGroups
+	// bound are the Services of target groups whose binding is created again.
 	bound map[string]string
 
 	mu sync.Mutex
-	// want are the answers to the requests that the rules of the Ingresses tell apart, by load balancer and port; nil while
-	// nothing is compared.
+	// want are the expected answers to the requests that the Ingress rules distinguish, by load balancer and port;
+	// nil while answers are not compared.
 	want     map[string]map[string]string
 	compared int
 	step     string
 }
 
-// watch compares all answers after each call of AWS.
+// watch compares all answers after each call to AWS.
 func (a *adoption) watch(next http.RoundTripper) http.RoundTripper {
 	return harness.RoundTripper(func(req *http.Request) (*http.Response, error) {
 		res, err := next.RoundTrip(req)
@@ -68,7 +68,7 @@ func (a *adoption) watch(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// answers returns what the load balancers answer now, and whether target groups have targets.
+// answers returns the current answers of the load balancers, and whether target groups have targets.
 func (a *adoption) answers() map[string]map[string]string {
 	services := servicesOf(a.r)
 	all := a.r.Emulator.Store()
@@ -103,7 +103,7 @@ func (a *adoption) answers() map[string]map[string]string {
 	return out
 }
 
-// settle lets the controller run, and says what it is about where an answer differs.
+// settle runs the controller; step describes the current step in failures.
 func (a *adoption) settle(step string) {
 	a.mu.Lock()
 	a.step = step
@@ -115,7 +115,7 @@ func (a *adoption) settle(step string) {
 	}
 }
 
-// gateway edits the Gateway of each group.
+// gateway edits the Gateway of each IngressGroup.
 func (a *adoption) gateway(edit func(gw *gwv1.Gateway, g migrate.IngressGroup)) {
 	a.t.Helper()
 	for _, g := range a.groups {
@@ -134,7 +134,7 @@ func (a *adoption) gateway(edit func(gw *gwv1.Gateway, g migrate.IngressGroup)) 
 	}
 }
 
-// events returns the warnings there are.
+// events returns all warnings.
 func (a *adoption) events() (out []string) {
 	for _, o := range a.r.Store.All("Event") {
 		if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning {
@@ -145,7 +145,7 @@ func (a *adoption) events() (out []string) {
 	return out
 }
 
-// tagged returns the resources that carry a tag of a kind of stack.
+// tagged returns the resources with a tag of a kind of stack.
 func (a *adoption) tagged(kind model.Kind) (out []string) {
 	for _, line := range a.r.State() {
 		if strings.Contains(line, naming.StackTag(kind)) {
@@ -155,8 +155,8 @@ func (a *adoption) tagged(kind model.Kind) (out []string) {
 	return out
 }
 
-// TestCasesAreAdopted lets the Gateway of each case take over the load balancer of the Ingresses, give it back, take it over
-// again and keep it. No request is answered otherwise after any call, and nothing is left over.
+// TestCasesAreAdopted lets the Gateway of each case adopt the load balancer of the Ingresses, return it, adopt it
+// again and keep it. No request may be answered differently after any call, and nothing may remain at the end.
 func TestCasesAreAdopted(t *testing.T) {
 	t.Parallel()
 	cases := 0
@@ -179,13 +179,13 @@ func TestCasesAreAdopted(t *testing.T) {
 	}
 }
 
-// ofCase puts the objects of a case into a world.
+// ofCase returns a function that applies the objects of a case.
 func ofCase(t *testing.T, name string) func(r *harness.Harness) {
 	return func(r *harness.Harness) { NewLoader(t, r).Apply(t, name) }
 }
 
-// TestRandomGroupsAreAdopted does the same with random IngressGroups of two namespaces, of which nothing is lost in the
-// translation.
+// TestRandomGroupsAreAdopted checks the same for random IngressGroups of two namespaces that can be translated
+// without loss.
 func TestRandomGroupsAreAdopted(t *testing.T) {
 	t.Parallel()
 	n, whole := seeds.Amount(24, 60), 0
@@ -211,8 +211,8 @@ func TestRandomGroupsAreAdopted(t *testing.T) {
 	}
 }
 
-// consents reports whether each member is of the namespace of the Gateway or of one of a route: all rules of an Ingress may be
-// unreachable, so that nothing is left of it.
+// consents reports whether each member is in the namespace of the Gateway or of a route. If all rules of an Ingress
+// are unreachable, it has no route.
 func consents(result migrate.Result, g migrate.IngressGroup) bool {
 	of := map[string]bool{g.Gateway.Namespace: true}
 	for _, o := range result.Objects() {
@@ -223,7 +223,7 @@ func consents(result migrate.Result, g migrate.IngressGroup) bool {
 	return !slices.ContainsFunc(g.Members, func(m finding.Ref) bool { return !of[m.Namespace] })
 }
 
-// is checks that a name is that of the load balancer which the Ingresses of a group had.
+// is checks that a hostname belongs to the load balancer that the Ingresses of an IngressGroup had.
 func (a *adoption) is(group int, hostname string) {
 	a.t.Helper()
 	all := a.r.Emulator.Store()
@@ -234,7 +234,8 @@ func (a *adoption) is(group int, hostname string) {
 	}
 }
 
-// adopted reports whether the load balancers of a world were taken over; those of which something is lost are not.
+// adopted reports whether the load balancers were adopted. IngressGroups that cannot be translated without loss are
+// not adopted.
 func adopted(t *testing.T, load func(*harness.Harness), i *interruption) bool {
 	a := &adoption{t: t}
 	opt := harness.Options{Transport: a.watch}
@@ -245,11 +246,11 @@ func adopted(t *testing.T, load func(*harness.Harness), i *interruption) bool {
 	empty := a.r.State()
 	load(a.r)
 	a.settle("ingress")
-	time.Sleep(horizon) // all targets are healthy
+	time.Sleep(horizon) // until all targets are healthy
 	before := a.r.State()
 	result := translated(t, a.r)
 	a.groups = result.IngressGroups
-	// A rule that AWS refuses is tried again and again, whoever has the load balancer.
+	// A rule that AWS refuses is tried repeatedly, before and after the adoption.
 	refused := slices.ContainsFunc(a.events(), func(e string) bool { return strings.Contains(e, string(finding.RejectedByAWS)) })
 	if refused || slices.ContainsFunc(a.groups, func(g migrate.IngressGroup) bool { return g.Worst() == migrate.Lost || !consents(result, g) }) {
 		return false
@@ -284,7 +285,7 @@ func adopted(t *testing.T, load func(*harness.Harness), i *interruption) bool {
 	return true
 }
 
-// noteLoadBalancers notes which load balancers the Ingresses have.
+// noteLoadBalancers records the load balancers of the Ingresses.
 func (a *adoption) noteLoadBalancers() {
 	a.t.Helper()
 	all := a.r.Emulator.Store()
@@ -299,7 +300,7 @@ func (a *adoption) noteLoadBalancers() {
 	}
 }
 
-// shadow applies Gateways that are only planned, for which nothing is changed.
+// shadow applies the Gateways in dry-run mode, in which nothing is changed.
 func (a *adoption) shadow(result migrate.Result) {
 	a.t.Helper()
 	a.r.Emulator.Calls().Reset()
@@ -321,12 +322,12 @@ func (a *adoption) shadow(result migrate.Result) {
 	}
 }
 
-// adopt lets the Gateways take over.
+// adopt lets the Gateways adopt the load balancers.
 func (a *adoption) adopt() {
 	a.t.Helper()
 	a.gateway(func(gw *gwv1.Gateway, _ migrate.IngressGroup) { delete(gw.Annotations, naming.DryRunAnnotation) })
 	a.settle("adopt")
-	a.settle("adopt") // what waits for targets, and for nodes to know the rules, takes some minutes
+	a.settle("adopt") // waits for targets, and for nodes to apply rules, take some minutes
 	if left := a.tagged(model.Ingress); len(left) > 0 {
 		a.t.Fatalf("these are the Ingresses' still:\n%s", strings.Join(left, "\n"))
 	}
@@ -338,7 +339,7 @@ func (a *adoption) adopt() {
 	}
 }
 
-// giveBack has all as it was before.
+// giveBack returns the load balancers to the Ingresses and checks that the previous state is restored.
 func (a *adoption) giveBack(before []string) {
 	a.t.Helper()
 	a.gateway(func(gw *gwv1.Gateway, _ migrate.IngressGroup) { gw.Annotations[naming.DryRunAnnotation] = "true" })
@@ -395,7 +396,7 @@ func (a *adoption) finish() {
 	}
 }
 
-// remove deletes the Gateways, after which nothing is left.
+// remove deletes the Gateways and checks that nothing remains.
 func (a *adoption) remove(result migrate.Result, empty []string) {
 	a.t.Helper()
 	for _, o := range result.Objects() {
@@ -406,7 +407,7 @@ func (a *adoption) remove(result migrate.Result, empty []string) {
 		}
 	}
 	a.settle("delete")
-	a.r.Settle(time.Hour) // what was refused is tried again
+	a.r.Settle(time.Hour) // refused calls are tried again
 	if diff := cmp.Diff(empty, a.r.State()); diff != "" {
 		a.t.Errorf("left over (-before +after):\n%s", diff)
 	}

@@ -23,11 +23,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expectations that are Fulcrum's own (testdata/*.fulcrum.json)")
 
-// horizon is how long the controller is left to itself before the world is looked at. It covers
-// what is retried until it works, and less than what is only looked at again for safety.
+// horizon is how long the controller runs before the state is checked. It is longer than retries need, and shorter
+// than the interval of periodic comparisons.
 const horizon = 5 * time.Minute
 
-// TestCases runs each case in a world of its own.
+// TestCases checks each case in its own harness.
 func TestCases(t *testing.T) {
 	t.Parallel()
 	var sum summary
@@ -44,7 +44,7 @@ func TestCases(t *testing.T) {
 	t.Log(sum.String())
 }
 
-// TestAllCasesInOneCluster runs all cases in one world, as they were recorded.
+// TestAllCasesInOneCluster checks all cases in one cluster, as they were recorded.
 func TestAllCasesInOneCluster(t *testing.T) {
 	t.Parallel()
 	var sum summary
@@ -63,8 +63,8 @@ func TestAllCasesInOneCluster(t *testing.T) {
 	t.Log(sum.String())
 }
 
-// TestStrictGroupConflictStopsTheGroup shows what was recorded where it is an option: one member that disagrees stops
-// its whole group.
+// TestStrictGroupConflictStopsTheGroup checks the recorded behaviour, which is an option of this controller: one
+// member with a contradicting setting blocks the whole IngressGroup.
 func TestStrictGroupConflictStopsTheGroup(t *testing.T) {
 	t.Parallel()
 	const name = "ingress-group-conflict-scheme"
@@ -78,7 +78,7 @@ func TestStrictGroupConflictStopsTheGroup(t *testing.T) {
 		}
 		Normalise(want)
 		Normalise(got)
-		// Nothing is built, but only the object at fault gets an event.
+		// Nothing is created, but only the object at fault gets an event.
 		delete(want[events], "Ingress "+name+"/a")
 		if found := Diff(Exact(t, want), Exact(t, got)); found != "" {
 			t.Errorf("(-recorded +got):\n%s", found)
@@ -86,14 +86,14 @@ func TestStrictGroupConflictStopsTheGroup(t *testing.T) {
 	})
 }
 
-// summary counts how the cases went.
+// summary counts the results of the cases.
 type summary struct{ equal, onPurpose, later, failed int }
 
 func (s summary) String() string {
 	return fmt.Sprintf("SUM %d equal, %d differ on purpose, %d out of scope, %d failed", s.equal, s.onPurpose, s.later, s.failed)
 }
 
-// compare compares what a case has become with what was recorded.
+// compare compares the result of a case with the record.
 func (s *summary) compare(t *testing.T, name string, got Record, failed map[string]error) {
 	t.Helper()
 	want := Recorded(t, name)
@@ -150,7 +150,7 @@ func (s *summary) compare(t *testing.T, name string, got Record, failed map[stri
 	}
 }
 
-// of takes what belongs to one case out of a record of many.
+// of returns the part of a record that belongs to one case.
 func of(all Record, name string) Record {
 	out := Record{bindings: {}, objects: {}, events: {}}
 	for section, items := range all {
@@ -168,11 +168,11 @@ func of(all Record, name string) Record {
 	return out
 }
 
-// exactValue copies a value, so that judging one case does not change another's.
+// exactValue copies a value, so that changes for one case do not affect another.
 func exactValue(v any) any {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // values came out of encoding/json
+		panic(err) // values from encoding/json can always be encoded
 	}
 	var out any
 	if err := json.Unmarshal(data, &out); err != nil {
@@ -181,7 +181,7 @@ func exactValue(v any) any {
 	return out
 }
 
-// text writes a value as the recorded files are written.
+// text returns a value in the format of the recorded files.
 func text(v any) string {
 	var out strings.Builder
 	e := json.NewEncoder(&out)

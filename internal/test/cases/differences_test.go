@@ -10,14 +10,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/cases/testdata"
 )
 
-// difference is one that is meant: what the recorded expectation becomes, and why. The change is as
-// narrow as possible, so that everything else of the case still counts.
+// difference is an intended difference, with the change of the recorded expectation and the reason. The change is as
+// small as possible, so that the rest of the case is still compared.
 type difference struct {
 	what, why string
 	change    func(Record)
 }
 
-// everywhere holds for all cases; of some it changes nothing.
+// everywhere are the differences that apply to all cases, although they change only some.
 var everywhere = []difference{
 	{
 		what: "the protocol of ports in the status of an Ingress is TCP, not empty",
@@ -67,7 +67,7 @@ var (
 	nlbFeatures = []string{"Gateway", "GatewayAddressEmpty", "ListenerSet", "ReferenceGrant", "TCPRoute", "UDPRoute"}
 )
 
-// onPurpose are the differences of single cases.
+// onPurpose are the differences of individual cases.
 var onPurpose = map[string][]difference{
 	"ingress-group-conflict-scheme": {{
 		what: "the group is built with the scheme of its first member, and the second one gets an event",
@@ -120,7 +120,7 @@ var onPurpose = map[string][]difference{
 					m["message"] = "spec.rules[1].backendRefs: all weights are 0; requests are answered with 500; give a backend a weight above 0"
 				}
 				if list, ok := m["conditions"].([]any); ok {
-					slices.Reverse(list) // they are in the order of their texts
+					slices.Reverse(list) // they are sorted by text
 				}
 			})
 		},
@@ -164,12 +164,11 @@ var onPurpose = map[string][]difference{
 	}},
 }
 
-// later are cases whose feature does not exist yet: what is missing, and how that changes the
-// expectation. Everything else of them counts.
+// later are cases whose feature is not implemented yet, with the change of the expectation. The rest of them is
+// compared.
 var later = map[string]difference{}
 
-// replace puts the expectation that is written in testdata/<name>.fulcrum.json into the place of
-// the recorded one.
+// replace replaces the recorded expectation by testdata/<name>.fulcrum.json.
 func replace(r Record, name string) {
 	raw, err := testdata.Files.ReadFile(name + ".fulcrum.json")
 	var own Record
@@ -177,13 +176,14 @@ func replace(r Record, name string) {
 		err = json.Unmarshal(raw, &own)
 	}
 	if err != nil {
-		panic(err) // a file of this package
+		panic(err) // the file belongs to this package
 	}
 	clear(r)
 	maps.Copy(r, own)
 }
 
-// withoutRoutes returns that a listener without routes says that the load balancer does not listen on its port.
+// withoutRoutes returns the difference that a listener without routes reports that the load balancer does not listen
+// on its port.
 func withoutRoutes(port int) difference {
 	return difference{
 		what: "the condition Programmed of a listener without routes says that the load balancer does not listen on the port",

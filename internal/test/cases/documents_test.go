@@ -21,12 +21,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// documents is the folder in testdata where the documents of cases are kept, for those that have a file there: together
-// they have everything that the cases can say.
+// documents is the folder in testdata with the expected documents of some cases, which together cover everything that
+// the cases can express.
 const documents = "documents/"
 
-// TestPlanDocumentsOfCases describes each case before anything of it exists. The first member shows the same
-// when everything stands.
+// TestPlanDocumentsOfCases checks that the document of each case before its resources exist equals the one that the
+// first member shows when they exist.
 func TestPlanDocumentsOfCases(t *testing.T) {
 	t.Parallel()
 	kept := 0
@@ -53,7 +53,7 @@ func TestPlanDocumentsOfCases(t *testing.T) {
 					}
 				}
 				for ref, text := range before {
-					// The shared group was named before it had an id.
+					// The shared security group had only a name before it had an ID.
 					text = strings.ReplaceAll(text, naming.BackendGroup(harness.ClusterName), "sg:backend")
 					before[ref] = readable(t, text, names)
 				}
@@ -91,7 +91,7 @@ func keep(t *testing.T, file, text string) {
 	}
 }
 
-// tableOf names what existed beforehand and what a controller made.
+// tableOf returns the names of existing resources and of those that the controller created.
 func tableOf(t *testing.T, r *harness.Harness) nameTable {
 	t.Helper()
 	rd := newReader(t, r)
@@ -102,8 +102,7 @@ func tableOf(t *testing.T, r *harness.Harness) nameTable {
 
 var generatedName = regexp.MustCompile(`"(k8s-[0-9a-z-]+-)[0-9a-f]{10}(-nlb)?"`)
 
-// readable returns a document for people, without what differs from world to world: a line for each
-// resource.
+// readable returns a document as one line for each resource, with names instead of generated IDs.
 func readable(t *testing.T, document string, names nameTable) string {
 	t.Helper()
 	var doc struct {

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestCasesAfterRestartAndDeletion follows all cases beyond their creation, with an AWS that gives short pages: a
-// restart changes nothing, and deletion leaves nothing behind.
+// TestCasesAfterRestartAndDeletion checks all cases with an AWS that returns short pages: a restart must change
+// nothing, and nothing may remain after deletion.
 func TestCasesAfterRestartAndDeletion(t *testing.T) {
 	t.Parallel()
 	for name, lag := range map[string]time.Duration{"own tags": 0, "tagging service": 10 * time.Minute} {
@@ -24,7 +24,7 @@ func TestCasesAfterRestartAndDeletion(t *testing.T) {
 	}
 }
 
-// live finds load balancers by a tagging service that is behind, if there is a lag.
+// live runs the test. With a lag, load balancers are found with a tagging service that is delayed by it.
 func live(t *testing.T, lag time.Duration) {
 	t.Helper()
 	config := store.DefaultConfig()
@@ -73,7 +73,7 @@ func live(t *testing.T, lag time.Duration) {
 	}
 }
 
-// mutating counts the calls that were to change something, by operation.
+// mutating counts the mutating calls by operation.
 func mutating(r *harness.Harness) map[string]int {
 	out := map[string]int{}
 	for _, e := range r.Emulator.Calls().Entries() {

@@ -24,8 +24,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// alikeInFront compares the frontend NLB of a group with the network load balancer in front of the Gateway, and what both
-// answer, and returns how many answers were compared. before and after are the ALBs.
+// alikeInFront compares the frontend NLB of an IngressGroup with the NLB in front of the Gateway, and their answers,
+// and returns how many answers were compared. before and after are the ALBs.
 func alikeInFront(t *testing.T, r *harness.Harness, p *store.Partition, g migrate.IngressGroup, before, after *store.LoadBalancer) (n int) {
 	t.Helper()
 	if g.Frontend.IsZero() {
@@ -60,7 +60,8 @@ func alikeInFront(t *testing.T, r *harness.Harness, p *store.Partition, g migrat
 	return n
 }
 
-// frontendHostnameOf returns the name of the frontend NLB, which the status of an Ingress has after that of the ALB.
+// frontendHostnameOf returns the hostname of the frontend NLB, which follows that of the ALB in the status of an
+// Ingress.
 func frontendHostnameOf(r *harness.Harness, namespace, name string) string {
 	obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: name})
 	ing, ok := obj.(*networkingv1.Ingress)
@@ -70,7 +71,7 @@ func frontendHostnameOf(r *harness.Harness, namespace, name string) string {
 	return ing.Status.LoadBalancer.Ingress[1].Hostname
 }
 
-// targetsBehind returns the target group of a listener of a network load balancer; nil where there is none.
+// targetsBehind returns the target group of an NLB listener, or nil if there is none.
 func targetsBehind(p *store.Partition, l *store.Listener) *store.TargetGroup {
 	for _, a := range p.ELB.Rules[l.DefaultRule].Actions {
 		if a.ForwardConfig != nil && len(a.ForwardConfig.TargetGroups) == 1 {
@@ -80,7 +81,7 @@ func targetsBehind(p *store.Partition, l *store.Listener) *store.TargetGroup {
 	return nil
 }
 
-// portBehind returns the port of an ALB to which a port of a network load balancer leads; 0 where it leads nowhere.
+// portBehind returns the port of the ALB to which an NLB port forwards, or 0 if there is none.
 func portBehind(p *store.Partition, lb *store.LoadBalancer, port int32) int32 {
 	for _, l := range p.ELB.Listeners {
 		if l.LoadBalancer != lb.ARN || l.Port != port {
@@ -93,8 +94,8 @@ func portBehind(p *store.Partition, lb *store.LoadBalancer, port int32) int32 {
 	return 0
 }
 
-// networkText returns all of a network load balancer that clients and operators notice, line by line. alb is the ARN of the ALB that
-// it leads to.
+// networkText returns all properties of an NLB that clients and operators can see, as lines. alb is the ARN of the
+// ALB to which it forwards.
 func networkText(p *store.Partition, lb *store.LoadBalancer, alb string) []string {
 	out := []string{fmt.Sprintf("%s %s %s, source NAT prefix %s", lb.Type, lb.Scheme, lb.Addressing, lb.PrefixForSourceNAT)}
 	for _, z := range lb.Zones {
@@ -102,7 +103,7 @@ func networkText(p *store.Partition, lb *store.LoadBalancer, alb string) []strin
 	}
 	add := func(what string, of map[string]string) {
 		for _, k := range slices.Sorted(maps.Keys(of)) {
-			if !strings.Contains(k, "k8s.aws") { // tags by which the controller knows it, and that of the origin
+			if !strings.Contains(k, "k8s.aws") { // without the controller's tracking tags and the origin tag
 				out = append(out, fmt.Sprintf("%s %s=%s", what, k, of[k]))
 			}
 		}
@@ -134,8 +135,9 @@ func networkText(p *store.Partition, lb *store.LoadBalancer, alb string) []strin
 	return append(out, append(slices.Sorted(slices.Values(listeners)), slices.Sorted(maps.Keys(open))...)...)
 }
 
-// The move of a frontend NLB as docs/migration.md has it: Gateways that are only planned make nothing, then both are served
-// side by side, and what the Gateways have stays when the Ingress goes.
+// TestFrontendNLBIsMigratedToGateway checks the migration of a frontend NLB in docs/migration.md: Gateways in dry-run
+// mode create nothing, then both NLBs serve side by side, and the resources of the Gateways are kept when the Ingress
+// is deleted.
 func TestFrontendNLBIsMigratedToGateway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -32,8 +32,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// notMigrated are cases of which something is lost in the Gateway API, as testdata/cases.txt of internal/migrate says, or
-// which name something that one load balancer at a time can have.
+// notMigrated are cases that cannot be translated to the Gateway API without loss (see testdata/cases.txt of
+// internal/migrate), or that name a resource that only one load balancer at a time can use.
 var notMigrated = map[string]string{
 	"ingress-action-external":        "its target groups are attached to the load balancer of the Ingress",
 	"ingress-action-redirect":        "a redirect made from parts of the request",
@@ -48,8 +48,9 @@ var notMigrated = map[string]string{
 	"ingress-group-conflict-scheme":  "the members disagree",
 }
 
-// TestTranslatedCasesAnswerAlike lets the controller serve each case twice: by its Ingresses, and by a Gateway that they are translated
-// to. The load balancers in AWS answer each request alike, as the emulator reads their rules.
+// TestTranslatedCasesAnswerAlike serves each case twice: by its Ingresses, and by a Gateway to which they are
+// translated. Both load balancers must answer each request in the same way, according to the emulator's evaluation of
+// their rules.
 func TestTranslatedCasesAnswerAlike(t *testing.T) {
 	t.Parallel()
 	compared := 0
@@ -80,7 +81,7 @@ func TestTranslatedCasesAnswerAlike(t *testing.T) {
 	}
 }
 
-// TestTranslatedRandomGroupsAnswerAlike does the same with random IngressGroups of which nothing is lost.
+// TestTranslatedRandomGroupsAnswerAlike checks the same for random IngressGroups that can be translated without loss.
 func TestTranslatedRandomGroupsAnswerAlike(t *testing.T) {
 	t.Parallel()
 	n, compared, whole, inFront := seeds.Amount(30, 60), 0, 0, 0
@@ -128,7 +129,8 @@ func TestTranslatedRandomGroupsAnswerAlike(t *testing.T) {
 	}
 }
 
-// randomGroup applies the manifests of a random IngressGroup in two namespaces, after each change to them, and returns them.
+// randomGroup applies the manifests of a random IngressGroup in two namespaces, modified by the given changes, and
+// returns them.
 func randomGroup(r *harness.Harness, seed uint64, change ...func(*rand.Rand, string) string) string {
 	fill := strings.NewReplacer("$CERT", r.World.Certs["example.com"], "$SUBNETS", strings.Join(r.World.Public[:2], ","), "$GROUP", r.World.ExtraSG,
 		"$WEBACL", r.World.WebACL, "$TRUSTSTORE", "arn:aws:elasticloadbalancing:"+harness.Region+":"+harness.Account+":truststore/ts/0123456789abcdef", "$PREFIXLIST", r.World.PrefixList)
@@ -146,7 +148,7 @@ func randomGroup(r *harness.Harness, seed uint64, change ...func(*rand.Rand, str
 	return manifests
 }
 
-// translated translates the Ingresses of a world.
+// translated translates the Ingresses of a cluster.
 func translated(t *testing.T, r *harness.Harness) migrate.Result {
 	t.Helper()
 	from, err := cluster.NewMemory(clock.RealClock{})
@@ -170,7 +172,7 @@ func translated(t *testing.T, r *harness.Harness) migrate.Result {
 	return out
 }
 
-// alike compares the answers of the load balancers of a group, and returns how many were compared.
+// alike compares the answers of the load balancers of an IngressGroup, and returns how many were compared.
 func alike(t *testing.T, r *harness.Harness, g migrate.IngressGroup) (n int) {
 	t.Helper()
 	all := r.Emulator.Store()
@@ -225,7 +227,7 @@ func balancerOf(p *store.Partition, dnsName string) *store.LoadBalancer {
 	return nil
 }
 
-// servicesOf returns the Services behind target groups, by ARN.
+// servicesOf returns the Services of target groups, by ARN.
 func servicesOf(r *harness.Harness) map[string]string {
 	services := map[string]string{}
 	for _, obj := range r.Store.All(cluster.KindBinding) {
@@ -235,7 +237,8 @@ func servicesOf(r *harness.Harness) map[string]string {
 	return services
 }
 
-// answersOf returns what a port of a load balancer answers to requests, with Services by target group.
+// answersOf returns a function with the answers of a port of a load balancer to requests, with Services instead of
+// target groups.
 func answersOf(t *testing.T, p *store.Partition, lb string, port int32, services map[string]string) func(dataplane.Facts) string {
 	t.Helper()
 	type rule struct {

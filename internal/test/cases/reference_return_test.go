@@ -21,16 +21,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// returned is this controller in a cluster that the other one has worked on.
+// returned is this controller in a cluster in which the other controller has worked.
 type returned struct {
 	*successor
-	runs int // nameOf stacks
-	// lbs are the load balancers that there were, and faults is what was answered otherwise, or made besides them, the first time.
+	runs int // runs of stacks
+	// lbs are the original load balancers, and faults describes the first wrong answer or additional load balancer.
 	lbs    []string
 	faults string
 }
 
-// comeBack lets this controller start again where the other one has ended.
+// comeBack starts this controller again where the other one has ended.
 func (s *successor) comeBack() *returned {
 	b := &returned{}
 	m := harness.SnapshotOf(s.r)
@@ -59,7 +59,7 @@ func (b *returned) loadBalancers() (out []string) {
 	return out
 }
 
-// watch compares after each call that changes something.
+// watch compares the answers after each mutating call.
 func (b *returned) watch(next http.RoundTripper) http.RoundTripper {
 	return harness.RoundTripper(func(req *http.Request) (*http.Response, error) {
 		n := 0
@@ -90,9 +90,10 @@ func (b *returned) compare() {
 	}
 }
 
-// TestAdoptionContinuesAfterOtherController lets the other controller work on the cluster at moments of an adoption, a return and a release, and
-// this one afterwards. It serves what is served, makes no other load balancer, comes to rest, and goes on from there: if the other one
-// has made a second load balancer, the objects say what to do. The sample has each kind of change in each direction once.
+// TestAdoptionContinuesAfterOtherController runs the other controller at moments of an adoption, a return and a
+// release, and this controller afterwards. It must serve the same answers, create no other load balancer, come to
+// rest and continue from there. If the other controller has created a second load balancer, the objects must report
+// how to fix it. The sample has each kind of change once in each direction.
 func TestAdoptionContinuesAfterOtherController(t *testing.T) {
 	t.Parallel()
 	seen, ends := map[string]bool{}, map[string]int{}
@@ -112,7 +113,7 @@ func TestAdoptionContinuesAfterOtherController(t *testing.T) {
 	t.Log(ends)
 }
 
-// comesBack lets the other controller work at a moment, and this one then. It returns the states on the way.
+// comesBack runs the other controller at a moment, and then this one. It returns the states on the way.
 func (a *adoption) comesBack(m moment, docs *desires, w way) string {
 	a.t.Helper()
 	s := a.succeed(m, docs)
@@ -139,7 +140,7 @@ func (a *adoption) comesBack(m moment, docs *desires, w way) string {
 		if n := b.changes(); n > mostRepeats || b.runs > 2*mostRepeats {
 			fault("%s: %d changes and %d runs at rest", step, n, b.runs)
 		}
-		// A target group without tags of a stack, which each side has taken off, is reported and left to a user.
+		// A target group from which each side has removed the tags of the stack is reported and left to a user.
 		stuck := state == handover.GivingBack && strings.Contains(strings.Join(b.events(), "\n"), string(finding.NameTaken))
 		if is := b.states()[0]; !slices.Contains(want, is) && (is != state || !stuck) {
 			fault("%s: the state is %s, want %v", step, is, want)
@@ -166,16 +167,17 @@ func (a *adoption) comesBack(m moment, docs *desires, w way) string {
 	return fmt.Sprint(state, ", ", end)
 }
 
-// mostRepeats is how often something that AWS refuses is tried again in three hours: the longest back-off is a quarter of an hour.
+// mostRepeats is the maximum number of times that a refused call is repeated in three hours: the longest back-off is
+// a quarter of an hour.
 const mostRepeats = 50
 
-// broken reports whether the other controller has left an answer that serves nobody.
+// broken reports whether an answer that the other controller left behind serves nobody.
 func broken(answer string) bool {
 	return strings.Contains(answer, "without targets") || strings.Contains(answer, "answer 503")
 }
 
-// separate is the way out where the other controller has made a second load balancer for the Gateway: what of the first one carries no
-// tags of the Ingresses gets them again, and the Gateway is deleted.
+// separate applies the documented fix if the other controller has created a second load balancer for the Gateway:
+// resources of the first load balancer without the Ingresses' tags get them back, and the Gateway is deleted.
 func (b *returned) separate(fault func(string, ...any)) {
 	b.t.Helper()
 	if !strings.Contains(strings.Join(b.events(), "\n"), "the Gateway already has a load balancer, which is kept") {
@@ -204,7 +206,7 @@ func (b *returned) separate(fault func(string, ...any)) {
 	}
 }
 
-// tag gives the load balancer that the Ingresses had, and the security group that was made for it, the tags of the Ingresses alone.
+// tag sets only the tags of the Ingresses on their original load balancer and on its managed security group.
 func (b *returned) tag(g migrate.IngressGroup, arn string) {
 	all := b.r.Emulator.Store()
 	all.Lock()

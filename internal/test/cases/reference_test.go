@@ -23,13 +23,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/reference"
 )
 
-// givenCases are cases whose adoption is interrupted by giving the cluster to the other controller: a managed security group or others, one
-// namespace or two, one listener or two with several certificates, and rules that a Gateway orders otherwise.
+// givenCases are cases in whose adoption the other controller takes over the cluster: with a managed security group
+// or others, one namespace or two, one listener or two with several certificates, and rules that a Gateway orders
+// differently.
 var givenCases = []string{
 	"ingress-group-namespaces", "ingress-group-tls", "ingress-security-groups", "ingress-security-groups-managed", "ingress-ssl-redirect", "ingress-hosts",
 }
 
-// recorded records the moments of the adoption of a case: all of it is taken over, given back, taken over again and released.
+// recorded records the moments of a case: adoption, return, second adoption and release.
 func recorded(t *testing.T, name string) (*adoption, *desires, []moment) {
 	t.Helper()
 	a := &adoption{t: t}
@@ -38,7 +39,7 @@ func recorded(t *testing.T, name string) (*adoption, *desires, []moment) {
 	empty := harness.SnapshotOf(a.r)
 	ofCase(t, name)(a.r)
 	a.settle("ingress")
-	time.Sleep(horizon) // all targets are healthy
+	time.Sleep(horizon) // until all targets are healthy
 	before := a.r.State()
 	result := translated(t, a.r)
 	a.groups = result.IngressGroups
@@ -59,13 +60,14 @@ func recorded(t *testing.T, name string) (*adoption, *desires, []moment) {
 	return a, docs, rec.moments
 }
 
-// way is how the other controller works on the stacks: in an order, and where at is not 0, on all others in the middle of the first one.
+// way is the order in which the other controller reconciles the stacks. If at is not 0, it reconciles all other
+// stacks in the middle of the first one.
 type way struct {
 	backwards bool
 	at        int
 }
 
-// ways has all for each moment, or else one of them in turn.
+// ways returns all ways, or one of them in turn unless all are requested.
 func ways(i int) []way {
 	all := []way{{false, 0}, {true, 0}, {false, 1}, {true, 1}, {false, 3}, {true, 3}, {false, 6}, {true, 6}}
 	if os.Getenv("FULCRUM_ADOPTIONS") == "all" {
@@ -82,9 +84,10 @@ func (s *successor) order(w way) []int {
 	return out
 }
 
-// TestOtherControllerTakesOverDuringAdoption gives the cluster to the other controller after each change of an adoption, a return and a release, and
-// expects of it what docs/migration.md says of the state that migrate status shows then. The first change of each kind is taken in each
-// direction; all of them, in all orders, with FULCRUM_ADOPTIONS=all.
+// TestOtherControllerTakesOverDuringAdoption lets the other controller take over the cluster after each change of an
+// adoption, a return and a release, and checks what docs/migration.md documents for the state that migrate status
+// shows then. It covers the first change of each kind in each direction, or all changes in all orders with
+// FULCRUM_ADOPTIONS=all.
 func TestOtherControllerTakesOverDuringAdoption(t *testing.T) {
 	t.Parallel()
 	seen := map[handover.State]int{}
@@ -109,7 +112,7 @@ func TestOtherControllerTakesOverDuringAdoption(t *testing.T) {
 	t.Log(seen)
 }
 
-// give gives the cluster away at a moment, and returns the state that it is in then.
+// give lets the other controller take over at a moment, and returns the state at that moment.
 func (a *adoption) give(m moment, docs *desires, w way) handover.State {
 	a.t.Helper()
 	s := a.succeed(m, docs)
@@ -150,7 +153,7 @@ func (a *adoption) give(m moment, docs *desires, w way) handover.State {
 	return state
 }
 
-// has checks that a stack shows the load balancer that there was, if it shows one.
+// has checks that the outcome shows the original load balancer, if it shows one.
 func (s *successor) has(o reference.Outcome) {
 	s.t.Helper()
 	if o.LoadBalancer != "" {
@@ -158,7 +161,7 @@ func (s *successor) has(o reference.Outcome) {
 	}
 }
 
-// leaving reports whether an Ingress is being deleted, or gone.
+// leaving reports whether an Ingress is being deleted or is deleted.
 func (s *successor) leaving() bool {
 	return slices.ContainsFunc(s.groups[0].Members, func(m finding.Ref) bool {
 		obj, _ := s.r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: m.Namespace, Name: m.Name})
@@ -166,7 +169,8 @@ func (s *successor) leaving() bool {
 	})
 }
 
-// unmarks returns how many calls have removed the tags by which a load balancer can be given back: the other controller does not know them.
+// unmarks returns how many calls have removed the tags that a return needs. The other controller does not know these
+// tags.
 func (s *successor) unmarks() (n int) {
 	for _, e := range s.r.Emulator.Calls().Entries() {
 		if in, ok := e.Input.(*elb.RemoveTagsInput); ok && slices.Equal(in.TagKeys, []string{naming.AdoptedTag, naming.NamespacesTag}) {
@@ -176,7 +180,7 @@ func (s *successor) unmarks() (n int) {
 	return n
 }
 
-// deleteIngresses deletes the Ingresses, and lets the other controller work.
+// deleteIngresses deletes the Ingresses and runs the other controller.
 func (s *successor) deleteIngresses(order []int) map[model.StackID]reference.Outcome {
 	for _, g := range s.groups {
 		for _, m := range g.Members {
@@ -188,7 +192,8 @@ func (s *successor) deleteIngresses(order []int) map[model.StackID]reference.Out
 	return s.work(order, 0)
 }
 
-// leave deletes the Ingresses once the Gateway has all. They find nothing, and go.
+// leave deletes the Ingresses after the Gateway has adopted all resources, and checks that their deletion completes
+// and changes nothing.
 func (s *successor) leave(fault func(string, ...any)) {
 	s.t.Helper()
 	before := s.r.State()
@@ -198,7 +203,8 @@ func (s *successor) leave(fault func(string, ...any)) {
 		fault("%d Ingresses do not go", len(left))
 	}
 	for _, c := range s.changed[n:] {
-		// With security groups of users the Ingresses may have made target groups before a name was taken.
+		// With security groups of users, the Ingresses may have created target groups before they failed on a name
+		// that is in use.
 		if c.Operation != "DeleteTargetGroup" {
 			fault("the deletion of the Ingresses changes something")
 		}
@@ -211,8 +217,8 @@ func (s *successor) leave(fault func(string, ...any)) {
 	}
 }
 
-// TestOtherControllerDeletesTaggedResourcesDuringAdoption shows what docs/migration.md warns of: an Ingress that is deleted under the other controller while its
-// load balancer is handed over takes along what still has its tags.
+// TestOtherControllerDeletesTaggedResourcesDuringAdoption checks the warning in docs/migration.md: if an Ingress is
+// deleted under the other controller during an adoption, all resources that still have its tags are deleted.
 func TestOtherControllerDeletesTaggedResourcesDuringAdoption(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -24,21 +24,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/reference"
 )
 
-// moment is where an adoption may be when the cluster is given to the other controller.
+// moment is a state of an adoption in which the other controller may take over the cluster.
 type moment struct {
 	harness.Snapshot
 	step   string
 	n      int    // calls and writes since the step began
-	change string // the last one: its operation
+	change string // the operation of the last change
 }
 
 func (m moment) String() string { return fmt.Sprintf("%s, change %d, %s", m.step, m.n, m.change) }
 
-// direction returns in which direction the load balancer changes hands.
+// direction returns whether the load balancer is being adopted, returned or released.
 func (m moment) direction() string { return strings.TrimSuffix(m.step, " again") }
 
-// recorder notes the moments of an adoption: after each call that changes something in AWS, and after each write to Kubernetes. A process
-// that is killed there leaves the same.
+// recorder records the moments of an adoption: after each mutating call to AWS and each write to Kubernetes. A
+// process killed there leaves the same state.
 type recorder struct {
 	kube.API
 	a       *adoption
@@ -54,7 +54,7 @@ func (rec *recorder) note(change string) {
 	}
 }
 
-// begin begins a step, with the moment before anything is done in it.
+// begin begins a step, and records the moment before its first change.
 func (rec *recorder) begin(step string) {
 	rec.a.step, rec.n, rec.on = step, -1, true
 	rec.note("none")
@@ -72,7 +72,7 @@ func (rec *recorder) transport(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// changes returns how many calls have changed something.
+// changes returns the number of mutating calls.
 func (a *adoption) changes() int {
 	if a.r == nil {
 		return 0
@@ -100,7 +100,7 @@ func (rec *recorder) Delete(ctx context.Context, obj cluster.Object) error {
 	return rec.written("Delete", obj, rec.API.Delete(ctx, obj))
 }
 
-// Create notes no events.
+// Create records no moments for events.
 func (rec *recorder) Create(ctx context.Context, obj cluster.Object) error {
 	err := rec.API.Create(ctx, obj)
 	if _, is := cluster.KindOf(obj); is {
@@ -109,22 +109,21 @@ func (rec *recorder) Create(ctx context.Context, obj cluster.Object) error {
 	return err
 }
 
-// successor is the other controller in the world of a moment.
+// successor is the other controller, started from the state of a moment.
 type successor struct {
 	*adoption
-	of         *adoption // the one that the moment is of
+	of         *adoption // the adoption to which the moment belongs
 	controller *reference.Controller
-	stacks     []reference.Stack // first the Ingresses' and then the Gateways'
+	stacks     []reference.Stack // the stack of the Ingresses first, then that of the Gateway
 	frontends  map[model.Kind]engine.Frontend
-	// before is what was served when the other controller began, last what is served now.
+	// before are the answers when the other controller began, last are the current answers.
 	before, last map[string]map[string]string
-	// lost is what was not served as before after a change, the first time; deleted what was not served any more after something was
-	// deleted.
+	// lost describes the first difference of the answers after a change, deleted the first one after a deletion.
 	lost, deleted string
 	changed       []reference.Change
 }
 
-// succeed makes the world of a moment, with nobody at work.
+// succeed restores the state of a moment, without a running controller.
 func (a *adoption) succeed(m moment, desired *desires) *successor {
 	s := &successor{of: a, frontends: map[model.Kind]engine.Frontend{}}
 	s.adoption = &adoption{t: a.t, groups: a.groups, arns: a.arns, step: m.String()}
@@ -150,7 +149,7 @@ func gatewayStack(namespace, name string) model.StackID {
 	return model.StackID{Kind: model.ALBGateway, Namespace: namespace, Name: name}
 }
 
-// states returns what `fulcrum migrate status` says of each group.
+// states returns the states that `fulcrum migrate status` shows for the IngressGroups.
 func (s *successor) states() (out []handover.State) {
 	for _, g := range s.groups {
 		by, from := s.r.Draft(gatewayStack(g.Gateway.Namespace, g.Gateway.Name)), s.r.Draft(g.ID)
@@ -159,7 +158,7 @@ func (s *successor) states() (out []handover.State) {
 	return out
 }
 
-// hand ends the present controller, but for the line of TargetGroupBindings, which is the other one's from now on.
+// hand ends this controller, except for TargetGroupBindings, which it serves for the other controller from now on.
 func (s *successor) hand() {
 	for _, kind := range []model.Kind{model.Ingress, model.Service, model.ALBGateway, model.NLBGateway} {
 		s.frontends[kind] = nil
@@ -170,7 +169,7 @@ func (s *successor) hand() {
 	s.last = s.before
 }
 
-// checked looks at what is served after each call of the other controller.
+// checked compares the answers after each call of the other controller.
 type checked struct {
 	*http.Client
 	s *successor
@@ -185,7 +184,7 @@ func (c checked) Do(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// look compares what is served with what was.
+// look compares the current answers with those at the beginning.
 func (s *successor) look() {
 	if s.before == nil {
 		return
@@ -207,7 +206,7 @@ func (s *successor) difference(before, after map[string]map[string]string) strin
 	return fmt.Sprintf("after %v (-before +after):\n%s", s.changed, cmp.Diff(before, after))
 }
 
-// served returns what clients of the load balancers get: the answers, and from where they may come.
+// served returns the answers of the load balancers, and the sources that may reach them.
 func (s *successor) served() map[string]map[string]string {
 	out := s.answers()
 	all := s.r.Emulator.Store()
@@ -232,7 +231,8 @@ func (s *successor) served() map[string]map[string]string {
 	return out
 }
 
-// reconcile lets the other controller work on a stack; it stops at its n-th change so that it works on all others first. 0: it does not.
+// reconcile lets the other controller reconcile a stack. At its n-th change it first reconciles all other stacks; 0
+// for never.
 func (s *successor) reconcile(stack reference.Stack, at int) reference.Outcome {
 	n, outer := 0, s.controller.Before
 	defer func() { s.controller.Before = outer }()
@@ -252,7 +252,7 @@ func (s *successor) reconcile(stack reference.Stack, at int) reference.Outcome {
 	return out
 }
 
-// work lets the other controller work on all stacks, some rounds in an order, and returns what has become of them last.
+// work lets the other controller reconcile all stacks in an order for some rounds, and returns the last outcomes.
 func (s *successor) work(order []int, at int) map[model.StackID]reference.Outcome {
 	out := map[model.StackID]reference.Outcome{}
 	for range 3 {
@@ -265,7 +265,7 @@ func (s *successor) work(order []int, at int) map[model.StackID]reference.Outcom
 	return out
 }
 
-// forwards returns the places of stacks in order.
+// forwards returns the indexes of the stacks in order.
 func (s *successor) forwards() (out []int) {
 	for i := range s.stacks {
 		out = append(out, i)
@@ -273,7 +273,8 @@ func (s *successor) forwards() (out []int) {
 	return out
 }
 
-// desires are desired states as the other controller has them: of its own objects alone, in an AWS without load balancers.
+// desires computes desired states as the other controller does: from its own objects alone, in an AWS without load
+// balancers.
 type desires struct {
 	t     *testing.T
 	empty []byte // the state of AWS
@@ -315,7 +316,8 @@ func (d *desires) make(id model.StackID, live []cluster.Ref) []byte {
 	return []byte(doc.JSON())
 }
 
-// sample returns the moments after the first change of each kind in each direction that is not seen yet; all with FULCRUM_ADOPTIONS=all.
+// sample returns the moments after the first change of each kind in each direction that is not in seen, or all with
+// FULCRUM_ADOPTIONS=all.
 func sample(moments []moment, seen map[string]bool) (out []moment) {
 	for _, m := range moments {
 		key := m.direction() + " " + m.change

@@ -21,22 +21,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// unreadable is a read that a load balancer can do without.
+// unreadable is a read that is not required to serve a load balancer.
 type unreadable struct {
 	service, operation string
-	// when limits it to some calls, where the same operation is essential too.
+	// when restricts it to some calls, if the same operation is also used for required reads.
 	when func(input any) bool
-	// before and after are annotations of the member that needs the fact; "" takes one away.
+	// before and after are annotations of the member that needs the fact; "" removes an annotation.
 	before, after map[string]string
 	// moves are kinds of resources that do not depend on the fact.
 	moves []string
-	// host, if not empty, is one that the member adds.
+	// host, if not empty, is a host that the member adds.
 	host string
-	// certificates has the controller request certificates.
+	// certificates makes the controller request certificates.
 	certificates bool
 }
 
-// hook lets the read go wrong.
+// hook applies an action to the calls of the read.
 func (u unreadable) hook(action fault.Action) fault.Hook {
 	return func(c fault.Call) fault.Action {
 		if c.Service != u.service || c.Operation != u.operation || u.when != nil && !u.when(c.Input) {
@@ -46,7 +46,7 @@ func (u unreadable) hook(action fault.Action) fault.Hook {
 	}
 }
 
-// action returns what the finding has to name.
+// action returns the IAM action that the finding must name.
 func (u unreadable) action() string {
 	service := u.service
 	if service == "tagging" {
@@ -55,8 +55,8 @@ func (u unreadable) action() string {
 	return service + ":" + u.operation
 }
 
-// unreadables are all optional reads, and what a member asks for that needs them. PUBLIC, EXTRA, ACL and
-// the like stand for what the world has.
+// unreadables are all optional reads, with annotations that need them. Names such as PUBLIC, EXTRA and ACL are
+// replaced by IDs.
 var unreadables = map[string]unreadable{
 	"attributes of the load balancer": {
 		service: "elasticloadbalancing", operation: "DescribeLoadBalancerAttributes",
@@ -157,11 +157,11 @@ var unreadables = map[string]unreadable{
 	},
 }
 
-// troubles are what may happen to a read, and how soon a change that does not need it is to be live.
+// troubles are faults of a read, with the time within which an independent change must be live.
 var troubles = map[string]struct {
 	action fault.Action
 	soon   time.Duration
-	calls  int // attempts an hour at most
+	calls  int // maximum attempts per hour
 }{
 	"denied":  {fault.Action{Deny: true}, 15 * time.Second, 60},
 	"failing": {fault.Action{Error: &store.Error{Code: "InternalFailure", Message: "try again", Status: 500}}, 2 * time.Minute, 250},
@@ -200,14 +200,14 @@ spec:
 	return doc + "\n"
 }
 
-// tagsBelow are calls for the tags of listeners and rules.
+// tagsBelow reports whether a call reads the tags of listeners or rules.
 func tagsBelow(input any) bool {
 	in, ok := input.(*elb.DescribeTagsInput)
 	return ok && slices.ContainsFunc(in.ResourceArns, func(arn string) bool { return strings.Contains(arn, ":listener") })
 }
 
-// shown returns the state with what load balancers are tied to, without the rules of the second member, what
-// moves, and the host that is new.
+// shown returns the state with add-ons of load balancers, without the rules of the second member, the kinds in moves,
+// and the new host.
 func (r *Harness) shown(u unreadable) (out []string) {
 	for _, l := range r.State() {
 		kind, _, _ := strings.Cut(l, " ")
@@ -248,9 +248,9 @@ func secondServes(r *Harness, path string) bool {
 	return n == 2 // on both ports
 }
 
-// A read that fails for what one member asks for holds just that: it stays unchanged, its member gets a
-// finding that names the permission, and the change of another member is live at once. When the read
-// succeeds again the change is made up for.
+// TestFailedReadHoldsOnlyDependentSettings checks that a failed read holds only the setting of the member that needs
+// it: the setting keeps its value, the member gets a finding with the permission, and a change of another member is
+// live at once. When the read succeeds again, the change is applied.
 func TestFailedReadHoldsOnlyDependentSettings(t *testing.T) {
 	t.Parallel()
 	for i, trouble := range slices.Sorted(maps.Keys(troubles)) {
@@ -282,7 +282,7 @@ func holdsWhatDepends(t *testing.T, u unreadable, trouble string) {
 	}
 	before := r.shown(u)
 
-	r.Start() // what was read before is gone
+	r.Start() // without the facts of the previous process
 	r.Emulator.Faults().SetHook(u.hook(troubles[trouble].action))
 	var hosts []string
 	if u.host != "" {
@@ -318,7 +318,7 @@ func holdsWhatDepends(t *testing.T, u unreadable, trouble string) {
 	}
 }
 
-// failedCalls returns the attempts of an operation that failed.
+// failedCalls returns the number of failed calls of an operation.
 func failedCalls(r *Harness, operation string) (n int) {
 	for _, e := range r.Emulator.Calls().Entries() {
 		if e.Operation == operation && e.Fault != "" {
@@ -343,7 +343,7 @@ func difference(before, after []string) string {
 	return strings.Join(out, "\n")
 }
 
-// prepareFor makes what the annotations of a case name.
+// prepareFor creates the resources that the annotations of a case name.
 func (r *Harness) prepareFor(u unreadable) {
 	r.T.Helper()
 	client := elb.NewFromConfig(AWSConfig(r.Emulator))

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 )
 
-// What was probably meant for this controller, and what has no effect, is reported on the object once. What others serve,
-// or may be meant for others, is not.
+// TestIgnoredObjectsAreReported checks that an object that was probably meant for this controller, or that has no
+// effect, is reported once. Objects that other controllers serve or may serve are not reported.
 func TestIgnoredObjectsAreReported(t *testing.T) {
 	t.Parallel()
 	ingress := strings.Replace(ingressOf("", "/=web"), "  ingressClassName: alb\n", "  ingressClassName: CLASS\n", 1)
@@ -35,8 +35,8 @@ func TestIgnoredObjectsAreReported(t *testing.T) {
 	classless := strings.Replace(ingress, "  ingressClassName: CLASS\n", "", 1)
 	for name, c := range map[string]struct {
 		docs  string
-		class string   // --ingress-class
-		want  []string // objects, and what is said of them
+		class string   // the flag --ingress-class
+		want  []string // the objects and their events
 	}{
 		"a mistyped IngressClass": {class("ingress.k8s.aws/abl") + named, "", []string{
 			`Ingress web: NotServed: spec.ingressClassName: IngressClass mine: controller "ingress.k8s.aws/abl" is not one of this controller (did you mean "ingress.k8s.aws/alb"?); nothing is created`,

@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// before runs a function once, before the next call of an operation reaches AWS.
+// before runs a function once, just before the next call of an operation reaches AWS.
 type before struct {
 	inner http.RoundTripper
 
@@ -33,7 +33,7 @@ func (b *before) arm(operation string, do func()) {
 	b.operation, b.do = operation, do
 }
 
-// armed reports whether the call has not come yet.
+// armed reports whether the call has not been made yet.
 func (b *before) armed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -64,7 +64,7 @@ func (b *before) RoundTrip(req *http.Request) (*http.Response, error) {
 	return b.inner.RoundTrip(req)
 }
 
-// vanishings are what is deleted just before it is read.
+// vanishings are deletions just before the deleted resource is read.
 var vanishings = map[string]struct {
 	operation string
 	delete    func(externalActor)
@@ -90,14 +90,14 @@ var vanishings = map[string]struct {
 	}},
 }
 
-// Something is deleted between two reads of the same run. The run, which an edit or the resync has brought
-// about, makes it again.
+// TestResourceDeletedDuringReadIsRecreated checks that a resource that is deleted between two reads of a run is
+// created again in that run, whether an edit or the resync started it.
 func TestResourceDeletedDuringReadIsRecreated(t *testing.T) {
 	t.Parallel()
 	for name, c := range vanishings {
 		for _, edited := range []bool{true, false} {
 			if edited && c.operation == "DescribeTags" {
-				continue // tags are compared by the resync
+				continue // only the resync compares tags
 			}
 			how := "resync"
 			if edited {
@@ -144,7 +144,8 @@ func TestResourceDeletedDuringReadIsRecreated(t *testing.T) {
 	}
 }
 
-// The load balancer is deleted by hand, and then attributes are set for the first time.
+// TestAttributesOfDeletedLoadBalancer checks an edit that sets attributes for the first time after a user deleted the
+// load balancer.
 func TestAttributesOfDeletedLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -165,8 +166,8 @@ func TestAttributesOfDeletedLoadBalancer(t *testing.T) {
 	})
 }
 
-// AWS lists a load balancer and says that it does not exist when its attributes are asked for. That is
-// asked again with back-off, reported, and over when AWS is of one mind again.
+// TestContradictoryAnswersAreReported checks that, if AWS lists a load balancer but returns "not found" for its
+// attributes, the read is repeated with back-off, is reported, and succeeds once AWS is consistent.
 func TestContradictoryAnswersAreReported(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{0, 2} {

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// deleteMembers deletes two of four members of an IngressGroup, with a kill at the n-th call, and returns how
-// long it takes until they are gone; false once there are fewer calls.
+// deleteMembers deletes two of four members of an IngressGroup, kills the controller at the n-th call, and returns
+// how long the deletion takes. more is false if there are fewer calls.
 func deleteMembers(t *testing.T, n int) (took time.Duration, more bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -43,7 +43,8 @@ func deleteMembers(t *testing.T, n int) (took time.Duration, more bool) {
 	return took, more
 }
 
-// Members that leave are gone soon, at whatever call the controller is killed.
+// TestMembersAreDeletedSoonAfterKill checks that deleted members are removed soon, at whatever call the controller is
+// killed.
 func TestMembersAreDeletedSoonAfterKill(t *testing.T) {
 	t.Parallel()
 	for n, more := 1, true; more; n++ {
@@ -54,14 +55,15 @@ func TestMembersAreDeletedSoonAfterKill(t *testing.T) {
 	}
 }
 
-// A member whose targets still keep connections has to wait for them, and an event says so.
+// TestWaitingDeletionIsReported checks that a deleted member waits while its targets drain, and that an event reports
+// it.
 func TestWaitingDeletionIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:2]...), pods("api", podAddresses[2:4]...), teamIngress("one", "1", "/one=web"), teamIngress("two", "2", "/two=api"))
 		r.calm(10 * time.Minute)
-		time.Sleep(time.Minute) // what was never healthy does not drain
+		time.Sleep(time.Minute) // targets that were never healthy do not drain
 		r.Apply(pods("web", podAddresses[0]))
 		r.Settle(5 * time.Second)
 		drop(t, r, cluster.KindIngress, "one")

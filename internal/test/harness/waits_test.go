@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// A security group that is attached elsewhere is in use for ever: it is asked for less and less
-// often, and an event says what keeps the Ingress from going.
+// TestSecurityGroupInUseIsReported checks that a security group that is attached elsewhere is tried less and less
+// often, and that an event reports why the Ingress is not deleted.
 func TestSecurityGroupInUseIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -18,9 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// A walk changes a few Ingresses and Services at random, in the middle of whatever the controller
-// is doing, while calls fail and the controller dies. What is there at last must be what a world has
-// that never saw anything but the last objects: history decides nothing.
+// A random walk changes a few Ingresses and Services at any time, while calls fail and the controller dies. The final
+// state must equal that of a cluster that only ever had the last objects: history must not matter.
 
 const walkBase = `
 apiVersion: networking.k8s.io/v1
@@ -37,7 +36,7 @@ kind: Namespace
 metadata: {name: team}
 `
 
-// walkDocs are the objects that a walk changes, by name.
+// walkDocs are the objects that a random walk changes, by name.
 type walkDocs map[string]string
 
 // walker makes random objects.
@@ -105,8 +104,9 @@ func (w walker) ingress(namespace, name string, sound bool) string {
 	if strings.Contains(notes["listen-ports"], "HTTPS") {
 		notes["certificate-arn"] = w.w.Certs[w.pick("example.com", "app.test")]
 		if group := notes["group.name"]; sound && group != "" {
-			// The default certificate of a port stays with the member that asks for the live one. So that the end does not
-			// depend on who that was, those of an IngressGroup ask for the same.
+			// The member that asks for the live default certificate of a port keeps it. The members of an
+			// IngressGroup all ask for the same certificate, so that the final state does not depend on which one was
+			// first.
 			notes["certificate-arn"] = w.w.Certs[map[string]string{"g": "example.com", "h": "app.test"}[group]]
 		}
 	}
@@ -200,7 +200,7 @@ var (
 	walkServices  = [][2]string{{"shop", "web"}, {"shop", "api"}, {"team", "app"}}
 )
 
-// step changes one thing in the world and in docs.
+// step makes one random change in the cluster and in docs.
 func (w walker) step(r *Harness, docs walkDocs) string {
 	if w.chance(25) {
 		n := w.IntN(len(walkServices))
@@ -263,7 +263,7 @@ func newWalkWith(t *testing.T, seed uint64, o Options) (walker, *Harness) {
 	return walker{rand.New(rand.NewPCG(seed, 1)), r.World}, r
 }
 
-// logFailure shows what a walk did, and the objects that it ended with, if it has failed. It is to be deferred.
+// logFailure logs the steps of a random walk and its last objects if the test has failed. It must be deferred.
 func (docs walkDocs) logFailure(t *testing.T, seed uint64, log *[]string) {
 	t.Helper()
 	if t.Failed() {
@@ -271,8 +271,8 @@ func (docs walkDocs) logFailure(t *testing.T, seed uint64, log *[]string) {
 	}
 }
 
-// throughFaults takes steps while calls are throttled, answers are lost, connections break and the controller dies, and
-// restarts it. It logs what has happened. After it nothing fails any more.
+// throughFaults makes steps while calls are throttled, responses are lost, connections break and the controller dies
+// and is restarted. It logs the steps. No call fails after it returns.
 func (w walker) throughFaults(r *Harness, steps int, log *[]string, step func() string) {
 	broken := true
 	r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
@@ -314,7 +314,7 @@ func TestResultDependsOnlyOnLastObjects(t *testing.T) {
 	seeds.Each(t, seeds.Amount(10, 20), walk)
 }
 
-// walk is one history, its end, and what a world without history has.
+// walk compares the final state of one random walk with the state of a cluster without history.
 func walk(t *testing.T, seed uint64) {
 	t.Helper()
 	var log []string
@@ -372,7 +372,7 @@ func walk(t *testing.T, seed uint64) {
 			t.Errorf("still failing: %v", failed)
 		}
 		got = r.State()
-		time.Sleep(15 * time.Minute) // until the tagging service has caught up
+		time.Sleep(15 * time.Minute) // until the tagging service is up to date
 		r.Emulator.Calls().Reset()
 		r.Start()
 		r.Settle(2 * time.Hour)
@@ -412,8 +412,8 @@ func walk(t *testing.T, seed uint64) {
 	}
 }
 
-// replay makes each plan of a history again, from the facts and the memory that it was made of. It is the same plan: what
-// a run decides depends on nothing else, and nothing that came later has changed them.
+// replay computes each plan of a history again from its facts and memory, and checks that it is the same. A plan must
+// depend on nothing else, and later runs must not change its inputs.
 func replay(t *testing.T, drafts []engine.Draft) {
 	t.Helper()
 	if len(drafts) == 0 {

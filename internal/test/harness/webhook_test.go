@@ -24,7 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook/testdata"
 )
 
-// question is a request to a webhook as its golden tests write it.
+// question is a request to a webhook in the form of its golden tests.
 type question struct {
 	Path      string                `json:"path"`
 	Operation admissionv1.Operation `json:"operation"`
@@ -33,7 +33,7 @@ type question struct {
 	Old       map[string]any        `json:"old"`
 }
 
-// admission is what the webhooks of a harness ask for.
+// admission implements the dependencies of the webhooks.
 type admission struct{}
 
 // Claim implements webhook.WorkerNumbers.
@@ -47,7 +47,7 @@ func (admission) AgentConfig(context.Context, string) (*v1beta1.ALBTargetControl
 	return &v1beta1.ALBTargetControlConfig{}, nil
 }
 
-// webhooks returns those of the harness's controller, with everything switched on.
+// webhooks returns the configuration of the webhooks of the harness's controller, with all features enabled.
 func (r *Harness) webhooks() webhook.Config {
 	return webhook.Config{
 		Source: r.Store, Ingress: r.process.frontend, IngressClass: "alb", ReadinessGates: true, LoadBalancerClass: "service.k8s.aws/nlb",
@@ -58,7 +58,7 @@ func (r *Harness) webhooks() webhook.Config {
 	}
 }
 
-// ask sends a question to a handler and returns the status of the answer.
+// ask sends a question to a handler and returns the HTTP status.
 func (q question) ask(t *testing.T, h http.Handler) int {
 	t.Helper()
 	review := admissionv1.AdmissionReview{Request: &admissionv1.AdmissionRequest{Operation: q.Operation, Namespace: q.Namespace}}
@@ -80,7 +80,7 @@ func (q question) ask(t *testing.T, h http.Handler) int {
 	return w.Code
 }
 
-// Every question of the golden tests of admission is answered beside a controller, and AWS hears of none.
+// TestWebhooksMakeNoCallToAWS checks that answering the questions of all admission golden tests makes no AWS call.
 func TestWebhooksMakeNoCallToAWS(t *testing.T) {
 	files, err := testdata.Files.ReadDir(".")
 	if err != nil {
@@ -127,7 +127,8 @@ func TestWebhooksMakeNoCallToAWS(t *testing.T) {
 	})
 }
 
-// Without admission a binding is completed by the controller, and one that contradicts AWS has a finding.
+// TestBindingIsValidatedWithoutWebhook checks that without webhooks the controller completes a binding, and that a
+// binding that differs from AWS gets a finding.
 func TestBindingIsValidatedWithoutWebhook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// Forwards whose weights are all 0, and a protocol that is none, are reported on the object that says so: by an event, on
-// a route by its condition.
+// TestForwardsWithoutWeightAreReported checks that a forward whose weights are all 0, or with an invalid protocol, is
+// reported on its object: by an event, and for a route by its condition.
 func TestForwardsWithoutWeightAreReported(t *testing.T) {
 	t.Parallel()
 	const nlb = `

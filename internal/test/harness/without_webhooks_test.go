@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// secondBinding returns a TargetGroupBinding of Service web besides the one of bindingTo.
+// secondBinding returns another TargetGroupBinding of Service web, beside that of bindingTo.
 func secondBinding(lines ...string) string {
 	return fmt.Sprintf(`
 apiVersion: elbv2.k8s.aws/v1beta1
@@ -25,7 +25,7 @@ spec:
 `, strings.Join(lines, "\n  "))
 }
 
-// classWith returns a class with parameters, and an Ingress of it.
+// classWith returns a class with parameters, and an Ingress with that class.
 func classWith(spec string) string {
 	return `
 apiVersion: elbv2.k8s.aws/v1beta1
@@ -45,8 +45,9 @@ func badIngress(old, new string, annotations string) string {
 	return strings.NewReplacer("name: web\n", "name: bad\n", old, new).Replace(ingressOf(annotations, "/bad=web"))
 }
 
-// Without webhooks every fault that they would deny is a Warning event with a way out, or a condition of the binding, and
-// what is right is served. The harness has no webhooks: nothing that it is given passes admission.
+// TestFaultsAreFindingsWithoutWebhooks checks that every fault that the webhooks would deny becomes a Warning event
+// with a fix, or a condition of the binding, and that valid objects are served. The harness has no webhooks, so no
+// object passes admission.
 func TestFaultsAreFindingsWithoutWebhooks(t *testing.T) {
 	t.Parallel()
 	const resource = "backend: {resource: {apiGroup: example.com, kind: Bucket, name: b}}"
@@ -75,7 +76,7 @@ func TestFaultsAreFindingsWithoutWebhooks(t *testing.T) {
 				r.Settle(time.Minute)
 				served := func() string { return described(t, r, arn) + ", / answers " + r.answer("/") }
 				want := served()
-				time.Sleep(time.Minute) // so that the right binding is the older one
+				time.Sleep(time.Minute) // so that the valid binding is older
 				r.Apply(strings.NewReplacer("targetGroupARN: ARN", "targetGroupARN: "+arn, "SPARE", createTargetGroup(t, r)).Replace(c.doc))
 				r.Settle(5 * time.Minute)
 				if reported := warningsOfBad(r); !strings.Contains(reported, c.reason) || !strings.Contains(reported, ";") {
@@ -87,7 +88,7 @@ func TestFaultsAreFindingsWithoutWebhooks(t *testing.T) {
 	}
 }
 
-// createTargetGroup makes a target group for pods.
+// createTargetGroup creates a target group for pods.
 func createTargetGroup(t *testing.T, r *Harness) string {
 	t.Helper()
 	made, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
@@ -99,7 +100,7 @@ func createTargetGroup(t *testing.T, r *Harness) string {
 	return aws.ToString(made.TargetGroups[0].TargetGroupArn)
 }
 
-// warningsOfBad returns the warnings about the object of that name.
+// warningsOfBad returns the warnings about objects with the name "bad".
 func warningsOfBad(r *Harness) string {
 	var out []string
 	for _, o := range r.Store.All("Event") {

@@ -23,22 +23,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// errDied is what a write returns when the process died at it. No process is left to read it.
+// errDied is returned by a write at which the process died. No process receives it.
 var errDied = errors.New("the process died")
 
-// writeFaults counts the writes to Kubernetes over all lives of the controller, and lets one of
-// them go wrong.
+// writeFaults counts the writes to Kubernetes of all processes, and injects a fault into one of them.
 type writeFaults struct {
 	harness *Harness
 	writes  int
 	names   []string
-	// at is the number of the write that goes wrong, from 1; 0 for none.
+	// at is the number of the write with the fault, from 1; 0 for none.
 	at    int
 	fault func(f *writeFaults, write func() error) error
 	fired bool
 }
 
-// newFaultyShop returns newShop with an API server whose n-th write goes wrong.
+// newFaultyShop is newShop with an API server whose n-th write has a fault.
 func newFaultyShop(t *testing.T, n int, fault func(*writeFaults, func() error) error) (*Harness, *writeFaults) {
 	t.Helper()
 	f := &writeFaults{at: n, fault: fault}
@@ -84,7 +83,7 @@ func (a faultyAPI) Delete(ctx context.Context, obj cluster.Object) error {
 	return a.f.do("delete", obj, func() error { return a.API.Delete(ctx, obj) })
 }
 
-// The faults.
+// Faults of writeFaults.
 func dieBefore(f *writeFaults, _ func() error) error { f.harness.Kill(); return errDied }
 
 func dieAfter(f *writeFaults, write func() error) error {
@@ -97,7 +96,7 @@ func conflict(*writeFaults, func() error) error {
 	return apierrors.NewConflict(schema.GroupResource{Resource: "objects"}, "it", errors.New("the object has been modified"))
 }
 
-// lost performs the write and loses its answer.
+// lost performs the write and loses its response.
 func lost(_ *writeFaults, write func() error) error {
 	if err := write(); err != nil {
 		return err
@@ -105,8 +104,7 @@ func lost(_ *writeFaults, write func() error) error {
 	return apierrors.NewServerTimeout(schema.GroupResource{Resource: "objects"}, "write", 1)
 }
 
-// clusterState returns what the controller has written to Kubernetes, a line per object, for those
-// kinds whose objects it writes.
+// clusterState returns the fields that the controller writes to Kubernetes objects, as one line for each object.
 func clusterState(r *Harness) []string {
 	var out []string
 	for _, o := range r.Store.All(cluster.KindBinding) {
@@ -166,13 +164,13 @@ func exploreWrites(t *testing.T, live func(t *testing.T, r *Harness) [][]string,
 	return recovered
 }
 
-// wholeLifecycle returns the lifecycle of an Ingress; after each act what is in AWS and in the cluster is written down.
+// wholeLifecycle returns the lifecycle of an Ingress, with the state of AWS and of the cluster after each act.
 func wholeLifecycle(t *testing.T, r *Harness) [][]string {
 	t.Helper()
 	return lifecycleOf(t, r, func() []string { return append(r.State(), clusterState(r)...) })
 }
 
-// gatedLifecycle returns that of pods that wait for their targets, until their Ingress goes.
+// gatedLifecycle returns the lifecycle of pods with readiness gates, until their Ingress is deleted.
 func gatedLifecycle(t *testing.T, r *Harness) (states [][]string) {
 	t.Helper()
 	act := func() {

@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	// frontendGroupSettings are settings of a frontend NLB that all members share.
+	// frontendGroupSettings are load-balancer-wide settings of a frontend NLB.
 	frontendGroupSettings = map[string][]string{
 		"scheme": {"internal", "internet-facing"}, "subnets": {"$SUBNETS"}, "security-groups": {"$GROUP"}, "tags": {"team=network"},
 		"attributes":       {"load_balancing.cross_zone.enabled=true", "dns_record.client_routing_policy=availability_zone_affinity"},

@@ -36,7 +36,7 @@ var (
 		"listener-attributes.HTTP-80": {"routing.http.response.server.enabled=false"},
 		"healthy-threshold-count":     {"5"},
 	}
-	// groupSettings are settings of the load balancer that all members share.
+	// groupSettings are load-balancer-wide settings.
 	groupSettings = map[string][]string{
 		"scheme": {"internal", "internet-facing"}, "ip-address-type": {"dualstack"}, "ssl-redirect": {"443"}, "inbound-cidrs": {"10.0.0.0/8, 192.0.2.0/24"},
 		"security-group-prefix-lists": {"$PREFIXLIST"}, "security-groups": {"$GROUP"}, "manage-backend-security-group-rules": {"true", "false"},

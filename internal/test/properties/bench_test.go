@@ -24,8 +24,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// manyPaths returns the objects of a group of n paths: 100 of each Ingress, on a host of its own, for 10
-// Services. Every fourth one redirects.
+// manyPaths returns the objects of an IngressGroup with n paths: 100 for each Ingress, each with its own host, for 10
+// Services. Every fourth path redirects.
 func manyPaths(n int) []cluster.Object {
 	id := model.StackID{Kind: model.Ingress, Name: "g"}
 	class := "alb"
@@ -67,8 +67,7 @@ func manyPaths(n int) []cluster.Object {
 	return out
 }
 
-// BenchmarkDraft is a draft of a new load balancer from the objects on: translation, plan, description
-// and digest.
+// BenchmarkDraft measures a draft of a new load balancer: translation, plan, description and digest.
 func BenchmarkDraft(b *testing.B) {
 	for _, n := range []int{400, 4000, 20000} {
 		src, err := cluster.NewMemory(nil)
@@ -107,7 +106,7 @@ func BenchmarkDraft(b *testing.B) {
 	}
 }
 
-// cpuTime returns the time that the process has used processors.
+// cpuTime returns the CPU time that the process has used.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -20,7 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// What a stack is to be does not depend on how much of it there is, nor on the order of inputs.
+// TestDocumentIsConstantWhilePlanIsApplied checks that the description of a desired state depends neither on how much
+// of it exists already nor on the order of the inputs.
 func TestDocumentIsConstantWhilePlanIsApplied(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, groups/2, func(t *testing.T, seed uint64) {
@@ -59,8 +60,8 @@ func TestDocumentIsConstantWhilePlanIsApplied(t *testing.T) {
 	})
 }
 
-// holdsOneOfSeveral reports whether something is held while live rules have the same hosts and paths, of
-// which the later ones get no requests. Nothing live says which of these it is that has to be kept.
+// holdsOneOfSeveral reports whether a member or rule is held while several live rules have the same hosts and paths.
+// Only the first of them gets requests, and the live state does not show which one must be kept.
 func holdsOneOfSeveral(want model.Stack, have observed.Stack) bool {
 	held := len(want.Held.Members) > 0
 	if want.LoadBalancer != nil {
@@ -83,8 +84,8 @@ func holdsOneOfSeveral(want model.Stack, have observed.Stack) bool {
 	return false
 }
 
-// reorders reports whether rules of a listener change places. Held rules of a member that has no place in the
-// group stand where they are live, which is somewhere else among rules that have moved.
+// reorders reports whether rules of a listener change their order. Held rules of a member without a position in the
+// IngressGroup are kept at their live position, which is different after other rules have moved.
 func reorders(moments []moment) bool {
 	return slices.ContainsFunc(moments, func(m moment) bool { return strings.HasPrefix(string(m.step), "order ") })
 }

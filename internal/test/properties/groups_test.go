@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// The choices are few, so that what is chosen often meets.
+// There are few values, so that conflicts are frequent.
 var (
 	namespaces   = []string{"shop", "shop-b"}
 	ingressNames = []string{"web", "web-a", "a", "b"}
@@ -28,8 +28,8 @@ var (
 	pathTypes    = []networkingv1.PathType{networkingv1.PathTypeExact, networkingv1.PathTypePrefix, networkingv1.PathTypeImplementationSpecific}
 )
 
-// annotations are values for Ingresses by key, readable and broken ones. A key stands as often as
-// it is to be chosen.
+// annotations are valid and invalid values of Ingress annotations. A key occurs several times if it is to be chosen
+// more often.
 var annotations = []struct {
 	key    string
 	values []string
@@ -95,11 +95,11 @@ func long(n int) string { return strings.Repeat("abcdefghij", n/10+1)[:n] }
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// shape is what stays when a group is edited: its name, and what the objects are called.
+// shape is what is not changed by an edit of an IngressGroup: its name and the names of its objects.
 type shape struct {
 	group  string
 	scheme model.Scheme
-	// stretched makes names as long as they can be.
+	// stretched gives objects names of the maximum length.
 	stretched bool
 }
 
@@ -120,7 +120,7 @@ func (s shape) name(short string, limit int) string {
 	return short + "-" + long(limit-1-len(short))
 }
 
-// objects makes the objects of a random group. The Ingresses are claimed already.
+// objects returns the objects of a random IngressGroup. The Ingresses have their finalizers already.
 func (s shape) objects(r *rand.Rand) []cluster.Object {
 	out := []cluster.Object{&networkingv1.IngressClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "alb"}, Spec: networkingv1.IngressClassSpec{Controller: "ingress.k8s.aws/alb"},
@@ -206,7 +206,7 @@ func (s shape) backend(r *rand.Rand) networkingv1.IngressBackend {
 	case 1:
 		to.Name, to.Port.Number = "gone", 80
 	case 2:
-		to.Port.Number = 81 // that it does not have
+		to.Port.Number = 81 // a port that the Service does not have
 	case 3:
 		to.Port.Name = "admin"
 	case 4, 5:
@@ -217,7 +217,7 @@ func (s shape) backend(r *rand.Rand) networkingv1.IngressBackend {
 	return networkingv1.IngressBackend{Service: to}
 }
 
-// store puts objects into a cluster, in the order given.
+// store returns a store with the objects, added in the given order.
 func store(t *testing.T, objs []cluster.Object) *cluster.Memory {
 	t.Helper()
 	m, err := cluster.NewMemory(nil)
@@ -230,7 +230,7 @@ func store(t *testing.T, objs []cluster.Object) *cluster.Memory {
 	return m
 }
 
-// describe returns what a failing seed looked like.
+// describe returns the objects of a failing seed as text.
 func describe(objs []cluster.Object) string {
 	var b strings.Builder
 	for _, o := range objs {

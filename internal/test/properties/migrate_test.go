@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// What becomes of random groups as objects of the Gateway API answers each request alike, or a note says that something is
-// lost.
+// TestTranslatedGroupsAnswerAlike checks that the Gateway API translation of a random IngressGroup answers each
+// request in the same way, or that a note reports the loss.
 func TestTranslatedGroupsAnswerAlike(t *testing.T) {
 	t.Parallel()
 	gateways := gateway.Options{Options: assemble.Options{Cluster: "test"}, ListenerSets: true}

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// What AWS and Kubernetes admit.
+// Names and tags that AWS and Kubernetes accept.
 var (
 	elbName   = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?$`)
 	groupName = regexp.MustCompile(`^[A-Za-z0-9 ._:/()#,@\[\]+=&;{}!$*-]{1,255}$`)
@@ -20,8 +20,7 @@ var (
 	objName   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 )
 
-// valid checks names and tags of all that exists: they are as AWS wants them, and nothing shares
-// what distinguishes it.
+// valid checks the names and tags of all resources: AWS must accept them, and identifying names must be unique.
 func valid(t *testing.T, seed uint64, want model.Stack, have observed.Stack) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -93,8 +92,8 @@ func valid(t *testing.T, seed uint64, want model.Stack, have observed.Stack) {
 	}
 }
 
-// holds reports whether something is kept as it was, so that an old target group may stand beside the new
-// one that has its id.
+// holds reports whether a rule or member is held, so that an old target group may exist beside a new one with the
+// same ID.
 func holds(s model.Stack) bool {
 	if s.Held.Everything || len(s.Held.Members) > 0 || s.LoadBalancer == nil {
 		return true

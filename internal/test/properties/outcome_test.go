@@ -18,7 +18,7 @@ func (q request) model() model.Request {
 	return model.Request{Host: q.host, Path: q.path, Method: "GET", Client: "192.0.2.9"}
 }
 
-// requests meet every host, path and port that groups are made of.
+// requests cover every host, path and port in random IngressGroups.
 var requests = func() (out []request) {
 	for _, port := range []int32{80, 443, 8080} {
 		for _, h := range []string{"a.example.com", "b.example.com", "c.example.com", "other.test"} {
@@ -32,7 +32,7 @@ var requests = func() (out []request) {
 
 const nothing = "nothing"
 
-// outcomes returns what happens to each request.
+// outcomes returns the answer to each request.
 func outcomes(have observed.Stack) []string {
 	out := make([]string, len(requests))
 	for i := range out {
@@ -62,7 +62,7 @@ func outcomes(have observed.Stack) []string {
 	return out
 }
 
-// listenersOf returns all that outcomes depend on. Most steps change something else.
+// listenersOf returns the listeners, on which alone outcomes depends. Most steps change other resources.
 func listenersOf(have observed.Stack) []observed.Listener {
 	if lb := have.Live(model.LoadBalancerID); lb != nil {
 		return lb.Listeners
@@ -70,7 +70,7 @@ func listenersOf(have observed.Stack) []observed.Listener {
 	return nil
 }
 
-// reported returns what a rule does. Target groups without weight are only looked at by AWS.
+// reported returns the actions of a rule as text, without target groups of weight 0, which only get health checks.
 func reported(transforms []model.Transform, actions []model.Action) string {
 	var out []string
 	if len(transforms) > 0 {

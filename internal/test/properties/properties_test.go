@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// groups is how many random groups are tried.
+// groups is the number of random IngressGroups to test.
 const groups = 1400
 
 func frontend() *ingress.Frontend {
@@ -57,8 +57,8 @@ func TestTranslationDoesNotDependOnInputOrder(t *testing.T) {
 	})
 }
 
-// One member's fault is its own: every finding names an object of the group, a field of it and a
-// way out.
+// TestFindingsNameObjectFieldAndRemedy checks that every finding names an object of the IngressGroup, a field of that
+// object and a fix.
 func TestFindingsNameObjectFieldAndRemedy(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, groups, func(t *testing.T, seed uint64) {
@@ -76,10 +76,10 @@ func TestFindingsNameObjectFieldAndRemedy(t *testing.T) {
 	})
 }
 
-// From nothing to a first group and on to another: a plan after its own steps is empty, and at each
-// step in between every host and path of the first group gets its old or its new answer, or that of a
-// group in which some members are changed and others not: no member waits for another. What was not
-// there before may be an error.
+// TestEveryStepIsSafeAndPlansConverge checks plans from an empty AWS to a first IngressGroup and then to a second
+// one. After all its steps a plan must be empty. After each step every host and path of the first IngressGroup must
+// get its old answer, its new answer, or that of an IngressGroup in which only some members are changed, because no
+// member waits for another. A request without an answer before may get an error.
 func TestEveryStepIsSafeAndPlansConverge(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, groups/2, func(t *testing.T, seed uint64) {
@@ -109,18 +109,18 @@ func TestEveryStepIsSafeAndPlansConverge(t *testing.T) {
 		}
 		was, will := outcomes(have), outcomes(end)
 		var last seeds.Last[[]observed.Listener, []string]
-		var between [][]string // of groups with some members changed, made when it is needed
+		var between [][]string // answers of IngressGroups with only some members changed, computed when needed
 		for _, m := range moments {
 			now := last.Of(listenersOf(m.have), func() []string { return outcomes(m.have) })
 			for i, is := range now {
 				if is == was[i] || is == will[i] {
 					continue
 				}
-				// What is being made is not asked about.
+				// A resource that is being created is not checked.
 				if was[i] == nothing && (have.Live(model.LoadBalancerID) == nil || strings.Contains(is, "FixedResponse")) {
 					continue
 				}
-				// What goes to targets that are not healthy has nothing to lose.
+				// A request that is forwarded to unhealthy targets has no valid answer that could be lost.
 				if sick != "" && strings.Contains(was[i], sick) || answersOfOthers(want, end, i, is) || answersOfPrevious(wanted, want, have, i, is) {
 					continue
 				}
@@ -142,8 +142,8 @@ func TestEveryStepIsSafeAndPlansConverge(t *testing.T) {
 	})
 }
 
-// answersOfOthers reports whether a request will be answered like this by a rule of another member
-// than the one whose rule it will meet: that one may come before the other is in force.
+// answersOfOthers reports whether the final state has this answer to a request, by a rule of another member than the
+// first matching rule. That rule may be created before the first one.
 func answersOfOthers(want model.Stack, end observed.Stack, request int, is string) bool {
 	q := requests[request]
 	for _, l := range end.Live(model.LoadBalancerID).Listeners {
@@ -168,9 +168,9 @@ func answersOfOthers(want model.Stack, end observed.Stack, request int, is strin
 	return false
 }
 
-// answersOfPrevious reports whether a request was answered like this by a rule behind the one that it met,
-// which belongs to another namespace or which a rule of another namespace grows out of: the one in front
-// may go before the other changes. Default actions are the last rules.
+// answersOfPrevious reports whether the previous state has this answer to a request, by a rule behind the first
+// matching one that belongs to another namespace or is changed to a rule of another namespace. The first rule may be
+// deleted before the other is changed. Default actions count as the last rules.
 func answersOfPrevious(first, second model.Stack, have observed.Stack, request int, is string) bool {
 	q := requests[request]
 	for _, l := range have.Live(model.LoadBalancerID).Listeners {
@@ -198,7 +198,7 @@ func answersOfPrevious(first, second model.Stack, have observed.Stack, request i
 	return false
 }
 
-// defaultNamespace returns that of the member whose default backend a port has, empty if there is none.
+// defaultNamespace returns the namespace of the member with the default backend of a port, or "" if there is none.
 func defaultNamespace(s model.Stack, port int32) string {
 	for _, l := range s.LoadBalancer.Listeners {
 		if l.Port == port {
@@ -208,7 +208,7 @@ func defaultNamespace(s model.Stack, port int32) string {
 	return ""
 }
 
-// namespacesWith returns those of the members that have a rule with the conditions.
+// namespacesWith returns the namespaces of the members that have a rule with the conditions.
 func namespacesWith(s model.Stack, port int32, conditions []model.Condition) []string {
 	var out []string
 	for _, l := range s.LoadBalancer.Listeners {
@@ -221,7 +221,7 @@ func namespacesWith(s model.Stack, port int32, conditions []model.Condition) []s
 	return out
 }
 
-// membersOf returns the members of live rules; those of the same conditions are in the desired order.
+// membersOf returns the members of live rules. Rules with the same conditions are in the desired order.
 func membersOf(l model.Listener, live []observed.Rule) []finding.Ref {
 	out := make([]finding.Ref, len(live))
 	taken := map[int]bool{}
@@ -236,7 +236,7 @@ func membersOf(l model.Listener, live []observed.Rule) []finding.Ref {
 	return out
 }
 
-// mixtures returns the groups between two: each Ingress as it is in one or the other.
+// mixtures returns all IngressGroups between two, in which each Ingress is in its first or its second version.
 func mixtures(first, second []cluster.Object) (out [][]cluster.Object) {
 	names := map[string][2]cluster.Object{}
 	var others []cluster.Object
@@ -266,7 +266,7 @@ func mixtures(first, second []cluster.Object) (out [][]cluster.Object) {
 	return out
 }
 
-// servedBy returns whose targets are in each target group.
+// servedBy returns the Service of each target group.
 func servedBy(have observed.Stack) map[string]string {
 	out := map[string]string{}
 	for _, b := range have.Bindings {

@@ -23,10 +23,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// services is how many random Services are tried.
+// services is the number of random Services to test.
 const services = 700
 
-// serviceAnnotations are values for Services by key, readable and broken ones.
+// serviceAnnotations are valid and invalid values of Service annotations, by key.
 var serviceAnnotations = []struct {
 	key    string
 	values []string
@@ -69,7 +69,7 @@ var serviceAnnotations = []struct {
 	}},
 }
 
-// exposed returns a random Service with a network load balancer, beside one that it may lead to.
+// exposed returns a random Service with an NLB, and a second Service to which it may forward.
 func exposed(r *rand.Rand) []cluster.Object {
 	svc := &corev1.Service{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "web", UID: types.UID("uid-web"), Annotations: map[string]string{}, Finalizers: []string{"service.k8s.aws/resources"},
@@ -103,7 +103,7 @@ func exposed(r *rand.Rand) []cluster.Object {
 
 var exposedID = model.StackID{Kind: model.Service, Namespace: "shop", Name: "web"}
 
-// translateService translates as the engine does: what is live decides where the frontend says so.
+// translateService translates a Service as the engine does: contested settings get their live value.
 func translateService(t *testing.T, src cluster.Source, have *observed.Stack) (model.Stack, finding.List) {
 	t.Helper()
 	f := service.New(service.Options{Options: assemble.Options{Cluster: "rig"}})
@@ -141,8 +141,8 @@ func TestTranslationOfServicesIsDeterministic(t *testing.T) {
 	})
 }
 
-// From nothing to a Service and on to another form of it: plans come to an end, names and tags are as AWS takes them,
-// and so are the listeners at each step.
+// TestEveryStepOfServicesIsValidInAWS checks plans from an empty AWS to a Service and then to another version of it:
+// plans end, and AWS accepts all names, tags and the listeners after each step.
 func TestEveryStepOfServicesIsValidInAWS(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, services, func(t *testing.T, seed uint64) {
@@ -164,12 +164,12 @@ func TestEveryStepOfServicesIsValidInAWS(t *testing.T) {
 	})
 }
 
-// forwards are the protocols of target groups to which a listener of a network load balancer may forward.
+// forwards are the target group protocols to which an NLB listener may forward, by listener protocol.
 var forwards = map[string][]string{
 	"TCP": {"TCP", "TCP_UDP"}, "TLS": {"TCP", "TLS"}, "UDP": {"UDP", "TCP_UDP"}, "TCP_UDP": {"TCP_UDP"}, "QUIC": {"QUIC", "TCP_QUIC"}, "TCP_QUIC": {"TCP_QUIC"},
 }
 
-// listenerFault returns what AWS would not take of listeners; empty if there is nothing.
+// listenerFault returns why AWS would refuse the listeners, or "" if it accepts them.
 func listenerFault(have observed.Stack) string {
 	protocols := map[string]string{}
 	for _, g := range have.TargetGroups {

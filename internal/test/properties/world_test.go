@@ -14,7 +14,7 @@ import (
 
 var options = plan.Options{Cluster: "rig", VPC: "vpc-1", RuleTags: true, SubnetClusterCheck: true}
 
-// emptyWorld has what load balancers need, and none of them.
+// emptyWorld returns an observed state with the facts that load balancers need, but without load balancers.
 func emptyWorld() observed.Stack {
 	return observed.Stack{Facts: observed.Facts{
 		Region: "us-west-2", Account: "1", VPC: "vpc-1", CertificatesAsked: true,
@@ -34,7 +34,7 @@ var subnets = []observed.Subnet{
 	{ID: "subnet-b", Name: "net-b", Zone: "b", ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1", CIDR: "10.0.2.0/24"},
 }
 
-// answer gives the facts that are asked for; state is the health of each target group's target.
+// answer adds the requested facts; state returns the target health of a target group.
 func answer(have *observed.Stack, asks []model.Question, state func(arn string) string) {
 	f := &have.Facts
 	for _, q := range asks {
@@ -91,7 +91,7 @@ func subnetsFor(q model.AskSubnets) (a observed.SubnetAnswer) {
 	return a
 }
 
-// settled plans until the plan asks nothing more.
+// settled returns the plan after all its questions are answered.
 func settled(t *testing.T, want model.Stack, have *observed.Stack, state func(string) string) plan.Plan {
 	t.Helper()
 	answer(have, want.Questions(), state)
@@ -106,7 +106,7 @@ func settled(t *testing.T, want model.Stack, have *observed.Stack, state func(st
 	return plan.Plan{}
 }
 
-// runnable returns the steps that can be carried out now.
+// runnable returns the steps that can be performed now.
 func runnable(p plan.Plan) (out []plan.Step) {
 	done := p.NewProgress()
 	for _, s := range p.Steps {
@@ -119,23 +119,23 @@ func runnable(p plan.Plan) (out []plan.Step) {
 	return out
 }
 
-// atRest reports whether nothing is left to do, but perhaps to ask again for what only others can correct: a
-// web ACL of a name that does not exist.
+// atRest reports whether no step is left except waits for answers that only a user can change, such as a web ACL name
+// that does not exist.
 func atRest(p plan.Plan) bool {
 	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !strings.HasPrefix(s.Wait.For, "an answer to") })
 }
 
 func healthy(string) string { return "healthy" }
 
-// moment is the world after a step, and which step that was.
+// moment is the state after a step, with the plan and the step.
 type moment struct {
 	have observed.Stack
 	p    plan.Plan
 	step plan.StepID
 }
 
-// converge carries plans out, step by step, until there is nothing to do. In the first passes the
-// targets of groups whose ARN holds sick are not healthy yet.
+// converge performs plans step by step until nothing is left to do. In the first passes, targets of target groups
+// whose ARN contains sick are not healthy yet.
 func converge(t *testing.T, want model.Stack, have observed.Stack, sick string) (end observed.Stack, moments []moment) {
 	t.Helper()
 	for pass := range 30 {

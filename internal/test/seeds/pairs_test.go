@@ -11,7 +11,7 @@ func TestPairsCoversEachPairOfValues(t *testing.T) {
 	for a := range 5 {
 		for b := range 4 {
 			for c := range 3 {
-				if a == 2 && b > 1 { // a product with holes
+				if a == 2 && b > 1 { // omits some combinations
 					continue
 				}
 				all = append(all, []string{fmt.Sprint(a), fmt.Sprint(b), fmt.Sprint(c)})
@@ -21,7 +21,7 @@ func TestPairsCoversEachPairOfValues(t *testing.T) {
 	whole := func(c []string) []string { return c }
 	t.Setenv("FULCRUM_LONG", "")
 	got := Pairs(all, whole)
-	if len(got) > 26 { // 20 have to be
+	if len(got) > 26 { // at least 20 are needed
 		t.Errorf("%d of %d cases", len(got), len(all))
 	}
 	for _, c := range all {

@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// ruled is an accelerator as aws-load-balancer-controller makes it of an object, and as it compares it.
+// ruled is an accelerator in the form in which aws-load-balancer-controller creates it for an object and compares it.
 type ruled struct {
 	Name, Type string
 	Tags       map[string]string
@@ -40,17 +40,17 @@ type ruledEndpoint struct {
 	Preserve bool
 }
 
-// unnamed is what is left out of names in names.
+// unnamed matches characters that are removed from names within generated names.
 var unnamed = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 
-// generated returns the name of an accelerator whose object gives none.
+// generated returns the name of an accelerator whose object does not set one.
 func generated(namespace, name, kind string) string {
 	part := func(s string) string { s = unnamed.ReplaceAllString(s, ""); return s[:min(16, len(s))] }
 	sum := sha256.Sum256([]byte(harness.ClusterName + harness.Region + namespace + name + kind))
 	return fmt.Sprintf("k8s_%s_%s_%s", part(namespace), part(name), hex.EncodeToString(sum[:])[:25])
 }
 
-// portsKey returns protocol and ports, in order.
+// portsKey returns the protocol and the sorted ports.
 func portsKey(protocol string, ranges []types.PortRange) string {
 	var list []string
 	for _, r := range ranges {
@@ -67,8 +67,8 @@ func rangesOf(l aga.Listener) (out []types.PortRange) {
 	return out
 }
 
-// ruleOf returns what the documentation of aws-load-balancer-controller says of an object whose listeners have protocol and ports.
-// arns are those of what endpoints name; what is not among them cannot be loaded.
+// ruleOf returns the accelerator that the documentation of aws-load-balancer-controller defines for an object whose
+// listeners have a protocol and ports. arns are the ARNs of the endpoints; other endpoints cannot be loaded.
 func ruleOf(o *aga.GlobalAccelerator, defaults map[string]string, arns map[string]string) ruled {
 	kind := string(o.Spec.IPAddressType)
 	out := ruled{Name: o.Spec.Name, Type: kind, Tags: maps.Clone(o.Spec.Tags), Listeners: map[string]ruledListener{}}
@@ -114,7 +114,7 @@ func ruleOf(o *aga.GlobalAccelerator, defaults map[string]string, arns map[strin
 	return out
 }
 
-// liveRuled returns the accelerators in AWS by the value of their stack tag.
+// liveRuled returns the accelerators in AWS and their ARNs, by the value of the stack tag.
 func liveRuled(t *testing.T, c *ga.Client) (out map[string]ruled, arns map[string]string) {
 	t.Helper()
 	out, arns = map[string]ruled{}, map[string]string{}
@@ -147,7 +147,7 @@ func liveRuled(t *testing.T, c *ga.Client) (out map[string]ruled, arns map[strin
 	return out, arns
 }
 
-// answered returns what a call has answered.
+// answered returns a function that returns the result of a call, and fails the test on an error.
 func answered[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()

@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 )
 
-// endpointObjects are what accelerators lead to.
+// endpointObjects are the endpoints of the accelerators.
 const endpointObjects = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
@@ -58,8 +58,8 @@ metadata: {name: edge, namespace: shop}
 spec: {from: [{group: aga.k8s.aws, kind: GlobalAccelerator, namespace: edge}], to: [{group: networking.k8s.io, kind: Ingress}]}
 `
 
-// acceleratorObjects returns GlobalAccelerators. Each listener has protocol and ports, but for the last object, whose listener
-// has those of its endpoint.
+// acceleratorObjects returns GlobalAccelerators. Each listener has a protocol and ports, except in the last object,
+// whose listener gets those of its endpoint.
 func acceleratorObjects() []string {
 	object := func(namespace, name, spec string) string {
 		return fmt.Sprintf("apiVersion: aga.k8s.aws/v1beta1\nkind: GlobalAccelerator\nmetadata: {name: %[2]s, namespace: %[1]s, uid: %[1]s-%[2]s}\nspec: {%[3]s}\n", namespace, name, spec)
@@ -78,7 +78,7 @@ func acceleratorObjects() []string {
 	}
 }
 
-// withDefaults reads an object with what the schema of its definition fills in.
+// withDefaults reads an object and sets the defaults of its CRD schema.
 func withDefaults(t *testing.T, doc string) *aga.GlobalAccelerator {
 	t.Helper()
 	loaded := answered(cluster.LoadYAML([]byte(doc)))(t)
@@ -110,7 +110,7 @@ func withDefaults(t *testing.T, doc string) *aga.GlobalAccelerator {
 	return o
 }
 
-// discovered gives the listener of the last object the ports of its endpoint.
+// discovered returns the object with the ports of the endpoint in its listener, if it has none.
 func discovered(o *aga.GlobalAccelerator) *aga.GlobalAccelerator {
 	out := o.DeepCopy()
 	if len(out.Spec.Listeners) == 1 && out.Spec.Listeners[0].Protocol == "" {
@@ -122,13 +122,13 @@ func discovered(o *aga.GlobalAccelerator) *aga.GlobalAccelerator {
 // acceleratorDefaults are tags for all accelerators.
 var acceleratorDefaults = map[string]string{"Env": "prod", "Owner": "platform"}
 
-// acceleratorSite returns a cluster with the endpoints.
+// acceleratorSite returns a cluster with the endpoints and a client, and the ARNs of the load balancers.
 func acceleratorSite(t *testing.T) (*harness.Harness, *ga.Client, map[string]string) {
 	t.Helper()
 	r := harness.New(t, harness.Options{Accelerators: true, Accelerator: func(o *accelerator.Options) { o.DefaultTags = acceleratorDefaults }})
 	r.Apply(endpointObjects)
 	r.Settle(10 * time.Minute)
-	time.Sleep(10 * time.Minute) // the load balancers are active
+	time.Sleep(10 * time.Minute) // until the load balancers are active
 	arns := map[string]string{}
 	client := elb.NewFromConfig(harness.AWSConfig(r.Emulator))
 	for _, lb := range answered(client.DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{}))(t).LoadBalancers {
@@ -140,8 +140,8 @@ func acceleratorSite(t *testing.T) (*harness.Harness, *ga.Client, map[string]str
 	return r, ga.NewFromConfig(harness.AWSConfig(r.Emulator), func(o *ga.Options) { o.Region = "us-west-2" }), arns
 }
 
-// leaveAccelerator makes what the other controller makes of an object, and writes to the object what it writes. odd has
-// things in another order, and settings that neither of them cares about.
+// leaveAccelerator creates the accelerator that the other controller would create for an object, and writes its
+// finalizers and status. With odd, lists have another order, and settings that neither controller manages are set.
 func leaveAccelerator(t *testing.T, r *harness.Harness, c *ga.Client, o *aga.GlobalAccelerator, want ruled, odd bool) {
 	t.Helper()
 	in := &ga.CreateAcceleratorInput{Name: &want.Name, IpAddressType: types.IpAddressType(want.Type), IdempotencyToken: aws.String(string(o.UID))}
@@ -187,7 +187,8 @@ func leaveAccelerator(t *testing.T, r *harness.Harness, c *ga.Client, o *aga.Glo
 	}
 }
 
-// What another controller left is taken over without a call that changes something, whether the statuses name it or not.
+// TestAcceleratorsAreTakenOver checks that accelerators of another controller are adopted without a mutating call,
+// whether or not the statuses name them.
 func TestAcceleratorsAreTakenOver(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]struct{ odd, lost bool }{"as made": {}, "other orders, tuned by hand": {odd: true}, "without statuses": {lost: true}} {
@@ -231,7 +232,7 @@ func TestAcceleratorsAreTakenOver(t *testing.T) {
 	}
 }
 
-// checkTaken looks at the objects after a take-over.
+// checkTaken checks the finalizers and statuses of the objects.
 func checkTaken(t *testing.T, r *harness.Harness, arns map[string]string) {
 	t.Helper()
 	for _, o := range r.Store.All(cluster.KindGlobalAccelerator) {
@@ -248,8 +249,9 @@ func checkTaken(t *testing.T, r *harness.Harness, arns map[string]string) {
 	}
 }
 
-// The other way round, what this controller makes is what the other one compares its own with, so that it changes nothing: it
-// finds the accelerator by the ARN in the status, compares the tags, and matches listeners by protocol and ports.
+// TestOtherControllerKeepsAccelerators checks the opposite direction: accelerators that this controller creates equal
+// what the other controller expects, so that it changes nothing. It finds an accelerator by the ARN in the status,
+// compares tags, and matches listeners by protocol and ports.
 func TestOtherControllerKeepsAccelerators(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -274,7 +276,7 @@ func TestOtherControllerKeepsAccelerators(t *testing.T) {
 	})
 }
 
-// The rule of names is the one of the documentation.
+// TestAcceleratorNameRule checks the example of a generated name in the documentation.
 func TestAcceleratorNameRule(t *testing.T) {
 	t.Parallel()
 	if d := cmp.Diff("k8s_shop_web-acceleratorv_", generated("shop", "web-accelerator.v1", "IPV4")[:26]); d != "" {

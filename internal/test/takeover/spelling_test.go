@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// respelled are annotations that say what was recorded in other words.
+// respelled are annotations with another spelling of the recorded value.
 var respelled = []struct{ name, object, annotation, from, to string }{
 	{"host bits and blanks", "ingress-inbound-cidrs/web", "inbound-cidrs", "10.0.0.0/8, 192.168.1.0/24", " 10.1.2.3/8 ,192.168.1.7/24"},
 	{"order and repetition", "ingress-inbound-cidrs/web", "inbound-cidrs", "10.0.0.0/8, 192.168.1.0/24", "192.168.1.0/24,10.0.0.0/8,10.0.0.0/8"},
@@ -24,8 +24,8 @@ var respelled = []struct{ name, object, annotation, from, to string }{
 	{"order of tags", "ingress-tags/web", "tags", "", ""},
 }
 
-// TestTakeOverWithEquivalentAnnotations changes annotations between the two controllers in ways that mean
-// the same.
+// TestTakeOverWithEquivalentAnnotations checks that annotations that are changed between the two controllers to an
+// equivalent value cause no change.
 func TestTakeOverWithEquivalentAnnotations(t *testing.T) {
 	t.Parallel()
 	for _, s := range respelled {
@@ -51,7 +51,7 @@ func respell(t *testing.T, r *harness.Harness, object, annotation, from, to stri
 	}
 	stored = stored.DeepCopy()
 	have := stored.Annotations[prefix+annotation]
-	if to == "" { // the same list, backwards
+	if to == "" { // the same list in reverse order
 		parts := strings.Split(have, ",")
 		for i := len(parts) - 1; i >= 0; i-- {
 			to += strings.TrimSpace(parts[i]) + ","
@@ -65,7 +65,7 @@ func respell(t *testing.T, r *harness.Harness, object, annotation, from, to stri
 	must(t, 0, r.Store.Put(stored))
 }
 
-// TestTakeOverFindsRealDifferences makes sure that a real difference is not overlooked by these tests.
+// TestTakeOverFindsRealDifferences checks that these tests detect a real difference.
 func TestTakeOverFindsRealDifferences(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -80,13 +80,13 @@ func TestTakeOverFindsRealDifferences(t *testing.T) {
 	})
 }
 
-// TestDeletionAfterTakeOver deletes all that was taken over: nothing is left that the other
-// controller made.
+// TestDeletionAfterTakeOver deletes all objects after the take-over and checks that no resource of the other
+// controller remains.
 func TestDeletionAfterTakeOver(t *testing.T) {
 	t.Parallel()
 	for _, f := range found {
 		if f.odd.described {
-			continue // rules of others stay
+			continue // rules of other clients are kept
 		}
 		t.Run(f.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

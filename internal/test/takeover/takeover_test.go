@@ -24,7 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// found are the states in which a controller may find what was left.
+// found are variations of the existing resources that a controller may find.
 var found = []struct {
 	name string
 	odd  variations
@@ -37,15 +37,15 @@ var found = []struct {
 	{"by a tagging service that does not know it yet", variations{lag: 12 * time.Minute}},
 }
 
-// TestTakeOver lets a controller find what another one left, case by case: it makes no call that
-// changes something.
+// TestTakeOver checks for each case that a controller makes no mutating call when it finds the resources of another
+// controller.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	for i, f := range found {
 		t.Run(f.name, func(t *testing.T) {
 			for j, name := range cases.Names(t) {
 				if i > 0 && (i+j)%seeds.Step(3) != 0 {
-					continue // TestTakeOverOfAllCases finds each case in each state
+					continue // TestTakeOverOfAllCases covers each case with each variation
 				}
 				t.Run(name, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) { takeOver(t, f.odd, name) })
@@ -55,7 +55,7 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// TestTakeOverOfAllCases is the same with all cases in one cluster.
+// TestTakeOverOfAllCases checks the same with all cases in one cluster.
 func TestTakeOverOfAllCases(t *testing.T) {
 	t.Parallel()
 	for _, f := range found {
@@ -65,8 +65,8 @@ func TestTakeOverOfAllCases(t *testing.T) {
 	}
 }
 
-// unhealthy is a case in which one fault keeps a whole group from being built, which is an option
-// here; without it, the rest of the group is built.
+// unhealthy is a case in which one fault blocks a whole IngressGroup. That is an option of this controller; without
+// the option, the rest of the IngressGroup is served.
 const unhealthy = "ingress-group-conflict-scheme"
 
 func world(t *testing.T, odd variations, strict bool) *harness.Harness {
@@ -83,7 +83,7 @@ func world(t *testing.T, odd variations, strict bool) *harness.Harness {
 	})
 }
 
-// quiet is the time in which bindings whose checkpoint is as it should be are left alone.
+// quiet is a time in which bindings with a valid checkpoint are not compared.
 const quiet = 20 * time.Minute
 
 func takeOver(t *testing.T, odd variations, names ...string) {
@@ -95,7 +95,7 @@ func takeOver(t *testing.T, odd variations, names ...string) {
 	finds(t, r, odd.stale)
 }
 
-// leave makes a world in which another controller has done its work and is gone.
+// leave returns a harness in which another controller has created its resources and has been removed.
 func leave(t *testing.T, odd variations, names ...string) *harness.Harness {
 	t.Helper()
 	r := world(t, odd, slices.Contains(names, unhealthy))
@@ -104,12 +104,12 @@ func leave(t *testing.T, odd variations, names ...string) *harness.Harness {
 		loader.Apply(t, name)
 	}
 	buildWith(t, Site{AWS: harness.AWSConfig(r.Emulator), World: r.World, Objects: r.Store}, odd, names...)
-	time.Sleep(10 * time.Minute) // all targets are healthy
+	time.Sleep(10 * time.Minute) // until all targets are healthy
 	return r
 }
 
-// finds starts a controller and expects it to change nothing. Bindings that are not stale are not
-// even looked at.
+// finds starts a controller and checks that it changes nothing. Unless stale is set, it must not even read the
+// bindings in AWS.
 func finds(t *testing.T, r *harness.Harness, stale bool) {
 	t.Helper()
 	aws, k8s, bindings := r.State(), objects(r), versions(r)
@@ -144,7 +144,7 @@ func finds(t *testing.T, r *harness.Harness, stale bool) {
 	}
 }
 
-// withoutBinding counts target groups whose target is a load balancer; they have no binding.
+// withoutBinding returns the number of target groups whose target is a load balancer, which have no binding.
 func withoutBinding(r *harness.Harness) (n int) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -164,7 +164,7 @@ func equal(t *testing.T, what string, before, after any) {
 	}
 }
 
-// faithful checks the work of this package: read back, what was built is what was recorded.
+// faithful checks this package: the created resources must equal the record.
 func faithful(t *testing.T, r *harness.Harness, names []string) {
 	t.Helper()
 	got := cases.Read(t, r)
@@ -187,8 +187,8 @@ func faithful(t *testing.T, r *harness.Harness, names []string) {
 	}
 }
 
-// objects returns what a take-over must not change of the cluster: specs, labels and finalizers of
-// bindings, finalizers and status of Ingresses and Services. The protocol of ports may be filled in.
+// objects returns the parts of objects that a take-over must not change: specs, labels and finalizers of bindings,
+// finalizers and status of Ingresses and Services. The protocol of ports may be added.
 func objects(r *harness.Harness) map[string]any {
 	out := map[string]any{}
 	for _, obj := range r.Store.All(cluster.KindBinding) {
@@ -210,7 +210,7 @@ func objects(r *harness.Harness) map[string]any {
 		out[cluster.RefOf(i).String()] = []any{status, i.Finalizers, i.Labels, i.Annotations}
 	}
 	for _, obj := range r.Store.All(cluster.KindService) {
-		// One of which nothing is made gets the finalizer beforehand.
+		// A Service without a load balancer gets the finalizer before its resources are created.
 		if s, ok := obj.(*corev1.Service); ok && len(s.Status.LoadBalancer.Ingress) > 0 {
 			out[cluster.RefOf(s).String()] = []any{s.Status, s.Finalizers, s.Labels, s.Annotations}
 		}
@@ -226,7 +226,7 @@ func versions(r *harness.Harness) map[string]string {
 	return out
 }
 
-// mutating lists the calls that were to change something, by operation.
+// mutating returns the mutating calls by operation.
 func mutating(r *harness.Harness) string {
 	counts := map[string]int{}
 	for _, e := range r.Emulator.Calls().Entries() {
