@@ -26,7 +26,7 @@ func (w *adoptionWorld) readAnswers() map[string]map[string]string {
 			out[r.lb] = map[string]string{}
 		}
 		text := a.answerOf(rules[endpoint{w.arns[r.lb], r.port}], request{host: r.host, path: r.path}.facts()).text
-		out[r.lb][r.String()] = strings.ReplaceAll(text, "pay/api", "pay/web-2") // whose pods these are
+		out[r.lb][r.String()] = strings.ReplaceAll(text, "pay/api", "pay/web-2") // the Services have the same pods
 	}
 	return out
 }

@@ -220,7 +220,7 @@ func (w *testCluster) checkUnreachableRules() {
 			continue // by a rule with other conditions: of two rules with the same conditions the held one is omitted
 		}
 		if w.ask(w.lbs[r.stack], r.port, r.host, "/elsewhere") != a {
-			continue // by a rule for the path "/" alone, which leaves the victim's rule the rest
+			continue // by a rule for only the path "/", so that other paths still reach the victim's rule
 		}
 		given := w.rights.inFront(r, a, want.answers[r])
 		if !slices.ContainsFunc(given, func(ing *networkingv1.Ingress) bool { return sameRoute(ing, r) }) {

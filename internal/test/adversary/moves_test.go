@@ -228,7 +228,7 @@ type attackerRights struct {
 	exposed     map[int32]bool  // ports of its targets that it exposes with NLBs
 }
 
-// remember records an object of the attacker that may entitle it to something.
+// remember records an object of the attacker that may entitle it to membership or open ports.
 func (a *attackerRights) remember(obj cluster.Object) {
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
@@ -283,9 +283,9 @@ func (a *attackerRights) noteOpened(source string, ports []int32) {
 	}
 }
 
-// opened is a port that a source may reach.
+// opened is a port that is open to a source.
 type opened struct {
-	source string // CIDR or id of a security group
+	source string // CIDR or ID of a security group
 	port   int32
 }
 
@@ -297,8 +297,8 @@ func (a *attackerRights) forget(ref cluster.Ref) {
 	}
 }
 
-// askedFor reports whether the attacker has opened a port of its own targets to a source, which whoever
-// may write TargetGroupBindings can.
+// askedFor reports whether the attacker has opened a port of its own targets to a source, as every tenant with write
+// access to TargetGroupBindings can.
 func (a *attackerRights) askedFor(source string, port int32) bool {
 	return a.asked[opened{source, port}]
 }

@@ -152,8 +152,8 @@ func byType(kind string) choice {
 	return choice{[]string{"1"}, []string{"x"}}
 }
 
-// fullKey returns the annotation key with its prefix. A placeholder in key, such as the one in actions.<name>, is replaced by
-// name.
+// fullKey returns the annotation key with its prefix. A placeholder in key, such as the one in actions.<name>, is
+// replaced by name.
 func fullKey(key, name string) string {
 	head, _, open := strings.Cut(key, "<")
 	if !open {

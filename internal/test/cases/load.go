@@ -88,7 +88,7 @@ func (l *Loader) podAddress(t *testing.T, node int) string {
 	return aws.ToString(must(t, out, err).AssignedPrivateIpAddresses[0].PrivateIpAddress)
 }
 
-// Text returns the YAML of a case, with the IDs of a world.
+// Text returns the YAML of a case, with the IDs of the seeded resources.
 func Text(t *testing.T, name string, world harness.Seeded) []byte {
 	t.Helper()
 	raw, err := testdata.Files.ReadFile(name + ".yaml")

@@ -171,7 +171,7 @@ func (a *adoption) comesBack(m moment, docs *desires, w way) string {
 // a quarter of an hour.
 const mostRepeats = 50
 
-// broken reports whether an answer that the other controller left behind serves nobody.
+// broken reports whether the other controller has left requests without a working answer.
 func broken(answer string) bool {
 	return strings.Contains(answer, "without targets") || strings.Contains(answer, "answer 503")
 }

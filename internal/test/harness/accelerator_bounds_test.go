@@ -173,7 +173,7 @@ spec: {ingressClassName: alb, rules: [{host: %[1]s.example, http: {paths: [{path
 	}
 	for name, c := range map[string]struct {
 		isolated bool
-		want     int // endpoints without the consent of all
+		want     int // number of endpoints without the consent of all namespaces
 	}{"cooperative": {false, 2}, "isolated": {true, 0}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -14,7 +14,7 @@ import (
 // each. CreateEndpointGroup includes the endpoints.
 var acceleratorFloor = map[string]int{"CreateAccelerator": 1, "CreateListener": 2, "CreateEndpointGroup": 2}
 
-// secondIngress is Ingress shop/api, with a load balancer of its own.
+// secondIngress is Ingress shop/api, with its own load balancer.
 const secondIngress = `
 apiVersion: networking.k8s.io/v1
 kind: Ingress

@@ -116,7 +116,7 @@ func TestQuotaOfAccelerators(t *testing.T) {
 		if n := len(liveAccelerators(r)); n != 1 {
 			t.Errorf("%d accelerators", n)
 		}
-		if n := r.Emulator.Calls().Count("CreateAccelerator"); n < 1 || n > 3*12 { // 5 seconds to 15 minutes apart
+		if n := r.Emulator.Calls().Count("CreateAccelerator"); n < 1 || n > 3*12 { // attempts are 5 seconds to 15 minutes apart
 			t.Errorf("%d attempts in an hour", n)
 		}
 		for i := range 3 {

@@ -12,8 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// permittedLife creates, changes and empties an accelerator, so that every permission of the table except those for
-// deletion is used.
+// permittedLife returns a harness with the given policies in which an accelerator was created, changed and emptied.
 func permittedLife(t *testing.T, policies ...[]byte) *Harness {
 	t.Helper()
 	shipped, err := iam.PolicyOf("aws")

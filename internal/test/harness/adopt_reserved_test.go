@@ -15,7 +15,7 @@ import (
 // slowChange delays one mutating call to AWS, and counts the plans of each kind of stack during the delay.
 type slowChange struct {
 	mu      sync.Mutex
-	lasts   time.Duration // 0: no change is slow
+	lasts   time.Duration // 0 for no delay
 	until   time.Time
 	planned map[model.Kind]int
 }

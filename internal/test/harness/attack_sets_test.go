@@ -45,7 +45,7 @@ func TestMovedListenerSetIsNewcomer(t *testing.T) {
 		r.during(10 * time.Minute)
 		check("after the move")
 		expect(t, "the ListenerSets that moved", "HostnameConflict False, ProtocolConflict False", listenerSetConflict(r, "evil", "more")+", "+listenerSetConflict(r, "evil", "wire"))
-		// The owner edits its ListenerSets, and the controller starts again.
+		// The owner edits its ListenerSets, and then the controller restarts.
 		r.Apply(strings.Replace(bank[0], "name: l,", "name: renamed,", 1), strings.Replace(bank[1], "name: l,", "name: renamed,", 1))
 		r.during(10 * time.Minute)
 		check("after an edit")

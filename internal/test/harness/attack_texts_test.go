@@ -19,7 +19,7 @@ import (
 // disguise is a value that clears the screen and contains a line that looks like an event of success.
 const disguise = "x\u001b[2J\r\nNormal  SuccessfullyReconciled  Successfully reconciled\u202e\u0000"
 
-// disguised returns an Ingress of namespace team whose every annotation holds the value.
+// disguised returns an Ingress of namespace team whose annotations all have the same value.
 func disguised(t *testing.T, value string, keys ...string) string {
 	t.Helper()
 	var b strings.Builder

@@ -112,7 +112,7 @@ func manyRules() string {
 	return b.String()
 }
 
-// heldWays are events that cause a hold.
+// heldWays are events that cause a hold, and "not held" for comparison.
 var heldWays = map[string]func(r *Harness){
 	"not held":  func(*Harness) {},
 	"too large": func(r *Harness) { r.Apply(teamRoute("", manyRules())) },

@@ -20,7 +20,7 @@ func TestBindingsHaveNoOwnerReference(t *testing.T) {
 	route := strings.Replace(blogRoute, "HOST", "blog.example.com", 1)
 	for name, c := range map[string]struct {
 		world  func(t *testing.T) *Harness
-		stacks string // of the bindings
+		stacks string // in the labels of the bindings
 	}{
 		"IngressGroup of two namespaces": {func(t *testing.T) *Harness {
 			r := newShop(t)

@@ -60,7 +60,7 @@ func (r *Harness) seedZones(delay time.Duration) {
 	r.Emulator.Calls().Reset()
 }
 
-// zone makes a hosted zone, a private one if it is given a VPC.
+// zone creates a hosted zone, which is private if a VPC is given.
 func (r *Harness) zone(name, vpc string) {
 	r.T.Helper()
 	in := &route53.CreateHostedZoneInput{Name: &name, CallerReference: aws.String(name + vpc)}
@@ -73,8 +73,8 @@ func (r *Harness) zone(name, vpc string) {
 	}
 }
 
-// managedCertificates lists the certificates of the controller with their hosts and whether a listener has them,
-// and the domains of all validation records.
+// managedCertificates lists the certificates of the controller with their hosts and the number of listeners that use
+// them, and the validation records.
 func managedCertificates(r *Harness) []string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -140,7 +140,7 @@ func certificateLifecycle(t *testing.T, r *Harness) (states [][]string) {
 	return states
 }
 
-// The record for www stays: the certificate of another user needs it.
+// The record for www is kept, because the certificate of another user needs it.
 var certificateStates = [][]string{
 	{"record shop.example.com. 60", "shop.example.com 1"},
 	{"record shop.example.com. 60", "record www.example.com. 60", "shop.example.com,www.example.com 1"},
@@ -202,7 +202,7 @@ func TestPendingCertificateCostsFewCalls(t *testing.T) {
 		if n := counts.Count("ListCertificates") + counts.Count("DescribeCertificate"); n > 2*130 {
 			t.Errorf("%d reads of certificates within an hour", n)
 		}
-		// ACM looks again.
+		// ACM checks the validation records again.
 		w := r.Emulator.Store()
 		w.Lock()
 		w.Config.ACM.ValidationDelay = 0
@@ -272,7 +272,7 @@ func TestRecordsCanBeCreatedByAnotherUser(t *testing.T) {
 			}
 			w := r.Emulator.Store()
 			w.Lock()
-			w.Config.ACM.AssumeRecords = true // it was made elsewhere
+			w.Config.ACM.AssumeRecords = true // as if another client had created the record
 			w.Unlock()
 			settled(t, r)
 			if diff := cmp.Diff([]string{"shop.example.com 1"}, managedCertificates(r)); diff != "" {
@@ -289,8 +289,8 @@ func TestRecordsCanBeCreatedByAnotherUser(t *testing.T) {
 	}
 }
 
-// interrupt kills the controller after every fifth of so many calls, then loses the answer of every third of so many
-// writes. Long runs try all of them.
+// interrupt kills the controller after every tenth call, and loses the response to every sixth write; all of them in
+// long test runs.
 func interrupt(t *testing.T, calls, mutations int, try func(n int, what string, hook func(*Harness) fault.Hook)) {
 	t.Helper()
 	for n := 1; n <= calls && !t.Failed(); n += seeds.Step(10) {

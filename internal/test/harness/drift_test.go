@@ -355,8 +355,8 @@ func TestComparisonCostsFewCalls(t *testing.T) {
 		if n := r.Emulator.Calls().Mutating(); n > 0 {
 			t.Errorf("%d mutating calls", n)
 		}
-		// The lists 3, tags 2, listeners and rules 3, certificates, attributes 4, capacity, web ACL, health 2,
-		// nodes 2.
+		// The calls are 3 for lists, 2 for tags, 3 for listeners and rules, 4 for attributes, 2 for target health, 2
+		// for nodes, and those for certificates, capacity and the web ACL.
 		if n := r.Emulator.Calls().Total(); n > 25 {
 			t.Errorf("%d calls: %v", n, r.Emulator.Calls().Counts())
 		}

@@ -25,7 +25,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// undoing is an API server behind which another client undoes each write of the controller to one object at once.
+// undoing is an API server behind which another client immediately reverts the controller's writes to one object.
 type undoing struct {
 	kube.API
 	store *cluster.Memory

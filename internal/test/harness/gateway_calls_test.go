@@ -140,7 +140,7 @@ func gatewayCalls(t *testing.T, n, routes int) {
 
 	for _, e := range []struct {
 		what, doc string
-		budget    int // calls that change something
+		budget    int // maximum of mutating calls
 	}{
 		// The rule, and the target group that is created or deleted with its one target.
 		{"becomes a redirect", strings.Replace(routeNumber(0, 1, "/"), "backendRefs: [{name: r0-1, port: 80}]", "filters: [{type: RequestRedirect, requestRedirect: {hostname: to.example.com}}]", 1), 3},

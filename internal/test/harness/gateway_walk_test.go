@@ -227,7 +227,7 @@ func configures(ref cluster.Ref) bool {
 // namedInAWS matches names that AWS generates randomly.
 var namedInAWS = regexp.MustCompile(`arn:aws[^" ]*|[a-z0-9.-]+\.elb\.[a-z0-9-]*\.?amazonaws\.com`)
 
-// walkStatuses returns the statuses of the objects of a walk, without times and random names.
+// walkStatuses returns the statuses of the objects of a random walk, without times and generated names.
 func walkStatuses(r *Harness) []string {
 	var out []string
 	for _, ref := range walked {

@@ -59,7 +59,7 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 	}
 	const standard = `, annotations: {ingressclass.kubernetes.io/is-default-class: "true"}`
 	cases := map[string]struct {
-		class string // of the Ingresses
+		class string // the class line of the Ingresses
 		lose  func(r *Harness)
 		back  func(r *Harness)
 		event string

@@ -37,14 +37,14 @@ func TestRandomKillsLeaveNothing(t *testing.T) {
 	}
 }
 
-// killer is one history of edits and kills.
+// killer runs one history of edits and kills.
 type killer struct {
 	walker
 	t    *testing.T
 	r    *Harness
 	docs walkDocs
 	log  []string
-	over bool // fullIngress is deleted
+	over bool // all Ingresses are deleted
 }
 
 func runKillHistory(t *testing.T, seed uint64) {
@@ -117,7 +117,7 @@ func (k *killer) deleting() []cluster.Object {
 	return slices.DeleteFunc(k.r.Store.All(cluster.KindIngress), func(o cluster.Object) bool { return o.GetDeletionTimestamp() == nil })
 }
 
-// edit changes one Ingress or pods, as a user does who does not set finalizers.
+// edit changes one Ingress or pods, as a user would who does not set finalizers.
 func (k *killer) edit() {
 	if k.chance(20) {
 		n := k.IntN(len(walkServices))

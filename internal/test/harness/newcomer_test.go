@@ -161,7 +161,7 @@ func TestConflictingNewcomerChangesNothing(t *testing.T) {
 				if w := warnings(r)["newcomer"]; len(w) == 0 {
 					t.Error("the newcomer hears nothing")
 				}
-				// Settings that all members of the namespace agree on are applied.
+				// Settings on which the members of namespace shop agree are applied.
 				for _, n := range []string{"a", "b"} {
 					r.Apply(inGroup("shop", n, "alb", n+".example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.1.0.0/16", "wafv2-acl-name", "rig"))
 				}
@@ -214,7 +214,7 @@ func TestProductOfPortsAndPathsIsLimited(t *testing.T) {
 	})
 }
 
-// remove deletes an Ingress as a user does.
+// remove deletes an Ingress, as a user would.
 func remove(t *testing.T, r *Harness, namespace, name string) {
 	t.Helper()
 	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: name}); err != nil {

@@ -35,7 +35,7 @@ type memberKind struct {
 	member func(namespace, name string, first bool, host string, rules ...string) string
 }
 
-// groupMember returns an Ingress of the group "edge".
+// groupMember returns an Ingress of IngressGroup "edge".
 func groupMember(namespace, name string, first bool, host string, rules ...string) string {
 	order := "10"
 	if first {
@@ -102,7 +102,7 @@ spec:
 	return b.String() + "\n"
 }
 
-// openGateway admits routes of all namespaces.
+// openGateway is a Gateway that admits routes of all namespaces.
 const openGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass

@@ -16,7 +16,7 @@ const latency = 30 * time.Millisecond
 
 // creation is the result of creating many load balancers at once.
 type creation struct {
-	took             time.Duration // until the last change
+	took             time.Duration // until the last mutating call
 	calls, throttled int
 }
 

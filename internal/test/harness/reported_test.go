@@ -119,7 +119,7 @@ func (n *noStatuses) Patch(ctx context.Context, obj cluster.Object, part cluster
 	return n.API.Patch(ctx, obj, part, kind, data)
 }
 
-// otherClasses are classes of another controller.
+// otherClasses are an IngressClass and a GatewayClass of another controller.
 const otherClasses = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass

@@ -169,7 +169,7 @@ func TestFlappingTargetsCostFewCalls(t *testing.T) {
 				if counts[0] > 40 || slices.Max(counts[1:]) > 10 {
 					t.Errorf("%d calls in the minutes", counts)
 				}
-				// The pod is deleted while its target waits to be changed.
+				// The pod is deleted while a change of its target is delayed.
 				live := f.registered()
 				dead := live[len(live)-1]
 				if err := f.h.r.Store.Delete(cluster.Ref{Kind: cluster.KindPod, Namespace: "shop", Name: fmt.Sprintf("pod-%d", dead)}); err != nil {

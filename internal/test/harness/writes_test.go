@@ -83,7 +83,7 @@ func (a faultyAPI) Delete(ctx context.Context, obj cluster.Object) error {
 	return a.f.do("delete", obj, func() error { return a.API.Delete(ctx, obj) })
 }
 
-// Faults of writeFaults.
+// The functions below are faults of writeFaults. dieBefore kills the process before the write, dieAfter after it.
 func dieBefore(f *writeFaults, _ func() error) error { f.harness.Kill(); return errDied }
 
 func dieAfter(f *writeFaults, write func() error) error {
