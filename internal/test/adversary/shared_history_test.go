@@ -148,8 +148,8 @@ func (w *sharedWorld) look() map[string]string {
 	return out
 }
 
-// check compares this with the recorded facts. While the Service of blog has its own load balancer, its port may be
-// used by another Service.
+// check compares this with the recorded facts, and checks that the Service of blog is still internet-facing while it
+// has its own load balancer.
 func (w *sharedWorld) check(when string) {
 	got := w.look()
 	for key, want := range w.facts {

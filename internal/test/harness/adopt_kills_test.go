@@ -226,8 +226,8 @@ func adoptMiddle(t *testing.T, h *adoptHooked, back bool) {
 	r.expectRemoval(empty)
 }
 
-// check verifies the state at rest after any event: one stack owns the whole serving load balancer, and one tag
-// records it.
+// check verifies the state at rest after any event: there is one load balancer, or there are two and no resource has
+// the tag that records an adoption.
 func (h *adoptHooked) check(t *testing.T) {
 	t.Helper()
 	r := h.adopting
