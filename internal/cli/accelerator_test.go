@@ -15,11 +15,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// ageText matches the last word of a line of get.
+// ageText matches the last word of each line of the output of get.
 var ageText = regexp.MustCompile(`(?m) +\S+$`)
 
-// What the commands show of accelerators that the controller has made, and whose objects have changed since (edit.yaml) or are deleted (delete.txt).
-// Each line of commands.txt is a command.
+// TestCommandsShowAccelerators checks the output of commands for accelerators that the controller created and whose
+// objects were edited (edit.yaml) or deleted (delete.txt) afterwards. Each line of commands.txt is a command.
 func TestCommandsShowAccelerators(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/accelerators/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		w := runScenarioWith(t, harness.Options{Accelerators: true}, func(t *testing.T, r *harness.Harness) {
@@ -96,7 +96,7 @@ metadata: {name: edge, namespace: shop, uid: shop-edge}
 spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}]}]}
 `
 
-// With the feature gate off the commands print why they show nothing, for files and for a cluster.
+// With the feature gate off, the commands print why they show no accelerators, for files and for a cluster.
 func TestCommandsSayThatAcceleratorsAreOff(t *testing.T) {
 	_, flags := startEmulator(t)
 	const why = "feature gate GlobalAcceleratorController is off, so that GlobalAccelerators are not looked at; set --feature-gates=GlobalAcceleratorController=true on the controller"
@@ -113,7 +113,7 @@ func TestCommandsSayThatAcceleratorsAreOff(t *testing.T) {
 	}
 }
 
-// A recording of tree is enough to show and explain an accelerator without AWS.
+// The commands tree, explain and get show an accelerator from a recording of tree, without AWS.
 func TestAcceleratorsAreRecorded(t *testing.T) {
 	w := runScenarioWith(t, harness.Options{Accelerators: true}, func(t *testing.T, r *harness.Harness) {
 		r.Apply(classYAML, strings.Replace(serviceYAML, "ports: [{port: 80}]", "ports: [{port: 80, nodePort: 30080}]", 1), ingressYAML, strings.Replace(edgeYAML, "toPort: 80}]}", "toPort: 80}], endpointGroups: [{endpoints: [{type: Ingress, name: web}]}]}", 1))

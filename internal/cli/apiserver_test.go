@@ -28,19 +28,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// apiServer is a fake API server. It fails the test if anything is written.
+// apiServer is a fake API server. It fails the test on any write request.
 type apiServer struct {
 	t       *testing.T
 	objects map[schema.GroupVersion]map[string][]cluster.Object // by plural name
 	kinds   map[schema.GroupVersion][]metav1.APIResource
-	denied  map[string]bool // plural names of kinds that may not be read
-	only    string          // the one namespace whose objects may be read
+	denied  map[string]bool // plural names of kinds that reads are forbidden for
+	only    string          // the only namespace that may be read; all if empty
 	mu      sync.Mutex
 	reads   map[string]int
 }
 
-// serveCluster starts an API server with the objects of a text, and returns a kubeconfig for it. Its contexts are "shop",
-// whose namespace is shop, and "other", whose cluster does not answer.
+// serveCluster starts an API server with the objects in text, and returns a kubeconfig for it. The kubeconfig has the
+// contexts "shop", with the namespace shop, and "other", whose cluster does not answer.
 func serveCluster(t *testing.T, text string) (*apiServer, string) {
 	t.Helper()
 	a := &apiServer{t: t, objects: map[schema.GroupVersion]map[string][]cluster.Object{}, kinds: map[schema.GroupVersion][]metav1.APIResource{}, reads: map[string]int{}}
@@ -71,7 +71,7 @@ func serveCluster(t *testing.T, text string) (*apiServer, string) {
 	return a, filepath.Join(writeTempFiles(t, map[string]string{"config": text}), "config")
 }
 
-// resourceOf returns the name of a kind in paths.
+// resourceOf returns the plural resource name of a kind, as used in API paths.
 func resourceOf(k cluster.Kind) string {
 	name := strings.ToLower(string(k))
 	if strings.HasSuffix(name, "s") {
@@ -128,7 +128,7 @@ func (a *apiServer) groups() metav1.APIGroupList {
 	return out
 }
 
-// version answers for what follows the version in a path.
+// version answers a request for an API version; rest is the part of the path after the version.
 func (a *apiServer) version(w http.ResponseWriter, gv schema.GroupVersion, rest []string) {
 	namespace := ""
 	if len(rest) >= 3 && rest[0] == "namespaces" {
@@ -178,7 +178,7 @@ func (a *apiServer) kindOf(gv schema.GroupVersion, name string) string {
 	return ""
 }
 
-// event adds an event about an object.
+// event adds an event about an object to the API server.
 func (a *apiServer) event(namespace, kind, name, class, reason, message, last string, count int32) {
 	at, err := time.Parse(time.RFC3339, last)
 	if err != nil {
@@ -192,7 +192,7 @@ func (a *apiServer) event(namespace, kind, name, class, reason, message, last st
 	})
 }
 
-// manifest adds an object of any kind.
+// manifest adds the object in a YAML text, which may be of any kind.
 func (a *apiServer) manifest(t *testing.T, text string) {
 	t.Helper()
 	o := &unstructured.Unstructured{}
@@ -210,7 +210,7 @@ func (a *apiServer) manifest(t *testing.T, text string) {
 	a.objects[gv][name] = append(a.objects[gv][name], o)
 }
 
-// webhooks adds two webhook configurations with a CA that expires at a time, and their Service's endpoints.
+// webhooks adds two webhook configurations whose CA expires at the given time, and the endpoints of their Service.
 func (a *apiServer) webhooks(t *testing.T, expires time.Time, ready bool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -241,7 +241,7 @@ endpoints: [{addresses: [10.0.0.1], conditions: {ready: %v}}]
 `, ready))
 }
 
-// removeKind removes a kind, as if its definition were not installed.
+// removeKind removes a kind, as if its CustomResourceDefinition were not installed.
 func (a *apiServer) removeKind(kind string) {
 	for gv := range a.kinds {
 		a.kinds[gv] = slices.DeleteFunc(a.kinds[gv], func(r metav1.APIResource) bool { return r.Kind == kind })

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 )
 
-// unreachableEnvironment returns environment variables for AWS and Kubernetes, and fails the test if their servers are
-// called.
+// unreachableEnvironment returns environment variables with addresses for AWS and Kubernetes, and fails the test if a
+// client connects to these addresses.
 func unreachableEnvironment(t *testing.T) map[string]string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,7 +37,7 @@ func unreachableEnvironment(t *testing.T) map[string]string {
 	return map[string]string{"KUBECONFIG": config, "AWS_ENDPOINT_URL": url}
 }
 
-// With --offline plan needs no AWS, cluster or flags, prints what it assumes, and has an exit code for errors.
+// With --offline, plan needs no AWS, cluster or flags, prints its assumptions, and exits with a code for errors.
 func TestPlanWorksOffline(t *testing.T) {
 	env := unreachableEnvironment(t)
 	const everything = `apiVersion: networking.k8s.io/v1

@@ -23,7 +23,7 @@ func TestExitCodes(t *testing.T) {
 	tests := map[string]struct {
 		args   []string
 		code   int
-		stderr string // a part of it
+		stderr string // a part of the output
 	}{
 		"unknown flag":           {[]string{"--aws-vpc-cache-ttl=1m"}, 2, "unknown flag: --aws-vpc-cache-ttl"},
 		"mistyped flag":          {[]string{"--clustername=c"}, 2, `unknown flag: --clustername; did you mean "--cluster-name"? run "fulcrum --help"`},
@@ -95,7 +95,8 @@ func TestExplainKnowsEveryReason(t *testing.T) {
 	}
 }
 
-// explain also accepts the reasons of events and conditions that many findings share, with text and JSON output.
+// The command explain also accepts the reasons of events and conditions that many findings share, with text, JSON and
+// YAML output.
 func TestExplainKnowsReasonsOfManyFindings(t *testing.T) {
 	for word, means := range explain.SharedReasons {
 		for _, form := range []string{"-o=text", "-o=json", "-o=yaml"} {
@@ -107,7 +108,7 @@ func TestExplainKnowsReasonsOfManyFindings(t *testing.T) {
 	}
 }
 
-// Commands read the name of the cluster from the environment; the controller does not.
+// Commands read the cluster name from the environment; the controller does not.
 func TestClusterNameIsReadFromEnvironment(t *testing.T) {
 	_, flags := startEmulator(t)
 	flags = slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return strings.HasPrefix(f, "--cluster-name") })
@@ -126,7 +127,7 @@ func TestClusterNameIsReadFromEnvironment(t *testing.T) {
 	}
 }
 
-// The flag --version prints the same as the command version.
+// The flag --version prints the same as the command "version".
 func TestVersionFlag(t *testing.T) {
 	_, command, _ := run(t, "version")
 	code, flag, stderr := run(t, "--version")
@@ -135,7 +136,8 @@ func TestVersionFlag(t *testing.T) {
 	}
 }
 
-// The help of a command has its own defaults for kubeconfig and cluster name, which differ from the controller's.
+// The help of a command shows the defaults of commands for kubeconfig and cluster name, which differ from those of the
+// controller.
 func TestHelpShowsDefaultsOfCommands(t *testing.T) {
 	_, of, _ := run(t, "plan", "--help")
 	_, controller, _ := run(t, "--help")

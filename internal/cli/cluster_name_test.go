@@ -24,7 +24,7 @@ func tagSubnets(em *emulator.Emulator, cluster string) {
 	}
 }
 
-// If no subnet has a tag of the cluster name, the output begins with a warning about the name.
+// If no subnet has a tag with the cluster name, the output begins with a warning about the name.
 func TestWrongClusterNameIsReported(t *testing.T) {
 	em, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")

@@ -17,8 +17,8 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// TestCommands runs the command lines of commands.txt one after the other, with the objects of cluster.yaml. With a file
-// live.txt the controller makes the load balancers first; drift.txt and edit.yaml are changes after that.
+// TestCommands runs the command lines of commands.txt in order, with the objects of cluster.yaml. With a file live.txt
+// the controller first creates the load balancers; drift.txt and edit.yaml are applied after that.
 func TestCommands(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/commands/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, flags := startEmulator(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// A page that requests a full refresh shows a change in AWS at once, not only after cached facts are a minute old. Nothing is
-// written.
+// A full refresh that a page requests shows a change in AWS at once, although cached facts are less than a minute old.
+// It makes no mutating call.
 func TestConsoleRunsFullRefresh(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
@@ -51,7 +51,7 @@ func TestConsoleRunsFullRefresh(t *testing.T) {
 			t.Fatalf("at first: %+v", n)
 		}
 		drift(t, em, []string{"add-listener"})
-		writes := em.Calls().Mutating() // by the test
+		writes := em.Calls().Mutating() // calls made by the test
 		if code, _, body := p.ask("/api/again?after=5", nil); code != http.StatusNoContent {
 			t.Fatalf("asked to read AWS again: %d %s", code, body)
 		}
@@ -72,7 +72,8 @@ func TestConsoleRunsFullRefresh(t *testing.T) {
 	})
 }
 
-// Resources that the replacement of a load balancer creates and deletes name the load balancer; other changes do not.
+// In the output of tree, resources that the replacement of a load balancer creates or deletes name the replaced load
+// balancer; other changes do not.
 func TestTreeShowsReplacedLoadBalancer(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/edit.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)

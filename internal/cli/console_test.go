@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// page is a client of a console, like a browser.
+// page is a client of a console that sends requests as a browser does.
 type page struct {
 	t     *testing.T
 	url   string
@@ -53,7 +53,7 @@ func startConsole(t *testing.T, args ...string) page {
 	return page{t, strings.TrimSuffix(at, "/"), token}
 }
 
-// ask sends a request of the page, with changes of a test.
+// ask sends a request as the page does; change may modify the request.
 func (p page) ask(path string, change func(*http.Request)) (int, http.Header, string) {
 	p.t.Helper()
 	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+path, nil)
@@ -109,7 +109,7 @@ func TestMigrateConsoleOpensItsPage(t *testing.T) {
 	}
 }
 
-// The page gets the same documents that the commands print, and no others.
+// The page gets the same documents that the commands print, and no other documents.
 func TestConsoleShowsDocumentsOfCommands(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
@@ -163,11 +163,11 @@ func TestConsoleShowsDocumentsOfCommands(t *testing.T) {
 				t.Errorf("%s: the page shows the command %q", path, a.Command)
 			}
 		}
-		// The console shows files here, and those say nothing about who has a load balancer.
+		// Here the console reads files, which do not contain which controller owns a load balancer.
 		if code, _, body := p.ask("/api/command/status", nil); code != http.StatusBadRequest || !strings.Contains(body, "start it without --filename") {
 			t.Errorf("status of files: %d: %s", code, body)
 		}
-		// What a command refuses, the page shows as its answer.
+		// If a command fails, the page gets its error message as the answer.
 		if _, _, body := p.ask("/api/command/orphans", nil); !strings.Contains(body, "leave them out to compare the cluster with AWS") {
 			t.Errorf("orphans of files: %s", body)
 		}
@@ -183,7 +183,7 @@ func decodeDocument(t *testing.T, text string) (out any) {
 	return out
 }
 
-// Requests of another site, and requests for a foreign host name that resolves to this machine, are refused.
+// Requests from another site, and requests for another host name that resolves to this machine, are refused.
 func TestConsoleAcceptsOnlyRequestsOfItsPage(t *testing.T) {
 	const path = "/api/command/orphans"
 	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
@@ -240,7 +240,7 @@ func TestConsoleAcceptsOnlyRequestsOfItsPage(t *testing.T) {
 	}
 }
 
-// Without the name of the cluster the page shows the error.
+// Without a cluster name, the page shows the error.
 func TestConsoleShowsReasonOfFailedRefresh(t *testing.T) {
 	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
 	p := startConsole(t, "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--files-only", "-f", objects)
@@ -254,7 +254,7 @@ func TestConsoleShowsReasonOfFailedRefresh(t *testing.T) {
 	}
 }
 
-// Values of objects in requests of a page are never read as flags or by a shell.
+// Object names in requests of a page are never parsed as flags or by a shell.
 func TestObjectNamesAreNotParsedAsFlags(t *testing.T) {
 	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
 	p := startConsole(t, "--cluster-name=c", "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--files-only", "-f", objects)

@@ -18,7 +18,7 @@ import (
 
 const acceleratorGate = "--feature-gates=GlobalAcceleratorController=true"
 
-// createAccelerator creates an accelerator with some listeners that has been in progress for an hour.
+// createAccelerator creates an accelerator with the given number of listeners, which has been in progress for an hour.
 func createAccelerator(t *testing.T, em *emulator.Emulator, cluster string, listeners int32) {
 	t.Helper()
 	cfg := harness.AWSConfig(em)
@@ -96,7 +96,7 @@ func TestDoctorChecksAccelerators(t *testing.T) {
 	}, []string{"of-other"})
 }
 
-// Endpoints by ARN or ID are reported, with the flag that bounds them.
+// doctor reports endpoints by ARN or ID, with the flag that limits them.
 func TestDoctorNamesEndpointsByID(t *testing.T) {
 	em, flags := startEmulator(t)
 	const object = `
@@ -112,7 +112,7 @@ spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], end
 	checkDoctorOfAccelerators(t, em, flags, nil, nil, []string{"by ARN or id"})
 }
 
-// With the feature gate off, no call about accelerators is made.
+// With the feature gate off, doctor makes no call about accelerators.
 func TestDoctorSkipsAcceleratorsWithoutFeatureGate(t *testing.T) {
 	em, flags := startEmulator(t)
 	createAccelerator(t, em, harness.ClusterName, 1)
@@ -123,7 +123,7 @@ func TestDoctorSkipsAcceleratorsWithoutFeatureGate(t *testing.T) {
 	}
 }
 
-// A definition of another version is reported by its defaults.
+// doctor reports a CustomResourceDefinition whose defaults differ from those of this version.
 func TestDoctorComparesDefaultsOfAccelerators(t *testing.T) {
 	em, flags := startEmulator(t)
 	checkDoctorOfAccelerators(t, em, append(flags, acceleratorGate), func(definition string) string {
@@ -131,7 +131,7 @@ func TestDoctorComparesDefaultsOfAccelerators(t *testing.T) {
 	}, []string{"warning definitions  defaults of GlobalAccelerators differ from those of this version: v1beta1.spec.ipAddressType has none, v1beta1.spec.listeners.endpointGroups.endpoints.weight has 100; run \"kubectl apply -f config/crd\"\n"}, nil)
 }
 
-// Each missing permission is reported with the policy that contains it.
+// doctor reports each missing permission with the policy that contains it.
 func TestDoctorChecksPermissionsForAccelerators(t *testing.T) {
 	for name, c := range map[string]struct {
 		sid, action string

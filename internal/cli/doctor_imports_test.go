@@ -22,7 +22,7 @@ func TestDoctorNamesTheFlagThatRenewsCertificates(t *testing.T) {
 		"1": {"ingress.k8s.aws/stack": "shop/web", "ingress.k8s.aws/resource": "imported/shop/a"},
 		"2": {"ingress.k8s.aws/stack": "shop/web", "ingress.k8s.aws/resource": "imported/shop/b"},
 		"3": {"gateway.k8s.aws.nlb/stack": "shop/edge", "gateway.k8s.aws.nlb/resource": "imported/shop/a"},
-		"4": {}, // of somebody else
+		"4": {}, // of another owner
 	} {
 		if len(tags) > 0 {
 			tags["elbv2.k8s.aws/cluster"] = harness.ClusterName

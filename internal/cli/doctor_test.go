@@ -40,7 +40,7 @@ func emulatorState(t *testing.T, em *emulator.Emulator) string {
 	return string(data)
 }
 
-// runDoctor runs doctor against a cluster and returns its output, without parts that differ between runs.
+// runDoctor runs doctor against a cluster and returns its exit code and output.
 func runDoctor(t *testing.T, config string, flags []string, more ...string) (code int, out string) {
 	t.Helper()
 	code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"doctor"}, more, flags)...)
@@ -64,7 +64,7 @@ spec: {holderIdentity: fulcrum-0, renewTime: %q}
 `, time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")))
 }
 
-// doctor reports no error about a healthy cluster, and changes nothing.
+// doctor reports no error about a healthy cluster, and changes neither the cluster nor AWS.
 func TestDoctorOfAHealthyCluster(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
@@ -95,9 +95,10 @@ func TestDoctorOfAHealthyCluster(t *testing.T) {
 	}
 }
 
-// While AWS does not answer or fails, doctor reports that, and does not advise to change credentials or permissions.
+// While AWS does not answer or fails, doctor reports the outage, and does not advise changing credentials or
+// permissions.
 func TestDoctorDuringAnOutage(t *testing.T) {
-	const brief = 50 * time.Millisecond // no call is answered, however long it is waited for
+	const brief = 50 * time.Millisecond // short, because no call is answered within any timeout
 	for name, outage := range map[string]fault.Action{
 		"refused": {Reset: true},
 		"hangs":   {Hang: true},
@@ -128,7 +129,7 @@ func TestDoctorDuringAnOutage(t *testing.T) {
 	}
 }
 
-// Each fault has a line with its fix.
+// doctor reports each fault in one line with its fix.
 func TestDoctorReportsFaults(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
@@ -176,7 +177,7 @@ func TestDoctorReportsFaults(t *testing.T) {
 	}
 }
 
-// A missing permission is reported once with a fix, and other checks that need it refer to that line.
+// A missing permission is reported once with its fix, and other checks that need the permission refer to that line.
 func TestDoctorNamesAMissingRightOnce(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
@@ -212,7 +213,7 @@ func TestDoctorNamesAMissingRightOnce(t *testing.T) {
 	}
 }
 
-// A failure of AWS that concerns subnets of both schemes is reported once.
+// A failure of AWS that affects the subnets of both schemes is reported once.
 func TestDoctorReportsAFailureOfSubnetsOnce(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
@@ -225,7 +226,7 @@ func TestDoctorReportsAFailureOfSubnetsOnce(t *testing.T) {
 	}
 }
 
-// If neither the API server nor AWS answers, doctor reports that and ends.
+// If neither the API server nor AWS answers, doctor reports this and exits.
 func TestDoctorWithoutAnything(t *testing.T) {
 	_, flags := startEmulator(t)
 	config := filepath.Join(writeTempFiles(t, map[string]string{"config": kubeconfigOf(refusedAddress(t))}), "config")
@@ -238,7 +239,7 @@ func TestDoctorWithoutAnything(t *testing.T) {
 	}
 }
 
-// restrictCredentials replaces the full permissions of the credentials by policies.
+// restrictCredentials replaces the full permissions of the credentials with the given policies.
 func restrictCredentials(t *testing.T, em *emulator.Emulator, policies ...[]byte) {
 	t.Helper()
 	var who store.Principal
@@ -254,7 +255,7 @@ func restrictCredentials(t *testing.T, em *emulator.Emulator, policies ...[]byte
 	em.Store().PutPrincipal(harness.AccessKey, who)
 }
 
-// Actions that change AWS are simulated by IAM with few calls, if that is permitted.
+// If the simulation of policies is permitted, doctor simulates the actions that change AWS with few calls of IAM.
 func TestDoctorSimulatesPolicies(t *testing.T) {
 	const simulation = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"iam:SimulatePrincipalPolicy","Resource":"*"}]}`
 	for name, c := range map[string]struct {
@@ -308,7 +309,7 @@ func subnetsOf(t *testing.T, em *emulator.Emulator) (out []string) {
 	return out
 }
 
-// Each quota has a line with the resource that uses most of it, and a warning from 80 percent.
+// Each quota has a line with the resource that uses most of it, and a warning if 80 percent or more are used.
 func TestDoctorShowsQuotas(t *testing.T) {
 	em, flags := startEmulator(t)
 	em.Store().Lock()
@@ -384,7 +385,7 @@ func TestDoctorShowsQuotasWhileResourcesAreDeleted(t *testing.T) {
 	}
 }
 
-// Ingresses without a class, or with a mistyped class, are reported, at most a number of them.
+// doctor reports Ingresses without a class or with a mistyped class, and limits how many it names.
 func TestDoctorNamesIngressesThatAreNotServed(t *testing.T) {
 	_, flags := startEmulator(t)
 	docs := []string{classYAML, strings.NewReplacer("{name: alb}", "{name: near}", "ingress.k8s.aws/alb", "ingress.k8s.aws/abl").Replace(classYAML), ingressYAML,
@@ -416,7 +417,8 @@ spec: {controller: k8s.io/ingress-nginx}
 	}
 }
 
-// doctor reports a Gateway whose class does not exist, and a missing IngressClass, which no controller reports.
+// doctor reports a Gateway whose class does not exist, and that no IngressClass of the controller exists, which no
+// controller reports.
 func TestDoctorNamesClassesThatAreMissing(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, `apiVersion: gateway.networking.k8s.io/v1
@@ -436,7 +438,7 @@ spec: {gatewayClassName: alb, listeners: [{name: http, port: 80, protocol: HTTP}
 	}
 }
 
-// A controller without leader election has no Lease; doctor does not warn of that.
+// A controller without leader election has no Lease; doctor does not warn about this.
 func TestDoctorIgnoresLeaseWithoutLeaderElection(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)

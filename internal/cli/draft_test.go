@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// startEmulator starts an emulator with a network, and returns it with the flags for it.
+// startEmulator starts an emulator with a VPC and subnets, and returns it with the command flags for it.
 func startEmulator(t *testing.T) (*emulator.Emulator, []string) {
 	t.Helper()
 	em := emulator.New(emulator.Options{})
@@ -29,7 +29,7 @@ func startEmulator(t *testing.T) (*emulator.Emulator, []string) {
 	return em, emulatorFlags(t, em, seeded.VPC)
 }
 
-// emulatorFlags serves an emulator, and returns the flags for it.
+// emulatorFlags serves an emulator, and returns the command flags for it.
 func emulatorFlags(t *testing.T, em *emulator.Emulator, vpc string) []string {
 	t.Helper()
 	url := serveEmulator(t, em)
@@ -48,7 +48,7 @@ func emulatorFlags(t *testing.T, em *emulator.Emulator, vpc string) []string {
 		"--aws-api-endpoints=" + strings.Join(endpoints, ",")}
 }
 
-// serveEmulator serves an emulator, and returns its address.
+// serveEmulator serves an emulator over HTTP, and returns its URL.
 func serveEmulator(t *testing.T, em *emulator.Emulator) string {
 	t.Helper()
 	server := httptest.NewServer(em.Handler())
@@ -56,8 +56,8 @@ func serveEmulator(t *testing.T, em *emulator.Emulator) string {
 	return server.URL
 }
 
-// createOtherTargetGroup creates the target group of another user that golden files name, with an ARN that the API would
-// not choose.
+// createOtherTargetGroup creates a target group of another owner with the fixed ARN that golden files name; the API
+// would choose another ARN.
 func createOtherTargetGroup(em *emulator.Emulator) {
 	w := em.Store()
 	w.Lock()

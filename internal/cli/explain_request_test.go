@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The object that names the host of a request is shown; load balancers for any host share one line.
+// The command explain request shows the object that names the host of the request. Load balancers for any host share
+// one line.
 func TestExplainRequestShowsSourceOfHost(t *testing.T) {
 	_, flags := startEmulator(t)
 	service := strings.Replace(serviceYAML, "ports: [{port: 80}]", "ports: [{port: 80, nodePort: 30080}]", 1)
@@ -21,7 +22,7 @@ func TestExplainRequestShowsSourceOfHost(t *testing.T) {
 	}
 	objects = append(objects, nlb(12, "external-dns.alpha.kubernetes.io/hostname: 'a.example.com, Mail.example.com.'"))
 	for host, want := range map[string]struct {
-		blocks []string // their first two lines
+		blocks []string // the first two lines of each
 		line   string
 	}{
 		"shop.example.com": {[]string{"\nIngress shop/web: application load balancer k8s-shop-web-b4da647e1f, listener HTTP:80\n  named by host shop.example.com\n"}, "\n13 load balancers take any host on this port, among them Service shop/lb-0, Service shop/lb-1, Service shop/lb-10, and 10 more; for the answer"},
@@ -47,7 +48,8 @@ func TestExplainRequestShowsSourceOfHost(t *testing.T) {
 	}
 }
 
-// A port that redirects to another has no rules: the load balancer whose rules for the host are on the other port answers.
+// A port that redirects to another port has no rules. The command explain request shows the redirect of the load
+// balancer that has rules for the host on the other port.
 func TestExplainRequestShowsTheRedirectOfAHostOfAnotherPort(t *testing.T) {
 	_, flags := startEmulator(t)
 	objects := []string{classYAML, serviceYAML, strings.NewReplacer("  defaultBackend: {service: {name: web, port: {number: 80}}}",
@@ -67,7 +69,7 @@ func TestExplainRequestShowsTheRedirectOfAHostOfAnotherPort(t *testing.T) {
 	}
 }
 
-// A held Ingress is reported if it names the host of the request.
+// The command explain request reports a held Ingress if the Ingress names the host of the request.
 func TestExplainRequestNamesTheHeldIngressOfTheHost(t *testing.T) {
 	_, flags := startEmulator(t)
 	held := func(name, host string) string {
@@ -82,8 +84,9 @@ func TestExplainRequestNamesTheHeldIngressOfTheHost(t *testing.T) {
 	}
 }
 
-// If no rule names the host of a request, the output begins with the objects that name it and why they are not served; the
-// answers of other load balancers follow. A rule for the host with another path counts as a rule for the host.
+// If no rule names the host of a request, the output begins with the objects that name the host and why they are not
+// served; the answers of other load balancers follow. A rule for the host with another path counts as a rule for the
+// host.
 func TestExplainRequestReportsUnservedHostFirst(t *testing.T) {
 	_, flags := startEmulator(t)
 	ingress := func(name, class, host, path string) string {

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// A subnet that was refused is shown with the reason.
+// The command explain shows a subnet that was not chosen, with the reason.
 func TestRefusedSubnetsAreExplained(t *testing.T) {
 	em, flags := startEmulator(t)
 	client := ec2.NewFromConfig(harness.AWSConfig(em))
@@ -52,7 +52,7 @@ func TestRefusedSubnetsAreExplained(t *testing.T) {
 	}
 }
 
-// Events and conditions of the controller, such as the last error of AWS, are shown.
+// The command explain shows events and conditions of the controller, such as the last error of AWS.
 func TestWarningsOfTheControllerAreShown(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, `apiVersion: gateway.networking.k8s.io/v1

@@ -11,7 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// leaseYAML is the Lease of a controller, with an annotation unless flags is empty.
+// leaseYAML returns the Lease of a controller; flags is the value of its annotation, which is left out if flags is
+// empty.
 func leaseYAML(flags string) string {
 	annotations := "{}"
 	if flags != "" {
@@ -33,8 +34,8 @@ spec: {template: {spec: {containers: [{name: sidecar}, {name: aws-load-balancer-
 `
 }
 
-// Commands use the flags of the controller: of the holder of the Lease, or of the Deployment. Flags on the command line
-// override them, and a warning is printed if no controller is found.
+// Commands use the flags of the controller, which they read from the Lease or from the Deployment. Flags on the command
+// line override these flags, and a warning is printed if no controller is found.
 func TestCommandsUseFlagsOfController(t *testing.T) {
 	const ip, instance = "type: ip", "type: instance"
 	published := func(flags ...string) string {
@@ -47,7 +48,7 @@ func TestCommandsUseFlagsOfController(t *testing.T) {
 		denied   []string
 		args     []string
 		want     string // a part of the plan
-		reported string // a part of what is said of flags; empty: nothing
+		reported string // a part of the output about flags; empty: none
 		fails    string
 	}{
 		"of the Lease": {server: []string{leaseYAML(published(cluster, "--default-target-type=ip")), deploymentYAML("ingress", "lb", "--cluster-name=other")},
@@ -106,7 +107,7 @@ func TestCommandsUseFlagsOfController(t *testing.T) {
 	}
 }
 
-// Each command that reads a cluster gets the cluster name and the VPC from the flags of the controller.
+// Each command that reads a cluster takes the cluster name and the VPC from the flags of the controller.
 func TestEveryCommandUsesFlagsOfController(t *testing.T) {
 	_, flags := startEmulator(t)
 	var theirs, mine []string

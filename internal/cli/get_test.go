@@ -17,7 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// get prints one line for each load balancer of all kinds, also for missing ones.
+// The command get prints one line for each load balancer of all kinds, also for load balancers that do not exist in AWS
+// yet.
 func TestGetListsLoadBalancers(t *testing.T) {
 	w := runScenario(t, func(t *testing.T, r *harness.Harness) {
 		r.Apply(sharedServiceYAML("web", "public", 443, 0), sharedServiceYAML("mail", "public", 25, 1), sharedServiceYAML("dns", "", 53, 2))
@@ -67,7 +68,7 @@ Service shop/group.public   NAME       active    2/2 healthy   -          26h
 	}
 }
 
-// While one load balancer replaces another, each counts the targets that it forwards to.
+// While one load balancer replaces another, the command get counts for each the targets that it forwards to.
 func TestGetCountsTargetsOfEachLoadBalancerWhileOneReplacesAnother(t *testing.T) {
 	w := runScenario(t, func(t *testing.T, r *harness.Harness) {
 		r.Apply(sharedServiceYAML("mail", "", 25, 1))

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/migrate"
 )
 
-// With --in-place the Gateway asks for the load balancer of the Ingresses, and the report has the obstacles that the objects
-// show.
+// With --in-place the Gateway has the annotation that adopts the load balancer of the Ingresses, and the report names
+// the obstacles that the objects show.
 func TestMigrateInPlace(t *testing.T) {
 	t.Parallel()
 	plain := strings.ReplaceAll(storefront, "    alb.ingress.kubernetes.io/waf-acl-id: classic\n", "")

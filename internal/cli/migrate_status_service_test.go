@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// mailGateway is a Gateway that asks for the load balancer of Service shop/mail.
+// mailGateway is a Gateway that adopts the load balancer of Service shop/mail.
 const mailGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -33,8 +33,8 @@ metadata: {name: mail, namespace: shop}
 spec: {parentRefs: [{name: mail}], rules: [{backendRefs: [{name: mail, port: 25}]}]}
 `
 
-// The load balancer of a Service is shown if a Gateway names it. The commands to release it do not delete the Service, which
-// routes need.
+// migrate status shows the load balancer of a Service if a Gateway names the Service. The commands that release the
+// load balancer do not delete the Service, because routes need it.
 func TestMigrateStatusOfAService(t *testing.T) {
 	service := strings.Replace(sharedServiceYAML("mail", "", 25, 1), "aws-load-balancer-nlb-target-type: ip", "aws-load-balancer-nlb-target-type: ip, fulcrum.dev/adopted-by: mail", 1)
 	for name, tc := range map[string]struct {
@@ -71,7 +71,7 @@ func TestMigrateStatusOfAService(t *testing.T) {
 	}
 }
 
-// The status of the named objects is shown, whether Services or a Gateway have the load balancer.
+// migrate status shows the load balancers of the named objects, whether a Service, an Ingress or a Gateway owns them.
 func TestMigrateStatusShowsOnlyNamedObjects(t *testing.T) {
 	ingresses, gateways := inPlaceManifests(t)
 	w := runScenario(t, func(t *testing.T, r *harness.Harness) {

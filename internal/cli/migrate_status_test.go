@@ -41,7 +41,7 @@ func inPlaceManifests(t *testing.T) (ingresses, gateways string) {
 	return ingresses, made
 }
 
-// editGateway changes the annotations of the Gateway.
+// editGateway changes the annotations of all Gateways.
 func editGateway(t *testing.T, r *harness.Harness, edit func(annotations map[string]string)) {
 	t.Helper()
 	for _, obj := range r.Store.All(cluster.KindGateway) {
@@ -55,7 +55,7 @@ func editGateway(t *testing.T, r *harness.Harness, edit func(annotations map[str
 	}
 }
 
-// addGroupTags adds the tags of the IngressGroup to a load balancer, as in the middle of a move.
+// addGroupTags adds the tags of the IngressGroup to the load balancer, as in the middle of a handover.
 func addGroupTags(t *testing.T, em *emulator.Emulator, id model.StackID) {
 	t.Helper()
 	client := elb.NewFromConfig(harness.AWSConfig(em))
@@ -73,8 +73,8 @@ func addGroupTags(t *testing.T, em *emulator.Emulator, id model.StackID) {
 	}
 }
 
-// Each state of a move is shown with the obstacles and the command for the next step. If the state cannot be determined, the
-// reason is shown.
+// migrate status shows each state of a handover with its obstacles and the command for the next step. If the state
+// cannot be determined, it shows the reason.
 func TestMigrateStatus(t *testing.T) {
 	ingresses, gateways := inPlaceManifests(t)
 	settle := func(t *testing.T, r *harness.Harness) { r.Settle(10 * time.Minute) }
@@ -100,9 +100,9 @@ func TestMigrateStatus(t *testing.T) {
 	for name, tc := range map[string]struct {
 		through func(*testing.T, *harness.Harness)
 		server  func(*apiServer)
-		flags   []string // beside those of the controller
+		flags   []string // in addition to those of the controller
 		aws     func(flags []string) []string
-		rows    int // one if zero
+		rows    int // number of rows; one if zero
 		state   handover.State
 		code    int
 		shows   []string

@@ -36,7 +36,7 @@ kind: Ingress
 metadata: {namespace: shop, name: nginx, annotations: {kubernetes.io/ingress.class: nginx}}
 `
 
-// The exit codes, files and reports of migrate.
+// TestMigrateFiles checks the exit codes, files and reports of migrate.
 func TestMigrateFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -117,8 +117,8 @@ metadata: {namespace: blog, name: blog}
 spec: {ports: [{port: 80}]}
 `
 
-// TLS Secrets of Ingresses are named by the listener, and a ReferenceGrant permits one of another namespace. No Secret is
-// read.
+// The listener of the translation names the TLS Secrets of the Ingresses, and a ReferenceGrant permits a Secret of
+// another namespace. The content of Secrets is not copied.
 func TestMigrateNamesTLSSecrets(t *testing.T) {
 	t.Parallel()
 	in := filepath.Join(t.TempDir(), "in.yaml")
@@ -134,7 +134,7 @@ func TestMigrateNamesTLSSecrets(t *testing.T) {
 	if code != 0 || strings.Contains(made, "PRIVATE KEY") {
 		t.Errorf("exit code %d\n%s%s", code, report, made)
 	}
-	odd := strings.Replace(secretsOfTwo, "hosts: [blog.example.com]", "hosts: [blög.example.com]", 1) // which no certificate can have
+	odd := strings.Replace(secretsOfTwo, "hosts: [blog.example.com]", "hosts: [blög.example.com]", 1) // a host that no certificate can have
 	if err := os.WriteFile(in, []byte(odd), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestMigrateNamesTLSSecrets(t *testing.T) {
 	}
 }
 
-// The error about each wrong combination of flags names the flag and the fix.
+// For each wrong combination of flags the error message names the flag and the fix.
 func TestMigrateRefusesFlags(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ args, says string }{
@@ -170,8 +170,8 @@ func TestMigrateRefusesFlags(t *testing.T) {
 	}
 }
 
-// TestMigrateNotesConfiguredServices checks that a TargetGroupConfiguration that exists is a note of the load
-// balancers that lead to its Service, and of no other load balancer of the namespace.
+// TestMigrateNotesConfiguredServices checks that an existing TargetGroupConfiguration is noted for the load balancers
+// that forward to its Service, and for no other load balancer of the namespace.
 func TestMigrateNotesConfiguredServices(t *testing.T) {
 	t.Parallel()
 	in := filepath.Join(t.TempDir(), "in.yaml")

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// sharedServiceYAML returns a Service with a pod, on a shared load balancer unless group is empty.
+// sharedServiceYAML returns a Service with a pod. If group is not empty, the Service shares a load balancer.
 func sharedServiceYAML(name, group string, port, pod int) string {
 	annotations := "service.beta.kubernetes.io/aws-load-balancer-nlb-target-type: ip"
 	if group != "" {
@@ -42,11 +42,11 @@ endpoints: [{addresses: [10.0.%[4]d.10], conditions: {ready: true}, targetRef: {
 `, name, annotations, port, 132+16*pod)
 }
 
-// While a Service leaves a shared load balancer, plan and tree show that nothing is deleted before the deletion delay, and
-// show each port once.
+// While a Service leaves a shared load balancer, plan and tree show no deletion before the deletion delay has passed,
+// and show each port once.
 func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
 	for name, tc := range map[string]struct {
-		after, later time.Duration // of the edit: when the controller stops, and how much later the command looks
+		after, later time.Duration // after: time from the edit until the controller stops; later: time from then until the command runs
 		reported     string
 		deletes      bool
 	}{

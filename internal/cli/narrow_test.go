@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A user with rights in one namespace gets the output about it, and a note about what could not be read.
+// A user with rights in one namespace gets the output for this namespace, and a note about what could not be read.
 func TestCommandsWorkWithRightsInOneNamespace(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, replaceNames(serviceYAML+"---\n"+ingressYAML, "bank", "pay"), nlbYAML}, "---\n"))
@@ -52,8 +52,8 @@ func TestCommandsWorkWithRightsInOneNamespace(t *testing.T) {
 	}
 }
 
-// A translation by a user who may not read everything reports what is missing, and does not translate a part of an
-// IngressGroup.
+// If the user may not read everything, migrate reports what is missing, and does not translate only some of the members
+// of an IngressGroup.
 func TestMigrateReportsKindsThatMayNotBeListed(t *testing.T) {
 	grouped := strings.Replace(replaceNames(ingressYAML, "bank", "pay"), "metadata: {", "metadata: {annotations: {alb.ingress.kubernetes.io/group.name: edge}, ", 1)
 	for name, tt := range map[string]struct{ ingress, want string }{
@@ -94,7 +94,7 @@ func TestUnreadableObjectsAreNotReportedAsMissing(t *testing.T) {
 	}
 }
 
-// Commands refuse namespaces that the controller does not watch, for objects of the cluster and of files.
+// Commands refuse a namespace that the controller does not watch, for objects of the cluster and of files.
 func TestCommandsShowWatchedNamespace(t *testing.T) {
 	_, flags := startEmulator(t)
 	flags = append(flags, "--flags-from=none", "--watch-namespace=bank")

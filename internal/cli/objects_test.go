@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// writeTempFiles writes files to a new directory, and returns it.
+// writeTempFiles writes files to a new temporary directory, and returns the directory.
 func writeTempFiles(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -67,7 +67,7 @@ spec:
   defaultBackend: {service: {name: web, port: {number: 80}}}
 `
 
-// The plan does not depend on the form in which objects are given.
+// The plan is the same for objects from files, a directory, and standard input.
 func TestObjectsComeFromFilesDirectoriesAndStandardInput(t *testing.T) {
 	_, flags := startEmulator(t)
 	dir := writeTempFiles(t, map[string]string{"1.yaml": classYAML, "2.yml": serviceYAML, "3.yaml": ingressYAML, "notes.txt": "no object", "old/4.yaml": "no: object"})
@@ -125,8 +125,8 @@ users: [{name: u, user: {}}]
 `
 }
 
-// KUBECONFIG names a cluster, and --kubeconfig overrides it. If the cluster does not answer, the command fails, also if files
-// are given.
+// The environment variable KUBECONFIG selects the cluster, and --kubeconfig overrides it. If the API server does not
+// answer, the command fails, also if files are given.
 func TestKubeconfigIsReadFromEnvironment(t *testing.T) {
 	_, flags := startEmulator(t)
 	first, second := refusedAddress(t), refusedAddress(t)
@@ -188,8 +188,8 @@ func TestKubeconfigIsReadFromEnvironment(t *testing.T) {
 	})
 }
 
-// Environment variables set the region and the endpoints of AWS as for the AWS CLI: one for all services, and one for each,
-// which overrides it.
+// Environment variables set the region and the endpoints of AWS as for the AWS CLI: one variable for all services, and
+// one per service, which overrides the first.
 func TestAWSSettingsAreReadFromEnvironment(t *testing.T) {
 	em, flags := startEmulator(t)
 	flags = slices.DeleteFunc(flags, func(f string) bool {
@@ -217,7 +217,7 @@ func TestAWSSettingsAreReadFromEnvironment(t *testing.T) {
 	}
 }
 
-// If an endpoint does not answer or is not AWS, the command fails with one line.
+// If an endpoint does not answer or is not AWS, the command fails with an error of one line.
 func TestUnreachableAWSIsReported(t *testing.T) {
 	_, flags := startEmulator(t)
 	dir := writeTempFiles(t, map[string]string{"web.yaml": classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML})
@@ -237,7 +237,7 @@ func TestUnreachableAWSIsReported(t *testing.T) {
 	}
 }
 
-// The output for several load balancers is one document.
+// The JSON output of plan for several load balancers is one document.
 func TestMachineReadablePlanIsOneDocument(t *testing.T) {
 	_, flags := startEmulator(t)
 	second := strings.Replace(ingressYAML, "name: web, namespace: shop", "name: other, namespace: shop", 1)
@@ -263,7 +263,7 @@ func TestMachineReadablePlanIsOneDocument(t *testing.T) {
 	}
 }
 
-// A note of one line is printed for files without objects that are planned.
+// For files without objects that can be planned, a note of one line is printed.
 func TestFilesWithoutUsableObjectsAreReported(t *testing.T) {
 	_, flags := startEmulator(t)
 	tests := map[string]struct {
@@ -296,7 +296,7 @@ func TestFilesWithoutUsableObjectsAreReported(t *testing.T) {
 	}
 }
 
-// The error about a missing region or VPC names the flag, also if the instance metadata answers with an error.
+// The error about a missing region or VPC names the flag, also if the instance metadata service returns an error.
 func TestMissingRegionOrVPCIsReported(t *testing.T) {
 	_, flags := startEmulator(t)
 	metadata := httptest.NewServer(http.NotFoundHandler())

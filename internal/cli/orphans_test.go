@@ -13,7 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// orphans refuses input that shows only a part of the cluster, because all other load balancers would be reported.
+// The command orphans refuses input with only a part of the cluster, because it would report all other load balancers
+// as orphans.
 func TestOrphansRefusesFiles(t *testing.T) {
 	_, flags := startEmulator(t)
 	for _, more := range []string{"--filename=/nonexistent", "--observed=/nonexistent"} {
@@ -25,8 +26,8 @@ func TestOrphansRefusesFiles(t *testing.T) {
 	}
 }
 
-// For one namespace only the load balancers of its objects are listed, because members of an IngressGroup may be in other
-// namespaces.
+// For one namespace the command orphans lists only the load balancers of objects of that namespace. It lists no load
+// balancers of IngressGroups, because their members may be in other namespaces.
 func TestOrphansOfANamespace(t *testing.T) {
 	em, flags := startEmulator(t)
 	api, subnets := elb.NewFromConfig(harness.AWSConfig(em)), subnetsOf(t, em)

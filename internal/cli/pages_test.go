@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// TestOutputsForPagesAreUpToDate makes the outputs of doctor, orphans and migrate --check that pages of the documentation
-// show. Package reference compares the pages with the golden file.
+// TestOutputsForPagesAreUpToDate compares the outputs of doctor, orphans and migrate --check that the documentation
+// shows with the golden file. Package reference compares the pages with the golden file.
 func TestOutputsForPagesAreUpToDate(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/pages/*.txtar", func(t *testing.T, _ goldentest.Case) []goldentest.File {
 		var out strings.Builder

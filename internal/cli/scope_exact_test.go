@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// otherClassYAML has a class of another controller and an Ingress of it.
+// otherClassYAML has an IngressClass of another controller and an Ingress with this class.
 const otherClassYAML = `apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: nginx}
@@ -21,8 +21,9 @@ metadata: {name: theirs, namespace: shop}
 spec: {ingressClassName: nginx, defaultBackend: {service: {name: web, port: {number: 80}}}}
 `
 
-// brokenObjectsYAML returns objects of namespace bank whose translations list all objects of a kind: one whose class does not
-// exist, one that leaves its load balancer, those of a class that another controller serves now, and one without a class.
+// brokenObjectsYAML returns objects of namespace bank whose translation lists all objects of a kind: an Ingress whose
+// class does not exist, an Ingress and a Service that left their load balancers, Ingresses of a class that another
+// controller serves now, and an Ingress without a class.
 func brokenObjectsYAML() string {
 	claimed := func(text string) string {
 		return strings.Replace(text, "namespace: bank", "namespace: bank, finalizers: [ingress.k8s.aws/resources]", 1)
@@ -40,7 +41,7 @@ func brokenObjectsYAML() string {
 	return strings.Join(out, "---\n")
 }
 
-// Findings about a broken object appear only in the output about it.
+// A command shows findings about a broken object only if its scope includes the object.
 func TestBrokenObjectsOutsideScopeAreIgnored(t *testing.T) {
 	_, flags := startEmulator(t)
 	own := strings.Replace(replaceNames(ingressYAML, "shop", "moved"), "ingressClassName: alb", "ingressClassName: taken", 1)
@@ -91,7 +92,7 @@ func TestBrokenObjectsOutsideScopeAreIgnored(t *testing.T) {
 	}
 }
 
-// Ingresses that the controller holds, because their class changed its controller and they were not edited, are shown as
+// Ingresses whose class changed its controller, and that were not edited since, are held by the controller and shown as
 // held. The time of their last edit is read from the cluster.
 func TestCommandsShowWhatAMassRemovalHolds(t *testing.T) {
 	_, flags := startEmulator(t)

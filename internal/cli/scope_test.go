@@ -15,12 +15,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 )
 
-// replaceNames replaces the names of the examples in a text.
+// replaceNames replaces the namespace and the name in an example manifest.
 func replaceNames(text, namespace, name string) string {
 	return strings.NewReplacer("namespace: shop", "namespace: "+namespace, "name: web", "name: "+name, "{name: web,", "{name: "+name+",").Replace(text)
 }
 
-// plannedStacks returns the stacks of a plan in JSON.
+// plannedStacks returns the stacks in the JSON output of plan.
 func plannedStacks(t *testing.T, out string) []string {
 	t.Helper()
 	var doc PlanDocument
@@ -75,7 +75,7 @@ func TestANamespaceThatDoesNotExistIsAnError(t *testing.T) {
 	}
 }
 
-// A plan has only the selected stacks; with files, those that the files affect.
+// A plan has only the selected stacks. If files are given, it has only the stacks that the files affect.
 func TestPlanIsLimitedToRequestedObjects(t *testing.T) {
 	_, flags := startEmulator(t)
 	a, b := serviceYAML+"---\n"+ingressYAML, replaceNames(serviceYAML+"---\n"+ingressYAML, "bank", "pay")
@@ -130,7 +130,7 @@ func TestPlanIsLimitedToRequestedObjects(t *testing.T) {
 	}
 }
 
-// JSON and YAML have the same content.
+// The JSON and the YAML output have the same content.
 func TestYAMLAndJSONOutputAreEqual(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
@@ -154,7 +154,7 @@ func TestYAMLAndJSONOutputAreEqual(t *testing.T) {
 	}
 }
 
-// Output is coloured only on terminals.
+// Output is coloured only on a terminal.
 func TestOnlyTerminalsGetColours(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
@@ -189,7 +189,7 @@ func TestOnlyTerminalsGetColours(t *testing.T) {
 	}
 }
 
-// Under the name of the kubectl plugin the program never starts the controller.
+// When the program runs as a kubectl plugin, it never starts the controller.
 func TestProgramRunsAsKubectlPlugin(t *testing.T) {
 	plugged := func(args ...string) (int, string, string) {
 		var out, errs bytes.Buffer
@@ -207,7 +207,7 @@ func TestProgramRunsAsKubectlPlugin(t *testing.T) {
 	}
 }
 
-// A shell completes kinds, names, namespaces, contexts and reasons.
+// Shell completion completes kinds, names, namespaces, contexts and reasons.
 func TestShellCompletionWorks(t *testing.T) {
 	_, config := serveCluster(t, strings.Join([]string{classYAML, ingressYAML, replaceNames(ingressYAML, "bank", "pay"),
 		"apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n", "apiVersion: v1\nkind: Namespace\nmetadata: {name: bank}\n"}, "---\n"))
@@ -242,7 +242,8 @@ func TestShellCompletionWorks(t *testing.T) {
 	}
 }
 
-// On a terminal lines are wrapped at spaces and indented. Piped output, and words that users copy, are not wrapped.
+// On a terminal, lines are wrapped at spaces and indented. Piped output is not wrapped, and text that users copy is not
+// broken.
 func TestLinesAreWrappedAtTheWidthOfTheTerminal(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
@@ -270,7 +271,7 @@ func TestLinesAreWrappedAtTheWidthOfTheTerminal(t *testing.T) {
 	}
 }
 
-// Resources that load balancers share are shown and counted once.
+// Resources that several load balancers share are shown and counted once.
 func TestSharedResourcesArePlannedOnce(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML, strings.Replace(ingressYAML, "{name: web,", "{name: other,", 1)}, "---\n")

@@ -25,8 +25,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// Commands about a load balancer that the controller has made and that has changed: in AWS (drift.txt), or in its objects
-// (edit.yaml).
+// Commands show the state of a load balancer that the controller created and that changed afterwards, in AWS
+// (drift.txt) or by an edit of its objects (edit.yaml).
 func TestCommandsShowResourcesInAWS(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
@@ -53,7 +53,7 @@ func TestCommandsShowResourcesInAWS(t *testing.T) {
 	})
 }
 
-// checkRecording checks that a recording of tree is enough for both commands without AWS.
+// checkRecording checks that both commands print the same from a recording of tree, without AWS.
 func checkRecording(t *testing.T, dir string, flags []string, want []goldentest.File) {
 	t.Helper()
 	rec := filepath.Join(dir, "aws.json")
@@ -69,8 +69,8 @@ func checkRecording(t *testing.T, dir string, flags []string, want []goldentest.
 	}
 }
 
-// runCase runs the controller for the objects of a case, makes the changes of the case, and returns an emulator whose clock
-// is stopped, and a file with the objects of the cluster.
+// runCase runs the controller for the objects of a case and applies the changes of the case. It returns an emulator
+// whose clock is stopped, its VPC, and a file with the objects of the cluster.
 func runCase(t *testing.T, c goldentest.Case) (em *emulator.Emulator, vpc, objects string) {
 	t.Helper()
 	w := runScenario(t, func(t *testing.T, r *harness.Harness) {
@@ -78,7 +78,7 @@ func runCase(t *testing.T, c goldentest.Case) (em *emulator.Emulator, vpc, objec
 		if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
 			t.Fatal(failed)
 		}
-		time.Sleep(10 * time.Minute) // virtual: AWS is done with what was made, too
+		time.Sleep(10 * time.Minute) // virtual time, in which AWS completes the changes
 		for line := range strings.Lines(c.Text("drift.txt")) {
 			drift(t, r.Emulator, strings.Fields(line))
 		}
@@ -89,20 +89,20 @@ func runCase(t *testing.T, c goldentest.Case) (em *emulator.Emulator, vpc, objec
 	return w.em, w.vpc, filepath.Join(writeTempFiles(t, map[string]string{"objects.yaml": w.objects}), "objects.yaml")
 }
 
-// clusterState is a cluster and its emulator at one virtual time, with the clock of the emulator stopped.
+// clusterState is the state of a cluster and its emulator at one virtual time; the clock of the emulator is stopped.
 type clusterState struct {
 	em           *emulator.Emulator
 	vpc, objects string
 	now          time.Time
 }
 
-// runScenario runs the controller with a scenario.
+// runScenario runs the controller while through changes objects and AWS.
 func runScenario(t *testing.T, through func(*testing.T, *harness.Harness)) clusterState {
 	t.Helper()
 	return runScenarioWith(t, harness.Options{}, through)
 }
 
-// runScenarioWith runs the controller with options and a scenario.
+// runScenarioWith runs the controller with options while through changes objects and AWS.
 func runScenarioWith(t *testing.T, opt harness.Options, through func(*testing.T, *harness.Harness)) clusterState {
 	t.Helper()
 	var out clusterState
@@ -132,7 +132,7 @@ func runScenarioWith(t *testing.T, opt harness.Options, through func(*testing.T,
 	return out
 }
 
-// drift makes a change in AWS like a user.
+// drift makes a change in AWS as another user would.
 func drift(t *testing.T, em *emulator.Emulator, words []string) {
 	t.Helper()
 	if len(words) == 0 {

@@ -45,12 +45,13 @@ spec:
 `, i)
 }
 
-// otherControllerRun is the emulator before and after the controller makes the last of twelve load balancers.
+// otherControllerRun has the state of an emulator before and after the controller creates the last of twelve load
+// balancers.
 type otherControllerRun struct {
 	em            *emulator.Emulator
 	vpc           string
 	before, after []byte
-	without, with string // objects, without the last Ingress and with it
+	without, with string // objects without and with the last Ingress
 }
 
 func runTwelveIngresses(t *testing.T) otherControllerRun {
@@ -133,7 +134,7 @@ func (o otherControllerRun) watch(t *testing.T, objects string, looks int, after
 	return got
 }
 
-// A watch shows a load balancer that the controller makes after at most a minute.
+// A watch shows a load balancer that the controller creates within a minute.
 func TestWatchShowsChangesOfOthersWithinAMinute(t *testing.T) {
 	o := runTwelveIngresses(t)
 	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.with}) + "/objects.yaml"
@@ -157,7 +158,7 @@ func TestWatchShowsChangesOfOthersWithinAMinute(t *testing.T) {
 	}
 }
 
-// Only the load balancer that differs is read again.
+// When an object changes, only its load balancer is read again.
 func TestADifferenceReadsWhatDiffersAlone(t *testing.T) {
 	o := runTwelveIngresses(t)
 	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.without}) + "/objects.yaml"
@@ -172,14 +173,14 @@ func TestADifferenceReadsWhatDiffersAlone(t *testing.T) {
 	if out := got.out[2]; !strings.Contains(out, "Ingress shop/web-11\n") || strings.Contains(out, "missing") {
 		t.Errorf("a new Ingress with a load balancer:\n%s", out)
 	}
-	if quiet := got.calls[1]; got.calls[2] > quiet+15 || // 21, and 90 where all are read again
+	if quiet := got.calls[1]; got.calls[2] > quiet+15 || // 21 calls; 90 if all load balancers were read again
 		got.calls[3] > quiet+1 {
 		t.Errorf("calls of AWS for each look: %v", got.calls)
 	}
 }
 
-// If a full refresh needs many calls, stacks without changes are cached for longer; new load balancers are still shown after
-// a minute.
+// If a full refresh needs many calls, stacks without changes are cached for longer. New load balancers are still shown
+// after a minute.
 func TestUnchangedLoadBalancersAreReadRarely(t *testing.T) {
 	o := runTwelveIngresses(t)
 	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.with}) + "/objects.yaml"

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// A watch prints the tree when it has changed and nothing otherwise, ends without an error, and makes few calls to AWS.
+// A watch prints the tree only when it has changed, ends without an error, and makes few calls to AWS.
 func TestWatchShowsChanges(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
@@ -21,7 +21,7 @@ func TestWatchShowsChanges(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var out, errs bytes.Buffer
-		var shown []int // pictures after each look
+		var shown []int // number of trees printed before each wait
 		var calls []int
 		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		code := Run(ctx, output.Environment{
@@ -37,7 +37,7 @@ func TestWatchShowsChanges(t *testing.T) {
 				switch len(shown) {
 				case 2:
 					drift(t, em, []string{"deregister", "10.0.132.10"})
-					drift(t, em, []string{"delete-rule", "80", "1"}) // which is older than a minute only later, and shown along all the same
+					drift(t, em, []string{"delete-rule", "80", "1"}) // shown with the deregistration, although the cached rules are less than a minute old
 					em.Calls().Reset()
 				case 4:
 					cancel()
@@ -79,7 +79,8 @@ Ingress shop/web
 	}
 }
 
-// A scheme that is kept from AWS is not shown as coming from the default, which differs.
+// If no object sets a scheme, explain shows that the scheme was retained from AWS, not that it comes from the default,
+// which differs.
 func TestExplainShowsSourceOfRetainedScheme(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A requested full refresh runs at once if the budget admits it, and one refresh serves all requests until then.
+// A requested full refresh runs at once if the budget admits it.
 func TestPageRequestsFullRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -27,7 +27,8 @@ func TestPageRequestsFullRefresh(t *testing.T) {
 	})
 }
 
-// If the budget does not admit a full refresh yet, all pages are sent its time, and it runs at that time.
+// If the budget does not admit a full refresh yet, all pages are sent the time of the refresh, and it runs at that
+// time.
 func TestPageReceivesTimeOfFullRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -51,7 +52,8 @@ func TestPageReceivesTimeOfFullRefresh(t *testing.T) {
 	})
 }
 
-// No minute that ends with a full refresh has more calls than the budget, however often pages request one.
+// In no minute that ends with a full refresh does the number of calls exceed the budget, however often pages request a
+// refresh.
 func TestRefreshRequestsStayWithinCallBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const budget = 100
@@ -61,7 +63,7 @@ func TestRefreshRequestsStayWithinCallBudget(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		for i := range 600 {
 			l.hub.requestFullRefresh(i % 30)
-			if i%50 == 7 { // of a command
+			if i%50 == 7 { // calls of a command
 				l.change(func() { l.makeCalls(25) })
 			}
 			time.Sleep(time.Second)
@@ -88,7 +90,8 @@ func TestRefreshRequestsStayWithinCallBudget(t *testing.T) {
 	})
 }
 
-// A full refresh with more calls than the budget of a minute waits only until all refreshes before it are within the budget.
+// A full refresh with more calls than the budget of a minute waits only until the calls of all earlier refreshes are
+// within the budget.
 func TestRefreshAboveCallBudgetIsDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)

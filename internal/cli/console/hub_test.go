@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 )
 
-// testCluster is a cluster for a hub, in virtual time.
+// testCluster is a cluster whose refreshes and AWS calls a test controls, in virtual time.
 type testCluster struct {
 	hub          *hub
 	awsCalls     atomic.Int64
@@ -22,12 +22,12 @@ type testCluster struct {
 	began        time.Time
 
 	mu               sync.Mutex
-	refreshCost      int64 // calls of a refresh
+	refreshCost      int64 // number of calls of a refresh
 	ids              []string
 	refreshErr       error
 	changes          []change
 	refreshTimes     []time.Duration
-	fullRefreshCost  int64 // calls of a full refresh; refreshCost if zero
+	fullRefreshCost  int64 // number of calls of a full refresh; refreshCost if zero
 	fullRefreshTimes []time.Duration
 	recordedCalls    []calls
 }
@@ -64,28 +64,28 @@ func (l *testCluster) makeCalls(n int64) {
 	l.recordedCalls = append(l.recordedCalls, calls{time.Now(), int(n)})
 }
 
-// fullRefreshes returns the times of full refreshes.
+// fullRefreshes returns the times of the full refreshes.
 func (l *testCluster) fullRefreshes() []time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.fullRefreshTimes)
 }
 
-// change changes the cluster while no refresh runs.
+// change runs edit under the lock, so that no refresh runs meanwhile.
 func (l *testCluster) change(edit func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	edit()
 }
 
-// refreshes returns the times of refreshes.
+// refreshes returns the times of the refreshes.
 func (l *testCluster) refreshes() []time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.refreshTimes)
 }
 
-// openPage opens a page.
+// openPage adds a viewer to the hub.
 func (l *testCluster) openPage(background bool) *viewer {
 	v := &viewer{background: background, update: make(chan *pageState, 1)}
 	l.hub.passViewer(l.hub.join, v)
@@ -104,7 +104,8 @@ func latest(t *testing.T, v *viewer) *pageState {
 	}
 }
 
-// Without a page there is no refresh, with a page in front one every two seconds, with one in the background every minute.
+// Without an open page no refresh runs. With a page in the foreground a refresh runs every two seconds, with only pages
+// in the background every minute.
 func TestRefreshIntervalDependsOnViewers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -127,7 +128,7 @@ func TestRefreshIntervalDependsOnViewers(t *testing.T) {
 	})
 }
 
-// A refresh with half of the calls of a minute is followed by a pause of half a minute.
+// After a refresh that uses half of the calls per minute, the next refresh runs half a minute later.
 func TestRefreshesStayWithinCallBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -141,7 +142,7 @@ func TestRefreshesStayWithinCallBudget(t *testing.T) {
 		if n, looked := s.lastMinute(); n != 150 || looked != 150 || s.next != 30*time.Second || s.refreshCalls != 50 {
 			t.Errorf("%d calls in the last minute, %d by looks, %d by the last look, the next one in %s", n, looked, s.refreshCalls, s.next)
 		}
-		l.change(func() { l.makeCalls(600) }) // of a command
+		l.change(func() { l.makeCalls(600) }) // calls of a command
 		time.Sleep(30 * time.Second)
 		if n := l.hub.updateFor(latest(t, v), 0).AWS; n.Minute != 750 || n.Looks != 150 {
 			t.Errorf("with a command there are %+v", n)
@@ -149,7 +150,7 @@ func TestRefreshesStayWithinCallBudget(t *testing.T) {
 	})
 }
 
-// A page is sent the changes since the state that it has, and the whole state after the program has restarted.
+// A page is sent the changes since the state that it has. After a restart of the program it is sent the whole state.
 func TestPagesReceiveChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -180,7 +181,7 @@ func TestPagesReceiveChanges(t *testing.T) {
 	})
 }
 
-// After a failed refresh the previous stacks stay, and the page shows since when refreshes fail.
+// After a failed refresh the page shows the stacks of the last successful refresh and since when refreshes fail.
 func TestFailedRefreshLosesNoChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)

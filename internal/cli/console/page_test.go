@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 )
 
-// All files of the page are served, and none parses text as markup, runs text, or calls another host.
+// All files of the page are served, and none of them inserts text as HTML, runs text as code, or calls another host.
 func TestPageInsertsTextWithoutMarkup(t *testing.T) {
 	entries, err := fs.ReadDir(files, "page")
 	if err != nil {
@@ -54,7 +54,7 @@ func TestPageInsertsTextWithoutMarkup(t *testing.T) {
 	}
 }
 
-// sampleArguments returns values of a flag that are not its default.
+// sampleArguments returns values for a flag that differ from its default.
 func sampleArguments(f *pflag.Flag) []string {
 	switch f.Value.Type() {
 	case "bool":
@@ -78,7 +78,7 @@ func sampleArguments(f *pflag.Flag) []string {
 	return nil
 }
 
-// Commands of the page get all flags of the console, with the same effect.
+// Commands of the page get all flags of the console.
 func TestCommandsHaveTheFlagsOfTheConsole(t *testing.T) {
 	command := func() *cobra.Command {
 		return New(output.Environment{Getenv: func(string) string { return "" }}, nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// The order of target groups in a weighted action is ignored, because AWS does not preserve it; another weight is a
+// The order of target groups in a weighted action is ignored, because AWS does not preserve it; a changed weight is a
 // difference.
 func TestOrderOfTargetGroupsIsIgnored(t *testing.T) {
 	weighted := func(refs []model.GroupRef, weights ...int32) []model.Action {

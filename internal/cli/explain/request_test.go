@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// A note is added for a port other than that of the scheme: clients send it in the Host header, which a rule for the host may
-// not match.
+// For a port other than the default of the scheme, a note is added: clients send this port in the Host header, which a
+// rule for the host may not match.
 func TestPortInHostHeaderIsNoted(t *testing.T) {
 	for port, want := range map[int32]int{80: 0, 8080: 1} {
 		a := answerCollector{
@@ -22,7 +22,7 @@ func TestPortInHostHeaderIsNoted(t *testing.T) {
 	}
 }
 
-// Only the expression of a rule that matches the host is shown.
+// Of the hosts and host patterns of a rule, the one that matches the requested host is shown.
 func TestMatchingHostExpressionIsShown(t *testing.T) {
 	rule := model.Rule{Conditions: []model.Condition{model.HostHeader{
 		Values: []string{"a.example.com", "*.example.org"},
@@ -38,7 +38,7 @@ func TestMatchingHostExpressionIsShown(t *testing.T) {
 	}
 }
 
-// No default action is shown for the listener of a network load balancer that is not created.
+// For a listener that is not created, the default action of an ALB is shown and the default action of an NLB is not.
 func TestListenerThatIsNotCreatedAnswersNothing(t *testing.T) {
 	for protocol, want := range map[string]bool{"TCP": false, "TLS": false, "HTTP": true} {
 		var out strings.Builder

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// The timeouts of commands are seconds, those of the controller minutes.
+// The timeouts of AWS calls are seconds for commands; for the controller they are the defaults, which are minutes.
 func TestACommandWaitsForSeconds(t *testing.T) {
 	d := &Source{Env: output.Environment{Getenv: func(string) string { return "" }}}
 	d.Config.AWS.MaxRetries = 10

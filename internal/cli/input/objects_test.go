@@ -32,7 +32,7 @@ spec:
   defaultBackend: {service: {name: web, port: {number: 80}}}
 `
 
-// load returns the objects of a text like those of a file.
+// load returns the objects in a text as if they were read from a file.
 func load(t *testing.T, text string) []fileObject {
 	t.Helper()
 	l, err := cluster.LoadYAML([]byte(text))
@@ -46,8 +46,8 @@ func load(t *testing.T, text string) []fileObject {
 	return out
 }
 
-// Values that the API server and the controller have written into an object stay if a file replaces it, and so do objects
-// that are not in the files.
+// When a file replaces an object, the values that the API server and the controller wrote into the object are
+// preserved. Objects of the cluster that are in no file are preserved too.
 func TestFilesReplaceObjectsOfCluster(t *testing.T) {
 	store, err := cluster.NewMemory(nil)
 	if err != nil {
@@ -94,7 +94,7 @@ status: {loadBalancer: {ingress: [{hostname: lb.example.com}]}}
 	}
 }
 
-// Node ports of Services that do not exist yet are distinct, and not in use in the cluster.
+// The node ports that are assigned to Services that do not exist yet are distinct and not in use in the cluster.
 func TestExampleNodePortsAreFree(t *testing.T) {
 	store, err := cluster.NewMemory(nil)
 	if err != nil {

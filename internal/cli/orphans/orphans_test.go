@@ -30,7 +30,8 @@ func TestOrphansWarnsAboutUnknownCluster(t *testing.T) {
 	}
 }
 
-// orphans shows the command that deletes an imported certificate, which counts for a quota of ACM.
+// The command orphans shows the command that deletes an imported certificate, because the certificate counts towards a
+// quota of ACM.
 func TestOrphansShowsTheCommandThatDeletesCertificates(t *testing.T) {
 	arn := "arn:aws:acm:us-west-2:123456789012:certificate/00000000-0000-0000-0000-000000000001"
 	var out strings.Builder

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// The findings shown for one object are bounded.
+// The number of findings that are shown for one object is bounded.
 func TestFindingsOfOneObjectAreBounded(t *testing.T) {
 	var found finding.List
 	for i := range 1000 {

@@ -23,7 +23,7 @@ import (
 
 //go:generate go test -run TestDocumentsPageIsUpToDate . -update
 
-// documents are the outputs of commands with -o json and -o yaml.
+// documents are the documents that commands print with -o json and -o yaml.
 var documents = []struct {
 	command, about string
 	value          any
@@ -42,7 +42,7 @@ var documents = []struct {
 	{"--shadow-report", "What a controller with `--shadow` would do, as a file.", controller.ShadowReport{}},
 }
 
-// fieldComments returns the comments of the fields of structs, by type and field.
+// fieldComments returns the comments of struct fields in packages, by type and field.
 func fieldComments(t *testing.T, dirs ...string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -84,7 +84,7 @@ func fieldComments(t *testing.T, dirs ...string) map[string]string {
 	return out
 }
 
-// fieldRows describes the fields of a type, including those of lists and objects in it.
+// fieldRows returns the table rows of the fields of a type, including the fields of nested lists and objects.
 func fieldRows(typ reflect.Type, path string, reported map[string]string) (out []string) {
 	pkg := typ.PkgPath()[strings.LastIndexByte(typ.PkgPath(), '/')+1:]
 	for i := range typ.NumField() {

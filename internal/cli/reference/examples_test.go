@@ -8,19 +8,22 @@ import (
 	"testing"
 )
 
-// example matches a block of a page with a command and its output.
+// example matches a code block of a page with a command and its output.
 var example = regexp.MustCompile("(?s)```\n\\$ (?:fulcrum|kubectl fulcrum) [^`]*?```")
 
-// tableCount matches the counts in the output of doctor that change with the tables of the program.
+// tableCount matches the counts in the output of doctor that change when a table of the program changes.
 var tableCount = regexp.MustCompile(`(?m)^(ok +(?:permissions|definitions) +)\d+(?: of \d+)?`)
 
-// withoutCounts replaces the counts that tableCount matches by "<count>", so that pages need not follow them.
+// withoutCounts replaces the counts that tableCount matches by "<count>", so that a changed count does not require an
+// edit of pages.
 func withoutCounts(text string) string { return tableCount.ReplaceAllString(text, "${1}<count>") }
 
-// goldenOutputs are the golden files with outputs that pages show. Tests of package cli compare them with the commands.
+// goldenOutputs are the golden files with the outputs that pages show. Tests of package cli compare them with the
+// output of the commands.
 var goldenOutputs = []string{"commands/readme.txtar", "accelerators/page.txtar", "pages/outputs.txtar"}
 
-// TestExamplesInPagesMatchOutput looks for the examples of the pages in golden files, which are outputs of the commands.
+// TestExamplesInPagesMatchOutput checks that the examples of the pages are in golden files with outputs of the
+// commands.
 func TestExamplesInPagesMatchOutput(t *testing.T) {
 	var golden strings.Builder
 	for _, name := range goldenOutputs {
@@ -56,8 +59,8 @@ func TestExamplesInPagesMatchOutput(t *testing.T) {
 	}
 }
 
-// TestCountsOfExamplesAreIgnored checks that withoutCounts replaces counts that change with the tables of the program, and
-// no other number.
+// TestCountsOfExamplesAreIgnored checks that withoutCounts replaces only the counts that change when a table of the
+// program changes.
 func TestCountsOfExamplesAreIgnored(t *testing.T) {
 	for text, want := range map[string]string{
 		"ok      permissions  27 of 80 actions were tried":     "ok      permissions  <count> actions were tried",

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// headingIDs returns the ids of the headings of a page, and the ids in its anchors.
+// headingIDs returns the link ids of the headings and explicit anchors of a page.
 func headingIDs(page string) map[string]bool {
 	out := map[string]bool{}
 	for _, h := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(page, -1) {
@@ -21,7 +21,7 @@ func headingIDs(page string) map[string]bool {
 	return out
 }
 
-// Each link within a page leads to a heading or a row of it, and each anchor has a link.
+// Each link within a page has a target, a heading or an anchor, and each anchor has a link.
 func TestLinksWithinPagesHaveTargets(t *testing.T) {
 	pages, err := filepath.Glob("../../../docs/*.md")
 	if err != nil || len(pages) < 20 {

@@ -36,12 +36,12 @@ func pages(t *testing.T) map[string]string {
 	return out
 }
 
-// TestLinksBetweenPagesHaveTargets looks for the target of each link within the tree.
+// TestLinksBetweenPagesHaveTargets checks that the target of each link to a file of the repository exists.
 func TestLinksBetweenPagesHaveTargets(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	inlineCode := regexp.MustCompile("`[^`\n]*`")
 	for page, text := range pages(t) {
-		text = inlineCode.ReplaceAllString(text, "") // an expression in it may look like a link
+		text = inlineCode.ReplaceAllString(text, "") // inline code may contain text that looks like a link
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			target, _, _ := strings.Cut(m[1], "#")
 			if target == "" || strings.Contains(target, "://") {
@@ -54,7 +54,7 @@ func TestLinksBetweenPagesHaveTargets(t *testing.T) {
 	}
 }
 
-// TestPathsInPagesExist looks for each file and folder of the tree that a page names as code.
+// TestPathsInPagesExist checks that each file and folder that a page names as code exists.
 func TestPathsInPagesExist(t *testing.T) {
 	path := regexp.MustCompile("`((?:api|charts|cmd|config|internal|local|tools)/[\\w./-]+)`")
 	found := 0
@@ -74,7 +74,7 @@ func TestPathsInPagesExist(t *testing.T) {
 	}
 }
 
-// TestIndexHasEveryPage compares the index of the documentation with the files beside it.
+// TestIndexHasEveryPage checks that the index of the documentation has a link to each page in docs.
 func TestIndexHasEveryPage(t *testing.T) {
 	all := pages(t)
 	index := all[filepath.Join("docs", "README.md")]
@@ -88,7 +88,7 @@ func TestIndexHasEveryPage(t *testing.T) {
 	}
 }
 
-// TestTroubleshootingNamesRealReasons compares the reasons of the page with those that exist.
+// TestTroubleshootingNamesRealReasons checks that each reason that the troubleshooting page names exists.
 func TestTroubleshootingNamesRealReasons(t *testing.T) {
 	page := pages(t)[filepath.Join("docs", "troubleshooting.md")]
 	reason := regexp.MustCompile("`([A-Z][a-z]+(?:[A-Z][A-Za-z]*)+)`|explain ([A-Z][a-z]\\w+)")

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The parts of the matrix of the security model.
+// These are the rows and the kinds of objects in the matrix of the security model.
 var (
 	threats = []string{
 		"Take over a host", "Read another's secret", "Point at another's pods", "Enlarge client ranges", "Remove a web ACL or authentication",
@@ -23,8 +23,9 @@ var (
 // testLink matches a link whose text is the name of a test.
 var testLink = regexp.MustCompile(`\[((?:Test|Fuzz)\w+)\]\(([^)]*)\)`)
 
-// matrixFaults returns the faults of the page: linked tests that are not in the linked file, which read returns, and entries
-// of the matrix that are missing, empty, or name neither a test nor why the threat cannot arise.
+// matrixFaults returns the faults of the page: tests that are not in the file that their link names, and entries of the
+// matrix that are missing, empty, or name neither a test nor a reason why the threat cannot arise. read returns the
+// content of a linked file.
 func matrixFaults(page string, read func(path string) (string, error)) []string {
 	var out []string
 	for _, l := range testLink.FindAllStringSubmatch(page, -1) {
@@ -92,7 +93,7 @@ func TestTestsNamedInSecurityModelExist(t *testing.T) {
 	}
 }
 
-// matrixFaults finds each kind of fault.
+// TestFaultsInSecurityModelAreFound checks that matrixFaults finds each kind of fault.
 func TestFaultsInSecurityModelAreFound(t *testing.T) {
 	page, read := docs(t)
 	entry := "| Forge a status | Cannot arise: it has no status. |"

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestShopExampleCanBePlanned plans examples/shop before its objects exist.
+// TestShopExampleCanBePlanned runs plan for examples/shop without a cluster that has its objects.
 func TestShopExampleCanBePlanned(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	seeded, err := harness.Seed(t.Context(), em)

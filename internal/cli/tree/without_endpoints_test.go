@@ -7,7 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// No reason is shown for a target group with two bindings, and all reasons are printable.
+// For a target group with two bindings, no reason for missing endpoints is shown. All reasons consist of printable
+// characters.
 func TestWithoutEndpointsIsNotDeceived(t *testing.T) {
 	const of = `
 apiVersion: v1
