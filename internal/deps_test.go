@@ -15,19 +15,18 @@ import (
 
 const module = "github.com/fulcrum-lb/fulcrum/"
 
-// layer holds what the code of a package (tests left out) may import.
+// layer has the packages that a package may import; imports of tests are not checked.
 type layer struct {
-	// own are the packages of this module, as patterns; API types below api/ are in addition open
-	// to every package that is marked with api.
+	// own are patterns of packages of this module. A package with api may also import the API types below api/.
 	own []string
 	api bool
-	// pure packages do no input or output, do not log and do not look at the clock.
+	// pure packages do no input or output, do not log, and do not read the clock.
 	pure bool
-	// libraries lists what a package may import of clientLibraries.
+	// libraries lists the entries of clientLibraries that the package may import.
 	libraries []string
 }
 
-// clientLibraries may be imported only by packages that list them.
+// clientLibraries are libraries that only packages that list them may import.
 var clientLibraries = []string{
 	"github.com/aws/", "k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "k8s.io/klog/",
 	"go.uber.org/zap", "github.com/prometheus/", "github.com/spf13/",
@@ -38,11 +37,11 @@ var impureImports = []string{"net/http", "os", "os/exec", "log", "log/slog", "ma
 
 var core = []string{"internal/finding", "internal/model", "internal/observed", "internal/naming", "internal/plan/network", "internal/plan"}
 
-// frontend is what the translation of one kind of object may import.
+// frontend has the packages that the translation of one kind of object may import.
 var frontend = layer{pure: true, api: true,
 	own: append([]string{"internal/translate/assemble", "internal/translate/attach", "internal/cluster", "internal/engine", "internal/translate/gatewayconfig", "internal/translate/members", "internal/cluster/ownership", "internal/plan/overlap", "internal/plan/rules", "internal/translate/report", "internal/translate/settings"}, core...)}
 
-// line are the packages that those put together who run the line of stages.
+// line are the packages for the stages of a run (view, translate, observe, plan, apply, report) and their composition.
 var line = []string{"internal/*", "internal/cloud/drift", "internal/cloud/services", "internal/cluster/*", "internal/engine/*", "internal/finding/*", "internal/plan/*", "internal/translate/*"}
 
 // layers is the order of the packages: who may know whom. A package that is not listed is an
@@ -57,14 +56,14 @@ var layers = map[string]layer{
 	"internal/naming":          {pure: true, own: core[:3]},
 	"internal/version":         {pure: true},
 	"internal/plan/network":    {pure: true, own: core[:4]},
-	// It sees private keys.
+	// This package handles private keys.
 	"internal/model/certificate":  {pure: true, own: core[:2]},
 	"internal/plan":               {pure: true, own: append([]string{"internal/plan/equal"}, core[:4]...)},
 	"internal/translate/settings": {pure: true, api: true, own: core[:2]},
-	// The interface of all Kubernetes objects is controller-runtime's, without a client behind it.
+	// controller-runtime defines the interface of all Kubernetes objects; the imported package makes no connection.
 	"internal/cluster": {pure: true, api: true, own: []string{"internal/finding", "internal/naming"}, libraries: []string{"sigs.k8s.io/controller-runtime/pkg/client"}},
 
-	// The parts of a plan, lowest first.
+	// Parts of the plan; each may import only parts above it.
 	"internal/plan/durations":      {pure: true},
 	"internal/plan/equal":          {pure: true, own: core[:3]},
 	"internal/plan/overlap":        {pure: true, own: core[:2]},
@@ -102,7 +101,7 @@ var layers = map[string]layer{
 		"internal/plan/resolved", "internal/engine/repeat", "internal/engine/resync"}, core...)},
 	"internal/engine/bindings":  {pure: true, api: true, own: append([]string{"internal/plan/bindingplan", "internal/cluster", "internal/engine", "internal/engine/repeat", "internal/engine/resync", "internal/finding/failure", "internal/cluster/ownership", "internal/plan/targets"}, core...)},
 	"internal/translate/report": {pure: true, own: append([]string{"internal/cluster", "internal/engine"}, core...)},
-	// What is wrong with a GlobalAccelerator by itself; admission and translation read it alike.
+	// Checks of a GlobalAccelerator without other objects; both admission and translation use them.
 	"internal/translate/accelerator/rules": {pure: true, api: true, own: core[:1]},
 
 	"internal/translate/accelerator": {pure: true, api: true, own: append([]string{"internal/translate/accelerator/rules"}, frontend.own...)},
@@ -151,7 +150,8 @@ var layers = map[string]layer{
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/"}},
 	"internal/controller": {api: true, own: append([]string{"internal/controller/*", "internal/webhook/serving"}, line...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/prometheus/"}},
-	// The command line, lowest first; what a command reads and how it answers is below the commands.
+	// The command line: each package may import only packages above it. Packages that read input and write output do
+	// not import the commands.
 	"internal/cli/output": {own: append([]string{"internal/cluster"}, core...), libraries: []string{"github.com/spf13/"}},
 	"internal/cli/input": {own: append([]string{"internal/cli/output", "internal/cloud", "internal/cloud/ratelimit", "internal/cloud/sdk", "internal/cluster", "internal/cluster/ownership", "internal/controller", "internal/controller/config",
 		"internal/engine", "internal/engine/bindings", "internal/finding/failure", "internal/kube", "internal/plan/bindingplan", "internal/translate/attach", "internal/translate/gatewayconfig", "internal/translate/report", "internal/translate/settings", "internal/translate/unserved"}, core...),
@@ -171,13 +171,13 @@ var layers = map[string]layer{
 	"internal/cli": {own: append([]string{"internal/cli/*", "internal/cloud/sdk", "internal/controller", "internal/controller/config", "internal/engine", "internal/plan/bindingplan", "internal/plan/document", "internal/version"}, core...),
 		libraries: []string{"sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "k8s.io/klog/", "go.uber.org/zap", "github.com/spf13/"}},
 
-	// Admission makes no call to AWS and reads no secret; its serving part has clients.
+	// The package webhook makes no call to AWS and reads no Secret; its subpackages have Kubernetes clients.
 	"internal/webhook": {api: true, own: append([]string{"internal/translate/accelerator/rules", "internal/translate/assemble", "internal/plan/bindingplan", "internal/cluster",
 		"internal/translate/ingress", "internal/translate/settings", "internal/plan/targets"}, core...), libraries: []string{"github.com/go-logr/", "github.com/prometheus/"}},
 	"internal/webhook/*": {api: true, own: append([]string{"internal/cluster", "internal/kube", "internal/webhook"}, core...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/prometheus/"}},
 
-	// The emulator is a second opinion on AWS, so it shares nothing with the rest.
+	// The emulator is an independent implementation of AWS, so it shares no code with the product.
 	"internal/emulator":       {own: []string{"internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
 	"internal/emulator/*":     {own: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
 	"internal/emulator/*/*":   {own: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
@@ -189,7 +189,7 @@ var layers = map[string]layer{
 	"internal/test/plantest":   {pure: true, own: core},
 	"internal/test/enginetest": {own: append([]string{"internal/cluster", "internal/engine", "internal/test/goldentest", "internal/kube", "internal/test/plantest", "internal/test/testclock"}, core...)},
 
-	// Only tests use these; they put everything together.
+	// Only tests use these packages, which combine all parts.
 	"internal/test/goldentest": {},
 	"internal/test/cases":      {api: true, own: []string{"internal/*", "internal/*/*", "internal/test/cases/testdata"}, libraries: []string{"github.com/aws/"}},
 	"internal/test/reference":  {api: true, own: append([]string{"internal/cluster", "internal/plan/document"}, core...), libraries: []string{"github.com/aws/"}},
@@ -202,14 +202,14 @@ var layers = map[string]layer{
 	"internal/test/harness":    {api: true, own: []string{"config/iam", "config/rights", "internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/", "github.com/go-logr/"}},
 }
 
-// durationTables are the packages that hold durations, with those that may use them.
+// durationTables are the packages that declare durations, with the packages that may use them.
 var durationTables = map[string][]string{
 	"internal/cloud/durations": {"internal/cloud", "internal/cloud/*", "internal/controller"},
 	"internal/plan/durations":  {"internal/plan", "internal/plan/*", "internal/engine", "internal/engine/*", "internal/translate/unserved"},
 	"internal/kube/durations":  {"internal/kube", "internal/controller", "internal/controller/*", "internal/webhook", "internal/webhook/*", "internal/cli", "internal/cli/*"},
 }
 
-// parts are the core with packages below internal/plan.
+// parts returns core and the given packages below internal/plan.
 func parts(below ...string) []string {
 	out := slices.Clone(core)
 	for _, p := range below {

@@ -19,7 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// mostDurations is how many durations the product has. Who needs another one looks first which of the tables' it is.
+// mostDurations is the maximum number of durations in the product. Before adding a duration, use one of the tables if
+// it fits.
 const mostDurations = 70
 
 func TestDurationsAreInTheirTables(t *testing.T) {
@@ -35,8 +36,8 @@ func TestDurationsAreInTheirTables(t *testing.T) {
 	}
 }
 
-// durationFaults counts the durations of the tables, and finds those that packages of the product declare outside of them,
-// that have no comment, and that have the name of another and not its value.
+// durationFaults counts the durations in the tables. It returns as faults the durations that the product declares
+// elsewhere, that have no comment, or that have the name of another duration with a different value.
 func durationFaults(root string, tables []string) (count int, faults []string, err error) {
 	values := map[string]time.Duration{}
 	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
@@ -97,8 +98,8 @@ func durationFaults(root string, tables []string) (count int, faults []string, e
 	return count, faults, err
 }
 
-// declaresDuration reports whether a duration is written in a declaration, functions left out, or a constant is made of one of
-// a table.
+// declaresDuration reports whether a declaration, except in function literals, contains a duration with a unit of
+// package time, or declares a constant from a duration of a table.
 func declaresDuration(tok token.Token, v *ast.ValueSpec) (is bool) {
 	for _, e := range v.Values {
 		ast.Inspect(e, func(n ast.Node) bool {

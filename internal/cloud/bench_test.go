@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// BenchmarkObserve observes one stack after the other, on all processors, in accounts with different numbers
-// of load balancers. Everything is known, so that no call is made.
+// BenchmarkObserve observes stacks in turn, on all processors, in accounts with different numbers of load balancers.
+// The inventory is complete, so no AWS call is made.
 func BenchmarkObserve(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprintf("%d load balancers", n), func(b *testing.B) {
@@ -35,7 +35,8 @@ func BenchmarkObserve(b *testing.B) {
 	}
 }
 
-// fullInventory knows n load balancers with two target groups, a security group and two rules each.
+// fullInventory returns a cloud whose inventory has n load balancers, each with two target groups, a security group and
+// two rules.
 func fullInventory(n int) (*Cloud, []model.StackID) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	cfg := sdk.Config{Cluster: "rig", Refresh: 10 * time.Minute, Clock: testclock.FromVariable(&now), RuleTags: true}

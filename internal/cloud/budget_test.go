@@ -19,7 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// newRealisticHarness is a test harness in virtual time: AWS takes 30 ms for a call and has its documented limits.
+// newRealisticHarness returns a test harness in virtual time. A call to AWS takes 30 ms, and the emulator has the
+// documented rate limits of AWS.
 func newRealisticHarness(t *testing.T, edit ...func(*cloud.Config)) *harness {
 	r := newHarnessOn(t, nil, append([]func(*cloud.Config){func(c *cloud.Config) { c.TokenBuckets, c.MaxAttempts = nil, 10 }}, edit...)...)
 	r.em.Faults().SetLimits(fault.Documented(1))
@@ -27,7 +28,7 @@ func newRealisticHarness(t *testing.T, edit ...func(*cloud.Config)) *harness {
 	return r
 }
 
-// run brings one stack to its desired state, and comes back when AWS wants it.
+// run applies plans of a stack until no step is left; it sleeps when the rate limiter postpones a call.
 func (r *harness) run(ctx context.Context, want model.Stack) error {
 	for {
 		questions := want.Questions()
@@ -107,15 +108,15 @@ func TestFiftyStacksConvergeConcurrently(t *testing.T) {
 			throttled += n
 		}
 		t.Logf("%d calls, %d throttled, %v; %.2f calls each", total, throttled, took, float64(total)/50)
-		// Registering targets comes on top: one call for each of the two services. The list of target
-		// groups is read again each minute while some are made.
+		// For each of the two Services, one call registers targets in addition. The list of target groups is read again
+		// each minute while target groups are created.
 		if limit := 50*8 + 14; total-throttled > limit {
 			t.Errorf("%d calls that AWS took, want at most %d:\n%s", total-throttled, limit, r.takeCallCounts())
 		}
 		if throttled*100 > total {
 			t.Errorf("%d of %d calls were throttled", throttled, total)
 		}
-		// 40 load balancers at 0.2 a second is what AWS imposes.
+		// The limit of AWS: 40 load balancers at a rate of 0.2 per second.
 		if took > 211*time.Second {
 			t.Errorf("took %v", took)
 		}
@@ -136,7 +137,7 @@ func TestRestartWithManyLoadBalancers(t *testing.T) {
 		r.runAll(stacks)
 		r.restart()
 		r.em.Calls().Reset()
-		// The first look at one of them costs the lists and its own detail.
+		// The first run of one stack reads the lists and the details of that stack.
 		if err := r.run(r.ctx, stacks[0]); err != nil {
 			t.Fatal(err)
 		}

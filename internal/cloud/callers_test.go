@@ -48,7 +48,7 @@ func TestPostponedReadsKeepTheirPlaceInTheQueue(t *testing.T) {
 				t.Fatal(err)
 			}
 			l := c.client.Limits.Limiter
-			if _, err := l.Begin(t.Context(), services.ELB, "DescribeRules"); err != nil { // the only token
+			if _, err := l.Begin(t.Context(), services.ELB, "DescribeRules"); err != nil { // takes the only token
 				t.Fatal(err)
 			}
 			var put *ratelimit.Postponed

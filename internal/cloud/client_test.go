@@ -38,10 +38,10 @@ func TestFenceStopsWritesButNotReads(t *testing.T) {
 	r.checkConverges(desiredStack(web))
 }
 
-// recordedCalls remember calls to AWS.
+// recordedCalls records calls and attempts of calls to AWS.
 type recordedCalls struct {
 	calls, requests []cloud.Call
-	requested       func(c cloud.Call) // nil to ignore
+	requested       func(c cloud.Call) // called after each attempt, if not nil
 }
 
 // RecordCall implements sdk.CallRecorder.
@@ -138,8 +138,8 @@ func TestRegionAndVPCFromTheInstance(t *testing.T) {
 	}
 }
 
-// A list that is read after a write took effect, but before its answer arrived, shows a change that the inventory does
-// not have yet.
+// A list that was read after a write took effect, but before the answer to the write arrived, includes a change that
+// the inventory does not have yet. The stack still converges.
 func TestListReadBeforeTheAnswerOfAWrite(t *testing.T) {
 	for _, op := range []string{"CreateLoadBalancer", "CreateTargetGroup", "CreateSecurityGroup", "CreateListener", "CreateRule"} {
 		t.Run(op, func(t *testing.T) {

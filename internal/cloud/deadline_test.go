@@ -21,8 +21,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// An attempt that hangs is cancelled at its deadline, wherever it hangs. The call, with its retries, has a deadline of
-// its own.
+// An attempt of a call that hangs is cancelled at its deadline, in whichever phase it hangs. The call, including its
+// retries, has its own deadline.
 func TestEveryAttemptHasADeadline(t *testing.T) {
 	const elbService = "Elastic Load Balancing v2"
 	overPipes := func(r *harness, serve http.Handler, dial func(context.Context) error) {
@@ -40,7 +40,7 @@ func TestEveryAttemptHasADeadline(t *testing.T) {
 		"in the middle of the answer": func(r *harness) {
 			overPipes(r, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				_, _ = io.Copy(io.Discard, req.Body)
-				time.Sleep(time.Millisecond) // the client has seen the end of its body
+				time.Sleep(time.Millisecond) // until the client has seen the end of its request body
 				_, _ = w.Write([]byte("<DescribeLoadBalancersResponse>"))
 				w.(http.Flusher).Flush()
 				<-req.Context().Done()
@@ -76,7 +76,7 @@ func TestEveryAttemptHasADeadline(t *testing.T) {
 	}
 }
 
-// hangingCredentials are never found.
+// hangingCredentials is a credentials provider that never returns credentials.
 type hangingCredentials struct{}
 
 func (hangingCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
@@ -84,7 +84,7 @@ func (hangingCredentials) Retrieve(ctx context.Context) (aws.Credentials, error)
 	return aws.Credentials{}, ctx.Err()
 }
 
-// A mutating call that hangs may have taken effect, so the next run looks for its result.
+// A mutating call that hangs may have taken effect, so the next run finds the load balancer and creates no second one.
 func TestCreatedLoadBalancerIsFoundAfterTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts = 10 })
@@ -125,7 +125,7 @@ func TestASharedReadEndsAtItsDeadline(t *testing.T) {
 				wg.Go(func() {
 					ctx, cancel := context.WithTimeout(r.ctx, 5*time.Second)
 					defer cancel()
-					time.Sleep(time.Second) // another one reads
+					time.Sleep(time.Second) // until another run has started the read
 					if _, err := r.cloud.Observe(ctx, web, nil); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 5*time.Second {
 						t.Errorf("a caller that waits for another user's reading cannot give up: %v after %v", err, time.Since(start))
 					}

@@ -29,7 +29,7 @@ const dnsAccount = "123456789012"
 
 var dnsStack = model.StackID{Kind: model.Ingress, Name: "shop"}
 
-// dnsHarness is a test harness with a hosted zone, and clients of another user.
+// dnsHarness is a test harness with a hosted zone, and ACM and Route 53 clients that act as another user.
 type dnsHarness struct {
 	*harness
 	acm  *acm.Client
@@ -61,7 +61,7 @@ func (r *dnsHarness) apply(a plan.Action) (plan.Result, error) {
 	return r.cloud.Apply(r.ctx, dnsStack, plan.Step{Do: a}, nil)
 }
 
-// requestCertificate has the controller request a certificate, and returns it.
+// requestCertificate requests a certificate as the controller does, and returns it.
 func (r *dnsHarness) requestCertificate(hosts ...string) observed.OwnCertificate {
 	r.t.Helper()
 	tags := plan.Tags{"elbv2.k8s.aws/cluster": cluster, "ingress.k8s.aws/stack": "shop", "ingress.k8s.aws/resource": "amazon_issued/x"}
@@ -126,7 +126,7 @@ func TestRecordsOfAPendingCertificate(t *testing.T) {
 	if diff := cmp.Diff([]observed.DNSRecord{want, want}, get().Records); diff != "" || get().RecordsMissing {
 		t.Errorf("named (-want +got):\n%s", diff)
 	}
-	for range 2 { // the second finds it there
+	for range 2 { // the second call finds the record
 		must(r.apply(rec))(t)
 	}
 	want.Made = true
@@ -165,7 +165,7 @@ func TestMissingRecordIsCreatedAgainLater(t *testing.T) {
 func TestRoute53RefusesRecords(t *testing.T) {
 	r := newDNSHarness(t)
 	r.readFacts(model.AskHostedZones{})
-	rec := createRecordStep(r.zone, "example.org") // of another zone
+	rec := createRecordStep(r.zone, "example.org") // not in the zone
 	if _, err := r.apply(rec); r.cloud.Class(err) != engine.Invalid || !strings.Contains(err.Error(), "not permitted in zone") {
 		t.Errorf("another zone: %v", err)
 	}
@@ -269,7 +269,7 @@ func TestRemovalOfRecords(t *testing.T) {
 	if _, err := r.apply(gone(createRecordStep(r.zone, "c.example.com"))); r.cloud.Class(err) != engine.Conflict {
 		t.Errorf("of no certificate: %v", err)
 	}
-	for range 2 { // the second does not find it
+	for range 2 { // the second call does not find the record
 		must(r.apply(gone(a)))(t)
 	}
 	if r.hasRecord("a.example.com") || !r.hasRecord("b.example.com") {
@@ -302,7 +302,7 @@ func TestPublicCertificatesOfAnyOwner(t *testing.T) {
 		must(r.acm.RequestCertificate(r.ctx, in))(t)
 	}
 	theirs(&acm.RequestCertificateInput{DomainName: aws.String("late.example.com")})
-	r.clock.Advance(73 * time.Hour) // not validated
+	r.clock.Advance(73 * time.Hour) // beyond the time in which a certificate can be validated
 	own := r.requestCertificate("a.example.com")
 	theirs(&acm.RequestCertificateInput{DomainName: aws.String("b.example.com"), KeyAlgorithm: acmtypes.KeyAlgorithmEcPrime256v1})
 	theirs(&acm.RequestCertificateInput{DomainName: aws.String("private.example.com"), CertificateAuthorityArn: aws.String("arn:aws:acm-pca:us-west-2:123456789012:certificate-authority/x")})

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// CheckIndexes compares what the inventory finds by keys with a scan of all that it holds.
+// CheckIndexes compares the indexes of the inventory with a scan of all its entries.
 func (c *Cloud) CheckIndexes() (err error) {
 	due := c.reader.Tags.Untagged()
 	slices.Sort(due)
@@ -72,7 +72,7 @@ func checkIndexes(r *observe.Reader, due []string) error {
 	return nil
 }
 
-// checkTableIndex compares the keys that entries are filed under with those that they have.
+// checkTableIndex compares the index of a table with the keys of its entries.
 func checkTableIndex[E any](t *inventory.Table[E]) error {
 	want, have := map[inventory.Key][]string{}, map[inventory.Key][]string{}
 	for id, e := range t.All() {
@@ -92,7 +92,7 @@ func checkTableIndex[E any](t *inventory.Table[E]) error {
 	return nil
 }
 
-// checkUses compares the counted uses of target groups, and whose listeners and rules are, with a scan.
+// checkUses compares the counted uses of target groups, and the parents of listeners and rules, with a scan.
 func checkUses(v *inventory.Inventory) error {
 	parent := map[string]string{}
 	for arn, e := range v.LoadBalancers.All() {
@@ -114,7 +114,7 @@ func checkUses(v *inventory.Inventory) error {
 	return nil
 }
 
-// scanUntagged is what untagged was before there was an index.
+// scanUntagged returns the resources whose tags are due to be read, by a scan instead of the index.
 func scanUntagged(r *observe.Reader) (out []string) {
 	due := r.Inv.TagsDue && (!r.Config.TaggingAPI || r.FailedBefore(observe.TagsListed) != nil)
 	for arn, e := range r.Inv.LoadBalancers.All() {

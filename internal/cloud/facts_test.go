@@ -151,7 +151,7 @@ func TestWildcardInSecurityGroupNameMatchesOneName(t *testing.T) {
 	}
 }
 
-// If there are several shared backend security groups, the one that is in use stays in use.
+// If there are several shared backend security groups, the controller continues to use the one that is in use.
 func TestSharedSecurityGroupInUseIsPreferred(t *testing.T) {
 	r := newHarness(t)
 	var groups []string
@@ -204,8 +204,9 @@ func TestResourcesOfOtherOwnersAreNotAdopted(t *testing.T) {
 	}
 }
 
-// CreateTargetGroup returns an existing target group with the same name and settings. The emulator also compares the
-// tags, so this test changes the tags afterwards.
+// CreateTargetGroup returns an existing target group with the same name and settings. The controller does not adopt
+// this target group if it has the tags of another owner. The emulator also compares the tags, so this test changes the
+// tags afterwards.
 func TestTargetGroupOfAnotherOwnerIsNotAdopted(t *testing.T) {
 	var r *harness
 	named := false

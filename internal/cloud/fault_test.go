@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// fullStack is a desired state that takes a call of nearly every kind to make.
+// fullStack returns a desired state whose creation makes nearly every kind of call.
 func fullStack() model.Stack {
 	return desiredStack(web, func(s *model.Stack) {
 		s.LoadBalancer.Attributes = map[string]string{"idle_timeout.timeout_seconds": "120"}
@@ -27,7 +27,8 @@ func fullStack() model.Stack {
 	})
 }
 
-// changedStack is reached from whole by calls of nearly every other kind.
+// changedStack returns a desired state that differs from fullStack. Changing one into the other makes nearly every
+// other kind of call.
 func changedStack() model.Stack {
 	s := fullStack()
 	s.LoadBalancer.Tags = map[string]string{"cost": "7"}
@@ -42,7 +43,7 @@ func changedStack() model.Stack {
 	return s
 }
 
-// advance lets time pass.
+// advance advances the manual clock, or sleeps in virtual time if there is none.
 func (r *harness) advance(d time.Duration) {
 	if r.clock == nil {
 		time.Sleep(d)
@@ -51,7 +52,7 @@ func (r *harness) advance(d time.Duration) {
 	r.clock.Advance(d)
 }
 
-// converge runs until nothing is left to do; the number of runs is limited.
+// converge applies plans until no step is left in AWS; the number of runs is limited.
 func (r *harness) converge(want model.Stack) error {
 	var last error
 	for range 8 {
@@ -90,7 +91,7 @@ func (r *harness) converge(want model.Stack) error {
 	return fmt.Errorf("not reached; last error: %w", last)
 }
 
-// Each call fails once, in turn. The result must be the same as without a failure.
+// For each call in turn, the test lets this call fail once. The final state is the same as without a failure.
 func TestStackConvergesAfterAFailureOfAnyCall(t *testing.T) {
 	throttled := &store.Error{Code: "Throttling", Message: "Rate exceeded", Status: 400}
 	broken := &store.Error{Code: "InternalFailure", Message: "try again", Status: 500}
@@ -100,7 +101,7 @@ func TestStackConvergesAfterAFailureOfAnyCall(t *testing.T) {
 	for name, action := range actions {
 		for _, attempts := range []int{1, 3} {
 			if attempts > 1 && !action.Lose {
-				continue // the SDK tries again, and all is well
+				continue // the SDK retries, and the controller does not see the failure
 			}
 			t.Run(fmt.Sprintf("%s, %d attempts", name, attempts), func(t *testing.T) {
 				for n := 1; ; n++ {
@@ -131,7 +132,7 @@ func TestStackConvergesAfterAFailureOfAnyCall(t *testing.T) {
 	}
 }
 
-// checkCounts checks that nothing was made twice.
+// checkCounts checks the numbers of load balancers and target groups, so that none was created twice.
 func (r *harness) checkCounts(lbs, groups int) {
 	r.t.Helper()
 	l := must(r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{}))(r.t).LoadBalancers

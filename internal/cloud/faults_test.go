@@ -15,11 +15,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// A failed read is retried with a growing back-off, however often runs request it. The first answer removes its fault.
+// A failed optional read is retried with a growing back-off, however often runs request the read. The first successful
+// answer removes the fault.
 func TestFailedOptionalReadIsRetriedWithBackOff(t *testing.T) {
 	cases := map[string]struct {
 		action fault.Action
-		want   []time.Duration // from one try to the next
+		want   []time.Duration // times between attempts
 		reason finding.Reason
 	}{
 		"denied": {
@@ -64,7 +65,7 @@ func TestFailedOptionalReadIsRetriedWithBackOff(t *testing.T) {
 	}
 }
 
-// A run cannot continue without an essential read, so it fails.
+// A run cannot continue without an essential read, so a denied read fails the run.
 func TestDeniedEssentialReadFailsTheRun(t *testing.T) {
 	for _, operation := range []string{"DescribeLoadBalancers", "DescribeTargetGroups", "DescribeTags", "DescribeListeners", "DescribeRules"} {
 		t.Run(operation, func(t *testing.T) {
@@ -88,8 +89,8 @@ func TestDeniedEssentialReadFailsTheRun(t *testing.T) {
 	}
 }
 
-// A call that the controller's own rate limiter postpones is no fault. The run is repeated when the limiter admits the
-// call.
+// A read that the controller's own rate limiter postpones is not reported as a fault. The run is repeated when the
+// limiter admits the read.
 func TestAPostponedReadIsNoFault(t *testing.T) {
 	r := newHarness(t, func(c *cloud.Config) {
 		paces, err := ratelimit.ParseTokenBuckets("ACM:.*=0.001:1")
@@ -107,7 +108,8 @@ func TestAPostponedReadIsNoFault(t *testing.T) {
 	}
 }
 
-// The Resource Groups Tagging API only saves calls. Without permission to use it, tags are read by DescribeTags.
+// The Resource Groups Tagging API only saves calls. Without the permission to use it, the controller reads tags by
+// DescribeTags.
 func TestTagsAreReadWithoutTheTaggingService(t *testing.T) {
 	r := newHarness(t, func(c *cloud.Config) { c.TaggingAPI = true })
 	r.em.Faults().Add(fault.Rule{Service: "tagging", Action: fault.Action{Deny: true}})

@@ -21,7 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// lease is a fence that a test lets fall.
+// lease is a fence that a test can set to lost.
 type lease struct{ lost atomic.Bool }
 
 // Fence implements engine.Fence.
@@ -34,7 +34,7 @@ func (l *lease) Fence() error {
 
 func (l *lease) setLost() { l.lost.Store(true) }
 
-// createLoadBalancer sends one CreateLoadBalancer.
+// createLoadBalancer applies a step that sends one CreateLoadBalancer.
 func (r *harness) createLoadBalancer(name string) error {
 	a := plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}
 	var subnets []plan.SubnetMapping
@@ -48,7 +48,7 @@ func (r *harness) createLoadBalancer(name string) error {
 	return err
 }
 
-// countAttempts counts what reached AWS of an operation.
+// countAttempts returns how many attempts of an operation reached AWS.
 func (r *harness) countAttempts(operation string) (n int) {
 	for _, e := range r.em.Calls().Entries() {
 		if e.Operation == operation {
@@ -58,8 +58,9 @@ func (r *harness) countAttempts(operation string) (n int) {
 	return n
 }
 
-// newPipeClient is an HTTP server at the end of pipes, and a client for it whose connections take as long as
-// dial does. AWS answers when a client has seen the end of the body that it sends.
+// newPipeClient starts an HTTP server that is connected by pipes, and returns a client for it. Each connection takes as
+// long as dial. The emulator waits a millisecond before it answers, so that the client has seen the end of its request
+// body.
 func (r *harness) newPipeClient(serve http.Handler, dial func(context.Context) error) *http.Client {
 	r.em.Faults().Add(fault.Rule{Action: fault.Action{Latency: time.Millisecond}})
 	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
@@ -82,12 +83,12 @@ func (r *harness) newPipeClient(serve http.Handler, dial func(context.Context) e
 		transport.CloseIdleConnections()
 		_ = server.Close()
 		<-done
-		time.Sleep(time.Second) // in virtual time: a server waits for half a second where a request was cut off
+		time.Sleep(time.Second) // virtual time: after an interrupted request the server waits for half a second
 	})
 	return &http.Client{Transport: transport}
 }
 
-// pipeListener accepts what is sent on its channel.
+// pipeListener is a net.Listener that accepts the connections sent on its channel.
 type pipeListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -105,7 +106,7 @@ func (l *pipeListener) Accept() (net.Conn, error) {
 func (l *pipeListener) Close() error   { close(l.closed); return nil }
 func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// sleepOrDone is what takes its time unless the caller gives up.
+// sleepOrDone sleeps for d, or until ctx is done.
 func sleepOrDone(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -117,7 +118,7 @@ func sleepOrDone(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// slowCredentials take two seconds to be found.
+// slowCredentials is a credentials provider that takes two seconds.
 type slowCredentials struct{ aws.CredentialsProvider }
 
 func (s slowCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
@@ -127,7 +128,7 @@ func (s slowCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) 
 	return s.CredentialsProvider.Retrieve(ctx)
 }
 
-// A call that began while the lease was held is not sent, or not retried, after the lease is lost, whatever delayed the
+// After the lease is lost, a call that began while the lease was held is not sent or not retried, whatever delayed the
 // attempt.
 func TestNoAttemptIsSentAfterTheLeaseIsLost(t *testing.T) {
 	const operation = "CreateLoadBalancer"
@@ -182,7 +183,7 @@ func TestNoAttemptIsSentAfterTheLeaseIsLost(t *testing.T) {
 	}
 }
 
-// The same calls reach AWS while the lease is held.
+// While the lease is held, the same calls are sent and retried.
 func TestCallsAreSentWhileTheLeaseIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts, c.Fence = 10, &lease{} })

@@ -35,7 +35,7 @@ const (
 	cluster = "rig"
 )
 
-// harness is an AWS with a network, and a cloud that works in it.
+// harness is a test harness with an emulator, its VPC, and a cloud client under test.
 type harness struct {
 	t     testing.TB
 	ctx   context.Context
@@ -48,12 +48,12 @@ type harness struct {
 	ec2 *ec2.Client
 
 	vpc     string
-	public  []string // subnets in zones a, b
+	public  []string // subnets in availability zones a and b
 	private []string
-	nodes   string // security group
+	nodes   string // security group of the nodes
 }
 
-// newHarness seeds the network with a client of its own; the calls are not counted.
+// newHarness returns a harness with a manual clock. Calls that create the network are not counted.
 func newHarness(t testing.TB, edit ...func(*cloud.Config)) *harness {
 	t.Helper()
 	clock := store.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
@@ -62,13 +62,13 @@ func newHarness(t testing.TB, edit ...func(*cloud.Config)) *harness {
 	return r
 }
 
-// awsClock is the clock of the emulator as the product reads one.
+// awsClock adapts the clock of the emulator to the clock interface of the product.
 type awsClock struct{ store.Clock }
 
 // Since implements clock.PassiveClock.
 func (c awsClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// newHarnessOn runs on a clock; nil is the time package's.
+// newHarnessOn returns a harness on a clock; nil stands for the real time of package time.
 func newHarnessOn(t testing.TB, clock store.Clock, edit ...func(*cloud.Config)) *harness {
 	t.Helper()
 	o := emulator.Options{Clock: clock, Seed: 7}
@@ -92,7 +92,7 @@ func newHarnessOn(t testing.TB, clock store.Clock, edit ...func(*cloud.Config)) 
 	return r
 }
 
-// restart gives a cloud that knows nothing yet.
+// restart replaces the cloud client by a new one with an empty inventory, as after a restart of the controller.
 func (r *harness) restart() {
 	r.t.Helper()
 	c, err := cloud.New(r.ctx, r.cfg)
@@ -149,12 +149,12 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// options of plans in the harness.
+// options returns the plan options of the harness.
 func (r *harness) options() plan.Options {
 	return plan.Options{Cluster: cluster, VPC: r.vpc, RuleTags: true, SubnetClusterCheck: true}
 }
 
-// makePlan observes and plans until no question is open.
+// makePlan observes and plans until the plan has no open question.
 func (r *harness) makePlan(want model.Stack) (plan.Plan, observed.Stack, finding.List) {
 	r.t.Helper()
 	questions := want.Questions()
@@ -176,7 +176,7 @@ func (r *harness) makePlan(want model.Stack) (plan.Plan, observed.Stack, finding
 	return plan.Plan{}, observed.Stack{}, nil
 }
 
-// apply carries out what AWS has a part in; it returns the first error.
+// apply applies the steps of a plan that change AWS, and returns the first error.
 func (r *harness) apply(p plan.Plan) error {
 	known := maps.Clone(p.KnownIDs)
 	for _, s := range p.Steps {
@@ -194,8 +194,8 @@ func (r *harness) apply(p plan.Plan) error {
 	return nil
 }
 
-// checkConverges applies a desired state and checks that nothing is left to do in AWS, neither by what the cloud
-// remembers nor by what AWS says.
+// checkConverges applies a desired state and checks that no step in AWS is left, neither according to the inventory nor
+// after AWS was read again.
 func (r *harness) checkConverges(want model.Stack) {
 	r.t.Helper()
 	p, _, found := r.makePlan(want)
@@ -216,7 +216,7 @@ func (r *harness) checkConverges(want model.Stack) {
 	}
 }
 
-// ignoreMissingAttributes takes attributes that one side did not read as equal.
+// ignoreMissingAttributes treats attributes as equal if one side did not read them.
 var ignoreMissingAttributes = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Attributes" }, cmp.Comparer(func(a, b map[string]string) bool {
 	return a == nil || b == nil || maps.Equal(a, b)
 }))
@@ -240,7 +240,7 @@ func (r *harness) checkNoSteps(want model.Stack) {
 	}
 }
 
-// takeCallCounts gives the counted calls as text and begins again.
+// takeCallCounts returns the call counts as text and resets them.
 func (r *harness) takeCallCounts() string {
 	var out []string
 	for op, n := range r.em.Calls().Counts() {
@@ -254,7 +254,7 @@ func (r *harness) takeCallCounts() string {
 
 var web = model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 
-// desiredStack is a load balancer with one HTTP listener and two services.
+// desiredStack returns the desired state of a load balancer with one HTTP listener and two target groups.
 func desiredStack(id model.StackID, edit ...func(*model.Stack)) model.Stack {
 	member := finding.Ref{Kind: "Ingress", Namespace: id.Namespace, Name: id.Name}
 	s := model.Stack{
@@ -296,7 +296,7 @@ func targetGroup(id model.StackID, member finding.Ref, name string) model.Target
 	}
 }
 
-// deletedStack is a stack that no object asks for any more.
+// deletedStack returns the desired state of a stack whose only member is being deleted.
 func deletedStack(id model.StackID) model.Stack {
 	return model.Stack{ID: id, Leaving: []model.Member{{
 		Ref: finding.Ref{Kind: "Ingress", Namespace: id.Namespace, Name: id.Name}, Finalizer: "ingress.k8s.aws/resources", Claimed: true, Deleting: true,

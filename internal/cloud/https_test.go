@@ -20,7 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// certificate imports a self-signed certificate.
+// certificate imports a self-signed certificate into ACM and returns its ARN.
 func (r *harness) certificate(names ...string) string {
 	r.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -48,7 +48,7 @@ func (r *harness) certificate(names ...string) string {
 	return *out.CertificateArn
 }
 
-// withHTTPS adds a HTTPS listener with the certificates of one member.
+// withHTTPS adds an HTTPS listener with the certificates of one member.
 func withHTTPS(choice model.CertChoice, auth *model.MutualAuth) func(*model.Stack) {
 	return func(s *model.Stack) {
 		l := s.LoadBalancer.Listeners[0]
@@ -66,7 +66,7 @@ func TestCertificates(t *testing.T) {
 		return desiredStack(web, withHTTPS(model.CertARNs{Member: member, ARNs: arns}, nil))
 	}
 	r.checkConverges(given(a, b))
-	r.checkConverges(given(b, c)) // another default, one comes, one goes
+	r.checkConverges(given(b, c)) // another default certificate; c is added, a is removed
 	r.checkConverges(desiredStack(web, withHTTPS(model.CertHosts{Member: member, Hosts: []string{"a.example.com"}}, nil)))
 	r.checkConverges(given(c))
 	r.checkConverges(desiredStack(web, withHTTPS(model.CertARNs{Member: member, ARNs: []string{c}}, &model.MutualAuth{Mode: "passthrough"})))

@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// changes makes random changes to an inventory, by the functions that readings and writes use.
+// changes makes random changes to an inventory by the functions that reads and writes use.
 type changes struct {
 	*rand.Rand
 	c   *Cloud
@@ -25,7 +25,7 @@ type changes struct {
 }
 
 // TestIndexesMatchAFullScan makes random sequences of changes. After each change it compares the indexes of the
-// inventory with a scan.
+// inventory with a full scan.
 func TestIndexesMatchAFullScan(t *testing.T) {
 	for seed := range uint64(60) {
 		x := &changes{Rand: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
@@ -40,7 +40,7 @@ func TestIndexesMatchAFullScan(t *testing.T) {
 	}
 }
 
-// step makes one change; it returns what it was.
+// step makes one random change and returns its description.
 func (x *changes) step() string {
 	v := x.c.inv
 	lb, group, sg := x.id("lb", 5), x.id("tg", 6), x.id("sg", 4)
@@ -147,7 +147,7 @@ func (x *changes) resource(lb, group, sg string) (plan.ResourceKind, string) {
 	return plan.SecurityGroup, sg
 }
 
-// tags are those of one of few stacks, mostly of this cluster, of either generation, or of nothing.
+// tags returns random tags: of one of a few stacks, mostly of this cluster, in the current or the legacy form, or none.
 func (x *changes) tags() map[string]string {
 	cluster := []string{"rig", "rig", "other"}[x.IntN(3)]
 	id := model.StackID{Kind: []model.Kind{model.Ingress, model.Service}[x.IntN(2)], Name: x.id("stack", 3)}

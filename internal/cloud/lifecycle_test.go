@@ -31,7 +31,7 @@ func TestCreateMakesFewReadsAndRecordsItsWrites(t *testing.T) {
 	if got := r.takeCallCounts(); got != "" {
 		t.Errorf("a look after our own writes costs calls:\n%s", got)
 	}
-	// Another one needs no reading at all.
+	// A plan for a second stack makes no read call.
 	p, _, _ = r.makePlan(desiredStack(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "second"}))
 	if got := r.takeCallCounts(); got != "" {
 		t.Errorf("planning another one costs calls:\n%s", got)
@@ -70,7 +70,7 @@ func TestDeleteLeavesNothing(t *testing.T) {
 	r.checkConverges(desiredStack(web))
 	for range 10 {
 		p, _, _ := r.makePlan(deletedStack(web))
-		_ = r.apply(p) // "in use" while interfaces linger
+		_ = r.apply(p) // fails with "in use" while network interfaces (ENIs) still exist
 		r.clock.Advance(10 * time.Second)
 	}
 	r.cloud.Forget()

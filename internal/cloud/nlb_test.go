@@ -12,7 +12,7 @@ import (
 
 var nlb = model.StackID{Kind: model.Service, Namespace: "shop", Name: "nlb"}
 
-// networkWish is a network load balancer that serves TCP on port 80 and UDP on port 53.
+// desiredNLB returns the desired state of an NLB that serves TCP on port 80 and UDP on port 53.
 func desiredNLB(edit ...func(*model.Stack)) model.Stack {
 	s := model.Stack{
 		ID: nlb, Members: []model.Member{{Ref: serviceRef, Claimed: true, Finalizer: "service.k8s.aws/resources"}},
@@ -33,7 +33,7 @@ func desiredNLB(edit ...func(*model.Stack)) model.Stack {
 
 var serviceRef = finding.Ref{Kind: "Service", Namespace: nlb.Namespace, Name: nlb.Name}
 
-// withPort adds a listener with a target group of its own, or changes that of the port.
+// withPort adds a listener with its own target group, or replaces the listener on this port.
 func withPort(port int32, base model.BaseProtocol, tls *model.TLS) func(*model.Stack) {
 	return func(s *model.Stack) {
 		id := fmt.Sprintf("%s:%d", nlb, port)
@@ -143,7 +143,7 @@ func TestNetworkLoadBalancerIsCreatedChangedAndDeleted(t *testing.T) {
 			gone := deletedStack(nlb)
 			for range 10 {
 				p, _, _ := r.makePlan(gone)
-				_ = r.apply(p) // "in use" while interfaces linger
+				_ = r.apply(p) // fails with "in use" while network interfaces (ENIs) still exist
 				r.clock.Advance(10 * time.Second)
 			}
 			r.cloud.Forget()

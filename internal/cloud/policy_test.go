@@ -15,24 +15,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/config/iam"
 )
 
-// sources are the files of this package and those below it.
+// sources are the files of this package and its subpackages.
 //
 //go:embed *
 var sources embed.FS
 
-// additionalActions are rights that AWS asks of the caller for what it does on its own behind a call of ours:
-// load balancers in a VPC, their certificates, web ACLs and user pools.
+// additionalActions are actions that AWS requires the caller to be allowed, in addition to the called action, for
+// resources that a call refers to: VPCs, certificates, web ACLs and user pools.
 var additionalActions = []string{
-	"acm:AddTagsToCertificate",                                                      // of RequestCertificate and ImportCertificate with tags
-	"acm-pca:GetCertificate", "acm-pca:IssueCertificate", "acm-pca:ListPermissions", // of RequestCertificate with a private CA
+	"acm:AddTagsToCertificate",                                                      // RequestCertificate and ImportCertificate with tags
+	"acm-pca:GetCertificate", "acm-pca:IssueCertificate", "acm-pca:ListPermissions", // RequestCertificate with a private CA
 	"cognito-idp:DescribeUserPoolClient", "ec2:DescribeAccountAttributes", "ec2:DescribeAddresses", "ec2:DescribeCoipPools",
 	"ec2:DescribeInternetGateways", "ec2:DescribeIpamPools", "ec2:DescribeVpcPeeringConnections", "ec2:GetCoipPoolUsage",
 	"ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:SetWebAcl", "iam:CreateServiceLinkedRole", "iam:GetServerCertificate",
 	"iam:ListServerCertificates", "waf-regional:GetWebACL", "wafv2:GetWebACL",
 }
 
-// The shipped IAM policies allow the calls of this package and of its subpackages, and the actions that AWS requires in
-// addition, and nothing else.
+// The IAM policies of the release allow exactly the calls of this package and its subpackages, and the additional
+// actions that AWS requires.
 func TestPoliciesAllowTheCallsOfThisPackage(t *testing.T) {
 	services := map[string]string{
 		"acm": "acm", "ec2": "ec2", "elb": "elasticloadbalancing", "shield": "shield", "sts": "sts", "waf": "waf-regional",
@@ -45,7 +45,7 @@ func TestPoliciesAllowTheCallsOfThisPackage(t *testing.T) {
 	}
 	err := fs.WalkDir(sources, ".", func(name string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() && name == "checks" {
-			return fs.SkipDir // what the command doctor asks is asked with its user's rights
+			return fs.SkipDir // the command doctor makes these calls with the permissions of its user
 		}
 		if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			return err
@@ -90,7 +90,7 @@ func TestPoliciesAllowTheCallsOfThisPackage(t *testing.T) {
 			}
 		}
 	}
-	delete(granted, "iam:SimulatePrincipalPolicy") // of the command doctor
+	delete(granted, "iam:SimulatePrincipalPolicy") // only the command doctor calls it
 	if d := cmp.Diff(slices.Sorted(maps.Keys(used)), slices.Sorted(maps.Keys(granted))); d != "" {
 		t.Errorf("the policies of config/iam (-used +granted):\n%s", d)
 	}

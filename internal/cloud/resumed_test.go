@@ -11,12 +11,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// An interrupted read continues at the position where it stopped.
+// A read that is interrupted by a failed call resumes at that call.
 func TestAnInterruptedReadIsResumed(t *testing.T) {
 	const listeners = 5
 	cases := map[string]struct {
 		operation string
-		calls     map[string]int // of both readings, but for the one that failed
+		calls     map[string]int // counts of both reads, without the failed call
 	}{
 		"among the rules of listeners": {"DescribeRules", map[string]int{"elasticloadbalancing:DescribeListeners": 1, "elasticloadbalancing:DescribeRules": listeners}},
 		"at the tags":                  {"DescribeTags", map[string]int{"elasticloadbalancing:DescribeLoadBalancers": 1, "elasticloadbalancing:DescribeTargetGroups": 1}},
@@ -59,7 +59,7 @@ func TestAnInterruptedReadIsResumed(t *testing.T) {
 				}
 			}
 			got := r.em.Calls().Counts()
-			got["elasticloadbalancing:DescribeRules"]-- // the one that failed
+			got["elasticloadbalancing:DescribeRules"]-- // the failed call
 			if c.operation != "DescribeRules" {
 				delete(got, "elasticloadbalancing:DescribeRules")
 			}
@@ -72,8 +72,8 @@ func TestAnInterruptedReadIsResumed(t *testing.T) {
 	}
 }
 
-// AWS refuses every third call of a list with many pages. Each read continues at the page where the last one failed,
-// the list is read completely, and no change that was made meanwhile is overwritten.
+// AWS refuses every third call of a list with many pages. Each read resumes at the page where the last read failed, the
+// list is read completely, and no change that was made meanwhile is overwritten.
 func TestAnInterruptedListIsResumedAtItsPage(t *testing.T) {
 	for operation, tagging := range map[string]bool{"DescribeLoadBalancers": false, "DescribeTargetGroups": false, "DescribeSecurityGroups": false, "GetResources": true} {
 		t.Run(operation, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestAnInterruptedListIsResumedAtItsPage(t *testing.T) {
 				}
 				r.clock.Advance(4 * time.Minute)
 			}
-			// Every third call fails, and there are up to three resources for each stack.
+			// Every third call fails, and there are up to three resources per stack.
 			if failed || calls < stacks || calls > 9*stacks/2+1 {
 				t.Errorf("%d calls, the last one failed: %v", calls, failed)
 			}
@@ -115,7 +115,7 @@ func TestAnInterruptedListIsResumedAtItsPage(t *testing.T) {
 	}
 }
 
-// withListeners gives a load balancer with one listener as many as that, at other ports.
+// withListeners adds listeners on other ports, so that the load balancer has n listeners.
 func withListeners(n int) func(*model.Stack) {
 	return func(s *model.Stack) {
 		for port := range n - 1 {

@@ -21,7 +21,7 @@ import (
 
 const otherAccount = "999988887777"
 
-// createForeignTargetGroup makes a target group in another account, and a role that may fill it.
+// createForeignTargetGroup creates a target group in another account, and a role that may register targets in it.
 func (r *harness) createForeignTargetGroup() (bindings.Account, string) {
 	r.t.Helper()
 	cfg := aws.Config{

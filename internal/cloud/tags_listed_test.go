@@ -17,10 +17,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// taggingDelay is how far the tagging service is behind in these tests.
+// taggingDelay is the delay after which the tagging service shows changes in these tests.
 const taggingDelay = 5 * time.Minute
 
-// newTaggedHarness finds its load balancers by the tagging service, which lags behind.
+// newTaggedHarness returns a harness that finds load balancers by the tagging service, which shows changes only after
+// taggingDelay.
 func newTaggedHarness(t *testing.T, edit ...func(*cloud.Config)) *harness {
 	t.Helper()
 	r := newHarness(t, append(edit, func(c *cloud.Config) { c.TaggingAPI = true })...)
@@ -28,7 +29,7 @@ func newTaggedHarness(t *testing.T, edit ...func(*cloud.Config)) *harness {
 	return r
 }
 
-// takeMutatingCalls returns which changes the calls since the last count were.
+// takeMutatingCalls returns the mutating operations since the last call of it, and resets the call counts.
 func (r *harness) takeMutatingCalls() string {
 	var out []string
 	for _, e := range r.em.Calls().Entries() {
@@ -40,8 +41,8 @@ func (r *harness) takeMutatingCalls() string {
 	return strings.Join(out, " ")
 }
 
-// Whatever the tagging service returns, a resource that was created a moment ago is neither created again nor treated
-// as deleted, not even by a process without memory of it.
+// A resource that was created a moment ago is neither created again nor treated as deleted, although the tagging
+// service does not show it yet. This also holds after a restart of the controller.
 func TestTaggingServiceMissesNewResources(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Second, 4 * time.Minute, taggingDelay + time.Second, time.Hour} {
 		t.Run(after.String(), func(t *testing.T) {
@@ -78,7 +79,7 @@ func TestTaggingServiceMissesNewResources(t *testing.T) {
 	}
 }
 
-// A deleted resource stays deleted, however long the tagging service returns it.
+// The controller makes no mutating call for a deleted resource, however long the tagging service still returns it.
 func TestTaggingServiceShowsDeletedResources(t *testing.T) {
 	r := newTaggedHarness(t)
 	if err := r.converge(fullStack()); err != nil {
@@ -111,7 +112,7 @@ func TestTaggingServiceShowsDeletedResources(t *testing.T) {
 	}
 }
 
-// Each call fails once, in turn, while the tagging service returns old tags.
+// For each call in turn, the test lets this call fail once, while the tagging service returns old tags.
 func TestTaggingServiceReturnsOldTagsWhileCallsFail(t *testing.T) {
 	for n, hit := 1, true; hit; n++ {
 		r := newTaggedHarness(t)
@@ -157,7 +158,7 @@ func TestTagsChangedOutsideAreRestored(t *testing.T) {
 	}
 }
 
-// A cluster of the same name in another VPC is a different cluster.
+// A cluster with the same name in another VPC is a different cluster; its resources are not changed.
 func TestTaggingServiceShowsAnotherVPC(t *testing.T) {
 	r := newTaggedHarness(t)
 	vpc := *must(r.ec2.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16")}))(t).Vpc.VpcId
@@ -180,7 +181,8 @@ func TestTaggingServiceShowsAnotherVPC(t *testing.T) {
 	}
 }
 
-// Tags of other owners are not read. Tags of the cluster are read only if they are in doubt.
+// Tags of resources of other owners are not read. Tags of resources of the cluster are read only if the tagging service
+// may show old tags.
 func TestTaggingServiceSavesCalls(t *testing.T) {
 	r := newTaggedHarness(t)
 	for i := range 30 {
@@ -201,7 +203,7 @@ func TestTaggingServiceSavesCalls(t *testing.T) {
 	r.checkNoSteps(desiredStack(web))
 	expect := strings.Join([]string{
 		"DescribeListeners 1", "DescribeLoadBalancers 1", "DescribeRules 1", "DescribeSecurityGroups 1",
-		"DescribeTags 1", // of listeners and rules
+		"DescribeTags 1", // for listeners and rules
 		"DescribeTargetGroups 1", "GetResources 2",
 	}, "\n")
 	if diff := cmp.Diff(expect, r.takeCallCounts()); diff != "" {

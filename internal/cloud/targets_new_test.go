@@ -37,7 +37,8 @@ func TestANewTargetGroupIsNotRead(t *testing.T) {
 	}
 }
 
-// A tool deletes a target group and creates another one with the same name.
+// When another client deletes a target group and creates another one with the same name, the controller finds the new
+// target group.
 func TestATargetGroupIsReplacedByOneOfTheSameName(t *testing.T) {
 	r := newHarness(t)
 	groups := r.cloud.TargetGroupsOf(bindings.Account{})

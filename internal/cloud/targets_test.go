@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// groupARN is the ARN of a live target group of the desired state.
+// groupARN returns the ARN of a target group of the desired state in AWS.
 func (r *harness) groupARN(id string) string {
 	r.t.Helper()
 	_, have, _ := r.makePlan(desiredStack(web))
@@ -174,7 +174,7 @@ func TestEndpointRules(t *testing.T) {
 	if got := r.takeCallCounts(); got != "AuthorizeSecurityGroupIngress 2\nDescribeSecurityGroups 2\nRevokeSecurityGroupIngress 1" {
 		t.Errorf("calls:\n%s", got)
 	}
-	// Another user was there first: the target group is read again.
+	// The rule already exists in AWS, so the call fails with a conflict and the security group is read again.
 	err := r.cloud.ChangeEndpointRules(r.ctx, r.nodes, []model.IngressRule{two}, nil)
 	if r.cloud.Class(err) != engine.Conflict {
 		t.Errorf("got %v", err)

@@ -62,8 +62,9 @@ func TestAcceleratorsAreRead(t *testing.T) {
 	}
 }
 
-// TestTheStatusOfAnAcceleratorIsASubresource: a user who may write only the object cannot change the status, and a change of the
-// status increments no generation. It is an event, because another client may have written the status.
+// TestTheStatusOfAnAcceleratorIsASubresource: a write to the object does not change the status, and a change of the
+// status does not increment the generation. A change of the status is an event, because another client may have written
+// it.
 func TestTheStatusOfAnAcceleratorIsASubresource(t *testing.T) {
 	m, err := FromYAML(clocktesting.NewFakePassiveClock(time.Unix(100, 0)), []byte(acceleratorDoc))
 	if err != nil {
@@ -93,7 +94,8 @@ func TestTheStatusOfAnAcceleratorIsASubresource(t *testing.T) {
 	}
 }
 
-// TestLoadBalancersOfOtherControllersAreRead: the load balancer of another controller may be an endpoint of an accelerator.
+// TestLoadBalancersOfOtherControllersAreRead: Reduce retains the load balancer address in the status of a Service,
+// because the load balancer of another controller may be an endpoint of an accelerator.
 func TestLoadBalancersOfOtherControllersAreRead(t *testing.T) {
 	shown := func(of corev1.ServiceType) *corev1.Service {
 		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "api"}, Spec: corev1.ServiceSpec{Type: of}}

@@ -203,7 +203,7 @@ func TestMembershipsOfOtherKindsSurviveARestart(t *testing.T) {
 	m.NoteChange(nil, ingressWithFinalizers(groupA))
 	m.NoteChange(nil, mail)
 	m.NoteChange(mail, gone)
-	m.NoteChange(gone, nil) // its finalizer was taken off by another user
+	m.NoteChange(gone, nil) // another user removed the finalizer
 
 	text, _ := m.Text()
 	next := cluster.NewMemberships()

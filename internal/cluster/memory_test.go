@@ -90,7 +90,7 @@ func TestMemoryDeletesWhenTheLastFinalizerGoes(t *testing.T) {
 	ing := &networkingv1.Ingress{ObjectMeta: meta("n", "i")}
 	ing.Finalizers = []string{"a", "b"}
 	cur := ok(m.Create(ing))
-	for range 2 { // a second deletion changes nothing
+	for range 2 { // the second deletion changes nothing
 		if err := m.Delete(RefOf(cur)); err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +262,7 @@ func TestLastListMatchesList(t *testing.T) {
 		n.Name = fmt.Sprint(step % 7)
 		switch {
 		case step%5 == 0:
-			_ = m.Delete(Ref{Kind: KindNode, Name: n.Name}) // if it is there
+			_ = m.Delete(Ref{Kind: KindNode, Name: n.Name}) // the node may not exist
 		case step%3 > 0:
 			if err := m.Put(n); err != nil {
 				t.Fatal(err)
@@ -281,7 +281,7 @@ func TestLastListMatchesList(t *testing.T) {
 	}
 }
 
-// TestPutKeepsManagedFields: objects that are copied from another cluster retain the times of their edits.
+// TestPutKeepsManagedFields: objects that are copied from another cluster retain the times of edits in managedFields.
 func TestPutKeepsManagedFields(t *testing.T) {
 	l, err := LoadYAML([]byte(`apiVersion: v1
 kind: Service

@@ -18,7 +18,8 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
-// TestUnusedFieldsAreNoEvent changes single fields of the kinds that many stacks read.
+// TestUnusedFieldsAreNoEvent checks which fields of the kinds that many stacks read are ignored when they change, and
+// which are not.
 func TestUnusedFieldsAreNoEvent(t *testing.T) {
 	set := func(key, value string) func(Object) {
 		return func(o Object) {
@@ -124,7 +125,8 @@ func condition(typ corev1.PodConditionType, message string) func(Object) {
 	}
 }
 
-// TestReducedDoesNotModifyItsSource: the objects of the source keep all their fields.
+// TestReducedDoesNotModifyItsSource: Reduced returns reduced objects; the objects in the source retain all their
+// fields.
 func TestReducedDoesNotModifyItsSource(t *testing.T) {
 	m, err := NewMemory(clock.RealClock{})
 	if err != nil {
@@ -169,7 +171,7 @@ func typicalPod(i int) *corev1.Pod {
 	return p
 }
 
-// typicalSlice is the EndpointSlice of a hundred pods.
+// typicalSlice returns an EndpointSlice with a hundred pods.
 func typicalSlice(i int) *discoveryv1.EndpointSlice {
 	yes, node, zone := true, "ip-10-0-132-17.us-west-2.compute.internal", "us-west-2a"
 	s := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
@@ -202,7 +204,7 @@ func typicalService(i int) *corev1.Service {
 	}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}, Selector: map[string]string{"app": "web"}}}
 }
 
-// BenchmarkMemory measures the memory of objects in a cache, before and after Reduce.
+// BenchmarkMemory measures the memory of cached objects, before and after Reduce.
 func BenchmarkMemory(b *testing.B) {
 	for name, typical := range map[string]func(i int) Object{
 		"Pod":                  func(i int) Object { return typicalPod(i) },
@@ -230,7 +232,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// separate copies an object so that it shares no texts with other objects, like objects from an API server.
+// separate copies an object so that the copy shares no strings with other objects, as if it came from an API server.
 func separate(b *testing.B, obj Object) Object {
 	kind, _ := KindOf(obj)
 	typ, _ := TypeOf(kind)
@@ -245,7 +247,7 @@ func separate(b *testing.B, obj Object) Object {
 	return out
 }
 
-// heap is the size of what is reachable.
+// heap returns the size of the reachable heap.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -253,7 +255,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestClassEditedAtOfReducedServices: Reduce retains the time of the edit of the class in the managed fields.
+// TestClassEditedAtOfReducedServices: Reduce retains the managedFields entry with the time at which the class was
+// edited.
 func TestClassEditedAtOfReducedServices(t *testing.T) {
 	at := func(s int64) *metav1.Time { return &metav1.Time{Time: time.Unix(s, 0)} }
 	svc := func(finalizers ...string) Object {

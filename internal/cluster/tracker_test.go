@@ -85,7 +85,7 @@ func TestEveryIndexHasAKind(t *testing.T) {
 		}
 	}
 	slices.Sort(all)
-	all = slices.Compact(all) // that of finalizers is one of every root
+	all = slices.Compact(all) // the finalizer index exists for every root kind
 	want := []Index{IngressByGroup, ServiceByGroup, ByFinalizer, IngressByClass, ClassByParams, ParamsByGroup,
 		SliceByService, BindingByService, BindingByStack, BindingByTargetGroup, PodByGate, PodByAddress,
 		GatewayByClass, GatewayByAdopted, GatewayByConfiguration, ClassByController, ClassByConfiguration, SetByGateway, RouteByParent, RouteByBackend,
@@ -96,8 +96,8 @@ func TestEveryIndexHasAKind(t *testing.T) {
 	}
 }
 
-// consume reads an Ingress, and then the objects that it references, so that the reads depend on earlier results as in a
-// translator.
+// consume reads an Ingress, and then the objects that the Ingress references, so that later reads depend on earlier
+// results as in a translation.
 func consume(v *View, ns string) string {
 	var seen []string
 	note := func(o Object) { seen = append(seen, RefOf(o).String()+"@"+o.GetResourceVersion()) }
@@ -122,8 +122,8 @@ func consume(v *View, ns string) string {
 	return fmt.Sprint(seen)
 }
 
-// TestTrackerFindsAffectedConsumers changes objects at random. Each consumer whose result changes must be among the affected
-// ones, and each affected consumer must have read the object.
+// TestTrackerFindsAffectedConsumers changes objects at random. Each consumer whose result changes must be reported as
+// affected, and each affected consumer must have read the object.
 func TestTrackerFindsAffectedConsumers(t *testing.T) {
 	for seed := range int64(200) {
 		rnd := rand.New(rand.NewSource(seed))
@@ -174,7 +174,7 @@ func TestTrackerFindsAllConsumersOfOneObject(t *testing.T) {
 	shared := Ref{Kind: KindNode, Name: "x"}
 	rnd := rand.New(rand.NewSource(1))
 	tracker := NewTracker[int]()
-	var asking []int // in the order of first recording; 0 is a consumer like any other
+	var asking []int // in the order of first recording; 0 is a valid consumer
 	for range 2000 {
 		k := rnd.Intn(5)
 		i := slices.Index(asking, k)

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Accelerators use the back-off of their own flag, and no other stack does.
+// Accelerators use the maximum back-off of their own flag; stacks of other kinds do not.
 func TestAcceleratorsHaveTheirOwnMaximumBackOff(t *testing.T) {
 	c := config.Default()
 	c.Workers.AcceleratorMaxBackoff = time.Minute
@@ -38,7 +38,7 @@ func TestAcceleratorsHaveTheirOwnMaximumBackOff(t *testing.T) {
 	}
 }
 
-// The categories are those that dashboards of accelerators use.
+// The error categories in metrics of accelerators are those that existing dashboards use.
 func TestAcceleratorErrorCategories(t *testing.T) {
 	broken := errors.New("broken")
 	step := func(kind plan.ResourceKind, do plan.Action, c engine.Class) engine.FailedStep {
@@ -80,7 +80,7 @@ func TestAcceleratorErrorCategories(t *testing.T) {
 	}
 }
 
-// Orphan accelerators have no object that a start lists, so the orphan search must enqueue them.
+// The orphan search enqueues orphan accelerators, because they have no object that a start lists.
 func TestOrphanAcceleratorsAreEnqueued(t *testing.T) {
 	t.Parallel()
 	orphan := model.StackID{Kind: model.GlobalAccelerator, Namespace: "shop", Name: "edge"}

@@ -13,7 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestBindingCheckpointsEnqueueNoStack changes the checkpoint of a binding that the run of a stack has read.
+// TestBindingCheckpointsEnqueueNoStack checks that a changed checkpoint of a binding does not enqueue the stack that
+// has read the binding.
 func TestBindingCheckpointsEnqueueNoStack(t *testing.T) {
 	store, err := cluster.NewMemory(nil)
 	if err != nil {

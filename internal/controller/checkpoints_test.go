@@ -18,7 +18,7 @@ import (
 )
 
 // TestShutdownWaitsForRunsForALimitedTime stops the process during a run that changes a stack a second later. The
-// change is stored, and a run that does not end does not prevent Start from returning.
+// changed checkpoint is stored, and a run that does not end does not prevent Start from returning.
 func TestShutdownWaitsForRunsForALimitedTime(t *testing.T) {
 	for name, ends := range map[string]bool{"the run ends": true, "the run does not end": false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -50,8 +50,8 @@ func TestShutdownWaitsForRunsForALimitedTime(t *testing.T) {
 	}
 }
 
-// TestAFencedCheckpointWriteDelaysNoRun refuses the write that a run waits for, as if the lease were lost. The run must
-// continue, and nothing is written.
+// TestAFencedCheckpointWriteDelaysNoRun checks that when the fence refuses a write that a run waits for, as after the
+// lease is lost, the run continues and nothing is written.
 func TestAFencedCheckpointWriteDelaysNoRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}

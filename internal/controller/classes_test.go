@@ -113,13 +113,13 @@ kind: ListenerRuleConfiguration
 metadata: {namespace: shop, name: unused}
 `
 
-// classHarness runs the line of classes over a store.
+// classHarness runs the reconciler of Gateway API classes with objects in memory.
 type classHarness struct {
 	*testing.T
 	store *cluster.Memory
 	line  *classReconciler
 	now   time.Time
-	// versions of the Gateway API by CRD.
+	// versions are the versions of the Gateway API CRDs.
 	versions *Versions
 }
 
@@ -141,7 +141,7 @@ func newClassHarness(t *testing.T, gates string) *classHarness {
 	return w
 }
 
-// reconcileAll runs all objects until nothing is written any more, and returns how many rounds wrote.
+// reconcileAll reconciles all objects until a round writes nothing, and returns the number of rounds that wrote.
 func (w *classHarness) reconcileAll() (wrote int) {
 	w.Helper()
 	for ; wrote < 10; wrote++ {
@@ -231,7 +231,7 @@ func TestClassesAreAccepted(t *testing.T) {
 		t.Errorf("%d rounds wrote without a change", n)
 	}
 
-	// The reason goes away, and the time of the condition that did not change stays.
+	// The cause is removed; the condition that did not change retains its transition time.
 	l, err := cluster.LoadYAML([]byte("apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {namespace: infra, name: none}\n"))
 	if err == nil {
 		err = w.store.Put(l.Objects...)
@@ -338,7 +338,8 @@ func TestRulesWithoutTheSecretOfTheirClientAreNotAccepted(t *testing.T) {
 	status(true, "Accepted")
 }
 
-// SupportedVersion compares the versions of the CRDs with those that the controller knows, and follows them.
+// TestSupportedVersion checks that the condition SupportedVersion compares the versions of the CRDs with the supported
+// versions, and is updated when the versions change.
 func TestSupportedVersion(t *testing.T) {
 	const crd = "gateways.gateway.networking.k8s.io"
 	w := newClassHarness(t, "")
@@ -369,8 +370,9 @@ func TestSupportedVersion(t *testing.T) {
 	}
 }
 
-// Another controller may write the same condition into the status of a ListenerSet, and restore it after each removal.
-// The two controllers must not write in turn without end.
+// Another controller may write the same conditions into the status of a ListenerSet and restore them after each
+// removal. This controller then removes them only a few times per hour, so that the two do not overwrite each other
+// without end.
 func TestListenerSetStatusIsNotWrittenRepeatedly(t *testing.T) {
 	w := newClassHarness(t, "GatewayListenerSet=true")
 	ref := cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "shop", Name: "more"}

@@ -27,8 +27,8 @@ type desired struct {
 	findings finding.List
 }
 
-// The same property as above, with real Ingresses: whatever is changed in the cluster, every load
-// balancer whose desired state or findings change is named. Brute force translates all of them again.
+// The same property with real Ingresses: after any change in the cluster, every load balancer whose desired state or
+// findings change is enqueued. For comparison, the test translates all load balancers again.
 func TestChangedIngressStacksAreEnqueued(t *testing.T) {
 	seeds := int64(60)
 	if testing.Short() {
@@ -68,7 +68,7 @@ func TestChangedIngressStacksAreEnqueued(t *testing.T) {
 				tr.RecordReads(id, v)
 				tr.End(id)
 			}
-			// Only frontends that were named are wanted.
+			// Only stacks that were enqueued are known.
 			for _, o := range m.All(cluster.KindIngress) {
 				for _, id := range front.Stacks(view(), o) {
 					if _, ok := known[id]; !ok {
@@ -95,7 +95,7 @@ func refs(objs ...cluster.Object) []string {
 	return slices.Compact(out)
 }
 
-// changeRandomly changes one object at random.
+// changeRandomly creates, changes or deletes one object at random.
 func changeRandomly(rnd *rand.Rand, m *cluster.Memory) error {
 	pick := func(s ...string) string { return s[rnd.Intn(len(s))] }
 	ns := pick("n1", "n2")

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// kindMemory reads kinds; those in use have objects.
+// kindMemory is a source with the kinds that it watches (read) and the kinds that have objects (used).
 type kindMemory struct{ read, used map[cluster.Kind]bool }
 
 func (k kindMemory) Installed(kind cluster.Kind) bool { return k.read[kind] }
@@ -32,8 +32,8 @@ func (k kindMemory) StopKinds(_ context.Context, kinds, _ []cluster.Kind) ([]clu
 	return ended, nil
 }
 
-// Kinds whose CRD is removed are no longer watched, and are watched again after reinstallation. A kind that temporarily
-// may not be listed does not count as removed.
+// Kinds whose CRD is removed are no longer watched, and are watched again after the CRD is reinstalled. A kind that
+// temporarily cannot be listed is not treated as removed.
 func TestRemovedKindsAreWatchedAfterReinstallation(t *testing.T) {
 	gates := config.Default().Gates
 	found := kube.Installation{Served: map[cluster.Kind]bool{}, Denied: map[cluster.Kind]error{}}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The token of a pod names its service account, which messages about missing rights show.
+// The service account is read from the token of the pod. Messages about missing permissions name it.
 func TestServiceAccountIsReadFromTheToken(t *testing.T) {
 	token := func(claims string) string {
 		return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"

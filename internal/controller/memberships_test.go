@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// memoryStore is a store that remembers each write.
+// memoryStore is a store that records each write.
 type memoryStore struct {
 	mu      sync.Mutex
 	written []string
@@ -32,7 +32,8 @@ func (s *memoryStore) Write(_ context.Context, text string) error {
 	return s.err
 }
 
-// A claim of an Ingress continues only after it is stored. Many claims cause few writes, and few bytes.
+// A run that claims an Ingress continues only after the claim is stored. Many concurrent claims cause few writes, with
+// few bytes.
 func TestConcurrentClaimsShareWrites(t *testing.T) {
 	for _, was := range []int{0, 2000} {
 		t.Run(fmt.Sprintf("beside %d", was), func(t *testing.T) {
@@ -76,7 +77,7 @@ func TestConcurrentClaimsShareWrites(t *testing.T) {
 	}
 }
 
-// If the store cannot be written, runs do not wait for it.
+// If the store cannot be written, runs continue without waiting for it.
 func TestAClaimThatCannotBeStoredBlocksNoRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memoryStore{err: errors.New("denied")}

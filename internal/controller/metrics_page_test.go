@@ -16,7 +16,7 @@ import (
 
 //go:generate go test -run TestMetricsPageIsUpToDate . -update
 
-// registry remembers what is registered, also metrics without a series yet.
+// registry records the collectors that are registered, also those of metrics that have no series yet.
 type registry struct{ collectors []prometheus.Collector }
 
 func (r *registry) Register(c prometheus.Collector) error {
@@ -30,10 +30,10 @@ func (r *registry) MustRegister(cs ...prometheus.Collector) {
 
 func (r *registry) Unregister(prometheus.Collector) bool { return false }
 
-// description is the form that a Desc prints, its only way to say its name.
+// description matches the text of a prometheus.Desc, which is the only way to read its name.
 var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "(.*)", unit: "[^"]*", constLabels: \{\}, variableLabels: \{([^}]*)\}\}$`)
 
-// metricsTable is the table of docs/metrics.md.
+// metricsTable returns the table of docs/metrics.md.
 func metricsTable(t *testing.T) string {
 	t.Helper()
 	r := &registry{collectors: []prometheus.Collector{objectCounts{}}}
@@ -76,7 +76,7 @@ const (
 	tableEnd   = "<!-- end -->\n"
 )
 
-// TestMetricsPageIsUpToDate compares docs/metrics.md with the metrics that are registered.
+// TestMetricsPageIsUpToDate compares docs/metrics.md with the registered metrics.
 func TestMetricsPageIsUpToDate(t *testing.T) {
 	before, rest, begins := strings.Cut(docs.Metrics, tableBegin)
 	_, after, ends := strings.Cut(rest, tableEnd)
@@ -85,7 +85,7 @@ func TestMetricsPageIsUpToDate(t *testing.T) {
 	}
 	page := before + tableBegin + metricsTable(t) + tableEnd + after
 	goldentest.EmbeddedPage(t, docs.Metrics, "../../docs/metrics.md", page)
-	// Expressions use metrics of the tables, with the labels that they have.
+	// Expressions in the page use only metrics of the tables, with their labels.
 	listed := map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|.*$").FindAllStringSubmatch(page, -1) {
 		listed[row[1]] = row[0]

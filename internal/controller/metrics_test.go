@@ -50,7 +50,7 @@ func TestFailedCallsAreCountedByCause(t *testing.T) {
 	call("200", "")
 	call("403", "UnauthorizedOperation")
 	call("400", "AuthFailure")
-	call("503", "RequestLimitExceeded") // a throttle, although it sounds like a quota
+	call("503", "RequestLimitExceeded") // throttling, although the name resembles a quota error
 	call("400", "SecurityGroupLimitExceeded")
 	call("400", "ValidationError")
 	got := map[string]float64{}
@@ -96,7 +96,7 @@ func TestObjectCountsIncludeTargetGroupsOfBindings(t *testing.T) {
 	}
 }
 
-// The kinds have the names by which dashboards of older controllers look for them.
+// The kinds have the controller names that dashboards of older controllers use.
 func TestTopConsumersHaveTheControllerNamesOfDashboards(t *testing.T) {
 	for kind, want := range map[model.Kind]string{
 		model.Ingress: "ingress", model.Service: "service", model.ALBGateway: "albgateway", model.NLBGateway: "nlbgateway",

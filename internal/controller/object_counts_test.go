@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// synced is a store that has all objects.
+// synced is a store that always reports that its caches are synced.
 type synced struct{ *cluster.Memory }
 
 // Synced implements syncedSource.

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 )
 
-// --disable-restricted-sg-rules and --allowed-certificate-authority-arns count for each kind of object.
+// The flags --disable-restricted-sg-rules and --allowed-certificate-authority-arns apply to each kind of object.
 func TestFlagsReachTheOptionsOfEachKind(t *testing.T) {
 	c := config.Default()
 	for _, on := range []bool{false, true} {

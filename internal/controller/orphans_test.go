@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Orphans are counted by each search, and logged once.
+// Each search for orphans counts all of them, but an orphan is logged only once.
 func TestOrphansAreLoggedOnceAndCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string

@@ -33,7 +33,7 @@ func TestRulesAreSyncedAfterTheCacheIsComplete(t *testing.T) {
 			}
 			tries = append(tries, time.Since(start))
 			switch len(tries) {
-			case 4: // well
+			case 4: // success
 				return nil
 			case 7:
 				cancel()

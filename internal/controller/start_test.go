@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A process is alive from the start, and is ready only after its readiness checks are set.
+// The liveness probe succeeds from the start. The readiness probe succeeds only after the readiness checks are set.
 func TestProbesAnswerDuringStartup(t *testing.T) {
 	p := &Probes{}
 	h := p.Handler()
@@ -50,7 +50,7 @@ func TestProbesAnswerDuringStartup(t *testing.T) {
 	}
 }
 
-// The log level can be changed only by callers on the same host.
+// The log level can be changed only by clients on the same host.
 func TestLogLevelIsChangedOnlyFromTheSameHost(t *testing.T) {
 	p := &Probes{LogLevel: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "info") })}
 	for from, want := range map[string]int{"127.0.0.1:4711": 200, "[::1]:4711": 200, "[::ffff:127.0.0.1]:4711": 200, "10.0.0.7:4711": 403, "somewhere": 403} {
@@ -94,7 +94,7 @@ func TestServeStops(t *testing.T) {
 	}
 }
 
-// A service that does not answer at startup is tried again with back-off, until it answers.
+// If a service does not answer at startup, the call is retried with back-off until the service answers.
 func TestRetryUntilReached(t *testing.T) {
 	passes := errors.New("no answer")
 	synctest.Test(t, func(t *testing.T) {
@@ -120,8 +120,8 @@ func TestRetryUntilReached(t *testing.T) {
 	})
 }
 
-// The controller waits for an API server that does not answer, or is starting. It does not wait for one that refuses
-// the request.
+// The controller waits for an API server that does not answer or is starting. If the API server refuses the request,
+// the controller does not wait.
 func TestAwaitAPI(t *testing.T) {
 	if !isTransient(&net.OpError{Err: errors.New("connection refused")}) || !isTransient(apierrors.NewServiceUnavailable("starting")) ||
 		!isTransient(apierrors.NewTooManyRequests("busy", 1)) || isTransient(apierrors.NewUnauthorized("who?")) {

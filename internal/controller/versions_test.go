@@ -16,12 +16,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// GatewayClasses are reconciled again when the versions of CRDs change, become available or can no longer be read, and
-// at no other time.
+// GatewayClasses are reconciled again only when the versions of CRDs change, become available or can no longer be read.
 func TestChangedVersionsEnqueueGatewayClasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		var mu sync.Mutex // the clock of the test orders the goroutines, but the race detector does not know that
+		var mu sync.Mutex // virtual time orders the goroutines, but the race detector does not see this order
 		var live map[string]string
 		var fault error
 		times := 0

@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// A rule is not deleted while AWS has no room for another rule of the plan that may reuse its place. A rule that
-// already has a place needs no other.
+// A rule is not deleted while a quota has no room for another rule of the plan, because the next plan may replace the
+// rule in place. This does not apply if the rule that could not be created is already planned with NoRoom.
 func TestDeletingARuleWaitsForANeededPlace(t *testing.T) {
 	remove, modify := plan.DeleteRule{ARN: "rule"}, plan.ModifyRule{}
 	failed := func(class Class, do plan.Action) []FailedStep {

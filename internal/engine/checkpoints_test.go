@@ -9,13 +9,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// After a restart, only stacks whose desired state was carried out completely are compared late.
+// After a restart, the comparison is deferred only for stacks whose desired state was carried out completely.
 func TestOnlyConvergedStacksAreDeferredAfterARestart(t *testing.T) {
 	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 	fault := finding.Finding{Object: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}, Reason: finding.AnnotationInvalid, Severity: finding.Error}
 	for name, c := range map[string]struct {
 		edit  func(*Outcome)
-		found finding.List // by the translation
+		found finding.List // findings of the translation
 		late  bool
 	}{
 		"all is done":                   {edit: func(*Outcome) {}, late: true},
@@ -43,7 +43,7 @@ func TestOnlyConvergedStacksAreDeferredAfterARestart(t *testing.T) {
 }
 
 // Before AWS is changed, the checkpoints of the changed stack, and of a stack whose load balancer it takes over, are
-// forgotten.
+// removed.
 func TestCheckpointsAreForgottenBeforeAChange(t *testing.T) {
 	own := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
 	other := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}

@@ -8,7 +8,7 @@ import (
 	dnstypes "github.com/aws/aws-sdk-go-v2/service/route53/types"
 )
 
-// TestBatchRefused covers both forms in which the SDK returns the errors of a change batch.
+// TestBatchRefused checks both forms in which the SDK returns the errors of a change batch.
 func TestBatchRefused(t *testing.T) {
 	const exists = "Tried to create resource record set [name='a.', type='CNAME'] but it already exists"
 	const conflict = "a conflicting RRSet of type A with the same DNS name already exists in zone a."

@@ -11,11 +11,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Actions that are written to AWS and read back must equal the desired actions.
+// Actions that are written to AWS and read back equal the desired actions.
 func TestActionsSurviveARoundTrip(t *testing.T) {
 	cases := map[string]struct {
 		desired model.Action
-		back    model.Action // nil: the desired one itself
+		back    model.Action // nil: the same as desired
 	}{
 		"redirect":                   {desired: model.Redirect{Protocol: "HTTPS", Port: "443", Status: "HTTP_301"}},
 		"redirect without the query": {desired: model.Redirect{Path: "/b", DropQuery: true, Status: "HTTP_302"}},
@@ -113,7 +113,7 @@ func TestConditionsAndTransformsSurviveARoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// AWS shows values of hosts and paths a second time at the top.
+	// AWS also returns the values of hosts and paths in the field Values.
 	sent[0].Values, sent[2].Values = sent[0].HostHeaderConfig.Values, sent[2].PathPatternConfig.Values
 	if diff := cmp.Diff(desired, conditionsFromAWS(sent)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -174,7 +174,7 @@ func TestIngressRulesAreSplitBySource(t *testing.T) {
 	if diff := cmp.Diff(rules, IngressFromAWS(IngressToAWS(rules))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	// EC2 puts sources of the same ports together.
+	// EC2 merges the sources of rules with the same ports.
 	got := IngressFromAWS([]ec2types.IpPermission{{
 		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(80), ToPort: aws.Int32(80),
 		IpRanges:         []ec2types.IpRange{{CidrIp: aws.String("10.0.0.0/8")}, {CidrIp: aws.String("0.0.0.0/0")}},

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
-// testSource is an AWS that admits some calls per second.
+// testSource is a source of drift checks with a fixed rate of calls per second.
 type testSource struct {
 	rate   float64
 	checks func() []Check
@@ -20,8 +20,8 @@ type testSource struct {
 func (s testSource) Checks() []Check   { return s.checks() }
 func (s testSource) ReadRate() float64 { return s.rate }
 
-// Drift checks use no more than their share of the calls, however many checks there are, and every check is made
-// eventually.
+// Drift checks use no more than their share of the calls, however many checks there are, and every check runs at least
+// once in a bounded time.
 func TestDriftChecksKeepToTheirShareOfCalls(t *testing.T) {
 	for _, n := range []int{1, 50, 500} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestDriftChecksKeepToTheirShareOfCalls(t *testing.T) {
 }
 
 // If the share of calls does not suffice, the periods of all checks grow by the same factor. A check that is split into
-// many parts, such as that of tags, must not take longer than the others.
+// many parts, such as the check of tags, does not take longer than other checks.
 func TestDriftWatchExtendsAllPeriodsByOneFactor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const parts, others = 100, 2000

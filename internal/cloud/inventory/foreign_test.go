@@ -14,8 +14,8 @@ import (
 )
 
 // A plan that is made while target groups are being listed does not include the result of the list. A change that the
-// list shows is recorded with a later time than the plan, so that the next plan reports it as drift. Otherwise it would
-// be reverted in spite of --drift=report.
+// list shows is recorded with a later time than the plan, so that the next plan reports it as drift. Otherwise the
+// change would be reverted in spite of --drift=report.
 func TestForeignChangeHasTheTimeOfItsEntry(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	v := New("prod", "vpc-1", time.Hour, testclock.FromVariable(&now))
@@ -31,7 +31,8 @@ func TestForeignChangeHasTheTimeOfItsEntry(t *testing.T) {
 	}
 }
 
-// Changes are recorded for all stacks, including deleted ones, also if no drift detection reads them.
+// Changes by other clients are recorded for all stacks, also if drift detection does not read them. Old records, such
+// as those of deleted stacks, are removed.
 func TestForeignChangesOfDeletedStacksAreRemoved(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	v := New("prod", "vpc-1", time.Hour, testclock.FromVariable(&now))
@@ -45,13 +46,14 @@ func TestForeignChangesOfDeletedStacksAreRemoved(t *testing.T) {
 	}
 }
 
-// State that AWS changes, and fields that were not read, are not recorded as changes of other clients.
+// Changes by other clients are recorded. State that AWS changes, and fields that were not read, are not recorded as
+// such changes.
 func TestForeignChangesAreRecorded(t *testing.T) {
 	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 	tags := map[string]string{naming.ClusterTag: "prod", naming.StackTag(id.Kind): naming.StackTagValue(id), naming.ResourceTag(id.Kind): model.LoadBalancerID}
 	at := time.Unix(1_000_000, 0)
 	for name, c := range map[string]struct {
-		// change is what the load balancer and its listener have become, which were known as they are given.
+		// change modifies the known load balancer, or the load balancer and listener that are read now.
 		change func(known *LoadBalancer, lb *observed.LoadBalancer, l *Listener)
 		noted  plan.ResourceKind // "" for none
 	}{

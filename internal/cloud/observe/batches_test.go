@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// batchesOf are n batches of one resource each.
+// batchesOf returns n batches of one resource each.
 func batchesOf(n int) (out [][]string) {
 	for i := range n {
 		out = append(out, []string{fmt.Sprint(i)})

@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// limitedAWS is AWS with its token buckets, behind a rate limiter.
+// limitedAWS is an emulated AWS with token buckets, called through a rate limiter.
 type limitedAWS struct {
 	limiter  *Limiter
 	aws      *fault.Set
@@ -32,8 +32,8 @@ type limitedAWS struct {
 }
 
 const (
-	register = "RegisterTargets" // 4 a second, 20 at once
-	read     = "DescribeRules"   // 50 a second, 200 at once
+	register = "RegisterTargets" // 4 per second, burst 20
+	read     = "DescribeRules"   // 50 per second, burst 200
 	create   = "CreateLoadBalancer"
 	answerIn = 30 * time.Millisecond
 )
@@ -44,7 +44,7 @@ func newLimitedAWS(limits fault.Limits, table []TokenBucket) *limitedAWS {
 	return s
 }
 
-// call makes one call as the SDK does, with its attempts, and comes back when it is postponed.
+// call makes one call with its attempts, as the SDK does, and repeats the call when it is postponed.
 func (s *limitedAWS) call(ctx context.Context, operation string) error {
 	for ctx.Err() == nil {
 		c, err := s.limiter.Begin(ctx, services.ELB, operation)
@@ -71,7 +71,7 @@ func (s *limitedAWS) call(ctx context.Context, operation string) error {
 	return ctx.Err()
 }
 
-// send is one attempt.
+// send makes one attempt.
 func (s *limitedAWS) send(operation string) (Outcome, error) {
 	time.Sleep(answerIn / 2)
 	now := time.Now()
@@ -87,7 +87,8 @@ func (s *limitedAWS) send(operation string) (Outcome, error) {
 	return Throttled, errors.New(refused.Message)
 }
 
-// callConcurrently has so many callers that call all the time, and returns how many calls AWS took and refused.
+// callConcurrently runs callers that make calls without a pause for d, and returns how many calls AWS accepted and
+// refused.
 func (s *limitedAWS) callConcurrently(t *testing.T, d time.Duration, callers int, operation string) (taken, refused int) {
 	t.Helper()
 	was, before := len(s.accepted[operation]), len(s.refused[operation])
@@ -105,7 +106,7 @@ func (s *limitedAWS) callConcurrently(t *testing.T, d time.Duration, callers int
 	return len(s.accepted[operation]) - was, len(s.refused[operation]) - before
 }
 
-// checkBounds sees to what holds whatever AWS answers, when no call is on its way.
+// checkBounds checks the invariants of the limiter that hold for all answers of AWS while no call is in flight.
 func (s *limitedAWS) checkBounds(t *testing.T) {
 	t.Helper()
 	l := s.limiter
@@ -127,7 +128,7 @@ func (s *limitedAWS) rate(operation string) float64 {
 
 func inVirtualTime(t *testing.T, run func(t *testing.T)) { t.Helper(); synctest.Test(t, run) }
 
-// A limit that the operator sets is never exceeded, and answers of AWS do not change it.
+// A fixed limit that the operator sets is never exceeded, and answers of AWS do not change it.
 func TestAFixedLimitIsNeverExceeded(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		table := []TokenBucket{{Service: services.ELB, Operation: regexp.MustCompile(".*"), Rate: 5, Burst: 10, Fixed: true}}
@@ -178,8 +179,8 @@ func TestThrottledCallsInFlightLowerTheRateOnce(t *testing.T) {
 	}
 }
 
-// The limiter remembers a throttled rate for minutes: under full demand AWS throttles few calls, with pauses between
-// them.
+// The limiter remembers a throttled rate for minutes: under full demand AWS throttles few calls, and not many within a
+// short time.
 func TestThrottledRateIsRememberedForMinutes(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		s := newLimitedAWS(fault.Documented(1), DefaultTokenBuckets())
@@ -218,7 +219,7 @@ func TestTheRateFollowsTheLimitOfAWS(t *testing.T) {
 					limits := fault.Documented(factor)
 					for i := range limits.Buckets {
 						if limits.Buckets[i].Shared {
-							limits.Buckets[i].Refill = 1e6 // not what this is about
+							limits.Buckets[i].Refill = 1e6 // shared buckets are not tested here
 						}
 					}
 					s.aws.SetLimits(limits)
@@ -228,7 +229,7 @@ func TestTheRateFollowsTheLimitOfAWS(t *testing.T) {
 					if float64(taken) < 0.9*possible {
 						t.Errorf("where AWS takes %v times the documented rate: %d calls of %v", factor, taken, possible)
 					}
-					if refused > 10 && refused*100 > taken { // one a minute, where AWS takes few
+					if refused > 10 && refused*100 > taken { // more than one per minute, if AWS admits few calls
 						t.Errorf("where AWS takes %v times the documented rate: %d of %d calls are throttled", factor, refused, taken)
 					}
 				}
@@ -259,7 +260,7 @@ func TestCallsAreSentInOrderOfArrival(t *testing.T) {
 		}
 		wg.Wait()
 		for i, d := range longest {
-			if d > time.Minute { // thirty callers at two a second take fifteen seconds each
+			if d > time.Minute { // with thirty callers at two calls per second, a call takes fifteen seconds
 				t.Errorf("caller %d waits for %v", i, d)
 			}
 		}
@@ -295,7 +296,7 @@ func TestThrottledBucketDelaysNoOtherBucket(t *testing.T) {
 	})
 }
 
-// Whatever AWS answers, the rate stays within its bounds, and later rises again to the limit of AWS.
+// For all answers of AWS the rate stays within its bounds, and later rises again to the limit of AWS.
 func TestTheRateLimiterRecovers(t *testing.T) {
 	for seed := range uint64(seeds.Amount(10, 30)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -306,7 +307,7 @@ func TestTheRateLimiterRecovers(t *testing.T) {
 					limits := fault.Documented([]float64{0.02, 0.3, 1, 2, 30}[r.IntN(5)])
 					limits.OtherClient = []float64{0, 0, 0.5, 0.9}[r.IntN(4)]
 					s.aws.SetLimits(limits)
-					if r.IntN(3) == 0 { // trouble that has nothing to do with limits
+					if r.IntN(3) == 0 { // throttling that is unrelated to the rate
 						s.aws.Add(fault.Rule{Skip: r.IntN(50), Count: r.IntN(100), Action: fault.Action{Throttle: true}})
 					}
 					s.callConcurrently(t, time.Duration(1+r.IntN(200))*time.Second, 1+r.IntN(10), register)
@@ -327,7 +328,7 @@ func TestTheRateLimiterRecovers(t *testing.T) {
 func TestALostAnswerDoesNotChangeTheRate(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		l := NewLimiter(DefaultTokenBuckets(), clock.RealClock{}, time.Second)
-		for i := range 21 { // the last one is a trial
+		for i := range 21 { // the last call is a trial above the limit
 			c, err := l.Begin(t.Context(), services.ELB, register)
 			if err != nil {
 				t.Fatalf("call %d: %v", i, err)

@@ -16,21 +16,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// manyCallers are callers that come back when they are told to, in virtual time.
+// manyCallers makes calls concurrently in virtual time; each caller retries at the time that the schedule returns.
 type manyCallers struct {
 	t *testing.T
 	*Schedule
 	random *rand.Rand
-	faulty bool // AWS throttles one call in five
+	faulty bool // whether AWS throttles one call in five
 
 	mu                   sync.Mutex
 	unsent               map[callKey]TargetCall // not sent yet
 	since                map[callKey]time.Time
-	longestOverdue       time.Duration // the longest that a deregistration was overdue
+	longestOverdue       time.Duration // the longest time that a deregistration was overdue
 	longestWait          time.Duration // the longest wait of a registration
-	calls                int           // that AWS took
+	calls                int           // calls that AWS accepted
 	tries                int           // calls that were sent
-	earlyDeregistrations int           // deregistrations that were sent before registrations that waited
+	earlyDeregistrations int           // deregistrations that were sent while registrations waited and tokens were scarce
 }
 
 const callsRate, callsBurst = 4.0, 20
@@ -43,7 +43,7 @@ func newManyCallers(t *testing.T, seed uint64, faulty bool) *manyCallers {
 	}
 }
 
-// makeUntilAccepted makes a call as soon as it is admitted, and again until AWS takes it.
+// makeUntilAccepted makes a call as soon as the schedule admits it, and repeats the call until AWS accepts it.
 func (c *manyCallers) makeUntilAccepted(call TargetCall) {
 	c.mu.Lock()
 	c.unsent[call.key()], c.since[call.key()] = call, time.Now()
@@ -82,7 +82,7 @@ func (c *manyCallers) makeUntilAccepted(call TargetCall) {
 	}
 }
 
-// checkOrder checks the order in which a call is sent. The lock is held.
+// checkOrder checks that a call is sent in the right order. The caller holds the lock.
 func (c *manyCallers) checkOrder(call TargetCall) {
 	delete(c.unsent, call.key())
 	c.tries++
@@ -102,25 +102,25 @@ func (c *manyCallers) checkOrder(call TargetCall) {
 	}
 	over := age - call.Within
 	c.longestOverdue = max(c.longestOverdue, over)
-	tokens := c.buckets[call.Operation][0].tokens // the call's own is taken
+	tokens := c.buckets[call.Operation][0].tokens // after the token of this call was taken
 	if tokens < float64(wait) {
-		if over < -time.Second { // a registration that comes now is due in a second
+		if over < -time.Second { // a registration that arrives now is due in a second
 			c.t.Errorf("a deregistration that is not due is sent while %d registrations wait and %.1f tokens are left", wait, tokens)
 		}
 		c.earlyDeregistrations++
 	}
 }
 
-// TestRegistrationsPrecedeDeregistrations makes more registrations and deregistrations than AWS admits, for a time. A
-// registration waits only for deregistrations that are due, each deregistration is sent within a bound that depends on
-// their number, and every call is sent, also if AWS throttles some.
+// TestRegistrationsPrecedeDeregistrations makes more registrations and deregistrations than AWS admits, for two
+// minutes. A registration waits only for deregistrations that are due, each deregistration is sent within a bound that
+// depends on their number, and every call is sent, also if AWS throttles some calls.
 func TestRegistrationsPrecedeDeregistrations(t *testing.T) {
 	t.Parallel()
 	for _, faulty := range []bool{false, true} {
 		for seed := range uint64(5) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newManyCallers(t, seed, faulty)
-				arrivals := rand.New(rand.NewPCG(seed, 2)) // those who call have drawn from the other one meanwhile
+				arrivals := rand.New(rand.NewPCG(seed, 2)) // a second generator, because the callers use c.random concurrently
 				var all sync.WaitGroup
 				registrations, deregistrations := 0, 0
 				for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {
@@ -140,7 +140,7 @@ func TestRegistrationsPrecedeDeregistrations(t *testing.T) {
 				if c.calls != registrations+deregistrations {
 					t.Errorf("seed %d: %d of %d calls were sent", seed, c.calls, registrations+deregistrations)
 				}
-				// In the worst case a deregistration waits behind all others that come within the two minutes.
+				// In the worst case a deregistration waits for all other calls that arrive within the two minutes.
 				bound := time.Duration(float64(c.tries)/callsRate*float64(time.Second)) - 2*time.Minute + durations.FirstRetry
 				if c.longestOverdue > bound {
 					t.Errorf("seed %d: a deregistration was overdue for %v, more than %v", seed, c.longestOverdue, bound)

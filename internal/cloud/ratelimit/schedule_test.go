@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// testSchedule is a schedule with a clock that stands still between steps.
+// testSchedule is a schedule with a clock that only the test advances.
 type testSchedule struct {
 	*Schedule
 	now time.Time
@@ -24,7 +24,7 @@ func newTestSchedule(rate float64, burst int) *testSchedule {
 	return t
 }
 
-// reserve asks for a call and returns how long it has to wait; zero: it is sent.
+// reserve requests a call and returns how long the call has to wait; zero means that the call is sent.
 func (t *testSchedule) reserve(operation, tenant, group string) time.Duration {
 	within := time.Second
 	if operation == DeregisterTargets {
@@ -39,7 +39,7 @@ func (t *testSchedule) reserve(operation, tenant, group string) time.Duration {
 	return 0
 }
 
-// drain uses up the bucket.
+// drain takes all tokens of the bucket.
 func (t *testSchedule) drain(tenant string) {
 	for i := range 1000 {
 		if t.reserve(RegisterTargets, tenant, fmt.Sprint("drain", i)) > 0 {
@@ -49,15 +49,15 @@ func (t *testSchedule) drain(tenant string) {
 	}
 }
 
-// caller asks for a call until it is sent, each time when it was told to.
+// caller repeats the request for a call, each time after the wait that the schedule returned, until the call is sent.
 type caller struct {
 	operation, tenant, group string
-	firstAt                  time.Duration // for the first time, after the start
-	repeats                  bool          // asks for the next call a second after one is sent
+	firstAt                  time.Duration // time of the first request, after the start
+	repeats                  bool          // whether the next call is requested a second after a call is sent
 }
 
-// runCallers runs callers until the calls of those that do not repeat are sent, for half an hour at most. It returns those in the
-// order in which they are sent, and how long each has waited.
+// runCallers runs callers until the calls of all callers that do not repeat are sent, for half an hour at most. It
+// returns these callers in the order in which their calls are sent, and how long each call waited.
 func (t *testSchedule) runCallers(callers []caller) (sent []caller, waited []time.Duration) {
 	left, next := 0, make([]time.Duration, len(callers))
 	for i, c := range callers {
@@ -93,7 +93,8 @@ func (t *testSchedule) runCallers(callers []caller) (sent []caller, waited []tim
 	return sent, waited
 }
 
-// checkOrder runs callers that ask now, and returns the target groups of their calls in the order in which they are sent.
+// sendOrder runs callers that request calls now, and returns the target groups of the calls in the order in which the
+// calls are sent.
 func (t *testSchedule) sendOrder(calls ...[3]string) (out []string) {
 	var callers []caller
 	for _, c := range calls {
@@ -113,7 +114,7 @@ func TestAnOverdueDeregistrationIsSentFirst(t *testing.T) {
 	s.now = s.now.Add(10 * time.Second)
 	s.drain("shop")
 	s.reserve(DeregisterTargets, "shop", "late")
-	s.now = s.now.Add(14900 * time.Millisecond) // the old one is all but due
+	s.now = s.now.Add(14900 * time.Millisecond) // the deregistration of "old" is almost due
 	s.drain("shop")
 	s.reserve(DeregisterTargets, "shop", "old")
 	s.now = s.now.Add(200 * time.Millisecond)
@@ -123,13 +124,13 @@ func TestAnOverdueDeregistrationIsSentFirst(t *testing.T) {
 	}
 }
 
-// Registrations are sent first until a deregistration is due. The deregistration is still sent in time.
+// Registrations are sent first until a deregistration is due. The deregistration is then sent within a bounded time.
 func TestDeregistrationsWaitUntilTheyAreDue(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	s.drain("shop")
 	start, late := s.now, time.Duration(0)
 	waiting := []int{0, 1, 2}
-	for i := range 4 * 60 { // a minute of all that AWS admits
+	for i := range 4 * 60 { // for a minute, as many calls as AWS admits
 		s.now = start.Add(time.Duration(i) * 260 * time.Millisecond)
 		for j, n := range waiting {
 			switch wait := s.reserve(RegisterTargets, "shop", fmt.Sprint("new", n)); {
@@ -157,7 +158,7 @@ func TestATenantWithManyCallsDelaysNoOtherTenant(t *testing.T) {
 			s.reserve(RegisterTargets, "flood", fmt.Sprint("f", i%7, j))
 			s.reserve(DeregisterTargets, "flood", fmt.Sprint("f", i%7, j))
 		}
-		if i%8 != 0 { // the victim has a call of each kind every two seconds
+		if i%8 != 0 { // the victim makes a call of each kind every two seconds
 			continue
 		}
 		if wait := s.reserve(RegisterTargets, "victim", fmt.Sprint("v", i)); wait > 300*time.Millisecond {
@@ -170,15 +171,16 @@ func TestATenantWithManyCallsDelaysNoOtherTenant(t *testing.T) {
 }
 
 // A tenant within its share waits only for the calls of other tenants within their shares, and not for calls beyond
-// those shares.
+// these shares.
 func TestATenantWithinItsShareWaitsForNoBacklog(t *testing.T) {
 	for name, c := range map[string]struct {
-		tenants, groups int           // of the attacker
-		each            time.Duration // at which the victim has a call of each kind
-		most            time.Duration // that a registration waits
+		tenants, groups int           // of the flooding tenants
+		each            time.Duration // time between calls of each kind by the victim
+		most            time.Duration // the longest wait of a registration
 	}{
 		"one tenant with many target groups": {1, 200, 1200 * time.Millisecond, time.Second},
-		// Its second call is within its share 5.25 s later, and each other tenant may have one meanwhile.
+		// The second call of the victim is within its share 5.25 s later, and each other tenant may send one call
+		// meanwhile.
 		"many tenants": {20, 10, 12 * time.Second, 11 * time.Second},
 	} {
 		s := newTestSchedule(4, 20)
@@ -203,14 +205,14 @@ func TestATenantWithinItsShareWaitsForNoBacklog(t *testing.T) {
 	}
 }
 
-// The calls of a burst wait until they are within the share of their tenant, and not for the backlog of other tenants.
+// The calls of a burst wait until they are within the share of their tenant, but not for the backlog of other tenants.
 func TestABurstWaitsForItsOwnShare(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	var callers []caller
 	for i := range 200 {
 		callers = append(callers, caller{RegisterTargets, "flood", fmt.Sprint("flood", i), 0, true})
 	}
-	for i := range 40 { // at 2 a second that takes 20 s
+	for i := range 40 { // 20 s at 2 calls per second
 		callers = append(callers, caller{RegisterTargets, "victim", fmt.Sprint("victim", i), time.Minute, false})
 	}
 	sent, waited := s.runCallers(callers)
@@ -229,12 +231,13 @@ func TestConcurrentTenantsUseTheFullRate(t *testing.T) {
 		}
 	}
 	sent, waited := s.runCallers(callers)
-	if len(sent) != 300 || waited[len(sent)-1] > 75*time.Second { // 20 at once, 280 at 4 a second
+	if len(sent) != 300 || waited[len(sent)-1] > 75*time.Second { // a burst of 20, then 280 at 4 per second
 		t.Errorf("%d of 300 calls are sent, the last after %v", len(sent), waited[len(sent)-1])
 	}
 }
 
-// The share of a tenant depends on the number of tenants that make calls now, and not on the number of earlier ones.
+// The share of a tenant depends on the number of tenants that make calls now, and not on tenants that made calls
+// earlier.
 func TestTenantsWithoutCallsHaveNoShare(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	var callers []caller
@@ -253,7 +256,7 @@ func TestTenantsWithoutCallsHaveNoShare(t *testing.T) {
 	}
 }
 
-// The rate that AWS admits is used in full, whichever tenant makes the calls.
+// The rate that AWS admits is used in full, by however many tenants.
 func TestTheFullRateIsUsed(t *testing.T) {
 	for name, tenants := range map[string]int{"one tenant": 1, "two tenants": 2, "thirty tenants": 30} {
 		s := newTestSchedule(4, 20)
@@ -272,7 +275,7 @@ func TestTheFullRateIsUsed(t *testing.T) {
 	}
 }
 
-// Calls for one target group are sent without a pause while the bucket has spare tokens.
+// Calls for one target group are spaced. A call that carries as many targets as one call can is followed by no pause.
 func TestCallsForOneTargetGroupAreSpaced(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	s.drain("shop")
@@ -295,7 +298,7 @@ func TestCallsForOneTargetGroupAreSpaced(t *testing.T) {
 	}
 }
 
-// A caller that does not retry its call delays no other call.
+// A caller that does not repeat its request delays no other call for long.
 func TestAnAbandonedCallIsSkipped(t *testing.T) {
 	s := newTestSchedule(1, 1)
 	s.drain("shop")

@@ -76,7 +76,7 @@ func TestMayHaveTakenEffect(t *testing.T) {
 	}
 }
 
-// An answer that does not concern rate limits shows that AWS handled the call.
+// An error that does not concern rate limits shows the rate limiter that AWS handled the call.
 func TestOutcomeOfAttemptsForTheRateLimiter(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error

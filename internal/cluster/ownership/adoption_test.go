@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// A Gateway is found by the stack in its annotation, in every valid spelling.
+// A Gateway is found by the stack that its adopt annotation names, in every valid form of the annotation.
 func TestAdoptersAreFoundByAnnotation(t *testing.T) {
 	gateway := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
 	for value, of := range map[string]model.StackID{

@@ -73,8 +73,8 @@ func TestLiveObjectsOfEveryKindRetainSharedResources(t *testing.T) {
 	}
 }
 
-// A user who replaces a Service by a manifest without the finalizer leaves its load balancer in AWS. The load balancer
-// needs the shared resources until it is deleted.
+// If a user replaces a Service by a manifest without the finalizer, the load balancer of the Service remains in AWS.
+// The shared resources are retained until this load balancer is deleted.
 func TestServiceWithoutFinalizerRetainsSharedResources(t *testing.T) {
 	load := func(docs string) *cluster.Memory {
 		m, err := cluster.FromYAML(nil, []byte(docs))

@@ -97,8 +97,8 @@ func TestUnsupportedSettingsAreListed(t *testing.T) {
 	}
 }
 
-// Every flag of the controller that Fulcrum takes the place of is accepted with its default, and
-// nothing else is but our own.
+// The controller accepts every flag of the controller that Fulcrum replaces, with the same default, and otherwise only
+// its own flags.
 func TestFlagsAndDefaults(t *testing.T) {
 	want := map[string]string{
 		"cluster-name": "", "log-level": "info", "default-tags": "[]", "external-managed-tags": "[]",

@@ -9,14 +9,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// other are values that are not the default, by type of the flag.
+// other has a value that differs from the default, by type of the flag.
 var other = map[string]string{
 	"string": "internet-facing", "bool": "", "int": "77", "duration": "77s", "stringSlice": "a,b", "stringToString": `a=b,c=d`,
 	"mapStringBool": "ListenerRulesTagging=false,NLBGatewayAPI=false",
 }
 
-// A command that takes over the published flags of a controller makes the same decisions, whatever the flags are. Flags
-// of the process itself are neither published nor taken over.
+// A command that uses the published flags of a controller makes the same decisions as the controller, for all flags.
+// Flags that concern only the process are neither published nor used.
 func TestPublishedFlagsAreTakenOver(t *testing.T) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	d := Default()
@@ -58,7 +58,7 @@ func TestTakeOver(t *testing.T) {
 	for name, tc := range map[string]struct {
 		given, args []string
 		want        TakenOver
-		is          string // published flags in the end
+		is          string // the published flags that the command uses
 	}{
 		"two words":          {nil, []string{"--cluster-name", "prod", "--enable-waf=false"}, TakenOver{Flags: []string{"--cluster-name=prod", "--enable-waf=false"}}, "--cluster-name=prod --enable-waf=false"},
 		"switch":             {nil, []string{"--strict-groups", "--cluster-name=c"}, TakenOver{Flags: []string{"--strict-groups=true", "--cluster-name=c"}}, "--cluster-name=c --strict-groups=true"},

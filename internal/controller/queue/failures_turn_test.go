@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// A long wait of a run is logged at the usual level, and a short wait only at debug level.
+// A long wait for the rate limiter is logged at info level, a short wait only at debug level.
 func TestLongWaitsForTheRateLimiterAreLogged(t *testing.T) {
 	for _, turn := range []time.Duration{time.Second, durations.Request, 3 * time.Minute} {
 		var lines []string
@@ -27,7 +27,8 @@ func TestLongWaitsForTheRateLimiterAreLogged(t *testing.T) {
 	}
 }
 
-// An object that has changed since it was read is no failure of the run, because its event is about to arrive.
+// A run that read an outdated object does not count as failed, because the event about the newer object is about to
+// arrive.
 func TestStaleObjectsCauseNoFailure(t *testing.T) {
 	store, err := cluster.NewMemory(nil)
 	if err != nil {

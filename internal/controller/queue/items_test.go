@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// byNamespace has items of several tenants: each is that of the namespace which its name begins with.
+// byNamespace is a reconciler with items of several tenants; the part of the item name before the slash is the tenant.
 type byNamespace struct{ runFunc }
 
 // Tenant implements Reconciler.
@@ -20,7 +20,8 @@ func (byNamespace) Tenant(k string) string {
 	return tenant
 }
 
-// The more open items a tenant has, the later its next item is reconciled. Items of other tenants are not affected.
+// The more open items a tenant has, the lower is the priority of its next item. Items of other tenants are not
+// affected.
 func TestATenantWithManyOpenItemsHasLowerPriority(t *testing.T) {
 	w := newItems(Line[string]{Reconciler: byNamespace{}})
 	var got []int
@@ -44,7 +45,8 @@ func TestATenantWithManyOpenItemsHasLowerPriority(t *testing.T) {
 	}
 }
 
-// An item that only waits for its next periodic comparison is not open, so it does not affect the share of its tenant.
+// An item that only waits for its next periodic comparison is not open, so it does not lower the priority of its
+// tenant.
 func TestItemsAwaitingTheirResyncAreNotOpen(t *testing.T) {
 	store, err := cluster.NewMemory(nil)
 	if err != nil {

@@ -8,20 +8,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// storedObjects is a cluster in memory.
+// storedObjects is a cluster with its objects in memory.
 type storedObjects struct{ *cluster.Memory }
 
 // View implements Cluster.
 func (s storedObjects) View() *cluster.View { return cluster.NewView(s.Memory) }
 
-// ignoreChanges are of objects that belong to no item.
+// ignoreChanges implements Changes for objects that belong to no item.
 type ignoreChanges struct{}
 
 func (ignoreChanges) Items(*cluster.View, cluster.Object) []string { return nil }
 func (ignoreChanges) Ignores(_, _ cluster.Object) bool             { return false }
 func (ignoreChanges) RootChanged(_, _ cluster.Object)              {}
 
-// runFunc is a reconciler whose items are of one tenant.
+// runFunc is a reconciler whose items all belong to one tenant.
 type runFunc func(ctx context.Context, k string) (Next, error)
 
 func (f runFunc) Reconcile(ctx context.Context, k string) (Next, error) { return f(ctx, k) }
@@ -29,7 +29,7 @@ func (runFunc) Label(k string) []any                                    { return
 func (runFunc) Controller(string) string                                { return "line" }
 func (runFunc) Tenant(string) string                                    { return "" }
 
-// recordedWaits are how long items of a line have waited.
+// recordedWaits records how long items of a line waited.
 type recordedWaits []string
 
 func (w *recordedWaits) Waited(line, priority string, d time.Duration) {

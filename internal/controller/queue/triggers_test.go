@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// The dialect of these tests: an Ingress belongs to the group that its class names by a label, and
-// a group serves the Services that its Ingresses name.
+// In these tests an item is a group: an Ingress belongs to the group that a label of its class names, and a group
+// depends on the Services that its Ingresses name.
 
 func groupOf(v *cluster.View, ing *networkingv1.Ingress) (string, bool) {
 	if ing.Spec.IngressClassName == nil {
@@ -27,7 +27,7 @@ func groupOf(v *cluster.View, ing *networkingv1.Ingress) (string, bool) {
 	return class.Labels["group"], class.Labels["group"] != ""
 }
 
-// groupChanges are the items of Ingresses.
+// groupChanges returns the groups of Ingresses as items.
 type groupChanges struct{ ignoreChanges }
 
 // Items implements Changes.
@@ -55,7 +55,7 @@ func translate(v *cluster.View, g string) string {
 	return out
 }
 
-// Whenever the result of an item changes, the triggers name the item.
+// Whenever an object changes the result of an item, the triggers enqueue the item.
 func TestTriggersFindEveryAffectedItem(t *testing.T) {
 	for seed := range int64(150) {
 		rnd := rand.New(rand.NewSource(seed))
@@ -148,7 +148,7 @@ func TestAChangeWhileReadingIsNotLost(t *testing.T) {
 		tr.Begin("g")
 		v := view()
 		cluster.Get[*corev1.Service](v, cluster.KindService, "n", asked)
-		if _, err := m.Create(service(fmt.Sprint("a", n))); err != nil { // not asked for
+		if _, err := m.Create(service(fmt.Sprint("a", n))); err != nil { // a Service that was not read
 			t.Fatal(err)
 		}
 		if asked == "a" {

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// An item waits from when it is due, at the priority of what made it due first. The change that it answers may
-// be older.
+// The wait of an item is measured from the time at which it became due, and reported with the priority of the trigger
+// that made it due first. The change that caused the run may be older.
 func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got recordedWaits
@@ -50,8 +50,8 @@ func TestWaits(t *testing.T) {
 	})
 }
 
-// A run that waits for its turn is repeated at once when something has changed while it read. The next is still measured
-// from the first change.
+// A run that waits for the rate limiter is repeated at once when an object changed while it read. The time of the
+// change is still the time of the first change.
 func TestARepeatedRunKeepsTheTimeOfItsChange(t *testing.T) {
 	store, err := cluster.NewMemory(nil)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// The webhook admits setting an empty field later, and without webhooks every field can be changed.
+// An edit of a binding that contradicts its target group is reported. Such an edit is possible, because the webhook
+// admits setting an empty field later, and without webhooks every field can be changed.
 func TestEditThatContradictsTheTargetGroupIsReported(t *testing.T) {
 	other := "vpc-2"
 	six, nodes := elbv2.TargetGroupIPAddressTypeIPv6, elbv2.TargetTypeInstance
@@ -33,7 +34,7 @@ func TestEditThatContradictsTheTargetGroupIsReported(t *testing.T) {
 			if _, err := w.store.Update(b, cluster.Main); err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // the fault is no less one at the next event
+			for range 2 { // the next event reports the same fault
 				out := w.run("a")
 				if len(out.Findings) != 1 || out.Findings[0].Field != name || out.Findings[0].Reason != finding.TargetGroupDiffers {
 					t.Errorf("findings %v", out.Findings)
@@ -48,12 +49,13 @@ func TestEditThatContradictsTheTargetGroupIsReported(t *testing.T) {
 	}
 }
 
-// inOtherNamespace is a binding of another namespace.
+// inOtherNamespace moves the binding in a manifest to another namespace.
 func inOtherNamespace(doc string) string {
 	return strings.Replace(doc, "namespace: ns", "namespace: evil", 1)
 }
 
-// A binding can name a target group before it exists.
+// A binding that names a target group before it exists does not block a binding of another namespace that names this
+// target group later.
 func TestBindingOfMissingTargetGroupBlocksNoOther(t *testing.T) {
 	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/shop/0123456789abcdef"
 	byName := func(name string) string {
@@ -78,7 +80,7 @@ func TestBindingOfMissingTargetGroupBlocksNoOther(t *testing.T) {
 					t.Errorf("findings %v", out.Findings)
 				}
 				want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf(arn))
-				// The other one is looked up now, and finds it.
+				// The target group exists now, so the lookup by the other binding finds it.
 				_, _ = w.rec.Reconcile(t.Context(), bindings.Key{Namespace: "evil", Name: "z"})
 			}
 		})

@@ -14,10 +14,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// podsPerBinding is how many pods are behind each Service of the benchmarks.
+// podsPerBinding is the number of pods of each Service in the benchmarks.
 const podsPerBinding = 20
 
-// The work for one event in clusters of different sizes, without AWS and its emulator:
+// The benchmarks measure the work for one event in clusters of different sizes, without AWS and its emulator:
 //
 //	go test ./internal/engine/bindings -run '^$' -bench . -benchtime 20x
 
@@ -29,7 +29,7 @@ func BenchmarkPodReplacedAfterRegistration(b *testing.B) {
 		for b.Loop() {
 			flip = !flip
 			b.StopTimer()
-			w.put(benchmarkDoc(0, flip)) // the last pod has another name and address
+			w.put(benchmarkDoc(0, flip)) // the last pod gets another name and address
 			b.StartTimer()
 			w.run("b0")
 		}
@@ -55,7 +55,7 @@ func BenchmarkFirstRunAfterRestart(b *testing.B) {
 func BenchmarkAddressMissingInAWS(b *testing.B) {
 	benchmarkPods(b, func(b *testing.B, w *harness) {
 		w.run("b0")
-		w.put(nodeDoc(9999)) // without any interface
+		w.put(nodeDoc(9999)) // a node without an ENI
 		w.put(strings.Replace(benchmarkDoc(0, true), "nodeName: n0", "nodeName: n9999", 1))
 		defer cpuTime(b)()
 		for b.Loop() {
@@ -64,7 +64,7 @@ func BenchmarkAddressMissingInAWS(b *testing.B) {
 	})
 }
 
-// BenchmarkNodeAdded is the work of ten bindings of different node ports when one node comes.
+// BenchmarkNodeAdded measures the runs of ten bindings with different node ports after a node was added.
 func BenchmarkNodeAdded(b *testing.B) {
 	for _, nodes := range []int{50, 2000, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
@@ -103,9 +103,9 @@ func BenchmarkNodeAdded(b *testing.B) {
 	}
 }
 
-// benchmarkAWS is the small AWS with answers from memory, as a controller that runs for a while has them: the lists of
-// targets are in order, shared, and never changed. Its own work, to put what is registered in place, is done in settle,
-// or when the targets are read.
+// benchmarkAWS is the fake AWS with cached answers, as in a controller that has run for some time: the lists of targets
+// are sorted, shared between callers, and never modified. Registered targets are inserted into the lists by settle, or
+// when the targets are read.
 type benchmarkAWS struct {
 	*aws
 	registered map[string][]bindings.Target // by target group, since the last settle
@@ -123,7 +123,7 @@ func (a benchmarkAWS) Register(_ context.Context, arn string, _ bindings.CallPri
 	return nil
 }
 
-// settle puts the targets that were registered in a target group in place.
+// settle inserts the registered targets into the list of targets of a target group.
 func (a benchmarkAWS) settle(arn string) {
 	added := a.registered[arn]
 	if len(added) == 0 {
@@ -138,13 +138,13 @@ func (a benchmarkAWS) settle(arn string) {
 	a.groups[arn] = list
 }
 
-// cpuTime reports the CPU time of the process per round, which other work on the machine does not change.
+// cpuTime reports the CPU time of the process per iteration. Other processes on the machine do not affect this metric.
 func cpuTime(b *testing.B) (report func()) {
 	start := cpuUsed(b)
 	return func() { b.ReportMetric(float64(cpuUsed(b)-start)/float64(b.N), "cpu-ns/op") }
 }
 
-// cpuUsed is the CPU time that the process has used.
+// cpuUsed returns the CPU time that the process has used.
 func cpuUsed(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -160,7 +160,7 @@ func benchmarkPods(b *testing.B, run func(b *testing.B, w *harness)) {
 	}
 }
 
-// newCrowdedHarness is a test harness of many nodes, and many bindings with podsPerBinding pods each.
+// newCrowdedHarness returns a test harness with many nodes, and many bindings with podsPerBinding pods each.
 func newCrowdedHarness(b *testing.B, bindings, nodes int) *harness {
 	b.Helper()
 	w := newHarness(b)
@@ -176,7 +176,7 @@ func newCrowdedHarness(b *testing.B, bindings, nodes int) *harness {
 	return w
 }
 
-// addNode makes a node whose interface carries the addresses that benchmarkDoc gives to its pods.
+// addNode adds a node whose ENI has the addresses that benchmarkDoc gives to the pods of the node.
 func (w *harness) addNode(i, bindings int) {
 	w.t.Helper()
 	var addresses []string
@@ -195,15 +195,15 @@ func nodeDoc(i int) string {
 	return strings.NewReplacer("n1", fmt.Sprintf("n%d", i), "i-1", instanceOf(i)).Replace(strings.SplitN(nodes, "---", 2)[0])
 }
 
-// instanceOf is the instance of a node; ids of EC2 have one length and no order.
+// instanceOf returns the EC2 instance ID of a node. Like real IDs, these IDs have a fixed length and no order.
 func instanceOf(i int) string { return fmt.Sprintf("i-0%016x", uint64(i+1)*0x9e3779b97f4a7c15) }
 
-// nodeOf is the node of pod j behind Service k; few of them are used in a large cluster.
+// nodeOf returns the number of the node of pod j of Service k. Only 50 nodes have pods.
 func nodeOf(k, j int) int { return (k + j) % 50 }
 
 func benchmarkAddress(k, j int) string { return fmt.Sprintf("10.%d.%d.%d", 1+k/250, k%250, 1+j) }
 
-// benchmarkDoc are the pods of Service k; turned, the last is replaced by another.
+// benchmarkDoc returns the pods of Service k; if turned is set, the last pod is replaced by another one.
 func benchmarkDoc(k int, turned bool) string {
 	var pods []pod
 	for j := range podsPerBinding {

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// Each step is seconds since the last one, what happens then, "+" for targets that are registered and "-" for those that are
-// taken out, and what is held from then on.
+// TestFlapping checks which targets are held after each step, and for how long. A step has the seconds since the last
+// step, and the targets that are then registered ("+") and deregistered ("-").
 func TestFlapping(t *testing.T) {
 	type step struct {
 		after  time.Duration
@@ -67,7 +67,8 @@ func TestFlapping(t *testing.T) {
 	}
 }
 
-// The record of flapping targets is removed with the binding. Notes do not modify maps that other runs have read.
+// The record of flapping targets is removed with the binding. Adding a note does not modify maps that other runs have
+// read.
 func TestFlappingIsForgottenWithTheBinding(t *testing.T) {
 	m := newMemory(Config{Clock: testclock.FromVariable(&start)})
 	key := Key{Namespace: "ns", Name: "a"}

@@ -19,7 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// gateOf is the condition of a pod's gate as "Status Reason: message"; "none" if it has none.
+// gateOf returns the readiness gate condition of a pod as "Status Reason: message", or "none" if the pod has no such
+// condition.
 func (w *harness) gateOf(name string) string {
 	w.t.Helper()
 	obj, err := w.store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "ns", Name: name})
@@ -38,7 +39,7 @@ func gated(p pod) pod {
 	return p
 }
 
-// The readiness gate of a waiting pod shows the reason.
+// The readiness gate of a pod that is not registered shows the reason.
 func TestReadinessGateShowsWhyAPodIsNoTarget(t *testing.T) {
 	const annotation = targets.QUICAnnotation
 	role := func(doc string) string { return withSpecLines(doc, "iamRoleArnToAssume: role") }
@@ -48,7 +49,7 @@ func TestReadinessGateShowsWhyAPodIsNoTarget(t *testing.T) {
 		name    string
 		binding func(doc string) string
 		change  func(w *harness)
-		want    string // of pod p1
+		want    string // readiness gate of pod p1
 		mended  func(w *harness)
 	}{
 		{
@@ -173,7 +174,8 @@ func TestAPodWithoutServerIDCausesNoFurtherRuns(t *testing.T) {
 	}
 }
 
-// The cached health of an address may belong to the pod that had the address before.
+// A gate is not set to True by cached target health, because the cached health of an address may belong to the pod that
+// had the address before.
 func TestAGateIsNotOpenedByCachedHealth(t *testing.T) {
 	w := ipHarness(t, gated(p1))
 	now := &observed.Target{ID: "10.0.1.1", Port: 8080, State: "unhealthy", Reason: "Target.FailedHealthChecks"}
@@ -183,7 +185,7 @@ func TestAGateIsNotOpenedByCachedHealth(t *testing.T) {
 	want(t, "gate", "False Target.FailedHealthChecks: ", w.gateOf("p1"))
 }
 
-// A pod with several targets is ready when all of them are healthy.
+// A pod with several targets is ready only when all of its targets are healthy.
 func TestAPodWithSeveralTargets(t *testing.T) {
 	more := strings.NewReplacer("name: web-1,", "name: web-2,", "port: 8080}]\nendpoints", "port: 9090}]\nendpoints").Replace(podDocs("web", gated(p1)))
 	w := ipHarness(t, gated(p1))

@@ -15,8 +15,9 @@ func (a *aws) setNotInUse(arn string) {
 	}
 }
 
-// A rollout waits once for a target group to which no rule or listener forwards, and then for no pod of the target
-// group. When it comes into use, ready pods stay ready, and new pods wait until AWS reports them healthy.
+// If no rule or listener forwards to a target group, a rollout waits once for the target group to come into use, and
+// then not for further pods. When the target group comes into use, ready pods stay ready, and new pods wait until AWS
+// reports them healthy.
 func TestPodsDoNotWaitForATargetGroupNotInUse(t *testing.T) {
 	const waits, open = "Unknown Target.NotInUse: ", "True Target.NotInUse: no listener or rule forwards to the target group, so the pod does not wait for it"
 	w := ipHarness(t, gated(p1))
@@ -53,8 +54,8 @@ func TestPodsDoNotWaitForATargetGroupNotInUse(t *testing.T) {
 	want(t, "a new one waits for them", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateOf("p3"))
 }
 
-// A target in an availability zone that is not enabled for the load balancer receives no traffic. Its pod must not
-// replace a pod that does.
+// The readiness gate of a pod stays closed if its target is in an availability zone that is not enabled for the load
+// balancer. Such a target receives no traffic, so its pod must not replace a pod that receives traffic.
 func TestAPodInAZoneWithoutLoadBalancerStaysUnready(t *testing.T) {
 	w := ipHarness(t, gated(p1))
 	w.aws.targetGroupsInUse = map[string]bool{"arn/a": true}

@@ -22,33 +22,34 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// awsDoc is what a case says of AWS.
+// awsDoc describes the state of AWS in a case.
 type awsDoc struct {
-	// Targets by target group.
+	// Targets are the registered targets, by target group.
 	Targets map[string][]*observed.Target
-	// Type of the target groups, ip if empty.
+	// Type is the target type of all target groups; ip if empty.
 	Type model.TargetType
-	// Addresses of the network interface of each instance, which is in security group sg-node.
+	// Addresses are the addresses of the ENI of each instance. The ENI is in security group sg-node.
 	Addresses map[string][]string
-	// Rules of security groups, as "tcp 8080-8080 sg-b".
+	// Rules are the rules of security groups, as "tcp 8080-8080 sg-b".
 	Rules map[string][]string
-	// Refuse names addresses and sources of rules that AWS refuses, and how: invalid, denied, quota.
+	// Refuse has the target addresses and rule sources that AWS refuses, with the kind of error: invalid, denied,
+	// quota.
 	Refuse map[string]string
-	// Full is how many targets a target group takes.
+	// Full is the maximum number of targets per target group in AWS.
 	Full int
-	// MadeFor is for which namespace the controller has made a target group.
+	// MadeFor has the namespace that the controller created a target group for.
 	MadeFor map[string]string
-	// Used are target groups that rules forward to.
+	// Used are the target groups that a rule or listener forwards to.
 	Used []string
-	// Zonal: addresses outside of the VPC need the name of a zone.
+	// Zonal reports whether AWS requires an availability zone for addresses outside the VPC.
 	Zonal bool
-	// Recorded are the targets that the cluster has recorded as its own for binding a.
+	// Recorded are the own targets of binding a, as recorded in the cluster.
 	Recorded string
-	// MaxTargets is the controller's limit of a target group.
+	// MaxTargets is the configured maximum number of targets per target group.
 	MaxTargets int
 }
 
-// goldenHarness is a test harness as a case describes it.
+// goldenHarness returns a test harness with the objects and the AWS state of a case.
 func goldenHarness(t *testing.T, c goldentest.Case) *harness {
 	t.Helper()
 	var doc awsDoc
@@ -85,8 +86,8 @@ func goldenHarness(t *testing.T, c goldentest.Case) *harness {
 	return w
 }
 
-// TestPlans shows for each case the plan of each binding in the order of their names, what a run that carries it out
-// calls and writes, and that nothing is called while the plan is made.
+// TestPlans compares, for each case, the plan of each binding, and the calls and the status of a run that carries it
+// out. The bindings are planned in the order of their names. Planning makes no mutating call.
 func TestPlans(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		w := goldenHarness(t, c)
@@ -137,7 +138,7 @@ func TestPlans(t *testing.T) {
 	})
 }
 
-// statusText is the Ready condition of a binding, with its message.
+// statusText returns the Ready condition of a binding with its message.
 func (w *harness) statusText(name string) string {
 	b := w.binding(name)
 	if b == nil {

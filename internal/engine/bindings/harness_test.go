@@ -24,7 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// classedError is an error of the small AWS below.
+// classedError is an error of the fake AWS.
 type classedError struct {
 	class engine.Class
 	text  string
@@ -32,30 +32,30 @@ type classedError struct {
 
 func (e classedError) Error() string { return e.text }
 
-// aws is a small AWS: target groups with targets, and security groups with rules. Registered
-// targets are "initial" until a test says otherwise.
+// aws is a fake AWS: target groups with targets, and security groups with rules. Registered targets are "initial" until
+// a test changes their state.
 type aws struct {
-	mu                sync.Mutex // held by each call, but not while a test lets it wait: runs call beside each other
+	mu                sync.Mutex // held by each call, but not while a test makes the call wait, because runs make calls concurrently
 	groups            map[string][]*observed.Target
 	enis              map[string][]network.ENI
 	rules             map[string][]model.IngressRule
-	log               []string // every call that changes something, and every read of targets
+	log               []string // every mutating call, and every read of targets
 	refuse            map[string]engine.Class
-	groupReads        int // of security groups, until atRead is called
+	groupReads        int // number of reads of security groups until atRead is called
 	atRead            func()
-	holdRuleChange    chan struct{} // the next change of rules takes until this is closed
-	holdRegister      chan struct{} // likewise, of registering targets
-	maxTargets        int           // targets per group, 0 for no limit
+	holdRuleChange    chan struct{} // if set, the next change of rules waits until this channel is closed
+	holdRegister      chan struct{} // the same for the next registration of targets
+	maxTargets        int           // per target group; 0 for no limit
 	targetGroupsInUse map[string]bool
-	ownerNamespaces   map[string]string // namespaces that the controller has made groups for
-	zonesRequired     bool              // addresses outside of the VPC need the name of a zone
-	refusals          int               // of refusals
-	// cachedTargets, if not nil, is what is said of targets to who takes an answer of some age.
+	ownerNamespaces   map[string]string // namespace that the controller created a target group for, by ARN
+	zonesRequired     bool              // whether addresses outside the VPC require an availability zone
+	refusals          int               // number of refused calls
+	// cachedTargets, if not nil, are returned to callers that accept a cached answer.
 	cachedTargets []*observed.Target
-	targetType    model.TargetType  // of all groups; ip if empty
-	addressType   model.AddressType // likewise; ipv4 if empty
-	maxInstances  int               // most that were asked about at once
-	store         *cluster.Memory   // whose bindings say what their target groups are, unless typ does
+	targetType    model.TargetType  // of all target groups; ip if empty
+	addressType   model.AddressType // of all target groups; ipv4 if empty
+	maxInstances  int               // the largest number of instances in one query
+	store         *cluster.Memory   // has the bindings that determine the settings of their target groups, unless targetType is set
 }
 
 func (a *aws) Class(err error) engine.Class {
@@ -87,7 +87,7 @@ func (a *aws) TargetGroup(_ context.Context, arn, name string, _ time.Duration) 
 	return bindings.TargetGroup{}, classedError{engine.Gone, "no such group"}
 }
 
-// setFromBinding gives a target group what a binding says of it.
+// setFromBinding copies the settings of a target group from the binding that names it.
 func (a *aws) setFromBinding(g *bindings.TargetGroup) error {
 	list, err := a.store.List(cluster.Query{Kind: cluster.KindBinding})
 	for _, o := range list {
@@ -144,7 +144,7 @@ func (a *aws) TargetHealth(_ context.Context, arn string, maxAge time.Duration) 
 	return observed.Health{Targets: copies(list)}, nil
 }
 
-// copies are targets that do not change when a test changes those of a group.
+// copies returns deep copies of targets, which do not change when a test changes the targets of a target group.
 func copies(list []*observed.Target) []*observed.Target {
 	out := make([]*observed.Target, len(list))
 	for i, t := range list {
@@ -256,7 +256,7 @@ func (a *aws) ChangeEndpointRules(_ context.Context, group string, authorize, re
 	return nil
 }
 
-// takeWait is what the next call of a kind waits for, if a test asks for that. It is asked for once.
+// takeWait returns the channel that the next call waits for, if a test set it, and resets it.
 func (a *aws) takeWait(wait *chan struct{}) chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -265,7 +265,7 @@ func (a *aws) takeWait(wait *chan struct{}) chan struct{} {
 	return c
 }
 
-// countGroupRead counts a read of security groups, and says whether it is the one that calls atRead.
+// countGroupRead counts a read of security groups, and reports whether this read calls atRead.
 func (a *aws) countGroupRead() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -279,14 +279,14 @@ func ruleText(r model.IngressRule) string {
 
 func shortName(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
 
-// setAllStates gives all targets of a group one state.
+// setAllStates sets the state of all targets of a target group.
 func (a *aws) setAllStates(arn, state string) {
 	for i := range a.groups[arn] {
 		a.groups[arn][i].State, a.groups[arn][i].Reason = state, ""
 	}
 }
 
-// targetsOf are the registered targets, sorted.
+// targetsOf returns the registered targets of a target group, sorted.
 func (a *aws) targetsOf(arn string) string {
 	var out []string
 	for _, t := range a.groups[arn] {
@@ -305,14 +305,14 @@ func (a *aws) rulesOf(group string) string {
 	return strings.Join(out, ", ")
 }
 
-// takeLog returns what was called since the last time.
+// takeLog returns the logged calls since the last takeLog, and clears the log.
 func (a *aws) takeLog() string {
 	out := strings.Join(a.log, "; ")
 	a.log = nil
 	return out
 }
 
-// harness is the small AWS, a Kubernetes in memory and a reconciler in between.
+// harness connects a reconciler to a fake AWS and a Kubernetes cluster in memory.
 type harness struct {
 	t     testing.TB
 	aws   *aws
@@ -348,13 +348,13 @@ func newHarness(t testing.TB, objects ...string) *harness {
 	return w
 }
 
-// enqueuedBindings are the names of bindings that are to run again.
+// enqueuedBindings are the names of enqueued bindings.
 type enqueuedBindings []string
 
 // Enqueue implements bindings.Queue.
 func (r *enqueuedBindings) Enqueue(k bindings.Key) { *r = append(*r, k.Name) }
 
-// restart forgets what the process remembered.
+// restart replaces the reconciler, as a restart of the process does.
 func (w *harness) restart() { w.rec = bindings.New(w.conf) }
 
 func (w *harness) put(docs ...string) {
@@ -398,7 +398,7 @@ func (w *harness) binding(name string) *elbv2.TargetGroupBinding {
 	return obj.(*elbv2.TargetGroupBinding)
 }
 
-// readyStatus is the Ready condition as "Status Reason".
+// readyStatus returns the Ready condition of a binding as "Status Reason".
 func (w *harness) readyStatus(name string) string {
 	w.t.Helper()
 	for _, c := range w.binding(name).Status.Conditions {
@@ -423,7 +423,7 @@ spec: {providerID: aws:///b/i-2}
 status: {conditions: [{type: Ready, status: "True"}], addresses: [{type: InternalIP, address: 10.0.0.2}]}
 `
 
-// bindingDoc is a binding of Service web (or another) with a rule for a port from sg-b.
+// bindingDoc returns a binding of a Service with a networking rule for a port from security group sg-b.
 func bindingDoc(name, service, targetType string, port int) string {
 	return fmt.Sprintf(`
 apiVersion: elbv2.k8s.aws/v1beta1
@@ -447,17 +447,17 @@ spec: {type: %s, ports: [{name: http, port: 80, targetPort: 8080, nodePort: 3008
 `, name, kind)
 }
 
-// refusedPod is one endpoint of a slice.
+// pod describes a pod and its endpoint in an EndpointSlice.
 type pod struct {
 	name, ip, node string
-	notReady       bool // the endpoint, while the containers are ready
-	broken         bool // containers not ready
+	notReady       bool // the endpoint is not ready, although the containers are ready
+	broken         bool // containers are not ready
 	terminating    bool
-	gate           string // name of a binding
-	serving        bool   // the pod's own Ready condition
+	gate           string // name of the binding of its readiness gate
+	serving        bool   // the Ready condition of the pod
 }
 
-// podDocs makes the pods and the slice of a Service.
+// podDocs returns the pods and the EndpointSlice of a Service.
 func podDocs(service string, pods ...pod) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `

@@ -13,16 +13,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestMemoryDoesNotAffectTheResult lets nodes, pods and Services come, change and go at random. A process that remembers
-// what it found brings targets, rules and checkpoints to where one comes that starts again before each run. While AWS does not
-// show an address, the latter takes no rule away, and the former those that are known not to be needed.
+// TestMemoryDoesNotAffectTheResult changes nodes, pods and Services at random. A process that runs all the time, and a
+// process that restarts before each run, produce the same targets, rules and checkpoints. Only while AWS does not
+// return an address do the rules differ: the restarted process then revokes no rule, and the other process revokes the
+// rules that are known not to be needed.
 func TestMemoryDoesNotAffectTheResult(t *testing.T) {
 	strict, loose := 0, 0
 	for seed := range uint64(15) {
 		r := rand.New(rand.NewPCG(seed, 12))
 		old, fresh := manyBindings(t), manyBindings(t)
 		for _, w := range []*harness{old, fresh} {
-			w.conf.UnmergedRules = true // so that rules that stay can be told from others
+			w.conf.UnmergedRules = true // so that unneeded rules are not merged with others
 			w.restart()
 		}
 		for step := range 25 {
@@ -32,7 +33,7 @@ func TestMemoryDoesNotAffectTheResult(t *testing.T) {
 				w.now = w.now.Add(3 * time.Second)
 			}
 			if r.IntN(3) == 0 {
-				continue // several changes between two runs
+				continue // several changes before the next run
 			}
 			order := r.Perm(6)
 			for _, w := range []*harness{old, fresh} {
@@ -41,9 +42,9 @@ func TestMemoryDoesNotAffectTheResult(t *testing.T) {
 						if w == fresh {
 							w.restart()
 						}
-						_, _ = w.rec.Reconcile(t.Context(), keyOf(fmt.Sprintf("b%d", i))) // may fail, and is tried again
+						_, _ = w.rec.Reconcile(t.Context(), keyOf(fmt.Sprintf("b%d", i))) // a failed run is retried
 					}
-					w.now = w.now.Add(10 * time.Second) // what is missing is believed
+					w.now = w.now.Add(10 * time.Second) // after this time, missing objects and addresses count as absent
 				}
 			}
 			a, b := stateOf(old), stateOf(fresh)
@@ -76,7 +77,7 @@ func rulesState(w *harness) string {
 	return w.aws.rulesOf("sg-node") + "\n" + w.aws.rulesOf("sg-other") + "\n"
 }
 
-// manyBindings are bindings of nodes with different ports and selectors, and some of pods.
+// manyBindings returns a harness with bindings of nodes with different ports and selectors, and some bindings of pods.
 func manyBindings(t *testing.T) *harness {
 	w := newHarness(t)
 	clear(w.aws.groups)
@@ -100,7 +101,7 @@ func nodePort(service string, port int) string {
 	return strings.ReplaceAll(service, "30080", fmt.Sprint(port))
 }
 
-// randomEvent is a change that can be made to several worlds.
+// randomEvent returns a random change that can be made in several harnesses.
 func randomEvent(r *rand.Rand) func(w *harness) {
 	i := r.IntN(8)
 	name, instance := fmt.Sprintf("m%d", i), fmt.Sprintf("i-m%d", i)
@@ -136,7 +137,7 @@ status: {conditions: [{type: Ready, status: %q}]}
 	}
 }
 
-// stateOf is what there is in a harness: the targets and the checkpoints.
+// stateOf returns the targets, Ready conditions and checkpoints of all bindings.
 func stateOf(w *harness) string {
 	var b strings.Builder
 	for i := range 6 {

@@ -42,12 +42,12 @@ func observedTargets(numbers ...int) (out []*observed.Target) {
 	return out
 }
 
-// momentAt is a minute of the tests, as seen by a binding that is compared each hour, and first after a minute.
+// momentAt returns a minute of the tests, for a binding that is compared first after a minute, and then every hour.
 func momentAt(minute int) moment {
 	return moment{now: start.Add(time.Duration(minute) * time.Minute), key: Key{Name: "a"}, firstComparison: time.Minute, resync: time.Hour, number: minute}
 }
 
-// entryAfter is what is remembered when notes come a minute apart.
+// entryAfter returns the memory entry of a binding after notes that were made one minute apart.
 func entryAfter(notes ...note) (e entry) {
 	for i, n := range notes {
 		e = n(e, momentAt(i))
@@ -63,7 +63,7 @@ func refusalNote(class engine.Class, numbers ...int) note {
 	return noteRefused(bindingplan.Refusal{Endpoints: endpoints(numbers...), Because: bindingplan.Failure{Err: errRefused, Class: class}})
 }
 
-// TestNotesOfPlans looks at what the next plan knows of what earlier ones have noted, a minute after the last note.
+// TestNotesOfPlans checks which facts from earlier notes the next plan gets, a minute after the last note.
 func TestNotesOfPlans(t *testing.T) {
 	checkpoint := func(v string) note { return noteCheckpointSet(v) }
 	for name, x := range map[string]struct {
@@ -114,7 +114,8 @@ func TestNotesOfPlans(t *testing.T) {
 	}
 }
 
-// TestNotesDoNotModifyEntriesInUse makes every note about an entry with all fields set.
+// TestNotesDoNotModifyEntriesInUse applies every note to an entry with all fields set, and checks that the entry itself
+// does not change.
 func TestNotesDoNotModifyEntriesInUse(t *testing.T) {
 	full := func() entry {
 		return entryAfter(noteRegistered(firstBinding, endpoints(1, 2)), refusalNote(engine.Invalid, 1, 2), noteLeaving(observedTargets(1, 2)),
@@ -165,7 +166,8 @@ func TestRegistrationAfterNotes(t *testing.T) {
 	}
 }
 
-// A target that is refused again waits twice as long. If it is not desired for a while, its back-off starts again.
+// After each further refusal of a target its back-off doubles. If the target is not desired for a while, the back-off
+// starts again.
 func TestRefusedTargetsBackOff(t *testing.T) {
 	again, id := refusalNote(engine.Invalid, 1), endpoints(1)[0].Identity()
 	for name, x := range map[string]struct {
@@ -215,7 +217,7 @@ func TestAFullTargetGroupGetsNoRefusedTargets(t *testing.T) {
 	}
 }
 
-// If a leaving target is desired again, and leaves later, its time starts then.
+// If a leaving target is desired again and leaves later, the leaving time starts again.
 func TestLeavingTimeRestartsIfATargetIsDesiredAgain(t *testing.T) {
 	for name, x := range map[string]struct {
 		notes []note
@@ -235,7 +237,7 @@ func TestLeavingTimeRestartsIfATargetIsDesiredAgain(t *testing.T) {
 	}
 }
 
-// Only targets that were registered completely, and some time ago, can have been changed outside.
+// Changes by other clients are reported only for targets whose registration was complete and some time ago.
 func TestVerifiableBindings(t *testing.T) {
 	register, done := noteRegistered(firstBinding, endpoints(1)), noteRunEnded(true)
 	for name, x := range map[string]struct {
@@ -303,8 +305,8 @@ func TestOwnCheckpointsAreTheLastTwo(t *testing.T) {
 	}
 }
 
-// Runs wait for the Services of other bindings for half a minute, and then not again for some minutes. A user who edits
-// bindings all the time cannot prevent the removal of rules.
+// A run waits for the Services of other bindings for at most half a minute, and after that not again for some minutes.
+// So a user who edits bindings all the time cannot prevent the removal of rules.
 func TestRunsWaitForOtherBindingsForALimitedTime(t *testing.T) {
 	now := start
 	m := newMemory(Config{Clock: testclock.FromVariable(&now)})
@@ -318,7 +320,7 @@ func TestRunsWaitForOtherBindingsForALimitedTime(t *testing.T) {
 	}
 }
 
-// AWS may not require availability zones any longer an hour after it required them.
+// Availability zones are sent for an hour after AWS required them, because AWS may not require them later.
 func TestZonesAreSentForALimitedTime(t *testing.T) {
 	e := entryAfter(noteZonesRequired)
 	if (entry{}).needsZones(start) || !e.needsZones(start.Add(59*time.Minute)) || e.needsZones(start.Add(time.Hour)) {
@@ -326,7 +328,7 @@ func TestZonesAreSentForALimitedTime(t *testing.T) {
 	}
 }
 
-// A Service counts as absent if runs have not found it for some seconds, or if the binding has released its targets.
+// A Service counts as absent if runs have not found it for five seconds, or if the binding has released its targets.
 func TestServiceIsAbsentAfterAMoment(t *testing.T) {
 	missing := entryAfter(planNote(bindingplan.BackendMissing))
 	if (entry{}).serviceAbsent(start) || missing.serviceAbsent(start.Add(4*time.Second)) || !missing.serviceAbsent(start.Add(5*time.Second)) {
@@ -337,7 +339,7 @@ func TestServiceIsAbsentAfterAMoment(t *testing.T) {
 	}
 }
 
-// A run may end after its binding was forgotten.
+// A run that ends after its binding was forgotten does not create a memory entry for the binding.
 func TestAForgottenBindingIsNotRemembered(t *testing.T) {
 	m := newMemory(Config{Clock: testclock.FromVariable(&start)})
 	key := Key{Name: "a"}
@@ -351,7 +353,8 @@ func TestAForgottenBindingIsNotRemembered(t *testing.T) {
 	}
 }
 
-// A reader of an entry notices that another run came between, even if the binding was forgotten and created again.
+// Run numbers are unique, so that the reader of an entry notices another run in between, even if the binding was
+// forgotten and created again.
 func TestRunNumbersAreUnique(t *testing.T) {
 	m := newMemory(Config{Clock: testclock.FromVariable(&start)})
 	key := Key{Name: "a"}

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestOwnCheckpointsNeedNoRun writes a binding in several ways: only what the process itself has written as a checkpoint
-// a moment ago needs no run.
+// TestOwnCheckpointsNeedNoRun checks that only a checkpoint that the process itself wrote a moment ago causes no run;
+// any other write to the binding does.
 func TestOwnCheckpointsNeedNoRun(t *testing.T) {
 	w := ipHarness(t)
 	own := 0

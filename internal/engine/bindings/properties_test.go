@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// randomPods are pods with random states; names and addresses stay those of their number.
+// randomPods returns pods with random states; each pod number has a fixed name and address.
 func randomPods(r *rand.Rand) []pod {
 	var out []pod
 	for i := range 6 {
@@ -37,7 +37,7 @@ func randomPods(r *rand.Rand) []pod {
 	return out
 }
 
-// desiredTargets are the targets that the pods make, when all nodes are fine.
+// desiredTargets returns the targets of the pods if all nodes are ready.
 func desiredTargets(pods []pod) string {
 	var out []string
 	for _, p := range pods {
@@ -60,8 +60,8 @@ func randomHarness(t *testing.T) *harness {
 	return w
 }
 
-// Whatever happens to the pods, a run brings the targets to the desired state. Once all targets are healthy, the next
-// run makes no call.
+// After any change of the pods, a run registers and deregisters targets until they match the desired state. Once all
+// targets are healthy, the next run makes no call.
 func TestRunsConvergeAndThenMakeNoCalls(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 40 {
@@ -85,7 +85,7 @@ func TestRunsConvergeAndThenMakeNoCalls(t *testing.T) {
 	}
 }
 
-// A failed call, or a process that ends at any call, does not change the final state.
+// The final state is the same after failed calls, and after the process ended during any call.
 func TestRunsSurviveFailedCalls(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 60 {
@@ -103,7 +103,7 @@ func TestRunsSurviveFailedCalls(t *testing.T) {
 			w.aws.refuse["sg-b"] = class
 		}
 		for range 3 {
-			_, _ = w.rec.Reconcile(t.Context(), keyOf("a")) // may fail, and is tried again
+			_, _ = w.rec.Reconcile(t.Context(), keyOf("a")) // a failed run is retried
 			if r.IntN(2) == 0 {
 				w.restart()
 			}
@@ -120,7 +120,7 @@ func TestRunsSurviveFailedCalls(t *testing.T) {
 	}
 }
 
-// The order in which bindings are run makes no difference.
+// The result does not depend on the order in which bindings run.
 func TestOrderOfBindingsMakesNoDifference(t *testing.T) {
 	end := func(order ...string) string {
 		w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("np", "NodePort"), podDocs("web", p1, p2),

@@ -47,7 +47,7 @@ func TestNewTargetsAreRegisteredBeforeOldOnesAreRemoved(t *testing.T) {
 func TestOldPodsServeUntilNewOnesAreHealthy(t *testing.T) {
 	old, next := p1, p2
 	old.serving, next.serving = true, true
-	turned := func() *harness { // the Service was turned from one pod to the other
+	turned := func() *harness { // the Service selects another pod now
 		w := ipHarness(t, old)
 		w.run("a")
 		w.aws.setAllStates("arn/a", "healthy")
@@ -118,7 +118,7 @@ func TestUnchangedBindingMakesNoCalls(t *testing.T) {
 	}
 	want(t, "calls", "", w.aws.takeLog())
 	w.now = w.now.Add(46 * time.Minute)
-	w.aws.groups["arn/a"] = nil // another user
+	w.aws.groups["arn/a"] = nil // another client deregistered all targets
 	w.run("a")
 	want(t, "after a while", "list a; register a 10.0.1.1:8080; register a 10.0.2.1:8080", w.aws.takeLog())
 }
@@ -203,10 +203,6 @@ func TestAddressesOutsideTheVPCAreRegisteredForAllZones(t *testing.T) {
 		t.Error(got)
 	}
 }
-
-// Changes of other targets do not send a refused one again each time.
-
-// Renaming a binding means to make another and to delete the first.
 
 func TestFencedProcessWritesNothing(t *testing.T) {
 	w := ipHarness(t, p1)

@@ -52,7 +52,7 @@ func TestARefusedTargetIsRetriedWithBackOff(t *testing.T) {
 		w.now = w.now.Add(time.Second)
 	}
 	want(t, "targets", "10.0.4.99:8080", w.aws.targetsOf("arn/a"))
-	if w.aws.refusals > 14 { // together with a new one, and alone
+	if w.aws.refusals > 14 { // the calls with the refused target: together with a new target, and alone
 		t.Errorf("%d calls were refused", w.aws.refusals)
 	}
 	delete(w.aws.refuse, p1.ip)
@@ -101,7 +101,7 @@ func TestLastServingTargetsStayIfNewOnesAreRefused(t *testing.T) {
 	w.aws.setAllStates("arn/a", "healthy")
 	w.aws.groups["arn/a"] = append(w.aws.groups["arn/a"], &observed.Target{ID: "10.0.9.9", Port: 8080, State: "healthy"})
 	w.aws.refuse["10.0.2.1"] = engine.Denied
-	w.put(podDocs("web", p2)) // the Service was turned to another pod, the old one is still there
+	w.put(podDocs("web", p2)) // the Service selects another pod now; the old pod still exists
 	w.run("a")
 	want(t, "targets: no address without a pod", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
 	w.drop(cluster.KindPod, "p1")
@@ -118,7 +118,7 @@ func TestMaximumOfTargetsIsNotExceeded(t *testing.T) {
 	if out.RetryAfter != 15*time.Second || w.binding("a").Annotations[targets.CheckpointAnnotation] != "" {
 		t.Errorf("outcome %+v", out)
 	}
-	// Room that comes free is used by the next look.
+	// The next run registers another target, because a target was deregistered.
 	w.put(podDocs("web", p2, p3))
 	w.run("a")
 	w.run("a")

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// refusingCluster is a Kubernetes that refuses some writes.
+// refusingCluster is a Kubernetes cluster that refuses some writes.
 type refusingCluster struct {
 	bindings.Cluster
 	refuse func(bindings.Write) bool
@@ -27,12 +27,12 @@ func (r refusingCluster) Change(ctx context.Context, w bindings.Write) error {
 	return r.Cluster.Change(ctx, w)
 }
 
-// withSelector is the Service with a selector, so that Kubernetes keeps slices for it.
+// withSelector adds a selector to a Service, so that Kubernetes manages its EndpointSlices.
 func withSelector(doc string) string {
 	return strings.Replace(doc, "spec: {", "spec: {selector: {app: web}, ", 1)
 }
 
-// edit changes a binding, as its owner does.
+// edit changes a binding as a user does.
 func (w *harness) edit(name string, change func(*elbv2.TargetGroupBinding)) {
 	w.t.Helper()
 	b := w.binding(name).DeepCopy()
@@ -42,10 +42,10 @@ func (w *harness) edit(name string, change func(*elbv2.TargetGroupBinding)) {
 	}
 }
 
-// tryRun runs a binding whose run may fail.
+// tryRun runs a binding and ignores errors.
 func (w *harness) tryRun(name string) { _, _ = w.rec.Reconcile(w.t.Context(), keyOf(name)) }
 
-// podWithReusedAddress is a pod of another namespace that has got the address of a pod.
+// podWithReusedAddress returns a pod of another namespace that reuses the IP address of an earlier pod.
 func podWithReusedAddress(ip string) string {
 	return `
 apiVersion: v1
@@ -56,8 +56,8 @@ status: {phase: Running, podIPs: [{ip: ` + ip + `}]}
 `
 }
 
-// Whatever prevents a run from converging, the next run deregisters the address of a deleted pod, and the addresses of
-// other pods stay registered.
+// The next run always deregisters the address of a deleted pod, also if an error prevents the run from converging. The
+// addresses of other pods remain registered.
 func TestAddressOfADeletedPodIsAlwaysDeregistered(t *testing.T) {
 	deny := func(w *harness, refuse func(bindings.Write) bool) {
 		w.conf.Cluster = refusingCluster{w.conf.Cluster, refuse}
@@ -66,7 +66,7 @@ func TestAddressOfADeletedPodIsAlwaysDeregistered(t *testing.T) {
 	shared := func(b *elbv2.TargetGroupBinding) { b.Spec.MultiClusterTargetGroup = true }
 	cases := map[string]struct {
 		spoil func(w *harness)
-		ends  func(w *harness) // what happens to the second pod; it is deleted if nil
+		ends  func(w *harness) // change of the second pod; the pod is deleted if nil
 	}{
 		"the EndpointSlices are missing as a whole": {
 			spoil: func(w *harness) { w.drop(cluster.KindEndpointSlice, "web-1") },
@@ -175,7 +175,7 @@ kind: Ingress
 metadata: {namespace: ns, name: web, finalizers: [ingress.k8s.aws/resources]}
 `
 
-// An instance that is no longer a node may serve something else.
+// If a node is deleted, its instance is deregistered, because the instance may run other software now.
 func TestInstanceOfADeletedNodeIsDeregistered(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "NodePort"), bindingDoc("a", "web", "instance", 30080))
 	w.run("a")
@@ -190,7 +190,8 @@ func TestInstanceOfADeletedNodeIsDeregistered(t *testing.T) {
 	want(t, "targets after a node is gone", "i-1:30080", w.aws.targetsOf("arn/a"))
 }
 
-// The instances of another account are not nodes of this cluster.
+// If a binding cannot register targets, the targets of other clients remain registered: the instances of another
+// account are not nodes of this cluster.
 func TestForeignTargetsStayIfABindingCannotRegister(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "NodePort"), withSpecLines(bindingDoc("a", "web", "instance", 30080), "iamRoleArnToAssume: arn:aws:iam::1:role/r"))
 	w.aws.groups["arn/a"] = []*observed.Target{{ID: "i-9", Port: 80, State: "healthy"}, {ID: "10.0.7.7", Port: 80, State: "healthy"}}
@@ -198,8 +199,8 @@ func TestForeignTargetsStayIfABindingCannotRegister(t *testing.T) {
 	want(t, "targets", "10.0.7.7:80 i-9:80", w.aws.targetsOf("arn/a"))
 }
 
-// If a user removes the finalizer of a binding, and the binding is deleted, its targets are deregistered, unless
-// another binding takes its place.
+// If a user removes the finalizer of a binding and then deletes the binding, its targets are deregistered, unless
+// another binding of the same target group exists.
 func TestTargetsOfABindingWithoutFinalizerAreRemoved(t *testing.T) {
 	lose := func(w *harness) {
 		w.run("a")
@@ -231,7 +232,7 @@ func TestPreviousTargetGroupIsEmptiedAfterAChange(t *testing.T) {
 	want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/b"))
 }
 
-// A binding of another tenant that names a target group never deregisters its targets.
+// A binding of another namespace that names a target group never deregisters targets of that target group.
 func TestBindingOfAnotherNamespaceDeregistersNothing(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	w.run("a")
@@ -254,8 +255,8 @@ func TestBindingOfAnotherNamespaceDeregistersNothing(t *testing.T) {
 	want(t, "targets after it was deleted", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
-// The names of target groups that the controller creates are predictable, so any user can name such a target group
-// before the binding of its owner exists.
+// A target group that the controller created is used only by bindings of the namespace that it was created for. Its
+// name is predictable, so any user can name it before the binding of its owner exists.
 func TestTargetGroupAdmitsOnlyBindingsOfItsNamespace(t *testing.T) {
 	foreign := strings.NewReplacer("namespace: ns", "namespace: other", "arn/b", "arn/a", "metadata: {", `metadata: {creationTimestamp: "2025-01-01T00:00:00Z", `).
 		Replace(bindingDoc("b", "web", "ip", 8080))
@@ -294,8 +295,8 @@ func TestTargetGroupAdmitsOnlyBindingsOfItsNamespace(t *testing.T) {
 	}
 }
 
-// The endpoints of a binding in another namespace do not prevent the owner's binding from deregistering targets of a
-// shared target group.
+// A binding of another namespace with the same endpoints does not prevent the owner's binding from deregistering
+// targets of a shared target group.
 func TestBindingOfAnotherNamespaceRetainsNoSharedTarget(t *testing.T) {
 	foreign := strings.NewReplacer("namespace: ns", "namespace: other", "arn/b", "arn/a").Replace(multiClusterDoc(bindingDoc("b", "web", "ip", 8080)))
 	for name, leave := range map[string]func(w *harness){
@@ -323,7 +324,7 @@ func TestBindingOfAnotherNamespaceRetainsNoSharedTarget(t *testing.T) {
 func unchangedDoc(doc string) string    { return doc }
 func multiClusterDoc(doc string) string { return withSpecLines(doc, "multiClusterTargetGroup: true") }
 
-// A target that AWS no longer knows does not prevent the deregistration of the other targets of a deleted binding.
+// If AWS refuses to deregister one target of a deleted binding, the other targets are still deregistered.
 func TestDeletionDeregistersTheOtherTargetsIfOneIsRefused(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	w.run("a")

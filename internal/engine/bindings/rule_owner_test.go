@@ -12,10 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// TestCachedRulesMatchAFreshComputation lets bindings, their pods and what AWS shows of addresses change at
-// random. Once each binding had its run, a new process that computes the rules of all bindings finds nothing
-// to add, and nothing to take away unless an address was not known, because nothing is taken away then, or the
-// process was started again, as it is this computation that ends what is left over from before.
+// TestCachedRulesMatchAFreshComputation changes bindings, their pods and the addresses that AWS returns at random.
+// After each binding has run, a new process computes the rules of all bindings. It adds no rule. It removes a rule only
+// if an address was unknown, because no rule is removed then, or if the process was restarted, because only this
+// computation removes rules from before the restart.
 func TestCachedRulesMatchAFreshComputation(t *testing.T) {
 	loose, strict := 0, 0
 	for seed := range uint64(40) {
@@ -25,9 +25,9 @@ func TestCachedRulesMatchAFreshComputation(t *testing.T) {
 		for step := range 8 {
 			lost = w.disturb(r) || lost
 			for _, i := range r.Perm(3) {
-				_, _ = w.rec.Reconcile(t.Context(), keyOf(ruleBindings[i])) // what waits is run again
+				_, _ = w.rec.Reconcile(t.Context(), keyOf(ruleBindings[i])) // waiting bindings are run again
 			}
-			for range 3 { // what is asked for later, as after a deletion
+			for range 3 { // requeued runs, such as after a deletion
 				w.now = w.now.Add(2 * time.Minute)
 				for _, i := range r.Perm(3) {
 					w.run(ruleBindings[i])
@@ -54,8 +54,8 @@ func TestCachedRulesMatchAFreshComputation(t *testing.T) {
 	}
 }
 
-// TestRulesOfAllAreComputedOnce looks at how many nodes AWS is asked about: only the first run after a start asks about those
-// of others.
+// TestRulesOfAllAreComputedOnce checks how many instances AWS is asked for: only the first run after a start asks for
+// the instances of other bindings.
 func TestRulesOfAllAreComputedOnce(t *testing.T) {
 	w := rulesHarness(t)
 	pods := func(name string, k int, numbers ...int) {
@@ -91,10 +91,10 @@ func TestRulesOfAllAreComputedOnce(t *testing.T) {
 
 var ruleBindings = []string{"a", "b", "c"}
 
-// rulesHarness has three bindings, and a node in each of two security groups.
+// rulesHarness returns a harness with three bindings, and a node in each of two security groups.
 func rulesHarness(t *testing.T) *harness {
 	w := newHarness(t)
-	w.conf.UnmergedRules = true // a range that is left over would cover what one process asks for and not the next
+	w.conf.UnmergedRules = true // because a merged port range that is left over could cover a rule that the next process would authorize
 	w.restart()
 	w.aws.groups["arn/c"] = nil
 	w.aws.rules["sg-other"] = nil
@@ -107,7 +107,7 @@ func rulesHarness(t *testing.T) *harness {
 	return w
 }
 
-// showAddresses sets whether AWS shows the addresses of the pods of a node.
+// showAddresses sets whether AWS returns the addresses of the pods of a node.
 func (w *harness) showAddresses(node int, on bool) {
 	eni := network.ENI{ID: fmt.Sprintf("eni-%d", node), Groups: []network.ENIGroup{{ID: []string{"sg-node", "sg-other"}[node]}}}
 	for k := range ruleBindings {
@@ -126,7 +126,7 @@ func (w *harness) allKnown() bool {
 
 func ruleAddress(binding, pod int) string { return fmt.Sprintf("10.0.%d.%d", 3+binding, pod) }
 
-// disturb makes one to three changes, and reports whether a rule that no binding asks for may stay.
+// disturb makes one to three random changes, and reports whether a rule that no binding needs may remain.
 func (w *harness) disturb(r *rand.Rand) bool {
 	lost := !w.allKnown()
 	for range 1 + r.IntN(3) {

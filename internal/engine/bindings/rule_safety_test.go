@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// interleavingAWS is the small AWS, in which other bindings have their runs while a run waits for an answer, and which looks at
-// each rule that is taken away.
+// interleavingAWS is the fake AWS with hooks: other bindings run while a call is in flight, and each revoked rule is
+// checked.
 type interleavingAWS struct {
 	*aws
 	runOther     func()
@@ -59,14 +59,14 @@ func (a *interleavingAWS) ChangeEndpointRules(ctx context.Context, group string,
 	return err
 }
 
-// ruleSafetyTest is a history of four bindings, of which the first and the last share a target group.
+// ruleSafetyTest is a random history of four bindings, of which the first and the last share a target group.
 type ruleSafetyTest struct {
 	*harness
 	r               *rand.Rand
-	pods            [4][]int             // of each Service, by number; those of the first and the last have the same addresses
-	missingServices map[string]time.Time // Services that are not there, and since when
+	pods            [4][]int             // pod numbers of each Service; pods of the first and the last Service have the same addresses
+	missingServices map[string]time.Time // missing Services, and the time since when
 	running         map[string]bool
-	revokedRules    int // rules that were taken away
+	revokedRules    int // number of revoked rules
 	enqueued        enqueuedBindings
 }
 
@@ -84,7 +84,7 @@ func newRuleSafetyTest(t *testing.T, seed uint64) *ruleSafetyTest {
 	return s
 }
 
-// putBinding makes a binding, or edits it. Its port does not change.
+// putBinding creates or replaces a binding. Its port does not change.
 func (s *ruleSafetyTest) putBinding(k int) {
 	name, arn := safetyBindings[k], safetyBindings[k%3]
 	doc := strings.ReplaceAll(bindingDoc(name, "s"+name, "ip", 8080+k%3), "arn/"+name, "arn/"+arn)
@@ -103,7 +103,7 @@ func (s *ruleSafetyTest) putPods(k int, pods ...int) {
 	s.put(podDocs("s"+safetyBindings[k], all...))
 }
 
-// runOther has another binding run, which a single worker for each binding allows.
+// runOtherBinding sometimes runs another binding during a run; each binding has at most one run at a time.
 func (s *ruleSafetyTest) runOtherBinding() {
 	name := safetyBindings[s.r.IntN(4)]
 	if s.r.IntN(3) == 0 && len(s.running) < 3 && !s.running[name] {
@@ -111,7 +111,7 @@ func (s *ruleSafetyTest) runOtherBinding() {
 	}
 }
 
-// tryRunOnce runs a binding, which may fail and is tried again.
+// tryRunOnce runs a binding unless it is running, and ignores errors, because failed runs are retried.
 func (s *ruleSafetyTest) tryRunOnce(name string) {
 	if s.running[name] {
 		return
@@ -121,7 +121,7 @@ func (s *ruleSafetyTest) tryRunOnce(name string) {
 	delete(s.running, name)
 }
 
-// checkRevokedRule fails if a rule that is taken away is one that a registered target of a binding needs.
+// checkRevokedRule fails the test if a registered target of a binding needs a revoked rule.
 func (s *ruleSafetyTest) checkRevokedRule(group string, r model.IngressRule) {
 	s.revokedRules++
 	for k, name := range safetyBindings {
@@ -139,7 +139,7 @@ func (s *ruleSafetyTest) checkRevokedRule(group string, r model.IngressRule) {
 	}
 }
 
-// makeRandomEvent is something that happens to the cluster, to AWS, or to the process.
+// makeRandomEvent makes a random change in the cluster or in AWS, or restarts the process.
 func (s *ruleSafetyTest) makeRandomEvent() {
 	k := s.r.IntN(4)
 	name := safetyBindings[k]
@@ -167,22 +167,22 @@ func (s *ruleSafetyTest) makeRandomEvent() {
 		}
 	case 7:
 		s.showAddresses(s.r.IntN(2), s.r.IntN(3) > 0)
-	case 8: // the pods go over to the other binding of the target group
+	case 8: // the pods move to the other binding of the target group
 		s.putPods(3, append(slices.Clone(s.pods[0]), s.pods[3]...)...)
 		s.putPods(0)
 	case 9:
 		s.aws.setAllStates("arn/"+safetyBindings[k%3], "healthy")
 	default:
-		if k%3 == 0 { // a pod is behind one of the two
+		if k%3 == 0 { // a pod belongs to only one of the two Services
 			some = slices.DeleteFunc(some, func(i int) bool { return slices.Contains(s.pods[3-k], i) })
 		}
 		s.putPods(k, some...)
 	}
 }
 
-// TestNoRuleOfARegisteredTargetIsRevoked lets Services, pods, bindings and what AWS shows of addresses come and go at random,
-// while runs of several bindings interleave: at no time is a rule taken away that a registered target of a binding needs whose
-// Service is there, or has been missing for less than five seconds. In the end only the rules that are asked for are there.
+// TestNoRuleOfARegisteredTargetIsRevoked changes Services, pods, bindings and the addresses that AWS returns at random,
+// while runs of several bindings interleave. No rule is revoked that a registered target needs while its Service
+// exists, or has been missing for less than five seconds. In the end only the rules that bindings need exist.
 func TestNoRuleOfARegisteredTargetIsRevoked(t *testing.T) {
 	taken := 0
 	for seed := range uint64(60) {
@@ -212,7 +212,7 @@ func TestNoRuleOfARegisteredTargetIsRevoked(t *testing.T) {
 			}
 			s.now = s.now.Add(2 * time.Minute)
 		}
-		if err := s.rec.SyncRules(t.Context()); err != nil { // as is done once an hour: a binding may have gone with an earlier process
+		if err := s.rec.SyncRules(t.Context()); err != nil { // runs once an hour, because a binding may have been deleted during an earlier process
 			t.Fatal(err)
 		}
 		if len(s.enqueued) > 0 {

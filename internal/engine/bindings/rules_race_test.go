@@ -37,7 +37,7 @@ func TestARuleNeededDuringItsRevocationIsAuthorizedAgain(t *testing.T) {
 }
 
 // The endpoints disappear and return during a run of their binding, and all rules are compared meanwhile. The rules of
-// targets that the run is about to register must stay.
+// targets that the run is about to register are not revoked.
 func TestRulesAreNotRevokedDuringARunOfTheirBinding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))

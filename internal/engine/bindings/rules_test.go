@@ -33,7 +33,8 @@ func TestRulesCombineAllBindings(t *testing.T) {
 	want(t, "scaled to zero", "tcp 22-22 10.0.0.0/8", w.aws.rulesOf("sg-node"))
 }
 
-// The rules of an endpoint that AWS temporarily does not return stay, and no other rule stays because of it.
+// The rules of an endpoint that AWS temporarily does not return are not revoked. Unneeded rules of other endpoints are
+// revoked.
 func TestRulesOfAnEndpointMissingInAWSStay(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
@@ -41,7 +42,7 @@ func TestRulesOfAnEndpointMissingInAWSStay(t *testing.T) {
 	w.run("b")
 	want(t, "both", "tcp 8080-9090 sg-b", w.aws.rulesOf("sg-node"))
 	shown := w.aws.enis["i-2"]
-	w.aws.enis["i-2"] = nil // an instance that AWS does not show for now
+	w.aws.enis["i-2"] = nil // AWS temporarily does not return the ENI of this instance
 	w.put(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}"))
 	out := w.run("a")
 	want(t, "after the other is edited", "tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
@@ -102,8 +103,8 @@ func TestFullSecurityGroupIsReportedWithItsRuleCount(t *testing.T) {
 	}
 }
 
-// The address of a new pod may not be in AWS, or in the cached answer, yet. It is soon read again, and the event is
-// written only if the pod is no longer new.
+// AWS, or its cached answer, may not have the address of a new pod yet. The address is soon read again, and the missing
+// address is reported only if the pod is no longer new.
 func TestMissingENIOfANewPodIsReadAgain(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), bindingDoc("a", "web", "ip", 8080))
 	w.put(strings.ReplaceAll(podDocs("web", p1), "2026-01-01T00:00:00Z", w.now.Add(-10*time.Second).Format(time.RFC3339)))

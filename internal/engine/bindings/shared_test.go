@@ -13,19 +13,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// withSpecLines is a binding document with more lines in its spec.
+// withSpecLines adds lines to the spec of a binding.
 func withSpecLines(doc string, lines ...string) string {
 	return strings.Replace(doc, "  vpcID: vpc-1\n", "  vpcID: vpc-1\n  "+strings.Join(lines, "\n  ")+"\n", 1)
 }
 
-// sharedHarness is a binding whose target group other clusters fill too.
+// sharedHarness returns a harness with a binding whose target group has targets of other clusters too.
 func sharedHarness(t *testing.T, pods ...pod) *harness {
 	t.Helper()
 	return newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", pods...),
 		withSpecLines(bindingDoc("a", "web", "ip", 8080), "multiClusterTargetGroup: true"))
 }
 
-// ownTargets is the record of a binding's own targets, "none" if there is none.
+// ownTargets returns the record of the own targets of a binding, or "none".
 func (w *harness) ownTargets(name string) string {
 	w.t.Helper()
 	for _, o := range w.store.All("ConfigMap") {
@@ -86,7 +86,8 @@ func TestAnUnsortedRecordOfOwnTargetsIsAccepted(t *testing.T) {
 	want(t, "targets", "10.0.1.1:8080 10.0.1.9:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
-// A process that ends between the call and its answer leaves targets that the next process finds in the record.
+// Own targets are recorded before they are registered. If the process ends before the call returns, the next process
+// finds the targets in the record.
 func TestOwnTargetsAreRecordedBeforeRegistration(t *testing.T) {
 	w := sharedHarness(t, p1)
 	w.aws.refuse["10.0.1.1"] = 0
@@ -149,7 +150,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 }
 
-// quicDocs gives the pods of documents server ids, by name.
+// quicDocs adds QUIC server IDs to pods, by pod name.
 func quicDocs(doc string, ids map[string]string) string {
 	for name, id := range ids {
 		doc = strings.Replace(doc, "name: "+name+", uid", "name: "+name+
@@ -160,7 +161,7 @@ func quicDocs(doc string, ids map[string]string) string {
 	return doc
 }
 
-// serverIDCounter counts endpoints without a server id.
+// serverIDCounter counts endpoints without a QUIC server ID.
 type serverIDCounter struct {
 	bindings.NoRecorder
 	missing int
@@ -181,7 +182,7 @@ func TestQUICTargetsHaveServerIDs(t *testing.T) {
 	if len(out.Findings) != 1 || lacking.missing != 1 {
 		t.Errorf("%d endpoints are reported, findings %v", lacking.missing, out.Findings)
 	}
-	// A pod with the same address and another id is another target; the old one has to go first.
+	// A pod with the same address and another server ID is another target; the old target is deregistered first.
 	w.put(quicDocs(docs, map[string]string{p1.name: "HHF+gAAAFQY=", p2.name: "HHF+gAAAFQc="}))
 	w.run("a")
 	want(t, "calls after the ids changed", "list a; deregister a 10.0.1.1:8080; register a 10.0.1.1:80800x1c717e8000001506; register a 10.0.2.1:80800x1c717e8000001507", w.aws.takeLog())

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// staleStore is a store whose bindings of some names have changed since they were read.
+// staleStore is a store whose cache is outdated for the bindings with the given names.
 type staleStore struct {
 	*cluster.Memory
 	stale *[]string
@@ -31,7 +31,7 @@ func (b staleStore) Confirm(obj cluster.Object) error {
 // CacheOnly implements cluster.Asker.
 func (b staleStore) CacheOnly() cluster.Source { return b.Memory }
 
-// newStaleHarness is newHarness with such a store.
+// newStaleHarness returns a harness with a staleStore.
 func newStaleHarness(t *testing.T, objects ...string) (w *harness, stale *[]string, again *enqueuedBindings) {
 	t.Helper()
 	w = newHarness(t, objects...)
@@ -42,8 +42,8 @@ func newStaleHarness(t *testing.T, objects ...string) (w *harness, stale *[]stri
 	return w, stale, again
 }
 
-// Another tenant may edit a binding without a Service again and again. Its own rules stay unchanged, and the rules of
-// other bindings change as usual.
+// Another tenant may edit a binding without a Service again and again. The rules of this binding remain unchanged, and
+// the rules of other bindings are updated without delay.
 func TestAnEditedBindingDelaysNoRulesOfOthers(t *testing.T) {
 	w, stale, again := newStaleHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
@@ -80,8 +80,8 @@ func TestAnEditedBindingDelaysNoRulesOfOthers(t *testing.T) {
 	want(t, "targets then", "", w.aws.targetsOf("arn/b"))
 }
 
-// A deleted Service may be created again within a moment. The rules of its targets stay as long as the targets are
-// registered.
+// A deleted Service may be created again within a moment, so the rules of its targets are retained while the targets
+// are registered.
 func TestRulesOfARecreatedServiceStay(t *testing.T) {
 	w, _, _ := newStaleHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
@@ -99,8 +99,8 @@ func TestRulesOfARecreatedServiceStay(t *testing.T) {
 	want(t, "targets after it", "", w.aws.targetsOf("arn/b"))
 }
 
-// rangesCallbackAWS is the small AWS, in which something happens while the ranges of the VPC are read: after the endpoints of a run were
-// resolved, and before its rules are planned.
+// rangesCallbackAWS is the fake AWS with a hook that is called while the CIDR ranges of the VPC are read: after the
+// endpoints of a run were resolved, and before its rules are planned.
 type rangesCallbackAWS struct {
 	*aws
 	onRangesRead func()
@@ -136,7 +136,8 @@ func TestABindingThatChangesDuringItsRunIsRunAgain(t *testing.T) {
 	want(t, "targets and rules in the end", "", w.aws.targetsOf("arn/a")+w.aws.rulesOf("sg-node"))
 }
 
-// A deleted binding removes its rules, whatever happens to other bindings. The other bindings remove their own rules.
+// A deleted binding removes its own rules without waiting for other bindings. The other bindings remove their own
+// rules.
 func TestADeletedBindingWaitsForNoRulesOfAnother(t *testing.T) {
 	w, stale, _ := newStaleHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
@@ -156,8 +157,8 @@ func TestADeletedBindingWaitsForNoRulesOfAnother(t *testing.T) {
 	want(t, "rules after its own run", "", w.aws.rulesOf("sg-node"))
 }
 
-// The Service of a binding that takes over a target group may arrive after the binding. The targets stay until then,
-// for a limited time.
+// The Service of a binding that takes over a target group may be created after the binding. The targets remain
+// registered until then, for a limited time.
 func TestADeletedBindingWaitsForTheServiceOfItsSuccessor(t *testing.T) {
 	for _, arrives := range []bool{true, false} {
 		w, _, _ := newStaleHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))

@@ -64,7 +64,7 @@ func TestBindingByNameConflictsWithBindingByARN(t *testing.T) {
 	byName := strings.Replace(bindingDoc("b", "other", "ip", 8080), "targetGroupARN: arn/b", "targetGroupName: shop", 1)
 	for name, c := range map[string]struct {
 		doc  string
-		want int // findings
+		want int // number of findings
 	}{
 		"the same group":                {byName, 1},
 		"of that name, another account": {withSpecLines(byName, "iamRoleArnToAssume: role"), 0},

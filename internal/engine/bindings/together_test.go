@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
-// releaseCallbackCluster is a cluster in which something happens just before a binding lets go.
+// releaseCallbackCluster is a cluster with a hook that is called just before the finalizer of a binding is released.
 type releaseCallbackCluster struct {
 	bindings.Cluster
 	beforeRelease func(bindings.Key)
@@ -22,8 +22,8 @@ func (m releaseCallbackCluster) Change(ctx context.Context, w bindings.Write) er
 	return m.Cluster.Change(ctx, w)
 }
 
-// Each of two bindings that are deleted at the same time sees the rules of the other one. The last one still removes
-// the rules.
+// When two bindings are deleted at the same time, each run still sees the rules of the other binding. The last run
+// removes the rules.
 func TestRulesOfTwoBindingsDeletedTogetherAreRevoked(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1, p2), bindingDoc("a", "web", "ip", 8080),
 		strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/a", "arn/b"))

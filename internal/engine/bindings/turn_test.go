@@ -15,11 +15,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// postponingAWS is the small AWS while its limits admit no call that takes targets out.
+// postponingAWS is the fake AWS while its rate limits admit no deregistration.
 type postponingAWS struct {
 	*aws
 	postpones bool
-	priority  bindings.CallPriority // of the last call
+	priority  bindings.CallPriority // priority of the last deregistration
 }
 
 func (b *postponingAWS) TargetGroupsOf(bindings.Account) bindings.TargetGroups { return b }
@@ -36,7 +36,8 @@ type postponedError struct{ classedError }
 
 func (postponedError) RetryAfter() time.Duration { return 3 * time.Second }
 
-// A waiting deregistration is more urgent when the pod has ended, and most urgent when another pod has the address.
+// A postponed deregistration gets a shorter deadline when the pod has ended, and the shortest deadline when another pod
+// has the address.
 func TestDeregistrationIsMoreUrgentIfThePodHasEnded(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	b := &postponingAWS{aws: w.aws, postpones: true}
@@ -77,8 +78,8 @@ func TestDeregistrationIsMoreUrgentIfThePodHasEnded(t *testing.T) {
 	}
 }
 
-// All endpoints may be registered while deregistrations wait. The outcome reports it, and success is reported once no
-// call waits.
+// All endpoints may be registered while deregistrations are postponed. The outcome shows this, and the success event is
+// emitted only once no call is postponed.
 func TestAllRegisteredIsReportedWhileDeregistrationsWait(t *testing.T) {
 	w := ipHarness(t, p1)
 	b := &postponingAWS{aws: w.aws}
@@ -104,7 +105,7 @@ func TestAllRegisteredIsReportedWhileDeregistrationsWait(t *testing.T) {
 	}
 }
 
-// An endpoint waits if the target group has reached its maximum of targets.
+// An endpoint waits for registration while the target group has its maximum number of targets.
 func TestEndpointsBeyondCapacityAreNotRegistered(t *testing.T) {
 	w := ipHarness(t, p1)
 	b := &postponingAWS{aws: w.aws}
@@ -119,7 +120,7 @@ func TestEndpointsBeyondCapacityAreNotRegistered(t *testing.T) {
 	}
 }
 
-// A postponed deregistration may become unnecessary. Success is then reported once.
+// If a postponed deregistration becomes unnecessary, the success event is emitted once.
 func TestSuccessIsReportedOnceAfterAnUnneededCall(t *testing.T) {
 	for how, change := range map[string]func(*harness){
 		"the pod is there again":      func(w *harness) { w.put(podDocs("web", p1, p2)) },
@@ -148,7 +149,8 @@ func TestSuccessIsReportedOnceAfterAnUnneededCall(t *testing.T) {
 	}
 }
 
-// After the spec names another target group, the previous target group is emptied, even if the call is postponed.
+// After the spec names another target group, the targets of the previous target group are deregistered, even if the
+// call was postponed.
 func TestThePreviousTargetGroupIsEmptiedAfterPostponement(t *testing.T) {
 	w := ipHarness(t, p1)
 	b := &postponingAWS{aws: w.aws}
@@ -170,7 +172,7 @@ func TestThePreviousTargetGroupIsEmptiedAfterPostponement(t *testing.T) {
 	}
 }
 
-// countSuccessEvents counts the events that report success.
+// countSuccessEvents counts the success events of all objects.
 func (w *harness) countSuccessEvents() (n int) {
 	for _, o := range w.store.All("Event") {
 		if o.(*corev1.Event).Reason == "SuccessfullyReconciled" {

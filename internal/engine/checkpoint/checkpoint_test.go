@@ -85,7 +85,7 @@ func stackIDs(n int) (out []model.StackID) {
 	return out
 }
 
-// save saves a book and checks the text that it stores.
+// save saves a book and checks the stored text.
 func save(t *testing.T, b *Book, want string) {
 	t.Helper()
 	got := "nothing"
@@ -184,8 +184,8 @@ func TestSecretMarks(t *testing.T) {
 	}
 }
 
-// TestForgetWaitsForTheStore: a mark that is forgotten before a change in AWS is removed from the store. Several marks share a
-// write, and a run waits only if the store may have the mark.
+// TestForgetWaitsForTheStore: a checkpoint mark that is forgotten before a change in AWS is removed from the store
+// first. Several marks share a write, and a run waits only if the store may have the mark.
 func TestForgetWaitsForTheStore(t *testing.T) {
 	closed := func(c <-chan struct{}) bool {
 		select {
@@ -227,7 +227,7 @@ func TestForgetWaitsForTheStore(t *testing.T) {
 		t.Error("a store that fails is waited for")
 	}
 	b.Note(ids[4], "e")
-	_ = b.Save(func(string) error { return failure }) // it may be stored all the same
+	_ = b.Save(func(string) error { return failure }) // the write may have been stored in spite of the error
 	if err := b.Save(func(string) error { b.Note(ids[4], ""); return nil }); err != nil {
 		t.Error(err)
 	}
@@ -271,7 +271,8 @@ func TestMarksThatWereNotReadAreForgotten(t *testing.T) {
 	}
 }
 
-// TestForgetSecretMark: the mark of a client secret that is about to be replaced matches no secret until it is recorded again.
+// TestForgetSecretMark: after ForgetSecretMark, the mark of a client secret that is about to be replaced matches no
+// secret until it is recorded again.
 func TestForgetSecretMark(t *testing.T) {
 	web := stackIDs(1)[0]
 	notBegun := New()
