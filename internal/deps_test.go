@@ -44,8 +44,8 @@ var frontend = layer{pure: true, api: true,
 // line are the packages for the stages of a run (view, translate, observe, plan, apply, report) and their composition.
 var line = []string{"internal/*", "internal/cloud/drift", "internal/cloud/services", "internal/cluster/*", "internal/engine/*", "internal/finding/*", "internal/plan/*", "internal/translate/*"}
 
-// layers is the order of the packages: who may know whom. A package that is not listed is an
-// error, so that a new one finds its place on purpose.
+// layers has the allowed imports of each package. A package that is not listed is an error, so that its author has to
+// decide on its layer.
 var layers = map[string]layer{
 	"internal/finding":         {pure: true},
 	"internal/finding/failure": {pure: true, own: core[:1]},

@@ -12,12 +12,13 @@ import (
 	"testing"
 )
 
-// mostFunctionFields is how many struct fields of the program may be functions. Such a field wires parts after they were
-// made, where no reader of its type sees what it calls. Parts that call each other have an interface, or the value itself;
-// functions are left at the edges and in tables. Lower the number where fewer are left.
+// mostFunctionFields is the maximum number of struct fields of function type in the program. Such a field is set after
+// its struct was created, so the reader of the type does not see what it calls. Parts that call each other use an
+// interface or the concrete value. Functions remain at the edges of the program and in tables. Lower the number when
+// fields are removed.
 const mostFunctionFields = 31
 
-// noProgram are the folders whose code is no part of the program.
+// noProgram are the folders whose code is not part of the program.
 var noProgram = []string{"../charts", "../ecosystem", "../internal/emulator", "../internal/test", "../local", "../tools"}
 
 func TestFunctionFieldsAreLimited(t *testing.T) {
@@ -49,7 +50,7 @@ func TestFunctionFieldsAreLimited(t *testing.T) {
 	}
 }
 
-// functionFields are the fields of function type in a file, also those of slices and maps of functions.
+// functionFields returns the fields of function type in a file, including slices and maps of functions.
 func functionFields(fset *token.FileSet, file *ast.File) (out []string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		s, ok := n.(*ast.StructType)

@@ -14,14 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// kindless are the packages that all kinds of stacks go through. They ask for properties of a kind (internal/model/kind.go) and
-// for no kind by its name, so that a new kind is a row of that table and a frontend.
+// kindless are the packages that process all kinds of stacks. They use properties of a kind (internal/model/kind.go)
+// and name no kind, so that a new kind needs only a row in that table and a frontend.
 var kindless = []string{"cli", "engine", "plan", "translate/assemble"}
 
-// kindful are packages below them that are about certain kinds.
+// kindful are subpackages of these that handle certain kinds.
 var kindful = []string{
-	"cli/doctor",  // looks at AWS for an invented stack, and counts certificates by the flag of their kind
-	"cli/migrate", // from Ingresses and Services to Gateways
+	"cli/doctor",  // observes AWS for an invented stack, and counts certificates by the flag of their kind
+	"cli/migrate", // translates Ingresses and Services to Gateways
 }
 
 func TestStagesDoNotCompareKindsByName(t *testing.T) {
@@ -52,7 +52,7 @@ func TestStagesDoNotCompareKindsByName(t *testing.T) {
 	}
 }
 
-// kindNames are where a file names a kind of stacks.
+// kindNames returns the positions at which a file names a kind of stack.
 func kindNames(fset *token.FileSet, file *ast.File) (out []string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		s, ok := n.(*ast.SelectorExpr)

@@ -31,7 +31,7 @@ func TestUnknownRoutesCountAsChangedAtStartup(t *testing.T) {
 	}
 }
 
-// The memory of a stack is removed once no resource of the stack is left, whatever the memory contains.
+// The memory of a stack is removed once no resource of the stack exists, whatever the memory contains.
 func TestMemoryOfADeletedStackIsRemoved(t *testing.T) {
 	e := New(Config{})
 	id := model.StackID{Kind: model.Ingress, Name: "a"}

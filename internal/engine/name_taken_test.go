@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// nameTakenError is the error of a name that another resource has.
+// nameTakenError is an error with reason NameTaken: another resource has the name.
 type nameTakenError struct{ error string }
 
 func (t nameTakenError) Error() string          { return t.error }
@@ -57,8 +57,8 @@ func TestATakenNameIsReportedAtItsField(t *testing.T) {
 	}
 }
 
-// A load balancer without the tag of its stack may serve traffic, because another controller may have removed the tags.
-// The fix must not recommend deleting it.
+// For a name that a load balancer without the tag of its stack has, the fix does not recommend deleting this load
+// balancer. It may serve traffic, because another controller may have removed the tags.
 func TestFixForALoadBalancerWithoutStackTag(t *testing.T) {
 	web := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 	step := plan.Step{Address: plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}, Do: plan.CreateLoadBalancer{Name: "web"}, Blames: []finding.Ref{web}}

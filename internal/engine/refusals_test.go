@@ -13,33 +13,33 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// stepCaller calls steps as runs do, and remembers in refusals what AWS refuses.
+// stepCaller calls steps as a run does, and records the calls. AWS refuses the steps in its map refusals.
 type stepCaller struct {
 	t        *testing.T
 	refused  refusals
 	now      time.Time
 	calls    []string
-	edited   bool             // the desired state, before each run
-	refusals map[string]Class // what refuses a step with the content; none: it is carried out
+	edited   bool             // whether the desired state was edited before each run
+	refusals map[string]Class // class of the error by content of the step; other steps succeed
 }
 
 func newCaller(t *testing.T) *stepCaller {
 	return &stepCaller{t: t, now: time.Unix(1000, 0), refusals: map[string]Class{}}
 }
 
-// deletion is a step of a namespace that nothing but its content tells from others.
+// deletion returns a step that deletes a rule; content distinguishes it from other steps of the namespace.
 func deletion(namespace, content string) (stepKey, plan.Step) {
 	k := stepKey{operation: "delete", call: "DeleteRule", address: plan.Address{Kind: plan.Rule, ID: content}, tenant: namespace, content: content}
 	return k, plan.Step{ID: plan.StepID("delete " + content), Address: k.address, Verb: plan.Delete}
 }
 
-// creation is a step that makes a rule.
+// creation returns a step that creates a rule.
 func creation(namespace, content string) (stepKey, plan.Step) {
 	k := stepKey{operation: "create", call: "CreateRule", address: plan.Address{Kind: plan.Rule}, rule: model.RuleKey{Port: 80, Of: finding.Origin{Field: content}}, tenant: namespace, content: content}
 	return k, plan.Step{ID: plan.StepID("create " + content), Address: k.address, Verb: plan.Create, Do: plan.CreateRule{}}
 }
 
-// run is one run over steps; it returns what was called.
+// run makes one run over steps, and returns the content of the steps that were called.
 func (c *stepCaller) run(steps ...func() (stepKey, plan.Step)) []string {
 	c.calls = nil
 	c.refused.beginRun(c.now)
@@ -70,7 +70,7 @@ func (c *stepCaller) checkCalls(what string, got []string, want ...string) {
 	}
 }
 
-// Each class of refusal has a back-off that doubles up to a bound.
+// Each class of refusal has a back-off that doubles up to a maximum.
 func TestRefusedStepsBackOff(t *testing.T) {
 	for class, want := range map[Class][3]time.Duration{ // after one, two and thirty refusals in a row
 		Invalid:  {5 * time.Second, 10 * time.Second, 15 * time.Minute},
@@ -102,10 +102,10 @@ func TestAStepWithNewContentIsCalledAtOnce(t *testing.T) {
 	c.checkCalls("wrong again", c.run(stepOf(deletion, "shop", "bad")), "bad")
 }
 
-// The refusal of a step that plans no longer contain is forgotten, so that memory stays bounded.
+// Refusals of steps that later plans do not contain are forgotten, so that memory stays bounded.
 func TestRefusalsOfUnplannedStepsAreForgotten(t *testing.T) {
 	c := newCaller(t)
-	c.refusals["bad"] = NotReady // which belongs to no scope
+	c.refusals["bad"] = NotReady // this class belongs to no scope
 	forgotten := func(what string, want bool) {
 		t.Helper()
 		if c.refused.isEmpty() != want {
@@ -147,8 +147,8 @@ func TestRefusedStepsOfEveryOtherPlanBackOff(t *testing.T) {
 	}
 }
 
-// A missing permission affects every call of a kind. The first refusal delays the others, except for a few new ones,
-// and the first success admits all of them again.
+// A missing permission affects every call of a kind. The first refusal delays the other calls of the namespace, except
+// for a few new calls, and the first success admits all of them again.
 func TestADeniedCallDelaysAllOfItsNamespace(t *testing.T) {
 	c := newCaller(t)
 	var all []func() (stepKey, plan.Step)
@@ -172,7 +172,7 @@ func TestADeniedCallDelaysAllOfItsNamespace(t *testing.T) {
 	c.checkCalls("then the others", c.run(all[0], all[1]), "r0", "r1")
 }
 
-// Refused values are independent of each other, but a namespace with many invalid values has a budget for the calls.
+// Refused values do not delay each other, but a namespace has a budget for calls with refused values.
 func TestANamespaceHasABudgetOfRefusedValues(t *testing.T) {
 	c := newCaller(t)
 	var all []func() (stepKey, plan.Step)
@@ -191,7 +191,7 @@ func TestANamespaceHasABudgetOfRefusedValues(t *testing.T) {
 	}
 }
 
-// A step that is skipped because its namespace has too many invalid values is reported with the refusal of its own
+// A step that is skipped because its namespace has too many refused values is reported with the refusal of its own
 // value.
 func TestSkippedStepsReportTheirOwnRefusal(t *testing.T) {
 	c := newCaller(t)
@@ -220,12 +220,13 @@ func TestSkippedStepsReportTheirOwnRefusal(t *testing.T) {
 	}
 }
 
-// All steps that reach the same quota share one back-off. The order of the plan decides which step gets freed quota.
+// All steps that are refused because of the same quota share one back-off. The order of the plan decides which step
+// uses freed quota.
 func TestFreedQuotaGoesToTheFirstStepOfThePlan(t *testing.T) {
 	c := newCaller(t)
 	c.refusals["a"], c.refusals["b"] = Quota, Quota
 	c.run(stepOf(creation, "shop", "a"))
-	for range 6 { // the back-off of a is longer than that of b would be
+	for range 6 { // so that the back-off of a is longer than that of b would be
 		c.now = c.now.Add(durations.LongestBackOff)
 		c.run(stepOf(creation, "shop", "a"), stepOf(creation, "evil", "b"))
 	}
@@ -233,8 +234,8 @@ func TestFreedQuotaGoesToTheFirstStepOfThePlan(t *testing.T) {
 	c.checkCalls("a place is freed", c.run(stepOf(deletion, "bank", "gone"), stepOf(creation, "shop", "a"), stepOf(creation, "evil", "b"))[:2], "gone", "a")
 }
 
-// A deletion frees quota, so steps that were refused for the quota are due. Once AWS refuses another one after that,
-// all of them wait again.
+// A deletion frees quota, so steps that were refused because of the quota are called again. Once AWS refuses one of
+// them after that, all of them wait again.
 func TestStepsAtAQuotaAreRetriedAfterADeletion(t *testing.T) {
 	c := newCaller(t)
 	c.refusals["a"], c.refusals["b"] = Quota, Quota
@@ -261,7 +262,7 @@ func TestStepsAtAQuotaAreRetriedAfterADeletion(t *testing.T) {
 	}
 }
 
-// A step that restricts access is not skipped when AWS refuses other steps of its kind.
+// A step that restricts access is not skipped because AWS refused other steps of its kind.
 func TestStepsThatRestrictAccessAreNotSkipped(t *testing.T) {
 	c := newCaller(t)
 	c.refusals["other"] = Denied
@@ -281,7 +282,7 @@ func TestStepsThatRestrictAccessAreNotSkipped(t *testing.T) {
 	c.checkCalls("revokes", c.run(stepOf(deletion, "shop", "other"), revoke), "revoked")
 }
 
-// The steps of a stack that are not yet due again are held from the start of a run.
+// From the start of a run, the refused steps of a stack whose back-off has not ended are held.
 func TestPendingRefusedStepsAreHeldFromTheStart(t *testing.T) {
 	rule := model.Rule{Member: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}}
 	stack := model.Stack{LoadBalancer: &model.LoadBalancer{Listeners: []model.Listener{{Port: 80, Rules: []model.Rule{rule}}}}}
@@ -297,8 +298,7 @@ func TestPendingRefusedStepsAreHeldFromTheStart(t *testing.T) {
 	}
 }
 
-// A certificate that AWS refuses to attach is held from the start of the next run, until it is attached by another
-// step.
+// A certificate that AWS refused to attach is held from the start of the next run, until another step attaches it.
 func TestARefusedCertificateIsHeldUntilItIsAttached(t *testing.T) {
 	stack := model.Stack{LoadBalancer: &model.LoadBalancer{}}
 	a := plan.Address{Kind: plan.Listener, ID: "HTTPS:443"}

@@ -11,12 +11,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// repeatedStack is a stack whose plan has the same step at each look.
+// repeatedStack is a stack whose plan has the same step in each run.
 type repeatedStack struct {
 	repeats
 	stack  model.Stack
 	now    time.Time
-	readAt time.Time // since when what the plan comes from was read; zero: now
+	readAt time.Time // time at which the observed state of the plan was read; zero: now
 }
 
 func newRepeatedStack() *repeatedStack {
@@ -32,7 +32,7 @@ func idleTimeoutStep(verb plan.Verb, seconds string) plan.Step {
 	}
 }
 
-// countSteps looks at the stack, and reports which steps were made.
+// countSteps makes a run with the steps, and returns how many steps were made and how many were reported as repeated.
 func (u *repeatedStack) countSteps(edited bool, steps ...plan.Step) (made, reported int) {
 	d := Draft{Plan: plan.Plan{Steps: steps}}
 	read := u.readAt
@@ -82,8 +82,8 @@ func TestRevertedChangesBackOff(t *testing.T) {
 	}
 }
 
-// State that was read before AWS shows the change proves nothing. A later plan without the change shows that AWS
-// persisted it.
+// A change counts as persisted if a later plan does not contain it. State that was read before AWS shows the change
+// does not prove this.
 func TestAPersistedChangeEndsItsRepetition(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -114,7 +114,7 @@ func TestAPersistedChangeEndsItsRepetition(t *testing.T) {
 	}
 }
 
-// A different change is made at once, even if it replaces another one each time.
+// A different change is made at once, even if it replaces another change each time.
 func TestOtherChangesAreNotDelayed(t *testing.T) {
 	t.Parallel()
 	u := newRepeatedStack()
@@ -133,7 +133,7 @@ func TestOtherChangesAreNotDelayed(t *testing.T) {
 	}
 }
 
-// No resource is created twice within a minute, even if an answer or a list does not show it.
+// A resource is not created twice within a minute, even if an answer or a list does not show it.
 func TestNoResourceIsCreatedTwiceWithinAMinute(t *testing.T) {
 	t.Parallel()
 	u := newRepeatedStack()
@@ -148,7 +148,7 @@ func TestNoResourceIsCreatedTwiceWithinAMinute(t *testing.T) {
 	}
 }
 
-// A step that only prepares a delayed step is delayed too. A step that other steps need is carried out.
+// A step that only prepares a delayed step is delayed too. A step that other steps also need is carried out.
 func TestPreparationsAreDelayedWithTheirSteps(t *testing.T) {
 	t.Parallel()
 	p := plan.Plan{
@@ -171,8 +171,8 @@ func TestPreparationsAreDelayedWithTheirSteps(t *testing.T) {
 	}
 }
 
-// A rule that is moved from one target group to another and back, each time in several steps, is no repetition: the
-// target groups have the same ID, but are different resources.
+// A rule that is moved from one target group to another and back, each time in several steps, is not treated as a
+// repeated change: the target groups have the same ID, but are different resources.
 func TestAlternatingTrafficIsNoRepetition(t *testing.T) {
 	t.Parallel()
 	u := newRepeatedStack()
@@ -194,7 +194,8 @@ func TestAlternatingTrafficIsNoRepetition(t *testing.T) {
 	}
 }
 
-// Setting an attribute of a new resource does not repeat the same change of an earlier resource with the same ID.
+// Setting an attribute of a new resource is not treated as a repetition of the same change of an earlier resource with
+// the same ID.
 func TestSettingsOfNewResourcesAreNoRepetition(t *testing.T) {
 	t.Parallel()
 	u := newRepeatedStack()

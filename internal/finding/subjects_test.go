@@ -2,7 +2,7 @@ package finding
 
 import "testing"
 
-// A list by subjects has each reason once.
+// Each reason is in the list of exactly one subject.
 func TestEachReasonHasOneSubject(t *testing.T) {
 	count := map[Reason]int{}
 	for _, s := range Subjects {

@@ -14,8 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// TestStaleCacheDoesNotCountAsAFight reads objects from a cache without the last write. The write must not be repeated,
-// and must not count as undone. If another client really undoes the write, later writes are delayed.
+// TestStaleCacheDoesNotCountAsAFight reads objects from a cache that does not have the last write yet. The write is not
+// repeated, and does not count as reverted by another client. If another client really reverts the write, later writes
+// are delayed.
 func TestStaleCacheDoesNotCountAsAFight(t *testing.T) {
 	t.Parallel()
 	binding := &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1", Annotations: map[string]string{checkpointAnnotation: "before"}}}

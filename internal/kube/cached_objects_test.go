@@ -18,8 +18,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// TestCachedObjectsMatchTheInformer changes objects at random. A watcher must find at least the version that it is notified of,
-// and afterwards each way to read must return the current objects. An object that has not changed must be the same pointer.
+// TestCachedObjectsMatchTheInformer changes objects at random. A watcher finds at least the version that it is notified
+// of, and afterwards each way to read returns the current objects. For an object that has not changed, the same pointer
+// is returned.
 func TestCachedObjectsMatchTheInformer(t *testing.T) {
 	t.Run("nodes", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -101,7 +102,7 @@ func readWhileChanging(t *testing.T, kind cluster.Kind, make func() cluster.Obje
 			current[nameOf(o)] = o
 		}
 		if r.IntN(3) > 0 {
-			continue // several changes at once
+			continue // several changes before the next read
 		}
 		synctest.Wait()
 		all := read(cluster.Query{})
@@ -130,7 +131,8 @@ func readWhileChanging(t *testing.T, kind cluster.Kind, make func() cluster.Obje
 	synctest.Wait()
 }
 
-// TestChangesWithoutAWatcherAreFound: changes between two watchers are found by the second.
+// TestChangesWithoutAWatcherAreFound: a second watcher sees the changes that were made after the first watcher was
+// removed.
 func TestChangesWithoutAWatcherAreFound(t *testing.T) {
 	index := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
 	h := &cachedObjects{index: index, changed: map[client.ObjectKey]bool{}}
@@ -162,7 +164,7 @@ func TestChangesWithoutAWatcherAreFound(t *testing.T) {
 	want("a", "c")
 }
 
-// BenchmarkNodesAfterAChange measures two watchers that read all nodes after one has changed.
+// BenchmarkNodesAfterAChange measures two watchers that read all nodes after one node has changed.
 func BenchmarkNodesAfterAChange(b *testing.B) {
 	for _, nodes := range []int{50, 2000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {

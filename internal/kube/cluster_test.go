@@ -109,7 +109,7 @@ func TestReleaseClearsTheStatusOfTheLastLoadBalancer(t *testing.T) {
 	if len(got.Status.LoadBalancer.Ingress) != 0 || len(got.Finalizers) != 0 {
 		t.Errorf("%+v %+v", got.Finalizers, got.Status)
 	}
-	// An Ingress that has moved to another IngressGroup keeps the status of that one.
+	// An Ingress that has moved to another IngressGroup retains the status with the load balancer of that IngressGroup.
 	moved := ing.DeepCopy()
 	moved.Finalizers = append(moved.Finalizers, "group.ingress.k8s.aws/team")
 	c, m = newTestCluster(t, moved)
@@ -119,7 +119,7 @@ func TestReleaseClearsTheStatusOfTheLastLoadBalancer(t *testing.T) {
 	if got := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web"); len(got.Status.LoadBalancer.Ingress) != 2 {
 		t.Error("the status of the other load balancer is gone")
 	}
-	// An Ingress that another controller serves now keeps its status too.
+	// An Ingress that another controller serves now also retains its status.
 	for _, theirs := range []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}, {Hostname: "nlb.example.com"}} {
 		taken := ing.DeepCopy()
 		taken.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{theirs}
@@ -150,7 +150,7 @@ func bindingStep() (plan.PutBinding, plan.KnownIDs) {
 func TestBindingIsWrittenAndReadBack(t *testing.T) {
 	c, m := newTestCluster(t)
 	put, known := bindingStep()
-	for range 2 { // the second attempt finds the binding, as if the answer to the first was lost
+	for range 2 { // the second attempt finds the binding, as if the answer to the first attempt was lost
 		if err := apply(t, c, put, known); err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +162,8 @@ func TestBindingIsWrittenAndReadBack(t *testing.T) {
 	}
 	before := get[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "k8s-shop-web-1")
 
-	// The labels and annotations of others are retained; a change is one patch, and a nil networking removes the field.
+	// Labels and annotations of other clients are retained. A change is one patch, and a nil networking field removes
+	// the field.
 	foreign := before.DeepCopy()
 	foreign.Labels["team"] = "a"
 	foreign.Annotations = map[string]string{"elbv2.k8s.aws/checkpoint": "x"}
@@ -244,7 +245,8 @@ func TestWarningsAreNotRepeatedUntilSuccess(t *testing.T) {
 	b2 := b
 	b.Message = "b, RequestID: 0e6a1b2c-0000-4000-8000-000000000001, x"
 	b2.Message = "b, RequestID: 0e6a1b2c-0000-4000-8000-000000000002, x"
-	// A warning that is reported together with a success lasts; b is over with it, and is new when it is reported again.
+	// A warning that is reported together with a success continues. The success ends warning b, which is therefore a
+	// new warning when it is reported again.
 	for _, batch := range [][]cluster.Patch{{a, b}, {a, b2, noOwner}, {a, good, good}, {a}, {a, b2}} {
 		if err := c.Write(context.Background(), batch); err != nil {
 			t.Fatal(err)
@@ -264,7 +266,7 @@ func TestWarningsAreNotRepeatedUntilSuccess(t *testing.T) {
 	}
 }
 
-// statusDeniedAPI is an API server that denies writes of status.
+// statusDeniedAPI is an API server that denies writes to the status subresource.
 type statusDeniedAPI struct{ InMemory }
 
 func (r statusDeniedAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {

@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// definitionServer answers requests for one CRD.
+// definitionServer is an API server that answers requests for one CRD.
 type definitionServer struct {
 	code  int
 	body  string
@@ -36,8 +36,8 @@ func (s *definitionServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: s.code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewBufferString(s.body)), Request: r}, nil
 }
 
-// TestDefinition: a CRD that is being deleted deletes all objects of its kind, and a CRD of another version may lack fields. The
-// result is empty for a CRD that may not be read, and is cached.
+// TestDefinition: Definition reports whether the CRD is being deleted, which deletes all objects of its kind, and
+// whether a CRD of another version lacks fields. If the CRD may not be read, the result is empty. The result is cached.
 func TestDefinition(t *testing.T) {
 	t.Parallel()
 	status := func(reason string, code string) string {
@@ -53,7 +53,7 @@ func TestDefinition(t *testing.T) {
 		code   int
 		body   string
 		ending bool
-		drops  bool // field listeners of spec
+		drops  bool // whether spec lacks the field listeners
 		err    string
 	}{
 		"there":             {code: 200, body: crd("")},
@@ -107,8 +107,8 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-// TestOnlyReferencedIngressIsLookedUp: only an Ingress that another object references is looked up, because a stack
-// without its own object is usual.
+// TestOnlyReferencedIngressIsLookedUp: only an Ingress that another object references is looked up in the API server,
+// because it is normal that the Ingress of a stack does not exist.
 func TestOnlyReferencedIngressIsLookedUp(t *testing.T) {
 	t.Parallel()
 	made := &networkingv1.Ingress{TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}, ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "web.front"}}

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// eventCountingAPI is an API server that counts the writes of events, and may reject changes of them.
+// eventCountingAPI is an API server that counts the writes of events, and may refuse patches of events.
 type eventCountingAPI struct {
 	API
 	writes int
@@ -35,7 +35,7 @@ func (c *eventCountingAPI) Patch(ctx context.Context, obj cluster.Object, part c
 	return c.API.Patch(ctx, obj, part, kind, data)
 }
 
-// newWarnedCluster returns a cluster with Ingresses that each have so many lasting warnings, and its clock.
+// newWarnedCluster returns a cluster with Ingresses that have the given number of lasting warnings each, and its clock.
 func newWarnedCluster(t *testing.T, objects, each int, refuse bool) (*Cluster, *cluster.Memory, *eventCountingAPI, *time.Time) {
 	t.Helper()
 	_, m := newTestCluster(t)
@@ -77,7 +77,7 @@ func TestEventsOfLastingWarningsAreRepeated(t *testing.T) {
 			t.Errorf("count %d from %s to %s", e.Count, e.FirstTimestamp, e.LastTimestamp)
 		}
 	}
-	// Events of warnings that have ended are not repeated.
+	// The events of warnings that have ended are not emitted again.
 	before := api.writes
 	if err := c.Write(t.Context(), []cluster.Patch{cluster.LastingWarnings{Subject: "web0"}}); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,8 @@ func TestEventsOfLastingWarningsAreRepeated(t *testing.T) {
 	}
 }
 
-// TestRepeatedEventsAreBounded: the events of an object in an hour are bounded, however many warnings it has.
+// TestRepeatedEventsAreBounded: the number of events of an object per hour is bounded, however many warnings the object
+// has.
 func TestRepeatedEventsAreBounded(t *testing.T) {
 	c, m, api, now := newWarnedCluster(t, 1, 500, false)
 	perHour := []int{}
@@ -123,7 +124,7 @@ func TestAnEventThatCannotBePatchedIsCreatedAgain(t *testing.T) {
 	}
 }
 
-// TestManyRepeatedWarningsAreWrittenInBatches: the events of many warnings are not all written at once.
+// TestManyRepeatedWarningsAreWrittenInBatches: if very many warnings are repeated, their events are written in batches.
 func TestManyRepeatedWarningsAreWrittenInBatches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector, and there is one goroutine")
@@ -158,8 +159,8 @@ func BenchmarkTakeDueOfTenThousandWarnings(b *testing.B) {
 	}
 }
 
-// A warning that is reported together with a success lasts, so it has one event. A warning that had ended gets a new
-// event.
+// A warning that is reported together with a success continues, so it has one event. A warning that ended and is
+// reported again gets a new event.
 func TestAWarningReportedWithASuccessIsOneEvent(t *testing.T) {
 	c, m, _, _ := newWarnedCluster(t, 1, 0, false)
 	ref := cluster.RefOf(m.All(cluster.KindIngress)[0])

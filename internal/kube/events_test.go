@@ -30,8 +30,8 @@ func TestLongMessagesAreTruncatedBetweenCharacters(t *testing.T) {
 	}
 }
 
-// A value in a message cannot push the fix out of the event, add a second line to it, or send
-// control characters to a terminal.
+// A value in an event message cannot displace the fix, add a second line to the message, or send control characters to
+// a terminal.
 func TestValuesCannotDistortMessages(t *testing.T) {
 	obj := ingress()
 	for name, value := range map[string]string{
@@ -52,7 +52,7 @@ func TestValuesCannotDistortMessages(t *testing.T) {
 	}
 }
 
-// TestEventsOfOneObjectAreBounded: an object with thousands of faults gets maxPerObject events.
+// TestEventsOfOneObjectAreBounded: an object with thousands of faults gets at most maxPerObject events.
 func TestEventsOfOneObjectAreBounded(t *testing.T) {
 	ing := ingress()
 	ing.UID = "web"

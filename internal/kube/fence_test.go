@@ -25,7 +25,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// roundTripFunc is an API server in memory, as an HTTP transport.
+// roundTripFunc is an HTTP transport that answers as an API server does, without a network.
 type roundTripFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
@@ -41,13 +41,13 @@ func jsonResponse(t *testing.T, code int, body any) *http.Response {
 	}
 }
 
-// fenceFunc is a fence that a test can close.
+// fenceFunc is a fence whose state a test controls.
 type fenceFunc func() error
 
 // Fence implements engine.Fence.
 func (f fenceFunc) Fence() error { return f() }
 
-// newServedCluster returns a cluster behind an API server and a fence.
+// newServedCluster returns a cluster that uses an API server behind a fence.
 func newServedCluster(t *testing.T, serve roundTripFunc, fence fenceFunc) *Cluster {
 	t.Helper()
 	store, err := cluster.NewMemory(nil)
@@ -65,8 +65,8 @@ func newServedCluster(t *testing.T, serve roundTripFunc, fence fenceFunc) *Clust
 	return New(store, Live{c}, clock.RealClock{})
 }
 
-// TestNoRetryAfterTheFenceIsClosed: a write is not retried after the fence was closed, neither because the API server is busy,
-// nor because the object has changed meanwhile.
+// TestNoRetryAfterTheFenceIsClosed: a write is not retried after the fence was closed, neither after the API server was
+// busy, nor after another client changed the object.
 func TestNoRetryAfterTheFenceIsClosed(t *testing.T) {
 	refusals := map[string]metav1.Status{
 		"the API server is busy":     {Status: metav1.StatusFailure, Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests},
@@ -113,7 +113,8 @@ func TestNoRetryAfterTheFenceIsClosed(t *testing.T) {
 	}
 }
 
-// TestNoBodyIsSentAfterTheFenceIsClosed: the fence is closed while the connection opens.
+// TestNoBodyIsSentAfterTheFenceIsClosed: if the fence is closed while the connection is opened, the body of a write is
+// not sent.
 func TestNoBodyIsSentAfterTheFenceIsClosed(t *testing.T) {
 	lost := false
 	c := newServedCluster(t, func(r *http.Request) (*http.Response, error) {
@@ -122,7 +123,7 @@ func TestNoBodyIsSentAfterTheFenceIsClosed(t *testing.T) {
 			ing.TypeMeta = metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}
 			return jsonResponse(t, http.StatusOK, ing), nil
 		}
-		lost = true // while it connects
+		lost = true // while the connection is opened
 		if body, err := io.ReadAll(r.Body); err == nil {
 			t.Errorf("sent %s", body)
 		}
@@ -138,7 +139,7 @@ func TestNoBodyIsSentAfterTheFenceIsClosed(t *testing.T) {
 	}
 }
 
-// TestWritesHaveADeadline: a request that the API server does not answer ends.
+// TestWritesHaveADeadline: a request that the API server does not answer ends at its deadline.
 func TestWritesHaveADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newServedCluster(t, func(r *http.Request) (*http.Response, error) {

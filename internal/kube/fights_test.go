@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// fightWriter writes to an object whenever the write is not delayed.
+// fightWriter writes to an object whenever the fight detector does not delay the write.
 type fightWriter struct {
 	m   fightDetector
 	now time.Time
@@ -27,7 +27,8 @@ func (w *fightWriter) try(field string, content byte) bool {
 	return true
 }
 
-// TestNewContentIsNeverDelayed writes new content each time, as a rollout does, and alternating content, as for a flapping pod.
+// TestNewContentIsNeverDelayed checks that writes of new content, as during a rollout, and of alternating content, as
+// for a flapping pod, are never delayed.
 func TestNewContentIsNeverDelayed(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]func(n int) byte{
@@ -44,7 +45,8 @@ func TestNewContentIsNeverDelayed(t *testing.T) {
 	}
 }
 
-// TestRarelyUndoneWritesAreNotDelayed repeats a write every three minutes, as if others restored an older state.
+// TestRarelyUndoneWritesAreNotDelayed repeats a write every three minutes, as if another client reverted it each time.
+// No write is delayed.
 func TestRarelyUndoneWritesAreNotDelayed(t *testing.T) {
 	t.Parallel()
 	w := &fightWriter{now: time.Unix(1000, 0)}
@@ -56,8 +58,8 @@ func TestRarelyUndoneWritesAreNotDelayed(t *testing.T) {
 	}
 }
 
-// TestRepeatedWritesBackOff repeats writes of one or three fields of an object whenever they are not delayed. There are at most
-// ten writes per minute, in the end one in 15 minutes, and no delay after the fight is over.
+// TestRepeatedWritesBackOff repeats writes of one or three fields of an object whenever they are not delayed. There are
+// at most ten writes per minute, in the end one in 15 minutes, and no delay after the fight has ended.
 func TestRepeatedWritesBackOff(t *testing.T) {
 	t.Parallel()
 	for name, fields := range map[string][]string{"one field": {"status"}, "three fields": {"status", "metadata.finalizers", "spec"}} {
@@ -81,7 +83,7 @@ func TestRepeatedWritesBackOff(t *testing.T) {
 			}
 		}
 		if len(fields) > 1 {
-			continue // the other content is new, so that it is written ten times a minute
+			continue // the annotation has new content each time, so it is written ten times per minute
 		}
 		if n := len(at); n < 50 || n > 80 {
 			t.Errorf("%s: %d writes in twelve hours", name, n)
@@ -98,7 +100,7 @@ func TestRepeatedWritesBackOff(t *testing.T) {
 	}
 }
 
-// TestFightsAreForgotten: a fight that is over is removed.
+// TestFightsAreForgotten: the record of a fight is removed after the fight has ended.
 func TestFightsAreForgotten(t *testing.T) {
 	t.Parallel()
 	w := &fightWriter{now: time.Unix(1000, 0)}
@@ -123,8 +125,8 @@ func TestFightsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestReportedFightsEndAlsoAfterManyWrites records writes of more objects than are remembered while a fight is reported. The
-// end of the fight is noticed all the same, so that its event is not emitted again and again.
+// TestReportedFightsEndAlsoAfterManyWrites records writes of more objects than the detector remembers while a fight is
+// reported. The end of the fight is still detected, so that its event is not emitted again and again.
 func TestReportedFightsEndAlsoAfterManyWrites(t *testing.T) {
 	t.Parallel()
 	w := &fightWriter{now: time.Unix(1000, 0)}

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// fakeLock is a lock whose API server answers with err.
+// fakeLock is a resource lock whose updates return err.
 type fakeLock struct {
 	err error
 	// before, if not nil, is called before an update is answered.
@@ -62,14 +62,14 @@ func TestFenceClosesBeforeAnotherLeaderMayWrite(t *testing.T) {
 	if _ = l.Update(context.Background(), mine); !open() {
 		t.Error("one failed renewal closes the fence")
 	}
-	// Releasing the lease closes the fence at once, even if the answer is lost.
+	// Releasing the lease closes the fence at once, even if the answer to the release is lost.
 	if _ = l.Update(context.Background(), resourcelock.LeaderElectionRecord{}); open() {
 		t.Error("open after the lease was released")
 	}
 }
 
-// TestSlowRenewalCountsFromTheRequest: the API server may have stored a renewal as soon as it was sent, and other processes
-// count from then on.
+// TestSlowRenewalCountsFromTheRequest: the validity of a renewal counts from the time at which the request was sent,
+// because the API server may have stored the renewal then, and other processes count from that time.
 func TestSlowRenewalCountsFromTheRequest(t *testing.T) {
 	at := time.Unix(1000, 0)
 	server := &fakeLock{before: func() { at = at.Add(5 * time.Second) }}

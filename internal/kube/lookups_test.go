@@ -27,14 +27,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// serviceServer is an API server for reads of Services and of one Ingress.
+// serviceServer is an API server for Services and one Ingress.
 type serviceServer struct {
 	mu      sync.Mutex
 	present map[string]bool
-	failing int // the status code of each answer; 0: it works
+	failing int // the status code of each answer; 0 for success
 	asked   []string
 	hangs   bool
-	before  func() // an answer
+	before  func() // called before each answer
 	ingress *networkingv1.Ingress
 }
 
@@ -87,7 +87,7 @@ func (s *serviceServer) requests() string {
 	return strings.Join(s.asked, " ")
 }
 
-// RoundTrip answers without a network, so that a request that hangs can be awaited in virtual time.
+// RoundTrip answers without a network, so that a test in virtual time can wait for a request that hangs.
 func (s *serviceServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
@@ -97,7 +97,7 @@ func (s *serviceServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// newLookups returns lookups in a server, and a function that advances their clock.
+// newLookups returns lookups that use the server, and a function that advances their clock.
 func newLookups(t *testing.T, s *serviceServer) (*Lookups, func(time.Duration)) {
 	t.Helper()
 	scheme, err := cluster.NewScheme()
@@ -117,7 +117,7 @@ func newLookups(t *testing.T, s *serviceServer) (*Lookups, func(time.Duration)) 
 	return NewLookups(c, clock), func(d time.Duration) { clock.SetTime(clock.Now().Add(d)) }
 }
 
-// newLookupSource returns a source whose informer has no Service, with lookups in a server.
+// newLookupSource returns a source whose informer has no Service, and whose lookups use the server.
 func newLookupSource(t *testing.T, s *serviceServer) *Source {
 	t.Helper()
 	_, source, synced := startInformer(t, cluster.KindService, rights.Kubernetes)
@@ -130,7 +130,8 @@ func serviceRef(name string) cluster.Ref {
 	return cluster.Ref{Kind: cluster.KindService, Namespace: "n", Name: name}
 }
 
-// TestServiceMissingInTheInformerIsLookedUp: the API server has a Service that the informer has not received.
+// TestServiceMissingInTheInformerIsLookedUp: a Service that the informer has not received yet is read from the API
+// server.
 func TestServiceMissingInTheInformerIsLookedUp(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{"made": true}}
@@ -209,7 +210,8 @@ func TestNamesOfServicesAreBounded(t *testing.T) {
 	}
 }
 
-// TestCallsAreLimitedPerNamespace: a tenant who references many Services that do not exist uses up no calls of others.
+// TestCallsAreLimitedPerNamespace: a tenant who references many Services that do not exist does not use up the calls of
+// other tenants.
 func TestCallsAreLimitedPerNamespace(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{"made": true}}
@@ -239,7 +241,8 @@ func TestCallsAreLimitedPerNamespace(t *testing.T) {
 	}
 }
 
-// TestServiceIsFoundForAllPaths: a new Service that an Ingress references on each path is found for all paths, or for none.
+// TestServiceIsFoundForAllPaths: if many paths of an Ingress reference a new Service, the Service is found for all of
+// these paths or for none.
 func TestServiceIsFoundForAllPaths(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{"made": true}}
@@ -270,7 +273,8 @@ func TestServiceIsFoundForAllPaths(t *testing.T) {
 	}
 }
 
-// TestDeletedServiceIsNotRemembered: a cached answer is dropped when the Service is deleted, also during the lookup.
+// TestDeletedServiceIsNotRemembered: the cached Service is dropped when the Service is deleted, also if this happens
+// during the lookup.
 func TestDeletedServiceIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{"made": true}}
@@ -298,7 +302,7 @@ func TestDeletedServiceIsNotRemembered(t *testing.T) {
 	}
 }
 
-// TestWaitsForSlowAnswersAreBounded: a slow API server delays the runs of a namespace for a limited time.
+// TestWaitsForSlowAnswersAreBounded: a slow API server delays the runs of a namespace only for a limited time.
 func TestWaitsForSlowAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{}}
@@ -315,8 +319,8 @@ func TestWaitsForSlowAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// TestConfirmBeforeAServiceCountsAsMissing: an Ingress references another Service, and the old one is deleted at once. If the
-// deletion arrives first, it has no effect until the edit has arrived.
+// TestConfirmBeforeAServiceCountsAsMissing: an Ingress is edited to reference another Service, and the old Service is
+// deleted at once. If the deletion arrives first, it has no effect until the edit has arrived.
 func TestConfirmBeforeAServiceCountsAsMissing(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{}}
@@ -376,7 +380,8 @@ func TestConfirmBeforeAServiceCountsAsMissing(t *testing.T) {
 	}
 }
 
-// TestWaitsForChangedObjectsAreBounded: a tenant who edits an object all the time delays shared runs only rarely.
+// TestWaitsForChangedObjectsAreBounded: a tenant who edits an object all the time rarely delays runs that are shared
+// with other tenants.
 func TestWaitsForChangedObjectsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{ingress: &networkingv1.Ingress{
@@ -399,7 +404,7 @@ func TestWaitsForChangedObjectsAreBounded(t *testing.T) {
 	}
 }
 
-// TestCacheOnlySendsNoRequests: the source for callers that must not wait reads only from informers.
+// TestCacheOnlySendsNoRequests: the source for callers that must not wait reads only from the informer caches.
 func TestCacheOnlySendsNoRequests(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{"made": true}}
@@ -423,7 +428,8 @@ func TestCachedLookupsExpire(t *testing.T) {
 	}
 }
 
-// TestServiceThatCannotBeRead: a failed read is an error. Without the right to read, only the informer counts.
+// TestServiceThatCannotBeRead: a failed read is an error. Without the permission to read, only the informer cache is
+// used.
 func TestServiceThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

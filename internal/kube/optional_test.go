@@ -19,13 +19,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// kindServer is an API server for discovery, lists and watches. Each kind that is installed
-// has one object, x.
+// kindServer is an API server for discovery, lists and watches. Each installed kind has one object named x, unless the
+// kind is in empty.
 type kindServer struct {
 	mu        sync.Mutex
 	installed map[cluster.Kind]bool
 	denied    map[cluster.Kind]bool
-	empty     map[cluster.Kind]bool // have no objects
+	empty     map[cluster.Kind]bool // kinds without objects
 	drop      func()                // ends all connections
 }
 
@@ -124,7 +124,8 @@ func (s *kindServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// newKindServer starts a server, and returns a source of it and a function that calls Installed.
+// newKindServer starts an API server, and returns a source that reads from it and a function that returns which kinds
+// are installed.
 func newKindServer(t *testing.T, s *kindServer) (*Source, func(kinds ...cluster.Kind) Installation) {
 	t.Helper()
 	server := httptest.NewServer(s)
@@ -233,8 +234,8 @@ func TestStartKindsAfterInstallation(t *testing.T) {
 	}
 }
 
-// TestStartKindsAfterAFailure: a kind that cannot be listed yet blocks the kinds that are started with it, but only until the
-// next call.
+// TestStartKindsAfterAFailure: a kind that cannot be listed yet prevents the kinds that are started with it from
+// starting, but only until the next call.
 func TestStartKindsAfterAFailure(t *testing.T) {
 	s := &kindServer{installed: map[cluster.Kind]bool{}, denied: map[cluster.Kind]bool{}}
 	s.set(s.installed, cluster.KindIngressClass, cluster.KindGateway)
@@ -258,8 +259,8 @@ func TestStartKindsAfterAFailure(t *testing.T) {
 	}
 }
 
-// TestStopKindsAfterRemoval: a kind whose CRD is removed is not requested any more after its objects are deleted, and is started
-// again when it is installed again.
+// TestStopKindsAfterRemoval: after a CRD is removed and its objects are deleted, its kind is no longer requested. After
+// the CRD is installed again, the kind is started again.
 func TestStopKindsAfterRemoval(t *testing.T) {
 	s := &kindServer{installed: map[cluster.Kind]bool{}, denied: map[cluster.Kind]bool{}, empty: map[cluster.Kind]bool{}}
 	s.set(s.installed, cluster.KindIngressClass, cluster.KindTCPRoute)
@@ -306,7 +307,7 @@ func TestStopKindsAfterRemoval(t *testing.T) {
 			t.Fatal(ended, err)
 		}
 	}
-	stopKinds(0) // its object is there
+	stopKinds(0) // the object of the kind still exists
 	s.set(s.empty, cluster.KindTCPRoute)
 	s.drop()
 	next("gone")

@@ -27,7 +27,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// roleServer is an API server that allows what roles allow. It stores leases, and has no other objects.
+// roleServer is an API server that allows what RBAC roles allow. It stores Leases, and has no other objects.
 type roleServer struct {
 	roles []rights.Role
 
@@ -42,7 +42,7 @@ func (s *roleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(code)
 		_ = json.NewEncoder(w).Encode(metav1.Status{Status: "Failure", Reason: reason, Code: int32(code)})
 	}
-	// /api/v1/… or /apis/group/version/…, then namespaces/name/ for what is in one.
+	// The path is /api/v1/… or /apis/group/version/…, followed by namespaces/name/ for namespaced resources.
 	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	gv := schema.GroupVersion{Version: path[1]}
 	rest := path[2:]
@@ -112,7 +112,7 @@ func newRoleServer(t *testing.T, roles []rights.Role) (*roleServer, *rest.Config
 	return s, &rest.Config{Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
 }
 
-// resourceOf returns the name of the resource of a kind.
+// resourceOf returns the plural resource name of a kind.
 func resourceOf(k cluster.Kind) string {
 	name := strings.ToLower(string(k))
 	switch {
@@ -124,7 +124,7 @@ func resourceOf(k cluster.Kind) string {
 	return name + "s"
 }
 
-// kindOf returns the kind of a resource that the controller reads, empty if there is none.
+// kindOf returns the kind of a resource, or an empty string if the controller does not read the resource.
 func kindOf(group, resource string) cluster.Kind {
 	for _, typ := range cluster.Types() {
 		if resourceOf(typ.Kind) == resource && typ.GVK.Group == group {
@@ -134,7 +134,7 @@ func kindOf(group, resource string) cluster.Kind {
 	return ""
 }
 
-// startInformer starts the informer of a kind with the rights of roles. done is closed when it has its first listing.
+// startInformer starts the informer of a kind with the permissions of roles. done is closed after the first list.
 func startInformer(t *testing.T, k cluster.Kind, roles []rights.Role) (s *roleServer, source *Source, done chan struct{}) {
 	t.Helper()
 	s, cfg := newRoleServer(t, roles)
@@ -176,8 +176,8 @@ func startInformer(t *testing.T, k cluster.Kind, roles []rights.Role) (s *roleSe
 	return s, source, done
 }
 
-// Every informer of the table needs both verbs: without the right to list it never has its first listing, without
-// the right to watch the API server refuses the watch.
+// Every informer needs both verbs: without the permission to list, its first list fails; without the permission to
+// watch, the API server refuses the watch.
 func TestWithoutListOrWatch(t *testing.T) {
 	t.Parallel()
 	for _, role := range rights.Kubernetes {
@@ -215,7 +215,8 @@ func TestWithoutListOrWatch(t *testing.T) {
 	}
 }
 
-// TestWithoutVerbOfTheLease: if one verb on leases is missing, the lease is not held, and nothing may be written.
+// TestWithoutVerbOfTheLease: if one verb on leases is missing, the lease is not acquired, and the fence permits no
+// write.
 func TestWithoutVerbOfTheLease(t *testing.T) {
 	t.Parallel()
 	const name = "aws-load-balancer-controller-leader"
@@ -247,13 +248,13 @@ func TestWithoutVerbOfTheLease(t *testing.T) {
 	}
 }
 
-// TestWithoutVerbOfTheCheckpoints: if one verb on Secrets is missing, checkpoints cannot be read or not be written, and the error
-// is Forbidden.
+// TestWithoutVerbOfTheCheckpoints: if one verb on Secrets is missing, checkpoints cannot be read or written, and the
+// error is Forbidden.
 func TestWithoutVerbOfTheCheckpoints(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"", "create", "get", "update"} {
 		t.Run("secrets/"+verb, func(t *testing.T) {
-			// Another role allows Secrets to be created as well.
+			// Another role also allows creating Secrets.
 			roles := slices.DeleteFunc(rights.WithoutVerb("fulcrum-leader-election", "secrets", verb), func(r rights.Role) bool { return r.Name != "fulcrum-leader-election" })
 			_, cfg := newRoleServer(t, roles)
 			scheme, err := cluster.NewScheme()
@@ -284,7 +285,8 @@ func TestWithoutVerbOfTheCheckpoints(t *testing.T) {
 	}
 }
 
-// TestWithoutVerbOfTheVersions: without the right to read the CRDs of Gateways, their versions are an error.
+// TestWithoutVerbOfTheVersions: without the permission to read the CRDs of the Gateway API, reading their versions
+// returns an error.
 func TestWithoutVerbOfTheVersions(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"", "get"} {
@@ -302,8 +304,8 @@ func TestWithoutVerbOfTheVersions(t *testing.T) {
 	}
 }
 
-// TestLeaseShowsTheFlagsOfItsHolder: the Lease has the flags of its holder, which needs no further rights, and of no other
-// controller.
+// TestLeaseShowsTheFlagsOfItsHolder: the Lease has the flags of its holder, and not those of another controller.
+// Publishing the flags needs no further permissions.
 func TestLeaseShowsTheFlagsOfItsHolder(t *testing.T) {
 	t.Parallel()
 	const name = "aws-load-balancer-controller-leader"

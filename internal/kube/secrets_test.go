@@ -139,7 +139,7 @@ func TestASecretIsWatchedByNameAfterItsFirstRead(t *testing.T) {
 
 	never := func(cluster.Ref) bool { return false }
 	s.Retain(never)
-	value() // asked for meanwhile
+	value() // read in between
 	s.Retain(never)
 	if len(s.watched) != 1 {
 		t.Error("the watch of a Secret in use was ended")
@@ -162,8 +162,8 @@ func TestForbiddenSecretIsNil(t *testing.T) {
 	}
 }
 
-// TestSecretAfterItsRightIsWithdrawn: the right to read a watched Secret is withdrawn, and granted again, with the same effect as
-// after a restart.
+// TestSecretAfterItsRightIsWithdrawn: if the permission to read a watched Secret is withdrawn and granted again, the
+// effect is the same as after a restart.
 func TestSecretAfterItsRightIsWithdrawn(t *testing.T) {
 	server := &secretServer{allowed: true, present: true, changes: make(chan string)}
 	s, logged, events := newSecrets(t, server), make(chan string, 10), make(chan Event, 10)
@@ -189,7 +189,7 @@ func TestSecretAfterItsRightIsWithdrawn(t *testing.T) {
 	server.changes <- "2"
 	<-events
 	setAllowed(false)
-	server.changes <- "" // the watch ends, as it does every few minutes
+	server.changes <- "" // the watch ends, as a watch does every few minutes
 	if line := <-logged; !strings.Contains(line, "secret may not be read") {
 		t.Error(line)
 	}
@@ -227,13 +227,13 @@ func TestMissingSecretIsNil(t *testing.T) {
 	}
 }
 
-// TestInvalidNamesOfSecretsAreNotRequested: users choose the names. An invalid name is nil, because an error would stop the
-// reconciliation of the whole stack.
+// TestInvalidNamesOfSecretsAreNotRequested: users choose the names of Secrets. For an invalid name nil is returned
+// without a request, because an error would stop the reconciliation of the whole stack.
 func TestInvalidNamesOfSecretsAreNotRequested(t *testing.T) {
 	for _, name := range []string{
 		"", ".", "..", "../s", "../../m/secrets/s", "a/b", "%2e%2e%2fs", "s?watch=true", "s#", "S", "s\x00", "s\n", "s,metadata.namespace=m", "-", strings.Repeat("s", 254), strings.Repeat("s/", 100_000),
 	} {
-		server := &secretServer{} // with rights to single Secrets alone, no list of others is allowed
+		server := &secretServer{} // with permissions for single Secrets only, lists are not allowed
 		s := newSecrets(t, server)
 		o, err := s.Get(t.Context(), cluster.Ref{Kind: cluster.KindSecret, Namespace: "n", Name: name})
 		if o != nil || err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// addEntry adds an entry to the status of an Ingress, unless it is there.
+// addEntry adds an entry to the status of an Ingress, unless the entry exists.
 func addEntry(host string) cluster.StatusEdit {
 	return cluster.StatusEdit{
 		Ref: cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"},
@@ -28,7 +28,7 @@ func addEntry(host string) cluster.StatusEdit {
 	}
 }
 
-// racingAPI lets another controller write between a read and the patch that follows.
+// racingAPI is an API server on which another controller writes between each read and the patch that follows.
 type racingAPI struct {
 	InMemory
 	t       *testing.T
@@ -47,8 +47,8 @@ func (r *racingAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.
 	return r.InMemory.Patch(ctx, obj, part, kind, data)
 }
 
-// TestConcurrentStatusEditsLoseNoEntries: each writer replaces the whole list, and no writer removes an entry that
-// another writer added meanwhile.
+// TestConcurrentStatusEditsLoseNoEntries: each writer replaces the whole list, but no writer removes an entry that
+// another writer added between its read and its patch.
 func TestConcurrentStatusEditsLoseNoEntries(t *testing.T) {
 	_, m := newTestCluster(t, ingress())
 	api := &racingAPI{InMemory: InMemory{m}, t: t, others: []cluster.StatusEdit{addEntry("b"), addEntry("c")}}

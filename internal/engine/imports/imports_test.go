@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// importStep is a stack of a namespace with the certificate of a Secret.
+// importStep returns a stack of a namespace and the step that imports the certificate of a Secret for it.
 func importStep(user, name, secret string) (model.Stack, plan.Step) {
 	by := finding.Origin{Object: finding.Ref{Kind: "Gateway", Namespace: user, Name: name}}
 	s := model.Stack{ID: model.StackID{Kind: model.ALBGateway, Namespace: user, Name: name}}
@@ -20,7 +20,7 @@ func importStep(user, name, secret string) (model.Stack, plan.Step) {
 	}
 }
 
-// tryImport imports the certificate of a Secret if it is admitted.
+// tryImport imports the certificate of a Secret if the budgets admit it.
 func (m *Budgets) tryImport(user, name, secret string, now time.Time) bool {
 	stack, step := importStep(user, name, secret)
 	if len(m.Paused(stack, now)) > 0 {
@@ -30,7 +30,7 @@ func (m *Budgets) tryImport(user, name, secret string, now time.Time) bool {
 	return true
 }
 
-// tryRenewal imports the certificate of a Secret if it is admitted for what ends at once.
+// tryRenewal imports a certificate that is about to expire, if the budgets admit it.
 func (m *Budgets) tryRenewal(user, name, secret string, now time.Time) bool {
 	stack, step := importStep(user, name, secret)
 	if m.Paused(stack, now)["imported/"+secret].ForExpiring > 0 {
@@ -40,7 +40,7 @@ func (m *Budgets) tryRenewal(user, name, secret string, now time.Time) bool {
 	return true
 }
 
-// Certificates that expire soon are renewed before other limits apply. This must not allow more imports than the share
+// Certificates that expire soon are renewed before other limits apply. This does not allow more imports than the share
 // of a year, neither with one certificate that is always about to expire, nor with many.
 func TestRenewalsSpendNoMoreThanTheirShare(t *testing.T) {
 	t.Parallel()
@@ -62,7 +62,7 @@ func TestRenewalsSpendNoMoreThanTheirShare(t *testing.T) {
 					}
 				}
 			}
-			if total > yearlyImports+yearlyImports/100 { // a little fades within a day
+			if total > yearlyImports+yearlyImports/100 { // a few imports become available again within a day
 				t.Errorf("%d namespaces with %d Secrets: %d imports within a day", namespaces, secrets, total)
 			}
 			if within > importsAtOnce+12 {
@@ -77,8 +77,9 @@ func TestRenewalsSpendNoMoreThanTheirShare(t *testing.T) {
 	}
 }
 
-// ACM counts the imports of a year for the whole account. Tenants that spend what they can, in one namespace or in
-// many, leave room for the renewals and the new certificates of others, and for the quota.
+// ACM has a quota of imports per year for the whole account. Tenants that use all imports that they can get, in one
+// namespace or in many, leave enough imports for the renewals and new certificates of other tenants, and do not exhaust
+// the quota.
 func TestNoTenantUsesUpTheImportsOfTheAccount(t *testing.T) {
 	t.Parallel()
 	const quota, day = 5000, 24 * time.Hour
@@ -99,7 +100,7 @@ func TestNoTenantUsesUpTheImportsOfTheAccount(t *testing.T) {
 					}
 				}
 			}
-			// Six certificates of a victim are renewed, each after sixty days.
+			// Six certificates of another tenant are renewed, each every sixty days.
 			for i := range 6 {
 				if (d+10*i)%60 == 0 {
 					if !m.tryImport("shop", "edge", fmt.Sprint("shop/tls", i), begin.Add(time.Duration(d)*day+18*time.Hour)) {
@@ -123,8 +124,8 @@ func TestNoTenantUsesUpTheImportsOfTheAccount(t *testing.T) {
 	}
 }
 
-// Who may use a Secret of another namespace makes and deletes stacks with it as often as it can, and the Secret's own
-// namespace has its imports. So it is with a Secret that changes all the time, for those who use it.
+// A namespace that imports the Secret of another namespace as often as it can does not use up the imports of that
+// namespace. A Secret that changes all the time does not use up the imports of the namespaces that use it.
 func TestImportsOfASharedSecretCountForTheirCause(t *testing.T) {
 	t.Parallel()
 	m := &Budgets{}
@@ -143,14 +144,15 @@ func TestImportsOfASharedSecretCountForTheirCause(t *testing.T) {
 	}
 }
 
-// fewImports are left for each of so many namespaces that need no more.
+// At least fewImports imports are left for each of namespacesWithFew namespaces that need no more.
 const (
 	fewImports        = 10
 	namespacesWithFew = 50
 )
 
-// Many namespaces spend all the imports of a year that they can, one after another, also with Secrets of each other. Each
-// other namespace that uses Secrets keeps a half of an equal share where all of them were known before, and otherwise few.
+// Many namespaces use all the imports of a year that they can get, one after another, also with Secrets of each other.
+// Each other namespace that uses Secrets still gets half of an equal share if all namespaces were known before, and
+// otherwise fewImports.
 func TestManyTenantsLeaveTheShareOfAnother(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -171,7 +173,7 @@ func TestManyTenantsLeaveTheShareOfAnother(t *testing.T) {
 			"they were there, not yet the victim": {allKnown: true, want: fewImports},
 		} {
 			m := &Budgets{}
-			known := func(user string) { // its certificate serves already
+			known := func(user string) { // its certificate is already in use
 				stack, _ := importStep(user, "edge", user+"/tls")
 				m.Paused(stack, now)
 			}
@@ -204,7 +206,7 @@ func TestManyTenantsLeaveTheShareOfAnother(t *testing.T) {
 	}
 }
 
-// A namespace that needs many imports may use those that other namespaces do not need.
+// A namespace that needs many imports may use the imports that other namespaces do not need.
 func TestOneNamespaceMayUseUnneededImports(t *testing.T) {
 	t.Parallel()
 	m := &Budgets{}
@@ -227,7 +229,7 @@ func TestOneNamespaceMayUseUnneededImports(t *testing.T) {
 	}
 }
 
-// Imports that become available again during a year go first to the namespaces that have few.
+// Imports that become available again during a year are reserved first for namespaces that have few imports left.
 func TestRefilledImportsGoToNamespacesWithFew(t *testing.T) {
 	t.Parallel()
 	m := &Budgets{}

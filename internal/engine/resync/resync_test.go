@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// A resource that is missing in AWS is looked up every minute at first, then with back-off, and every minute again once
-// the desired state changes or after the resource was found.
+// A referenced resource that is missing in AWS is looked up every minute at first, then with back-off. It is looked up
+// every minute again after the desired state changed, or after the resource was found and is missing again.
 func TestLookupsOfMissingReferencesBackOff(t *testing.T) {
 	var c State
 	stack := model.Stack{Accelerator: &model.Accelerator{}}
@@ -49,8 +49,8 @@ func TestLookupsOfMissingReferencesBackOff(t *testing.T) {
 	}
 }
 
-// After a start, unchanged stacks are compared from the second minute on, some of them every minute, and all within the
-// sync period.
+// After a start, the comparisons of unchanged stacks are spread: they begin in the second minute, and all are made
+// within the sync period.
 func TestUnchangedStacksAreComparedGradually(t *testing.T) {
 	perMinute := map[int]int{}
 	now := time.Unix(1e9, 0)
@@ -75,9 +75,9 @@ func TestUnchangedStacksAreComparedGradually(t *testing.T) {
 	stack, first := model.Stack{LoadBalancer: &model.LoadBalancer{}}, 20*time.Minute
 	for name, c := range map[string]struct {
 		desired string
-		first   time.Duration // when it is looked at later
+		first   time.Duration // time of the first run
 		later   time.Duration
-		run     bool // between
+		run     bool // whether there is a run in between
 		want    time.Duration
 	}{
 		"one that waits":                {"a", first, 5 * time.Minute, false, 15 * time.Minute},
@@ -99,8 +99,9 @@ func TestUnchangedStacksAreComparedGradually(t *testing.T) {
 	}
 }
 
-// If a desired state changes every second, the first four changes are carried out at once, and then the last one after
-// 10, 20, 40 and 60 s. After a pause a change is carried out at once again, and a deletion never waits.
+// If the desired state of an accelerator changes every second, the first four changes are carried out at once, and then
+// the latest one after 10, 20, 40 and 60 s. After a pause a change is carried out at once again. Changes of load
+// balancers and deletions are never delayed.
 func TestFrequentEditsAreDelayed(t *testing.T) {
 	const period = durations.Resync
 	paced, start := model.Stack{Accelerator: &model.Accelerator{}}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -152,8 +153,8 @@ func TestFrequentEditsAreDelayed(t *testing.T) {
 	}
 }
 
-// After a restart, the checkpoint of a stack defers its comparison until it is due, but not after an edit or a
-// comparison.
+// After a restart, the checkpoint of a stack defers its comparison until the comparison is due. An edit or a comparison
+// ends the deferral.
 func TestACheckpointDefersUnchangedStacks(t *testing.T) {
 	const first = 30 * time.Minute
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

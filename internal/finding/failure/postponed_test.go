@@ -14,7 +14,7 @@ type postponedError time.Duration
 func (postponedError) Error() string               { return "postponed" }
 func (l postponedError) RetryAfter() time.Duration { return time.Duration(l) }
 
-// PostponedFor returns a delay for postponed errors only, and 0 if a failure is joined with them.
+// PostponedFor returns the shortest delay of postponed errors, and 0 if the error contains any other failure.
 func TestPostponedForReturnsTheShortestDelay(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("failed")
