@@ -17,18 +17,20 @@ import (
 	"time"
 )
 
-// shortestLimit is the shortest limit of real time in a test: on a machine with much else to do, only a hang misses it.
+// shortestLimit is the shortest time limit in real time that a test may use. Even on a busy machine, only a hang
+// exceeds it.
 const shortestLimit = time.Minute
 
-// brief is the name of a duration that may be shorter: for how long a test waits for what need not come, because
-// nothing is to come, or because it asks again. A slow machine does not make such a test fail.
+// brief is the name of a duration that may be shorter: the time that a test waits for an event that must not or need
+// not happen. On a slow machine such a test does not fail.
 const brief = "brief"
 
-// virtualTime are the packages whose tests run in virtual time as a whole. Elsewhere the files do that import synctest.
+// virtualTime are the packages in which all tests run in virtual time. In other packages, tests of files that import
+// synctest do.
 var virtualTime = []string{"internal/test/adversary", "internal/test/harness"}
 
-// A test whose limit a slow machine can miss fails for no fault of the program. Limits belong into virtual time, or are
-// so long that only a hang misses them.
+// TestNoTestDependsOnTheSpeedOfTheMachine checks that time limits in tests are in virtual time, or are so long that
+// only a hang exceeds them. A test with a shorter limit could fail on a slow machine without a fault of the program.
 func TestNoTestDependsOnTheSpeedOfTheMachine(t *testing.T) {
 	folders := map[string][]*ast.File{}
 	fset := token.NewFileSet()
@@ -71,7 +73,8 @@ func TestNoTestDependsOnTheSpeedOfTheMachine(t *testing.T) {
 	}
 }
 
-// Scripts await things for long enough, too. What "! await" and "hold" say is for how long nothing is to come.
+// The limits of "await" in scripts are long enough for a slow machine too. "! await" and "hold" are not checked: their
+// times are how long an event must not happen.
 func TestNoScriptDependsOnTheSpeedOfTheMachine(t *testing.T) {
 	err := filepath.WalkDir("../local", func(p string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(p, ".txtar") {
@@ -132,7 +135,7 @@ func imports(file *ast.File, name string) bool {
 	return slices.ContainsFunc(file.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == strconv.Quote(name) })
 }
 
-// constants returns the expressions of the constants of a package by name.
+// constants returns the expressions of the constants of a package, by name.
 func constants(files []*ast.File) map[string]ast.Expr {
 	out := map[string]ast.Expr{}
 	for _, file := range files {
@@ -153,15 +156,15 @@ func constants(files []*ast.File) map[string]ast.Expr {
 	return out
 }
 
-// limitCheck finds limits in the files of a package.
+// limitCheck finds time limits in the files of a package.
 type limitCheck struct{ consts map[string]ast.Expr }
 
-// durationAt has the functions that take a limit, and which argument it is.
+// durationAt has the functions that take a time limit, and the index of this argument.
 var durationAt = map[string]int{
 	"WithTimeout": 1, "WithTimeoutCause": 1, "After": 0, "NewTimer": 0, "DialTimeout": 2, "Eventually": 1, "eventually": 1,
 }
 
-// faults are the limits of a node itself that are too short.
+// faults returns the time limits in a node, not in its children, that are too short.
 func (c limitCheck) faults(n ast.Node) (out []string) {
 	report := func(what string, e ast.Expr) {
 		if _, bare := e.(*ast.BasicLit); bare {
@@ -197,7 +200,7 @@ func (c limitCheck) faults(n ast.Node) (out []string) {
 			}
 		}
 	case *ast.BinaryExpr:
-		// What took longer than it may.
+		// an elapsed time that is compared with a limit
 		if n.Op == token.GTR || n.Op == token.GEQ {
 			if called(n.X) == "Since" {
 				report("elapsed time", n.Y)
@@ -214,7 +217,7 @@ func (c limitCheck) faults(n ast.Node) (out []string) {
 	return out
 }
 
-// called is the name of the function or method that an expression calls.
+// called returns the name of the function or method that an expression calls.
 func called(e ast.Expr) string {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
@@ -229,7 +232,7 @@ func called(e ast.Expr) string {
 	return ""
 }
 
-// fromNow returns the duration of time.Now().Add(duration).
+// fromNow returns the argument of time.Now().Add(duration).
 func fromNow(e ast.Expr) ast.Expr {
 	add, ok := e.(*ast.CallExpr)
 	if !ok || called(add) != "Add" || len(add.Args) != 1 {
@@ -241,7 +244,7 @@ func fromNow(e ast.Expr) ast.Expr {
 	return add.Args[0]
 }
 
-// isTimeout reports whether a field is a timeout.
+// isTimeout reports whether a field or variable is a timeout.
 func isTimeout(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -256,7 +259,7 @@ var units = map[string]time.Duration{
 	"Nanosecond": 1, "Microsecond": time.Microsecond, "Millisecond": time.Millisecond, "Second": time.Second, "Minute": time.Minute, "Hour": time.Hour,
 }
 
-// duration evaluates a constant duration. What is computed or is named brief has none.
+// duration evaluates a constant duration. It returns false for computed durations and for the constant brief.
 func (c limitCheck) duration(e ast.Expr) (time.Duration, bool) {
 	switch e := e.(type) {
 	case *ast.ParenExpr:

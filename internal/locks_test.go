@@ -16,7 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// mostLocks bounds the types with a lock of their own, beside those that hold what AWS and Kubernetes show.
+// mostLocks is the maximum number of types with a mutex, not counting those of packages cloud and kube, which cache the
+// state of AWS and Kubernetes.
 const mostLocks = 20
 
 // TestLocksAreListed: ARCHITECTURE.md lists every type that has a mutex, and no other.
@@ -39,7 +40,8 @@ func TestLocksAreListed(t *testing.T) {
 	}
 }
 
-// lockRows are the types of the table in ARCHITECTURE.md, sorted. A name without its package is of the package before it.
+// lockRows returns the types in the table of ARCHITECTURE.md, sorted. A name without a package belongs to the package
+// of the name before it.
 func lockRows(text string) (out []string) {
 	_, text, _ = strings.Cut(text, "\n## What is locked\n")
 	text, _, _ = strings.Cut(text, "\n## ")
@@ -63,7 +65,7 @@ func lockRows(text string) (out []string) {
 	return out
 }
 
-// locks are the types of the product that have a mutex, sorted.
+// locks returns the types of the product that have a mutex, sorted.
 func locks(root string) (out []string, err error) {
 	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// TestCases translates all recorded cases of Ingresses. Notes and differences are in testdata/cases.txt.
+// TestCases translates all recorded Ingress cases, and compares the notes and differences with testdata/cases.txt.
 func TestCases(t *testing.T) {
 	t.Parallel()
 	files, err := fs.Glob(recorded.Files, "ingress-*.yaml")

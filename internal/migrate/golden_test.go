@@ -61,7 +61,8 @@ func TestTranslate(t *testing.T) {
 	})
 }
 
-// differences returns the differences between the translation and the Ingresses, and the findings about its objects.
+// differences returns the differences between the translation and the Ingresses, and the findings about the translated
+// objects.
 func differences(t *testing.T, store *cluster.Memory, r migrate.Result, opt migrate.Options) string {
 	t.Helper()
 	stacks, found, err := migrate.Compile(store, r, opt)

@@ -50,8 +50,9 @@ spec:
 `, name, strings.Join(annotations, "\n    "), strings.Join(paths, "\n      - "))
 }
 
-// translateCompletely translates Ingresses, checks that the routes are within the limits of the API server and that nothing
-// differs, and returns the number of routes. A route has at most 16 rules with 64 matches each, and 128 matches in all.
+// translateCompletely translates Ingresses, checks that the routes are within the limits of the API server and that
+// there are no differences, and returns the number of routes. A route has at most 16 rules with 64 matches each, and
+// 128 matches in total.
 // https://gateway-api.sigs.k8s.io/reference/spec/#httproutespec
 func translateCompletely(t *testing.T, manifests string) (routes int) {
 	t.Helper()
@@ -88,7 +89,7 @@ func translateCompletely(t *testing.T, manifests string) (routes int) {
 	return routes
 }
 
-// Many paths become routes within the limits of the API server.
+// Many paths are split into several routes, each within the limits of the API server.
 func TestManyPathsFitRoutes(t *testing.T) {
 	t.Parallel()
 	var paths []string
@@ -100,8 +101,9 @@ func TestManyPathsFitRoutes(t *testing.T) {
 	}
 }
 
-// More rules than fit into a route keep their order where it decides the answer: equal rules are not joined if that changes
-// the order, and the names of the routes are in the order of the rules.
+// If more rules than fit into a route are split into several routes, they keep their order where the order decides the
+// answer: equal rules are not merged if that changes the order, and the names of the routes sort in the order of the
+// rules.
 func TestManyRulesKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	for _, answers := range []int{2, 24} {

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// Random IngressGroups without errors become objects that answer each request alike and have the same settings, or a note
-// reports what is lost.
+// The translation of random IngressGroups without errors answers each request in the same way and has the same
+// settings, or a note reports what is not translated.
 func TestRandomIngressGroupsAnswerAlike(t *testing.T) {
 	t.Parallel()
 	n := 400

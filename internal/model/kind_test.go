@@ -2,8 +2,8 @@ package model
 
 import "testing"
 
-// TestKindsAreComplete holds each kind against the table: a kind without a property that all have would have tags, metrics or
-// logs with an empty name.
+// TestKindsAreComplete compares the table with the list of kinds. A kind without one of the required properties would
+// have tags, metrics or logs with an empty name.
 func TestKindsAreComplete(t *testing.T) {
 	if len(kinds) != len(Kinds) {
 		t.Errorf("the table has %d kinds, Kinds %d", len(kinds), len(Kinds))

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// optimizeByComparingEachRedirect compares each rule with each earlier redirect.
+// optimizeByComparingEachRedirect is a simple implementation of Optimize that compares each rule with each earlier
+// redirect.
 func optimizeByComparingEachRedirect(l Listener, s Shadowing) []Rule {
 	var kept, earlier []Rule
 	for _, r := range l.Rules {

@@ -129,7 +129,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// hosts and paths that random rules are made of, so that they meet each other often.
+// hosts and paths of random rules; there are few, so that rules often overlap
 var (
 	someHosts = []string{"a.com", "b.com", "*.com"}
 	somePaths = []string{"/", "/*", "/a", "/a/*", "/b"}
@@ -165,8 +165,8 @@ func randomRule(r *rand.Rand, name string) model.Rule {
 	return rule(name, forward, cs...)
 }
 
-// Without redirects to itself, which are dropped on purpose, every request ends at the same rule
-// before and after.
+// checkSameOutcome checks that every request is answered by the same rule before and after Optimize. Redirects of a
+// request to itself are not compared, because Optimize removes them.
 func checkSameOutcome(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	l := model.Listener{Port: 80}
@@ -184,7 +184,7 @@ func checkSameOutcome(t *testing.T, r *rand.Rand) {
 	if d := cmp.Diff(names(kept), names(model.Optimize(model.Listener{Port: l.Port, TLS: l.TLS, Rules: kept}, model.RegexHostsCoverThemselves))); d != "" {
 		t.Fatalf("a second time, -want +got\n%s", d)
 	}
-	var counted []model.Rule // all but redirects to itself, found one by one
+	var counted []model.Rule // all rules except redirects to themselves, found one by one
 	for _, rule := range l.Rules {
 		counted = append(counted, model.Optimize(model.Listener{Port: l.Port, TLS: l.TLS, Rules: []model.Rule{rule}}, model.RegexHostsCoverThemselves)...)
 	}

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// takeAllPermitted lets each of the namespaces in turns take units until MayTakeOneMore refuses.
+// takeAllPermitted lets each of the namespaces in turns take units until MayTakeOneMore returns false, and returns the
+// total.
 func takeAllPermitted(quota int, have []float64, turns ...int) (all float64) {
 	for _, h := range have {
 		all += h
@@ -47,7 +48,8 @@ func TestMayTakeOneMore(t *testing.T) {
 	}
 }
 
-// A namespace that is known gets at least half of an equal share, although all others take their units first.
+// A namespace that is known from the start gets at least half of an equal share, even if all other namespaces take
+// their units first.
 func TestKnownSharersGetHalfOfAnEqualShare(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2, 5, 10, 20} {

@@ -42,7 +42,7 @@ func TestParseAdopt(t *testing.T) {
 	}
 }
 
-// All namespaces are read back from tags, each of which AWS takes.
+// All namespaces are read back from the tags, and AWS accepts each tag.
 func TestAdoptedNamespacesReturnsTheTaggedNamespaces(t *testing.T) {
 	t.Parallel()
 	group := model.StackID{Kind: model.Ingress, Name: "edge"}

@@ -32,7 +32,8 @@ func TestSettingNameDependsOnTheStackKind(t *testing.T) {
 	}
 }
 
-// TestServiceAnnotationsOfSettingsExist looks every spelling up among the annotations that are read.
+// TestServiceAnnotationsOfSettingsExist checks that the annotation of each setting is in the table of Service
+// annotations.
 func TestServiceAnnotationsOfSettingsExist(t *testing.T) {
 	rows := settings.ServiceAnnotations.Rows()
 	for _, setting := range []string{

@@ -22,7 +22,7 @@ const (
 	longGroup     = "g0123456789-0123456789-0123456789-0123456789-0123456789-012345z"
 )
 
-// vector is a name that a live cluster has. The rows are numbered as where they were recorded.
+// vector is a name that was recorded in a live cluster. row is the number of the row in the recording.
 type vector struct {
 	row       int
 	want, got string
@@ -37,7 +37,7 @@ func check(t *testing.T, vectors []vector) {
 	}
 }
 
-// changed returns the name of a target group after a change of it.
+// changed changes a target group, and returns its name after the change.
 func changed[T interface{ Name() string }](g T, change func(*T)) string {
 	change(&g)
 	return g.Name()

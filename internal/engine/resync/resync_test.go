@@ -75,7 +75,7 @@ func TestUnchangedStacksAreComparedGradually(t *testing.T) {
 	stack, first := model.Stack{LoadBalancer: &model.LoadBalancer{}}, 20*time.Minute
 	for name, c := range map[string]struct {
 		desired string
-		first   time.Duration // time of the first run
+		first   time.Duration // first delay that the later call passes
 		later   time.Duration
 		run     bool // whether there is a run in between
 		want    time.Duration

@@ -61,13 +61,12 @@ func sample() model.Stack {
 	}
 }
 
-// compare compares two stacks.
 func compare(a, b model.Stack) check.Result {
 	port := func(b *model.Binding) string { return b.Port.String() }
 	return check.Compare(check.Side{Stack: a, Port: port}, check.Side{Stack: b, Port: port}, ignored)
 }
 
-// Each change that affects clients or operators is a difference, and its text names the setting or request.
+// Each change that affects clients or operators is reported as a difference whose text names the setting or request.
 func TestEachChangeIsADifference(t *testing.T) {
 	t.Parallel()
 	if same := compare(sample(), sample()); len(same.Differences) > 0 || same.Requests < 100 || len(same.Partial) > 0 {
@@ -167,7 +166,8 @@ func TestEachChangeIsADifference(t *testing.T) {
 	}
 }
 
-// A rule that needs several parameters at once is tried, and where combinations are too many the result says so.
+// Rules that need several parameters at once are checked. If there are too many combinations of parameters, the result
+// reports that the check is partial.
 func TestCombinedConditions(t *testing.T) {
 	t.Parallel()
 	listening := func(status string, c ...model.Condition) model.Stack {

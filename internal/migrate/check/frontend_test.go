@@ -19,7 +19,7 @@ func alb() model.Stack {
 	return s
 }
 
-// frontendStack returns a network load balancer in front of an ALB, with its target groups.
+// frontendStack returns an NLB in front of an ALB, with its target groups.
 func frontendStack(groups model.GroupChoice, alb string) model.Stack {
 	return model.Stack{
 		LoadBalancer: &model.LoadBalancer{
@@ -34,7 +34,7 @@ func frontendStack(groups model.GroupChoice, alb string) model.Stack {
 	}
 }
 
-// albTargetGroup returns a target group with a port of an ALB.
+// albTargetGroup returns a target group whose target is a port of an ALB.
 func albTargetGroup(id string, port int32, alb string) model.TargetGroup {
 	return model.TargetGroup{
 		ID: id, Type: model.ALBTargets, Port: port, Protocol: "TCP", AddressType: model.IPv4, LoadBalancer: alb,
@@ -53,7 +53,7 @@ func ingressSide() check.Side {
 	return check.Side{Stack: s, Port: portText}
 }
 
-// gatewaySide returns a side whose network load balancer has the same settings, and a security group of its own.
+// gatewaySide returns a side whose frontend NLB has the same settings, but its own security group.
 func gatewaySide() check.Side {
 	frontend := frontendStack(model.GroupsManaged{Backend: true, Group: model.SecurityGroup{Ingress: []model.IngressRule{
 		{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}, {Protocol: "tcp", From: 443, To: 443, CIDR: "10.0.0.0/8"},
@@ -64,7 +64,8 @@ func gatewaySide() check.Side {
 // portText returns the port of a binding.
 func portText(b *model.Binding) string { return b.Port.String() }
 
-// Each change of the Gateway in front is a difference, and so is a frontend NLB without a counterpart.
+// Each change of the Gateway that replaces a frontend NLB is a difference, and so is a frontend NLB without a
+// counterpart.
 func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 	t.Parallel()
 	if got := check.Compare(ingressSide(), gatewaySide(), ignored); len(got.Differences) > 0 || got.Requests == 0 {
@@ -118,7 +119,8 @@ func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 	}
 }
 
-// The name of a frontend NLB is compared only if the name of the ALB is set, and an additional frontend NLB is a difference.
+// The name of a frontend NLB is compared only if the name of the ALB is set. A frontend NLB that only the Gateway has
+// is a difference.
 func TestFrontendNLBNameFollowsALBName(t *testing.T) {
 	t.Parallel()
 	from, to := ingressSide(), gatewaySide()

@@ -12,14 +12,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Values of conditions: few, so that rules often have requests in common.
+// There are only a few values of conditions, so that different rules often match the same requests.
 var (
 	hosts   = []string{"", "", "a.com", "b.com", "*.com", "*.b.com", "x.b.com"}
 	paths   = []string{"/", "/*", "/a", "/a/*", "/a/b", "/b/*", "*", "/a/b/*", "/?"}
 	methods = []string{"GET", "POST"}
 )
 
-// randomConditions returns the conditions of a random rule.
+// randomConditions returns the conditions of one random rule.
 func randomConditions(r *rand.Rand) []model.Condition {
 	var out []model.Condition
 	if h := hosts[r.IntN(len(hosts))]; h != "" {
@@ -47,7 +47,7 @@ func randomConditions(r *rand.Rand) []model.Condition {
 	return out
 }
 
-// requests returns all requests that the values of conditions distinguish.
+// requests returns all requests that the condition values distinguish.
 func requests() []model.Request {
 	var out []model.Request
 	for _, h := range []string{"a.com", "b.com", "x.b.com", "y.b.com", "c.com", "other"} {
@@ -70,8 +70,8 @@ func requests() []model.Request {
 	return out
 }
 
-// Random rules are arranged for routes. In the order of the Gateway API, with the routes of owners in any order, each request
-// is answered as before, unless there are conflicts.
+// Random rules are arranged for routes. In the order of precedence of the Gateway API, with the routes of the owners in
+// any order, each request gets the same answer as before, unless conflicts are reported.
 func TestArrangedRulesAnswerAlike(t *testing.T) {
 	t.Parallel()
 	n := 1500
@@ -163,7 +163,8 @@ func TestArrangedRulesAnswerAlike(t *testing.T) {
 	}
 }
 
-// Conditions of which a rule of a route cannot have all combinations are a fault, and are not multiplied.
+// If the conditions have more combinations than a rule of a route may have matches, a fault is reported and the
+// combinations are not computed.
 func TestTooManyMatches(t *testing.T) {
 	t.Parallel()
 	var queries []model.Condition

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/migrate/match"
 )
 
-// BenchmarkArrangeExpressions arranges 1,500 expressions of one host, each of which may have requests in common with all
-// others.
+// BenchmarkArrangeExpressions arranges 1,500 regular expressions for one host, each of which may match the same
+// requests as any other.
 func BenchmarkArrangeExpressions(b *testing.B) {
 	var rules []match.Rule
 	for i := range 50 {

@@ -1,6 +1,6 @@
 package certificate
 
-// Parsed returns how often the reader has parsed a version of a Secret that was not in its cache.
+// Parsed returns how often the reader has parsed a Secret version that was not in its cache.
 func (r *Reader) Parsed() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

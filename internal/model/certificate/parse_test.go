@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model/certificate"
 )
 
-// signed is a certificate with its key.
+// signed is a certificate with its private key.
 type signed struct {
 	cert *x509.Certificate
 	key  crypto.Signer
@@ -30,7 +30,7 @@ type signed struct {
 
 var serials int64
 
-// issue makes a certificate by an issuer; nil: by itself.
+// issue creates a certificate that by signs; if by is nil, the certificate is self-signed.
 func issue(t testing.TB, by *signed, key crypto.Signer, edit func(*x509.Certificate)) *signed {
 	t.Helper()
 	serials++
@@ -239,7 +239,7 @@ func TestCanReplaceNeedsTheSameAlgorithmAndUsages(t *testing.T) {
 	}
 }
 
-// No message quotes the content of a Secret.
+// FuzzParse checks that no error message quotes the private key of a Secret, and that messages are short.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), []byte("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"))
 	f.Fuzz(func(t *testing.T, crt, key []byte) {

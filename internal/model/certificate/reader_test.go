@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model/certificate"
 )
 
-// publicKeyOnly has a public key and no private one.
+// publicKeyOnly is a crypto.Signer with a public key but no private key.
 type publicKeyOnly struct{ key crypto.PublicKey }
 
 func (o publicKeyOnly) Public() crypto.PublicKey { return o.key }
@@ -33,8 +33,8 @@ func rsaPublic(bits uint, exponent int) *rsa.PublicKey {
 	return &rsa.PublicKey{N: n.Sub(n, big.NewInt(1)), E: exponent}
 }
 
-// costlyChain returns a certificate and authorities with a public key of any size. The signature of the certificate has the size of
-// that key, so that a verifier finds the invalid signature only after all computations.
+// costlyChain returns a certificate and authorities with a public key of any size. The signature of the certificate has
+// the size of that key, so that a verifier finds the invalid signature only after all computations.
 func costlyChain(t testing.TB, public *rsa.PublicKey, key crypto.Signer, certificates int) (chain []*signed) {
 	t.Helper()
 	const name = "costly"
@@ -106,7 +106,7 @@ func TestPrivateKeysLargerThanACMAcceptsAreNotParsed(t *testing.T) {
 	}
 }
 
-// An issuer may have a key that is too small for load balancers: ACM decides.
+// An issuer may have a key that is too small for load balancers, because ACM checks the keys of issuers.
 func TestIssuersMayHaveSmallerKeys(t *testing.T) {
 	key := ecKey(t, elliptic.P256())
 	for _, bits := range []int{1024, 2560, 4096} {
@@ -157,7 +157,8 @@ func TestEachVersionOfASecretIsParsedOnce(t *testing.T) {
 	}
 }
 
-// The cache is bounded for many Secrets and for a Secret that changes constantly. Entries in constant use stay in the cache.
+// The cache is bounded for many Secrets and for a Secret that changes constantly. Entries in constant use are not
+// evicted.
 func TestCacheOfParsedSecretsIsBounded(t *testing.T) {
 	key := ecKey(t, elliptic.P256())
 	root := authority(t, nil, "root", ecKey(t, elliptic.P256()))
@@ -182,7 +183,8 @@ func TestCacheOfParsedSecretsIsBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkParse measures the most expensive Secret, a rejected Secret, and Secrets in the cache.
+// BenchmarkParse measures the most expensive Secret, a rejected Secret, and an ordinary Secret, each without and with
+// the cache.
 func BenchmarkParse(b *testing.B) {
 	key := rsaKey(b, 4096)
 	private := pkcs8(b, key)

@@ -14,14 +14,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 )
 
-// fullTestDial is the dial of an endpoint group whose object gives none.
+// fullTestDial is the traffic dial of an endpoint group whose object sets none.
 const fullTestDial = 100
 
-// dialTest is an accelerator with the endpoint groups of an owner and a guest whose dials follow ready targets.
+// dialTest is an accelerator with endpoint groups of an owner and a guest cluster, whose traffic dials follow the share
+// of ready targets.
 type dialTest struct {
 	have       observed.Stack
 	step       int32
-	objectDial int32 // what the object gives to each endpoint group
+	objectDial int32 // the dial that the object sets for each endpoint group
 }
 
 func newDialTest(t *testing.T, step int32) *dialTest {
@@ -40,7 +41,7 @@ func endpointGroupIn(region string, follows *model.DialRule) model.EndpointGroup
 	return model.EndpointGroup{ID: "EndpointGroup-0-" + region, Region: region, Dial: 100, DialRule: follows, Endpoints: []model.Endpoint{{ID: "arn:" + region, Weight: 128, ClientIP: new(bool)}}}
 }
 
-// changeDial has the cluster of a region follow to a dial, and returns its plan, which is carried out.
+// changeDial makes a plan of the cluster in a region for a new desired dial, carries it out, and returns the plan.
 func (d *dialTest) changeDial(region string, to int32) plan.Plan {
 	acc := &model.Accelerator{Name: "edge", AddressType: model.IPv4, UID: "u", Listeners: []model.AcceleratorListener{{
 		ID: "Listener-0", Protocol: model.TCP, Ports: []model.PortRange{{From: 443, To: 443}},
@@ -75,8 +76,8 @@ func (d *dialTest) dial(region string) float64 {
 
 func (d *dialTest) finishDeployment() { d.have.Accelerators[0].State = observed.Deployed }
 
-// Two clusters whose ready targets come and go: a dial moves by one step at most, never while a change spreads, and one of them
-// is always at 100.
+// In two clusters the number of ready targets changes. A dial moves by one step at most, never while a change is being
+// deployed, and the dial of one region is always 100.
 func TestDialsFollowReadyTargets(t *testing.T) {
 	t.Parallel()
 	lowered := 0
@@ -104,7 +105,7 @@ func TestDialsFollowReadyTargets(t *testing.T) {
 				d.finishDeployment()
 			}
 		}
-		// What is ready decides in the end, as far as the other one is at 100.
+		// In the end the share of ready targets decides the dial, while the other region is at 100.
 		to = map[string]int32{ownRegion: 100, guestRegion: 40}
 		for range 50 {
 			d.changeDial(ownRegion, to[ownRegion])
@@ -121,7 +122,8 @@ func TestDialsFollowReadyTargets(t *testing.T) {
 	}
 }
 
-// Where the other region serves nothing, a dial is not lowered; where none is at 100, it goes back at once.
+// If the other region serves nothing, a dial is not lowered. If no region has a dial of 100, the dial is raised to its
+// previous value at once.
 func TestDialIsNotLoweredWithoutAnotherServingRegion(t *testing.T) {
 	t.Parallel()
 	d := newDialTest(t, 20)
@@ -147,7 +149,7 @@ func TestDialIsNotLoweredWithoutAnotherServingRegion(t *testing.T) {
 	}
 	for i := range d.have.Accelerators[0].Listeners[0].Groups {
 		if g := &d.have.Accelerators[0].Listeners[0].Groups[i]; g.Region == ownRegion {
-			g.Dial = 50 // by hand
+			g.Dial = 50 // a change by a user in AWS
 		}
 	}
 	d.changeDial(guestRegion, 40)
@@ -156,7 +158,8 @@ func TestDialIsNotLoweredWithoutAnotherServingRegion(t *testing.T) {
 	}
 }
 
-// A dial that follows is never above what the object gives, and goes there at once, as one that follows nothing does.
+// A dial that follows ready targets never exceeds the dial that the object sets. It is set to the dial of the object at
+// once, without steps.
 func TestDialsDoNotExceedTheDialOfTheObject(t *testing.T) {
 	t.Parallel()
 	d := newDialTest(t, 20)
@@ -174,8 +177,8 @@ func TestDialsDoNotExceedTheDialOfTheObject(t *testing.T) {
 	}
 }
 
-// Before a dial is lowered AWS is asked what the others have, as another cluster may have lowered its own just now. A dial
-// that is raised needs no such question.
+// Before a dial is lowered, the dials of the other regions are read from AWS, because another cluster may have lowered
+// its own dial a moment ago. Before a dial is raised, they are not read.
 func TestDialIsLoweredOnlyAfterOtherDialsAreRead(t *testing.T) {
 	t.Parallel()
 	d := newDialTest(t, 20)

@@ -19,7 +19,7 @@ import (
 
 const ownRegion, guestRegion = "us-west-2", "eu-west-1"
 
-// endpointGroupsIn are the endpoint groups of a region, by ARN.
+// endpointGroupsIn returns the endpoint groups in a region, by ARN.
 func endpointGroupsIn(a observed.Accelerator, region string) map[string]observed.EndpointGroup {
 	out := map[string]observed.EndpointGroup{}
 	for _, l := range a.Listeners {
@@ -32,7 +32,8 @@ func endpointGroupsIn(a observed.Accelerator, region string) map[string]observed
 	return out
 }
 
-// sharedAccelerator is a random accelerator in AWS that lets a guest have the endpoint groups of a region, as its owner has made it.
+// sharedAccelerator returns a random accelerator in AWS, as its owner created it. It has the tag that permits a guest
+// cluster to own the endpoint groups of a region.
 func (r random) sharedAccelerator(t *testing.T) observed.Accelerator {
 	t.Helper()
 	have := converge(t, r.desiredAccelerator(), observed.Stack{Facts: observed.Facts{Region: ownRegion}}, nil)
@@ -44,8 +45,8 @@ func (r random) sharedAccelerator(t *testing.T) observed.Accelerator {
 	return a
 }
 
-// The owner of an accelerator becomes another one or is deleted. No step changes an endpoint group of the guest, each has its
-// listener to the end, and AWS refuses none for what the guest has.
+// The desired state of the owner's accelerator changes or is deleted. No step changes an endpoint group of the guest,
+// each of these endpoint groups keeps its listener, and AWS refuses no step because of them.
 func TestOwnersDoNotChangeEndpointGroupsOfGuests(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2000) {
@@ -100,8 +101,8 @@ func TestOwnersDoNotChangeEndpointGroupsOfGuests(t *testing.T) {
 	}
 }
 
-// A guest becomes another one or is deleted. Each of its steps is about an endpoint group of its own region, and
-// without the tag there is none.
+// The desired state of the guest changes or is deleted. Each step changes only endpoint groups of the guest's own
+// region, and without the guest tag there is no step.
 func TestGuestsChangeOnlyTheirOwnEndpointGroups(t *testing.T) {
 	t.Parallel()
 	steps, held := 0, 0
@@ -142,7 +143,7 @@ func TestGuestsChangeOnlyTheirOwnEndpointGroups(t *testing.T) {
 		}
 		for _, s := range p.Steps {
 			if !s.Waits() && done.Ready(s) {
-				have = plantest.Simulate(have, p.KnownIDs, []plan.Step{s}) // AWS refuses none
+				have = plantest.Simulate(have, p.KnownIDs, []plan.Step{s}) // fails the test if AWS would refuse the step
 				if s.Verb == plan.Create {
 					p.KnownIDs[s.Address] = newestID(have, s.Address)
 				}

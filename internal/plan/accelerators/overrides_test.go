@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// acceleratorWithOverrides is an accelerator with a listener for each port, whose endpoint group has a port override to an endpoint port, or
-// none where that is 0.
+// acceleratorWithOverrides returns an accelerator with one listener per given endpoint port. The endpoint group of the
+// listener has a port override to this endpoint port, or none if it is 0.
 func acceleratorWithOverrides(endpointPorts ...int32) *model.Accelerator {
 	a := &model.Accelerator{Name: "edge", AddressType: model.IPv4, UID: "u"}
 	for i, to := range endpointPorts {
@@ -29,8 +29,8 @@ func acceleratorWithOverrides(endpointPorts ...int32) *model.Accelerator {
 	return a
 }
 
-// AWS lets no endpoint port be used under two listeners. A listener that the object has no more frees its ports, but not while
-// it is held because the object could not be read as a whole.
+// AWS does not permit overrides to the same endpoint port under two listeners. A listener that the object no longer has
+// frees its ports, but not while it is held because the object could not be read completely.
 func TestPortsOfAHeldListenerAreNotFree(t *testing.T) {
 	t.Parallel()
 	for _, held := range []bool{false, true} {

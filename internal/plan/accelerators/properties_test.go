@@ -25,7 +25,7 @@ type random struct{ *rand.Rand }
 
 func (r random) isOneIn(n int) bool { return r.IntN(n) == 0 }
 
-// desiredAccelerator is a random desired state that AWS takes.
+// desiredAccelerator returns a random desired state that AWS accepts.
 func (r random) desiredAccelerator() *model.Accelerator {
 	a := &model.Accelerator{Name: fmt.Sprint("edge", r.IntN(2)), AddressType: model.IPv4, UID: "u", Tags: map[string]string{fmt.Sprint("t", r.IntN(3)): fmt.Sprint(r.IntN(2))}}
 	if r.isOneIn(4) {
@@ -79,7 +79,7 @@ type protocolPort struct {
 	port     int32
 }
 
-// listenerAt is the listener at a place, nil if there is none.
+// listenerAt returns the listener for a protocol and port, or nil if there is none.
 func listenerAt(have observed.Stack, at protocolPort) *observed.AcceleratorListener {
 	for i := range have.Accelerators {
 		for j := range have.Accelerators[i].Listeners {
@@ -107,7 +107,8 @@ func hasServingEndpoint(g *observed.EndpointGroup) bool {
 	return g != nil && slices.ContainsFunc(g.Endpoints, func(e observed.Endpoint) bool { return e.Weight > 0 && e.Health == observed.EndpointHealthy })
 }
 
-// portsServedThroughout are the places that a listener has before and after, by its ARN, and in each the regions that serve before and are to.
+// portsServedThroughout returns the ports that the same listener serves before and after, each with the regions that
+// serve before and are still desired after.
 func portsServedThroughout(have observed.Stack, final observed.Stack) map[protocolPort]map[string]bool {
 	out := map[protocolPort]map[string]bool{}
 	for _, a := range have.Accelerators {
@@ -133,7 +134,7 @@ func portsServedThroughout(have observed.Stack, final observed.Stack) map[protoc
 	return out
 }
 
-// converge applies plans until there is nothing to do, and calls see after each step. Between plans endpoints become healthy.
+// converge applies plans until a plan is empty, and calls see after each step. Between plans, endpoints become healthy.
 func converge(t *testing.T, a *model.Accelerator, have observed.Stack, see func(plan.Step, observed.Stack)) observed.Stack {
 	t.Helper()
 	for range 12 {
@@ -169,7 +170,7 @@ func converge(t *testing.T, a *model.Accelerator, have observed.Stack, see func(
 	return have
 }
 
-// newestID is the newest id of what was made at an address.
+// newestID returns the newest ID of a resource that was created at an address.
 func newestID(have observed.Stack, at plan.Address) string {
 	out := ""
 	for _, a := range have.Accelerators {
@@ -220,8 +221,9 @@ func withHealthyEndpoints(have observed.Stack) observed.Stack {
 	return have
 }
 
-// Random accelerators become others. What AWS has at last is what is desired, a second plan is empty, and no step takes away
-// what is served and stays desired. The simulation refuses what AWS would.
+// Accelerators are changed from one random desired state to another. The final state in AWS is the desired state, a
+// second plan is empty, and no step interrupts a port and region that both states serve. The simulation refuses what
+// AWS would refuse.
 func TestAcceleratorsConvergeToAnotherDesiredState(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3000) {
@@ -270,7 +272,7 @@ func TestAcceleratorsConvergeToAnotherDesiredState(t *testing.T) {
 	}
 }
 
-// Deletion disables, empties, waits, and lets the object go last.
+// A deletion disables the accelerator, empties it, waits, and releases the finalizer of the object last.
 func TestAcceleratorsAreDeletedBeforeTheirObject(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {

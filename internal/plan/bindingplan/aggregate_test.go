@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// computeRules computes from all demands the rules that all bindings request in a security group, those that are retained, and
-// whether other rules may be removed.
+// computeRules computes from all demands the rules that bindings request in a security group, the rules that are
+// retained, and whether other rules may be removed.
 func computeRules(group string, demands []targets.Demand, kept map[Key]RuleSet, found ENIs, o RuleOptions) (want, keep []model.IngressRule, complete bool) {
 	complete = true
 	for _, d := range demands {
@@ -42,8 +42,9 @@ func computeRules(group string, demands []targets.Demand, kept map[Key]RuleSet, 
 	return want, keep, complete
 }
 
-// TestAggregateEqualsRulesComputedFromAllDemands adds, changes and removes demands of bindings at random. The changes of each security
-// group must be those that follow from all demands, and only affected security groups may have further changes.
+// TestAggregateEqualsRulesComputedFromAllDemands adds, changes and removes demands of bindings at random. The changes
+// of each security group are equal to those computed from all demands, and only affected security groups have further
+// changes.
 func TestAggregateEqualsRulesComputedFromAllDemands(t *testing.T) {
 	groups := []string{"sg-0", "sg-1", "sg-2"}
 	eni := func(ids ...string) network.ENI {
@@ -126,7 +127,7 @@ func TestAggregateEqualsRulesComputedFromAllDemands(t *testing.T) {
 	}
 }
 
-// hasFurtherRule reports whether is has a rule that was does not have.
+// hasFurtherRule reports whether the list is has a rule that the list was does not have.
 func hasFurtherRule(was, is []model.IngressRule) bool {
 	return slices.ContainsFunc(is, func(r model.IngressRule) bool { return !slices.Contains(was, r) })
 }

@@ -37,7 +37,7 @@ spec: {ports: [{name: http, port: 80, targetPort: 8080}]}
 `
 )
 
-// binding returns a binding with finalizer, for a target group of type ip.
+// binding returns a binding with its finalizer, for a target group of type ip.
 func binding() *elbv2.TargetGroupBinding {
 	kind, protocol, family := elbv2.TargetTypeIP, elbv2.Protocol("HTTP"), elbv2.TargetGroupIPAddressTypeIPv4
 	return &elbv2.TargetGroupBinding{
@@ -52,7 +52,8 @@ func binding() *elbv2.TargetGroupBinding {
 	}
 }
 
-// resolution returns the endpoints of a binding: pods by the last number of their addresses, with "!" for a closed gate.
+// resolution returns the endpoints of a binding. Each pod is given by the last number of its address, with the prefix
+// "!" for a closed readiness gate.
 func resolution(t testing.TB, b *elbv2.TargetGroupBinding, pods ...string) targets.Resolution {
 	t.Helper()
 	b.Spec.ServiceRef.Port.IntVal = 80
@@ -95,7 +96,7 @@ status: {podIP: 10.0.0.%s, podIPs: [{ip: 10.0.0.%s}], conditions: [{type: Contai
 	return targets.Resolve(cluster.NewView(store), b, targets.Options{})
 }
 
-// target returns a registered target by the last number of its address.
+// target returns a registered target, given by the last number of its address.
 func target(n, state string) *observed.Target {
 	return &observed.Target{ID: "10.0.0." + n, Port: 8080, State: state}
 }
@@ -110,7 +111,7 @@ func healthOf(list ...string) *Health {
 	return h
 }
 
-// completeFacts returns the facts of a binding, all of which were read: pods 1 and 2 are endpoints and registered.
+// completeFacts returns facts that were all read. By default pods 1 and 2 are endpoints, and both are registered.
 func completeFacts(t testing.TB, pods ...string) *Facts {
 	b := binding()
 	if len(pods) == 0 {
@@ -130,7 +131,7 @@ func completeFacts(t testing.TB, pods ...string) *Facts {
 	return f
 }
 
-// setDeleted changes the facts to those of a binding that is being deleted, or that does not exist any more.
+// setDeleted changes the facts to those of a binding that is being deleted, or that no longer exists.
 func setDeleted(f *Facts, absent bool) {
 	at := metav1.NewTime(now)
 	f.Stored.DeletionTimestamp, f.Absent, f.InUse = &at, absent, &InUse{}
@@ -210,7 +211,6 @@ func textIf(on bool, text string) string {
 	return ""
 }
 
-// reportText returns a report as text.
 func reportText(r Report) string {
 	out := stepsText(r.Steps)
 	if r.RetryAfter > 0 {
@@ -223,7 +223,7 @@ func reportText(r Report) string {
 	return strings.Join(out, "; ")
 }
 
-// withoutEmptyParts removes empty parts.
+// withoutEmptyParts removes the empty parts of a text that is separated by semicolons.
 func withoutEmptyParts(s string) string {
 	var out []string
 	for _, x := range strings.Split(s, "; ") {
@@ -234,14 +234,15 @@ func withoutEmptyParts(s string) string {
 	return strings.Join(out, "; ")
 }
 
-// setCondition sets the condition of the gate in a pod, with a transition some time ago.
+// setCondition adds the readiness gate condition to a pod, with a transition time some time ago.
 func setCondition(p *corev1.Pod, status corev1.ConditionStatus, reason string, ago time.Duration) {
 	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
 		Type: "target-health.elbv2.k8s.aws/b", Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(now.Add(-ago)),
 	})
 }
 
-// setNotInUse sets the target of pod 1 to not in use, and the condition of the pod, with a transition some time ago.
+// setNotInUse sets the state of target 1 to not in use, and the condition of its pod accordingly, with a transition
+// time some time ago.
 func setNotInUse(f *Facts, since time.Duration) {
 	f.Health.Targets[0].State, f.Health.Targets[0].Reason = "unused", "Target.NotInUse"
 	setCondition(f.GatedPods[0], "Unknown", "Target.NotInUse", since)

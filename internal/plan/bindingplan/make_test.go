@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestPlans tests the plan for different facts, and the report if all steps succeed.
+// TestPlans tests the plan for different facts, and the report after all steps succeeded.
 func TestPlans(t *testing.T) {
 	done := StepResults{NoRemoval: true, Rules: RulesResult{Done: true}}
 	for name, x := range map[string]struct {
@@ -20,7 +20,7 @@ func TestPlans(t *testing.T) {
 		edit       func(*Facts)
 		plan       string
 		report     string
-		unfinished bool // the plan asks for more
+		unfinished bool // whether the plan has questions
 	}{
 		"what is as it should be is reported once": {edit: func(*Facts) {},
 			plan:   "known; backend seen; rules; checkpoint if rules are missing; no removal",
@@ -349,25 +349,25 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// setUnchanged changes the facts to those of a binding that a run has completed.
+// setUnchanged changes the facts to those of a binding whose last run was complete and that has not changed since.
 func setUnchanged(f *Facts) {
 	f.Stored.Annotations = map[string]string{targets.CheckpointAnnotation: f.Want}
 	f.Stored.Status.ObservedGeneration = &f.Stored.Generation
 	f.Memory.Checkpoint, f.Memory.HasCheckpoint = f.Want, true
 }
 
-// setRefused changes the facts to those after AWS has refused an endpoint.
+// setRefused changes the facts to those after AWS refused to register an endpoint.
 func setRefused(f *Facts, why Failure) {
 	f.Attempt = &Attempt{Refused: []Refusal{{f.Resolution.Endpoints()[1:], why, why}}, Failed: &why}
 }
 
-// setShared makes the target group a shared one.
+// setShared makes the target group one that several clusters use.
 func setShared(f *Facts) {
 	f.Stored.Spec.MultiClusterTargetGroup = true
 	f.Record.Shared, f.Record.Recorded, f.Record.Identities = true, true, map[string]bool{"10.0.0.1:8080": true}
 }
 
-// setFlapping sets targets that flap for 20 s.
+// setFlapping marks targets as flapping for 20 s.
 func setFlapping(f *Facts, numbers ...string) {
 	f.Memory.FlappingFor, f.Memory.Flapping = 20*time.Second, map[string]bool{}
 	for _, n := range numbers {

@@ -59,7 +59,8 @@ func TestRemovalDeregistersGoneTargets(t *testing.T) {
 	}
 }
 
-// TestReplacedTargetIsDeregisteredFirst: AWS does not distinguish a new target from an old one with the same address and port.
+// TestReplacedTargetIsDeregisteredFirst: an old target with the address and port of a new target is deregistered first,
+// because AWS does not distinguish the two.
 func TestReplacedTargetIsDeregisteredFirst(t *testing.T) {
 	d := targets.Diff{Register: []targets.Endpoint{{ID: "10.0.0.1", Port: 80, ServerID: "0x2"}},
 		Deregister: []*observed.Target{{ID: "10.0.0.1", Port: 80, ServerID: "0x1"}, {ID: "10.0.0.1", Port: 81}, {ID: "10.0.0.2", Port: 80}}}
@@ -69,7 +70,7 @@ func TestReplacedTargetIsDeregisteredFirst(t *testing.T) {
 	}
 }
 
-// TestAddressesAreRegisteredWithTheirZone tests the zones with which addresses are registered.
+// TestAddressesAreRegisteredWithTheirZone tests the availability zones with which addresses are registered.
 func TestAddressesAreRegisteredWithTheirZone(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit func(*Facts)
@@ -111,7 +112,7 @@ func TestConflictOf(t *testing.T) {
 		mine   func(*elbv2.TargetGroupBinding)
 		other  func(*elbv2.TargetGroupBinding)
 		owners []string
-		want   bool // this one gives way
+		want   bool // whether this binding gives precedence to the other
 	}{
 		"to an older one":                      {other: older, want: true},
 		"not to a younger one":                 {other: func(b *elbv2.TargetGroupBinding) { b.CreationTimestamp = metav1.NewTime(now) }},
@@ -152,7 +153,8 @@ func setTargetGroupName(b *elbv2.TargetGroupBinding) {
 	b.Spec.TargetGroupARN, b.Spec.TargetGroupName = "", "a"
 }
 
-// TestBindingIsCompletedFromItsTargetGroup tests which bindings are completed with properties of their target group.
+// TestBindingIsCompletedFromItsTargetGroup tests which fields of a binding are completed from its target group, and
+// which fields contradict it.
 func TestBindingIsCompletedFromItsTargetGroup(t *testing.T) {
 	g := TargetGroup{ARN: "arn/a", Type: model.InstanceTargets, Protocol: "TCP", VPC: "vpc-2"}
 	b := &elbv2.TargetGroupBinding{Spec: elbv2.TargetGroupBindingSpec{TargetGroupName: "a"}}
@@ -194,7 +196,7 @@ func TestBindingIsCompletedFromItsTargetGroup(t *testing.T) {
 	}
 }
 
-// TestUnsupportedFinding tests target types.
+// TestUnsupportedFinding tests which target types are reported as unsupported.
 func TestUnsupportedFinding(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit func(*Facts)
@@ -218,7 +220,7 @@ func TestUnsupportedFinding(t *testing.T) {
 	}
 }
 
-// demand returns the demand of a binding: a port for the pods at some addresses.
+// demand returns the demand of a binding: rules for a port to the pods at some addresses.
 func demand(name string, port int32, addresses ...string) targets.Demand {
 	d := targets.Demand{Ref: finding.Ref{Namespace: "ns", Name: name}}
 	for _, a := range addresses {
@@ -231,7 +233,7 @@ func portRule(port int32) model.IngressRule {
 	return model.IngressRule{Protocol: "tcp", From: port, To: port, Group: "sg-lb", Description: network.SharedDescription}
 }
 
-// TestRulesOfAllBindings tests the changes of security groups for the demands of several bindings.
+// TestRulesOfAllBindings tests the changes of security groups that follow from the demands of several bindings.
 func TestRulesOfAllBindings(t *testing.T) {
 	eni := func(groups ...string) network.ENI {
 		var all []network.ENIGroup
@@ -245,10 +247,10 @@ func TestRulesOfAllBindings(t *testing.T) {
 	faulty.Faulty, lost.ENIUnknown = true, true
 	for name, x := range map[string]struct {
 		asks []targets.Demand
-		keep int32               // port of a rule of sg-1 that the first binding keeps
+		keep int32               // port of a rule of sg-1 that is retained for the first binding
 		have []model.IngressRule // of sg-1
 		want string
-		done bool // all rules of the first binding are there then
+		done bool // whether all rules of the first binding exist then
 	}{
 		"one asks":                                 {asks: []targets.Demand{demand("a", 80, "1")}, want: "sg-1 +80", done: true},
 		"in two groups":                            {asks: []targets.Demand{demand("a", 80, "1", "2")}, want: "sg-1 +80, sg-2 +80", done: true},
@@ -308,7 +310,7 @@ func TestENIsOfAllEndpointsNeedOneQuery(t *testing.T) {
 	}
 }
 
-// TestPreviewText tests the text of a run with changes of all kinds.
+// TestPreviewText tests the text of a preview with changes of all kinds.
 func TestPreviewText(t *testing.T) {
 	f := completeFacts(t, "!1", "2")
 	f.Health = healthOf("1 healthy", "3 unhealthy")
@@ -355,7 +357,8 @@ func TestPreviewText(t *testing.T) {
 	}
 }
 
-// TestConditionsOfUnregisteredPods: the condition of a pod does not contain the number of other pods, so that it is written once.
+// TestConditionsOfUnregisteredPods: the condition of a pod does not contain the number of other pods, so that it does
+// not change when other pods change.
 func TestConditionsOfUnregisteredPods(t *testing.T) {
 	f := completeFacts(t, "1", "!2", "!3")
 	f.Health = healthOf("1 healthy")
