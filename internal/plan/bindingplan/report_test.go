@@ -13,7 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestFailedStepsAreReported tests the report of a run that registers target 2 and deregisters target 3, by the failed step.
+// TestFailedStepsAreReported tests the report of a run that registers target 2 and deregisters target 3, for each
+// failed step.
 func TestFailedStepsAreReported(t *testing.T) {
 	unclear := finding.List{{Object: targets.Ref(binding()), Severity: finding.Error, Reason: finding.EndpointGroupUnclear}}
 	for name, x := range map[string]struct {
@@ -75,7 +76,8 @@ func TestFailedCleanupIsReported(t *testing.T) {
 	}
 }
 
-// TestNewBindingsAreRetriedSooner: AWS may not show a new target group yet, so that a new binding is tried again soon.
+// TestNewBindingsAreRetriedSooner: if the target group of a new binding is not found, the binding is soon retried,
+// because AWS may not show a new target group yet.
 func TestNewBindingsAreRetriedSooner(t *testing.T) {
 	for age, want := range map[time.Duration]time.Duration{0: 15 * time.Second, 10 * time.Minute: time.Minute, 2 * time.Hour: 5 * time.Minute} {
 		f := completeFacts(t)
@@ -86,11 +88,11 @@ func TestNewBindingsAreRetriedSooner(t *testing.T) {
 	}
 }
 
-// TestStatusIsWrittenForAChange: each write of a status triggers a run, so that an equal status is not written, nor alternating
-// texts of the same fault.
+// TestStatusIsWrittenForAChange: each write of a status triggers a run. So an unchanged status is not written, and
+// neither is an alternating message of the same fault.
 func TestStatusIsWrittenForAChange(t *testing.T) {
 	for name, x := range map[string]struct {
-		text  string // that the condition has
+		text  string // current message of the condition
 		since time.Duration
 		want  string
 	}{
@@ -126,7 +128,8 @@ func TestStatusIsWrittenForAChange(t *testing.T) {
 	}
 }
 
-// TestConditionsOfMissingEndpoints: a pod that has been ready for some time and is no endpoint gets a condition with the reason.
+// TestConditionsOfMissingEndpoints: a pod that has been ready for some time, but is no endpoint, gets a condition with
+// the reason.
 func TestConditionsOfMissingEndpoints(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit func(*Facts, *corev1.Pod)

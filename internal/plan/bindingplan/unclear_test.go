@@ -8,7 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestUnknownENIFindingHasAFix: the fix for an address that AWS does not show yet does not mention tags.
+// TestUnknownENIFindingHasAFix: for an address that AWS does not show yet, the fix does not mention tags of security
+// groups.
 func TestUnknownENIFindingHasAFix(t *testing.T) {
 	_, _, err := RuleOptions{}.securityGroupOf(targets.Need{Endpoint: "web-0", Lookups: []targets.ENILookup{{Address: "10.0.0.1"}}}, ENIs{})
 	f := unknownGroupFinding(finding.Ref{Kind: "TargetGroupBinding", Name: "b"}, err)

@@ -48,8 +48,8 @@ func TestSharedClaimCountsForItsSmallestShare(t *testing.T) {
 	}
 }
 
-// However many places there are, nobody who is left with an open claim has fewer than one who got more than it
-// had given up, but for the one place that makes them equal.
+// For any capacity, a claimant with an open claim has at most one unit less than a claimant that got more than it had
+// given up.
 func TestSharesAreFairAtEveryCapacity(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 5000, func(t *testing.T, seed uint64) {

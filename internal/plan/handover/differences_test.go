@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// TestAdoptionIsReadyOnlyIfAllIsCompared: a Gateway in dry run is ready only if all requests that the rules distinguish were
-// compared.
+// TestAdoptionIsReadyOnlyIfAllIsCompared: the adoption by a Gateway in dry run is reported as ready only if all
+// requests that the rules distinguish were compared.
 func TestAdoptionIsReadyOnlyIfAllIsCompared(t *testing.T) {
 	t.Parallel()
 	for headers, want := range map[int]finding.Reason{1: finding.AdoptionReady, 6: finding.AdoptionDiffers} {

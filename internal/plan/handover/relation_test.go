@@ -16,19 +16,20 @@ var (
 	gateway      = model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
 )
 
-// stackOf returns a stack with a load balancer and a member, which has a finalizer if claimed is set.
+// stackOf returns a stack with a load balancer and a member. The member has a finalizer if claimed is set.
 func stackOf(id model.StackID, claimed bool) model.Stack {
 	return model.Stack{ID: id, LoadBalancer: &model.LoadBalancer{}, Attached: []string{"shop"}, Members: []model.Member{{Ref: finding.Ref{Kind: "X", Namespace: "shop", Name: "x"}, Claimed: claimed}}}
 }
 
-// adoptingGateway returns the Gateway with the annotation.
+// adoptingGateway returns the Gateway with the annotation that adopts the load balancer of the IngressGroup.
 func adoptingGateway(dryRun, claimed bool) model.Stack {
 	s := stackOf(gateway, claimed)
 	s.DryRun, s.Adopts = dryRun, &model.Adoption{From: ingressGroup}
 	return s
 }
 
-// loadBalancerOf returns a load balancer with the tags of stacks, and the tag of the IngressGroup if adopted is set.
+// loadBalancerOf returns a load balancer with the tags of stacks, and with the adoption tags of the IngressGroup if
+// adopted is set.
 func loadBalancerOf(adopted bool, of ...model.StackID) observed.Stack {
 	tags := map[string]string{}
 	for _, id := range of {
@@ -42,13 +43,14 @@ func loadBalancerOf(adopted bool, of ...model.StackID) observed.Stack {
 	return observed.Stack{LoadBalancers: []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Tags: tags}}}
 }
 
-// adoptedBy returns the observed state of a stack whose load balancer another stack has.
+// adoptedBy returns the observed state of a stack whose load balancer the stack with this id has taken over.
 func adoptedBy(id model.StackID, have observed.Stack) observed.Stack {
 	have.Facts.Adopter = &observed.Adopter{Stack: id, LoadBalancer: loadBalancerOf(true, id).LoadBalancers[0]}
 	return have
 }
 
-// withForeignMembers returns a stack with members in a namespace that had none at the take-over.
+// withForeignMembers returns a stack with members only in a namespace that had no members when the load balancer was
+// taken over.
 func withForeignMembers(s model.Stack) model.Stack {
 	s.Members[0].Ref.Namespace = "evil"
 	return s
@@ -104,8 +106,8 @@ func TestRelate(t *testing.T) {
 	}
 }
 
-// TestStackDoesNotChangeResourcesThatItHandedOver: a stack does not change the resources that it has handed over, and releases its objects at the
-// end.
+// TestStackDoesNotChangeResourcesThatItHandedOver: a stack does not change resources that it has handed over. It
+// releases its objects when it has no members and all its resources were taken over.
 func TestStackDoesNotChangeResourcesThatItHandedOver(t *testing.T) {
 	rel := Relation{Standing: HandedOver, Other: gateway}
 	left := observed.Stack{TargetGroups: []observed.TargetGroup{{ARN: "old"}}}
@@ -124,8 +126,8 @@ func TestStackDoesNotChangeResourcesThatItHandedOver(t *testing.T) {
 	}
 }
 
-// TestAdoptionNamespacesAreRecordedOnce: the namespaces that may take back a load balancer are recorded at the take-over, and do
-// not change later.
+// TestAdoptionNamespacesAreRecordedOnce: the namespaces whose Ingresses may take back a load balancer are recorded when
+// it is taken over, and do not change later.
 func TestAdoptionNamespacesAreRecordedOnce(t *testing.T) {
 	t.Parallel()
 	other := model.StackID{Kind: model.Ingress, Name: "victim"}

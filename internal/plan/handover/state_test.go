@@ -15,7 +15,7 @@ var (
 	gate = model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
 )
 
-// requestingGateway returns the desired state of a Gateway that requests the load balancer of edge.
+// requestingGateway returns the desired state of a Gateway that adopts the load balancer of the IngressGroup edge.
 func requestingGateway(edit func(*model.Stack)) model.Stack {
 	out := model.Stack{
 		ID: gate, LoadBalancer: &model.LoadBalancer{}, Adopts: &model.Adoption{From: edge},
@@ -32,7 +32,7 @@ func servingIngressGroup() model.Stack {
 	return model.Stack{ID: edge, LoadBalancer: &model.LoadBalancer{}, Members: []model.Member{{Ref: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}}}}
 }
 
-// tagsOf returns the tags of a resource that belongs to some stacks.
+// tagsOf returns the tags of a resource that belongs to several stacks.
 func tagsOf(resource string, of ...model.StackID) map[string]string {
 	out := map[string]string{}
 	for _, id := range of {
@@ -41,7 +41,8 @@ func tagsOf(resource string, of ...model.StackID) map[string]string {
 	return out
 }
 
-// observedOf returns a load balancer of some stacks, with the tag of the stack from which it was taken over unless that is zero.
+// observedOf returns a load balancer with the tags of several stacks. It also has the adoption tags of the stack made,
+// unless made is zero.
 func observedOf(made model.StackID, of ...model.StackID) observed.Stack {
 	lb := observed.LoadBalancer{ResourceID: model.LoadBalancerID, Tags: tagsOf(model.LoadBalancerID, of...)}
 	if made.Kind != "" {
@@ -50,7 +51,7 @@ func observedOf(made model.StackID, of ...model.StackID) observed.Stack {
 	return observed.Stack{LoadBalancers: []observed.LoadBalancer{lb}}
 }
 
-// TestStateOf tests the state for different desired states and tags.
+// TestStateOf tests the state of a handover for different desired states and tags.
 func TestStateOf(t *testing.T) {
 	t.Parallel()
 	dryRun := func(s *model.Stack) { s.DryRun = true }

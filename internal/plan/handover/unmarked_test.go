@@ -9,8 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestUnmarkedAdoptions: a load balancer without the adoption tags counts as adopted only if it has the name of that of the other
-// stack, a member has it in its status, and the Gateway still requests it. Users can write names and annotations.
+// TestUnmarkedAdoptions: a load balancer without adoption tags counts as adopted only if it has the load balancer name
+// of the other stack, a member of that stack has it in its status, and the Gateway still adopts it. A name or an
+// annotation alone is not enough, because users can set both.
 func TestUnmarkedAdoptions(t *testing.T) {
 	from := model.StackID{Kind: model.Ingress, Name: "edge"}
 	gateway := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// simpleOverlap compares two rules as they are written, one value with the other.
+// simpleOverlap is a simple implementation that compares the conditions of two rules value by value.
 func simpleOverlap(a, b []model.Condition) bool {
 	regexHosts, regexPaths := false, false
 	for _, c := range slices.Concat(a, b) {
@@ -70,7 +70,7 @@ func globMatch(pattern, text string) bool {
 	return text != "" && (pattern[0] == '?' || pattern[0] == text[0]) && globMatch(pattern[1:], text[1:])
 }
 
-// randomConditions have few different parts, so that they often meet.
+// randomConditions returns random conditions with few different parts, so that they often overlap.
 func randomConditions(r *rand.Rand) []model.Condition {
 	text := func(letters string) string {
 		var b strings.Builder

@@ -20,9 +20,9 @@ func forward(arn string) model.Action {
 	return model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: arn}}}}
 }
 
-// What stays of an object that is not accepted, or cannot be read, is its own and nobody else's: not where another
-// namespace has the host, not where an accepted member or another listener has the requests, and not where it forwards
-// to what was made for another object.
+// A live rule is retained for a held member only if the rule is the member's own. It is not retained if another
+// namespace owns the host, if an accepted member or another rule uses it, or if it forwards to a target group that was
+// created for another object.
 func TestOnlyOwnRulesOfAHeldMemberAreKept(t *testing.T) {
 	answer := model.FixedResponse{Status: "200", ContentType: "text/plain", Body: "ok"}
 	all := model.HeldMember{Member: web, All: true}
@@ -34,7 +34,7 @@ func TestOnlyOwnRulesOfAHeldMemberAreKept(t *testing.T) {
 		held     model.HeldMember
 		foreign  []string // hosts of other namespaces
 		accepted []model.Rule
-		taken    bool // the live rule is spoken for
+		taken    bool // whether another rule already uses the live rule
 		stays    bool
 	}{
 		"one with its tag":                             {live: forward("own"), held: all, stays: true},

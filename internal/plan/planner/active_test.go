@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// The status of a Gateway shows whether AWS has made its load balancer, so that is looked at until it has. The load
-// balancer is made although no route is attached yet.
+// The status of a Gateway shows whether its load balancer is active, so the stack is planned again until AWS reports it
+// as active. The load balancer is created even if no route is attached yet.
 func TestGatewayIsPlannedAgainUntilItsLoadBalancerIsActive(t *testing.T) {
 	want := withFinalizers(stackWithRules())
 	want.ID.Kind = model.ALBGateway

@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 )
 
-// manyRules is the desired state of a load balancer with n rules of 40 members, each of which has a
-// target group for every ten rules. Conditions make the rules.
+// manyRules returns the desired state of a load balancer with n rules of 40 members, and a target group for every ten
+// rules. conditions returns the conditions of rule i.
 func manyRules(n int, conditions func(i int) []model.Condition) model.Stack {
 	var rules []model.Rule
 	for i := range n {
@@ -40,7 +40,7 @@ func manyRules(n int, conditions func(i int) []model.Condition) model.Stack {
 	return s
 }
 
-// prefixPath is what a path of type Prefix becomes, on one of fifty hosts.
+// prefixPath returns the conditions of a path of type Prefix on one of fifty hosts.
 func prefixPath(i int) []model.Condition {
 	return []model.Condition{
 		model.HostHeader{Values: []string{fmt.Sprintf("h%d.example.com", i%50)}},
@@ -48,7 +48,7 @@ func prefixPath(i int) []model.Condition {
 	}
 }
 
-// wildPath overlaps with every other one.
+// wildPath returns conditions that overlap with those of every other rule.
 func wildPath(i int) []model.Condition {
 	return []model.Condition{
 		model.HostHeader{Values: []string{"*.example.com"}},
@@ -56,7 +56,7 @@ func wildPath(i int) []model.Condition {
 	}
 }
 
-// observedStateOf is a load balancer as a stack desires it, with healthy targets.
+// observedStateOf returns the observed state of a stack whose desired state was carried out, with healthy targets.
 func observedStateOf(s model.Stack) observed.Stack {
 	have := observed.Stack{Facts: testFacts()}
 	for range 4 {
@@ -65,7 +65,7 @@ func observedStateOf(s model.Stack) observed.Stack {
 		if len(p.Questions) == 0 && len(p.Steps) == 0 {
 			break
 		}
-		// As Simulate, which copies everything, but fast enough for many rules.
+		// This has the same effect as Simulate, which copies the whole state and is too slow for many rules.
 		lb := have.Live(model.LoadBalancerID)
 		if lb == nil {
 			first := slices.DeleteFunc(slices.Clone(p.Steps), func(s plan.Step) bool { return s.Address.Kind == plan.Rule || s.Waits() })
@@ -89,7 +89,7 @@ func observedStateOf(s model.Stack) observed.Stack {
 	return have
 }
 
-// cpuTime is the time that the process has used processors.
+// cpuTime returns the CPU time that the process has used.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -98,7 +98,7 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkPlan makes the plan of one listener with many rules.
+// BenchmarkPlan measures plans for one listener with many rules.
 func BenchmarkPlan(b *testing.B) {
 	for _, shape := range []struct {
 		name       string

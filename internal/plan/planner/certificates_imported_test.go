@@ -27,7 +27,8 @@ var importOptions = func() plan.Options {
 
 const importedID = "imported/ns/tls"
 
-// withImportedCertificate serves a stack over TLS with what a Secret holds; nil: it cannot be used.
+// withImportedCertificate adds TLS with a certificate imported from a Secret to a stack. If is is nil, the content of
+// the Secret cannot be used.
 func withImportedCertificate(s model.Stack, is *model.CertificateIdentity) model.Stack {
 	use := finding.Origin{Object: testMember, Field: "spec.tls[0].secretName"}
 	c := model.ManagedCertificate{ID: importedID, Member: testMember, Of: use, Import: &model.CertificateImport{Secret: "ns/tls", Uses: []finding.Origin{use}}}
@@ -41,7 +42,7 @@ func withImportedCertificate(s model.Stack, is *model.CertificateIdentity) model
 	return s
 }
 
-// certificateFor is a certificate that is valid when tests take place.
+// certificateFor returns a certificate that is valid at the time of the tests.
 func certificateFor(fingerprint, algorithm string) model.CertificateIdentity {
 	now := ownCertificateFacts().Now
 	return model.CertificateIdentity{
@@ -73,12 +74,12 @@ func TestImportsByState(t *testing.T) {
 		is     *model.CertificateIdentity
 		own    []observed.OwnCertificate
 		paused time.Duration
-		// expiring is the pause of what would end before.
+		// expiring is the pause of imports for certificates that expire before paused ends.
 		expiring time.Duration
 		counts   observed.Imports
-		claimed  []model.ClaimedName // names for hosts of others
-		steps    []string            // about certificates
-		in       string              // ARN in whose place it is imported
+		claimed  []model.ClaimedName // names for hosts of other namespaces
+		steps    []string            // steps for certificates
+		in       string              // ARN of the certificate that the import replaces
 		serves   string
 		found    finding.Reason
 	}{
@@ -154,7 +155,8 @@ func TestImportsByState(t *testing.T) {
 	}
 }
 
-// Whatever a Secret goes through, the listener ends with its last certificate, and one is left.
+// After any sequence of changes of a Secret, the listener has the last certificate of the Secret, and no other imported
+// certificate exists.
 func TestListenerHasTheLastCertificateOfTheSecret(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 30, func(t *testing.T, seed uint64) {
@@ -185,7 +187,7 @@ func TestListenerHasTheLastCertificateOfTheSecret(t *testing.T) {
 				have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
 			}
 			if len(want.Certificates) > 0 && last == "" {
-				continue // it never held one
+				continue // the Secret never had a certificate
 			}
 			var left []string
 			for _, c := range have.Facts.OwnCertificates {

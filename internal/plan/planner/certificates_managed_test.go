@@ -24,7 +24,7 @@ var managedCertificateOptions = func() plan.Options {
 	return o
 }()
 
-// withManagedCertificate serves a stack over TLS with a managed certificate for the hosts.
+// withManagedCertificate adds TLS with a managed certificate for the hosts to a stack.
 func withManagedCertificate(s model.Stack, hosts ...string) model.Stack {
 	const id = "amazon_issued/x-1"
 	s.Certificates = []model.ManagedCertificate{{ID: id, Member: testMember, Domain: hosts[0], Hosts: hosts, Of: finding.Origin{Object: testMember, Field: "create"}}}
@@ -38,13 +38,13 @@ func withManagedCertificate(s model.Stack, hosts ...string) model.Stack {
 // testZones has a public zone for each test host.
 var testZones = &observed.HostedZones{List: []observed.HostedZone{{ID: "ZA", Name: "a"}, {ID: "ZB", Name: "b"}, {ID: "ZC", Name: "c"}}}
 
-// dropRepeatedFacts drops the facts that are asked for again each time.
+// dropRepeatedFacts removes the facts that each plan asks for again.
 func dropRepeatedFacts(have *observed.Stack) {
 	have.Facts.Health, have.Facts.Validations = map[string]observed.Health{}, nil
 	have.Facts.PublicCertificates, have.Facts.PublicCertificatesAsked = nil, false
 }
 
-// answerCertificates gives the facts about certificates that the plan asks for.
+// answerCertificates answers the questions of the plan about certificates.
 func answerCertificates(have *observed.Stack, asks []model.Question) {
 	for _, q := range asks {
 		switch q := q.(type) {
@@ -137,8 +137,8 @@ func TestManagedCertificatesByState(t *testing.T) {
 	request, issue := "request certificate/"+id, "issue certificate/"+id
 	for name, c := range map[string]struct {
 		own   []observed.OwnCertificate
-		steps []string // about certificates
-		made  bool     // a load balancer
+		steps []string // steps for certificates
+		made  bool     // whether a load balancer is created
 		again time.Duration
 	}{
 		"none is requested first":              {steps: []string{request, issue}, again: durations.FirstBackOff},

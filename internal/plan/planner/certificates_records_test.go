@@ -20,7 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// dnsRecordNames follows what happens to the DNS records of a simulated world.
+// dnsRecordNames are the names of the DNS records that exist in the simulation.
 type dnsRecordNames map[string]bool
 
 func (n dnsRecordNames) applyStep(s plan.Step) {
@@ -28,7 +28,7 @@ func (n dnsRecordNames) applyStep(s plan.Step) {
 	case plan.CreateRecord:
 		n[do.Name] = true
 	case plan.DeleteRecord:
-		delete(n, do.Name) // if a crash did not come after the first time
+		delete(n, do.Name) // deleting a record again, after a crash, has no effect
 	}
 }
 
@@ -42,7 +42,7 @@ func newDNSRecordNames(domains ...[]string) dnsRecordNames {
 	return out
 }
 
-// randomCertificates are desired states of up to three members for hosts that overlap.
+// randomCertificates returns a desired state with certificates of up to three members, for hosts that overlap.
 func randomCertificates(r *rand.Rand, s model.Stack) model.Stack {
 	choice := []string{"a", "*.a", "x.a", "b", "c"}
 	var choices []model.CertChoice
@@ -72,9 +72,9 @@ func randomCertificates(r *rand.Rand, s model.Stack) model.Stack {
 	return s
 }
 
-// TestRecordsFollowTheCertificates lets desired states change and the process die at any step. No record
-// that a certificate in use, or one of another user, needs is ever missing; at the end exactly the
-// records of the certificates are there.
+// TestRecordsFollowTheCertificates changes the desired state at random, and stops the process at any step. A record
+// that a certificate in use or a certificate of another user needs always exists. In the end exactly the records of the
+// certificates exist.
 func TestRecordsFollowTheCertificates(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 100, func(t *testing.T, seed uint64) {
@@ -115,7 +115,7 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 				}
 				steps := stepsInOrder(p)
 				if len(steps) > 0 && r.IntN(3) == 0 {
-					steps = steps[:r.IntN(len(steps))] // it dies
+					steps = steps[:r.IntN(len(steps))] // the process dies
 				}
 				for n, st := range steps {
 					dns.applyStep(st)
@@ -135,7 +135,7 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 		}
 		for range 4 {
 			base := randomDesired(r)
-			for i := range base.LoadBalancer.Listeners { // of one shape, so that most rounds are about certificates
+			for i := range base.LoadBalancer.Listeners { // without rules, so that most rounds change only certificates
 				base.LoadBalancer.Listeners[i].Rules = nil
 			}
 			want := randomCertificates(r, base)
@@ -165,7 +165,7 @@ func TestZoneOf(t *testing.T) {
 	}
 }
 
-// certificateStepTexts lists the steps about certificates and records, with what they wait for.
+// certificateStepTexts returns the steps for certificates and records, with what they wait for.
 func certificateStepTexts(p plan.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if s.Address.Kind != plan.Certificate && s.Address.Kind != plan.Record {
@@ -196,7 +196,7 @@ func TestPendingCertificateGetsItsDNSRecords(t *testing.T) {
 		zones   *observed.HostedZones
 		steps   []string
 		asks    bool
-		says    []string // parts of the only finding
+		says    []string // parts of the message of the only finding
 	}{
 		"not named yet": {unnamed: true, steps: []string{issue + "5s"}},
 		"named":         {records: []observed.DNSRecord{a, b}, steps: []string{"create validation-record/_x.a", "create validation-record/_z.b", issue + "30s"}},
@@ -302,7 +302,7 @@ func TestUnusedCertificateIsDeletedWithItsRecords(t *testing.T) {
 	one := own("1", true, "*.a", "a", "b")
 	for name, c := range map[string]struct {
 		own    []observed.OwnCertificate
-		others []string // domains of another user's certificate
+		others []string // domains of a certificate of another user
 		used   bool
 		zones  *observed.HostedZones
 		steps  []string

@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// withFrontendNLB puts a frontend NLB of an ALB that maps its ports to ports of the ALB.
+// withFrontendNLB adds a frontend NLB to an ALB. ports maps ports of the NLB to ports of the ALB.
 func withFrontendNLB(s model.Stack, scheme model.Scheme, ports map[int32]int32) model.Stack {
 	s.FrontendNLB = &model.LoadBalancer{
 		Type: model.Network, Name: "lb-nlb", Scheme: scheme, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{}, SecurityGroups: model.GroupsShared{},
@@ -49,7 +49,7 @@ func frontendFacts() observed.Facts {
 	return f
 }
 
-// albPortsByNLBPort returns where each port of the network load balancer leads.
+// albPortsByNLBPort returns the port of the ALB that each port of the frontend NLB forwards to.
 func albPortsByNLBPort(have observed.Stack) map[int32]int32 {
 	lb := have.Live(model.FrontendNLBID)
 	if lb == nil {
@@ -162,8 +162,8 @@ func TestPortsOfInvalidMembersAreKept(t *testing.T) {
 	}
 }
 
-// The previous frontend NLB leads to the previous ALB, which stays until that one has gone, also where clients have had time
-// to follow the ALB before.
+// The previous frontend NLB forwards to the previous ALB. So the previous ALB is retained until this NLB is deleted,
+// even if clients of the ALB have had enough time to switch to the new one.
 func TestPreviousALBIsDeletedAfterItsFrontendNLB(t *testing.T) {
 	t.Parallel()
 	in := func(scheme model.Scheme) model.Stack {
@@ -179,7 +179,7 @@ func TestPreviousALBIsDeletedAfterItsFrontendNLB(t *testing.T) {
 	for i := range r.have.LoadBalancers {
 		if lb := &r.have.LoadBalancers[i]; lb.ARN == nlb {
 			lb.Tags = maps.Clone(lb.Tags)
-			lb.Tags[naming.ReplacedTag] = r.have.Facts.Now.Add(5 * time.Minute).Format(time.RFC3339) // as where it had to wait for its successor
+			lb.Tags[naming.ReplacedTag] = r.have.Facts.Now.Add(5 * time.Minute).Format(time.RFC3339) // as after a delay
 		}
 	}
 	r.each = func(p plan.Plan, step plan.StepID) {

@@ -12,13 +12,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// Rules for hostnames that a member may not serve go right in front of its rule, and the others stay in their order.
+// Refusal rules for hostnames that a member may not serve are placed directly before the rule of the member. The other
+// rules keep their order.
 func TestRefusalRulesPrecedeTheRuleOfTheMember(t *testing.T) {
 	for name, c := range map[string]struct {
-		live    []int32          // priorities
+		live    []int32          // priorities of the live rules
 		foreign map[int32]int    // number of hostnames by the priority of the rule
 		made    []int32          // priorities of new rules
-		moved   map[string]int32 // new priorities by the old ones
+		moved   map[string]int32 // new priorities of moved rules
 	}{
 		"nothing is foreign":     {[]int32{1, 2}, nil, nil, nil},
 		"there is room":          {[]int32{1, 9}, map[int32]int{9: 1}, []int32{2}, nil},

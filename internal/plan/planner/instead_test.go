@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// A rule that is larger than AWS takes stays where it is live all the same, and is made of what
-// fits where it is not.
+// A held rule that exceeds a limit of AWS remains unchanged if it is live. If it is not live, it is created with the
+// conditions that fit.
 func TestRuleOverLimitsIsCreatedWithFewerValues(t *testing.T) {
 	large := ruleTo("/large", "g1")
 	large.Conditions = append(large.Conditions, model.SourceIP{CIDRs: []string{"10.0.0.0/8", "11.0.0.0/8", "12.0.0.0/8", "13.0.0.0/8", "14.0.0.0/8"}})

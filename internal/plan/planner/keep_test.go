@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// reasonsText lists the reasons of findings.
+// reasonsText returns the reasons of findings as text.
 func reasonsText(found finding.List) string {
 	var out []string
 	for _, f := range found {
@@ -21,7 +21,7 @@ func reasonsText(found finding.List) string {
 	return strings.Join(out, " ")
 }
 
-// withScheme is a desired state that names the scheme.
+// withScheme returns a desired state whose member sets the scheme.
 func withScheme(s model.Stack) model.Stack {
 	alb := *s.LoadBalancer
 	alb.Origins = map[string]finding.Origin{"scheme": {Object: testMember, Field: "scheme"}}
@@ -43,7 +43,8 @@ func TestUnsetSchemeIsKept(t *testing.T) {
 	}
 }
 
-// What another user has tagged like the load balancer of the stack is neither changed nor deleted.
+// A second load balancer, which another user created with the same tags as the load balancer of the stack, is neither
+// changed nor deleted.
 func TestSecondLoadBalancerWithTheSameTagsIsNotChanged(t *testing.T) {
 	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
@@ -59,7 +60,7 @@ func TestSecondLoadBalancerWithTheSameTagsIsNotChanged(t *testing.T) {
 func TestDeletedSecurityGroupRulesAreReported(t *testing.T) {
 	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
-	// A range that was desired before is not one of others.
+	// A range for the port of a listener may come from an earlier desired state, so its removal is not reported.
 	own := model.IngressRule{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}
 	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, own)
 	if _, found := planner.Make(desired, have, testOptions, plan.Memory{}); reasonsText(found) != "" {
@@ -70,7 +71,7 @@ func TestDeletedSecurityGroupRulesAreReported(t *testing.T) {
 	if reasonsText(found) != "RulesRevoked" || !strings.Contains(found[0].Message, "tcp 22-22 10.1.0.0/16") || strings.Contains(found[0].Message, own.CIDR) {
 		t.Errorf("findings %v, steps\n%s", found, p.Text())
 	}
-	// After a change that was cut short it may be a rule for a listener that was never made.
+	// After an interrupted change, the rule may belong to a listener that was never created.
 	unfinished := plan.Memory{Unfinished: true}
 	if p, found := planner.Make(desired, have, testOptions, unfinished); reasonsText(found) != "" || p.Empty() {
 		t.Errorf("findings %v, steps\n%s", found, p.Text())
@@ -107,7 +108,7 @@ func TestTargetGroupInUseIsPreferredOverDuplicate(t *testing.T) {
 	}
 }
 
-// publicFacts are those of testFacts, found for an internet-facing load balancer.
+// publicFacts returns the facts of testFacts for an internet-facing load balancer.
 func publicFacts() observed.Facts {
 	f := testFacts()
 	for _, answer := range f.Subnets {
@@ -117,7 +118,7 @@ func publicFacts() observed.Facts {
 	return f
 }
 
-// AWS adds the first security group of a network load balancer, and removes the last one, only with it.
+// AWS accepts no first security group for an existing NLB, and does not permit removing the last one.
 func TestSecurityGroupsOfNLBAreNotAddedOrRemovedLater(t *testing.T) {
 	with := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
 	without := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})

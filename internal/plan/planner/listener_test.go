@@ -79,8 +79,8 @@ func TestUnsetMutualAuthenticationIsTurnedOff(t *testing.T) {
 	})
 }
 
-// No accepted member of the port has a host or names a certificate, and a held one has a host that only an additional
-// certificate of the live listener covers.
+// If no accepted member of a port has a host or names a certificate, the certificate of a held member becomes the
+// default certificate. Before, it was an additional certificate of the live listener.
 func TestCertificateOfAHeldMemberBecomesTheDefault(t *testing.T) {
 	held := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "held"}
 	desired := withFinalizers(stackWithRules(ruleTo("/a", "g1")))

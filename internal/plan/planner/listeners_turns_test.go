@@ -14,7 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// stackListeningOn is a stack of two namespaces, each with a rule on each of its ports. No port is of both.
+// stackListeningOn returns a stack with members of two namespaces, each with a rule on each of its ports. No port
+// belongs to both.
 func stackListeningOn(ports map[string][]int32) model.Stack {
 	rules, all := map[int32][]model.Rule{}, []int32{}
 	owner := map[int32]string{}
@@ -38,7 +39,7 @@ func stackListeningOn(ports map[string][]int32) model.Stack {
 	return st
 }
 
-// stepsWithinListenerQuota are the steps of a plan that can be made where AWS takes so many listeners.
+// stepsWithinListenerQuota returns the steps of a plan that succeed if AWS has this quota of listeners.
 func stepsWithinListenerQuota(have observed.Stack, steps []plan.Step, quota int) (out []plan.Step) {
 	n, refused := len(listenersOf(have)), map[plan.StepID]bool{}
 	for _, s := range steps {
@@ -61,8 +62,8 @@ func stepsWithinListenerQuota(have observed.Stack, steps []plan.Step, quota int)
 	return out
 }
 
-// However many listeners AWS takes: a namespace that changes ports keeps as many as it had, and what is free goes to the
-// one that has the fewest.
+// For any quota of listeners, a namespace that changes ports keeps as many listeners as it had, and free quota goes to
+// the namespace with the fewest listeners.
 func TestListenerQuotaIsSharedByNamespaces(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 150, func(t *testing.T, seed uint64) {

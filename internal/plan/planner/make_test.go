@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// stackWithRules makes a load balancer with one listener of the given rules.
+// stackWithRules returns the desired state of a load balancer with one listener that has the given rules.
 func stackWithRules(rules ...model.Rule) model.Stack {
 	s := model.Stack{
 		ID: testStack, Members: []model.Member{{Ref: testMember, Finalizer: "f"}},
@@ -52,7 +52,7 @@ func ruleTo(path, group string) model.Rule {
 	}
 }
 
-// withFinalizers is the desired state once its members carry the finalizer.
+// withFinalizers returns the desired state after its members got the finalizer.
 func withFinalizers(s model.Stack) model.Stack {
 	for i := range s.Members {
 		s.Members[i].Claimed = true
@@ -176,7 +176,8 @@ func TestNoTargetGroupIsCreatedForAHeldRule(t *testing.T) {
 	}
 }
 
-// Anybody may write our labels on a binding of a namespace of theirs.
+// A binding of another namespace is not used, because any user may set the labels of the controller on a binding in
+// their own namespace.
 func TestBindingOfAnotherNamespaceIsNotUsed(t *testing.T) {
 	desired := withFinalizers(stackWithRules(ruleTo("/a", "g1")))
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// What of a live network load balancer is changed, by which steps, and what is left alone.
+// TestDriftOfNetworkLoadBalancers checks by which steps drift of an NLB is repaired, and which drift is ignored.
 func TestDriftOfNetworkLoadBalancers(t *testing.T) {
 	for name, c := range map[string]struct {
 		desired func(*model.LoadBalancer)
@@ -122,7 +122,7 @@ func setLivePrefixes(a, b string) func(*observed.LoadBalancer) {
 	}
 }
 
-// With the gate off, what AWS once could not change of a health check replaces the target group.
+// With the feature gate off, a health check change that AWS did not permit in the past replaces the target group.
 func TestHealthCheckChangeReplacesTargetGroupWithoutFeatureGate(t *testing.T) {
 	for _, replace := range []bool{false, true} {
 		want := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
@@ -142,7 +142,8 @@ func TestHealthCheckChangeReplacesTargetGroupWithoutFeatureGate(t *testing.T) {
 	}
 }
 
-// A member that asks for ICMP has no port of its own for it, and the rule is known as the controller's own.
+// ICMP rules need no listener, and an ICMP rule that is no longer desired is recognized as the controller's own and
+// revoked without a report.
 func TestRulesForICMP(t *testing.T) {
 	want := networkStack(model.Internal, map[int32]model.BaseProtocol{3: model.TCP})
 	managed := want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
@@ -162,7 +163,7 @@ func TestRulesForICMP(t *testing.T) {
 	}
 }
 
-// The ranges of subnets and VPC are those of the family of the target group, and their order says nothing.
+// Peer ranges of subnets and VPC are those of the address family of the target group, and their order is ignored.
 func TestPeerRangesAreThoseOfSubnetsAndVPC(t *testing.T) {
 	want := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
 	want.LoadBalancer.SecurityGroups, want.LoadBalancer.AddressType = nil, model.DualStack
@@ -185,7 +186,7 @@ func TestPeerRangesAreThoseOfSubnetsAndVPC(t *testing.T) {
 		if p, _ := planner.Make(want, have, testOptions, plan.Memory{}); !p.Empty() {
 			t.Errorf("%s: want nothing to do, got\n%s", family, p.Text())
 		}
-		// What is not known is asked for, and keeps the rules until then.
+		// An unknown range is asked for, and the live rules are retained until the answer.
 		have.Facts.VPCRanges = nil
 		if p, _ := planner.Make(want, have, testOptions, plan.Memory{}); !p.Empty() || len(p.Questions) != 1 || p.Questions[0] != (model.AskVPC{}) {
 			t.Errorf("%s: asks %v\n%s", family, p.Questions, p.Text())
@@ -197,7 +198,7 @@ func TestPeerRangesAreThoseOfSubnetsAndVPC(t *testing.T) {
 	}
 }
 
-// An address that both load balancers would have lets the old one go first, and this is reported.
+// If both load balancers need the same address, the previous load balancer is deleted first, and this is reported.
 func TestSharedAddressDeletesThePreviousLoadBalancerFirst(t *testing.T) {
 	options := testOptions
 	options.CreateFirst = true
@@ -254,7 +255,8 @@ func TestSharedAddressDeletesThePreviousLoadBalancerFirst(t *testing.T) {
 	}
 }
 
-// A load balancer that is to be protected from deletion is not replaced, also while AWS does not protect it yet.
+// A load balancer whose desired state has deletion protection is not replaced, even while the protection is not yet set
+// in AWS.
 func TestProtectedLoadBalancerIsNotReplaced(t *testing.T) {
 	options := testOptions
 	options.CreateFirst = true

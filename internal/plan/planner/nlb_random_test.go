@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 )
 
-// A randomService is the stack of a Service with any of what a network load balancer may have. Whether it has security
-// groups does not change.
+// randomService returns the stack of a Service with random settings of an NLB. withoutGroups determines whether it has
+// security groups, because that cannot change later.
 func randomService(r *rand.Rand, withoutGroups bool) model.Stack {
 	s := randomNetworkStack(r)
 	lb := s.LoadBalancer
@@ -75,7 +75,7 @@ func randomService(r *rand.Rand, withoutGroups bool) model.Stack {
 	return s
 }
 
-// randomListener gives a listener what it may have besides, such as a second target group.
+// randomListener adds random settings to a listener, such as a second target group.
 func randomListener(r *rand.Rand, s *model.Stack, l *model.Listener) {
 	if r.IntN(3) == 0 {
 		l.Attributes = map[string]string{"tcp.idle_timeout.seconds": fmt.Sprint(60 + r.IntN(3))}
@@ -102,7 +102,7 @@ func randomListener(r *rand.Rand, s *model.Stack, l *model.Listener) {
 	}}
 }
 
-// serviceFacts are those of an account with two subnets of both families.
+// serviceFacts returns the facts of an account with two subnets that have IPv4 and IPv6 ranges.
 func serviceFacts() observed.Facts {
 	f := frontendFacts()
 	both := []observed.Subnet{
@@ -118,8 +118,8 @@ func serviceFacts() observed.Facts {
 	return f
 }
 
-// simulatedTargets is AWS as it looks after targets: those of a target group are there from the run after it was made, and
-// healthy from the run after a load balancer forwards to it.
+// simulatedTargets simulates the health of targets: the targets of a target group exist from the run after it was
+// created, and are healthy some runs after a load balancer forwards to it.
 type simulatedTargets map[string]int
 
 func (r simulatedTargets) update(have *observed.Stack) {
@@ -148,7 +148,7 @@ func (r simulatedTargets) update(have *observed.Stack) {
 	}
 }
 
-// targetGroupsServingPort are the target groups that get new connections of a port.
+// targetGroupsServingPort returns the target groups that receive new connections on a port.
 func targetGroupsServingPort(have observed.Stack, port int32) (out []string) {
 	lb := have.Live(model.LoadBalancerID)
 	if lb == nil {
@@ -168,8 +168,8 @@ func targetGroupsServingPort(have observed.Stack, port int32) (out []string) {
 	return out
 }
 
-// checkKeepsServing fails if a port that was served loses its targets, or goes to some that AWS does not know to be healthy
-// although it could.
+// checkKeepsServing fails the test if a port that was served forwards to another target group that has no targets, or
+// that has no healthy targets although it has the same protocol.
 func checkKeepsServing(t *testing.T, before, now observed.Stack, text string) {
 	t.Helper()
 	kind := func(s observed.Stack, arn string) string {
@@ -199,8 +199,8 @@ func checkKeepsServing(t *testing.T, before, now observed.Stack, text string) {
 	}
 }
 
-// Any Service becomes any other: every step leaves what AWS takes, no port loses its targets, and at the end there is
-// nothing to do.
+// Each random Service is changed to another random Service. AWS accepts the state after every step, no port loses its
+// targets, and the last plan is empty.
 func TestServicesConvergeToAnotherDesiredState(t *testing.T) {
 	options := testOptions
 	options.CreateFirst = true
@@ -227,7 +227,7 @@ func TestServicesConvergeToAnotherDesiredState(t *testing.T) {
 	}
 }
 
-// convergeService carries plans out until there is nothing to do.
+// convergeService carries out plans until a plan is empty.
 func convergeService(t *testing.T, name string, want model.Stack, have *observed.Stack, options plan.Options, targets simulatedTargets) {
 	t.Helper()
 	for range 40 {

@@ -20,8 +20,8 @@ import (
 
 var networkStackID = model.StackID{Kind: model.Service, Namespace: "shop", Name: "web"}
 
-// networkStack is a stack with a network load balancer that has a listener, with a target group of its own,
-// for each port. Ports with a certificate serve TLS.
+// networkStack returns a stack with an NLB that has a listener with its own target group for each port. Ports with a
+// certificate use TLS.
 func networkStack(scheme model.Scheme, ports map[int32]model.BaseProtocol, certificates ...string) model.Stack {
 	s := model.Stack{
 		ID:           networkStackID,
@@ -69,10 +69,10 @@ func randomNetworkStack(r *rand.Rand) model.Stack {
 	return networkStack([]model.Scheme{model.Internal, model.InternetFacing}[r.IntN(2)], ports, certificates...)
 }
 
-// forwardProtocols are the protocols of target groups to which a listener of a network load balancer may forward.
+// forwardProtocols has, by protocol of an NLB listener, the protocols of the target groups that it may forward to.
 var forwardProtocols = map[string][]string{"TCP": {"TCP", "TCP_UDP"}, "TLS": {"TCP", "TLS"}, "UDP": {"UDP", "TCP_UDP"}, "TCP_UDP": {"TCP_UDP"}}
 
-// checkListenersAreValid fails if AWS would not take the listeners of a network load balancer as they are.
+// checkListenersAreValid fails the test if AWS would not accept the listeners of an NLB.
 func checkListenersAreValid(t *testing.T, have observed.Stack, text string) {
 	t.Helper()
 	groups := map[string]observed.TargetGroup{}
@@ -152,7 +152,7 @@ func TestHeldPortOfNetworkLoadBalancerIsNotChanged(t *testing.T) {
 	}
 }
 
-// A port that is held keeps its protocol, which goes with its target group.
+// A held port keeps its live protocol, because the protocol has to match that of its target group.
 func TestHeldPortOfNetworkLoadBalancerKeepsItsProtocol(t *testing.T) {
 	have := converge(t, networkStack(model.Internal, map[int32]model.BaseProtocol{53: model.UDP, 80: model.TCP}), observed.Stack{Facts: frontendFacts()})
 	want := networkStack(model.Internal, map[int32]model.BaseProtocol{53: model.TCP, 80: model.TCP}, "arn:one")

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// A new rule renumbers those behind it. If AWS refuses it, the numbers stay, and the refusal must not have
-// cost a call for each of them. A tag that a user changes waits for no rule.
+// A new rule renumbers the rules behind it. These rules are renumbered and tagged only after the new rule was created,
+// so that a refusal of the new rule costs no further calls. A tag that a user changes does not wait for the new rule.
 func TestRulesAreRenumberedAfterNewOnesAreMade(t *testing.T) {
 	t.Parallel()
 	have := converge(t, withFinalizers(stackWithRules(ruleTo("/a", "g1"), ruleTo("/b", "g1"))), observed.Stack{Facts: testFacts()})
@@ -35,7 +35,7 @@ func TestRulesAreRenumberedAfterNewOnesAreMade(t *testing.T) {
 	}
 }
 
-// stepsBefore are the steps that a step names as those that come first, with the members of joins.
+// stepsBefore returns the IDs of the steps that must precede a step, including the members of joins.
 func stepsBefore(p plan.Plan, s plan.Step) []plan.StepID {
 	out := slices.Clone(s.After)
 	for _, id := range s.After {

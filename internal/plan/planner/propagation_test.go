@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 )
 
-// planWithHealthyTargets plans with all targets healthy until the plan asks nothing more.
+// planWithHealthyTargets plans with healthy targets until the plan has no question.
 func planWithHealthyTargets(t *testing.T, want model.Stack, have *observed.Stack, opt plan.Options, memory plan.Memory) plan.Plan {
 	t.Helper()
 	for range 10 {

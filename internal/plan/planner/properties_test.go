@@ -29,8 +29,8 @@ var hostChoice = []string{"", "a.example.com", "b.example.com", "*.example.com"}
 var pathChoice = []string{"/*", "/a", "/a/*", "/b/*", "/a/x"}
 var groupChoice = []string{"g1", "g2", "g3", "g4"}
 
-// randomWish makes a load balancer with one or two listeners and few hosts, paths and groups, so
-// that rules often cover each other.
+// randomDesired returns the desired state of a load balancer with one or two listeners and few different hosts, paths
+// and target groups, so that rules often overlap.
 func randomDesired(r *rand.Rand) model.Stack {
 	s := model.Stack{ID: testStack, Members: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}}}
 	alb := &model.LoadBalancer{
@@ -80,7 +80,7 @@ func randomDesired(r *rand.Rand) model.Stack {
 		}
 		alb.Listeners = append(alb.Listeners, l)
 	}
-	// A group of the same name may want another target type, which replaces it.
+	// A target group with the same ID may have another target type, which replaces the target group.
 	for _, g := range groupChoice {
 		if used[g] {
 			s.TargetGroups = append(s.TargetGroups, model.TargetGroup{
@@ -108,7 +108,7 @@ func testFacts() observed.Facts {
 	return f
 }
 
-// answerQuestions gives the health that the plan asks for; healthy says whether the targets are.
+// answerQuestions answers the questions of a plan. state returns the state of the targets of a target group.
 func answerQuestions(have *observed.Stack, asks []model.Question, state func(arn string) string) {
 	for _, q := range asks {
 		if a, ok := q.(model.AskALBTargets); ok {
@@ -133,7 +133,7 @@ func answerQuestions(have *observed.Stack, asks []model.Question, state func(arn
 	}
 }
 
-// planUntilNoQuestions plans until the plan asks nothing more.
+// planUntilNoQuestions plans until the plan has no question.
 func planUntilNoQuestions(t *testing.T, want model.Stack, have *observed.Stack, state func(string) string) plan.Plan {
 	t.Helper()
 	for range 10 {
@@ -161,7 +161,7 @@ func stepsInOrder(p plan.Plan) []plan.Step {
 	return out
 }
 
-// converge carries plans out until there is nothing to do, with all targets healthy.
+// converge carries out plans until a plan is empty, with all targets healthy.
 func converge(t *testing.T, want model.Stack, have observed.Stack) observed.Stack {
 	t.Helper()
 	healthy := func(string) string { return "healthy" }
@@ -187,7 +187,7 @@ type request struct {
 	host, path string
 }
 
-// requests meet every host, path and port that random load balancers are made of.
+// requests cover every host, path and port of the random load balancers.
 var requests = func() (out []request) {
 	for _, port := range []int32{80, 443} {
 		for _, h := range []string{"a.example.com", "b.example.com", "c.example.com", "other.test"} {
@@ -199,7 +199,7 @@ var requests = func() (out []request) {
 	return out
 }()
 
-// outcomes are the outcomes of all requests.
+// outcomes returns the outcomes of all requests.
 func outcomes(have observed.Stack) []string {
 	out := make([]string, len(requests))
 	for i, q := range requests {
@@ -208,7 +208,8 @@ func outcomes(have observed.Stack) []string {
 	return out
 }
 
-// listenersOf are all that outcomes depend on. Most steps change something else.
+// listenersOf returns the listeners of the load balancer. Outcomes depend only on them, and most steps do not change
+// them.
 func listenersOf(have observed.Stack) []observed.Listener {
 	if lb := have.Live(model.LoadBalancerID); lb != nil {
 		return lb.Listeners
@@ -216,7 +217,7 @@ func listenersOf(have observed.Stack) []observed.Listener {
 	return nil
 }
 
-// outcome is what a listener answers to a request: the target groups that it is carried to, or the status.
+// outcome returns the answer to a request: the target groups that it is forwarded to, or the status.
 func outcome(have observed.Stack, q request) string {
 	lb := have.Live(model.LoadBalancerID)
 	if lb == nil {
@@ -318,7 +319,7 @@ func TestInterruptedPlanGivesOldOrNewAnswers(t *testing.T) {
 		have := converge(t, randomDesired(r), observed.Stack{Facts: testFacts()})
 		before := have
 		want := randomDesired(r)
-		// In the first pass some of the target groups have no healthy target yet.
+		// In the first pass one of the target groups has no healthy target yet.
 		sick := groupChoice[r.IntN(len(groupChoice))]
 		if r.IntN(3) == 0 {
 			sick = "none"
@@ -352,7 +353,7 @@ func TestInterruptedPlanGivesOldOrNewAnswers(t *testing.T) {
 		var now seeds.Last[[]observed.Listener, []string]
 		for _, m := range moments {
 			for i, is := range now.Of(listenersOf(m.have), func() []string { return outcomes(m.have) }) {
-				// What is being made is not asked about.
+				// A load balancer or listener that is being created is not checked.
 				if was[i] == "nothing" && (before.Live(model.LoadBalancerID) == nil || strings.HasPrefix(is, "fixed")) {
 					continue
 				}
@@ -383,7 +384,7 @@ func TestTrafficStaysUntilTheNewTargetsAreHealthy(t *testing.T) {
 			return "initial"
 		}
 		second := randomDesired(r)
-		for range 2 { // the second plan finds new target groups where the first one has put them
+		for range 2 { // the second plan finds the target groups that the first plan created
 			p := planUntilNoQuestions(t, second, &have, state)
 			before := outcomes(have)
 			have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))

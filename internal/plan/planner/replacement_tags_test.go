@@ -11,14 +11,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// The tags of a replacement have room beside as many tags of users as AWS accepts, and all of these are on the
-// new load balancer in the end.
+// While a load balancer is replaced, the tags of the controller and the maximum number of user tags do not exceed the
+// limit of AWS. In the end all user tags are on the new load balancer.
 func TestReplacementDoesNotExceedTheTagLimit(t *testing.T) {
 	t.Parallel()
 	tagged := func(scheme model.Scheme) model.Stack {
 		s := withDesiredScheme(scheme, withFinalizers(stackWithRules(ruleTo("/*", "g1"))))
 		s.LoadBalancer.Tags = map[string]string{}
-		for i := range naming.MaxTags - 3 { // the others are those of the controller
+		for i := range naming.MaxTags - 3 { // the remaining tags are those of the controller
 			s.LoadBalancer.Tags[fmt.Sprintf("user-%02d", i)] = "a"
 		}
 		return s
