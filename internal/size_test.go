@@ -18,13 +18,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// limits are how large a package, a file and a type may be. What is larger has several subjects.
+// limits are the maximum sizes of a package, a file and a type. Larger ones have several subjects and should be split.
 type limits struct {
-	methods int // of a type, with those of its tests
-	file    int // lines, of a file that is neither a test nor generated
-	pkg     int // lines of all such files of a directory, with comments
-	// larger are types and packages that are still to be cut, with their sizes. They may become smaller, and leave the map
-	// then.
+	methods int // of a type, including methods in its tests
+	file    int // lines of a file that is neither a test nor generated
+	pkg     int // lines of all such files in a directory, including comments
+	// larger has the sizes of types and packages that exceed the maximum and are still to be split. They may only
+	// become smaller. Remove an entry once its size is within the maximum.
 	larger map[string]int
 }
 
@@ -60,7 +60,7 @@ func TestTypesAndFilesStaySmall(t *testing.T) {
 	}
 }
 
-// tooLarge finds types with too many methods, and files and packages with too many lines.
+// tooLarge returns the types with too many methods, and the files and packages with too many lines.
 func (b limits) tooLarge(root string) ([]string, error) {
 	var faults []string
 	methods := map[string]int{}  // by directory, package and receiver
@@ -112,7 +112,7 @@ func (b limits) tooLarge(root string) ([]string, error) {
 	return faults, err
 }
 
-// above are the faults of what is larger than a bound, and than the size that is noted for it.
+// above returns a fault for each size that exceeds both the maximum and the size in larger.
 func (b limits) above(sizes map[string]int, most int, what string) (faults []string) {
 	for _, of := range slices.Sorted(maps.Keys(sizes)) {
 		if n, most := sizes[of], max(most, b.larger[of]); n > most {
@@ -122,7 +122,7 @@ func (b limits) above(sizes map[string]int, most int, what string) (faults []str
 	return faults
 }
 
-// receiver is the name of a method's type.
+// receiver returns the name of the receiver type of a method.
 func receiver(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.StarExpr:

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Whatever users write, a step has few lines, each is short and printable, and no secret is in it.
+// For any user input, the text of a step has few lines, each line is short and printable, and no secret is shown.
 func TestTextIsBoundedAndShowsNoSecret(t *testing.T) {
 	const secret = "hunter2"
 	long := strings.Repeat("é", 5000)
@@ -57,7 +57,7 @@ func TestSummaryCountsResources(t *testing.T) {
 		TargetGroups:  []observed.TargetGroup{{ARN: "tg-old", ResourceID: "g1"}, {ARN: "tg-gone", ResourceID: "g9"}},
 	}
 	p := Plan{Steps: []Step{
-		step(Create, LoadBalancer, "LoadBalancer"), step(Update, LoadBalancer, "LoadBalancer"), // new, then its attributes
+		step(Create, LoadBalancer, "LoadBalancer"), step(Update, LoadBalancer, "LoadBalancer"), // created, then its attributes changed
 		step(Update, SecurityGroup, "g"), step(Update, SecurityGroup, "g"),
 		step(Create, TargetGroup, "g1"), step(Create, TargetGroup, "g2"),
 		step(Delete, TargetGroup, "tg-old", "its targets to drain"), step(Delete, TargetGroup, "tg-gone"),

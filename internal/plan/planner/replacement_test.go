@@ -23,7 +23,7 @@ const deletionDelay = 15 * time.Minute
 
 var loadBalancerAddress = plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}
 
-// replacementTest plans as the controller does by default, with a clock.
+// replacementTest plans with the default options of the controller and a simulated clock.
 type replacementTest struct {
 	have   observed.Stack
 	since  map[string]time.Time
@@ -41,7 +41,7 @@ func newReplacementTest(have observed.Stack) *replacementTest {
 	}
 }
 
-// plan makes the plan of now.
+// plan makes a plan at the current time of the clock.
 func (r *replacementTest) plan(t *testing.T, want model.Stack) plan.Plan {
 	t.Helper()
 	opt := testOptions
@@ -80,7 +80,7 @@ func (r *replacementTest) plan(t *testing.T, want model.Stack) plan.Plan {
 	return plan.Plan{}
 }
 
-// run carries plans out for a time, and returns the last one.
+// run carries out plans for a duration, and returns the last plan.
 func (r *replacementTest) run(t *testing.T, want model.Stack, d time.Duration) plan.Plan {
 	t.Helper()
 	end := r.have.Facts.Now.Add(d)
@@ -98,7 +98,7 @@ func (r *replacementTest) run(t *testing.T, want model.Stack, d time.Duration) p
 				return p
 			}
 		}
-		// Nothing happens but by the clock, which need not be asked often when nothing was done.
+		// The state changes only with the clock, which may advance further if no step was made.
 		tick := 10 * time.Second
 		if len(steps) == 0 {
 			tick = min(30*time.Second, max(end.Sub(r.have.Facts.Now), time.Second))
@@ -109,7 +109,7 @@ func (r *replacementTest) run(t *testing.T, want model.Stack, d time.Duration) p
 	return plan.Plan{}
 }
 
-// withDesiredScheme is a stack with a scheme that its member asks for.
+// withDesiredScheme returns a stack whose member sets this scheme.
 func withDesiredScheme(scheme model.Scheme, s model.Stack) model.Stack {
 	s = withScheme(s)
 	s.LoadBalancer.Scheme = scheme
@@ -117,13 +117,14 @@ func withDesiredScheme(scheme model.Scheme, s model.Stack) model.Stack {
 	return s
 }
 
-// withOnlyLoadBalancer is the stack as a client of one load balancer sees it.
+// withOnlyLoadBalancer returns the observed state with only one load balancer.
 func withOnlyLoadBalancer(have observed.Stack, arn string) observed.Stack {
 	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return lb.ARN != arn })
 	return have
 }
 
-// outcomesByTargetGroupID are outcomes by the ids of the target groups, which say nothing of the load balancer.
+// outcomesByTargetGroupID returns the outcomes with the IDs of target groups instead of their ARNs, so that they can be
+// compared between load balancers.
 func outcomesByTargetGroupID(have observed.Stack) []string {
 	ids := map[string]string{}
 	for _, g := range have.TargetGroups {
@@ -144,9 +145,9 @@ func outcomesByTargetGroupID(have observed.Stack) []string {
 	return out
 }
 
-// While a load balancer is replaced, with any other change at the same time, the old one answers every request
-// as before as long as clients may know it, and the status shows the new one when that answers every request
-// as it will.
+// While a load balancer is replaced, with any other change at the same time, the previous load balancer answers every
+// request as before while clients may still use it. The status shows the new load balancer only once it answers every
+// request as desired.
 func TestPreviousLoadBalancerServesUntilClientsFollowDNS(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 100, func(t *testing.T, seed uint64) {
@@ -155,14 +156,14 @@ func TestPreviousLoadBalancerServesUntilClientsFollowDNS(t *testing.T) {
 		r := newReplacementTest(observed.Stack{Facts: publicFacts()})
 		r.run(t, was, time.Minute)
 		if r.have.Live(model.LoadBalancerID) == nil {
-			return // all its rules are held
+			return // all rules are held
 		}
 		if r.plan(t, will); r.reported[finding.ReplacementHeld] {
-			return // likewise
+			return // the replacement is held
 		}
 		old := r.have.Live(model.LoadBalancerID).ARN
 		before := outcomesByTargetGroupID(withOnlyLoadBalancer(r.have, old))
-		var since time.Time // when the status has shown the new one
+		var since time.Time // time since when the status shows the new load balancer
 		type moment struct {
 			have observed.Stack
 			p    plan.Plan
@@ -223,8 +224,8 @@ func TestPreviousLoadBalancerServesUntilClientsFollowDNS(t *testing.T) {
 	})
 }
 
-// Whoever changes the scheme again and again, at any time, has at most two load balancers, no request of his is
-// lost, and in the end there is the one that he asks for.
+// A user who changes the scheme again and again, at any time, has at most two load balancers and loses no request. In
+// the end only the load balancer with the desired scheme exists.
 func TestRepeatedSchemeChangesLoseNoRequest(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 30, func(t *testing.T, seed uint64) {
@@ -233,7 +234,7 @@ func TestRepeatedSchemeChangesLoseNoRequest(t *testing.T) {
 		r := newReplacementTest(observed.Stack{Facts: publicFacts()})
 		r.run(t, withDesiredScheme(model.Internal, desired), time.Minute)
 		if r.have.Live(model.LoadBalancerID) == nil {
-			return // all its rules are held
+			return // all rules are held
 		}
 		before, groups := outcomesByTargetGroupID(r.have), len(r.have.TargetGroups)
 		made := 0
@@ -274,7 +275,7 @@ func TestRepeatedSchemeChangesLoseNoRequest(t *testing.T) {
 	})
 }
 
-// The end of a stack is the end of both load balancers.
+// If a stack is deleted while its load balancer is replaced, both load balancers are deleted.
 func TestDeletionDuringReplacementDeletesBothLoadBalancers(t *testing.T) {
 	t.Parallel()
 	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
@@ -337,7 +338,7 @@ func TestLoadBalancerIsNotReplacedIfHeld(t *testing.T) {
 			r.each = func(plan.Plan, plan.StepID) {
 				most, least = max(most, len(r.have.LoadBalancers)), min(least, len(r.have.LoadBalancers))
 			}
-			// Another rule is made all the same.
+			// Another rule is still created.
 			will.LoadBalancer.Listeners = slices.Clone(will.LoadBalancer.Listeners)
 			will.LoadBalancer.Listeners[0].Rules = append([]model.Rule{ruleTo("/new", "g1")}, will.LoadBalancer.Listeners[0].Rules...)
 			r.run(t, will, time.Hour)
@@ -351,7 +352,7 @@ func TestLoadBalancerIsNotReplacedIfHeld(t *testing.T) {
 	}
 }
 
-// The owner of a protection takes it off with the same edit that changes the scheme.
+// Deletion protection is removed in the same edit that changes the scheme, and the load balancer is replaced.
 func TestReplacementIfProtectionIsRemovedInTheSameEdit(t *testing.T) {
 	t.Parallel()
 	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
@@ -368,14 +369,14 @@ func TestReplacementIfProtectionIsRemovedInTheSameEdit(t *testing.T) {
 	}
 }
 
-// The new load balancer is not shown before its targets are healthy, and not waited for without end.
+// The status shows the new load balancer only after its targets are healthy, or after a maximum wait.
 func TestStatusShowsReplacementAfterItsTargetsAreHealthy(t *testing.T) {
 	t.Parallel()
 	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1"), ruleTo("/sick", "g2")))
 	r := newReplacementTest(observed.Stack{Facts: publicFacts()})
 	r.health = func(arn string) string {
 		if strings.Contains(arn, "g2") {
-			return "unhealthy" // with the old load balancer, too
+			return "unhealthy" // with the previous load balancer too
 		}
 		return "healthy"
 	}
@@ -406,7 +407,8 @@ func TestStatusShowsReplacementAfterItsTargetsAreHealthy(t *testing.T) {
 	}
 }
 
-// A member that leaves takes its rules along from both load balancers, and waits for none of them.
+// If a member leaves while the load balancer is replaced, its rules are deleted from both load balancers and its
+// finalizer is released without waiting for the replacement.
 func TestMemberThatLeavesDuringReplacementDoesNotWait(t *testing.T) {
 	t.Parallel()
 	other := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "other"}
@@ -449,7 +451,7 @@ func TestMemberThatLeavesDuringReplacementDoesNotWait(t *testing.T) {
 	}
 }
 
-// A load balancer of another type takes the place of the live one in the same way.
+// If the type of the load balancer changes, the new load balancer is also created before the previous one is deleted.
 func TestTypeChangeCreatesTheNewLoadBalancerFirst(t *testing.T) {
 	t.Parallel()
 	network := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
@@ -479,8 +481,8 @@ func TestTypeChangeCreatesTheNewLoadBalancerFirst(t *testing.T) {
 	}
 }
 
-// Where the load balancer of another type cannot be made, the live one stays with all that is on it: it cannot have the
-// desired listeners.
+// If a load balancer of another type cannot be created, the live load balancer is retained unchanged, because it cannot
+// have the desired listeners.
 func TestLoadBalancerStaysIfAnotherTypeCannotBeCreated(t *testing.T) {
 	t.Parallel()
 	network := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})

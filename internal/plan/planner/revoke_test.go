@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// revocationStepTexts are the steps that take rights away, as text.
+// revocationStepTexts returns the steps that revoke access, as text.
 func revocationStepTexts(p plan.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if !s.Revokes {
@@ -39,8 +39,8 @@ func forwardTo(pairs ...any) []model.Action {
 	return []model.Action{f}
 }
 
-// What is withdrawn is taken away from every load balancer of the stack, also while everything is held; what shares a rule
-// or a listener with it stays.
+// Withdrawn parts are removed from every load balancer of the stack, even while everything is held. Other parts of the
+// same rule or listener are retained.
 func TestWithdrawnPartsStopServing(t *testing.T) {
 	gone := model.Withdrawal{Object: finding.Ref{Kind: "HTTPRoute", Namespace: "a", Name: "r"}, Reason: finding.ReferenceNotPermitted, Message: "no grant"}
 	conditions := []model.Condition{model.PathPattern{Values: []string{"/a"}}}

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// withRulesAtLastPriorities moves the last rules of a load balancer to the end of what AWS takes, where a run that was
-// interrupted before it could delete them has left them.
+// withRulesAtLastPriorities moves the last rules of each listener to the last priorities that AWS permits. A run that
+// was interrupted before it deleted rules can leave them there.
 func withRulesAtLastPriorities(have observed.Stack, n int) observed.Stack {
 	have = plantest.Clone(have)
 	for i := range have.LoadBalancers {
@@ -47,7 +47,8 @@ func TestRulesAtTheLastPrioritiesAreMovedDown(t *testing.T) {
 	}
 }
 
-// Wherever rules are found, every request is answered in the old or in the new way.
+// If a plan that begins with rules at the last priorities is interrupted, every request gets either the old or the new
+// answer.
 func TestInterruptedPlanFromLastPrioritiesGivesOldOrNewAnswers(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 500, func(t *testing.T, seed uint64) {

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// comesAfter reports whether a step is carried out only once another one has been.
+// comesAfter reports whether a step is carried out only after the step first.
 func comesAfter(p plan.Plan, s plan.Step, first plan.StepID) bool {
 	var reaches func(ids []plan.StepID) bool
 	reaches = func(ids []plan.StepID) bool {
@@ -18,8 +18,8 @@ func comesAfter(p plan.Plan, s plan.Step, first plan.StepID) bool {
 	return reaches(s.After)
 }
 
-// A rule that answers otherwise from now on changes once a new one has moved in front of it, and never where AWS refuses to
-// move that: until then it answers the requests of the new one.
+// A rule whose action changes is modified only after a new rule has moved in front of it, and not at all if AWS refuses
+// the move. Until then the rule answers the requests of the new rule.
 func TestRuleChangesAfterTheNewRuleHasMovedInFront(t *testing.T) {
 	have := converge(t, withFinalizers(stackWithRules(ruleTo("/x/*", "g1"), ruleTo("/z", "g2"))), observed.Stack{Facts: testFacts()})
 	off := ruleTo("/x/*", "g1")

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// sharedLoadBalancerTest makes load balancers of two namespaces, each with hosts of its own.
+// sharedLoadBalancerTest generates load balancers of two namespaces with different hosts.
 type sharedLoadBalancerTest struct {
 	r     *rand.Rand
 	ports []int32
@@ -87,7 +87,7 @@ func (s sharedLoadBalancerTest) stack(of ...map[int32][]model.Rule) model.Stack 
 	return st
 }
 
-// setQuotaReached reports that AWS takes no more rules than are live.
+// setQuotaReached marks that a quota has no room for further rules.
 func setQuotaReached(want model.Stack) {
 	for i := range want.LoadBalancer.Listeners {
 		for j := range want.LoadBalancer.Listeners[i].Rules {
@@ -118,9 +118,9 @@ func countDesiredRulesOf(want model.Stack, namespace string) (n int) {
 	return n
 }
 
-// AWS takes no further rule, one namespace changes its own and another in front has a backlog. At every step
-// there are no more rules than there were, every request for the other is answered as before, and in the end
-// each has as many rules as it had, if it asks for so many.
+// The rule quota is reached, one namespace changes its rules, and another namespace with earlier rules wants more.
+// After every step there are no more rules than before, and every request for the other namespace is answered as
+// before. In the end each namespace has as many rules as it had, if it wants as many.
 func TestNamespacesKeepTheirRulesWhenTheQuotaIsReached(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 750, func(t *testing.T, seed uint64) {
@@ -128,7 +128,7 @@ func TestNamespacesKeepTheirRulesWhenTheQuotaIsReached(t *testing.T) {
 		s := sharedLoadBalancerTest{r, []int32{80, 443}[:1+r.IntN(2)]}
 		theirs, backlog := s.rules("team", 6), s.rules("team", 8)
 		have := converge(t, s.stack(theirs, s.rules("shop", 6)), observed.Stack{Facts: testFacts()})
-		// What was live of the other stays desired; its backlog is in front.
+		// The live rules of the other namespace are still desired; its new rules are in front.
 		for port, rules := range theirs {
 			more := slices.DeleteFunc(backlog[port], func(b model.Rule) bool {
 				return slices.ContainsFunc(rules, func(o model.Rule) bool { return equal.SameConditions(o.Conditions, b.Conditions) })
@@ -184,7 +184,8 @@ func TestNamespacesKeepTheirRulesWhenTheQuotaIsReached(t *testing.T) {
 		}
 		for n, had := range count {
 			other := map[string]string{"shop": "team", "team": "shop"}[n]
-			// Whose a rule without a target group was is not known; such places go to who has the fewest.
+			// The owner of a rule without a target group is unknown; its place goes to the namespace with the fewest
+			// rules.
 			if is := countRulesOf(have, n); is < min(had, countDesiredRulesOf(want, n)) && is < countRulesOf(have, other)-1 {
 				t.Fatalf("seed %d: %s has %d rules of %d, before %d", seed, n, is, countDesiredRulesOf(want, n), had)
 			}

@@ -31,8 +31,8 @@ func TestSharedSecurityGroupKeepsItsTags(t *testing.T) {
 	}
 }
 
-// While the desired target groups do not exist, what is live of groups and of the rules that go with them
-// stays, and everything else goes on.
+// While the named security groups do not exist, the live security groups and the rules that depend on them are
+// retained. All other changes are made.
 func TestLiveSecurityGroupsAreKeptIfNamedGroupsDoNotExist(t *testing.T) {
 	have := converge(t, withFinalizers(stackWithRules(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1"), ruleTo("/b", "g2")))
@@ -64,7 +64,7 @@ func hasStep(p plan.Plan, id plan.StepID) bool {
 	return false
 }
 
-// countSourcesByPort are the rules of the managed group by port.
+// countSourcesByPort returns the number of rules in the managed security groups, by port.
 func countSourcesByPort(have observed.Stack) map[int32]int {
 	out := map[int32]int{}
 	for _, g := range have.SecurityGroups {
@@ -75,7 +75,8 @@ func countSourcesByPort(have observed.Stack) map[int32]int {
 	return out
 }
 
-// A port without a certificate is opened once its listener can be made, and is not closed under one that is live.
+// The port of a listener without a certificate is opened only when the listener can be created. It is not closed while
+// the listener is live.
 func TestPortIsOpenedWhenItsListenerCanBeCreated(t *testing.T) {
 	withTLS := func(certificate string) model.Stack {
 		s := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
@@ -105,7 +106,7 @@ func TestPortIsOpenedWhenItsListenerCanBeCreated(t *testing.T) {
 		t.Errorf("the port is given up: findings %q, steps\n%s", reasonsText(found), p.Text())
 	}
 
-	// What an earlier version opened is closed, and is no rule of others.
+	// A port that an earlier version of the controller opened is closed, and is not reported as a rule of another user.
 	early := have
 	early.SecurityGroups = append([]observed.SecurityGroup{}, have.SecurityGroups...)
 	early.SecurityGroups[0].Ingress = withTLS(gone).LoadBalancer.SecurityGroups.(model.GroupsManaged).Group.Ingress
@@ -128,7 +129,7 @@ func TestPortIsOpenedWhenItsListenerCanBeCreated(t *testing.T) {
 	}
 }
 
-// A held port of a network load balancer that was never made is not opened.
+// The port of a held listener of an NLB is not opened if the listener was never created.
 func TestHeldPortOfNetworkLoadBalancerIsNotOpened(t *testing.T) {
 	want := networkStack(model.Internal, map[int32]model.BaseProtocol{53: model.UDP, 80: model.TCP})
 	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldInvalid

@@ -12,28 +12,28 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 )
 
-// heldRule is a rule that could not be built.
+// heldRule returns a held rule, whose action could not be determined.
 func heldRule(path string) model.Rule {
 	r := ruleTo(path, "")
 	r.Actions, r.Held = nil, model.HeldInvalid
 	return r
 }
 
-// refusedRule is a rule that AWS refuses to make or change.
+// refusedRule returns a rule that AWS refuses to create or change.
 func refusedRule(path, group string) model.Rule {
 	r := ruleTo(path, group)
 	r.Held |= model.HeldRefused
 	return r
 }
 
-// heldAndRefusedRule is a held rule of which AWS refuses the 503 too.
+// heldAndRefusedRule returns a held rule for which AWS also refuses the placeholder rule that answers 503.
 func heldAndRefusedRule(path string) model.Rule {
 	r := heldRule(path)
 	r.Held |= model.HeldRefused
 	return r
 }
 
-// ruleAnswers are what the rules of port 80 do, in order.
+// ruleAnswers returns the answers of the rules of port 80, in order.
 func ruleAnswers(have observed.Stack) (out []string) {
 	for _, r := range have.Live(model.LoadBalancerID).Listeners[0].Rules {
 		out = append(out, answerText(r.Actions))
@@ -41,8 +41,8 @@ func ruleAnswers(have observed.Stack) (out []string) {
 	return out
 }
 
-// Members may claim the same host and path. A held one gives way to one that is not held, whatever
-// their order, keeps what is live where there is none, and a second look finds nothing to do.
+// Several members may have rules with the same conditions. A held rule is omitted if there is a rule that is not held,
+// in any order. If there is none, the live rule is retained. A second plan is empty.
 func TestHeldRuleIsOmittedForRuleWithTheSameConditions(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after []model.Rule
@@ -97,7 +97,7 @@ func TestHeldRuleIsOmittedForRuleWithTheSameConditions(t *testing.T) {
 	}
 }
 
-// While a new rule still sends its requests where the default action did, it does not rewrite them.
+// While a new rule still forwards to the targets of the default action, it does not have its transforms.
 func TestTransformsAreSetWithTheirTargets(t *testing.T) {
 	old := stackWithRules(ruleTo("/a", "g1"))
 	old.LoadBalancer.Listeners[0].Default, old.LoadBalancer.Listeners[0].Rules = old.LoadBalancer.Listeners[0].Rules[0].Actions, nil
@@ -126,8 +126,8 @@ func TestTransformsAreSetWithTheirTargets(t *testing.T) {
 	}
 }
 
-// Ids of target groups can be spelled alike: Service b-c of Ingress a, Service c of Ingress a-b. A
-// live group stays with the Service whose targets it holds.
+// Different target groups may have the same ID: that of Service b-c of Ingress a, and that of Service c of Ingress a-b.
+// A live target group is matched with the Service whose targets it has.
 func TestEqualTargetGroupIDsDoNotMoveTargets(t *testing.T) {
 	desired := func(id, name, service string) model.TargetGroup {
 		return model.TargetGroup{
@@ -143,7 +143,7 @@ func TestEqualTargetGroupIDsDoNotMoveTargets(t *testing.T) {
 	other := desired("shop/a-b-c:80", "k8s-shop-bc-2", "b-c")
 	for name, c := range map[string]struct {
 		want []model.TargetGroup
-		ids  map[string]string // of the desired state, to ARNs
+		ids  map[string]string // ID of the desired target group to ARN
 	}{
 		"its own, by another name as after another controller": {[]model.TargetGroup{desired("shop/a-b-c:80", "k8s-shop-c-9", "c")}, map[string]string{"shop/a-b-c:80": "arn:c"}},
 		"another that comes first":                             {[]model.TargetGroup{other, desired("shop/a-b-c:80:ffff", "k8s-shop-c-1", "c")}, map[string]string{"shop/a-b-c:80:ffff": "arn:c"}},

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// withDeniedQuestions is a denial of an action in place of the answer to a question.
+// withDeniedQuestions returns the observed state with a fault, a denied action, as the answer to questions.
 func withDeniedQuestions(have observed.Stack, action string, questions ...model.Question) observed.Stack {
 	have.Facts.Faults = maps.Clone(have.Facts.Faults)
 	if have.Facts.Faults == nil {
@@ -28,7 +28,8 @@ func withDeniedQuestions(have observed.Stack, action string, questions ...model.
 
 var deletedStack = model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 
-// checkStepsAreHeld checks that a plan does none of the steps, reports the denial, asks nothing, and is made again.
+// checkStepsAreHeld checks that a plan carries out none of the forbidden steps, reports the denial, has no question,
+// and is repeated.
 func checkStepsAreHeld(t *testing.T, p plan.Plan, found finding.List, action string, forbidden ...string) {
 	t.Helper()
 	for _, s := range p.Steps {

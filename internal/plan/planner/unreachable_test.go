@@ -12,7 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
 )
 
-// Who asks for the same host and path twice hears which of them answers, whoever has the first.
+// If two rules have the same host and path, the member of the second rule gets a finding that names the first rule,
+// whoever owns it.
 func TestDuplicateConditionsAreReported(t *testing.T) {
 	other := finding.Ref{Kind: "Ingress", Namespace: "n", Name: "other"}
 	get := model.RequestMethod{Values: []string{"GET"}}
@@ -53,7 +54,7 @@ func TestDuplicateConditionsAreReported(t *testing.T) {
 	}
 }
 
-// Only Ingresses have an order in their group that can be set.
+// The fix names the order in the IngressGroup only for Ingresses, because other kinds have no such order.
 func TestFixOfAnUnreachableRuleDependsOnTheKind(t *testing.T) {
 	for kind, want := range map[string]bool{"Ingress": true, "HTTPRoute": false} {
 		of := func(name string) model.Rule {

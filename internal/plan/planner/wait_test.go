@@ -20,15 +20,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// clockedPlanner makes plans one after the other while time passes, and remembers for how long what is waited
-// for, as the engine does.
+// clockedPlanner makes plans while time passes, and records since when each wait lasts, as the engine does.
 type clockedPlanner struct {
 	now      time.Duration
 	since    map[string]time.Duration
 	findings finding.List // of the last plan
 }
 
-// plan answers all questions with the health of each target group.
+// plan plans, and answers all questions with the health of each target group.
 func (c *clockedPlanner) plan(t *testing.T, want model.Stack, have *observed.Stack, state func(arn string) string) plan.Plan {
 	t.Helper()
 	memory := plan.Memory{Waited: map[string]time.Duration{}}
@@ -36,7 +35,7 @@ func (c *clockedPlanner) plan(t *testing.T, want model.Stack, have *observed.Sta
 		memory.Waited[key] = c.now - since
 	}
 	have.Facts.Health = map[string]observed.Health{}
-	for range 6 { // as often as the engine
+	for range 6 { // the same limit as in the engine
 		p, found := planner.Make(want, *have, testOptions, memory)
 		if len(p.Questions) == 0 {
 			next := map[string]time.Duration{}
@@ -55,7 +54,7 @@ func (c *clockedPlanner) plan(t *testing.T, want model.Stack, have *observed.Sta
 	return plan.Plan{}
 }
 
-// convergeInTime lets plans be carried out until there is nothing to do, and returns how long that takes.
+// convergeInTime carries out plans until a plan is empty, and returns how long that takes.
 func (c *clockedPlanner) convergeInTime(t *testing.T, want model.Stack, have observed.Stack, state func(arn string) string) (observed.Stack, time.Duration) {
 	t.Helper()
 	begun := c.now
@@ -102,7 +101,7 @@ func TestEveryWaitEnds(t *testing.T) {
 		want := randomDesired(r)
 		desired := converge(t, want, have)
 		got, took := (&clockedPlanner{}).convergeInTime(t, want, have, fixedHealth(r))
-		// Rules, then those behind them, then what they forwarded to.
+		// Waits for new rules, for the rules behind them, and for the draining of their target groups.
 		if took > 2*durations.LongestWait+drain {
 			t.Errorf("seed %d: it takes %s", seed, took)
 		}
@@ -145,7 +144,7 @@ func TestPollIntervalOfTargetsGrows(t *testing.T) {
 
 var otherMember = finding.Ref{Kind: "Ingress", Namespace: "other", Name: "theirs"}
 
-// withOtherMember makes a rule that of another member.
+// withOtherMember assigns a rule to the other member.
 func withOtherMember(r model.Rule) model.Rule {
 	r.Member, r.Origin.Object = otherMember, otherMember
 	return r
@@ -200,8 +199,8 @@ func TestTrafficMovesAfterTheDeadlineAndIsReported(t *testing.T) {
 	}
 }
 
-// The other member makes new rules over those of a member without end, whose targets are never
-// healthy. What the member removes goes all the same.
+// The other member creates new rules before those of a member without end, and the targets of these rules are never
+// healthy. A rule that the member removes is still deleted.
 func TestRemovedRuleIsDeletedDespiteNewRulesOfOthers(t *testing.T) {
 	mine := func(paths ...string) []model.Rule {
 		var out []model.Rule
@@ -272,7 +271,7 @@ func TestRulesDoNotWaitForRulesOfOthers(t *testing.T) {
 			var k clockedPlanner
 			p := k.plan(t, addOtherMember(stackWithRules(c.after...)), &have, sick)
 			have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
-			p = k.plan(t, addOtherMember(stackWithRules(c.after...)), &have, sick) // with the target groups that were made
+			p = k.plan(t, addOtherMember(stackWithRules(c.after...)), &have, sick) // with the new target groups
 			have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
 			for _, path := range slices.Sorted(maps.Keys(c.want)) {
 				if got := strings.TrimPrefix(outcomeOfPath(have, path), "target-group/"); got != c.want[path] {

@@ -9,7 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// A rule that others have deleted waits for targets that AWS does not check. What is reported of them does not blame pods.
+// A rule that another user deleted waits for targets whose health AWS does not check. The message about this wait does
+// not blame the pods.
 func TestWaitOfADeletedRuleDoesNotBlamePods(t *testing.T) {
 	want := withFinalizers(stackWithRules(ruleTo("/a", "g2"), ruleTo("/*", "g1")))
 	whole := converge(t, want, observed.Stack{Facts: testFacts()})

@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// simplePairs pairs each desired rule with each live one.
+// simplePairs is a simple implementation that compares each desired rule with each live rule.
 func simplePairs(ro *Rollout, desired []*ruleChange, live []observed.Rule) []string {
 	out := make([]string, len(desired))
 	taken := make([]bool, len(live))

@@ -73,7 +73,7 @@ metadata: {namespace: ns, name: a}
 spec: {targetType: ip, serviceRef: {name: web, port: PORT}, ipAddressType: FAMILY, networking: {ingress: [RULE]}}
 `
 
-// resolveDemand resolves the scene with some words replaced.
+// resolveDemand resolves demandObjects after replacing words, and returns the demand of the binding.
 func resolveDemand(t *testing.T, words ...string) (targets.Resolution, targets.Demand) {
 	t.Helper()
 	words = append(words, "{PODENI}", "{}", "{LABELS}", "{}", "PORT", "80", "FAMILY", "ipv4", "RULE", "{from: [{securityGroup: {groupID: sg-b}}], ports: [{port: 8080}]}")
@@ -161,7 +161,7 @@ func TestDemandRules(t *testing.T) {
 	}
 	tests := []struct {
 		name, rule string
-		want       []model.IngressRule // of p1
+		want       []model.IngressRule // rules for p1
 		faulty     bool
 		reasons    []finding.Reason
 	}{

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestCompareEqualsComparisonOfAllPairs compares the result with that of comparing each pair, for
-// random endpoints and targets, of which several may have the same identity in different forms.
+// TestCompareEqualsComparisonOfAllPairs compares the result of Compare with a comparison of all pairs, for random
+// endpoints and targets. Several of them may have the same identity in different forms.
 func TestCompareEqualsComparisonOfAllPairs(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))
 	ids := []string{"10.0.0.1", "10.0.0.2", "fd00::1", "fd00:0::1", "fd00::2", "i-1", "i-12"}

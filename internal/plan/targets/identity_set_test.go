@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestIdentitySetEqualsMap adds and removes identities at random, and compares with a map of canonical texts.
+// TestIdentitySetEqualsMap adds and removes identities at random, and compares the set with a map of canonical texts.
 func TestIdentitySetEqualsMap(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 4))
@@ -44,7 +44,7 @@ func TestIdentitySetEqualsMap(t *testing.T) {
 					delete(want, key(t))
 				}
 			default:
-				if r.IntN(2) == 0 { // most targets are the same ones as before
+				if r.IntN(2) == 0 { // most targets are the same as before
 					from := r.IntN(len(last) + 1)
 					to := min(len(last), from+r.IntN(3))
 					list = slices.Concat(last[:from], list[:min(len(list), 3)], last[to:])

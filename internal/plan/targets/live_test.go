@@ -12,8 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// TestServingPodAtEqualsScan compares the result of the index with that of a scan of all pods of the
-// namespace.
+// TestServingPodAtEqualsScan compares the result of the index with a scan of all pods of the namespace.
 func TestServingPodAtEqualsScan(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	addresses := []string{"10.0.0.1", "10.0.0.2", "fd00::1"}

@@ -33,7 +33,7 @@ func TestWhyNoEndpoints(t *testing.T) {
 		list       list
 		targetPort intstr.IntOrString
 		unselected bool
-		want       finding.Reason // "": nothing
+		want       finding.Reason // "": no finding
 		emptied    bool
 	}{
 		"a pod serves":                       {list: list{slice(2, "web", ready)}},

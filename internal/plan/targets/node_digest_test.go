@@ -10,8 +10,8 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
-// TestDigestOfAChangedNodeListEqualsFullDigest adds and removes nodes at random, and compares the digests of several node
-// ports with digests of all endpoints.
+// TestDigestOfAChangedNodeListEqualsFullDigest adds and removes nodes at random, and compares the digests for several
+// node ports with digests that are computed from all endpoints.
 func TestDigestOfAChangedNodeListEqualsFullDigest(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 5))

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestCachedNodeListsEqualFullComputation adds, changes and removes nodes at random, and compares the cached results for bindings with
-// different selectors with results that are computed from all nodes.
+// TestCachedNodeListsEqualFullComputation adds, changes and removes nodes at random, and compares the cached results
+// for bindings with different selectors with results that are computed from all nodes.
 func TestCachedNodeListsEqualFullComputation(t *testing.T) {
 	selectors := []*metav1.LabelSelector{
 		nil, {MatchLabels: map[string]string{"pool": "a"}}, {MatchLabels: map[string]string{"pool": "b"}},
@@ -43,7 +43,7 @@ func TestCachedNodeListsEqualFullComputation(t *testing.T) {
 				t.Fatal(err)
 			}
 			if r.IntN(3) == 0 {
-				continue // several changes between two looks
+				continue // several changes before the next computation
 			}
 			for i, s := range selectors {
 				b := nodeBinding(s)
@@ -62,7 +62,8 @@ func TestCachedNodeListsEqualFullComputation(t *testing.T) {
 	}
 }
 
-// checkNodeList compares the hash and the differences of a node list with those of all endpoints.
+// checkNodeList compares the checkpoint and the differences of a node list with those that are computed from all
+// endpoints.
 func checkNodeList(t *testing.T, r *rand.Rand, got Resolution) {
 	t.Helper()
 	spec := elbv2.TargetGroupBindingSpec{TargetGroupARN: "arn"}
@@ -70,7 +71,7 @@ func checkNodeList(t *testing.T, r *rand.Rand, got Resolution) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second from memory
+	for range 2 { // the second from the cache
 		if have, err := got.Checkpoint(spec); err != nil || have != full {
 			t.Fatalf("checkpoint %s, %v; want %s of\n%s", have, err, full, resolutionText(got))
 		}
@@ -83,7 +84,7 @@ func checkNodeList(t *testing.T, r *rand.Rand, got Resolution) {
 	}
 }
 
-// someTargets returns targets for most of the endpoints and some others, in order or not.
+// someTargets returns targets for most of the endpoints and some other targets, sorted or not.
 func someTargets(r *rand.Rand, endpoints []Endpoint) []*observed.Target {
 	var out []*observed.Target
 	for _, e := range endpoints {
@@ -185,7 +186,8 @@ func nodeBinding(selector *metav1.LabelSelector) *elbv2.TargetGroupBinding {
 	return b
 }
 
-// randomNode returns a node with one of a few instance ids, so that nodes may share one. Some ids are prefixes of others.
+// randomNode returns a node with one of a few instance IDs, so that several nodes may have the same ID. Some IDs are
+// prefixes of others.
 func randomNode(r *rand.Rand, name string) *corev1.Node {
 	n := &corev1.Node{}
 	n.Name = name
@@ -199,7 +201,8 @@ func randomNode(r *rand.Rand, name string) *corev1.Node {
 	return n
 }
 
-// TestIDsAreOrderedAsIdentities compares the order of ids, some of which are prefixes of others, with the order of identities.
+// TestIDsAreOrderedAsIdentities compares the order of IDs, some of which are prefixes of others, with the order of
+// identities.
 func TestIDsAreOrderedAsIdentities(t *testing.T) {
 	ids := []string{"", "i-1", "i-12", "i-1a", "i-1:", "i-1:2", "i-1:3", "i-1::", "i-1/", "i-2"}
 	for _, a := range ids {

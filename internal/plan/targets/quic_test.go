@@ -36,7 +36,7 @@ func TestServerIDsAreReadFromThePod(t *testing.T) {
 	sidecar.RestartPolicy = &always
 	tests := map[string]struct {
 		spec     corev1.PodSpec
-		without  bool // the annotation
+		without  bool // without the annotation
 		protocol elbv2.Protocol
 		variable string
 		want     string

@@ -11,7 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// resolvedText returns the identities of the endpoints of a binding, and words for the other fields.
+// resolvedText returns the identities of the endpoints of a binding, followed by the other fields of the resolution as
+// words.
 func resolvedText(t *testing.T, o targets.Options, docs ...string) string {
 	t.Helper()
 	m, err := cluster.NewMemory(nil)
@@ -52,7 +53,7 @@ func resolvedText(t *testing.T, o targets.Options, docs ...string) string {
 	return strings.Join(out, " ")
 }
 
-// podYAML returns a pod with an address on node n1.
+// podYAML returns a pod with an IP address on node n1.
 func podYAML(name, ip, containersReady string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -63,17 +64,17 @@ status: {podIPs: [{ip: %q}], conditions: [{type: ContainersReady, status: %q}]}
 `, name, name, ip, containersReady)
 }
 
-// finishedPod returns a pod whose containers have all ended, in a phase.
+// finishedPod sets the phase of a pod, for a pod whose containers have ended.
 func finishedPod(pod, phase string) string {
 	return strings.Replace(pod, "status: {", "status: {phase: "+phase+", ", 1)
 }
 
-// hostNetworkPod returns a pod of the host network.
+// hostNetworkPod sets hostNetwork in a pod.
 func hostNetworkPod(pod string) string {
 	return strings.Replace(pod, "spec: {", "spec: {hostNetwork: true, ", 1)
 }
 
-// podOfOtherNamespace returns a pod of another namespace with the address of p1.
+// podOfOtherNamespace returns a pod of another namespace that has the IP address of p1.
 func podOfOtherNamespace(created, spec string) string {
 	return fmt.Sprintf(`
 ---
@@ -243,15 +244,15 @@ func TestNodesForInstanceTargets(t *testing.T) {
 	}
 }
 
-// staleSource is a source whose objects have all changed in the API server.
+// staleSource is a source whose cache is outdated for all objects.
 type staleSource struct{ *cluster.Memory }
 
 func (staleSource) Confirm(obj cluster.Object) error {
 	return cluster.StaleError{Ref: cluster.RefOf(obj)}
 }
 
-// TestMissingServiceIsConfirmed: the deletion of a Service or port may arrive before the edit by which its binding references
-// another one. The targets are retained until then.
+// TestMissingServiceIsConfirmed: the deletion of a Service or port may arrive before the edit by which its binding
+// references another Service or port. The targets are retained until the edit arrives.
 func TestMissingServiceIsConfirmed(t *testing.T) {
 	t.Parallel()
 	m, err := cluster.FromYAML(nil, []byte(`

@@ -25,7 +25,8 @@ func nodeAt(id string, port int32, ms int64) targets.Endpoint {
 	return targets.Endpoint{ID: id, Port: port, Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(time.UnixMilli(ms))}}}
 }
 
-// TestCheckpointEqualsCheckpointOfOtherControllers compares with checkpoints that other controllers have stored in live objects.
+// TestCheckpointEqualsCheckpointOfOtherControllers compares checkpoints with those that other controllers have stored
+// in live objects.
 func TestCheckpointEqualsCheckpointOfOtherControllers(t *testing.T) {
 	group := func(id string, port int) *elbv2.TargetGroupBindingNetworking {
 		tcp, number := elbv2.NetworkingProtocolTCP, intstr.FromInt(port)

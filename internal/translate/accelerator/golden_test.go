@@ -33,7 +33,8 @@ const (
 	account = "123456789012"
 )
 
-// stacks is a frontend whose objects belong to a stack of their own, unless it names a class of another controller.
+// stacks is a frontend in which each object belongs to its own stack, an Ingress with group.name to its IngressGroup,
+// and a Service with a load balancer class to none.
 type stacks struct{ engine.Frontend }
 
 // Stacks implements engine.Frontend.
@@ -54,11 +55,11 @@ func (stacks) Stacks(_ *cluster.View, obj cluster.Object) []model.StackID {
 	return []model.StackID{id}
 }
 
-// aws answers questions from a list of load balancers, and has accelerators.
+// aws answers questions from a list of load balancers and a list of accelerators.
 type aws struct {
 	LoadBalancers []observed.EndpointLoadBalancer
 	Accelerators  []observed.Accelerator
-	// Shared is one of another owner.
+	// Shared is an accelerator of another owner.
 	Shared   *observed.Accelerator
 	Recorded observed.Recorded
 }
@@ -100,7 +101,7 @@ func TestTranslate(t *testing.T) {
 		for _, id := range enginetest.Stacks(t, f, src, cluster.KindGlobalAccelerator) {
 			stack, found := enginetest.Translate(t, f, src, id, nil)
 			have := of.answer(stack.Questions())
-			for range 4 { // until nothing more is asked
+			for range 4 { // until there is no further question
 				stack, found = enginetest.Translate(t, f, src, id, &have)
 				have = of.answer(stack.Questions())
 			}

@@ -8,7 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// The condition names every endpoint that is left out, also where the reasons of all of them are longer than a message may be.
+// The condition names every omitted endpoint, even if the reasons of all of them exceed the maximum length of a
+// message.
 func TestLeftOutNamesEveryEndpoint(t *testing.T) {
 	var n newStatus
 	for g := range 2 {

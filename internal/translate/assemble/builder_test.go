@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// member is one of a stack of any kind, which asks for what change sets.
+// member returns a member of a stack of any kind, with the settings that change sets.
 func member(kind, name string, change func(s *settings.Shared, of func(field string) finding.Origin)) *members.Member {
 	m := &members.Member{Ref: finding.Ref{Kind: kind, Namespace: "shop", Name: name}, Ports: []settings.ListenPort{{Port: 80}}}
 	change(&m.Set, func(field string) finding.Origin { return finding.Origin{Object: m.Ref, Field: field} })
@@ -35,7 +35,7 @@ func scheme(v model.Scheme) func(*settings.Shared, func(string) finding.Origin) 
 	return func(s *settings.Shared, of func(string) finding.Origin) { s.Scheme = settings.NewOpt(v, of("scheme")) }
 }
 
-// What is live stays as long as a member of any kind asks for it.
+// For each kind of stack, a contested setting keeps its live value while a member asks for this value.
 func TestIncumbentsAreThoseOfEveryKind(t *testing.T) {
 	live := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Scheme: model.InternetFacing, AddressType: model.IPv4}}}
 	for _, kind := range model.Kinds {

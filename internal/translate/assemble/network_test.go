@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// serviceWithPort is a Service of type LoadBalancerAddressType with one port.
+// serviceWithPort returns a Service of type LoadBalancer with one port.
 func serviceWithPort(local bool, port, nodePort int32, target intstr.IntOrString) *corev1.Service {
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{
 		Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: port, NodePort: nodePort, TargetPort: target}},
@@ -65,7 +65,7 @@ func TestHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
 	}
 }
 
-// rules is the networking of a binding in one line: "TCP 80+UDP 80 from backend; …".
+// rules returns the networking rules of a binding in one line, as "TCP 80+UDP 80 from backend; …".
 func rules(b *model.Binding) string {
 	var out []string
 	for _, r := range b.Networking {
@@ -120,7 +120,7 @@ func TestRulesOfBindingsBehindNetworkLoadBalancers(t *testing.T) {
 		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true, Ranges: []string{"10.1.0.0/16"}}, false, "TCP 30080 from 10.1.0.0/16; TCP 30080 from subnets"},
 		{"TCP", "32001", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true}, false, "TCP 30080 from 0.0.0.0/0; TCP 32001 from subnets"},
 		{"UDP", "traffic-port", intstr.FromInt32(30053), nil, &assemble.Clients{PreservesClientIP: true}, false, "UDP 30053 from 0.0.0.0/0; TCP 30053 from subnets"},
-		// Without the second rule health checks would be blocked.
+		// Without the second rule, health checks would be blocked.
 		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{Ranges: []string{"10.1.0.0/16"}}, false, "TCP 53+UDP 53 from 10.1.0.0/16; TCP 53 from subnets"},
 		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{}, false, "TCP 53+UDP 53 from 0.0.0.0/0"},
 		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{SeparateHealthCheckRule: true}, false, "TCP 53+UDP 53 from 0.0.0.0/0; TCP 53 from subnets"},
@@ -148,8 +148,8 @@ func TestSourcesByProtocol(t *testing.T) {
 	}
 }
 
-// AWS takes security groups of a network load balancer only when it is made, so that what is live decides whether
-// it has any.
+// AWS accepts security groups of an NLB only when the NLB is created, so a live NLB determines whether there are
+// security groups.
 func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 	with := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.InternetFacing, SecurityGroups: []string{"sg-1"}}}}
 	without := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.InternetFacing}}}
@@ -217,8 +217,8 @@ func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 	}
 }
 
-// AWS refuses a timeout longer than the interval. The timeout has a default, which the one who sets the interval
-// does not see.
+// AWS refuses a timeout longer than the interval. If only one of the two is set, the default of the other may violate
+// this, so the finding names the default.
 func TestTimesOfHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
 	at := func(field string, v int32) settings.Opt[int32] {
 		return settings.NewOpt(v, finding.Origin{Field: field})

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// evaluate evaluates the Gateway of some objects.
+// evaluate evaluates the attachment to a Gateway, which is the first object.
 func evaluate(t *testing.T, kind model.Kind, opt attach.Options, objs ...cluster.Object) attach.Result {
 	t.Helper()
 	src, err := cluster.NewMemory(clock.RealClock{})
@@ -48,7 +48,7 @@ func route(namespace, name string, hosts []gatewayv1.Hostname, parents ...gatewa
 		Spec: gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: parents}, Hostnames: hosts}}
 }
 
-// A route that reaches a listener with a hostname and one without keeps what the second gives.
+// If a route attaches to a listener with a hostname and to a listener without one, it serves all of its own hostnames.
 func TestListenerWithoutHostnameGivesTheHostnamesOfTheRoute(t *testing.T) {
 	gw := gateway(listener("one", "HTTP", 80, "*.a.com"), listener("any", "HTTP", 80, ""))
 	named := evaluate(t, model.ALBGateway, attach.Options{}, gw,
@@ -62,7 +62,7 @@ func TestListenerWithoutHostnameGivesTheHostnamesOfTheRoute(t *testing.T) {
 	}
 }
 
-// The hostname of a listener that is out of service restricts no route of its port.
+// The hostname of an invalid listener does not restrict the routes of its port.
 func TestInvalidListenersGiveNoHostnames(t *testing.T) {
 	r := evaluate(t, model.ALBGateway, attach.Options{}, gateway(listener("http", "HTTP", 80, ""), listener("https", "HTTPS", 80, "a.example.com")),
 		route("a", "r", nil, gatewayv1.ParentReference{Name: "g"}),
@@ -73,7 +73,7 @@ func TestInvalidListenersGiveNoHostnames(t *testing.T) {
 	if on := r.RoutesOnPort(80); len(on) != 1 || !slices.Equal(on[0].Hostnames, []string{""}) {
 		t.Errorf("on port 80: %+v", on)
 	}
-	// The route that reaches only the listener that is out of service is attached, as the standard has it.
+	// The route that selects only the invalid listener is attached, as the Gateway API specification requires.
 	if p := r.Routes[1].Parents[0]; p.Problem.Reason != "" || len(p.Attachments) != 1 || r.Listeners[1].Attached != 2 {
 		t.Errorf("parent %+v, attached %d", p, r.Listeners[1].Attached)
 	}
@@ -107,7 +107,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// What terminates TLS and what passes it through cannot share a port.
+// A listener that terminates TLS and a listener that passes TLS through cannot share a port.
 func TestPassthroughConflictsWithTermination(t *testing.T) {
 	one, two := listener("one", "TLS", 443, "a.com"), listener("two", "TLS", 443, "b.com")
 	one.TLS, two.TLS = &gatewayv1.ListenerTLSConfig{Mode: ptr(gatewayv1.TLSModeTerminate)}, &gatewayv1.ListenerTLSConfig{Mode: ptr(gatewayv1.TLSModePassthrough)}
@@ -117,7 +117,8 @@ func TestPassthroughConflictsWithTermination(t *testing.T) {
 	}
 }
 
-// A listener on the port of another protocol is in conflict with it, also where no listener could have its own.
+// A listener with another protocol on the same port is reported as a conflict, even if the load balancer does not
+// support its protocol.
 func TestProtocolsOfOtherLoadBalancersConflict(t *testing.T) {
 	r := evaluate(t, model.ALBGateway, attach.Options{}, gateway(listener("http", "HTTP", 80, ""), listener("tcp", "TCP", 80, ""), listener("alone", "TCP", 81, "")))
 	if !r.Listeners[0].Valid() || r.Listeners[1].Problem.Reason != "ProtocolConflict" || r.Listeners[2].Problem.Reason != "UnsupportedProtocol" {
@@ -195,7 +196,8 @@ func TestCertificateRefs(t *testing.T) {
 	}
 }
 
-// A namespace that may add ListenerSets and routes without bound costs what it adds, and no more.
+// If a namespace adds very many ListenerSets and routes, the number of listeners that are served is limited, and the
+// listener of the Gateway is still served.
 func TestHostileSizes(t *testing.T) {
 	gw := gateway(listener("http", "HTTP", 80, ""))
 	gw.Spec.Listeners[0].AllowedRoutes = &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: ptr(gatewayv1.NamespacesFromAll)}}

@@ -13,7 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// A namespace may serve a hostname where the most specific listener for it admits it. What is not known withdraws nothing.
+// A namespace may serve a hostname if the most specific listener for the hostname admits the namespace. If the labels
+// of a namespace are unknown, a selector admits it.
 func TestMayServe(t *testing.T) {
 	from := func(l gatewayv1.Listener, from gatewayv1.FromNamespaces, labels map[string]string) gatewayv1.Listener {
 		l.AllowedRoutes = &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: &from}}
@@ -55,7 +56,7 @@ func TestMayServe(t *testing.T) {
 	}
 }
 
-// servedBy is the namespace whose routes serve port 80.
+// servedBy is the namespace whose routes serve port 80 now.
 type servedBy string
 
 // Serves implements attach.LiveRoutes.
@@ -63,13 +64,13 @@ func (s servedBy) Serves(port int32, route finding.Ref, _ []string) bool {
 	return port == 80 && route.Namespace == string(s)
 }
 
-// A port of a network load balancer stays with the ListenerSet that serves it, also when the Gateway gets a listener for it.
-// On an ALB the listeners of the Gateway come first.
+// If a ListenerSet serves a port of an NLB, it keeps the port even when the Gateway gets a listener for this port. On
+// an ALB, the listeners of the Gateway have precedence.
 func TestLiveRoutesKeepTheirPort(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind model.Kind
 		live servedBy
-		has  string // the namespace that has the port
+		has  string // namespace whose listener gets the port
 	}{
 		"nothing is live":            {model.NLBGateway, "", "a"},
 		"the set of b serves":        {model.NLBGateway, "b", "b"},

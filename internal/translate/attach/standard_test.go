@@ -22,8 +22,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// A random Gateway with ListenerSets, routes and namespaces is evaluated by the words of the standard, one listener,
-// one route and one request at a time.
+// The attachments of a random Gateway with ListenerSets, routes and namespaces are compared with a literal
+// implementation of the Gateway API specification, for each listener, route and request.
 func TestAttachmentFollowsTheGatewayAPISpecification(t *testing.T) {
 	seeds.Each(t, 400, func(t *testing.T, seed uint64) {
 		s := newRandomGateway(t, seed)
@@ -45,7 +45,7 @@ func TestAttachmentFollowsTheGatewayAPISpecification(t *testing.T) {
 	})
 }
 
-// Neither the order in which objects are listed nor a second look changes the result.
+// The result does not depend on the order in which objects are listed, and is the same in a second evaluation.
 func TestAttachmentDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	seeds.Each(t, 60, func(t *testing.T, seed uint64) {
 		s := newRandomGateway(t, seed)
@@ -65,7 +65,8 @@ func TestAttachmentDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	})
 }
 
-// What an evaluation does not read cannot bring the next one about.
+// The result depends only on objects that the view has recorded as read. Changes of other objects do not trigger a new
+// evaluation.
 func TestAttachmentDependsOnlyOnRecordedReads(t *testing.T) {
 	seeds.Each(t, 60, func(t *testing.T, seed uint64) {
 		s := newRandomGateway(t, seed)
@@ -79,7 +80,7 @@ func TestAttachmentDependsOnlyOnRecordedReads(t *testing.T) {
 	})
 }
 
-// randomGateway is a random Gateway with all that may attach to it.
+// randomGateway is a random Gateway with the objects that may attach to it.
 type randomGateway struct {
 	rnd     *rand.Rand
 	src     *cluster.Memory
@@ -154,7 +155,7 @@ func (s *randomGateway) meta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, CreationTimestamp: metav1.Unix(int64(1000+s.rnd.IntN(3)), 0)}
 }
 
-// from is a random choice of namespaces; nil where nothing is said.
+// from returns a random choice of allowed namespaces; nil if none is set.
 func (s *randomGateway) from(none bool) (*gatewayv1.FromNamespaces, *metav1.LabelSelector) {
 	all := []gatewayv1.FromNamespaces{"All", "Same", "Selector", "Selector", "All"}
 	if none {
@@ -236,7 +237,7 @@ func (s *randomGateway) route(i int) cluster.Object {
 	return &gatewayv1.HTTPRoute{ObjectMeta: meta, Spec: gatewayv1.HTTPRouteSpec{CommonRouteSpec: spec, Hostnames: hosts}}
 }
 
-// The rest is the standard, by brute force.
+// The functions below implement the specification by brute force.
 
 // matches reports whether a request for a host matches a hostname.
 func matches(hostname, request string) bool {
@@ -258,7 +259,7 @@ func (s *randomGateway) accepts(set *gatewayv1.ListenerSet) bool {
 	return a != nil && allowed(a.Namespaces.From, a.Namespaces.Selector, "None", "n0", set.Namespace)
 }
 
-// named are the sets that name the Gateway, in order of precedence.
+// named returns the ListenerSets that reference the Gateway, in order of precedence.
 func (s *randomGateway) named() []*gatewayv1.ListenerSet {
 	out := slices.DeleteFunc(slices.Clone(s.sets), func(set *gatewayv1.ListenerSet) bool { return set.Spec.ParentRef.Name != "g" })
 	slices.SortFunc(out, func(a, b *gatewayv1.ListenerSet) int {
@@ -305,7 +306,7 @@ func (l expectedListener) host() string {
 	return string(*l.spec.Hostname)
 }
 
-// supports reports whether a listener takes routes of a kind.
+// supports reports whether a listener supports routes of a kind.
 func (s *randomGateway) supports(l expectedListener, kind string) bool {
 	layer := map[model.Kind]string{model.ALBGateway: " HTTPRoute GRPCRoute ", model.NLBGateway: " TCPRoute UDPRoute TLSRoute "}[s.kind]
 	of := map[gatewayv1.ProtocolType]string{
@@ -348,7 +349,7 @@ func (s *randomGateway) valid(all []expectedListener, i int) bool {
 		pair := name(o) + name(l)
 		switch {
 		case s.kind == model.NLBGateway && (o.kind != l.kind || o.namespace != l.namespace || o.parent != l.parent):
-			return false // a network load balancer has one route for each port
+			return false // an NLB has one route per port
 		case name(o) != name(l) && pair != "TCPUDP" && pair != "UDPTCP":
 			return false
 		case name(o) == name(l) && (layer4 || o.host() == l.host()):
@@ -368,7 +369,7 @@ func reaches(p gatewayv1.ParentReference, l expectedListener) bool {
 		(p.SectionName == nil || *p.SectionName == l.spec.Name) && (p.Port == nil || *p.Port == l.spec.Port)
 }
 
-// refusal reports why a listener does not take a route, "" if it does.
+// refusal returns the reason why a listener does not accept a route, or "" if it does.
 func (s *randomGateway) refusal(l expectedListener, obj cluster.Object) string {
 	kind, _ := cluster.KindOf(obj)
 	var from *gatewayv1.FromNamespaces
@@ -386,7 +387,7 @@ func (s *randomGateway) refusal(l expectedListener, obj cluster.Object) string {
 	return ""
 }
 
-// names reports whether a route serves requests for a host, as far as the route itself says.
+// names reports whether the hostnames of a route match a requested host.
 func (s *randomGateway) names(obj cluster.Object, request string) bool {
 	hosts := attach.Hostnames(obj)
 	return len(hosts) == 0 || slices.ContainsFunc(hosts, func(h string) bool { return matches(h, request) })
@@ -441,7 +442,8 @@ func (s *randomGateway) checkRoutes(t *testing.T, got attach.Result, listeners [
 	}
 }
 
-// checkRequests asks for every port, route and request whether the listener that the request belongs to has the route.
+// checkRequests checks, for every port, route and request, whether the listener that the request belongs to accepted
+// the route.
 func (s *randomGateway) checkRequests(t *testing.T, got attach.Result, listeners []expectedListener, valid []bool) {
 	for _, port := range []int32{80, 81} {
 		for i, r := range got.Routes {
@@ -476,7 +478,7 @@ func (s *randomGateway) checkRequests(t *testing.T, got attach.Result, listeners
 	}
 }
 
-// serves reports whether a route serves a request, without and with the isolation of listeners.
+// serves reports whether a route serves a request, without and with listener isolation.
 func serves(all []attach.PortRoute, route int, request string) (open, isolated bool) {
 	for _, p := range all {
 		if p.Route != route {

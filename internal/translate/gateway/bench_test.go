@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// manyRoutes is a Gateway with n routes, each with a hostname, a Service and two rules.
+// manyRoutes returns a Gateway with n routes, each with a hostname, a Service and two rules.
 func manyRoutes(t testing.TB, n int) *cluster.Memory {
 	t.Helper()
 	m, err := cluster.NewMemory(nil)
@@ -49,7 +49,7 @@ func manyRoutes(t testing.TB, n int) *cluster.Memory {
 	return m
 }
 
-// BenchmarkTranslate is one translation of a Gateway with many routes, two rules each.
+// BenchmarkTranslate measures the translation of a Gateway with many routes.
 func BenchmarkTranslate(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -65,7 +65,7 @@ func BenchmarkTranslate(b *testing.B) {
 	}
 }
 
-// Beyond the rules that the operator allows a namespace, a route keeps what is live of it, and others are served.
+// A route beyond the maximum number of rules of its namespace is held. The other routes are served.
 func TestRoutesBeyondTheLimitAreHeld(t *testing.T) {
 	t.Parallel()
 	f := gateway.New(model.ALBGateway, gateway.Options{Options: assemble.Options{Cluster: "rig"}, MaxRules: 7})

@@ -26,7 +26,7 @@ func TestTranslate(t *testing.T) {
 		opt := enginetest.Options(t, c, gateway.Options{Options: assemble.Options{Cluster: "rig"}, ListenerSets: true})
 		var models, findings, plans, statuses strings.Builder
 		for _, kind := range []model.Kind{model.ALBGateway, model.NLBGateway} {
-			src := enginetest.Load(t, c.Text("cluster.yaml")) // without what the other kind has written
+			src := enginetest.Load(t, c.Text("cluster.yaml")) // without writes of the other kind
 			f := gateway.New(kind, opt)
 			ids := enginetest.Stacks(t, f, src, cluster.KindGateway)
 			ids = slices.DeleteFunc(ids, func(id model.StackID) bool { return id.Kind != kind })

@@ -27,7 +27,7 @@ func find(t *testing.T, doc string) []rules.Violation {
 	return rules.Find(rules.Subject{Spec: specOf(t, doc), Namespace: "shop", Region: "eu-west-1"})
 }
 
-// lines are violations for comparison: "check field value", advice with a question mark.
+// lines returns violations as "check field value", with a question mark after advice.
 func lines(all []rules.Violation) []string {
 	out := []string{}
 	for _, v := range all {
@@ -40,7 +40,7 @@ func lines(all []rules.Violation) []string {
 	return out
 }
 
-// listeners writes listeners from "PROTOCOL ranges" each.
+// listeners returns the YAML of listeners, each given as "PROTOCOL ranges".
 func listeners(list ...string) string {
 	var b strings.Builder
 	b.WriteString("listeners:\n")
@@ -135,7 +135,7 @@ func numberedTexts(format string, n int) (out []string) {
 	return out
 }
 
-// Where the region of the cluster is not known, nothing is compared with it.
+// If the region of the cluster is unknown, no violation about regions is reported.
 func TestUnknownRegionsAreNotReported(t *testing.T) {
 	spec := specOf(t, fmt.Sprintf(groups, "[{endpoints: [{type: EndpointID, endpointID: 'arn:aws:elasticloadbalancing:us-east-1:1:loadbalancer/net/a/1'}]}]"))
 	if got := rules.Find(rules.Subject{Spec: spec, Namespace: "shop"}); len(got) > 0 {
@@ -143,7 +143,7 @@ func TestUnknownRegionsAreNotReported(t *testing.T) {
 	}
 }
 
-// A fault that an object has already is not its author's now, wherever it has moved.
+// A violation that the old object already has is not returned for the new object, even if its position has changed.
 func TestAddedReturnsOnlyNewViolations(t *testing.T) {
 	twice := func(names ...string) string {
 		var all []string
@@ -172,8 +172,8 @@ func TestAddedReturnsOnlyNewViolations(t *testing.T) {
 	}
 }
 
-// Whatever the ranges are, an update is free of added overlaps exactly if each pair of ranges that overlaps has been
-// there before.
+// For random ranges, Added returns no overlap exactly if each pair of overlapping ranges also existed in the old
+// object.
 func TestAddedOverlapsAreExact(t *testing.T) {
 	type r struct {
 		udp      bool
@@ -206,7 +206,7 @@ func TestAddedOverlapsAreExact(t *testing.T) {
 			}
 			return n
 		}
-		pairs := func(all []r, a, b r) bool { // both were there, as two ranges
+		pairs := func(all []r, a, b r) bool { // reports whether all has both ranges
 			if a == b {
 				return count(all, a) >= 2
 			}
@@ -246,7 +246,7 @@ func TestAddedOverlapsAreExact(t *testing.T) {
 	}
 }
 
-// Addresses take effect when the accelerator is made. Until then they can be corrected.
+// The addresses of an accelerator can be changed only before the accelerator is created.
 func TestAddressesOfAnAcceleratorCannotChange(t *testing.T) {
 	object := func(arn string, has []string, addresses ...string) *aga.GlobalAccelerator {
 		out := &aga.GlobalAccelerator{}
@@ -279,8 +279,8 @@ func TestAddressesOfAnAcceleratorCannotChange(t *testing.T) {
 	}
 }
 
-// The cost grows with the size of the object: a hostile one of the greatest size is checked in well under the time that
-// the API server waits.
+// BenchmarkFindInTheLargestObject measures the checks of a hostile object of maximum size. They take far less time than
+// the timeout of the API server for a webhook.
 func BenchmarkFindInTheLargestObject(b *testing.B) {
 	spec := &aga.GlobalAcceleratorSpec{}
 	for i := range 4000 {
