@@ -17,10 +17,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// word is what to write in place of a word, and where the word is looked for.
+// word has the replacement for a word, and where the word is not allowed.
 type word struct {
 	instead  string
-	anywhere bool // also in comments and in names of tests
+	anywhere bool // also in comments and in names of tests; otherwise only in other declared names
 }
 
 // readWords reads testdata/words.txt.
@@ -63,7 +63,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// oddWords finds words in the names of Go files, in declared names, in comments, and in the last column of the glossary.
+// oddWords finds words in the names of Go files, in declared names, in comments, and in the last column of the
+// glossary.
 func oddWords(root string, words map[string]word) ([]string, error) {
 	var faults []string
 	find := func(at, what, name string, sentence bool) {
@@ -128,10 +129,10 @@ func oddWords(root string, words map[string]word) ([]string, error) {
 	return faults, nil
 }
 
-// glossaryRow is a row of a table with a third column, as the glossary has one for what else a thing is called.
+// glossaryRow matches a table row with three columns. The third column of the glossary has other names for the term.
 var glossaryRow = regexp.MustCompile(`^\| ([^|]+) \|[^|]*\|([^|]*)\|$`)
 
-// declared are the names that a node declares.
+// declared returns the names that a node declares.
 func declared(n ast.Node) []*ast.Ident {
 	switch n := n.(type) {
 	case *ast.FuncDecl:
@@ -150,7 +151,7 @@ func declared(n ast.Node) []*ast.Ident {
 	return nil
 }
 
-// defined are the names on the left of a short declaration.
+// defined returns the names on the left side of a short variable declaration.
 func defined(tok token.Token, left ...ast.Expr) []*ast.Ident {
 	var names []*ast.Ident
 	for _, e := range left {
@@ -161,7 +162,7 @@ func defined(tok token.Token, left ...ast.Expr) []*ast.Ident {
 	return names
 }
 
-// splitWords are the words of a text in lower case; a capital letter after a small one begins a word.
+// splitWords returns the words of a text in lower case. An upper-case letter after a lower-case letter begins a word.
 func splitWords(s string) []string {
 	var words []string
 	var word []rune

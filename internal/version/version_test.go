@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What the linker was given counts; else what the toolchain knows of the repository; else it is said that nothing is known.
+// Values that the linker sets have precedence. Otherwise the values that the Go toolchain reads from the repository are
+// used, or a text that they are unknown.
 func TestBuild(t *testing.T) {
 	info := &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "c0ffee"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"}}}
 	b := Build{}

@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// otherTenants are objects of other namespaces.
+// otherTenants are classes, and objects of other namespaces.
 const otherTenants = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
@@ -81,7 +81,7 @@ func (g noSecretsSource) List(q cluster.Query) ([]cluster.Object, error) {
 	return g.Source.List(q)
 }
 
-// The namespace of the request counts, not that in the object. No answer depends on Secrets.
+// Admission uses the namespace of the request, not the namespace in the object. No answer depends on Secrets.
 func TestAdmissionUsesTheNamespaceOfTheRequest(t *testing.T) {
 	h := server(testConfig(noSecretsSource{newStore(t, otherTenants), t}))
 	ingress := func(more string) map[string]any {
@@ -142,8 +142,8 @@ func TestAdmissionSurvivesHostileObjects(t *testing.T) {
 	}
 }
 
-// An Ingress of the largest size that the API server accepts needs a few times its size in memory, and the messages about
-// it are short and printable.
+// The validation of an Ingress of the largest size that the API server accepts needs only a few times this size in
+// memory. The messages about it are short and printable.
 func TestAHugeIngressIsValidatedCheaply(t *testing.T) {
 	var ports []string
 	var paths []any

@@ -25,7 +25,7 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// caseOptions are the options of a case, from its options.yaml.
+// caseOptions are the options of a case, read from its options.yaml.
 type caseOptions struct {
 	Class                              *string
 	DenyClassAnnotation, DenyGroupName bool
@@ -37,7 +37,7 @@ type caseOptions struct {
 	Agent                              map[string]v1beta1.ALBTargetControlConfigSpec
 }
 
-// placeholders returns the names of AWS IDs in cases, and the IDs.
+// placeholders returns pairs of a placeholder in cases and the AWS ID that it stands for.
 func placeholders() (names []string) {
 	for i, name := range []string{"pods", "six", "nodes", "balancer"} {
 		names = append(names, "ARN("+name+")", fmt.Sprintf("arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/%s/%016x", name, i+1))
@@ -45,7 +45,7 @@ func placeholders() (names []string) {
 	return append(names, "VPC", "vpc-0123456789abcdef0")
 }
 
-// Each case has a cluster and requests; the run adds the answers.
+// TestAnswers compares the answers to the admission requests of each case with the golden files.
 func TestAnswers(t *testing.T) {
 	names := placeholders()
 	named := strings.NewReplacer(names...)
@@ -74,7 +74,7 @@ func TestAnswers(t *testing.T) {
 	})
 }
 
-// agentConfigs are configurations of the agent by namespace.
+// agentConfigs has the configurations of the target control agent, by namespace.
 type agentConfigs map[string]v1beta1.ALBTargetControlConfigSpec
 
 // AgentConfig implements webhook.AgentConfigs.
@@ -104,7 +104,7 @@ func configOf(t *testing.T, opt caseOptions, objects string) webhook.Config {
 	return cfg
 }
 
-// send sends a request and prints the answer.
+// send sends a request and returns the answer as text.
 func send(t *testing.T, q testRequest, h http.Handler) string {
 	t.Helper()
 	w := sendReview(t, h, q)
@@ -126,7 +126,7 @@ func send(t *testing.T, q testRequest, h http.Handler) string {
 		if err := json.Unmarshal(a.Patch, &ops); err != nil {
 			t.Fatal(err)
 		}
-		applyPatch(t, q, a) // it can be applied
+		applyPatch(t, q, a) // checks that the patch can be applied
 		for _, op := range ops {
 			value, err := json.Marshal(op["value"])
 			if err != nil {

@@ -92,7 +92,7 @@ awslbc_webhook_validation_failure_total{error_category="checkIngressClassAnnotat
 	}
 }
 
-// The checks of GlobalAccelerators are counted by the names that dashboards use.
+// The metrics count denied GlobalAccelerators under the check names that dashboards use.
 func TestDeniedAcceleratorsAreCounted(t *testing.T) {
 	c := testConfig(newStore(t, ""))
 	c.Accelerator = webhook.AcceleratorOptions{Served: true, Region: "eu-west-1"}
@@ -119,7 +119,8 @@ awslbc_webhook_validation_failure_total{error_category="checkForOverlappingPortR
 	}
 }
 
-// If one namespace is watched, the source has no objects of other namespaces, and requests for those must not fail.
+// If only one namespace is watched, requests for other namespaces are allowed, because the source has no objects of
+// these namespaces.
 func TestRequestsOfUnwatchedNamespacesAreAllowed(t *testing.T) {
 	c := testConfig(failingSource{func() error { return errors.New("an unknown namespace") }})
 	c.Namespace = "shop"

@@ -47,7 +47,7 @@ type testRequest struct {
 	Old       map[string]any        `json:"old"`
 }
 
-// server returns a server with the paths of a configuration.
+// server returns a handler with all webhook paths of a configuration.
 func server(c webhook.Config) http.Handler {
 	mux := http.NewServeMux()
 	for _, e := range webhook.Endpoints(c) {
@@ -84,7 +84,7 @@ func sendReview(t testing.TB, h http.Handler, q testRequest) *httptest.ResponseR
 	return w
 }
 
-// mustAnswer posts a request and returns the answer.
+// mustAnswer sends a request and returns the answer.
 func mustAnswer(t testing.TB, h http.Handler, q testRequest) *admissionv1.AdmissionResponse {
 	t.Helper()
 	w := sendReview(t, h, q)
@@ -94,7 +94,7 @@ func mustAnswer(t testing.TB, h http.Handler, q testRequest) *admissionv1.Admiss
 	return answer(t, w)
 }
 
-// answer decodes an answer.
+// answer decodes the answer to a review.
 func answer(t testing.TB, w *httptest.ResponseRecorder) *admissionv1.AdmissionResponse {
 	t.Helper()
 	var review admissionv1.AdmissionReview
@@ -107,7 +107,7 @@ func answer(t testing.TB, w *httptest.ResponseRecorder) *admissionv1.AdmissionRe
 	return review.Response
 }
 
-// applyPatch returns the object with the changes of an answer.
+// applyPatch returns the object of a request after the patch of the answer.
 func applyPatch(t testing.TB, q testRequest, a *admissionv1.AdmissionResponse) map[string]any {
 	t.Helper()
 	patch, err := jsonpatch.DecodePatch(a.Patch)

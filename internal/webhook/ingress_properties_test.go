@@ -17,8 +17,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// An admitted Ingress has, after it is stored, no finding that denies, and no path that denies if read without the
-// translation; a denied Ingress has one. The Ingresses are those of the translation, with random changes.
+// An admitted Ingress has no finding that denies after it is stored, and no invalid path according to a check without
+// the translation. A denied Ingress has such a finding. The test uses the Ingresses of the translation tests with
+// random changes.
 func TestAdmittedIngressesHaveNoFindingThatDenies(t *testing.T) {
 	corpus, err := ingresses.Files.ReadDir(".")
 	if err != nil || len(corpus) == 0 {
@@ -58,8 +59,8 @@ func TestAdmittedIngressesHaveNoFindingThatDenies(t *testing.T) {
 	}
 }
 
-// review validates an Ingress in place of the stored one, before it is stored, and compares the
-// answer with the findings of the translation afterwards.
+// review validates an Ingress in place of the stored one, and compares the answer with the findings of the translation
+// after the Ingress is stored.
 func review(t *testing.T, name string, mem *cluster.Memory, stored cluster.Object, ing *networkingv1.Ingress) bool {
 	t.Helper()
 	c := testConfig(mem)
@@ -77,7 +78,7 @@ func review(t *testing.T, name string, mem *cluster.Memory, stored cluster.Objec
 		}
 	}()
 	var reasons finding.List
-	known := true // whose Ingress it is
+	known := true // whether the owner of the Ingress is known
 	v := cluster.NewView(mem)
 	for _, id := range c.Ingress.Stacks(v, ing) {
 		_, found := c.Ingress.Translate(v, id, nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// manifests returns the documents of a kind in a file.
+// manifests returns the documents of a kind in a YAML file.
 func manifests[T any](t *testing.T, path, kind string) []T {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -39,7 +39,7 @@ func manifests[T any](t *testing.T, path, kind string) []T {
 	return out
 }
 
-// The manifests name paths that are served, with the names and failure policies of existing installations.
+// The webhook manifests use only served paths, and the webhook names and failure policies of existing installations.
 func TestManifestsFitTheServer(t *testing.T) {
 	const dir = "../../config/webhook/"
 	var got []string

@@ -15,13 +15,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// constantWorker is the worker number that a process claims.
+// constantWorker claims always the same worker number.
 type constantWorker uint32
 
 // Claim implements webhook.WorkerNumbers.
 func (w constantWorker) Claim(context.Context) (uint32, error) { return uint32(w), nil }
 
-// failingWorkers fails to claim a number while fails is set.
+// failingWorkers fails to claim a worker number while fails is set.
 type failingWorkers struct{ fails bool }
 
 // Claim implements webhook.WorkerNumbers.
@@ -32,7 +32,7 @@ func (r *failingWorkers) Claim(context.Context) (uint32, error) {
 	return 1, nil
 }
 
-// constantRandom is a source of one number.
+// constantRandom is a random source that always returns the same number.
 type constantRandom int
 
 // IntN implements webhook.Random.
@@ -54,7 +54,7 @@ func TestServerIDsAreNeverRepeated(t *testing.T) {
 			}
 			seen[id] = true
 		}
-		if waited := time.Since(began); waited != 12*2*time.Millisecond { // eight fit into each millisecond from 120 on
+		if waited := time.Since(began); waited != 12*2*time.Millisecond { // from 120 on, eight IDs fit into each millisecond
 			t.Errorf("waited for %s", waited)
 		}
 	})
@@ -92,7 +92,7 @@ func TestServerIDsFailRatherThanRepeat(t *testing.T) {
 	if _, err := c.Next(t.Context()); err == nil {
 		t.Error("an id without a worker number")
 	}
-	numbers.fails = false // the next one tries again
+	numbers.fails = false // the next call retries
 	if _, err := c.Next(t.Context()); err != nil {
 		t.Error(err)
 	}

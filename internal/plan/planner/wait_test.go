@@ -81,7 +81,7 @@ func (c *clockedPlanner) convergeInTime(t *testing.T, want model.Stack, have obs
 	return have, 0
 }
 
-// fixedHealth gives each target group a state in which it stays for ever.
+// fixedHealth returns a function that gives each target group a random health state, which does not change.
 func fixedHealth(r *rand.Rand) func(arn string) string {
 	states := map[string]string{}
 	return func(arn string) string {

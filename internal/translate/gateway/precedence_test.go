@@ -21,9 +21,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// The rules of an ALB give each request to the route that the Gateway API names. What it names is decided here
-// from its words alone: the listener by its hostname, then all matches of the routes attached to it, and of
-// these the one that the order of precedence puts first.
+// The rules of an ALB forward each request to the route that the Gateway API specification selects. The test implements
+// the specification literally: it selects the listener by its hostname, then all matches of the routes attached to this
+// listener, and of these the match that is first in the order of precedence.
 func TestRequestsReachTheRouteThatTheSpecificationNames(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 600, func(t *testing.T, seed uint64) {
@@ -59,7 +59,7 @@ var (
 	procedures = []string{"", "Get", "Put"}
 )
 
-// randomRouteSet is a Gateway with routes.
+// randomRouteSet is a Gateway with random routes.
 type randomRouteSet struct {
 	rnd    *rand.Rand
 	gw     *gwv1.Gateway
@@ -150,7 +150,7 @@ func (w *randomRouteSet) httpMatch() gwv1.HTTPRouteMatch {
 			m.QueryParams = append(m.QueryParams, gwv1.HTTPQueryParamMatch{Name: name, Value: pick(w.rnd, []string{"1", "2"})})
 		}
 	}
-	// AWS takes five values in a rule: a hostname, two for a prefix, and two others.
+	// AWS permits five values per rule: a hostname, two values for a prefix, and two others.
 	if len(m.Headers)+len(m.QueryParams)+boolToInt(m.Method != nil) > 2 {
 		m.QueryParams = nil
 	}
@@ -205,7 +205,7 @@ func (w *randomRouteSet) store(t *testing.T) cluster.Source {
 	return m
 }
 
-// request is one that some match may be about.
+// request returns a random request that some match may select.
 func (w *randomRouteSet) request() model.Request {
 	req := model.Request{
 		Host: pick(w.rnd, []string{"a.com", "x.a.com", "y.x.a.com", "z.y.x.a.com", "b.com", "c.org", "q.com"}), Method: string(pick(w.rnd, methodOf)),
@@ -226,15 +226,15 @@ func (w *randomRouteSet) request() model.Request {
 	return req
 }
 
-// candidate is a match of the request, with what the Gateway API compares.
+// candidate is a match of the request, with the keys that the Gateway API compares.
 type candidate struct {
 	at   string
-	keys []int // the greater, the earlier; compared one after the other
+	keys []int // compared in turn; a greater key has precedence
 	age  time.Time
 	name string
 }
 
-// authentication is the order of precedence.
+// before reports whether c has precedence over o.
 func (c candidate) before(o candidate) bool {
 	for i := range c.keys[:6] {
 		if c.keys[i] != o.keys[i] {
@@ -247,7 +247,7 @@ func (c candidate) before(o candidate) bool {
 	case c.name != o.name:
 		return c.name < o.name
 	}
-	for i := 6; i < len(c.keys); i++ { // the first rule and the first match in it
+	for i := 6; i < len(c.keys); i++ { // the first rule, then its first match
 		if c.keys[i] != o.keys[i] {
 			return c.keys[i] < o.keys[i]
 		}
@@ -255,7 +255,7 @@ func (c candidate) before(o candidate) bool {
 	return false
 }
 
-// fits returns how specifically a hostname, which may be a wildcard, takes a host; 0: not.
+// fits returns how specifically a hostname, which may be a wildcard, matches a host; 0 if it does not match.
 func fits(pattern, host string) int {
 	switch {
 	case pattern == "":
@@ -268,7 +268,7 @@ func fits(pattern, host string) int {
 	return 0
 }
 
-// standard is what the Gateway API says: the match that serves a request, or 404.
+// standard returns the match that serves a request according to the Gateway API specification, or 404.
 func (w *randomRouteSet) standard(req model.Request) string {
 	listener, best := -1, 0
 	for i, l := range w.gw.Spec.Listeners {
@@ -293,7 +293,7 @@ func (w *randomRouteSet) standard(req model.Request) string {
 		if host == 0 {
 			continue
 		}
-		// Where the hostname of the listener is the more specific one, it is that of the route on this listener.
+		// If the hostname of the listener is more specific than that of the route, it is used for the route.
 		for _, c := range candidates(o, req, max(host, best)) {
 			if won == nil || c.before(*won) {
 				won = &c
@@ -313,7 +313,7 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// routeHost is how specifically a route takes a host.
+// routeHost returns how specifically the hostnames of a route match a host.
 func routeHost(o cluster.Object, host string) int {
 	var all []gwv1.Hostname
 	switch o := o.(type) {
@@ -332,7 +332,7 @@ func routeHost(o cluster.Object, host string) int {
 	return best
 }
 
-// candidates are the matches of a route that a request meets.
+// candidates returns the matches of a route that a request satisfies.
 func candidates(o cluster.Object, req model.Request, host int) []candidate {
 	header := map[string]string{}
 	for _, h := range req.Header {
@@ -374,7 +374,7 @@ func candidates(o cluster.Object, req model.Request, host int) []candidate {
 	return out
 }
 
-// httpPath is the rank and the length of a path match, 0 if the path does not meet it.
+// httpPath returns the rank and the length of a path match; 0 if the path does not match.
 func httpPath(m gwv1.HTTPPathMatch, path string) (rank, length int) {
 	v := *m.Value
 	switch *m.Type {
@@ -383,7 +383,7 @@ func httpPath(m gwv1.HTTPPathMatch, path string) (rank, length int) {
 			return 3, len(v)
 		}
 	case gwv1.PathMatchPathPrefix:
-		// Element by element, whatever slash is at the end.
+		// Compare element by element, without a trailing slash.
 		want, have := strings.Split(strings.Trim(v, "/"), "/"), strings.Split(strings.TrimPrefix(path, "/"), "/")
 		if v == "/" {
 			return 2, 1
@@ -422,7 +422,7 @@ func httpRest(m gwv1.HTTPRouteMatch, req model.Request, header map[string]string
 	return true
 }
 
-// grpcPath is the rank of a match of calls, with the lengths of service and method; -1 if the path does not meet it.
+// grpcPath returns the rank of a method match, with the lengths of service and method; -1 if the path does not match.
 func grpcPath(m gwv1.GRPCRouteMatch, path string) (rank, service, procedure int) {
 	if m.Method == nil {
 		return 0, 0, 0

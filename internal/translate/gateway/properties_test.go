@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// eachStack calls a property for the stacks of all cases.
+// eachStack calls property for each stack of all cases.
 func eachStack(t *testing.T, property func(t *testing.T, f *gateway.Frontend, src *cluster.Memory, id model.StackID)) {
 	enginetest.EachCase(t, testdata, func(t *testing.T, src *cluster.Memory) {
 		for _, kind := range []model.Kind{model.ALBGateway, model.NLBGateway} {
@@ -43,7 +43,8 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	})
 }
 
-// What a translation does not read cannot wake it up again, such as the Service of a backend.
+// The translation depends only on objects that the view has recorded as read, such as the Service of a backend. Changes
+// of other objects do not trigger a new translation.
 func TestTranslationDependsOnlyOnRecordedReads(t *testing.T) {
 	eachStack(t, func(t *testing.T, f *gateway.Frontend, src *cluster.Memory, id model.StackID) {
 		reduced := &cluster.Reduced{Source: src}

@@ -13,8 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// A route of which some rules are wrong is accepted for the others, and the condition that says so goes with the fault.
-// Classes of older controllers accept all of a route or nothing.
+// If only some rules of a route are invalid, the route is accepted for the other rules, and the condition
+// PartiallyInvalid is removed with the fault. With classes of older controllers, a route is accepted as a whole or not
+// at all.
 func TestPartiallyInvalidRoutes(t *testing.T) {
 	ref := finding.Ref{Kind: "HTTPRoute", Namespace: "a", Name: "r"}
 	wrong := func(fields ...string) (out finding.List) {
@@ -63,8 +64,8 @@ func TestPartiallyInvalidRoutes(t *testing.T) {
 	}
 }
 
-// A network load balancer refuses connections to a port whose routes have no backends, as those ask for: AWS makes no
-// listener without a target group. Classes that follow the standard call such a port programmed, others do not.
+// A port of an NLB whose routes have no backends refuses connections, as its routes specify: AWS has no listener
+// without a target group. Classes that follow the specification report such a port as programmed, other classes do not.
 func TestAPortWithoutBackendsIsProgrammed(t *testing.T) {
 	const docs = `
 apiVersion: gateway.networking.k8s.io/v1
@@ -92,7 +93,8 @@ spec:
 		s := newReportHarness(t, fmt.Sprintf(docs, controller))
 		s.f = New(model.NLBGateway, s.f.opt)
 		s.o.ID.Kind = model.NLBGateway
-		// A listener of port 81 is neither asked for nor there; one of port 82 is asked for, and AWS did not make it.
+		// The listener of port 81 is neither desired nor live. The listener of port 82 is desired, but AWS did not
+		// create it.
 		s.o.Stack.LoadBalancer = &model.LoadBalancer{Type: model.Network, Listeners: []model.Listener{{Port: 80}, {Port: 82}}}
 		s.o.Plan.Ports = []int32{80}
 		s.report()

@@ -22,14 +22,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// reportHarness is a cluster to which reports are written, without a controller.
+// reportHarness writes reports to a cluster in memory, without a controller.
 type reportHarness struct {
 	t   *testing.T
 	src *cluster.Memory
 	f   *Frontend
 	o   engine.Outcome
 	now time.Time
-	// events of the last report.
+	// events has the events and annotations of the last report.
 	events []string
 }
 
@@ -62,7 +62,7 @@ func newReportHarness(t *testing.T, yaml string) *reportHarness {
 	return s
 }
 
-// report writes a report, and returns how many statuses it writes.
+// report writes a report, and returns the number of written statuses.
 func (s *reportHarness) report() int {
 	s.t.Helper()
 	s.now = s.now.Add(time.Minute)
@@ -90,7 +90,7 @@ func (s *reportHarness) report() int {
 	return writes
 }
 
-// put changes an object by a merge patch.
+// put applies a merge patch to an object.
 func (s *reportHarness) put(obj cluster.Object, change any) {
 	s.t.Helper()
 	before, err := json.Marshal(obj)
@@ -134,7 +134,7 @@ func (s *reportHarness) route(name string) *gwv1.HTTPRoute {
 	return r
 }
 
-// text shows conditions as "Type=Status/Reason".
+// text returns conditions as "Type=Status/Reason".
 func text(all []metav1.Condition) string {
 	var out []string
 	for _, c := range all {
@@ -207,7 +207,7 @@ func TestReportOfAServedGateway(t *testing.T) {
 	}
 }
 
-// A status follows the reason that it gives, and the time of a condition is that of its last change.
+// Conditions change with the findings, and the transition time of a condition is the time of its last change.
 func TestConditionsFollowTheirReason(t *testing.T) {
 	s := newReportHarness(t, oneGateway)
 	s.report()
@@ -242,7 +242,8 @@ func TestConditionsFollowTheirReason(t *testing.T) {
 
 const foreignEntry = `{"controllerName": "example.com/other", "parentRef": {"name": "g"}, "conditions": []}`
 
-// Entries of other controllers stay, and an entry of ours goes with its parentRef and with its Gateway.
+// Status entries of other controllers are retained. An entry of this controller is removed with its parentRef and with
+// its Gateway.
 func TestEntriesAreRemovedWithTheirParents(t *testing.T) {
 	s := newReportHarness(t, oneGateway)
 	s.edit(cluster.KindHTTPRoute, "a", "r", `{"status": {"parents": [`+foreignEntry+`, {"controllerName": "example.com/other", "parentRef": {"name": "gone"}, "conditions": []}]}}`)
@@ -275,7 +276,7 @@ func TestEntriesAreRemovedWithTheirParents(t *testing.T) {
 	}
 }
 
-// A parent that is named twice has one entry, which is not written again and again.
+// A parent that a route names twice has one status entry, which is not written again and again.
 func TestAParentNamedTwiceHasOneEntry(t *testing.T) {
 	s := newReportHarness(t, oneGateway)
 	s.edit(cluster.KindHTTPRoute, "a", "r", `{"spec": {"parentRefs": [{"name": "g"}, {"name": "g", "namespace": "a"}]}}`)
@@ -285,7 +286,7 @@ func TestAParentNamedTwiceHasOneEntry(t *testing.T) {
 	}
 }
 
-// An entry about a later state of the route than the one that was read is left alone.
+// A status entry for a later generation of the route than the one that was read is not changed.
 func TestEntriesOfLaterGenerationsStay(t *testing.T) {
 	s := newReportHarness(t, oneGateway)
 	s.edit(cluster.KindHTTPRoute, "a", "r", `{"status": {"parents": [{"controllerName": "gateway.k8s.aws/alb", "parentRef": {"name": "g"},
@@ -423,7 +424,8 @@ func TestGatewayConditions(t *testing.T) {
 	}
 }
 
-// A load balancer that was shown serves on while AWS cannot be read, or while what is asked for cannot be determined.
+// While AWS cannot be read, or the desired state cannot be determined, a load balancer that was reported as programmed
+// remains reported as programmed.
 func TestProgrammedIsRetainedWhileAWSStateIsUnknown(t *testing.T) {
 	gw := finding.Ref{Kind: "Gateway", Namespace: "a", Name: "g"}
 	for name, change := range map[string]func(s *reportHarness){
@@ -458,7 +460,8 @@ func TestDryRunShowsOnlyThePlan(t *testing.T) {
 	if n := s.report(); n != 1 || !slices.Equal(s.events, []string{cluster.GatewayPlanAnnotation}) || !strings.HasPrefix(text(s.gateway().Status.Conditions), "Accepted=Unknown") {
 		t.Errorf("%d statuses, %v, conditions %v", n, s.events, s.gateway().Status.Conditions)
 	}
-	// The finalizer shows a load balancer: the annotation counts no more, and the plan goes.
+	// The finalizer shows that a load balancer exists, so the dry-run annotation has no effect and the plan annotation
+	// is removed.
 	s.edit(cluster.KindGateway, "a", "g", `{"metadata": {"finalizers": ["gateway.k8s.aws/alb"], "annotations": {"gateway.k8s.aws/dry-run-plan": "{}"}}}`)
 	s.o.Stack, _ = s.f.Translate(cluster.NewView(s.src), liveStackID, nil)
 	if s.report(); s.o.Stack.DryRun || !slices.Contains(s.events, cluster.GatewayPlanAnnotation) {

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// without is a source that does not read some kinds, as when their definitions are removed.
+// without is a source that does not read some kinds, as after their CRDs are removed.
 type without struct {
 	*cluster.Memory
 	kinds []cluster.Kind
@@ -55,7 +55,8 @@ spec: {ports: [{port: 80, targetPort: 8080}]}
 ---
 `
 
-// liveEdge is a load balancer whose port 80 has a rule for a host that forwards to the target group with an id.
+// liveEdge returns the live state of a load balancer whose port 80 has a rule for a host. The rule forwards to the
+// target group with an ID.
 func liveEdge(host, id string, bindings ...observed.Binding) observed.Stack {
 	return observed.Stack{
 		LoadBalancers: []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Type: "application", Listeners: []observed.Listener{{
@@ -69,7 +70,8 @@ func liveEdge(host, id string, bindings ...observed.Binding) observed.Stack {
 	}
 }
 
-// A kind that is not served any more says nothing, and takes no right away. What does not depend on it is withdrawn.
+// If a kind is no longer served, permissions that depend on this kind are not withdrawn. Other permissions are
+// withdrawn.
 func TestAMissingKindWithdrawsNothing(t *testing.T) {
 	ref := func(kind, namespace, name string) finding.Ref {
 		return finding.Ref{Kind: kind, Namespace: namespace, Name: name}
@@ -77,7 +79,7 @@ func TestAMissingKindWithdrawsNothing(t *testing.T) {
 	id := naming.GatewayTargetGroupID(ref("Gateway", "shop", "edge"), ref("HTTPRoute", "team", "r"), ref("Service", "bank", "web"), "8080")
 	for name, c := range map[string]struct {
 		missing    []cluster.Kind
-		everything bool // is held
+		everything bool // whether everything is held
 		groups     []string
 	}{
 		"all kinds are read":      {groups: []string{"tg"}},
@@ -110,8 +112,8 @@ func TestAMissingKindWithdrawsNothing(t *testing.T) {
 	}
 }
 
-// The id of a target group joins names by hyphens. Whose it is, and which backend it is for, is decided so that neither a
-// namespace whose name begins another's nor a long name keeps a right.
+// The ID of a target group joins names with hyphens. Its owner and its backend are still determined correctly: neither
+// a namespace whose name is a prefix of another name nor a very long name retains a permission.
 func TestOwnerOfATargetGroupDoesNotDependOnHyphens(t *testing.T) {
 	ref := func(kind, namespace, name string) finding.Ref {
 		return finding.Ref{Kind: kind, Namespace: namespace, Name: name}

@@ -108,7 +108,7 @@ func configRef(kind cluster.Kind, namespace, name string) cluster.Ref {
 	return cluster.Ref{Kind: kind, Namespace: namespace, Name: name}
 }
 
-// TestPatches states what is written to each kind of object.
+// TestPatches checks what is written to each kind of object.
 func TestPatches(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for name, x := range map[string]struct {
@@ -273,7 +273,8 @@ func patchText(t *testing.T, store *cluster.Memory, p cluster.Patch) string {
 	return fmt.Sprintf("%T", p)
 }
 
-// A route concerns the ListenerSets about which it has entries of ours, and another object itself.
+// A change of a route enqueues the ListenerSets for which it has status entries of this controller. A change of any
+// other object enqueues that object.
 func TestItems(t *testing.T) {
 	store, err := cluster.FromYAML(nil, []byte(docs))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
 )
 
-// TestMerge has one row for each field and each way to merge it.
+// TestMerge has one case per field and way to merge it.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	list := func(s ...string) *[]string { return &s }
@@ -23,7 +23,7 @@ func TestMerge(t *testing.T) {
 	listeners := func(l ...gwconfig.ListenerConfiguration) *[]gwconfig.ListenerConfiguration { return &l }
 	type spec = gwconfig.LoadBalancerConfigurationSpec
 	for name, c := range map[string]struct{ class, gateway, class1, gateway1 spec }{
-		// The class wins in the third column, the Gateway in the fourth.
+		// The class has precedence in the third column, the Gateway in the fourth.
 		"name":     {spec{LoadBalancerName: new("a")}, spec{LoadBalancerName: new("b")}, spec{LoadBalancerName: new("a")}, spec{LoadBalancerName: new("b")}},
 		"one side": {spec{Scheme: new(gwconfig.SchemeInternal)}, spec{}, spec{Scheme: new(gwconfig.SchemeInternal)}, spec{Scheme: new(gwconfig.SchemeInternal)}},
 		"capacity": {
@@ -64,7 +64,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// One configuration alone counts as it is.
+// If there is only one configuration, it is used unchanged.
 func TestMergeOfOneConfiguration(t *testing.T) {
 	t.Parallel()
 	only := gwconfig.LoadBalancerConfigurationSpec{MergingMode: new(gwconfig.PreferGateway), LoadBalancerName: new("a")}
@@ -78,7 +78,7 @@ func TestMergeOfOneConfiguration(t *testing.T) {
 	}
 }
 
-// TestTargetGroupPropsForRoute has the order in which route configurations are chosen.
+// TestTargetGroupPropsForRoute checks which route configuration is chosen for a route.
 func TestTargetGroupPropsForRoute(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -109,7 +109,7 @@ func TestTargetGroupPropsForRoute(t *testing.T) {
 	}
 }
 
-// The health check is merged as a block, attributes and tags by key.
+// The health check is merged as a whole, attributes and tags by key.
 func TestMergeProps(t *testing.T) {
 	t.Parallel()
 	high := gwconfig.TargetGroupProps{
@@ -129,7 +129,7 @@ func TestMergeProps(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsMerged gives each field to either side, so that a new one cannot be forgotten.
+// TestEveryFieldIsMerged sets each field on either side, so that no new field is forgotten in the merge.
 func TestEveryFieldIsMerged(t *testing.T) {
 	t.Parallel()
 	merge := func(high, low gwconfig.LoadBalancerConfigurationSpec) gwconfig.LoadBalancerConfigurationSpec {

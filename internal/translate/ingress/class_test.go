@@ -65,7 +65,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// Any number of Ingresses may name classes that do not exist. An event for another class is no work for them.
+// An Ingress that names a class that does not exist subscribes only to this class. Otherwise an event for any class
+// would run all such Ingresses.
 func TestAMissingClassDoesNotSubscribeToTheOthers(t *testing.T) {
 	src, err := cluster.NewMemory(nil)
 	if err != nil {

@@ -92,7 +92,7 @@ func TestStacks(t *testing.T) {
 	}
 }
 
-// statusWithHost is the status of an Ingress that is served under a host name.
+// statusWithHost returns the status of an Ingress that is served by a load balancer with a host name.
 func statusWithHost(namespace, name, host string, ports ...int32) cluster.ObjectStatus {
 	lb := networkingv1.IngressLoadBalancerIngress{Hostname: host}
 	for _, p := range ports {
@@ -215,7 +215,7 @@ func (failedError) Error() string { return "failed" }
 
 var _ engine.Frontend = (*ingress.Frontend)(nil)
 
-// A change of the class must find Ingresses that name no class, too.
+// A change of an IngressClass that is or was the default also finds Ingresses that name no class.
 func TestStacksOfAPreviousDefaultClass(t *testing.T) {
 	src := enginetest.Load(t, world)
 	obj, err := src.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: "usual"})

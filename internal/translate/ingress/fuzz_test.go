@@ -16,7 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Whatever one member writes, translation does not fall over and the other member is served.
+// FuzzOneMemberNeverStopsTheOther checks that for any settings of one member, the translation does not panic and the
+// other member is served.
 func FuzzOneMemberNeverStopsTheOther(f *testing.F) {
 	for i := range settings.Rows() {
 		f.Add(i, "web", "x", "/", i%4)
@@ -60,7 +61,7 @@ func FuzzOneMemberNeverStopsTheOther(f *testing.F) {
 			for _, r := range l.Rules {
 				served = served || r.Member.Name == "good" && r.Held == 0
 			}
-			served = served || len(l.Rules) == 0 // redirected as a whole
+			served = served || len(l.Rules) == 0 // the whole listener redirects
 		}
 		if !served {
 			t.Errorf("%v\n%s", found, goldentest.Dump(stack))

@@ -19,7 +19,7 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// stacks are all stacks that the Ingresses of a source belong to.
+// stacks returns all stacks that the Ingresses of a source belong to.
 func stacks(t *testing.T, f *ingress.Frontend, src cluster.Source) []model.StackID {
 	t.Helper()
 	return enginetest.Stacks(t, f, src, cluster.KindIngress)

@@ -20,8 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// malformed are values that cannot be read, for each annotation, with a part of the message that
-// says how it is written. Keys end in what stands for "<name>".
+// malformed has an invalid value for each annotation, and the part of the message that describes the valid form. Keys
+// include an example in place of "<name>".
 var malformed = map[string]struct{ value, form string }{
 	"group.name":                          {"No Name!", "lower"},
 	"group.order":                         {"first", "from -1000 to 1000"},
@@ -75,8 +75,8 @@ var malformed = map[string]struct{ value, form string }{
 	"frontend-nlb-tags":                                  {"x", "key=value"},
 }
 
-// anyText are annotations that take every text: what is wrong with one is only known to AWS, or is
-// reported when it leads nowhere (a subnet that does not exist).
+// anyText are annotations that accept any text. Only AWS can find an error in such a text, or it is reported when the
+// resource that it names does not exist.
 var anyText = []string{
 	"subnets", "security-groups", "ipam-ipv4-pool-id", "certificate-arn", "ssl-policy", "security-group-prefix-lists", "acm-pca-arn",
 	"auth-on-unauthenticated-request", "auth-scope", "auth-session-cookie", "healthcheck-port", "healthcheck-path", "success-codes",
@@ -109,7 +109,8 @@ func TestMalformedAnnotationsAreReportedOnceWithTheirForm(t *testing.T) {
 	}
 }
 
-// findingsOf translates an Ingress with the annotation, in surroundings in which it counts.
+// findingsOf translates an Ingress with the annotation and the other settings that the annotation needs to have an
+// effect.
 func findingsOf(t *testing.T, key, value string) finding.List {
 	t.Helper()
 	annotations := map[string]string{

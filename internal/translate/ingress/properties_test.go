@@ -30,8 +30,8 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	})
 }
 
-// What a translation does not read cannot wake it up again: every object of a stack must be among
-// the references or lists of its view.
+// The translation depends only on objects that the view has recorded as read, as references or lists. Changes of other
+// objects do not trigger a new translation.
 func TestTranslationDependsOnlyOnRecordedReads(t *testing.T) {
 	enginetest.EachCase(t, testdata, func(t *testing.T, src *cluster.Memory) {
 		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})

@@ -20,7 +20,8 @@ import (
 
 var sharedEdge = model.StackID{Kind: model.Ingress, Name: "edge"}
 
-// liveRules is a load balancer with a rule for each host, which forwards to the target group with an id.
+// liveRules returns a load balancer with a rule for each host. The rule forwards to the target group with the ID for
+// this host.
 func liveRules(idByHost map[string]string) observed.Stack {
 	l := observed.Listener{ARN: "listener", Port: 80, Protocol: "HTTP", Default: []model.Action{model.FixedResponse{Status: "404"}}}
 	var out observed.Stack
@@ -35,8 +36,8 @@ func liveRules(idByHost map[string]string) observed.Stack {
 	return out
 }
 
-// Of two Ingresses of a namespace the class of one stops admitting it. Only rules that are surely of that one go: the name
-// of the other may begin with its name.
+// The class of one of two Ingresses in a namespace stops admitting its Ingress. Only rules that certainly belong to
+// this Ingress are withdrawn: the name of the other Ingress may begin with its name.
 func TestRulesOfAnAdmittedIngressAreNotWithdrawn(t *testing.T) {
 	const classes = `
 apiVersion: v1
@@ -72,7 +73,7 @@ spec: {ingressClassName: %s, rules: [{host: %[1]s.example.com, http: {paths: [{p
 		gone []string
 	}{
 		"both are admitted":             {of("web", "open") + of("web-two", "open"), nil},
-		"the one with the longer name":  {of("web", "open") + of("web-two", "closed"), nil}, // it could be of the other one
+		"the one with the longer name":  {of("web", "open") + of("web-two", "closed"), nil}, // the rule could belong to the other Ingress
 		"the one with the shorter name": {of("web", "closed") + of("web-two", "open"), []string{"rule web.example.com"}},
 		"neither":                       {of("web", "closed") + of("web-two", "closed"), []string{"rule web-two.example.com", "rule web.example.com"}},
 		"one beside a third":            {of("other", "open") + of("web", "closed"), []string{"rule web-two.example.com", "rule web.example.com"}},
@@ -87,7 +88,8 @@ spec: {ingressClassName: %s, rules: [{host: %[1]s.example.com, http: {paths: [{p
 	}
 }
 
-// In isolated tenancy a host belongs to the namespace that serves it, however old the Ingress of another one is.
+// In isolated tenancy a host belongs to the namespace that serves it, even if the Ingress of another namespace is
+// older.
 func TestALiveHostStaysWithItsNamespace(t *testing.T) {
 	of := func(namespace, host string, year int) string {
 		return fmt.Sprintf(`---
@@ -104,9 +106,9 @@ spec: {ingressClassName: alb, rules: [{host: "%s", http: {paths: [{path: /, path
 	}
 	const class = "apiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: alb}\nspec: {controller: ingress.k8s.aws/alb}\n"
 	for name, c := range map[string]struct {
-		old, young string            // the hosts that the namespaces ask for
-		live       map[string]string // ids of target groups by host
-		refused    []string          // namespaces
+		old, young string            // hosts in the Ingresses of the namespaces old and young
+		live       map[string]string // target group IDs by host
+		refused    []string          // namespaces whose rule is refused
 	}{
 		"nothing is live":           {"a.example.com", "a.example.com", nil, []string{"young"}},
 		"the host is live":          {"a.example.com", "a.example.com", map[string]string{"a.example.com": "young/web-app:80"}, []string{"old"}},

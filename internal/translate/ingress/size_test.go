@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// product is an Ingress with so many ports and paths.
+// product returns an Ingress with the given numbers of ports and paths.
 func product(ports, paths int) string {
 	var ps, rs []string
 	for n := range ports {
@@ -48,7 +48,7 @@ var large = model.StackID{Kind: model.Ingress, Namespace: "ns", Name: "large"}
 func TestTooLargeIngressGetsNoRules(t *testing.T) {
 	for _, c := range []struct {
 		ports, paths int
-		field        string // of the finding; empty: admitted
+		field        string // field of the finding; empty: admitted
 	}{
 		{100, 40, ""}, {100, 41, "spec.rules"}, {101, 1, "alb.ingress.kubernetes.io/listen-ports"}, {1000, 400, "alb.ingress.kubernetes.io/listen-ports"},
 	} {
@@ -69,8 +69,8 @@ func TestTooLargeIngressGetsNoRules(t *testing.T) {
 	}
 }
 
-// BenchmarkLargestIngress shows the memory that a translation of the largest admitted Ingress, and of a
-// refused one, leaves in use.
+// BenchmarkLargestIngress measures the memory that remains in use after the translation of the largest admitted
+// Ingress, and of a refused Ingress.
 func BenchmarkLargestIngress(b *testing.B) {
 	for _, c := range [][2]int{{100, 40}, {1000, 400}} {
 		b.Run(fmt.Sprintf("%dx%d", c[0], c[1]), func(b *testing.B) {

@@ -38,7 +38,7 @@ spec:
         paths: [{path: /, pathType: Prefix, backend: {service: {name: kiosk, port: {%s}}}}]
 `
 
-// The names are frozen: a live load balancer is found again only by the same ones.
+// The names never change, because a live load balancer is found only by its name.
 func TestFrozenNames(t *testing.T) {
 	implicit := model.StackID{Kind: model.Ingress, Namespace: "garden", Name: "rose-bed"}
 	group := model.StackID{Kind: model.Ingress, Name: "tulips"}
@@ -96,8 +96,8 @@ func TestFrozenNamesOfExtras(t *testing.T) {
 	}
 }
 
-// two members of group g, the first one first by name; settings are what their annotations and specs
-// say in addition, a spec beginning with "spec:".
+// twoMembers returns two members of IngressGroup g, in the order of their names. first and second are additional
+// annotations, or lines of the spec if they begin with "spec:".
 func twoMembers(first, second string) string {
 	var out strings.Builder
 	for name, says := range map[string]string{"a": first, "b": second} {
@@ -133,8 +133,8 @@ spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 `
 }
 
-// What members of a group may not say differently: the first one wins, the second one gets an event, and
-// nothing is made where one fault is to stop the group.
+// If members of an IngressGroup disagree on a setting, the value of the first member is used and the second member gets
+// an event. If the fault blocks the whole stack, nothing is created.
 func TestConflictsOfMembers(t *testing.T) {
 	const secure = "listen-ports: '[{\"HTTPS\":443},{\"HTTPS\":8443}]'\ncertificate-arn: c\n"
 	const backend = "spec:defaultBackend: {service: {name: web, port: {number: 80}}}\n"
@@ -243,7 +243,7 @@ func TestNamesOfGroups(t *testing.T) {
 	}
 }
 
-// Members of equal order are in the order of the bytes of "namespace/name".
+// Members with equal order are sorted by the bytes of "namespace/name".
 func TestOrderOfMembers(t *testing.T) {
 	src, err := cluster.NewMemory(nil)
 	if err != nil {

@@ -22,8 +22,9 @@ var (
 	createdAt = time.Unix(1000000, 0)
 )
 
-// member is an Ingress that says something of a setting, as its own annotation: "" for nothing, "?" for what cannot be read,
-// and in its class if it begins with "class:". It is the younger the later its name comes.
+// member returns an Ingress that sets a value by its own annotation, or by its class if says begins with "class:". An
+// empty says sets no value, and "?" sets one that cannot be read. A member whose name is later in the alphabet was
+// created later.
 func member(name, says string) *Member {
 	namespace, _, _ := strings.Cut(name, "/")
 	m := &Member{
@@ -46,7 +47,7 @@ func member(name, says string) *Member {
 	return m
 }
 
-// ingresses are members "namespace/name=what it says".
+// ingresses returns members, each given as "namespace/name=value".
 func ingresses(list ...string) (out []*Member) {
 	for _, x := range list {
 		name, says, _ := strings.Cut(x, "=")
@@ -57,7 +58,7 @@ func ingresses(list ...string) (out []*Member) {
 
 func nameOf(m *Member) settings.Opt[string] { return m.Set.Name }
 
-// serving is a live stack with a listener on a port, a rule of which is each object's own.
+// serving returns a live stack with a listener on a port, which has one rule for each named object.
 func serving(port int32, protocol string, names ...string) *observed.Stack {
 	l := observed.Listener{ARN: "listener", Port: port, Protocol: protocol}
 	live := &observed.Stack{}
@@ -69,7 +70,7 @@ func serving(port int32, protocol string, names ...string) *observed.Stack {
 	return live
 }
 
-// reportedText are the members that findings are about, with the reason.
+// reportedText returns the names of the members that findings are about, with the reasons.
 func reportedText(l finding.List) string {
 	var out []string
 	for _, f := range l {
@@ -78,7 +79,7 @@ func reportedText(l finding.List) string {
 	return strings.Join(out, ", ")
 }
 
-// TestAgreement states which value a load balancer has once where members say several.
+// TestAgreement checks which value a load-balancer-wide setting gets if members set different values.
 func TestAgreement(t *testing.T) {
 	live := func(v string) *LiveValue[string] { x := LiveValueOf(v, true, Equal[string]); return &x }
 	for name, x := range map[string]struct {
@@ -87,7 +88,7 @@ func TestAgreement(t *testing.T) {
 		edit    func(*Translation)
 		want    string
 		kept    bool
-		agreed  bool // nothing is contested
+		agreed  bool // whether nothing is contested
 		found   string
 	}{
 		"none says anything":                     {members: []string{"a/1", "b/2"}, agreed: true},
@@ -166,7 +167,7 @@ func TestAgreement(t *testing.T) {
 	}
 }
 
-// former makes an object one whose class cannot be read.
+// previous adds a previous member whose class cannot be read.
 func previous(name string) func(*Translation) {
 	return func(t *Translation) {
 		m := member(name, "")
@@ -179,7 +180,7 @@ func isolated(t *Translation) { t.Isolated = true }
 
 func guests(t *Translation) { t.Owner = new("own") }
 
-// keys gives members maps: "k=v" in their attributes, "class.k=v" in those of their class.
+// keys returns a member with attributes: "k=v" sets its own attribute, "class.k=v" an attribute of its class.
 func keys(name string, pairs ...string) *Member {
 	m := member(name, "")
 	own, ofClass := map[string]string{}, map[string]string{}
@@ -198,7 +199,7 @@ func keys(name string, pairs ...string) *Member {
 	return m
 }
 
-// TestAgreementOfKeys states it for maps, of which each key is a setting.
+// TestAgreementOfKeys checks the same for maps, in which each key is a separate setting.
 func TestAgreementOfKeys(t *testing.T) {
 	for name, x := range map[string]struct {
 		members []*Member
@@ -257,13 +258,13 @@ func unavailableKeys(name string) *Member {
 	return m
 }
 
-// TestProtocolsOfPorts states which members listen on a port where they disagree on its protocol.
+// TestProtocolsOfPorts checks which members listen on a port if they disagree on its protocol.
 func TestProtocolsOfPorts(t *testing.T) {
 	for name, x := range map[string]struct {
-		tls      []bool // of the members 1, 2, ... on port 80
+		tls      []bool // whether members 1, 2, … use TLS on port 80
 		live     *observed.Stack
 		previous string
-		want     string // protocol, members, outvoted
+		want     string // protocol, members, members that do not listen
 		found    string
 	}{
 		"all agree":                          {tls: []bool{false, false}, want: "HTTP [1 2] []"},
@@ -309,7 +310,7 @@ func names(list []*Member) (out []string) {
 	return out
 }
 
-// A member that is served and whose ports are not known may listen on any port, so that what is live there stays.
+// A served member whose ports are unknown may listen on any port, so the live setting is retained on every port.
 func TestAMemberWithoutPortsMayListenAnywhere(t *testing.T) {
 	for name, x := range map[string]struct {
 		live *observed.Stack
@@ -331,7 +332,7 @@ func TestAMemberWithoutPortsMayListenAnywhere(t *testing.T) {
 	}
 }
 
-// What is live is asked for where it was not read, once, and not where AWS gives no answer.
+// Live attributes that were not read are asked for once, and not if AWS gives no answer.
 func TestLiveAttributesAreRequested(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit       func(*Translation)
@@ -370,7 +371,7 @@ func TestLiveAttributesAreRequested(t *testing.T) {
 	}
 }
 
-// TestFaults states on which member a fault is reported and what it holds.
+// TestFaults checks on which member a fault is reported, and what it holds.
 func TestFaults(t *testing.T) {
 	m := member("a/1", "")
 	other := member("a/2", "")
@@ -407,7 +408,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Values are cut in messages, and lists are compared as sets.
+// Long values are truncated in messages, and lists are compared as sets.
 func TestValuesInMessagesAndSets(t *testing.T) {
 	if got := quoted(strings.Repeat("x", 1000)); len(got) > 320 || !strings.HasSuffix(got, `..."`) {
 		t.Errorf("a long value is shown as %s", got)

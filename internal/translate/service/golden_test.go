@@ -31,7 +31,7 @@ func TestTranslate(t *testing.T) {
 			models.WriteString("--- # stack " + id.String() + "\n" + goldentest.Dump(stack))
 			for _, x := range found {
 				findings.WriteString(x.String() + " (blocks " + x.Blocks.String() + ")\n")
-				// The default action is all that a listener of a network load balancer has.
+				// A listener of an NLB has only its default action.
 				if usual := enginetest.DefaultReach(x.Reason); x.Blocks > max(usual, finding.BlocksListener) || usual == finding.BlocksNothing && x.Blocks > usual {
 					t.Errorf("%s blocks %s, and its page says %s", x.Reason, x.Blocks, usual)
 				}

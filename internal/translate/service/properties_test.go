@@ -41,7 +41,8 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	})
 }
 
-// What a translation does not read cannot wake it up again, such as the Service of a weighted backend.
+// The translation depends only on objects that the view has recorded as read, such as the Service of a weighted
+// backend. Changes of other objects do not trigger a new translation.
 func TestTranslationDependsOnlyOnRecordedReads(t *testing.T) {
 	enginetest.EachCase(t, testdata, func(t *testing.T, src *cluster.Memory) {
 		f := service.New(service.Options{Options: assemble.Options{Cluster: "rig"}})
@@ -57,8 +58,8 @@ func TestTranslationDependsOnlyOnRecordedReads(t *testing.T) {
 	})
 }
 
-// Whatever the annotation of one port says, the other port is served, unless the annotation concerns the whole
-// Service. Then nothing is taken away.
+// FuzzOnePortNeverStopsTheOther checks that for any annotation of one port the other port is served, unless the
+// annotation concerns the whole Service. In this case nothing is removed.
 func FuzzOnePortNeverStopsTheOther(f *testing.F) {
 	rows := settings.ServiceAnnotations.Rows()
 	for i := range rows {
@@ -69,7 +70,7 @@ func FuzzOnePortNeverStopsTheOther(f *testing.F) {
 	ofPort := []string{"actions.", "aws-load-balancer-listener-attributes.", "aws-load-balancer-target-group-attributes."}
 	f.Fuzz(func(t *testing.T, row int, name, value string, number uint16, protocol uint8) {
 		if row < 0 || row >= len(rows) || rows[row].Key == cluster.LoadBalancerGroupAnnotation {
-			t.Skip() // or the Service has no load balancer of its own
+			t.Skip() // the Service would have no load balancer of its own
 		}
 		head, _, open := strings.Cut(rows[row].Key, "<")
 		if open {
@@ -94,7 +95,7 @@ func FuzzOnePortNeverStopsTheOther(f *testing.F) {
 			t.Skip()
 		}
 		front := service.New(service.Options{Options: assemble.Options{Cluster: "rig"}})
-		id := front.Stacks(cluster.NewView(src), svc)[0] // its own, or one that it shares
+		id := front.Stacks(cluster.NewView(src), svc)[0] // its own stack, or a shared one
 		live := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.Internal}}}
 		for _, have := range []*observed.Stack{nil, live} {
 			stack, found := front.Translate(cluster.NewView(src), id, have)
@@ -119,7 +120,7 @@ func FuzzOnePortNeverStopsTheOther(f *testing.F) {
 	})
 }
 
-// What one Service can be multiplied with is bounded.
+// The cost of one Service is bounded.
 func TestHostileSizesAreBounded(t *testing.T) {
 	list := func(n int, format string) string {
 		var out []string
@@ -193,7 +194,8 @@ func TestHostileSizesAreBounded(t *testing.T) {
 	}
 }
 
-// The client ranges of a weighted backend are bounded as those of the Service itself: each is a rule of nodes and pods.
+// The client ranges of a weighted backend are limited like those of the Service itself, because each range needs a rule
+// in the security groups of nodes and pods.
 func TestClientRangesOfABackendAreBounded(t *testing.T) {
 	class := service.DefaultClass
 	for name, c := range map[string]struct {

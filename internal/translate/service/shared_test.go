@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// sharingService is a Service that shares a load balancer.
+// sharingService describes a Service that shares a load balancer.
 type sharingService struct {
 	name  string
 	day   int
@@ -42,9 +42,9 @@ spec: {type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb, ports: [%s]}
 `, s.name, s.name, s.day, annotations, strings.Join(ports, ", "))
 }
 
-// TestSharedPortHasTheSameServiceInAnyOrder tries random Services: each number has one listener, which is that of the
-// oldest Service without fault that asks for it; the order in which they are found, and Services that lose all of their
-// ports, make no difference to the others.
+// TestSharedPortHasTheSameServiceInAnyOrder checks random Services: each port number has one listener, which belongs to
+// the oldest Service without a fault that needs this port. The order in which Services are found makes no difference,
+// and neither do Services that lose all of their ports.
 func TestSharedPortHasTheSameServiceInAnyOrder(t *testing.T) {
 	id := naming.SharedStack("shop", "g")
 	for seed := range uint64(60) {

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Each key is found again with a letter less, by the keys of its own kind of resource.
+// For each attribute key without its last letter, the finding suggests the correct key of the same kind of resource.
 func TestMistypedAttributeKeys(t *testing.T) {
 	for _, known := range []AttributeKeys{ALBAttributeKeys, NLBAttributeKeys, ListenerAttributeKeys, TargetGroupAttributeKeys} {
 		for _, key := range known {
@@ -31,7 +31,7 @@ func TestMistypedAttributeKeys(t *testing.T) {
 	}
 }
 
-// However many keys there are, few are looked at.
+// The number of findings about unknown attribute keys is bounded, however many keys there are.
 func TestAdviceAboutAttributesIsBounded(t *testing.T) {
 	many := map[string]string{}
 	for i := range 1000 {
@@ -42,7 +42,7 @@ func TestAdviceAboutAttributesIsBounded(t *testing.T) {
 	}
 }
 
-// Rows that begin with attributes have keys to compare with.
+// Each annotation in attributeRows exists and is a map.
 func TestAttributeRowsExist(t *testing.T) {
 	for key := range attributeRows {
 		if !slices.ContainsFunc(slices.Concat(IngressAnnotations.Rows(), ServiceAnnotations.Rows()), func(r Row) bool { return r.Key == key && r.Type == "map" }) {

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// paramsWithAllFields has a value in every field, the older spelling of prefix lists and the ways to
-// choose subnets and a web ACL that exclude others left out.
+// paramsWithAllFields returns parameters with a value in every field, except the older form of prefix lists and fields
+// that exclude other fields (subnets, web ACL).
 func paramsWithAllFields() *v1beta1.IngressClassParams {
 	p := &v1beta1.IngressClassParams{}
 	p.Name = "all"
@@ -33,7 +33,8 @@ func paramsWithAllFields() *v1beta1.IngressClassParams {
 	return p
 }
 
-// annotationOfClassParameter are annotations with a value other than that of paramsWithAllFields.
+// annotationOfClassParameter has the annotations that class parameters can override, with values that differ from those
+// of paramsWithAllFields.
 var annotationOfClassParameter = map[string]string{
 	"group.name": "mine", "load-balancer-name": "mine", "certificate-arn": "arn:mine", "scheme": "internal", "inbound-cidrs": "0.0.0.0/0",
 	"ssl-policy": "mine", "ssl-redirect": "443", "subnets": "subnet-2", "ip-address-type": "ipv4", "tags": "k=mine", "target-type": "instance",
@@ -83,7 +84,7 @@ func TestClassParametersReplaceAnnotations(t *testing.T) {
 
 func TestEmptyClassParametersReplaceNothing(t *testing.T) {
 	empty := &v1beta1.IngressClassParams{}
-	// The form in which older clients write them.
+	// Older clients write empty lists.
 	empty.Spec.CertificateArn, empty.Spec.InboundCIDRs, empty.Spec.PrefixListsIDs = []string{}, []string{}, []string{}
 	got, want := annotated(annotationOfClassParameter).WithClass(empty), annotated(annotationOfClassParameter)
 	got.Class, want.Class = Class{}, Class{}
@@ -104,7 +105,7 @@ func TestTheOlderSpellingOfPrefixListsCountsAlone(t *testing.T) {
 	}
 }
 
-// A field that is new in the parameters must not be forgotten in any of the tests here.
+// Every field of the class parameters is covered by the tests here, also new fields.
 func TestAllClassParametersAreKnown(t *testing.T) {
 	spec := reflect.ValueOf(paramsWithAllFields().Spec)
 	elsewhere := []string{"NamespaceSelector", "PrefixListsIDsLegacy", "WAFv2ACLArn"}
@@ -116,7 +117,7 @@ func TestAllClassParametersAreKnown(t *testing.T) {
 	}
 }
 
-// Where the parameters cannot be read, no annotation counts that they may replace.
+// If the parameters cannot be read, no annotation that they might override has an effect.
 func TestWithoutClassRemovesAllClassSettings(t *testing.T) {
 	left := annotated(annotationOfClassParameter).WithoutClass()
 	if d := cmp.Diff(Ingress{}, left, cmp.AllowUnexported(Ingress{})); d != "" {

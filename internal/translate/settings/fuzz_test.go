@@ -9,13 +9,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// fuzzRows tries any text as the value of the rows of one type: no parser panics, the same text
-// is read the same way twice, and a fault names its annotation and the text.
+// fuzzRows tests any text as the value of the annotations of one type: no parser panics, the same text is parsed to the
+// same value twice, and a fault names its annotation and the text.
 func fuzzRows(f *testing.F, of func(Row) bool, seeds ...string) {
 	fuzzTable(f, ingressTable, of, seeds)
 }
 
-// fuzzServiceRows is fuzzRows for Services with a load balancer.
+// fuzzServiceRows does the same for annotations of Services with a load balancer.
 func fuzzServiceRows(f *testing.F, of func(Row) bool, seeds ...string) {
 	fuzzTable(f, serviceTable, of, seeds)
 }
@@ -123,7 +123,7 @@ func TestEveryRowIsFuzzed(t *testing.T) {
 	json := []string{"listen-ports", "mutual-authentication", "actions.", "conditions.", "transforms.", "auth-", "jwt-validation"}
 	for _, r := range ingressTable {
 		if r.read == nil || r.Type != "json" {
-			continue // not read, or among the rows of its type
+			continue // not read, or fuzzed with the rows of its type
 		}
 		found := false
 		for _, key := range json {

@@ -29,7 +29,7 @@ func TestUnknownFieldsSuggestTheNearest(t *testing.T) {
 		"jwt-validation":        {`{"jwksEndpoints":"x","additionalClaims":[{"names":"n"}]}`: {`additionalClaims[0].names (did you mean "name"?)`, `jwksEndpoints (did you mean "jwksEndpoint"?)`}},
 		"auth-idp-oidc":         {`{"issuer":"x","userinfoEndpoint":"y","secret":"z","authenticationRequestExtraParams":{"any":"thing"}}`: {`secret`}},
 		"auth-idp-cognito":      {`{"userPoolArn":"a","userPoolClientId":"b","userPoolDomian":"c"}`: {`userPoolDomian (did you mean "userPoolDomain"?)`}},
-		"listen-ports":          {`[{"HTPP":80}]`: nil}, // a fault of its own
+		"listen-ports":          {`[{"HTPP":80}]`: nil}, // reported by another check
 		"unknown":               {`{"type":"x"}`: nil},
 	} {
 		for raw, want := range tests {
@@ -58,7 +58,8 @@ func TestEveryJSONAnnotationHasAType(t *testing.T) {
 	}
 }
 
-// A tenant can write as many and as long fields as fit into an object.
+// The number and length of reported unknown fields are bounded, although users can write very many and very long
+// fields.
 func TestUnknownFieldsAreBounded(t *testing.T) {
 	var fields []string
 	for i := range 5000 {

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// each runs a parser over texts; a nil want is a text that must be rejected.
+// each calls a parser for texts. A nil want means that the text must be rejected.
 func each[T any](t *testing.T, parse func(string) (T, error), cases map[string]*T) {
 	t.Helper()
 	for raw, want := range cases {

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// settingsWithFields returns a struct whose settings are all present, or all unreadable.
+// settingsWithFields returns a struct whose settings are all present, or all have a fault.
 func settingsWithFields[S any](t *testing.T, field string, fault error) (out S) {
 	t.Helper()
 	n := 0
@@ -29,7 +29,7 @@ func settingsWithFields[S any](t *testing.T, field string, fault error) (out S) 
 	return out
 }
 
-// eachFrom checks that each setting comes from where it is expected.
+// eachFrom checks the origin of each setting.
 func eachFrom[S any](t *testing.T, what string, got S, want string) {
 	t.Helper()
 	v := reflect.ValueOf(got)
@@ -43,8 +43,8 @@ func eachFrom[S any](t *testing.T, what string, got S, want string) {
 	}
 }
 
-// checkOverlay checks each setting of a struct that has Over: what is on top wins, also if it cannot be read, and what is not
-// there is the base's.
+// checkOverlay checks each setting of a struct that has defaults: the setting in top has precedence, even if it has a
+// fault, and the setting in base is used if top has none.
 func checkOverlay[S any](t *testing.T, over func(top, base S) S) {
 	t.Helper()
 	var none S
@@ -55,13 +55,13 @@ func checkOverlay[S any](t *testing.T, over func(top, base S) S) {
 	eachFrom(t, "unreadable on top", override(settingsWithFields[S](t, "bad", errors.New("bad")), base), "bad")
 }
 
-// A new setting cannot be forgotten where those of a Service or of a class come over others.
+// Every setting, also a new one, is overridden by that of a Service or class.
 func TestEachSettingIsOverlaid(t *testing.T) {
 	checkOverlay(t, TargetGroup.WithDefaults)
 	checkOverlay(t, Auth.WithDefaults)
 }
 
-// checkFaultsOf checks that each unreadable setting of a struct is reported.
+// checkFaultsOf checks that the fault of each setting in a struct is reported.
 func checkFaultsOf[S any](t *testing.T, faults func(S) []Fault, without int) {
 	t.Helper()
 	all := settingsWithFields[S](t, "bad", errors.New("bad"))
@@ -80,6 +80,6 @@ func TestEachFaultIsReported(t *testing.T) {
 	checkFaultsOf(t, TargetGroup.Faults, 0)
 	checkFaultsOf(t, Auth.Faults, 0)
 	checkFaultsOf(t, NetworkTargets.Faults, 0)
-	checkFaultsOf(t, Frontend.Faults, 1) // the switch itself
+	checkFaultsOf(t, Frontend.Faults, 1) // without the setting that enables the frontend NLB
 	checkFaultsOf(t, func(h FrontendHealth) []Fault { return Frontend{FrontendHealth: h}.Faults() }, 0)
 }

@@ -20,7 +20,7 @@ func parseService(kv ...string) LoadBalancerService {
 	return ParseLoadBalancerService(m, webService)
 }
 
-// TestServiceValues reads one annotation at a time; a want of nil is a fault.
+// TestServiceValues parses one annotation at a time. A nil want means a fault.
 func TestServiceValues(t *testing.T) {
 	for _, c := range []struct {
 		key, raw string
@@ -94,7 +94,7 @@ func TestServiceValues(t *testing.T) {
 	}
 }
 
-// of reads one setting.
+// of returns a function that reads one setting.
 func of[T any](get func(LoadBalancerService) Opt[T]) func(LoadBalancerService) (any, error) {
 	return func(s LoadBalancerService) (any, error) {
 		o := get(s)

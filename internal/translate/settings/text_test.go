@@ -87,7 +87,7 @@ func TestCIDRsAreCanonical(t *testing.T) {
 	}
 }
 
-// The parsers must take any text without falling over.
+// FuzzParsers checks that the parsers accept any text without a panic.
 func FuzzParsers(f *testing.F) {
 	for _, seed := range []string{
 		"", "a=b", `a=\,b,c=d`, `[{"HTTP":80}]`, `{"type":"forward","targetGroupARN":"x"}`, "10.0.0.0/8,::/0",

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// api is a fake API server that stores objects by path, with resource versions and rights.
+// api is a fake API server that stores objects by path, with resource versions and permissions.
 type api struct {
 	t   *testing.T
 	url string
@@ -25,11 +25,12 @@ type api struct {
 	mu        sync.Mutex
 	version   int
 	objects   map[string]map[string]any
-	forbidden string // part of paths that may not be used
-	// deniedVerb is a resource and a verb that are forbidden, such as "secrets update"; deniedVerbUsed is set on use.
+	forbidden string // part of the paths that are forbidden
+	// deniedVerb is a forbidden resource and verb, such as "secrets update". deniedVerbUsed is set when it is
+	// requested.
 	deniedVerb     string
 	deniedVerbUsed bool
-	// before is called once before a write, to make another change first.
+	// before is called once before a write, so that another change is made first.
 	before func()
 }
 
@@ -63,7 +64,7 @@ func (a *api) hooks() admissionclient.AdmissionregistrationV1Interface {
 	return c
 }
 
-// methods are the HTTP methods of verbs on one object.
+// methods has the HTTP methods of the verbs for one object.
 var methods = map[string]string{"create": http.MethodPost, "get": http.MethodGet, "patch": http.MethodPatch, "update": http.MethodPut}
 
 // put stores an object.
@@ -101,7 +102,7 @@ func versionOf(obj map[string]any) any {
 	return meta["resourceVersion"]
 }
 
-// ServeHTTP implements the API.
+// ServeHTTP implements http.Handler.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

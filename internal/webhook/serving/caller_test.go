@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// callerIdentity is a self-signed certificate for calling.
+// callerIdentity returns a self-signed client certificate with its key.
 func callerIdentity() (identity, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 )
 
-// configureExemption makes webhook configurations whose webhooks have an exemption with this expression.
+// configureExemption creates webhook configurations whose webhooks have an exemption condition with this expression.
 func (a *api) configureExemption(expression string) {
 	webhook := func(service string) map[string]any {
 		return map[string]any{
@@ -80,7 +80,7 @@ func TestExemptionStaysIfTheUserIsUnknown(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "selfsubjectreviews"}, "", errors.New("no"))
 	for name, c := range map[string]struct {
 		err      error
-		rights   string // that are missing
+		rights   string // missing permissions
 		reported bool
 	}{
 		"no right to ask":   {err: forbidden},
@@ -107,7 +107,7 @@ func TestExemptionStaysIfTheUserIsUnknown(t *testing.T) {
 	}
 }
 
-// fixedUser answers with a user or an error.
+// fixedUser returns a fixed user name or an error.
 type fixedUser struct {
 	authenticationclient.SelfSubjectReviewInterface
 	user string

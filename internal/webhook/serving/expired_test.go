@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// No process ran until the certificate of the webhooks had expired. The first Sync replaces it, and each replica serves the
-// new one after its next Sync. The API server trusts each certificate that is served.
+// If no process ran until the certificate of the webhooks had expired, the first Sync replaces it, and each replica
+// serves the new certificate after its next Sync. The API server trusts each served certificate.
 func TestAnExpiredCertificateIsReplacedByTheFirstSync(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)

@@ -24,7 +24,7 @@ func (a *api) keeper(clock clock.PassiveClock) *Keeper {
 	}
 }
 
-// configure makes webhook configurations with a webhook of the controller and one of another owner.
+// configure creates webhook configurations with a webhook of the controller and one of another owner.
 func (a *api) configure(annotations map[string]any) {
 	client := func(service string) map[string]any {
 		return map[string]any{"name": service + ".test", "clientConfig": map[string]any{"service": map[string]any{"name": service, "namespace": "ns"}}}
@@ -37,7 +37,7 @@ func (a *api) configure(annotations map[string]any) {
 	}
 }
 
-// bundle returns the CA bundle of a webhook, nil if it has none.
+// bundle returns the CA bundle of a webhook, or nil if it has none.
 func (a *api) bundle(path string, i int) []byte {
 	client := a.get(path)["webhooks"].([]any)[i].(map[string]any)["clientConfig"].(map[string]any)
 	text, _ := client["caBundle"].(string)
@@ -98,7 +98,7 @@ func TestReplicasShareATrustedCertificate(t *testing.T) {
 	}
 }
 
-// Certificates are replaced early, and the API server always trusts the certificate of each replica.
+// Certificates are replaced before they expire, and the API server always trusts the certificate of each replica.
 func TestRotationLeavesNoGap(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
@@ -125,8 +125,8 @@ func TestRotationLeavesNoGap(t *testing.T) {
 	}
 }
 
-// A Secret that is deleted, for example with a chart release, is created again, and replicas that still serve its
-// certificate are trusted.
+// A deleted Secret, for example after a chart release was deleted, is created again. Replicas that still serve the
+// previous certificate remain trusted.
 func TestADeletedSecretLeavesNoGap(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
@@ -154,7 +154,7 @@ func TestADeletedSecretLeavesNoGap(t *testing.T) {
 	}
 }
 
-// If two replicas create a certificate at the same time, one of them writes it, and the other one uses it.
+// If two replicas create a certificate at the same time, only one is stored, and both replicas use it.
 func TestTheSlowerReplicaUsesTheStoredCertificate(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
@@ -165,8 +165,8 @@ func TestTheSlowerReplicaUsesTheStoredCertificate(t *testing.T) {
 	if err == nil {
 		t.Log("no conflict was met")
 	} else {
-		// It read the configuration before the other one wrote the bundle. It returns an error,
-		// and serves meanwhile a certificate that is not trusted; the next Sync repairs it.
+		// The slow replica read the configuration before the fast one wrote the bundle. It returns an error, and serves
+		// a certificate that is not trusted until the next Sync.
 		a.mustSync(slow)
 	}
 	if !bytes.Equal(slow.Certificate().Certificate[0], fast.Certificate().Certificate[0]) || !isTrusted(a.bundle(validating, 0), slow.Certificate(), start) {
@@ -207,7 +207,7 @@ func TestACertificateIsServedWithoutTheAPIServer(t *testing.T) {
 	_, now := newTestClock()
 	a := newAPI(t)
 	k := a.keeper(now)
-	a.url = "http://127.0.0.1:1" // no listener
+	a.url = "http://127.0.0.1:1" // no server listens there
 	k.Secrets, k.Hooks = a.core().Secrets("ns"), a.hooks()
 	if err := k.Sync(t.Context()); err == nil || k.Certificate() == nil {
 		t.Errorf("error %v, certificate %v", err, k.Certificate())

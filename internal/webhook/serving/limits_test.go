@@ -15,14 +15,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// testTimeout bounds the time that a test waits. apiServer and attacker are the addresses of the two callers.
+// testTimeout limits how long a test waits. apiServer and attacker are the IP addresses of the two callers.
 const (
 	testTimeout = 2 * time.Minute
 	apiServer   = "127.0.0.1"
 	attacker    = "127.0.0.2"
 )
 
-// caller calls a server from an address.
+// caller calls a server from an IP address.
 type caller struct {
 	t       *testing.T
 	from    string
@@ -35,7 +35,7 @@ func (c caller) dial() (net.Conn, error) {
 	return d.DialContext(c.t.Context(), "tcp", c.address)
 }
 
-// post sends a review as the API server does; version is that of HTTP.
+// post sends a review as the API server does, with the given HTTP version.
 func (c caller) post(version int, body []byte) (*http.Response, error) {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.from)}, Timeout: testTimeout}
 	transport := &http.Transport{TLSClientConfig: c.config.Clone(), DialContext: dialer.DialContext, ForceAttemptHTTP2: version == 2, DisableKeepAlives: true}
@@ -51,7 +51,7 @@ func (c caller) post(version int, body []byte) (*http.Response, error) {
 	return res, err
 }
 
-// startLimited starts a server with limits, and returns two callers of it.
+// startLimited starts a server with limits, and returns two callers for it.
 func startLimited(t *testing.T, most limits, handle http.HandlerFunc) (s *Server, good, bad caller) {
 	t.Helper()
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func startLimited(t *testing.T, most limits, handle http.HandlerFunc) (s *Server
 	return s, caller{t, apiServer, address, config}, caller{t, attacker, address, config}
 }
 
-// acceptBody answers with 204 if the body has the length in the header.
+// acceptBody answers with 204 if the body has the length that the header announces.
 func acceptBody(w http.ResponseWriter, req *http.Request) {
 	n, err := io.Copy(io.Discard, req.Body)
 	if err != nil || n != req.ContentLength {
@@ -72,7 +72,7 @@ func acceptBody(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// inUse returns how much of the capacity is used.
+// inUse returns the used part of the capacity.
 func (c *capacity) inUse() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +89,8 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// Sixty bodies that never end use no more than the limit, and requests of the API server are served.
+// Sixty request bodies that never end use no more memory than the limit, and requests of the API server are still
+// served.
 func TestUnfinishedBodiesDoNotBlockTheAPIServer(t *testing.T) {
 	const most = 1 << 20
 	s, good, bad := startLimited(t, limits{connections: 512, bytes: most, read: time.Hour}, acceptBody)
@@ -101,7 +102,7 @@ func TestUnfinishedBodiesDoNotBlockTheAPIServer(t *testing.T) {
 		defer conn.Close()
 		go func() {
 			_, _ = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", 1<<20)
-			_, _ = conn.Write(make([]byte, 200<<10)) // it blocks where no more is read
+			_, _ = conn.Write(make([]byte, 200<<10)) // blocks when the server stops reading
 		}()
 	}
 	eventually(t, "the attacker fills nothing", func() bool { return s.bytes.inUse() > most/2 })
@@ -118,7 +119,7 @@ func TestUnfinishedBodiesDoNotBlockTheAPIServer(t *testing.T) {
 	}
 }
 
-// A body that is not sent in time is not read further, and its reservation is released.
+// A body that is not sent in time is not read further, and its reserved memory is released.
 func TestASlowBodyIsCancelled(t *testing.T) {
 	s, good, bad := startLimited(t, limits{connections: 512, bytes: 1 << 20, read: 100 * time.Millisecond}, acceptBody)
 	conn, err := bad.dial()
@@ -159,7 +160,7 @@ func isClosed(err error) bool {
 	return !ok || !timeout.Timeout()
 }
 
-// An address that opens more and more connections loses only its own.
+// A client address that opens too many connections loses only its own connections.
 func TestConnectionsOfOneAddressBlockNoOther(t *testing.T) {
 	s, good, bad := startLimited(t, limits{connections: 8, bytes: 1 << 20, read: time.Hour}, acceptBody)
 	for range 50 {
@@ -178,7 +179,7 @@ func TestConnectionsOfOneAddressBlockNoOther(t *testing.T) {
 	}
 }
 
-// Many large requests of the API server wait for each other, and all are answered.
+// Many large requests of the API server are answered one after another within the memory limit.
 func TestLargeRequestsOfOneAddressAreAllAnswered(t *testing.T) {
 	s, good, _ := startLimited(t, limits{connections: 512, bytes: 1 << 20, read: time.Hour}, acceptBody)
 	var wg sync.WaitGroup
@@ -198,7 +199,7 @@ func TestLargeRequestsOfOneAddressAreAllAnswered(t *testing.T) {
 	}
 }
 
-// A request whose review takes longer than the read deadline is answered.
+// A request whose review takes longer than the read deadline is still answered.
 func TestTheReadDeadlineDoesNotEndAnAnswer(t *testing.T) {
 	const read = 50 * time.Millisecond
 	_, good, _ := startLimited(t, limits{connections: 512, bytes: 1 << 20, read: read}, func(w http.ResponseWriter, req *http.Request) {

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 )
 
-// If one verb of the roles for webhooks is missing, the log or an error names it, and a certificate is still served.
+// If one verb of the webhook roles is missing, the log or an error names it, and a certificate is still served.
 func TestWithoutVerb(t *testing.T) {
 	for _, role := range rights.Kubernetes {
 		if role.File != "webhook.yaml" || role.Name == "fulcrum-target-control" {
@@ -32,7 +32,7 @@ func TestWithoutVerb(t *testing.T) {
 								reported.WriteString(err.Error())
 							}
 						}
-						for month := range 24 { // the certificate is renewed in between
+						for month := range 24 { // the certificate is renewed in this time
 							*at = start.Add(time.Duration(month) * 30 * 24 * time.Hour)
 							note(k.Sync(t.Context()))
 						}

@@ -61,7 +61,7 @@ func serve(t *testing.T, o Options, handle http.HandlerFunc) (address string, s 
 	return net.JoinHostPort(o.Host, strconv.Itoa(o.Port)), s
 }
 
-// callServer sends a request like the API server.
+// callServer sends a request as the API server does.
 func callServer(t *testing.T, address string, c *tls.Config) (*http.Response, error) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: c, ForceAttemptHTTP2: true, DisableKeepAlives: true}}
@@ -95,7 +95,7 @@ func TestServesItsOwnCertificate(t *testing.T) {
 	}
 }
 
-// writeCertificate writes a certificate to the files of the server. It is valid at the current time.
+// writeCertificate writes a certificate that is valid now, and its key, to the files of the server.
 func writeCertificate(t *testing.T, dir string) identity {
 	t.Helper()
 	id, err := newIdentity([]string{dnsName}, nil, time.Now())

@@ -6,7 +6,7 @@ import (
 
 const workerPath = "/api/v1/namespaces/kube-system/configmaps/quic-server-id-worker-tracker"
 
-// constantRandom is a source of one number.
+// constantRandom is a random source that always returns the same number.
 type constantRandom int
 
 // IntN implements webhook.Random.
@@ -29,7 +29,7 @@ func TestWorkerNumbersAreClaimedOnce(t *testing.T) {
 	if n := claim(); n != 0 {
 		t.Errorf("after the last comes %d", n)
 	}
-	// Another process claims between our reading and writing.
+	// Another process claims a number between the read and the write of this claim.
 	var other uint32
 	a.before = func() { other = claim() }
 	if n := claim(); n == other || n != 2 {

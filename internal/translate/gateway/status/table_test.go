@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// gatewayAlone are reasons of findings that are about a Gateway or its load balancer, and never about a route or a
+// gatewayAlone are reasons of findings that concern only a Gateway or its load balancer, and never a route or a
 // listener.
 var gatewayAlone = []finding.Reason{
 	finding.GatewayClassInvalid, finding.DeletionProtected, finding.RemovalNotTrusted, finding.AnnotationConflict,
@@ -26,13 +26,13 @@ var gatewayAlone = []finding.Reason{
 	finding.DriftFound, finding.DriftRepaired, finding.ChangeNotKept, finding.ChangedTooOften,
 }
 
-// ownReason are reasons that a condition gives as they are, because the Gateway API has none for them.
+// ownReason are reasons that conditions use unchanged, because the Gateway API has no reason for them.
 var ownReason = []finding.Reason{
 	finding.GatewayTooLarge, finding.QuotaReached, finding.AccessDenied, finding.CallFailed, finding.NameTaken,
 	finding.CertificateNotFound, finding.CertificateMissing,
 }
 
-// Every reason that the frontend, or what it is built from, can give has a row, or is known to need none.
+// Every reason that the frontend or its dependencies can report has a row, or is listed as needing none.
 func TestEveryReasonHasARow(t *testing.T) {
 	known := map[string]finding.Reason{}
 	for _, e := range finding.Reasons {
@@ -45,7 +45,7 @@ func TestEveryReasonHasARow(t *testing.T) {
 	}
 	dirs = append(dirs, "../../../plan")
 	for _, dir := range plans {
-		// What becomes of a binding or an accelerator is in no status of a Gateway.
+		// Findings about bindings and accelerators are not in the status of a Gateway.
 		if name := filepath.Base(dir); filepath.Ext(name) == "" && name != "bindingplan" && name != "targets" && name != "accelerators" {
 			dirs = append(dirs, dir)
 		}
@@ -86,7 +86,7 @@ func TestEveryReasonHasARow(t *testing.T) {
 	}
 }
 
-// What AWS cannot do is in a condition by name.
+// TestConditionsOfFindings checks which condition and reason a finding has in the Gateway API status.
 func TestConditionsOfFindings(t *testing.T) {
 	for _, c := range []struct {
 		reason   finding.Reason
