@@ -103,7 +103,7 @@ type AddEndpoints struct {
 	Endpoints []EndpointSettings
 }
 
-// SetEndpoints changes the settings of endpoints of an endpoint group. Other endpoints stay unchanged.
+// SetEndpoints changes the settings of endpoints of an endpoint group. Other endpoints are not changed.
 type SetEndpoints struct {
 	Group     Address
 	Endpoints []EndpointSettings

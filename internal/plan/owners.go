@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// A retained object (model.HeldMember) contributes nothing to the desired state. Its live rules stay, unless an accepted
-// member has a rule with the same conditions.
+// A retained object (model.HeldMember) contributes nothing to the desired state. Its live rules are retained, unless an
+// accepted member has a rule with the same conditions.
 
 // ActionsOwnedBy reports whether the live actions belong to an object: they forward, and only to target groups of the
 // stack whose resource id names that object. The resource id is a tag, which only the controller writes, unlike

@@ -24,7 +24,7 @@ const (
 	Binding       ResourceKind = "binding"
 )
 
-// Address identifies a resource within a stack: its kind, and an id that stays the same as long as the resource is
+// Address identifies a resource within a stack: its kind, and an ID that does not change as long as the resource is
 // desired. The id of a live resource that is not desired any more is its ARN or security group id.
 type Address struct {
 	Kind ResourceKind
@@ -92,7 +92,7 @@ type Step struct {
 	Staged bool
 	// Replaced is the name of the load balancer whose replacement the step is part of; empty if it is part of none.
 	Replaced string
-	// Revokes is set if the step removes something to which its member has no right any more. Such a step never
+	// Revokes is set if the step removes a part to which its member no longer has a right. Such a step never
 	// waits.
 	Revokes bool
 }
@@ -125,8 +125,9 @@ type Plan struct {
 	// AssumedSecrets are the marks of the client secrets that listeners and rules, by ARN, are assumed to have, because the
 	// secrets that were written to them are not known.
 	AssumedSecrets map[string]string
-	// Retains is set if a live part that is not as desired stays, possibly only for some time. Such a plan is only carried
-	// out after Facts.Withdrawn was determined: the live parts to which the members have no right any more.
+	// Retains is set if a live part that is not as desired is retained, possibly only for some time. Such a plan is
+	// only carried out after Facts.Withdrawn was determined: the live parts to which the members have no right any
+	// more.
 	Retains bool
 	// RetryAfter is the time after which the plan is made again at the latest, because AWS did not answer an optional
 	// question or because members move between stacks; 0 if there is no such reason.
@@ -273,7 +274,7 @@ type SetSecurityGroups struct {
 type SetSubnets struct {
 	LoadBalancer Address
 	Subnets      []SubnetMapping
-	// SourceNAT and AddressType stay unchanged if empty.
+	// SourceNAT and AddressType are not changed if empty.
 	SourceNAT   string
 	AddressType model.AddressType
 }

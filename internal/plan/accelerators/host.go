@@ -174,7 +174,7 @@ func (m hostPlanner) removeGuestTags() []plan.StepID {
 }
 
 // keepWithGuests plans to delete the parts of the accelerator except the endpoint groups of guests and their
-// listeners. The accelerator stays until the guests have left.
+// listeners. The accelerator is retained until the guests have left.
 func (m hostPlanner) keepWithGuests() {
 	after := m.removeGuestTags()
 	var with []string

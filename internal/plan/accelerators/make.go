@@ -1,11 +1,11 @@
 // Package accelerators plans accelerators: the accelerator itself, its listeners, their endpoint groups and endpoints. Each
-// prefix of a plan is safe: a served port that stays desired keeps a listener, an endpoint group and, if it has one, a healthy
-// endpoint. There is one exception: AWS does not admit two listeners with the same port, so that a port which moves to another
-// listener has none for a short time.
+// prefix of a plan is safe: a served port that is still desired keeps a listener, an endpoint group and, if it has one,
+// a healthy endpoint. There is one exception: AWS does not admit two listeners with the same port, so that a port which
+// moves to another listener has none for a short time.
 //
-// An endpoint is a reference to a load balancer of a stack. Which load balancer that is, and who must consent, follows
-// from tags alone. Therefore the translation is made again with the observed state, as for a stack whose members
-// disagree. Rights are checked in each translation, for desired and for live endpoints; the steps for
+// An endpoint is a reference to a load balancer of a stack. The tags alone determine which load balancer this is, and
+// which owner must consent. Therefore the translation is made again with the observed state, as for a stack whose
+// members disagree. Rights are checked in each translation, for desired and for live endpoints; the steps for
 // Accelerator.Revoked come first. The ARN of a new accelerator is written to the status by a step right after the
 // creation, and is used only if the accelerator has all tags of the stack. A load balancer that is to be deleted waits
 // until it is not an endpoint of any accelerator. docs/accelerators.md has what users see.
@@ -39,7 +39,7 @@ type acceleratorPlanner struct {
 	surplus []observed.AcceleratorListener
 	// others has the live endpoint groups of other owners, by the ARN of their listener. live does not contain them.
 	others map[string][]observed.EndpointGroup
-	// keptForGuests are live listeners that stay because of the endpoint groups of guests.
+	// keptForGuests are live listeners that are retained because of the endpoint groups of guests.
 	keptForGuests []observed.AcceleratorListener
 }
 
@@ -51,8 +51,8 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 		m.Findings.Add(*want.DeletionGuard)
 		endpointGroupPlanner{m}.removeUnpermittedEndpoints()
 	case want.Held.Everything, len(want.Members)+len(want.Leaving) == 0:
-		// The object is gone, but was not deleted through its finalizer (or everything is held). The accelerator
-		// stays; only endpoints that the object may not use are removed.
+		// The object is gone, but was not deleted through its finalizer (or everything is held). The accelerator is
+		// retained; only endpoints that the object may not use are removed.
 		endpointGroupPlanner{m}.removeUnpermittedEndpoints()
 	case m.isGuest() && len(want.Members) == 0:
 		guestPlanner{m}.leaveShared()
@@ -161,7 +161,7 @@ func (m *acceleratorPlanner) converge() {
 	endpointGroupPlanner{m}.holdOverrides()
 	listenerPlanner{m}.dropOverrides(ready)
 	listenerPlanner{m}.planListeners(ready)
-	endpointGroupPlanner{m}.holdOverrides() // more listeners may stay
+	endpointGroupPlanner{m}.holdOverrides() // more listeners may be retained
 	endpointGroupPlanner{m}.planDials()
 	removed := endpointGroupPlanner{m}.planEndpointGroups(ready)
 	m.changeToDualStack(append(slices.Clone(ready), removed...))

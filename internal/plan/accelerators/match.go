@@ -127,7 +127,7 @@ func (m *acceleratorPlanner) match() {
 	}
 }
 
-// copyOfListener returns a copy of a desired listener, which the planner changes where a live setting stays.
+// copyOfListener returns a copy of a desired listener, which the planner changes where a live setting is retained.
 func copyOfListener(l model.AcceleratorListener) *model.AcceleratorListener {
 	l.Groups = slices.Clone(l.Groups)
 	return &l

@@ -53,8 +53,8 @@ func (m endpointGroupPlanner) refusedOverride(p listenerPair, g model.EndpointGr
 	return -1, ""
 }
 
-// endpointGroupWithPort returns a live endpoint group that stays, has an override to an endpoint port, and belongs
-// to another listener than the pair; nil if there is none.
+// endpointGroupWithPort returns a live endpoint group that is retained, has an override to an endpoint port, and
+// belongs to another listener than the pair; nil if there is none.
 func (m endpointGroupPlanner) endpointGroupWithPort(p listenerPair, port int32) *observed.EndpointGroup {
 	if m.live == nil {
 		return nil
@@ -76,8 +76,8 @@ func (m endpointGroupPlanner) endpointGroupWithPort(p listenerPair, port int32) 
 	return nil
 }
 
-// keepsSurplusListener reports whether the endpoint groups of listeners that are not desired stay, because their listeners
-// may be desired although the desired state is not known.
+// keepsSurplusListener reports whether the endpoint groups of listeners that are not desired are retained, because
+// their listeners may be desired although the desired state is not known.
 func (m *acceleratorPlanner) keepsSurplusListener() bool {
 	return m.want.Held || m.isGuest() && len(m.pairs) < len(m.want.Listeners)
 }

@@ -44,7 +44,7 @@ func (rv *revocation) Prepend(p *plan.Plan) {
 	p.Steps = append(rv.steps, p.Steps...)
 }
 
-// revokeListener removes the withdrawn parts of a listener, and reports whether the listener stays.
+// revokeListener removes the withdrawn parts of a listener, and reports whether the listener is retained.
 func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	certificates, certificate, lost := rv.remainingCertificates(l)
@@ -126,7 +126,7 @@ func (rv *revocation) remainingCertificates(l *observed.Listener) (extra []strin
 	return extra, main, lost
 }
 
-// revokeRule removes the withdrawn parts of a rule, and reports whether the rule stays.
+// revokeRule removes the withdrawn parts of a rule, and reports whether the rule is retained.
 func (rv *revocation) revokeRule(r *observed.Rule) bool {
 	a := plan.RuleAddress(r.ARN)
 	if w, gone := rv.withdrawn.Rules[r.ARN]; gone {

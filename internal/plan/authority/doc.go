@@ -5,9 +5,9 @@
 //
 // Frontends determine which rights a member has lost (Withdrawn of each frontend). They read classes, listeners and
 // grants for this, but no routes and no configurations, so that an object that cannot be translated keeps no right.
-// They are asked only if a plan leaves something live that is not desired (plan.Plan.Retains): everything else has just
-// been translated, with its rights.
+// They are asked only if a plan retains a live part that is not desired (plan.Plan.Retains): the rights of all other
+// parts have just been checked by the translation.
 //
-// If a rule for a wildcard host is held and receives requests for the hostname of another listener, it stays, and
+// If a rule for a wildcard host is held and receives requests for the hostname of another listener, it is retained, and
 // package listeners adds a rule in front of it that answers 404.
 package authority

@@ -33,8 +33,8 @@ func NewChooser(d *draft.Draft, m *Managed, held *owners.Retention) *Chooser {
 
 // Resolve chooses the certificates of a listener. The default one is the first certificate of a member (see
 // defaultCertificate). All are in the certificate list as well, because AWS serves a default certificate besides
-// certificates of other key types only if it is in the list too. A live certificate for hosts of held members stays
-// unless another one covers these hosts.
+// certificates of other key types only if it is in the list too. A live certificate for hosts of held members is
+// retained unless another one covers these hosts.
 func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.Certificates {
 	var out resolved.Certificates
 	var all []string
@@ -160,7 +160,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 		}
 	}
 	if len(out.NotOwned) > 0 && out.Default == "" && !slices.Contains(out.NotOwned, live.Certificate) {
-		out.Default, out.Extra = live.Certificate, []string{live.Certificate} // the default certificate stays without the others
+		out.Default, out.Extra = live.Certificate, []string{live.Certificate} // only the default certificate is retained
 	}
 	for _, f := range lacking {
 		kept := live

@@ -69,7 +69,7 @@ const (
 // another stack must not use it, and that stack uses it without discovery as long as a member names the Secret. The private
 // key belongs to the namespace of the Secret. If a listener of another namespace has the certificate, because an earlier
 // version did not distinguish namespaces, it is removed at once. A member in the namespace of the Secret could name the
-// Secret as well, so that the certificate stays for that member, with a finding.
+// Secret as well, so that the certificate is retained for that member, with a finding.
 //
 // A requested certificate is excluded if the feature gate for that is on. Without the gate, the tags of issued
 // certificates are not read, because a cluster without the gate may lack the permission.

@@ -2,9 +2,9 @@
 // certificates that a stack manages.
 //
 // A certificate on request is created over several runs, none of which waits: request it, read its DNS records, create
-// them, and read it again until ACM has issued it. What serves stays until then. All certificates of an account share
-// the validation record of a domain, so that the deletion of a certificate deletes only the records that no other
-// certificate needs.
+// them, and read it again until ACM has issued it. The serving certificate is retained until then. All certificates of
+// an account share the validation record of a domain, so that the deletion of a certificate deletes only the records
+// that no other certificate needs.
 //
 // An imported certificate comes from a TLS Secret. It has the same tags as one on request, and Import in place of
 // hosts. It is compared with what ACM returns by a hash (model.CertificateIdentity), so that nothing is stored and a

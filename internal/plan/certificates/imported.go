@@ -256,7 +256,7 @@ func (m *Managed) reportImport(w model.ManagedCertificate, reason finding.Reason
 	}
 }
 
-// awaitImport adds a step that waits for a certificate, after the steps that it comes from.
+// awaitImport adds a step that waits for a certificate, after the steps that create it.
 func (m *Managed) awaitImport(w model.ManagedCertificate, a plan.Address, wait plan.Wait, after ...plan.StepID) {
 	m.TrailingSteps = append(m.TrailingSteps, plan.Step{
 		ID: plan.NewStepID("await", a), Address: a, Verb: plan.Update, Wait: wait, After: after,

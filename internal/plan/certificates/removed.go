@@ -93,7 +93,7 @@ func (m *Managed) deletionWait(c observed.OwnCertificate) plan.Wait {
 		return plan.Wait{}
 	}
 	if m.Have.Facts.Validations[c.ARN].InUse {
-		// Its records stay too, because a member may ask for the certificate again before it is deleted.
+		// Its records are retained too, because a member may ask for the certificate again before it is deleted.
 		wait := m.Wait("unused "+c.ARN, "ACM to report that nothing uses it", durations.LongestWait)
 		wait.RetryAfter = durations.FirstBackOff
 		return wait
@@ -147,7 +147,7 @@ func (m *Managed) neededDomains(free []observed.OwnCertificate) map[string]bool 
 }
 
 // removeRecords plans to delete the validation records of a certificate that no other one needs. If the controller has no
-// permission to delete them, they stay, which has no effect on traffic.
+// permission to delete them, they remain, which has no effect on traffic.
 func (m *Managed) removeRecords(c observed.OwnCertificate, needed map[string]bool, after []plan.StepID) []plan.StepID {
 	zones := m.Have.Facts.Zones
 	if !c.Public || zones.Fault != nil || zones.Locked != nil {

@@ -21,7 +21,7 @@ func attributeChanges(want, have map[string]string) map[string]string {
 }
 
 // PlanAttributes plans to set the attributes that differ. It asks for the attributes of a live resource that were not read
-// yet. Attributes that no member sets stay unchanged. of are the origins of the desired ones, for findings.
+// yet. Attributes that no member sets are not changed. of are the origins of the desired ones, for findings.
 func (d *Draft) PlanAttributes(a plan.Address, arn string, want, have map[string]string, live bool, after []plan.StepID, blames []finding.Ref, of ...finding.Origin) {
 	if len(want) == 0 {
 		return

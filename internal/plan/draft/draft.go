@@ -21,8 +21,8 @@ type Draft struct {
 	KnownIDs plan.KnownIDs
 }
 
-// Members returns the members on which changes of the whole stack are reported: those that stay or, if there is none,
-// those that are leaving.
+// Members returns the members on which changes of the whole stack are reported: those that are not leaving or, if there
+// is none, those that are leaving.
 func (d *Draft) Members() []finding.Ref {
 	all := d.Want.Members
 	if len(all) == 0 {

@@ -6,14 +6,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Finalizers plans the finalizers of the members that stay. Resources of a member are only created once it, or
-// another member that they are for, has the finalizer.
+// Finalizers plans the finalizers of the members that are not leaving. Resources of a member are only created once it,
+// or another member that they are for, has the finalizer.
 type Finalizers struct {
 	members    []model.Member
 	claimSteps map[finding.Ref]plan.StepID
 }
 
-// NewFinalizers returns the Finalizers of the members that stay.
+// NewFinalizers returns the Finalizers of the members that are not leaving.
 func NewFinalizers(stay []model.Member) *Finalizers {
 	f := &Finalizers{members: stay, claimSteps: map[finding.Ref]plan.StepID{}}
 	for _, m := range stay {
@@ -54,8 +54,8 @@ func (f *Finalizers) ClaimStepsOf(members ...finding.Ref) []plan.StepID {
 	return out
 }
 
-// HolderSteps returns the steps after which at least one member that stays has the finalizer: none if one has it
-// already.
+// HolderSteps returns the steps after which at least one member that is not leaving has the finalizer: none if one has
+// it already.
 func (f *Finalizers) HolderSteps() []plan.StepID {
 	var refs []finding.Ref
 	for _, m := range f.members {

@@ -20,14 +20,14 @@ import (
 // So a namespace below an equal share never loses capacity to a namespace above it. This does not depend on the quota, on the
 // order in which objects are created, or on earlier refusals.
 
-// Share has the number of live resources of one kind that a namespace has: those that stay and those that will be
-// deleted.
+// Share has the number of live resources of one kind that a namespace has: those that are retained and those that will
+// be deleted.
 type Share struct{ Staying, Leaving int }
 
 // Shares are the shares of namespaces.
 type Shares map[string]Share
 
-// AddStaying counts a resource that stays for each of the namespaces.
+// AddStaying counts a retained resource for each of the namespaces.
 func (s Shares) AddStaying(namespaces ...string) {
 	for _, n := range namespaces {
 		s[n] = Share{s[n].Staying + 1, s[n].Leaving}
@@ -81,7 +81,7 @@ func namespacesOfClaims(shares Shares, claims [][]string) []string {
 }
 
 // OrderStepsByShare sorts the steps that create resources with a quota by the shares of namespaces, beginning at
-// the step with index from. Each step stays behind its dependencies. claim returns the namespaces that claim the
+// the step with index from. Each step remains behind its dependencies. claim returns the namespaces that claim the
 // resource that a step creates; nil if the step creates none.
 func (st *Steps) OrderStepsByShare(shares Shares, from int, claim func(plan.Step) []string) {
 	steps := st.Plan.Steps[from:]

@@ -22,7 +22,7 @@ type StepChain struct {
 func (c *StepChain) Add(id plan.StepID) { c.Steps = append(c.Steps, id) }
 
 // Join returns the id of a join of all steps in the chain. It is built from the previous join of the chain and the
-// steps since then, so that long chains stay cheap.
+// steps since then, so that long chains cost little.
 func (st *Steps) Join(c *StepChain) plan.StepID {
 	if c.lastJoin != "" && c.joined == len(c.Steps) {
 		return c.lastJoin

@@ -12,8 +12,8 @@ import (
 )
 
 // TrimTags removes user tags, the last ones by key, as long as there are more tags than AWS accepts, and returns
-// their keys. It is called with the tags that record the progress of a replacement, which have to stay. The user tags
-// are added again when these are removed.
+// their keys. It is called with the tags that record the progress of a replacement, which have to be retained. The user
+// tags are added again when these are removed.
 func TrimTags(tags plan.Tags) (removed []string) {
 	keys := slices.Sorted(maps.Keys(tags))
 	excess := tagsOverLimit(tags, nil)

@@ -29,9 +29,9 @@ const (
 	// OutageWait is the interval after an AWS service did not answer, and while AWS carries out a long operation, such as a
 	// validation.
 	OutageWait = 30 * time.Second
-	// MissingWait is the interval for something missing that users or other controllers may be about to create, in AWS or in
-	// Kubernetes: an object without a controller, endpoints, a deleted binding. It is also the interval for changes that
-	// take minutes.
+	// MissingWait is the interval for a missing resource or object that users or other controllers may be about to
+	// create, in AWS or in Kubernetes: an object without a controller, endpoints, a deleted binding. It is also the
+	// interval for changes that take minutes.
 	MissingWait = time.Minute
 	// DeniedWait is the interval after a denied call, and the longest back-off of failures that may be temporary. The
 	// budgets of refused calls, and of imports for which a listener waits, grow by one in each such interval.
@@ -88,8 +88,8 @@ const (
 	// ImportInterval is the time after which a certificate may be imported once more when the initial number of imports is
 	// used up.
 	ImportInterval = 2 * time.Hour
-	// RepeatWindow is the time within which the same change is treated as a repetition. Another actor who reverts a change
-	// several times a day is reported.
+	// RepeatWindow is the time within which the same change is treated as a repetition. Another user or controller that
+	// reverts a change several times a day is reported.
 	RepeatWindow = 6 * time.Hour
 	// Year is the time over which ACM counts imports for its quota.
 	Year = 365 * 24 * time.Hour

@@ -20,14 +20,14 @@ const (
 	HasOwn
 	// NotAllowed: the objects of both stacks do not allow the take-over. The resources of the other stack are not read.
 	NotAllowed
-	// TakesOver: this stack takes over the resources of the other one.
+	// TakesOver: this stack takes over the resources of the other stack.
 	TakesOver
 	// HandedOver: the other stack has the resources of this one. This one only removes finalizers from objects that leave it.
 	HandedOver
 	// Withheld: like HandedOver, but the other stack does not request the load balancer any more. It retains the load
 	// balancer, because this stack may not take it back.
 	Withheld
-	// GivesBack: the other stack takes back the resources of this one. Until then this one changes nothing.
+	// GivesBack: the other stack takes back the resources of this stack. Until then this stack changes nothing.
 	GivesBack
 	// Returned: the other stack has taken back all resources, and this one removes its finalizer.
 	Returned
@@ -249,7 +249,7 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 	return stack, nil
 }
 
-// Waits reports whether a stack waits for changes of the other one.
+// Waits reports whether a stack waits for changes of the other stack.
 func (rel Relation) Waits(stack model.Stack) bool {
 	switch rel.Standing {
 	case GivesBack, Withheld:

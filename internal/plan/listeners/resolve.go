@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Resolver resolves desired listeners with their rules, and records which live target groups stay in use.
+// Resolver resolves desired listeners with their rules, and records which live target groups remain in use.
 type Resolver struct {
 	*owners.TargetGroups
 	*draft.Usage

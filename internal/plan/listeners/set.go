@@ -106,7 +106,7 @@ func (s *Set) stepsOf(lb *resolved.LoadBalancer, port int32) []plan.StepID {
 	return nil
 }
 
-// Delete plans to delete a listener of a load balancer that stays.
+// Delete plans to delete a listener of a load balancer that is retained.
 func (s *Set) Delete(l observed.Listener, after []plan.StepID) {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	id := s.Add(plan.Step{

@@ -67,7 +67,7 @@ func (s *Set) ownersOf(lb *resolved.LoadBalancer, actions []model.Action) []find
 	return s.groups.OwnersByID(actions, lb.Members()...)
 }
 
-// certificateShares returns the attached certificates of a load balancer that stay, by namespace.
+// certificateShares returns the attached certificates of a load balancer that are retained, by namespace.
 func certificateShares(lb *resolved.LoadBalancer) draft.Shares {
 	out := draft.Shares{}
 	for i := range lb.Listeners {

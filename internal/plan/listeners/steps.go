@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/traffic"
 )
 
-// removeForeignRules plans to delete the foreign rules and the foreign default action of a listener that stays.
+// removeForeignRules plans to delete the foreign rules and the foreign default action of a listener that is retained.
 func (p *planner) removeForeignRules(after []plan.StepID) {
 	if p.l.ForeignDefault {
 		a := plan.Address{Kind: plan.Listener, ID: p.l.Live.ARN}

@@ -79,7 +79,7 @@ func (r *resolution) subnetsOrigin(w *model.LoadBalancer) finding.Origin {
 	return finding.Origin{Object: r.Want.Members[0].Ref}
 }
 
-// reportUnfit reports a part of a load balancer that cannot have the desired settings. The live part stays. If
+// reportUnfit reports a part of a load balancer that cannot have the desired settings. The live part is retained. If
 // there is no live load balancer, none is created.
 func (r *resolution) reportUnfit(f finding.Finding, part string) {
 	if r.lb.IsFrontend() {
@@ -96,7 +96,7 @@ func (r *resolution) reportUnfit(f finding.Finding, part string) {
 	}
 }
 
-// reportUnavailable reports a part of a load balancer that stays because a fact about it is not available.
+// reportUnavailable reports a part of a load balancer that is retained because a fact about it is not available.
 func (r *resolution) reportUnavailable(f observed.Fault, part string, of finding.Origin) {
 	what, reach, made := "the load balancer", finding.BlocksStack, "no load balancer is created"
 	if r.lb.IsFrontend() {

@@ -43,7 +43,7 @@ func addressTypeChange(lb *resolved.LoadBalancer) plan.Change {
 	return plan.Change{Path: "ipAddressType", From: string(lb.Live.AddressType), To: string(lb.Desired.AddressType)}
 }
 
-// reportImmutableAddresses reports addresses that differ in subnets that stay.
+// reportImmutableAddresses reports addresses that differ in retained subnets.
 func (p *Planner) reportImmutableAddresses(lb *resolved.LoadBalancer, changing bool) {
 	if len(lb.Addresses) > 0 && !changing && !equal.SameSet(lb.Addresses, lb.Live.Addresses) {
 		p.reportImmutable("addresses", lb.Desired.Origins, "the elastic addresses", strings.Join(lb.Live.Addresses, ", "), strings.Join(lb.Addresses, ", "))

@@ -28,8 +28,8 @@ func IsSharedRule(r model.IngressRule) bool {
 }
 
 // AggregateRules returns the rules of one node or pod security group from the rules that bindings request. If merge is set,
-// all ports of one protocol and source security group become one range, so that the security group stays below its quota of
-// rules; rules for address ranges stay unchanged. The result is sorted, without repetition, and each rule has
+// all ports of one protocol and source security group become one range, so that the security group remains below its
+// quota of rules; rules for address ranges are not changed. The result is sorted, without repetition, and each rule has
 // SharedDescription.
 func AggregateRules(asked []model.IngressRule, merge bool) []model.IngressRule {
 	out := map[model.IngressRule]bool{}

@@ -43,7 +43,7 @@ type Retention struct {
 	*TargetGroups
 	keys         ConditionKeys
 	members      []model.HeldMember
-	retainAll    []int                   // indexes of members whose live rules all stay
+	retainAll    []int                   // indexes of members whose live rules are all retained
 	byKey        map[string][]memberRule // rules of members, by the keys of their conditions
 	foreignHosts []*overlap.Shape        // by index of the member: hosts to which it has no right; nil if there are none
 }

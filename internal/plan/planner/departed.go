@@ -54,7 +54,7 @@ func departedDefault(lb observed.LoadBalancer, l observed.Listener, of finding.R
 }
 
 // departedOwner returns the member that left to which all target groups of the actions belong; nil if there is none,
-// or if they may belong to a member that stays.
+// or if they may belong to a member that is not leaving.
 func (d *stepPlanner) departedOwner(actions []model.Action) *finding.Ref {
 	ids := d.groups.TargetGroupIDs(actions)
 	if d.Want.ID.Kind.OfGateway() || slices.ContainsFunc(d.Want.Members, func(m model.Member) bool { return plan.GroupsOwnedBy(ids, m.Ref) }) {

@@ -13,9 +13,10 @@ import (
 //
 // The document has held parts as the plan keeps them. A held rule has its live conditions and actions, or those of its
 // placeholder. A held listener or network load balancer has its live settings without attributes, which are not read.
-// Security group rules that stay open are included. Target groups that only held rules use are identified by ARN. The
-// document omits listeners that cannot be created, and web ACLs, networking rules of bindings and tags that stay because the
-// desired state of a member is not known. A certificate that is not issued yet is treated as issued.
+// Security group rules that are retained are included. Target groups that only held rules use are identified by ARN.
+// The document omits listeners that cannot be created, and web ACLs, networking rules of bindings and tags that are
+// retained because the desired state of a member is not known. A certificate that is not issued yet is treated as
+// issued.
 func Describe(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *document.Document {
 	doc := &document.Document{ID: want.ID.String(), Resources: map[document.ResourceType]map[string]any{}}
 	switch {

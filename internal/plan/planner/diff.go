@@ -106,8 +106,8 @@ func (d *stepPlanner) planLoadBalancer(after []plan.StepID) []plan.StepID {
 	return after
 }
 
-// planRetained plans a stack without an accepted member, of which rules of retained members stay: all other listeners
-// and rules are deleted.
+// planRetained plans a stack without an accepted member, of which the rules of retained members are kept: all other
+// listeners and rules are deleted.
 func (d *stepPlanner) planRetained() {
 	for _, l := range d.lb.Live.Listeners {
 		i := slices.IndexFunc(d.lb.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == l.Port })

@@ -14,7 +14,7 @@ import (
 )
 
 // refuseHostnames plans, while the whole stack is held, rules that answer 404 to requests for hostnames to which the member
-// of a live rule has no right. The live rule may serve its other hostnames and stays.
+// of a live rule has no right. The live rule may serve its other hostnames and is retained.
 func (d *stepPlanner) refuseHostnames() {
 	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
 	for i := range d.Have.LoadBalancers {
@@ -28,8 +28,8 @@ func (d *stepPlanner) refuseOnLoadBalancer(lb *observed.LoadBalancer, before map
 	}
 }
 
-// refuseHostnamesOnHeld plans such rules for listeners that stay unchanged, including listeners of previous load balancers.
-// For other listeners the desired rules include them.
+// refuseHostnamesOnHeld plans such rules for listeners that are not changed, including listeners of previous load
+// balancers. For other listeners the desired rules include them.
 func (d *stepPlanner) refuseHostnamesOnHeld() {
 	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
 	for _, old := range d.lb.Previous {

@@ -65,7 +65,7 @@ func (r *resolution) resolveHeldFrontendPorts() {
 }
 
 // leadsToStayingListener reports whether a live listener of the frontend NLB forwards, or may forward, to an ALB
-// listener that stays.
+// listener that is retained.
 func (r *resolution) leadsToStayingListener(l observed.Listener) bool {
 	for _, g := range model.ForwardedGroups(l.Default) {
 		targets, known := r.albs.ALBTargets(g.Group.ARN)

@@ -82,7 +82,7 @@ func (r *resolution) isKept(lb *resolved.LoadBalancer, live *observed.LoadBalanc
 }
 
 // chooseKept chooses between two live load balancers that could both be kept: the one with more listeners. Another
-// controller must have created one of them. The other one is not changed, because its users are not known.
+// controller must have created one of them. The other load balancer is not changed, because its users are not known.
 func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.LoadBalancer {
 	if first == nil {
 		return second

@@ -106,7 +106,7 @@ func (r moves) reportDepartures() {
 		case !stays:
 			x.Message = fmt.Sprintf("this %s has left load balancer %q, which does not serve it any more", d.Member.Kind, old.Name)
 		case d.Since.IsZero() || !until.After(r.Have.Facts.Now):
-			continue // the status shows it, or another finding reports why it stays
+			continue // the status shows it, or another finding reports why it is retained
 		default:
 			x.Message = fmt.Sprintf("the move is complete, and the status shows the new load balancer; the previous load balancer %q still serves until %s, for clients that still have its addresses", old.Name, until.UTC().Format(time.RFC3339))
 			x.Fix = "to go back, restore the annotation"

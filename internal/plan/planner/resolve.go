@@ -54,7 +54,7 @@ type outcome int
 const (
 	stays         outcome = iota // live resources are neither changed nor deleted
 	outcomeOfPath                // the stack has a load balancer
-	retained                     // no member is accepted, but resources of held members stay
+	retained                     // no member is accepted, but resources of held members are retained
 	removed                      // everything is deleted
 )
 
@@ -185,8 +185,8 @@ func (r *resolution) hasAnythingToServe() bool {
 	return made > 0 && held == 0
 }
 
-// mustKeepLoadBalancer reports whether live resources stay although they are not desired: because a member that is being deleted has
-// deletion protection, or because no member requests the deletion.
+// mustKeepLoadBalancer reports whether live resources are retained although they are not desired: because a member that
+// is being deleted has deletion protection, or because no member requests the deletion.
 func (r *resolution) mustKeepLoadBalancer() bool {
 	if !r.Want.Empty() {
 		return false
@@ -195,8 +195,8 @@ func (r *resolution) mustKeepLoadBalancer() bool {
 		r.Findings.Add(*g)
 		return true
 	}
-	// If no object has the finalizer, the objects were deleted without it, or the view is incomplete. Live resources stay
-	// until that is known.
+	// If no object has the finalizer, the objects were deleted without it, or the view is incomplete. Live resources
+	// are retained until that is known.
 	return len(r.Want.Leaving) == 0
 }
 

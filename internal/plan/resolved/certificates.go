@@ -14,7 +14,7 @@ type Certificates struct {
 	Blocked []finding.Ref
 	// Pending reports whether a new listener waits for certificates that are being imported.
 	Pending bool
-	// Unavailable reports whether a fact about certificates could not be read, so that the live ones stay.
+	// Unavailable reports whether a fact about certificates could not be read, so that the live ones are retained.
 	// AttachedUnavailable reports whether even the attached certificates are unknown.
 	Unavailable, AttachedUnavailable bool
 	// NotOwned are the live certificates that were imported for another stack and must not serve here any more.
@@ -40,6 +40,6 @@ func (c *Certificates) Namespaces(arn string) (out []string) {
 	return slices.Compact(out)
 }
 
-// Withdrawn reports whether the live certificate must not serve any more and no other one was found. Then the
+// Withdrawn reports whether the live certificate must not serve any more and no other certificate was found. Then the
 // listener is deleted, because AWS has no TLS listener without a certificate.
 func (c *Certificates) Withdrawn() bool { return len(c.NotOwned) > 0 && c.Default == "" && !c.Pending }

@@ -46,7 +46,7 @@ type Listener struct {
 	DefaultActions []model.Action
 	Rules          []Rule
 	// ForeignRules are live rules without an owner, or of members without a right to them. They are deleted although the
-	// listener stays for its other rules.
+	// listener is retained for its other rules.
 	ForeignRules []observed.Rule
 	// ForeignDefault reports whether the live default action is removed for the same reason.
 	ForeignDefault bool

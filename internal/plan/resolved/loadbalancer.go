@@ -37,11 +37,13 @@ type LoadBalancer struct {
 	RuleShares     draft.Shares // shares of the quota of rules, by namespace
 	// WithdrawnPorts are ports whose listener is deleted, because its only certificate belongs to another stack.
 	WithdrawnPorts []int32
-	// HeldPorts are live ports of a frontend NLB that stay because a member that cannot be read may ask for them.
+	// HeldPorts are live ports of a frontend NLB that are retained because a member that cannot be read may ask for
+	// them.
 	HeldPorts []int32
 	replacement
 
-	// SubnetChoices records how the subnets were chosen. SecurityGroupsKept reports whether the live security groups stay.
+	// SubnetChoices records how the subnets were chosen. SecurityGroupsKept reports whether the live security groups
+	// are retained.
 	SubnetChoices      SubnetChoices
 	SecurityGroupsKept bool
 }

@@ -17,11 +17,11 @@ import (
 // Replacement
 //
 // AWS can change neither the scheme nor the type of a load balancer, so that another one has to replace it. The new one is
-// created beside the live one, which is then called the previous load balancer. The new one gets target groups of its own,
-// because a target group can serve only one load balancer. The status shows the previous load balancer until the new one
-// serves. Then it shows the new one, and the previous one is deleted when clients have had time to resolve the new name. In
-// the meantime the previous one stays unchanged, except that rules of members that leave are deleted. Its bindings still
-// register pods.
+// created in addition to the live one, which is then called the previous load balancer. The new one gets target groups
+// of its own, because a target group can serve only one load balancer. The status shows the previous load balancer
+// until the new one serves. Then it shows the new one, and the previous one is deleted when clients have had time to
+// resolve the new name. In the meantime the previous one is not changed, except that rules of members that leave are
+// deleted. Its bindings still register pods.
 //
 // The progress of a replacement is recorded only in AWS: by the load balancers that exist, and by two tags
 // (naming.SuccessorTag and naming.ReplacedTag). An edit during a replacement therefore needs no special case: the load
@@ -153,8 +153,8 @@ func (lb *LoadBalancer) ImmutableDifference(old *observed.LoadBalancer) string {
 	return "scheme"
 }
 
-// WithProgressTags adds the live tags that record the progress of a replacement to the desired tags, so that they stay.
-// Separate steps change them.
+// WithProgressTags adds the live tags that record the progress of a replacement to the desired tags, so that they are
+// retained. Separate steps change them.
 func (lb *LoadBalancer) WithProgressTags(tags plan.Tags) plan.Tags {
 	for _, k := range []string{naming.SuccessorTag, naming.ReplacedTag} {
 		if v, ok := lb.Live.Tags[k]; ok {

@@ -58,7 +58,7 @@ type Rule struct {
 	Replaces    *ReplaceableRule
 }
 
-// Held reports whether the rule is held, for whatever reason.
+// Held reports whether the rule is held, for any reason.
 func (p *Rule) Held() bool { return p.Desired.Held != 0 }
 
 // KeptOrReplaced returns the live rule that is kept for this rule, or else the live rule that this rule replaces; nil if

@@ -14,8 +14,8 @@ import (
 // AutoAssigned is AWS's value for a source NAT prefix that AWS chooses.
 const AutoAssigned = "auto_assigned"
 
-// Mappings returns the chosen subnets with their addresses. AWS cannot change the addresses in a subnet that stays, so that
-// it returns the live addresses for such a subnet.
+// Mappings returns the chosen subnets with their addresses. AWS cannot change the addresses in a retained subnet, so
+// that it returns the live addresses for such a subnet.
 func (lb *LoadBalancer) Mappings() []plan.SubnetMapping {
 	var out []plan.SubnetMapping
 	allocations := lb.allocations()
@@ -32,8 +32,8 @@ func (lb *LoadBalancer) Mappings() []plan.SubnetMapping {
 	return out
 }
 
-// allocations returns the elastic address of each subnet, by subnet id. A subnet that stays keeps its address. A new subnet
-// gets the address with its index, or a free one if a subnet that stays has that.
+// allocations returns the elastic address of each subnet, by subnet id. A retained subnet keeps its address. A new
+// subnet gets the address with its index, or a free one if a retained subnet has that address.
 func (lb *LoadBalancer) allocations() map[string]string {
 	out, taken := map[string]string{}, map[string]bool{}
 	for _, id := range lb.Subnets {

@@ -12,7 +12,7 @@ import (
 
 // As long as AWS refuses to reorder the rules of a listener, only changes are planned that need no other priorities: rules
 // that are in order are modified, and new rules are created where a priority is free between their neighbours. All other
-// rules stay unchanged. Every request gets its old or its new answer, and repeated attempts do not add more rules.
+// rules are not changed. Every request gets its old or its new answer, and repeated attempts do not add more rules.
 
 // keepOrder plans the rules of a listener without changing priorities.
 func (ro *Rollout) keepOrder() {
@@ -104,8 +104,9 @@ func (s *ruleSet) freePriority(i int, used map[int32]bool, stuck []bool) int32 {
 }
 
 // keepUntilAnswered keeps rules that are not desired any more if their requests would otherwise get neither their old nor
-// their new answer: because the desired rule for them cannot be created, or because another rule that stays would answer
-// them. A rule that gets no requests is deleted, as is a rule that would stay only for rules of other namespaces.
+// their new answer: because the desired rule for them cannot be created, or because another retained rule would answer
+// them. A rule that gets no requests is deleted, as is a rule that would be retained only for rules of other
+// namespaces.
 func (ro *Rollout) keepUntilAnswered(stuck []bool, absent []*ruleChange) {
 	var rest, staying []*deletedRule
 	for _, d := range slices.Backward(ro.set.deleted) {
@@ -126,7 +127,7 @@ func (ro *Rollout) keepUntilAnswered(stuck []bool, absent []*ruleChange) {
 	ro.set.deleted = rest
 }
 
-// isCovered reports whether an earlier rule that stays answers all requests of a live rule.
+// isCovered reports whether an earlier retained rule answers all requests of a live rule.
 func (s *ruleSet) isCovered(d *deletedRule) bool {
 	return slices.ContainsFunc(s.desired, func(w *ruleChange) bool {
 		return w.live != nil && w.live.Priority < d.Priority && coversConditions(w.live, d.Conditions)

@@ -11,21 +11,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
-// keepUntilTakenOver decides which of the rules to be deleted stay for now, because the rule or default action that takes
-// over their requests is not in force yet. Each rule waits separately, at most until its own deadline, even if other rules
-// change meanwhile.
+// keepUntilTakenOver decides which of the rules to be deleted are retained for now, because the rule or default action
+// that takes over their requests is not in force yet. Each rule waits separately, at most until its own deadline, even
+// if other rules change meanwhile.
 func (ro *Rollout) keepUntilTakenOver() {
 	waiting := ro.set.index("waiting", isWaiting)
 	var staying []int32
 	for i, d := range slices.Backward(ro.set.deleted) {
 		what, own := ro.takeOverWait(d, waiting)
 		for _, n := range staying {
-			// Otherwise a later rule of the same member that stays would get its requests.
+			// Otherwise a later retained rule of the same member would get its requests.
 			if o := ro.set.deleted[n]; !(own && what.For != "") && d.mayShareOwner(o) && d.shape.Overlaps(o.shape) {
 				what, own = cmp.Or(what, o.wait), true
 			}
 		}
-		// A rule without healthy targets only stays for changes of its own member.
+		// A rule without healthy targets is only retained for changes of its own member.
 		if what.For == "" || !own && !ro.ActionsServe(d.Actions) {
 			continue
 		}
@@ -94,9 +94,9 @@ func (ro *Rollout) defaultActionWait(d *deletedRule) plan.Wait {
 }
 
 // delayedRule is a live rule that keeps its place among the others until the rules that replace it are in force. It
-// is either a deleted rule that stays for now, or a desired rule whose actions wait.
+// is either a rule to be deleted that is retained for now, or a desired rule whose actions wait.
 type delayedRule struct {
-	deleted, desired int   // index among the deleted or the desired rules; the other one is -1
+	deleted, desired int   // index among the deleted or the desired rules; the other index is -1
 	priority         int32 // of the live rule
 	successors       int   // the rules that take over have indexes below this one
 	shape            *overlap.Shape
@@ -104,7 +104,7 @@ type delayedRule struct {
 }
 
 // order has the priorities of this run, with which no request loses its answer: those of desired rules, and those of
-// deleted rules that stay for now. Without delayed rules they are the desired ones.
+// rules to be deleted that are retained for now. Without delayed rules they are the desired ones.
 type order struct {
 	desired []int32
 	deleted map[int]int32
@@ -192,7 +192,7 @@ func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 }
 
 // placesBetween returns, for each delayed rule, before how many rules of base it comes. Rules that come before a
-// delayed rule now stay before it, and rules that have to come after its successors come after it. ok reports whether
+// delayed rule now remain before it, and rules that have to come after its successors come after it. ok reports whether
 // such places exist.
 func (s *ruleSet) placesBetween(base []int, late []delayedRule) (at []int, ok bool) {
 	at, ok = make([]int, len(late)), true

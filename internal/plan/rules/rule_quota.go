@@ -174,7 +174,7 @@ func (rp *RuleQuota) replaceableRules(live *observed.Listener, i int) (out []*re
 			p.HasLiveRule = true
 			lb.RuleShares.AddStaying(p.Desired.Member.Namespace)
 		case i >= 0 && (!lb.Listeners[i].Planned || lb.Listeners[i].Desired.OrderHeld != 0):
-			// The rule stays, or may have to stay.
+			// The rule is retained, or may have to be retained.
 		default:
 			if of == nil {
 				of = rp.OwnersByID(r.Actions, lb.Members()...)

@@ -21,24 +21,24 @@ import (
 // changes the priorities of any number of rules. With O the live rules and N the desired ones:
 //
 //  1. Rules that are in both (same conditions, transforms, actions) are only moved.
-//  2. New rules are created from the top of N down: at their own place where that is free and in
-//     order, else below everything, where an old rule that covers them still answers.
-//  3. One SetRulePriorities brings N into order and pushes what is not in N below it, in order.
-//  4. What is not in N is deleted from the bottom up.
+//  2. New rules are created from the top of N down: at their desired priority if it is free and in
+//     order, else below all other rules, where an old rule that covers them still answers.
+//  3. One SetRulePriorities puts N into order and moves the rules that are not in N below it, in order.
+//  4. Rules that are not in N are deleted from the bottom up.
 //
-// A rule whose conditions stay and whose action changes is modified in place if no other
+// A rule whose conditions do not change and whose action changes is modified in place if no other
 // changing rule could match the same request: before (3) if no rule is new, at the end if no rule
 // is deleted or reordered. Otherwise the new form is created and the old one deleted.
 //
-// A new rule is staged, which means that it stays behind all others, if its targets are not healthy yet and an old rule with healthy
-// targets answers its requests. It gets its place when its targets are healthy, or when a deadline has passed. A changed action waits
-// in the same way. Until then an old rule of the same namespace for these requests keeps its place. Rules that only move and rules of
-// other members do not wait.
+// A new rule is staged, which means that it remains behind all others, if its targets are not healthy yet and an old
+// rule with healthy targets answers its requests. It gets its place when its targets are healthy, or when a deadline
+// has passed. A changed action waits in the same way. Until then an old rule of the same namespace for these requests
+// keeps its place. Rules that only move and rules of other members do not wait.
 
 // TopPriority is the highest priority of a rule that AWS accepts.
 const TopPriority = 50000
 
-// ruleChange is what happens to one desired rule.
+// ruleChange has the changes for one desired rule.
 type ruleChange struct {
 	rule     *resolved.Rule
 	member   finding.Ref    // the changes of one member wait for each other
@@ -47,13 +47,13 @@ type ruleChange struct {
 	actions  []model.Action // to be set now
 	// transforms to be set now, which belong to the target groups of the actions
 	transforms   []model.Transform
-	modify       bool        // conditions stay, actions or transforms change
+	modify       bool        // only actions or transforms change
 	wait         plan.Wait   // what the desired actions wait for
 	stagedWait   plan.Wait   // what the move to the desired priority waits for
 	waitsForRule bool        // the change waits for another rule of the same member
 	createAt     int32       // the priority at which a new rule is created
 	step         plan.StepID // the step that creates or changes it
-	split        bool        // it is created beside its live rule, which is then deleted
+	split        bool        // it is created in addition to its live rule, which is then deleted
 	// replaces is the live rule that is modified to become this one, because AWS has no room for both.
 	replaces *observed.Rule
 	shape    *overlap.Shape
@@ -168,7 +168,7 @@ func isWaiting(w *ruleChange) bool { return w.stagedWait.For != "" || w.wait.For
 
 func anyRule(*ruleChange) bool { return true }
 
-// isInOrder reports whether the live rules that stay keep their order.
+// isInOrder reports whether the live rules that are retained keep their order.
 func (s *ruleSet) isInOrder() bool {
 	last := int32(0)
 	for _, w := range s.desired {

@@ -200,7 +200,7 @@ func (s *ruleSet) choosePriorities(live []observed.Rule) {
 		bottom = max(bottom, o.Priority)
 	}
 	lowest := s.lowestBehind()
-	highest := int32(0) // of the rules in front that stay or are made
+	highest := int32(0) // of the rules in front that are retained or created
 	for i, n := range s.desired {
 		switch {
 		case n.live != nil:

@@ -295,7 +295,7 @@ func (r *rulePlanner) deleteRules(defaultSteps []plan.StepID) {
 	r.steps = append(slices.Clone(r.steps), out.Steps...)
 }
 
-// retagRules plans the tags of rules that stay, which include the index of the rule.
+// retagRules plans the tags of retained rules, which include the index of the rule.
 func (r *rulePlanner) retagRules() {
 	if !r.Opt.RuleTags {
 		return

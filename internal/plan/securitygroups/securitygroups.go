@@ -174,7 +174,7 @@ func (sg *SecurityGroups) membersOn(port int32) []finding.Ref {
 	return out
 }
 
-// KeepsOpen reports whether a live rule stays although it is not desired.
+// KeepsOpen reports whether a live rule is retained although it is not desired.
 func (sg *SecurityGroups) KeepsOpen(r model.IngressRule) bool {
 	return sg.opensKeptListener(r) || sg.opensFrontend(r)
 }
@@ -218,7 +218,8 @@ func (sg *SecurityGroups) mayBeManaged(r model.IngressRule, ports map[int32]bool
 // isICMP reports whether From and To of a rule are a type and a code of ICMP rather than ports.
 func isICMP(r model.IngressRule) bool { return r.Protocol == "icmp" || r.Protocol == "icmpv6" }
 
-// opensKeptListener reports whether a rule opens the port of a live listener that stays although it is not desired.
+// opensKeptListener reports whether a rule opens the port of a live listener that is retained although it is not
+// desired.
 func (sg *SecurityGroups) opensKeptListener(r model.IngressRule) bool {
 	return slices.ContainsFunc(sg.LB.Listeners, func(l resolved.Listener) bool {
 		return !l.Planned && l.Live != nil && r.From == l.Live.Port && r.To == l.Live.Port && carriesProtocol(l.Live.Protocol, r.Protocol)
@@ -236,7 +237,8 @@ func carriesProtocol(listener, rule string) bool {
 	return rule == "tcp"
 }
 
-// opensFrontend reports whether a rule opens a live port of the frontend NLB that stays although it is not desired.
+// opensFrontend reports whether a rule opens a live port of the frontend NLB that is retained although it is not
+// desired.
 func (sg *SecurityGroups) opensFrontend(r model.IngressRule) bool {
 	if r.From != r.To || sg.Frontend.Live == nil {
 		return false

@@ -25,8 +25,9 @@ func sameFixedChecks(w model.TargetGroup, h observed.TargetGroup) bool {
 }
 
 // MatchGroups decides which live target group is kept for each desired one. It compares names before resource ids. Two
-// desired target groups may get the same id at different times, so that an id alone may find the target group of another
-// Service. A name has a hash of all properties of a target group, but it is no evidence if no desired target group has it.
+// desired target groups may get the same id at different times, so that the ID alone may find the target group of
+// another Service. A name has a hash of all properties of a target group, but it is no evidence if no desired target
+// group has it.
 func (gp *Planner) MatchGroups() {
 	names := map[string]bool{}
 	for _, w := range gp.Want.TargetGroups {
@@ -75,7 +76,7 @@ func (gp *Planner) canBecome(w model.TargetGroup, h observed.TargetGroup) bool {
 }
 
 // matchableGroups returns the live target groups that may be kept for a desired one. kept is 1 for target groups to which a kept
-// load balancer forwards. Target groups that only another load balancer uses stay with that load balancer.
+// load balancer forwards. Target groups that only another load balancer uses remain with that load balancer.
 func (gp *Planner) matchableGroups() (live []observed.TargetGroup, kept map[string]int) {
 	kept = map[string]int{}
 	others := map[string]bool{}

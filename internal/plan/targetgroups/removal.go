@@ -164,7 +164,7 @@ func (r *Removal) drainWait(g observed.TargetGroup) plan.Wait {
 		return wait
 	}
 	reported := wait
-	reported.For = "its targets to drain" // without the number, so that the message stays the same
+	reported.For = "its targets to drain" // without the number, so that the message does not change
 	r.reportWaitToDelete(g, reported)
 	return wait
 }

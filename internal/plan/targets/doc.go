@@ -5,5 +5,5 @@
 //
 // A target is the address of a pod that exists with the UID of the endpoint, has not finished, and has the address in
 // its status; or a node; or an address that an operator has allowed. If a source of targets is missing as a whole
-// (SourceMissing), the registered targets stay, except addresses of pods that no longer exist.
+// (SourceMissing), the registered targets are retained, except addresses of pods that no longer exist.
 package targets

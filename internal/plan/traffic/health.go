@@ -29,8 +29,8 @@ func (t *Traffic) ActionsServe(actions []model.Action) bool {
 	return t.AnyServing(arns)
 }
 
-// reportUnavailableHealth reports whether the health of a target group cannot be read. Then a wait for its targets goes on
-// as if they were not healthy yet.
+// reportUnavailableHealth reports whether the health of a target group cannot be read. Then a wait for its targets
+// continues as if they were not healthy yet.
 func (t *Traffic) reportUnavailableHealth(arn string) bool {
 	f := t.Unavailable(model.AskHealth{ARN: arn})
 	if f == nil {
@@ -111,7 +111,7 @@ func (t *Traffic) Ready(arn string) bool {
 }
 
 // health returns the health of a target group. It has no targets if the target group does not exist yet, or if its health
-// is not known; then it asks for it.
+// is not known; then it asks for the health.
 func (t *Traffic) health(arn string) observed.Health {
 	h, asked := t.Have.Facts.Health[arn]
 	if arn != "" && !asked && !t.reportUnavailableHealth(arn) {
