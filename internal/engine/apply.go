@@ -23,7 +23,7 @@ import (
 // run is one reconcile of a stack.
 type run struct {
 	execution
-	heldSteps []FailedStep // refused steps that the plan goes on without
+	heldSteps []FailedStep // refused steps that the plan leaves out
 
 	// wasConverged reports whether AWS matched the desired state before the run, which is unchanged. So each step of the plan
 	// corrects drift.

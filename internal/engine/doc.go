@@ -11,7 +11,7 @@
 // later. These are the states of a run, and what decides about the next state:
 //
 //   - Queued: by priority; events of targets come before edits, and edits before unchanged objects. Within a
-//     priority, a tenant with many open stacks comes later (package controller/queue).
+//     priority, a stack of a tenant with many open stacks comes later (package controller/queue).
 //   - Translate, Observe, Plan: findings never end a run. A failed optional read is a fault in place of the fact
 //     (run.go).
 //   - Apply: each step separately. A step that waits, and the steps that depend on it, are left for a later run. A
@@ -38,6 +38,6 @@
 // reported (repeats.go). Nothing with the same content is created twice within a minute.
 //
 // The last finalizer of a stack that this process has not created is removed only if listings that are 15 s younger
-// than the start show nothing of it, because AWS may not yet show what a previous process created just before its end
-// (restart_settling.go).
+// than the start show no resource of the stack, because AWS may not yet show what a previous process created just
+// before its end (restart_settling.go).
 package engine

@@ -54,7 +54,7 @@ func (d *driftMemory) unplannedChanges(all []observed.Foreign) []observed.Foreig
 }
 
 // restoresDrift reports whether a step restores a foreign change. alone reports that the stack was as desired before, so that
-// the plan has nothing else to do: then any step for a changed kind of resource corrects drift. Together with an edit, or
+// the plan has no other steps: then any step for a changed kind of resource corrects drift. Together with an edit, or
 // with steps that an earlier run has left, only a step for the changed resource itself corrects drift.
 func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.Foreign) bool {
 	if s.Revokes {

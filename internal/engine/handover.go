@@ -16,8 +16,8 @@ import (
 // errReserved is the error of a run that ends because the stack with which it shares a load balancer has a run.
 var errReserved = errors.New("another run is changing the load balancer")
 
-// decideRelation decides, once in a run, the relation of the stack to another one. If the stack takes the load balancer of
-// the other one over, it reserves the other stack until the run ends, and returns the observed state of both.
+// decideRelation decides, once in a run, the relation of the stack to another one. If the stack takes over the load
+// balancer of the other stack, it reserves the other stack until the run ends, and returns the observed state of both.
 func (r *observation) decideRelation(ctx context.Context, stack model.Stack, have observed.Stack, questions []model.Question) (observed.Stack, error) {
 	rel, err := handover.Relate(stack, have, func(id model.StackID) (model.Stack, bool, error) {
 		if r.e.Frontends[id.Kind] == nil {

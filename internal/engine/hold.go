@@ -133,7 +133,7 @@ func setFlag(flag *bool) bool {
 	return !before
 }
 
-// markHeld adds a reason why something is held, and reports whether that reason is new.
+// markHeld adds a reason why a rule or default action is held, and reports whether that reason is new.
 func markHeld(h *model.Held, why model.Held) bool {
 	before := *h
 	*h |= why
@@ -146,7 +146,7 @@ func (h *stackHolder) holdRules(why model.Held, matches func(port int32, r *mode
 }
 
 // changeInPlace marks the matching rules to be changed in one call, because a quota leaves no room for a new target group
-// beside the old one. It reports whether any of them was not marked before.
+// in addition to the old one. It reports whether any of them was not marked before.
 func (h *stackHolder) changeInPlace(matches func(port int32, r *model.Rule) bool) bool {
 	return h.changeRules(matches, func(r *model.Rule) bool { return setFlag(&r.InPlace) })
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // computedNameTaken reports whether a load balancer or target group was not created because the name that the controller
-// computed for it belongs to another stack. Then an alternative name is tried, because anybody can compute the name and
-// occupy it. It reports false if no tag names another owner: the existing resource may be the stack's own, and an
+// computed for it belongs to another stack. Then an alternative name is tried, because any user can compute the name
+// and occupy it. It reports false if no tag names another owner: the existing resource may be the stack's own, and an
 // alternative name would create a second one.
 func (f FailedStep) computedNameTaken() bool {
 	computed := false

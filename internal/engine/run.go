@@ -191,8 +191,8 @@ func (r *observation) resolveContested(ctx context.Context, stack model.Stack, f
 	}
 }
 
-// maxObservations is the maximum number of times that a stack is observed in one run: for new questions, after AWS reported
-// that something does not exist, and before a plan is made again. Work beyond that is left to the next run.
+// maxObservations is the maximum number of times that a stack is observed in one run: for new questions, after AWS
+// reported that a resource does not exist, and before a plan is made again. Work beyond that is left to the next run.
 const maxObservations = 8
 
 // maxGone is the maximum number of times in a row that a stack is observed while AWS reports that one of its resources does
@@ -257,7 +257,7 @@ func (r *observation) observeAWS(ctx context.Context, stack model.Stack, questio
 }
 
 // draft observes and plans until the plan has no new questions. A fact that was unavailable when contested settings were
-// decided (by) stays unavailable for the plan, which holds what depends on it.
+// decided (by) remains unavailable for the plan, which holds the parts that depend on it.
 func (r *observation) draft(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts, memory plan.Memory) (Draft, error) {
 	e, options := r.e, r.e.Options
 	questions := stack.Questions()
@@ -398,7 +398,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	return out, nil
 }
 
-// storeMemory stores the memory of a stack after a run, or removes it if nothing of the stack is left.
+// storeMemory stores the memory of a stack after a run, or removes it if no resource of the stack is left.
 func (e *Engine) storeMemory(out Outcome, mem memory) {
 	if out.IsOver() {
 		e.memories.forget(out.ID)

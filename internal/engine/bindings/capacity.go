@@ -7,9 +7,9 @@ import (
 )
 
 // overCapacity records that the target group of a binding is full: AWS refused to register a number of targets because of a
-// quota. The target group stays full until targets are deregistered or AWS raises the quota. Without this, a binding with too
-// many endpoints would spend the calls that all bindings share, because each run that is postponed between two calls would
-// begin with the refused call again.
+// quota. The target group remains full until targets are deregistered or AWS raises the quota. Without this, a binding
+// with too many endpoints would spend the calls that all bindings share, because each run that is postponed between two
+// calls would begin with the refused call again.
 type overCapacity struct {
 	arn     string    // of the target group
 	targets int       // calls with this many targets or more are not sent

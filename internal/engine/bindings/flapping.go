@@ -8,9 +8,9 @@ import (
 )
 
 // flapping are the targets of a binding that were deregistered, or registered again, within the last seconds, by target ID.
-// A user who edits the selector of a Service, its ports or its EndpointSlices again and again, or whose pods become ready and
-// unready by turns, would spend the calls that all tenants share. A rolling update is never delayed, because a new pod gets
-// an address that has not been registered for longer than a streak lasts.
+// A user who edits the selector of a Service, its ports or its EndpointSlices again and again, or whose pods alternate
+// between ready and unready, would spend the calls that all tenants share. A rolling update is never delayed, because a
+// new pod gets an address that has not been registered for longer than a streak lasts.
 type flapping map[string]repeat.Streak
 
 // returnBackOff has the delays of targets that are registered again. Each target may be registered again three times without
@@ -19,7 +19,7 @@ type flapping map[string]repeat.Streak
 var returnBackOff = repeat.BackOff{Free: 3, First: durations.FirstBackOff, Longest: durations.FollowUpTime, Rest: durations.Requeue}
 
 // current returns the streaks that have not ended. A streak that is delayed is remembered for longer, because a set of
-// targets that is exchanged for others at random may stay registered over several delays.
+// targets that is replaced by other targets at random may remain registered over several delays.
 func (f flapping) current(now time.Time) flapping {
 	out := flapping{}
 	for id, streak := range f {

@@ -155,7 +155,8 @@ func (p reader) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Qu
 	return true, err
 }
 
-// describeTargetGroup sets the described binding: the stored one, completed by what AWS knows of its target group.
+// describeTargetGroup sets the described binding: the stored binding, completed with the properties of its target group
+// in AWS.
 func (p reader) describeTargetGroup(ctx context.Context, f *bindingplan.Facts) {
 	if f.Described = f.Stored; !f.NeedsCompletion() {
 		return

@@ -109,9 +109,9 @@ func (o *ruleOwner) addMissing(by Key, all map[Key]bindingplan.RequestedRules) (
 	return added, run
 }
 
-// contribute sets the rules that a binding needs, as its run has found them. If keeps is true, the earlier rules stay too.
-// heirs are other bindings with the same targets. They get the rules that this binding gives up, because they may need them
-// until their next run; these heirs are returned, so that they run.
+// contribute sets the rules that a binding needs, as its run has determined them. If keeps is true, the earlier rules
+// are retained too. heirs are other bindings with the same targets. They get the rules that this binding gives up,
+// because they may need them until their next run; these heirs are returned, so that they run.
 func (o *ruleOwner) contribute(key Key, a bindingplan.RequestedRules, keeps bool, heirs []Key) (run []Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -37,7 +37,7 @@ func (r rules) syncRules(ctx context.Context) error {
 }
 
 // syncRules carries out the step of a plan that changes rules. Unless the binding is leaving, an error is only a finding,
-// because missing rules affect nothing but traffic and health checks. The targets are registered all the same, so that they
+// because missing rules affect only traffic and health checks. The targets are registered nevertheless, so that they
 // can serve as soon as the rules exist.
 func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules, d *bindingplan.StepResults) error {
 	if do.OnlyIfRequested && !p.r.owner.mayHaveRules(p.key) {

@@ -32,7 +32,7 @@ const digestBytes = 16
 type encoder struct {
 	hash hash.Hash
 	buf  []byte
-	maps int // maps that are being written. Their output has to stay in buf.
+	maps int // maps that are being written. Their output has to remain in buf.
 }
 
 // bufferBytes is the minimum length at which buf is hashed.

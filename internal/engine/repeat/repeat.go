@@ -15,8 +15,8 @@ type BackOff struct {
 	Rest time.Duration
 }
 
-// Streak is a number of repetitions of one write, each within the time that BackOff allows for it. The zero value is for
-// something that was never written.
+// Streak is a number of repetitions of one write, each within the time that BackOff allows for it. The zero value is
+// for a write that was never made.
 type Streak struct {
 	Times int       // number of repetitions, without the first write
 	At    time.Time // time of the last write

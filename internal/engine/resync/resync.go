@@ -3,8 +3,8 @@
 //
 // A stack is compared when its desired state changes, when its share of the sync period is over, and before a change
 // although nothing was edited. Drift lasts no longer than the sync period: two comparisons are at most nine tenths of
-// it apart, and use nothing that was read more than one tenth of it ago. Package cloud/observe reads again what is
-// older, for this stack alone.
+// this period apart, and use only reads that are no older than one tenth of it. Package cloud/observe reads older state
+// again, only for this stack.
 package resync
 
 import (
