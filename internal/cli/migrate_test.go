@@ -134,7 +134,7 @@ func TestMigrateNamesTLSSecrets(t *testing.T) {
 	if code != 0 || strings.Contains(made, "PRIVATE KEY") {
 		t.Errorf("exit code %d\n%s%s", code, report, made)
 	}
-	odd := strings.Replace(secretsOfTwo, "hosts: [blog.example.com]", "hosts: [blög.example.com]", 1) // a host that no certificate can have
+	odd := strings.Replace(secretsOfTwo, "hosts: [blog.example.com]", "hosts: [blög.example.com]", 1) // not a certificate host
 	if err := os.WriteFile(in, []byte(odd), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,8 @@ endpoints: [{addresses: [10.0.%[4]d.10], conditions: {ready: true}, targetRef: {
 // and show each port once.
 func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
 	for name, tc := range map[string]struct {
-		after, later time.Duration // after: time from the edit until the controller stops; later: time from then until the command runs
+		// after is the time from the edit until the controller stops, and later from then until the command runs.
+		after, later time.Duration
 		reported     string
 		deletes      bool
 	}{

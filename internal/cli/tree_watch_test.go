@@ -37,7 +37,8 @@ func TestWatchShowsChanges(t *testing.T) {
 				switch len(shown) {
 				case 2:
 					drift(t, em, []string{"deregister", "10.0.132.10"})
-					drift(t, em, []string{"delete-rule", "80", "1"}) // shown with the deregistration, although the cached rules are less than a minute old
+					// The rule is shown with the deregistration, although cached rules are not a minute old.
+					drift(t, em, []string{"delete-rule", "80", "1"})
 					em.Calls().Reset()
 				case 4:
 					cancel()

@@ -57,7 +57,8 @@ func TestSummaryCountsResources(t *testing.T) {
 		TargetGroups:  []observed.TargetGroup{{ARN: "tg-old", ResourceID: "g1"}, {ARN: "tg-gone", ResourceID: "g9"}},
 	}
 	p := Plan{Steps: []Step{
-		step(Create, LoadBalancer, "LoadBalancer"), step(Update, LoadBalancer, "LoadBalancer"), // created, then its attributes changed
+		// The load balancer is created, then its attributes are changed.
+		step(Create, LoadBalancer, "LoadBalancer"), step(Update, LoadBalancer, "LoadBalancer"),
 		step(Update, SecurityGroup, "g"), step(Update, SecurityGroup, "g"),
 		step(Create, TargetGroup, "g1"), step(Create, TargetGroup, "g2"),
 		step(Delete, TargetGroup, "tg-old", "its targets to drain"), step(Delete, TargetGroup, "tg-gone"),

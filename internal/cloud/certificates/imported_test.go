@@ -31,7 +31,7 @@ func TestImportedCertificatesAreCountedPerOwner(t *testing.T) {
 	c.certs.own = append(c.certs.own, ownCertificate{tags: requested})
 
 	got := c.Imports(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"})
-	want := observed.Imports{All: 13, Of: map[string]int{"shop": 2, "vault": 1}, Others: []int{1, 2}} // Others: 1 of the IngressGroup, 2 of namespace team
+	want := observed.Imports{All: 13, Of: map[string]int{"shop": 2, "vault": 1}, Others: []int{1, 2}} // IngressGroup, namespace team
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}

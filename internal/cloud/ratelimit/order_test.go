@@ -120,7 +120,8 @@ func TestRegistrationsPrecedeDeregistrations(t *testing.T) {
 		for seed := range uint64(5) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newManyCallers(t, seed, faulty)
-				arrivals := rand.New(rand.NewPCG(seed, 2)) // a second generator, because the callers use c.random concurrently
+				// The callers use c.random concurrently, so this generator is a separate one.
+				arrivals := rand.New(rand.NewPCG(seed, 2))
 				var all sync.WaitGroup
 				registrations, deregistrations := 0, 0
 				for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {

@@ -35,7 +35,8 @@ func (e classedError) Error() string { return e.text }
 // aws is a fake AWS: target groups with targets, and security groups with rules. Registered targets are "initial" until
 // a test changes their state.
 type aws struct {
-	mu                sync.Mutex // held by each call, but not while a test makes the call wait, because runs make calls concurrently
+	// mu is held by each call, but not while a test makes the call wait, because runs make calls concurrently.
+	mu                sync.Mutex
 	groups            map[string][]*observed.Target
 	enis              map[string][]network.ENI
 	rules             map[string][]model.IngressRule
@@ -55,7 +56,8 @@ type aws struct {
 	targetType    model.TargetType  // of all target groups; ip if empty
 	addressType   model.AddressType // of all target groups; ipv4 if empty
 	maxInstances  int               // the largest number of instances in one query
-	store         *cluster.Memory   // has the bindings that determine the settings of their target groups, unless targetType is set
+	// store has the bindings that determine the settings of their target groups, unless targetType is set.
+	store *cluster.Memory
 }
 
 func (a *aws) Class(err error) engine.Class {

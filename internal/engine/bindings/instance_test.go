@@ -46,7 +46,7 @@ status: {conditions: [{type: Ready, status: "True"}]}
 
 func TestLastNodesStayIfNewNodesAreRefused(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "NodePort"), bindingDoc("a", "web", "instance", 30080))
-	w.aws.groups["arn/a"] = []*observed.Target{{ID: "i-1", Port: 30099, State: "healthy"}} // registered with another node port
+	w.aws.groups["arn/a"] = []*observed.Target{{ID: "i-1", Port: 30099, State: "healthy"}} // another node port
 	w.aws.refuse["i-1"], w.aws.refuse["i-2"] = engine.Denied, engine.Denied
 	w.run("a")
 	want(t, "targets", "i-1:30099", w.aws.targetsOf("arn/a"))

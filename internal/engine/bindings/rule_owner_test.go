@@ -94,7 +94,8 @@ var ruleBindings = []string{"a", "b", "c"}
 // rulesHarness returns a harness with three bindings, and a node in each of two security groups.
 func rulesHarness(t *testing.T) *harness {
 	w := newHarness(t)
-	w.conf.UnmergedRules = true // because a merged port range that is left over could cover a rule that the next process would authorize
+	// A merged port range that is left over could cover a rule that the next process would authorize.
+	w.conf.UnmergedRules = true
 	w.restart()
 	w.aws.groups["arn/c"] = nil
 	w.aws.rules["sg-other"] = nil

@@ -62,8 +62,9 @@ func (a *interleavingAWS) ChangeEndpointRules(ctx context.Context, group string,
 // ruleSafetyTest is a random history of four bindings, of which the first and the last share a target group.
 type ruleSafetyTest struct {
 	*harness
-	r               *rand.Rand
-	pods            [4][]int             // pod numbers of each Service; pods of the first and the last Service have the same addresses
+	r *rand.Rand
+	// pods has the pod numbers of each Service. Pods of the first and the last Service have the same addresses.
+	pods            [4][]int
 	missingServices map[string]time.Time // missing Services, and the time since when
 	running         map[string]bool
 	revokedRules    int // number of revoked rules
@@ -212,7 +213,8 @@ func TestNoRuleOfARegisteredTargetIsRevoked(t *testing.T) {
 			}
 			s.now = s.now.Add(2 * time.Minute)
 		}
-		if err := s.rec.SyncRules(t.Context()); err != nil { // runs once an hour, because a binding may have been deleted during an earlier process
+		// SyncRules runs once an hour, because a binding may have been deleted during an earlier process.
+		if err := s.rec.SyncRules(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if len(s.enqueued) > 0 {

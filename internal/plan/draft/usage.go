@@ -12,7 +12,7 @@ import (
 // Usage records which live target groups are still in use, and which members leaving rules belong to. Package
 // targetgroups deletes the rest.
 type Usage struct {
-	KeptGroups map[string]bool          // ARNs of target groups that are retained because held or retained rules forward to them
+	KeptGroups map[string]bool          // ARNs of target groups that held or retained rules forward to
 	FreedBy    map[string][]plan.StepID // steps after which nothing forwards to a target group, by its ARN
 	RuleOwners map[string][]finding.Ref // owners of the live rules that are deleted, by ARN of the rule
 }

@@ -72,8 +72,9 @@ spec: {ingressClassName: %s, rules: [{host: %[1]s.example.com, http: {paths: [{p
 		docs string
 		gone []string
 	}{
-		"both are admitted":             {of("web", "open") + of("web-two", "open"), nil},
-		"the one with the longer name":  {of("web", "open") + of("web-two", "closed"), nil}, // the rule could belong to the other Ingress
+		"both are admitted": {of("web", "open") + of("web-two", "open"), nil},
+		// The rule of the one with the longer name could belong to the other Ingress.
+		"the one with the longer name":  {of("web", "open") + of("web-two", "closed"), nil},
 		"the one with the shorter name": {of("web", "closed") + of("web-two", "open"), []string{"rule web.example.com"}},
 		"neither":                       {of("web", "closed") + of("web-two", "closed"), []string{"rule web-two.example.com", "rule web.example.com"}},
 		"one beside a third":            {of("other", "open") + of("web", "closed"), []string{"rule web-two.example.com", "rule web.example.com"}},
