@@ -33,7 +33,7 @@ func TestWrongClusterNameIsReported(t *testing.T) {
 		return out + stderr
 	}
 	const unknown = `--cluster-name "rog" matches no subnet tag in the VPC; these tags name `
-	if _, out, stderr := runWith(t, text, nil, slices.Concat([]string{"plan", "-f=-"}, flags)...); strings.Contains(out+stderr, "fits no subnet") {
+	if _, out, stderr := runWith(t, text, nil, slices.Concat([]string{"plan", "-f=-"}, flags)...); strings.Contains(out+stderr, "matches no subnet tag") {
 		t.Errorf("the name is right: %s%s", out, stderr)
 	}
 	tagSubnets(em, "elsewhere")

@@ -184,6 +184,6 @@ func TestEndpointRules(t *testing.T) {
 		t.Errorf("there: -want +got:\n%s", diff)
 	}
 	if got := r.takeCallCounts(); got == "" {
-		t.Error("the target group was not read again")
+		t.Error("the security group was not read again")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -75,6 +76,7 @@ func duration(t *testing.T) time.Duration {
 // is idle. From then on, AWS has its documented rate limits and a latency.
 func startCluster(t *testing.T, of shape, flags ...string) *churnCluster {
 	t.Helper()
+	of.world.Processors = runtime.NumCPU()
 	w := worldtest.Start(t, of.world)
 	// From here on, only the test writes nodes, pods and EndpointSlices.
 	for _, role := range []string{world.RoleControllerManager, world.RoleScheduler, world.RoleKwok, world.RoleAgent} {

@@ -49,7 +49,7 @@ func cmdCluster(ts *testscript.TestScript, neg bool, args []string) {
 // startSharingAWS starts a local world that uses the AWS of the stage.
 func (s *stage) startSharingAWS(ts *testscript.TestScript, cluster, region string, arguments []string) (*stage, error) {
 	w, err := world.Start(s.ctx, world.Options{
-		Binary: s.binary, Cluster: cluster, Region: region, AWSOfWorld: s.World.Number(),
+		Binary: s.binary, Cluster: cluster, Region: region, AWSOfWorld: s.World.Number(), Processors: 1,
 		AdminController: worldtest.TestsOtherController(), Keep: os.Getenv("FULCRUM_KEEP") != "",
 	})
 	if err != nil {

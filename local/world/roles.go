@@ -154,6 +154,9 @@ func (w *World) roleCommand(role string) (args, env []string) {
 			args = append(args, "--provisioning-delay=0s")
 		}
 	}
+	if w.opts.Processors > 0 {
+		env = append(env, "GOMAXPROCS="+strconv.Itoa(w.opts.Processors))
+	}
 	return append([]string{role}, args...), env
 }
 

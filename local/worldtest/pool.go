@@ -75,6 +75,7 @@ func (p *Pool) AcquireForTest(t testing.TB, opts world.Options) *world.World {
 func (p *Pool) Acquire(ctx context.Context, opts world.Options) (*PooledWorld, error) {
 	opts.AdminController = opts.AdminController || TestsOtherController()
 	opts.GatewayAPI = cmp.Or(opts.GatewayAPI, "standard")
+	opts.Processors = cmp.Or(opts.Processors, 1)
 	delay := opts.PropagationDelay
 	opts.PropagationDelay = 0
 	kind := fmt.Sprintf("%+v", struct {

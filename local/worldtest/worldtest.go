@@ -3,6 +3,7 @@
 package worldtest
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -125,7 +126,7 @@ func lock(path string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// Start starts a local world for a test and ends it after the test.
+// Start starts a local world for a test, by default with one processor for each role, and ends it after the test.
 func Start(t testing.TB, opts world.Options) *world.World {
 	t.Helper()
 	if opts.Binary == "" {
@@ -135,6 +136,7 @@ func Start(t testing.TB, opts world.Options) *world.World {
 		opts.Progress = func(s world.Step) { t.Logf("%5.1fs %s", s.Took.Seconds(), s.Name) }
 	}
 	opts.AdminController = opts.AdminController || TestsOtherController()
+	opts.Processors = cmp.Or(opts.Processors, 1)
 	w, err := world.Start(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)

@@ -122,8 +122,9 @@ func setLivePrefixes(a, b string) func(*observed.LoadBalancer) {
 	}
 }
 
-// With the feature gate off, a health check change that AWS did not permit in the past replaces the target group.
-func TestHealthCheckChangeReplacesTargetGroupWithoutFeatureGate(t *testing.T) {
+// TestHealthCheckIntervalChangeReplacesTargetGroupWithoutFeatureGate checks that, with the feature gate off, a change of
+// the health check that AWS did not permit in the past replaces the target group, and that other changes do not.
+func TestHealthCheckIntervalChangeReplacesTargetGroupWithoutFeatureGate(t *testing.T) {
 	for _, replace := range []bool{false, true} {
 		want := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
 		want.TargetGroups[0].HealthCheck = model.HealthCheck{Protocol: "TCP", IntervalSeconds: 10, HealthyThreshold: 3}
