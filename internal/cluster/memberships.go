@@ -164,12 +164,15 @@ func (m *Memberships) LeftBy(ref Ref) []string {
 	return out
 }
 
-// Begin loads the text that an earlier process has stored, and compares it with the objects that exist now. It returns the
-// objects that have left a stack and do not exist any more (gone), because there will be no event of them, and the number of
-// lines that could not be parsed (leftOut). It forgets objects that had their finalizer in the text and do not exist any more,
-// because a user may have removed the finalizer to keep the load balancer. It also forgets objects that this process does not
-// watch.
-func (m *Memberships) Begin(text string, watched func(Ref) bool, now []Object) (gone []Ref, leftOut int) {
+// Restore loads the memberships that an earlier process has stored, and compares them with the objects that exist now:
+//   - An object that was stored as having left a stack and does not exist any more is returned in gone, because no event
+//     reports its deletion.
+//   - An object that was stored with its finalizer and does not exist any more is dropped, because a user may have removed
+//     the finalizer to keep the load balancer.
+//   - An object that this process does not watch is dropped.
+//
+// leftOut is the number of lines that could not be parsed.
+func (m *Memberships) Restore(text string, watched func(Ref) bool, now []Object) (gone []Ref, leftOut int) {
 	m.mu.Lock()
 	stored, leftOut := parseMemberships(text)
 	exists := map[Ref]bool{}

@@ -157,7 +157,7 @@ func TestMembershipsAreReadFromText(t *testing.T) {
 		"far/gone ingress.k8s.aws/resources left\nshop/web a finalizer kept\nLater:shop/web " + groupA + "\n"
 	m := cluster.NewMemberships()
 	watched := func(ref cluster.Ref) bool { return ref.Namespace == "shop" }
-	gone, leftOut := m.Begin(stored, watched, []cluster.Object{ingressWithFinalizers()})
+	gone, leftOut := m.Restore(stored, watched, []cluster.Object{ingressWithFinalizers()})
 	if leftOut != 2 {
 		t.Errorf("%d lines were not read, want the last two", leftOut)
 	}
@@ -208,7 +208,7 @@ func TestMembershipsOfOtherKindsSurviveARestart(t *testing.T) {
 	text, _ := m.Text()
 	next := cluster.NewMemberships()
 	ref := cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"}
-	left, _ := next.Begin(text, func(cluster.Ref) bool { return true }, []cluster.Object{ingressWithFinalizers(groupA)})
+	left, _ := next.Restore(text, func(cluster.Ref) bool { return true }, []cluster.Object{ingressWithFinalizers(groupA)})
 	if d := cmp.Diff([]cluster.Ref{ref}, left); d != "" {
 		t.Error(d)
 	}

@@ -35,7 +35,7 @@ func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watc
 	if err != nil {
 		m.Log.Error(err, "failed to read memberships", "effect", "Ingresses that left a load balancer while no controller ran are not noticed")
 	}
-	gone, leftOut := m.Memory.Begin(text, watched, ingresses)
+	gone, leftOut := m.Memory.Restore(text, watched, ingresses)
 	if leftOut > 0 {
 		m.Log.Info("left out memberships of another version", "lines", leftOut, "effect", "Ingresses that left a load balancer while no controller ran are not noticed")
 	}

@@ -97,7 +97,6 @@ func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 		},
 		HasNetworking: b.Spec.Networking != nil,
 		Deleting:      b.DeletionTimestamp != nil,
-		UpToDate:      b.Status.ObservedGeneration != nil && *b.Status.ObservedGeneration >= b.Generation,
 		Labels:        b.Labels,
 		Annotations:   withoutCheckpoint(b.Annotations),
 	}

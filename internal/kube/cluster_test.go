@@ -156,7 +156,7 @@ func TestBindingIsWrittenAndReadBack(t *testing.T) {
 		}
 	}
 	seen := c.Bindings(c.View(), shopWeb)
-	if len(seen) != 1 || seen[0].ARN != "arn:tg" || seen[0].UpToDate || seen[0].Networking[0].Groups[0] != "sg-1" ||
+	if len(seen) != 1 || seen[0].ARN != "arn:tg" || seen[0].Networking[0].Groups[0] != "sg-1" ||
 		seen[0].Networking[0].CIDRs[0] != "10.0.0.0/8" || seen[0].Service.Service != "web" || seen[0].Protocol != "HTTP" {
 		t.Errorf("%+v", seen)
 	}

@@ -201,7 +201,8 @@ func (g configBuilder) setSubnets(out *gwconfig.LoadBalancerConfigurationSpec) {
 	}
 }
 
-// addressesFit reports whether a load balancer has as many elastic addresses as named subnets, or no addresses.
+// addressesFit reports whether the number of addresses equals the number of subnets. It returns true if there are no
+// addresses, or if the subnets are not listed by name or ID.
 func addressesFit(lb *model.LoadBalancer) bool {
 	s, named := lb.Subnets.(model.SubnetsNamed)
 	return !named || len(lb.Addresses) == 0 || len(lb.Addresses) == len(s.Refs)
@@ -355,7 +356,8 @@ func (g configBuilder) setCertificates(l model.Listener, out *gwconfig.ListenerC
 	}
 	for _, c := range l.TLS.Certificates {
 		if m, ok := c.(model.CertManaged); ok {
-			g.addNote(Lost, m.Member, m.Field, "a Gateway whose listener names certificates of ACM imports none for it", "name all certificates in listenerConfigurations, or none")
+			g.addNote(Lost, m.Member, m.Field, fmt.Sprintf("the certificate of this TLS Secret is not imported: the listener HTTPS:%d names certificates by ARN, and then a Gateway imports none for that listener", l.Port),
+				"add the ARN of a certificate for these hosts to listenerConfigurations, or remove all ARNs there")
 		}
 	}
 	out.DefaultCertificate, out.Certificates = &arns[0], arns[1:]
@@ -386,7 +388,7 @@ func (g configBuilder) noteTLSOnlyHosts(l model.Listener) {
 			}
 		}
 		if len(missing) > 0 {
-			g.addNote(Lost, certHosts.Member, "spec.tls", fmt.Sprintf("certificates for %s are found by the hosts of spec.tls, and a Gateway finds those for the hostnames of its routes", strings.Join(missing, ", ")),
+			g.addNote(Lost, certHosts.Member, "spec.tls", fmt.Sprintf("no certificate will be found for %s: these hosts are only in spec.tls, and a Gateway discovers certificates for the hostnames of its routes", strings.Join(missing, ", ")),
 				fmt.Sprintf("name the ARNs of all certificates in listenerConfigurations for HTTPS:%d", l.Port))
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 // The translation of random IngressGroups without errors answers each request in the same way and has the same
 // settings, or a note reports what is not translated.
-func TestRandomIngressGroupsAnswerAlike(t *testing.T) {
+func TestRandomIngressGroupsRouteAlikeAfterMigration(t *testing.T) {
 	t.Parallel()
 	n := 400
 	if testing.Short() {

@@ -69,9 +69,9 @@ func (q AskAdopted) Key() string {
 // AskListings asks that resources are listed again if they were listed before Since.
 type AskListings struct{ Since time.Time }
 
-// AskComparison asks that all resources that a plan compares were read from AWS, or made by this process, at or after
-// Since, and tags of load balancers, target groups, listeners and rules at or after TagsSince. The answer is in the
-// observed resources. It does not apply to facts.
+// AskComparison asks to read again the resources of the stack that were last read from AWS, or written by this process,
+// before Since, and the tags of load balancers, target groups, listeners and rules that were last read before TagsSince.
+// The answer is in the observed resources. Facts, which answer the other questions, are not read again.
 type AskComparison struct{ Since, TagsSince time.Time }
 
 // AskAttributes asks for the attributes of a live resource of the stack: Of is "load-balancer",

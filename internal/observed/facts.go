@@ -10,7 +10,6 @@ import (
 type Facts struct {
 	Region  string
 	Account string // empty until an ARN has been read
-	VPC     string
 	// VPCRanges has the IPv4 and IPv6 address ranges of the VPC; nil if not asked.
 	VPCRanges []string
 	// Subnets has the answers about subnets, by question key.
@@ -157,7 +156,6 @@ type Subnet struct {
 	CIDR      string
 	IPv6CIDRs []string // in state associated
 	Tags      map[string]string
-	VPC       string
 }
 
 // GroupAnswer has the security groups of one question: those found by id, the ids of those found by name in the order of AWS, and

@@ -148,8 +148,6 @@ type Binding struct {
 	Networking    []BindingRule
 	HasNetworking bool
 	Deleting      bool
-	// UpToDate reports whether the targets of the current generation are registered.
-	UpToDate bool
 	// Labels and Annotations have those of the controller and of others, without the checkpoint.
 	Labels, Annotations map[string]string
 }

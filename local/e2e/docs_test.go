@@ -23,7 +23,7 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"README.md", "kubectl apply -f examples/first", "TestUp in local/up"},
 	{"README.md", "kubectl wait -n first", "TestUp in local/up"},
 	{"README.md", "bin/fulcrum ", "TestUp in local/up"},
-	{"README.md", "fulcrum --cluster-name=NAME --kubeconfig=FILE", "TestPrintedCommandsWork in local/up"},
+	{"README.md", "fulcrum --cluster-name=NAME --kubeconfig=FILE", "TestUp in local/up"},
 	{"README.md", "fulcrum --cluster-name=NAME", "in a cluster of EKS; the other form, with a kubeconfig, is run"},
 	{"README.md", "fulcrum plan ingress/web", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
 	{"README.md", "fulcrum tree", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
@@ -44,7 +44,7 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"docs/commands.md", "fulcrum get", "TestGetListsLoadBalancers in internal/cli"},
 	{"docs/conformance.md", "make conformance", "they run the conformance suite"},
 	{"docs/drift.md", "aws ", "needs the AWS command line; TestDriftIsFoundWithinAQuarterOfAnHour in internal/test/harness makes the same change"},
-	{"docs/emulator.md", "bin/fulcrum-local up -f examples/shop", "TestPrintedCommandsWork in local/up"},
+	{"docs/emulator.md", "bin/fulcrum-local up -f examples/shop", "TestUp in local/up"},
 	{"docs/emulator.md", "curl ", "TestExamplesOfEmulatorPageWork in internal/emulator/serve"},
 	{"docs/image.md", "make image", "tools/release builds an image twice"},
 	{"docs/releases.md", "make release VERSION=v0.9.0", "tools/release makes a release twice"},
@@ -55,8 +55,8 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"docs/migration.md", "fulcrum migrate -f shop.yaml --check", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
 	{"docs/migration.md", "fulcrum migrate -f frontend.yaml --check", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
 	{"docs/migration.md", "fulcrum migrate --from-cluster --group edge", "testdata/migrate.txtar"},
-	{"docs/metrics.md", "bin/fulcrum-local up -f examples/shop", "TestPrintedCommandsWork in local/up"},
-	{"docs/metrics.md", "curl ", "TestPrintedCommandsWork in local/up"},
+	{"docs/metrics.md", "bin/fulcrum-local up -f examples/shop", "TestUp in local/up"},
+	{"docs/metrics.md", "curl ", "TestUp in local/up"},
 	{"docs/permissions.md", "aws ", "needs an account of AWS; the policies are tested by internal/test/harness"},
 	{"docs/process.md", "kubectl -n kube-system port-forward", "pods of a local world have no kubelet that forwards ports"},
 	{"docs/process.md", "curl ", "TestLogLevelIsChangedAtRunTime in internal/cli"},
@@ -65,7 +65,7 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"docs/targets-only.md", "kubectl apply -f -", "TestTargetsPolicyIsMinimalForBindings in internal/test/harness applies a binding"},
 	{"docs/tls-secrets.md", "kubectl get deployment -A", "needs a Deployment of the chart; the commands that follow it are tested by internal/controller"},
 	{"local/README.md", "make ", "it builds what all tests here are run with"},
-	{"local/README.md", "bin/", "TestPrintedCommandsWork in local/up, and make demo"},
+	{"local/README.md", "bin/", "TestUp in local/up, and make demo"},
 }
 
 // programs are the first words of commands.

@@ -17,7 +17,7 @@ import (
 // printAccess prints shell commands with which to use a local world. fulcrum is the path of Fulcrum, self is the
 // path of this program, and number is the number of the local world that runs AWS.
 func printAccess(out io.Writer, w *world.World, number int, fulcrum, self string) {
-	fmt.Fprintf(out, "\n%s", w.Exports())
+	fmt.Fprintf(out, "\n%s", w.ExportCommands())
 	fmt.Fprint(out, "\nwith these in the environment, for example:\n  kubectl get ingress -A\n")
 	if w.AWSEndpoint() != "" {
 		fmt.Fprintf(out, "  aws elbv2 describe-load-balancers\n  %s plan   # also: tree, explain, doctor, orphans\n", fulcrum)

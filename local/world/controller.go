@@ -138,8 +138,8 @@ func (w *World) Environment() []string {
 	)
 }
 
-// Exports returns shell commands that export Environment.
-func (w *World) Exports() string {
+// ExportCommands returns shell commands that export Environment.
+func (w *World) ExportCommands() string {
 	var b strings.Builder
 	for _, e := range w.Environment() {
 		name, value, _ := strings.Cut(e, "=")

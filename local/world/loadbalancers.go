@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -160,6 +161,9 @@ func (w *World) shiftedEndpoint(ctx context.Context, node netip.Addr, port strin
 	return "", false
 }
 
+// lookupAttempts is how often a name is resolved at most. A busy machine may drop datagrams.
+const lookupAttempts = 3
+
 // Lookup resolves a name with the resolver of the local world.
 func (w *World) Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	r := net.Resolver{
@@ -169,8 +173,15 @@ func (w *World) Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 			return d.DialContext(ctx, network, w.Resolver())
 		},
 	}
-	// The final dot disables the DNS search list of this machine.
-	addrs, err := r.LookupNetIP(ctx, "ip4", strings.TrimSuffix(name, ".")+".")
+	var addrs []netip.Addr
+	var err error
+	for range lookupAttempts {
+		// The final dot disables the DNS search list of this machine.
+		addrs, err = r.LookupNetIP(ctx, "ip4", strings.TrimSuffix(name, ".")+".")
+		if timeout, ok := errors.AsType[*net.DNSError](err); !ok || !timeout.IsTimeout {
+			break
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -23,8 +23,9 @@ type Options struct {
 	Cluster string
 	// Region is the region of the emulated AWS, and sets its partition. Default: us-west-2.
 	Region string
-	// Processors is how many processors each role except the controller may use. Where several worlds run at a time,
-	// one is enough, and an idle API server then takes half the CPU time. Default: all.
+	// Processors is how many processors each role of Kubernetes may use, unlike RoleAWS and RoleAgent, which serve the
+	// traffic. Where several worlds run at a time, one is enough, and an idle API server then takes less CPU time.
+	// Default: all.
 	Processors int
 	// Nodes is the number of nodes, spread over three zones. Default: 3.
 	Nodes int

@@ -154,7 +154,7 @@ func (w *World) roleCommand(role string) (args, env []string) {
 			args = append(args, "--provisioning-delay=0s")
 		}
 	}
-	if w.opts.Processors > 0 {
+	if w.opts.Processors > 0 && role != RoleAWS && role != RoleAgent {
 		env = append(env, "GOMAXPROCS="+strconv.Itoa(w.opts.Processors))
 	}
 	return append([]string{role}, args...), env

@@ -79,10 +79,10 @@ func controllerWarnings(ctx context.Context, d *input.Source, store *cluster.Mem
 			isOfEarlierObject(e.InvolvedObject.UID, obj)
 	})
 	slices.SortStableFunc(events, func(a, b corev1.Event) int {
-		return cmp.Or(lastEventTime(b).Compare(lastEventTime(a)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(input.LastEventTime(&b).Compare(input.LastEventTime(&a)), cmp.Compare(a.Name, b.Name))
 	})
 	for _, e := range events {
-		out = append(out, warningDocument{In: "event", Reason: e.Reason, Message: e.Message, Last: lastEventTime(e).UTC().Format(time.RFC3339), Count: e.Count})
+		out = append(out, warningDocument{In: "event", Reason: e.Reason, Message: e.Message, Last: input.LastEventTime(&e).UTC().Format(time.RFC3339), Count: e.Count})
 	}
 	return out, nil
 }
@@ -90,17 +90,6 @@ func controllerWarnings(ctx context.Context, d *input.Source, store *cluster.Mem
 // isOfEarlierObject reports whether the UID in an event is that of a deleted object with the same name.
 func isOfEarlierObject(uid types.UID, obj cluster.Object) bool {
 	return obj != nil && uid != "" && obj.GetUID() != "" && uid != obj.GetUID()
-}
-
-// lastEventTime returns when an event was written last, or zero if that is not known.
-func lastEventTime(e corev1.Event) time.Time {
-	if !e.LastTimestamp.IsZero() {
-		return e.LastTimestamp.Time
-	}
-	if e.Series != nil {
-		return e.Series.LastObservedTime.Time
-	}
-	return e.EventTime.Time
 }
 
 // parentText returns the parent of a route, with the section and port that the parentRef names.

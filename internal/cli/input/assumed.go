@@ -97,7 +97,7 @@ func (a *assumedAWS) arn(service, resource string) string {
 // Observe implements engine.Cloud.
 func (a *assumedAWS) Observe(_ context.Context, _ model.StackID, questions []model.Question) (observed.Stack, error) {
 	f := observed.Facts{
-		Region: a.region, Account: assumedAccount, VPC: a.vpc,
+		Region: a.region, Account: assumedAccount,
 		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{}, Schemes: map[string]model.Scheme{}, TargetGroups: map[string]string{},
 		AddOns: map[string]observed.AddOn{}, WebACLs: map[string]observed.WebACL{}, TrustStores: map[string]string{}, ALBTargets: map[string][]observed.Target{},
 		Validations: map[string]observed.Validation{}, CertificateOwners: map[string]observed.CertificateOwner{}, Health: map[string]observed.Health{},
@@ -182,7 +182,7 @@ func (a *assumedAWS) subnets(q model.AskSubnets) []observed.Subnet {
 	out := make([]observed.Subnet, len(refs))
 	for i, ref := range refs {
 		out[i] = observed.Subnet{
-			ID: ref, Zone: a.region + string(rune('a'+i%26)), ZoneID: fmt.Sprintf("az%d", i+1), ZoneType: "availability-zone", FreeIPs: 100, VPC: a.vpc,
+			ID: ref, Zone: a.region + string(rune('a'+i%26)), ZoneID: fmt.Sprintf("az%d", i+1), ZoneType: "availability-zone", FreeIPs: 100,
 			CIDR: fmt.Sprintf("10.0.%d.0/24", i%256), IPv6CIDRs: []string{fmt.Sprintf("2001:db8:0:%x::/64", i%256)},
 		}
 		if !strings.HasPrefix(ref, "subnet-") {

@@ -165,8 +165,8 @@ func (r eventWatcher) list(ctx context.Context) (out []Event, complete bool, err
 	return out, complete, nil
 }
 
-// eventOf converts an event. Its texts are truncated to MaxWarningLength and made printable.
-func eventOf(e *corev1.Event) Event {
+// LastEventTime returns when an event was last written, in whichever field its writer has set.
+func LastEventTime(e *corev1.Event) time.Time {
 	at := e.LastTimestamp.Time
 	if at.IsZero() && e.Series != nil {
 		at = e.Series.LastObservedTime.Time
@@ -177,9 +177,14 @@ func eventOf(e *corev1.Event) Event {
 	if at.IsZero() {
 		at = e.CreationTimestamp.Time
 	}
+	return at
+}
+
+// eventOf converts an event. Its texts are truncated to MaxWarningLength and made printable.
+func eventOf(e *corev1.Event) Event {
 	text := func(s string) string { return finding.Printable(finding.Truncate(s, MaxWarningLength)) }
 	return Event{
-		Time: at, Kind: text(e.InvolvedObject.Kind), Namespace: text(e.InvolvedObject.Namespace), Name: text(e.InvolvedObject.Name),
+		Time: LastEventTime(e), Kind: text(e.InvolvedObject.Kind), Namespace: text(e.InvolvedObject.Namespace), Name: text(e.InvolvedObject.Name),
 		UID: string(e.InvolvedObject.UID), Count: e.Count, Warning: e.Type == corev1.EventTypeWarning, Component: text(cmp.Or(e.ReportingController, e.Source.Component)), Reason: text(e.Reason), Message: text(e.Message),
 	}
 }

@@ -105,7 +105,7 @@ func (s *statusCommand) setStatusWithGateway(ctx context.Context, m move, out *S
 			obstacles = errorsOf(gateway.Findings)
 		}
 		if f, ok := unavailableSecret(gateway.Findings, other.Findings); ok {
-			return fmt.Sprintf("whether there is an obstacle depends on a Secret: %s; %s", f.Message, f.Fix)
+			return fmt.Sprintf("cannot check whether the Gateway can take over the load balancer: %s; %s", f.Message, f.Fix)
 		}
 		out.Obstacles = output.Findings(obstacles)
 	case handover.Adopted, handover.Released:

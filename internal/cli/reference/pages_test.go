@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -101,5 +102,56 @@ func TestTroubleshootingNamesRealReasons(t *testing.T) {
 		if !slices.ContainsFunc(finding.Reasons, func(e finding.Explanation) bool { return string(e.Reason) == name }) {
 			t.Errorf("no reason is called %s", name)
 		}
+	}
+}
+
+// declaredTests returns the names of all tests, benchmarks and fuzz tests of the repository.
+func declaredTests(t *testing.T) []string {
+	t.Helper()
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz)[A-Z]\w*)\(`)
+	var out []string
+	for _, dir := range []string{"api", "charts", "cmd", "config", "internal", "local", "tools"} {
+		err := filepath.WalkDir(filepath.Join("..", "..", "..", dir), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			source, err := os.ReadFile(path)
+			for _, m := range declared.FindAllStringSubmatch(string(source), -1) {
+				out = append(out, m[1])
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestTestsNamedInPagesExist checks that each test that a page or the Makefile names exists. A name may be the beginning
+// of others, as in the patterns of -run. A page may name the former name of a test before "now" and the present name.
+func TestTestsNamedInPagesExist(t *testing.T) {
+	tests := declaredTests(t)
+	text := pages(t)
+	makefile, err := os.ReadFile(filepath.Join("..", "..", "..", "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text["Makefile"] = string(makefile)
+	found := 0
+	for page, text := range text {
+		for _, m := range regexp.MustCompile("\\b((?:Test|Benchmark|Fuzz)[A-Z]\\w*)(`, now `)?").FindAllStringSubmatch(text, -1) {
+			i, exists := slices.BinarySearch(tests, m[1])
+			switch {
+			case exists, i < len(tests) && strings.HasPrefix(tests[i], m[1]):
+				found++
+			case m[2] == "":
+				t.Errorf("%s names the test %s, which does not exist", page, m[1])
+			}
+		}
+	}
+	if found < 200 {
+		t.Errorf("the pages name %d tests, want at least 200", found)
 	}
 }

@@ -110,7 +110,7 @@ func SubnetFromAWS(s ec2types.Subnet) observed.Subnet {
 	out := observed.Subnet{
 		ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), ZoneID: aws.ToString(s.AvailabilityZoneId),
 		Outpost: aws.ToString(s.OutpostArn), FreeIPs: aws.ToInt32(s.AvailableIpAddressCount), CIDR: aws.ToString(s.CidrBlock),
-		Tags: EC2TagsFromAWS(s.Tags), VPC: aws.ToString(s.VpcId),
+		Tags: EC2TagsFromAWS(s.Tags),
 	}
 	out.Name = out.Tags[NameTag]
 	for _, a := range s.Ipv6CidrBlockAssociationSet {

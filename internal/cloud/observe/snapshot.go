@@ -18,7 +18,7 @@ import (
 func (r *Reader) snapshot(shown []model.StackID, since time.Time) observed.Stack {
 	id := shown[0]
 	out := observed.Stack{Facts: observed.Facts{
-		Region: r.Config.Region, VPC: r.VPC, Now: r.Config.Clock.Now(),
+		Region: r.Config.Region, Now: r.Config.Clock.Now(),
 		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{},
 		TargetGroups: map[string]string{}, TargetGroupOwners: map[string]string{}, Schemes: map[string]model.Scheme{}, Health: map[string]observed.Health{},
 		ALBTargets: map[string][]observed.Target{}, AddOns: map[string]observed.AddOn{}, WebACLs: map[string]observed.WebACL{},

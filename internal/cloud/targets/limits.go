@@ -46,9 +46,9 @@ func (t *Targets) limitsOf(a bindings.Account) (out *ratelimit.Schedule) {
 }
 
 // Admit takes a token for a call that changes targets.
-func (t Groups) Admit(operation, arn string, turn bindings.CallPriority, targets int) (ratelimit.Admission, error) {
+func (t Groups) Admit(operation, arn string, priority bindings.CallPriority, targets int) (ratelimit.Admission, error) {
 	return t.schedule(arn).Admit(ratelimit.TargetCall{
-		Operation: operation, TargetGroup: arn, Tenant: turn.Tenant, Within: turn.MaxDelay, Full: targets >= bindings.MaxTargets,
+		Operation: operation, TargetGroup: arn, Tenant: priority.Tenant, Within: priority.MaxDelay, Full: targets >= bindings.MaxTargets,
 	})
 }
 

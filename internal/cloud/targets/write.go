@@ -24,12 +24,12 @@ import (
 const zoneNeeded = "you must specify an Availability Zone"
 
 // Register implements bindings.TargetGroups.
-func (t Groups) Register(ctx context.Context, arn string, turn bindings.CallPriority, targets []bindings.Target) (err error) {
+func (t Groups) Register(ctx context.Context, arn string, priority bindings.CallPriority, targets []bindings.Target) (err error) {
 	api, err := t.api(ctx)
 	if err != nil {
 		return err
 	}
-	call, err := t.Admit(ratelimit.RegisterTargets, arn, turn, len(targets))
+	call, err := t.Admit(ratelimit.RegisterTargets, arn, priority, len(targets))
 	if err != nil {
 		return err
 	}
@@ -58,12 +58,12 @@ func (t Groups) Register(ctx context.Context, arn string, turn bindings.CallPrio
 }
 
 // Deregister implements bindings.TargetGroups.
-func (t Groups) Deregister(ctx context.Context, arn string, turn bindings.CallPriority, targets []*observed.Target) (err error) {
+func (t Groups) Deregister(ctx context.Context, arn string, priority bindings.CallPriority, targets []*observed.Target) (err error) {
 	api, err := t.api(ctx)
 	if err != nil {
 		return err
 	}
-	call, err := t.Admit(ratelimit.DeregisterTargets, arn, turn, len(targets))
+	call, err := t.Admit(ratelimit.DeregisterTargets, arn, priority, len(targets))
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ const manyAttributes = "an ALB has 22 attributes and AWS returns all of them"
 // importedName allows any names in imported certificates: the documentation requires "the fully qualified domain
 // name (FQDN) or IP address", but the operation has no error for an invalid name. Names in requests for new
 // certificates are checked.
-const importedName = "ImportCertificate does not check the names in a certificate, which may be IP addresses or wildcards of one label, and the answer repeats them"
+const importedName = "ImportCertificate accepts any name in a certificate, such as an IP address or *.local, and ListCertificates and DescribeCertificate return it unchanged"
 
 var exceptions = []Exception{
 	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.KeyAlgorithm", Value: "RSA-", Reason: "AWS uses a hyphen here, and an underscore everywhere else"},

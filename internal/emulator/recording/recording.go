@@ -61,7 +61,8 @@ type Instance struct {
 
 // Call is one request with its response.
 type Call struct {
-	// Part is the part of the run that made the call, and By the caller: the controller, or the run itself.
+	// Part is the phase of the acceptance run, such as "ingress". By is the caller: "controller", or "run" for the
+	// acceptance run itself.
 	Part string `json:"part,omitempty"`
 	By   string `json:"by"`
 	// At is the time of the request since the start of the run, Took the time until the answer, both in milliseconds.

@@ -52,7 +52,7 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, b
 		opening = bindingplan.RulesResultOf(a).WithUnseen()
 	}
 	if !plan.Unavailable && plan.Remove && !skipsRemoval(plan.Steps) && f.Described != nil && f.Described.Spec.TargetGroupARN != "" {
-		removal, err := p.plan(ctx, p.factsOfOther(f.Stored, f.Described, false), bindingplan.MakeRemoval)
+		removal, err := p.plan(ctx, p.removalFacts(f.Stored, f.Described, false), bindingplan.MakeRemoval)
 		if err != nil {
 			return bindingplan.Preview{}, false, err
 		}

@@ -95,7 +95,7 @@ func (p *run) emptyPreviousGroup(ctx context.Context, f *bindingplan.Facts) (wai
 	if old == nil || bindingplan.SameTargetGroup(old, f.Stored) && accountOf(old) == accountOf(f.Stored) {
 		return false, nil
 	}
-	previous := p.factsOfOther(old, old, true)
+	previous := p.removalFacts(old, old, true)
 	failed := p.deregisterByPlan(ctx, previous, bindingplan.MakeEmptying)
 	switch {
 	case failed == nil:
@@ -123,7 +123,7 @@ func (p *run) removeGone(ctx context.Context, f *bindingplan.Facts, runErr error
 	if p.skipsRemoval || p.targetsUnavailable || p.view.Err() != nil || w == nil || w.Spec.TargetGroupARN == "" || p.r.checkFence() != nil {
 		return runErr
 	}
-	g := p.factsOfOther(f.Stored, w, f.Absent)
+	g := p.removalFacts(f.Stored, w, f.Absent)
 	failed := p.deregisterByPlan(ctx, g, bindingplan.MakeRemoval)
 	switch {
 	case failed == nil:
@@ -159,8 +159,9 @@ func isNotFound(f *bindingplan.Failure) bool {
 	return f.Class == failure.Gone || f.Class == failure.Invalid
 }
 
-// factsOfOther returns facts about a target group other than that of the run, or for another plan.
-func (p *run) factsOfOther(stored, described *elbv2.TargetGroupBinding, absent bool) *bindingplan.Facts {
+// removalFacts returns the facts for a plan that only deregisters targets: those of the previous target group of a
+// binding, or those that are left after the main plan. described is the binding with the target group to use.
+func (p *run) removalFacts(stored, described *elbv2.TargetGroupBinding, absent bool) *bindingplan.Facts {
 	return &bindingplan.Facts{
 		Now: p.r.Clock.Now(), Key: p.key, Options: p.r.planOptions(), Memory: p.r.memory.planMemory(p.key),
 		Stored: stored, Described: described, Absent: absent, Reported: p.reported,

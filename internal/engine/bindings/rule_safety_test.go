@@ -41,14 +41,14 @@ func (a *interleavingAWS) TargetHealth(ctx context.Context, arn string, age time
 	return out, err
 }
 
-func (a *interleavingAWS) Register(ctx context.Context, arn string, turn bindings.CallPriority, add []bindings.Target) error {
+func (a *interleavingAWS) Register(ctx context.Context, arn string, priority bindings.CallPriority, add []bindings.Target) error {
 	a.runOther()
-	return a.aws.Register(ctx, arn, turn, add)
+	return a.aws.Register(ctx, arn, priority, add)
 }
 
-func (a *interleavingAWS) Deregister(ctx context.Context, arn string, turn bindings.CallPriority, out []*observed.Target) error {
+func (a *interleavingAWS) Deregister(ctx context.Context, arn string, priority bindings.CallPriority, out []*observed.Target) error {
 	a.runOther()
-	return a.aws.Deregister(ctx, arn, turn, out)
+	return a.aws.Deregister(ctx, arn, priority, out)
 }
 
 func (a *interleavingAWS) ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error {

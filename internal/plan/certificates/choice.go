@@ -178,7 +178,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 func WithoutCertificate(l model.Listener, live *observed.Listener, made bool) string {
 	switch {
 	case live != nil:
-		return fmt.Sprintf("port %d keeps its certificates for this object", l.Port)
+		return fmt.Sprintf("the listener on port %d keeps the current certificates of this object", l.Port)
 	case made && l.BaseProtocol == model.HTTP:
 		return fmt.Sprintf("the rules of this object on port %d are held and answer 503", l.Port)
 	}

@@ -40,7 +40,7 @@ func (m *Managed) Remove(listeners []resolved.Listener, after []plan.StepID) {
 	}
 	var free []observed.OwnCertificate // certificates that can be deleted now
 	for _, c := range m.Have.Facts.OwnCertificates {
-		if used[c.ARN] || m.keptARNs[c.ARN] || !m.areRemovalFactsKnown(c) {
+		if used[c.ARN] || m.keptARNs[c.ARN] || !m.requestDeletionFacts(c) {
 			continue
 		}
 		s := m.deletionStep(c, after)
@@ -58,9 +58,9 @@ func (m *Managed) Remove(listeners []resolved.Listener, after []plan.StepID) {
 	}
 }
 
-// areRemovalFactsKnown reports whether all facts are known on which the deletion of a certificate depends. It asks for
-// those that are not.
-func (m *Managed) areRemovalFactsKnown(c observed.OwnCertificate) bool {
+// requestDeletionFacts asks for the facts on which the deletion of a certificate depends, and reports whether all are
+// known.
+func (m *Managed) requestDeletionFacts(c observed.OwnCertificate) bool {
 	if !c.Public {
 		return true
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func subnet(id, zone string, change ...func(*observed.Subnet)) observed.Subnet {
-	s := observed.Subnet{ID: id, Zone: zone, ZoneID: "id-" + zone, ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1", Tags: map[string]string{}}
+	s := observed.Subnet{ID: id, Zone: zone, ZoneID: "id-" + zone, ZoneType: "availability-zone", FreeIPs: 100, Tags: map[string]string{}}
 	for _, c := range change {
 		c(&s)
 	}

@@ -106,8 +106,8 @@ func randomListener(r *rand.Rand, s *model.Stack, l *model.Listener) {
 func serviceFacts() observed.Facts {
 	f := frontendFacts()
 	both := []observed.Subnet{
-		{ID: "subnet-a", Zone: "a", ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1", CIDR: "10.0.1.0/24", IPv6CIDRs: []string{"2001:db8:0:1::/64"}},
-		{ID: "subnet-b", Zone: "b", ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1", CIDR: "10.0.2.0/24", IPv6CIDRs: []string{"2001:db8:0:2::/64"}},
+		{ID: "subnet-a", Zone: "a", ZoneType: "availability-zone", FreeIPs: 100, CIDR: "10.0.1.0/24", IPv6CIDRs: []string{"2001:db8:0:1::/64"}},
+		{ID: "subnet-b", Zone: "b", ZoneType: "availability-zone", FreeIPs: 100, CIDR: "10.0.2.0/24", IPv6CIDRs: []string{"2001:db8:0:2::/64"}},
 	}
 	for k := range f.Subnets {
 		f.Subnets[k] = observed.SubnetAnswer{Candidates: both}

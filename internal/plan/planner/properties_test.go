@@ -94,14 +94,14 @@ func randomDesired(r *rand.Rand) model.Stack {
 }
 
 func testFacts() observed.Facts {
-	f := observed.Facts{VPC: "vpc-1", Health: map[string]observed.Health{}}
+	f := observed.Facts{Health: map[string]observed.Health{}}
 	key := model.Stack{LoadBalancer: &model.LoadBalancer{Scheme: model.Internal, Subnets: model.SubnetsDiscovered{}}}.Questions()
 	f.Subnets = map[string]observed.SubnetAnswer{}
 	for _, q := range key {
 		if _, ok := q.(model.AskSubnets); ok {
 			f.Subnets[q.Key()] = observed.SubnetAnswer{Candidates: []observed.Subnet{
-				{ID: "subnet-a", Zone: "a", ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1"},
-				{ID: "subnet-b", Zone: "b", ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1"},
+				{ID: "subnet-a", Zone: "a", ZoneType: "availability-zone", FreeIPs: 100},
+				{ID: "subnet-b", Zone: "b", ZoneType: "availability-zone", FreeIPs: 100},
 			}}
 		}
 	}

@@ -25,12 +25,12 @@ const (
 func OnlyCheckpointDiffers(a, b *elbv2.TargetGroupBinding) bool {
 	return a.UID == b.UID && a.Generation == b.Generation && a.DeletionTimestamp.Equal(b.DeletionTimestamp) &&
 		slices.Equal(a.Finalizers, b.Finalizers) && maps.Equal(a.Labels, b.Labels) &&
-		equality.Semantic.DeepEqual(a.OwnerReferences, b.OwnerReferences) && sameAnnotations(a, b) && sameAnnotations(b, a) &&
+		equality.Semantic.DeepEqual(a.OwnerReferences, b.OwnerReferences) && hasAnnotationsOf(a, b) && hasAnnotationsOf(b, a) &&
 		equality.Semantic.DeepEqual(a.Status, b.Status) && equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
-// sameAnnotations reports whether a has all annotations of b, apart from the checkpoint.
-func sameAnnotations(a, b *elbv2.TargetGroupBinding) bool {
+// hasAnnotationsOf reports whether a has all annotations of b, except the checkpoint.
+func hasAnnotationsOf(a, b *elbv2.TargetGroupBinding) bool {
 	for k, v := range b.Annotations {
 		if got, ok := a.Annotations[k]; (!ok || got != v) && k != CheckpointAnnotation && k != CheckpointTimeAnnotation {
 			return false

@@ -125,15 +125,15 @@ func (w *gatewayWorld) backends() string {
 		out = append(out, w.any(
 			"{name: e0, port: 80}", "{name: e0, port: 80, weight: 1000000}", "{name: e1, port: 80, weight: 0}", "{name: missing, port: 80}",
 			"{name: web, namespace: pay, port: 80}", "{name: blog, namespace: blog, port: 80}", "{name: blog, namespace: blog, port: 80}", "{name: e0}",
-			"{kind: TargetGroupName, name: external}", "{kind: TargetGroupName, name: "+w.victimGroup()+"}",
+			"{kind: TargetGroupName, name: external}", "{kind: TargetGroupName, name: "+w.victimTargetGroupName()+"}",
 			"{kind: Gateway, group: gateway.networking.k8s.io, name: edge, namespace: infra, port: 80}", "{kind: Odd, name: x, port: 80}",
 		))
 	}
 	return strings.Join(out, ", ")
 }
 
-// victimGroup returns the name of a target group of the victims.
-func (w *gatewayWorld) victimGroup() string {
+// victimTargetGroupName returns the name of a target group of the victims.
+func (w *gatewayWorld) victimTargetGroupName() string {
 	p, unlock := w.partition()
 	defer unlock()
 	best := "none"
@@ -240,7 +240,7 @@ func (w *gatewayWorld) configurationOfEvil() string {
 	case 1:
 		return "apiVersion: gateway.k8s.aws/v1\nkind: TargetGroupConfiguration\nmetadata: {name: c" + w.any("0", "1") + ", namespace: evil}\nspec: {" +
 			w.any("", "targetReference: {name: e0}, ", "targetReference: {name: web}, ", "targetReference: {kind: Gateway, name: edge}, ") + "defaultConfiguration: {" + w.any(
-			"targetGroupName: "+w.victimGroup(), "targetType: instance", "protocol: TLS", "tags: {Owner: evil}", "healthCheckConfig: {healthCheckPort: nowhere}", "targetControlPort: 99",
+			"targetGroupName: "+w.victimTargetGroupName(), "targetType: instance", "protocol: TLS", "tags: {Owner: evil}", "healthCheckConfig: {healthCheckPort: nowhere}", "targetControlPort: 99",
 		) + "}}\n"
 	}
 	return "apiVersion: gateway.k8s.aws/v1\nkind: ListenerRuleConfiguration\nmetadata: {name: c0, namespace: evil}\nspec: {" + w.any(

@@ -270,7 +270,7 @@ func adopted(t *testing.T, load func(*harness.Harness), i *interruption) bool {
 	a.adopt()
 	a.giveBack(before)
 	a.adopt()
-	a.release()
+	a.deleteIngresses()
 	a.finish()
 	if i == nil {
 		a.isOrdinary(load, result)
@@ -358,8 +358,8 @@ func (a *adoption) giveBack(before []string) {
 	}
 }
 
-// release deletes the Ingresses.
-func (a *adoption) release() {
+// deleteIngresses deletes the Ingresses and waits until they are gone.
+func (a *adoption) deleteIngresses() {
 	a.t.Helper()
 	each := func(do func(cluster.Ref)) {
 		for _, g := range a.groups {

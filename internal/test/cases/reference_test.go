@@ -51,7 +51,7 @@ func recorded(t *testing.T, name string) (*adoption, *desires, []moment) {
 	for _, step := range []struct {
 		name string
 		do   func()
-	}{{"adopt", a.adopt}, {"give back", func() { a.giveBack(before) }}, {"adopt again", a.adopt}, {"release", a.release}, {"finish", a.finish}} {
+	}{{"adopt", a.adopt}, {"give back", func() { a.giveBack(before) }}, {"adopt again", a.adopt}, {"delete the Ingresses", a.deleteIngresses}, {"finish", a.finish}} {
 		rec.begin(step.name)
 		step.do()
 	}

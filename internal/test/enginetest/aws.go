@@ -42,7 +42,7 @@ func (a *AWS) Observe(_ context.Context, id model.StackID, questions []model.Que
 	have := a.stacks[id]
 	f := &have.Facts
 	*f = observed.Facts{
-		Region: testRegion, Account: testAccount, VPC: "vpc-1", BackendGroup: a.backend,
+		Region: testRegion, Account: testAccount, BackendGroup: a.backend,
 		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{}, Schemes: map[string]model.Scheme{}, TargetGroups: map[string]string{},
 		AddOns: f.AddOns, WebACLs: map[string]observed.WebACL{}, TrustStores: map[string]string{}, ALBTargets: f.ALBTargets,
 		OwnCertificates: f.OwnCertificates, Validations: map[string]observed.Validation{}, CertificateOwners: map[string]observed.CertificateOwner{}, Health: map[string]observed.Health{},
@@ -143,7 +143,7 @@ func subnetsOf(q model.AskSubnets) []observed.Subnet {
 	for i, ref := range refs {
 		zone := string(rune('a' + i))
 		out[i] = observed.Subnet{
-			ID: ref, Zone: testRegion + zone, ZoneID: "usw2-az" + fmt.Sprint(i+1), ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1",
+			ID: ref, Zone: testRegion + zone, ZoneID: "usw2-az" + fmt.Sprint(i+1), ZoneType: "availability-zone", FreeIPs: 100,
 			CIDR: fmt.Sprintf("10.0.%d.0/24", i), IPv6CIDRs: []string{fmt.Sprintf("2001:db8:0:%d::/64", i)},
 		}
 		if !strings.HasPrefix(ref, "subnet-") {

@@ -19,9 +19,9 @@ func init() {
 		"Gateway as backend": ambiguousChainAuthority,
 		"external HTTPRoute": externalRouteAuthority,
 		"redirect HTTPRoute": redirectRouteAuthority,
-		"external Ingress":   answerAuthority(`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupName":"external"}]}}`),
-		"redirect Ingress":   answerAuthority(`{"type":"redirect","redirectConfig":{"host":"evil.example.com","statusCode":"HTTP_302"}}`),
-		"answer Ingress":     answerAuthority(`{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200","messageBody":"x"}}`),
+		"external Ingress":   ingressActionAuthority(`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupName":"external"}]}}`),
+		"redirect Ingress":   ingressActionAuthority(`{"type":"redirect","redirectConfig":{"host":"evil.example.com","statusCode":"HTTP_302"}}`),
+		"answer Ingress":     ingressActionAuthority(`{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200","messageBody":"x"}}`),
 		"unreadable Ingress": unreadableAnswer,
 		"isolated host":      isolatedAuthority,
 	})
@@ -113,8 +113,8 @@ var redirectRouteAuthority = ofTeam(func(route string) string {
 	return strings.ReplaceAll(route, "backendRefs: [{name: web, namespace: bank, port: 80}]", "filters: [{type: RequestRedirect, requestRedirect: {hostname: evil.example.com}}]")
 })
 
-// answerAuthority returns cases for an Ingress rule whose action forwards to no target group of the stack.
-func answerAuthority(action string) authority {
+// ingressActionAuthority returns cases for an Ingress rule whose action forwards to no target group of the stack.
+func ingressActionAuthority(action string) authority {
 	notes := func(more ...string) []string { return append([]string{"actions.act", action}, more...) }
 	team := func(more ...string) string {
 		return strings.Replace(inGroup("team", "web", "pinned", "team.example.com", "", notes(more...)...), "service: {name: web, port: {number: 80}}", "service: {name: act, port: {name: use-annotation}}", 1)
@@ -146,11 +146,11 @@ func answerAuthority(action string) authority {
 	}
 }
 
-// unreadableAnswer is answerAuthority with an action that cannot be parsed. With an unknown class, only a rule with a
+// unreadableAnswer is ingressActionAuthority with an action that cannot be parsed. With an unknown class, only a rule with a
 // readable action can be attributed and held.
 var unreadableAnswer = func() authority {
 	const redirect = `{"type":"redirect","redirectConfig":{"host":"evil.example.com","statusCode":"HTTP_302"}}`
-	a := answerAuthority(redirect)
+	a := ingressActionAuthority(redirect)
 	a.kept, a.ways = nil, map[string]func(r *Harness){
 		"unreadable action": func(r *Harness) {
 			r.Apply(strings.Replace(a.docs(nil)[4], redirect, "{", 1))

@@ -30,9 +30,9 @@ func unreadyPods(service string, addresses ...string) string {
 	return strings.NewReplacer(`status: "True"`, `status: "False"`, "ready: true", "ready: false").Replace(pods(service, addresses...))
 }
 
-// podsOfOtherPort returns pods whose port has another name than the Service expects, and the EndpointSlice that
+// podsWithOtherPortName returns pods whose port has another name than the Service expects, and the EndpointSlice that
 // Kubernetes creates for them.
-func podsOfOtherPort(service string, addresses ...string) string {
+func podsWithOtherPortName(service string, addresses ...string) string {
 	return strings.NewReplacer(`ports: [{name: "", port: 8080, protocol: TCP}]`, "ports: []", "{containerPort: 8080}", "{containerPort: 8080, name: http}").Replace(pods(service, addresses...))
 }
 
@@ -57,7 +57,7 @@ func TestServiceWithoutPodsIsReported(t *testing.T) {
 	}{
 		"a selector that matches no pod": {shop, pods("web"), 50 * time.Second, `SelectorMatchesNoPod: Service shop/web has no ready endpoints: spec.selector "app=web" matches no pod that has an address; correct it, or start pods with these labels`},
 		"pods that do not get ready":     {shop, unreadyPods("web", podAddresses[:2]...), 290 * time.Second, `ServiceWithoutEndpoints: Service shop/web has no ready endpoints: its selector matches 2 pods, and none is ready; look at the pods and their readiness probes`},
-		"a targetPort without a port":    {named, podsOfOtherPort("web", podAddresses[:2]...), 50 * time.Second, `TargetPortNotFound: Service shop/web has no ready endpoints for port 80: targetPort "htp" is the name of no container port of its pods (did you mean "http"?); correct one of the two`},
+		"a targetPort without a port":    {named, podsWithOtherPortName("web", podAddresses[:2]...), 50 * time.Second, `TargetPortNotFound: Service shop/web has no ready endpoints for port 80: targetPort "htp" is the name of no container port of its pods (did you mean "http"?); correct one of the two`},
 	} {
 		for _, kind := range []string{"ip", "instance"} {
 			t.Run(name+", "+kind, func(t *testing.T) {

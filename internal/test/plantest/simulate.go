@@ -435,7 +435,7 @@ func (s *simulation) tags(do plan.SetTags) {
 func (s *simulation) bind(do plan.PutBinding) {
 	h := observed.Binding{
 		Namespace: do.Binding.Namespace, Name: do.Binding.Name, ARN: s.id(do.Group), Type: do.Type, Protocol: do.Protocol,
-		AddressType: do.Address, VPC: do.VPC, Service: do.Binding, HasNetworking: do.Binding.Managed, Labels: do.Labels, Annotations: do.Binding.Annotations, UpToDate: true,
+		AddressType: do.Address, VPC: do.VPC, Service: do.Binding, HasNetworking: do.Binding.Managed, Labels: do.Labels, Annotations: do.Binding.Annotations,
 	}
 	for _, r := range do.Binding.Networking {
 		rule := observed.BindingRule{Ports: r.Ports}

@@ -17,7 +17,7 @@ var options = plan.Options{Cluster: "rig", VPC: "vpc-1", RuleTags: true, SubnetC
 // emptyWorld returns an observed state with the facts that load balancers need, but without load balancers.
 func emptyWorld() observed.Stack {
 	return observed.Stack{Facts: observed.Facts{
-		Region: "us-west-2", Account: "1", VPC: "vpc-1", CertificatesAsked: true,
+		Region: "us-west-2", Account: "1", CertificatesAsked: true,
 		Certificates: []observed.Certificate{
 			{ARN: "arn:aws:acm:us-west-2:1:certificate/1", Status: "ISSUED", Domains: []string{"a.example.com", "*.example.com"}},
 			{ARN: "arn:aws:acm:us-west-2:1:certificate/2", Status: "ISSUED", Domains: []string{"b.example.com"}},
@@ -30,8 +30,8 @@ func emptyWorld() observed.Stack {
 }
 
 var subnets = []observed.Subnet{
-	{ID: "subnet-a", Name: "net-a", Zone: "a", ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1", CIDR: "10.0.1.0/24"},
-	{ID: "subnet-b", Name: "net-b", Zone: "b", ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1", CIDR: "10.0.2.0/24"},
+	{ID: "subnet-a", Name: "net-a", Zone: "a", ZoneType: "availability-zone", FreeIPs: 100, CIDR: "10.0.1.0/24"},
+	{ID: "subnet-b", Name: "net-b", Zone: "b", ZoneType: "availability-zone", FreeIPs: 100, CIDR: "10.0.2.0/24"},
 }
 
 // answer adds the requested facts; state returns the target health of a target group.

@@ -34,7 +34,7 @@ func TestTakeOverWithEquivalentAnnotations(t *testing.T) {
 				name, _, _ := strings.Cut(s.object, "/")
 				r := leave(t, variations{}, name)
 				respell(t, r, s.object, s.annotation, s.from, s.to)
-				finds(t, r, true)
+				checkNoChanges(t, r, true)
 			})
 		})
 	}

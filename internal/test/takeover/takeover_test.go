@@ -92,7 +92,7 @@ func takeOver(t *testing.T, odd variations, names ...string) {
 	if odd == (variations{}) {
 		faithful(t, r, names)
 	}
-	finds(t, r, odd.stale)
+	checkNoChanges(t, r, odd.stale)
 }
 
 // leave returns a harness in which another controller has created its resources and has been removed.
@@ -108,9 +108,10 @@ func leave(t *testing.T, odd variations, names ...string) *harness.Harness {
 	return r
 }
 
-// finds starts a controller and checks that it changes nothing. Unless stale is set, it must not even read the
-// bindings in AWS.
-func finds(t *testing.T, r *harness.Harness, stale bool) {
+// checkNoChanges starts a controller on the resources of the previous controller and checks that it changes nothing in
+// AWS and Kubernetes. Unless stale is set, the checkpoints of the TargetGroupBindings are valid, and the controller must
+// not call DescribeTargetHealth.
+func checkNoChanges(t *testing.T, r *harness.Harness, stale bool) {
 	t.Helper()
 	aws, k8s, bindings := r.State(), objects(r), versions(r)
 	r.Emulator.Calls().Reset()

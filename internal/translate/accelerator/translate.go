@@ -45,7 +45,7 @@ func (t *translation) build() {
 		sharing{t}.buildShared(arn)
 		return
 	}
-	if t.ga.DeletionTimestamp == nil && t.overLimit() {
+	if t.ga.DeletionTimestamp == nil && t.holdIfOverLimit() {
 		return
 	}
 	dual := t.dualStack()
@@ -66,9 +66,9 @@ func (t *translation) build() {
 	t.stack.Contested = true
 }
 
-// overLimit reports whether no accelerator is created for the object, because the number of older objects of the
-// namespace has reached MaxPerNamespace. Live accelerators are not deleted.
-func (t *translation) overLimit() bool {
+// holdIfOverLimit holds the stack and adds a finding if the namespace has MaxPerNamespace or more older
+// GlobalAccelerators, and returns true then. An object that has an accelerator in AWS is not affected.
+func (t *translation) holdIfOverLimit() bool {
 	most := t.opt.MaxPerNamespace
 	if most <= 0 || t.live != nil && len(t.live.Accelerators) > 0 {
 		return false

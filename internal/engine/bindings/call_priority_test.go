@@ -24,12 +24,12 @@ type postponingAWS struct {
 
 func (b *postponingAWS) TargetGroupsOf(bindings.Account) bindings.TargetGroups { return b }
 
-func (b *postponingAWS) Deregister(ctx context.Context, arn string, turn bindings.CallPriority, out []*observed.Target) error {
-	b.priority = turn
+func (b *postponingAWS) Deregister(ctx context.Context, arn string, priority bindings.CallPriority, out []*observed.Target) error {
+	b.priority = priority
 	if b.postpones {
 		return postponedError{classedError{engine.Throttled, "postponed"}}
 	}
-	return b.aws.Deregister(ctx, arn, turn, out)
+	return b.aws.Deregister(ctx, arn, priority, out)
 }
 
 type postponedError struct{ classedError }
