@@ -410,7 +410,7 @@ func (g *grammar) endpoint(family discoveryv1.AddressType) discoveryv1.Endpoint 
 	return e
 }
 
-// endpoints returns an Endpoints object, the predecessor of EndpointSlices.
+// endpoints returns an Endpoints object, which EndpointSlices replace.
 func (g *grammar) endpoints() cluster.Object {
 	return &corev1.Endpoints{ObjectMeta: g.meta(g.serviceName()), Subsets: []corev1.EndpointSubset{{
 		Addresses: []corev1.EndpointAddress{{IP: pick(g, foreign...), TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: attackerNamespace, Name: g.podName()}}},
