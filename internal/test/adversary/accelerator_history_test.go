@@ -170,7 +170,7 @@ func playAccelerators(t *testing.T, seed uint64) *acceleratorWorld {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		w.rec = &recorder{TB: t}
-		defer stopped()
+		defer recoverStop()
 		w.start()
 		for range 14 {
 			switch n := w.IntN(10); {
@@ -187,7 +187,7 @@ func playAccelerators(t *testing.T, seed uint64) *acceleratorWorld {
 				w.Start()
 				w.Settle(30 * time.Second)
 			}
-			if w.checkLaw(); w.rec.Failed() {
+			if w.checkAllAccelerators(); w.rec.Failed() {
 				return
 			}
 		}
@@ -252,7 +252,7 @@ func (w *acceleratorWorld) start() {
 		if !c.Mutating || c.Service != "globalaccelerator" {
 			return fault.Action{}
 		}
-		return fault.Action{After: w.checkLaw}
+		return fault.Action{After: w.checkAllAccelerators}
 	})
 	w.Apply(w.serviceOfEvil())
 	w.begun = time.Now()
@@ -351,8 +351,8 @@ func (w *acceleratorWorld) change(do func()) {
 	}
 }
 
-// checkLaw checks all accelerators.
-func (w *acceleratorWorld) checkLaw() {
+// checkAllAccelerators checks all accelerators.
+func (w *acceleratorWorld) checkAllAccelerators() {
 	now, has, seen := time.Now(), map[string]bool{}, map[string]bool{}
 	for _, a := range w.accelerators() {
 		if want, ok := w.fixed[a.ARN]; ok {
@@ -429,7 +429,7 @@ func (w *acceleratorWorld) leaveAccelerators() {
 	if failed := w.Settle(2 * time.Hour); len(failed) > 0 {
 		w.rec.Errorf("after the attacker has left: %v", failed)
 	}
-	w.checkLaw()
+	w.checkAllAccelerators()
 	var orphans []string
 	for _, o := range w.Orphans() {
 		orphans = append(orphans, o.Resources...)

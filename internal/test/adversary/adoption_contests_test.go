@@ -65,8 +65,8 @@ func (g *adoptionGrammar) accelerator() string {
 // contested checks histories in which the adoption of load balancers is contested.
 type contested struct{ *adoptionWorld }
 
-// turns are changes of a member of an IngressGroup that has consented or whose load balancer was adopted.
-var turns = map[string]func(ing *networkingv1.Ingress){
+// memberChanges are changes of a member of an IngressGroup that has consented or whose load balancer was adopted.
+var memberChanges = map[string]func(ing *networkingv1.Ingress){
 	"cannot be built":        func(ing *networkingv1.Ingress) { ing.Annotations[annotationPrefix+"listen-ports"] = "[" },
 	"has other settings":     func(ing *networkingv1.Ingress) { ing.Annotations[annotationPrefix+"scheme"] = "internet-facing" },
 	"does not consent":       func(ing *networkingv1.Ingress) { delete(ing.Annotations, naming.AdoptedByAnnotation) },
@@ -88,7 +88,7 @@ func (w contested) turn(ref cluster.Ref, how string) {
 	}
 	ing = ing.DeepCopy()
 	delete(ing.Annotations, "consents")
-	turns[how](ing)
+	memberChanges[how](ing)
 	if _, err := w.Store.Update(ing, cluster.Main); err != nil {
 		w.rec.Fatal(err)
 	}

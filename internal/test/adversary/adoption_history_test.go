@@ -197,8 +197,8 @@ func shrinkAdoptions(t *testing.T, h adoptionHistory, failures []string) (adopti
 	return h, failures
 }
 
-// undisturbedAdoptions returns the results of a run without the attacker.
-func undisturbedAdoptions(t *testing.T, of tenancy) *adoptionCourse {
+// runAdoptionsWithoutAttacker returns the results of a run without the attacker.
+func runAdoptionsWithoutAttacker(t *testing.T, of tenancy) *adoptionCourse {
 	t.Helper()
 	adoptionCourses.Lock()
 	defer adoptionCourses.Unlock()
@@ -225,7 +225,7 @@ func undisturbedAdoptions(t *testing.T, of tenancy) *adoptionCourse {
 // playAdoptions runs a history, and returns the failures.
 func playAdoptions(t *testing.T, h adoptionHistory) []string {
 	t.Helper()
-	w := &adoptionWorld{gatewayWorld: &gatewayWorld{}, adoptionHistory: h, course: undisturbedAdoptions(t, h.tenancy)}
+	w := &adoptionWorld{gatewayWorld: &gatewayWorld{}, adoptionHistory: h, course: runAdoptionsWithoutAttacker(t, h.tenancy)}
 	return w.play(t, w.course)
 }
 
@@ -233,7 +233,7 @@ func (w *adoptionWorld) play(t *testing.T, c *adoptionCourse) []string {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w.rec = &recorder{TB: t}
-		defer stopped()
+		defer recoverStop()
 		w.start(c)
 		for i, act := range honestActs(w.back) {
 			if w.round(i - 1); w.rec.Failed() {

@@ -46,7 +46,7 @@ func (g *adoptionGrammar) move() adoptionMove {
 	case n >= 110:
 		m.write = g.accelerator()
 	case n >= 100:
-		m.turn = g.any(slices.Sorted(maps.Keys(turns))...)
+		m.turn = g.any(slices.Sorted(maps.Keys(memberChanges))...)
 		m.gone = cluster.Ref{Kind: cluster.KindIngress, Namespace: attackerNamespace, Name: g.any(deletable[cluster.KindIngress]...)}
 	case n < 20:
 		m.write = g.gateway()

@@ -30,7 +30,7 @@ var survey = os.Getenv("FULCRUM_ADVERSARY_SURVEY") != ""
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	if seed, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_SEED"), 10, 64); err == nil {
-		examine(t, seed)
+		runAndShrink(t, seed)
 		return
 	}
 	all := histories()
@@ -40,7 +40,7 @@ func TestHistories(t *testing.T) {
 			t.Parallel()
 			failed := 0
 			for i := shard; i < len(all) && failed < 5; i += shards {
-				if !examine(t, all[i]) {
+				if !runAndShrink(t, all[i]) {
 					failed++
 				}
 			}
@@ -76,13 +76,13 @@ func TestHistoriesThatOnceFailed(t *testing.T) {
 	for _, seed := range seedsThatFailedOnce {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
-			examine(t, seed)
+			runAndShrink(t, seed)
 		})
 	}
 }
 
-// examine runs the history of a seed, and searches for the shortest history that still fails.
-func examine(t *testing.T, seed uint64) bool {
+// runAndShrink runs the history of a seed, and searches for the shortest history that still fails.
+func runAndShrink(t *testing.T, seed uint64) bool {
 	t.Helper()
 	h := historyOf(seed)
 	failures := play(t, h)

@@ -16,12 +16,12 @@ func TestVictimsAreServedWithoutAnAttacker(t *testing.T) {
 				continue
 			}
 			s := setup{access: a, scenario: i, isolated: i%2 == 1}
-			c := undisturbed(t, s)
+			c := runWithoutAttacker(t, s)
 			failures := inWorld(t, s, harness.Options{}, func(w *testCluster) {
 				w.expect(c)
 				for _, act := range scenarios()[i] {
 					w.perform(act)
-					w.drive(act.within)
+					w.advanceAndCompare(act.within)
 				}
 				w.rec.failures = append(w.rec.failures, w.comparison.verdict...)
 			})

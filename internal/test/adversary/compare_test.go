@@ -32,8 +32,8 @@ var courses struct {
 	known map[setup]course
 }
 
-// undisturbed returns the course of a setup, and records it if needed.
-func undisturbed(t *testing.T, s setup) course {
+// runWithoutAttacker returns the course of a setup, and records it if needed.
+func runWithoutAttacker(t *testing.T, s setup) course {
 	t.Helper()
 	courses.Lock()
 	defer courses.Unlock()
@@ -186,7 +186,7 @@ func (w *testCluster) compare(j *comparison, now time.Time, got facts) []string 
 	}
 	for r, a := range got.answers {
 		may := allowed(j, now, func(f facts) answer { return f.answers[r] }, equal)
-		if !slices.Contains(may, a) && !w.rights.openlyGiven(r, a, may[0]) {
+		if !slices.Contains(may, a) && !w.rights.mayAnswer(r, a, may[0]) {
 			say("%s is answered with %q, want %q", r, a.text, may[0].text)
 		}
 	}
@@ -267,8 +267,8 @@ func (j *comparison) compareTargets(now time.Time, got facts) []string {
 // stopComparison ends the comparison, for cases in which the victims make further changes.
 func (w *testCluster) stopComparison() { w.comparison = &comparison{} }
 
-// drive advances time, and compares whenever an act must be effective.
-func (w *testCluster) drive(d time.Duration) {
+// advanceAndCompare advances time, and compares whenever an act must be effective.
+func (w *testCluster) advanceAndCompare(d time.Duration) {
 	end := time.Now().Add(d)
 	for {
 		until := end
@@ -282,13 +282,13 @@ func (w *testCluster) drive(d time.Duration) {
 		w.dirty = true
 		w.looking.Unlock()
 		w.look()
-		if !until.Before(end) || w.wrong() {
+		if !until.Before(end) || w.hasFailed() {
 			return
 		}
 	}
 }
 
-// wrong reports whether the history has already failed.
-func (w *testCluster) wrong() bool {
+// hasFailed reports whether the history has already failed.
+func (w *testCluster) hasFailed() bool {
 	return w.rec.Failed() || w.comparison != nil && len(w.comparison.verdict) > 0
 }

@@ -46,12 +46,12 @@ func TestAttacksOnClassesAndGroups(t *testing.T) {
 				for _, pairs := range hostile {
 					a := attacker{class: class, finalizers: finalizerOf(group), host: "evil.example.com", pairs: with(pairs, "target-type", "ip", "group.order", "-1000")}
 					w.evil(a.docs())
-					w.drive(short)
+					w.advanceAndCompare(short)
 				}
 				w.attack(move{gone: cluster.Ref{Kind: cluster.KindIngress, Namespace: attackerNamespace, Name: "x"}})
-				w.drive(short)
+				w.advanceAndCompare(short)
 			}
-			w.drive(long)
+			w.advanceAndCompare(long)
 		})
 	}
 
@@ -63,8 +63,8 @@ func TestAttacksOnClassesAndGroups(t *testing.T) {
 				for _, pairs := range hostile {
 					a := attacker{class: "alb", host: "evil.example.com", pairs: with(pairs, "target-type", "ip", "group.order", order, "group.name", group)}
 					w.evil(a.docs())
-					w.drive(short)
-					if w.wrong() {
+					w.advanceAndCompare(short)
+					if w.hasFailed() {
 						w.rec.Errorf("with %v in IngressGroup %s", pairs, group)
 						return
 					}
@@ -86,16 +86,16 @@ func TestAttacksOnClassesAndGroups(t *testing.T) {
 			} {
 				w.apply(h.docs())
 			}
-			w.drive(short)
+			w.advanceAndCompare(short)
 			arn := w.arnOf("pay/plain")
 			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "plain", "group.order", order, "ssl-redirect", "444", "target-type", "ip"}}.docs())
 			for range 10 {
-				w.drive(short)
+				w.advanceAndCompare(short)
 				for host, want := range map[string]string{"plain.example.com": "forward to pay/web", "plainer.example.com": "forward to blog/blog"} {
 					got := w.ask(arn, 80, host, "/")
 					w.check(got.text == want, "%s is answered with %q", host, got.text)
 				}
-				if w.wrong() {
+				if w.hasFailed() {
 					return
 				}
 			}
@@ -112,22 +112,22 @@ func TestAttacksOnClassesAndGroups(t *testing.T) {
 		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
 			w.evil(attacker{name: name, class: "nginx", finalizers: "ingress.k8s.aws/resources"}.docs())
 		}
-		w.drive(0)
+		w.advanceAndCompare(0)
 		w.perform(w.acts()[0]) // blog/extra changes to another class
-		w.drive(deletionWithin)
+		w.advanceAndCompare(deletionWithin)
 	})
 	fixed(t, "12-edited-classes-are-honored/most Ingresses", open, func(w *testCluster) {
 		for _, name := range []string{"a", "b", "c", "d"} {
 			h := honest{"pay", name, "alb", []string{"target-type", "ip", "scheme", "internal"}, []route{{name + ".example.com", "/", "web"}}}
 			w.apply(h.docs())
 		}
-		w.drive(long)
+		w.advanceAndCompare(long)
 		w.check(w.status("pay/a") != "", "pay/a has no load balancer")
 		w.stopComparison()
 		for _, name := range []string{"pay/a", "pay/b", "pay/c", "pay/d", "blog/blog", "blog/vault", "blog/vault-extra"} { // 7 of 11
 			w.reclass(name, "nginx")
 		}
-		w.drive(deletionWithin)
+		w.advanceAndCompare(deletionWithin)
 		for _, name := range []string{"pay/a", "pay/b", "pay/c", "pay/d", "blog/blog", "blog/vault", "blog/vault-extra"} {
 			namespace, short, _ := strings.Cut(name, "/")
 			obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: short})

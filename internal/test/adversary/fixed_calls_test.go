@@ -51,11 +51,11 @@ func TestAttacksByManyCalls(t *testing.T) {
 		fixed(t, "07-refused-calls-back-off/"+operation, open, func(w *testCluster) {
 			w.sick = func(target string) bool { return target == "10.0.149.1" }
 			w.evil(served, failingService, ownStack("app"))
-			w.drive(long)
+			w.advanceAndCompare(long)
 			w.deny(operation)
 			w.evil(ownStack("ill", pairs...)) // new targets that never become healthy, and a change that AWS refuses
 			w.Emulator.Calls().Reset()
-			w.drive(time.Hour)
+			w.advanceAndCompare(time.Hour)
 			n, total := w.failing(operation), w.Emulator.Calls().Total()
 			w.check(n <= 30, "%d calls of %s are rejected in an hour", n, operation)
 			w.check(total <= 400, "%d calls in an hour", total)
@@ -67,7 +67,7 @@ func TestAttacksByManyCalls(t *testing.T) {
 		w.evil(served, manyPorts(1, 190, "evil-rules"))
 		w.quota("rules-per-application-load-balancer", 100)
 		w.Emulator.Calls().Reset()
-		w.drive(time.Hour)
+		w.advanceAndCompare(time.Hour)
 		n := w.failing("CreateRule")
 		w.check(n <= 60, "%d calls of CreateRule are rejected in an hour", n)
 	})
@@ -78,9 +78,9 @@ func TestAttacksByManyCalls(t *testing.T) {
 		w.evil(served)
 		for _, name := range []string{"a", "b", "c"} {
 			w.evil(attacker{name: name, class: "alb", host: name + ".evil.example.com", pairs: []string{"group.name", "open", "group.order", "15", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}.docs())
-			w.drive(long)
+			w.advanceAndCompare(long)
 		}
-		w.drive(time.Hour)
+		w.advanceAndCompare(time.Hour)
 		a, unlock := w.reading()
 		n := len(a.rules(func(lb string) bool { return lb == w.lbs["open"] })[endpoint{w.lbs["open"], 443}])
 		unlock()
@@ -124,10 +124,10 @@ func TestAttacksByManyCalls(t *testing.T) {
 		fixedWith(t, "08-requests-have-deadlines/"+operation, setup{access: openClass, scenario: 8}, harness.Options{Workers: 2, Transport: h.wrap}, func(w *testCluster) {
 			h.armed.Store(true)
 			w.evil(served, ownStack("app"))
-			w.drive(2 * long) // until all facts have been read again
+			w.advanceAndCompare(2 * long) // until all facts have been read again
 			for _, a := range w.acts() {
 				w.perform(a)
-				w.drive(long)
+				w.advanceAndCompare(long)
 			}
 			w.check(h.hung.Load() > 0, "no request was made to hang")
 		})
@@ -146,10 +146,10 @@ func TestAttacksByManyCalls(t *testing.T) {
 			w.deny(operation)
 			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: with(pairs, "group.name", "open", "group.order", "1000", "target-type", "ip",
 				"listen-ports", `[{"HTTPS":8443}]`)}.docs())
-			w.drive(long)
+			w.advanceAndCompare(long)
 			for _, a := range w.acts() {
 				w.perform(a)
-				w.drive(long)
+				w.advanceAndCompare(long)
 			}
 			w.check(w.log.reported("Ingress evil/x"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
 		})

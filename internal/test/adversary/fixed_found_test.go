@@ -40,9 +40,9 @@ func TestAttacksFoundByRandomHistories(t *testing.T) {
 		fixed(t, "15-foreign-target-groups/made later, "+name, open, func(w *testCluster) {
 			w.check(strings.HasPrefix(w.placeholders("$TGNAME"+before), "k8s-pay-api-"), "the target group is %s", w.placeholders("$TGNAME"+before))
 			w.evil(served, binding(spec))
-			w.drive(short)
+			w.advanceAndCompare(short)
 			w.perform(w.acts()[0])
-			w.drive(long)
+			w.advanceAndCompare(long)
 		})
 	}
 	for _, more := range []string{"", ", multiClusterTargetGroup: true", `, iamRoleArnToAssume: "arn:aws:iam::123456789012:role/none"`, ", targetType: ip, vpcID: vpc-1"} {
@@ -51,9 +51,9 @@ func TestAttacksFoundByRandomHistories(t *testing.T) {
 				w.evil(served)
 				for n := range w.targetGroupNames() {
 					w.evil(binding(fmt.Sprintf("%s%d%s", by, n, more)))
-					w.drive(short)
+					w.advanceAndCompare(short)
 					w.attack(move{gone: cluster.Ref{Kind: cluster.KindBinding, Namespace: attackerNamespace, Name: "b"}})
-					w.drive(short)
+					w.advanceAndCompare(short)
 				}
 			})
 		}
@@ -66,11 +66,11 @@ func TestAttacksFoundByRandomHistories(t *testing.T) {
 			}
 		}
 		w.evil(served, binding(fmt.Sprintf("targetGroupName: $TGNAME%d", n)))
-		w.drive(short)
+		w.advanceAndCompare(short)
 		w.perform(w.acts()[0])
 		w.perform(w.acts()[1])
 		w.perform(w.acts()[2]) // the deletion
-		w.drive(long)
+		w.advanceAndCompare(long)
 	})
 
 	// A binding that cannot be applied is tried less and less often.
@@ -89,7 +89,7 @@ func TestAttacksFoundByRandomHistories(t *testing.T) {
 			w.evil(served)
 			w.Emulator.Calls().Reset()
 			w.evil(binding(spec))
-			w.drive(long)
+			w.advanceAndCompare(long)
 			w.check(runs <= 100, "%d runs in ten minutes", runs)
 			w.check(w.Emulator.Calls().Total() <= 100, "%d calls in ten minutes: %v", w.Emulator.Calls().Total(), w.Emulator.Calls().Counts())
 		})
@@ -98,13 +98,13 @@ func TestAttacksFoundByRandomHistories(t *testing.T) {
 	// A binding whose target group cannot be read keeps no rules of other bindings.
 	fixed(t, "17-rules-of-nodes-are-kept-tidy", setup{access: openClass, scenario: 2}, func(w *testCluster) {
 		w.evil(served, binding("targetGroupARN: xxx, networking: {ingress: [{from: [{ipBlock: {cidr: 0.0.0.0/0}}], ports: []}]}"))
-		w.drive(short)
+		w.advanceAndCompare(short)
 		for _, a := range w.acts() {
 			w.perform(a)
-			w.drive(long)
+			w.advanceAndCompare(long)
 		}
 		w.leave()
-		w.drive(cleanWithin)
+		w.advanceAndCompare(cleanWithin)
 		w.checkLeft(w.comparison.course, false)
 	})
 
@@ -139,7 +139,7 @@ metadata: {name: evil}
 spec: {group: {name: %s}, %s: %s}
 `, group, field, foreignSettings[field]))
 					w.evil(attacker{class: attackerClass, host: "evil.example.com", pairs: []string{"target-type", "ip", "group.order", "-1000", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
-					w.drive(long)
+					w.advanceAndCompare(long)
 				}
 			})
 		}
@@ -155,9 +155,9 @@ spec: {group: {name: %s}, %s: %s}
 						continue
 					}
 					w.evil(attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", group, "group.order", "-1000", "target-type", "ip", key, choices[key].bad[0]}}.docs())
-					w.drive(0)
+					w.advanceAndCompare(0)
 				}
-				w.drive(long)
+				w.advanceAndCompare(long)
 			}
 		})
 	}
@@ -165,11 +165,11 @@ spec: {group: {name: %s}, %s: %s}
 	// An IngressGroup whose only member is not accepted any more needs no plan.
 	fixed(t, "20-a-group-without-accepted-members", open, func(w *testCluster) {
 		w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "own", "target-type", "ip"}}.docs())
-		w.drive(short)
+		w.advanceAndCompare(short)
 		w.evil(attacker{class: "pinned", host: "evil.example.com", pairs: []string{"group.name", "open", "target-type", "ip"}}.docs())
-		w.drive(0)
+		w.advanceAndCompare(0)
 		w.evil(attacker{name: "second", class: "alb", finalizers: finalizerOf("own"), pairs: []string{"kubernetes.io/ingress.class", "pinned"}}.docs())
-		w.drive(long)
+		w.advanceAndCompare(long)
 	})
 
 	// An Ingress whose group.order cannot be parsed has no position in the IngressGroup, not even for its 503
@@ -180,9 +180,9 @@ spec: {group: {name: %s}, %s: %s}
 			for _, order := range []string{"$(reboot)", "1001", "-1000.5"} {
 				for _, group := range []string{"open", "vault"} {
 					w.attack(move{gone: cluster.Ref{Kind: cluster.KindIngress, Namespace: attackerNamespace, Name: "x"}})
-					w.drive(short)
+					w.advanceAndCompare(short)
 					w.evil(attacker{class: "alb", pairs: []string{"group.name", group, "group.order", order, "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
-					w.drive(short)
+					w.advanceAndCompare(short)
 				}
 			}
 		})
@@ -197,10 +197,10 @@ spec: {group: {name: %s}, %s: %s}
 			fixed(t, fmt.Sprintf("22-a-deletion-waits-for-no-other/path %s, isolated %t", path, isolated), setup{access: openClass, scenario: 9, isolated: isolated}, func(w *testCluster) {
 				w.sick = func(string) bool { return true }
 				w.evil(served, attacker{class: "alb", host: "extra.example.com", path: path, pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
-				w.drive(short)
+				w.advanceAndCompare(short)
 				for _, a := range w.acts() {
 					w.perform(a)
-					w.drive(long)
+					w.advanceAndCompare(long)
 				}
 			})
 		}
@@ -210,7 +210,7 @@ spec: {group: {name: %s}, %s: %s}
 	fixed(t, "23-who-is-behind-a-held-rule-is-warned", open, func(w *testCluster) {
 		w.evil(served, attacker{class: "alb", host: "*.example.com", pairs: []string{"group.name", "open", "group.order", "-1000", "target-type", "ip",
 			"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT", "load-balancer-attributes", "true false"}}.docs())
-		w.drive(long)
+		w.advanceAndCompare(long)
 		got := w.ask(w.lbs["open"], 443, "shop.example.com", "/")
 		w.check(got.text == heldAnswer, "the host of pay/shop is answered with %q", got.text)
 		w.check(w.log.reported("Ingress pay/shop", "gets no requests", "evil/x"), "pay/shop is not warned: %v", w.log.about("Ingress pay/shop"))
@@ -220,10 +220,10 @@ spec: {group: {name: %s}, %s: %s}
 	fixed(t, "24-a-deletion-waits-for-no-rule-without-a-place", setup{access: openClass, scenario: 9}, func(w *testCluster) {
 		w.deny("SetRulePriorities")
 		w.evil(served, attacker{class: "alb", path: "/evil", pairs: []string{"group.name", "open", "group.order", "-1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
-		w.drive(short)
+		w.advanceAndCompare(short)
 		w.perform(later(w.acts()[0], 6*long)) // meanwhile a new rule before others gets no priority either
 		w.perform(w.acts()[1])
-		w.drive(long)
+		w.advanceAndCompare(long)
 	})
 
 	// A redirect that AWS refuses removes no rule behind it that it would hide if it existed.
@@ -246,7 +246,7 @@ spec:
   - {host: blog.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: act, port: {name: use-annotation}}}}]}}
   - {host: extra.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: act, port: {name: use-annotation}}}}]}}
 `)
-		w.drive(long)
+		w.advanceAndCompare(long)
 	})
 
 	// A target group that is detached but not yet deleted is not attached to a load balancer of another namespace.
@@ -257,7 +257,7 @@ spec:
 					pairs: []string{"actions.act", fmt.Sprintf(`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroup%s":"$TG%s%d"}]}}`, by, strings.ToUpper(by), i)}}.docs())
 			}
 			w.perform(w.acts()[0])
-			w.drive(long)
+			w.advanceAndCompare(long)
 			w.check(w.log.reported("Ingress evil/x0", "another namespace"), "the attacker is not informed: %v", w.log.about("Ingress evil/x0"))
 		})
 	}
@@ -275,7 +275,7 @@ spec:
 			docs += "  - {host: evil.example.com, http: {paths: [{path: /\u2603, pathType: Exact, backend: {service: {name: act, port: {name: use-annotation}}}}]}}\n" // refused, so that another plan is made
 			w.Emulator.Faults().Add(fault.Rule{Operation: "GetWebACLForResource", Count: count, Action: fault.Action{Throttle: true}})
 			w.evil(docs)
-			w.drive(long)
+			w.advanceAndCompare(long)
 		})
 	}
 
@@ -284,7 +284,7 @@ spec:
 	fixed(t, "32-new-tags-beside-a-class-without-parameters", setup{access: classOwner, scenario: 1}, func(w *testCluster) {
 		w.evil(served, attacker{class: "evil", host: "evil.example.com", pairs: []string{"group.name", "vault", "group.order", "1000", "target-type", "ip",
 			"scheme", "internal", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
-		w.drive(short)
+		w.advanceAndCompare(short)
 		w.perform(w.acts()[0])
 		w.evil(`
 apiVersion: networking.k8s.io/v1
@@ -292,9 +292,9 @@ kind: IngressClass
 metadata: {name: evil}
 spec: {controller: ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, kind: IngressClassParams, name: none}}
 `)
-		w.drive(short)
+		w.advanceAndCompare(short)
 		w.perform(w.acts()[1]) // it adds a tag
 		w.perform(w.acts()[2])
-		w.drive(long)
+		w.advanceAndCompare(long)
 	})
 }

@@ -58,10 +58,10 @@ func TestAttacksOnRules(t *testing.T) {
 		}
 		fixed(t, "02-refused-rule-is-held-alone/"+name, s, func(w *testCluster) {
 			w.evil(a.docs())
-			w.drive(long)
+			w.advanceAndCompare(long)
 			for _, a := range w.acts() {
 				w.perform(a)
-				w.drive(long)
+				w.advanceAndCompare(long)
 			}
 			w.check(w.log.reported("Ingress evil/x", "999"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
 		})
@@ -74,14 +74,14 @@ func TestAttacksOnRules(t *testing.T) {
 				"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"999"}}`}}.docs()
 			if first == "attacker" {
 				w.evil(bad)
-				w.drive(long)
+				w.advanceAndCompare(long)
 			}
 			w.apply(good)
 			if first == "victim" {
-				w.drive(long)
+				w.advanceAndCompare(long)
 			}
 			w.evil(bad)
-			w.drive(long)
+			w.advanceAndCompare(long)
 			got := w.ask(w.arnOf("pay/plain"), 80, "plain.example.com", "/")
 			w.check(got.text == "forward to pay/web", "the victim's host is answered with %q", got.text)
 			w.check(w.log.reported("Ingress evil/x", "999"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
@@ -94,11 +94,11 @@ func TestAttacksOnRules(t *testing.T) {
 			w.sick = func(target string) bool { return target == "10.0.149.1" }
 			w.evil(failingService, strings.ReplaceAll(strings.Split(failingService, "---")[0], "ill", "none"),
 				attacker{class: "alb", service: service, pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}.docs())
-			w.drive(long)
+			w.advanceAndCompare(long)
 			for _, a := range w.acts() { // a path is added, a path is removed, a member is deleted, a Service is deleted with its pods
 				w.Emulator.Calls().Reset()
 				w.perform(a)
-				w.drive(long)
+				w.advanceAndCompare(long)
 				if n := w.Emulator.Calls().Count("DescribeTargetHealth"); n > 60 {
 					w.rec.Errorf("%d calls of DescribeTargetHealth in ten minutes after the %s", n, a.name)
 				}
@@ -117,7 +117,7 @@ func TestAttacksOnRules(t *testing.T) {
 		w.Emulator.Calls().Reset()
 		served := false
 		for range 30 {
-			w.drive(short)
+			w.advanceAndCompare(short)
 			p, unlock := w.partition()
 			for _, g := range p.ELB.TargetGroups {
 				served = served || g.LoadBalancer == w.lbs["solo"] && string(g.Type) == "ip" && slices.Equal(targetsOf(g), []string{"10.0.164.11:8080"})
@@ -172,9 +172,9 @@ func TestAttacksOnRules(t *testing.T) {
 			for _, o := range loaded.Objects {
 				w.put(o, false)
 			}
-			w.drive(short)
+			w.advanceAndCompare(short)
 			w.perform(w.acts()[0])
-			w.drive(long)
+			w.advanceAndCompare(long)
 			w.check(w.log.reported("Ingress evil/x"), "the attacker is not informed")
 		})
 	}

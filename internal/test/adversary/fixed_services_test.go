@@ -50,15 +50,15 @@ func TestAttacksByServices(t *testing.T) {
 				w.quota(c.quota, 1)
 			}
 			w.evil(c.docs)
-			w.drive(long)
+			w.advanceAndCompare(long)
 			for _, a := range w.acts() {
 				w.perform(a)
 			}
-			w.drive(long)
+			w.advanceAndCompare(long)
 			events := fmt.Sprint(w.log.about("Service evil/app"))
 			w.check(c.reported == "" || strings.Contains(events, c.reported), "want %s, got %s", c.reported, events)
 			w.leave()
-			w.drive(cleanWithin)
+			w.advanceAndCompare(cleanWithin)
 			w.checkLeft(w.comparison.course, false)
 		})
 	}

@@ -26,7 +26,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		}
 		for _, a := range w.acts() {
 			w.perform(a)
-			w.drive(long)
+			w.advanceAndCompare(long)
 		}
 	})
 
@@ -43,7 +43,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		}
 		for _, a := range w.acts() {
 			w.perform(a)
-			w.drive(long)
+			w.advanceAndCompare(long)
 		}
 	})
 
@@ -60,9 +60,9 @@ func TestAttacksOnSharedResources(t *testing.T) {
 				w.evil(attacker{name: fmt.Sprintf("x%d", i), class: "alb", host: host, service: "act",
 					pairs: with(pairs, "group.name", "open", "group.order", "-1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`)}.docs())
 			}
-			w.drive(short)
+			w.advanceAndCompare(short)
 			w.perform(w.acts()[0])
-			w.drive(long)
+			w.advanceAndCompare(long)
 			w.check(w.log.reported("Ingress evil/x0"), "the attacker is not informed")
 		})
 	}
@@ -74,12 +74,12 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		for _, a := range w.acts() {
 			x.service = "app"
 			w.evil(served, failingService, x.docs())
-			w.drive(long)
+			w.advanceAndCompare(long)
 			x.service = "ill" // traffic is sent to the old pods until the new ones are healthy
 			w.evil(x.docs())
-			w.drive(10 * time.Second)
+			w.advanceAndCompare(10 * time.Second)
 			w.perform(a)
-			w.drive(long)
+			w.advanceAndCompare(long)
 		}
 	})
 
@@ -88,7 +88,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		fixed(t, fmt.Sprintf("24-unreadable-orders/%q", order), open, func(w *testCluster) {
 			w.evil(served, attacker{class: "alb", host: "shop.example.com", pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip",
 				"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}.docs())
-			w.drive(long)
+			w.advanceAndCompare(long)
 		})
 	}
 
@@ -96,10 +96,10 @@ func TestAttacksOnSharedResources(t *testing.T) {
 	for _, port := range []string{"80", "8080"} {
 		fixed(t, "05-redirect-to-no-listener/plain "+port, open, func(w *testCluster) {
 			w.apply(honest{"pay", "plain", "alb", []string{"group.name", "plain", "target-type", "ip", "scheme", "internal"}, []route{{"plain.example.com", "/", "web"}}}.docs())
-			w.drive(short)
+			w.advanceAndCompare(short)
 			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "plain", "group.order", "-1000", "target-type", "ip",
 				"listen-ports", `[{"HTTP":80},{"HTTP":8080}]`, "ssl-redirect", port}}.docs())
-			w.drive(long)
+			w.advanceAndCompare(long)
 			got := w.ask(w.arnOf("pay/plain"), 80, "plain.example.com", "/")
 			w.check(got.text == "forward to pay/web", "the victim's host is answered with %q", got.text)
 			w.check(w.log.reported("Ingress evil/x", port), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
@@ -113,7 +113,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		for _, group := range []string{"open", "vault"} {
 			for _, pairs := range hostile {
 				w.evil(attacker{class: "alb", host: "evil.example.com", pairs: with(pairs, "target-type", "ip", "group.order", "-1000", "group.name", group)}.docs())
-				w.drive(short)
+				w.advanceAndCompare(short)
 			}
 		}
 	})
@@ -130,9 +130,9 @@ func TestAttacksOnSharedResources(t *testing.T) {
 			a.pairs = with(a.pairs, "group.name", "open", "group.order", "-1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`,
 				"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200","messageBody":"evil"}}`)
 			w.evil(served, a.docs())
-			w.drive(short)
+			w.advanceAndCompare(short)
 			w.perform(w.acts()[0])
-			w.drive(long)
+			w.advanceAndCompare(long)
 			w.check(w.log.reported("Ingress evil/x"), "the attacker is not informed")
 		})
 	}
@@ -141,9 +141,9 @@ func TestAttacksOnSharedResources(t *testing.T) {
 	for _, order := range []string{"-1000", "1000"} {
 		fixed(t, "26-room-for-tags/order "+order, open, func(w *testCluster) {
 			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip", "tags", manyTags}}.docs())
-			w.drive(short)
+			w.advanceAndCompare(short)
 			w.perform(w.acts()[0]) // it also changes a tag
-			w.drive(long)
+			w.advanceAndCompare(long)
 			w.check(w.log.reported("Ingress evil/x", "tag"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
 		})
 	}
@@ -157,19 +157,19 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		fixed(t, "26-room-for-tags/"+name, open, func(w *testCluster) {
 			x := attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "tags", manyTags}}
 			w.evil(served, x.docs())
-			w.drive(short)
+			w.advanceAndCompare(short)
 			x.pairs = with(later, "group.name", "open", "target-type", "ip")
 			w.evil(x.docs())
-			w.drive(short)
+			w.advanceAndCompare(short)
 			w.perform(w.acts()[0])
-			w.drive(long)
+			w.advanceAndCompare(long)
 		})
 	}
 
 	// Many faults do not cause a flood of events.
 	fixed(t, "27-events-are-limited", open, func(w *testCluster) {
 		w.evil(strings.ReplaceAll(manyPorts(1, 400, "own"), "name: app,", "name: none,"))
-		w.drive(time.Hour)
+		w.advanceAndCompare(time.Hour)
 		w.check(w.log.reported("Ingress evil/x"), "the attacker is not informed")
 	})
 
@@ -178,7 +178,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		fixed(t, fmt.Sprintf("28-secrets-of-others/%q", name), open, func(w *testCluster) {
 			w.evil(served, ownStack("app", "auth-type", "oidc", "auth-idp-oidc", strings.Replace(evilOIDC, `"login"`, fmt.Sprintf("%q", name), 1),
 				"listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "$CERT"))
-			w.drive(short)
+			w.advanceAndCompare(short)
 			w.check(w.log.reported("Ingress evil/x", "ecret"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
 		})
 	}
@@ -187,14 +187,14 @@ func TestAttacksOnSharedResources(t *testing.T) {
 	// previous pod has no endpoints.
 	fixed(t, "11-gone-pods-leave/address used again", setup{access: openClass, scenario: 7}, func(w *testCluster) {
 		w.evil(strings.NewReplacer("10.0.133.1", replacement, "node-0", "node-1").Replace(served), ownStack("app"))
-		w.drive(long)
+		w.advanceAndCompare(long)
 		w.check(len(w.holders(replacement)) == 1, "the pod is not served: %v", w.holders(replacement))
 		w.stopComparison()
 		w.attack(move{gone: cluster.Ref{Kind: cluster.KindEndpointSlice, Namespace: attackerNamespace, Name: "app-1"}})
-		w.drive(rolloutWithin)
+		w.advanceAndCompare(rolloutWithin)
 		w.attack(move{gone: cluster.Ref{Kind: cluster.KindPod, Namespace: attackerNamespace, Name: "app-0"}})
 		w.acts()[0].do(w) // a pod of the victims gets the address before the controller reconciles
-		w.drive(rolloutWithin)
+		w.advanceAndCompare(rolloutWithin)
 		held := w.holders(replacement)
 		w.check(len(held) > 0 && !slices.ContainsFunc(held, func(name string) bool { return !strings.HasPrefix(name, "k8s-pay-web-") }), "the address of a victim's pod is a target of %v", held)
 	})
@@ -209,14 +209,14 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		pairs := refused[operation]
 		fixed(t, "07-refused-calls-back-off/while others are taken, "+operation, open, func(w *testCluster) {
 			w.evil(served, ownStack("app"))
-			w.drive(long)
+			w.advanceAndCompare(long)
 			if operation == "AddTags" { // AWS refuses the values of the other operations itself
 				w.deny(operation)
 			}
 			w.Emulator.Calls().Reset()
 			for i := range 180 {
 				w.evil(strings.Replace(ownStack("app", pairs...), "path: /,", fmt.Sprintf("path: /p%d,", i%2), 1))
-				w.drive(20 * time.Second)
+				w.advanceAndCompare(20 * time.Second)
 			}
 			n := w.failing(operation)
 			w.check(n > 0 && n <= 30, "%d calls of %s are rejected in an hour", n, operation)
@@ -229,10 +229,10 @@ func TestAttacksOnSharedResources(t *testing.T) {
 			w.deny(operation)
 			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip",
 				"listen-ports", `[{"HTTPS":8443}]`, "certificate-arn", "$CERT", "wafv2-acl-name", "rig"}}.docs())
-			w.drive(3 * long) // until all facts have been read again
+			w.advanceAndCompare(3 * long) // until all facts have been read again
 			for _, a := range w.acts() {
 				w.perform(a)
-				w.drive(long)
+				w.advanceAndCompare(long)
 			}
 		})
 	}

@@ -42,18 +42,18 @@ func TestAttacksOnTargets(t *testing.T) {
 		fixed(t, "10-finished-pods-are-no-targets/"+phase, setup{access: openClass, scenario: 2}, func(w *testCluster) {
 			finished := strings.NewReplacer("10.0.133.1", replacement, "phase: Running", "phase: "+phase, "node-0", "node-1").Replace(served)
 			w.evil(finished, ownStack("app"))
-			w.drive(long)
+			w.advanceAndCompare(long)
 			w.check(len(w.holders(replacement)) == 0, "the address of a finished pod is a target: %v", w.holders(replacement))
 			w.perform(w.acts()[0]) // a pod of the victims gets the address
-			w.drive(long)
+			w.advanceAndCompare(long)
 		})
 	}
 	fixed(t, "10-finished-pods-are-no-targets/finishes while it serves", open, func(w *testCluster) {
 		w.evil(served, ownStack("app"))
-		w.drive(long)
+		w.advanceAndCompare(long)
 		w.check(len(w.holders("10.0.133.1")) == 1, "the pod is not served: %v", w.holders("10.0.133.1"))
 		w.evil(strings.ReplaceAll(served, "phase: Running", "phase: Succeeded"))
-		w.drive(rolloutWithin)
+		w.advanceAndCompare(rolloutWithin)
 		w.check(len(w.holders("10.0.133.1")) == 0, "the address of a finished pod is a target still: %v", w.holders("10.0.133.1"))
 	})
 
@@ -66,7 +66,7 @@ func TestAttacksOnTargets(t *testing.T) {
 	} {
 		fixed(t, "11-gone-pods-leave/"+name, open, func(w *testCluster) {
 			w.evil(served, ownStack("app"))
-			w.drive(long)
+			w.advanceAndCompare(long)
 			w.check(len(w.holders("10.0.133.1")) == 1, "the pod is not served: %v", w.holders("10.0.133.1"))
 			if service, _, _ := strings.Cut(then, "---"); service != "" && service != "keep" {
 				w.evil(service)
@@ -75,7 +75,7 @@ func TestAttacksOnTargets(t *testing.T) {
 			if then != "keep" {
 				w.attack(move{gone: cluster.Ref{Kind: cluster.KindEndpointSlice, Namespace: attackerNamespace, Name: "app-1"}})
 			}
-			w.drive(rolloutWithin)
+			w.advanceAndCompare(rolloutWithin)
 			w.check(len(w.holders("10.0.133.1")) == 0, "the address of a deleted pod is a target still: %v", w.holders("10.0.133.1"))
 		})
 	}
@@ -85,16 +85,16 @@ func TestAttacksOnTargets(t *testing.T) {
 		const services, each, rate = 50, 2, 4
 		w.quota("rules-per-application-load-balancer", 200)
 		c := w.churning(services, each)
-		w.drive(20 * time.Minute)
+		w.advanceAndCompare(20 * time.Minute)
 		w.Emulator.Faults().SetLimits(fault.Documented(1))
 		for i := range 60 * rate {
 			if i == 20*rate {
 				w.perform(w.acts()[0]) // a rollout
 			}
 			c.replace(i % services)
-			w.drive(time.Second / rate)
+			w.advanceAndCompare(time.Second / rate)
 		}
-		w.drive(long)
+		w.advanceAndCompare(long)
 		// AWS admits half of the calls that this needs, so the last ones wait for 41 to 46 s, depending on goroutine
 		// scheduling.
 		waits := slices.Sorted(slices.Values(c.deregistered()))

@@ -22,7 +22,7 @@ func fixed(t *testing.T, name string, s setup, f func(w *testCluster)) {
 func fixedWith(t *testing.T, name string, s setup, opt harness.Options, f func(w *testCluster)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
-		c := undisturbed(t, s)
+		c := runWithoutAttacker(t, s)
 		for _, text := range inWorld(t, s, opt, func(w *testCluster) {
 			w.expect(c)
 			f(w)

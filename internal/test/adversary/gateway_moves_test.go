@@ -20,9 +20,9 @@ func (w *gatewayWorld) step() {
 	}
 	if w.chance(10) {
 		if w.lent {
-			w.recall()
+			w.revokeBlogServices()
 		} else {
-			w.lend()
+			w.grantBlogServices()
 		}
 		return
 	}

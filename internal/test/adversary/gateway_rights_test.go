@@ -19,13 +19,13 @@ spec:
   to: [{group: "", kind: Service}]
 `
 
-// lend makes blog permit the attacker's routes to use its Services; recall ends that.
-func (w *gatewayWorld) lend() {
+// grantBlogServices makes blog permit the attacker's routes to use its Services; recall ends that.
+func (w *gatewayWorld) grantBlogServices() {
 	w.moves, w.lent = append(w.moves, "blog lends its Service"), true
 	w.Apply(lentGrant)
 }
 
-func (w *gatewayWorld) recall() {
+func (w *gatewayWorld) revokeBlogServices() {
 	w.moves, w.lent = append(w.moves, "blog recalls its Service"), false
 	if err := w.Store.Delete(cluster.Ref{Kind: cluster.KindReferenceGrant, Namespace: "blog", Name: "evil"}); err != nil {
 		w.rec.Fatal(err)

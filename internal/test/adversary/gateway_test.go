@@ -172,8 +172,8 @@ func seedsOf(all uint64) (first, n uint64) {
 	return 0, all
 }
 
-// stopped recovers from the panic with which the recorder ends a history. It must be deferred.
-func stopped() {
+// recoverStop recovers from the panic with which the recorder ends a history. It must be deferred.
+func recoverStop() {
 	switch p := recover().(type) {
 	case nil, stop:
 	default:
@@ -211,7 +211,7 @@ func inGatewayWorld(t *testing.T, seed uint64, run func(w *gatewayWorld)) *gatew
 	w := &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 9))}
 	synctest.Test(t, func(t *testing.T) {
 		w.rec = &recorder{TB: t}
-		defer stopped()
+		defer recoverStop()
 		w.Harness = harness.New(w.rec, harness.Options{
 			Addresses: addressesOfPods(),
 			Gateway:   func(o *gateways.Options) { o.DefaultTargetType, o.MaxRules = model.IPTargets, 40 },
@@ -229,7 +229,7 @@ func inGatewayWorld(t *testing.T, seed uint64, run func(w *gatewayWorld)) *gatew
 		}
 		w.Apply(victimGateways)
 		w.Settle(10 * time.Minute)
-		w.lend()
+		w.grantBlogServices()
 		w.begin()
 		run(w)
 	})

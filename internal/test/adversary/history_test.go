@@ -130,7 +130,7 @@ const quiet = 20 * time.Minute
 // play runs a history and returns the failures.
 func play(t *testing.T, h history) []string {
 	t.Helper()
-	c := undisturbed(t, h.setup)
+	c := runWithoutAttacker(t, h.setup)
 	u := &undoing{writes: map[types.UID][]time.Time{}}
 	return inWorld(t, h.setup, harness.Options{API: func(api kube.API) kube.API { u.API = api; return u }}, func(w *testCluster) {
 		if h.undoes {
@@ -145,32 +145,32 @@ func play(t *testing.T, h history) []string {
 		}
 		stripped := h.undoes
 		h.each(func(m move) {
-			if w.wrong() {
+			if w.hasFailed() {
 				return
 			}
 			stripped = stripped || m.strip
 			w.attack(m)
-			w.drive(m.wait)
+			w.advanceAndCompare(m.wait)
 		}, func(a act) {
-			if w.wrong() {
+			if w.hasFailed() {
 				return
 			}
 			w.perform(a)
-			w.drive(0)
+			w.advanceAndCompare(0)
 		})
 		for _, step := range []func(){
-			func() { w.drive(changeWithin) },
-			func() { w.drive(quiet) },
+			func() { w.advanceAndCompare(changeWithin) },
+			func() { w.advanceAndCompare(quiet) },
 			func() { w.checkCalls(c, len(h.moves)); w.checkUnreachableRules() },
 			func() {
 				u.from(nil)
 				w.Emulator.Faults().ClearRules()
 				w.leave()
-				w.drive(cleanWithin + w.longestDraining())
+				w.advanceAndCompare(cleanWithin + w.longestDraining())
 			},
 			func() { w.checkLeft(c, stripped) },
 		} {
-			if !w.wrong() {
+			if !w.hasFailed() {
 				step()
 			}
 		}
@@ -222,7 +222,7 @@ func (w *testCluster) checkUnreachableRules() {
 		if w.ask(w.lbs[r.stack], r.port, r.host, "/elsewhere") != a {
 			continue // by a rule for only the path "/", so that other paths still reach the victim's rule
 		}
-		given := w.rights.inFront(r, a, want.answers[r])
+		given := w.rights.entitledIngresses(r, a, want.answers[r])
 		if !slices.ContainsFunc(given, func(ing *networkingv1.Ingress) bool { return sameRoute(ing, r) }) {
 			continue
 		}
@@ -298,7 +298,7 @@ func (w *testCluster) leave() {
 			}
 		}
 	}
-	w.drive(time.Minute)
+	w.advanceAndCompare(time.Minute)
 	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindBinding, cluster.KindService, cluster.KindEndpointSlice, cluster.KindEndpoints, cluster.KindPod, cluster.KindSecret} {
 		for _, o := range w.Store.All(kind) {
 			if o.GetNamespace() == attackerNamespace {

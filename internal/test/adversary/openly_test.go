@@ -101,14 +101,14 @@ func (a *attackerRights) ownClassAdmits() (group string, ok bool) {
 	return group, true
 }
 
-// openlyGiven reports whether an accepted member of the attacker may answer a request of a victim's client, because
+// mayAnswer reports whether an accepted member of the attacker may answer a request of a victim's client, because
 // it precedes the victim by group.order or because no rule of a victim answers.
-func (a *attackerRights) openlyGiven(r request, got, want answer) bool {
-	return len(a.inFront(r, got, want)) > 0
+func (a *attackerRights) mayAnswer(r request, got, want answer) bool {
+	return len(a.entitledIngresses(r, got, want)) > 0
 }
 
-// inFront returns the Ingresses that are entitled to the answer to a request.
-func (a *attackerRights) inFront(r request, got, want answer) []*networkingv1.Ingress {
+// entitledIngresses returns the Ingresses that are entitled to the answer to a request.
+func (a *attackerRights) entitledIngresses(r request, got, want answer) []*networkingv1.Ingress {
 	if a.isolated && !(want.byDefault && a.released(r)) || strings.Contains(got.text, "forward to pay/") || strings.Contains(got.text, "forward to blog/") {
 		return nil
 	}

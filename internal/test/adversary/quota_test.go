@@ -70,7 +70,7 @@ func TestRulesOverQuotaDoNotDelayEditsOfOthers(t *testing.T) {
 			}
 			h.routes = routes()
 			w.apply(h.docs())
-			w.drive(long)
+			w.advanceAndCompare(long)
 			check("before the attack")
 			w.quota("rules-per-application-load-balancer", w.rules()+r.IntN(6))
 			w.evil(served)
@@ -82,7 +82,7 @@ func TestRulesOverQuotaDoNotDelayEditsOfOthers(t *testing.T) {
 					w.attack(backlogOf(r, 5+r.IntN(30)))
 				}
 				if r.IntN(3) > 0 {
-					w.drive(long)
+					w.advanceAndCompare(long)
 				}
 				what := "the attacker's move"
 				if r.IntN(3) > 0 {
@@ -90,7 +90,7 @@ func TestRulesOverQuotaDoNotDelayEditsOfOthers(t *testing.T) {
 					w.apply(h.docs())
 					what = "an edit"
 				}
-				w.drive(changeWithin)
+				w.advanceAndCompare(changeWithin)
 				check(fmt.Sprintf("%d, %s", n, what))
 				if w.rec.Failed() {
 					return

@@ -161,7 +161,7 @@ func inSecretWorld(t *testing.T, seed uint64, run func(w *secretWorld)) *secretW
 	w := &secretWorld{gatewayWorld: &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 11))}, pool: map[string][]certified{}, serving: map[string]string{}, serials: map[string]int64{}, late: map[string]int64{}}
 	synctest.Test(t, func(t *testing.T) {
 		w.rec = &recorder{TB: t}
-		defer stopped()
+		defer recoverStop()
 		w.start()
 		run(w)
 	})

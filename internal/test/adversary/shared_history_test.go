@@ -67,7 +67,7 @@ func playShared(t *testing.T, seed uint64) *sharedWorld {
 	t.Helper()
 	w := &sharedWorld{gatewayWorld: &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 13))}}
 	synctest.Test(t, func(t *testing.T) {
-		defer stopped()
+		defer recoverStop()
 		w.begin(t)
 		for range 16 {
 			if w.chance(20) {
@@ -199,7 +199,7 @@ func TestDeletedServiceCanLoseDeletionProtection(t *testing.T) {
 	t.Parallel()
 	w := &sharedWorld{gatewayWorld: &gatewayWorld{}}
 	synctest.Test(t, func(t *testing.T) {
-		defer stopped()
+		defer recoverStop()
 		w.begin(t)
 		const day, port, protected = "1999-01-01T00:00:00Z", "{port: 80, targetPort: 8080}", serviceOption + `attributes: "deletion_protection.enabled=true"`
 		own := func() bool {

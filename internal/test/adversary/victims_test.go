@@ -212,8 +212,8 @@ func annotations(pairs ...string) string {
 	return b.String()
 }
 
-// stackWide are the load-balancer-wide settings of all victims in IngressGroup "open".
-var stackWide = []string{
+// loadBalancerWideSettings are the load-balancer-wide settings of all victims in IngressGroup "open".
+var loadBalancerWideSettings = []string{
 	"group.name", "open", "scheme", "internal", "ip-address-type", "ipv4", "subnets", "$PRIVATE",
 	"inbound-cidrs", "10.0.0.0/8", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT",
 	"ssl-policy", "ELBSecurityPolicy-TLS13-1-2-2021-06", "ssl-redirect", "443",
@@ -265,9 +265,9 @@ func ingresses() map[string]honest {
 	vault := []string{"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "mutual-authentication", `[{"port":443,"mode":"passthrough"}]`, "enable-frontend-nlb", "false", "shield-advanced-protection", "true"}
 	out := map[string]honest{}
 	for _, h := range []honest{
-		{"pay", "shop", "alb", with(stackWide, "group.order", "10"), []route{{"shop.example.com", "/", "web"}}},
-		{"blog", "blog", "alb", with(stackWide, "group.order", "20"), []route{{"blog.example.com", "/", "blog"}}},
-		{"blog", "extra", "alb", with(stackWide, "group.order", "30"), []route{{"extra.example.com", "/", "extra"}}},
+		{"pay", "shop", "alb", with(loadBalancerWideSettings, "group.order", "10"), []route{{"shop.example.com", "/", "web"}}},
+		{"blog", "blog", "alb", with(loadBalancerWideSettings, "group.order", "20"), []route{{"blog.example.com", "/", "blog"}}},
+		{"blog", "extra", "alb", with(loadBalancerWideSettings, "group.order", "30"), []route{{"extra.example.com", "/", "extra"}}},
 		{"pay", "vault", "pinned", with(vault, "group.order", "10"), []route{{"vault.app.test", "/", "web"}}},
 		{"blog", "vault", "pinned", with(vault, "group.order", "20"), []route{{"blog.app.test", "/", "blog"}}},
 		{"blog", "vault-extra", "pinned", with(vault, "group.order", "30"), []route{{"extra.app.test", "/", "extra"}}},

@@ -72,7 +72,7 @@ type killing struct {
 	i *interruption
 }
 
-func (k killing) dies() error {
+func (k killing) killIfDue() error {
 	if k.a.want == nil || !k.i.due() {
 		return nil
 	}
@@ -81,28 +81,28 @@ func (k killing) dies() error {
 }
 
 func (k killing) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
-	if err := k.dies(); err != nil {
+	if err := k.killIfDue(); err != nil {
 		return err
 	}
 	return k.API.Patch(ctx, obj, part, kind, data)
 }
 
 func (k killing) Create(ctx context.Context, obj cluster.Object) error {
-	if err := k.dies(); err != nil {
+	if err := k.killIfDue(); err != nil {
 		return err
 	}
 	return k.API.Create(ctx, obj)
 }
 
 func (k killing) Update(ctx context.Context, obj cluster.Object) error {
-	if err := k.dies(); err != nil {
+	if err := k.killIfDue(); err != nil {
 		return err
 	}
 	return k.API.Update(ctx, obj)
 }
 
 func (k killing) Delete(ctx context.Context, obj cluster.Object) error {
-	if err := k.dies(); err != nil {
+	if err := k.killIfDue(); err != nil {
 		return err
 	}
 	return k.API.Delete(ctx, obj)

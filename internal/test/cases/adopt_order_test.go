@@ -60,9 +60,9 @@ func (a *adoption) ordered() {
 // nameInAWS matches generated names, which AWS cannot change.
 var nameInAWS = regexp.MustCompile(`k8s-[a-z0-9-]+-[0-9a-f]{8,10}`)
 
-// isOrdinary checks that adopted resources are, except for names, what the Gateway would have created, so that a
+// checkEqualsNewResources checks that adopted resources are, except for names, what the Gateway would have created, so that a
 // controller without support for adoptions finds nothing to change.
-func (a *adoption) isOrdinary(load func(*harness.Harness), result migrate.Result) {
+func (a *adoption) checkEqualsNewResources(load func(*harness.Harness), result migrate.Result) {
 	a.t.Helper()
 	fresh := NewWorld(a.t, harness.Options{})
 	load(fresh)
@@ -81,7 +81,7 @@ func (a *adoption) isOrdinary(load func(*harness.Harness), result migrate.Result
 	fresh.Settle(horizon)
 	state := func(r *harness.Harness) (out []string) {
 		for _, line := range r.State() {
-			out = append(out, nameInAWS.ReplaceAllString(inOrder(a.t, line), "k8s-name"))
+			out = append(out, nameInAWS.ReplaceAllString(sortConditions(a.t, line), "k8s-name"))
 		}
 		slices.Sort(out)
 		return out
@@ -91,8 +91,8 @@ func (a *adoption) isOrdinary(load func(*harness.Harness), result migrate.Result
 	}
 }
 
-// inOrder sorts the conditions of a rule by field, as other controllers compare them.
-func inOrder(t *testing.T, line string) string {
+// sortConditions sorts the conditions of a rule by field, as other controllers compare them.
+func sortConditions(t *testing.T, line string) string {
 	text, rule := strings.CutPrefix(line, "rule ")
 	if !rule {
 		return line

@@ -268,12 +268,12 @@ func adopted(t *testing.T, load func(*harness.Harness), i *interruption) bool {
 		return false
 	}
 	a.adopt()
-	a.giveBack(before)
+	a.returnToIngresses(before)
 	a.adopt()
 	a.deleteIngresses()
 	a.finish()
 	if i == nil {
-		a.isOrdinary(load, result)
+		a.checkEqualsNewResources(load, result)
 	}
 	if a.compared < 20 {
 		t.Errorf("%d comparisons", a.compared)
@@ -339,8 +339,8 @@ func (a *adoption) adopt() {
 	}
 }
 
-// giveBack returns the load balancers to the Ingresses and checks that the previous state is restored.
-func (a *adoption) giveBack(before []string) {
+// returnToIngresses returns the load balancers to the Ingresses and checks that the previous state is restored.
+func (a *adoption) returnToIngresses(before []string) {
 	a.t.Helper()
 	a.gateway(func(gw *gwv1.Gateway, _ migrate.IngressGroup) { gw.Annotations[naming.DryRunAnnotation] = "true" })
 	a.settle("give back")

@@ -178,7 +178,7 @@ func TestFrontendNLBIsMigratedToGateway(t *testing.T) {
 		apply(func(*gwv1.Gateway) {})
 		balancers(4)
 		g := result.IngressGroups[0]
-		if alike(t, r, g) == 0 {
+		if compareAnswers(t, r, g) == 0 {
 			t.Error("nothing was compared")
 		}
 		state := func() (out []string) {

@@ -71,7 +71,7 @@ func TestTranslatedCasesAnswerAlike(t *testing.T) {
 				}
 				r.Settle(horizon)
 				for _, g := range result.IngressGroups {
-					compared += alike(t, r, g)
+					compared += compareAnswers(t, r, g)
 				}
 			})
 		})
@@ -111,7 +111,7 @@ func TestTranslatedRandomGroupsAnswerAlike(t *testing.T) {
 				if whole++; !g.Frontend.IsZero() {
 					inFront++
 				}
-				compared += alike(t, r, g)
+				compared += compareAnswers(t, r, g)
 			}
 			if t.Failed() {
 				for _, o := range r.Store.All("Event") {
@@ -172,8 +172,8 @@ func translated(t *testing.T, r *harness.Harness) migrate.Result {
 	return out
 }
 
-// alike compares the answers of the load balancers of an IngressGroup, and returns how many were compared.
-func alike(t *testing.T, r *harness.Harness, g migrate.IngressGroup) (n int) {
+// compareAnswers compares the answers of the load balancers of an IngressGroup, and returns how many were compared.
+func compareAnswers(t *testing.T, r *harness.Harness, g migrate.IngressGroup) (n int) {
 	t.Helper()
 	all := r.Emulator.Store()
 	all.Lock()

@@ -102,7 +102,7 @@ func TestAdoptionContinuesAfterOtherController(t *testing.T) {
 			a, docs, moments := recorded(t, name)
 			for i, m := range sample(moments, seen) {
 				for _, w := range ways(i + c) {
-					ends[a.comesBack(m, docs, w)]++
+					ends[a.runOtherControllerAndReturn(m, docs, w)]++
 				}
 				if t.Failed() {
 					return
@@ -113,8 +113,8 @@ func TestAdoptionContinuesAfterOtherController(t *testing.T) {
 	t.Log(ends)
 }
 
-// comesBack runs the other controller at a moment, and then this one. It returns the states on the way.
-func (a *adoption) comesBack(m moment, docs *desires, w way) string {
+// runOtherControllerAndReturn runs the other controller at a moment, and then this one. It returns the states on the way.
+func (a *adoption) runOtherControllerAndReturn(m moment, docs *desires, w way) string {
 	a.t.Helper()
 	s := a.succeed(m, docs)
 	state := s.states()[0]

@@ -51,7 +51,7 @@ func recorded(t *testing.T, name string) (*adoption, *desires, []moment) {
 	for _, step := range []struct {
 		name string
 		do   func()
-	}{{"adopt", a.adopt}, {"give back", func() { a.giveBack(before) }}, {"adopt again", a.adopt}, {"delete the Ingresses", a.deleteIngresses}, {"finish", a.finish}} {
+	}{{"adopt", a.adopt}, {"give back", func() { a.returnToIngresses(before) }}, {"adopt again", a.adopt}, {"delete the Ingresses", a.deleteIngresses}, {"finish", a.finish}} {
 		rec.begin(step.name)
 		step.do()
 	}
@@ -142,7 +142,7 @@ func (a *adoption) give(m moment, docs *desires, w way) handover.State {
 		}
 		s.leave(fault)
 	case handover.Released:
-		if s.r.Emulator.Calls().Mutating() > s.unmarks() || gateway.Err != nil || ingress.Err != nil {
+		if s.r.Emulator.Calls().Mutating() > s.countTagRemovals() || gateway.Err != nil || ingress.Err != nil {
 			fault("the Gateway is not as the other controller makes it")
 		}
 	}
@@ -169,9 +169,9 @@ func (s *successor) leaving() bool {
 	})
 }
 
-// unmarks returns how many calls have removed the tags that a return needs. The other controller does not know these
+// countTagRemovals returns how many calls have removed the tags that a return needs. The other controller does not know these
 // tags.
-func (s *successor) unmarks() (n int) {
+func (s *successor) countTagRemovals() (n int) {
 	for _, e := range s.r.Emulator.Calls().Entries() {
 		if in, ok := e.Input.(*elb.RemoveTagsInput); ok && slices.Equal(in.TagKeys, []string{naming.AdoptedTag, naming.NamespacesTag}) {
 			n++

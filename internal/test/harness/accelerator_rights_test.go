@@ -139,7 +139,7 @@ status: {loadBalancer: {ingress: [{hostname: %q, ports: [{port: 80, protocol: TC
 			service("claim", "loadBalancerClass: other.example/class,", "group.service.k8s.aws/shop.web"),
 			accelerator("edge", "front", listenerTo(`{type: Service, name: other}, {type: Service, name: claim}`)))
 		for _, name := range []string{"other", "claim"} {
-			showHost(r, cluster.KindService, "edge", name, host)
+			writeStatusHostname(r, cluster.KindService, "edge", name, host)
 		}
 		r.Settle(10 * time.Minute)
 		if got := endpointsOf(r); len(got) > 0 {
@@ -148,8 +148,8 @@ status: {loadBalancer: {ingress: [{hostname: %q, ports: [{port: 80, protocol: TC
 	})
 }
 
-// showHost writes a hostname into a Service status, as any client with write access can.
-func showHost(r *Harness, kind cluster.Kind, namespace, name, host string) {
+// writeStatusHostname writes a hostname into a Service status, as any client with write access can.
+func writeStatusHostname(r *Harness, kind cluster.Kind, namespace, name, host string) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: kind, Namespace: namespace, Name: name})
 	if err != nil || obj == nil {

@@ -37,7 +37,7 @@ func attachedAddons(r *Harness) string {
 	return "no load balancer"
 }
 
-func settled(t *testing.T, r *Harness) {
+func awaitSettled(t *testing.T, r *Harness) {
 	t.Helper()
 	if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
 		t.Fatalf("still failing: %v", failed)
@@ -66,14 +66,14 @@ func TestWebACLAndShieldProtectionFollowAnnotations(t *testing.T) {
 			{annotated("wafv2-acl-arn", r.World.WebACL), "acl rig"},
 		} {
 			r.Apply(ingressOf(act.annotations, "/=web"))
-			settled(t, r)
+			awaitSettled(t, r)
 			if got := attachedAddons(r); got != act.want {
 				t.Errorf("with %q want %q, got %q", act.annotations, act.want, got)
 			}
 		}
 		r.Emulator.Calls().Reset()
 		r.Start()
-		settled(t, r)
+		awaitSettled(t, r)
 		if n := r.Emulator.Calls().Mutating(); n > 0 {
 			t.Errorf("a restart made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
 		}
@@ -85,7 +85,7 @@ func TestNoCallsToUnconfiguredServices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
-		settled(t, r)
+		awaitSettled(t, r)
 		for op := range r.Emulator.Calls().Counts() {
 			if strings.HasPrefix(op, "waf") || strings.HasPrefix(op, "shield") {
 				t.Errorf("%s was called", op)
@@ -109,7 +109,7 @@ func TestWAFFailureDoesNotStopTraffic(t *testing.T) {
 					r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))
 					if live {
 						r.Apply(ingressOf("", "/=web"))
-						settled(t, r)
+						awaitSettled(t, r)
 					}
 					r.Emulator.Faults().Add(fault.Rule{Service: "waf*", Action: action})
 					r.Apply(ingressOf(annotated("wafv2-acl-arn", r.World.WebACL), "/=web", "/api=api"))
@@ -124,7 +124,7 @@ func TestWAFFailureDoesNotStopTraffic(t *testing.T) {
 						t.Error("no warning")
 					}
 					r.Emulator.Faults().Reset()
-					settled(t, r)
+					awaitSettled(t, r)
 					if got := attachedAddons(r); got != "acl rig" || !hasRule(r.State(), "/api") {
 						t.Errorf("afterwards: %s", got)
 					}
@@ -166,7 +166,7 @@ func TestLoadBalancerWithMissingWebACLARNIsNotOpened(t *testing.T) {
 			t.Errorf("warnings: %s", w)
 		}
 		r.Apply(ingressOf(annotated("wafv2-acl-arn", r.World.WebACL), "/=web"))
-		settled(t, r)
+		awaitSettled(t, r)
 		if got := attachedAddons(r); got != "acl rig" || !hasRule(r.State(), "/*") || len(statusNames(r, "web")) != 1 {
 			t.Errorf("after the correction: %s, status %v", got, statusNames(r, "web"))
 		}
@@ -191,7 +191,7 @@ func TestLoadBalancerWithMissingWebACLNameIsNotCreated(t *testing.T) {
 			t.Errorf("warnings: %s", w)
 		}
 		r.Apply(ingressOf(annotated("wafv2-acl-name", "rig"), "/=web"))
-		settled(t, r)
+		awaitSettled(t, r)
 		r.Apply(ingressOf(annotated("wafv2-acl-name", "missing"), "/=web"))
 		r.Settle(10 * time.Minute)
 		if got := attachedAddons(r); got != "acl rig" {
@@ -209,7 +209,7 @@ func TestMissingShieldSubscriptionDoesNotStopLoadBalancer(t *testing.T) {
 		w.Partition(Account, "us-east-1").Shield.Subscribed = time.Time{}
 		w.Unlock()
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("shield-advanced-protection", "true"), "/=web"))
-		settled(t, r)
+		awaitSettled(t, r)
 		if got := attachedAddons(r); got != "acl " {
 			t.Errorf("got %s", got)
 		}
@@ -255,7 +255,7 @@ func TestTrustStoresAreFoundByName(t *testing.T) {
 			return ""
 		}
 		// No event reports that a trust store was created, so the controller looks again.
-		settled(t, r)
+		awaitSettled(t, r)
 		if got := store(); got != want {
 			t.Fatalf("want trust store %s, got %q", want, got)
 		}
@@ -265,10 +265,10 @@ func TestTrustStoresAreFoundByName(t *testing.T) {
 			t.Errorf("an unknown name changes the trust store to %q", got)
 		}
 		r.Apply(ingressOf(verify("clients"), "/=web"))
-		settled(t, r)
+		awaitSettled(t, r)
 		r.Emulator.Calls().Reset()
 		r.Start()
-		settled(t, r)
+		awaitSettled(t, r)
 		if n := r.Emulator.Calls().Mutating(); n > 0 {
 			t.Errorf("a restart made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
 		}
@@ -281,7 +281,7 @@ func TestTooLargeRuleHoldsOnlyItself(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]),
 			ingressOf(annotated("conditions.api", `[{"field":"source-ip","sourceIpConfig":{"values":["10.0.0.0/8","11.0.0.0/8","12.0.0.0/8","13.0.0.0/8"]}}]`), "/=web", "/api=api"))
-		settled(t, r)
+		awaitSettled(t, r)
 		state := strings.Join(r.State(), "\n")
 		if !hasRule(r.State(), "/*") || !strings.Contains(state, `"/api"`) || !strings.Contains(state, "503") {
 			t.Errorf("want the other rule, and a 503 in place of the large one:\n%s", state)
@@ -292,6 +292,6 @@ func TestTooLargeRuleHoldsOnlyItself(t *testing.T) {
 		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
 			t.Fatal(err)
 		}
-		settled(t, r)
+		awaitSettled(t, r)
 	})
 }

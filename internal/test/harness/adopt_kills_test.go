@@ -232,7 +232,7 @@ func (h *adoptHooked) check(t *testing.T) {
 	t.Helper()
 	r := h.adopting
 	if n := len(r.arns()); n > 1 {
-		if n > 2 || len(r.carrying(naming.AdoptedTag)) > 0 {
+		if n > 2 || len(r.stateWithTag(naming.AdoptedTag)) > 0 {
 			t.Fatalf("%d load balancers: %v\n%s", n, r.State(), r.warnings())
 		}
 	}

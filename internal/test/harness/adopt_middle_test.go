@@ -88,7 +88,7 @@ func TestAdoptedLoadBalancerAlwaysHasCertificate(t *testing.T) {
 				if kind == other {
 					other = model.Ingress
 				}
-				if left := r.carrying(naming.StackTag(other)); len(left) > 0 {
+				if left := r.stateWithTag(naming.StackTag(other)); len(left) > 0 {
 					t.Errorf("%s: of %s: %v\n%s", step, other, left, r.warnings())
 				}
 			}

@@ -119,7 +119,7 @@ func TestUnfinishedAdoptionMarksNoOtherGroup(t *testing.T) {
 			r.Start()
 			for n := range 20 {
 				r.Settle(time.Duration(n) * time.Second)
-				if left := r.carrying(naming.Adopted(model.StackID{Kind: model.Ingress, Name: "g"})); len(left) > 0 {
+				if left := r.stateWithTag(naming.Adopted(model.StackID{Kind: model.Ingress, Name: "g"})); len(left) > 0 {
 					t.Fatalf("after call %d of %d: marked as taken from group g: %v", at, total, left)
 				}
 			}

@@ -154,7 +154,7 @@ spec: {targetReference: {name: web}, defaultConfiguration: {tags: {` + naming.Ad
 				before := r.State()
 				r.Apply(doc)
 				r.Settle(time.Hour)
-				if left := r.carrying(naming.AdoptedTag); len(left) > 0 {
+				if left := r.stateWithTag(naming.AdoptedTag); len(left) > 0 {
 					t.Errorf("%v", left)
 				}
 				r.edit("a", func(o *networkingv1.Ingress) { o.Annotations["x"] = "y" })

@@ -49,8 +49,8 @@ metadata: {name: imap, namespace: shop}
 spec: {parentRefs: [{name: mail, sectionName: imap}], rules: [{backendRefs: [{name: mail, port: 143}]}]}
 `
 
-// shownBy returns the hostnames in the status of Service mail and of Gateway mail.
-func shownBy(r *Harness) (service, gateway string) {
+// mailStatusHostnames returns the hostnames in the status of Service mail and of Gateway mail.
+func mailStatusHostnames(r *Harness) (service, gateway string) {
 	obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
 	if svc, ok := obj.(*corev1.Service); ok && len(svc.Status.LoadBalancer.Ingress) > 0 {
 		service = svc.Status.LoadBalancer.Ingress[0].Hostname
@@ -72,7 +72,7 @@ func TestLoadBalancerOfServiceIsAdopted(t *testing.T) {
 		r.Apply(pods("mail", podAddresses[:3]...), exposedService("mail", ipTargets, "{name: smtp, port: 25, targetPort: 8080}, {name: imap, port: 143, targetPort: 8080}"))
 		r.during(8 * time.Minute)
 		before := r.State()
-		name, _ := shownBy(r)
+		name, _ := mailStatusHostnames(r)
 		r.Emulator.Calls().Reset()
 		r.Apply(mailGateway)
 		r.during(time.Minute)
@@ -97,7 +97,7 @@ func TestLoadBalancerOfServiceIsAdopted(t *testing.T) {
 					t.Fatalf("this is the Service's still: %s", line)
 				}
 			}
-			if service, gateway := shownBy(r); service != name || gateway != name {
+			if service, gateway := mailStatusHostnames(r); service != name || gateway != name {
 				t.Errorf("%q is shown by the Service, %q by the Gateway, want %q", service, gateway, name)
 			}
 		}
@@ -118,7 +118,7 @@ func TestLoadBalancerOfServiceIsAdopted(t *testing.T) {
 		if obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"}); obj != nil {
 			t.Errorf("the Service is not gone: %v", obj.GetFinalizers())
 		}
-		if _, gateway := shownBy(r); gateway != name {
+		if _, gateway := mailStatusHostnames(r); gateway != name {
 			t.Errorf("the Gateway shows %q", gateway)
 		}
 		r.drop(cluster.KindGateway, "shop", "mail")

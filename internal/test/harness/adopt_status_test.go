@@ -31,7 +31,7 @@ func TestGatewayStatusIsCorrectDuringReturn(t *testing.T) {
 			t.Helper()
 			for range 600 {
 				time.Sleep(time.Second)
-				if text := strings.Join(conditionsOf(r.Harness, "edge"), "\n"); strings.Contains(text, "not answered") && len(r.carrying(naming.StackTag(model.ALBGateway))) > 0 {
+				if text := strings.Join(conditionsOf(r.Harness, "edge"), "\n"); strings.Contains(text, "not answered") && len(r.stateWithTag(naming.StackTag(model.ALBGateway))) > 0 {
 					t.Fatalf("%s: %s", step, text)
 				}
 			}

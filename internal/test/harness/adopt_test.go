@@ -144,8 +144,8 @@ func (r *adopting) arns() (out []string) {
 	return out
 }
 
-// carrying returns the lines of the state of resources with a tag.
-func (r *adopting) carrying(tag string) (out []string) {
+// stateWithTag returns the lines of the state of resources with a tag.
+func (r *adopting) stateWithTag(tag string) (out []string) {
 	for _, line := range r.State() {
 		if strings.Contains(line, tag) {
 			out = append(out, line)
@@ -172,7 +172,7 @@ func (r *adopting) expectOwner(kind model.Kind, step string) {
 	if kind == model.Ingress {
 		other = model.ALBGateway
 	}
-	if left := r.carrying(naming.StackTag(other)); len(left) > 0 {
+	if left := r.stateWithTag(naming.StackTag(other)); len(left) > 0 {
 		r.T.Fatalf("%s: these are still of %s:\n%s\n%s", step, other, strings.Join(left, "\n"), r.warnings())
 	}
 	if a, b := r.answer("/a"), r.answer("/b"); a != "web" || b != "api" || len(r.arns()) != 1 {
@@ -270,7 +270,7 @@ func adoptRound(t *testing.T, r *adopting, watch *adoptWatch) {
 	annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt-")
 	r.alive(time.Hour)
 	r.expectOwner(model.ALBGateway, "marks")
-	if left := r.carrying(naming.AdoptedTag); len(left) > 0 || r.arns()[0] != arn {
+	if left := r.stateWithTag(naming.AdoptedTag); len(left) > 0 || r.arns()[0] != arn {
 		t.Fatalf("marks left: %v, or another load balancer: %v, was %s", left, r.arns(), arn)
 	}
 	watch.set(false)

@@ -39,7 +39,7 @@ func TestForgedBindingLabelsDoNotBlockDeletion(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Apply(victims(r, "alb", "group.name", "edge")...)
-				settled(t, r)
+				awaitSettled(t, r)
 				forged := impostor(bindingsOf(r, "shop")[0])
 				forged.Finalizers = []string{"team.example.com/keep"}
 				if arn == "of nothing" {
@@ -52,7 +52,7 @@ func TestForgedBindingLabelsDoNotBlockDeletion(t *testing.T) {
 				remove(t, r, "shop", "a")
 				remove(t, r, "shop", "b")
 				r.Settle(30 * time.Minute)
-				if left := onlyOf(r, "load-balancer", "target-group"); len(left) > 0 {
+				if left := stateOfKinds(r, "load-balancer", "target-group"); len(left) > 0 {
 					t.Errorf("left behind: %v", left)
 				}
 				if left := r.Store.All(cluster.KindIngress); len(left) > 0 {

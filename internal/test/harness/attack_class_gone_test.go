@@ -34,8 +34,8 @@ func TestNewcomerTakesNothingWhileClassIsRecreated(t *testing.T) {
 						mine = strings.Replace(mine, `, {key: access_logs.s3.bucket, value: theirs}`, "", 1)
 						mine = strings.Replace(mine, `sslRedirectPort: "444", subnets: {tags: {tier: [public]}},`, "", 1)
 						r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters), classNamed("hostile", mine))
-						r.Apply(inGroup("shop", "a", "firm", "a.example.com", ""), inGroup("shop", "b", "firm", "b.example.com", ""))
-						settled(t, r)
+						r.Apply(ingressInNamespace("shop", "a", "firm", "a.example.com", ""), ingressInNamespace("shop", "b", "firm", "b.example.com", ""))
+						awaitSettled(t, r)
 						time.Sleep(time.Hour)
 						class, notes, later := "hostile", hostile[:4], []string(nil)
 						switch by {
@@ -46,14 +46,14 @@ func TestNewcomerTakesNothingWhileClassIsRecreated(t *testing.T) {
 							later = append(slices.Clone(hostile[:4]), "listen-ports", `[{"HTTPS":80},{"HTTPS":443}]`, "ssl-redirect", "443", "certificate-arn", certificate)
 							class = "alb"
 						}
-						r.Apply(inGroup("team", "newcomer", class, "team.example.com", "", notes...))
+						r.Apply(ingressInNamespace("team", "newcomer", class, "team.example.com", "", notes...))
 						if tenancy == ingress.Isolated {
-							r.Apply(inGroup("team", "squatter", class, "a.example.com", "", "group.name", "edge"))
+							r.Apply(ingressInNamespace("team", "squatter", class, "a.example.com", "", "group.name", "edge"))
 						}
 						r.Settle(settleFor)
 						look := func() []string {
 							var out []string
-							for _, l := range onlyOf(r, "load-balancer", "security-group", "listener", "rule") {
+							for _, l := range stateOfKinds(r, "load-balancer", "security-group", "listener", "rule") {
 								if strings.Contains(l, "edge") && !strings.Contains(l, "team.example.com") && !strings.Contains(l, ",443,") && !strings.Contains(l, "network") {
 									out = append(out, strings.Replace(l, `"tcp 443-443 0.0.0.0/0",`, "", 1)) // the newcomer's own port
 								}
@@ -65,14 +65,14 @@ func TestNewcomerTakesNothingWhileClassIsRecreated(t *testing.T) {
 							t.Fatal(err)
 						}
 						if later != nil {
-							r.Apply(inGroup("team", "newcomer", class, "team.example.com", "", later...))
+							r.Apply(ingressInNamespace("team", "newcomer", class, "team.example.com", "", later...))
 						}
 						r.Settle(settleFor)
 						if d := cmp.Diff(before, look()); d != "" {
 							t.Errorf("while it is gone (-before +after):\n%s", d)
 						}
 						if later != nil {
-							r.Apply(inGroup("team", "newcomer", class, "team.example.com", "", notes...)) // no annotation disables the redirect
+							r.Apply(ingressInNamespace("team", "newcomer", class, "team.example.com", "", notes...)) // no annotation disables the redirect
 						}
 						time.Sleep(time.Hour) // the class that is created again is younger than the newcomer
 						r.Apply(classNamed("firm", victimParameters))
@@ -95,15 +95,15 @@ func TestMemberWithMissingClassDoesNotDisableClassSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = ingress.Isolated }})
 		r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters))
-		r.Apply(inGroup("shop", "a", "firm", "a.example.com", ""), inGroup("shop", "b", "firm", "b.example.com", ""))
-		settled(t, r)
-		r.Apply(inGroup("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge"))
-		settled(t, r)
-		r.Apply(inGroup("team", "newcomer", "none-such", "team.example.com", "group.ingress.k8s.aws/edge", "group.name", "edge"))
+		r.Apply(ingressInNamespace("shop", "a", "firm", "a.example.com", ""), ingressInNamespace("shop", "b", "firm", "b.example.com", ""))
+		awaitSettled(t, r)
+		r.Apply(ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge"))
+		awaitSettled(t, r)
+		r.Apply(ingressInNamespace("team", "newcomer", "none-such", "team.example.com", "group.ingress.k8s.aws/edge", "group.name", "edge"))
 		r.Settle(settleFor)
 		r.Apply(classNamed("firm", strings.NewReplacer("10.0.0.0/8", "10.1.0.0/16", `"120"`, `"90"`).Replace(victimParameters)))
 		r.Settle(settleFor)
-		state := strings.Join(onlyOf(r, "load-balancer", "security-group"), "\n")
+		state := strings.Join(stateOfKinds(r, "load-balancer", "security-group"), "\n")
 		if !strings.Contains(state, "tcp 80-80 10.1.0.0/16") || !strings.Contains(state, `"idle_timeout.timeout_seconds":"90"`) {
 			t.Errorf("what the class says is not done:\n%s", state)
 		}

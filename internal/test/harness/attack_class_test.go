@@ -53,27 +53,27 @@ func TestClassOfAnotherGroupOverridesNoAnnotation(t *testing.T) {
 					r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = tenancy }})
 					r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters))
 					if by == "class" {
-						r.Apply(inGroup("shop", "a", "firm", "a.example.com", ""), inGroup("shop", "b", "firm", "b.example.com", ""))
+						r.Apply(ingressInNamespace("shop", "a", "firm", "a.example.com", ""), ingressInNamespace("shop", "b", "firm", "b.example.com", ""))
 					} else {
 						r.Apply(victims(r, "alb", reported...)...)
 					}
-					settled(t, r)
+					awaitSettled(t, r)
 					value := func(line, attribute string) string {
 						_, rest, _ := strings.Cut(line, attribute+`":"`)
 						v, _, _ := strings.Cut(rest, `"`)
 						return v
 					}
 					look := func() string {
-						lb := strings.Join(onlyOf(r, "load-balancer"), "\n")
-						listener := strings.Join(onlyOf(r, "listener"), "\n")
+						lb := strings.Join(stateOfKinds(r, "load-balancer"), "\n")
+						listener := strings.Join(stateOfKinds(r, "listener"), "\n")
 						return fmt.Sprintln(strings.Count(lb, "load-balancer ["), strings.Contains(lb, `"internal","ipv4"`), value(lb, "idle_timeout.timeout_seconds"),
-							value(lb, "access_logs.s3.enabled"), value(lb, "Team"), value(listener, "routing.http.response.server.enabled"), attachedAddons(r), onlyOf(r, "security-group"))
+							value(lb, "access_logs.s3.enabled"), value(lb, "Team"), value(listener, "routing.http.response.server.enabled"), attachedAddons(r), stateOfKinds(r, "security-group"))
 					}
 					before := look()
 					if !strings.HasPrefix(before, "1 true 120 false shop false acl rig") {
 						t.Fatalf("the victims have %s", before)
 					}
-					r.Apply(classNamed("hostile", hostileParameters), inGroup("team", "newcomer", "hostile", "team.example.com", "", "group.order", "-1000"))
+					r.Apply(classNamed("hostile", hostileParameters), ingressInNamespace("team", "newcomer", "hostile", "team.example.com", "", "group.order", "-1000"))
 					r.Settle(settleFor)
 					r.Start() // the process forgets the events that it has emitted
 					r.Settle(settleFor)
@@ -104,10 +104,10 @@ func TestCertificateOfNewcomerIsNotTheDefault(t *testing.T) {
 		r := newShop(t)
 		theirs, other := r.World.Certs["example.com"], r.World.Certs["app.test"]
 		secure := func(namespace, name, host string, notes ...string) string {
-			return inGroup(namespace, name, "alb", host, "", append(notes, "group.name", "edge", "listen-ports", `[{"HTTPS":443}]`)...)
+			return ingressInNamespace(namespace, name, "alb", host, "", append(notes, "group.name", "edge", "listen-ports", `[{"HTTPS":443}]`)...)
 		}
 		r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, secure("shop", "a", "a.example.com", "certificate-arn", theirs))
-		settled(t, r)
+		awaitSettled(t, r)
 		shown := func() string {
 			w := r.Emulator.Store()
 			w.Lock()
@@ -120,13 +120,13 @@ func TestCertificateOfNewcomerIsNotTheDefault(t *testing.T) {
 		expect(t, "the default", theirs, shown())
 		for _, list := range []string{other, other + "," + theirs} {
 			r.Apply(secure("team", "newcomer", "team.app.test", "certificate-arn", list, "group.order", "-1000"))
-			settled(t, r)
+			awaitSettled(t, r)
 			expect(t, "the default beside a newcomer with "+list, theirs, shown())
 		}
 		// The owner chooses another default.
 		r.Apply(secure("shop", "a", "a.example.com", "certificate-arn", other+","+theirs), secure("team", "newcomer", "team.app.test", "certificate-arn", theirs+","+other, "group.order", "1000"))
 		remove(t, r, "team", "newcomer")
-		settled(t, r)
+		awaitSettled(t, r)
 		expect(t, "the default that its owner chooses", other, shown())
 	})
 }

@@ -46,7 +46,7 @@ func TestForgedPodENIOpensNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victims(r, "alb", "group.name", "edge")...)
-		settled(t, r)
+		awaitSettled(t, r)
 		api := ec2.NewFromConfig(AWSConfig(r.Emulator))
 		database, err := api.CreateNetworkInterface(t.Context(), &ec2.CreateNetworkInterfaceInput{SubnetId: &r.World.Private[0], Groups: []string{r.World.ExtraSG}})
 		if err != nil {
@@ -55,7 +55,7 @@ func TestForgedPodENIOpensNothing(t *testing.T) {
 		id := aws.ToString(database.NetworkInterface.NetworkInterfaceId)
 		note := fmt.Sprintf(`, annotations: {vpc.amazonaws.com/pod-eni: '[{"eniId":"%s","privateIp":"%s"}]'}`, id, podAddresses[3])
 		r.Apply(ownPod(podAddresses[3], note, "", 9999))
-		r.Apply(inGroup("team", "opener", "alb", "team.example.com", "", "group.name", "edge"), `
+		r.Apply(ingressInNamespace("team", "opener", "alb", "team.example.com", "", "group.name", "edge"), `
 apiVersion: elbv2.k8s.aws/v1beta1
 kind: TargetGroupBinding
 metadata: {name: opener, namespace: team}
@@ -66,7 +66,7 @@ spec:
   networking: {ingress: [{from: [{ipBlock: {cidr: 0.0.0.0/0}}], ports: [{protocol: TCP}]}]}
 `)
 		r.Settle(settleFor)
-		for _, l := range onlyOf(r, "security-group") {
+		for _, l := range stateOfKinds(r, "security-group") {
 			if strings.Contains(l, `"extra"`) && strings.Contains(l, "tcp") {
 				t.Errorf("the interface of the database is open: %s", l)
 			}
@@ -76,7 +76,7 @@ spec:
 		r.drop(cluster.KindBinding, "team", "opener")
 		remove(t, r, "team", "opener")
 		r.Settle(settleFor)
-		for _, l := range onlyOf(r, "security-group") {
+		for _, l := range stateOfKinds(r, "security-group") {
 			if strings.Contains(l, "0.0.0.0/0") {
 				t.Errorf("the rules of the binding are left behind: %s", l)
 			}
@@ -91,7 +91,7 @@ func TestImitatedPodTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victims(r, "alb", "group.name", "edge")...)
-		settled(t, r)
+		awaitSettled(t, r)
 		binding := bindingsOf(r, "shop")[0]
 		gate := "target-health.elbv2.k8s.aws/" + binding.Name
 		before := r.State()
@@ -126,10 +126,10 @@ func TestHostNetworkPodTakesNoAddress(t *testing.T) {
 		node := r.World.Instances[0].Address
 		shared := strings.Replace(pods("web", node), "spec: {nodeName", "spec: {hostNetwork: true, nodeName", 1)
 		r.Apply(shop, teamShop, shared, ingressOf("", "/=web"))
-		settled(t, r)
+		awaitSettled(t, r)
 		expect(t, "targets of the victim", node, r.addresses())
 		time.Sleep(time.Minute)
-		r.Apply(ownPod(node, "", ", hostNetwork: true", 10250), inGroup("team", "neighbour", "alb", "team.example.com", ""))
+		r.Apply(ownPod(node, "", ", hostNetwork: true", 10250), ingressInNamespace("team", "neighbour", "alb", "team.example.com", ""))
 		r.Settle(settleFor)
 		for _, b := range bindingsOf(r, "shop") {
 			expect(t, "targets of the victim beside another pod on the node", node, registered(t, r, Account, b.Spec.TargetGroupARN))
@@ -147,13 +147,13 @@ func TestManyTargetsDelayNoOtherTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victims(r, "alb", "group.name", "edge")...)
-		settled(t, r)
+		awaitSettled(t, r)
 		var ports []int
 		for n := range 1300 {
 			ports = append(ports, 10000+n)
 		}
 		r.Emulator.Calls().Reset()
-		r.Apply(ownPod(podAddresses[4], "", "", ports...), inGroup("team", "flood", "alb", "team.example.com", "", "group.name", "edge"))
+		r.Apply(ownPod(podAddresses[4], "", "", ports...), ingressInNamespace("team", "flood", "alb", "team.example.com", "", "group.name", "edge"))
 		r.Settle(time.Minute)
 		r.Apply(pods("web", podAddresses[0], podAddresses[1], podAddresses[5]))
 		r.drop(cluster.KindPod, "shop", "web-2")

@@ -28,21 +28,21 @@ func TestMemberCannotForwardToTargetGroupOfAnother(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
 					r.Apply(victims(r, "alb", "group.name", "edge")...)
-					settled(t, r)
+					awaitSettled(t, r)
 					of := bindingsOf(r, "shop")[0]
 					action := strings.NewReplacer("ARN\"", of.Spec.TargetGroupARN+"\"", "NAME", of.Name).Replace(action)
 					group := "edge"
 					if where == "another IngressGroup" {
 						group = "theirs"
 					}
-					doc := withActionBackend(inGroup("team", "thief", "alb", "team.example.com", "", "group.name", group, "actions.act", action))
+					doc := withActionBackend(ingressInNamespace("team", "thief", "alb", "team.example.com", "", "group.name", group, "actions.act", action))
 					if where == "default backend" {
 						doc = withDefault(doc)
 					}
 					r.Apply(doc)
 					r.Settle(30 * time.Minute)
 					uses := 0
-					for _, rule := range onlyOf(r, "rule") {
+					for _, rule := range stateOfKinds(r, "rule") {
 						if strings.Contains(rule, `tg:`+of.Name) {
 							uses++
 							if strings.Contains(rule, "team.example.com") || strings.Contains(rule, ",80,0,") {
@@ -104,11 +104,11 @@ endpoints: [%s]
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Apply(victims(r, "alb", "group.name", "edge")...)
-				settled(t, r)
+				awaitSettled(t, r)
 				own, _, _ := strings.Cut(pods("own", podAddresses[5]), "---")
 				r.Apply(inNamespace("team", own))
 				r.Apply(docs...)
-				r.Apply(inGroup("team", "thief", "alb", "team.example.com", "", "group.name", "edge"))
+				r.Apply(ingressInNamespace("team", "thief", "alb", "team.example.com", "", "group.name", "edge"))
 				r.Settle(30 * time.Minute)
 				for _, b := range bindingsOf(r, "team") {
 					expect(t, "targets", "", registered(t, r, Account, b.Spec.TargetGroupARN))

@@ -34,11 +34,11 @@ func TestInvalidMemberDoesNotHoldFrontendNLBOfOthers(t *testing.T) {
 				r := newShop(t)
 				front := []string{"enable-frontend-nlb", "true", "frontend-nlb-scheme", "internal", "frontend-nlb-listener-port-mapping", "8443=80"}
 				r.Apply(victims(r, "alb", append(front, "group.name", "edge")...)...)
-				settled(t, r)
+				awaitSettled(t, r)
 				look := func() string {
 					// Ignores the port that the newcomer adds, which affects no other member.
-					leads := slices.DeleteFunc(fronts(r), func(l string) bool { return l == "internal:80 to internal:80" })
-					return strings.Join(append(leads, onlyOf(r, "security-group")...), "\n")
+					leads := slices.DeleteFunc(nlbForwards(r), func(l string) bool { return l == "internal:80 to internal:80" })
+					return strings.Join(append(leads, stateOfKinds(r, "security-group")...), "\n")
 				}
 				before := look()
 				if !strings.Contains(before, "8443-8443") {
@@ -48,14 +48,14 @@ func TestInvalidMemberDoesNotHoldFrontendNLBOfOthers(t *testing.T) {
 				if !strings.Contains(strings.Join(notes, " "), "group.order") {
 					all = append(all, "group.order", "-1000")
 				}
-				r.Apply(inGroup("team", "newcomer", "alb", "team.example.com", "", all...))
+				r.Apply(ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", all...))
 				r.Settle(settleFor)
 				if d := cmp.Diff(before, look()); d != "" {
 					t.Errorf("what the victims have (-before +after):\n%s", d)
 				}
 				front[5] = "8444=80"
 				for _, n := range []string{"a", "b"} {
-					r.Apply(inGroup("shop", n, "alb", n+".example.com", "", append(front, "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig")...))
+					r.Apply(ingressInNamespace("shop", n, "alb", n+".example.com", "", append(front, "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig")...))
 				}
 				r.Settle(settleFor)
 				if got := look(); !strings.Contains(got, "internal:8444 to internal:80") || !strings.Contains(got, "8444-8444 10.0.0.0/8") {
@@ -86,24 +86,24 @@ func TestInvalidPortMappingKeepsNoListenerOfOthers(t *testing.T) {
 				r := newShop(t)
 				r.Apply(shop, pods("web", podAddresses[:3]...), teamShop)
 				member := func(namespace, name string, notes ...string) {
-					r.Apply(inGroup(namespace, name, "alb", name+".example.com", "", append(notes, "group.name", "edge")...))
+					r.Apply(ingressInNamespace(namespace, name, "alb", name+".example.com", "", append(notes, "group.name", "edge")...))
 				}
 				front := []string{"enable-frontend-nlb", "true", "frontend-nlb-scheme", "internal", "inbound-cidrs", "10.0.0.0/8"}
 				for _, n := range []string{"a", "b"} {
 					member("shop", n, append(front, "listen-ports", `[{"HTTP":80},{"HTTP":8080}]`)...)
 				}
 				member("team", "newcomer", "listen-ports", `[{"HTTP":9000}]`, "frontend-nlb-listener-port-mapping", "9000=9000")
-				settled(t, r)
-				expect(t, "before", "[internal:80 to internal:80 internal:8080 to internal:8080 internal:9000 to internal:9000]", fmt.Sprint(fronts(r)))
+				awaitSettled(t, r)
+				expect(t, "before", "[internal:80 to internal:80 internal:8080 to internal:8080 internal:9000 to internal:9000]", fmt.Sprint(nlbForwards(r)))
 				member("team", "newcomer", notes...)
 				r.Settle(settleFor)
-				expect(t, "while the newcomer cannot be read", "[internal:80 to internal:80 internal:8080 to internal:8080 internal:9000 to internal:9000]", fmt.Sprint(fronts(r)))
+				expect(t, "while the newcomer cannot be read", "[internal:80 to internal:80 internal:8080 to internal:8080 internal:9000 to internal:9000]", fmt.Sprint(nlbForwards(r)))
 				for _, n := range []string{"a", "b"} {
 					member("shop", n, append(front, "listen-ports", `[{"HTTP":80}]`)...)
 				}
 				r.Settle(settleFor)
-				expect(t, "after the others gave up a port", "[internal:80 to internal:80 internal:9000 to internal:9000]", fmt.Sprint(fronts(r)))
-				state := strings.Join(onlyOf(r, "listener", "rule", "security-group"), "\n")
+				expect(t, "after the others gave up a port", "[internal:80 to internal:80 internal:9000 to internal:9000]", fmt.Sprint(nlbForwards(r)))
+				state := strings.Join(stateOfKinds(r, "listener", "rule", "security-group"), "\n")
 				for _, gone := range []string{",8080,", "8080-8080 10.0.0.0/8"} {
 					if strings.Contains(state, gone) {
 						t.Errorf("%q stays:\n%s", gone, state)
@@ -115,7 +115,7 @@ func TestInvalidPortMappingKeepsNoListenerOfOthers(t *testing.T) {
 				remove(t, r, "shop", "a")
 				remove(t, r, "shop", "b")
 				r.Settle(settleFor)
-				if state := strings.Join(onlyOf(r, "rule"), "\n"); strings.Contains(state, "a.example.com") || strings.Contains(state, "b.example.com") {
+				if state := strings.Join(stateOfKinds(r, "rule"), "\n"); strings.Contains(state, "a.example.com") || strings.Contains(state, "b.example.com") {
 					t.Errorf("rules of deleted members stay:\n%s", state)
 				}
 			})
@@ -155,15 +155,15 @@ func TestNewcomerDoesNotDecideUnsetFrontendNLBSettings(t *testing.T) {
 					return out
 				}
 				r.Apply(victims(r, "alb", filled(c.victims)...)...)
-				settled(t, r)
+				awaitSettled(t, r)
 				look := func() string {
-					return strings.Join(append(fronts(r), onlyOf(r, "load-balancer", "target-group", "security-group")...), "\n")
+					return strings.Join(append(nlbForwards(r), stateOfKinds(r, "load-balancer", "target-group", "security-group")...), "\n")
 				}
 				before := look()
-				r.Apply(inGroup("team", "newcomer", "alb", "team.example.com", "", append(filled(c.newcomer), "group.order", "-1000")...))
+				r.Apply(ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", append(filled(c.newcomer), "group.order", "-1000")...))
 				r.Settle(settleFor)
 				if strings.HasPrefix(name, "scheme of a new one") {
-					if got := strings.Join(fronts(r), "\n"); !strings.Contains(got, "internal:80 to internal:80") || strings.Contains(got, "internet-facing") {
+					if got := strings.Join(nlbForwards(r), "\n"); !strings.Contains(got, "internal:80 to internal:80") || strings.Contains(got, "internet-facing") {
 						t.Errorf("frontend NLBs: %s", got)
 					}
 				} else if d := cmp.Diff(withoutGroupsOf(before, "team"), withoutGroupsOf(look(), "team")); d != "" {
@@ -180,7 +180,7 @@ func TestNewcomerDoesNotDecideUnsetFrontendNLBSettings(t *testing.T) {
 					return
 				}
 				before = look()
-				r.Apply(inGroup("shop", "a", "alb", "a.example.com", "", append(filled(append(slices.Clone(c.victims), c.newcomer[len(c.newcomer)-2:]...)), "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig")...))
+				r.Apply(ingressInNamespace("shop", "a", "alb", "a.example.com", "", append(filled(append(slices.Clone(c.victims), c.newcomer[len(c.newcomer)-2:]...)), "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig")...))
 				r.Settle(settleFor)
 				if look() == before {
 					t.Errorf("what both namespaces ask for is not done:\n%s", before)

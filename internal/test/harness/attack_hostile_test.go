@@ -31,7 +31,7 @@ const noGroup = "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup
 func hostileObjects(r *Harness) map[string][]string {
 	secure := func(secret string) string {
 		oidc := fmt.Sprintf(`{"issuer":"https://i","authorizationEndpoint":"https://a","tokenEndpoint":"https://t","userInfoEndpoint":"https://u","secretName":%q}`, secret)
-		return inGroup("team", "login", "alb", "team.example.com", "", "group.name", "edge", "listen-ports", `[{"HTTPS":8443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", oidc)
+		return ingressInNamespace("team", "login", "alb", "team.example.com", "", "group.name", "edge", "listen-ports", `[{"HTTPS":8443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", oidc)
 	}
 	secret := func(data string) string {
 		return "\napiVersion: v1\nkind: Secret\nmetadata: {name: login, namespace: team}\n" + data + "\n"
@@ -39,7 +39,7 @@ func hostileObjects(r *Harness) map[string][]string {
 	service := func(meta, spec string) string {
 		return fmt.Sprintf("\napiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: team, uid: 22222222-0000-4000-8000-000000000001%s}\nspec: {%s}\n", meta, spec)
 	}
-	use := inGroup("team", "user", "alb", "team.example.com", "", "group.name", "edge")
+	use := ingressInNamespace("team", "user", "alb", "team.example.com", "", "group.name", "edge")
 	var bindings, classes []string
 	for i, spec := range []string{
 		"{targetGroupARN: " + noGroup + ", targetType: ip, serviceRef: {name: web, port: 80}}",
@@ -59,13 +59,13 @@ func hostileObjects(r *Harness) map[string][]string {
 		"{group: {name: edge}, tags: [" + strings.Repeat("{key: '', value: ''},{key: a, value: b},", 500) + "]}",
 	} {
 		class := fmt.Sprintf("hostile%d", i)
-		classes = append(classes, classNamed(class, spec), inGroup("team", class, class, "team.example.com", "", "group.order", "-1000"))
+		classes = append(classes, classNamed(class, spec), ingressInNamespace("team", class, class, "team.example.com", "", "group.order", "-1000"))
 	}
 	return map[string][]string{
 		"Ingress": {
-			inGroup("team", "empty", "alb", `""`, "", "group.name", "edge", "group.order", "-1000", "listen-ports", "[]"),
-			inGroup("team", "nested", "alb", "team.example.com", "", "group.name", "edge", "actions.web", strings.Repeat("[", 20000), "conditions.web", strings.Repeat(`{"a":`, 20000)),
-			inGroup("team", "wild", "alb", `"*.example.com"`, "", "group.name", "edge", "conditions.web", `[{"field":"host-header","hostHeaderConfig":{"values":["*","*.*.*.*","?????"]}},{"field":"path-pattern","pathPatternConfig":{"regexValues":["(a+)+$"]}}]`),
+			ingressInNamespace("team", "empty", "alb", `""`, "", "group.name", "edge", "group.order", "-1000", "listen-ports", "[]"),
+			ingressInNamespace("team", "nested", "alb", "team.example.com", "", "group.name", "edge", "actions.web", strings.Repeat("[", 20000), "conditions.web", strings.Repeat(`{"a":`, 20000)),
+			ingressInNamespace("team", "wild", "alb", `"*.example.com"`, "", "group.name", "edge", "conditions.web", `[{"field":"host-header","hostHeaderConfig":{"values":["*","*.*.*.*","?????"]}},{"field":"path-pattern","pathPatternConfig":{"regexValues":["(a+)+$"]}}]`),
 			strings.Replace(use, "http: {paths: [{", "http: {paths: [{path: '', pathType: Exact, backend: {resource: {apiGroup: v1, kind: Secret, name: login}}}, {", 1),
 		},
 		"Service": {
@@ -89,7 +89,7 @@ endpoints: [{addresses: []}, {addresses: [""], targetRef: {kind: Pod}}, {address
 		"Secret that is not there":        {secure("none")},
 		"Secret of a name that none has":  {secure("../../kube-system/secrets/x")},
 		"IngressClassParams":              classes,
-		"IngressClassParams that is gone": {strings.Split(classNamed("half", "{}"), "---")[0], inGroup("team", "half", "half", "team.example.com", "group.ingress.k8s.aws/edge")},
+		"IngressClassParams that is gone": {strings.Split(classNamed("half", "{}"), "---")[0], ingressInNamespace("team", "half", "half", "team.example.com", "group.ingress.k8s.aws/edge")},
 	}
 }
 
@@ -115,8 +115,8 @@ func TestHostileObjectsDoNotAffectOthers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Apply(victims(r, "alb", "group.name", "edge")...)
-				settled(t, r)
-				before := onlyOf(r, "load-balancer", "security-group", "web-acl")
+				awaitSettled(t, r)
+				before := stateOfKinds(r, "load-balancer", "security-group", "web-acl")
 				r.Emulator.Calls().Reset()
 				r.Apply(hostileObjects(r)[name]...)
 				for item, err := range r.Settle(time.Hour) {
@@ -127,11 +127,11 @@ func TestHostileObjectsDoNotAffectOthers(t *testing.T) {
 				if n := r.Emulator.Calls().Total(); n > 400 {
 					t.Errorf("%d calls in an hour: %v", n, r.Emulator.Calls().Counts())
 				}
-				same := slices.DeleteFunc(onlyOf(r, "load-balancer", "security-group", "web-acl"), func(l string) bool { return !slices.Contains(before, l) })
+				same := slices.DeleteFunc(stateOfKinds(r, "load-balancer", "security-group", "web-acl"), func(l string) bool { return !slices.Contains(before, l) })
 				if !strings.HasPrefix(name, "IngressClassParams") && !strings.HasPrefix(name, "Secret") && !slices.Equal(before, same) {
 					t.Errorf("what the victims have has changed:\nbefore %q\nstill %q", before, same)
 				}
-				r.Apply(strings.Replace(inGroup("shop", "a", "alb", "a.example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig"), "path: /,", "path: /changed,", 1))
+				r.Apply(strings.Replace(ingressInNamespace("shop", "a", "alb", "a.example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig"), "path: /,", "path: /changed,", 1))
 				r.Settle(time.Minute)
 				if !hasRule(r.State(), "/changed") {
 					t.Error("a victim's change is not made")
@@ -153,8 +153,8 @@ func TestForgedStatusIsIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victims(r, "alb", "group.name", "edge")...)
-		r.Apply(ownPod(podAddresses[4], "", "", 8080), inGroup("team", "forger", "alb", "team.example.com", "", "group.name", "edge"))
-		settled(t, r)
+		r.Apply(ownPod(podAddresses[4], "", "", 8080), ingressInNamespace("team", "forger", "alb", "team.example.com", "", "group.name", "edge"))
+		awaitSettled(t, r)
 		state := r.State()
 		shown := func(namespace, name string) string {
 			obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: name})
@@ -181,7 +181,7 @@ func TestForgedStatusIsIgnored(t *testing.T) {
 			ing := obj.(*networkingv1.Ingress).DeepCopy()
 			ing.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{Hostname: hostname, IP: "10.0.132.10", Ports: []networkingv1.IngressPortStatus{{Port: 443}}}}
 			forge(ing)
-			settled(t, r)
+			awaitSettled(t, r)
 			expect(t, "status after "+hostname, honest, shown("team", "forger"))
 			expect(t, "state", fmt.Sprint(state), fmt.Sprint(r.State()))
 		}
@@ -195,9 +195,9 @@ func TestForgedStatusIsIgnored(t *testing.T) {
 		if _, err := r.Store.Update(live, cluster.Main); err != nil {
 			t.Fatal(err)
 		}
-		settled(t, r)
+		awaitSettled(t, r)
 		r.Apply(ownPod(podAddresses[5], "", "", 8080))
-		settled(t, r)
+		awaitSettled(t, r)
 		expect(t, "targets", podAddresses[5], registered(t, r, Account, own.Spec.TargetGroupARN))
 		for _, b := range bindingsOf(r, "shop") {
 			expect(t, "targets of a victim", "10.0.132.10 10.0.148.10 10.0.164.10", registered(t, r, Account, b.Spec.TargetGroupARN))

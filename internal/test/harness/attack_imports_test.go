@@ -122,7 +122,7 @@ func TestNewcomerCannotReplaceCertificateOfLiveHost(t *testing.T) {
 			r := shopWith(t, importing(Options{StacksOnly: true}))
 			tls := func(namespace, name, host, group string) string {
 				year := map[string]string{"team": "2020", "shop": "2024"}[namespace]
-				return strings.Replace(inGroup(namespace, name, "alb", host, "", "group.name", group, "listen-ports", `[{"HTTPS":443}]`), "metadata:\n", "metadata:\n  creationTimestamp: \""+year+"-01-01T00:00:00Z\"\n", 1) +
+				return strings.Replace(ingressInNamespace(namespace, name, "alb", host, "", "group.name", group, "listen-ports", `[{"HTTPS":443}]`), "metadata:\n", "metadata:\n  creationTimestamp: \""+year+"-01-01T00:00:00Z\"\n", 1) +
 					"  tls: [{hosts: [" + host + "], secretName: tls}]\n"
 			}
 			r.Apply(shop, teamShop, pods("web", podAddresses[:3]...), in("team", i.issue("tls", elliptic.P256(), "shop.example.com")), tls("team", "own", "shop.example.com", "theirs"))

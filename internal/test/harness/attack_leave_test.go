@@ -25,9 +25,9 @@ func TestBlockedDeletionBlocksNoOtherMember(t *testing.T) {
 						r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = tenancy }})
 						// The victims disable deletion protection; otherwise the newcomer would decide it.
 						r.Apply(victims(r, "alb", "group.name", "edge", "load-balancer-attributes", "deletion_protection.enabled=false")...)
-						settled(t, r)
-						r.Apply(inGroup("team", "newcomer", "alb", "team.example.com", "team.example.com/never", append(notes, "group.name", "edge")...))
-						settled(t, r)
+						awaitSettled(t, r)
+						r.Apply(ingressInNamespace("team", "newcomer", "alb", "team.example.com", "team.example.com/never", append(notes, "group.name", "edge")...))
+						awaitSettled(t, r)
 						leave := func() {
 							remove(t, r, "shop", "a")
 							remove(t, r, "shop", "b")
@@ -65,8 +65,8 @@ func TestBlockedBindingDeletionBlocksNoOtherMember(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Apply(victims(r, "alb", "group.name", "edge")...)
-				r.Apply(inGroup("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge"))
-				settled(t, r)
+				r.Apply(ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge"))
+				awaitSettled(t, r)
 				for _, o := range r.Store.All(cluster.KindBinding) {
 					if o.GetNamespace() == "team" {
 						b := o.DeepCopyObject().(cluster.Object)
@@ -76,7 +76,7 @@ func TestBlockedBindingDeletionBlocksNoOtherMember(t *testing.T) {
 						}
 					}
 				}
-				settled(t, r)
+				awaitSettled(t, r)
 				if !stays {
 					remove(t, r, "team", "newcomer")
 				}
@@ -107,10 +107,10 @@ func TestDeletedMemberIsNotServedWhileOthersAreHeld(t *testing.T) {
 				r := newShop(t)
 				r.Apply(victims(r, "alb", "group.name", "edge")...)
 				member := func(notes ...string) string {
-					return inGroup("team", "newcomer", "alb", "team.example.com", "", append(notes, "group.name", "edge")...)
+					return ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", append(notes, "group.name", "edge")...)
 				}
-				r.Apply(member(), strings.Replace(inGroup("shop", "c", "alb", "c.example.com", "", "group.name", "edge"), "  rules:", "  defaultBackend: {service: {name: web, port: {number: 80}}}\n  rules:", 1))
-				settled(t, r)
+				r.Apply(member(), strings.Replace(ingressInNamespace("shop", "c", "alb", "c.example.com", "", "group.name", "edge"), "  rules:", "  defaultBackend: {service: {name: web, port: {number: 80}}}\n  rules:", 1))
+				awaitSettled(t, r)
 				r.Apply(member(notes...))
 				r.Settle(settleFor)
 				expect(t, "the default backend before", "shop/c-web:80", routeReached(r, "application", 80, "other.example.com", "/"))
@@ -133,8 +133,8 @@ func TestDeletedMemberIsNotServedWhileOthersAreHeld(t *testing.T) {
 					t.Errorf("%d changes later: %v", n, r.Emulator.Calls().Counts())
 				}
 				r.Apply(member())
-				settled(t, r)
-				if state := strings.Join(onlyOf(r, "target-group"), "\n"); strings.Contains(state, "shop/") {
+				awaitSettled(t, r)
+				if state := strings.Join(stateOfKinds(r, "target-group"), "\n"); strings.Contains(state, "shop/") {
 					t.Errorf("left behind:\n%s", state)
 				}
 			})

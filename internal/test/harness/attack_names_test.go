@@ -45,8 +45,8 @@ func tagsOf(t *testing.T, r *Harness) map[string]string {
 func TestTooManyTagsOfOneMemberBlockNoOther(t *testing.T) {
 	t.Parallel()
 	for name, hostile := range map[string][]string{
-		"one Ingress":     {inGroup("team", "many0", "alb", "team.example.com", "", "group.name", "edge", "group.order", "-1000", "tags", manyTags("k", 90), "listen-ports", `[{"HTTP":80},{"HTTP":81}]`)},
-		"three Ingresses": {inGroup("team", "many0", "alb", "team.example.com", "", "group.name", "edge", "group.order", "-1000", "tags", manyTags("a", 30)), inGroup("team", "many1", "alb", "team.example.com", "", "group.name", "edge", "tags", manyTags("b", 30)), inGroup("team", "many2", "alb", "team.example.com", "", "group.name", "edge", "tags", manyTags("c", 30))},
+		"one Ingress":     {ingressInNamespace("team", "many0", "alb", "team.example.com", "", "group.name", "edge", "group.order", "-1000", "tags", manyTags("k", 90), "listen-ports", `[{"HTTP":80},{"HTTP":81}]`)},
+		"three Ingresses": {ingressInNamespace("team", "many0", "alb", "team.example.com", "", "group.name", "edge", "group.order", "-1000", "tags", manyTags("a", 30)), ingressInNamespace("team", "many1", "alb", "team.example.com", "", "group.name", "edge", "tags", manyTags("b", 30)), ingressInNamespace("team", "many2", "alb", "team.example.com", "", "group.name", "edge", "tags", manyTags("c", 30))},
 	} {
 		for _, live := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, live %v", name, live), func(t *testing.T) {
@@ -54,17 +54,17 @@ func TestTooManyTagsOfOneMemberBlockNoOther(t *testing.T) {
 					r := newShop(t)
 					r.Apply(victims(r, "alb", "group.name", "edge")...)
 					if live {
-						settled(t, r)
+						awaitSettled(t, r)
 					}
 					r.Apply(hostile...)
-					settled(t, r)
-					r.Apply(inGroup("shop", "a", "alb", "a.example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig",
+					awaitSettled(t, r)
+					r.Apply(ingressInNamespace("shop", "a", "alb", "a.example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig",
 						"tags", "Team=shop,Cost=1", "listen-ports", `[{"HTTP":80},{"HTTP":8080}]`))
-					settled(t, r)
+					awaitSettled(t, r)
 					if tags := tagsOf(t, r); tags["Team"] != "shop" || tags["Cost"] != "1" || len(tags) > 50 {
 						t.Errorf("the victim's tags are not there: %v", tags)
 					}
-					if !slices.ContainsFunc(onlyOf(r, "listener"), func(l string) bool { return strings.Contains(l, ",8080,") }) {
+					if !slices.ContainsFunc(stateOfKinds(r, "listener"), func(l string) bool { return strings.Contains(l, ",8080,") }) {
 						t.Error("the victim's new port is not there")
 					}
 					for n, w := range warnings(r) {
@@ -108,10 +108,10 @@ metadata: {name: web, namespace: team, uid: 22222222-0000-4000-8000-000000000001
 spec: {type: NodePort, ports: [{port: 80, nodePort: 30099}]}
 `, prefix, forged)
 	for name, docs := range map[string][]string{
-		"Ingress":            {inGroup("team", "forger", "alb", "team.example.com", "", "tags", forged)},
-		"frontend NLB":       {inGroup("team", "forger", "alb", "team.example.com", "", "enable-frontend-nlb", "true", "frontend-nlb-tags", forged)},
-		"Service":            {service, inGroup("team", "forger", "alb", "team.example.com", "")},
-		"IngressClassParams": {params, inGroup("team", "forger", "theirs", "team.example.com", "")},
+		"Ingress":            {ingressInNamespace("team", "forger", "alb", "team.example.com", "", "tags", forged)},
+		"frontend NLB":       {ingressInNamespace("team", "forger", "alb", "team.example.com", "", "enable-frontend-nlb", "true", "frontend-nlb-tags", forged)},
+		"Service":            {service, ingressInNamespace("team", "forger", "alb", "team.example.com", "")},
+		"IngressClassParams": {params, ingressInNamespace("team", "forger", "theirs", "team.example.com", "")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -120,7 +120,7 @@ spec: {type: NodePort, ports: [{port: 80, nodePort: 30099}]}
 				r.Apply(docs...)
 				r.Settle(settleFor)
 				team := 0
-				for _, l := range onlyOf(r, "load-balancer", "listener", "rule", "target-group", "security-group") {
+				for _, l := range stateOfKinds(r, "load-balancer", "listener", "rule", "target-group", "security-group") {
 					if !strings.Contains(l, `"elbv2.k8s.aws/cluster"`) {
 						continue
 					}
@@ -150,7 +150,7 @@ func TestNameOfForeignLoadBalancerGivesNoAccess(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Apply(victims(r, "alb", "group.name", "edge")...)
-				settled(t, r)
+				awaitSettled(t, r)
 				api := elb.NewFromConfig(AWSConfig(r.Emulator))
 				made, err := api.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{
 					Name: aws.String("by-hand"), Subnets: r.World.Private, Scheme: elbtypes.LoadBalancerSchemeEnumInternal,
@@ -159,9 +159,9 @@ func TestNameOfForeignLoadBalancerGivesNoAccess(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				before := onlyOf(r, "load-balancer", "listener", "rule")
+				before := stateOfKinds(r, "load-balancer", "listener", "rule")
 				var edge string
-				for _, l := range onlyOf(r, "load-balancer") {
+				for _, l := range stateOfKinds(r, "load-balancer") {
 					if name, _, _ := strings.Cut(strings.TrimPrefix(l, `load-balancer ["`), `"`); name != "by-hand" {
 						edge = name
 					}
@@ -174,15 +174,15 @@ func TestNameOfForeignLoadBalancerGivesNoAccess(t *testing.T) {
 					case "as the group's name":
 						notes = []string{"group.name", strings.TrimPrefix(name, "k8s-")}
 					}
-					r.Apply(inGroup("team", "thief", "alb", "a.example.com", "", notes...))
+					r.Apply(ingressInNamespace("team", "thief", "alb", "a.example.com", "", notes...))
 					r.Settle(settleFor)
-					after := slices.DeleteFunc(onlyOf(r, "load-balancer", "listener", "rule"), func(l string) bool { return !slices.Contains(before, l) })
+					after := slices.DeleteFunc(stateOfKinds(r, "load-balancer", "listener", "rule"), func(l string) bool { return !slices.Contains(before, l) })
 					if d := cmp.Diff(before, after); d != "" {
 						t.Errorf("what others have has changed (-before +after):\n%s", d)
 					}
 					remove(t, r, "team", "thief")
 					r.Settle(settleFor)
-					after = slices.DeleteFunc(onlyOf(r, "load-balancer", "listener", "rule"), func(l string) bool { return !slices.Contains(before, l) })
+					after = slices.DeleteFunc(stateOfKinds(r, "load-balancer", "listener", "rule"), func(l string) bool { return !slices.Contains(before, l) })
 					if d := cmp.Diff(before, after); d != "" {
 						t.Errorf("what others have has changed by the deletion (-before +after):\n%s", d)
 					}
@@ -199,12 +199,12 @@ func TestForeignTargetGroupWithComputedNameIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victims(r, "alb", "group.name", "edge")...)
-		settled(t, r)
+		awaitSettled(t, r)
 		name := bindingsOf(r, "shop")[0].Name
 		for _, n := range []string{"a", "b"} {
 			remove(t, r, "shop", n)
 		}
-		settled(t, r)
+		awaitSettled(t, r)
 		api := elb.NewFromConfig(AWSConfig(r.Emulator))
 		made, err := api.CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
 			Name: aws.String(name), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(8080), TargetType: elbtypes.TargetTypeEnumIp, VpcId: aws.String(r.World.VPC),

@@ -33,18 +33,18 @@ func TestOldIngressThatJoinsIsNewcomer(t *testing.T) {
 					alone = strings.Replace(alone, `sslRedirectPort: "444", subnets: {tags: {tier: [public]}},`, "", 1)
 					r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters), classNamed("hostile", alone))
 					time.Sleep(time.Hour)
-					r.Apply(inGroup("team", "newcomer", "hostile", "team.example.com", ""))
-					settled(t, r)
+					r.Apply(ingressInNamespace("team", "newcomer", "hostile", "team.example.com", ""))
+					awaitSettled(t, r)
 					time.Sleep(time.Hour)
 					if by == "class" {
-						r.Apply(inGroup("shop", "a", "firm", "a.example.com", ""), inGroup("shop", "b", "firm", "b.example.com", ""))
+						r.Apply(ingressInNamespace("shop", "a", "firm", "a.example.com", ""), ingressInNamespace("shop", "b", "firm", "b.example.com", ""))
 					} else {
-						r.Apply(inGroup("shop", "a", "alb", "a.example.com", "", append(reported, "group.name", "edge")...), inGroup("shop", "b", "alb", "b.example.com", "", append(reported, "group.name", "edge")...))
+						r.Apply(ingressInNamespace("shop", "a", "alb", "a.example.com", "", append(reported, "group.name", "edge")...), ingressInNamespace("shop", "b", "alb", "b.example.com", "", append(reported, "group.name", "edge")...))
 					}
-					settled(t, r)
+					awaitSettled(t, r)
 					look := func() []string {
 						var out []string
-						for _, l := range onlyOf(r, "load-balancer", "security-group", "web-acl", "listener") {
+						for _, l := range stateOfKinds(r, "load-balancer", "security-group", "web-acl", "listener") {
 							if strings.Contains(l, "edge") {
 								out = append(out, l)
 							}
@@ -52,7 +52,7 @@ func TestOldIngressThatJoinsIsNewcomer(t *testing.T) {
 						return append(out, webACLOf(r, "k8s-edge-"))
 					}
 					before := look()
-					r.Apply(inGroup("team", "newcomer", "hostile", "team.example.com", "", "group.name", "edge", "group.order", "-1000"))
+					r.Apply(ingressInNamespace("team", "newcomer", "hostile", "team.example.com", "", "group.name", "edge", "group.order", "-1000"))
 					r.Settle(settleFor)
 					r.Start()
 					r.Settle(settleFor)

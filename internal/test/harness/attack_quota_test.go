@@ -42,19 +42,19 @@ func TestMemberCannotExhaustSecurityGroupRules(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Apply(victims(r, "alb", "group.name", "edge")...)
-				settled(t, r)
+				awaitSettled(t, r)
 				var own []string
 				for _, n := range notes {
 					own = append(own, strings.ReplaceAll(n, "PREFIXES", r.World.PrefixList))
 				}
-				r.Apply(inGroup("team", "large", "alb", "team.example.com", "", append(own, "group.name", "edge", "group.order", "-1000")...))
+				r.Apply(ingressInNamespace("team", "large", "alb", "team.example.com", "", append(own, "group.name", "edge", "group.order", "-1000")...))
 				r.Settle(settleFor)
-				open := func() string { return fmt.Sprint(onlyOf(r, "security-group")) }
+				open := func() string { return fmt.Sprint(stateOfKinds(r, "security-group")) }
 				if !strings.Contains(open(), "tcp 80-80 10.0.0.0/8") {
 					t.Errorf("the victims are shut: %s", open())
 				}
 				for _, n := range []string{"a", "b"} {
-					r.Apply(inGroup("shop", n, "alb", n+".example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.200.0.0/16", "wafv2-acl-name", "rig"))
+					r.Apply(ingressInNamespace("shop", n, "alb", n+".example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.200.0.0/16", "wafv2-acl-name", "rig"))
 				}
 				r.Settle(settleFor)
 				if !strings.Contains(open(), "tcp 80-80 10.200.0.0/16") || strings.Contains(open(), "tcp 80-80 10.0.0.0/8") {
@@ -63,9 +63,9 @@ func TestMemberCannotExhaustSecurityGroupRules(t *testing.T) {
 				if name == "as many ranges as fit" {
 					return // no further rule fits
 				}
-				r.Apply(inGroup("shop", "a", "alb", "a.example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.200.0.0/16", "wafv2-acl-name", "rig", "listen-ports", `[{"HTTP":80},{"HTTP":81}]`))
+				r.Apply(ingressInNamespace("shop", "a", "alb", "a.example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.200.0.0/16", "wafv2-acl-name", "rig", "listen-ports", `[{"HTTP":80},{"HTTP":81}]`))
 				r.Settle(settleFor)
-				if name != "a prefix list that is huge" && !slices.ContainsFunc(onlyOf(r, "listener"), func(l string) bool { return strings.Contains(l, ",81,") }) {
+				if name != "a prefix list that is huge" && !slices.ContainsFunc(stateOfKinds(r, "listener"), func(l string) bool { return strings.Contains(l, ",81,") }) {
 					t.Error("the victim's new port is not there")
 				}
 				for n, w := range warnings(r) {

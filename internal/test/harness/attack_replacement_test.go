@@ -30,15 +30,15 @@ func TestBrokenPortOfAnotherDoesNotBlockReplacement(t *testing.T) {
 				r := newShop(t)
 				certificate := r.World.Certs["example.com"]
 				member := func(scheme, host string) string {
-					return inGroup("shop", "a", "alb", host, "", "group.name", "edge", "scheme", scheme, "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", certificate)
+					return ingressInNamespace("shop", "a", "alb", host, "", "group.name", "edge", "scheme", scheme, "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", certificate)
 				}
 				other := func(notes []string) string {
-					return strings.ReplaceAll(inGroup("team", "other", "alb", "team.example.com", "", append([]string{"group.name", "edge"}, notes...)...), "CERTIFICATE", certificate)
+					return strings.ReplaceAll(ingressInNamespace("team", "other", "alb", "team.example.com", "", append([]string{"group.name", "edge"}, notes...)...), "CERTIFICATE", certificate)
 				}
 				r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, member("internal", "a.example.com"), other(c.good))
 				r.Settle(settleFor)
 				has := func(what string) bool {
-					return slices.ContainsFunc(onlyOf(r, "listener"), func(l string) bool { return strings.Contains(l, what) })
+					return slices.ContainsFunc(stateOfKinds(r, "listener"), func(l string) bool { return strings.Contains(l, what) })
 				}
 				if !has("," + c.port + ",") {
 					t.Fatal("the port of the other namespace is not there at first")

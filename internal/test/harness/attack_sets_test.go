@@ -86,7 +86,7 @@ spec:
 						vault(""), secretGrant, teamGrant, "---"+edge+set, routeOf("web", "shop.example.com", "backendRefs: [{name: web, port: 80}]"))
 					r.Settle(10 * time.Minute)
 					has := func(port string) bool {
-						for _, l := range onlyOf(r, "listener") {
+						for _, l := range stateOfKinds(r, "listener") {
 							if strings.Contains(l, ","+port+",") {
 								return true
 							}
@@ -94,7 +94,7 @@ spec:
 						return false
 					}
 					if !has("443") || !has("8443") {
-						t.Fatalf("not both ports are served at first: %v %v\n%s", warnings(r), listenerSetConflict(r, "team", "more"), strings.Join(onlyOf(r, "listener"), "\n"))
+						t.Fatalf("not both ports are served at first: %v %v\n%s", warnings(r), listenerSetConflict(r, "team", "more"), strings.Join(stateOfKinds(r, "listener"), "\n"))
 					}
 					hold(r)
 					r.Settle(time.Minute)

@@ -44,11 +44,11 @@ func plainVictims(turn string) []string {
 			"listener-attributes.HTTP-80", "routing.http.response.server.enabled=" + server, "inbound-cidrs", "10." + turn + ".0.0/16"}
 	}
 	n := notes("10"+turn, map[string]string{"0": "true", "1": "false"}[turn])
-	return []string{inGroup("shop", "a", "alb", "a"+turn+".example.com", "", n...), inGroup("shop", "b", "alb", "b.example.com", "", n...)}
+	return []string{ingressInNamespace("shop", "a", "alb", "a"+turn+".example.com", "", n...), ingressInNamespace("shop", "b", "alb", "b.example.com", "", n...)}
 }
 
-// servedAt checks that AWS has all settings of plainVictims for a turn.
-func servedAt(t *testing.T, r *Harness, turn string) {
+// checkVictimSettings checks that AWS has all settings of plainVictims for a turn.
+func checkVictimSettings(t *testing.T, r *Harness, turn string) {
 	t.Helper()
 	state := strings.Join(r.State(), "\n")
 	for _, want := range []string{
@@ -71,13 +71,13 @@ func TestImpossibleSettingOfOneMemberHoldsNoOther(t *testing.T) {
 				r := newShop(t)
 				r.Apply(shop, pods("web", podAddresses[:3]...), teamShop)
 				r.Apply(plainVictims("0")...)
-				settled(t, r)
-				servedAt(t, r, "0")
-				r.Apply(inGroup("team", "newcomer", "alb", "team.example.com", "", append(notes, "group.name", "edge", "group.order", "-1000")...))
+				awaitSettled(t, r)
+				checkVictimSettings(t, r, "0")
+				r.Apply(ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", append(notes, "group.name", "edge", "group.order", "-1000")...))
 				r.Settle(settleFor)
 				r.Apply(plainVictims("1")...)
 				r.Settle(settleFor)
-				servedAt(t, r, "1")
+				checkVictimSettings(t, r, "1")
 			})
 		})
 	}

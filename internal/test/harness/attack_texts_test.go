@@ -30,7 +30,7 @@ func disguised(t *testing.T, value string, keys ...string) string {
 	for _, k := range keys {
 		fmt.Fprintf(&b, ", %s%s: %s", prefix, strings.NewReplacer("<name>", "web", "<protocol>", "HTTP", "<port>", "80").Replace(k), quoted)
 	}
-	doc := inGroup("team", "liar", "alb", "team.example.com", "", "group.name", "edge")
+	doc := ingressInNamespace("team", "liar", "alb", "team.example.com", "", "group.name", "edge")
 	return strings.Replace(doc, "target-type: ip", "target-type: ip"+b.String(), 1)
 }
 
@@ -50,7 +50,7 @@ func TestDisguisedValuesAreQuoted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victims(r, "alb", "group.name", "edge")...)
-		settled(t, r)
+		awaitSettled(t, r)
 		r.Apply(disguised(t, "ordinary", "tags"))
 		r.Settle(10 * time.Minute)
 		for name, value := range values {

@@ -63,9 +63,9 @@ var redirectAuthority = authority{
 	},
 	serving: answersOn(80, "team.example.com", "/login"),
 	ways: func() map[string]func(r *Harness) {
-		out := entriesOf(heldWays, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
+		out := entriesOf(holdCauses, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
 		out["refused by AWS"] = func(r *Harness) {
-			refusing("CreateRule", "ModifyRule")(r)
+			refuseOperations("CreateRule", "ModifyRule")(r)
 			r.Apply(redirectTo("worse.example.net"))
 		}
 		return out

@@ -51,7 +51,7 @@ var chainAuthority = authority{
 			frontOf("scheme: internal", frontListener),
 		}
 	},
-	serving: fronts,
+	serving: nlbForwards,
 	ways: map[string]func(r *Harness){
 		"not held":              func(*Harness) {},
 		"configuration missing": func(r *Harness) { r.forceDelete(cluster.KindLoadBalancerConfiguration, "net", "front") },
@@ -64,7 +64,7 @@ var chainAuthority = authority{
 		"port unknown behind":        func(r *Harness) { r.Apply(strings.Replace(chainedRoute(""), "port: 80}", "port: 81}", 1)) },
 		"configuration wrong behind": func(r *Harness) { r.Apply(edgeScheme("nonsense")) },
 		"refused by AWS": func(r *Harness) {
-			refusing("ModifyListener", "CreateTargetGroup")(r)
+			refuseOperations("ModifyListener", "CreateTargetGroup")(r)
 			r.Apply(frontOf("scheme: internal, listenerConfigurations: [{protocolPort: \"TCP:8000\", targetGroupStickiness: true}]", frontListener))
 		},
 	},

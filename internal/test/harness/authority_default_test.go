@@ -49,7 +49,7 @@ var defaultAuthority = func() authority {
 	a.ways["unreadable ports"] = func(r *Harness) { r.Apply(defaultBackend("listen-ports", "nonsense")) }
 	a.ways["unreadable order"] = func(r *Harness) { r.Apply(defaultBackend("group.order", "nonsense")) }
 	a.ways["refused by AWS"] = func(r *Harness) {
-		refusing("CreateTargetGroup")(r)
+		refuseOperations("CreateTargetGroup")(r)
 		r.Apply(defaultBackend("backend-protocol", "HTTPS"))
 	}
 	a.kept = entriesOf(ingressAuthority.kept, "the class is gone", "the parameters are gone")
@@ -73,7 +73,7 @@ var movingAuthority = func() authority {
 			}
 			a.edges["neighbour "+order+", "+edge] = func(r *Harness) {
 				if obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "a"}); obj != nil {
-					r.Apply(inGroup("shop", "a", "pinned", "a.example.com", "", notes...))
+					r.Apply(ingressInNamespace("shop", "a", "pinned", "a.example.com", "", notes...))
 				}
 				withdraw(r)
 			}

@@ -90,7 +90,7 @@ func frontGateways(backends string) string {
 // shop for the same hosts.
 func ofTeam(edit func(string) string) authority {
 	// Of a route with too many rules only those that forward to its own target groups are held.
-	ways := entriesOf(heldWays, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
+	ways := entriesOf(holdCauses, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
 	ways["conditions that AWS does not take"] = func(r *Harness) {
 		r.Apply(edit(teamRoute("matches: [{path: {type: PathPrefix, value: /}, headers: [{name: x, value: "+strings.Repeat("x", 200)+"}]}]", "")))
 	}
@@ -117,9 +117,11 @@ var redirectRouteAuthority = ofTeam(func(route string) string {
 func ingressActionAuthority(action string) authority {
 	notes := func(more ...string) []string { return append([]string{"actions.act", action}, more...) }
 	team := func(more ...string) string {
-		return strings.Replace(inGroup("team", "web", "pinned", "team.example.com", "", notes(more...)...), "service: {name: web, port: {number: 80}}", "service: {name: act, port: {name: use-annotation}}", 1)
+		return strings.Replace(ingressInNamespace("team", "web", "pinned", "team.example.com", "", notes(more...)...), "service: {name: web, port: {number: 80}}", "service: {name: act, port: {name: use-annotation}}", 1)
 	}
-	others := func(more ...string) string { return inGroup("shop", "a", "pinned", "a.example.com", "", more...) }
+	others := func(more ...string) string {
+		return ingressInNamespace("shop", "a", "pinned", "a.example.com", "", more...)
+	}
 	return authority{
 		options: func(o *Options) { o.Ingress = func(o *ingress.Options) { o.MaxRules = 10 } },
 		docs: func(*testing.T) []string {
@@ -138,7 +140,7 @@ func ingressActionAuthority(action string) authority {
 			"others have wrong settings": func(r *Harness) { r.Apply(others("scheme", "nonsense")) },
 			"alone":                      func(r *Harness) { r.drop(cluster.KindIngress, "shop", "a") },
 			"refused by AWS": func(r *Harness) {
-				refusing("CreateRule", "ModifyRule", "DeleteTargetGroup")(r)
+				refuseOperations("CreateRule", "ModifyRule", "DeleteTargetGroup")(r)
 				r.Apply(others("conditions.web", `[{"field":"http-request-method","httpRequestMethodConfig":{"values":["GET"]}}]`))
 			},
 		},
@@ -190,7 +192,7 @@ var isolatedAuthority = func() authority {
 			if _, err := r.Store.Update(ing, cluster.Main); err != nil {
 				r.T.Fatal(err)
 			}
-			r.Apply(inGroup("shop", "b", "pinned", "team.example.com", ""))
+			r.Apply(ingressInNamespace("shop", "b", "pinned", "team.example.com", ""))
 		},
 	}
 	return a

@@ -14,7 +14,7 @@ import (
 // or for all hostnames do not serve a hostname of another listener, and still serve other hostnames.
 func TestHeldGatewayRuleDoesNotServeHostnameOfOtherListener(t *testing.T) {
 	t.Parallel()
-	for way, hold := range entriesOf(heldWays, "configuration missing", "configuration wrong", "class missing") {
+	for way, hold := range entriesOf(holdCauses, "configuration missing", "configuration wrong", "class missing") {
 		for _, hosts := range []string{`hostnames: ["*.example.com"]`, ""} {
 			t.Run(way+"/"+hosts, func(t *testing.T) {
 				t.Parallel()
@@ -151,7 +151,7 @@ func answersOfEach(r *Harness, port int32, host string) map[string]string {
 func TestReplacedLoadBalancerDoesNotServeHostnameOfOtherListener(t *testing.T) {
 	t.Parallel()
 	wildcard := strings.Replace(teamRoute("", ""), "team.example.com", `"*.example.com"`, 1)
-	for name, hold := range entriesOf(heldWays, "not held", "too large") {
+	for name, hold := range entriesOf(holdCauses, "not held", "too large") {
 		if name == "too large" {
 			hold = func(r *Harness) {
 				r.Apply(strings.Replace(teamRoute("", manyRules()), "team.example.com", `"*.example.com"`, 1))
@@ -166,7 +166,7 @@ func TestReplacedLoadBalancerDoesNotServeHostnameOfOtherListener(t *testing.T) {
 					r.Settle(10 * time.Minute)
 					before := answered(r, 80, "web.example.com", "/")
 					hold(r)
-					steps := []func(r *Harness){heldWays["replaced"], func(r *Harness) {
+					steps := []func(r *Harness){holdCauses["replaced"], func(r *Harness) {
 						r.Apply(edgeOf(`listeners: [` + openListener + `, {name: web, port: 80, protocol: HTTP, hostname: web.example.com}]`))
 					}}
 					if first == "listener" {

@@ -16,8 +16,8 @@ import (
 
 // Authority cases for other kinds than HTTPRoute.
 
-// refusing makes AWS refuse the values of some operations.
-func refusing(operations ...string) func(r *Harness) {
+// refuseOperations makes AWS refuse the values of some operations.
+func refuseOperations(operations ...string) func(r *Harness) {
 	return func(r *Harness) {
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 			for _, o := range operations {
@@ -65,7 +65,7 @@ var setAuthority = authority{
 	},
 	serving: forwardsOn(80, "team.example.com"),
 	ways: func() map[string]func(r *Harness) {
-		out := entriesOf(heldWays, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
+		out := entriesOf(holdCauses, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
 		out["too large"] = func(r *Harness) { r.Apply(setRoute("", manyRules())) }
 		return out
 	}(),
@@ -106,7 +106,7 @@ var tcpAuthority = authority{
 	},
 	serving: forwardsOn(80, ""),
 	ways: func() map[string]func(r *Harness) {
-		out := entriesOf(heldWays, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
+		out := entriesOf(holdCauses, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
 		out["too many backends"] = func(r *Harness) {
 			r.Apply(tcpRoute(strings.Repeat("{kind: TargetGroupName, group: gateway.k8s.aws, name: x}, ", 5) + bankBackend))
 		}
@@ -114,7 +114,7 @@ var tcpAuthority = authority{
 			r.Apply("apiVersion: gateway.k8s.aws/v1\nkind: TargetGroupConfiguration\nmetadata: {namespace: bank, name: web}\nspec: {targetReference: {name: web}, defaultConfiguration: {targetType: nonsense}}\n---\n")
 		}
 		out["refused by AWS"] = func(r *Harness) {
-			refusing("CreateTargetGroup")(r)
+			refuseOperations("CreateTargetGroup")(r)
 			r.Apply("apiVersion: gateway.k8s.aws/v1\nkind: TargetGroupConfiguration\nmetadata: {namespace: bank, name: web}\nspec: {targetReference: {name: web}, defaultConfiguration: {targetType: instance}}\n---\n")
 		}
 		return out
@@ -147,7 +147,7 @@ var certificateAuthority = authority{
 	},
 	serving: presented("api.example.com"),
 	ways: func() map[string]func(r *Harness) {
-		out := entriesOf(heldWays, "not held", "configuration missing", "configuration wrong", "class missing")
+		out := entriesOf(holdCauses, "not held", "configuration missing", "configuration wrong", "class missing")
 		out["Secret missing"] = func(r *Harness) { r.drop(cluster.KindSecret, "vault", "api") }
 		out["Secret wrong"] = func(r *Harness) {
 			r.Apply("apiVersion: v1\nkind: Secret\nmetadata: {name: api, namespace: vault}\ntype: kubernetes.io/tls\ndata: {tls.crt: eA==, tls.key: eA==}\n---\n")
@@ -170,7 +170,7 @@ func pinnedClass(selector string) string {
 const admittedTeam = "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team, labels: {edge: \"yes\"}}\n---\n"
 
 func pinnedIngress(notes ...string) string {
-	return inGroup("team", "web", "pinned", "team.example.com", "", notes...)
+	return ingressInNamespace("team", "web", "pinned", "team.example.com", "", notes...)
 }
 
 var ingressAuthority = authority{
@@ -178,7 +178,7 @@ var ingressAuthority = authority{
 	docs: func(*testing.T) []string {
 		return []string{
 			shop, pods("web", podAddresses[:3]...), teamShop, admittedTeam, pinnedIngress(),
-			inGroup("shop", "a", "pinned", "a.example.com", ""),
+			ingressInNamespace("shop", "a", "pinned", "a.example.com", ""),
 		}
 	},
 	serving: forwardsOn(80, "team.example.com"),
@@ -194,7 +194,7 @@ var ingressAuthority = authority{
 		"unreadable value": func(r *Harness) { r.Apply(pinnedIngress("healthcheck-port", "nonsense")) },
 		"alone":            func(r *Harness) { r.drop(cluster.KindIngress, "shop", "a") },
 		"refused by AWS": func(r *Harness) {
-			refusing("CreateRule", "ModifyRule")(r)
+			refuseOperations("CreateRule", "ModifyRule")(r)
 			r.Apply(pinnedIngress("conditions.web", `[{"field":"http-request-method","httpRequestMethodConfig":{"values":["GET"]}}]`))
 		},
 	},

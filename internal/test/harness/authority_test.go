@@ -112,8 +112,8 @@ func manyRules() string {
 	return b.String()
 }
 
-// heldWays are events that cause a hold, and "not held" for comparison.
-var heldWays = map[string]func(r *Harness){
+// holdCauses are events that cause a hold, and "not held" for comparison.
+var holdCauses = map[string]func(r *Harness){
 	"not held":  func(*Harness) {},
 	"too large": func(r *Harness) { r.Apply(teamRoute("", manyRules())) },
 	"conditions that AWS does not take": func(r *Harness) {
@@ -353,7 +353,7 @@ var httpAuthority = authority{
 	docs: func(*testing.T) []string {
 		return []string{authorityWorld, bankPods(), "---" + edgeOf("listeners: ["+openListener+"]") + teamRoute("", "")}
 	},
-	serving: forwardsOn(80, "team.example.com"), ways: heldWays, edges: withdrawals,
+	serving: forwardsOn(80, "team.example.com"), ways: holdCauses, edges: withdrawals,
 }
 
 func bankPods() string {

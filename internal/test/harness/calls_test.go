@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// largeGroup applies n Ingresses of one namespace, each with its own load balancer and two Services.
-func largeGroup(t *testing.T, r *Harness, n int) {
+// applyManyIngresses applies n Ingresses of one namespace, each with its own load balancer and two Services.
+func applyManyIngresses(t *testing.T, r *Harness, n int) {
 	t.Helper()
 	r.Apply(shop)
 	for i := range n {
@@ -55,7 +55,7 @@ func TestCalls(t *testing.T) {
 		t.Run(fmt.Sprintf("%d Ingresses", n), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := New(t, Options{})
-				largeGroup(t, r, n)
+				applyManyIngresses(t, r, n)
 				if failed := r.Settle(10 * time.Minute); len(failed) > 0 {
 					t.Fatal(failed)
 				}

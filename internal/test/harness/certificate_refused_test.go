@@ -37,7 +37,7 @@ func attachedCertificates(r *Harness) (out []string) {
 }
 
 func secureMember(namespace, name, order, host string, arns ...string) string {
-	return inGroup(namespace, name, "alb", host, "", "group.name", "edge", "group.order", order, "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", strings.Join(arns, ","))
+	return ingressInNamespace(namespace, name, "alb", host, "", "group.name", "edge", "group.order", order, "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", strings.Join(arns, ","))
 }
 
 // TestCertificateIsRemovedAtCertificateQuota checks that, when the quota of certificates is used up and a member with
@@ -58,9 +58,9 @@ func TestCertificateIsRemovedAtCertificateQuota(t *testing.T) {
 					theirs = append(theirs, importCertificate(r, fmt.Sprintf("t%d.example.org", i)))
 				}
 				r.Apply(shop, pods("web", podAddresses[:3]...), neighbourNamespace, secureMember("shop", "other", "1", "first.example.org", first))
-				settled(t, r)
+				awaitSettled(t, r)
 				r.Apply(secureMember("shop", "victim", "10", "victim.example.org", old))
-				settled(t, r)
+				awaitSettled(t, r)
 				r.Apply(secureMember("team", "front", "-1000", "team.example.org", theirs...))
 				r.Settle(time.Hour)
 				if !slices.Contains(attachedCertificates(r), old) || slices.Contains(attachedCertificates(r), theirs[5]) {

@@ -36,9 +36,9 @@ func TestCertificateIsReplacedAtCertificateQuota(t *testing.T) {
 					theirs = append(theirs, importCertificate(r, fmt.Sprintf("t%d.example.org", i)))
 				}
 				r.Apply(shop, pods("web", podAddresses[:3]...), neighbourNamespace, secureMember("shop", "other", "1", "first.example.org", stay...))
-				settled(t, r)
+				awaitSettled(t, r)
 				r.Apply(secureMember("shop", "victim", "10", "victim.example.org", old))
-				settled(t, r)
+				awaitSettled(t, r)
 				r.Apply(secureMember("team", "front", "-1000", "team.example.org", theirs...))
 				r.Settle(time.Hour)
 				want := attachedCertificates(r)

@@ -208,13 +208,13 @@ func TestPendingCertificateCostsFewCalls(t *testing.T) {
 		w.Config.ACM.ValidationDelay = 0
 		w.UpdateValidations(Account)
 		w.Unlock()
-		settled(t, r)
+		awaitSettled(t, r)
 		if diff := cmp.Diff([]string{"record shop.example.com. 60", "shop.example.com 1"}, managedCertificates(r)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		r.Emulator.Calls().Reset()
 		r.Start()
-		settled(t, r)
+		awaitSettled(t, r)
 		if n, dns := r.Emulator.Calls().Mutating(), r.Emulator.Calls().Count("ListHostedZones"); n > 0 || dns > 0 {
 			t.Errorf("a restart made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
 		}
@@ -226,10 +226,10 @@ func TestNoCertificateRequestWithoutHostedZone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newManagingShop(t, time.Minute)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("create-acm-cert", "true"), "/=web"))
-		settled(t, r)
+		awaitSettled(t, r)
 		live := []string{"record shop.example.com. 60", "shop.example.com 1"}
 		r.Apply(strings.ReplaceAll(more, "www.example.com", "www.example.org"))
-		settled(t, r)
+		awaitSettled(t, r)
 		if diff := cmp.Diff(live, managedCertificates(r)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -255,7 +255,7 @@ func TestRecordsCanBeCreatedByAnotherUser(t *testing.T) {
 			}})
 			other := strings.Replace(ingressOf(annotated("group.name", "g"), "/other=web"), "name: web\n", "name: other\n", 1)
 			r.Apply(shop, pods("web", podAddresses[:3]...), other, ingressOf(annotated("group.name", "g", "create-acm-cert", "true"), "/=web"))
-			settled(t, r)
+			awaitSettled(t, r)
 			if diff := cmp.Diff([]string{"shop.example.com 0"}, managedCertificates(r)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", operation, diff)
 			}
@@ -274,14 +274,14 @@ func TestRecordsCanBeCreatedByAnotherUser(t *testing.T) {
 			w.Lock()
 			w.Config.ACM.AssumeRecords = true // as if another client had created the record
 			w.Unlock()
-			settled(t, r)
+			awaitSettled(t, r)
 			if diff := cmp.Diff([]string{"shop.example.com 1"}, managedCertificates(r)); diff != "" {
 				t.Errorf("%s, made by hand (-want +got):\n%s", operation, diff)
 			}
 			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
 				t.Fatal(err)
 			}
-			settled(t, r)
+			awaitSettled(t, r)
 			if diff := cmp.Diff([]string(nil), managedCertificates(r)); diff != "" {
 				t.Errorf("%s, deleted (-want +got):\n%s", operation, diff)
 			}

@@ -18,8 +18,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// takenBack are edits that change AWS, each with the edit that reverts it.
-var takenBack = map[string]struct{ edit, back func(r *Harness) }{
+// revertedEdits are edits that change AWS, each with the edit that reverts it.
+var revertedEdits = map[string]struct{ edit, back func(r *Harness) }{
 	"a path is added": {
 		edit: func(r *Harness) { r.Apply(ingressOf("", "/=web", "/admin=web")) },
 		back: func(r *Harness) { r.Apply(ingressOf("", "/=web")) },
@@ -64,7 +64,7 @@ func shopWithRoute(t *testing.T, opt Options) *Harness {
 // the process saw the edit while running or at its start.
 func TestRevertedEditIsUndoneAtNextStart(t *testing.T) {
 	t.Parallel()
-	for name, c := range takenBack {
+	for name, c := range revertedEdits {
 		for _, found := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, found at a start %t", name, found), func(t *testing.T) {
 				t.Parallel()
@@ -76,9 +76,9 @@ func TestRevertedEditIsUndoneAtNextStart(t *testing.T) {
 	}
 }
 
-// forEachTakenBack runs a test in virtual time for each entry of takenBack.
-func forEachTakenBack(t *testing.T, test func(t *testing.T, edit, back func(r *Harness))) {
-	for name, c := range takenBack {
+// forEachRevertedEdit runs a test in virtual time for each entry of revertedEdits.
+func forEachRevertedEdit(t *testing.T, test func(t *testing.T, edit, back func(r *Harness))) {
+	for name, c := range revertedEdits {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { test(t, c.edit, c.back) })
 		})
@@ -137,7 +137,7 @@ func expectSoonAfterStart(t *testing.T, r *Harness, before []string, when string
 // TestWorkersUndoRevertedEditAtNextStart checks the same with concurrent workers.
 func TestWorkersUndoRevertedEditAtNextStart(t *testing.T) {
 	t.Parallel()
-	forEachTakenBack(t, func(t *testing.T, edit, back func(r *Harness)) {
+	forEachRevertedEdit(t, func(t *testing.T, edit, back func(r *Harness)) {
 		r := shopWithRoute(t, Options{Workers: 3})
 		time.Sleep(time.Minute)
 		before := r.State()
@@ -157,7 +157,7 @@ func TestWorkersUndoRevertedEditAtNextStart(t *testing.T) {
 // checkpoints at its start and therefore has none in memory.
 func TestRevertedEditIsUndoneWithUnreadableCheckpoints(t *testing.T) {
 	t.Parallel()
-	forEachTakenBack(t, func(t *testing.T, edit, back func(r *Harness)) {
+	forEachRevertedEdit(t, func(t *testing.T, edit, back func(r *Harness)) {
 		server := &checkpointServer{}
 		r := shopWithRoute(t, Options{API: func(api kube.API) kube.API { server.API = api; return server }})
 		before := r.State()
@@ -182,7 +182,7 @@ func TestRevertedEditIsUndoneWithUnreadableCheckpoints(t *testing.T) {
 // may finish, and that the stacks that they change lose their checkpoints.
 func TestRunsDuringShutdownInvalidateCheckpoints(t *testing.T) {
 	t.Parallel()
-	forEachTakenBack(t, func(t *testing.T, edit, back func(r *Harness)) {
+	forEachRevertedEdit(t, func(t *testing.T, edit, back func(r *Harness)) {
 		r := shopWithRoute(t, Options{Workers: 3})
 		time.Sleep(time.Minute)
 		before := r.State()
@@ -230,7 +230,7 @@ func cutOffRepair(t *testing.T, drift func(externalActor), at int) (over bool) {
 	r.Kill()
 	r.Emulator.Faults().SetHook(nil)
 	expectSoonAfterStart(t, r, before, fmt.Sprintf("ended after call %d; ", at))
-	if shown, live := shownHost(r), *s.loadBalancer().DNSName; shown != live {
+	if shown, live := ingressStatusHostname(r), *s.loadBalancer().DNSName; shown != live {
 		t.Errorf("ended after call %d; the status shows %s, AWS has %s", at, shown, live)
 	}
 	return over

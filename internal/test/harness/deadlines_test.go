@@ -21,8 +21,8 @@ func teamIngress(name, order string, paths ...string) string {
 	return strings.Replace(doc, "name: web\n", "name: "+name+"\n", 1)
 }
 
-// neverHealthy makes the health checks of all registered targets of a Service fail.
-func (r *Harness) neverHealthy(service string) {
+// failHealthChecks makes the health checks of all registered targets of a Service fail.
+func (r *Harness) failHealthChecks(service string) {
 	w := r.Emulator.Store()
 	w.Lock()
 	var reports []store.HealthReport
@@ -105,7 +105,7 @@ func (r *Harness) isDeleted(kind cluster.Kind, namespace, name string) bool {
 func newUnhealthyCatchAll(t *testing.T, checkFails bool) (r *Harness, each func()) {
 	t.Helper()
 	r = shopWith(t, Options{Emulator: slowChecks()})
-	each = func() { r.neverHealthy("api") }
+	each = func() { r.failHealthChecks("api") }
 	sick := pods("api")
 	if checkFails {
 		sick = pods("api", podAddresses[3:5]...)
@@ -227,7 +227,7 @@ func TestTrafficMovesAtTheDeadline(t *testing.T) {
 				if fails {
 					sick = pods("api", podAddresses[3:5]...)
 				}
-				each := func() { r.neverHealthy("api") }
+				each := func() { r.failHealthChecks("api") }
 				r.Apply(shop, pods("api", podAddresses[3:5]...))
 				if !fails {
 					r.deletePods("api", 2)

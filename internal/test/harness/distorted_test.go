@@ -154,7 +154,7 @@ func TestDistortedAnswersCauseNoDuplicates(t *testing.T) {
 		samples[kind] = true
 		t.Run(d.String(), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { shownOtherwise(t, d) })
+			synctest.Test(t, func(t *testing.T) { checkDistortedField(t, d) })
 		})
 	}
 	if len(samples) < 2*len(distortedMembers) {
@@ -162,8 +162,8 @@ func TestDistortedAnswersCauseNoDuplicates(t *testing.T) {
 	}
 }
 
-// shownOtherwise runs an hour in which AWS returns another value of a field.
-func shownOtherwise(t *testing.T, d distortion) {
+// checkDistortedField runs an hour in which AWS returns another value of a field.
+func checkDistortedField(t *testing.T, d distortion) {
 	r := shopWith(t, Options{Workers: 2, Checkpoints: true, Drift: true})
 	defer func() {
 		r.stop()

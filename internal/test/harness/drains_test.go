@@ -46,7 +46,7 @@ func TestNodesAreDeregisteredAndRegistered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), strings.Replace(ingressOf("", "/=web"), "target-type: ip", "target-type: instance", 1))
-		r.calm(10 * time.Minute)
+		r.settleOrFail(10 * time.Minute)
 		names := map[string]string{}
 		for i, instance := range r.World.Instances {
 			names[instance.ID] = string(rune('0' + i))
@@ -80,13 +80,13 @@ func TestNodesAreDeregisteredAndRegistered(t *testing.T) {
 		}
 		for _, s := range steps {
 			editNode(t, r, "node-0", s.edit)
-			r.calm(5 * time.Second)
+			r.settleOrFail(5 * time.Second)
 			expect(t, s.name, s.want, registered())
 		}
 		// A network partition between the API server and all nodes does not deregister the targets.
 		editNode(t, r, "node-1", setReady(corev1.ConditionUnknown))
 		editNode(t, r, "node-2", setReady(corev1.ConditionUnknown))
-		r.calm(5 * time.Second)
+		r.settleOrFail(5 * time.Second)
 		expect(t, "all silent", "0 1 2", registered())
 		for _, name := range []string{"node-1", "node-2"} {
 			editNode(t, r, name, setReady(corev1.ConditionTrue))
@@ -94,11 +94,11 @@ func TestNodesAreDeregisteredAndRegistered(t *testing.T) {
 		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindNode, Name: "node-0"}); err != nil {
 			t.Fatal(err)
 		}
-		r.calm(5 * time.Second)
+		r.settleOrFail(5 * time.Second)
 		expect(t, "one deleted", "1 2", registered())
 		r.Emulator.Calls().Reset()
 		r.Start()
-		r.calm(24 * time.Hour)
+		r.settleOrFail(24 * time.Hour)
 		if n := r.Emulator.Calls().Mutating(); n > 0 {
 			t.Errorf("%d mutating calls without change: %v", n, r.Emulator.Calls().Counts())
 		}
@@ -178,22 +178,22 @@ func TestPodsOfUnreachableNodeAreDeregistered(t *testing.T) {
 		}
 		arn := r.World.TargetGroups["external"]
 		r.Apply(shop, silent(podAddresses[:3]...), bindingTo(arn))
-		r.calm(time.Minute)
+		r.settleOrFail(time.Minute)
 		all := func() string { return registered(t, r, Account, arn) }
 		expect(t, "at first", "10.0.132.10 10.0.148.10 10.0.164.10", all())
 		editNode(t, r, "node-0", setReady(corev1.ConditionUnknown))
 		r.Apply(silent(podAddresses[1:3]...))
-		r.calm(time.Minute)
+		r.settleOrFail(time.Minute)
 		expect(t, "one silent", "10.0.148.10 10.0.164.10", all())
 		for _, n := range []string{"node-1", "node-2"} {
 			editNode(t, r, n, setReady(corev1.ConditionUnknown))
 		}
 		r.Apply(silent())
-		r.calm(time.Minute)
+		r.settleOrFail(time.Minute)
 		expect(t, "all silent", "10.0.132.10 10.0.148.10 10.0.164.10", all())
 		editNode(t, r, "node-1", setReady(corev1.ConditionTrue))
 		r.Apply(silent(podAddresses[1]))
-		r.calm(time.Minute)
+		r.settleOrFail(time.Minute)
 		expect(t, "one is back", "10.0.148.10", all())
 	})
 }

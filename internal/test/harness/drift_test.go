@@ -283,8 +283,8 @@ func (r *Harness) fullState() []string {
 	return append(r.State(), "tied to "+attachedAddons(r), fmt.Sprint("capacity ", reservedCapacity(r)))
 }
 
-// shownHost returns the hostname in the status of the Ingress.
-func shownHost(r *Harness) string {
+// ingressStatusHostname returns the hostname in the status of the Ingress.
+func ingressStatusHostname(r *Harness) string {
 	ing := r.Store.All(cluster.KindIngress)[0].(*networkingv1.Ingress)
 	if len(ing.Status.LoadBalancer.Ingress) == 0 {
 		return ""
@@ -335,8 +335,8 @@ func TestDriftIsRepairedWithinTheSyncPeriod(t *testing.T) {
 				if diff := cmp.Diff(clean, r.fullState()); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)
 				}
-				if want := strings.ToLower(*newExternalActor(t, r).loadBalancer().DNSName); shownHost(r) != want {
-					t.Errorf("the status shows %q, the load balancer is %q", shownHost(r), want)
+				if want := strings.ToLower(*newExternalActor(t, r).loadBalancer().DNSName); ingressStatusHostname(r) != want {
+					t.Errorf("the status shows %q, the load balancer is %q", ingressStatusHostname(r), want)
 				}
 			})
 		})

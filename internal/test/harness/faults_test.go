@@ -173,8 +173,8 @@ func (r *Harness) settleRestarting(horizon time.Duration) {
 	r.recovered = append(r.recovered, max(0, changed.Sub(started)))
 }
 
-// recovery logs how long after its start a new process makes the last change that a killed process left over.
-func recovery(t *testing.T, when string, took []time.Duration) {
+// logRecoveryTimes logs how long after its start a new process makes the last change that a killed process left over.
+func logRecoveryTimes(t *testing.T, when string, took []time.Duration) {
 	t.Helper()
 	slices.Sort(took)
 	if len(took) == 0 {
@@ -277,7 +277,7 @@ func TestKilledAfterEachCall(t *testing.T) {
 	for name, build := range builds {
 		t.Run(name, func(t *testing.T) {
 			_, calls, _, _ := runWithoutFaults(t, build)
-			recovery(t, "after each call of AWS ("+name+")", explore(t, build, calls, func(r *Harness, n int) fault.Hook {
+			logRecoveryTimes(t, "after each call of AWS ("+name+")", explore(t, build, calls, func(r *Harness, n int) fault.Hook {
 				return func(c fault.Call) fault.Action {
 					if c.Sequence == n {
 						r.Kill() // the call takes effect, its response is lost
@@ -292,7 +292,7 @@ func TestKilledAfterEachCall(t *testing.T) {
 func TestKilledBeforeEachCall(t *testing.T) {
 	t.Parallel()
 	_, calls, _, _ := runWithoutFaults(t, newShop)
-	recovery(t, "before each call of AWS", explore(t, newShop, calls, func(r *Harness, n int) fault.Hook {
+	logRecoveryTimes(t, "before each call of AWS", explore(t, newShop, calls, func(r *Harness, n int) fault.Hook {
 		return func(c fault.Call) fault.Action {
 			if c.Sequence == n {
 				r.Kill()

@@ -44,8 +44,8 @@ func TestUndoneWritesDelayNoOtherMember(t *testing.T) {
 					r.Apply(teamIngress("one", "1", "/one=web", "/new=web"))
 					drop(t, r, cluster.KindIngress, "two")
 					time.Sleep(time.Minute)
-					if !slices.ContainsFunc(onlyOf(r, "rule"), func(l string) bool { return strings.Contains(l, "/new") }) {
-						t.Errorf("the new path is not served: %s", strings.Join(onlyOf(r, "rule"), "\n"))
+					if !slices.ContainsFunc(stateOfKinds(r, "rule"), func(l string) bool { return strings.Contains(l, "/new") }) {
+						t.Errorf("the new path is not served: %s", strings.Join(stateOfKinds(r, "rule"), "\n"))
 					}
 					if two, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "two"}); err != nil || two != nil {
 						t.Errorf("the one that was deleted is there: %v %v", two.GetFinalizers(), err)

@@ -32,14 +32,14 @@ func TestOccupiedLoadBalancerNameDoesNotBlockOthers(t *testing.T) {
 				r := newShop(t)
 				r.Apply(shop, pods("web", podAddresses[:3]...), teamShop)
 				for n := 1; n <= c.taken; n++ {
-					r.Apply(inGroup("team", fmt.Sprintf("thief-%d", n), "alb", fmt.Sprintf("t%d.example.com", n), "", "load-balancer-name", naming.Alternative(c.name, n)))
+					r.Apply(ingressInNamespace("team", fmt.Sprintf("thief-%d", n), "alb", fmt.Sprintf("t%d.example.com", n), "", "load-balancer-name", naming.Alternative(c.name, n)))
 				}
-				settled(t, r)
-				taken := onlyOf(r, "load-balancer")
+				awaitSettled(t, r)
+				taken := stateOfKinds(r, "load-balancer")
 				r.Apply(victims(r, "alb", "group.name", "edge", "enable-frontend-nlb", "true", "frontend-nlb-scheme", "internal")...)
-				settled(t, r)
-				if n := len(onlyOf(r, "load-balancer")); n != c.taken+2 {
-					t.Errorf("%d load balancers: %s\n%q", n, onlyOf(r, "load-balancer"), warnings(r))
+				awaitSettled(t, r)
+				if n := len(stateOfKinds(r, "load-balancer")); n != c.taken+2 {
+					t.Errorf("%d load balancers: %s\n%q", n, stateOfKinds(r, "load-balancer"), warnings(r))
 				}
 				// A run tries a few names, so that further occupied names are reported between runs.
 				if got := warnings(r); len(got) > 0 && c.taken == 1 {

@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// fronts returns, for each port of the NLBs, to which target it forwards.
-func fronts(r *Harness) []string {
+// nlbForwards returns, for each port of the NLBs, to which target it forwards.
+func nlbForwards(r *Harness) []string {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -57,7 +57,7 @@ func frontendLifecycle(t *testing.T, r *Harness) (states [][]string) {
 			}
 			r.Start()
 		}
-		states = append(states, fronts(r))
+		states = append(states, nlbForwards(r))
 	}
 	on := []string{"enable-frontend-nlb", "true"}
 	act(shop, pods("web", podAddresses[:3]...), ingressOf(annotated(on...), "/=web"))
@@ -102,7 +102,7 @@ func TestFrontendNLBIsInStatusAndUnchangedAfterwards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("enable-frontend-nlb", "true"), "/=web"))
-		settled(t, r)
+		awaitSettled(t, r)
 		entries := r.Store.All(cluster.KindIngress)[0].(*networkingv1.Ingress).Status.LoadBalancer.Ingress
 		if len(entries) != 2 || !strings.Contains(entries[1].Hostname, "-nlb-") || len(entries[1].Ports) > 0 {
 			t.Errorf("status %+v", entries)
@@ -114,7 +114,7 @@ func TestFrontendNLBIsInStatusAndUnchangedAfterwards(t *testing.T) {
 			t.Errorf("a second look made calls: %v", r.Emulator.Calls().Counts())
 		}
 		r.Start()
-		settled(t, r)
+		awaitSettled(t, r)
 		if n := r.Emulator.Calls().Mutating(); n > 0 {
 			t.Errorf("a restart made mutating calls: %v", r.Emulator.Calls().Counts())
 		}

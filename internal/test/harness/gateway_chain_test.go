@@ -79,7 +79,7 @@ func TestGatewayForwardsToAnotherGateway(t *testing.T) {
 			if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
 				t.Fatalf("%s: %v", what, failed)
 			}
-			if got := fronts(r); !slices.Equal(got, want) {
+			if got := nlbForwards(r); !slices.Equal(got, want) {
 				t.Errorf("%s: %q, want %q", what, got, want)
 			}
 		}

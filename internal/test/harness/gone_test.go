@@ -39,7 +39,7 @@ func TestPodsOfExternalNameServiceAreDeregistered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
-		r.calm(30 * time.Minute)
+		r.settleOrFail(30 * time.Minute)
 		expect(t, "addresses", "10.0.132.10 10.0.148.10 10.0.164.10", r.addresses())
 		r.Apply(`
 apiVersion: v1
@@ -48,16 +48,16 @@ metadata: {name: web, namespace: shop, uid: 11111111-0000-4000-8000-000000000001
 spec: {type: ExternalName, externalName: example.com, selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 `)
 		r.drop(cluster.KindEndpointSlice, "shop", "web-1")
-		r.calm(time.Minute)
+		r.settleOrFail(time.Minute)
 		expect(t, "addresses while the pods live", "10.0.132.10 10.0.148.10 10.0.164.10", r.addresses())
 		r.end("web-0")
-		r.calm(soon)
+		r.settleOrFail(soon)
 		expect(t, "addresses after one has ended", "10.0.148.10 10.0.164.10", r.addresses())
 		r.end("web-1")
 		r.end("web-2")
-		r.calm(soon)
+		r.settleOrFail(soon)
 		expect(t, "addresses after all have ended", "", r.addresses())
-		r.calm(24 * time.Hour)
+		r.settleOrFail(24 * time.Hour)
 	})
 }
 
@@ -68,13 +68,13 @@ func TestHeldBindingDropsAddressOfAnotherTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:2]...), ingressOf("", "/=web"))
-		r.calm(30 * time.Minute)
+		r.settleOrFail(30 * time.Minute)
 		r.drop(cluster.KindEndpointSlice, "shop", "web-1")
-		r.calm(time.Hour)
+		r.settleOrFail(time.Hour)
 		expect(t, "addresses while slices are missing", "10.0.132.10 10.0.148.10", r.addresses())
 		stolen, _, _ := strings.Cut(pods("other", podAddresses[1]), "---")
 		r.Apply(inNamespace("other", stolen))
-		r.calm(soon)
+		r.settleOrFail(soon)
 		expect(t, "addresses after another tenant has got one", "10.0.132.10", r.addresses())
 	})
 }
@@ -96,7 +96,7 @@ func TestManualEndpointSlicesRegisterOnlyRunningPods(t *testing.T) {
 		doc = strings.Replace(doc, "name: web-2}}", "name: web-2, uid: the-one-before}}", 1)
 		doc = strings.Replace(doc, "- {addresses: ["+podAddresses[3]+"]", "- {addresses: ["+podAddresses[5]+"]", 1)
 		r.Apply(shop, doc, inNamespace("other", strings.Split(pods("victim", podAddresses[5]), "---")[0]), ingressOf("", "/=web"))
-		r.calm(30 * time.Minute)
+		r.settleOrFail(30 * time.Minute)
 		expect(t, "addresses", podAddresses[4], r.addresses())
 	})
 }
@@ -113,7 +113,7 @@ func TestTargetsOfDeletedNamespaceAreDeregistered(t *testing.T) {
 		catchAll := strings.Replace(ingressOf(group("1000"), "/=web"), "- host: shop.example.com\n    http:", "- http:", 1)
 		r.Apply(shop, pods("web", podAddresses[:2]...), ingressOf(group("1"), "/=web"))
 		r.Apply(inNamespace("other", strings.SplitN(shop, "---", 2)[1], pods("web"), catchAll))
-		r.calm(30 * time.Minute)
+		r.settleOrFail(30 * time.Minute)
 		expect(t, "addresses", "10.0.132.10 10.0.148.10", r.addresses())
 
 		r.drop(cluster.KindIngress, "shop", "web")
@@ -139,20 +139,20 @@ func TestTargetGroupIsUsedOnlyByItsNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := newShop(t)
 		first.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
-		first.calm(10 * time.Minute)
+		first.settleOrFail(10 * time.Minute)
 		name := onlyBinding(t, first).GetName()
 
 		r := newShop(t)
 		foreign := strings.NewReplacer("targetGroupARN: ARN", "targetGroupName: "+name, "namespace: shop", "namespace: other").Replace(bindingTo("ARN"))
 		r.Apply(shop, inNamespace("other", strings.SplitN(shop, "---", 2)[1], pods("web", podAddresses[3])), foreign)
-		r.calm(10 * time.Minute)
+		r.settleOrFail(10 * time.Minute)
 		r.Apply(pods("web", podAddresses[:2]...), ingressOf("", "/=web"))
-		r.calm(10 * time.Minute)
+		r.settleOrFail(10 * time.Minute)
 		expect(t, "addresses", "10.0.132.10 10.0.148.10", r.addresses())
 		r.Start()
 		r.Apply(pods("web", podAddresses[:3]...))
 		r.Apply(inNamespace("other", pods("web", podAddresses[3:5]...)))
-		r.calm(time.Hour)
+		r.settleOrFail(time.Hour)
 		expect(t, "addresses after a restart", "10.0.132.10 10.0.148.10 10.0.164.10", r.addresses())
 	})
 }

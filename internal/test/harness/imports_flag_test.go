@@ -63,7 +63,7 @@ func TestImportedCertificateServesWithoutTheFlag(t *testing.T) {
 			r := shopWith(t, importing(Options{}))
 			secret := i.issue("vault", elliptic.P256(), "vault.test")
 			r.Apply(shop, pods("web", podAddresses[:3]...), secret, vaultIngress("shop", ports, vaultTLS))
-			settled(t, r)
+			awaitSettled(t, r)
 			want := []string{"shop/web: vault.test 02"}
 			expect := func(what string) {
 				t.Helper()
@@ -93,14 +93,14 @@ func TestImportedCertificateServesWithoutTheFlag(t *testing.T) {
 				t.Errorf("%s: an edit is not carried out on the port:\n%s", name, strings.Join(r.State(), "\n"))
 			}
 			r.restart(importing(Options{}))
-			settled(t, r)
+			awaitSettled(t, r)
 			want = []string{"shop/web: vault.test 03"}
 			expect("with the flag again")
 			r.restart(Options{})
-			settled(t, r)
+			awaitSettled(t, r)
 			expect("without it again")
 			r.edit("web", func(ing *networkingv1.Ingress) { ing.Spec.TLS = nil })
-			settled(t, r)
+			awaitSettled(t, r)
 			if ports == "" {
 				want = []string{}
 			}
@@ -118,7 +118,7 @@ func TestImportedCertificateIsNotDiscoveredForOthers(t *testing.T) {
 		r := shopWith(t, importing(Options{}))
 		bank := strings.NewReplacer("namespace: shop", "namespace: bank", "name: shop", "name: bank", "uid: uid-web", "uid: uid-bank").Replace(shop)
 		r.Apply(shop, bank, pods("web", podAddresses[:3]...), i.issue("vault", elliptic.P256(), "vault.test"), vaultIngress("shop", "", vaultTLS))
-		settled(t, r)
+		awaitSettled(t, r)
 		secure := annotated("listen-ports", `[{"HTTPS":443}]`)
 		own := []string{"shop/web: vault.test 02"}
 		for _, with := range []Options{importing(Options{}), {}} {
@@ -129,12 +129,12 @@ func TestImportedCertificateIsNotDiscoveredForOthers(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			r.drop(cluster.KindIngress, "bank", "web")
-			settled(t, r)
+			awaitSettled(t, r)
 		}
 		// As if an older version without this check had attached it to listeners of other stacks.
 		r.Apply(strings.ReplaceAll(vaultIngress("bank", secure, ""), "vault.test", "shop.example.com"),
 			strings.ReplaceAll(strings.Replace(vaultIngress("shop", secure, ""), "name: web\n", "name: near\n", 1), "vault.test", "shop.example.com"))
-		settled(t, r)
+		awaitSettled(t, r)
 		w := r.Emulator.Store()
 		w.Lock()
 		p := w.Partition(Account, Region)
@@ -168,7 +168,7 @@ func TestImportedCertificateServesWithoutTagPermission(t *testing.T) {
 		i := newIssuer(t)
 		r := shopWith(t, importing(Options{}))
 		r.Apply(shop, pods("web", podAddresses[:3]...), i.issue("vault", elliptic.P256(), "vault.test"), vaultIngress("shop", "", vaultTLS))
-		settled(t, r)
+		awaitSettled(t, r)
 		r.Emulator.Faults().Add(fault.Rule{Service: "acm", Operation: "ListTagsForCertificate", Action: fault.Action{
 			Error: &store.Error{Code: "AccessDeniedException", Status: 400, Message: "User is not authorized to perform: acm:ListTagsForCertificate"}}})
 		counts := r.Emulator.Calls()
@@ -194,7 +194,7 @@ func TestRequestedCertificateServesWithoutTheFeatureGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newManagingShop(t, 0)
 		r.Apply(shop, pods("web", podAddresses[:3]...), more)
-		settled(t, r)
+		awaitSettled(t, r)
 		want := managedCertificates(r)
 		if !slices.ContainsFunc(want, func(s string) bool { return strings.HasSuffix(s, ".com 1") }) {
 			t.Fatalf("serving: %v", want)
@@ -207,7 +207,7 @@ func TestRequestedCertificateServesWithoutTheFeatureGate(t *testing.T) {
 			t.Errorf("%v (-want +got):\n%s", counts.Counts(), diff)
 		}
 		r.edit("web", func(ing *networkingv1.Ingress) { delete(ing.Annotations, prefix+"create-acm-cert") })
-		settled(t, r)
+		awaitSettled(t, r)
 		if slices.ContainsFunc(managedCertificates(r), func(s string) bool { return strings.HasSuffix(s, ".com 1") }) {
 			t.Errorf("it serves without the annotation: %v", managedCertificates(r))
 		}
@@ -233,7 +233,7 @@ func TestGatewayKeepsImportedCertificateWithoutTheFlag(t *testing.T) {
 			}
 			api := strings.Replace(i.issue("api", elliptic.P256(), "api.test"), "namespace: shop", "namespace: vault", 1)
 			r.Apply(shop, pods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.test"), api, secretGrant, gateway)
-			settled(t, r)
+			awaitSettled(t, r)
 			expect := func(what string) {
 				t.Helper()
 				if diff := cmp.Diff(want, attached(r)); diff != "" {
@@ -259,7 +259,7 @@ func TestGatewayKeepsImportedCertificateWithoutTheFlag(t *testing.T) {
 				t.Errorf("%s: thirty hours made %v", kind, counts.Counts())
 			}
 			r.restart(opt)
-			settled(t, r)
+			awaitSettled(t, r)
 			want = []string{"shop/edge: shop.test 04"}
 			expect("with the flag again")
 		})
@@ -370,7 +370,7 @@ func TestCertificateLeftWithoutTheFlagIsReportedAsOrphan(t *testing.T) {
 		r := shopWith(t, importing(Options{}))
 		ingress := vaultIngress("shop", "", vaultTLS)
 		r.Apply(shop, pods("web", podAddresses[:3]...), i.issue("vault", elliptic.P256(), "vault.test"), ingress)
-		settled(t, r)
+		awaitSettled(t, r)
 		remove := func() {
 			t.Helper()
 			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {

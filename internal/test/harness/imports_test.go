@@ -241,23 +241,23 @@ func TestRenewalIsOneCall(t *testing.T) {
 		i := newIssuer(t)
 		r := shopWith(t, importing(Options{}))
 		r.Apply(shop, pods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
-		settled(t, r)
+		awaitSettled(t, r)
 		counts := r.Emulator.Calls()
 		counts.Reset()
 		r.Apply(i.issue("shop", elliptic.P256(), "shop.example.com"))
-		settled(t, r)
+		awaitSettled(t, r)
 		if counts.Mutating() != 1 || counts.Count("ImportCertificate") != 1 {
 			t.Errorf("a renewal made %v", counts.Counts())
 		}
 		counts.Reset()
 		r.Start()
-		settled(t, r)
+		awaitSettled(t, r)
 		if n := counts.Count("GetCertificate"); counts.Mutating() > 0 || n != 1 {
 			t.Errorf("a restart made %v", counts.Counts())
 		}
 		counts.Reset()
 		r.Apply(strings.Replace(i.secret("other", nil, nil), "type: kubernetes.io/tls", "type: Opaque", 1))
-		settled(t, r)
+		awaitSettled(t, r)
 		if counts.Total() > 0 {
 			t.Errorf("another Secret made %v", counts.Counts())
 		}
@@ -287,7 +287,7 @@ func TestInvalidSecretKeepsTheLiveCertificate(t *testing.T) {
 		i := newIssuer(t)
 		r := shopWith(t, importing(Options{}))
 		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
-		settled(t, r)
+		awaitSettled(t, r)
 		live := imports(r)
 		key := newECKey(t, elliptic.P256())
 		leaf := func(edit func(*x509.Certificate)) []byte {
@@ -310,7 +310,7 @@ func TestInvalidSecretKeepsTheLiveCertificate(t *testing.T) {
 			before := warnings(r)["web"]
 			r.Emulator.Calls().Reset()
 			r.Apply(c.secret, strings.Replace(withTLS("", "shop"), "path: /,", "path: /"+strings.ReplaceAll(name, " ", "-")+",", 1))
-			settled(t, r)
+			awaitSettled(t, r)
 			if diff := cmp.Diff(live, imports(r)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
@@ -326,7 +326,7 @@ func TestInvalidSecretKeepsTheLiveCertificate(t *testing.T) {
 			}
 		}
 		r.drop(cluster.KindSecret, "shop", "shop")
-		settled(t, r)
+		awaitSettled(t, r)
 		if diff := cmp.Diff(live, imports(r)); diff != "" {
 			t.Errorf("without the Secret (-want +got):\n%s", diff)
 		}

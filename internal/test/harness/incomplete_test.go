@@ -20,8 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// numbered returns an Ingress with its own name and the given class.
-func numbered(name, class string) string {
+// ingressWithClass returns an Ingress with its own name and the given class.
+func ingressWithClass(name, class string) string {
 	return strings.NewReplacer("name: web\n", "name: "+name+"\n", "  ingressClassName: alb\n", class).Replace(ingressOf("", "/=web"))
 }
 
@@ -136,7 +136,7 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 				empty := r.State()
 				r.Apply(shop, class("ingress.k8s.aws/alb", standard), pods("web", podAddresses[:3]...))
 				for i := range three {
-					doc := numbered("web"+string(rune('a'+i)), c.class)
+					doc := ingressWithClass("web"+string(rune('a'+i)), c.class)
 					if strings.Contains(c.class, "instance") {
 						doc = strings.Replace(doc, "target-type: ip", "target-type: instance", 1)
 					}
@@ -145,7 +145,7 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 					}
 					r.Apply(doc)
 				}
-				r.calm(30 * time.Minute)
+				r.settleOrFail(30 * time.Minute)
 				before := r.State()
 				if w := warnings(r); len(w) > 0 {
 					t.Fatalf("warnings before anything is lost: %v", w)
@@ -153,7 +153,7 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 				r.Emulator.Calls().Reset()
 				time.Sleep(time.Second) // names of events contain the time, and two processes must not use the same
 				c.lose(r)
-				r.calm(30 * time.Minute)
+				r.settleOrFail(30 * time.Minute)
 				if n := r.Emulator.Calls().Mutating(); n > 0 {
 					t.Errorf("%d mutating calls: %v", n, r.Emulator.Calls().Counts())
 				}
@@ -167,7 +167,7 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 				}
 				c.back(r)
 				r.Emulator.Calls().Reset()
-				r.calm(30 * time.Minute)
+				r.settleOrFail(30 * time.Minute)
 				if n := r.Emulator.Calls().Mutating(); n > 0 {
 					t.Errorf("%d mutating calls once it is back: %v", n, r.Emulator.Calls().Counts())
 				}
@@ -177,7 +177,7 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 				for _, i := range r.Store.All(cluster.KindIngress) {
 					r.drop(cluster.KindIngress, "shop", i.GetName())
 				}
-				r.calm(30 * time.Minute)
+				r.settleOrFail(30 * time.Minute)
 				if d := cmp.Diff(empty, r.State()); d != "" {
 					t.Errorf("something is left after deletion:\n%s", d)
 				}
@@ -206,7 +206,7 @@ func TestDeletionByUserIsCarriedOut(t *testing.T) {
 		"most of them are, one after the other": {
 			remove: func(r *Harness) {
 				turn(r, "weba")
-				r.calm(30 * time.Minute)
+				r.settleOrFail(30 * time.Minute)
 				turn(r, "webb")
 			},
 			gone: "shop/webb", stays: "shop/webc",
@@ -218,7 +218,7 @@ func TestDeletionByUserIsCarriedOut(t *testing.T) {
 		"one is, while three with finalizers of their own making belong to another class": {
 			remove: func(r *Harness) {
 				for _, n := range []string{"s1", "s2", "s3"} {
-					r.Apply(inGroup("shop", n, "other", "s.example.com", "ingress.k8s.aws/resources"))
+					r.Apply(ingressInNamespace("shop", n, "other", "s.example.com", "ingress.k8s.aws/resources"))
 				}
 				turn(r, "weba")
 			},
@@ -250,11 +250,11 @@ func TestDeletionByUserIsCarriedOut(t *testing.T) {
 				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]))
 				r.Apply("\napiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: other}\nspec: {controller: example.com/other}\n")
 				for _, name := range []string{"weba", "webb", "webc"} {
-					r.Apply(numbered(name, namesClass))
+					r.Apply(ingressWithClass(name, namesClass))
 				}
-				r.calm(30 * time.Minute)
+				r.settleOrFail(30 * time.Minute)
 				c.remove(r)
-				r.calm(30 * time.Minute)
+				r.settleOrFail(30 * time.Minute)
 				stays := c.stays == ""
 				for _, line := range r.State() {
 					if strings.Contains(line, c.gone) {
@@ -303,7 +303,7 @@ func TestMissingCRDDoesNotStopTraffic(t *testing.T) {
 					t.Fatal(err)
 				}
 				r.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
-				r.calm(30 * time.Minute)
+				r.settleOrFail(30 * time.Minute)
 				before := r.State()
 				bindings := r.Store.All(cluster.KindBinding)
 				if len(bindings) != 1 {
@@ -323,7 +323,7 @@ func TestMissingCRDDoesNotStopTraffic(t *testing.T) {
 				if n := len(r.Store.All(cluster.KindBinding)); n != 1 {
 					t.Errorf("%d bindings two minutes after it is there again", n)
 				}
-				r.calm(30 * time.Minute)
+				r.settleOrFail(30 * time.Minute)
 				if d := cmp.Diff(before, r.State()); d != "" {
 					t.Errorf("AWS is not as it was in the end (-before +after):\n%s", d)
 				}

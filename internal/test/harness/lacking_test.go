@@ -317,7 +317,7 @@ func TestStepOnMissingResourceHasBackOff(t *testing.T) {
 					t.Errorf("want one warning, got %q", w)
 				}
 				r.Emulator.Faults().ClearRules()
-				settled(t, r)
+				awaitSettled(t, r)
 				if !hasRule(r.State(), "/*") {
 					t.Errorf("it is not created up for:\n%s", strings.Join(r.State(), "\n"))
 				}

@@ -78,10 +78,10 @@ func TestMembersJoinAndLeaveSharedLoadBalancer(t *testing.T) {
 						t.Fatalf("%s has nothing:\n%s", joins, strings.Join(r.State(), "\n"))
 					}
 				}
-				host := hostShown(serviceNamed(r, "web"))
+				host := statusHostname(serviceNamed(r, "web"))
 				for service, port := range map[string]string{"web": "80/TCP", "api": "9000/TCP", "mail": "25/TCP"} {
 					obj := serviceNamed(r, service)
-					expect(t, service+" shows", host+" "+port, hostShown(obj)+" "+portsShown(obj))
+					expect(t, service+" shows", host+" "+port, statusHostname(obj)+" "+portsShown(obj))
 					if d := cmp.Diff([]string{naming.SharedFinalizerPrefix + "shop.public"}, obj.GetFinalizers()); d != "" {
 						t.Errorf("%s: %s", service, d)
 					}
@@ -202,7 +202,7 @@ func followService(r *Harness, name string, port int) *follower {
 	f.unserved = unservedPort(port)
 	f.host = func(r *Harness) string {
 		if obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: name}); err == nil && obj != nil && obj.GetDeletionTimestamp() == nil {
-			return hostShown(obj)
+			return statusHostname(obj)
 		}
 		return ""
 	}
@@ -274,7 +274,7 @@ func TestProtectedLoadBalancerStaysWhenServiceMoves(t *testing.T) {
 		r.Apply(sharedService("web", "10", sharesPublic+protected, portOf("80")))
 		r.during(time.Hour)
 		expect(t, "load balancers of a Service that moves", "internal internal", schemes(r))
-		if host := hostShown(serviceNamed(r, "web")); !strings.HasPrefix(host, "internal-k8s-shop-grouppub") && !strings.HasPrefix(host, "k8s-shop-grouppub") {
+		if host := statusHostname(serviceNamed(r, "web")); !strings.HasPrefix(host, "internal-k8s-shop-grouppub") && !strings.HasPrefix(host, "k8s-shop-grouppub") {
 			t.Errorf("the status shows %q", host)
 		}
 		r.Apply(sharedService("web", "10", sharesPublic+strings.Replace(protected, "true", "false", 1), portOf("80")))
@@ -306,8 +306,8 @@ func TestMoveEventsNameTheNewLoadBalancer(t *testing.T) {
 				continue
 			}
 			named++
-			if name, _, _ = strings.Cut(name, `"`); !strings.HasPrefix(hostShown(obj), name+"-") {
-				t.Errorf("it is moved to %s: %s", hostShown(obj), text)
+			if name, _, _ = strings.Cut(name, `"`); !strings.HasPrefix(statusHostname(obj), name+"-") {
+				t.Errorf("it is moved to %s: %s", statusHostname(obj), text)
 			}
 		}
 		if named == 0 {

@@ -62,17 +62,17 @@ func TestDeletedTargetGroupIsRecreated(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
-				r.calm(10 * time.Minute)
+				r.settleOrFail(10 * time.Minute)
 				r.Apply(pods("web", podAddresses[3:6]...))
-				r.calm(10 * time.Minute)
+				r.settleOrFail(10 * time.Minute)
 				want := r.State()
 				r.Apply(pods("web", podAddresses[:3]...))
-				r.calm(10 * time.Minute)
+				r.settleOrFail(10 * time.Minute)
 				lost := onlyBinding(t, r).Spec.TargetGroupARN
 				loseTargetGroup(t, r, lost)
 				time.Sleep(time.Hour)
 				notice(r)
-				r.calm(10 * time.Minute)
+				r.settleOrFail(10 * time.Minute)
 				if diff := cmp.Diff(want, r.State()); diff != "" {
 					t.Errorf("-before +after:\n%s", diff)
 				}
@@ -91,10 +91,10 @@ func TestManuallyDeletedBindingIsRecreated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
-		r.calm(10 * time.Minute)
+		r.settleOrFail(10 * time.Minute)
 		want := append(r.State(), clusterState(r)...)
 		drop(t, r, cluster.KindBinding, onlyBinding(t, r).Name)
-		r.calm(10 * time.Minute)
+		r.settleOrFail(10 * time.Minute)
 		if diff := cmp.Diff(want, append(r.State(), clusterState(r)...)); diff != "" {
 			t.Errorf("-before +after:\n%s", diff)
 		}
@@ -138,7 +138,7 @@ func TestBindingIsDeletedWithoutItsDependencies(t *testing.T) {
 				clean := rules()
 				r.Apply(shop, pods("web", podAddresses[:2]...), bindingTo(arn, fmt.Sprintf(
 					"networking: {ingress: [{from: [{securityGroup: {groupID: %s}}], ports: [{port: 8080}]}]}", r.World.NodeSG)))
-				r.calm(time.Minute)
+				r.settleOrFail(time.Minute)
 				if rules() == clean {
 					t.Fatal("there are no rules")
 				}
@@ -152,7 +152,7 @@ func TestBindingIsDeletedWithoutItsDependencies(t *testing.T) {
 				if r.Dead() {
 					r.Start()
 				}
-				r.calm(10 * time.Minute)
+				r.settleOrFail(10 * time.Minute)
 				if left := r.Store.All(cluster.KindBinding); len(left) > 0 {
 					t.Errorf("the binding is left: %v", left)
 				}
@@ -188,7 +188,7 @@ func TestPodChangesDuringDowntimeAreApplied(t *testing.T) {
 				r := newShop(t)
 				arn := r.World.TargetGroups["external"]
 				r.Apply(shop, pods("web", podAddresses[:2]...), bindingTo(arn))
-				r.calm(time.Minute)
+				r.settleOrFail(time.Minute)
 				r.Kill()
 				r.Emulator.Calls().Reset()
 				if c.change != "" {
@@ -196,7 +196,7 @@ func TestPodChangesDuringDowntimeAreApplied(t *testing.T) {
 				}
 				time.Sleep(time.Hour)
 				r.Start()
-				r.calm(time.Minute)
+				r.settleOrFail(time.Minute)
 				if n := r.Emulator.Calls().Total(); (n > 0) != c.calls {
 					t.Errorf("%d calls: %v", n, r.Emulator.Calls().Counts())
 				}

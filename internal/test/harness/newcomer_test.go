@@ -39,8 +39,8 @@ metadata: {name: pinned}
 spec: {group: {name: edge}, namespaceSelector: {matchLabels: {edge: "yes"}}}
 `
 
-// inGroup returns an Ingress of a namespace with one rule.
-func inGroup(namespace, name, class, host, finalizer string, notes ...string) string {
+// ingressInNamespace returns an Ingress of a namespace with one rule.
+func ingressInNamespace(namespace, name, class, host, finalizer string, notes ...string) string {
 	fin := ""
 	if finalizer != "" {
 		fin = "\n  finalizers: [" + finalizer + "]"
@@ -65,7 +65,7 @@ func victims(r *Harness, class string, notes ...string) []string {
 	notes = append(notes, "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig")
 	return []string{
 		shop, pods("web", podAddresses[:3]...), teamShop,
-		inGroup("shop", "a", class, "a.example.com", "", notes...), inGroup("shop", "b", class, "b.example.com", "", notes...),
+		ingressInNamespace("shop", "a", class, "a.example.com", "", notes...), ingressInNamespace("shop", "b", class, "b.example.com", "", notes...),
 	}
 }
 
@@ -73,12 +73,12 @@ func victims(r *Harness, class string, notes ...string) []string {
 func attack(t *testing.T, r *Harness, docs ...string) {
 	t.Helper()
 	kinds := []string{"load-balancer", "security-group", "web-acl", "listener"}
-	settled(t, r)
-	before := onlyOf(r, kinds...)
+	awaitSettled(t, r)
+	before := stateOfKinds(r, kinds...)
 	r.Emulator.Calls().Reset()
 	r.Apply(docs...)
-	settled(t, r)
-	if d := cmp.Diff(before, onlyOf(r, kinds...)); d != "" {
+	awaitSettled(t, r)
+	if d := cmp.Diff(before, stateOfKinds(r, kinds...)); d != "" {
 		t.Errorf("the load balancer has changed (-before +after):\n%s", d)
 	}
 	for name, w := range warnings(r) {
@@ -105,8 +105,8 @@ func TestFinalizerIsNoMembership(t *testing.T) {
 					if own {
 						notes = append(slices.Clone(hostile), "security-groups", r.World.ExtraSG)
 					}
-					attack(t, r, inGroup("team", "hostile", class, "a.example.com", "group.ingress.k8s.aws/edge", notes...))
-					for _, rule := range onlyOf(r, "rule", "target-group") {
+					attack(t, r, ingressInNamespace("team", "hostile", class, "a.example.com", "group.ingress.k8s.aws/edge", notes...))
+					for _, rule := range stateOfKinds(r, "rule", "target-group") {
 						if strings.Contains(rule, "team") {
 							t.Errorf("something was made for the Ingress: %s", rule)
 						}
@@ -124,14 +124,14 @@ func TestForgedFinalizerKeepsNoLoadBalancer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victims(r, "pinned")...)
-		settled(t, r)
-		r.Apply(inGroup("team", "hostile", "pinned", "a.example.com", "group.ingress.k8s.aws/edge", "load-balancer-attributes", "deletion_protection.enabled=true"))
-		settled(t, r)
+		awaitSettled(t, r)
+		r.Apply(ingressInNamespace("team", "hostile", "pinned", "a.example.com", "group.ingress.k8s.aws/edge", "load-balancer-attributes", "deletion_protection.enabled=true"))
+		awaitSettled(t, r)
 		remove(t, r, "team", "hostile")
 		remove(t, r, "shop", "a")
 		remove(t, r, "shop", "b")
-		settled(t, r)
-		if left := onlyOf(r, "load-balancer", "target-group"); len(left) > 0 {
+		awaitSettled(t, r)
+		if left := stateOfKinds(r, "load-balancer", "target-group"); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
 	})
@@ -153,21 +153,21 @@ func TestConflictingNewcomerChangesNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Apply(victims(r, "alb", "group.name", "edge")...)
-				settled(t, r)
+				awaitSettled(t, r)
 				if !slices.Contains(notes, "group.order") {
 					notes = append(notes, "group.order", "-1000")
 				}
-				attack(t, r, inGroup("team", "newcomer", "alb", "team.example.com", "", append(notes, "group.name", "edge")...))
+				attack(t, r, ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", append(notes, "group.name", "edge")...))
 				if w := warnings(r)["newcomer"]; len(w) == 0 {
 					t.Error("the newcomer hears nothing")
 				}
 				// Settings on which the members of namespace shop agree are applied.
 				for _, n := range []string{"a", "b"} {
-					r.Apply(inGroup("shop", n, "alb", n+".example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.1.0.0/16", "wafv2-acl-name", "rig"))
+					r.Apply(ingressInNamespace("shop", n, "alb", n+".example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.1.0.0/16", "wafv2-acl-name", "rig"))
 				}
 				remove(t, r, "team", "newcomer")
-				settled(t, r)
-				if groups := strings.Join(onlyOf(r, "security-group"), "\n"); !strings.Contains(groups, "10.1.0.0/16") {
+				awaitSettled(t, r)
+				if groups := strings.Join(stateOfKinds(r, "security-group"), "\n"); !strings.Contains(groups, "10.1.0.0/16") {
 					t.Errorf("the victims cannot change their client ranges:\n%s", groups)
 				}
 			})
@@ -182,14 +182,14 @@ func TestRedirectToClosedPortIsNotFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victims(r, "alb", "group.name", "edge")...)
-		settled(t, r)
-		first := inGroup("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge")
+		awaitSettled(t, r)
+		first := ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge")
 		r.Apply(first)
-		settled(t, r)
-		before := onlyOf(r, "rule", "listener")
-		r.Apply(inGroup("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge", "ssl-redirect", "444", "group.order", "first"))
-		settled(t, r)
-		if d := cmp.Diff(before, onlyOf(r, "rule", "listener")); d != "" {
+		awaitSettled(t, r)
+		before := stateOfKinds(r, "rule", "listener")
+		r.Apply(ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge", "ssl-redirect", "444", "group.order", "first"))
+		awaitSettled(t, r)
+		if d := cmp.Diff(before, stateOfKinds(r, "rule", "listener")); d != "" {
 			t.Errorf("(-before +after):\n%s", d)
 		}
 	})
@@ -202,12 +202,12 @@ func TestProductOfPortsAndPathsIsLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.MaxRules = 50 }})
 		r.Apply(victims(r, "alb", "group.name", "edge")...)
-		settled(t, r)
+		awaitSettled(t, r)
 		var ports []string
 		for n := range 60 {
 			ports = append(ports, fmt.Sprintf(`{"HTTP":%d}`, 8000+n))
 		}
-		attack(t, r, inGroup("team", "large", "alb", "team.example.com", "", "group.name", "edge", "listen-ports", "["+strings.Join(ports, ",")+"]"))
+		attack(t, r, ingressInNamespace("team", "large", "alb", "team.example.com", "", "group.name", "edge", "listen-ports", "["+strings.Join(ports, ",")+"]"))
 		if w := warnings(r)["large"]; len(w) != 1 || !strings.Contains(w[0], "IngressTooLarge") || !strings.Contains(w[0], "--max-rules-per-namespace") {
 			t.Errorf("warnings: %q", w)
 		}

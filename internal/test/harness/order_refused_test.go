@@ -36,7 +36,7 @@ func TestRejectedPrioritiesLeaveNoExtraRules(t *testing.T) {
 				return strings.ReplaceAll(doc, "{name: act, port: {number: 80}}", "{name: act, port: {name: use-annotation}}")
 			}
 			r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), desired())
-			settled(t, r)
+			awaitSettled(t, r)
 			deny(r, "SetRulePriorities")
 			most := 0
 			for edit := range 8 {

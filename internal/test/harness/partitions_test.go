@@ -65,7 +65,7 @@ func TestEveryPartitionIsServed(t *testing.T) {
 				before := r.State()
 				r.Apply(shop, pods("web", podAddresses[:3]...), pods("mail", podAddresses[3]), edgeGateway, routeOf("one", "one.example.com", "backendRefs: [{name: web, port: 80}]"),
 					ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`, "tags", "team=a"), "/=web"), exposedService("mail", withService(), onePort))
-				r.calm(time.Hour)
+				r.settleOrFail(time.Hour)
 				hosts := hostsShown(r)
 				if d := cmp.Diff([]string{"Gateway", "Ingress", "Service"}, slices.Sorted(maps.Keys(hosts))); d != "" {
 					t.Fatalf("%s; warnings: %v", d, warnings(r))
@@ -86,14 +86,14 @@ func TestEveryPartitionIsServed(t *testing.T) {
 				}
 				r.Emulator.Calls().Reset()
 				r.Start()
-				r.calm(time.Hour)
+				r.settleOrFail(time.Hour)
 				if n := r.Emulator.Calls().Mutating(); n > 0 {
 					t.Errorf("%d mutating calls after a restart: %v", n, r.Emulator.Calls().Counts())
 				}
 				r.drop(cluster.KindIngress, "shop", "web")
 				r.drop(cluster.KindService, "shop", "mail")
 				r.drop(cluster.KindGateway, "shop", "edge")
-				r.calm(2 * time.Hour)
+				r.settleOrFail(2 * time.Hour)
 				if d := cmp.Diff(before, r.State()); d != "" {
 					t.Errorf("left behind (-before +after):\n%s", d)
 				}

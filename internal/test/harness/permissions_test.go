@@ -57,8 +57,8 @@ func (p *permittedRun) act(objects ...string) {
 	p.Settle(30 * time.Minute)
 }
 
-// shopping begins a scenario with an Ingress with annotations.
-func (p *permittedRun) shopping(annotations ...string) {
+// applyShop begins a scenario with an Ingress with annotations.
+func (p *permittedRun) applyShop(annotations ...string) {
 	p.t.Helper()
 	p.act(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf(annotated(annotations...), "/=web"))
 }
@@ -111,7 +111,7 @@ const (
 var permittedScenarios = map[rights.Scenario]permitted{
 	rights.Ingress: {live: func(p *permittedRun) {
 		facing := annotated("scheme", "internet-facing")
-		p.shopping("scheme", "internet-facing")
+		p.applyShop("scheme", "internet-facing")
 		p.again()
 		p.act(ingressOf(facing+annotated("listen-ports", `[{"HTTP":80},{"HTTP":8080}]`), "/=api", "/new=web", "/api=api"))
 		p.act(ingressOf(facing, "/api=api", "/=web"), pods("web", podAddresses[0]))
@@ -119,7 +119,7 @@ var permittedScenarios = map[rights.Scenario]permitted{
 	}},
 	rights.Settings: {live: func(p *permittedRun) {
 		both := p.World.Certs["example.com"] + "," + p.World.Certs["app.test"]
-		p.shopping("tags", "team=a,unit=b", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.World.Certs["example.com"])
+		p.applyShop("tags", "team=a,unit=b", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.World.Certs["example.com"])
 		p.act(ingressOf(annotated("tags", "team=b", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", both,
 			"listener-attributes.HTTPS-443", "routing.http.response.server.enabled=false", "load-balancer-attributes", "idle_timeout.timeout_seconds=77",
 			"target-group-attributes", "slow_start.duration_seconds=40", "healthcheck-path", "/ok", "ssl-policy", "ELBSecurityPolicy-TLS13-1-2-2021-06"), "/=web"))
@@ -141,7 +141,7 @@ var permittedScenarios = map[rights.Scenario]permitted{
 		p.act(shop, strings.Replace(pods("web", own), "labels: {app: web}", eni, 1), ingressOf("", "/=web"))
 	}},
 	rights.Networks: {live: func(p *permittedRun) {
-		p.shopping("scheme", "internet-facing", "subnets", strings.Join(p.World.Public[:2], ","))
+		p.applyShop("scheme", "internet-facing", "subnets", strings.Join(p.World.Public[:2], ","))
 		p.act(ingressOf(annotated("scheme", "internet-facing", "subnets", strings.Join(p.World.Public, ","), "ip-address-type", "dualstack"), "/=web"))
 		// Without role tags, routes show which subnets are public.
 		_, err := ec2.NewFromConfig(AWSConfig(p.Emulator)).DeleteTags(p.t.Context(), &ec2.DeleteTagsInput{
@@ -164,18 +164,18 @@ var permittedScenarios = map[rights.Scenario]permitted{
 			ingressOf(annotated("ip-address-type", "dualstack"), "/=web"))
 	}},
 	rights.Pools: {separate: true, live: func(p *permittedRun) {
-		p.shopping("customer-owned-ipv4-pool", "ipv4pool-coip-1")
+		p.applyShop("customer-owned-ipv4-pool", "ipv4pool-coip-1")
 		p.leave()
-		p.shopping("scheme", "internet-facing", "ipam-ipv4-pool-id", "ipam-pool-1")
+		p.applyShop("scheme", "internet-facing", "ipam-ipv4-pool-id", "ipam-pool-1")
 		p.act(ingressOf(annotated("scheme", "internet-facing", "ipam-ipv4-pool-id", "ipam-pool-2"), "/=web"))
 	}},
 	rights.Cognito: {separate: true, live: func(p *permittedRun) {
 		pool := fmt.Sprintf("arn:%s:cognito-idp:%s:%s:userpool/%[2]s_abc", p.Emulator.Store().AWS().Name, RegionOf(p.Emulator), Account)
-		p.shopping("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.World.Certs["example.com"], "auth-type", "cognito",
+		p.applyShop("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.World.Certs["example.com"], "auth-type", "cognito",
 			"auth-idp-cognito", `{"userPoolARN":"`+pool+`","userPoolClientID":"c","userPoolDomain":"d"}`)
 	}},
 	rights.IAMCertificate: {separate: true, live: func(p *permittedRun) {
-		p.shopping("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "arn:"+p.Emulator.Store().AWS().Name+":iam::"+Account+":server-certificate/old")
+		p.applyShop("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "arn:"+p.Emulator.Store().AWS().Name+":iam::"+Account+":server-certificate/old")
 	}},
 	rights.Certificates: {separate: true, live: func(p *permittedRun) {
 		// The summary of a certificate in a list contains only its first hundred names.
@@ -190,7 +190,7 @@ var permittedScenarios = map[rights.Scenario]permitted{
 		if _, err := acm.NewFromConfig(AWSConfig(p.Emulator)).ImportCertificate(p.t.Context(), &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key}); err != nil {
 			p.t.Fatal(err)
 		}
-		p.shopping("listen-ports", `[{"HTTPS":443}]`)
+		p.applyShop("listen-ports", `[{"HTTPS":443}]`)
 	}},
 	rights.TrustStores: {separate: true, live: func(p *permittedRun) {
 		_, err := elb.NewFromConfig(AWSConfig(p.Emulator)).CreateTrustStore(p.t.Context(), &elb.CreateTrustStoreInput{
@@ -199,14 +199,14 @@ var permittedScenarios = map[rights.Scenario]permitted{
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		p.shopping("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.World.Certs["example.com"],
+		p.applyShop("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.World.Certs["example.com"],
 			"mutual-authentication", `[{"port":443,"mode":"verify","trustStore":"clients"}]`)
 	}},
 	rights.Capacity: {separate: true, live: func(p *permittedRun) {
-		p.shopping("minimum-load-balancer-capacity", "CapacityUnits=3000")
+		p.applyShop("minimum-load-balancer-capacity", "CapacityUnits=3000")
 	}},
 	rights.WebACLs: {separate: true, live: func(p *permittedRun) {
-		p.shopping("wafv2-acl-name", "rig")
+		p.applyShop("wafv2-acl-name", "rig")
 		p.again()
 		p.act(ingressOf(annotated("wafv2-acl-arn", "none"), "/=web"))
 	}},
@@ -218,30 +218,30 @@ var permittedScenarios = map[rights.Scenario]permitted{
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		p.shopping("waf-acl-id", *out.WebACL.WebACLId)
+		p.applyShop("waf-acl-id", *out.WebACL.WebACLId)
 		p.again()
 		p.act(ingressOf(annotated("waf-acl-id", "none"), "/=web"))
 	}},
 	rights.Protection: {separate: true, live: func(p *permittedRun) {
-		p.shopping("shield-advanced-protection", "true")
+		p.applyShop("shield-advanced-protection", "true")
 		p.again()
 		p.act(ingressOf(annotated("shield-advanced-protection", "false"), "/=web"))
 	}},
 	rights.OwnCertificates: {separate: true, features: []string{rowCertificates}, setUp: requestCertificates, live: func(p *permittedRun) {
 		p.seedZones(30 * time.Second)
-		p.shopping("create-acm-cert", "true")
+		p.applyShop("create-acm-cert", "true")
 		p.act(more)
 		p.act(ingressOf(annotated("certificate-arn", p.World.Certs["example.com"]), "/=web"))
 		p.Settle(2 * time.Hour)
 	}},
 	rights.PrivateCA: {separate: true, features: []string{rowCertificates}, setUp: requestCertificates, live: func(p *permittedRun) {
 		ca := fmt.Sprintf("arn:%s:acm-pca:%s:%s:certificate-authority/00000000-0000-4000-8000-000000000001", p.Emulator.Store().AWS().Name, RegionOf(p.Emulator), Account)
-		p.shopping("create-acm-cert", "true", "acm-pca-arn", ca)
+		p.applyShop("create-acm-cert", "true", "acm-pca-arn", ca)
 	}},
 	rights.FirstGeneration: {separate: true, features: []string{rowFirstGeneration}, live: func(p *permittedRun) {
 		p.createV1Resources()
 		p.Start()
-		p.shopping()
+		p.applyShop()
 		p.leave()
 	}},
 	rights.Imports: {separate: true, features: []string{rowImports}, setUp: func(o *Options) { *o = importing(*o) }, live: func(p *permittedRun) {
@@ -262,10 +262,10 @@ var permittedScenarios = map[rights.Scenario]permitted{
 			}
 		}
 		time.Sleep(time.Hour)
-		p.shopping()
+		p.applyShop()
 	}},
 	rights.OtherAccounts: {separate: true, features: []string{rowRole}, live: func(p *permittedRun) {
-		arn, vpc := otherGroup(p.t, p.Harness)
+		arn, vpc := createCrossAccountTargetGroup(p.t, p.Harness)
 		theirs, err := emulated.Parse([]byte(otherRights))
 		if err != nil {
 			p.t.Fatal(err)

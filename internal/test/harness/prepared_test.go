@@ -58,7 +58,7 @@ spec: {parentRefs: [{name: net, sectionName: l%[1]d}], rules: [{backendRefs: [{n
 				synctest.Test(t, func(t *testing.T) {
 					r := shopWith(t, Options{})
 					r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), pods("mail", podAddresses[:3]...), docs[0])
-					settled(t, r)
+					awaitSettled(t, r)
 					with(r)
 					r.Apply(docs[1])
 					r.Settle(5 * time.Minute)
@@ -74,8 +74,8 @@ spec: {parentRefs: [{name: net, sectionName: l%[1]d}], rules: [{backendRefs: [{n
 					}
 					r.Emulator.Faults().ClearRules()
 					r.Settle(mostBackOffHere)
-					if len(onlyOf(r, "listener")) != 2 {
-						t.Errorf("the listener is not created once AWS takes it: %v", onlyOf(r, "listener"))
+					if len(stateOfKinds(r, "listener")) != 2 {
+						t.Errorf("the listener is not created once AWS takes it: %v", stateOfKinds(r, "listener"))
 					}
 				})
 			})

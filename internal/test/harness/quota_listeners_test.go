@@ -11,8 +11,8 @@ import (
 // sharedListeners is the listener quota in these tests.
 const sharedListeners = 6
 
-// inGroupOn returns a member of an IngressGroup with HTTP listeners on ports.
-func inGroupOn(namespace, name string, first bool, ports ...int32) string {
+// groupMemberOnPorts returns a member of an IngressGroup with HTTP listeners on ports.
+func groupMemberOnPorts(namespace, name string, first bool, ports ...int32) string {
 	var list []string
 	for _, p := range ports {
 		list = append(list, fmt.Sprintf(`{"HTTP":%d}`, p))
@@ -52,9 +52,9 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 	const low, high = 1000, 9000
 	crowded := func(t *testing.T, r *Harness, victim int) {
 		t.Helper()
-		r.Apply(inGroupOn("shop", "victim", false, ports(high, victim)...))
-		settled(t, r)
-		r.Apply(inGroupOn("team", "front", true, ports(low, 2*sharedListeners)...))
+		r.Apply(groupMemberOnPorts("shop", "victim", false, ports(high, victim)...))
+		awaitSettled(t, r)
+		r.Apply(groupMemberOnPorts("team", "front", true, ports(low, 2*sharedListeners)...))
 		r.Settle(time.Hour)
 		if v, n := countOpenPorts(r, "shop", "victim", ports(high, victim)...), countOpenPorts(r, "team", "front", ports(low, 2*sharedListeners)...); v != victim || n != sharedListeners-victim {
 			t.Fatalf("the victim has %d, the neighbour %d", v, n)
@@ -63,7 +63,7 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 	t.Run("of a new load balancer", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := begin(t)
-			r.Apply(inGroupOn("team", "front", true, ports(low, 8)...), inGroupOn("shop", "victim", false, ports(high, 5)...))
+			r.Apply(groupMemberOnPorts("team", "front", true, ports(low, 8)...), groupMemberOnPorts("shop", "victim", false, ports(high, 5)...))
 			r.Settle(time.Hour)
 			if v, n := countOpenPorts(r, "shop", "victim", ports(high, 5)...), countOpenPorts(r, "team", "front", ports(low, 8)...); v != sharedListeners/2 || n != sharedListeners/2 {
 				t.Errorf("the victim has %d of 5 and the neighbour %d of 8", v, n)
@@ -75,7 +75,7 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 			r := begin(t)
 			crowded(t, r, 4) // more than half, so that the victim does not get them back by having the fewest
 			for _, at := range []int32{high + 10, high + 20} {
-				r.Apply(inGroupOn("shop", "victim", false, append(ports(high, 2), at, at+1)...))
+				r.Apply(groupMemberOnPorts("shop", "victim", false, append(ports(high, 2), at, at+1)...))
 				r.Settle(time.Hour)
 				if v := countOpenPorts(r, "shop", "victim", append(ports(high, 2), at, at+1)...); v != 4 {
 					t.Errorf("the victim has %d of 4; warnings %v", v, warnings(r)["victim"])
@@ -90,7 +90,7 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := begin(t)
 			crowded(t, r, 4)
-			r.Apply(inGroupOn("shop", "victim", false, high))
+			r.Apply(groupMemberOnPorts("shop", "victim", false, high))
 			r.Settle(mostBackOffHere)
 			if n := countOpenPorts(r, "team", "front", ports(low, 2*sharedListeners)...); n != sharedListeners-1 {
 				t.Errorf("the neighbour has %d", n)
@@ -101,7 +101,7 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := begin(t)
 			crowded(t, r, 1)
-			r.Apply(inGroupOn("shop", "victim", false, ports(high, 3)...))
+			r.Apply(groupMemberOnPorts("shop", "victim", false, ports(high, 3)...))
 			r.Settle(time.Hour)
 			if v := countOpenPorts(r, "shop", "victim", ports(high, 3)...); v != 1 {
 				t.Fatalf("the victim has %d of 3", v)
@@ -118,7 +118,7 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 	t.Run("that a neighbour asks for as well", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := begin(t)
-			r.Apply(inGroupOn("team", "front", true, append(ports(low, 8), ports(high, 3)...)...), inGroupOn("shop", "victim", false, ports(high, 3)...))
+			r.Apply(groupMemberOnPorts("team", "front", true, append(ports(low, 8), ports(high, 3)...)...), groupMemberOnPorts("shop", "victim", false, ports(high, 3)...))
 			r.Settle(time.Hour)
 			if v := countOpenPorts(r, "shop", "victim", ports(high, 3)...); v != 3 {
 				t.Errorf("the victim has %d of 3", v)

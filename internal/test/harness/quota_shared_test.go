@@ -185,7 +185,7 @@ func TestEditIsServedAtRuleQuota(t *testing.T) {
 						quota(r, "rules-per-application-load-balancer", sharedRules)
 						r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), neighbourNamespace, kind.shared)
 						r.Apply(kind.member("shop", "victim", false, host, old...))
-						settled(t, r)
+						awaitSettled(t, r)
 						all := backlog(sharedRules + 6)
 						r.Apply(kind.member("team", "front", true, front, all...))
 						r.Settle(time.Hour)

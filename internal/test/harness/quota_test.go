@@ -15,7 +15,7 @@ func TestTargetTypeChangeAtUniqueTargetGroupQuota(t *testing.T) {
 		r := shopWith(t, Options{Emulator: slowChecks()})
 		old := ingressOf("", "/=web", "/api=api")
 		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), old)
-		settled(t, r)
+		awaitSettled(t, r)
 		time.Sleep(time.Minute) // until the targets are healthy
 		quota(r, "target-groups-per-application-load-balancer", 2)
 		before := answered(r, 80, "shop.example.com", "/")
@@ -49,7 +49,7 @@ func TestOldTargetGroupServesAtTargetGroupQuota(t *testing.T) {
 		r := newShop(t)
 		old := ingressOf("", "/=web", "/api=api")
 		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), old)
-		settled(t, r)
+		awaitSettled(t, r)
 		quota(r, "target-groups", countGroups(r))
 		before := answered(r, 80, "shop.example.com", "/")
 		r.Emulator.Calls().Reset()
@@ -84,7 +84,7 @@ func TestUnusedTargetGroupIsDeletedAtTargetGroupQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), ingressOf("", "/=web"))
-		settled(t, r)
+		awaitSettled(t, r)
 		quota(r, "target-groups", countGroups(r))
 		r.Emulator.Calls().Reset()
 		r.Apply(ingressOf("", "/new=api"))

@@ -28,7 +28,7 @@ func newFullLoadBalancer(t *testing.T, r *Harness, kind memberKind, victim, neig
 	quota(r, "rules-per-application-load-balancer", sharedRules)
 	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), neighbourNamespace, kind.shared)
 	r.Apply(kind.member("shop", "victim", false, victimHost, pathsOf("v", victim)...))
-	settled(t, r)
+	awaitSettled(t, r)
 	r.Apply(kind.member("team", "front", true, frontHost, pathsOf("n", neighbour)...))
 	r.Settle(time.Hour)
 	if n := len(liveRules(r, 80)); n != sharedRules {
@@ -130,7 +130,7 @@ func TestPortChangeIsServedAtRuleQuota(t *testing.T) {
 				}
 				r.Apply(shop, pods("web", podAddresses[:3]...), neighbourNamespace,
 					on(ports[0], groupMember("shop", "victim", false, victimHost, pathsOf("v", own)...)))
-				settled(t, r)
+				awaitSettled(t, r)
 				r.Apply(on(`[{"HTTP":81}]`, groupMember("team", "front", true, frontHost, pathsOf("n", sharedRules)...)))
 				// Another member keeps both of the victim's ports.
 				r.Settle(time.Hour)
@@ -173,7 +173,7 @@ func TestEditIsServedAtTargetGroupQuota(t *testing.T) {
 				quota(r, "target-groups-per-application-load-balancer", 4)
 				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), neighbourNamespace)
 				r.Apply(groupMember("shop", "victim", false, victimHost, "/v0=web"))
-				settled(t, r)
+				awaitSettled(t, r)
 				var docs, rules []string
 				for i := range 8 {
 					docs = append(docs, strings.NewReplacer("name: web,", fmt.Sprintf("name: s%d,", i), "000000000001", fmt.Sprintf("0000000000a%d", i), "30099", fmt.Sprint(30100+i)).Replace(neighbourNamespace))

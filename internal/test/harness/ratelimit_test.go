@@ -29,7 +29,7 @@ func create(t *testing.T, n int, limits fault.Limits, opt Options) (c creation) 
 		r.Emulator.Store().Unlock()
 		r.Emulator.Faults().SetLimits(limits)
 		r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
-		largeGroup(t, r, n)
+		applyManyIngresses(t, r, n)
 		start := time.Now()
 		r.rest(20 * time.Minute)
 		var last time.Time

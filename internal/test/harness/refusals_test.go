@@ -171,7 +171,7 @@ func TestRejectedSettingDelaysNoOtherMember(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), teamMembers(), teammate("/=web"))
-				settled(t, r)
+				awaitSettled(t, r)
 				deny(r, c.operation)
 				r.Apply(c.edit)
 				r.Settle(time.Minute)

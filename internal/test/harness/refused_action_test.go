@@ -31,10 +31,10 @@ func TestRejectedActionIsReportedOnce(t *testing.T) {
 					case "live":
 						want = c.live
 						r.Apply(forward("1", ""))
-						settled(t, r)
+						awaitSettled(t, r)
 					case "beside a live rule":
 						r.Apply(ingressOf("", "/=web"))
-						settled(t, r)
+						awaitSettled(t, r)
 					}
 					r.Apply(c.docs)
 					r.Settle(20 * time.Minute)

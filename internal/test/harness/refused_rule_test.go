@@ -115,7 +115,7 @@ func TestRejectedRuleTakesNothingFromAnother(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
 					r.Apply(shop, memberWithStatus("other", "500", "201", "/other"))
-					settled(t, r)
+					awaitSettled(t, r)
 					seen := map[string]bool{}
 					r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
 						return fault.Action{After: func() {
@@ -126,7 +126,7 @@ func TestRejectedRuleTakesNothingFromAnother(t *testing.T) {
 					switch first {
 					case "good":
 						r.Apply(good)
-						settled(t, r)
+						awaitSettled(t, r)
 						clear(seen)
 						r.Apply(bad)
 					case "bad":
@@ -179,7 +179,7 @@ func TestRejectedDefaultActionIsReportedOnlyToItsOwner(t *testing.T) {
 				}
 				if c.bad != "" {
 					r.Apply(shop, with(c.bad), with(c.other))
-					settled(t, r)
+					awaitSettled(t, r)
 				}
 				r.Apply(shop, with(bad), with(other))
 				r.Settle(time.Hour)

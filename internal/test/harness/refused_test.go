@@ -108,13 +108,13 @@ func TestCustomerOwnedIPPoolCannotBeChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("customer-owned-ipv4-pool", "ipv4pool-coip-1"), "/=web"))
-		settled(t, r)
+		awaitSettled(t, r)
 		if w := warnings(r); len(w) > 0 {
 			t.Fatalf("warnings before anything is wrong: %v", w)
 		}
 		r.Emulator.Calls().Reset()
 		r.Apply(ingressOf(annotated("customer-owned-ipv4-pool", "ipv4pool-coip-2"), "/=web"))
-		settled(t, r)
+		awaitSettled(t, r)
 		if n := r.Emulator.Calls().Mutating(); n > 0 {
 			t.Errorf("%d mutating calls", n)
 		}

@@ -73,7 +73,7 @@ func TestRejectedValueIsReportedReadably(t *testing.T) {
 					}
 					if name == "live" {
 						r.Apply(withDefault(leadingMember("alb", good)), second(r))
-						settled(t, r)
+						awaitSettled(t, r)
 					}
 					good[key] = refusable[key]
 					r.Apply(withDefault(leadingMember("alb", good)), second(r))

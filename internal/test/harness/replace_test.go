@@ -97,9 +97,9 @@ func TestIngressWithoutFinalizerLeavesNothing(t *testing.T) {
 				r.Apply(shop, pods("web", podAddresses[0]))
 				before := r.State()
 				r.Apply(ingressOf(c.from, "/=web"))
-				r.calm(10 * time.Minute)
+				r.settleOrFail(10 * time.Minute)
 				c.edit(r)
-				r.calm(10 * time.Minute)
+				r.settleOrFail(10 * time.Minute)
 				want := before
 				if !c.deleted {
 					if obj, _ := r.Store.Get(ingressRef); len(obj.GetFinalizers()) > 1 {
@@ -107,12 +107,12 @@ func TestIngressWithoutFinalizerLeavesNothing(t *testing.T) {
 					}
 					got := r.State()
 					r.Start()
-					r.calm(10 * time.Minute)
+					r.settleOrFail(10 * time.Minute)
 					if diff := cmp.Diff(got, r.State()); diff != "" {
 						t.Errorf("a restart makes a difference:\n%s", diff)
 					}
 					drop(t, r, cluster.KindIngress, "web")
-					r.calm(10 * time.Minute)
+					r.settleOrFail(10 * time.Minute)
 				}
 				if diff := cmp.Diff(want, r.State()); diff != "" {
 					t.Errorf("something is left (-before +after):\n%s", diff)
@@ -183,10 +183,10 @@ func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 					r.Emulator.Faults().SetHook(nil)
 					r.Emulator.Calls().Reset()
 					r.Start()
-					r.calm(10 * time.Minute)
+					r.settleOrFail(10 * time.Minute)
 					if obj, _ := r.Store.Get(ingressRef); obj != nil {
 						drop(t, r, cluster.KindIngress, "web")
-						r.calm(10 * time.Minute)
+						r.settleOrFail(10 * time.Minute)
 					}
 					after := r.State()
 					if c.kept {
@@ -199,9 +199,9 @@ func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 						}
 						// The documented way to delete the orphan.
 						r.Apply(ingressOf(grouped+"one", "/=web"))
-						r.calm(10 * time.Minute)
+						r.settleOrFail(10 * time.Minute)
 						drop(t, r, cluster.KindIngress, "web")
-						r.calm(10 * time.Minute)
+						r.settleOrFail(10 * time.Minute)
 						after = r.State()
 					}
 					if diff := cmp.Diff(before, after); diff != "" {

@@ -256,17 +256,17 @@ func TestRevertedSchemeReusesPreviousLoadBalancer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{Emulator: slowChecks()})
 				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(private, "/=web"))
-				r.calm(10 * time.Minute)
+				r.settleOrFail(10 * time.Minute)
 				time.Sleep(10 * time.Minute)
 				before, name := r.State(), host(r)
 				c := follow(r)
 				r.Apply(ingressOf(public, "/=web"))
-				r.calm(after)
+				r.settleOrFail(after)
 				time.Sleep(time.Second)
 				r.Apply(ingressOf(private, "/=web"))
-				r.calm(10 * time.Second)
+				r.settleOrFail(10 * time.Second)
 				expect(t, "the name", name, host(r))
-				r.calm(time.Hour)
+				r.settleOrFail(time.Hour)
 				expect(t, "the name in the end", name, host(r))
 				if diff := cmp.Diff(before, r.State()); diff != "" {
 					t.Errorf("-before +after:\n%s", diff)
@@ -287,13 +287,13 @@ func TestDeletionDuringReplacement(t *testing.T) {
 				r := newShop(t)
 				before := r.State()
 				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(private, "/=web"))
-				r.calm(10 * time.Minute)
+				r.settleOrFail(10 * time.Minute)
 				r.Apply(ingressOf(public, "/=web"))
-				r.calm(after)
+				r.settleOrFail(after)
 				time.Sleep(time.Second)
 				expect(t, "when it is deleted", "internal internet-facing", schemes(r))
 				drop(t, r, cluster.KindIngress, "web")
-				r.calm(2 * time.Minute)
+				r.settleOrFail(2 * time.Minute)
 				if diff := cmp.Diff(before, r.State()); diff != "" {
 					t.Errorf("something is left (-before +after):\n%s", diff)
 				}
@@ -339,7 +339,7 @@ func TestBlockedReplacementKeepsServing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf(private, "/=web", "/api=api"))
-				r.calm(10 * time.Minute)
+				r.settleOrFail(10 * time.Minute)
 				time.Sleep(10 * time.Minute)
 				name := host(r)
 				x.hinder(r)
@@ -382,9 +382,9 @@ func TestLoadBalancerWithFixedNameIsDeletedFirst(t *testing.T) {
 		r := newShop(t)
 		named := annotated("load-balancer-name", "mine")
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(private+named, "/=web"))
-		r.calm(10 * time.Minute)
+		r.settleOrFail(10 * time.Minute)
 		r.Apply(ingressOf(public+named, "/=web"))
-		r.calm(10 * time.Minute)
+		r.settleOrFail(10 * time.Minute)
 		expect(t, "load balancers", "internet-facing", schemes(r))
 		if text := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(text, "ReplacedWithGap") {
 			t.Errorf("the owner reads %s", text)
@@ -393,14 +393,14 @@ func TestLoadBalancerWithFixedNameIsDeletedFirst(t *testing.T) {
 		// Changing the name in the same edit avoids the gap. Changing only the name has no effect.
 		c := follow(r)
 		r.Apply(ingressOf(private+annotated("load-balancer-name", "yours"), "/=web"))
-		r.calm(time.Hour)
+		r.settleOrFail(time.Hour)
 		expect(t, "load balancers", "internal", schemes(r))
 		if len(c.lost) > 0 || len(c.shown) != 2 {
 			t.Errorf("lost %s\nshown %v", strings.Join(c.lost, "\n"), c.shown)
 		}
 		r.Emulator.Calls().Reset()
 		r.Apply(ingressOf(private+annotated("load-balancer-name", "theirs"), "/=web"))
-		r.calm(time.Hour)
+		r.settleOrFail(time.Hour)
 		if n := r.Emulator.Calls().Mutating(); n > 0 {
 			t.Errorf("%d calls change something: %v", n, r.Emulator.Calls().Counts())
 		}
@@ -417,10 +417,10 @@ func TestDeleteFirstOption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Plan: func(o *plan.Options) { o.CreateFirst = false }})
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(private, "/=web"))
-		r.calm(10 * time.Minute)
+		r.settleOrFail(10 * time.Minute)
 		n := countGroups(r)
 		r.Apply(ingressOf(public, "/=web"))
-		r.calm(time.Minute)
+		r.settleOrFail(time.Minute)
 		expect(t, "load balancers", "internet-facing", schemes(r))
 		if countGroups(r) != n {
 			t.Errorf("%d target groups, before %d", countGroups(r), n)

@@ -16,7 +16,7 @@ func TestEventsOfBindingsAreRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victims(r, "alb", "group.name", "edge")...)
-		settled(t, r)
+		awaitSettled(t, r)
 		lost := impostor(bindingsOf(r, "shop")[0])
 		lost.Labels, lost.Spec.TargetGroupARN = nil, lost.Spec.TargetGroupARN+"00"
 		if err := r.Store.Apply(lost); err != nil {

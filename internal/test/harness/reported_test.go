@@ -69,7 +69,7 @@ func TestFailedCallIsReportedOnIngress(t *testing.T) {
 					t.Errorf("AWS is reported as silent %d times", silences)
 				}
 				r.Emulator.Faults().Reset()
-				settled(t, r)
+				awaitSettled(t, r)
 			})
 		})
 	}

@@ -28,9 +28,9 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// ledger records the permissions that the controller's requests need, as "resource verb". The first patch of a pod,
+// permissionRecorder records the permissions that the controller's requests need, as "resource verb". The first patch of a pod,
 // and the first status write for each kind of the Gateway API, gets a conflict with another client.
-type ledger struct {
+type permissionRecorder struct {
 	api kube.API
 
 	mu   sync.Mutex
@@ -38,7 +38,7 @@ type ledger struct {
 	met  map[string]bool
 }
 
-func (l *ledger) note(obj cluster.Object, part cluster.Part, verb string) {
+func (l *permissionRecorder) note(obj cluster.Object, part cluster.Part, verb string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s, ok := obj.(*corev1.Secret); ok && (s.Name == kube.CheckpointsName || s.Name == kube.MembershipsName) {
@@ -51,17 +51,17 @@ func (l *ledger) note(obj cluster.Object, part cluster.Part, verb string) {
 	l.used[resource+" "+verb] = true
 }
 
-func (l *ledger) Read(ctx context.Context, obj cluster.Object) error {
+func (l *permissionRecorder) Read(ctx context.Context, obj cluster.Object) error {
 	l.note(obj, cluster.Main, "get")
 	return l.api.Read(ctx, obj)
 }
 
-func (l *ledger) Create(ctx context.Context, obj cluster.Object) error {
+func (l *permissionRecorder) Create(ctx context.Context, obj cluster.Object) error {
 	l.note(obj, cluster.Main, "create")
 	return l.api.Create(ctx, obj)
 }
 
-func (l *ledger) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+func (l *permissionRecorder) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	l.note(obj, part, "patch")
 	_, pod := obj.(*corev1.Pod)
 	typ, _ := cluster.TypeOf(cluster.Kind(KindOf(obj)))
@@ -72,12 +72,12 @@ func (l *ledger) Patch(ctx context.Context, obj cluster.Object, part cluster.Par
 	return l.api.Patch(ctx, obj, part, kind, data)
 }
 
-func (l *ledger) Update(ctx context.Context, obj cluster.Object) error {
+func (l *permissionRecorder) Update(ctx context.Context, obj cluster.Object) error {
 	l.note(obj, cluster.Main, "update")
 	return l.api.Update(ctx, obj)
 }
 
-func (l *ledger) Delete(ctx context.Context, obj cluster.Object) error {
+func (l *permissionRecorder) Delete(ctx context.Context, obj cluster.Object) error {
 	l.note(obj, cluster.Main, "delete")
 	return l.api.Delete(ctx, obj)
 }
@@ -180,8 +180,8 @@ spec: {parentRefs: [{name: net}], hostnames: [a.example.com], rules: [{backendRe
 ---
 `
 
-// everyWrite makes the controller use all permissions of the two roles. rest settles the controller.
-func (r *Harness) everyWrite(t *testing.T, rest func(time.Duration)) {
+// useAllPermissions makes the controller use all permissions of the two roles. rest settles the controller.
+func (r *Harness) useAllPermissions(t *testing.T, rest func(time.Duration)) {
 	t.Helper()
 	for i, a := range podAddresses {
 		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[i%3], a); err != nil {
@@ -228,12 +228,12 @@ func (r *Harness) everyWrite(t *testing.T, rest func(time.Duration)) {
 func TestRolesHaveOnlyUsedVerbs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &ledger{used: map[string]bool{}, met: map[string]bool{}}
+		l := &permissionRecorder{used: map[string]bool{}, met: map[string]bool{}}
 		r := New(t, Options{Checkpoints: true, Accelerators: true, API: func(api kube.API) kube.API {
 			l.api = api
 			return l
 		}})
-		r.everyWrite(t, r.calm)
+		r.useAllPermissions(t, r.settleOrFail)
 
 		watched := append(controller.StackKinds(), cluster.KindEndpoints)
 		for _, k := range append(watched, controller.BindingKinds()...) {
@@ -283,9 +283,9 @@ func TestWithoutVerb(t *testing.T) {
 									}
 								},
 								API: func(api kube.API) kube.API {
-									return &ledger{api: api, used: map[string]bool{}, met: map[string]bool{}}
+									return &permissionRecorder{api: api, used: map[string]bool{}, met: map[string]bool{}}
 								}})
-							r.everyWrite(t, func(d time.Duration) { r.Settle(d) })
+							r.useAllPermissions(t, func(d time.Duration) { r.Settle(d) })
 							if !slices.Contains(r.bound.deniedVerbs(), resource+" "+verb) {
 								t.Fatal("the verb is not used")
 							}

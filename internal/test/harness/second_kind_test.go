@@ -180,7 +180,7 @@ func TestTwoKindsRunInOneController(t *testing.T) {
 					if d := cmp.Diff([]string{wantFinalizer}, obj.GetFinalizers()); d != "" {
 						t.Errorf("%s: %s", name, d)
 					}
-					if host := hostShown(obj); host == "" {
+					if host := statusHostname(obj); host == "" {
 						t.Errorf("%s shows no load balancer", name)
 					}
 				}
@@ -253,8 +253,8 @@ func TestTwoKindsRunInOneController(t *testing.T) {
 	}
 }
 
-// hostShown returns the hostname in the status of an object.
-func hostShown(obj cluster.Object) string {
+// statusHostname returns the hostname in the status of an object.
+func statusHostname(obj cluster.Object) string {
 	switch o := obj.(type) {
 	case *corev1.Service:
 		for _, lb := range o.Status.LoadBalancer.Ingress {

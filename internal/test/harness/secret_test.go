@@ -97,12 +97,12 @@ func TestRevertedClientSecretIsSentToAWS(t *testing.T) {
 	t.Parallel()
 	for _, at := range []int{1, 2} {
 		t.Run(fmt.Sprintf("after call %d", at), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { clientSecretTakenBack(t, at) })
+			synctest.Test(t, func(t *testing.T) { checkRevertedClientSecret(t, at) })
 		})
 	}
 }
 
-func clientSecretTakenBack(t *testing.T, at int) {
+func checkRevertedClientSecret(t *testing.T, at int) {
 	r := shopWith(t, Options{Checkpoints: true})
 	secure := annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", idp)
 	r.Apply(shop, clientSecret("one"), pods("web", podAddresses[:3]...), ingressOf(secure, "/=web", "/b=web"))

@@ -28,7 +28,7 @@ func TestInvalidValueBlocksNoValueOfOthers(t *testing.T) {
 					return strings.NewReplacer("name: web\n", "name: "+name+"\n", "shop.example.com", name+".example.com").Replace(ingressOf(annotated(pairs...), "/=web"))
 				}
 				r.Apply(shop, pods("web", podAddresses[:3]...), member("bad", "-5", ""), member("good", "5", ""))
-				settled(t, r)
+				awaitSettled(t, r)
 				r.Emulator.Calls().Reset()
 				r.Apply(member("bad", "-5", c.bad), member("good", "5", c.good))
 				r.Settle(time.Minute)

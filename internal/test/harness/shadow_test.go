@@ -139,7 +139,7 @@ func TestShadowModeWritesNothing(t *testing.T) {
 			t.Errorf("%v steps in the metric, report %+v", s.steps(t), report)
 		}
 
-		settled(t, r)
+		awaitSettled(t, r)
 		before = r.Emulator.Calls().Mutating()
 		time.Sleep(time.Hour)
 		if report = s.read(t); len(report.Changes) != 0 || s.steps(t) != 0 || len(report.Items) == 0 {

@@ -21,7 +21,7 @@ func TestServiceKeepsSchemeAfterLeavingSharedLoadBalancer(t *testing.T) {
 				r.Apply(pods("web", podAddresses[0]), pods("mail", podAddresses[1]), sharedService("web", "10", sharesPublic+public, portOf("443")), sharedService("mail", "12", sharesPublic, portOf("25")))
 				r.during(20 * time.Minute)
 				expect(t, "the shared load balancer", "internet-facing", schemes(r))
-				previous := hostShown(serviceNamed(r, "mail"))
+				previous := statusHostname(serviceNamed(r, "mail"))
 				r.Apply(sharedService("mail", "12", to, portOf("25")))
 				r.during(6 * time.Minute)
 				expect(t, "load balancers on the way", "internet-facing internet-facing", schemes(r))
@@ -33,7 +33,7 @@ func TestServiceKeepsSchemeAfterLeavingSharedLoadBalancer(t *testing.T) {
 				}
 				says("that the scheme stays", `"internet-facing"`)
 				r.during(4 * time.Minute)
-				if now := hostShown(serviceNamed(r, "mail")); now == previous || now == "" {
+				if now := statusHostname(serviceNamed(r, "mail")); now == previous || now == "" {
 					t.Fatalf("the status shows %q", now)
 				}
 				says("that the move is complete, and when the former one goes", "still serves until 2000-01-01T00:")

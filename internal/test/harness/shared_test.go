@@ -124,7 +124,7 @@ func expect(t *testing.T, what, want, got string) {
 	}
 }
 
-func (r *Harness) calm(horizon time.Duration) {
+func (r *Harness) settleOrFail(horizon time.Duration) {
 	r.T.Helper()
 	if failed := r.Settle(horizon); len(failed) > 0 {
 		r.T.Fatal(failed)
@@ -141,32 +141,32 @@ func TestTwoClustersShareATargetGroup(t *testing.T) {
 		all := func() string { return registered(t, r, Account, arn) }
 
 		r.Apply(shop, pods("web", podAddresses[0], podAddresses[1]), doc)
-		r.calm(time.Minute)
+		r.settleOrFail(time.Minute)
 		other.apply(shop, pods("web", podAddresses[3], podAddresses[4]), doc)
 		expect(t, "both are there", "10.0.132.10 10.0.132.11 10.0.148.10 10.0.148.11", all())
 
 		// Each cluster replaces a pod, more than once and with restarts in between; neither changes targets of the
 		// other.
 		r.Apply(pods("web", podAddresses[0], podAddresses[2]))
-		r.calm(time.Minute)
+		r.settleOrFail(time.Minute)
 		expect(t, "one has another pod", "10.0.132.10 10.0.132.11 10.0.148.11 10.0.164.10", all())
 		r.Start()
 		other.apply(pods("web", podAddresses[3]))
 		r.Apply(pods("web", podAddresses[2]))
-		r.calm(2 * time.Hour)
+		r.settleOrFail(2 * time.Hour)
 		other.run()
 		expect(t, "both have fewer", "10.0.132.11 10.0.164.10", all())
 
 		// The next comparison with AWS finds no difference.
 		r.Emulator.Calls().Reset()
-		r.calm(24 * time.Hour)
+		r.settleOrFail(24 * time.Hour)
 		if n := r.Emulator.Calls().Mutating(); n > 0 {
 			t.Errorf("%d mutating calls without any change: %v", n, r.Emulator.Calls().Counts())
 		}
 		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindBinding, Namespace: "shop", Name: "shared"}); err != nil {
 			t.Fatal(err)
 		}
-		r.calm(time.Minute)
+		r.settleOrFail(time.Minute)
 		expect(t, "one is gone", "10.0.132.11", all())
 		if left := r.Store.All("ConfigMap"); len(left) > 0 {
 			t.Errorf("records are left: %v", left)
@@ -268,8 +268,8 @@ const (
 	word         = "open-sesame"
 )
 
-// otherGroup creates a target group in a VPC of the other account, and the role to register targets.
-func otherGroup(t *testing.T, r *Harness) (arn, vpc string) {
+// createCrossAccountTargetGroup creates a target group in a VPC of the other account, and the role to register targets.
+func createCrossAccountTargetGroup(t *testing.T, r *Harness) (arn, vpc string) {
 	t.Helper()
 	cfg := configOf(r, otherAccount)
 	made, err := ec2.NewFromConfig(cfg).CreateVpc(context.Background(), &ec2.CreateVpcInput{CidrBlock: aws.String("10.50.0.0/16")})
@@ -305,10 +305,10 @@ func TestTargetGroupOfAnotherAccountUsesItsRole(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		arn, vpc := otherGroup(t, r)
+		arn, vpc := createCrossAccountTargetGroup(t, r)
 		r.Emulator.Calls().Reset()
 		r.Apply(shop, pods("web", podAddresses[:2]...), bindingTo(arn, "vpcID: "+vpc, "iamRoleArnToAssume: "+role, "assumeRoleExternalId: "+word))
-		r.calm(time.Minute)
+		r.settleOrFail(time.Minute)
 		expect(t, "targets", "10.0.132.10 10.0.148.10", registered(t, r, otherAccount, arn))
 		assumed := func() int { return r.Emulator.Calls().Counts()["sts:AssumeRole"] }
 		if n := assumed(); n != 1 {
@@ -316,13 +316,13 @@ func TestTargetGroupOfAnotherAccountUsesItsRole(t *testing.T) {
 		}
 		time.Sleep(time.Hour - 2*time.Minute)
 		r.Apply(pods("web", podAddresses[0]))
-		r.calm(10 * time.Second)
+		r.settleOrFail(10 * time.Second)
 		if n := assumed(); n != 1 {
 			t.Errorf("the role was assumed %d times within an hour", n)
 		}
 		time.Sleep(2 * time.Minute)
 		r.Apply(pods("web", podAddresses[1]))
-		r.calm(10 * time.Second)
+		r.settleOrFail(10 * time.Second)
 		if n := assumed(); n != 2 {
 			t.Errorf("the role was assumed %d times in more than an hour", n)
 		}
@@ -330,7 +330,7 @@ func TestTargetGroupOfAnotherAccountUsesItsRole(t *testing.T) {
 		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindBinding, Namespace: "shop", Name: "shared"}); err != nil {
 			t.Fatal(err)
 		}
-		r.calm(time.Minute)
+		r.settleOrFail(time.Minute)
 		expect(t, "targets after deletion", "", registered(t, r, otherAccount, arn))
 		if left := r.Store.All(cluster.KindBinding); len(left) > 0 {
 			t.Error("the binding is left")
@@ -351,9 +351,9 @@ func TestUnusableRoleIsReportedWithoutExternalID(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				arn, vpc := otherGroup(t, r)
+				arn, vpc := createCrossAccountTargetGroup(t, r)
 				r.Apply(shop, pods("web", podAddresses[0]), bindingTo(arn, "vpcID: "+vpc, "iamRoleArnToAssume: "+c.role, `assumeRoleExternalId: "`+c.word+`"`))
-				r.calm(time.Minute)
+				r.settleOrFail(time.Minute)
 				if s := reported(r); !strings.Contains(s, "assume role "+c.role) || strings.Contains(s, "guess-work") {
 					t.Errorf("reported:\n%s", s)
 				}

@@ -51,7 +51,7 @@ func newShowingShop(t *testing.T, on *bool, err error) (*Harness, map[string]int
 		t.Fatal(err)
 	}
 	r.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
-	settled(t, r)
+	awaitSettled(t, r)
 	clear(writes.count)
 	return r, writes.count
 }
@@ -99,7 +99,7 @@ func TestPlanIsShownOnlyOnFirstMember(t *testing.T) {
 		r, writes := newShowingShop(t, &on, nil)
 		expect := func(what string, want map[string]string, wantWrites map[string]int) {
 			t.Helper()
-			settled(t, r)
+			awaitSettled(t, r)
 			if diff := cmp.Diff(want, shown(r)); diff != "" {
 				t.Errorf("%s (-want +shown):\n%s", what, diff)
 			}
@@ -151,7 +151,7 @@ func TestFailedPlanAnnotationBlocksNothing(t *testing.T) {
 		on := true
 		r, writes := newShowingShop(t, &on, errors.New("not today"))
 		r.Apply(orderedMember(1, "1"))
-		settled(t, r)
+		awaitSettled(t, r)
 		m1, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "m1"})
 		if err != nil || len(m1.(*networkingv1.Ingress).Status.LoadBalancer.Ingress) == 0 {
 			t.Errorf("m1 has no status: %v", err)
@@ -171,23 +171,23 @@ func TestTooLargePlanIsReported(t *testing.T) {
 		on := true
 		r, writes := newShowingShop(t, &on, nil)
 		annotate(r, "web", "example.com/large", strings.Repeat("x", 230<<10))
-		settled(t, r)
+		awaitSettled(t, r)
 		if diff := cmp.Diff(map[string]int{}, writes); diff != "" {
 			t.Errorf("what stands there was touched without need: %s", diff)
 		}
 		annotate(r, "web", prefix+"healthcheck-path", "/up")
-		settled(t, r)
+		awaitSettled(t, r)
 		if got := shown(r); len(got) > 0 {
 			t.Errorf("an old plan is still shown: %v", got)
 		}
 		reported := len(warnings(r)["web"])
 		r.process.listAll()
-		settled(t, r)
+		awaitSettled(t, r)
 		if w := warnings(r)["web"]; len(w) == 0 || len(w) != reported || !strings.HasPrefix(w[0], "PlanTooLarge: "+cluster.PlanAnnotation+": the plan has ") {
 			t.Errorf("events: %q", w)
 		}
 		annotate(r, "web", "example.com/large", "")
-		settled(t, r)
+		awaitSettled(t, r)
 		if diff := cmp.Diff(map[string]string{"web": "the plan of shop/web"}, shown(r)); diff != "" {
 			t.Errorf("it fits again (-want +shown):\n%s", diff)
 		}
@@ -202,7 +202,7 @@ func TestPlansCostNoCalls(t *testing.T) {
 			r, _ := newShowingShop(t, &on, nil)
 			r.Emulator.Calls().Reset()
 			r.Apply(orderedMember(1, "1"), orderedMember(2, "2"))
-			settled(t, r)
+			awaitSettled(t, r)
 			counts = r.Emulator.Calls().Counts()
 		})
 		return counts

@@ -26,7 +26,7 @@ func TestStatusShowsNamesAndPorts(t *testing.T) {
 		ports := []networkingv1.IngressPortStatus{{Port: 80, Protocol: "TCP"}, {Port: 443, Protocol: "TCP"}, {Port: 8443, Protocol: "TCP"}}
 		check := func(when string, shown int) {
 			t.Helper()
-			settled(t, r)
+			awaitSettled(t, r)
 			for _, member := range []string{"one", "two"} {
 				obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: member})
 				if err != nil || obj == nil {

@@ -52,14 +52,14 @@ func TestTargetsOutsideOfTheVPCHaveZones(t *testing.T) {
 					t.Fatal(err)
 				}
 				r.Apply(shop, pods("web", "100.64.0.1", "100.64.0.2"), bindingTo(arn))
-				r.calm(time.Minute)
+				r.settleOrFail(time.Minute)
 				expect(t, "targets", c.want, described(t, r, arn))
 				r.Apply(pods("web", "100.64.0.1"))
-				r.calm(time.Minute)
+				r.settleOrFail(time.Minute)
 				expect(t, "targets after one went", strings.Split(c.want, ",")[0], described(t, r, arn))
 				r.Start()
 				r.Emulator.Calls().Reset()
-				r.calm(24 * time.Hour)
+				r.settleOrFail(24 * time.Hour)
 				if n := r.Emulator.Calls().Mutating(); n > 0 {
 					t.Errorf("%d mutating calls without change: %v", n, r.Emulator.Calls().Counts())
 				}
@@ -86,17 +86,17 @@ func TestQUICTargetsAreKnownByTheirServerIDs(t *testing.T) {
 		}
 		binding := bindingTo(arn, "targetGroupProtocol: QUIC")
 		r.Apply(shop, pods("web", podAddresses[0]), binding)
-		r.calm(time.Minute)
+		r.settleOrFail(time.Minute)
 		expect(t, "without an id", "", described(t, r, arn))
 		r.Apply(withID("HHF+gAAAFQU="))
-		r.calm(time.Minute)
+		r.settleOrFail(time.Minute)
 		expect(t, "with an id", "10.0.132.10 us-west-2a 0x1c717e8000001505", described(t, r, arn))
 		r.Apply(withID("HHF+gAAAFQY="))
-		r.calm(10 * time.Minute)
+		r.settleOrFail(10 * time.Minute)
 		expect(t, "with another id", "10.0.132.10 us-west-2a 0x1c717e8000001506", described(t, r, arn))
 		r.Emulator.Calls().Reset()
 		r.Start()
-		r.calm(24 * time.Hour)
+		r.settleOrFail(24 * time.Hour)
 		if n := r.Emulator.Calls().Mutating(); n > 0 {
 			t.Errorf("%d mutating calls without change: %v", n, r.Emulator.Calls().Counts())
 		}
@@ -124,9 +124,9 @@ func TestReadinessGateOfDeletedBindingOpens(t *testing.T) {
 			return ""
 		}
 		r.Apply(shop, late)
-		r.calm(2 * time.Second)
+		r.settleOrFail(2 * time.Second)
 		expect(t, "at once, as the binding may be created soon", "", shown())
-		r.calm(time.Minute)
+		r.settleOrFail(time.Minute)
 		expect(t, "later", "True Target Group Binding is deleted", shown())
 	})
 }

@@ -24,14 +24,14 @@ func TestMissingSecurityGroupRemovesNothing(t *testing.T) {
 					first = annotated("security-groups", r.World.ExtraSG, "manage-backend-security-group-rules", "true")
 				}
 				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(first, "/=web"))
-				settled(t, r)
-				before := onlyOf(r, "load-balancer", "security-group")
+				awaitSettled(t, r)
+				before := stateOfKinds(r, "load-balancer", "security-group")
 				r.Apply(ingressOf(annotated("security-groups", "no-such", "load-balancer-attributes", "idle_timeout.timeout_seconds=60"), "/=web"))
 				r.Settle(20 * time.Minute)
 				if w := warnings(r)["web"]; len(w) != 1 || !strings.Contains(w[0], "no-such") {
 					t.Errorf("warnings: %v", w)
 				}
-				if d := cmp.Diff(before, onlyOf(r, "load-balancer", "security-group")); d != "" {
+				if d := cmp.Diff(before, stateOfKinds(r, "load-balancer", "security-group")); d != "" {
 					t.Errorf("(-before +after):\n%s", d)
 				}
 			})
@@ -39,8 +39,8 @@ func TestMissingSecurityGroupRemovesNothing(t *testing.T) {
 	}
 }
 
-// onlyOf returns the lines of the state for the given kinds of resources.
-func onlyOf(r *Harness, kinds ...string) []string {
+// stateOfKinds returns the lines of the state for the given kinds of resources.
+func stateOfKinds(r *Harness, kinds ...string) []string {
 	return slices.DeleteFunc(r.State(), func(l string) bool {
 		kind, _, _ := strings.Cut(l, " ")
 		return !slices.Contains(kinds, kind)

@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// byName reports whether a call lists security groups by name.
-func byName(input any) bool {
+// listsSecurityGroupsByName reports whether a call lists security groups by name.
+func listsSecurityGroupsByName(input any) bool {
 	in, ok := input.(*ec2.DescribeSecurityGroupsInput)
 	return ok && slices.ContainsFunc(in.Filters, func(f ec2types.Filter) bool { return aws.ToString(f.Name) == "tag:Name" })
 }
@@ -37,7 +37,7 @@ func TestNewcomerTakesNothingWhileReadFails(t *testing.T) {
 			after:  map[string]string{"mutual-authentication": `[{"port":443,"mode":"off"}]`},
 		},
 		"security groups": {
-			service: "ec2", operation: "DescribeSecurityGroups", when: byName,
+			service: "ec2", operation: "DescribeSecurityGroups", when: listsSecurityGroupsByName,
 			before: map[string]string{"security-groups": "guard"}, after: map[string]string{"security-groups": "EXTRA"},
 		},
 		"attributes": {
@@ -59,7 +59,7 @@ func TestNewcomerTakesNothingWhileReadFails(t *testing.T) {
 					t.Fatal(err)
 				}
 				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), r.ingressPair("first", "/", u.before))
-				settled(t, r)
+				awaitSettled(t, r)
 				before := r.shown(u)
 				r.Start()
 				r.Emulator.Faults().SetHook(u.hook(fault.Action{Deny: true}))
@@ -82,7 +82,7 @@ func TestNewcomerTakesNothingWhileReadFails(t *testing.T) {
 				}
 				same("it cannot be compared")
 				r.Emulator.Faults().SetHook(nil)
-				settled(t, r)
+				awaitSettled(t, r)
 				same("it can be compared again")
 			})
 		})
@@ -96,7 +96,7 @@ func TestDeletionWaitsForFailedReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
-		settled(t, r)
+		awaitSettled(t, r)
 		r.Start()
 		r.Emulator.Faults().Add(fault.Rule{Service: "ec2", Operation: "DescribeSecurityGroups", Action: fault.Action{Deny: true}})
 		ref := cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}
@@ -117,7 +117,7 @@ func TestDeletionWaitsForFailedReads(t *testing.T) {
 			t.Errorf("%d denied calls in an hour", n)
 		}
 		r.Emulator.Faults().ClearRules()
-		settled(t, r)
+		awaitSettled(t, r)
 		if left := r.State(); slices.ContainsFunc(left, func(l string) bool { return strings.Contains(l, "k8s-") }) {
 			t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
 		}
@@ -134,7 +134,7 @@ func TestHangingReadDelaysOthersOnlyUntilItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 5
 		r := New(t, Options{Workers: 1})
-		largeGroup(t, r, n)
+		applyManyIngresses(t, r, n)
 		attributes := annotated("load-balancer-attributes", "idle_timeout.timeout_seconds=90")
 		r.Apply(strings.Replace(ingressOf(attributes, "/=web0", "/api=api0"), "name: web\n", "name: ing0\n", 1))
 		time.Sleep(5 * time.Minute)

@@ -92,7 +92,7 @@ var unreadables = map[string]unreadable{
 		after: map[string]string{"certificate-arn": "OTHERCERT"},
 	},
 	"tags of listeners and rules": {
-		service: "elasticloadbalancing", operation: "DescribeTags", when: tagsBelow, moves: []string{"load-balancer", "target-group", "security-group"},
+		service: "elasticloadbalancing", operation: "DescribeTags", when: readsListenerOrRuleTags, moves: []string{"load-balancer", "target-group", "security-group"},
 		before: map[string]string{"tags": "Team=blue"},
 		after:  map[string]string{"tags": "Team=red"},
 	},
@@ -157,8 +157,8 @@ var unreadables = map[string]unreadable{
 	},
 }
 
-// troubles are faults of a read, with the time within which an independent change must be live.
-var troubles = map[string]struct {
+// readFaults are faults of a read, with the time within which an independent change must be live.
+var readFaults = map[string]struct {
 	action fault.Action
 	soon   time.Duration
 	calls  int // maximum attempts per hour
@@ -200,8 +200,8 @@ spec:
 	return doc + "\n"
 }
 
-// tagsBelow reports whether a call reads the tags of listeners or rules.
-func tagsBelow(input any) bool {
+// readsListenerOrRuleTags reports whether a call reads the tags of listeners or rules.
+func readsListenerOrRuleTags(input any) bool {
 	in, ok := input.(*elb.DescribeTagsInput)
 	return ok && slices.ContainsFunc(in.ResourceArns, func(arn string) bool { return strings.Contains(arn, ":listener") })
 }
@@ -253,19 +253,19 @@ func secondServes(r *Harness, path string) bool {
 // live at once. When the read succeeds again, the change is applied.
 func TestFailedReadHoldsOnlyDependentSettings(t *testing.T) {
 	t.Parallel()
-	for i, trouble := range slices.Sorted(maps.Keys(troubles)) {
+	for i, trouble := range slices.Sorted(maps.Keys(readFaults)) {
 		for j, name := range slices.Sorted(maps.Keys(unreadables)) {
 			if (i+j)%seeds.Step(2) != 0 {
 				continue
 			}
 			t.Run(trouble+"/"+name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { holdsWhatDepends(t, unreadables[name], trouble) })
+				synctest.Test(t, func(t *testing.T) { checkFailedReadHoldsDependents(t, unreadables[name], trouble) })
 			})
 		}
 	}
 }
 
-func holdsWhatDepends(t *testing.T, u unreadable, trouble string) {
+func checkFailedReadHoldsDependents(t *testing.T, u unreadable, trouble string) {
 	r := shopWith(t, Options{
 		Ingress: func(o *ingress.Options) { o.ManageCertificates = u.certificates },
 		Plan: func(o *plan.Options) {
@@ -276,21 +276,21 @@ func holdsWhatDepends(t *testing.T, u unreadable, trouble string) {
 	r.prepareFor(u)
 	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))
 	r.Apply(r.ingressPair("first", "/", u.before), r.ingressPair("second", "/old", nil))
-	settled(t, r)
+	awaitSettled(t, r)
 	if w := warnings(r); len(w) > 0 {
 		t.Fatalf("warnings before anything is wrong: %v", w)
 	}
 	before := r.shown(u)
 
 	r.Start() // without the facts of the previous process
-	r.Emulator.Faults().SetHook(u.hook(troubles[trouble].action))
+	r.Emulator.Faults().SetHook(u.hook(readFaults[trouble].action))
 	var hosts []string
 	if u.host != "" {
 		hosts = []string{u.host}
 	}
 	r.Apply(r.ingressPair("first", "/", u.after, hosts...), r.ingressPair("second", "/new", nil))
 	r.Emulator.Calls().Reset()
-	r.Settle(troubles[trouble].soon)
+	r.Settle(readFaults[trouble].soon)
 	if !secondServes(r, "/new") {
 		t.Errorf("the second member is not served on its new path: %v", warnings(r))
 	}
@@ -307,12 +307,12 @@ func holdsWhatDepends(t *testing.T, u unreadable, trouble string) {
 	}) {
 		t.Errorf("the first member gets no event that names the permission that is missing: %q", w["first"])
 	}
-	if n := failedCalls(r, u.operation); n == 0 || n > troubles[trouble].calls {
+	if n := failedCalls(r, u.operation); n == 0 || n > readFaults[trouble].calls {
 		t.Errorf("%d attempts that fail in an hour", n)
 	}
 
 	r.Emulator.Faults().SetHook(nil)
-	settled(t, r)
+	awaitSettled(t, r)
 	if after := r.shown(u); slices.Equal(before, after) {
 		t.Error("the change is not made up for")
 	}

@@ -64,8 +64,8 @@ func (b *before) RoundTrip(req *http.Request) (*http.Response, error) {
 	return b.inner.RoundTrip(req)
 }
 
-// vanishings are deletions just before the deleted resource is read.
-var vanishings = map[string]struct {
+// deletionsBeforeRead are deletions just before the deleted resource is read.
+var deletionsBeforeRead = map[string]struct {
 	operation string
 	delete    func(externalActor)
 }{
@@ -94,7 +94,7 @@ var vanishings = map[string]struct {
 // created again in that run, whether an edit or the resync started it.
 func TestResourceDeletedDuringReadIsRecreated(t *testing.T) {
 	t.Parallel()
-	for name, c := range vanishings {
+	for name, c := range deletionsBeforeRead {
 		for _, edited := range []bool{true, false} {
 			if edited && c.operation == "DescribeTags" {
 				continue // only the resync compares tags
@@ -135,8 +135,8 @@ func TestResourceDeletedDuringReadIsRecreated(t *testing.T) {
 					if diff := cmp.Diff(clean, r.fullState()); diff != "" {
 						t.Errorf("-want +got:\n%s", diff)
 					}
-					if want := strings.ToLower(*newExternalActor(t, r).loadBalancer().DNSName); shownHost(r) != want {
-						t.Errorf("the status shows %q, the load balancer is %q", shownHost(r), want)
+					if want := strings.ToLower(*newExternalActor(t, r).loadBalancer().DNSName); ingressStatusHostname(r) != want {
+						t.Errorf("the status shows %q, the load balancer is %q", ingressStatusHostname(r), want)
 					}
 				})
 			})
@@ -157,8 +157,8 @@ func TestAttributesOfDeletedLoadBalancer(t *testing.T) {
 		r.Apply(ingressOf(annotated("load-balancer-attributes", "idle_timeout.timeout_seconds=77"), "/=web"))
 		r.during(time.Minute)
 		lb := s.loadBalancer()
-		if got := strings.ToLower(aws.ToString(lb.DNSName)); shownHost(r) != got {
-			t.Errorf("the status shows %q, the load balancer is %q", shownHost(r), got)
+		if got := strings.ToLower(aws.ToString(lb.DNSName)); ingressStatusHostname(r) != got {
+			t.Errorf("the status shows %q, the load balancer is %q", ingressStatusHostname(r), got)
 		}
 		if state := strings.Join(r.State(), "\n"); !strings.Contains(state, `"idle_timeout.timeout_seconds":"77"`) {
 			t.Error(state)

@@ -20,7 +20,7 @@ func deleteMembers(t *testing.T, n int) (took time.Duration, more bool) {
 		r := shopWith(t, Options{Checkpoints: true})
 		r.Apply(shop, pods("web", podAddresses[:2]...), pods("api", podAddresses[2:4]...),
 			teamIngress("one", "1", "/one=web"), teamIngress("two", "2", "/two=api"), teamIngress("three", "3", "/three=web"), teamIngress("four", "4", "/four=api"))
-		r.calm(10 * time.Minute)
+		r.settleOrFail(10 * time.Minute)
 		r.Emulator.Faults().SetHook(func(fault.Call) fault.Action {
 			if n--; n == 0 {
 				r.Kill()
@@ -62,7 +62,7 @@ func TestWaitingDeletionIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:2]...), pods("api", podAddresses[2:4]...), teamIngress("one", "1", "/one=web"), teamIngress("two", "2", "/two=api"))
-		r.calm(10 * time.Minute)
+		r.settleOrFail(10 * time.Minute)
 		time.Sleep(time.Minute) // targets that were never healthy do not drain
 		r.Apply(pods("web", podAddresses[0]))
 		r.Settle(5 * time.Second)
@@ -80,7 +80,7 @@ func TestWaitingDeletionIsReported(t *testing.T) {
 		if len(reported) != 1 || !strings.Contains(reported[0], "drain") || !strings.HasPrefix(reported[0], "Normal ") {
 			t.Errorf("events: %q", reported)
 		}
-		r.calm(10 * time.Minute)
+		r.settleOrFail(10 * time.Minute)
 		if !r.isDeleted(cluster.KindIngress, "shop", "one") {
 			t.Error("the Ingress is left")
 		}

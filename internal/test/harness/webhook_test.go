@@ -136,14 +136,14 @@ func TestBindingIsValidatedWithoutWebhook(t *testing.T) {
 		arn := r.World.TargetGroups["external"]
 		complete := bindingTo(arn)
 		r.Apply(shop, pods("web", podAddresses[0]), strings.NewReplacer("targetGroupARN: "+arn, "targetGroupName: external", "  targetType: ip\n", "").Replace(complete))
-		r.calm(time.Minute)
+		r.settleOrFail(time.Minute)
 		s := bindingsOf(r, "shop")[0].Spec
 		if s.TargetGroupARN != arn || s.TargetType == nil || *s.TargetType != "ip" || s.VpcID != r.World.VPC {
 			t.Errorf("spec %+v", s)
 		}
 		expect(t, "targets", podAddresses[0]+" us-west-2a", described(t, r, arn))
 		r.Apply(bindingTo(arn, "ipAddressType: ipv6"))
-		r.calm(time.Minute)
+		r.settleOrFail(time.Minute)
 		c := bindingsOf(r, "shop")[0].Status.Conditions
 		if len(c) != 1 || !strings.Contains(c[0].Message, string(finding.TargetGroupDiffers)) {
 			t.Errorf("conditions %+v", c)

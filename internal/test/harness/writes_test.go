@@ -217,12 +217,12 @@ func TestReadinessGatesFollowTargets(t *testing.T) {
 
 func TestKilledBeforeEachWrite(t *testing.T) {
 	t.Parallel()
-	recovery(t, "before each write to Kubernetes", append(exploreWrites(t, wholeLifecycle, dieBefore), exploreWrites(t, gatedLifecycle, dieBefore)...))
+	logRecoveryTimes(t, "before each write to Kubernetes", append(exploreWrites(t, wholeLifecycle, dieBefore), exploreWrites(t, gatedLifecycle, dieBefore)...))
 }
 
 func TestKilledAfterEachWrite(t *testing.T) {
 	t.Parallel()
-	recovery(t, "after each write to Kubernetes", append(exploreWrites(t, wholeLifecycle, dieAfter), exploreWrites(t, gatedLifecycle, dieAfter)...))
+	logRecoveryTimes(t, "after each write to Kubernetes", append(exploreWrites(t, wholeLifecycle, dieAfter), exploreWrites(t, gatedLifecycle, dieAfter)...))
 }
 
 func TestEachWriteFailsWithConflict(t *testing.T) {

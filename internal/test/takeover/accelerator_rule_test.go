@@ -17,25 +17,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// ruled is an accelerator in the form in which aws-load-balancer-controller creates it for an object and compares it.
-type ruled struct {
+// referenceAccelerator is an accelerator in the form in which aws-load-balancer-controller creates it for an object and compares it.
+type referenceAccelerator struct {
 	Name, Type string
 	Tags       map[string]string
-	Listeners  map[string]ruledListener // by protocol and sorted ports
+	Listeners  map[string]referenceListener // by protocol and sorted ports
 }
 
-type ruledListener struct {
+type referenceListener struct {
 	Affinity string
-	Groups   map[string]ruledGroup // by region
+	Groups   map[string]referenceEndpointGroup // by region
 }
 
-type ruledGroup struct {
+type referenceEndpointGroup struct {
 	Dial      float32
 	Overrides map[int32]int32
-	Endpoints map[string]ruledEndpoint // by id
+	Endpoints map[string]referenceEndpoint // by id
 }
 
-type ruledEndpoint struct {
+type referenceEndpoint struct {
 	Weight   int32
 	Preserve bool
 }
@@ -67,11 +67,11 @@ func rangesOf(l aga.Listener) (out []types.PortRange) {
 	return out
 }
 
-// ruleOf returns the accelerator that the documentation of aws-load-balancer-controller defines for an object whose
+// referenceAcceleratorOf returns the accelerator that the documentation of aws-load-balancer-controller defines for an object whose
 // listeners have a protocol and ports. arns are the ARNs of the endpoints; other endpoints cannot be loaded.
-func ruleOf(o *aga.GlobalAccelerator, defaults map[string]string, arns map[string]string) ruled {
+func referenceAcceleratorOf(o *aga.GlobalAccelerator, defaults map[string]string, arns map[string]string) referenceAccelerator {
 	kind := string(o.Spec.IPAddressType)
-	out := ruled{Name: o.Spec.Name, Type: kind, Tags: maps.Clone(o.Spec.Tags), Listeners: map[string]ruledListener{}}
+	out := referenceAccelerator{Name: o.Spec.Name, Type: kind, Tags: maps.Clone(o.Spec.Tags), Listeners: map[string]referenceListener{}}
 	if out.Name == "" {
 		out.Name = generated(o.Namespace, o.Name, kind)
 	}
@@ -84,13 +84,13 @@ func ruleOf(o *aga.GlobalAccelerator, defaults map[string]string, arns map[strin
 		"aga.k8s.aws/stack": o.Namespace + "/" + o.Name, "aga.k8s.aws/resource": "GlobalAccelerator",
 	})
 	for _, l := range o.Spec.Listeners {
-		made := ruledListener{Affinity: string(l.ClientAffinity), Groups: map[string]ruledGroup{}}
+		made := referenceListener{Affinity: string(l.ClientAffinity), Groups: map[string]referenceEndpointGroup{}}
 		for _, g := range l.EndpointGroups {
 			region := g.Region
 			if region == "" {
 				region = harness.Region
 			}
-			group := ruledGroup{Dial: float32(*g.TrafficDialPercentage), Overrides: map[int32]int32{}, Endpoints: map[string]ruledEndpoint{}}
+			group := referenceEndpointGroup{Dial: float32(*g.TrafficDialPercentage), Overrides: map[int32]int32{}, Endpoints: map[string]referenceEndpoint{}}
 			for _, p := range g.PortOverrides {
 				group.Overrides[p.ListenerPort] = p.EndpointPort
 			}
@@ -104,7 +104,7 @@ func ruleOf(o *aga.GlobalAccelerator, defaults map[string]string, arns map[strin
 					id = arns[fmt.Sprintf("%s %s/%s", e.Type, namespace, e.Name)]
 				}
 				if id != "" {
-					group.Endpoints[id] = ruledEndpoint{*e.Weight, *e.ClientIPPreservationEnabled}
+					group.Endpoints[id] = referenceEndpoint{*e.Weight, *e.ClientIPPreservationEnabled}
 				}
 			}
 			made.Groups[region] = group
@@ -114,28 +114,28 @@ func ruleOf(o *aga.GlobalAccelerator, defaults map[string]string, arns map[strin
 	return out
 }
 
-// liveRuled returns the accelerators in AWS and their ARNs, by the value of the stack tag.
-func liveRuled(t *testing.T, c *ga.Client) (out map[string]ruled, arns map[string]string) {
+// liveAccelerators returns the accelerators in AWS and their ARNs, by the value of the stack tag.
+func liveAccelerators(t *testing.T, c *ga.Client) (out map[string]referenceAccelerator, arns map[string]string) {
 	t.Helper()
-	out, arns = map[string]ruled{}, map[string]string{}
-	all := answered(c.ListAccelerators(t.Context(), &ga.ListAcceleratorsInput{MaxResults: aws.Int32(100)}))(t)
+	out, arns = map[string]referenceAccelerator{}, map[string]string{}
+	all := requireResult(c.ListAccelerators(t.Context(), &ga.ListAcceleratorsInput{MaxResults: aws.Int32(100)}))(t)
 	for _, a := range all.Accelerators {
-		r := ruled{Name: *a.Name, Type: string(a.IpAddressType), Tags: map[string]string{}, Listeners: map[string]ruledListener{}}
-		for _, tag := range answered(c.ListTagsForResource(t.Context(), &ga.ListTagsForResourceInput{ResourceArn: a.AcceleratorArn}))(t).Tags {
+		r := referenceAccelerator{Name: *a.Name, Type: string(a.IpAddressType), Tags: map[string]string{}, Listeners: map[string]referenceListener{}}
+		for _, tag := range requireResult(c.ListTagsForResource(t.Context(), &ga.ListTagsForResourceInput{ResourceArn: a.AcceleratorArn}))(t).Tags {
 			r.Tags[*tag.Key] = *tag.Value
 		}
 		if !*a.Enabled {
 			r.Tags["disabled"] = "true"
 		}
-		for _, l := range answered(c.ListListeners(t.Context(), &ga.ListListenersInput{AcceleratorArn: a.AcceleratorArn, MaxResults: aws.Int32(100)}))(t).Listeners {
-			made := ruledListener{Affinity: string(l.ClientAffinity), Groups: map[string]ruledGroup{}}
-			for _, g := range answered(c.ListEndpointGroups(t.Context(), &ga.ListEndpointGroupsInput{ListenerArn: l.ListenerArn, MaxResults: aws.Int32(100)}))(t).EndpointGroups {
-				group := ruledGroup{Dial: *g.TrafficDialPercentage, Overrides: map[int32]int32{}, Endpoints: map[string]ruledEndpoint{}}
+		for _, l := range requireResult(c.ListListeners(t.Context(), &ga.ListListenersInput{AcceleratorArn: a.AcceleratorArn, MaxResults: aws.Int32(100)}))(t).Listeners {
+			made := referenceListener{Affinity: string(l.ClientAffinity), Groups: map[string]referenceEndpointGroup{}}
+			for _, g := range requireResult(c.ListEndpointGroups(t.Context(), &ga.ListEndpointGroupsInput{ListenerArn: l.ListenerArn, MaxResults: aws.Int32(100)}))(t).EndpointGroups {
+				group := referenceEndpointGroup{Dial: *g.TrafficDialPercentage, Overrides: map[int32]int32{}, Endpoints: map[string]referenceEndpoint{}}
 				for _, p := range g.PortOverrides {
 					group.Overrides[*p.ListenerPort] = *p.EndpointPort
 				}
 				for _, e := range g.EndpointDescriptions {
-					group.Endpoints[*e.EndpointId] = ruledEndpoint{*e.Weight, *e.ClientIPPreservationEnabled}
+					group.Endpoints[*e.EndpointId] = referenceEndpoint{*e.Weight, *e.ClientIPPreservationEnabled}
 				}
 				made.Groups[*g.EndpointGroupRegion] = group
 			}
@@ -147,8 +147,8 @@ func liveRuled(t *testing.T, c *ga.Client) (out map[string]ruled, arns map[strin
 	return out, arns
 }
 
-// answered returns a function that returns the result of a call, and fails the test on an error.
-func answered[T any](v T, err error) func(*testing.T) T {
+// requireResult returns a function that returns the result of a call, and fails the test on an error.
+func requireResult[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
 		if err != nil {

@@ -81,7 +81,7 @@ func acceleratorObjects() []string {
 // withDefaults reads an object and sets the defaults of its CRD schema.
 func withDefaults(t *testing.T, doc string) *aga.GlobalAccelerator {
 	t.Helper()
-	loaded := answered(cluster.LoadYAML([]byte(doc)))(t)
+	loaded := requireResult(cluster.LoadYAML([]byte(doc)))(t)
 	o := loaded.Objects[0].(*aga.GlobalAccelerator)
 	if o.Spec.IPAddressType == "" {
 		o.Spec.IPAddressType = aga.IPAddressTypeIPv4
@@ -131,7 +131,7 @@ func acceleratorSite(t *testing.T) (*harness.Harness, *ga.Client, map[string]str
 	time.Sleep(10 * time.Minute) // until the load balancers are active
 	arns := map[string]string{}
 	client := elb.NewFromConfig(harness.AWSConfig(r.Emulator))
-	for _, lb := range answered(client.DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{}))(t).LoadBalancers {
+	for _, lb := range requireResult(client.DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{}))(t).LoadBalancers {
 		arns[map[string]string{"application": "Ingress shop/web", "network": "Service shop/api"}[string(lb.Type)]] = *lb.LoadBalancerArn
 	}
 	if len(arns) != 2 {
@@ -142,13 +142,13 @@ func acceleratorSite(t *testing.T) (*harness.Harness, *ga.Client, map[string]str
 
 // leaveAccelerator creates the accelerator that the other controller would create for an object, and writes its
 // finalizers and status. With odd, lists have another order, and settings that neither controller manages are set.
-func leaveAccelerator(t *testing.T, r *harness.Harness, c *ga.Client, o *aga.GlobalAccelerator, want ruled, odd bool) {
+func leaveAccelerator(t *testing.T, r *harness.Harness, c *ga.Client, o *aga.GlobalAccelerator, want referenceAccelerator, odd bool) {
 	t.Helper()
 	in := &ga.CreateAcceleratorInput{Name: &want.Name, IpAddressType: types.IpAddressType(want.Type), IdempotencyToken: aws.String(string(o.UID))}
 	for _, k := range slices.Sorted(maps.Keys(want.Tags)) {
 		in.Tags = append(in.Tags, types.Tag{Key: aws.String(k), Value: aws.String(want.Tags[k])})
 	}
-	a := answered(c.CreateAccelerator(t.Context(), in))(t).Accelerator
+	a := requireResult(c.CreateAccelerator(t.Context(), in))(t).Accelerator
 	spec := slices.Clone(discovered(o).Spec.Listeners)
 	if odd {
 		slices.Reverse(spec)
@@ -159,7 +159,7 @@ func leaveAccelerator(t *testing.T, r *harness.Harness, c *ga.Client, o *aga.Glo
 			slices.Reverse(ranges)
 		}
 		made := want.Listeners[portsKey(string(l.Protocol), ranges)]
-		listener := answered(c.CreateListener(t.Context(), &ga.CreateListenerInput{AcceleratorArn: a.AcceleratorArn, Protocol: types.Protocol(l.Protocol), ClientAffinity: types.ClientAffinity(made.Affinity), PortRanges: ranges}))(t).Listener
+		listener := requireResult(c.CreateListener(t.Context(), &ga.CreateListenerInput{AcceleratorArn: a.AcceleratorArn, Protocol: types.Protocol(l.Protocol), ClientAffinity: types.ClientAffinity(made.Affinity), PortRanges: ranges}))(t).Listener
 		for region, g := range made.Groups {
 			in := &ga.CreateEndpointGroupInput{ListenerArn: listener.ListenerArn, EndpointGroupRegion: aws.String(region), TrafficDialPercentage: aws.Float32(g.Dial)}
 			for from, to := range g.Overrides {
@@ -168,9 +168,9 @@ func leaveAccelerator(t *testing.T, r *harness.Harness, c *ga.Client, o *aga.Glo
 			if odd {
 				in.HealthCheckPath, in.HealthCheckProtocol, in.HealthCheckIntervalSeconds, in.ThresholdCount = aws.String("/healthy"), types.HealthCheckProtocolHttp, aws.Int32(10), aws.Int32(5)
 			}
-			group := answered(c.CreateEndpointGroup(t.Context(), in))(t).EndpointGroup
+			group := requireResult(c.CreateEndpointGroup(t.Context(), in))(t).EndpointGroup
 			for id, e := range g.Endpoints {
-				answered(c.AddEndpoints(t.Context(), &ga.AddEndpointsInput{EndpointGroupArn: group.EndpointGroupArn, EndpointConfigurations: []types.EndpointConfiguration{
+				requireResult(c.AddEndpoints(t.Context(), &ga.AddEndpointsInput{EndpointGroupArn: group.EndpointGroupArn, EndpointConfigurations: []types.EndpointConfiguration{
 					{EndpointId: aws.String(id), Weight: aws.Int32(e.Weight), ClientIPPreservationEnabled: aws.Bool(e.Preserve)},
 				}}))(t)
 			}
@@ -196,15 +196,15 @@ func TestAcceleratorsAreTakenOver(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r, c, arns := acceleratorSite(t)
-				want := map[string]ruled{}
+				want := map[string]referenceAccelerator{}
 				for _, doc := range acceleratorObjects() {
 					o := withDefaults(t, doc)
-					of := ruleOf(discovered(o), acceleratorDefaults, arns)
+					of := referenceAcceleratorOf(discovered(o), acceleratorDefaults, arns)
 					want[o.Namespace+"/"+o.Name] = of
 					leaveAccelerator(t, r, c, o, of, f.odd)
 				}
 				time.Sleep(10 * time.Minute)
-				left, leftARNs := liveRuled(t, c)
+				left, leftARNs := liveAccelerators(t, c)
 				equal(t, "what was left is not what the rules say", want, left)
 				if f.lost {
 					for _, o := range r.Store.All(cluster.KindGlobalAccelerator) {
@@ -223,7 +223,7 @@ func TestAcceleratorsAreTakenOver(t *testing.T) {
 						t.Errorf("%d mutating calls: %s", n, mutating(r))
 					}
 				}
-				is, isARNs := liveRuled(t, c)
+				is, isARNs := liveAccelerators(t, c)
 				equal(t, "AWS changed", left, is)
 				equal(t, "accelerators are others", leftARNs, isARNs)
 				checkTaken(t, r, isARNs)
@@ -256,16 +256,16 @@ func TestOtherControllerKeepsAccelerators(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, c, arns := acceleratorSite(t)
-		want := map[string]ruled{}
+		want := map[string]referenceAccelerator{}
 		for _, doc := range acceleratorObjects() {
 			o := withDefaults(t, doc)
-			want[o.Namespace+"/"+o.Name] = ruleOf(discovered(o), acceleratorDefaults, arns)
+			want[o.Namespace+"/"+o.Name] = referenceAcceleratorOf(discovered(o), acceleratorDefaults, arns)
 			if err := r.Store.Put(o); err != nil {
 				t.Fatal(err)
 			}
 		}
 		r.Settle(30 * time.Minute)
-		is, isARNs := liveRuled(t, c)
+		is, isARNs := liveAccelerators(t, c)
 		equal(t, "what was made is not what the rules say", want, is)
 		checkTaken(t, r, isARNs)
 		for _, o := range r.Store.All(cluster.KindGlobalAccelerator) {

@@ -32,7 +32,7 @@ func TestTakeOverWithEquivalentAnnotations(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				name, _, _ := strings.Cut(s.object, "/")
-				r := leave(t, variations{}, name)
+				r := newHarnessWithExistingResources(t, variations{}, name)
 				respell(t, r, s.object, s.annotation, s.from, s.to)
 				checkNoChanges(t, r, true)
 			})
@@ -69,7 +69,7 @@ func respell(t *testing.T, r *harness.Harness, object, annotation, from, to stri
 func TestTakeOverFindsRealDifferences(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := leave(t, variations{}, "ingress-inbound-cidrs")
+		r := newHarnessWithExistingResources(t, variations{}, "ingress-inbound-cidrs")
 		respell(t, r, "ingress-inbound-cidrs/web", "inbound-cidrs", "10.0.0.0/8, 192.168.1.0/24", "10.0.0.0/8")
 		r.Emulator.Calls().Reset()
 		r.Start()
@@ -91,7 +91,7 @@ func TestDeletionAfterTakeOver(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				before := world(t, f.odd, false).State()
-				r := leave(t, f.odd, healthy(t)...)
+				r := newHarnessWithExistingResources(t, f.odd, healthy(t)...)
 				r.Start()
 				for _, obj := range slices.Concat(r.Store.All(cluster.KindIngress), r.Store.All(cluster.KindService), r.Store.All(cluster.KindGateway)) {
 					must(t, 0, r.Store.Delete(cluster.RefOf(obj)))

@@ -88,15 +88,15 @@ const quiet = 20 * time.Minute
 
 func takeOver(t *testing.T, odd variations, names ...string) {
 	t.Helper()
-	r := leave(t, odd, names...)
+	r := newHarnessWithExistingResources(t, odd, names...)
 	if odd == (variations{}) {
-		faithful(t, r, names)
+		checkCreatedEqualsRecord(t, r, names)
 	}
 	checkNoChanges(t, r, odd.stale)
 }
 
-// leave returns a harness in which another controller has created its resources and has been removed.
-func leave(t *testing.T, odd variations, names ...string) *harness.Harness {
+// newHarnessWithExistingResources returns a harness in which another controller has created its resources and has been removed.
+func newHarnessWithExistingResources(t *testing.T, odd variations, names ...string) *harness.Harness {
 	t.Helper()
 	r := world(t, odd, slices.Contains(names, unhealthy))
 	loader := cases.NewLoader(t, r)
@@ -165,8 +165,8 @@ func equal(t *testing.T, what string, before, after any) {
 	}
 }
 
-// faithful checks this package: the created resources must equal the record.
-func faithful(t *testing.T, r *harness.Harness, names []string) {
+// checkCreatedEqualsRecord checks this package: the created resources must equal the record.
+func checkCreatedEqualsRecord(t *testing.T, r *harness.Harness, names []string) {
 	t.Helper()
 	got := cases.Read(t, r)
 	want := cases.Record{}
