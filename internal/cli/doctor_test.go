@@ -227,7 +227,7 @@ func TestDoctorReportsAFailureOfSubnetsOnce(t *testing.T) {
 }
 
 // If neither the API server nor AWS answers, doctor reports this and exits.
-func TestDoctorWithoutAnything(t *testing.T) {
+func TestDoctorWithoutAPIServerAndAWS(t *testing.T) {
 	_, flags := startEmulator(t)
 	config := filepath.Join(writeTempFiles(t, map[string]string{"config": kubeconfigOf(refusedAddress(t))}), "config")
 	flags = slices.DeleteFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--aws-api-endpoints") })

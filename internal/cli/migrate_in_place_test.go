@@ -32,7 +32,7 @@ func TestMigrateInPlace(t *testing.T) {
 		}, []string{"not taken over"}},
 		"an Ingress by itself": {strings.ReplaceAll(plain, "    alb.ingress.kubernetes.io/group.name: edge\n", ""), nil, 0, []string{"fulcrum.dev/adopt: ingress/shop/web"}, nil},
 		"not a shadow":         {plain, []string{"--dry-run=false"}, 0, []string{"fulcrum.dev/adopt: ingress-group/edge"}, []string{"dry-run"}},
-		"two namespaces":       {secretsOfTwo, []string{"--import-tls-secrets=ingress,gateway"}, 0, []string{"fulcrum.dev/adopt: ingress-group/edge"}, []string{"not taken over"}},
+		"two namespaces":       {twoTLSIngressesYAML, []string{"--import-tls-secrets=ingress,gateway"}, 0, []string{"fulcrum.dev/adopt: ingress-group/edge"}, []string{"not taken over"}},
 		"frontend NLB": {annotated(`alb.ingress.kubernetes.io/enable-frontend-nlb: "true"`), nil, 3,
 			[]string{"the load balancer of IngressGroup edge is not taken over: it has a frontend NLB, which a Gateway cannot take over; remove the frontend NLB"}, nil},
 		"requested certificate": {annotated("alb.ingress.kubernetes.io/create-acm-cert: \"true\"\n    alb.ingress.kubernetes.io/listen-ports: '[{\"HTTPS\":443}]'"), []string{"--feature-gates=EnableCertificateManagement=true"}, 3,

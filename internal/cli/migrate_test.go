@@ -85,7 +85,7 @@ func TestMigrateFiles(t *testing.T) {
 	migrated(1, "no Ingress to translate", "-f", in)
 }
 
-const secretsOfTwo = `
+const twoTLSIngressesYAML = `
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {namespace: shop, name: web, annotations: {alb.ingress.kubernetes.io/target-type: ip, alb.ingress.kubernetes.io/group.name: edge}}
@@ -122,7 +122,7 @@ spec: {ports: [{port: 80}]}
 func TestMigrateNamesTLSSecrets(t *testing.T) {
 	t.Parallel()
 	in := filepath.Join(t.TempDir(), "in.yaml")
-	if err := os.WriteFile(in, []byte(secretsOfTwo), 0o644); err != nil {
+	if err := os.WriteFile(in, []byte(twoTLSIngressesYAML), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	code, made, report := run(t, "migrate", "-f", in, "--output-dir=-", "--import-tls-secrets=ingress,gateway")
@@ -134,7 +134,7 @@ func TestMigrateNamesTLSSecrets(t *testing.T) {
 	if code != 0 || strings.Contains(made, "PRIVATE KEY") {
 		t.Errorf("exit code %d\n%s%s", code, report, made)
 	}
-	odd := strings.Replace(secretsOfTwo, "hosts: [blog.example.com]", "hosts: [blög.example.com]", 1) // not a certificate host
+	odd := strings.Replace(twoTLSIngressesYAML, "hosts: [blog.example.com]", "hosts: [blög.example.com]", 1) // not a certificate host
 	if err := os.WriteFile(in, []byte(odd), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-const twelveBase = `apiVersion: networking.k8s.io/v1
+const classAndServiceYAML = `apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: alb}
 spec: {controller: ingress.k8s.aws/alb}
@@ -74,7 +74,7 @@ func runTwelveIngresses(t *testing.T) otherControllerRun {
 			}
 			time.Sleep(10 * time.Minute)
 		}
-		objects := twelveBase
+		objects := classAndServiceYAML
 		for i := range 11 {
 			objects += nthIngress(i)
 		}

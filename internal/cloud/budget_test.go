@@ -19,9 +19,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// newRealisticHarness returns a test harness in virtual time. A call to AWS takes 30 ms, and the emulator has the
+// newRateLimitedHarness returns a test harness in virtual time. A call to AWS takes 30 ms, and the emulator has the
 // documented rate limits of AWS.
-func newRealisticHarness(t *testing.T, edit ...func(*cloud.Config)) *harness {
+func newRateLimitedHarness(t *testing.T, edit ...func(*cloud.Config)) *harness {
 	r := newHarnessOn(t, nil, append([]func(*cloud.Config){func(c *cloud.Config) { c.TokenBuckets, c.MaxAttempts = nil, 10 }}, edit...)...)
 	r.em.Faults().SetLimits(fault.Documented(1))
 	r.em.Faults().Add(fault.Rule{Action: fault.Action{Latency: 30 * time.Millisecond}})
@@ -95,7 +95,7 @@ func (r *harness) runAll(stacks []model.Stack) {
 
 func TestFiftyStacksConvergeConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRealisticHarness(t)
+		r := newRateLimitedHarness(t)
 		r.em.Store().Lock()
 		r.em.Store().Config.Quotas["application-load-balancers"] = 100
 		r.em.Store().Unlock()
@@ -126,7 +126,7 @@ func TestFiftyStacksConvergeConcurrently(t *testing.T) {
 func TestRestartWithManyLoadBalancers(t *testing.T) {
 	const n = 60
 	synctest.Test(t, func(t *testing.T) {
-		r := newRealisticHarness(t)
+		r := newRateLimitedHarness(t)
 		r.em.Store().Lock()
 		r.em.Store().Config.Quotas["application-load-balancers"] = 1000
 		r.em.Store().Unlock()

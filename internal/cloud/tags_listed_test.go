@@ -20,9 +20,9 @@ import (
 // taggingDelay is the delay after which the tagging service shows changes in these tests.
 const taggingDelay = 5 * time.Minute
 
-// newTaggedHarness returns a harness that finds load balancers by the tagging service, which shows changes only after
+// newTaggingServiceHarness returns a harness that finds load balancers by the tagging service, which shows changes only after
 // taggingDelay.
-func newTaggedHarness(t *testing.T, edit ...func(*cloud.Config)) *harness {
+func newTaggingServiceHarness(t *testing.T, edit ...func(*cloud.Config)) *harness {
 	t.Helper()
 	r := newHarness(t, append(edit, func(c *cloud.Config) { c.TaggingAPI = true })...)
 	r.em.Faults().Add(fault.Rule{Service: "tagging", Action: fault.Action{Stale: taggingDelay}})
@@ -46,7 +46,7 @@ func (r *harness) takeMutatingCalls() string {
 func TestTaggingServiceMissesNewResources(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Second, 4 * time.Minute, taggingDelay + time.Second, time.Hour} {
 		t.Run(after.String(), func(t *testing.T) {
-			r := newTaggedHarness(t)
+			r := newTaggingServiceHarness(t)
 			if err := r.converge(fullStack()); err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func TestTaggingServiceMissesNewResources(t *testing.T) {
 
 // The controller makes no mutating call for a deleted resource, however long the tagging service still returns it.
 func TestTaggingServiceShowsDeletedResources(t *testing.T) {
-	r := newTaggedHarness(t)
+	r := newTaggingServiceHarness(t)
 	if err := r.converge(fullStack()); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestTaggingServiceShowsDeletedResources(t *testing.T) {
 // For each call in turn, the test lets this call fail once, while the tagging service returns old tags.
 func TestTaggingServiceReturnsOldTagsWhileCallsFail(t *testing.T) {
 	for n, hit := 1, true; hit; n++ {
-		r := newTaggedHarness(t)
+		r := newTaggingServiceHarness(t)
 		hit = false
 		r.em.Faults().SetHook(func(c fault.Call) fault.Action {
 			if c.Sequence == n {
@@ -140,7 +140,7 @@ func TestTaggingServiceReturnsOldTagsWhileCallsFail(t *testing.T) {
 
 // Tags that a user changed in AWS are restored once the tagging service shows the change.
 func TestTagsChangedOutsideAreRestored(t *testing.T) {
-	r := newTaggedHarness(t)
+	r := newTaggingServiceHarness(t)
 	if err := r.converge(fullStack()); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestTagsChangedOutsideAreRestored(t *testing.T) {
 
 // A cluster with the same name in another VPC is a different cluster; its resources are not changed.
 func TestTaggingServiceShowsAnotherVPC(t *testing.T) {
-	r := newTaggedHarness(t)
+	r := newTaggingServiceHarness(t)
 	vpc := *must(r.ec2.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16")}))(t).Vpc.VpcId
 	tags := []elbtypes.Tag{
 		{Key: aws.String("elbv2.k8s.aws/cluster"), Value: aws.String(cluster)},
@@ -184,7 +184,7 @@ func TestTaggingServiceShowsAnotherVPC(t *testing.T) {
 // Tags of resources of other owners are not read. Tags of resources of the cluster are read only if the tagging service
 // may show old tags.
 func TestTaggingServiceSavesCalls(t *testing.T) {
-	r := newTaggedHarness(t)
+	r := newTaggingServiceHarness(t)
 	for i := range 30 {
 		name := fmt.Sprintf("theirs-%d", i)
 		lb := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: &name, Subnets: r.public}))(t).LoadBalancers[0]

@@ -54,13 +54,13 @@ func (p *Probes) Handler() http.Handler {
 		return map[string]healthz.Checker{"start": func(*http.Request) error { return errStarting }}
 	})
 	if p.LogLevel != nil {
-		mux.Handle("/log-level", ownHostOnly(p.LogLevel))
+		mux.Handle("/log-level", refuseOtherHosts(p.LogLevel))
 	}
 	return mux
 }
 
-// ownHostOnly refuses callers from other hosts. Callers of kubectl port-forward come from the own host.
-func ownHostOnly(h http.Handler) http.Handler {
+// refuseOtherHosts refuses callers from other hosts. Callers of kubectl port-forward come from the own host.
+func refuseOtherHosts(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at, err := netip.ParseAddrPort(r.RemoteAddr)
 		if err != nil || !at.Addr().Unmap().IsLoopback() {

@@ -9,7 +9,7 @@ import (
 
 // A rule is not deleted while a quota has no room for another rule of the plan, because the next plan may replace the
 // rule in place. This does not apply if the rule that could not be created is already planned with NoRoom.
-func TestDeletingARuleWaitsForANeededPlace(t *testing.T) {
+func TestRuleIsNotDeletedWhileAnotherExceedsTheQuota(t *testing.T) {
 	remove, modify := plan.DeleteRule{ARN: "rule"}, plan.ModifyRule{}
 	failed := func(class Class, do plan.Action) []FailedStep {
 		return []FailedStep{{Step: plan.Step{Do: do}, Class: class}}

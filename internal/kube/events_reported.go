@@ -216,8 +216,8 @@ type dueWarning struct {
 	eventRecord
 }
 
-// takeDue returns up to limit lasting warnings whose events have to be emitted now, and counts them as emitted.
-func (e *eventFilter) takeDue(at time.Time, limit int) (out []dueWarning) {
+// takeDueWarnings returns up to limit lasting warnings whose events have to be emitted now, and counts them as emitted.
+func (e *eventFilter) takeDueWarnings(at time.Time, limit int) (out []dueWarning) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, warnings := range e.lasting {

@@ -155,7 +155,7 @@ func BenchmarkTakeDueOfTenThousandWarnings(b *testing.B) {
 		e.recordLasting(string(uid), []lastingWarning{{uid: uid, ev: ev}})
 	}
 	for b.Loop() {
-		e.takeDue(at, maxRepeatedEvents)
+		e.takeDueWarnings(at, maxRepeatedEvents)
 	}
 }
 

@@ -93,7 +93,7 @@ const maxRepeatedEvents = 500
 // of the same Event. It has to be called about every minute, and writes only events that are due.
 func (c *Cluster) RepeatEvents(ctx context.Context) {
 	c.endFightWarnings()
-	for _, due := range c.events.takeDue(c.clock.Now(), maxRepeatedEvents) {
+	for _, due := range c.events.takeDueWarnings(c.clock.Now(), maxRepeatedEvents) {
 		if ctx.Err() != nil {
 			return
 		}

@@ -129,7 +129,7 @@ func (l *Lookups) lookUp(ctx context.Context, ref cluster.Ref) (cluster.Object, 
 func (l *Lookups) confirm(ctx context.Context, obj cluster.Object) error {
 	ref := cluster.RefOf(obj)
 	typ, ok := cluster.TypeOf(ref.Kind)
-	if ask, err := l.mayConfirm(ref); !ok || !ask {
+	if ask, err := l.reserveConfirmation(ref); !ok || !ask {
 		return err
 	}
 	found, err := l.read(ctx, ref, typ.New())
@@ -167,15 +167,15 @@ func (l *Lookups) read(ctx context.Context, ref cluster.Ref, into cluster.Object
 	return cluster.Reduce(into, ""), nil
 }
 
-// mayConfirm reports whether the limits admit a call that checks whether an object has changed.
-func (l *Lookups) mayConfirm(ref cluster.Ref) (bool, error) {
+// reserveConfirmation counts a call that checks whether an object has changed, and reports whether the limits admit it.
+func (l *Lookups) reserveConfirmation(ref cluster.Ref) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
 	if limits := l.limits[ref.Namespace]; limits != nil && limits.changes.TokensAt(now) < 1 {
 		return false, nil
 	}
-	return l.mayAsk(ref, now)
+	return l.reserveCall(ref, now)
 }
 
 // countChange counts an answer that an object of a namespace has changed.
@@ -196,16 +196,16 @@ func (l *Lookups) cachedAnswer(ref cluster.Ref) (object cluster.Object, deleted 
 	if a, ok := l.answers[ref]; ok && now.Sub(a.at) < durations.BriefWait {
 		return a.object, l.deleted, false, nil
 	}
-	ask, err = l.mayAsk(ref, now)
+	ask, err = l.reserveCall(ref, now)
 	if !ask && err == nil {
 		l.storeAnswer(ref, lookupAnswer{at: now}) // all paths of a run get the same answer
 	}
 	return nil, l.deleted, ask, err
 }
 
-// mayAsk reports whether the limits admit one more call, and counts it. It returns an error if a call of the namespace failed
+// reserveCall reports whether the limits admit one more call, and counts it. It returns an error if a call of the namespace failed
 // recently.
-func (l *Lookups) mayAsk(ref cluster.Ref, now time.Time) (bool, error) {
+func (l *Lookups) reserveCall(ref cluster.Ref, now time.Time) (bool, error) {
 	if f, ok := l.failures[ref.Namespace]; ok {
 		if now.Before(f.until) {
 			return false, fmt.Errorf("read %s: the API server did not answer an earlier call: %w", ref, f.err)

@@ -197,7 +197,7 @@ func TestNamesOfServicesAreBounded(t *testing.T) {
 		t.Errorf("beyond the rate: got %v, %v, asked for %s", obj, err, s.requests())
 	}
 	for i := range maxNamespaces + 10 {
-		_, _ = lookups.mayAsk(cluster.Ref{Namespace: fmt.Sprintf("n%d", i)}, lookups.clock.Now())
+		_, _ = lookups.reserveCall(cluster.Ref{Namespace: fmt.Sprintf("n%d", i)}, lookups.clock.Now())
 	}
 	if got := len(lookups.limits); got > maxNamespaces {
 		t.Errorf("the limits of %d namespaces are remembered", got)
@@ -266,7 +266,7 @@ func TestServiceIsFoundForAllPaths(t *testing.T) {
 	}
 	advance(durations.BriefWait)
 	for more := true; more; { // until no call is left
-		more, _ = lookups.mayConfirm(serviceRef("made"))
+		more, _ = lookups.reserveConfirmation(serviceRef("made"))
 	}
 	if got := found(); got != 0 {
 		t.Errorf("without a call left: found for %d of %d paths", got, paths)
@@ -369,7 +369,7 @@ func TestConfirmBeforeAServiceCountsAsMissing(t *testing.T) {
 		t.Errorf("without the right: %v", err)
 	}
 	for more := true; more; {
-		more, _ = source.Lookups.mayConfirm(serviceRef("web"))
+		more, _ = source.Lookups.reserveConfirmation(serviceRef("web"))
 	}
 	s.change(func() { s.failing = 0 })
 	if err := source.Confirm(read); err != nil {

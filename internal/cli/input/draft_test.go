@@ -8,7 +8,7 @@ import (
 )
 
 // The timeouts of AWS calls are seconds for commands; for the controller they are the defaults, which are minutes.
-func TestACommandWaitsForSeconds(t *testing.T) {
+func TestCommandsTimeOutAfterSeconds(t *testing.T) {
 	d := &Source{Env: output.Environment{Getenv: func(string) string { return "" }}}
 	d.Config.AWS.MaxRetries = 10
 	cc, err := d.CloudConfig()

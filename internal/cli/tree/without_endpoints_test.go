@@ -9,7 +9,7 @@ import (
 
 // For a target group with two bindings, no reason for missing endpoints is shown. All reasons consist of printable
 // characters.
-func TestWithoutEndpointsIsNotDeceived(t *testing.T) {
+func TestNoEndpointsReasonIsShownOnlyForASingleBinding(t *testing.T) {
 	const of = `
 apiVersion: v1
 kind: Service

@@ -190,14 +190,14 @@ func (w writer) setTags(ctx context.Context, do plan.SetTags) error {
 			return nil
 		}
 		_, err := w.API.Accelerators.TagResource(ctx, &ga.TagResourceInput{ResourceArn: aws.String(arn), Tags: tagsToAWS(do.Put)})
-		return w.tagsChanged(arn, err, do.Put, nil)
+		return w.finishTagChange(arn, err, do.Put, nil)
 	}
 	remove := func() error {
 		if len(do.Remove) == 0 {
 			return nil
 		}
 		_, err := w.API.Accelerators.UntagResource(ctx, &ga.UntagResourceInput{ResourceArn: aws.String(arn), TagKeys: do.Remove})
-		return w.tagsChanged(arn, err, nil, do.Remove)
+		return w.finishTagChange(arn, err, nil, do.Remove)
 	}
 	if do.RemoveFirst {
 		put, remove = remove, put
@@ -208,8 +208,8 @@ func (w writer) setTags(ctx context.Context, do plan.SetTags) error {
 	return remove()
 }
 
-// tagsChanged updates the cached tags after a call that changed them, or handles the failure of the call.
-func (w writer) tagsChanged(arn string, err error, put map[string]string, remove []string) error {
+// finishTagChange updates the cached tags after a call that changed them, or handles the failure of the call.
+func (w writer) finishTagChange(arn string, err error, put map[string]string, remove []string) error {
 	if err != nil {
 		return w.writeError("change the tags of accelerator "+arn, arn, err)
 	}

@@ -77,7 +77,7 @@ func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.St
 	what := "create load balancer " + a.Name
 	out, err := w.API.ELB.CreateLoadBalancer(ctx, in)
 	if sdk.Code(err) == "DuplicateLoadBalancerName" {
-		return plan.Result{}, w.loadBalancerNameTaken(ctx, id, a.Name, what)
+		return plan.Result{}, w.handleLoadBalancerNameConflict(ctx, id, a.Name, what)
 	}
 	if err != nil {
 		return plan.Result{}, w.failure(what, err, time.Time{}, forget(plan.LoadBalancer, ""))
@@ -120,14 +120,14 @@ func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.Sta
 		tags = got[arn]
 	}
 	if !naming.HasAll(tags, naming.StackTags(w.Config.Cluster, id)) {
-		return nameTaken(what, "a load balancer of this name exists and belongs to %w", ownerError(tags, id))
+		return nameTakenError(what, "a load balancer of this name exists and belongs to %w", ownerError(tags, id))
 	}
 	return nil
 }
 
-// loadBalancerNameTaken returns an error that names the owner of the load balancer with a name. If the stack owns it, the
+// handleLoadBalancerNameConflict returns an error that names the owner of the load balancer with a name. If the stack owns it, the
 // answer to an earlier call was lost, and the next plan will find the load balancer.
-func (w *loadBalancerWriter) loadBalancerNameTaken(ctx context.Context, id model.StackID, name, what string) error {
+func (w *loadBalancerWriter) handleLoadBalancerNameConflict(ctx context.Context, id model.StackID, name, what string) error {
 	out, err := w.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{Names: []string{name}})
 	if err != nil {
 		return w.failure(what, err, time.Time{}, forget(plan.LoadBalancer, ""))
@@ -135,12 +135,12 @@ func (w *loadBalancerWriter) loadBalancerNameTaken(ctx context.Context, id model
 	if len(out.LoadBalancers) != 1 {
 		return sdk.Failed(engine.Conflict, what, "the name was in use during the call")
 	}
-	return w.existsAlready(ctx, id, plan.LoadBalancer, aws.ToString(out.LoadBalancers[0].LoadBalancerArn), what, "a load balancer of this name exists and belongs to %w")
+	return w.handleNameConflict(ctx, id, plan.LoadBalancer, aws.ToString(out.LoadBalancers[0].LoadBalancerArn), what, "a load balancer of this name exists and belongs to %w")
 }
 
-// existsAlready returns the error of a creation whose name a load balancer or a target group has. If the stack owns that and the
+// handleNameConflict returns the error of a creation whose name a load balancer or a target group has. If the stack owns that and the
 // inventory does not show it, the next plan will find it. Otherwise the error names the owner in the given message.
-func (w *dependencies) existsAlready(ctx context.Context, id model.StackID, kind plan.ResourceKind, arn, what, message string) error {
+func (w *dependencies) handleNameConflict(ctx context.Context, id model.StackID, kind plan.ResourceKind, arn, what, message string) error {
 	tags, err := observe.DescribeTags(ctx, w.Client, []string{arn})
 	if err != nil {
 		return err
@@ -155,11 +155,11 @@ func (w *dependencies) existsAlready(ctx context.Context, id model.StackID, kind
 		w.inv.Write(func() { w.inv.Forget(kind, arn) })
 		return sdk.Failed(engine.Conflict, what, "the resource already exists")
 	}
-	return nameTaken(what, message, ownerError(tags[arn], id))
+	return nameTakenError(what, message, ownerError(tags[arn], id))
 }
 
-// nameTaken returns the error of a creation whose name another owner uses.
-func nameTaken(what, format string, args ...any) error {
+// nameTakenError returns the error of a creation whose name another owner uses.
+func nameTakenError(what, format string, args ...any) error {
 	return sdk.Failed(engine.Invalid, what, format, args...).WithReason(finding.NameTaken)
 }
 

@@ -32,7 +32,7 @@ func (w *securityGroupWriter) createSecurityGroup(ctx context.Context, a plan.Cr
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: convert.EC2TagsToAWS(a.Tags)}},
 	})
 	if sdk.Code(err) == "InvalidGroup.Duplicate" {
-		return plan.Result{}, w.groupNameTaken(ctx, a, what)
+		return plan.Result{}, w.handleSecurityGroupNameConflict(ctx, a, what)
 	}
 	if err != nil {
 		return plan.Result{}, w.failure(what, err, time.Time{}, forget(plan.SecurityGroup, ""))
@@ -45,9 +45,9 @@ func (w *securityGroupWriter) createSecurityGroup(ctx context.Context, a plan.Cr
 	return plan.Result{ID: g.ID}, nil
 }
 
-// groupNameTaken returns an error that names the owner of the security group with a name. If that is the security group
+// handleSecurityGroupNameConflict returns an error that names the owner of the security group with a name. If that is the security group
 // that was to be created, the answer to an earlier call was lost, and the next plan will find the security group.
-func (w *securityGroupWriter) groupNameTaken(ctx context.Context, a plan.CreateSecurityGroup, what string) error {
+func (w *securityGroupWriter) handleSecurityGroupNameConflict(ctx context.Context, a plan.CreateSecurityGroup, what string) error {
 	out, err := w.API.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
 		Filters: append(sdk.Filters("vpc-id", w.VPC), sdk.Filter("group-name", a.Name)),
 	})
@@ -72,7 +72,7 @@ func (w *securityGroupWriter) groupNameTaken(ctx context.Context, a plan.CreateS
 		}
 		return sdk.Failed(engine.Conflict, what, "the resource already exists")
 	}
-	return nameTaken(what, "a security group of this name exists and belongs to %s", ownerOf(g.Tags))
+	return nameTakenError(what, "a security group of this name exists and belongs to %s", ownerOf(g.Tags))
 }
 
 // changeIngress authorizes rules before it revokes others. At the quota of rules it revokes first, and then
@@ -145,7 +145,7 @@ func (w *securityGroupWriter) authorize(ctx context.Context, id string, rules []
 		return nil
 	}
 	_, err := w.API.EC2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: convert.IngressToAWS(rules)})
-	return w.ingressChanged(id, "authorize ingress to "+id, err, func(have []model.IngressRule) []model.IngressRule {
+	return w.finishIngressChange(id, "authorize ingress to "+id, err, func(have []model.IngressRule) []model.IngressRule {
 		return append(slices.Clone(have), rules...)
 	})
 }
@@ -155,15 +155,15 @@ func (w *securityGroupWriter) revoke(ctx context.Context, id string, rules []mod
 		return nil
 	}
 	_, err := w.API.EC2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: convert.IngressToAWS(rules)})
-	return w.ingressChanged(id, "revoke ingress to "+id, err, func(have []model.IngressRule) []model.IngressRule {
+	return w.finishIngressChange(id, "revoke ingress to "+id, err, func(have []model.IngressRule) []model.IngressRule {
 		return slices.DeleteFunc(slices.Clone(have), func(h model.IngressRule) bool {
 			return slices.ContainsFunc(rules, func(r model.IngressRule) bool { return convert.CompareIngressRules(h, r) == 0 })
 		})
 	})
 }
 
-// ingressChanged applies a change of a security group's rules to the inventory, or handles the failure of the call.
-func (w *securityGroupWriter) ingressChanged(id, what string, err error, change func([]model.IngressRule) []model.IngressRule) error {
+// finishIngressChange applies a change of a security group's rules to the inventory, or handles the failure of the call.
+func (w *securityGroupWriter) finishIngressChange(id, what string, err error, change func([]model.IngressRule) []model.IngressRule) error {
 	var made time.Time
 	w.inv.Write(func() {
 		e := w.inv.SecurityGroups.Get(id)

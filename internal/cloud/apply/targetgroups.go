@@ -50,7 +50,7 @@ func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.Stac
 	}
 	out, err := w.API.ELB.CreateTargetGroup(ctx, in)
 	if sdk.Code(err) == "DuplicateTargetGroupName" {
-		return plan.Result{}, w.targetGroupNameTaken(ctx, id, g.Name, what)
+		return plan.Result{}, w.handleTargetGroupNameConflict(ctx, id, g.Name, what)
 	}
 	if err != nil {
 		return plan.Result{}, w.failure(what, err, time.Time{}, forget(plan.TargetGroup, ""))
@@ -99,13 +99,13 @@ func (w *targetGroupWriter) checkTargetGroup(ctx context.Context, id model.Stack
 		tags = got[arn]
 	}
 	if !naming.HasAll(tags, naming.StackTags(w.Config.Cluster, id)) {
-		return seen, nameTaken(what, "a target group of this name exists and belongs to %w", ownerError(tags, id))
+		return seen, nameTakenError(what, "a target group of this name exists and belongs to %w", ownerError(tags, id))
 	}
 	return seen, nil
 }
 
-// targetGroupNameTaken returns an error that names the owner of the target group with a name.
-func (w *targetGroupWriter) targetGroupNameTaken(ctx context.Context, id model.StackID, name, what string) error {
+// handleTargetGroupNameConflict returns an error that names the owner of the target group with a name.
+func (w *targetGroupWriter) handleTargetGroupNameConflict(ctx context.Context, id model.StackID, name, what string) error {
 	out, err := w.API.ELB.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{Names: []string{name}})
 	if err != nil {
 		return w.failure(what, err, time.Time{}, forget(plan.TargetGroup, ""))
@@ -113,7 +113,7 @@ func (w *targetGroupWriter) targetGroupNameTaken(ctx context.Context, id model.S
 	if len(out.TargetGroups) != 1 {
 		return sdk.Failed(engine.Conflict, what, "the name was in use during the call")
 	}
-	return w.existsAlready(ctx, id, plan.TargetGroup, aws.ToString(out.TargetGroups[0].TargetGroupArn), what, "a target group of this name exists with other settings and belongs to %w")
+	return w.handleNameConflict(ctx, id, plan.TargetGroup, aws.ToString(out.TargetGroups[0].TargetGroupArn), what, "a target group of this name exists with other settings and belongs to %w")
 }
 
 func (w *targetGroupWriter) setHealthCheck(ctx context.Context, a plan.SetHealthCheck, known plan.KnownIDs) error {

@@ -100,7 +100,7 @@ func (c *Certificates) AskCertificates(ctx context.Context) ([]observed.Certific
 
 func (c *Certificates) readCertificates(ctx context.Context) ([]observed.Certificate, error) {
 	var out []observed.Certificate
-	err := eachListed(sdk.WithOptional(ctx), c.API.ACM, []acmtypes.CertificateStatus{acmtypes.CertificateStatusIssued}, func(s acmtypes.CertificateSummary) error {
+	err := forEachListedCertificate(sdk.WithOptional(ctx), c.API.ACM, []acmtypes.CertificateStatus{acmtypes.CertificateStatusIssued}, func(s acmtypes.CertificateSummary) error {
 		x, err := c.certificate(ctx, s)
 		if err == nil {
 			out = append(out, x)
@@ -111,9 +111,9 @@ func (c *Certificates) readCertificates(ctx context.Context) ([]observed.Certifi
 	return out, err
 }
 
-// eachListed calls do for each entry of ACM's list with one of the statuses, or with any if there are none. It goes on after the
+// forEachListedCertificate calls do for each entry of ACM's list with one of the statuses, or with any if there are none. It goes on after the
 // error of a certificate that was deleted since.
-func eachListed(ctx context.Context, api *acm.Client, statuses []acmtypes.CertificateStatus, do func(s acmtypes.CertificateSummary) error) error {
+func forEachListedCertificate(ctx context.Context, api *acm.Client, statuses []acmtypes.CertificateStatus, do func(s acmtypes.CertificateSummary) error) error {
 	pages := acm.NewListCertificatesPaginator(api, &acm.ListCertificatesInput{
 		CertificateStatuses: statuses,
 		// Without a filter for key types ACM lists only certificates with short RSA keys.

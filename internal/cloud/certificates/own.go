@@ -103,7 +103,7 @@ func (c *Certificates) refreshOwnCertificates(ctx context.Context) error {
 // readOwnCertificates reads the certificates of the cluster, and counts the imported certificates of other owners.
 func (c *Certificates) readOwnCertificates(ctx context.Context) (out []ownCertificate, foreign int, err error) {
 	begun := c.Config.Clock.Now()
-	err = eachListed(sdk.WithOptional(ctx), c.API.ACM, nil, func(s acmtypes.CertificateSummary) error {
+	err = forEachListedCertificate(sdk.WithOptional(ctx), c.API.ACM, nil, func(s acmtypes.CertificateSummary) error {
 		if !c.Config.Manages(s.Type) {
 			return nil
 		}

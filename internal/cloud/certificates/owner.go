@@ -66,7 +66,7 @@ func (c *Certificates) AskCertificateOwner(ctx context.Context, q model.AskCerti
 func (c *Certificates) Imported(ctx context.Context, limit int) (of map[model.Kind]int, unseen int, err error) {
 	of = map[model.Kind]int{}
 	read := 0
-	err = eachListed(ctx, c.API.ACM, nil, func(s acmtypes.CertificateSummary) error {
+	err = forEachListedCertificate(ctx, c.API.ACM, nil, func(s acmtypes.CertificateSummary) error {
 		if s.Type != acmtypes.CertificateTypeImported {
 			return nil
 		}

@@ -94,7 +94,7 @@ func (c *Certificates) readPublicCertificates(ctx context.Context) ([]observed.P
 	statuses := []acmtypes.CertificateStatus{
 		acmtypes.CertificateStatusIssued, acmtypes.CertificateStatusPendingValidation, acmtypes.CertificateStatusExpired, acmtypes.CertificateStatusInactive,
 	}
-	err := eachListed(sdk.WithOptional(ctx), c.API.ACM, statuses, func(s acmtypes.CertificateSummary) error {
+	err := forEachListedCertificate(sdk.WithOptional(ctx), c.API.ACM, statuses, func(s acmtypes.CertificateSummary) error {
 		if s.Type != acmtypes.CertificateTypeAmazonIssued {
 			return nil
 		}

@@ -164,16 +164,16 @@ func (p *ENIs) ChangeEndpointRules(ctx context.Context, group string, authorize,
 	if len(authorize) > 0 {
 		_, err := p.API.EC2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: convert.IngressToAWS(sortedRules(authorize))})
 		if err != nil {
-			return p.endpointRulesFailed(group, fmt.Errorf("authorize ingress to %s: %w", group, err))
+			return p.forgetRulesAfterFailure(group, fmt.Errorf("authorize ingress to %s: %w", group, err))
 		}
-		p.endpointRulesChanged(group, func(have []model.IngressRule) []model.IngressRule { return append(have, authorize...) })
+		p.updateCachedRules(group, func(have []model.IngressRule) []model.IngressRule { return append(have, authorize...) })
 	}
 	if len(revoke) > 0 {
 		_, err := p.API.EC2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: convert.IngressToAWS(sortedRules(revoke))})
 		if err != nil {
-			return p.endpointRulesFailed(group, fmt.Errorf("revoke ingress to %s: %w", group, err))
+			return p.forgetRulesAfterFailure(group, fmt.Errorf("revoke ingress to %s: %w", group, err))
 		}
-		p.endpointRulesChanged(group, func(have []model.IngressRule) []model.IngressRule {
+		p.updateCachedRules(group, func(have []model.IngressRule) []model.IngressRule {
 			return slices.DeleteFunc(have, func(h model.IngressRule) bool {
 				return slices.ContainsFunc(revoke, func(r model.IngressRule) bool { return convert.CompareIngressRules(h, r) == 0 })
 			})
@@ -188,7 +188,7 @@ func sortedRules(in []model.IngressRule) []model.IngressRule {
 	return out
 }
 
-func (p *ENIs) endpointRulesChanged(group string, change func([]model.IngressRule) []model.IngressRule) {
+func (p *ENIs) updateCachedRules(group string, change func([]model.IngressRule) []model.IngressRule) {
 	p.With(func() {
 		g, ok := p.cache.groups[group]
 		if !ok {
@@ -199,9 +199,9 @@ func (p *ENIs) endpointRulesChanged(group string, change func([]model.IngressRul
 	})
 }
 
-// endpointRulesFailed removes a security group from the cache after an error that shows that the cached rules are
+// forgetRulesAfterFailure removes a security group from the cache after an error that shows that the cached rules are
 // outdated, or after which the rules may have changed, so that they are read again.
-func (p *ENIs) endpointRulesFailed(group string, err error) error {
+func (p *ENIs) forgetRulesAfterFailure(group string, err error) error {
 	switch class := sdk.ClassOf(err); {
 	case sdk.MayHaveTakenEffect(err), class == failure.Conflict, class == failure.Gone, class == failure.Invalid, class == failure.Quota:
 		p.With(func() {

@@ -15,9 +15,9 @@ import (
 // start there are a hundred batches for a thousand load balancers. More would use up the token bucket of all reads.
 const maxConcurrent = 8
 
-// inBatches reads batches, several concurrently. After a failure it begins no more batches and returns the error. The first
+// readInBatches reads batches, several concurrently. After a failure it begins no more batches and returns the error. The first
 // batch is read alone, so that only one call is made if AWS does not answer.
-func inBatches(batches iter.Seq[[]string], read func(batch []string) error) error {
+func readInBatches(batches iter.Seq[[]string], read func(batch []string) error) error {
 	limit := 1
 	for remaining := slices.Collect(batches); len(remaining) > 0; limit = maxConcurrent {
 		concurrent := remaining[:min(limit, len(remaining))]
@@ -44,10 +44,10 @@ func inBatches(batches iter.Seq[[]string], read func(batch []string) error) erro
 	return nil
 }
 
-// inHalves reads resources in batches, several concurrently. A resource that does not exist makes AWS refuse its whole
+// readInHalves reads resources in batches, several concurrently. A resource that does not exist makes AWS refuse its whole
 // batch, which is then read in halves. read enters each batch at once, so that a reading that is cut short need
 // not be repeated from its start.
-func inHalves(arns []string, size int, read func(batch []string) error) error {
+func readInHalves(arns []string, size int, read func(batch []string) error) error {
 	var halves func(batch []string) error
 	halves = func(batch []string) error {
 		err := read(batch)
@@ -63,5 +63,5 @@ func inHalves(arns []string, size int, read func(batch []string) error) error {
 		}
 		return halves(batch[half:])
 	}
-	return inBatches(slices.Chunk(slices.Sorted(slices.Values(arns)), size), halves)
+	return readInBatches(slices.Chunk(slices.Sorted(slices.Values(arns)), size), halves)
 }

@@ -23,7 +23,7 @@ func TestBatchesAreReadConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var read atomic.Int64
-		if err := inBatches(slices.Values(batchesOf(2*maxConcurrent+1)), func([]string) error {
+		if err := readInBatches(slices.Values(batchesOf(2*maxConcurrent+1)), func([]string) error {
 			time.Sleep(time.Second)
 			read.Add(1)
 			return nil
@@ -39,7 +39,7 @@ func TestBatchesAreReadConcurrently(t *testing.T) {
 func TestNoBatchStartsAfterAFailedBatch(t *testing.T) {
 	denied, throttled := errors.New("denied"), errors.New("throttled")
 	var read atomic.Int64
-	err := inBatches(slices.Values(batchesOf(3*maxConcurrent)), func(batch []string) error {
+	err := readInBatches(slices.Values(batchesOf(3*maxConcurrent)), func(batch []string) error {
 		switch read.Add(1); batch[0] {
 		case fmt.Sprint(maxConcurrent + 1):
 			return denied
@@ -56,7 +56,7 @@ func TestNoBatchStartsAfterAFailedBatch(t *testing.T) {
 func TestTheFirstBatchIsReadAlone(t *testing.T) {
 	denied := errors.New("denied")
 	var read atomic.Int64
-	if err := inBatches(slices.Values(batchesOf(maxConcurrent)), func([]string) error {
+	if err := readInBatches(slices.Values(batchesOf(maxConcurrent)), func([]string) error {
 		read.Add(1)
 		return denied
 	}); !errors.Is(err, denied) || read.Load() != 1 {
@@ -65,7 +65,7 @@ func TestTheFirstBatchIsReadAlone(t *testing.T) {
 }
 
 func TestPanicInABatchFailsTheRead(t *testing.T) {
-	err := inBatches(slices.Values(batchesOf(2)), func(batch []string) error {
+	err := readInBatches(slices.Values(batchesOf(2)), func(batch []string) error {
 		if batch[0] == "1" {
 			panic("broken")
 		}

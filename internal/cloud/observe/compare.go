@@ -112,7 +112,7 @@ func (r *Reader) refreshResources(ctx context.Context, id model.StackID, b model
 const describedBatch = 20
 
 func (r *Reader) readLoadBalancers(ctx context.Context, arns []string) error {
-	return inHalves(arns, describedBatch, func(batch []string) error {
+	return readInHalves(arns, describedBatch, func(batch []string) error {
 		start, seen := r.Config.Clock.Now(), map[string]inventory.FoundLoadBalancer{}
 		out, err := r.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: batch})
 		if sdk.IsGone(err) && len(batch) == 1 {
@@ -130,7 +130,7 @@ func (r *Reader) readLoadBalancers(ctx context.Context, arns []string) error {
 }
 
 func (r *Reader) readTargetGroups(ctx context.Context, arns []string) error {
-	return inHalves(arns, describedBatch, func(batch []string) error {
+	return readInHalves(arns, describedBatch, func(batch []string) error {
 		start, seen := r.Config.Clock.Now(), map[string]inventory.FoundTargetGroup{}
 		out, err := r.API.ELB.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: batch})
 		if sdk.IsGone(err) && len(batch) == 1 {

@@ -53,7 +53,7 @@ const tagBatch = 20
 func (r *tagReader) readTags(ctx context.Context, arns []string) error {
 	slices.Sort(arns)
 	// Each batch is entered at once, so that a reading that is cut short need not be repeated from its start.
-	return inBatches(slices.Chunk(arns, tagBatch), func(batch []string) error {
+	return readInBatches(slices.Chunk(arns, tagBatch), func(batch []string) error {
 		start := r.Config.Clock.Now()
 		got, err := DescribeTags(ctx, r.Client, batch)
 		if err == nil {
@@ -91,7 +91,7 @@ func (r *tagReader) enterTags(read map[string]map[string]string, arns []string, 
 func DescribeTags(ctx context.Context, c *sdk.Client, arns []string) (map[string]map[string]string, error) {
 	var mu sync.Mutex
 	out := map[string]map[string]string{}
-	err := inHalves(arns, tagBatch, func(batch []string) error {
+	err := readInHalves(arns, tagBatch, func(batch []string) error {
 		res, err := c.API.ELB.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: batch})
 		if err != nil {
 			return err

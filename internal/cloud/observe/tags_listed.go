@@ -31,14 +31,14 @@ func (r *tagReader) listTagged(ctx context.Context, since time.Time) error {
 		for arn, e := range v.LoadBalancers.All() {
 			if e.Seen.VPC == r.VPC && !e.Written.After(start) {
 				v.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) {
-					r.tagsListed(shown[arn], e.MayLackTags(r.Client), &e.Seen.Tags, &e.TagsAt, start)
+					r.setListedTags(shown[arn], e.MayLackTags(r.Client), &e.Seen.Tags, &e.TagsAt, start)
 				})
 			}
 		}
 		for arn, e := range v.TargetGroups.All() {
 			if e.VPC == r.VPC && !e.Written.After(start) {
 				v.TargetGroups.Edit(arn, func(e *inventory.TargetGroup) {
-					r.tagsListed(shown[arn], !usedByOtherOwner(v, r.Client, e, shown), &e.Seen.Tags, &e.TagsAt, start)
+					r.setListedTags(shown[arn], !usedByOtherOwner(v, r.Client, e, shown), &e.Seen.Tags, &e.TagsAt, start)
 				})
 			}
 		}
@@ -77,10 +77,10 @@ func (r *tagReader) taggedPages(shown map[string]map[string]string) nextPage {
 	}
 }
 
-// tagsListed sets the tags of a resource, and the time of their reading, from what the tagging service has listed. The
+// setListedTags sets the tags of a resource, and the time of their reading, from what the tagging service has listed. The
 // time becomes zero, so that the tags are read, if the list does not determine them. shown are the listed tags, nil if
 // the resource is not in the list; young reports whether the resource may be too new for the tagging service.
-func (r *tagReader) tagsListed(shown map[string]string, young bool, tags *map[string]string, at *time.Time, now time.Time) {
+func (r *tagReader) setListedTags(shown map[string]string, young bool, tags *map[string]string, at *time.Time, now time.Time) {
 	unknown := at.IsZero()
 	switch {
 	case shown != nil && unknown:

@@ -119,8 +119,8 @@ func (b *bucket) send(now time.Time) (trial bool) {
 	return true
 }
 
-// learnHandled learns from a call that AWS has handled.
-func (b *bucket) learnHandled(now time.Time, trial, sameFlight bool) {
+// adaptToHandledCall learns from a call that AWS has handled.
+func (b *bucket) adaptToHandledCall(now time.Time, trial, sameFlight bool) {
 	if !trial {
 		return
 	}
@@ -138,9 +138,9 @@ func (b *bucket) learnHandled(now time.Time, trial, sameFlight bool) {
 	}
 }
 
-// learnThrottled learns from the first throttled call of a flight. The others were sent before this one
+// adaptToThrottledCall learns from the first throttled call of a flight. The others were sent before this one
 // was answered, and add no information.
-func (b *bucket) learnThrottled(now time.Time, trial bool) {
+func (b *bucket) adaptToThrottledCall(now time.Time, trial bool) {
 	if b.Fixed {
 		return
 	}

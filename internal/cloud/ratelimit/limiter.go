@@ -208,11 +208,11 @@ func (l *Limiter) charge(buckets []*bucket, tenant queueKey, now time.Time, call
 // dequeue takes a call out of the queue. The lock is held.
 func (l *Limiter) dequeue(w *waiter) {
 	l.queue = slices.DeleteFunc(l.queue, func(o *waiter) bool { return o == w })
-	l.wake()
+	l.wakeWaitingCalls()
 }
 
-// wake makes all waiting calls compute their wait again. The lock is held.
-func (l *Limiter) wake() {
+// wakeWaitingCalls makes all waiting calls compute their wait again. The lock is held.
+func (l *Limiter) wakeWaitingCalls() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
@@ -273,12 +273,12 @@ func (p *permit) report(o Outcome) {
 		}
 		switch {
 		case o == Handled:
-			x.bucket.learnHandled(now, x.trial, x.flight == x.bucket.flight)
+			x.bucket.adaptToHandledCall(now, x.trial, x.flight == x.bucket.flight)
 		case o == Throttled && x.flight == x.bucket.flight:
-			x.bucket.learnThrottled(now, x.trial)
+			x.bucket.adaptToThrottledCall(now, x.trial)
 		}
 	}
-	p.limiter.wake()
+	p.limiter.wakeWaitingCalls()
 }
 
 // Limit is the rate that a token bucket admits now.

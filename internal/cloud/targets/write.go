@@ -44,7 +44,7 @@ func (t Groups) Register(ctx context.Context, arn string, priority bindings.Call
 		if sdk.Code(err) == "ValidationError" && strings.Contains(err.Error(), zoneNeeded) {
 			err = errors.Join(bindings.ErrZoneNeeded, err)
 		}
-		return t.targetsFailed(arn, fmt.Errorf("register targets in %s: %w", arn, err))
+		return t.forgetAfterFailure(arn, fmt.Errorf("register targets in %s: %w", arn, err))
 	}
 	var registered []*observed.Target
 	for _, add := range targets {
@@ -75,7 +75,7 @@ func (t Groups) Deregister(ctx context.Context, arn string, priority bindings.Ca
 		})
 	}
 	if _, err = api.DeregisterTargets(call.With(ctx), in); err != nil {
-		return t.targetsFailed(arn, fmt.Errorf("deregister targets of %s: %w", arn, err))
+		return t.forgetAfterFailure(arn, fmt.Errorf("deregister targets of %s: %w", arn, err))
 	}
 	var leaving []*observed.Target
 	for _, o := range targets {
@@ -88,9 +88,9 @@ func (t Groups) Deregister(ctx context.Context, arn string, priority bindings.Ca
 	return nil
 }
 
-// targetsFailed removes a target group from the caches after an error that shows that the cached state is outdated, or
+// forgetAfterFailure removes a target group from the caches after an error that shows that the cached state is outdated, or
 // after which its targets may have changed.
-func (t Groups) targetsFailed(arn string, err error) error {
+func (t Groups) forgetAfterFailure(arn string, err error) error {
 	class := sdk.ClassOf(err)
 	if sdk.MayHaveTakenEffect(err) || class == engine.Gone || class == engine.Conflict || class == engine.Invalid {
 		t.Forget(arn)

@@ -15,7 +15,7 @@ import (
 
 // The wait of an item is measured from the time at which it became due, and reported with the priority of the trigger
 // that made it due first. The change that caused the run may be older.
-func TestWaits(t *testing.T) {
+func TestWaitsAreMeasuredFromTheDueTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got recordedWaits
 		w := newItems(Line[string]{Name: "line", Reconciler: runFunc(nil), Metrics: &got})

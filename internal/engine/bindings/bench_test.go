@@ -68,7 +68,7 @@ func BenchmarkAddressMissingInAWS(b *testing.B) {
 func BenchmarkNodeAdded(b *testing.B) {
 	for _, nodes := range []int{50, 2000, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
-			w := newCrowdedHarness(b, 0, nodes)
+			w := newLargeHarness(b, 0, nodes)
 			quick := benchmarkAWS{w.aws, map[string][]bindings.Target{}}
 			w.conf.Cloud = quick
 			w.restart()
@@ -156,12 +156,12 @@ func cpuUsed(b *testing.B) time.Duration {
 // benchmarkPods runs a benchmark with different numbers of pods.
 func benchmarkPods(b *testing.B, run func(b *testing.B, w *harness)) {
 	for _, pods := range []int{1000, 20000} {
-		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) { run(b, newCrowdedHarness(b, pods/podsPerBinding, max(50, pods/10))) })
+		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) { run(b, newLargeHarness(b, pods/podsPerBinding, max(50, pods/10))) })
 	}
 }
 
-// newCrowdedHarness returns a test harness with many nodes, and many bindings with podsPerBinding pods each.
-func newCrowdedHarness(b *testing.B, bindings, nodes int) *harness {
+// newLargeHarness returns a test harness with many nodes, and many bindings with podsPerBinding pods each.
+func newLargeHarness(b *testing.B, bindings, nodes int) *harness {
 	b.Helper()
 	w := newHarness(b)
 	clear(w.aws.groups)

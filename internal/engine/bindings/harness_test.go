@@ -222,7 +222,7 @@ func (a *aws) ENIs(_ context.Context, q bindings.ENIQuery) (bindings.ENIs, error
 }
 
 func (a *aws) EndpointSecurityGroups(_ context.Context, _ []string, _ time.Duration) ([]bindings.EndpointSecurityGroup, error) {
-	if a.countGroupRead() {
+	if a.countSecurityGroupRead() {
 		a.atRead()
 	}
 	a.mu.Lock()
@@ -267,8 +267,8 @@ func (a *aws) takeWait(wait *chan struct{}) chan struct{} {
 	return c
 }
 
-// countGroupRead counts a read of security groups, and reports whether this read calls atRead.
-func (a *aws) countGroupRead() bool {
+// countSecurityGroupRead counts a read of security groups, and reports whether this read calls atRead.
+func (a *aws) countSecurityGroupRead() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.groupReads--

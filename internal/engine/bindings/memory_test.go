@@ -63,8 +63,8 @@ func refusalNote(class engine.Class, numbers ...int) note {
 	return noteRefused(bindingplan.Refusal{Endpoints: endpoints(numbers...), Because: bindingplan.Failure{Err: errRefused, Class: class}})
 }
 
-// TestNotesOfPlans checks which facts from earlier notes the next plan gets, a minute after the last note.
-func TestNotesOfPlans(t *testing.T) {
+// TestPlansGetTheFactsOfEarlierNotes checks which facts from earlier notes the next plan gets, a minute after the last note.
+func TestPlansGetTheFactsOfEarlierNotes(t *testing.T) {
 	checkpoint := func(v string) note { return noteCheckpointSet(v) }
 	for name, x := range map[string]struct {
 		notes []note
@@ -238,7 +238,7 @@ func TestLeavingTimeRestartsIfATargetIsDesiredAgain(t *testing.T) {
 }
 
 // Changes by other clients are reported only for targets whose registration was complete and some time ago.
-func TestVerifiableBindings(t *testing.T) {
+func TestDriftIsReportedOnlyAfterACompleteRegistration(t *testing.T) {
 	register, done := noteRegistered(firstBinding, endpoints(1)), noteRunEnded(true)
 	for name, x := range map[string]struct {
 		notes []note

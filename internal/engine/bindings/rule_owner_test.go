@@ -23,7 +23,7 @@ func TestCachedRulesMatchAFreshComputation(t *testing.T) {
 		w := rulesHarness(t)
 		lost := false
 		for step := range 8 {
-			lost = w.disturb(r) || lost
+			lost = w.makeRandomChanges(r) || lost
 			for _, i := range r.Perm(3) {
 				_, _ = w.rec.Reconcile(t.Context(), keyOf(ruleBindings[i])) // waiting bindings are run again
 			}
@@ -46,7 +46,7 @@ func TestCachedRulesMatchAFreshComputation(t *testing.T) {
 			default:
 				strict++
 			}
-			lost = !w.allKnown()
+			lost = !w.hasAllENIAddresses()
 		}
 	}
 	if loose < 20 || strict < 20 {
@@ -121,15 +121,15 @@ func (w *harness) showAddresses(node int, on bool) {
 	w.aws.enis[fmt.Sprintf("i-%d", node+1)] = []network.ENI{eni}
 }
 
-func (w *harness) allKnown() bool {
+func (w *harness) hasAllENIAddresses() bool {
 	return len(w.aws.enis["i-1"][0].Addresses) > 0 && len(w.aws.enis["i-2"][0].Addresses) > 0
 }
 
 func ruleAddress(binding, pod int) string { return fmt.Sprintf("10.0.%d.%d", 3+binding, pod) }
 
-// disturb makes one to three random changes, and reports whether a rule that no binding needs may remain.
-func (w *harness) disturb(r *rand.Rand) bool {
-	lost := !w.allKnown()
+// makeRandomChanges makes one to three random changes, and reports whether a rule that no binding needs may remain.
+func (w *harness) makeRandomChanges(r *rand.Rand) bool {
+	lost := !w.hasAllENIAddresses()
 	for range 1 + r.IntN(3) {
 		k := r.IntN(3)
 		name := ruleBindings[k]
@@ -155,7 +155,7 @@ func (w *harness) disturb(r *rand.Rand) bool {
 			}
 			w.put(podDocs("s"+name, pods...))
 		}
-		lost = lost || !w.allKnown()
+		lost = lost || !w.hasAllENIAddresses()
 	}
 	return lost
 }

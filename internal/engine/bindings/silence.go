@@ -20,7 +20,7 @@ func (p *run) watchSilence(ctx context.Context, f *bindingplan.Facts) (stop func
 	object, silent := targets.Ref(f.Stored), false
 	end := p.r.Silence.WatchSilence(ctx, func(ctx context.Context, since time.Time) {
 		silent = true
-		p.r.memory.noteKnown(p.key, noteSilent(since))
+		p.r.memory.noteKnown(p.key, noteUnanswered(since))
 		if first := p.r.memory.get(p.key).silentSince; !first.IsZero() {
 			since = first
 		}
@@ -34,8 +34,8 @@ func (p *run) watchSilence(ctx context.Context, f *bindingplan.Facts) (stop func
 	}
 }
 
-// noteSilent notes that AWS has not answered a call since a time.
-func noteSilent(since time.Time) note {
+// noteUnanswered notes that AWS has not answered a call since a time.
+func noteUnanswered(since time.Time) note {
 	return func(e entry, _ moment) entry {
 		if e.silentSince.IsZero() {
 			e.silentSince = since

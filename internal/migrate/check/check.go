@@ -298,7 +298,7 @@ func Requests(a, b []model.Rule, visit func(req model.Request, a, b []model.Rule
 	complete = true
 	for _, host := range hostsOf(slices.Concat(a, b)) {
 		from, to := rulesForHost(a, host), rulesForHost(b, host)
-		complete = spaceOf(slices.Concat(from, to)).eachRequest(host, &remaining, func(req model.Request) { visit(req, from, to) }) && complete
+		complete = requestSpaceOf(slices.Concat(from, to)).eachRequest(host, &remaining, func(req model.Request) { visit(req, from, to) }) && complete
 	}
 	return complete
 }

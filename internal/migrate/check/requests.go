@@ -67,8 +67,8 @@ func hostsOf(rules []model.Rule) []string {
 	return v.list
 }
 
-// spaceOf returns the requests that the conditions of some rules distinguish.
-func spaceOf(rules []model.Rule) *requestSpace {
+// requestSpaceOf returns the requests that the conditions of some rules distinguish.
+func requestSpaceOf(rules []model.Rule) *requestSpace {
 	s := &requestSpace{headers: map[string]*valueSet{}}
 	s.paths.add("/", "/other-path")
 	s.queries.add("")

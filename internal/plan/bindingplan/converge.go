@@ -84,7 +84,7 @@ func (p *planner) converge() {
 			}
 			p.findings.Add(g.ignoredSettings(p.Stored)...)
 		}
-		mover{p}.moveTargets(p.comparisonAge())
+		targetPlanner{p}.moveTargets(p.comparisonAge())
 	}
 }
 

@@ -24,7 +24,7 @@ func (d delayedChanges) isEmpty() bool { return len(d.endpoints)+len(d.targets) 
 // endpoint is delayed, all old targets that can serve are retained. Targets that cannot serve are deregistered at once. If no
 // target can serve, the delay is short. Nodes are never delayed, because tenants cannot change them. It reports whether the plan
 // can go on.
-func (p mover) delayFlapping(m *moves) bool {
+func (p targetPlanner) delayFlapping(m *moves) bool {
 	if p.Memory.FlappingFor <= 0 || targets.IsInstance(p.Described) {
 		return true
 	}
@@ -58,7 +58,7 @@ func (p mover) delayFlapping(m *moves) bool {
 }
 
 // unservingTargets returns the old targets that cannot serve: pods that are not ready or are terminating.
-func (p mover) unservingTargets(old []*observed.Target) ([]*observed.Target, bool) {
+func (p targetPlanner) unservingTargets(old []*observed.Target) ([]*observed.Target, bool) {
 	if len(old) == 0 {
 		return nil, true
 	}

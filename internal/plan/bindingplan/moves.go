@@ -30,12 +30,12 @@ type comparison struct {
 	diff   targets.Diff
 }
 
-// mover plans changes of targets.
-type mover struct{ *planner }
+// targetPlanner plans changes of targets.
+type targetPlanner struct{ *planner }
 
 // moveTargets plans to register the endpoints: first the rules, then new targets, then the deregistration of old ones. maxAge is
 // the maximum age of the registered targets; zero means the cached targets.
-func (p mover) moveTargets(maxAge time.Duration) {
+func (p targetPlanner) moveTargets(maxAge time.Duration) {
 	age := durations.HealthAge
 	switch {
 	case maxAge > 0:
@@ -80,7 +80,7 @@ func (p mover) moveTargets(maxAge time.Duration) {
 }
 
 // prepareMoves plans the steps before targets are changed: rules, checkpoint and record.
-func (p mover) prepareMoves(m *moves, maxAge time.Duration) {
+func (p targetPlanner) prepareMoves(m *moves, maxAge time.Duration) {
 	p.addStep(NoteRegistered{m.MatchedTargets()}, "")
 	p.addStep(SyncRules{Keeps: len(m.retained)+len(m.delayed.targets) > 0, MaxAge: maxAge}, "")
 	pending := !targets.IsInstance(p.Described) && slices.ContainsFunc(m.Matched, func(x targets.Pair) bool {
@@ -101,12 +101,12 @@ func (p mover) prepareMoves(m *moves, maxAge time.Duration) {
 }
 
 // finishMoves ends a plan that changes targets.
-func (p mover) finishMoves(m *moves) {
+func (p targetPlanner) finishMoves(m *moves) {
 	p.moves, p.end = m, reportTargets
 }
 
 // planAfterRegistration plans the steps after some targets could not be registered.
-func (p mover) planAfterRegistration(m *moves) {
+func (p targetPlanner) planAfterRegistration(m *moves) {
 	_, old := splitReplaced(m.Diff)
 	m.attempt = p.Attempt
 	p.deregisterOld(m, old)
@@ -127,7 +127,7 @@ func (p mover) planAfterRegistration(m *moves) {
 
 // deregisterOld plans to deregister old targets after new ones were registered. If no new target could be registered, it retains
 // the old ones that can still serve.
-func (p mover) deregisterOld(m *moves, old []*observed.Target) {
+func (p targetPlanner) deregisterOld(m *moves, old []*observed.Target) {
 	a := m.attempt
 	if a != nil && a.Failed != nil && !a.isOverCapacity() && len(m.MatchedTargets())+len(withoutRefused(m.Register, a.Refused)) == 0 {
 		var ok bool
@@ -173,7 +173,7 @@ func withoutRefused(all []targets.Endpoint, refused []Refusal) []targets.Endpoin
 }
 
 // targetsUnableToServe returns the targets that cannot serve any more: those without a ready pod. Nodes can always serve.
-func (p mover) targetsUnableToServe(list []*observed.Target) ([]*observed.Target, bool) {
+func (p targetPlanner) targetsUnableToServe(list []*observed.Target) ([]*observed.Target, bool) {
 	if targets.IsInstance(p.Described) {
 		return nil, true
 	}
@@ -182,7 +182,7 @@ func (p mover) targetsUnableToServe(list []*observed.Target) ([]*observed.Target
 }
 
 // servingPods returns the ready pods of targets by address, except terminating ones; false if the plan needs an answer first.
-func (p mover) servingPods(list []*observed.Target) (map[string]*corev1.Pod, bool) {
+func (p targetPlanner) servingPods(list []*observed.Target) (map[string]*corev1.Pod, bool) {
 	for _, t := range list {
 		if p.Serving == nil || !p.Serving.Asked[t.ID] {
 			p.ask(AskServing{list})
@@ -201,7 +201,7 @@ func (p mover) servingPods(list []*observed.Target) (map[string]*corev1.Pod, boo
 // compare returns the changes of the targets; false if the plan needs an answer first or has failed. age is the maximum age of the
 // health. Cached health is not sufficient to decide whether new targets can replace old ones, and whether the gate of a pod may be
 // opened: the health may have changed, and the address may have belonged to another pod.
-func (p mover) compare(age time.Duration) (*moves, bool) {
+func (p targetPlanner) compare(age time.Duration) (*moves, bool) {
 	if !p.readRecordAndHealth(age) {
 		return nil, false
 	}
@@ -244,7 +244,7 @@ func (p *planner) readRecordAndHealth(age time.Duration) bool {
 }
 
 // diff returns the difference between targets and endpoints, computed once for the same health.
-func (p mover) diff() targets.Diff {
+func (p targetPlanner) diff() targets.Diff {
 	if p.compared == nil || p.compared.health != p.Health {
 		d := p.compareTargets()
 		d.Deregister = p.removable(d.Deregister)
@@ -254,7 +254,7 @@ func (p mover) diff() targets.Diff {
 }
 
 // compareTargets computes the difference between targets and endpoints.
-func (p mover) compareTargets() targets.Diff {
+func (p targetPlanner) compareTargets() targets.Diff {
 	if targets.IsQUIC(p.Described) {
 		return targets.Compare(p.registrable(), p.Health.Targets, p.Options.MaxTargets)
 	}
@@ -262,7 +262,7 @@ func (p mover) compareTargets() targets.Diff {
 }
 
 // mayOpenGate reports whether the gate of a pod would be opened.
-func (p mover) mayOpenGate(d targets.Diff) bool {
+func (p targetPlanner) mayOpenGate(d targets.Diff) bool {
 	return !targets.IsInstance(p.Described) && slices.ContainsFunc(d.Matched, func(m targets.Pair) bool {
 		shown, _, _ := targets.CurrentCondition(m.Endpoint.Pod, p.gate())
 		return targets.HasGate(m.Endpoint.Pod, p.gate()) && shown.Status != corev1.ConditionTrue &&
@@ -274,7 +274,7 @@ func (p mover) mayOpenGate(d targets.Diff) bool {
 // the selector of a Service was changed. Otherwise no target could serve. An old target is retained while its pod is ready, and
 // until the first health checks of the new ones end. It is not retained if the target group has no capacity for both. It reports
 // whether the plan can go on.
-func (p mover) retainServing(m *moves) bool {
+func (p targetPlanner) retainServing(m *moves) bool {
 	serving, ok := p.servingOldTargets(m.Diff)
 	if !ok || len(serving) == 0 {
 		return ok
@@ -293,7 +293,7 @@ func (p mover) retainServing(m *moves) bool {
 
 // servingOldTargets returns the pods of old targets that can still serve, by address; none if the matched targets
 // are sufficient. It reports false if the plan needs an answer first.
-func (p mover) servingOldTargets(d targets.Diff) (map[string]*corev1.Pod, bool) {
+func (p targetPlanner) servingOldTargets(d targets.Diff) (map[string]*corev1.Pod, bool) {
 	if targets.IsInstance(p.Described) || len(d.OverCapacity) > 0 || len(d.Deregister) == 0 || len(d.Register)+len(d.Matched) == 0 {
 		return nil, true
 	}

@@ -27,7 +27,7 @@ const maxDeselectedChecked = 5
 
 // hasSelectorChanged sets moves.deselected if previous pods of the Service still run, so that its selector was changed. It reports
 // whether the plan can go on.
-func (p mover) hasSelectorChanged(m *moves) bool {
+func (p targetPlanner) hasSelectorChanged(m *moves) bool {
 	if u := p.Resolution.NoEndpoints; u == nil || !u.Emptied || len(m.Deregister) == 0 {
 		return true
 	}

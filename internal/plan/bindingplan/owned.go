@@ -33,7 +33,7 @@ func (f *Facts) wantedIdentities() map[string]bool {
 }
 
 // recordTargets plans to write the record, unless it has the identities.
-func (p mover) recordTargets(want map[string]bool, why string) {
+func (p targetPlanner) recordTargets(want map[string]bool, why string) {
 	if !p.Record.Recorded || !maps.Equal(p.Record.Identities, want) {
 		p.addStep(SetRecord{want}, why)
 	}

@@ -36,7 +36,7 @@ func (cc *Chooser) discover(c model.CertHosts, live *observed.Listener) (out dis
 				!slices.ContainsFunc(known.Domains, func(d string) bool { return plan.DomainCovers(d, host) }) {
 				continue
 			}
-			switch right, unavailable := cc.rightToServe(known, c.Member, c.Field(host), live); {
+			switch right, unavailable := cc.decideCertificateRight(known, c.Member, c.Field(host), live); {
 			case unavailable != nil:
 				out.unavailable = unavailable
 			case right == mayServe:
@@ -54,7 +54,7 @@ func (cc *Chooser) discover(c model.CertHosts, live *observed.Listener) (out dis
 	return out
 }
 
-// certificateRight is the result of rightToServe for a certificate and a host of a member.
+// certificateRight is the result of decideCertificateRight for a certificate and a host of a member.
 type certificateRight int
 
 const (
@@ -63,7 +63,7 @@ const (
 	noLongerServes // it is attached and has to be removed
 )
 
-// rightToServe decides whether a certificate may serve a host of a member.
+// decideCertificateRight decides whether a certificate may serve a host of a member.
 //
 // An imported certificate comes from a Secret, for the stack whose members name that Secret. Discovery never finds it:
 // another stack must not use it, and that stack uses it without discovery as long as a member names the Secret. The private
@@ -73,7 +73,7 @@ const (
 //
 // A requested certificate is excluded if the feature gate for that is on. Without the gate, the tags of issued
 // certificates are not read, because a cluster without the gate may lack the permission.
-func (cc *Chooser) rightToServe(c observed.Certificate, member finding.Ref, field string, live *observed.Listener) (certificateRight, *observed.Fault) {
+func (cc *Chooser) decideCertificateRight(c observed.Certificate, member finding.Ref, field string, live *observed.Listener) (certificateRight, *observed.Fault) {
 	attached := live != nil && (live.Certificate == c.ARN || slices.Contains(live.Certificates, c.ARN))
 	owner := c.Owner
 	if owner == nil && c.Imported {

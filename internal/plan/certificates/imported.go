@@ -40,7 +40,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	if same < 0 {
 		claimed = append(slices.Clone(claimed), servedNames(m.groups, w.Import)...)
 	}
-	if n := newlyClaimed(claimed, live); n != nil && same < 0 {
+	if n := firstNewClaim(claimed, live); n != nil && same < 0 {
 		m.reportImport(w, finding.HostNotOwned, fmt.Sprintf("the certificate is for %q, and host %q is already served by %s", n.Name, n.Host, n.By),
 			"issue the certificate only for your own hosts")
 		return
@@ -143,10 +143,10 @@ func servedNames(tg *owners.TargetGroups, w *model.CertificateImport) (out []mod
 	return out
 }
 
-// newlyClaimed returns the first claimed name that is in no live certificate of the Secret; nil if there is none. A claimed
+// firstNewClaim returns the first claimed name that is in no live certificate of the Secret; nil if there is none. A claimed
 // name covers a host of another object. Names in a live certificate are accepted, so that an older object that is added later
 // does not prevent the renewal.
-func newlyClaimed(claimed []model.ClaimedName, live []observed.OwnCertificate) *model.ClaimedName {
+func firstNewClaim(claimed []model.ClaimedName, live []observed.OwnCertificate) *model.ClaimedName {
 	for i, n := range claimed {
 		if !slices.ContainsFunc(live, func(c observed.OwnCertificate) bool { return slices.Contains(c.Imported.Names, n.Name) }) {
 			return &claimed[i]

@@ -105,7 +105,7 @@ func relateToAdopter(stack model.Stack, by observed.Adopter, translate Translato
 	keeps := gateway.Held.Everything && gateway.Empty() || gateway.Adopts != nil && gateway.Adopts.From == stack.ID && !gateway.DryRun && !gateway.Empty()
 	switch {
 	case keeps || stack.Empty():
-	case mayReturn(&by.LoadBalancer, stack):
+	case mayTakeBack(&by.LoadBalancer, stack):
 		out.Standing = TakesOver
 	default:
 		out.Standing = Withheld
@@ -121,7 +121,7 @@ func relateToPrevious(from model.StackID, live *observed.LoadBalancer, translate
 	switch {
 	case err != nil || !on:
 		return Relation{}, err
-	case previous.Empty() && previous.Held.Everything, !previous.Empty() && mayReturn(live, previous):
+	case previous.Empty() && previous.Held.Everything, !previous.Empty() && mayTakeBack(live, previous):
 		return Relation{Other: from, OtherStack: previous, Standing: GivesBack}, nil
 	case naming.HasStackTags(from, live.Tags):
 		return Relation{Other: from, OtherStack: previous, Standing: TakesOver}, nil
@@ -129,10 +129,10 @@ func relateToPrevious(from model.StackID, live *observed.LoadBalancer, translate
 	return Relation{}, nil
 }
 
-// mayReturn reports whether a stack may take back the load balancer that a Gateway has taken over: if it has a member in a
+// mayTakeBack reports whether a stack may take back the load balancer that a Gateway has taken over: if it has a member in a
 // namespace that had a member at the take-over. Any user may join an IngressGroup whose members were deleted, and must not
 // get the load balancer of its clients.
-func mayReturn(lb *observed.LoadBalancer, stack model.Stack) bool {
+func mayTakeBack(lb *observed.LoadBalancer, stack model.Stack) bool {
 	namespaces := naming.AdoptedNamespaces(lb.Tags)
 	return slices.ContainsFunc(stack.Members, func(m model.Member) bool { return slices.Contains(namespaces, m.Ref.Namespace) })
 }

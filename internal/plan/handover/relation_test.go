@@ -43,8 +43,8 @@ func loadBalancerOf(adopted bool, of ...model.StackID) observed.Stack {
 	return observed.Stack{LoadBalancers: []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Tags: tags}}}
 }
 
-// adoptedBy returns the observed state of a stack whose load balancer the stack with this id has taken over.
-func adoptedBy(id model.StackID, have observed.Stack) observed.Stack {
+// withAdopter returns the observed state of a stack whose load balancer the stack with this id has taken over.
+func withAdopter(id model.StackID, have observed.Stack) observed.Stack {
 	have.Facts.Adopter = &observed.Adopter{Stack: id, LoadBalancer: loadBalancerOf(true, id).LoadBalancers[0]}
 	return have
 }
@@ -85,19 +85,19 @@ func TestRelate(t *testing.T) {
 		"the group is switched off":                      {stack: stackOf(gateway, true), have: loadBalancerOf(true, gateway), off: true, want: Unrelated},
 		"who may take it back is of a foreign namespace": {stack: stackOf(gateway, true), have: loadBalancerOf(true, gateway), other: withForeignMembers(stackOf(ingressGroup, true)), want: Unrelated},
 		"and it has begun":                               {stack: stackOf(gateway, true), have: loadBalancerOf(true, gateway, ingressGroup), other: withForeignMembers(stackOf(ingressGroup, true)), want: TakesOver},
-		"one of a foreign namespace waits":               {stack: withForeignMembers(stackOf(ingressGroup, true)), have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Withheld},
+		"one of a foreign namespace waits":               {stack: withForeignMembers(stackOf(ingressGroup, true)), have: withAdopter(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Withheld},
 		"nor does a deleted Gateway give it to that":     {stack: model.Stack{ID: gateway, Leaving: stackOf(gateway, true).Members}, have: loadBalancerOf(true, gateway), other: withForeignMembers(stackOf(ingressGroup, true)), want: Unrelated},
-		"which waits until the Gateway is gone":          {stack: withForeignMembers(stackOf(ingressGroup, true)), have: adoptedBy(gateway, observed.Stack{}), other: gone, want: Withheld},
+		"which waits until the Gateway is gone":          {stack: withForeignMembers(stackOf(ingressGroup, true)), have: withAdopter(gateway, observed.Stack{}), other: gone, want: Withheld},
 		"it was given back":                              {stack: adoptingGateway(true, true), other: stackOf(ingressGroup, true), want: Returned},
 		"the class is missing, no withdrawal":            {stack: held, have: loadBalancerOf(true, gateway), other: stackOf(ingressGroup, true), want: Unrelated},
-		"the group of a Gateway that has it":             {stack: stackOf(ingressGroup, true), have: adoptedBy(gateway, observed.Stack{}), other: adoptingGateway(false, true), want: HandedOver},
-		"of one that has begun":                          {stack: stackOf(ingressGroup, true), have: adoptedBy(gateway, loadBalancerOf(true, ingressGroup, gateway)), other: adoptingGateway(false, true), want: HandedOver},
-		"of one whose class is missing":                  {stack: stackOf(ingressGroup, true), have: adoptedBy(gateway, observed.Stack{}), other: held, want: HandedOver},
-		"of one whose kind is off":                       {stack: stackOf(ingressGroup, true), have: adoptedBy(gateway, observed.Stack{}), off: true, want: HandedOver},
-		"of one that asks no more":                       {stack: stackOf(ingressGroup, true), have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: TakesOver},
-		"of one that is in dry run":                      {stack: stackOf(ingressGroup, true), have: adoptedBy(gateway, observed.Stack{}), other: adoptingGateway(true, true), want: TakesOver},
-		"of one that is gone":                            {stack: stackOf(ingressGroup, true), have: adoptedBy(gateway, observed.Stack{}), other: gone, want: TakesOver},
-		"all of the group leave, nothing is taken":       {stack: model.Stack{ID: ingressGroup}, have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: HandedOver},
+		"the group of a Gateway that has it":             {stack: stackOf(ingressGroup, true), have: withAdopter(gateway, observed.Stack{}), other: adoptingGateway(false, true), want: HandedOver},
+		"of one that has begun":                          {stack: stackOf(ingressGroup, true), have: withAdopter(gateway, loadBalancerOf(true, ingressGroup, gateway)), other: adoptingGateway(false, true), want: HandedOver},
+		"of one whose class is missing":                  {stack: stackOf(ingressGroup, true), have: withAdopter(gateway, observed.Stack{}), other: held, want: HandedOver},
+		"of one whose kind is off":                       {stack: stackOf(ingressGroup, true), have: withAdopter(gateway, observed.Stack{}), off: true, want: HandedOver},
+		"of one that asks no more":                       {stack: stackOf(ingressGroup, true), have: withAdopter(gateway, observed.Stack{}), other: stackOf(gateway, true), want: TakesOver},
+		"of one that is in dry run":                      {stack: stackOf(ingressGroup, true), have: withAdopter(gateway, observed.Stack{}), other: adoptingGateway(true, true), want: TakesOver},
+		"of one that is gone":                            {stack: stackOf(ingressGroup, true), have: withAdopter(gateway, observed.Stack{}), other: gone, want: TakesOver},
+		"all of the group leave, nothing is taken":       {stack: model.Stack{ID: ingressGroup}, have: withAdopter(gateway, observed.Stack{}), other: stackOf(gateway, true), want: HandedOver},
 	} {
 		got, err := Relate(c.stack, c.have, func(model.StackID) (model.Stack, bool, error) { return c.other, !c.off, nil }, func(finding.Ref) string { return "" })
 		if err != nil || got.Standing != c.want {

@@ -82,7 +82,7 @@ func (s StateFacts) unmarkedState(live *observed.LoadBalancer) State {
 func (s StateFacts) takenState() State {
 	gone := s.Other.Empty() && !s.Other.Held.Everything
 	switch {
-	case s.hasWithdrawn() && !gone && (isBlocked(s.Other) || mayReturn(s.Have.Live(model.LoadBalancerID), s.Other)):
+	case s.hasWithdrawn() && !gone && (isBlocked(s.Other) || mayTakeBack(s.Have.Live(model.LoadBalancerID), s.Other)):
 		return GivingBack
 	case isUnfinished(s.Other.ID, s.Have):
 		return Adopting

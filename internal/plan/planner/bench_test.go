@@ -48,8 +48,8 @@ func prefixPath(i int) []model.Condition {
 	}
 }
 
-// wildPath returns conditions that overlap with those of every other rule.
-func wildPath(i int) []model.Condition {
+// wildcardConditions returns conditions that overlap with those of every other rule.
+func wildcardConditions(i int) []model.Condition {
 	return []model.Condition{
 		model.HostHeader{Values: []string{"*.example.com"}},
 		model.PathPattern{Values: []string{fmt.Sprintf("/*p%d*", i)}},
@@ -103,7 +103,7 @@ func BenchmarkPlan(b *testing.B) {
 	for _, shape := range []struct {
 		name       string
 		conditions func(i int) []model.Condition
-	}{{"prefixes", prefixPath}, {"wildcards", wildPath}} {
+	}{{"prefixes", prefixPath}, {"wildcards", wildcardConditions}} {
 		for _, n := range []int{400, 4000, 20000} {
 			want := manyRules(n, shape.conditions)
 			bare := want

@@ -29,16 +29,16 @@ func (d *stepPlanner) removeDeparted() (steps []plan.StepID) {
 				}
 			}
 			if m := d.departedOwner(l.Default); m != nil {
-				steps = append(steps, d.Add(departedDefault(lb, l, *m)))
+				steps = append(steps, d.Add(defaultActionRemovalStep(lb, l, *m)))
 			}
 		}
 	}
 	return steps
 }
 
-// departedDefault returns the step that removes the default action of a member that left. For a network load balancer
+// defaultActionRemovalStep returns the step that removes the default action of a member that left. For a network load balancer
 // it deletes the listener.
-func departedDefault(lb observed.LoadBalancer, l observed.Listener, of finding.Ref) plan.Step {
+func defaultActionRemovalStep(lb observed.LoadBalancer, l observed.Listener, of finding.Ref) plan.Step {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	s := plan.Step{Address: a, Why: departedReason, Blames: []finding.Ref{of}}
 	if lb.Type == model.Network.String() {

@@ -16,7 +16,7 @@ import (
 
 // keepOrder plans the rules of a listener without changing priorities.
 func (ro *Rollout) keepOrder() {
-	stuck := ro.set.misplaced()
+	stuck := ro.set.rulesOutOfOrder()
 	used := map[int32]bool{}
 	if ro.Listener.Live != nil {
 		for _, o := range ro.Listener.Live.Rules {
@@ -51,9 +51,9 @@ func (ro *Rollout) keepOrder() {
 	ro.set.desired, ro.set.indexes, ro.set.byMember = rest, nil, nil
 }
 
-// misplaced reports, for each desired rule, whether its live rule is in the wrong order with another live rule that may
+// rulesOutOfOrder reports, for each desired rule, whether its live rule is in the wrong order with another live rule that may
 // match the same requests.
-func (s *ruleSet) misplaced() []bool {
+func (s *ruleSet) rulesOutOfOrder() []bool {
 	out := make([]bool, len(s.desired))
 	live := s.index("live", isLive)
 	for i, x := range s.desired {

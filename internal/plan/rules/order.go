@@ -122,7 +122,7 @@ func (ro *Rollout) interimOrder() order {
 	if len(late) == 0 {
 		return out
 	}
-	at, ok := ro.set.placesBetween(base, late)
+	at, ok := ro.set.insertionIndexes(base, late)
 	if !ok {
 		wait := late[0].wait
 		out.wait = ro.Wait(draft.WaitKey("order", fmt.Sprint(ro.Listener.Desired.Port)), wait.For, wait.Deadline)
@@ -191,10 +191,10 @@ func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 	return out, base
 }
 
-// placesBetween returns, for each delayed rule, before how many rules of base it comes. Rules that come before a
+// insertionIndexes returns, for each delayed rule, before how many rules of base it comes. Rules that come before a
 // delayed rule now remain before it, and rules that have to come after its successors come after it. ok reports whether
 // such places exist.
-func (s *ruleSet) placesBetween(base []int, late []delayedRule) (at []int, ok bool) {
+func (s *ruleSet) insertionIndexes(base []int, late []delayedRule) (at []int, ok bool) {
 	at, ok = make([]int, len(late)), true
 	limit := len(base)
 	for k := len(late) - 1; k >= 0; k-- {

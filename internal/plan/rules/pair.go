@@ -112,7 +112,7 @@ func (ro *Rollout) pairWithLive(desired []*ruleChange, live []observed.Rule) (ta
 			if w.rule.KeptOrReplaced() != nil || w.live != nil {
 				continue
 			}
-			candidates := lists.unpaired(keys[i], taken)
+			candidates := lists.unpairedRules(keys[i], taken)
 			if here {
 				j, ok := priorities[w.priority]
 				if !ok || lists.keys[j] != keys[i] {
@@ -152,8 +152,8 @@ func (l *liveRulesByKey) add(j int, key string) {
 	l.lists[key] = append(l.lists[key], j)
 }
 
-// unpaired returns the rules of a key, from the first one that is not taken.
-func (l *liveRulesByKey) unpaired(key string, taken []bool) []int {
+// unpairedRules returns the rules of a key, from the first one that is not taken.
+func (l *liveRulesByKey) unpairedRules(key string, taken []bool) []int {
 	list := l.lists[key]
 	for len(list) > 0 && taken[list[0]] {
 		list = list[1:]

@@ -199,7 +199,7 @@ func (s *ruleSet) choosePriorities(live []observed.Rule) {
 		used[o.Priority] = true
 		bottom = max(bottom, o.Priority)
 	}
-	lowest := s.lowestBehind()
+	lowest := s.lowestPrioritiesBehind()
 	highest := int32(0) // of the rules in front that are retained or created
 	for i, n := range s.desired {
 		switch {
@@ -222,8 +222,8 @@ func (s *ruleSet) choosePriorities(live []observed.Rule) {
 	}
 }
 
-// lowestBehind returns, for each desired rule, the lowest priority number that a live rule behind it has.
-func (s *ruleSet) lowestBehind() []int32 {
+// lowestPrioritiesBehind returns, for each desired rule, the lowest priority number that a live rule behind it has.
+func (s *ruleSet) lowestPrioritiesBehind() []int32 {
 	out := make([]int32, len(s.desired))
 	lowest := int32(TopPriority + 1)
 	for i, w := range slices.Backward(s.desired) {

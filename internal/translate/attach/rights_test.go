@@ -56,11 +56,11 @@ func TestMayServe(t *testing.T) {
 	}
 }
 
-// servedBy is the namespace whose routes serve port 80 now.
-type servedBy string
+// servingNamespace is the namespace whose routes serve port 80 now.
+type servingNamespace string
 
 // Serves implements attach.LiveRoutes.
-func (s servedBy) Serves(port int32, route finding.Ref, _ []string) bool {
+func (s servingNamespace) Serves(port int32, route finding.Ref, _ []string) bool {
 	return port == 80 && route.Namespace == string(s)
 }
 
@@ -69,7 +69,7 @@ func (s servedBy) Serves(port int32, route finding.Ref, _ []string) bool {
 func TestLiveRoutesKeepTheirPort(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind model.Kind
-		live servedBy
+		live servingNamespace
 		has  string // namespace whose listener gets the port
 	}{
 		"nothing is live":            {model.NLBGateway, "", "a"},

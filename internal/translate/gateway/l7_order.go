@@ -45,7 +45,7 @@ func (u *ruleInput) compare(o *ruleInput) int {
 		cmp.Compare(b.path, a.path),
 		cmp.Compare(b.matchLength(), a.matchLength()),
 		cmp.Compare(len(b.procedure), len(a.procedure)),
-		presentFirst(a.method != "", b.method != ""),
+		compareTrueFirst(a.method != "", b.method != ""),
 		cmp.Compare(len(b.headers), len(a.headers)),
 		cmp.Compare(len(b.queries), len(a.queries)),
 		u.created.Compare(o.created),
@@ -77,8 +77,8 @@ func hostRank(host string) int {
 	return 0
 }
 
-// presentFirst orders true before false.
-func presentFirst(a, b bool) int {
+// compareTrueFirst orders true before false.
+func compareTrueFirst(a, b bool) int {
 	switch {
 	case a == b:
 		return 0

@@ -354,7 +354,7 @@ func candidates(o cluster.Object, req model.Request, host int) []candidate {
 	case *gwv1.HTTPRoute:
 		for i, r := range o.Spec.Rules {
 			for j, m := range r.Matches {
-				if path, length := httpPath(*m.Path, req.Path); path > 0 && httpRest(m, req, header) {
+				if path, length := httpPath(*m.Path, req.Path); path > 0 && matchesMethodHeadersAndQuery(m, req, header) {
 					add(cluster.KindHTTPRoute, i, j, path, length, 0, boolToInt(m.Method != nil), len(m.Headers), len(m.QueryParams))
 				}
 			}
@@ -405,7 +405,7 @@ func httpPath(m gwv1.HTTPPathMatch, path string) (rank, length int) {
 	return 0, 0
 }
 
-func httpRest(m gwv1.HTTPRouteMatch, req model.Request, header map[string]string) bool {
+func matchesMethodHeadersAndQuery(m gwv1.HTTPRouteMatch, req model.Request, header map[string]string) bool {
 	if m.Method != nil && string(*m.Method) != req.Method {
 		return false
 	}

@@ -55,9 +55,9 @@ spec: {ports: [{port: 80, targetPort: 8080}]}
 ---
 `
 
-// liveEdge returns the live state of a load balancer whose port 80 has a rule for a host. The rule forwards to the
+// liveStackWithHost returns the live state of a load balancer whose port 80 has a rule for a host. The rule forwards to the
 // target group with an ID.
-func liveEdge(host, id string, bindings ...observed.Binding) observed.Stack {
+func liveStackWithHost(host, id string, bindings ...observed.Binding) observed.Stack {
 	return observed.Stack{
 		LoadBalancers: []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Type: "application", Listeners: []observed.Listener{{
 			ARN: "listener", Port: 80, Rules: []observed.Rule{{
@@ -104,7 +104,7 @@ func TestAMissingKindWithdrawsNothing(t *testing.T) {
 					t.Errorf("the rule is not held: %+v", rules)
 				}
 			}
-			out, _ := f.Withdrawn(v, stack, liveEdge("a.example.com", id))
+			out, _ := f.Withdrawn(v, stack, liveStackWithHost("a.example.com", id))
 			if got := slices.Sorted(maps.Keys(out.TargetGroups)); !slices.Equal(got, c.groups) || len(out.Rules) > 0 {
 				t.Errorf("withdrawn: %+v", out)
 			}
@@ -158,7 +158,7 @@ spec:
 				bindings = []observed.Binding{{Namespace: c.bound, Name: "b", ARN: "tg", Service: model.Binding{Service: c.backend.Name}}}
 			}
 			f := New(model.ALBGateway, Options{ListenerSets: true})
-			out, _ := f.Withdrawn(cluster.NewView(m), model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}, liveEdge("a.example.com", id, bindings...))
+			out, _ := f.Withdrawn(cluster.NewView(m), model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}, liveStackWithHost("a.example.com", id, bindings...))
 			if _, got := out.TargetGroups["tg"]; got != c.withdrawn {
 				t.Errorf("withdrawn: %v, want %v: %+v", got, c.withdrawn, out)
 			}

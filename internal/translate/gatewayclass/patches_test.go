@@ -275,7 +275,7 @@ func patchText(t *testing.T, store *cluster.Memory, p cluster.Patch) string {
 
 // A change of a route enqueues the ListenerSets for which it has status entries of this controller. A change of any
 // other object enqueues that object.
-func TestItems(t *testing.T) {
+func TestRouteChangesEnqueueListenerSets(t *testing.T) {
 	store, err := cluster.FromYAML(nil, []byte(docs))
 	if err != nil {
 		t.Fatal(err)

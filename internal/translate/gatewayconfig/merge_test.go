@@ -135,15 +135,15 @@ func TestEveryFieldIsMerged(t *testing.T) {
 	merge := func(high, low gwconfig.LoadBalancerConfigurationSpec) gwconfig.LoadBalancerConfigurationSpec {
 		return Merge(&high, &low)
 	}
-	if n := everyField(t, merge, "MergingMode"); n < 20 {
+	if n := checkEachFieldIsMerged(t, merge, "MergingMode"); n < 20 {
 		t.Errorf("only %d fields of load balancers", n)
 	}
-	if n := everyField(t, mergeProps); n < 10 {
+	if n := checkEachFieldIsMerged(t, mergeProps); n < 10 {
 		t.Errorf("only %d fields of target groups", n)
 	}
 }
 
-func everyField[S any](t *testing.T, merge func(high, low S) S, but ...string) (n int) {
+func checkEachFieldIsMerged[S any](t *testing.T, merge func(high, low S) S, but ...string) (n int) {
 	t.Helper()
 	var none S
 	for f := range reflect.TypeFor[S]().Fields() {

@@ -75,9 +75,9 @@ var malformed = map[string]struct{ value, form string }{
 	"frontend-nlb-tags":                                  {"x", "key=value"},
 }
 
-// anyText are annotations that accept any text. Only AWS can find an error in such a text, or it is reported when the
+// freeTextAnnotations are annotations that accept any text. Only AWS can find an error in such a text, or it is reported when the
 // resource that it names does not exist.
-var anyText = []string{
+var freeTextAnnotations = []string{
 	"subnets", "security-groups", "ipam-ipv4-pool-id", "certificate-arn", "ssl-policy", "security-group-prefix-lists", "acm-pca-arn",
 	"auth-on-unauthenticated-request", "auth-scope", "auth-session-cookie", "healthcheck-port", "healthcheck-path", "success-codes",
 	"wafv2-acl-arn", "wafv2-acl-name", "waf-acl-id", "web-acl-id", "frontend-nlb-subnets", "frontend-nlb-security-groups",
@@ -90,7 +90,7 @@ func TestMalformedAnnotationsAreReportedOnceWithTheirForm(t *testing.T) {
 		head, _, open := strings.Cut(r.Key, "<")
 		i := slices.IndexFunc(keys, func(k string) bool { return k == r.Key || open && strings.HasPrefix(k, head) })
 		if i < 0 {
-			if !slices.Contains(anyText, r.Key) {
+			if !slices.Contains(freeTextAnnotations, r.Key) {
 				t.Errorf("%s: neither any text nor a malformed value is known", r.Key)
 			}
 			continue

@@ -79,8 +79,8 @@ func reportedText(l finding.List) string {
 	return strings.Join(out, ", ")
 }
 
-// TestAgreement checks which value a load-balancer-wide setting gets if members set different values.
-func TestAgreement(t *testing.T) {
+// TestSettingHasOneValueIfMembersDiffer checks which value a load-balancer-wide setting gets if members set different values.
+func TestSettingHasOneValueIfMembersDiffer(t *testing.T) {
 	live := func(v string) *LiveValue[string] { x := LiveValueOf(v, true, Equal[string]); return &x }
 	for name, x := range map[string]struct {
 		members []string

@@ -29,8 +29,8 @@ func settingsWithFields[S any](t *testing.T, field string, fault error) (out S) 
 	return out
 }
 
-// eachFrom checks the origin of each setting.
-func eachFrom[S any](t *testing.T, what string, got S, want string) {
+// checkOrigins checks the origin of each setting.
+func checkOrigins[S any](t *testing.T, what string, got S, want string) {
 	t.Helper()
 	v := reflect.ValueOf(got)
 	for i := range v.NumField() {
@@ -49,10 +49,10 @@ func checkOverlay[S any](t *testing.T, over func(top, base S) S) {
 	t.Helper()
 	var none S
 	top, base := settingsWithFields[S](t, "top", nil), settingsWithFields[S](t, "base", nil)
-	eachFrom(t, "both", override(top, base), "top")
-	eachFrom(t, "base alone", override(none, base), "base")
-	eachFrom(t, "top alone", override(top, none), "top")
-	eachFrom(t, "unreadable on top", override(settingsWithFields[S](t, "bad", errors.New("bad")), base), "bad")
+	checkOrigins(t, "both", override(top, base), "top")
+	checkOrigins(t, "base alone", override(none, base), "base")
+	checkOrigins(t, "top alone", override(top, none), "top")
+	checkOrigins(t, "unreadable on top", override(settingsWithFields[S](t, "bad", errors.New("bad")), base), "bad")
 }
 
 // Every setting, also a new one, is overridden by that of a Service or class.

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// gatewayAlone are reasons of findings that concern only a Gateway or its load balancer, and never a route or a
+// gatewayOnlyReasons are reasons of findings that concern only a Gateway or its load balancer, and never a route or a
 // listener.
-var gatewayAlone = []finding.Reason{
+var gatewayOnlyReasons = []finding.Reason{
 	finding.GatewayClassInvalid, finding.DeletionProtected, finding.RemovalNotTrusted, finding.AnnotationConflict,
 	finding.ListenerConflict, finding.SchemeKept, finding.SecurityGroupNotFound, finding.SubnetsNotFound, finding.SubnetsUnsuitable,
 	finding.LoadBalancerDoubled, finding.LoadBalancerReplaced, finding.LoadBalancerMoved, finding.ReplacedWithGap,
@@ -26,8 +26,8 @@ var gatewayAlone = []finding.Reason{
 	finding.DriftFound, finding.DriftRepaired, finding.ChangeNotKept, finding.ChangedTooOften,
 }
 
-// ownReason are reasons that conditions use unchanged, because the Gateway API has no reason for them.
-var ownReason = []finding.Reason{
+// unchangedReasons are reasons that conditions use unchanged, because the Gateway API has no reason for them.
+var unchangedReasons = []finding.Reason{
 	finding.GatewayTooLarge, finding.QuotaReached, finding.AccessDenied, finding.CallFailed, finding.NameTaken,
 	finding.CertificateNotFound, finding.CertificateMissing,
 }
@@ -72,14 +72,14 @@ func TestEveryReasonHasARow(t *testing.T) {
 					return true
 				}
 				reason, ok := known[sel.Sel.Name]
-				if _, row := conditionTable[reason]; ok && !row && !slices.Contains(gatewayAlone, reason) && !slices.Contains(ownReason, reason) {
+				if _, row := conditionTable[reason]; ok && !row && !slices.Contains(gatewayOnlyReasons, reason) && !slices.Contains(unchangedReasons, reason) {
 					t.Errorf("%s: reason %s has no row in conditionTable", path, reason)
 				}
 				return true
 			})
 		}
 	}
-	for _, r := range slices.Concat(gatewayAlone, ownReason) {
+	for _, r := range slices.Concat(gatewayOnlyReasons, unchangedReasons) {
 		if _, row := conditionTable[r]; row {
 			t.Errorf("reason %s has a row", r)
 		}
