@@ -33,7 +33,7 @@ type comparison struct {
 
 func (x *comparison) reportDifference(path []string, aws, emulator string) {
 	member := strings.Join(path, ".")
-	timing := slices.ContainsFunc(path, func(p string) bool { return slices.Contains(states, p) })
+	timing := x.unordered[x.index] || slices.ContainsFunc(path, func(p string) bool { return slices.Contains(states, p) })
 	x.result.Differences = append(x.result.Differences, Difference{
 		Call: x.index, Service: x.call.Service, Operation: x.call.Operation, Member: member, AWS: aws, Emulator: emulator, Timing: timing,
 	})

@@ -6,6 +6,7 @@ package compare
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,7 +33,8 @@ type Difference struct {
 	// AWS and Emulator are the values, or Missing.
 	AWS      string `json:"aws"`
 	Emulator string `json:"emulator"`
-	// Timing is set for states, which the emulator may reach earlier or later than AWS.
+	// Timing is set for states, which the emulator may reach earlier or later than AWS, and for calls that read while
+	// another call changed resources of the same service.
 	Timing bool `json:"timing,omitempty"`
 }
 
@@ -58,6 +60,7 @@ func Run(ctx context.Context, r *recording.Recording) (*Result, error) {
 	if err := p.createNetwork(ctx, r); err != nil {
 		return nil, fmt.Errorf("create the network of the recording: %w", err)
 	}
+	p.unordered = unorderedReads(r.Calls)
 	calls := slices.Clone(r.Calls)
 	for i := range calls {
 		calls[i].At += calls[i].Took // the time of the answer, when AWS has carried out the call
@@ -104,6 +107,35 @@ type player struct {
 	names  []string          // names of the resources that the recorded run created
 	ids    map[string]string // the emulator's id for each id of the recording
 	result *Result
+	// unordered are the indexes of calls for which AWS may have carried out another call before or after them.
+	unordered map[int]bool
+}
+
+// unorderedReads returns the indexes of calls that only read, and that were in flight together with a call of the same
+// service that changes resources.
+func unorderedReads(calls []recording.Call) map[int]bool {
+	type change struct{ start, lastEnd int64 } // lastEnd is the latest end of this change and of those that began earlier
+	changes := map[string][]change{}
+	for _, c := range calls {
+		if c.Mutating() {
+			changes[c.Service] = append(changes[c.Service], change{c.At, c.At + c.Took})
+		}
+	}
+	for _, of := range changes {
+		slices.SortFunc(of, func(a, b change) int { return cmp.Compare(a.start, b.start) })
+		for i := 1; i < len(of); i++ {
+			of[i].lastEnd = max(of[i].lastEnd, of[i-1].lastEnd)
+		}
+	}
+	out := map[int]bool{}
+	for i, c := range calls {
+		of := changes[c.Service]
+		before, _ := slices.BinarySearchFunc(of, c.At+c.Took, func(x change, end int64) int { return cmp.Compare(x.start, end) })
+		if !c.Mutating() && before > 0 && of[before-1].lastEnd > c.At {
+			out[i] = true
+		}
+	}
+	return out
 }
 
 // skipReason returns why a call cannot be compared, "" if it can.

@@ -233,6 +233,62 @@ func TestCallsThatCannotBeRepeatedAreSkipped(t *testing.T) {
 	}
 }
 
+// TestReadsDuringAChangeMayHaveEitherAnswer checks that a difference in a call that reads while another call changes
+// resources counts as timing, because AWS may have carried out either call first.
+func TestReadsDuringAChangeMayHaveEitherAnswer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		start, took int64 // of the call that reads, relative to the start of the change, which takes 10 ms
+		change      string
+		timing      bool
+	}{
+		"begins during the change":      {start: 5, took: 20, change: "DeleteTargetGroup", timing: true},
+		"ends during the change":        {start: -5, took: 10, change: "DeleteTargetGroup", timing: true},
+		"around the change":             {start: -5, took: 30, change: "DeleteTargetGroup", timing: true},
+		"within the change":             {start: 2, took: 2, change: "DeleteTargetGroup", timing: true},
+		"after the change":              {start: 10, took: 5, change: "DeleteTargetGroup"},
+		"before the change":             {start: -5, took: 5, change: "DeleteTargetGroup"},
+		"during a read":                 {start: 5, took: 20, change: "DescribeRules"},
+		"while another service changes": {start: 5, took: 20, change: "CreateSecurityGroup"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := recorded(t)
+			for i := range r.Calls {
+				r.Calls[i].At *= 50
+			}
+			call := func(operation string) *recording.Call {
+				i := slices.IndexFunc(r.Calls, func(x recording.Call) bool { return x.Operation == operation })
+				if i < 0 {
+					t.Fatalf("the recording has no %s", operation)
+				}
+				return &r.Calls[i]
+			}
+			read := call("DescribeLoadBalancerAttributes")
+			other := *call("DeleteTargetGroup")
+			other.Operation, other.At, other.Took, other.Status = c.change, read.At-c.start, 10, 0
+			if c.change == "CreateSecurityGroup" {
+				other.Service = "ec2"
+			}
+			read.Took = c.took
+			at(read, "Attributes").Kids = nil
+			r.Calls = append(r.Calls, other)
+			out, err := compare.Run(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(out.Differences) == 0 {
+				t.Fatal("the changed response has no differences")
+			}
+			for _, d := range out.Differences {
+				if d.Timing != c.timing {
+					t.Errorf("%+v", d)
+				}
+			}
+		})
+	}
+}
+
 // TestResourcesFromBeforeTheRunAreNotCompared checks that a call about a resource which existed before the run is
 // not compared, because the emulator does not have the resource.
 func TestResourcesFromBeforeTheRunAreNotCompared(t *testing.T) {
