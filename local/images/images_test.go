@@ -46,14 +46,17 @@ func run(t *testing.T, image string, env map[string]string, ports ...string) map
 	t.Helper()
 	at := map[string]string{}
 	env["POD_NAME"], env["NAMESPACE"] = "web-0", "shop"
+	var open []net.Listener // until all ports are chosen, so that these differ
 	for _, name := range ports {
 		l, err := net.Listen("tcp4", loopback.Addr(address).String()+":0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close()
+		open = append(open, l)
 		port := l.Addr().(*net.TCPAddr).Port
 		env[name], at[name] = fmt.Sprint(port), l.Addr().String()
+	}
+	for _, l := range open {
 		l.Close()
 	}
 	p, err := Start(image, Config{Address: address, Env: env, ReadFile: os.ReadFile})
