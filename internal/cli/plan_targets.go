@@ -21,7 +21,7 @@ func showBindings(w io.Writer, p input.BindingPlans) {
 		}
 		fmt.Fprintf(w, "# TargetGroupBinding %s\n", b.Key)
 		output.ShowFindings(w, b.Findings)
-		fmt.Fprintln(w, orNoChanges(bindingplan.Text(b.Items)))
+		fmt.Fprintln(w, planOrNoChanges(bindingplan.Text(b.Items)))
 	}
 	if len(p.Rules) > 0 {
 		fmt.Fprintf(w, "# rules of the security groups of nodes and pods, for all TargetGroupBindings\n%s\n", bindingplan.Text(p.Rules))
@@ -31,8 +31,8 @@ func showBindings(w io.Writer, p input.BindingPlans) {
 	}
 }
 
-// orNoChanges returns the text of a plan, or "no changes" for a plan without steps.
-func orNoChanges(text string) string {
+// planOrNoChanges returns the text of a plan, or "no changes" for a plan without steps.
+func planOrNoChanges(text string) string {
 	if text == "" {
 		return "no changes\n"
 	}

@@ -40,7 +40,7 @@ func BenchmarkObserve(b *testing.B) {
 func fullInventory(n int) (*Cloud, []model.StackID) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	cfg := sdk.Config{Cluster: "rig", Refresh: 10 * time.Minute, Clock: testclock.FromVariable(&now), RuleTags: true}
-	c := compose(&sdk.Client{Config: cfg, VPC: "vpc"})
+	c := buildCloud(&sdk.Client{Config: cfg, VPC: "vpc"})
 	v := c.inv
 	v.LoadBalancersAt, v.TargetGroupsAt, v.SecurityGroupsAt = now, now, now
 	v.SecurityGroups.Put("sg-backend", &inventory.SecurityGroup{Seen: observed.SecurityGroup{ID: "sg-backend", Tags: naming.BackendGroupTags("rig", nil)}, At: now})

@@ -55,11 +55,11 @@ func New(ctx context.Context, cfg sdk.Config) (*Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compose(at), nil
+	return buildCloud(at), nil
 }
 
-// compose builds a Cloud from its parts.
-func compose(at *sdk.Client) *Cloud {
+// buildCloud builds a Cloud from its parts.
+func buildCloud(at *sdk.Client) *Cloud {
 	inv := inventory.New(at.Config.Cluster, at.VPC, at.Config.Refresh, at.Config.Clock)
 	r, t := observe.New(at, inv), targets.New(at, inv)
 	ends, certs, a := &enis.ENIs{Client: at}, certificates.New(at), facts.NewAddOns(at, inv)

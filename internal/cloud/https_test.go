@@ -58,7 +58,7 @@ func withHTTPS(choice model.CertChoice, auth *model.MutualAuth) func(*model.Stac
 	}
 }
 
-func TestCertificates(t *testing.T) {
+func TestCertificateChangesConverge(t *testing.T) {
 	r := newHarness(t)
 	member := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 	a, b, c := r.certificate("a.example.com"), r.certificate("b.example.com", "*.example.com"), r.certificate("c.test")

@@ -30,7 +30,7 @@ func TestIndexesMatchAFullScan(t *testing.T) {
 	for seed := range uint64(60) {
 		x := &changes{Rand: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 		cfg := sdk.Config{Cluster: "rig", Refresh: 10 * time.Minute, Clock: testclock.FromVariable(&x.now)}
-		x.c = compose(&sdk.Client{Config: cfg, VPC: "vpc-1"})
+		x.c = buildCloud(&sdk.Client{Config: cfg, VPC: "vpc-1"})
 		for step := range 200 {
 			what := x.step()
 			if err := x.c.CheckIndexes(); err != nil {

@@ -65,7 +65,7 @@ func TestUnchangedStackMakesNoCallsWithinTheRefreshPeriod(t *testing.T) {
 	}
 }
 
-func TestDeleteLeavesNothing(t *testing.T) {
+func TestDeletionLeavesNoResources(t *testing.T) {
 	r := newHarness(t)
 	r.checkConverges(desiredStack(web))
 	for range 10 {

@@ -51,15 +51,15 @@ func StatusEditedAt(obj Object) time.Time { return lastEdited(obj, statusFields)
 func lastEdited(obj Object, fields [][]byte) time.Time {
 	var last time.Time
 	for _, e := range obj.GetManagedFields() {
-		if e.Time != nil && e.FieldsV1 != nil && e.Time.After(last) && mentionsField(e.FieldsV1.GetRawBytes(), fields) {
+		if e.Time != nil && e.FieldsV1 != nil && e.Time.After(last) && hasAnyField(e.FieldsV1.GetRawBytes(), fields) {
 			last = e.Time.Time
 		}
 	}
 	return last
 }
 
-// mentionsField reports whether the JSON of a managedFields entry has one of the fields.
-func mentionsField(raw []byte, fields [][]byte) bool {
+// hasAnyField reports whether the JSON of a managedFields entry has one of the fields.
+func hasAnyField(raw []byte, fields [][]byte) bool {
 	return slices.ContainsFunc(fields, func(f []byte) bool { return bytes.Contains(raw, f) })
 }
 

@@ -43,7 +43,7 @@ func IndexValues(kind Kind, index Index, obj Object) []string {
 		return ingressValues(index, o)
 	case *corev1.Service:
 		if index == ServiceByGroup {
-			return groupValues(o)
+			return sharedLoadBalancerValues(o)
 		}
 	case *networkingv1.IngressClass:
 		if index == ClassByParams && o.Spec.Parameters != nil {
@@ -94,9 +94,9 @@ func finalizerValues(obj Object) []string {
 	return sortedUnique(out)
 }
 
-// groupValues returns "namespace/name" of the load balancers that a Service shares by its annotation or a finalizer, and
+// sharedLoadBalancerValues returns "namespace/name" of the load balancers that a Service shares by its annotation or a finalizer, and
 // additionally "" if it has a finalizer of a shared load balancer.
-func groupValues(o *corev1.Service) []string {
+func sharedLoadBalancerValues(o *corev1.Service) []string {
 	var out []string
 	if name, ok := o.Annotations[LoadBalancerGroupAnnotation]; ok {
 		out = append(out, QualifiedGroup(o.Namespace, name))

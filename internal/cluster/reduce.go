@@ -103,12 +103,12 @@ func reduceMeta(m metav1.ObjectMeta, labels map[string]string, read func(key str
 // reducePod is Reduce for a pod.
 func reducePod(p *corev1.Pod, quicEnv string) *corev1.Pod {
 	meta := reduceMeta(p.ObjectMeta, nil, func(k string) bool { return k == podENIAnnotation || k == quicAnnotation })
-	meta.Generation, meta.Finalizers, meta.Namespace = 0, nil, interned(meta.Namespace)
+	meta.Generation, meta.Finalizers, meta.Namespace = 0, nil, intern(meta.Namespace)
 	_, quic := meta.Annotations[quicAnnotation]
-	spec := corev1.PodSpec{NodeName: interned(p.Spec.NodeName), HostNetwork: p.Spec.HostNetwork}
+	spec := corev1.PodSpec{NodeName: intern(p.Spec.NodeName), HostNetwork: p.Spec.HostNetwork}
 	for _, g := range p.Spec.ReadinessGates {
 		if isGate(g.ConditionType) {
-			g.ConditionType = interned(g.ConditionType)
+			g.ConditionType = intern(g.ConditionType)
 			spec.ReadinessGates = append(spec.ReadinessGates, g)
 		}
 	}
@@ -126,12 +126,12 @@ func reducePod(p *corev1.Pod, quicEnv string) *corev1.Pod {
 			spec.InitContainers = append(spec.InitContainers, c)
 		}
 	}
-	status := corev1.PodStatus{Phase: interned(p.Status.Phase), PodIP: p.Status.PodIP}
+	status := corev1.PodStatus{Phase: intern(p.Status.Phase), PodIP: p.Status.PodIP}
 	if len(p.Status.PodIPs) > 1 || len(p.Status.PodIPs) == 1 && p.Status.PodIPs[0].IP != p.Status.PodIP {
 		status.PodIPs = p.Status.PodIPs
 	}
 	for _, c := range p.Status.Conditions {
-		c.Type, c.Status = interned(c.Type), interned(c.Status)
+		c.Type, c.Status = intern(c.Type), intern(c.Status)
 		switch {
 		case isGate(c.Type):
 			c.LastProbeTime = metav1.Time{}
@@ -146,8 +146,8 @@ func reducePod(p *corev1.Pod, quicEnv string) *corev1.Pod {
 	return &corev1.Pod{TypeMeta: p.TypeMeta, ObjectMeta: meta, Spec: spec, Status: status}
 }
 
-// interned returns the shared copy of a text that many objects have.
-func interned[T ~string](s T) T { return unique.Make(s).Value() }
+// intern returns the shared copy of a text that many objects have.
+func intern[T ~string](s T) T { return unique.Make(s).Value() }
 
 // isGate reports whether the type of a readiness gate or pod condition is one that the controller sets.
 func isGate(t corev1.PodConditionType) bool {
@@ -160,7 +160,7 @@ func reduceContainer(c corev1.Container, quic bool, quicEnv string) (corev1.Cont
 	out := corev1.Container{RestartPolicy: c.RestartPolicy}
 	for _, p := range c.Ports {
 		if quic || p.Name != "" {
-			out.Ports = append(out.Ports, corev1.ContainerPort{Name: interned(p.Name), ContainerPort: p.ContainerPort, Protocol: interned(p.Protocol)})
+			out.Ports = append(out.Ports, corev1.ContainerPort{Name: intern(p.Name), ContainerPort: p.ContainerPort, Protocol: intern(p.Protocol)})
 		}
 	}
 	for _, e := range c.Env {
@@ -199,7 +199,7 @@ func reduceSlice(s *discoveryv1.EndpointSlice) {
 	for i, e := range all {
 		s.Endpoints[i] = discoveryv1.Endpoint{Addresses: e.Addresses, Conditions: e.Conditions}
 		if t := e.TargetRef; t != nil {
-			s.Endpoints[i].TargetRef = &corev1.ObjectReference{Kind: interned(t.Kind), Namespace: interned(t.Namespace), Name: t.Name, UID: t.UID}
+			s.Endpoints[i].TargetRef = &corev1.ObjectReference{Kind: intern(t.Kind), Namespace: intern(t.Namespace), Name: t.Name, UID: t.UID}
 		}
 	}
 }

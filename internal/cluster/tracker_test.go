@@ -96,9 +96,9 @@ func TestEveryIndexHasAKind(t *testing.T) {
 	}
 }
 
-// consume reads an Ingress, and then the objects that the Ingress references, so that later reads depend on earlier
+// readIngressWithReferences reads an Ingress, and then the objects that the Ingress references, so that later reads depend on earlier
 // results as in a translation.
-func consume(v *View, ns string) string {
+func readIngressWithReferences(v *View, ns string) string {
 	var seen []string
 	note := func(o Object) { seen = append(seen, RefOf(o).String()+"@"+o.GetResourceVersion()) }
 	for _, g := range []string{"a", "b"} {
@@ -136,7 +136,7 @@ func TestTrackerFindsAffectedConsumers(t *testing.T) {
 		answers, views := map[string]string{}, map[string]*View{}
 		run := func(k string) {
 			v := NewView(m)
-			answers[k], views[k] = consume(v, k), v
+			answers[k], views[k] = readIngressWithReferences(v, k), v
 			tracker.Record(k, v)
 		}
 		for _, k := range consumers {
@@ -156,7 +156,7 @@ func TestTrackerFindsAffectedConsumers(t *testing.T) {
 				if named := slices.Contains(affected, k); named != asked {
 					t.Fatalf("seed %d: %v -> %v: consumer %q named %v, asked %v", seed, old, new, k, named, asked)
 				}
-				if fresh := consume(NewView(m), k); fresh != answers[k] && !slices.Contains(affected, k) {
+				if fresh := readIngressWithReferences(NewView(m), k); fresh != answers[k] && !slices.Contains(affected, k) {
 					t.Fatalf("seed %d: the answers of %q changed from %s to %s unnoticed", seed, k, answers[k], fresh)
 				}
 			}
@@ -230,7 +230,7 @@ func changeAtRandom(t *testing.T, rnd *rand.Rand, m *Memory) {
 	}
 }
 
-func TestSubscriptions(t *testing.T) {
+func TestSubscribingDependsOnObjectsWithoutReadingThem(t *testing.T) {
 	m, err := NewMemory(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)

@@ -47,8 +47,8 @@ var pageServices = []struct {
 	{"Resource Groups Tagging", "tagging", "tagging", reflect.TypeFor[*rgt.Client]()},
 }
 
-// mostMissing is the largest number of unsupported operations of a service that the page lists by name.
-const mostMissing = 30
+// maxListedOperations is the largest number of unsupported operations of a service that the page lists by name.
+const maxListedOperations = 30
 
 func TestOperationsPageIsUpToDate(t *testing.T) {
 	goldentest.Page(t, filepath.Join("..", "..", "docs", "emulator-operations.md"), operationsPage(t))
@@ -81,7 +81,7 @@ This page is generated from the emulator's source by ` + "`make generate`" + `. 
 		if s == nil {
 			t.Fatalf("no service is called %s", p.name)
 		}
-		writeService(&b, p.title, s, mentioned(t, p.dir), missing(p.client, s))
+		writeService(&b, p.title, s, selectorNames(t, p.dir), missing(p.client, s))
 	}
 	writeTexts(&b, readErrorTexts(t))
 	return b.String()
@@ -92,7 +92,7 @@ func writeService(b *strings.Builder, title string, s *service, used map[string]
 	switch n := len(missing); {
 	case n == 0:
 		b.WriteString("All operations of AWS are built.\n")
-	case n > mostMissing:
+	case n > maxListedOperations:
 		fmt.Fprintf(b, "%d operations are built, %d others of AWS are not.\n", len(s.operations), n)
 	default:
 		fmt.Fprintf(b, "%d operations are built. Not built: %s.\n", len(s.operations), code(missing))
@@ -162,9 +162,9 @@ func missing(client reflect.Type, s *service) []string {
 	return out
 }
 
-// mentioned returns the names that the source of a service uses in selector expressions. A member that is not among
+// selectorNames returns the names that the source of a service uses in selector expressions. A member that is not among
 // them cannot have an effect.
-func mentioned(t *testing.T, dir string) map[string]bool {
+func selectorNames(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	used := map[string]bool{"DryRun": true} // found by reflection
 	for _, f := range parseDir(t, token.NewFileSet(), dir) {
@@ -214,19 +214,19 @@ Beside each error text the source of the emulator says where it is known from. O
 	b.WriteString("### Proven texts\n\n| Part | Code | Text | Source |\n|---|---|---|---|\n")
 	for _, e := range all {
 		if e.from != "Unproven" && e.from != "Own" {
-			fmt.Fprintf(b, "| %s | `%s` | %s | %s |\n", writtenIn(e), e.code, cell(e.text), e.ref)
+			fmt.Fprintf(b, "| %s | `%s` | %s | %s |\n", packageOfText(e), e.code, cell(e.text), e.ref)
 		}
 	}
 	b.WriteString("\n### Unproven texts\n\n| Part | Code | Text |\n|---|---|---|\n")
 	for _, e := range all {
 		if e.from == "Unproven" {
-			fmt.Fprintf(b, "| %s | `%s` | %s |\n", writtenIn(e), e.code, cell(e.text))
+			fmt.Fprintf(b, "| %s | `%s` | %s |\n", packageOfText(e), e.code, cell(e.text))
 		}
 	}
 }
 
-// writtenIn returns the package of the emulator that has a text.
-func writtenIn(e errorText) string {
+// packageOfText returns the package of the emulator that has a text.
+func packageOfText(e errorText) string {
 	if e.pkg == "." {
 		return "emulator"
 	}

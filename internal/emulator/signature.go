@@ -35,16 +35,16 @@ func (em *Emulator) verify(r request) *store.Error {
 		return store.Errorf(store.Unproven, "RequestExpired", "Request has expired: signed at %s", at.Format(time.RFC3339))
 	}
 	given := r.http.Header.Get("Authorization")
-	again, err := signAgain(r.http.Context(), r, secret, at)
+	again, err := recomputeSignature(r.http.Context(), r, secret, at)
 	if err != nil || subtle.ConstantTimeCompare([]byte(part(given, "Signature=")), []byte(part(again, "Signature="))) != 1 {
 		return wrong
 	}
 	return nil
 }
 
-// signAgain signs a copy of a request with a secret and returns the Authorization header. It signs the same headers
+// recomputeSignature signs a copy of a request with a secret and returns the Authorization header. It signs the same headers
 // as the request's signature.
-func signAgain(ctx context.Context, r request, secret string, at time.Time) (string, error) {
+func recomputeSignature(ctx context.Context, r request, secret string, at time.Time) (string, error) {
 	clone, err := http.NewRequestWithContext(ctx, r.http.Method, r.http.URL.String(), nil)
 	if err != nil {
 		return "", err

@@ -81,7 +81,7 @@ func (x *texts) read(files []*ast.File) {
 	// A maker may call another maker that is declared later.
 	for range 2 {
 		for _, f := range files {
-			ast.Inspect(f, x.noteMaker)
+			ast.Inspect(f, x.recordErrorFunc)
 		}
 	}
 	for _, f := range files {
@@ -102,23 +102,23 @@ func (x *texts) noteConst(n ast.Node) bool {
 	return true
 }
 
-// noteMaker records functions whose first parameter is a source.
-func (x *texts) noteMaker(n ast.Node) bool {
+// recordErrorFunc records functions whose first parameter is a source.
+func (x *texts) recordErrorFunc(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.FuncDecl:
-		x.addMaker(n.Name.Name, n.Type, n.Body)
+		x.addErrorFunc(n.Name.Name, n.Type, n.Body)
 	case *ast.AssignStmt:
 		if len(n.Lhs) == 1 && len(n.Rhs) == 1 {
 			name, named := n.Lhs[0].(*ast.Ident)
 			if f, ok := n.Rhs[0].(*ast.FuncLit); ok && named {
-				x.addMaker(name.Name, f.Type, f.Body)
+				x.addErrorFunc(name.Name, f.Type, f.Body)
 			}
 		}
 	}
 	return true
 }
 
-func (x *texts) addMaker(name string, typ *ast.FuncType, body *ast.BlockStmt) {
+func (x *texts) addErrorFunc(name string, typ *ast.FuncType, body *ast.BlockStmt) {
 	var params []string
 	for i, f := range typ.Params.List {
 		if i == 0 && !strings.HasSuffix(x.expr(f.Type), "Source") {

@@ -88,12 +88,12 @@ func (r *run) resolveAndConverge(ctx context.Context, stack model.Stack, found f
 // converge drafts a plan and applies it. It holds the parts that AWS refuses, and plans again without them. It also plans
 // again if a step shows that the observed state was out of date.
 func (r *run) converge(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts) error {
-	stack = r.holdKnown(stack)
+	stack = r.holdRefusedParts(stack)
 	r.takeOverBlocked = slices.ContainsFunc(r.heldSteps, FailedStep.blocksTakeOver)
 	waiting := slices.Collect(maps.Keys(r.mem.waits)) // keys of the waits: of earlier runs first, then of the latest plan
 	defer func() { r.mem.waits = r.mem.waits.onlyKeys(waiting) }()
 	for n := 0; ; n++ {
-		d, err := r.draft(ctx, stack, found, by, r.mem.planMemory(r.e.now(), r.e.Options.Propagation, r.e.memories.importsPaused(stack, r.e.now())))
+		d, err := r.draft(ctx, stack, found, by, r.mem.planMemory(r.e.now(), r.e.Options.Propagation, r.e.memories.importPauses(stack, r.e.now())))
 		if err != nil {
 			r.out.FailedIn = Observing
 			return err
@@ -149,7 +149,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			r.conclude(d.MissingInAWS)
 			return nil
 		}
-		stack = r.holdKnown(next) // a refusal may have used up the budget of other steps
+		stack = r.holdRefusedParts(next) // a refusal may have used up the budget of other steps
 		r.takeOverBlocked = slices.ContainsFunc(r.heldSteps, FailedStep.blocksTakeOver)
 	}
 }
@@ -171,9 +171,9 @@ func (r *run) replan(stack model.Stack) (next model.Stack, again bool) {
 	return h.stack, again
 }
 
-// holdKnown holds the parts of a stack that AWS refused in earlier runs and whose back-off is not over, so that the first
+// holdRefusedParts holds the parts of a stack that AWS refused in earlier runs and whose back-off is not over, so that the first
 // plan of the run is made without them.
-func (r *run) holdKnown(stack model.Stack) model.Stack {
+func (r *run) holdRefusedParts(stack model.Stack) model.Stack {
 	h := &stackHolder{stack: stack}
 	for range maxObservations {
 		changed := false
@@ -246,7 +246,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		}
 		return err
 	}
-	openings := r.openingsForRefused(p, stack)
+	openings := r.openingStepsForDoubtfulListeners(p, stack)
 	var late []plan.Step // openings that are carried out once AWS has accepted their listeners
 	for _, s := range p.Steps {
 		if r.unrestored[s.ID] || r.delayed[s.ID] {

@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// reportedAfter is the number of consecutive failures from which a resource that is in use or not ready is reported. It is
+// minReportedStreak is the number of consecutive failures from which a resource that is in use or not ready is reported. It is
 // reached after a few minutes.
-const reportedAfter = 7
+const minReportedStreak = 7
 
 // conclude turns the steps that failed in the last plan of a run into findings, and sets when the stack runs again.
 func (r *run) conclude(lacksFacts bool) {
@@ -26,7 +26,7 @@ func (r *run) conclude(lacksFacts bool) {
 	}
 	// A rule that has replaced another rule is not over capacity, and a load balancer whose name was taken has another name.
 	r.heldSteps = slices.DeleteFunc(r.heldSteps, func(f FailedStep) bool {
-		return f.lacksCapacity() && !f.Step.Staged && !r.out.Plan.OverCapacity[f.Step.Rule] || f.computedNameTaken()
+		return f.lacksCapacity() && !f.Step.Staged && !r.out.Plan.OverCapacity[f.Step.Rule] || f.isComputedNameTaken()
 	})
 	failed := append(slices.Clone(r.heldSteps), r.out.Failed...)
 	for _, f := range failed {

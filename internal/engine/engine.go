@@ -179,8 +179,8 @@ type FailedStep struct {
 	key stepKey
 }
 
-// asSkipped returns the failure for a step that is not called for the time of wait.
-func (f FailedStep) asSkipped(s plan.Step, wait time.Duration) FailedStep {
+// skippedFailure returns the failure for a step that is not called for the time of wait.
+func (f FailedStep) skippedFailure(s plan.Step, wait time.Duration) FailedStep {
 	f.Step, f.Wait, f.Called = s, wait, false
 	return f
 }

@@ -30,7 +30,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 		_, imports := f.Step.Do.(plan.ImportCertificate) // not joined: each finding has the expiry of its own certificate
 		joined := (f.Class == Quota || f.Class == Denied) && !imports
 		switch {
-		case (f.Class == InUse || f.Class == NotReady) && f.Streak < reportedAfter, f.Class == Throttled, failure.PostponedFor(f.Err) > 0:
+		case (f.Class == InUse || f.Class == NotReady) && f.Streak < minReportedStreak, f.Class == Throttled, failure.PostponedFor(f.Err) > 0:
 			// Not reported, because the failure ends without a change by users.
 		case f.isKubernetes() || imports || !joined && !f.Skipped:
 			out.Add(f.withFields(r.out.Stack.Accelerator, f.findings(1, r.out.Plan))...)
@@ -50,11 +50,11 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 				}
 				return 0
 			}
-			return cmp.Or(cmp.Compare(called(x), called(y)), cmp.Compare(countedAs(x.Step), countedAs(y.Step)))
+			return cmp.Or(cmp.Compare(called(x), called(y)), cmp.Compare(failureCountKey(x.Step), failureCountKey(y.Step)))
 		})
 		distinct := map[plan.StepID]bool{}
 		for _, x := range all {
-			distinct[countedAs(x.Step)] = true
+			distinct[failureCountKey(x.Step)] = true
 		}
 		f.Step.Blames = []finding.Ref{g.ref}
 		out.Add(f.findings(len(distinct), r.out.Plan)...)
@@ -107,8 +107,8 @@ func (e StatusError) Unwrap() error { return e.Err }
 // FieldStatus is the field of findings about a status that cannot be written.
 const FieldStatus = "status"
 
-// countedAs returns the key by which steps are counted: all steps for one rule have the same key.
-func countedAs(s plan.Step) plan.StepID {
+// failureCountKey returns the key by which steps are counted: all steps for one rule have the same key.
+func failureCountKey(s plan.Step) plan.StepID {
 	if s.Rule.IsZero() {
 		return s.ID
 	}
@@ -160,7 +160,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 			message = fmt.Sprintf("%s; %s", value.Text(""), refused.EffectText(p.Stack.Kind, f.Step, refused.ListenerNeeds(p, f.Step.ID)))
 			field, fix = cmp.Or(value.Setting, field), failure.ChangeValue
 		case reason == finding.NameTaken:
-			return f.nameTaken(p.Stack, message)
+			return f.nameTakenFindings(p.Stack, message)
 		}
 	}
 	for _, ref := range f.Step.Blames {

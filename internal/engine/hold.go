@@ -71,12 +71,12 @@ func (h *stackHolder) hold(f FailedStep) bool {
 	case plan.CreateRule, plan.ModifyRule:
 		matches := func(port int32, r *model.Rule) bool { return !s.Rule.IsZero() && r.Key(port) == s.Rule }
 		if f.lacksCapacity() && !(s.Staged && perStepQuotas[errorCode(f.Err)]) {
-			return h.changeRules(matches, func(r *model.Rule) bool { return setFlag(&r.NoRoom) })
+			return h.changeRules(matches, func(r *model.Rule) bool { return setIfUnset(&r.NoRoom) })
 		}
-		return f.Class == Quota && s.Staged && h.changeInPlace(matches) || invalid && h.holdRules(model.HeldInvalid, matches) || h.holdRules(model.HeldRefused, matches)
+		return f.Class == Quota && s.Staged && h.markRulesInPlace(matches) || invalid && h.holdRules(model.HeldInvalid, matches) || h.holdRules(model.HeldRefused, matches)
 	case plan.CreateTargetGroup:
-		if f.computedNameTaken() {
-			return h.avoidGroupName(do.Group.ID, do.Group.Name)
+		if f.isComputedNameTaken() {
+			return h.avoidTargetGroupName(do.Group.ID, do.Group.Name)
 		}
 		if s.Impact == plan.ReplaceImpact && !invalid && !h.stack.Held.Replacement {
 			// Without the target group the new load balancer would serve fewer requests than the one that it replaces.
@@ -88,7 +88,7 @@ func (h *stackHolder) hold(f FailedStep) bool {
 		byDefault := holdDefaultActions(lb, func(l model.Listener) bool { return forwardsTo(l.Default, do.Group.ID) })
 		return rules || byDefault
 	case plan.CreateLoadBalancer:
-		if f.computedNameTaken() {
+		if f.isComputedNameTaken() {
 			return h.avoidName(s.Address.ID, do.Name)
 		}
 		isFrontendNLB := s.Address.ID != model.LoadBalancerID
@@ -109,7 +109,7 @@ func (h *stackHolder) hold(f FailedStep) bool {
 		}
 		return invalid && (changeListeners(lb, isListener, withoutTags) || holdDefaultActions(lb, hasMemberDefault(s.Address)))
 	case plan.ModifyListener:
-		inPlace := func(l *model.Listener) bool { return setFlag(&l.DefaultInPlace) } // a quota leaves no room for steps
+		inPlace := func(l *model.Listener) bool { return setIfUnset(&l.DefaultInPlace) } // a quota leaves no room for steps
 		if f.Class == Quota && s.Staged && changeListeners(lb, isListener, inPlace) {
 			return true
 		}
@@ -126,8 +126,8 @@ func (h *stackHolder) hold(f FailedStep) bool {
 	return false
 }
 
-// setFlag sets a flag, and reports whether it was unset before.
-func setFlag(flag *bool) bool {
+// setIfUnset sets a flag, and reports whether it was unset before.
+func setIfUnset(flag *bool) bool {
 	before := *flag
 	*flag = true
 	return !before
@@ -145,10 +145,10 @@ func (h *stackHolder) holdRules(why model.Held, matches func(port int32, r *mode
 	return h.changeRules(matches, func(r *model.Rule) bool { return markHeld(&r.Held, why) })
 }
 
-// changeInPlace marks the matching rules to be changed in one call, because a quota leaves no room for a new target group
+// markRulesInPlace marks the matching rules to be changed in one call, because a quota leaves no room for a new target group
 // in addition to the old one. It reports whether any of them was not marked before.
-func (h *stackHolder) changeInPlace(matches func(port int32, r *model.Rule) bool) bool {
-	return h.changeRules(matches, func(r *model.Rule) bool { return setFlag(&r.InPlace) })
+func (h *stackHolder) markRulesInPlace(matches func(port int32, r *model.Rule) bool) bool {
+	return h.changeRules(matches, func(r *model.Rule) bool { return setIfUnset(&r.InPlace) })
 }
 
 // changeRules calls change for the matching rules, and reports whether any call returned true.

@@ -101,8 +101,8 @@ func (m *memories) forget(id model.StackID) {
 	delete(m.byStack, id)
 }
 
-// importsPaused returns how long the certificates of a stack are not imported, by certificate ID.
-func (m *memories) importsPaused(stack model.Stack, now time.Time) map[string]plan.ImportPause {
+// importPauses returns how long the certificates of a stack are not imported, by certificate ID.
+func (m *memories) importPauses(stack model.Stack, now time.Time) map[string]plan.ImportPause {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.imports.Paused(stack, now)

@@ -12,11 +12,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// computedNameTaken reports whether a load balancer or target group was not created because the name that the controller
+// isComputedNameTaken reports whether a load balancer or target group was not created because the name that the controller
 // computed for it belongs to another stack. Then an alternative name is tried, because any user can compute the name
 // and occupy it. It reports false if no tag names another owner: the existing resource may be the stack's own, and an
 // alternative name would create a second one.
-func (f FailedStep) computedNameTaken() bool {
+func (f FailedStep) isComputedNameTaken() bool {
 	computed := false
 	switch do := f.Step.Do.(type) {
 	case plan.CreateLoadBalancer:
@@ -45,9 +45,9 @@ func (h *stackHolder) avoidName(id, taken string) bool {
 	return addTakenName(&lb.NamesTaken, taken)
 }
 
-// avoidGroupName excludes a name that is taken from the computed names of a target group. It reports false if no
+// avoidTargetGroupName excludes a name that is taken from the computed names of a target group. It reports false if no
 // alternative is left.
-func (h *stackHolder) avoidGroupName(id, taken string) bool {
+func (h *stackHolder) avoidTargetGroupName(id, taken string) bool {
 	h.stack.TargetGroups = slices.Clone(h.stack.TargetGroups)
 	g := h.stack.TargetGroup(id)
 	return g != nil && addTakenName(&g.NamesTaken, taken)
@@ -62,9 +62,9 @@ func addTakenName(names *[]string, taken string) bool {
 	return true
 }
 
-// nameTaken returns the findings about a step that would create a resource under the name of another owner's resource,
+// nameTakenFindings returns the findings about a step that would create a resource under the name of another owner's resource,
 // with the field that sets the name. why names the existing resource.
-func (f FailedStep) nameTaken(id model.StackID, why string) (out finding.List) {
+func (f FailedStep) nameTakenFindings(id model.StackID, why string) (out finding.List) {
 	setting := naming.SettingField(id.Kind, "load-balancer-name")
 	var lost failure.NoStack
 	for _, ref := range f.Step.Blames {

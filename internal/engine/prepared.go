@@ -11,9 +11,9 @@ import (
 // be created. While AWS is known to refuse the listener, or a step that it needs, the order is reversed: the port is opened
 // once the listener exists, so that failed attempts leave no open port to be closed again.
 
-// openingsForRefused returns the steps of a plan that open ports only for doubtful listeners. A listener is doubtful if AWS
+// openingStepsForDoubtfulListeners returns the steps of a plan that open ports only for doubtful listeners. A listener is doubtful if AWS
 // refused it, or a step that it needs, at the last attempt.
-func (r *run) openingsForRefused(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
+func (r *run) openingStepsForDoubtfulListeners(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
 	opens := func(s plan.Step) bool {
 		do, ok := s.Do.(plan.ChangeIngress)
 		return ok && len(do.Revoke) == 0

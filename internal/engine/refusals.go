@@ -140,7 +140,7 @@ func (s *refusals) lastFailure(k stepKey, step plan.Step, freed bool, now time.T
 	if known != nil {
 		known.lastRun = s.runs
 		if now.Before(known.due) && !(freed && known.waitsForOther()) {
-			return known.failed.asSkipped(step, known.due.Sub(now)), true
+			return known.failed.skippedFailure(step, known.due.Sub(now)), true
 		}
 	}
 	for _, sc := range k.scopes() {
@@ -155,9 +155,9 @@ func (s *refusals) lastFailure(k stepKey, step plan.Step, freed bool, now time.T
 		}
 		if known != nil && !sc.closes {
 			// Refused values share only a budget, so the message about another value would be wrong for this one.
-			return known.failed.asSkipped(step, wait), true
+			return known.failed.skippedFailure(step, wait), true
 		}
-		f := c.failed.asSkipped(step, wait)
+		f := c.failed.skippedFailure(step, wait)
 		if known == nil {
 			f.Skipped = true
 			c.skip(k, step, s.runs)
@@ -195,7 +195,7 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 		r := s.steps[k]
 		if r != nil && now.Before(r.due) {
 			r.lastRun = s.runs
-			out = append(out, r.failed.asSkipped(r.failed.Step, r.due.Sub(now)))
+			out = append(out, r.failed.skippedFailure(r.failed.Step, r.due.Sub(now)))
 			return
 		}
 		for _, sc := range k.scopes() {
@@ -206,7 +206,7 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 			c.refill(sc, now)
 			if wait := c.waitAgain(sc, k, s.runs, now); r != nil && wait > 0 {
 				r.lastRun = s.runs
-				out = append(out, r.failed.asSkipped(r.failed.Step, wait))
+				out = append(out, r.failed.skippedFailure(r.failed.Step, wait))
 				return
 			}
 			if c.skipped[k] == nil {
@@ -214,7 +214,7 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 			}
 			if wait := c.wait(sc, k, false, s.runs, now); wait > 0 {
 				c.skipped[k].lastRun = s.runs
-				f := c.failed.asSkipped(c.skipped[k].step, wait)
+				f := c.failed.skippedFailure(c.skipped[k].step, wait)
 				f.Skipped = true
 				out = append(out, f)
 				return
@@ -232,13 +232,13 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 		}
 	}
 	for _, g := range stack.TargetGroups {
-		look(groupKey(g))
+		look(targetGroupKey(g))
 	}
 	// Certificates of listeners and names of load balancers are chosen by the plan, so their steps cannot be derived from the
 	// stack. All refused steps of these kinds are looked up.
 	var chosen []stepKey
 	for k, r := range s.steps {
-		if _, ok := r.failed.Step.Do.(plan.AddCertificate); ok || r.failed.computedNameTaken() {
+		if _, ok := r.failed.Step.Do.(plan.AddCertificate); ok || r.failed.isComputedNameTaken() {
 			chosen = append(chosen, k)
 		}
 	}
@@ -265,7 +265,7 @@ func (c *scopeState) waitAgain(sc scope, k stepKey, run int, now time.Time) time
 	switch {
 	case !sc.closes:
 		return c.wait(sc, k, true, run, now)
-	case sc.countsAll() && now.Before(c.due):
+	case sc.countsAllNamespaces() && now.Before(c.due):
 		return c.due.Sub(now)
 	}
 	return 0
@@ -289,7 +289,7 @@ func (c *scopeState) wait(sc scope, k stepKey, repeat bool, run int, now time.Ti
 		return 0
 	case now.Before(c.due):
 		return c.due.Sub(now)
-	case repeat && len(c.skipped) > 0 && !sc.countsAll():
+	case repeat && len(c.skipped) > 0 && !sc.countsAllNamespaces():
 		// Steps that were never called come first.
 		return backOff(c.failed, c.streak)
 	}
@@ -319,7 +319,7 @@ func (s *refusals) noteRefusal(k stepKey, f FailedStep, now time.Time) FailedSte
 	r.failed.Step.After = nil
 	if sc, ok := k.failureScope(f); ok {
 		s.noteInScope(sc, k, r.failed, repeat, now)
-		if c := s.scopes[sc]; c != nil && sc.countsAll() && c.due.Before(r.due) {
+		if c := s.scopes[sc]; c != nil && sc.countsAllNamespaces() && c.due.Before(r.due) {
 			// All steps become due at once, so that the order of the plan decides which one gets free room.
 			r.due = c.due
 			f.Wait = r.due.Sub(now)

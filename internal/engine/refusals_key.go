@@ -43,7 +43,7 @@ func stepKeyOf(s plan.Step, stack model.Stack) stepKey {
 	}
 	switch do := s.Do.(type) {
 	case plan.CreateTargetGroup:
-		return groupKey(do.Group)
+		return targetGroupKey(do.Group)
 	case plan.SetPriorities:
 		// No content: the priorities change with each rule that is added or removed, and are not why AWS refuses the step.
 	case plan.SetTags:
@@ -54,8 +54,8 @@ func stepKeyOf(s plan.Step, stack model.Stack) stepKey {
 	return k
 }
 
-// groupKey returns the key of the step that creates a target group.
-func groupKey(g model.TargetGroup) stepKey {
+// targetGroupKey returns the key of the step that creates a target group.
+func targetGroupKey(g model.TargetGroup) stepKey {
 	g.Name = "" // the plan chooses the first free name
 	return stepKey{
 		operation: "create", call: callKind(plan.CreateTargetGroup{}), address: plan.TargetGroupAddress(g.ID),
@@ -155,9 +155,9 @@ func (sc scope) refillInterval() time.Duration {
 	return durations.ShortWait
 }
 
-// countsAll reports whether the scope is a quota that counts the resources of all namespaces, so that any step of the scope
+// countsAllNamespaces reports whether the scope is a quota that counts the resources of all namespaces, so that any step of the scope
 // may use room that has become free.
-func (sc scope) countsAll() bool { return sc.class == Quota && sc.tenant == "" }
+func (sc scope) countsAllNamespaces() bool { return sc.class == Quota && sc.tenant == "" }
 
 // scopes returns the scopes of a step, in the order of failureScope: permission, quota of the stack, quota of the
 // namespace, refused values.

@@ -120,8 +120,8 @@ func (d Draft) Choices() resolved.Choices {
 // errStopped is the error of a run that ends because the fence refuses a write.
 var errStopped = errors.New("another process may have taken over; nothing more is written")
 
-// errSilent is the error of a run whose calls AWS has not answered yet.
-var errSilent = errors.New("AWS does not answer")
+// errUnanswered is the error of a run whose calls AWS has not answered yet.
+var errUnanswered = errors.New("AWS does not answer")
 
 // Draft makes the plan of a stack without carrying anything out.
 func (e *Engine) Draft(ctx context.Context, id model.StackID) (Draft, error) {

@@ -75,7 +75,7 @@ func (r *observation) reportSilence(ctx context.Context, stack model.Stack, sinc
 	if err != nil || r.e.checkFence() != nil {
 		return
 	}
-	out := Outcome{ID: r.out.ID, Stack: stack, Findings: r.silence(stack, since), Err: errSilent, FailedIn: Observing}
+	out := Outcome{ID: r.out.ID, Stack: stack, Findings: r.silence(stack, since), Err: errUnanswered, FailedIn: Observing}
 	events := slices.DeleteFunc(f.Report(r.view, out), func(p cluster.Patch) bool {
 		_, event := p.(cluster.Event)
 		return !event

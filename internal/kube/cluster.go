@@ -99,7 +99,7 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 		switch p := p.(type) {
 		case cluster.ObjectStatus:
 			err := c.writeStatus(ctx, p)
-			if err != nil && ctx.Err() == nil && !isUndone(err) {
+			if err != nil && ctx.Err() == nil && !isUndoneError(err) {
 				c.writeEvent(ctx, cluster.Event{Ref: p.Ref,
 					Warning: true, Reason: failedStatusReason, Message: string(finding.CallFailed) + ": " + err.Error()})
 			}
@@ -109,7 +109,7 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 		case cluster.StatusEdit:
 			errs = append(errs, c.editStatus(ctx, p))
 		case cluster.Annotation:
-			if err := c.annotate(ctx, p); isUndone(err) {
+			if err := c.annotate(ctx, p); isUndoneError(err) {
 				errs = append(errs, err)
 			} else if err != nil {
 				log.FromContext(ctx).Info("failed to write annotation", "object", p.Ref.String(), "annotation", p.Key, "err", err.Error())

@@ -35,8 +35,8 @@ func (c *eventCountingAPI) Patch(ctx context.Context, obj cluster.Object, part c
 	return c.API.Patch(ctx, obj, part, kind, data)
 }
 
-// newWarnedCluster returns a cluster with Ingresses that have the given number of lasting warnings each, and its clock.
-func newWarnedCluster(t *testing.T, objects, each int, refuse bool) (*Cluster, *cluster.Memory, *eventCountingAPI, *time.Time) {
+// newClusterWithWarnings returns a cluster with Ingresses that have the given number of lasting warnings each, and its clock.
+func newClusterWithWarnings(t *testing.T, objects, each int, refuse bool) (*Cluster, *cluster.Memory, *eventCountingAPI, *time.Time) {
 	t.Helper()
 	_, m := newTestCluster(t)
 	api := &eventCountingAPI{API: InMemory{m}, refuse: refuse}
@@ -60,7 +60,7 @@ func newWarnedCluster(t *testing.T, objects, each int, refuse bool) (*Cluster, *
 }
 
 func TestEventsOfLastingWarningsAreRepeated(t *testing.T) {
-	c, m, api, now := newWarnedCluster(t, 2, 3, false)
+	c, m, api, now := newClusterWithWarnings(t, 2, 3, false)
 	if api.writes != 6 {
 		t.Fatalf("%d writes at first", api.writes)
 	}
@@ -95,7 +95,7 @@ func TestEventsOfLastingWarningsAreRepeated(t *testing.T) {
 // TestRepeatedEventsAreBounded: the number of events of an object per hour is bounded, however many warnings the object
 // has.
 func TestRepeatedEventsAreBounded(t *testing.T) {
-	c, m, api, now := newWarnedCluster(t, 1, 500, false)
+	c, m, api, now := newClusterWithWarnings(t, 1, 500, false)
 	perHour := []int{}
 	for range 6 {
 		before := api.writes
@@ -116,7 +116,7 @@ func TestRepeatedEventsAreBounded(t *testing.T) {
 }
 
 func TestAnEventThatCannotBePatchedIsCreatedAgain(t *testing.T) {
-	c, m, _, now := newWarnedCluster(t, 1, 1, true)
+	c, m, _, now := newClusterWithWarnings(t, 1, 1, true)
 	*now = now.Add(emitAfter())
 	c.RepeatEvents(t.Context())
 	if n := len(m.All("Event")); n != 2 {
@@ -129,7 +129,7 @@ func TestManyRepeatedWarningsAreWrittenInBatches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector, and there is one goroutine")
 	}
-	c, _, api, now := newWarnedCluster(t, 10_000, 1, false)
+	c, _, api, now := newClusterWithWarnings(t, 10_000, 1, false)
 	*now = now.Add(emitAfter())
 	for range 19 {
 		before := api.writes
@@ -162,7 +162,7 @@ func BenchmarkTakeDueOfTenThousandWarnings(b *testing.B) {
 // A warning that is reported together with a success continues, so it has one event. A warning that ended and is
 // reported again gets a new event.
 func TestAWarningReportedWithASuccessIsOneEvent(t *testing.T) {
-	c, m, _, _ := newWarnedCluster(t, 1, 0, false)
+	c, m, _, _ := newClusterWithWarnings(t, 1, 0, false)
 	ref := cluster.RefOf(m.All(cluster.KindIngress)[0])
 	silent := cluster.Event{Ref: ref, Warning: true, Reason: "R", Message: "AWS has not answered since noon\n"}
 	success := cluster.Event{Ref: ref, Reason: "S", Message: "Successfully reconciled"}

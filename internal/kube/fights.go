@@ -157,8 +157,8 @@ func (u undoneError) Error() string {
 // RetryAfter returns when to write again.
 func (u undoneError) RetryAfter() time.Duration { return u.delay }
 
-// isUndone reports whether a write was delayed because others have undone the same write.
-func isUndone(err error) bool {
+// isUndoneError reports whether a write was delayed because others have undone the same write.
+func isUndoneError(err error) bool {
 	var u undoneError
 	return errors.As(err, &u)
 }

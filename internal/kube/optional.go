@@ -70,11 +70,11 @@ func (s *Source) watch(w watcher) error {
 	} else if !read {
 		return fmt.Errorf("kind %s is not watched", w.kind)
 	}
-	return s.attach(w)
+	return s.addInformerWatcher(w)
 }
 
-// attach adds a watcher to the informer of its kind. The caller holds the lock, so that no kind is started meanwhile.
-func (s *Source) attach(w watcher) error {
+// addInformerWatcher adds a watcher to the informer of its kind. The caller holds the lock, so that no kind is started meanwhile.
+func (s *Source) addInformerWatcher(w watcher) error {
 	typ := s.kinds[w.kind]
 	informer, err := s.cache.GetInformer(w.ctx, typ.New(), cache.BlockUntilSynced(false))
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *Source) StartKinds(ctx context.Context, kinds, renotify []cluster.Kind)
 	}
 	for _, w := range s.watchers {
 		if _, started := types[w.kind]; started {
-			if err := s.attach(w); err != nil {
+			if err := s.addInformerWatcher(w); err != nil {
 				return err
 			}
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// addEntry adds an entry to the status of an Ingress, unless the entry exists.
-func addEntry(host string) cluster.StatusEdit {
+// statusEntryEdit adds an entry to the status of an Ingress, unless the entry exists.
+func statusEntryEdit(host string) cluster.StatusEdit {
 	return cluster.StatusEdit{
 		Ref: cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"},
 		Edit: func(obj cluster.Object, _ metav1.Time) any {
@@ -51,15 +51,15 @@ func (r *racingAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.
 // another writer added between its read and its patch.
 func TestConcurrentStatusEditsLoseNoEntries(t *testing.T) {
 	_, m := newTestCluster(t, ingress())
-	api := &racingAPI{InMemory: InMemory{m}, t: t, others: []cluster.StatusEdit{addEntry("b"), addEntry("c")}}
+	api := &racingAPI{InMemory: InMemory{m}, t: t, others: []cluster.StatusEdit{statusEntryEdit("b"), statusEntryEdit("c")}}
 	c := New(m, api, clock.RealClock{})
-	if err := c.Write(context.Background(), []cluster.Patch{addEntry("a")}); err != nil {
+	if err := c.Write(context.Background(), []cluster.Patch{statusEntryEdit("a")}); err != nil {
 		t.Fatal(err)
 	}
 	if got := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web").Status.LoadBalancer.Ingress; len(got) != 3 || api.patches != 3 {
 		t.Errorf("%d patches, entries %v", api.patches, got)
 	}
-	if err := c.Write(context.Background(), []cluster.Patch{addEntry("a")}); err != nil || api.patches != 3 {
+	if err := c.Write(context.Background(), []cluster.Patch{statusEntryEdit("a")}); err != nil || api.patches != 3 {
 		t.Errorf("%d patches, error %v", api.patches, err)
 	}
 }

@@ -123,7 +123,7 @@ func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error
 	if err != nil || obj == nil {
 		return err
 	}
-	same, err := hasFields(obj, p.Fields, identity)
+	same, err := hasFields(obj, p.Fields, unchangedFields)
 	if err != nil || same {
 		return err
 	}
@@ -133,8 +133,8 @@ func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error
 	return nil
 }
 
-// identity returns the fields of a status unchanged.
-func identity(fields any) (any, error) { return fields, nil }
+// unchangedFields returns the fields of a status unchanged.
+func unchangedFields(fields any) (any, error) { return fields, nil }
 
 // hasFields reports whether the status of an object has the fields. normalize is applied to the status of the object before the
 // comparison.

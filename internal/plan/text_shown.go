@@ -40,8 +40,8 @@ func ShownDifferences(do Action, arn string, have observed.Stack) (out []Change)
 			return strings.Join(slices.DeleteFunc(slices.Clone(of), func(c string) bool { return slices.Contains(other, c) }), ", ")
 		}
 		differ("conditions", only(asked, has), only(has, asked))
-		if !equal.SameActions(do.Rule.Actions, shown.Actions, func(g model.GroupRef) string { return liveGroupARN(have, g) }) {
-			differ("actions", ActionsText(do.Rule.Actions), ActionsText(withGroupIDs(shown.Actions, have)))
+		if !equal.SameActions(do.Rule.Actions, shown.Actions, func(g model.GroupRef) string { return liveTargetGroupARN(have, g) }) {
+			differ("actions", ActionsText(do.Rule.Actions), ActionsText(withTargetGroupIDs(shown.Actions, have)))
 		}
 		var ask, show fields
 		ask.transforms(do.Rule.Transforms)
@@ -82,8 +82,8 @@ func liveRule(have observed.Stack, arn string) (observed.Rule, bool) {
 	return observed.Rule{}, false
 }
 
-// liveGroupARN returns the ARN of the live target group that a forward action refers to; empty if there is none.
-func liveGroupARN(have observed.Stack, g model.GroupRef) string {
+// liveTargetGroupARN returns the ARN of the live target group that a forward action refers to; empty if there is none.
+func liveTargetGroupARN(have observed.Stack, g model.GroupRef) string {
 	switch {
 	case g.ARN != "":
 		return g.ARN
@@ -106,9 +106,9 @@ func conditionTexts(conditions []model.Condition) (out []string) {
 	return out
 }
 
-// withGroupIDs returns live actions with the ids that target groups have in the stack in place of their ARNs, as
+// withTargetGroupIDs returns live actions with the ids that target groups have in the stack in place of their ARNs, as
 // desired actions have them.
-func withGroupIDs(actions []model.Action, have observed.Stack) []model.Action {
+func withTargetGroupIDs(actions []model.Action, have observed.Stack) []model.Action {
 	return model.WithGroups(actions, func(g model.GroupRef) model.GroupRef {
 		at := slices.IndexFunc(have.TargetGroups, func(t observed.TargetGroup) bool { return t.ARN == g.ARN && t.ResourceID != "" })
 		if at < 0 {

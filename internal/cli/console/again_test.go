@@ -116,7 +116,7 @@ func TestNoFullRefreshWithoutViewer(t *testing.T) {
 		v := l.openPage(false)
 		time.Sleep(time.Second)
 		l.hub.requestFullRefresh(0)
-		l.hub.passViewer(l.hub.leave, v)
+		l.hub.sendViewer(l.hub.leave, v)
 		time.Sleep(5 * time.Minute)
 		l.openPage(false)
 		time.Sleep(time.Second)

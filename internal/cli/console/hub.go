@@ -148,8 +148,8 @@ func (h *hub) requestFullRefresh(pageCalls int) {
 	}
 }
 
-// passViewer sends a page to the goroutine of the hub by join or leave. It reports false if the hub has ended.
-func (h *hub) passViewer(channel chan *viewer, v *viewer) bool {
+// sendViewer sends a page to the goroutine of the hub by join or leave. It reports false if the hub has ended.
+func (h *hub) sendViewer(channel chan *viewer, v *viewer) bool {
 	select {
 	case channel <- v:
 		return true

@@ -88,7 +88,7 @@ func (l *testCluster) refreshes() []time.Duration {
 // openPage adds a viewer to the hub.
 func (l *testCluster) openPage(background bool) *viewer {
 	v := &viewer{background: background, update: make(chan *pageState, 1)}
-	l.hub.passViewer(l.hub.join, v)
+	l.hub.sendViewer(l.hub.join, v)
 	return v
 }
 
@@ -115,7 +115,7 @@ func TestRefreshIntervalDependsOnViewers(t *testing.T) {
 		}
 		front := l.openPage(false)
 		time.Sleep(5 * time.Second)
-		l.hub.passViewer(l.hub.leave, front)
+		l.hub.sendViewer(l.hub.leave, front)
 		l.openPage(true)
 		time.Sleep(125 * time.Second)
 		want := []time.Duration{0, 2, 4, 64, 124}

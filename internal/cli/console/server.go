@@ -207,10 +207,10 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := &viewer{background: r.URL.Query().Has("background"), update: make(chan *pageState, 1)}
-	if !h.passViewer(h.join, v) {
+	if !h.sendViewer(h.join, v) {
 		return
 	}
-	defer h.passViewer(h.leave, v)
+	defer h.sendViewer(h.leave, v)
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	for {

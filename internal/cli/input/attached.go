@@ -13,10 +13,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// unattached returns a finding for each parentRef of a route that attaches to no listener of a Gateway, and for each
+// unattachedFindings returns a finding for each parentRef of a route that attaches to no listener of a Gateway, and for each
 // listener and ListenerSet that is not served. The controller writes these reasons to the status of the objects, which
 // objects in files do not have. Routes and ListenerSets that the command is not about are left out.
-func (d *Source) unattached(store *cluster.Memory, id model.StackID) (out finding.List) {
+func (d *Source) unattachedFindings(store *cluster.Memory, id model.StackID) (out finding.List) {
 	gw, ok := cluster.Get[*gwv1.Gateway](cluster.NewView(store), cluster.KindGateway, id.Namespace, id.Name)
 	if !ok || !id.Kind.OfGateway() {
 		return nil

@@ -154,7 +154,7 @@ func Open(ctx context.Context, d *Source, store *cluster.Memory) error {
 		if err != nil {
 			return engine.Draft{}, sdk.Explain(err)
 		}
-		draft.Findings = append(secrets.correctFindings(draft.Findings), d.unattached(store, id)...)
+		draft.Findings = append(secrets.correctFindings(draft.Findings), d.unattachedFindings(store, id)...)
 		return draft, nil
 	}
 	return nil

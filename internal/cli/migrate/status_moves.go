@@ -56,7 +56,7 @@ func (s *statusCommand) moves(ctx context.Context) (out []move) {
 			}
 		}
 		if !m.gatewayUnserved && slices.Contains(gw.GetFinalizers(), naming.Finalizer(m.to)) {
-			if from, ok := s.takenOverBy(ctx, m.to); ok {
+			if from, ok := s.previousStackOf(ctx, m.to); ok {
 				m.from, m.annotationErr = from, nil
 				if s.concernsMove(m) {
 					add(m)
@@ -79,8 +79,8 @@ func (s *statusCommand) moves(ctx context.Context) (out []move) {
 	return out
 }
 
-// takenOverBy returns the stack whose load balancer the stack to has taken over, according to the tags in AWS.
-func (s *statusCommand) takenOverBy(ctx context.Context, to model.StackID) (model.StackID, bool) {
+// previousStackOf returns the stack whose load balancer the stack to has taken over, according to the tags in AWS.
+func (s *statusCommand) previousStackOf(ctx context.Context, to model.StackID) (model.StackID, bool) {
 	live := s.draft(ctx, to).Have.Live(model.LoadBalancerID)
 	from, tagged := handover.PreviousStack(live)
 	return from, tagged && handover.Claimed(to, live)

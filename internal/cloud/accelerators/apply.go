@@ -42,9 +42,9 @@ func (c *Accelerators) Apply(ctx context.Context, id model.StackID, s plan.Step,
 	case plan.DeleteAcceleratorListener:
 		return none(w.deleteListener(ctx, do))
 	case plan.CreateEndpointGroup:
-		return w.createGroup(ctx, do)
+		return w.createEndpointGroup(ctx, do)
 	case plan.ChangeEndpointGroup:
-		return none(w.changeGroup(ctx, do))
+		return none(w.changeEndpointGroup(ctx, do))
 	case plan.DeleteEndpointGroup:
 		return none(w.deleteEndpointGroup(ctx, do))
 	case plan.AddEndpoints:
@@ -125,7 +125,7 @@ func (w writer) createAccelerator(ctx context.Context, do plan.CreateAccelerator
 	if out.Accelerator == nil || aws.ToString(out.Accelerator.AcceleratorArn) == "" {
 		return plan.Result{}, sdk.Failed(failure.Unknown, what, "AWS returned no accelerator")
 	}
-	made, now := fromAWS(*out.Accelerator), w.Config.Clock.Now()
+	made, now := acceleratorFromAWS(*out.Accelerator), w.Config.Clock.Now()
 	made.Tags = maps.Clone(do.Tags)
 	w.With(func() {
 		if w.entries[made.ARN] == nil {
@@ -156,7 +156,7 @@ func (w writer) changeAccelerator(ctx context.Context, do plan.ChangeAccelerator
 	}
 	w.enterOwnChange(arn, func(a *observed.Accelerator) {
 		if out.Accelerator != nil {
-			changed := fromAWS(*out.Accelerator)
+			changed := acceleratorFromAWS(*out.Accelerator)
 			changed.Tags, changed.Listeners = a.Tags, a.Listeners
 			*a = changed
 		}

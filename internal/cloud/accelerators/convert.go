@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-func fromAWS(a types.Accelerator) observed.Accelerator {
+func acceleratorFromAWS(a types.Accelerator) observed.Accelerator {
 	out := observed.Accelerator{
 		ARN: aws.ToString(a.AcceleratorArn), Name: aws.ToString(a.Name), AddressType: model.IPv4, Enabled: aws.ToBool(a.Enabled), State: string(a.Status),
 		DNSName: aws.ToString(a.DnsName), DualStackDNSName: aws.ToString(a.DualStackDnsName),
@@ -60,7 +60,7 @@ func affinityToAWS(sourceIP bool) types.ClientAffinity {
 	return types.ClientAffinity(plan.AffinityText(sourceIP))
 }
 
-func groupFromAWS(g types.EndpointGroup) observed.EndpointGroup {
+func endpointGroupFromAWS(g types.EndpointGroup) observed.EndpointGroup {
 	out := observed.EndpointGroup{ARN: aws.ToString(g.EndpointGroupArn), Region: aws.ToString(g.EndpointGroupRegion), Dial: 100}
 	if g.TrafficDialPercentage != nil {
 		out.Dial = float64(*g.TrafficDialPercentage)

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-func (w writer) createGroup(ctx context.Context, do plan.CreateEndpointGroup) (plan.Result, error) {
+func (w writer) createEndpointGroup(ctx context.Context, do plan.CreateEndpointGroup) (plan.Result, error) {
 	listener := w.known[do.Listener]
 	if listener == "" {
 		return plan.Result{}, notCreatedError(do.Listener)
@@ -37,7 +37,7 @@ func (w writer) createGroup(ctx context.Context, do plan.CreateEndpointGroup) (p
 	if out.EndpointGroup == nil {
 		return plan.Result{}, sdk.Failed(failure.Unknown, listener, "AWS returned no endpoint group")
 	}
-	made := groupFromAWS(*out.EndpointGroup)
+	made := endpointGroupFromAWS(*out.EndpointGroup)
 	w.enterOwnChange(acceleratorOf(listener), withPropagating(func(a *observed.Accelerator) {
 		for i := range a.Listeners {
 			l := &a.Listeners[i]
@@ -51,8 +51,8 @@ func (w writer) createGroup(ctx context.Context, do plan.CreateEndpointGroup) (p
 	return plan.Result{ID: made.ARN}, nil
 }
 
-func (w writer) changeGroup(ctx context.Context, do plan.ChangeEndpointGroup) error {
-	arn, err := w.lookupGroup(do.Group)
+func (w writer) changeEndpointGroup(ctx context.Context, do plan.ChangeEndpointGroup) error {
+	arn, err := w.lookupEndpointGroup(do.Group)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (w writer) changeGroup(ctx context.Context, do plan.ChangeEndpointGroup) er
 }
 
 func (w writer) deleteEndpointGroup(ctx context.Context, do plan.DeleteEndpointGroup) error {
-	if err := w.checkGroupOwner(do.ARN); err != nil {
+	if err := w.checkEndpointGroupOwner(do.ARN); err != nil {
 		return sdk.IgnoreGone(err)
 	}
 	_, err := w.API.Accelerators.DeleteEndpointGroup(ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: aws.String(do.ARN)})
@@ -95,7 +95,7 @@ func (w writer) deleteEndpointGroup(ctx context.Context, do plan.DeleteEndpointG
 }
 
 func (w writer) addEndpoints(ctx context.Context, do plan.AddEndpoints) error {
-	arn, err := w.lookupGroup(do.Group)
+	arn, err := w.lookupEndpointGroup(do.Group)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (w writer) addEndpoints(ctx context.Context, do plan.AddEndpoints) error {
 
 // setEndpoints changes some endpoints of an endpoint group. AWS replaces the whole list, so the others are sent unchanged.
 func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
-	arn, err := w.lookupGroup(do.Group)
+	arn, err := w.lookupEndpointGroup(do.Group)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
 	}
 	w.enterOwnChange(acceleratorOf(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
 		if out.EndpointGroup != nil {
-			*g = groupFromAWS(*out.EndpointGroup)
+			*g = endpointGroupFromAWS(*out.EndpointGroup)
 		}
 	}))
 	return nil
@@ -160,7 +160,7 @@ func clientIPPreservation(e observed.Endpoint) *bool {
 }
 
 func (w writer) removeEndpoints(ctx context.Context, do plan.RemoveEndpoints) error {
-	arn, err := w.lookupGroup(do.Group)
+	arn, err := w.lookupEndpointGroup(do.Group)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func (c reader) readList(ctx context.Context) error {
 			return err
 		}
 		for _, a := range page.Accelerators {
-			x := fromAWS(a)
+			x := acceleratorFromAWS(a)
 			seen[x.ARN] = x
 		}
 	}
@@ -188,7 +188,7 @@ func (c reader) readParts(ctx context.Context, arn string) error {
 	}
 	slices.SortFunc(list, func(a, b observed.AcceleratorListener) int { return strings.Compare(a.ARN, b.ARN) })
 	for i := range list {
-		groups, err := c.describeGroups(ctx, list[i].ARN)
+		groups, err := c.describeEndpointGroups(ctx, list[i].ARN)
 		if err != nil {
 			return err
 		}
@@ -257,7 +257,7 @@ func changedKinds(previous, current []observed.AcceleratorListener, includes fun
 	return out
 }
 
-func (c reader) describeGroups(ctx context.Context, listener string) ([]observed.EndpointGroup, error) {
+func (c reader) describeEndpointGroups(ctx context.Context, listener string) ([]observed.EndpointGroup, error) {
 	var out []observed.EndpointGroup
 	pages := ga.NewListEndpointGroupsPaginator(c.API.Accelerators, &ga.ListEndpointGroupsInput{ListenerArn: aws.String(listener), MaxResults: aws.Int32(pageSize)})
 	for pages.HasMorePages() {
@@ -266,7 +266,7 @@ func (c reader) describeGroups(ctx context.Context, listener string) ([]observed
 			return nil, err
 		}
 		for _, g := range page.EndpointGroups {
-			out = append(out, groupFromAWS(g))
+			out = append(out, endpointGroupFromAWS(g))
 		}
 	}
 	slices.SortFunc(out, func(a, b observed.EndpointGroup) int { return strings.Compare(a.Region, b.Region) })
@@ -288,7 +288,7 @@ func (c reader) refreshHealth(ctx context.Context, q model.AskAcceleratorState) 
 	}
 	return sdk.ReadOnce(ctx, c.Essential, "endpoint groups of "+listener, known, func() error {
 		start := c.Config.Clock.Now()
-		groups, err := c.describeGroups(ctx, listener)
+		groups, err := c.describeEndpointGroups(ctx, listener)
 		if err != nil {
 			return err
 		}

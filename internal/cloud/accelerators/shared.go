@@ -70,17 +70,17 @@ func (c reader) addShared(ctx context.Context, id model.StackID, arn string, out
 	return nil
 }
 
-// lookupGroup returns the ARN of an endpoint group that belongs to the stack.
-func (w writer) lookupGroup(a plan.Address) (string, error) {
+// lookupEndpointGroup returns the ARN of an endpoint group that belongs to the stack.
+func (w writer) lookupEndpointGroup(a plan.Address) (string, error) {
 	arn := w.known[a]
 	if arn == "" {
 		return "", notCreatedError(a)
 	}
-	return arn, w.checkGroupOwner(arn)
+	return arn, w.checkEndpointGroupOwner(arn)
 }
 
-// checkGroupOwner returns an error unless an endpoint group belongs to the stack.
-func (w writer) checkGroupOwner(arn string) error {
+// checkEndpointGroupOwner returns an error unless an endpoint group belongs to the stack.
+func (w writer) checkEndpointGroupOwner(arn string) error {
 	region := ""
 	w.With(func() {
 		if e := w.entries[acceleratorOf(arn)]; e != nil {

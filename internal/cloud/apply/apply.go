@@ -136,12 +136,12 @@ func lookup(known plan.KnownIDs, a plan.Address) (string, error) {
 	return "", sdk.Failed(engine.Conflict, a.String(), "its ID is unknown, because the step that creates it was not carried out")
 }
 
-// groupARNs returns a function that finds the ARNs of target groups that actions name.
-func groupARNs(known plan.KnownIDs) convert.GroupARNOf {
-	return func(r model.GroupRef) (string, error) { return groupARN(r, known) }
+// targetGroupARNs returns a function that finds the ARNs of target groups that actions name.
+func targetGroupARNs(known plan.KnownIDs) convert.GroupARNOf {
+	return func(r model.GroupRef) (string, error) { return targetGroupARN(r, known) }
 }
 
-func groupARN(r model.GroupRef, known plan.KnownIDs) (string, error) {
+func targetGroupARN(r model.GroupRef, known plan.KnownIDs) (string, error) {
 	switch {
 	case r.ARN != "":
 		return r.ARN, nil

@@ -10,7 +10,7 @@ import (
 )
 
 func TestForwardToMissingTargetGroupIsAConflict(t *testing.T) {
-	_, err := convert.ActionsToAWS([]model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "missing"}}}}}, groupARNs(nil))
+	_, err := convert.ActionsToAWS([]model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "missing"}}}}}, targetGroupARNs(nil))
 	if sdk.ClassOf(err) != engine.Conflict {
 		t.Fatal(err)
 	}

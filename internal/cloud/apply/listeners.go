@@ -45,7 +45,7 @@ func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListen
 	if err != nil {
 		return plan.Result{}, err
 	}
-	actions, err := convert.ActionsToAWS(a.Settings.Default, groupARNs(known))
+	actions, err := convert.ActionsToAWS(a.Settings.Default, targetGroupARNs(known))
 	if err != nil {
 		return plan.Result{}, err
 	}
@@ -97,7 +97,7 @@ func lastCreated(v *inventory.Inventory, made time.Time, actions []model.Action,
 			continue
 		}
 		for _, g := range f.Groups {
-			arn, err := groupARN(g.Group, known)
+			arn, err := targetGroupARN(g.Group, known)
 			if err != nil {
 				continue
 			}
@@ -116,7 +116,7 @@ func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListen
 	if err != nil {
 		return err
 	}
-	actions, err := convert.ActionsToAWS(a.Settings.Default, groupARNs(known))
+	actions, err := convert.ActionsToAWS(a.Settings.Default, targetGroupARNs(known))
 	if err != nil {
 		return err
 	}

@@ -25,8 +25,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// groupIDs returns the ids of security groups, each once.
-func groupIDs(groups []plan.GroupID, known plan.KnownIDs) ([]string, error) {
+// securityGroupIDs returns the ids of security groups, each once.
+func securityGroupIDs(groups []plan.GroupID, known plan.KnownIDs) ([]string, error) {
 	var out []string
 	for _, g := range groups {
 		id := g.ID
@@ -61,7 +61,7 @@ type loadBalancerWriter struct {
 }
 
 func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.StackID, a plan.CreateLoadBalancer, known plan.KnownIDs) (plan.Result, error) {
-	groups, err := groupIDs(a.SecurityGroups, known)
+	groups, err := securityGroupIDs(a.SecurityGroups, known)
 	if err != nil {
 		return plan.Result{}, err
 	}
@@ -213,7 +213,7 @@ func (w *loadBalancerWriter) changeLoadBalancer(known plan.KnownIDs, a plan.Addr
 }
 
 func (w *loadBalancerWriter) setSecurityGroups(ctx context.Context, a plan.SetSecurityGroups, known plan.KnownIDs) error {
-	groups, err := groupIDs(a.Groups, known)
+	groups, err := securityGroupIDs(a.Groups, known)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (w *ruleWriter) createRule(ctx context.Context, a plan.CreateRule, known pl
 	if in.Transforms, err = convert.TransformsToAWS(a.Rule.Transforms); err != nil {
 		return plan.Result{}, err
 	}
-	if in.Actions, err = convert.ActionsToAWS(a.Rule.Actions, groupARNs(known)); err != nil {
+	if in.Actions, err = convert.ActionsToAWS(a.Rule.Actions, targetGroupARNs(known)); err != nil {
 		return plan.Result{}, err
 	}
 	what := "create a rule on " + listener
@@ -70,7 +70,7 @@ func (w *ruleWriter) modifyRule(ctx context.Context, a plan.ModifyRule, known pl
 	if in.Conditions, err = convert.ConditionsToAWS(a.Conditions); err != nil {
 		return err
 	}
-	if in.Actions, err = convert.ActionsToAWS(a.Actions, groupARNs(known)); err != nil {
+	if in.Actions, err = convert.ActionsToAWS(a.Actions, targetGroupARNs(known)); err != nil {
 		return err
 	}
 	if in.Transforms, err = convert.TransformsToAWS(a.Transforms); err != nil {

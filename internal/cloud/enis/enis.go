@@ -106,7 +106,7 @@ func (p *ENIs) readMissing(ctx context.Context, l lookup, since time.Time) error
 		p.With(func() {
 			for _, key := range l.keys {
 				f := p.cache.found[l.by][key]
-				lacks := len(f.list) == 0 || !carryAll(f.list, l.carried[key])
+				lacks := len(f.list) == 0 || !haveAllAddresses(f.list, l.carried[key])
 				if !p.IsYounger(f.at, durations.Stable) || f.at.Before(since) || lacks && !f.at.After(start) {
 					out = append(out, key)
 				}
@@ -141,8 +141,8 @@ func (p *ENIs) readMissing(ctx context.Context, l lookup, since time.Time) error
 	return nil
 }
 
-// carryAll reports whether the ENIs together carry all of the addresses.
-func carryAll(list []network.ENI, addresses []string) bool {
+// haveAllAddresses reports whether the ENIs together carry all of the addresses.
+func haveAllAddresses(list []network.ENI, addresses []string) bool {
 	return !slices.ContainsFunc(addresses, func(a string) bool {
 		_, ok := network.ENIOf(a, list)
 		return !ok
@@ -196,7 +196,7 @@ func (p *ENIs) readInstances(ctx context.Context, ids []string) (map[string][]ne
 	for _, l := range out {
 		slices.SortFunc(l, func(a, b network.ENI) int { return int(a.DeviceIndex) - int(b.DeviceIndex) })
 	}
-	return out, p.setGroupTags(ctx, out)
+	return out, p.setSecurityGroupTags(ctx, out)
 }
 
 func (p *ENIs) readENIs(ctx context.Context, ids []string) (map[string][]network.ENI, error) {
@@ -207,7 +207,7 @@ func (p *ENIs) readENIs(ctx context.Context, ids []string) (map[string][]network
 			return nil, err
 		}
 	}
-	return out, p.setGroupTags(ctx, out)
+	return out, p.setSecurityGroupTags(ctx, out)
 }
 
 func (p *ENIs) readAddresses(ctx context.Context, addresses []string) (map[string][]network.ENI, error) {
@@ -237,7 +237,7 @@ func (p *ENIs) readAddresses(ctx context.Context, addresses []string) (map[strin
 	for _, l := range out {
 		slices.SortFunc(l, func(a, b network.ENI) int { return strings.Compare(a.ID, b.ID) })
 	}
-	return out, p.setGroupTags(ctx, out)
+	return out, p.setSecurityGroupTags(ctx, out)
 }
 
 func (p *ENIs) eachENI(ctx context.Context, f []ec2types.Filter, do func(network.ENI)) error {
@@ -248,7 +248,7 @@ func (p *ENIs) eachENI(ctx context.Context, f []ec2types.Filter, do func(network
 			return err
 		}
 		for _, n := range page.NetworkInterfaces {
-			i := network.ENI{ID: aws.ToString(n.NetworkInterfaceId), Groups: eniGroups(n.Groups)}
+			i := network.ENI{ID: aws.ToString(n.NetworkInterfaceId), Groups: eniSecurityGroups(n.Groups)}
 			if n.Attachment != nil {
 				i.DeviceIndex = aws.ToInt32(n.Attachment.DeviceIndex)
 			}
@@ -266,7 +266,7 @@ func (p *ENIs) eachENI(ctx context.Context, f []ec2types.Filter, do func(network
 }
 
 func instanceENI(n ec2types.InstanceNetworkInterface) network.ENI {
-	i := network.ENI{ID: aws.ToString(n.NetworkInterfaceId), Groups: eniGroups(n.Groups)}
+	i := network.ENI{ID: aws.ToString(n.NetworkInterfaceId), Groups: eniSecurityGroups(n.Groups)}
 	if n.Attachment != nil {
 		i.DeviceIndex = aws.ToInt32(n.Attachment.DeviceIndex)
 	}
@@ -289,7 +289,7 @@ func fieldTexts[T any](list []T, field func(T) *string) []string {
 	return out
 }
 
-func eniGroups(groups []ec2types.GroupIdentifier) []network.ENIGroup {
+func eniSecurityGroups(groups []ec2types.GroupIdentifier) []network.ENIGroup {
 	var out []network.ENIGroup
 	for _, g := range groups {
 		out = append(out, network.ENIGroup{ID: aws.ToString(g.GroupId)})
@@ -298,9 +298,9 @@ func eniGroups(groups []ec2types.GroupIdentifier) []network.ENIGroup {
 	return out
 }
 
-// setGroupTags fills in the tags of the security groups of ENIs with several: they decide which of the
+// setSecurityGroupTags fills in the tags of the security groups of ENIs with several: they decide which of the
 // security groups gets the rules.
-func (p *ENIs) setGroupTags(ctx context.Context, found map[string][]network.ENI) error {
+func (p *ENIs) setSecurityGroupTags(ctx context.Context, found map[string][]network.ENI) error {
 	each := func(do func(*network.ENIGroup)) {
 		for _, l := range found {
 			for i := range l {

@@ -261,7 +261,7 @@ func (a *AddOns) readTrustStores(ctx context.Context, names []string) error {
 		page, err := pages.NextPage(sdk.WithOptional(ctx))
 		if err != nil {
 			if isMissingStore(err) && len(names) == 1 {
-				a.With(func() { cache.Put(a.cache.stores, names[0], found[names[0]], isOld(a.Client)) })
+				a.With(func() { cache.Put(a.cache.stores, names[0], found[names[0]], expiryCheck(a.Client)) })
 			}
 			return fmt.Errorf("find trust stores: %w", err)
 		}
@@ -271,7 +271,7 @@ func (a *AddOns) readTrustStores(ctx context.Context, names []string) error {
 	}
 	a.With(func() {
 		for n, f := range found {
-			cache.Put(a.cache.stores, n, f, isOld(a.Client))
+			cache.Put(a.cache.stores, n, f, expiryCheck(a.Client))
 		}
 	})
 	return nil

@@ -58,16 +58,16 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 		if q.Discover != "" && hasLoadBalancerFor(*out, q) {
 			return nil // a live load balancer keeps its subnets
 		}
-		return enterAnswer(facts.Subnets, q.Key())(f.network.askSubnets(ctx, q, f.maxAge(*out)))
+		return storeAnswer(facts.Subnets, q.Key())(f.network.askSubnets(ctx, q, f.maxAge(*out)))
 	case model.AskVPC:
 		facts.VPCRanges, err = f.endpoints.VPCRanges(ctx, f.VPC)
 	case model.AskNamedSecurityGroups:
-		return enterAnswer(facts.Groups, q.Key())(f.names.askGroups(ctx, q))
+		return storeAnswer(facts.Groups, q.Key())(f.names.askSecurityGroups(ctx, q))
 	case model.AskCertificates:
 		facts.Certificates, err = f.certificates.AskCertificates(ctx)
 		facts.CertificatesAsked = err == nil
 	case model.AskTargetGroup:
-		err = enterAnswer(facts.TargetGroups, q.Ref)(f.names.askTargetGroup(ctx, q.Ref))
+		err = storeAnswer(facts.TargetGroups, q.Ref)(f.names.askTargetGroup(ctx, q.Ref))
 		arn := facts.TargetGroups[q.Ref]
 		if namespace, known := namespaceOf(f.inv, arn); known {
 			facts.TargetGroupOwners[arn] = namespace
@@ -78,25 +78,25 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 	case model.AskBackendSecurityGroup:
 		f.reader.BackendGroup(out)
 	case model.AskHealth:
-		return enterAnswer(facts.Health, q.ARN)(f.targets.AskHealth(ctx, q.ARN))
+		return storeAnswer(facts.Health, q.ARN)(f.targets.AskHealth(ctx, q.ARN))
 	case model.AskOwnCertificates:
 		facts.OwnCertificates, err = f.certificates.AskOwnCertificates(ctx, id)
 		facts.OwnCertificatesAsked, facts.Imports = err == nil, f.certificates.Imports(id)
 	case model.AskCertificateOwner:
-		return enterAnswer(facts.CertificateOwners, q.ARN)(f.certificates.AskCertificateOwner(ctx, q))
+		return storeAnswer(facts.CertificateOwners, q.ARN)(f.certificates.AskCertificateOwner(ctx, q))
 	case model.AskHostedZones:
 		facts.Zones, err = f.certificates.Zones.AskHostedZones(ctx, q)
 	case model.AskValidation:
-		return enterAnswer(facts.Validations, q.ARN)(f.certificates.AskValidation(ctx, q))
+		return storeAnswer(facts.Validations, q.ARN)(f.certificates.AskValidation(ctx, q))
 	case model.AskPublicCertificates:
 		facts.PublicCertificates, err = f.certificates.AskPublicCertificates(ctx)
 		facts.PublicCertificatesAsked = err == nil
 	case model.AskALBTargets:
-		return enterAnswer(facts.ALBTargets, q.ARN)(f.targets.AskALBTargets(ctx, q, since))
+		return storeAnswer(facts.ALBTargets, q.ARN)(f.targets.AskALBTargets(ctx, q, since))
 	case model.AskAddOn:
-		return enterAnswer(facts.AddOns, q.Key())(f.addOns.askAddOn(ctx, q, since))
+		return storeAnswer(facts.AddOns, q.Key())(f.addOns.askAddOn(ctx, q, since))
 	case model.AskWebACL:
-		return enterAnswer(facts.WebACLs, q.Name)(f.addOns.askWebACL(ctx, q.Name))
+		return storeAnswer(facts.WebACLs, q.Name)(f.addOns.askWebACL(ctx, q.Name))
 	case model.AskSubscription:
 		facts.Subscription, err = f.addOns.askSubscription(ctx)
 	case model.AskTrustStores:
@@ -112,8 +112,8 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 	return err
 }
 
-// enterAnswer returns a function that enters an answer under its key, unless there is an error, which it returns.
-func enterAnswer[T any](into map[string]T, key string) func(T, error) error {
+// storeAnswer returns a function that enters an answer under its key, unless there is an error, which it returns.
+func storeAnswer[T any](into map[string]T, key string) func(T, error) error {
 	return func(answer T, err error) error {
 		if err == nil {
 			into[key] = answer

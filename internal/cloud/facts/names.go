@@ -43,8 +43,8 @@ func (f foundName) maxAge(all map[string]foundName, ifFound time.Duration) time.
 	return notFoundAge(cache.Count(all, func(f foundName) bool { return f.arn == "" }))
 }
 
-// isOld returns a function that reports whether an answer can be dropped from its cache.
-func isOld(c *sdk.Client) func(foundName) bool {
+// expiryCheck returns a function that reports whether an answer can be dropped from its cache.
+func expiryCheck(c *sdk.Client) func(foundName) bool {
 	return func(f foundName) bool { return !c.IsYounger(f.at, durations.Kept) }
 }
 
@@ -67,8 +67,8 @@ type foundGroups struct {
 	at     time.Time
 }
 
-// askGroups resolves security groups by id or by their Name tag in the VPC.
-func (n *nameFacts) askGroups(ctx context.Context, q model.AskNamedSecurityGroups) (observed.GroupAnswer, error) {
+// askSecurityGroups resolves security groups by id or by their Name tag in the VPC.
+func (n *nameFacts) askSecurityGroups(ctx context.Context, q model.AskNamedSecurityGroups) (observed.GroupAnswer, error) {
 	cached := func() (out observed.GroupAnswer, ok bool) {
 		n.With(func() {
 			f := n.groups[q.Key()]
@@ -82,7 +82,7 @@ func (n *nameFacts) askGroups(ctx context.Context, q model.AskNamedSecurityGroup
 	}
 	return sdk.CachedOrRead(ctx, n.Optional, q.Key(), cached, func() error {
 		start := n.Config.Clock.Now()
-		answer, err := n.readGroups(ctx, q)
+		answer, err := n.readSecurityGroups(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (n *nameFacts) askGroups(ctx context.Context, q model.AskNamedSecurityGroup
 	})
 }
 
-func (n *nameFacts) readGroups(ctx context.Context, q model.AskNamedSecurityGroups) (observed.GroupAnswer, error) {
+func (n *nameFacts) readSecurityGroups(ctx context.Context, q model.AskNamedSecurityGroups) (observed.GroupAnswer, error) {
 	var ids, names []string
 	for _, r := range q.List {
 		if strings.HasPrefix(r, "sg-") {
@@ -212,7 +212,7 @@ func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, err
 		if err == nil && len(out.TargetGroups) == 1 {
 			found.arn = aws.ToString(out.TargetGroups[0].TargetGroupArn)
 		}
-		n.With(func() { cache.Put(n.names, ref, found, isOld(n.Client)) })
+		n.With(func() { cache.Put(n.names, ref, found, expiryCheck(n.Client)) })
 		return nil
 	})
 }

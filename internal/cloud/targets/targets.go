@@ -94,8 +94,8 @@ func forTargetGroup(ctx context.Context, arn string) context.Context {
 	return sdk.WithCaller(ctx, "", "target group "+arn, sdk.ForTargets)
 }
 
-// ownGroup returns a target group from the inventory, which needs no call.
-func (t Groups) ownGroup(arn string) (g bindings.TargetGroup, ok bool) {
+// ownTargetGroup returns a target group from the inventory, which needs no call.
+func (t Groups) ownTargetGroup(arn string) (g bindings.TargetGroup, ok bool) {
 	if t.account.Role != "" || arn == "" {
 		return g, false
 	}
@@ -109,7 +109,7 @@ func (t Groups) ownGroup(arn string) (g bindings.TargetGroup, ok bool) {
 
 // TargetGroup implements bindings.TargetGroups.
 func (t Groups) TargetGroup(ctx context.Context, arn, name string, maxAge time.Duration) (bindings.TargetGroup, error) {
-	if g, ok := t.ownGroup(arn); ok {
+	if g, ok := t.ownTargetGroup(arn); ok {
 		return g, nil
 	}
 	ctx = forTargetGroup(ctx, arn+name)

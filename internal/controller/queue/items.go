@@ -88,8 +88,8 @@ func (s *items[K]) openPriority(k K, priority int) int {
 	return priority - min(s.openByTenant[t]-1, maxTenantPenalty)
 }
 
-// noteDone records that an item is not open any more.
-func (s *items[K]) noteDone(k K) {
+// removeOpenItem records that an item is not open any more.
+func (s *items[K]) removeOpenItem(k K) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.openItems[k]; !ok {

@@ -38,7 +38,7 @@ func TestATenantWithManyOpenItemsHasLowerPriority(t *testing.T) {
 		t.Errorf("targets come at %d, behind edits", at)
 	}
 	for k := range w.openItems {
-		w.noteDone(k)
+		w.removeOpenItem(k)
 	}
 	if at := w.openPriority("a/1", priorityEdits); at != priorityEdits || len(w.openByTenant) != 1 {
 		t.Errorf("put back to %d after all are closed; tenants %v", at, w.openByTenant)

@@ -184,13 +184,13 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	priority := priorityResync
 	switch {
 	case next.Idle:
-		l.items.noteDone(k)
+		l.items.removeOpenItem(k)
 	case next.Postponed:
 		priority = l.items.openPriority(k, priorityTargets)
 	case next.After > 0 && next.After <= durations.MinuteInterval:
 		priority = l.items.openPriority(k, priorityEdits)
 	default:
-		l.items.noteDone(k)
+		l.items.removeOpenItem(k)
 		priority = priorityEdits
 	}
 	if next.After > 0 {

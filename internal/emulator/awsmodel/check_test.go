@@ -81,8 +81,8 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-// changed replaces a part of the request or of the response of an exchange.
-func changed(t *testing.T, x emulator.Exchange, side, from, to string) emulator.Exchange {
+// replaceInExchange replaces a part of the request or of the response of an exchange.
+func replaceInExchange(t *testing.T, x emulator.Exchange, side, from, to string) emulator.Exchange {
 	t.Helper()
 	part := &x.Request.Body
 	switch side {
@@ -184,7 +184,7 @@ func TestDeviationsAreFound(t *testing.T) {
 			if !ok {
 				t.Fatalf("no call of %s was recorded", c.operation)
 			}
-			x = changed(t, x, c.side, c.from, c.to)
+			x = replaceInExchange(t, x, c.side, c.from, c.to)
 			if c.side == "answer" && x.Code != "" {
 				x.Code = c.to // the emulator itself reports this code
 			}
@@ -220,7 +220,7 @@ func TestCallsWithoutModelAreDeviations(t *testing.T) {
 // may have set it. A member that does not exist is a deviation.
 func TestRejectedValuesAreNoDeviations(t *testing.T) {
 	x := recorded(t)["CreateTargetGroup"]
-	x = changed(t, x, "request", "Protocol=HTTP", "Protocol=GOPHER&Colour=red")
+	x = replaceInExchange(t, x, "request", "Protocol=HTTP", "Protocol=GOPHER&Colour=red")
 	x.Answer.Status, x.Code = 400, "ValidationError"
 	x.Answer.Body = []byte(`<ErrorResponse><Error><Code>ValidationError</Code></Error></ErrorResponse>`)
 	c := &Checker{}
@@ -234,7 +234,7 @@ func TestRejectedValuesAreNoDeviations(t *testing.T) {
 // TestEachCheckerReportsDeviations checks that a deviation in a request is reported by each checker, even if
 // another checker has already seen the same request.
 func TestEachCheckerReportsDeviations(t *testing.T) {
-	taken := changed(t, recorded(t)["CreateTargetGroup"], "request", "Protocol=HTTP", "Protocol=GOPHER")
+	taken := replaceInExchange(t, recorded(t)["CreateTargetGroup"], "request", "Protocol=HTTP", "Protocol=GOPHER")
 	refused := taken
 	refused.Answer.Status, refused.Code = 400, "ValidationError"
 	refused.Answer.Body = []byte(`<ErrorResponse><Error><Code>ValidationError</Code></Error></ErrorResponse>`)
@@ -260,7 +260,7 @@ func TestEachCheckerReportsDeviations(t *testing.T) {
 		}
 	}
 	// The request of this exchange was not checked before.
-	unseen := changed(t, recorded(t)["CreateTargetGroup"], "request", "Name=group", "Name=unseen&Colour=red")
+	unseen := replaceInExchange(t, recorded(t)["CreateTargetGroup"], "request", "Name=group", "Name=unseen&Colour=red")
 	answers := &Checker{answersOnly: true}
 	answers.Observe(unseen)
 	c := &Checker{}

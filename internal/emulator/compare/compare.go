@@ -216,7 +216,7 @@ func (p *player) readsUnknown(c recording.Call) bool {
 // body returns the request with the emulator's ids.
 func (p *player) body(c recording.Call) (string, error) {
 	if c.Operation == "ImportCertificate" {
-		return importable(c.Body, p.replaceIDs)
+		return withNewCertificate(c.Body, p.replaceIDs)
 	}
 	return recording.EachText(c.Body, func(_, value string) string { return p.replaceIDs(value) })
 }

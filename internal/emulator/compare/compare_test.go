@@ -111,8 +111,8 @@ func recorded(t *testing.T) *recording.Recording {
 	return r
 }
 
-// written writes and reads a recording, and returns the result.
-func written(t *testing.T, r *recording.Recording) *recording.Recording {
+// writeAndRead writes and reads a recording, and returns the result.
+func writeAndRead(t *testing.T, r *recording.Recording) *recording.Recording {
 	t.Helper()
 	var file bytes.Buffer
 	if err := r.Write(&file); err != nil {
@@ -129,7 +129,7 @@ func written(t *testing.T, r *recording.Recording) *recording.Recording {
 // IDs differ, the account had another load balancer and other subnets, and all names of these are redacted.
 func TestEmulatorGivesTheRecordedAnswers(t *testing.T) {
 	t.Parallel()
-	r := written(t, recorded(t))
+	r := writeAndRead(t, recorded(t))
 	out, err := compare.Run(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func TestDifferentAnswersAreReported(t *testing.T) {
 			r := recorded(t)
 			i := slices.IndexFunc(r.Calls, func(x recording.Call) bool { return x.Operation == c.operation })
 			c.change(&r.Calls[i])
-			out, err := compare.Run(t.Context(), written(t, r))
+			out, err := compare.Run(t.Context(), writeAndRead(t, r))
 			if err != nil {
 				t.Fatal(err)
 			}

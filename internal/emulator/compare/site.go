@@ -99,9 +99,9 @@ func (p *player) instances(ctx context.Context, api *ec2.Client, vpc *string, li
 	return nil
 }
 
-// importable returns a request of ImportCertificate with another certificate for the same names, as recordings do not
+// withNewCertificate returns a request of ImportCertificate with another certificate for the same names, as recordings do not
 // have the private key.
-func importable(body string, known func(string) string) (string, error) {
+func withNewCertificate(body string, known func(string) string) (string, error) {
 	var in map[string]any
 	if err := json.Unmarshal([]byte(body), &in); err != nil {
 		return "", err

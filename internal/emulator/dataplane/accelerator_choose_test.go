@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// anycastTo is a static address of an accelerator and a port.
-var anycastTo = netip.MustParseAddrPort("75.2.3.4:443")
+// anycastAddress is a static address of an accelerator and a port.
+var anycastAddress = netip.MustParseAddrPort("75.2.3.4:443")
 
 func flowOf(client string) anycastFlow {
-	return anycastFlow{client: netip.MustParseAddrPort(client), to: anycastTo}
+	return anycastFlow{client: netip.MustParseAddrPort(client), to: anycastAddress}
 }
 
 // flows returns n flows from different clients.
@@ -35,13 +35,13 @@ func weighted(weights map[string]int) []AcceleratorEndpoint {
 	return out
 }
 
-// inRegion returns an endpoint group with one endpoint, which has the name of the region.
-func inRegion(region string, dial float64, healthy bool) EndpointGroup {
+// endpointGroupInRegion returns an endpoint group with one endpoint, which has the name of the region.
+func endpointGroupInRegion(region string, dial float64, healthy bool) EndpointGroup {
 	return EndpointGroup{Region: region, Dial: dial, Endpoints: []AcceleratorEndpoint{{ID: region, Weight: 128, Healthy: healthy}}}
 }
 
-// shares returns the percentage of the flows that each endpoint gets.
-func shares(t *testing.T, l AcceleratorListener, d Distances, list []anycastFlow) map[string]float64 {
+// percentByEndpoint returns the percentage of the flows that each endpoint gets.
+func percentByEndpoint(t *testing.T, l AcceleratorListener, d Distances, list []anycastFlow) map[string]float64 {
 	t.Helper()
 	out := map[string]float64{}
 	for _, f := range list {
@@ -74,25 +74,25 @@ func TestFlowsAreDistributedByDialAndWeight(t *testing.T) {
 		"unhealthy endpoint":          {[]EndpointGroup{{Region: "a", Dial: 100, Endpoints: append(weighted(map[string]int{"x": 1}), AcceleratorEndpoint{ID: "y", Weight: 255})}}, near, map[string]float64{"x": 100}},
 		"all unhealthy":               {[]EndpointGroup{unhealthy(EndpointGroup{Region: "a", Dial: 100, Endpoints: weighted(map[string]int{"x": 10, "y": 200})})}, near, map[string]float64{"x": 50, "y": 50}},
 		"all of weight 0":             {[]EndpointGroup{{Region: "a", Dial: 100, Endpoints: weighted(map[string]int{"x": 0, "y": 0})}}, near, map[string]float64{"x": 50, "y": 50}},
-		"home is nearest":             {[]EndpointGroup{inRegion("a", 100, true), inRegion("b", 100, true)}, near, map[string]float64{"b": 100}},
-		"without home, by name":       {[]EndpointGroup{inRegion("c", 100, true), inRegion("b", 100, true)}, Distances{}, map[string]float64{"b": 100}},
-		"dial":                        {[]EndpointGroup{inRegion("a", 100, true), inRegion("b", 30, true)}, near, map[string]float64{"a": 70, "b": 30}},
-		"overflow is not dialled":     {[]EndpointGroup{inRegion("a", 1, true), inRegion("b", 50, true)}, near, map[string]float64{"a": 50, "b": 50}},
-		"one endpoint group, dial":    {[]EndpointGroup{inRegion("b", 10, true)}, near, map[string]float64{"b": 100}},
-		"dial 0 gets nothing":         {[]EndpointGroup{inRegion("a", 0, true), inRegion("b", 50, true), inRegion("c", 100, true)}, near, map[string]float64{"b": 50, "c": 50}},
-		"nearest with dial 0":         {[]EndpointGroup{inRegion("a", 100, true), inRegion("b", 0, true)}, near, map[string]float64{"a": 100}},
-		"all with dial 0":             {[]EndpointGroup{inRegion("a", 0, true), inRegion("b", 0, true)}, near, map[string]float64{"b": 100}},
-		"fail-over":                   {[]EndpointGroup{inRegion("a", 100, true), inRegion("b", 100, false), inRegion("c", 100, true)}, near, map[string]float64{"a": 100}},
-		"fail-over ignores dials":     {[]EndpointGroup{inRegion("a", 0, true), inRegion("b", 100, false), inRegion("c", 100, false)}, near, map[string]float64{"a": 100}},
-		"fail-over of overflow":       {[]EndpointGroup{inRegion("a", 100, false), inRegion("b", 40, true)}, near, map[string]float64{"b": 100}},
-		"weight 0 fails over":         {[]EndpointGroup{inRegion("a", 100, true), {Region: "b", Dial: 100, Endpoints: weighted(map[string]int{"x": 0})}}, near, map[string]float64{"a": 100}},
-		"empty one fails over":        {[]EndpointGroup{inRegion("a", 100, true), {Region: "b", Dial: 100}}, near, map[string]float64{"a": 100}},
-		"the fourth other is far off": {[]EndpointGroup{inRegion("b", 100, false), inRegion("c", 100, false), inRegion("d", 100, false), inRegion("e", 100, false), inRegion("f", 100, true)}, near, map[string]float64{"b": 100}},
-		"the third other is not":      {[]EndpointGroup{inRegion("b", 100, false), inRegion("c", 100, false), inRegion("d", 100, false), inRegion("e", 100, true)}, near, map[string]float64{"e": 100}},
-		"nothing healthy":             {[]EndpointGroup{inRegion("a", 100, false), inRegion("b", 100, false)}, near, map[string]float64{"b": 100}},
+		"home is nearest":             {[]EndpointGroup{endpointGroupInRegion("a", 100, true), endpointGroupInRegion("b", 100, true)}, near, map[string]float64{"b": 100}},
+		"without home, by name":       {[]EndpointGroup{endpointGroupInRegion("c", 100, true), endpointGroupInRegion("b", 100, true)}, Distances{}, map[string]float64{"b": 100}},
+		"dial":                        {[]EndpointGroup{endpointGroupInRegion("a", 100, true), endpointGroupInRegion("b", 30, true)}, near, map[string]float64{"a": 70, "b": 30}},
+		"overflow is not dialled":     {[]EndpointGroup{endpointGroupInRegion("a", 1, true), endpointGroupInRegion("b", 50, true)}, near, map[string]float64{"a": 50, "b": 50}},
+		"one endpoint group, dial":    {[]EndpointGroup{endpointGroupInRegion("b", 10, true)}, near, map[string]float64{"b": 100}},
+		"dial 0 gets nothing":         {[]EndpointGroup{endpointGroupInRegion("a", 0, true), endpointGroupInRegion("b", 50, true), endpointGroupInRegion("c", 100, true)}, near, map[string]float64{"b": 50, "c": 50}},
+		"nearest with dial 0":         {[]EndpointGroup{endpointGroupInRegion("a", 100, true), endpointGroupInRegion("b", 0, true)}, near, map[string]float64{"a": 100}},
+		"all with dial 0":             {[]EndpointGroup{endpointGroupInRegion("a", 0, true), endpointGroupInRegion("b", 0, true)}, near, map[string]float64{"b": 100}},
+		"fail-over":                   {[]EndpointGroup{endpointGroupInRegion("a", 100, true), endpointGroupInRegion("b", 100, false), endpointGroupInRegion("c", 100, true)}, near, map[string]float64{"a": 100}},
+		"fail-over ignores dials":     {[]EndpointGroup{endpointGroupInRegion("a", 0, true), endpointGroupInRegion("b", 100, false), endpointGroupInRegion("c", 100, false)}, near, map[string]float64{"a": 100}},
+		"fail-over of overflow":       {[]EndpointGroup{endpointGroupInRegion("a", 100, false), endpointGroupInRegion("b", 40, true)}, near, map[string]float64{"b": 100}},
+		"weight 0 fails over":         {[]EndpointGroup{endpointGroupInRegion("a", 100, true), {Region: "b", Dial: 100, Endpoints: weighted(map[string]int{"x": 0})}}, near, map[string]float64{"a": 100}},
+		"empty one fails over":        {[]EndpointGroup{endpointGroupInRegion("a", 100, true), {Region: "b", Dial: 100}}, near, map[string]float64{"a": 100}},
+		"the fourth other is far off": {[]EndpointGroup{endpointGroupInRegion("b", 100, false), endpointGroupInRegion("c", 100, false), endpointGroupInRegion("d", 100, false), endpointGroupInRegion("e", 100, false), endpointGroupInRegion("f", 100, true)}, near, map[string]float64{"b": 100}},
+		"the third other is not":      {[]EndpointGroup{endpointGroupInRegion("b", 100, false), endpointGroupInRegion("c", 100, false), endpointGroupInRegion("d", 100, false), endpointGroupInRegion("e", 100, true)}, near, map[string]float64{"e": 100}},
+		"nothing healthy":             {[]EndpointGroup{endpointGroupInRegion("a", 100, false), endpointGroupInRegion("b", 100, false)}, near, map[string]float64{"b": 100}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := shares(t, AcceleratorListener{Groups: c.groups}, c.d, flows(10_000))
+			got := percentByEndpoint(t, AcceleratorListener{Groups: c.groups}, c.d, flows(10_000))
 			for id := range maps.Keys(got) {
 				if math.Abs(got[id]-c.want[id]) > 3 {
 					t.Errorf("%s gets %.1f %%, want %.0f %%", id, got[id], c.want[id])
@@ -117,13 +117,13 @@ func TestTrafficDialsOfTwoRegions(t *testing.T) {
 	d := Distances{Ranges: []ClientRange{
 		{netip.MustParsePrefix("198.51.100.0/24"), []string{"west"}}, {netip.MustParsePrefix("203.0.113.0/24"), []string{"east", "west"}},
 	}}
-	l := AcceleratorListener{Groups: []EndpointGroup{inRegion("east", 50, true), inRegion("west", 50, true)}}
+	l := AcceleratorListener{Groups: []EndpointGroup{endpointGroupInRegion("east", 50, true), endpointGroupInRegion("west", 50, true)}}
 	for _, coast := range []string{"198.51.100", "203.0.113"} {
 		var list []anycastFlow
 		for i := range 10_000 {
 			list = append(list, flowOf(fmt.Sprintf("%s.%d:%d", coast, i%250, 1024+i)))
 		}
-		for region, percent := range shares(t, l, d, list) {
+		for region, percent := range percentByEndpoint(t, l, d, list) {
 			if math.Abs(percent-50) > 3 {
 				t.Errorf("%.1f %% of %s go to %s", percent, coast, region)
 			}
@@ -193,7 +193,7 @@ func TestWeightChangeMovesFewFlows(t *testing.T) {
 }
 
 func TestPortOverride(t *testing.T) {
-	g := inRegion("a", 100, true)
+	g := endpointGroupInRegion("a", 100, true)
 	g.Overrides = map[uint16]uint16{443: 8443}
 	l := AcceleratorListener{Groups: []EndpointGroup{g}}
 	f := flowOf("192.0.2.1:1024")

@@ -274,8 +274,8 @@ func TestCognitoEndpoints(t *testing.T) {
 	}
 }
 
-// mint signs a token.
-func mint(t *testing.T, alg, kid string, key any, claims map[string]any) string {
+// signTestToken signs a token.
+func signTestToken(t *testing.T, alg, kid string, key any, claims map[string]any) string {
 	t.Helper()
 	head, _ := json.Marshal(map[string]any{"alg": alg, "kid": kid})
 	body, _ := json.Marshal(claims)
@@ -338,28 +338,28 @@ func TestJWTValidation(t *testing.T) {
 		maps.Copy(c, change)
 		return c
 	}
-	good := mint(t, "RS256", "r", rsaKey, claims(nil))
+	good := signTestToken(t, "RS256", "r", rsaKey, claims(nil))
 	for name, c := range map[string]struct {
 		header string
 		want   int
 	}{
 		"RSA":                      {"Bearer " + good, 200},
 		"scheme in lower case":     {"bearer " + good, 200},
-		"ECDSA":                    {"Bearer " + mint(t, "ES256", "e", ecKey, claims(nil)), 200},
+		"ECDSA":                    {"Bearer " + signTestToken(t, "ES256", "e", ecKey, claims(nil)), 200},
 		"no header":                {"", 401},
 		"not a token":              {"Bearer abc", 401},
 		"another scheme":           {"Basic " + good, 401},
 		"changed signature":        {"Bearer " + good[:len(good)-6] + "AAAAAA", 401},
-		"key of another algorithm": {"Bearer " + mint(t, "RS256", "e", ecKey, claims(nil)), 401},
-		"algorithm none":           {"Bearer " + mint(t, "none", "r", nil, claims(nil)), 401},
-		"unknown key":              {"Bearer " + mint(t, "RS256", "z", rsaKey, claims(nil)), 401},
-		"expired":                  {"Bearer " + mint(t, "RS256", "r", rsaKey, claims(map[string]any{"exp": now - 600})), 401},
-		"no expiry":                {"Bearer " + mint(t, "RS256", "r", rsaKey, claims(map[string]any{"exp": nil})), 401},
-		"not yet":                  {"Bearer " + mint(t, "RS256", "r", rsaKey, claims(map[string]any{"nbf": now + 600})), 401},
-		"another issuer":           {"Bearer " + mint(t, "RS256", "r", rsaKey, claims(map[string]any{"iss": "x"})), 401},
-		"another audience":         {"Bearer " + mint(t, "RS256", "r", rsaKey, claims(map[string]any{"aud": "x"})), 401},
-		"not in the claims group":  {"Bearer " + mint(t, "RS256", "r", rsaKey, claims(map[string]any{"groups": []string{"x"}})), 401},
-		"scope missing":            {"Bearer " + mint(t, "RS256", "r", rsaKey, claims(map[string]any{"scope": "read"})), 401},
+		"key of another algorithm": {"Bearer " + signTestToken(t, "RS256", "e", ecKey, claims(nil)), 401},
+		"algorithm none":           {"Bearer " + signTestToken(t, "none", "r", nil, claims(nil)), 401},
+		"unknown key":              {"Bearer " + signTestToken(t, "RS256", "z", rsaKey, claims(nil)), 401},
+		"expired":                  {"Bearer " + signTestToken(t, "RS256", "r", rsaKey, claims(map[string]any{"exp": now - 600})), 401},
+		"no expiry":                {"Bearer " + signTestToken(t, "RS256", "r", rsaKey, claims(map[string]any{"exp": nil})), 401},
+		"not yet":                  {"Bearer " + signTestToken(t, "RS256", "r", rsaKey, claims(map[string]any{"nbf": now + 600})), 401},
+		"another issuer":           {"Bearer " + signTestToken(t, "RS256", "r", rsaKey, claims(map[string]any{"iss": "x"})), 401},
+		"another audience":         {"Bearer " + signTestToken(t, "RS256", "r", rsaKey, claims(map[string]any{"aud": "x"})), 401},
+		"not in the claims group":  {"Bearer " + signTestToken(t, "RS256", "r", rsaKey, claims(map[string]any{"groups": []string{"x"}})), 401},
+		"scope missing":            {"Bearer " + signTestToken(t, "RS256", "r", rsaKey, claims(map[string]any{"scope": "read"})), 401},
 	} {
 		req := request(t, http.MethodGet, base+"/", nil)
 		if c.header != "" {

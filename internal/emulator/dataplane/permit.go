@@ -48,9 +48,9 @@ func (o origin) packet(to netip.AddrPort, udp bool) Packet {
 	return Packet{From: o.node, To: to, UDP: udp}
 }
 
-// hairpin reports whether the client is the target and its address is preserved: the target would drop packets from
+// isHairpin reports whether the client is the target and its address is preserved: the target would drop packets from
 // its own address. The common loopback addresses belong to clients outside the VPC.
-func (o origin) hairpin(to netip.AddrPort) bool {
+func (o origin) isHairpin(to netip.AddrPort) bool {
 	common := o.local == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || o.local == netip.IPv6Loopback()
 	return o.local.IsValid() && !common && o.local == Loopback(to.Addr())
 }
@@ -71,7 +71,7 @@ func (o origin) source(target netip.Addr) netip.Addr {
 // datagram socket fails immediately.
 func (p *Plane) dialTarget(ctx context.Context, network string, from origin, at netip.AddrPort) (net.Conn, error) {
 	udp := network == "udp"
-	if from.hairpin(at) || !p.opt.Permit(from.packet(at, udp)) {
+	if from.isHairpin(at) || !p.opt.Permit(from.packet(at, udp)) {
 		if !udp {
 			ctx, cancel := context.WithTimeout(ctx, p.opt.ConnectTimeout)
 			defer cancel()

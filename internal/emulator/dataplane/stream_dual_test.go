@@ -20,8 +20,8 @@ func dual(l Listener, groups ...TargetGroup) Config {
 	return cfg
 }
 
-// needIPv6 skips a test on a machine without IPv6.
-func needIPv6(t *testing.T) {
+// skipWithoutIPv6 skips a test on a machine without IPv6.
+func skipWithoutIPv6(t *testing.T) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {
@@ -43,7 +43,7 @@ func socket(t *testing.T, p *Plane, at netip.Addr, udp bool) netip.AddrPort {
 }
 
 func TestDualStackListenerServesIPv6(t *testing.T) {
-	needIPv6(t)
+	skipWithoutIPv6(t)
 	a := startPeer(t, "a", "127.0.0.1")
 	startDatagrams(t, "a", a.addr.String())
 	g := streamGroup("g", TCPUDP, a)
@@ -70,7 +70,7 @@ func TestDualStackListenerServesIPv6(t *testing.T) {
 }
 
 func TestIPv6TargetSeesIPv6Client(t *testing.T) {
-	needIPv6(t)
+	skipWithoutIPv6(t)
 	g := streamGroup("g", TCP, startPeer(t, "six", "::1"))
 	g.Attributes["preserve_client_ip.enabled"] = "true"
 	p := startPlane(t)
@@ -85,7 +85,7 @@ func TestIPv6TargetSeesIPv6Client(t *testing.T) {
 }
 
 func TestProxyProtocolHasIPv6ClientAddress(t *testing.T) {
-	needIPv6(t)
+	skipWithoutIPv6(t)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

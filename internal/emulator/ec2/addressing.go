@@ -175,7 +175,7 @@ func (s *instances) AssignPrivateIpAddresses(c *store.Call, in *ec2.AssignPrivat
 func (s *instances) assign(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, in *ec2.AssignPrivateIpAddressesInput) *store.Error {
 	if aws.ToBool(in.AllowReassignment) {
 		for _, text := range in.PrivateIpAddresses {
-			release(p, eni, text)
+			removeFromOtherENIs(p, eni, text)
 		}
 	}
 	if err := addPrivate(p, sub, eni, in.PrivateIpAddresses); err != nil {
@@ -197,8 +197,8 @@ func (s *instances) assign(p *store.Partition, sub *store.Subnet, eni *store.Net
 	return nil
 }
 
-// release removes a secondary address from any other ENI of the subnet.
-func release(p *store.Partition, keep *store.NetworkInterface, text string) {
+// removeFromOtherENIs removes a secondary address from any other ENI of the subnet.
+func removeFromOtherENIs(p *store.Partition, keep *store.NetworkInterface, text string) {
 	for _, eni := range p.NetworkInterfaces {
 		if eni != keep && eni.SubnetID == keep.SubnetID {
 			eni.Private = without(eni.Private, func(a store.PrivateAddress) bool { return !a.Primary && a.Addr.String() == text })

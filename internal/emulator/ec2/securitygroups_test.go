@@ -71,7 +71,7 @@ func (c cloud) allow(group string, perms ...types.IpPermission) error {
 	return err
 }
 
-func (c cloud) forbid(group string, perms ...types.IpPermission) error {
+func (c cloud) revokeIngress(group string, perms ...types.IpPermission) error {
 	_, err := c.RevokeSecurityGroupIngress(c.t.Context(), &ec2.RevokeSecurityGroupIngressInput{GroupId: &group, IpPermissions: perms})
 	return err
 }
@@ -203,11 +203,11 @@ func TestRevoke(t *testing.T) {
 	vpc := c.vpc("10.0.0.0/16")
 	g := c.group(vpc, "g")
 	wantCode(t, "", c.allow(g, tcp(80, "10.0.0.0/8", "11.0.0.0/8"), tcp(81, "10.0.0.0/8")))
-	wantCode(t, "InvalidPermission.NotFound", c.forbid(g, tcp(80, "10.0.0.0/8"), tcp(82, "10.0.0.0/8")))
+	wantCode(t, "InvalidPermission.NotFound", c.revokeIngress(g, tcp(80, "10.0.0.0/8"), tcp(82, "10.0.0.0/8")))
 	if n := len(c.rules(g)); n != 3 {
 		t.Errorf("a rejected call left %d rules of 3", n)
 	}
-	wantCode(t, "", c.forbid(g, tcp(80, "10.1.1.1/8")))
+	wantCode(t, "", c.revokeIngress(g, tcp(80, "10.1.1.1/8")))
 	if diff := cmp.Diff([]string{"tcp 80-80 11.0.0.0/8", "tcp 81-81 10.0.0.0/8"}, c.rules(g)); diff != "" {
 		t.Error(diff)
 	}
@@ -271,7 +271,7 @@ func TestDeleteSecurityGroup(t *testing.T) {
 	a, b, self := c.group(vpc, "a"), c.group(vpc, "b"), c.group(vpc, "self")
 	wantCode(t, "", c.allow(b, fromGroup(80, a)))
 	wantCode(t, "DependencyViolation", del(a))
-	wantCode(t, "", c.forbid(b, fromGroup(80, a)))
+	wantCode(t, "", c.revokeIngress(b, fromGroup(80, a)))
 	wantCode(t, "", del(a))
 	wantCode(t, "InvalidGroup.NotFound", del(a))
 	wantCode(t, "", c.allow(self, fromGroup(80, self)))

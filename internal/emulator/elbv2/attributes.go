@@ -96,7 +96,7 @@ func (sp attributeSpace) initial() map[string]string {
 
 func acceptAnyText(string, string) error { return nil }
 
-func boolean(key, value string) error {
+func checkBoolean(key, value string) error {
 	if value != "true" && value != "false" {
 		return invalid(store.Unproven, "The value of '%s' must be 'true' or 'false', but was '%s'", key, value)
 	}
@@ -131,7 +131,7 @@ func checkOffOrNumberIn(low, high int) func(key, value string) error {
 	}
 }
 
-func among(values ...string) func(key, value string) error {
+func checkOneOf(values ...string) func(key, value string) error {
 	return func(key, value string) error {
 		if !slices.Contains(values, value) {
 			return invalid(store.Unproven, "The value of '%s' must be one of '%s', but was '%s'", key, strings.Join(values, ", "), value)

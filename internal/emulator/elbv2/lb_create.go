@@ -223,7 +223,7 @@ func hostedZone(region string, alb bool) string {
 	pair, ok := known[region]
 	if !ok {
 		pair = [2]string{
-			fmt.Sprintf("Z%013X", mix(1, region)&0xfffffffffffff), fmt.Sprintf("Z%013X", mix(2, region)&0xfffffffffffff),
+			fmt.Sprintf("Z%013X", hashKey(1, region)&0xfffffffffffff), fmt.Sprintf("Z%013X", hashKey(2, region)&0xfffffffffffff),
 		}
 	}
 	if alb {

@@ -103,14 +103,14 @@ func checkIPv6Free(p *store.Partition, lb *store.LoadBalancer, zones []store.Loa
 		if err != nil {
 			continue
 		}
-		if holder := p.ENIWithIPv6(z.Subnet, a); holder != "" && !owns(lb, holder) {
+		if holder := p.ENIWithIPv6(z.Subnet, a); holder != "" && !ownsENI(lb, holder) {
 			return invalidConfiguration(store.Unproven, "The IPv6 address '%s' is in use", z.IPv6)
 		}
 	}
 	return nil
 }
 
-// owns reports whether an ENI belongs to a node of the load balancer.
-func owns(lb *store.LoadBalancer, eni string) bool {
+// ownsENI reports whether an ENI belongs to a node of the load balancer.
+func ownsENI(lb *store.LoadBalancer, eni string) bool {
 	return slices.ContainsFunc(lb.Zones, func(z store.LoadBalancerZone) bool { return z.ENI == eni })
 }

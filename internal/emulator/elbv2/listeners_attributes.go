@@ -38,33 +38,33 @@ func requestHeaders() []attribute {
 func listenerAttributes() []attribute {
 	return append([]attribute{
 		{attrTCPIdle, "350", checkNumberIn(60, 6000)},
-		{"routing.http.response.server.enabled", "true", boolean},
+		{"routing.http.response.server.enabled", "true", checkBoolean},
 		{responseHeader("strict_transport_security"), "", acceptAnyText},
 		{responseHeader("access_control_allow_origin"), "", acceptAnyText},
-		{responseHeader("access_control_allow_methods"), "", allowMethods},
+		{responseHeader("access_control_allow_methods"), "", checkAllowMethods},
 		{responseHeader("access_control_allow_headers"), "", acceptAnyText},
-		{responseHeader("access_control_allow_credentials"), "", among("", "true")},
+		{responseHeader("access_control_allow_credentials"), "", checkOneOf("", "true")},
 		{responseHeader("access_control_expose_headers"), "", acceptAnyText},
-		{responseHeader("access_control_max_age"), "", maxAge},
+		{responseHeader("access_control_max_age"), "", checkMaxAge},
 		{responseHeader("content_security_policy"), "", acceptAnyText},
-		{responseHeader("x_content_type_options"), "", among("", "nosniff")},
+		{responseHeader("x_content_type_options"), "", checkOneOf("", "nosniff")},
 		{responseHeader("x_frame_options"), "", checkFrameOptions},
 	}, requestHeaders()...)
 }
 
-func allowMethods(key, value string) error {
+func checkAllowMethods(key, value string) error {
 	if value == "" || value == "*" {
 		return nil
 	}
 	for m := range strings.SplitSeq(value, ",") {
-		if err := among("GET", "HEAD", "POST", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PUT", "PATCH")(key, strings.TrimSpace(m)); err != nil {
+		if err := checkOneOf("GET", "HEAD", "POST", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PUT", "PATCH")(key, strings.TrimSpace(m)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func maxAge(key, value string) error {
+func checkMaxAge(key, value string) error {
 	if n, err := strconv.Atoi(value); value != "" && (err != nil || n < 0 || n > 86400) {
 		return invalid(store.Unproven, "'%s' value '%s' must be between '0-86400' inclusive", key, value)
 	}
@@ -76,7 +76,7 @@ func checkFrameOptions(key, value string) error {
 	if strings.HasPrefix(value, "ALLOW-FROM ") {
 		return nil
 	}
-	return among("", "DENY", "SAMEORIGIN")(key, value)
+	return checkOneOf("", "DENY", "SAMEORIGIN")(key, value)
 }
 
 // listenerSpace returns the attribute space of a listener.

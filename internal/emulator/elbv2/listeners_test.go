@@ -28,7 +28,7 @@ func redirect(c types.RedirectActionConfig) []types.Action {
 	return []types.Action{{Type: types.ActionTypeEnumRedirect, RedirectConfig: &c}}
 }
 
-func toHTTPS() []types.Action {
+func redirectToHTTPS() []types.Action {
 	return redirect(types.RedirectActionConfig{Protocol: aws.String("HTTPS"), Port: aws.String("443"), StatusCode: "HTTP_301"})
 }
 
@@ -127,7 +127,7 @@ func TestListenerReadsBack(t *testing.T) {
 	r := newHarness(t)
 	lb, g := r.alb("app"), r.tg("web")
 	cert := r.certificate(false, "example.com", "*.example.com")
-	r.listener(lb.LoadBalancerArn, 80, toHTTPS())
+	r.listener(lb.LoadBalancerArn, 80, redirectToHTTPS())
 	r.https(lb.LoadBalancerArn, 443, cert, forward(g.TargetGroupArn))
 	got := map[int32]types.Listener{}
 	for _, l := range must(r.elb.DescribeListeners(r.ctx, &elb.DescribeListenersInput{LoadBalancerArn: lb.LoadBalancerArn}))(t).Listeners {

@@ -43,7 +43,7 @@ func page[T any](w *store.Store, items []T, key func(T) string, inOrder bool, ma
 	if salt != 0 {
 		rank := map[string]uint64{}
 		for _, it := range items {
-			rank[key(it)] = mix(salt, key(it))
+			rank[key(it)] = hashKey(salt, key(it))
 		}
 		slices.SortFunc(items, func(a, b T) int {
 			ka, kb := key(a), key(b)
@@ -78,7 +78,7 @@ func position[T any](items []T, key func(T) string, salt uint64, after string) i
 	}
 	if salt != 0 {
 		for i, it := range items {
-			if mix(salt, key(it)) > mix(salt, after) {
+			if hashKey(salt, key(it)) > hashKey(salt, after) {
 				return i
 			}
 		}
@@ -103,7 +103,7 @@ func parseMarker(marker string) (salt uint64, after string, err error) {
 	return 0, "", invalid(store.Unproven, "'%s' is not a valid marker", marker)
 }
 
-func mix(salt uint64, key string) uint64 {
+func hashKey(salt uint64, key string) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%x|%s", salt, key)
 	return h.Sum64()

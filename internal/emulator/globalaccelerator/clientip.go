@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// preserveClientIP reports whether an endpoint has client IP preservation. asked is the value in the request, nil
+// preservesClientIP reports whether an endpoint has client IP preservation. asked is the value in the request, nil
 // for the default of the endpoint's kind. dual reports whether the accelerator is dual-stack.
-func (t target) preserveClientIP(asked *bool, dual bool) (bool, error) {
+func (t target) preservesClientIP(asked *bool, dual bool) (bool, error) {
 	switch {
 	case t.address != nil:
 		return false, nil
@@ -28,12 +28,12 @@ func (t target) preserveClientIP(asked *bool, dual bool) (bool, error) {
 		}
 		return true, t.checkGateway(t.lb.VPC)
 	}
-	return t.preserveNLB(asked, dual)
+	return t.preservesClientIPOfNLB(asked, dual)
 }
 
 func (t target) internal() bool { return t.lb.Scheme == elbtypes.LoadBalancerSchemeEnumInternal }
 
-func (t target) preserveNLB(asked *bool, dual bool) (bool, error) {
+func (t target) preservesClientIPOfNLB(asked *bool, dual bool) (bool, error) {
 	impossible := t.checkNLBPreservation(dual)
 	switch {
 	case t.internal() && asked != nil && !*asked:

@@ -34,32 +34,32 @@ func TestClientIPPreservation(t *testing.T) {
 		"internal ALB": {func(r *harness) string { return r.loadBalancer("a", internal) }, false, []answer{{nil, "true"}, {yes, "true"}, {no, invalid}}},
 		"NLB":          {func(r *harness) string { return r.loadBalancer("a", network) }, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}}},
 		"NLB with security groups": {
-			func(r *harness) string { return r.loadBalancer("a", network, r.grouped) }, false, []answer{{nil, "true"}, {yes, "true"}, {no, "false"}},
+			func(r *harness) string { return r.loadBalancer("a", network, r.withSecurityGroup) }, false, []answer{{nil, "true"}, {yes, "true"}, {no, "false"}},
 		},
 		"internal NLB with security groups": {
-			func(r *harness) string { return r.loadBalancer("a", network, internal, r.grouped) }, false, []answer{{nil, "true"}, {yes, "true"}, {no, invalid}},
+			func(r *harness) string { return r.loadBalancer("a", network, internal, r.withSecurityGroup) }, false, []answer{{nil, "true"}, {yes, "true"}, {no, invalid}},
 		},
 		"internal NLB": {func(r *harness) string { return r.loadBalancer("a", network, internal) }, false, []answer{{nil, invalid}, {yes, invalid}, {no, invalid}}},
 		"NLB with TLS": {func(r *harness) string {
-			lb := r.loadBalancer("a", network, r.grouped)
+			lb := r.loadBalancer("a", network, r.withSecurityGroup)
 			r.tls(lb)
 			return lb
 		}, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}}},
 		"NLB with targets elsewhere": {func(r *harness) string {
-			lb := r.loadBalancer("a", network, r.grouped)
-			g := r.forwarding(lb, "TCP", 80, func(in *elb.CreateTargetGroupInput) { in.TargetType = "ip" })
-			r.remote(g)
+			lb := r.loadBalancer("a", network, r.withSecurityGroup)
+			g := r.createForwardingListener(lb, "TCP", 80, func(in *elb.CreateTargetGroupInput) { in.TargetType = "ip" })
+			r.registerTargetOutsideVPC(g)
 			return lb
 		}, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}}},
 		"dual-stack NLB": {
-			func(r *harness) string { return r.loadBalancer("a", network, r.grouped, dual) }, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}},
+			func(r *harness) string { return r.loadBalancer("a", network, r.withSecurityGroup, dual) }, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}},
 		},
 		"dual-stack NLB of a dual-stack accelerator": {
-			func(r *harness) string { return r.loadBalancer("a", network, r.grouped, dual) }, true, []answer{{nil, "true"}, {yes, "true"}, {no, "false"}},
+			func(r *harness) string { return r.loadBalancer("a", network, r.withSecurityGroup, dual) }, true, []answer{{nil, "true"}, {yes, "true"}, {no, "false"}},
 		},
 		"dual-stack NLB with addresses as targets": {func(r *harness) string {
-			lb := r.loadBalancer("a", network, r.grouped, dual)
-			r.forwarding(lb, "TCP", 80, func(in *elb.CreateTargetGroupInput) { in.TargetType = "ip" })
+			lb := r.loadBalancer("a", network, r.withSecurityGroup, dual)
+			r.createForwardingListener(lb, "TCP", 80, func(in *elb.CreateTargetGroupInput) { in.TargetType = "ip" })
 			return lb
 		}, true, []answer{{nil, invalid}, {yes, invalid}, {no, invalid}}},
 		"instance": {func(r *harness) string { return r.instance }, false, []answer{{nil, "true"}, {yes, "true"}, {no, invalid}}},
@@ -67,7 +67,7 @@ func TestClientIPPreservation(t *testing.T) {
 			return *must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{}))(r.t).AllocationId
 		}, false, []answer{{nil, "false"}, {yes, "false"}, {no, "false"}}},
 		"VPC without gateway": {func(r *harness) string {
-			r.detach()
+			r.detachInternetGateways()
 			return r.instance
 		}, false, []answer{{nil, invalid}, {yes, invalid}}},
 	} {
@@ -140,14 +140,14 @@ func (r *harness) tls(lb string) {
 	}))(r.t)
 }
 
-// remote registers a target outside the VPC.
-func (r *harness) remote(group string) {
+// registerTargetOutsideVPC registers a target outside the VPC.
+func (r *harness) registerTargetOutsideVPC(group string) {
 	r.t.Helper()
 	must(r.elb.RegisterTargets(r.ctx, &elb.RegisterTargetsInput{TargetGroupArn: &group, Targets: []elbtypes.TargetDescription{{Id: aws.String("192.168.7.8"), AvailabilityZone: aws.String("all")}}}))(r.t)
 }
 
-// detach detaches the internet gateway from the VPC.
-func (r *harness) detach() {
+// detachInternetGateways detaches the internet gateway from the VPC.
+func (r *harness) detachInternetGateways() {
 	r.t.Helper()
 	for _, g := range must(r.ec2.DescribeInternetGateways(r.ctx, &ec2.DescribeInternetGatewaysInput{
 		Filters: []ec2types.Filter{{Name: aws.String("attachment.vpc-id"), Values: []string{r.vpc}}},
@@ -193,7 +193,7 @@ func TestEndpointHealthCanBeForced(t *testing.T) {
 func TestHealthOfEndpoints(t *testing.T) {
 	r := newHarness(t)
 	lb := r.loadBalancer("web")
-	group := r.forwarding(lb, "HTTP", 80)
+	group := r.createForwardingListener(lb, "HTTP", 80)
 	allocation := *must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{}))(t).AllocationId
 	g := r.endpointGroup(r.listener(r.accelerator(), 80, 80), lb, r.instance, allocation).EndpointGroupArn
 	want := func(when, id string, want types.HealthState) {
@@ -210,7 +210,7 @@ func TestHealthOfEndpoints(t *testing.T) {
 	r.register(group, r.instance)
 	r.clock.Advance(10 * time.Second)
 	want("with a healthy target", lb, "HEALTHY")
-	second := r.forwarding(lb, "HTTP", 81, func(in *elb.CreateTargetGroupInput) { in.Name = aws.String("second") })
+	second := r.createForwardingListener(lb, "HTTP", 81, func(in *elb.CreateTargetGroupInput) { in.Name = aws.String("second") })
 	want("with an empty target group", lb, "UNHEALTHY")
 	r.register(second, r.instance)
 	r.clock.Advance(10 * time.Second)

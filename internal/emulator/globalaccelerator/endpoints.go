@@ -172,7 +172,7 @@ func (s endpoints) endpoint(c *store.Call, of part, in types.EndpointConfigurati
 			return nil, err
 		}
 	}
-	out.PreserveClient, err = t.preserveClientIP(in.ClientIPPreservationEnabled, dual)
+	out.PreserveClient, err = t.preservesClientIP(in.ClientIPPreservationEnabled, dual)
 	return out, err
 }
 

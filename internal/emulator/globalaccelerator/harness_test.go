@@ -173,10 +173,12 @@ func network(in *elb.CreateLoadBalancerInput)  { in.Type = "network" }
 func internal(in *elb.CreateLoadBalancerInput) { in.Scheme = "internal" }
 func dual(in *elb.CreateLoadBalancerInput)     { in.IpAddressType = "dualstack" }
 
-func (r *harness) grouped(in *elb.CreateLoadBalancerInput) { in.SecurityGroups = []string{r.group} }
+func (r *harness) withSecurityGroup(in *elb.CreateLoadBalancerInput) {
+	in.SecurityGroups = []string{r.group}
+}
 
-// forwarding adds a listener that forwards to a new target group, and returns the ARN of the target group.
-func (r *harness) forwarding(lb string, protocol elbtypes.ProtocolEnum, port int32, edit ...func(*elb.CreateTargetGroupInput)) string {
+// createForwardingListener adds a listener that forwards to a new target group, and returns the ARN of the target group.
+func (r *harness) createForwardingListener(lb string, protocol elbtypes.ProtocolEnum, port int32, edit ...func(*elb.CreateTargetGroupInput)) string {
 	r.t.Helper()
 	targets := protocol
 	if protocol == "TLS" {

@@ -61,7 +61,7 @@ func TestListenerPorts(t *testing.T) {
 			}
 			r.want(c.want, ignore(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: a.AcceleratorArn, Protocol: c.protocol, PortRanges: list})))
 			second := r.listener(a, 7000, 7000)
-			r.want(c.want, ignore(r.ga.UpdateListener(r.ctx, &ga.UpdateListenerInput{ListenerArn: second.ListenerArn, Protocol: c.protocol, PortRanges: unlike(list, c.want)})))
+			r.want(c.want, ignore(r.ga.UpdateListener(r.ctx, &ga.UpdateListenerInput{ListenerArn: second.ListenerArn, Protocol: c.protocol, PortRanges: portsForUpdate(list, c.want)})))
 			if len(must(r.ga.DescribeListener(r.ctx, &ga.DescribeListenerInput{ListenerArn: first.ListenerArn}))(t).Listener.PortRanges) != 1 {
 				t.Error("another listener has changed")
 			}
@@ -69,9 +69,9 @@ func TestListenerPorts(t *testing.T) {
 	}
 }
 
-// unlike returns unused ports for an update that is expected to succeed, because the creation before it has used
+// portsForUpdate returns unused ports for an update that is expected to succeed, because the creation before it has used
 // the ports in list.
-func unlike(list []types.PortRange, want string) []types.PortRange {
+func portsForUpdate(list []types.PortRange, want string) []types.PortRange {
 	if want == "" {
 		return ports(20000, 20010)
 	}
@@ -304,7 +304,7 @@ func TestInvalidEndpointsAreRejected(t *testing.T) {
 		"unknown":         lb + "0",
 		"other region":    strings.Replace(lb, region, "us-east-1", 1),
 		"other account":   strings.Replace(lb, "123456789012", "210987654321", 1),
-		"target group":    r.forwarding(lb, "HTTP", 80),
+		"target group":    r.createForwardingListener(lb, "HTTP", 80),
 		"no identifier":   "web",
 		"no instance":     "i-0123456789abcdef0",
 		"no allocation":   "eipalloc-0123456789abcdef0",

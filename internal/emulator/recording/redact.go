@@ -159,7 +159,7 @@ func (x *redactor) answer(path []string, text string, own bool) string {
 	if _, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return text
 	}
-	if whole(resourceID, text) || whole(uuid, text) || whole(anyARN, text) {
+	if matchesWhole(resourceID, text) || matchesWhole(uuid, text) || matchesWhole(anyARN, text) {
 		return x.text(text)
 	}
 	if _, err := netip.ParseAddr(text); err == nil {
@@ -179,7 +179,7 @@ var replacement = regexp.MustCompile(`^` + replaced + `\d+$`)
 // Replaced reports whether a text is a replacement, which shows nothing of the original text.
 func Replaced(text string) bool { return replacement.MatchString(text) }
 
-func whole(of *regexp.Regexp, text string) bool { return of.FindString(text) == text }
+func matchesWhole(of *regexp.Regexp, text string) bool { return of.FindString(text) == text }
 
 // containsOwnName reports whether a text contains a name that the run has chosen.
 func (x *redactor) containsOwnName(text string) bool {
@@ -212,7 +212,7 @@ func (x *redactor) text(text string) string {
 	})
 	return address.ReplaceAllStringFunc(text, func(a string) string {
 		at, err := netip.ParseAddr(a)
-		if err != nil || at.IsPrivate() || at.IsLoopback() || at.IsUnspecified() || shared.Contains(at) {
+		if err != nil || at.IsPrivate() || at.IsLoopback() || at.IsUnspecified() || sharedAddressRange.Contains(at) {
 			return a
 		}
 		n := x.number("address", a)
@@ -220,8 +220,8 @@ func (x *redactor) text(text string) string {
 	})
 }
 
-// shared is the range that VPCs may use in addition to private ranges (RFC 6598).
-var shared = netip.MustParsePrefix("100.64.0.0/10")
+// sharedAddressRange is the range that VPCs may use in addition to private ranges (RFC 6598).
+var sharedAddressRange = netip.MustParsePrefix("100.64.0.0/10")
 
 // replacementFor returns the replacement of a text: a prefix and a number.
 func (x *redactor) replacementFor(prefix, text string) string {

@@ -43,9 +43,9 @@ type accelerated struct {
 	listener *string
 }
 
-// newAccelerated creates an accelerator with a listener. Its addresses depend on the process ID, so that parallel
+// newAcceleratorHarness creates an accelerator with a listener. Its addresses depend on the process ID, so that parallel
 // test processes do not use the same addresses.
-func newAccelerated(t *testing.T, opt serve.Options, protocol gatypes.Protocol, edit ...func(*ga.CreateAcceleratorInput)) *accelerated {
+func newAcceleratorHarness(t *testing.T, opt serve.Options, protocol gatypes.Protocol, edit ...func(*ga.CreateAcceleratorInput)) *accelerated {
 	t.Helper()
 	r := &accelerated{harness: newHarness(t, opt)}
 	own := func(public, local string) store.AcceleratorZone {
@@ -78,8 +78,8 @@ func (r *accelerated) configure(change func(*store.AcceleratorConfig)) {
 	r.em.Store().WakeWaiters()
 }
 
-// lead creates an endpoint group that forwards to the port of the load balancers.
-func (r *accelerated) lead(region string, list ...gatypes.EndpointConfiguration) *string {
+// createEndpointGroup creates an endpoint group that forwards to the port of the load balancers.
+func (r *accelerated) createEndpointGroup(region string, list ...gatypes.EndpointConfiguration) *string {
 	r.t.Helper()
 	return must(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{
 		ListenerArn: r.listener, EndpointGroupRegion: &region, EndpointConfigurations: list,
@@ -176,12 +176,12 @@ func (r *accelerated) refused(at netip.Addr) {
 }
 
 func TestAcceleratorForwardsToALB(t *testing.T) {
-	r := newAccelerated(t, serve.Options{}, "TCP")
+	r := newAcceleratorHarness(t, serve.Options{}, "TCP")
 	web := r.tg("web")
 	r.listen(forward(web.TargetGroupArn))
 	pod := r.backend("0.70", 200)
 	r.register(web, pod)
-	group := r.lead("us-west-2", endpoint(r.lb.LoadBalancerArn, true))
+	group := r.createEndpointGroup("us-west-2", endpoint(r.lb.LoadBalancerArn, true))
 	r.health(group, "HEALTHY")
 	for _, at := range r.addresses() {
 		if body, seen := r.answers(at, 200); body != pod || seen != client {
@@ -212,7 +212,7 @@ func TestAcceleratorForwardsToALB(t *testing.T) {
 // TestALBSeesClientAddressOfAccelerator checks that source-ip conditions and security groups of the load balancer
 // apply to the address of the client, or to that of the accelerator without client IP preservation.
 func TestALBSeesClientAddressOfAccelerator(t *testing.T) {
-	r := newAccelerated(t, serve.Options{EnforceSecurityGroups: true}, "TCP")
+	r := newAcceleratorHarness(t, serve.Options{EnforceSecurityGroups: true}, "TCP")
 	l := r.listen(fixed("403"))
 	must(r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{
 		ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Actions: fixed("200"),
@@ -223,7 +223,7 @@ func TestALBSeesClientAddressOfAccelerator(t *testing.T) {
 			IpProtocol: aws.String("tcp"), FromPort: aws.Int32(port), ToPort: aws.Int32(port), IpRanges: []ec2types.IpRange{{CidrIp: &cidr}},
 		}}}))(t)
 	}
-	group := r.lead("us-west-2", endpoint(r.lb.LoadBalancerArn, true))
+	group := r.createEndpointGroup("us-west-2", endpoint(r.lb.LoadBalancerArn, true))
 	first, second := r.addresses()[0], r.addresses()[1]
 	r.answers(first, 200)
 	r.answers(second, 200)
@@ -285,7 +285,7 @@ func (r *accelerated) greeting(network string, at netip.AddrPort, want string) (
 }
 
 func TestAcceleratorForwardsToNLB(t *testing.T) {
-	r := newAccelerated(t, serve.Options{}, "TCP")
+	r := newAcceleratorHarness(t, serve.Options{}, "TCP")
 	lb := r.nlb(r.group)
 	g := r.streamGroup("tcp", "TCP")
 	r.stream(lb, "TCP", g)
@@ -293,7 +293,7 @@ func TestAcceleratorForwardsToNLB(t *testing.T) {
 	target := r.greeter("0.71")
 	r.register(g, target)
 	r.state(g, target, "healthy")
-	group := r.lead("us-west-2", endpoint(lb.LoadBalancerArn, true))
+	group := r.createEndpointGroup("us-west-2", endpoint(lb.LoadBalancerArn, true))
 	at := netip.AddrPortFrom(r.addresses()[0], acceleratorPort)
 	conn, in := r.greeting("tcp", at, target+" "+client)
 	// A removed endpoint keeps its connections but gets no new ones.
@@ -314,13 +314,13 @@ func TestAcceleratorForwardsToNLB(t *testing.T) {
 }
 
 func TestAcceleratorForwardsUDP(t *testing.T) {
-	r := newAccelerated(t, serve.Options{}, "UDP")
+	r := newAcceleratorHarness(t, serve.Options{}, "UDP")
 	lb, g := r.nlb(r.group), r.streamGroup("udp", "UDP")
 	r.stream(lb, "UDP", g)
 	target := r.greeter("0.72")
 	r.register(g, target)
 	r.state(g, target, "healthy")
-	r.lead("us-west-2", endpoint(lb.LoadBalancerArn, true))
+	r.createEndpointGroup("us-west-2", endpoint(lb.LoadBalancerArn, true))
 	for _, at := range r.addresses() {
 		conn, in := r.greeting("udp", netip.AddrPortFrom(at, acceleratorPort), target+" "+client)
 		fmt.Fprint(conn, "again") // a datagram of the same flow
@@ -336,7 +336,7 @@ func TestDualStackAcceleratorServesIPv6(t *testing.T) {
 	} else {
 		ln.Close()
 	}
-	r := newAccelerated(t, serve.Options{}, "TCP", func(in *ga.CreateAcceleratorInput) { in.IpAddressType = "DUAL_STACK" })
+	r := newAcceleratorHarness(t, serve.Options{}, "TCP", func(in *ga.CreateAcceleratorInput) { in.IpAddressType = "DUAL_STACK" })
 	must(r.ec2.AssociateVpcCidrBlock(r.ctx, &ec2.AssociateVpcCidrBlockInput{VpcId: &r.vpc, AmazonProvidedIpv6CidrBlock: aws.Bool(true)}))(t)
 	block := *must(r.ec2.DescribeVpcs(r.ctx, &ec2.DescribeVpcsInput{VpcIds: []string{r.vpc}}))(t).Vpcs[0].Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock
 	for i, s := range r.subnets {
@@ -347,7 +347,7 @@ func TestDualStackAcceleratorServesIPv6(t *testing.T) {
 	web := r.tg("web")
 	r.listen(forward(web.TargetGroupArn))
 	r.register(web, r.backend("0.73", 200))
-	r.health(r.lead("us-west-2", endpoint(r.lb.LoadBalancerArn, true)), "HEALTHY")
+	r.health(r.createEndpointGroup("us-west-2", endpoint(r.lb.LoadBalancerArn, true)), "HEALTHY")
 	r.addresses()
 	var six []dataplane.AcceleratorSocket
 	for _, e := range r.srv.AcceleratorSockets() {
@@ -380,11 +380,11 @@ func TestDualStackAcceleratorServesIPv6(t *testing.T) {
 // TestAcceleratorFailsOver checks that an endpoint of another region serves while the nearest region has no healthy
 // endpoint.
 func TestAcceleratorFailsOver(t *testing.T) {
-	r := newAccelerated(t, serve.Options{}, "TCP")
+	r := newAcceleratorHarness(t, serve.Options{}, "TCP")
 	r.listen(fixed("201"))
-	near := r.lead("us-west-2", endpoint(r.lb.LoadBalancerArn, true))
+	near := r.createEndpointGroup("us-west-2", endpoint(r.lb.LoadBalancerArn, true))
 	elsewhere := r.elsewhere("eu-west-1", "202")
-	far := r.lead("eu-west-1", endpoint(elsewhere, true))
+	far := r.createEndpointGroup("eu-west-1", endpoint(elsewhere, true))
 	r.force(near, r.lb.LoadBalancerArn, "HEALTHY")
 	r.force(far, elsewhere, "HEALTHY")
 	at := r.addresses()[0]
@@ -427,7 +427,7 @@ func (r *accelerated) elsewhere(region, status string) *string {
 // TestAcceleratorChecksInstances checks that the endpoint group checks the health of an instance at the port of the
 // listener, not at the port of an override.
 func TestAcceleratorChecksInstances(t *testing.T) {
-	r := newAccelerated(t, serve.Options{}, "TCP")
+	r := newAcceleratorHarness(t, serve.Options{}, "TCP")
 	run := must(r.ec2.RunInstances(r.ctx, &ec2.RunInstancesInput{ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &r.subnets[0]}))(t).Instances[0]
 	group := must(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{
 		ListenerArn: r.listener, EndpointGroupRegion: aws.String("us-west-2"), ThresholdCount: aws.Int32(1), HealthCheckIntervalSeconds: aws.Int32(10),
@@ -451,7 +451,7 @@ func TestAcceleratorChecksInstances(t *testing.T) {
 // TestAcceleratorForwardsToElasticIP checks that traffic for an Elastic IP address reaches the load balancer with
 // this address, which does not see the client's address.
 func TestAcceleratorForwardsToElasticIP(t *testing.T) {
-	r := newAccelerated(t, serve.Options{}, "TCP")
+	r := newAcceleratorHarness(t, serve.Options{}, "TCP")
 	allocation := must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{}))(t).AllocationId
 	lb := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
 		Name: aws.String("static"), Type: "network", SubnetMappings: []types.SubnetMapping{{SubnetId: &r.subnets[0], AllocationId: allocation}},
@@ -462,7 +462,7 @@ func TestAcceleratorForwardsToElasticIP(t *testing.T) {
 	target := r.greeter("0.74")
 	r.register(g, target)
 	r.state(g, target, "healthy")
-	r.lead("us-west-2", endpoint(allocation, true))
+	r.createEndpointGroup("us-west-2", endpoint(allocation, true))
 	for _, at := range r.addresses() {
 		r.greeting("tcp", netip.AddrPortFrom(at, acceleratorPort), target+" "+r.addresses()[0].String())
 	}

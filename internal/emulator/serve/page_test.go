@@ -39,7 +39,7 @@ type documented struct {
 	group string
 }
 
-func newDocumented(t *testing.T) documented {
+func newDocumentedEmulator(t *testing.T) documented {
 	t.Helper()
 	clock := store.NewManualClock(time.Unix(1700000000, 0))
 	em := emulator.New(emulator.Options{Seed: 1, Clock: clock})
@@ -94,7 +94,7 @@ func (d documented) do(t *testing.T, method, path, body string) (status int, ans
 
 // TestEmulatorPageListsTheRoutes checks that docs/emulator.md lists exactly the routes that exist.
 func TestEmulatorPageListsTheRoutes(t *testing.T) {
-	d := newDocumented(t)
+	d := newDocumentedEmulator(t)
 	listed := map[string]bool{}
 	for _, row := range routeRow.FindAllStringSubmatch(docs.Emulator, -1) {
 		listed[row[1]] = true
@@ -114,7 +114,7 @@ func TestEmulatorPageListsTheRoutes(t *testing.T) {
 
 // TestExamplesOfEmulatorPageWork checks that the commands of docs/emulator.md succeed.
 func TestExamplesOfEmulatorPageWork(t *testing.T) {
-	d := newDocumented(t)
+	d := newDocumentedEmulator(t)
 	page := docs.Emulator
 	examples := example.FindAllStringSubmatch(page, -1)
 	if n := len(regexp.MustCompile(`(?m)^curl `).FindAllString(page, -1)); n != len(examples) || n == 0 {

@@ -50,8 +50,8 @@ func (r *harness) handshake(lb types.LoadBalancer, name string) (*tls.Conn, *buf
 	return conn, bufio.NewReader(conn), conn.ConnectionState().PeerCertificates[0].SerialNumber.String(), nil
 }
 
-// awaits waits until a load balancer serves the certificate with this serial number for a server name.
-func (r *harness) awaits(lb types.LoadBalancer, name, serial string) (*tls.Conn, *bufio.Reader) {
+// awaitCertificate waits until a load balancer serves the certificate with this serial number for a server name.
+func (r *harness) awaitCertificate(lb types.LoadBalancer, name, serial string) (*tls.Conn, *bufio.Reader) {
 	r.t.Helper()
 	var conn *tls.Conn
 	var in *bufio.Reader
@@ -88,10 +88,10 @@ func TestListenersServeReimportedCertificate(t *testing.T) {
 		must(r.elb.AddListenerCertificates(r.ctx, &elb.AddListenerCertificatesInput{ListenerArn: l.ListenerArn, Certificates: []types.Certificate{{CertificateArn: byName}}}))(t)
 	}
 	r.state(g, greeter, "healthy")
-	web, webIn := r.awaits(alb, "b.example.com", "2")
-	stream, streamIn := r.awaits(nlb, "b.example.com", "2")
-	r.awaits(alb, "other.example.com", "1")
-	r.awaits(nlb, "other.example.com", "1")
+	web, webIn := r.awaitCertificate(alb, "b.example.com", "2")
+	stream, streamIn := r.awaitCertificate(nlb, "b.example.com", "2")
+	r.awaitCertificate(alb, "other.example.com", "1")
+	r.awaitCertificate(nlb, "other.example.com", "1")
 	ask := func() {
 		t.Helper()
 		for conn, send := range map[*tls.Conn]string{web: "GET / HTTP/1.1\r\nHost: b.example.com\r\n\r\n", stream: "hello\n"} {
@@ -111,8 +111,8 @@ func TestListenersServeReimportedCertificate(t *testing.T) {
 	r.imports(byName, 3, "b.example.com")
 	r.imports(byDefault, 4, "a.example.com")
 	for _, lb := range []types.LoadBalancer{alb, nlb} {
-		r.awaits(lb, "b.example.com", "3")
-		r.awaits(lb, "other.example.com", "4")
+		r.awaitCertificate(lb, "b.example.com", "3")
+		r.awaitCertificate(lb, "other.example.com", "4")
 	}
 	ask()
 	_, err := r.acm.DeleteCertificate(r.ctx, &acm.DeleteCertificateInput{CertificateArn: byName})

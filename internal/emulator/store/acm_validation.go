@@ -10,8 +10,8 @@ import (
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 )
 
-// issuedFor is the validity of a certificate that AWS issues.
-const issuedFor = 395 * 24 * time.Hour
+// certificateValidity is the validity of a certificate that AWS issues.
+const certificateValidity = 395 * 24 * time.Hour
 
 // ValidationRecord returns the CNAME record that validates a domain for an account. It
 // is the same for all certificates of the account in every region, and for
@@ -69,7 +69,7 @@ func (w *Store) validate(account string, c *Certificate, now time.Time) {
 func (c *Certificate) issue(at time.Time, known bool) {
 	c.Issued, c.NotBefore, c.NotAfter = time.Time{}, time.Time{}, time.Time{}
 	if known {
-		c.Issued, c.NotBefore, c.NotAfter = at, at, at.Add(issuedFor)
+		c.Issued, c.NotBefore, c.NotAfter = at, at, at.Add(certificateValidity)
 	}
 }
 

@@ -22,7 +22,7 @@ func (p *Partition) TargetHealth(g *TargetGroup, t *Target, now time.Time) Verdi
 	}
 	lb := p.ELB.LoadBalancers[g.LoadBalancer]
 	if lb == nil {
-		return notInUse("Target group is not configured to receive traffic from the load balancer")
+		return notInUseVerdict("Target group is not configured to receive traffic from the load balancer")
 	}
 	if g.Type == elbtypes.TargetTypeEnumLambda && !g.Check.Enabled {
 		return Verdict{elbtypes.TargetHealthStateEnumUnavailable, elbtypes.TargetHealthReasonEnumHealthCheckDisabled, "Health checks are not enabled for this target"}
@@ -43,7 +43,7 @@ func (p *Partition) TargetHealth(g *TargetGroup, t *Target, now time.Time) Verdi
 		}
 	}
 	if zone != "" && zone != ZoneAll && !lb.EnabledIn(zone) {
-		return notInUse("Target is in an Availability Zone that is not enabled for the load balancer")
+		return notInUseVerdict("Target is in an Availability Zone that is not enabled for the load balancer")
 	}
 	start := latest(t.Registered, g.Attached, lb.Active)
 	delay := p.store.Config.ELB.RegistrationDelayNLB
@@ -86,7 +86,7 @@ func (g *TargetGroup) verdict(lb *LoadBalancer, t *Target, now time.Time) Verdic
 	return v
 }
 
-func notInUse(why string) Verdict {
+func notInUseVerdict(why string) Verdict {
 	return Verdict{elbtypes.TargetHealthStateEnumUnused, elbtypes.TargetHealthReasonEnumNotInUse, why}
 }
 

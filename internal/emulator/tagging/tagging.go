@@ -132,7 +132,7 @@ func selects(in *rgt.GetResourcesInput, r store.TaggedResource) bool {
 	if len(in.ResourceARNList) > 0 {
 		return slices.Contains(in.ResourceARNList, r.ARN)
 	}
-	if len(in.ResourceTypeFilters) > 0 && !slices.ContainsFunc(in.ResourceTypeFilters, func(f string) bool { return ofType(r, f) }) {
+	if len(in.ResourceTypeFilters) > 0 && !slices.ContainsFunc(in.ResourceTypeFilters, func(f string) bool { return hasType(r, f) }) {
 		return false
 	}
 	for _, f := range in.TagFilters {
@@ -144,9 +144,9 @@ func selects(in *rgt.GetResourcesInput, r store.TaggedResource) bool {
 	return true
 }
 
-// ofType reports whether a resource has the type of a filter, such as "ec2", "ec2:security-group" or
+// hasType reports whether a resource has the type of a filter, such as "ec2", "ec2:security-group" or
 // "elasticloadbalancing:loadbalancer/app".
-func ofType(r store.TaggedResource, filter string) bool {
+func hasType(r store.TaggedResource, filter string) bool {
 	if r.Type == filter {
 		return true
 	}

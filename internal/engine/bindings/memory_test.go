@@ -55,7 +55,7 @@ func entryAfter(notes ...note) (e entry) {
 	return e
 }
 
-func noNote(e entry, _ moment) entry { return e }
+func keepEntry(e entry, _ moment) entry { return e }
 
 func planNote(n bindingplan.Note) note { return noteCarriedOut(n, firstBinding) }
 
@@ -71,7 +71,7 @@ func TestPlansGetTheFactsOfEarlierNotes(t *testing.T) {
 		want  func(*bindingplan.Memory)
 	}{
 		"nothing": {nil, func(*bindingplan.Memory) {}},
-		"a binding that was seen is due when it was said first": {[]note{planNote(bindingplan.Known), planNote(bindingplan.Known), noNote}, func(m *bindingplan.Memory) {
+		"a binding that was seen is due when it was said first": {[]note{planNote(bindingplan.Known), planNote(bindingplan.Known), keepEntry}, func(m *bindingplan.Memory) {
 			m.Known, m.DueIn = true, momentAt(0).firstDue().Sub(momentAt(3).now)
 		}},
 		"one that was compared is due later": {[]note{planNote(bindingplan.Known), planNote(bindingplan.Compared)}, func(m *bindingplan.Memory) {

@@ -126,7 +126,7 @@ func (p reader) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Qu
 	case bindingplan.AskDescribed:
 		p.describeTargetGroup(ctx, f)
 	case bindingplan.AskTargetGroup:
-		f.Group = p.readGroup(ctx, f)
+		f.Group = p.readTargetGroup(ctx, f)
 	case bindingplan.AskConflict:
 		f.Conflict, err = p.readConflict(ctx, f)
 	case bindingplan.AskRecord:
@@ -189,9 +189,9 @@ func (r *Reconciler) completedBinding(ctx context.Context, b *elbv2.TargetGroupB
 	return b, nil
 }
 
-// readGroup reads the target group that the binding is compared with. An error does not stop the run, because AWS validates
+// readTargetGroup reads the target group that the binding is compared with. An error does not stop the run, because AWS validates
 // the targets too.
-func (p reader) readGroup(ctx context.Context, f *bindingplan.Facts) *bindingplan.GroupAnswer {
+func (p reader) readTargetGroup(ctx context.Context, f *bindingplan.Facts) *bindingplan.GroupAnswer {
 	g, err := p.targetGroups(f).TargetGroup(ctx, f.Described.Spec.TargetGroupARN, "", durations.StableFactAge)
 	if err != nil {
 		return &bindingplan.GroupAnswer{}

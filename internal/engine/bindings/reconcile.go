@@ -64,8 +64,8 @@ func (p *run) reconcile(ctx context.Context, f *bindingplan.Facts) error {
 		if err := (reader{p}).resolve(ctx, f); err != nil {
 			return err
 		}
-		if waits, err := p.emptyPreviousGroup(ctx, f); waits || err != nil {
-			return p.removeGone(ctx, f, err)
+		if waits, err := p.deregisterFromPreviousTargetGroup(ctx, f); waits || err != nil {
+			return p.deregisterAbsentTargets(ctx, f, err)
 		}
 	}
 	plan, err := reader{p}.plan(ctx, f, bindingplan.Make)
@@ -73,7 +73,7 @@ func (p *run) reconcile(ctx context.Context, f *bindingplan.Facts) error {
 		err = p.carryOut(ctx, f, &plan)
 	}
 	if plan.Remove || err != nil && len(plan.Steps) == 0 && !f.Absent {
-		err = p.removeGone(ctx, f, err)
+		err = p.deregisterAbsentTargets(ctx, f, err)
 	}
 	return err
 }
@@ -87,10 +87,10 @@ func (p *run) carryOut(ctx context.Context, f *bindingplan.Facts, plan *bindingp
 	return p.report(ctx, f, plan.Report(f, done))
 }
 
-// emptyPreviousGroup deregisters the targets of the binding from the previous target group of its spec, and reports whether
+// deregisterFromPreviousTargetGroup deregisters the targets of the binding from the previous target group of its spec, and reports whether
 // the call was postponed. This must happen before targets are registered in the new target group, because then the previous
 // one is forgotten.
-func (p *run) emptyPreviousGroup(ctx context.Context, f *bindingplan.Facts) (waits bool, err error) {
+func (p *run) deregisterFromPreviousTargetGroup(ctx context.Context, f *bindingplan.Facts) (waits bool, err error) {
 	old := p.r.memory.get(p.key).registration.binding
 	if old == nil || bindingplan.SameTargetGroup(old, f.Stored) && accountOf(old) == accountOf(f.Stored) {
 		return false, nil
@@ -110,9 +110,9 @@ func (p *run) emptyPreviousGroup(ctx context.Context, f *bindingplan.Facts) (wai
 	return false, nil
 }
 
-// removeGone deregisters the targets whose pod or node does not exist any more, after a run that has not completed the
+// deregisterAbsentTargets deregisters the targets whose pod or node does not exist any more, after a run that has not completed the
 // target group. It returns the error of that run (runErr) joined with its own.
-func (p *run) removeGone(ctx context.Context, f *bindingplan.Facts, runErr error) error {
+func (p *run) deregisterAbsentTargets(ctx context.Context, f *bindingplan.Facts, runErr error) error {
 	w := f.Described
 	if w == nil {
 		w = f.Stored

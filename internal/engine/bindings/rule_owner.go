@@ -248,9 +248,9 @@ func (o *ruleOwner) noteUncompared(group string) {
 	o.uncomparedGroups[group] = true
 }
 
-// lockGroup locks the rules of a security group until end is called. If another run has locked them, it waits for that run,
+// lockSecurityGroup locks the rules of a security group until end is called. If another run has locked them, it waits for that run,
 // or returns a nil end if wait is false.
-func (o *ruleOwner) lockGroup(ctx context.Context, group string, wait bool) (end func(), err error) {
+func (o *ruleOwner) lockSecurityGroup(ctx context.Context, group string, wait bool) (end func(), err error) {
 	for {
 		o.mu.Lock()
 		other := o.changing[group]
@@ -284,15 +284,15 @@ func (o *ruleOwner) changeOf(g EndpointSecurityGroup, opts bindingplan.RuleOptio
 	return o.contributions.Change(g, opts)
 }
 
-// knownGroups returns the security groups that have carried rules.
-func (o *ruleOwner) knownGroups() []string {
+// knownSecurityGroups returns the security groups that have carried rules.
+func (o *ruleOwner) knownSecurityGroups() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Sorted(maps.Keys(o.knownGroupIDs))
 }
 
-// keysForGroups returns the bindings that need rules of any of the security groups.
-func (o *ruleOwner) keysForGroups(groups []string) []Key {
+// keysForSecurityGroups returns the bindings that need rules of any of the security groups.
+func (o *ruleOwner) keysForSecurityGroups(groups []string) []Key {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.contributions.BindingsWith(groups)

@@ -93,7 +93,7 @@ func (p ruleRun) contribute(ctx context.Context, f *bindingplan.Facts, a binding
 		return syncResult{}, err
 	}
 	rules{p.r}.enqueueBindings(p.r.owner.contribute(p.key, a, do.Keeps, heirs))
-	s, err := rules{p.r}.syncGroups(ctx, p.key, do.MaxAge)
+	s, err := rules{p.r}.syncPendingSecurityGroups(ctx, p.key, do.MaxAge)
 	if s.changed {
 		p.noteChanged()
 	}
@@ -146,9 +146,9 @@ type syncResult struct {
 	incomplete bool // a security group without rules of the binding could not be changed now
 }
 
-// syncGroups compares and changes the pending security groups of a binding. It returns the error of the required security
+// syncPendingSecurityGroups compares and changes the pending security groups of a binding. It returns the error of the required security
 // groups. Its reads are not older than age, if that is above zero.
-func (r rules) syncGroups(ctx context.Context, key Key, age time.Duration) (s syncResult, _ error) {
+func (r rules) syncPendingSecurityGroups(ctx context.Context, key Key, age time.Duration) (s syncResult, _ error) {
 	d := r.owner.pendingFor(key, age > 0)
 	if d.all {
 		all, err := r.syncAll(ctx, key, age, false)
@@ -160,21 +160,21 @@ func (r rules) syncGroups(ctx context.Context, key Key, age time.Duration) (s sy
 	}
 	var errs []error
 	for _, g := range d.required {
-		changed, _, err := r.syncGroup(ctx, key, g, age, true)
+		changed, _, err := r.syncSecurityGroup(ctx, key, g, age, true)
 		s.changed = s.changed || changed
 		errs = append(errs, err)
 	}
-	optional, err := r.syncEach(ctx, key, d.optional, age, false)
+	optional, err := r.syncEachSecurityGroup(ctx, key, d.optional, age, false)
 	s.changed, s.incomplete = s.changed || optional.changed, s.incomplete || optional.incomplete
 	return s, errors.Join(append(errs, err)...)
 }
 
-// syncEach compares and changes security groups, each even if others fail. The next run that changes rules tries those that
+// syncEachSecurityGroup compares and changes security groups, each even if others fail. The next run that changes rules tries those that
 // fail again. It returns the errors of those that could not be read.
-func (r rules) syncEach(ctx context.Context, key Key, groups []string, age time.Duration, wait bool) (s syncResult, _ error) {
+func (r rules) syncEachSecurityGroup(ctx context.Context, key Key, groups []string, age time.Duration, wait bool) (s syncResult, _ error) {
 	var errs []error
 	for _, g := range groups {
-		changed, looked, err := r.syncGroup(ctx, key, g, age, wait)
+		changed, looked, err := r.syncSecurityGroup(ctx, key, g, age, wait)
 		s.changed = s.changed || changed
 		if err != nil || !looked {
 			r.owner.noteUncompared(g)
@@ -189,7 +189,7 @@ func (r rules) syncEach(ctx context.Context, key Key, groups []string, age time.
 
 // syncAll compares and changes all security groups that may have rules of bindings.
 func (r rules) syncAll(ctx context.Context, key Key, age time.Duration, wait bool) (s syncResult, _ error) {
-	groups, err := r.securityGroups(ctx, r.owner.knownGroups(), age)
+	groups, err := r.securityGroups(ctx, r.owner.knownSecurityGroups(), age)
 	if err != nil {
 		return s, err
 	}
@@ -197,19 +197,19 @@ func (r rules) syncAll(ctx context.Context, key Key, age time.Duration, wait boo
 	for i, g := range groups {
 		ids[i] = g.ID
 	}
-	s, _ = r.syncEach(ctx, key, ids, age, wait)
+	s, _ = r.syncEachSecurityGroup(ctx, key, ids, age, wait)
 	return s, ctx.Err()
 }
 
-// syncGroup compares and changes one security group, under its lock: without it, each of two runs would remove the rules that
+// syncSecurityGroup compares and changes one security group, under its lock: without it, each of two runs would remove the rules that
 // the other has just added. looked reports whether it got the lock and read the security group.
-func (r rules) syncGroup(ctx context.Context, key Key, group string, age time.Duration, wait bool) (changed, looked bool, err error) {
-	end, err := r.owner.lockGroup(ctx, group, wait)
+func (r rules) syncSecurityGroup(ctx context.Context, key Key, group string, age time.Duration, wait bool) (changed, looked bool, err error) {
+	end, err := r.owner.lockSecurityGroup(ctx, group, wait)
 	if err != nil || end == nil {
 		return false, false, err
 	}
 	defer end()
-	groups, err := r.securityGroups(ctx, r.owner.knownGroups(), age)
+	groups, err := r.securityGroups(ctx, r.owner.knownSecurityGroups(), age)
 	if err != nil {
 		return false, false, err
 	}
@@ -218,7 +218,7 @@ func (r rules) syncGroup(ctx context.Context, key Key, group string, age time.Du
 			continue
 		}
 		if c := r.owner.changeOf(g, r.options()); !c.Empty() {
-			changed, err = r.changeGroup(ctx, c)
+			changed, err = r.changeSecurityGroup(ctx, c)
 		}
 	}
 	if err == nil {
@@ -236,9 +236,9 @@ func (r rules) securityGroups(ctx context.Context, ids []string, age time.Durati
 	return groups, nil
 }
 
-// changeGroup changes the rules of one security group. If AWS refuses a rule, the others are added one by one. If the quota
+// changeSecurityGroup changes the rules of one security group. If AWS refuses a rule, the others are added one by one. If the quota
 // of rules is reached, the old rules are removed before new ones are added.
-func (r rules) changeGroup(ctx context.Context, c bindingplan.GroupChange) (changed bool, err error) {
+func (r rules) changeSecurityGroup(ctx context.Context, c bindingplan.GroupChange) (changed bool, err error) {
 	send := func(authorize, revoke []model.IngressRule) error {
 		if len(authorize)+len(revoke) == 0 {
 			return nil

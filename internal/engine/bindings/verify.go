@@ -157,7 +157,7 @@ func (r *Reconciler) VerifyRules(ctx context.Context) error {
 	r.Recorder.Drifted("endpoint-security-group", r.Drift)
 	text := "rules of security group " + joinNames(changed) + " that admit traffic to targets were changed by others"
 	var patches []cluster.Patch
-	for _, of := range r.ownersOf(r.owner.keysForGroups(changed)) {
+	for _, of := range r.ownersOf(r.owner.keysForSecurityGroups(changed)) {
 		patches = append(patches, r.driftEvent(of, text))
 	}
 	return r.writePatches(ctx, patches)
@@ -170,7 +170,7 @@ func (r rules) restore(ctx context.Context, groups []string) (restored bool, _ e
 			return false, err
 		}
 	}
-	s, _ := r.syncEach(ctx, Key{}, groups, 0, true)
+	s, _ := r.syncEachSecurityGroup(ctx, Key{}, groups, 0, true)
 	return s.changed, ctx.Err()
 }
 

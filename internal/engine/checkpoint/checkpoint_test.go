@@ -141,7 +141,7 @@ func TestMarksAreReadFromText(t *testing.T) {
 	}
 }
 
-func TestTextIsBounded(t *testing.T) {
+func TestCheckpointsOverTheSizeLimitAreNotStored(t *testing.T) {
 	b := New()
 	b.Begin("")
 	for _, id := range stackIDs(30000) {
@@ -152,7 +152,7 @@ func TestTextIsBounded(t *testing.T) {
 	}
 }
 
-func TestSecretMarks(t *testing.T) {
+func TestSecretMarksAreStoredWithCheckpoints(t *testing.T) {
 	web, group := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, model.StackID{Kind: model.Ingress, Name: "group"}
 	before := New()
 	before.Begin("")

@@ -28,7 +28,7 @@ type endpointGroupPlanner struct{ *acceleratorPlanner }
 // in the region, or the ARN if there is none.
 func (m endpointGroupPlanner) endpointGroupAddress(p listenerPair, g observed.EndpointGroup) plan.Address {
 	a := plan.Address{Kind: plan.EndpointGroup, ID: g.ARN}
-	if w := p.desiredGroup(g.Region); w != nil {
+	if w := p.desiredEndpointGroup(g.Region); w != nil {
 		a.ID = w.ID
 	}
 	m.KnownIDs[a] = g.ARN
@@ -107,7 +107,7 @@ func (m endpointGroupPlanner) planEndpointGroups(after []plan.StepID) (removed [
 			continue
 		}
 		for _, g := range p.live.Groups {
-			if m.want.Held || p.desiredGroup(g.Region) != nil {
+			if m.want.Held || p.desiredEndpointGroup(g.Region) != nil {
 				continue
 			}
 			removed = append(removed, listenerPlanner(m).deleteEndpointGroup(g, append(slices.Clone(listener), made...), "no endpoint group of the region is desired", m.waitUntilServed(p, g, len(made) > 0)))
@@ -127,7 +127,7 @@ func (m endpointGroupPlanner) waitUntilServed(p listenerPair, g observed.Endpoin
 	}
 	served := false
 	for _, o := range p.live.Groups {
-		served = served || o.ARN != g.ARN && p.desiredGroup(o.Region) != nil && slices.ContainsFunc(o.Endpoints, isServing)
+		served = served || o.ARN != g.ARN && p.desiredEndpointGroup(o.Region) != nil && slices.ContainsFunc(o.Endpoints, isServing)
 	}
 	if served && !makes {
 		return plan.Wait{}

@@ -92,7 +92,7 @@ func (m guestPlanner) serveAsGuest() {
 	endpointGroupPlanner(m).planDials()
 	m.keepServing()
 	endpointGroupPlanner(m).holdOverrides()
-	listenerPlanner(m).dropOverrides(first)
+	listenerPlanner(m).removeConflictingOverrides(first)
 	if !m.keepsSurplusListener() {
 		for _, l := range m.surplus {
 			for _, g := range l.Groups {

@@ -106,12 +106,12 @@ func (m listenerPlanner) isBlocked(p listenerPair) bool {
 			}
 		}
 	}
-	return p.live != nil && !m.doGuestsAllow(*p.live, p.want.Protocol, p.want.Ports)
+	return p.live != nil && !m.isAllowedByGuests(*p.live, p.want.Protocol, p.want.Ports)
 }
 
-// doGuestsAllow reports whether a listener may get a protocol and ports without a conflict with the endpoint groups
+// isAllowedByGuests reports whether a listener may get a protocol and ports without a conflict with the endpoint groups
 // of guests.
-func (m listenerPlanner) doGuestsAllow(l observed.AcceleratorListener, protocol model.BaseProtocol, ports []model.PortRange) bool {
+func (m listenerPlanner) isAllowedByGuests(l observed.AcceleratorListener, protocol model.BaseProtocol, ports []model.PortRange) bool {
 	for _, g := range m.others[l.ARN] {
 		if len(ports) == 0 || slices.ContainsFunc(g.Overrides, func(o model.PortOverride) bool { return protocol != l.Protocol || !model.HasPort(ports, o.Listener) }) {
 			return false

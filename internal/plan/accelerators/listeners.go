@@ -12,10 +12,10 @@ import (
 // listenerPlanner plans the listeners of an accelerator.
 type listenerPlanner struct{ *acceleratorPlanner }
 
-// dropOverrides plans to remove live port overrides that conflict with a later step. AWS does not admit an
+// removeConflictingOverrides plans to remove live port overrides that conflict with a later step. AWS does not admit an
 // endpoint port that is a port of a listener or that overrides under two listeners use, and it does not admit an
 // override for a port that its listener does not have.
-func (m listenerPlanner) dropOverrides(after []plan.StepID) {
+func (m listenerPlanner) removeConflictingOverrides(after []plan.StepID) {
 	for _, p := range m.pairs {
 		if p.live == nil {
 			continue
@@ -165,7 +165,7 @@ func (m listenerPlanner) freePorts(pending []listenerPair, free []portRelease, a
 	i := slices.IndexFunc(pending, func(p listenerPair) bool {
 		return slices.ContainsFunc(pending, func(o listenerPair) bool {
 			return o.want != p.want && portsOverlap(p.live.Protocol, p.live.Ports, o.want.Protocol, o.want.Ports)
-		}) && m.doGuestsAllow(*p.live, p.live.Protocol, portsNoOtherListenerNeeds(p, pending))
+		}) && m.isAllowedByGuests(*p.live, p.live.Protocol, portsNoOtherListenerNeeds(p, pending))
 	})
 	if i < 0 {
 		m.keepPendingListeners(pending)

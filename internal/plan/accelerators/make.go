@@ -159,7 +159,7 @@ func (m *acceleratorPlanner) converge() {
 	ready := m.planAccelerator(first)
 	listenerPlanner{m}.keepForGuests(ready)
 	endpointGroupPlanner{m}.holdOverrides()
-	listenerPlanner{m}.dropOverrides(ready)
+	listenerPlanner{m}.removeConflictingOverrides(ready)
 	listenerPlanner{m}.planListeners(ready)
 	endpointGroupPlanner{m}.holdOverrides() // more listeners may be retained
 	endpointGroupPlanner{m}.planDials()

@@ -32,8 +32,8 @@ func (p listenerPair) liveGroup(region string) *observed.EndpointGroup {
 	return &p.live.Groups[i]
 }
 
-// desiredGroup returns the desired endpoint group of a region; nil if there is none.
-func (p listenerPair) desiredGroup(region string) *model.EndpointGroup {
+// desiredEndpointGroup returns the desired endpoint group of a region; nil if there is none.
+func (p listenerPair) desiredEndpointGroup(region string) *model.EndpointGroup {
 	i := slices.IndexFunc(p.want.Groups, func(g model.EndpointGroup) bool { return g.Region == region })
 	if i < 0 {
 		return nil

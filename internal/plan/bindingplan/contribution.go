@@ -134,7 +134,7 @@ func RulesOfPods(d targets.Demand, found ENIs, o RuleOptions) RequestedRules {
 			for _, c := range candidates {
 				a.hold(c.ID)
 			}
-			o.addUnknownGroup(&a, n, unknownGroupFinding(d.Ref, err), err)
+			o.addUnknownSecurityGroup(&a, n, unknownSecurityGroupFinding(d.Ref, err), err)
 			continue
 		}
 		if last.replace(group, n.Rules) {
@@ -153,9 +153,9 @@ func (a *RequestedRules) addRules(group string, rules []model.IngressRule) {
 	}
 }
 
-// addUnknownGroup adds the finding about an endpoint whose security group is unknown. AWS may not show the address of a new or
+// addUnknownSecurityGroup adds the finding about an endpoint whose security group is unknown. AWS may not show the address of a new or
 // terminating pod for some seconds.
-func (o RuleOptions) addUnknownGroup(a *RequestedRules, n targets.Need, f finding.Finding, err error) {
+func (o RuleOptions) addUnknownSecurityGroup(a *RequestedRules, n targets.Need, f finding.Finding, err error) {
 	to := &a.Findings
 	if errors.Is(err, errNoENI) && o.Now.Sub(n.ChangedAt) < durations.FollowUpTime {
 		to = &a.Unseen

@@ -40,8 +40,8 @@ type RuleOptions struct {
 	Now time.Time
 }
 
-// unknownGroupFinding returns the finding about an endpoint whose security group is unknown.
-func unknownGroupFinding(b finding.Ref, err error) finding.Finding {
+// unknownSecurityGroupFinding returns the finding about an endpoint whose security group is unknown.
+func unknownSecurityGroupFinding(b finding.Ref, err error) finding.Finding {
 	fix := "tag exactly one of the security groups for the cluster"
 	if errors.Is(err, errNoENI) {
 		fix = "the lookup is retried; if it keeps failing, check that the address belongs to the VPC"

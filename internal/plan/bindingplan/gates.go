@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// noGate is the waiting time if no pod waits for its target to become healthy. Otherwise the waiting time is the time since the
+// noWaitingPod is the waiting time if no pod waits for its target to become healthy. Otherwise the waiting time is the time since the
 // latest change of a closed gate, which may be zero.
-const noGate time.Duration = -1
+const noWaitingPod time.Duration = -1
 
 // gateCondition is the desired condition of the readiness gate of a pod.
 type gateCondition struct {
@@ -27,10 +27,10 @@ type gateCondition struct {
 // gateReader plans the readiness gates of pods.
 type gateReader struct{ *Facts }
 
-// showHealth plans the conditions of pods with the readiness gate: the health of their targets, or why they have no target. It
-// returns how long the latest of them has waited, or noGate.
-func (f gateReader) showHealth(steps *[]Step, matched []targets.Pair, registered []targets.Endpoint, omitted []unregistered) time.Duration {
-	waiting := noGate
+// planPodConditions plans the conditions of pods with the readiness gate: the health of their targets, or why they have no target. It
+// returns how long the latest of them has waited, or noWaitingPod.
+func (f gateReader) planPodConditions(steps *[]Step, matched []targets.Pair, registered []targets.Endpoint, omitted []unregistered) time.Duration {
+	waiting := noWaitingPod
 	for _, s := range f.podConditions(matched, registered, omitted) {
 		shown, since, ok := targets.CurrentCondition(s.pod, f.gate())
 		if s.want.Status != corev1.ConditionTrue && !s.stuck {
@@ -38,7 +38,7 @@ func (f gateReader) showHealth(steps *[]Step, matched []targets.Pair, registered
 			if ok && shown.Status == s.want.Status {
 				age = max(0, f.Now.Sub(since))
 			}
-			if waiting == noGate || age < waiting {
+			if waiting == noWaitingPod || age < waiting {
 				waiting = age
 			}
 		}

@@ -175,12 +175,12 @@ func (p *planner) cleanUpAfterDeletion() {
 func MakeRemoval(f *Facts) Plan {
 	p := &planner{Facts: f}
 	p.end = reportFailure
-	p.removeGone()
+	p.deregisterAbsentTargets()
 	return p.result()
 }
 
-// removeGone plans to deregister targets whose pod or node does not exist any more.
-func (p *planner) removeGone() {
+// deregisterAbsentTargets plans to deregister targets whose pod or node does not exist any more.
+func (p *planner) deregisterAbsentTargets() {
 	if p.Conflict == nil {
 		p.ask(AskConflict{})
 		return

@@ -82,7 +82,7 @@ func RulesOfNodes(d targets.Demand, g *NodeGroups) RequestedRules {
 		for _, c := range u.candidates {
 			a.hold(c.ID)
 		}
-		a.Findings.Add(unknownGroupFinding(d.Ref, u.err))
+		a.Findings.Add(unknownSecurityGroupFinding(d.Ref, u.err))
 	}
 	for _, group := range g.groups {
 		a.addRules(group, d.NodeRules)

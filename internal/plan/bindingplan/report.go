@@ -198,9 +198,9 @@ func (r *reporter) reportMoves(m *moves, failed *Failure) {
 	}
 	r.Findings.Add(r.done.Rules.Findings...)
 	omitted := r.addUnregistered(m, a)
-	waiting := noGate
+	waiting := noWaitingPod
 	if !targets.IsInstance(r.Described) {
-		waiting = gateReader{r.Facts}.showHealth(&r.Steps, m.Matched, slices.Concat(withoutRefused(m.Register, refused), m.delayed.endpoints), omitted)
+		waiting = gateReader{r.Facts}.planPodConditions(&r.Steps, m.Matched, slices.Concat(withoutRefused(m.Register, refused), m.delayed.endpoints), omitted)
 		r.Pods, r.Reported.Pods = true, true
 	}
 	r.explainMissingEndpoints()
@@ -231,11 +231,11 @@ func (r *reporter) reportMoves(m *moves, failed *Failure) {
 	r.requeueIf(!rules.Done && !rules.Faulty || rules.Again, r.Options.Requeue, "some security group rules are missing")
 	r.requeueIf(len(m.OverCapacity) > 0, r.Options.Requeue, "the target group has no capacity")
 	r.requeueIf(rules.Faulty, durations.DeniedWait, "")
-	r.requeueIf(waiting > noGate, r.Options.pollInterval(waiting), "pods wait for their targets to become healthy")
+	r.requeueIf(waiting > noWaitingPod, r.Options.pollInterval(waiting), "pods wait for their targets to become healthy")
 	idle := r.Forwards != nil && !r.Forwards.isUnused()
 	r.requeueIf(idle, durations.DeniedWait, "pods wait for a load balancer that uses their targets")
 	r.requeueIf(len(m.retained) > 0, durations.Soon, "old targets serve on until new ones are healthy")
-	if r.Waiting || !rules.Done || len(m.OverCapacity) > 0 || waiting > noGate || idle || len(m.retained) > 0 || !m.delayed.isEmpty() || r.Resolution.Unknown {
+	if r.Waiting || !rules.Done || len(m.OverCapacity) > 0 || waiting > noWaitingPod || idle || len(m.retained) > 0 || !m.delayed.isEmpty() || r.Resolution.Unknown {
 		return
 	}
 	r.addStep(Compared)

@@ -12,7 +12,7 @@ import (
 // groups.
 func TestUnknownENIFindingHasAFix(t *testing.T) {
 	_, _, err := RuleOptions{}.securityGroupOf(targets.Need{Endpoint: "web-0", Lookups: []targets.ENILookup{{Address: "10.0.0.1"}}}, ENIs{})
-	f := unknownGroupFinding(finding.Ref{Kind: "TargetGroupBinding", Name: "b"}, err)
+	f := unknownSecurityGroupFinding(finding.Ref{Kind: "TargetGroupBinding", Name: "b"}, err)
 	if got := f.Text(); strings.Contains(got, "tag") || !strings.HasPrefix(got, "AWS has no network interface with the address of web-0, so no security group is opened for it; the lookup is retried") {
 		t.Error(got)
 	}

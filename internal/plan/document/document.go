@@ -74,7 +74,7 @@ func (d *Describer) Describe() {
 	for _, l := range d.LB.Listeners {
 		d.listener(l)
 	}
-	d.frontendNLB()
+	d.describeFrontendNLB()
 	d.addOns()
 	d.managedCertificates()
 }
@@ -131,9 +131,9 @@ func (t token) MarshalJSON() ([]byte, error) {
 	}{t.ref})
 }
 
-// backendGroup returns the shared backend security group of the cluster, which belongs to no stack: its id, or its name if it does
+// backendSecurityGroup returns the shared backend security group of the cluster, which belongs to no stack: its id, or its name if it does
 // not exist yet.
-func (d *Describer) backendGroup() token {
+func (d *Describer) backendSecurityGroup() token {
 	if id := d.KnownIDs[plan.BackendGroupAddress]; id != "" {
 		return literal(id)
 	}
@@ -149,7 +149,7 @@ func (d *Describer) securityGroups(groups []plan.GroupID) []token {
 		case g.ID != "":
 			ids = append(ids, g.ID)
 		case g.Address == plan.BackendGroupAddress:
-			ids = append(ids, d.backendGroup().text)
+			ids = append(ids, d.backendSecurityGroup().text)
 		default:
 			out = append(out, securityGroupToken(g.Address.ID))
 		}

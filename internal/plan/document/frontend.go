@@ -20,8 +20,8 @@ type albTargetSpec struct {
 	TargetPort int32
 }
 
-// frontendNLB describes the frontend NLB of the ALB.
-func (d *Describer) frontendNLB() {
+// describeFrontendNLB describes the frontend NLB of the ALB.
+func (d *Describer) describeFrontendNLB() {
 	targets := albTargetsSpec{map[string]albTargetSpec{}}
 	for _, g := range d.Want.TargetGroups {
 		if g.LoadBalancer != "" {
@@ -39,9 +39,9 @@ func (d *Describer) frontendNLB() {
 		if live == nil {
 			return
 		}
-		d.liveLoadBalancer(live)
+		d.describeLiveLoadBalancer(live)
 		for i := range live.Listeners {
-			d.liveListener(naming.FrontendListenerID(live.Listeners[i].Port), model.FrontendNLBID, &live.Listeners[i])
+			d.describeLiveListener(naming.FrontendListenerID(live.Listeners[i].Port), model.FrontendNLBID, &live.Listeners[i])
 		}
 		return
 	}
@@ -51,7 +51,7 @@ func (d *Describer) frontendNLB() {
 			continue
 		}
 		group := *d.Groups.DesiredGroups[l.Desired.Target()]
-		d.desiredGroup(group)
+		d.describeTargetGroup(group)
 		d.listener(l)
 		targets.TargetGroups[group.Name] = albTargetSpec{
 			Name: group.Name, ARN: targetGroupToken(group.ID), Port: l.Desired.Port,
@@ -63,7 +63,7 @@ func (d *Describer) frontendNLB() {
 	}
 	for i := range live.Listeners {
 		if l := &live.Listeners[i]; slices.Contains(d.Frontend.HeldPorts, l.Port) {
-			d.liveListener(naming.FrontendListenerID(l.Port), model.FrontendNLBID, l)
+			d.describeLiveListener(naming.FrontendListenerID(l.Port), model.FrontendNLBID, l)
 		}
 	}
 }

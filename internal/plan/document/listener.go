@@ -54,7 +54,7 @@ type ruleSpec struct {
 func (d *Describer) listener(l resolved.Listener) {
 	if !l.Planned {
 		if l.Live != nil {
-			d.liveListener(l.Address().ID, l.LB.ID, l.WithoutForeign())
+			d.describeLiveListener(l.Address().ID, l.LB.ID, l.WithoutForeign())
 		}
 		return
 	}
@@ -90,8 +90,8 @@ func (d *Describer) rule(port, priority int32, r model.Rule) {
 	})
 }
 
-// liveListener describes a listener that is not changed.
-func (d *Describer) liveListener(id, lb string, l *observed.Listener) {
+// describeLiveListener describes a listener that is not changed.
+func (d *Describer) describeLiveListener(id, lb string, l *observed.Listener) {
 	spec := listenerSpec{
 		LoadBalancer: loadBalancerToken(lb), Port: l.Port, Protocol: l.Protocol, Policy: l.Policy,
 		Default: d.actions(l.Default), MutualAuth: mutualAuth(l.MutualAuth), Tags: d.RuleTags(owners.UserTags(l.Tags)),

@@ -58,8 +58,8 @@ func (d *Describer) loadBalancer(lb *resolved.LoadBalancer) {
 	d.addResource(TypeLoadBalancer, lb.ID, spec)
 }
 
-// liveLoadBalancer describes a load balancer that is not changed.
-func (d *Describer) liveLoadBalancer(lb *observed.LoadBalancer) {
+// describeLiveLoadBalancer describes a load balancer that is not changed.
+func (d *Describer) describeLiveLoadBalancer(lb *observed.LoadBalancer) {
 	var groups []plan.GroupID
 	for _, id := range lb.SecurityGroups {
 		if id == d.KnownIDs[plan.ManagedGroupAddress] && d.has(TypeSecurityGroup, model.ManagedGroupID) {

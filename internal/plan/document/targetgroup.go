@@ -99,13 +99,13 @@ type portSpec struct {
 func (d *Describer) targetGroups() {
 	for _, w := range d.Want.TargetGroups {
 		if (w.Type != model.ALBTargets || w.LoadBalancer != "") && d.Groups.IsPlanned(w) {
-			d.desiredGroup(w)
+			d.describeTargetGroup(w)
 		}
 	}
 }
 
-// desiredGroup describes a target group and its binding.
-func (d *Describer) desiredGroup(w model.TargetGroup) {
+// describeTargetGroup describes a target group and its binding.
+func (d *Describer) describeTargetGroup(w model.TargetGroup) {
 	d.addResource(TypeTargetGroup, w.ID, targetGroupSpec{
 		Name: w.Name, Type: w.Type, Port: w.Port, Protocol: w.Protocol, ProtocolVersion: w.ProtocolVersion,
 		AddressType: w.AddressType, HealthCheck: healthCheckOf(w.HealthCheck), Attributes: settings(w.Attributes),
@@ -139,7 +139,7 @@ func (d *Describer) networkingRule(r model.BindingRule) networkingRule {
 		case p.ManagedGroup:
 			out.From = append(out.From, peerSpec{Group: &peerGroup{securityGroupToken(model.ManagedGroupID)}})
 		case p.BackendGroup:
-			out.From = append(out.From, peerSpec{Group: &peerGroup{d.backendGroup()}})
+			out.From = append(out.From, peerSpec{Group: &peerGroup{d.backendSecurityGroup()}})
 		default:
 			out.From = append(out.From, peerSpec{IPBlock: &ipBlock{p.CIDR}})
 		}

@@ -48,9 +48,9 @@ func StateOf(s StateFacts) State {
 	from, tagged := PreviousStack(live)
 	switch {
 	case Claimed(s.Gateway.ID, live) && tagged && from == s.Other.ID:
-		return s.takenState()
+		return s.stateAfterTakeOver()
 	case isBlocked(s.Gateway):
-		return s.unlessShadow(Refused)
+		return s.shadowIfDryRun(Refused)
 	case !s.isRequested():
 		return InIngress
 	case Claimed(s.Gateway.ID, live):
@@ -58,9 +58,9 @@ func StateOf(s StateFacts) State {
 	case s.Gateway.DryRun && claimed(s.Gateway) && !isBlocked(s.Other) && !s.Other.Empty():
 		return GivingBack // the Gateway still has its finalizer
 	case len(TakeOverObstacles(s.Found)) > 0:
-		return s.unlessShadow(Refused)
+		return s.shadowIfDryRun(Refused)
 	}
-	return s.unlessShadow(Adopting)
+	return s.shadowIfDryRun(Adopting)
 }
 
 // unmarkedState returns the state if the load balancer has the tags of the Gateway, but no tag of the stack from which it was
@@ -77,9 +77,9 @@ func (s StateFacts) unmarkedState(live *observed.LoadBalancer) State {
 	return Adopting
 }
 
-// takenState returns the state if the load balancer has the tags of the Gateway, and the tag of the stack from which it was
+// stateAfterTakeOver returns the state if the load balancer has the tags of the Gateway, and the tag of the stack from which it was
 // taken over.
-func (s StateFacts) takenState() State {
+func (s StateFacts) stateAfterTakeOver() State {
 	gone := s.Other.Empty() && !s.Other.Held.Everything
 	switch {
 	case s.hasWithdrawn() && !gone && (isBlocked(s.Other) || mayTakeBack(s.Have.Live(model.LoadBalancerID), s.Other)):
@@ -92,8 +92,8 @@ func (s StateFacts) takenState() State {
 	return Adopted
 }
 
-// unlessShadow returns a state, or Shadow for a Gateway in dry run.
-func (s StateFacts) unlessShadow(state State) State {
+// shadowIfDryRun returns a state, or Shadow for a Gateway in dry run.
+func (s StateFacts) shadowIfDryRun(state State) State {
 	if s.Gateway.DryRun {
 		return Shadow
 	}

@@ -19,11 +19,11 @@ type ENI struct {
 // Carries reports whether an address is one of the ENI or within one of its prefixes.
 func (i ENI) Carries(ip string) bool {
 	_, ok := slices.BinarySearch(i.Addresses, ip)
-	return ok || carriesIPv6(i.Addresses, ip) || InRanges(ip, i.Prefixes)
+	return ok || containsIPv6(i.Addresses, ip) || InRanges(ip, i.Prefixes)
 }
 
-// carriesIPv6 compares IPv6 addresses by value, because the same address can be written in several ways.
-func carriesIPv6(addresses []string, ip string) bool {
+// containsIPv6 compares IPv6 addresses by value, because the same address can be written in several ways.
+func containsIPv6(addresses []string, ip string) bool {
 	if !strings.Contains(ip, ":") {
 		return false
 	}

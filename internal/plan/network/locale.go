@@ -37,7 +37,7 @@ func (r SubnetRequest) checkZones(chosen []observed.Subnet) *finding.Finding {
 	for _, s := range chosen {
 		l, ok := zoneKind(s)
 		if !ok {
-			return r.fault(finding.SubnetsUnsuitable,
+			return r.subnetFinding(finding.SubnetsUnsuitable,
 				fmt.Sprintf("subnet %s is in zone %s of unknown type %q", s.ID, s.Zone, s.ZoneType), "choose other subnets")
 		}
 		byLocale[l] = append(byLocale[l], s.ID)
@@ -47,7 +47,7 @@ func (r SubnetRequest) checkZones(chosen []observed.Subnet) *finding.Finding {
 		for _, l := range slices.Sorted(maps.Keys(byLocale)) {
 			parts = append(parts, l+" ("+strings.Join(byLocale[l], ", ")+")")
 		}
-		return r.fault(finding.SubnetsUnsuitable, "the subnets are in several kinds of zones: "+strings.Join(parts, ", "),
+		return r.subnetFinding(finding.SubnetsUnsuitable, "the subnets are in several kinds of zones: "+strings.Join(parts, ", "),
 			"choose subnets of one kind of zone")
 	}
 	least := 1
@@ -55,7 +55,7 @@ func (r SubnetRequest) checkZones(chosen []observed.Subnet) *finding.Finding {
 		least = 2
 	}
 	if len(chosen) < least {
-		return r.fault(finding.SubnetsUnsuitable,
+		return r.subnetFinding(finding.SubnetsUnsuitable,
 			fmt.Sprintf("%d subnets in different zones are needed, but only %d can be used (%s)", least, len(chosen), strings.Join(ids(chosen), ", ")),
 			"make subnets of more zones available")
 	}

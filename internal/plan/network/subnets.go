@@ -62,7 +62,7 @@ func chooseBest(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.Fin
 		return cmp.Or(cmp.Compare(r.rank(x), r.rank(y)), cmp.Compare(x.ID, y.ID))
 	})
 	for _, s := range candidates {
-		if why := r.refuse(s, &count); why != "" {
+		if why := r.refusalReason(s, &count); why != "" {
 			out.Refused = append(out.Refused, Refusal{s.ID, why})
 			continue
 		}
@@ -119,8 +119,8 @@ func (r SubnetRequest) rank(s observed.Subnet) int {
 // refusals counts refused candidates by reason.
 type refusals struct{ otherCluster, fewIPs, noIPv6 int }
 
-// refuse returns the first reason against a candidate; empty if there is none.
-func (r SubnetRequest) refuse(s observed.Subnet, count *refusals) string {
+// refusalReason returns the first reason against a candidate; empty if there is none.
+func (r SubnetRequest) refusalReason(s observed.Subnet, count *refusals) string {
 	switch {
 	case r.ClusterTagCheck && r.isOfOtherClusters(s):
 		count.otherCluster++
@@ -151,26 +151,26 @@ func (r SubnetRequest) isOfOtherClusters(s observed.Subnet) bool {
 // noSubnets returns the finding that no candidate can be used.
 func (r SubnetRequest) noSubnets(a observed.SubnetAnswer, count refusals) *finding.Finding {
 	if len(a.Candidates) == 0 {
-		return r.fault(finding.SubnetsNotFound, "no subnet of the VPC fits "+r.wantedText(), r.remedy())
+		return r.subnetFinding(finding.SubnetsNotFound, "no subnet of the VPC fits "+r.purposeText(), r.noSubnetsFix())
 	}
 	msg := fmt.Sprintf("none of the %d subnets for %s can be used: %d have only the tags of other clusters, %d have fewer than %d free addresses",
-		len(a.Candidates), r.wantedText(), count.otherCluster, count.fewIPs, minFreeIPs)
+		len(a.Candidates), r.purposeText(), count.otherCluster, count.fewIPs, minFreeIPs)
 	if r.AddressType.HasIPv6() {
 		msg += fmt.Sprintf(", %d have no IPv6 range", count.noIPv6)
 	}
-	return r.fault(finding.SubnetsUnsuitable, msg, r.remedy())
+	return r.subnetFinding(finding.SubnetsUnsuitable, msg, r.noSubnetsFix())
 }
 
-// wantedText returns the purpose of the subnets, as a part of a message.
-func (r SubnetRequest) wantedText() string {
+// purposeText returns the purpose of the subnets, as a part of a message.
+func (r SubnetRequest) purposeText() string {
 	if _, ok := r.Choice.(model.SubnetsTagged); ok {
 		return "the subnet tags"
 	}
 	return fmt.Sprintf("a load balancer of scheme %s", r.Scheme)
 }
 
-// remedy returns the fix for a finding that no subnet was found.
-func (r SubnetRequest) remedy() string {
+// noSubnetsFix returns the fix for a finding that no subnet was found.
+func (r SubnetRequest) noSubnetsFix() string {
 	if _, ok := r.Choice.(model.SubnetsTagged); ok {
 		return "add these tags to suitable subnets, or correct the tags"
 	}
@@ -185,8 +185,8 @@ func RoleTag(s model.Scheme) string {
 	return naming.SubnetRoleInternal
 }
 
-// fault returns a finding on the origin of the choice that blocks the stack.
-func (r SubnetRequest) fault(reason finding.Reason, message, fix string) *finding.Finding {
+// subnetFinding returns a finding on the origin of the choice that blocks the stack.
+func (r SubnetRequest) subnetFinding(reason finding.Reason, message, fix string) *finding.Finding {
 	f := finding.Finding{
 		Object: r.EventObject, Reason: reason, Severity: finding.Error, Message: message, Fix: fix, Blocks: finding.BlocksStack,
 	}

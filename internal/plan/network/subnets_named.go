@@ -56,17 +56,17 @@ func chooseNamed(r SubnetRequest, c model.SubnetsNamed, a observed.SubnetAnswer)
 	}
 	switch {
 	case len(missing) > 0:
-		return Subnets{}, r.fault(finding.SubnetsNotFound, "there is no subnet "+strings.Join(missing, ", "), "correct the id or name")
+		return Subnets{}, r.subnetFinding(finding.SubnetsNotFound, "there is no subnet "+strings.Join(missing, ", "), "correct the id or name")
 	case len(repeated) > 0:
-		return Subnets{}, r.fault(finding.SubnetsUnsuitable,
+		return Subnets{}, r.subnetFinding(finding.SubnetsUnsuitable,
 			"a subnet is named more often than there are subnets of that ID or name: "+strings.Join(repeated, ", "), "name each subnet once")
 	case len(chosen) == 0:
-		return Subnets{}, r.fault(finding.SubnetsNotFound, "the list of subnets is empty", "name at least one subnet")
+		return Subnets{}, r.subnetFinding(finding.SubnetsNotFound, "the list of subnets is empty", "name at least one subnet")
 	}
 	zones := map[string]string{}
 	for _, s := range chosen {
 		if other, taken := zones[s.Zone]; taken {
-			return Subnets{}, r.fault(finding.SubnetsUnsuitable,
+			return Subnets{}, r.subnetFinding(finding.SubnetsUnsuitable,
 				fmt.Sprintf("subnets %s and %s are both in zone %s", other, s.ID, s.Zone), "name one subnet per zone")
 		}
 		zones[s.Zone] = s.ID
@@ -77,7 +77,7 @@ func chooseNamed(r SubnetRequest, c model.SubnetsNamed, a observed.SubnetAnswer)
 	if r.AddressType.HasIPv6() {
 		for _, s := range chosen {
 			if len(s.IPv6CIDRs) == 0 {
-				return Subnets{}, r.fault(finding.SubnetsUnsuitable,
+				return Subnets{}, r.subnetFinding(finding.SubnetsUnsuitable,
 					fmt.Sprintf("subnet %s has no IPv6 range, which address type %s needs", s.ID, r.AddressType),
 					"give the subnet an IPv6 range, or use address type ipv4")
 			}

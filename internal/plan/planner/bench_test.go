@@ -40,8 +40,8 @@ func manyRules(n int, conditions func(i int) []model.Condition) model.Stack {
 	return s
 }
 
-// prefixPath returns the conditions of a path of type Prefix on one of fifty hosts.
-func prefixPath(i int) []model.Condition {
+// prefixConditions returns the conditions of a path of type Prefix on one of fifty hosts.
+func prefixConditions(i int) []model.Condition {
 	return []model.Condition{
 		model.HostHeader{Values: []string{fmt.Sprintf("h%d.example.com", i%50)}},
 		model.PathPattern{Values: []string{fmt.Sprintf("/p%d", i), fmt.Sprintf("/p%d/*", i)}},
@@ -103,7 +103,7 @@ func BenchmarkPlan(b *testing.B) {
 	for _, shape := range []struct {
 		name       string
 		conditions func(i int) []model.Condition
-	}{{"prefixes", prefixPath}, {"wildcards", wildcardConditions}} {
+	}{{"prefixes", prefixConditions}, {"wildcards", wildcardConditions}} {
 		for _, n := range []int{400, 4000, 20000} {
 			want := manyRules(n, shape.conditions)
 			bare := want

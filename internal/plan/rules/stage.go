@@ -131,7 +131,7 @@ func (s *ruleSet) indexByMember(numbers []int32) map[finding.Ref]*overlap.Index 
 // that will later be placed behind it or deleted.
 func (ro *Rollout) maskedWait(i int) plan.Wait {
 	me := ro.set.desired[i]
-	old, covered, all := ro.set.answeringGroups(i)
+	old, covered, all := ro.set.answeringTargetGroups(i)
 	if covered && me.wait.For != "" {
 		// Its interim actions are those of the default action, which must not answer requests of other rules.
 		return me.wait
@@ -146,10 +146,10 @@ func (ro *Rollout) maskedWait(i int) plan.Wait {
 	return ro.ruleWait(me, pending)
 }
 
-// answeringGroups returns the target groups of live rules that come before the i-th desired rule, may match its
+// answeringTargetGroups returns the target groups of live rules that come before the i-th desired rule, may match its
 // requests, and will not come before it any more. covered reports whether there are such rules, and all whether the
 // result has the target groups of all of them.
-func (s *ruleSet) answeringGroups(i int) (out []string, covered, all bool) {
+func (s *ruleSet) answeringTargetGroups(i int) (out []string, covered, all bool) {
 	const enough = 32
 	me := s.desired[i]
 	before := func(o *observed.Rule) bool { return me.live == nil || o.Priority < me.live.Priority }

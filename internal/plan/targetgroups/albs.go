@@ -63,9 +63,9 @@ func (at *ALBTargetPlanner) Detach(group string, t observed.Target, after []plan
 	return id
 }
 
-// attach plans to register a port of another stack's load balancer as the only target of a target group, in place of
+// planALBTargetRegistration plans to register a port of another stack's load balancer as the only target of a target group, in place of
 // the live targets. arn is the ARN of the target group, empty if this plan creates it.
-func (at *ALBTargetPlanner) attach(group model.TargetGroup, arn string, after []plan.StepID) plan.StepID {
+func (at *ALBTargetPlanner) planALBTargetRegistration(group model.TargetGroup, arn string, after []plan.StepID) plan.StepID {
 	if arn != "" {
 		targets, known := at.ALBTargets(arn)
 		if !known {
@@ -106,9 +106,9 @@ func (at *ALBTargetPlanner) DetachEverywhere(lb string, after []plan.StepID) []p
 	return out
 }
 
-// sameALBGroup reports whether a live target group of type alb can be kept for a desired one: it has the desired
+// sameALBTargetGroup reports whether a live target group of type alb can be kept for a desired one: it has the desired
 // port, or its target does.
-func (at *ALBTargetPlanner) sameALBGroup(w model.TargetGroup, h observed.TargetGroup) bool {
+func (at *ALBTargetPlanner) sameALBTargetGroup(w model.TargetGroup, h observed.TargetGroup) bool {
 	if w.Type != model.ALBTargets || w.Port == h.Port {
 		return true
 	}

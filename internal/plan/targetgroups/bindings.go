@@ -84,7 +84,7 @@ func (gp *Planner) bindingName(w model.TargetGroup) string {
 	if live, ok := gp.LiveGroups[gp.GroupARN[w.ID]]; ok {
 		name = live.Name
 	} else {
-		name = gp.freeGroupName(w)
+		name = gp.freeTargetGroupName(w)
 	}
 	if w.Binding.Name == w.Name && naming.IsAlternative(name, w.Name) {
 		return name

@@ -34,7 +34,7 @@ func (gp *Planner) MatchGroups() {
 		names[w.Name] = true
 	}
 	// If several live target groups have the same id, one that a load balancer uses is kept.
-	live, kept := gp.matchableGroups()
+	live, kept := gp.matchableTargetGroups()
 	slices.SortStableFunc(live, func(x, y observed.TargetGroup) int {
 		return cmp.Or(cmp.Compare(kept[y.ARN], kept[x.ARN]), cmp.Compare(min(len(y.LoadBalancers), 1), min(len(x.LoadBalancers), 1)))
 	})
@@ -47,7 +47,7 @@ func (gp *Planner) MatchGroups() {
 		for _, w := range gp.Want.TargetGroups {
 			for _, h := range candidates(w) {
 				_, taken := gp.LiveGroups[h.ARN]
-				if gp.GroupARN[w.ID] == "" && !taken && fits(w, h) && gp.canBecome(w, h) && gp.ALBTargets.sameALBGroup(w, h) {
+				if gp.GroupARN[w.ID] == "" && !taken && fits(w, h) && gp.canBeKeptFor(w, h) && gp.ALBTargets.sameALBTargetGroup(w, h) {
 					gp.GroupARN[w.ID] = h.ARN
 					gp.LiveGroups[h.ARN] = h
 					gp.KnownIDs[plan.TargetGroupAddress(w.ID)] = h.ARN
@@ -70,14 +70,14 @@ func (gp *Planner) MatchGroups() {
 	})
 }
 
-// canBecome reports whether a live target group can become the desired one.
-func (gp *Planner) canBecome(w model.TargetGroup, h observed.TargetGroup) bool {
+// canBeKeptFor reports whether a live target group can become the desired one.
+func (gp *Planner) canBeKeptFor(w model.TargetGroup, h observed.TargetGroup) bool {
 	return equal.CanBecome(w, h) && (!gp.Opt.ReplaceForHealthChecks || sameFixedChecks(w, h))
 }
 
-// matchableGroups returns the live target groups that may be kept for a desired one. kept is 1 for target groups to which a kept
+// matchableTargetGroups returns the live target groups that may be kept for a desired one. kept is 1 for target groups to which a kept
 // load balancer forwards. Target groups that only another load balancer uses remain with that load balancer.
-func (gp *Planner) matchableGroups() (live []observed.TargetGroup, kept map[string]int) {
+func (gp *Planner) matchableTargetGroups() (live []observed.TargetGroup, kept map[string]int) {
 	kept = map[string]int{}
 	others := map[string]bool{}
 	for i := range gp.Have.LoadBalancers {
@@ -97,9 +97,9 @@ func (gp *Planner) matchableGroups() (live []observed.TargetGroup, kept map[stri
 	return live, kept
 }
 
-// freeGroupName returns the name for a new target group. It is an alternative of the desired name if another target group
+// freeTargetGroupName returns the name for a new target group. It is an alternative of the desired name if another target group
 // already has the desired name.
-func (gp *Planner) freeGroupName(w model.TargetGroup) string {
+func (gp *Planner) freeTargetGroupName(w model.TargetGroup) string {
 	return resolved.FirstFreeName(w.Name, func(name string) bool { return gp.groupNames[name] || slices.Contains(w.NamesTaken, name) })
 }
 

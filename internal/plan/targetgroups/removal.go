@@ -43,10 +43,10 @@ func (r *Removal) PlanAll() {
 			continue
 		}
 		if g.Type == model.ALBTargets {
-			r.removeALBGroup(g, r.FreedBy[g.ARN])
+			r.removeALBTargetGroup(g, r.FreedBy[g.ARN])
 			continue
 		}
-		r.removeGroup(g, r.bindingsOf[g.ARN], r.FreedBy[g.ARN], len(r.Have.LoadBalancers) > 0 && !r.Want.Empty())
+		r.removeTargetGroup(g, r.bindingsOf[g.ARN], r.FreedBy[g.ARN], len(r.Have.LoadBalancers) > 0 && !r.Want.Empty())
 	}
 	// Bindings of target groups that do not exist any more.
 	for _, h := range r.Have.Bindings {
@@ -85,7 +85,7 @@ func (r *Removal) propagationWait(arn string, after []plan.StepID) plan.Wait {
 	return plan.Wait{}
 }
 
-func (r *Removal) removeGroup(g observed.TargetGroup, bindings []*observed.Binding, after []plan.StepID, drain bool) {
+func (r *Removal) removeTargetGroup(g observed.TargetGroup, bindings []*observed.Binding, after []plan.StepID, drain bool) {
 	a := plan.Address{Kind: plan.TargetGroup, ID: g.ARN}
 	s := plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteTargetGroup{ARN: g.ARN},
@@ -119,8 +119,8 @@ func (r *Removal) removeGroup(g observed.TargetGroup, bindings []*observed.Bindi
 	r.Add(s)
 }
 
-// removeALBGroup plans to delete a target group of type alb after its target is deregistered.
-func (r *Removal) removeALBGroup(g observed.TargetGroup, after []plan.StepID) {
+// removeALBTargetGroup plans to delete a target group of type alb after its target is deregistered.
+func (r *Removal) removeALBTargetGroup(g observed.TargetGroup, after []plan.StepID) {
 	if r.IsFrontendHeld() {
 		return
 	}
@@ -135,7 +135,7 @@ func (r *Removal) removeALBGroup(g observed.TargetGroup, after []plan.StepID) {
 	for _, t := range targets {
 		gone = append(gone, r.albs.Detach(g.ARN, t, after))
 	}
-	r.removeGroup(g, nil, gone, false)
+	r.removeTargetGroup(g, nil, gone, false)
 }
 
 // drainWait returns the wait until the targets of a target group have drained.

@@ -71,7 +71,7 @@ func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.
 		}
 		ready := gp.PlanTargetGroup(w, lb, groups)
 		if w.LoadBalancer != "" {
-			if id := gp.ALBTargets.attach(w, gp.GroupARN[w.ID], ready); id != "" {
+			if id := gp.ALBTargets.planALBTargetRegistration(w, gp.GroupARN[w.ID], ready); id != "" {
 				ready = append(ready, id)
 			}
 		}
@@ -118,10 +118,10 @@ func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID
 	var last []plan.StepID
 	if !exists {
 		made := w
-		made.Name = gp.freeGroupName(w)
+		made.Name = gp.freeTargetGroupName(w)
 		id := gp.Add(plan.Step{
-			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: plan.CreateTargetGroup{Group: made, Tags: tags}, Impact: gp.groupImpact(w),
-			Why: gp.groupReason(w), After: append(slices.Clone(lb), gp.ClaimStepsOf(w.Members...)...), Blames: w.Members, Replaced: gp.replacedLoadBalancer(w),
+			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: plan.CreateTargetGroup{Group: made, Tags: tags}, Impact: gp.targetGroupImpact(w),
+			Why: gp.targetGroupReason(w), After: append(slices.Clone(lb), gp.ClaimStepsOf(w.Members...)...), Blames: w.Members, Replaced: gp.replacedLoadBalancer(w),
 		})
 		last = []plan.StepID{id}
 		gp.PlanAttributes(a, "", w.Attributes, nil, false, last, w.Members)
@@ -147,9 +147,9 @@ func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID
 	return last
 }
 
-// groupImpact returns the impact of a new target group: ReplaceImpact if it belongs to the replacement of a load
+// targetGroupImpact returns the impact of a new target group: ReplaceImpact if it belongs to the replacement of a load
 // balancer that serves.
-func (gp *Planner) groupImpact(w model.TargetGroup) plan.Impact {
+func (gp *Planner) targetGroupImpact(w model.TargetGroup) plan.Impact {
 	if w.Type != model.ALBTargets && gp.replacedLoadBalancer(w) != "" {
 		return plan.ReplaceImpact
 	}
@@ -165,7 +165,7 @@ func (gp *Planner) replacedLoadBalancer(w model.TargetGroup) string {
 	return ""
 }
 
-func (gp *Planner) groupReason(w model.TargetGroup) string {
+func (gp *Planner) targetGroupReason(w model.TargetGroup) string {
 	if old := gp.replacedLoadBalancer(w); old != "" {
 		return "a target group serves one load balancer only, and " + gp.liveByID[w.ID][0].Name + " serves " + old
 	}

@@ -76,7 +76,7 @@ func checkNodeList(t *testing.T, r *rand.Rand, got Resolution) {
 			t.Fatalf("checkpoint %s, %v; want %s of\n%s", have, err, full, resolutionText(got))
 		}
 	}
-	have := someTargets(r, got.Endpoints())
+	have := randomTargets(r, got.Endpoints())
 	limit := r.IntN(2) * (1 + r.IntN(8))
 	want, diff := Compare(got.Endpoints(), have, limit), got.Compare(have, limit)
 	if nodeDiffText(want) != nodeDiffText(diff) {
@@ -84,8 +84,8 @@ func checkNodeList(t *testing.T, r *rand.Rand, got Resolution) {
 	}
 }
 
-// someTargets returns targets for most of the endpoints and some other targets, sorted or not.
-func someTargets(r *rand.Rand, endpoints []Endpoint) []*observed.Target {
+// randomTargets returns targets for most of the endpoints and some other targets, sorted or not.
+func randomTargets(r *rand.Rand, endpoints []Endpoint) []*observed.Target {
 	var out []*observed.Target
 	for _, e := range endpoints {
 		switch target := (&observed.Target{ID: e.ID, Port: e.Port, State: "healthy"}); r.IntN(12) {

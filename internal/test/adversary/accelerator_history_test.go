@@ -152,7 +152,7 @@ func TestAcceleratorHistories(t *testing.T) {
 	failed := 0
 	for seed := first; seed < first+n && failed < 5; seed++ {
 		if w := playAccelerators(t, seed); w.rec.Failed() {
-			if survey {
+			if withoutShrinking {
 				t.Errorf("FULCRUM_ADVERSARY_SEED=%d: %.400s", seed, w.rec.failures[0])
 				continue
 			}
@@ -177,7 +177,7 @@ func playAccelerators(t *testing.T, seed uint64) *acceleratorWorld {
 			case n == 0:
 				w.editVictimAccelerator()
 			case n < 3:
-				w.consentOfVictims()
+				w.changeVictimConsent()
 			default:
 				w.attackByAccelerators()
 			}
@@ -192,7 +192,7 @@ func playAccelerators(t *testing.T, seed uint64) *acceleratorWorld {
 			}
 		}
 		w.editVictimAccelerator()
-		w.leaveAccelerators()
+		w.deleteAttackerAndCheckAccelerators()
 	})
 	return w
 }
@@ -238,10 +238,10 @@ func (w *acceleratorWorld) start() {
 	unlock()
 	w.fixed = map[string]string{}
 	for _, a := range w.accelerators() {
-		w.fixed[a.ARN] = described(a)
+		w.fixed[a.ARN] = acceleratorText(a)
 		for _, l := range a.Listeners {
 			if len(l.Groups) != 1 || len(l.Groups[0].Endpoints) == 0 {
-				w.rec.Fatalf("at the beginning %s", described(a))
+				w.rec.Fatalf("at the beginning %s", acceleratorText(a))
 			}
 		}
 	}
@@ -281,8 +281,8 @@ func (w *acceleratorWorld) accelerators() (out []*emulated.Accelerator) {
 	return out
 }
 
-// described returns all properties of an accelerator that must not change.
-func described(a *emulated.Accelerator) string {
+// acceleratorText returns all properties of an accelerator that must not change.
+func acceleratorText(a *emulated.Accelerator) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, a.ARN, a.Name, a.Addressing, a.Enabled, a.IPv4, a.IPv6, a.Tags)
 	for _, l := range a.Listeners {
@@ -357,13 +357,13 @@ func (w *acceleratorWorld) checkAllAccelerators() {
 	for _, a := range w.accelerators() {
 		if want, ok := w.fixed[a.ARN]; ok {
 			seen[a.ARN] = true
-			if got := described(a); got != want && (!w.editing || a.Tags["aga.k8s.aws/stack"] != "pay/edge") {
+			if got := acceleratorText(a); got != want && (!w.editing || a.Tags["aga.k8s.aws/stack"] != "pay/edge") {
 				w.rec.once("an accelerator of another was changed: %s\nwant %s", got, want)
 			}
 			continue
 		}
 		if of := a.Tags["aga.k8s.aws/stack"]; !strings.HasPrefix(of, attackerNamespace+"/") {
-			w.rec.once("there is an accelerator of %q: %s", of, described(a))
+			w.rec.once("there is an accelerator of %q: %s", of, acceleratorText(a))
 		}
 		for _, l := range a.Listeners {
 			for _, g := range l.Groups {
@@ -405,7 +405,7 @@ func (w *acceleratorWorld) editVictimAccelerator() {
 		if want := w.fixed[a.ARN]; want != "" && a.Tags["aga.k8s.aws/stack"] == "pay/edge" {
 			web := w.victims["pay/web"]
 			want = strings.Replace(want, fmt.Sprintf("%s %d ", web, 200-w.weight), fmt.Sprintf("%s %d ", web, w.weight), 1)
-			if got := described(a); got != want {
+			if got := acceleratorText(a); got != want {
 				w.rec.once("after the victims' edit: %s\nwant %s", got, want)
 			}
 			w.fixed[a.ARN] = want
@@ -413,9 +413,9 @@ func (w *acceleratorWorld) editVictimAccelerator() {
 	}
 }
 
-// leaveAccelerators deletes all objects of the attacker and checks that nothing remains except accelerators whose
+// deleteAttackerAndCheckAccelerators deletes all objects of the attacker and checks that nothing remains except accelerators whose
 // objects lost their finalizer by the attacker.
-func (w *acceleratorWorld) leaveAccelerators() {
+func (w *acceleratorWorld) deleteAttackerAndCheckAccelerators() {
 	w.moves = append(w.moves, "the attacker leaves")
 	for _, o := range w.Store.All(cluster.KindGlobalAccelerator) { // deletion protection keeps accelerators on purpose
 		if o := o.DeepCopyObject().(*aga.GlobalAccelerator); o.Namespace == attackerNamespace && len(o.Annotations) > 0 {
@@ -436,7 +436,7 @@ func (w *acceleratorWorld) leaveAccelerators() {
 	}
 	for _, a := range w.accelerators() {
 		if w.fixed[a.ARN] == "" && !(w.stripped && slices.Contains(orphans, a.ARN)) {
-			w.rec.Errorf("an accelerator stays: %s", described(a))
+			w.rec.Errorf("an accelerator stays: %s", acceleratorText(a))
 		}
 	}
 	for _, o := range w.Store.All(cluster.KindGlobalAccelerator) {

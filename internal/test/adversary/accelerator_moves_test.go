@@ -151,8 +151,8 @@ func (w *acceleratorWorld) grantOfAccelerators(in, from string) string {
 		w.IntN(2), in, from, groupOf[cluster.Kind(kind)], kind, name)
 }
 
-// consentOfVictims grants or withdraws the victims' consent for the attacker.
-func (w *acceleratorWorld) consentOfVictims() {
+// changeVictimConsent grants or withdraws the victims' consent for the attacker.
+func (w *acceleratorWorld) changeVictimConsent() {
 	w.change(func() {
 		if w.chance(40) {
 			if w.chance(50) { // together with an edit of the attacker that would delay the removal of the endpoint

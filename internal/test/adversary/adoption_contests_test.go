@@ -15,10 +15,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// contest makes Gateways of the attacker ask for an IngressGroup in which the attacker has a consenting member: one
+// competingGateways makes Gateways of the attacker ask for an IngressGroup in which the attacker has a consenting member: one
 // that the victims' Gateway asks for, one of the victims that no Gateway asks for, or the attacker's own, for which
 // two Gateways ask.
-func (g *adoptionGrammar) contest() string {
+func (g *adoptionGrammar) competingGateways() string {
 	group := g.any("edge", "edge", "shared", "own")
 	doc := ingressOfEvil(g.any("i0", "i1"), g.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), "alb",
 		annotationPrefix+"group.name: "+group+", fulcrum.dev/adopted-by: \""+g.any("evil/g0", "evil/g0", "evil/g1", "pay/edge")+"\"", "", "evil.com", "/", "e0")
@@ -35,8 +35,8 @@ spec: {parentRefs: [{name: g0}, {name: g1}], hostnames: [%s], rules: [{backendRe
 `, g.any("evil.com", "evil.com", "evil.com, front.example.com, post.example.com", "evil.com, shop.example.com, blog.example.com"))
 }
 
-// sharing returns an Ingress or a Service that names target groups of the victims.
-func (g *adoptionGrammar) sharing() string {
+// memberWithVictimTargetGroup returns an Ingress or a Service that names target groups of the victims.
+func (g *adoptionGrammar) memberWithVictimTargetGroup() string {
 	n := g.IntN(5)
 	named := g.any(fmt.Sprintf(`"targetGroupARN":$TGARN%d`, n), fmt.Sprintf(`"targetGroupARN":$TGARN%d`, n), fmt.Sprintf(`"targetGroupName":"$TGNAME%d"`, n))
 	if g.chance(20) {
@@ -135,8 +135,8 @@ spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], end
 ---
 `
 
-// madeFor are the stacks for which the victims' load balancers were created.
-var madeFor = map[model.StackID]string{
+// stacksOfVictimLoadBalancers are the stacks for which the victims' load balancers were created.
+var stacksOfVictimLoadBalancers = map[model.StackID]string{
 	{Kind: model.Ingress, Name: "edge"}:                   "edge",
 	{Kind: model.Ingress, Namespace: "pay", Name: "solo"}: "solo",
 	{Kind: model.Service, Namespace: "pay", Name: "mail"}: "mail",
@@ -144,7 +144,7 @@ var madeFor = map[model.StackID]string{
 
 // checkPlan checks that no step is planned for a stack whose load balancer a Gateway has adopted.
 func (w contested) checkPlan(d engine.Draft) {
-	o := w.owed[madeFor[d.Translated.ID]]
+	o := w.owed[stacksOfVictimLoadBalancers[d.Translated.ID]]
 	if o == nil || slices.Contains(o.states, ownState) || w.released {
 		return
 	}

@@ -144,8 +144,8 @@ func differs(want, got map[string]string) string {
 // stacksOfVictims are the values of the victims' stack tags.
 var stacksOfVictims = []string{"shared", "edge", "pay/solo", "pay/mail", "pay/edge"}
 
-// ofVictims returns the tag that marks a resource as the victims', or "" if there is none.
-func (w *adoptionWorld) ofVictims(tags map[string]string) string {
+// victimTag returns the tag that marks a resource as the victims', or "" if there is none.
+func (w *adoptionWorld) victimTag(tags map[string]string) string {
 	for k, v := range tags {
 		if w.released && k == "ingress.k8s.aws/stack" && v == "edge" {
 			continue // an Ingress that joins it later has its own load balancer
@@ -158,8 +158,8 @@ func (w *adoptionWorld) ofVictims(tags map[string]string) string {
 	return ""
 }
 
-// ofAttacker returns the tag that marks a resource as the attacker's, or "" if there is none.
-func ofAttacker(tags map[string]string) string {
+// attackerTag returns the tag that marks a resource as the attacker's, or "" if there is none.
+func attackerTag(tags map[string]string) string {
 	for k, v := range tags {
 		if strings.HasSuffix(k, "/stack") && strings.HasPrefix(v, attackerNamespace+"/") || k == naming.AdoptedTag && strings.Contains(v, ":"+attackerNamespace+"/") || v == "own" {
 			return k + "=" + v
@@ -173,15 +173,15 @@ func (w *adoptionWorld) checkTags() {
 	p, unlock := w.partition()
 	defer unlock()
 	for arn, lb := range p.ELB.LoadBalancers {
-		switch tag := w.ofVictims(lb.Tags); {
+		switch tag := w.victimTag(lb.Tags); {
 		case w.of[arn] == "" && tag != "":
 			w.rec.once("load balancer %s of another has tag %s", lb.Name, tag)
-		case w.of[arn] != "" && ofAttacker(lb.Tags) != "":
-			w.rec.once("load balancer %s of the victims has tag %s", lb.Name, ofAttacker(lb.Tags))
+		case w.of[arn] != "" && attackerTag(lb.Tags) != "":
+			w.rec.once("load balancer %s of the victims has tag %s", lb.Name, attackerTag(lb.Tags))
 		}
 	}
 	for _, g := range p.ELB.TargetGroups {
-		tag := w.ofVictims(g.Tags)
+		tag := w.victimTag(g.Tags)
 		// The attacker's Services may be backends of an IngressGroup that the attacker may join, and of the listener
 		// that everybody may use.
 		guest := strings.HasSuffix(tag, "/stack=pay/edge") || w.tenancy != closedGroups && strings.HasPrefix(tag, "ingress.k8s.aws/stack=") && !strings.HasSuffix(tag, "pay/solo")
@@ -190,8 +190,8 @@ func (w *adoptionWorld) checkTags() {
 			if tag != "" && !guest {
 				w.rec.once("target group %s of another has tag %s", g.Name, tag)
 			}
-		case ofAttacker(g.Tags) != "":
-			w.rec.once("target group %s of the victims has tag %s", g.Name, ofAttacker(g.Tags))
+		case attackerTag(g.Tags) != "":
+			w.rec.once("target group %s of the victims has tag %s", g.Name, attackerTag(g.Tags))
 		case g.LoadBalancer != "" && w.of[g.LoadBalancer] == "":
 			w.rec.once("target group %s of the victims serves %s", g.Name, g.LoadBalancer)
 		default:
@@ -203,11 +203,11 @@ func (w *adoptionWorld) checkTags() {
 		}
 	}
 	for id, g := range p.SecurityGroups {
-		switch tag := w.ofVictims(p.Tags[id]); {
+		switch tag := w.victimTag(p.Tags[id]); {
 		case !w.groups[id] && tag != "":
 			w.rec.once("security group %s of another has tag %s", g.Name, tag)
-		case w.groups[id] && ofAttacker(p.Tags[id]) != "":
-			w.rec.once("security group %s of the victims has tag %s", g.Name, ofAttacker(p.Tags[id]))
+		case w.groups[id] && attackerTag(p.Tags[id]) != "":
+			w.rec.once("security group %s of the victims has tag %s", g.Name, attackerTag(p.Tags[id]))
 		}
 	}
 	if node := p.SecurityGroups[w.World.NodeSG]; w.nodes != "" && strings.Join(sourcesOf(node, 8080), " ") != w.nodes {

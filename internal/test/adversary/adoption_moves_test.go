@@ -40,9 +40,9 @@ func (g *adoptionGrammar) move() adoptionMove {
 	m := adoptionMove{wait: time.Duration(1+g.IntN(40)) * time.Second}
 	switch n := g.IntN(130); {
 	case n >= 122:
-		m.write = g.contest()
+		m.write = g.competingGateways()
 	case n >= 116:
-		m.write = g.sharing()
+		m.write = g.memberWithVictimTargetGroup()
 	case n >= 110:
 		m.write = g.accelerator()
 	case n >= 100:
@@ -51,7 +51,7 @@ func (g *adoptionGrammar) move() adoptionMove {
 	case n < 20:
 		m.write = g.gateway()
 	case n < 24:
-		m.write = imitation + "---\n" + answersAlike
+		m.write = imitation + "---\n" + imitatingGateway
 	case n < 48:
 		m.write = g.ingress()
 	case n < 56:
@@ -87,7 +87,7 @@ var adoptValues = []string{
 
 // dryRun returns a random dry-run annotation.
 func (g *adoptionGrammar) dryRun() string {
-	return g.any("", "", "", ", "+onlyPlanned, ", "+onlyPlanned, `, gateway.k8s.aws/dry-run: "false"`, `, gateway.k8s.aws/dry-run: "TRUE"`)
+	return g.any("", "", "", ", "+dryRunAnnotation, ", "+dryRunAnnotation, `, gateway.k8s.aws/dry-run: "false"`, `, gateway.k8s.aws/dry-run: "TRUE"`)
 }
 
 func (g *adoptionGrammar) finalizers(of ...string) string {
@@ -224,8 +224,8 @@ spec:
 // imitation are the settings of the victims' load balancers, so that no difference of settings prevents an adoption.
 var imitation = strings.NewReplacer("{name: web, namespace: pay}", "{name: c0, namespace: evil}").Replace(strings.Split(adoptionRoutes, "---\n")[0])
 
-// answersAlike is a Gateway that answers requests as an Ingress of the victims does.
-const answersAlike = `apiVersion: gateway.networking.k8s.io/v1
+// imitatingGateway is a Gateway that answers requests as an Ingress of the victims does.
+const imitatingGateway = `apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {name: solo, namespace: evil, annotations: {fulcrum.dev/adopt: ingress/pay/solo}}
 spec:

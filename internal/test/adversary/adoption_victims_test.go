@@ -143,20 +143,20 @@ spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: evi
 ---
 `
 
-// shopOf returns the Ingress of IngressGroup "shared" that the victims edit: in version 2 requests for /new go to
+// shopIngressOfVersion returns the Ingress of IngressGroup "shared" that the victims edit: in version 2 requests for /new go to
 // another Service.
-func shopOf(version int) string {
+func shopIngressOfVersion(version int) string {
 	return fmt.Sprintf(`
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {name: shop, namespace: pay, uid: uid-ing-shop, creationTimestamp: "2000-01-01T00:00:00Z", annotations: {alb.ingress.kubernetes.io/group.name: shared}}
 spec: {ingressClassName: alb, rules: [{host: shop.example.com, http: {paths: [{path: /new, pathType: Prefix, backend: {service: {name: %s, port: {number: 80}}}}, {path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}
 ---
-`, versionOf(version))
+`, serviceOfVersion(version))
 }
 
-// frontOf returns the route of Gateway edge that they edit in the same way.
-func frontOf(version int) string {
+// frontRouteOfVersion returns the route of Gateway edge that they edit in the same way.
+func frontRouteOfVersion(version int) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
@@ -165,10 +165,10 @@ spec:
   parentRefs: [{name: edge, sectionName: front}]
   rules: [{matches: [{path: {type: PathPrefix, value: /new}}], backendRefs: [{name: %s, port: 80}]}, {backendRefs: [{name: web, port: 80}]}]
 ---
-`, versionOf(version))
+`, serviceOfVersion(version))
 }
 
-func versionOf(version int) string { return map[int]string{1: "web", 2: "web-2"}[version] }
+func serviceOfVersion(version int) string { return map[int]string{1: "web", 2: "web-2"}[version] }
 
 // adoptionWorkloads returns the victims' Services. Service web-2 has the pods of Service pay/api.
 func adoptionWorkloads() string {
@@ -223,7 +223,7 @@ const (
 
 func (v way) String() string { return [...]string{"a dry run", "the annotation", "deletion"}[v] }
 
-const onlyPlanned = `gateway.k8s.aws/dry-run: "true"`
+const dryRunAnnotation = `gateway.k8s.aws/dry-run: "true"`
 
 // honestAct is an act of the victims. Within a bounded time the load balancer must reach a state that a run without
 // the attacker has recorded.
@@ -246,7 +246,7 @@ func takes(name, state string) honestAct {
 
 // awaitGone waits until an object in deletion is deleted, so that it can be created again.
 func (w *adoptionWorld) awaitGone(ref cluster.Ref) {
-	for end := time.Now().Add(adoptedWithin); ; w.pass(5 * time.Second) {
+	for end := time.Now().Add(adoptedWithin); ; w.advanceTime(5 * time.Second) {
 		obj := mustValue(w.Store.Get(ref))
 		if obj == nil || obj.GetDeletionTimestamp() == nil {
 			return
@@ -257,11 +257,11 @@ func (w *adoptionWorld) awaitGone(ref cluster.Ref) {
 	}
 }
 
-func givesBack(name string, by way) honestAct {
+func gatewayReturnAct(name string, by way) honestAct {
 	return honestAct{name: fmt.Sprintf("Gateway %s gives back by %s", name, by), lb: name, state: ownState, do: func(w *adoptionWorld) {
 		switch by {
 		case byDryRun:
-			w.Apply(victimGateway(name, "fulcrum.dev/adopt: "+gatewayAsks[name].adopts+", "+onlyPlanned))
+			w.Apply(victimGateway(name, "fulcrum.dev/adopt: "+gatewayAsks[name].adopts+", "+dryRunAnnotation))
 		case byAnnotation:
 			w.Apply(victimGateway(name, "fulcrum.dev/adopt: ingress-group/none"))
 		case byDeletion:
@@ -280,7 +280,7 @@ func edits(lb, state, doc string) honestAct {
 // the adoption.
 const releasedState, finishedState = "released", "finished"
 
-func releases(after string) honestAct {
+func ingressDeletionAct(after string) honestAct {
 	return honestAct{name: "the Ingresses of edge are deleted", lb: "edge", state: releasedState, after: after, do: func(w *adoptionWorld) {
 		w.released = true
 		for _, ref := range objectsOf["edge"] {
@@ -300,20 +300,20 @@ func finishes() honestAct {
 // honestActs returns the victims' acts in each history, with the given ways of return.
 func honestActs(back [4]way) []honestAct {
 	return []honestAct{
-		edits("shared", "version 2", shopOf(2)),
+		edits("shared", "version 2", shopIngressOfVersion(2)),
 		takes("solo", "adopted"),
 		takes("edge", "version 1"),
 		takes("mail", "adopted"),
-		edits("edge", "version 2", frontOf(2)),
-		edits("shared", ownState, shopOf(1)),
-		givesBack("mail", back[0]),
-		givesBack("edge", back[1]),
-		givesBack("solo", back[2]),
+		edits("edge", "version 2", frontRouteOfVersion(2)),
+		edits("shared", ownState, shopIngressOfVersion(1)),
+		gatewayReturnAct("mail", back[0]),
+		gatewayReturnAct("edge", back[1]),
+		gatewayReturnAct("solo", back[2]),
 		takes("edge", "version 2"),
-		edits("edge", "version 1", frontOf(1)),
-		givesBack("edge", back[3]),
+		edits("edge", "version 1", frontRouteOfVersion(1)),
+		gatewayReturnAct("edge", back[3]),
 		takes("edge", "version 1"),
-		releases("version 1"),
+		ingressDeletionAct("version 1"),
 		finishes(),
 	}
 }

@@ -72,13 +72,13 @@ func (w *adoptionWorld) start(c *adoptionCourse) {
 	if w.tenancy == closedGroups {
 		selector = `namespaceSelector: {matchLabels: {trusted: "yes"}}`
 	}
-	w.Apply(adoptionWorkloads(), strings.Replace(adoptionObjects, "$SELECTOR", selector, 1), shopOf(1), adoptionRoutes, frontOf(1), victimAccelerator)
+	w.Apply(adoptionWorkloads(), strings.Replace(adoptionObjects, "$SELECTOR", selector, 1), shopIngressOfVersion(1), adoptionRoutes, frontRouteOfVersion(1), victimAccelerator)
 	if w.shadow {
 		for name, g := range gatewayAsks {
-			w.Apply(victimGateway(name, "fulcrum.dev/adopt: "+g.adopts+", "+onlyPlanned))
+			w.Apply(victimGateway(name, "fulcrum.dev/adopt: "+g.adopts+", "+dryRunAnnotation))
 		}
 	}
-	w.pass(10 * time.Minute)
+	w.advanceTime(10 * time.Minute)
 	w.owed, w.arns, w.dns, w.of, w.groups = map[string]*owed{}, map[string]string{}, map[string]string{}, map[string]string{}, map[string]bool{}
 	p, unlock := w.partition()
 	for arn, lb := range p.ELB.LoadBalancers {
@@ -120,15 +120,15 @@ func (w *adoptionWorld) changed(c *adoptionCourse) {
 	w.busy = false
 }
 
-// pass advances time.
-func (w *adoptionWorld) pass(d time.Duration) {
+// advanceTime advances time.
+func (w *adoptionWorld) advanceTime(d time.Duration) {
 	end := time.Now().Add(d)
 	w.Settle(d)
 	time.Sleep(time.Until(end))
 }
 
-// round makes the moves after an act of the victims.
-func (w *adoptionWorld) round(act int) {
+// makeMovesAfter makes the moves after an act of the victims.
+func (w *adoptionWorld) makeMovesAfter(act int) {
 	w.calls, w.pending = 0, nil
 	var later []adoptionMove
 	for _, m := range w.adoptionHistory.moves {
@@ -142,10 +142,10 @@ func (w *adoptionWorld) round(act int) {
 	}
 	slices.SortStableFunc(w.pending, func(a, b adoptionMove) int { return a.calls - b.calls })
 	for _, m := range later {
-		w.pass(m.wait)
+		w.advanceTime(m.wait)
 		w.attack(m)
 	}
-	w.pass(5 * time.Second)
+	w.advanceTime(5 * time.Second)
 	for _, m := range w.pending { // the act made fewer calls
 		w.attack(m)
 	}
@@ -230,7 +230,7 @@ func (w *adoptionWorld) confirm(c *adoptionCourse) {
 			last = slices.MaxFunc([]time.Time{last, o.since.Add(adoptedWithin)}, time.Time.Compare)
 		}
 	}
-	w.pass(max(time.Until(last), time.Second))
+	w.advanceTime(max(time.Until(last), time.Second))
 	w.checkAnswers(c)
 	w.checkTags()
 	contested{w}.checkAccelerators()
@@ -284,18 +284,18 @@ func (w *adoptionWorld) record(c *adoptionCourse, lb, state string, answers, set
 // finish deletes all objects, those of the attacker first or last, and checks that nothing remains.
 func (w *adoptionWorld) finish(c *adoptionCourse) {
 	w.checkCost(c)
-	leave := []func(){w.leaveAttacker, w.leaveVictims}
+	leave := []func(){w.deleteAttackerObjects, w.deleteVictimObjects}
 	if !w.first {
 		slices.Reverse(leave)
 	}
 	for i, part := range leave {
 		if part(); i == 0 && w.first {
-			w.pass(time.Hour)
+			w.advanceTime(time.Hour)
 			w.confirm(c)
 		}
-		w.pass(time.Hour)
+		w.advanceTime(time.Hour)
 	}
-	w.pass(2 * time.Hour)
+	w.advanceTime(2 * time.Hour)
 	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindGateway, cluster.KindService, cluster.KindBinding, cluster.KindGlobalAccelerator} {
 		for _, o := range w.Store.All(kind) {
 			if o.GetDeletionTimestamp() != nil || kind == cluster.KindBinding {
@@ -312,8 +312,8 @@ func (w *adoptionWorld) finish(c *adoptionCourse) {
 	}
 }
 
-// leaveAttacker deletes all objects of the attacker, after removing its own finalizers.
-func (w *adoptionWorld) leaveAttacker() {
+// deleteAttackerObjects deletes all objects of the attacker, after removing its own finalizers.
+func (w *adoptionWorld) deleteAttackerObjects() {
 	for _, typ := range cluster.Types() {
 		for _, o := range w.Store.All(typ.Kind) {
 			if o.GetNamespace() == attackerNamespace && slices.Contains(o.GetFinalizers(), foreignFinalizer) {
@@ -328,8 +328,8 @@ func (w *adoptionWorld) leaveAttacker() {
 	w.removeAll()
 }
 
-// leaveVictims deletes all objects of the victims.
-func (w *adoptionWorld) leaveVictims() {
+// deleteVictimObjects deletes all objects of the victims.
+func (w *adoptionWorld) deleteVictimObjects() {
 	w.Emulator.Faults().SetHook(nil)
 	w.released = true
 	for _, kind := range []cluster.Kind{cluster.KindGlobalAccelerator, cluster.KindGateway, cluster.KindIngress, cluster.KindService} {

@@ -23,8 +23,8 @@ import (
 // number is the number of histories from which an ordinary test run selects. "make soak" runs 20,000.
 const number = 200
 
-// survey is set if a failing history is reported in one line, without a search for a shorter one.
-var survey = os.Getenv("FULCRUM_ADVERSARY_SURVEY") != ""
+// withoutShrinking is set if a failing history is reported in one line, without a search for a shorter one.
+var withoutShrinking = os.Getenv("FULCRUM_ADVERSARY_SURVEY") != ""
 
 // TestHistories runs random histories of the attacker.
 func TestHistories(t *testing.T) {
@@ -57,7 +57,7 @@ func histories() []uint64 {
 	case seeds.Long():
 		n = number
 	default:
-		return chosen(number)
+		return coveringSeeds(number)
 	}
 	first, _ := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_FROM"), 10, 64)
 	var out []uint64
@@ -89,7 +89,7 @@ func runAndShrink(t *testing.T, seed uint64) bool {
 	if len(failures) == 0 {
 		return true
 	}
-	if survey {
+	if withoutShrinking {
 		t.Errorf("FULCRUM_ADVERSARY_SEED=%d (%v): %.400s", seed, h.setup, failures[0])
 		return true
 	}

@@ -43,7 +43,7 @@ func (a *awsReading) answer() {
 
 // ask computes the answer to one request.
 func (w *testCluster) ask(lb string, port int32, host, path string) answer {
-	a, unlock := w.reading()
+	a, unlock := w.lockAWSReading()
 	defer unlock()
 	rules := a.rules(func(arn string) bool { return arn == lb })
 	return a.answerOf(rules[endpoint{lb, port}], request{host: host, path: path}.facts())
@@ -140,7 +140,7 @@ func (a *awsReading) ownersOf(f dataplane.Forward) []string {
 		for _, t := range tg.Targets {
 			switch {
 			case t.Draining():
-			case !victims(tg) && t.ID == replaced && a.w.reused():
+			case !victims(tg) && t.ID == replaced && a.w.isReplacedAddressReused():
 				out = append(out, "the attacker")
 			default:
 				out = append(out, a.w.ownerOf(t.ID, t.Port))
@@ -154,9 +154,9 @@ func (a *awsReading) ownersOf(f dataplane.Forward) []string {
 	return slices.Compact(out)
 }
 
-// reused reports whether the address of the pod that the victims' rollout replaced now belongs to a pod of the
+// isReplacedAddressReused reports whether the address of the pod that the victims' rollout replaced now belongs to a pod of the
 // attacker.
-func (w *testCluster) reused() bool {
+func (w *testCluster) isReplacedAddressReused() bool {
 	mine := false
 	for _, o := range w.Store.All(cluster.KindPod) {
 		if pod, ok := o.(*corev1.Pod); ok && pod.Status.PodIP == replaced {

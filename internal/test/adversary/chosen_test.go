@@ -10,10 +10,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// chosen returns a small selection of the first n seeds that covers all elements of their histories: each setup, each
+// coveringSeeds returns a small selection of the first n seeds that covers all elements of their histories: each setup, each
 // field of a kind of object, each annotation with a valid or an invalid value, each deletion. Nearly every fault
 // needs only one or two of these elements.
-func chosen(n uint64) []uint64 {
+func coveringSeeds(n uint64) []uint64 {
 	var of [][]string
 	for seed := range n {
 		of = append(of, elementsOf(historyOf(seed)))

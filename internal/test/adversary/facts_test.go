@@ -41,19 +41,19 @@ type awsReading struct {
 
 // facts reads all facts.
 func (w *testCluster) facts() facts {
-	a, unlock := w.reading()
+	a, unlock := w.lockAWSReading()
 	defer unlock()
 	a.loadBalancers()
 	a.listeners()
 	a.targetGroups()
-	a.nodeGroup()
+	a.readNodeSources()
 	a.answer()
 	a.findForbidden()
 	a.objects()
 	return a.facts
 }
 
-func (w *testCluster) reading() (*awsReading, func()) {
+func (w *testCluster) lockAWSReading() (*awsReading, func()) {
 	p, unlock := w.partition()
 	f := facts{settings: map[string]string{}, answers: map[request]answer{}, targets: map[string][]string{}, ids: map[string]string{}}
 	return &awsReading{f, w, p}, unlock
@@ -139,7 +139,7 @@ func (a *awsReading) loadBalancer(stack string, lb *emulated.LoadBalancer) {
 	set("subnets", "%s", strings.Join(subnets, " "))
 	set("security groups", "%s", strings.Join(groups, " "))
 	for key, value := range lb.Attributes {
-		if a.w.strict() || slices.Contains(namedAttributes, key) {
+		if a.w.isAttackerShutOut() || slices.Contains(namedAttributes, key) {
 			set("attribute "+key, "%s", value)
 		}
 	}
@@ -169,8 +169,8 @@ func stackTag(lb *emulated.LoadBalancer) string {
 	return ""
 }
 
-// strict reports whether the attacker may add nothing to the victims' load balancers, because no class admits it.
-func (w *testCluster) strict() bool { return w.access == shutOut }
+// isAttackerShutOut reports whether the attacker may add nothing to the victims' load balancers, because no class admits it.
+func (w *testCluster) isAttackerShutOut() bool { return w.access == shutOut }
 
 // sourcesOf lists the sources that a security group admits to a port.
 func sourcesOf(g *emulated.SecurityGroup, port int32) []string {
@@ -195,7 +195,7 @@ func peerOf(p emulated.Peer) string {
 func (a *awsReading) listeners() {
 	for _, l := range a.p.ELB.Listeners {
 		stack := a.w.stackOfARN(l.LoadBalancer)
-		if stack == "" || !a.w.strict() && l.Port != 80 && l.Port != 443 {
+		if stack == "" || !a.w.isAttackerShutOut() && l.Port != 80 && l.Port != 443 {
 			continue
 		}
 		of := fmt.Sprintf(" of %s port %d", stack, l.Port)
@@ -210,7 +210,7 @@ func (a *awsReading) listeners() {
 			a.settings["client certificates"+of] = string(mode)
 		}
 		for key, value := range l.Attributes {
-			if a.w.strict() || l.Port == 443 && key == "routing.http.response.server.enabled" { // the victims set it
+			if a.w.isAttackerShutOut() || l.Port == 443 && key == "routing.http.response.server.enabled" { // the victims set it
 				a.settings["attribute "+key+of] = value
 			}
 		}
@@ -285,8 +285,8 @@ func targetsOf(g *emulated.TargetGroup) []string {
 // because all load balancers of the cluster share one source.
 const fromLoadBalancers = "load balancers reach port "
 
-// nodeGroup reads which sources may reach the victims' pods and nodes.
-func (a *awsReading) nodeGroup() {
+// readNodeSources reads which sources may reach the victims' pods and nodes.
+func (a *awsReading) readNodeSources() {
 	g := a.p.SecurityGroups[a.w.World.NodeSG]
 	if g == nil {
 		return

@@ -81,7 +81,7 @@ func TestAttacksByManyCalls(t *testing.T) {
 			w.advanceAndCompare(long)
 		}
 		w.advanceAndCompare(time.Hour)
-		a, unlock := w.reading()
+		a, unlock := w.lockAWSReading()
 		n := len(a.rules(func(lb string) bool { return lb == w.lbs["open"] })[endpoint{w.lbs["open"], 443}])
 		unlock()
 		w.check(n <= 3+3+1, "there are %d rules on the port, of which 7 are desired", n)

@@ -9,8 +9,8 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// evilExposed returns a Service of the attacker with an NLB and pods.
-func evilExposed(finalizer string, pairs ...string) string {
+// attackerServiceWithNLB returns a Service of the attacker with an NLB and pods.
+func attackerServiceWithNLB(finalizer string, pairs ...string) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(pairs); i += 2 {
 		fmt.Fprintf(&b, "    %s%s: '%s'\n", serviceHead, pairs[i], pairs[i+1])
@@ -36,14 +36,14 @@ func TestAttacksByServices(t *testing.T) {
 		reported string // in an event on the attacker's Service; empty if none is required
 		quota    string
 	}{
-		"name":            {docs: evilExposed("", "aws-load-balancer-name", "$MAILNAME"), reported: "NameTaken"},
-		"elastic address": {docs: evilExposed("", internetFacing, "internet-facing", "aws-load-balancer-subnets", "$PUBLIC", "aws-load-balancer-eip-allocations", "$EIPS"), reported: "are not available for use"},
-		"security group":  {docs: evilExposed("", "aws-load-balancer-security-groups", "$MAILSG", "aws-load-balancer-manage-backend-security-group-rules", "true")},
-		"target group by ARN": {docs: evilExposed("", "actions.TCP-80", `{"type":"forward","forwardConfig":{"baseServiceWeight":1,"targetGroups":[{"targetGroupARN":"$TGARN0","weight":1}]}}`),
+		"name":            {docs: attackerServiceWithNLB("", "aws-load-balancer-name", "$MAILNAME"), reported: "NameTaken"},
+		"elastic address": {docs: attackerServiceWithNLB("", internetFacing, "internet-facing", "aws-load-balancer-subnets", "$PUBLIC", "aws-load-balancer-eip-allocations", "$EIPS"), reported: "are not available for use"},
+		"security group":  {docs: attackerServiceWithNLB("", "aws-load-balancer-security-groups", "$MAILSG", "aws-load-balancer-manage-backend-security-group-rules", "true")},
+		"target group by ARN": {docs: attackerServiceWithNLB("", "actions.TCP-80", `{"type":"forward","forwardConfig":{"baseServiceWeight":1,"targetGroups":[{"targetGroupARN":"$TGARN0","weight":1}]}}`),
 			reported: "TargetGroupNotOwned"},
-		"finalizer":    {docs: evilExposed(naming.ServiceFinalizer)},
-		"private link": {docs: evilExposed("", "aws-load-balancer-security-groups", "$MAILSG", "aws-load-balancer-inbound-sg-rules-on-private-link-traffic", "off")},
-		"quota":        {docs: evilExposed(""), quota: "network-load-balancers", reported: "QuotaReached"},
+		"finalizer":    {docs: attackerServiceWithNLB(naming.ServiceFinalizer)},
+		"private link": {docs: attackerServiceWithNLB("", "aws-load-balancer-security-groups", "$MAILSG", "aws-load-balancer-inbound-sg-rules-on-private-link-traffic", "off")},
+		"quota":        {docs: attackerServiceWithNLB(""), quota: "network-load-balancers", reported: "QuotaReached"},
 	} {
 		fixed(t, name, setup{access: shutOut, scenario: 0}, func(w *testCluster) {
 			if c.quota != "" {

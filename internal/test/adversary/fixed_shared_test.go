@@ -188,14 +188,14 @@ func TestAttacksOnSharedResources(t *testing.T) {
 	fixed(t, "11-gone-pods-leave/address used again", setup{access: openClass, scenario: 7}, func(w *testCluster) {
 		w.evil(strings.NewReplacer("10.0.133.1", replacement, "node-0", "node-1").Replace(served), ownStack("app"))
 		w.advanceAndCompare(long)
-		w.check(len(w.holders(replacement)) == 1, "the pod is not served: %v", w.holders(replacement))
+		w.check(len(w.targetGroupsWithAddress(replacement)) == 1, "the pod is not served: %v", w.targetGroupsWithAddress(replacement))
 		w.stopComparison()
 		w.attack(move{gone: cluster.Ref{Kind: cluster.KindEndpointSlice, Namespace: attackerNamespace, Name: "app-1"}})
 		w.advanceAndCompare(rolloutWithin)
 		w.attack(move{gone: cluster.Ref{Kind: cluster.KindPod, Namespace: attackerNamespace, Name: "app-0"}})
 		w.acts()[0].do(w) // a pod of the victims gets the address before the controller reconciles
 		w.advanceAndCompare(rolloutWithin)
-		held := w.holders(replacement)
+		held := w.targetGroupsWithAddress(replacement)
 		w.check(len(held) > 0 && !slices.ContainsFunc(held, func(name string) bool { return !strings.HasPrefix(name, "k8s-pay-web-") }), "the address of a victim's pod is a target of %v", held)
 	})
 

@@ -17,8 +17,8 @@ func ownStack(service string, pairs ...string) string {
 	return attacker{class: "alb", host: "evil.example.com", service: service, pairs: with(pairs, "target-type", "ip", "scheme", "internal")}.docs()
 }
 
-// holders lists the target groups in which an address is registered.
-func (w *testCluster) holders(address string) []string {
+// targetGroupsWithAddress lists the target groups in which an address is registered.
+func (w *testCluster) targetGroupsWithAddress(address string) []string {
 	p, unlock := w.partition()
 	defer unlock()
 	var out []string
@@ -43,7 +43,7 @@ func TestAttacksOnTargets(t *testing.T) {
 			finished := strings.NewReplacer("10.0.133.1", replacement, "phase: Running", "phase: "+phase, "node-0", "node-1").Replace(served)
 			w.evil(finished, ownStack("app"))
 			w.advanceAndCompare(long)
-			w.check(len(w.holders(replacement)) == 0, "the address of a finished pod is a target: %v", w.holders(replacement))
+			w.check(len(w.targetGroupsWithAddress(replacement)) == 0, "the address of a finished pod is a target: %v", w.targetGroupsWithAddress(replacement))
 			w.perform(w.acts()[0]) // a pod of the victims gets the address
 			w.advanceAndCompare(long)
 		})
@@ -51,10 +51,10 @@ func TestAttacksOnTargets(t *testing.T) {
 	fixed(t, "10-finished-pods-are-no-targets/finishes while it serves", open, func(w *testCluster) {
 		w.evil(served, ownStack("app"))
 		w.advanceAndCompare(long)
-		w.check(len(w.holders("10.0.133.1")) == 1, "the pod is not served: %v", w.holders("10.0.133.1"))
+		w.check(len(w.targetGroupsWithAddress("10.0.133.1")) == 1, "the pod is not served: %v", w.targetGroupsWithAddress("10.0.133.1"))
 		w.evil(strings.ReplaceAll(served, "phase: Running", "phase: Succeeded"))
 		w.advanceAndCompare(rolloutWithin)
-		w.check(len(w.holders("10.0.133.1")) == 0, "the address of a finished pod is a target still: %v", w.holders("10.0.133.1"))
+		w.check(len(w.targetGroupsWithAddress("10.0.133.1")) == 0, "the address of a finished pod is a target still: %v", w.targetGroupsWithAddress("10.0.133.1"))
 	})
 
 	// Deleted pods are deregistered, whatever has happened to their Service.
@@ -67,7 +67,7 @@ func TestAttacksOnTargets(t *testing.T) {
 		fixed(t, "11-gone-pods-leave/"+name, open, func(w *testCluster) {
 			w.evil(served, ownStack("app"))
 			w.advanceAndCompare(long)
-			w.check(len(w.holders("10.0.133.1")) == 1, "the pod is not served: %v", w.holders("10.0.133.1"))
+			w.check(len(w.targetGroupsWithAddress("10.0.133.1")) == 1, "the pod is not served: %v", w.targetGroupsWithAddress("10.0.133.1"))
 			if service, _, _ := strings.Cut(then, "---"); service != "" && service != "keep" {
 				w.evil(service)
 			}
@@ -76,7 +76,7 @@ func TestAttacksOnTargets(t *testing.T) {
 				w.attack(move{gone: cluster.Ref{Kind: cluster.KindEndpointSlice, Namespace: attackerNamespace, Name: "app-1"}})
 			}
 			w.advanceAndCompare(rolloutWithin)
-			w.check(len(w.holders("10.0.133.1")) == 0, "the address of a deleted pod is a target still: %v", w.holders("10.0.133.1"))
+			w.check(len(w.targetGroupsWithAddress("10.0.133.1")) == 0, "the address of a deleted pod is a target still: %v", w.targetGroupsWithAddress("10.0.133.1"))
 		})
 	}
 
@@ -84,7 +84,7 @@ func TestAttacksOnTargets(t *testing.T) {
 	fixedWith(t, "09-churn-of-another", setup{access: openClass, scenario: 7}, harness.Options{Workers: 3}, func(w *testCluster) {
 		const services, each, rate = 50, 2, 4
 		w.quota("rules-per-application-load-balancer", 200)
-		c := w.churning(services, each)
+		c := w.newChurn(services, each)
 		w.advanceAndCompare(20 * time.Minute)
 		w.Emulator.Faults().SetLimits(fault.Documented(1))
 		for i := range 60 * rate {
@@ -114,7 +114,7 @@ type churn struct {
 	left map[string]time.Time // when the pod with an address was deleted
 }
 
-func (w *testCluster) churning(services, each int) *churn {
+func (w *testCluster) newChurn(services, each int) *churn {
 	c := &churn{w: w, pods: make([][]int, services), left: map[string]time.Time{}}
 	var addresses, paths []string
 	for i := range 600 {
@@ -194,7 +194,7 @@ func (c *churn) deregistered() []time.Duration {
 		}
 	}
 	for address, since := range c.left {
-		if len(c.w.holders(address)) > 0 {
+		if len(c.w.targetGroupsWithAddress(address)) > 0 {
 			out = append(out, time.Since(since))
 		}
 	}

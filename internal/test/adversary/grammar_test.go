@@ -89,8 +89,8 @@ func (g *grammar) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: attackerNamespace, Name: name}
 }
 
-// base returns annotations of an Ingress that is likely to be accepted and served.
-func (g *grammar) base() map[string]string {
+// acceptableAnnotations returns annotations of an Ingress that is likely to be accepted and served.
+func (g *grammar) acceptableAnnotations() map[string]string {
 	out := map[string]string{}
 	set := func(percent int, key string, values ...string) {
 		if g.chance(percent) {
@@ -153,14 +153,14 @@ var (
 func (g *grammar) ingress() cluster.Object {
 	switch n := g.IntN(100); {
 	case n < 2:
-		return g.largest()
+		return g.largestIngress()
 	case n < 8:
 		return g.imitation()
 	}
 	ing := &networkingv1.Ingress{ObjectMeta: g.meta(g.ingressName())}
 	ing.Annotations = map[string]string{}
 	if g.chance(85) {
-		ing.Annotations = g.base()
+		ing.Annotations = g.acceptableAnnotations()
 	}
 	g.annotate(ing.Annotations, pick(g, 0, 1, 1, 2, 3, 5), false)
 	classes := []string{"alb", "alb", "alb", "alb", "alb", "pinned", "pinned", "nginx", "none"}
@@ -193,7 +193,7 @@ func (g *grammar) ingress() cluster.Object {
 	if len(ing.Spec.Rules) == 0 && ing.Spec.DefaultBackend == nil { // the API server requires one of them
 		ing.Spec.Rules = append(ing.Spec.Rules, g.rule())
 	}
-	g.actUpon(ing)
+	g.addReferencedAction(ing)
 	if g.chance(10) {
 		ing.Spec.TLS = append(ing.Spec.TLS, networkingv1.IngressTLS{Hosts: []string{pick(g, "shop.example.com", "evil.example.com", "nowhere.invalid")}, SecretName: pick(g, "", "login")})
 	}
@@ -206,7 +206,7 @@ func (g *grammar) ingress() cluster.Object {
 // imitation returns an Ingress with the routes of all victims, and usually their finalizers.
 func (g *grammar) imitation() cluster.Object {
 	ing := &networkingv1.Ingress{ObjectMeta: g.meta(g.ingressName())}
-	ing.Annotations = g.base()
+	ing.Annotations = g.acceptableAnnotations()
 	class := pick(g, "alb", "alb", "pinned", "none")
 	ing.Spec.IngressClassName = &class
 	if g.chance(60) {
@@ -224,12 +224,12 @@ func (g *grammar) imitation() cluster.Object {
 		}
 		ing.Spec.Rules = append(ing.Spec.Rules, rule)
 	}
-	g.actUpon(ing)
+	g.addReferencedAction(ing)
 	return ing
 }
 
-// actUpon usually adds the action to which the backends refer.
-func (g *grammar) actUpon(ing *networkingv1.Ingress) {
+// addReferencedAction usually adds the action to which the backends refer.
+func (g *grammar) addReferencedAction(ing *networkingv1.Ingress) {
 	const key = annotationPrefix + "actions.act"
 	if _, there := ing.Annotations[key]; there || !g.chance(70) {
 		return
@@ -245,10 +245,10 @@ func (g *grammar) actUpon(ing *networkingv1.Ingress) {
 	}
 }
 
-// largest returns an Ingress of the maximum size: 1.5 MB, with 256 KiB of annotations.
-func (g *grammar) largest() cluster.Object {
+// largestIngress returns an Ingress of the maximum size: 1.5 MB, with 256 KiB of annotations.
+func (g *grammar) largestIngress() cluster.Object {
 	ing := &networkingv1.Ingress{ObjectMeta: g.meta(g.ingressName())}
-	ing.Annotations = g.base()
+	ing.Annotations = g.acceptableAnnotations()
 	class := "alb"
 	ing.Spec.IngressClassName = &class
 	ports, count := pick(g, 1, 10, 1000, 15000), pick(g, 300, 2000, 10000)

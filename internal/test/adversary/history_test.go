@@ -124,8 +124,8 @@ func (h history) without(from, to int) history {
 	return out
 }
 
-// quiet is a time without edits, in which the controller's calls are counted.
-const quiet = 20 * time.Minute
+// timeWithoutEdits is a time without edits, in which the controller's calls are counted.
+const timeWithoutEdits = 20 * time.Minute
 
 // play runs a history and returns the failures.
 func play(t *testing.T, h history) []string {
@@ -160,7 +160,7 @@ func play(t *testing.T, h history) []string {
 		})
 		for _, step := range []func(){
 			func() { w.advanceAndCompare(changeWithin) },
-			func() { w.advanceAndCompare(quiet) },
+			func() { w.advanceAndCompare(timeWithoutEdits) },
 			func() { w.checkCalls(c, len(h.moves)); w.checkUnreachableRules() },
 			func() {
 				u.from(nil)
@@ -281,7 +281,7 @@ func (w *testCluster) leave() {
 		}
 		w.rights.remember(ing)
 	}
-	w.unguardServices()
+	w.disableDeletionProtectionOfServices()
 	if obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClassParams, Name: attackerClass}); err == nil && obj != nil {
 		params := obj.DeepCopyObject().(*elbv2.IngressClassParams)
 		params.Spec.LoadBalancerAttributes = slices.DeleteFunc(params.Spec.LoadBalancerAttributes, func(a elbv2.Attribute) bool { return a.Key == protection })
@@ -365,7 +365,7 @@ func (w *testCluster) checkLeft(c course, stripped bool) {
 		return
 	}
 	for _, address := range attackerAddresses {
-		if held := w.holders(address); len(held) > 0 {
+		if held := w.targetGroupsWithAddress(address); len(held) > 0 {
 			w.rec.Errorf("address %s of the attacker is a target of %v after the attacker has gone", address, held)
 		}
 	}
@@ -375,7 +375,7 @@ func (w *testCluster) checkLeft(c course, stripped bool) {
 func (w *testCluster) comparable(lines []string) map[string]bool {
 	out := map[string]bool{}
 	for _, l := range lines {
-		if !w.strict() {
+		if !w.isAttackerShutOut() {
 			l = withoutAttributes(l)
 		}
 		out[l] = true

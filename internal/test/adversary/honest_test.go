@@ -29,13 +29,13 @@ func change(name string, r route) act {
 	return act{"change of " + name, changeWithin, func(w *testCluster) {
 		h := ingresses()[name]
 		h.routes = append([]route{r}, h.routes...)
-		h.pairs = tagged(h.pairs, "Release=2")
+		h.pairs = addTag(h.pairs, "Release=2")
 		w.apply(h.docs())
 	}}
 }
 
-// tagged adds a tag to the tags of an Ingress.
-func tagged(pairs []string, tag string) []string {
+// addTag adds a tag to the tags of an Ingress.
+func addTag(pairs []string, tag string) []string {
 	if i := slices.Index(pairs, "tags"); i >= 0 {
 		pairs = slices.Clone(pairs)
 		pairs[i+1] += "," + tag
@@ -111,8 +111,8 @@ func scenarios() [][]act {
 	vault := change("pay/vault", route{"vault.app.test", "/new", "api"})
 	solo := change("pay/solo", route{"solo.example.com", "/new", "api"})
 	return [][]act{
-		{open, rollout(), deletion("blog/vault-extra"), exposure()},
-		{deletion("blog/extra"), vault, rollout(), exposure()},
+		{open, rollout(), deletion("blog/vault-extra"), mailServiceEdit()},
+		{deletion("blog/extra"), vault, rollout(), mailServiceEdit()},
 		{rollout(), deletion("blog/extra"), solo},
 		{deletion("blog/vault-extra"), open, rollout()},
 

@@ -25,8 +25,8 @@ import (
 
 const annotationPrefix = "alb.ingress.kubernetes.io/"
 
-// lingering is how long a rule may remain after its Ingress was changed or deleted.
-const lingering = 2 * time.Minute
+// maxRuleRemovalTime is how long a rule may remain after its Ingress was changed or deleted.
+const maxRuleRemovalTime = 2 * time.Minute
 
 var validGroup = regexp.MustCompile(`^([a-z0-9][-a-z0-9.]*)?[a-z0-9]$`)
 
@@ -167,14 +167,14 @@ func (a *attackerRights) endOf(m membership) time.Time {
 			continue
 		}
 		if o.stack != "" {
-			return o.from.Add(lingering)
+			return o.from.Add(maxRuleRemovalTime)
 		}
 		last = o
 	}
 	if last.until.IsZero() {
 		return time.Now()
 	}
-	return last.until.Add(lingering)
+	return last.until.Add(maxRuleRemovalTime)
 }
 
 // before reports whether an Ingress of the attacker precedes the Ingress of a request's rule.

@@ -151,7 +151,7 @@ func playSecrets(t *testing.T, seed uint64) *secretWorld {
 				return
 			}
 		}
-		w.leaveSecrets()
+		w.deleteAttackerAndCheckCertificates()
 	})
 }
 
@@ -337,8 +337,8 @@ func (w *secretWorld) checkKeys(when string) {
 	}
 }
 
-// leaveSecrets deletes all objects of the attacker and checks that its certificates are deleted from ACM.
-func (w *secretWorld) leaveSecrets() {
+// deleteAttackerAndCheckCertificates deletes all objects of the attacker and checks that its certificates are deleted from ACM.
+func (w *secretWorld) deleteAttackerAndCheckCertificates() {
 	if w.without {
 		w.restart()
 	}

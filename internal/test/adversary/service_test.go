@@ -41,8 +41,8 @@ metadata:
 `
 }
 
-// exposure returns an edit of that Service.
-func exposure() act {
+// mailServiceEdit returns an edit of that Service.
+func mailServiceEdit() act {
 	return act{"edit of Service " + mailService, changeWithin, func(w *testCluster) {
 		w.apply(exposedMail("    " + serviceHead + "aws-load-balancer-additional-resource-tags: Release=2\n"))
 	}}
@@ -183,9 +183,9 @@ func (a *attackerRights) exposes(protocol, source string, port int32) bool {
 	return a.exposed[port] && (strings.Contains(source, "/") || protocol == "udp")
 }
 
-// unguardServices disables deletion protection of the attacker's load balancers, also for Services that are being
+// disableDeletionProtectionOfServices disables deletion protection of the attacker's load balancers, also for Services that are being
 // deleted, whose deletion waits for that.
-func (w *testCluster) unguardServices() {
+func (w *testCluster) disableDeletionProtectionOfServices() {
 	for _, o := range w.Store.All(cluster.KindService) {
 		if o.GetNamespace() != attackerNamespace {
 			continue

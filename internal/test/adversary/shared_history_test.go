@@ -71,7 +71,7 @@ func playShared(t *testing.T, seed uint64) *sharedWorld {
 		w.begin(t)
 		for range 16 {
 			if w.chance(20) {
-				w.leaveOrReturn()
+				w.toggleGuestMembership()
 			} else {
 				w.step()
 			}
@@ -81,10 +81,10 @@ func playShared(t *testing.T, seed uint64) *sharedWorld {
 			}
 		}
 		if w.away {
-			w.leaveOrReturn()
+			w.toggleGuestMembership()
 		}
 		w.moves = append(w.moves, "the attacker leaves")
-		w.unguard()
+		w.disableDeletionProtectionOfAttacker()
 		w.Settle(time.Minute)
 		w.removeAll()
 		w.Settle(2 * time.Hour)
@@ -166,10 +166,10 @@ func (w *sharedWorld) check(when string) {
 	}
 }
 
-// unguard disables deletion protection of the attacker's load balancers in objects and in AWS, where it is not
+// disableDeletionProtectionOfAttacker disables deletion protection of the attacker's load balancers in objects and in AWS, where it is not
 // changed if no object sets it.
-func (w *sharedWorld) unguard() {
-	w.asCluster().unguardServices()
+func (w *sharedWorld) disableDeletionProtectionOfAttacker() {
+	w.asCluster().disableDeletionProtectionOfServices()
 	p, unlock := w.partition()
 	defer unlock()
 	for _, lb := range p.ELB.LoadBalancers {
@@ -179,8 +179,8 @@ func (w *sharedWorld) unguard() {
 	}
 }
 
-// leaveOrReturn moves the Service of blog, which sets no scheme, to its own load balancer or back.
-func (w *sharedWorld) leaveOrReturn() {
+// toggleGuestMembership moves the Service of blog, which sets no scheme, to its own load balancer or back.
+func (w *sharedWorld) toggleGuestMembership() {
 	w.away = !w.away
 	w.moves = append(w.moves, fmt.Sprintf("the Service of blog leaves: %t", w.away))
 	if w.away {
@@ -231,7 +231,7 @@ func TestDeletedServiceCanLoseDeletionProtection(t *testing.T) {
 		if log := (eventLog{store: w.Store}); !log.reported("Service evil/e0", "is being deleted, but it enables deletion protection") {
 			t.Errorf("no event of the Service names the protection: %v", log.about("Service evil/e0"))
 		}
-		w.unguard()
+		w.disableDeletionProtectionOfAttacker()
 		w.Settle(time.Hour)
 		if own() || there() {
 			t.Errorf("the protection is lifted; the load balancer stays: %t, the Service stays: %t", own(), there())

@@ -123,7 +123,7 @@ func TestAdoptionsContinueAfterInterruption(t *testing.T) {
 			for at := 1 + (c+2*k)%stride; ; at += stride {
 				i := &interruption{what: what, at: at}
 				t.Run(fmt.Sprintf("%s/%s/%d", name, what, at), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { adopted(t, ofCase(t, name), i) })
+					synctest.Test(t, func(t *testing.T) { adopted(t, applyCaseFunc(t, name), i) })
 				})
 				if !i.done || t.Failed() {
 					break

@@ -17,10 +17,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// ordered checks the order in which tags are added and removed. If a controller without support for adoptions takes
+// checkTagOrder checks the order in which tags are added and removed. If a controller without support for adoptions takes
 // over in between, it must find all resources of a stack, or must fail to create the security group, whose name is in
 // use, before it changes anything.
-func (a *adoption) ordered() {
+func (a *adoption) checkTagOrder() {
 	all := a.r.Emulator.Store()
 	all.Lock()
 	defer all.Unlock()

@@ -62,7 +62,7 @@ func (a *adoption) watch(next http.RoundTripper) http.RoundTripper {
 				a.t.Errorf("%s: answers differ after a call (-before +after):\n%s", a.step, diff)
 			}
 			a.compared++
-			a.ordered()
+			a.checkTagOrder()
 		}
 		return res, err
 	})
@@ -168,7 +168,7 @@ func TestCasesAreAdopted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				if !adopted(t, ofCase(t, name), nil) {
+				if !adopted(t, applyCaseFunc(t, name), nil) {
 					t.Error("it was not taken over")
 				}
 			})
@@ -179,8 +179,8 @@ func TestCasesAreAdopted(t *testing.T) {
 	}
 }
 
-// ofCase returns a function that applies the objects of a case.
-func ofCase(t *testing.T, name string) func(r *harness.Harness) {
+// applyCaseFunc returns a function that applies the objects of a case.
+func applyCaseFunc(t *testing.T, name string) func(r *harness.Harness) {
 	return func(r *harness.Harness) { NewLoader(t, r).Apply(t, name) }
 }
 

@@ -24,9 +24,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// alikeInFront compares the frontend NLB of an IngressGroup with the NLB in front of the Gateway, and their answers,
+// compareFrontendNLBs compares the frontend NLB of an IngressGroup with the NLB in front of the Gateway, and their answers,
 // and returns how many answers were compared. before and after are the ALBs.
-func alikeInFront(t *testing.T, r *harness.Harness, p *store.Partition, g migrate.IngressGroup, before, after *store.LoadBalancer) (n int) {
+func compareFrontendNLBs(t *testing.T, r *harness.Harness, p *store.Partition, g migrate.IngressGroup, before, after *store.LoadBalancer) (n int) {
 	t.Helper()
 	if g.Frontend.IsZero() {
 		return 0

@@ -197,7 +197,7 @@ func compareAnswers(t *testing.T, r *harness.Harness, g migrate.IngressGroup) (n
 			}
 		})
 	}
-	return n + alikeInFront(t, r, p, g, before, after)
+	return n + compareFrontendNLBs(t, r, p, g, before, after)
 }
 
 func hostnameOf(r *harness.Harness, namespace, name string) string {

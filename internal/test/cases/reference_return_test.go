@@ -30,19 +30,19 @@ type returned struct {
 	faults string
 }
 
-// comeBack starts this controller again where the other one has ended.
-func (s *successor) comeBack() *returned {
+// restartOwnController starts this controller again where the other one has ended.
+func (s *successor) restartOwnController() *returned {
 	b := &returned{}
 	m := harness.SnapshotOf(s.r)
 	b.successor = &successor{of: s.of}
 	b.adoption = &adoption{t: s.t, groups: s.groups, arns: s.arns, step: s.step}
-	b.r = NewWorld(s.t, harness.Options{From: &m, Transport: b.watch, Ran: b.ran})
+	b.r = NewWorld(s.t, harness.Options{From: &m, Transport: b.watch, Ran: b.countRun})
 	b.lbs, b.bound = b.loadBalancers(), servicesOf(b.r)
 	b.before = b.served()
 	return b
 }
 
-func (b *returned) ran(what string, _ error) {
+func (b *returned) countRun(what string, _ error) {
 	if !strings.HasPrefix(what, "binding ") {
 		b.runs++
 	}
@@ -116,11 +116,11 @@ func TestAdoptionContinuesAfterOtherController(t *testing.T) {
 // runOtherControllerAndReturn runs the other controller at a moment, and then this one. It returns the states on the way.
 func (a *adoption) runOtherControllerAndReturn(m moment, docs *desires, w way) string {
 	a.t.Helper()
-	s := a.succeed(m, docs)
+	s := a.restoreMoment(m, docs)
 	state := s.states()[0]
-	s.hand()
-	s.work(s.order(w), w.at)
-	b := s.comeBack()
+	s.handOverToOtherController()
+	s.reconcileAllStacks(s.order(w), w.at)
+	b := s.restartOwnController()
 	at := b.states()[0]
 	fault := func(what string, args ...any) {
 		a.t.Helper()
@@ -148,7 +148,7 @@ func (a *adoption) runOtherControllerAndReturn(m moment, docs *desires, w way) s
 	}
 	if len(b.lbs) > 1 {
 		rest("two load balancers", handover.Refused)
-		b.separate(fault)
+		b.applyDocumentedFix(fault)
 		return fmt.Sprint(state, ", two load balancers")
 	}
 	ends := map[handover.State][]handover.State{
@@ -176,9 +176,9 @@ func broken(answer string) bool {
 	return strings.Contains(answer, "without targets") || strings.Contains(answer, "answer 503")
 }
 
-// separate applies the documented fix if the other controller has created a second load balancer for the Gateway:
+// applyDocumentedFix applies the documented fix if the other controller has created a second load balancer for the Gateway:
 // resources of the first load balancer without the Ingresses' tags get them back, and the Gateway is deleted.
-func (b *returned) separate(fault func(string, ...any)) {
+func (b *returned) applyDocumentedFix(fault func(string, ...any)) {
 	b.t.Helper()
 	if !strings.Contains(strings.Join(b.events(), "\n"), "the Gateway already has a load balancer, which is kept") {
 		fault("the Gateway does not say that it has another load balancer")

@@ -37,7 +37,7 @@ func recorded(t *testing.T, name string) (*adoption, *desires, []moment) {
 	rec := &recorder{a: a}
 	a.r = NewWorld(t, harness.Options{Transport: rec.transport, API: func(api kube.API) kube.API { rec.API = api; return rec }})
 	empty := harness.SnapshotOf(a.r)
-	ofCase(t, name)(a.r)
+	applyCaseFunc(t, name)(a.r)
 	a.settle("ingress")
 	time.Sleep(horizon) // until all targets are healthy
 	before := a.r.State()
@@ -115,10 +115,10 @@ func TestOtherControllerTakesOverDuringAdoption(t *testing.T) {
 // give lets the other controller take over at a moment, and returns the state at that moment.
 func (a *adoption) give(m moment, docs *desires, w way) handover.State {
 	a.t.Helper()
-	s := a.succeed(m, docs)
+	s := a.restoreMoment(m, docs)
 	state := s.states()[0]
-	s.hand()
-	out := s.work(s.order(w), w.at)
+	s.handOverToOtherController()
+	out := s.reconcileAllStacks(s.order(w), w.at)
 	fault := func(what string, args ...any) {
 		a.t.Helper()
 		a.t.Errorf("%s, %s, %s, %+v: %s\n%v\n%v", a.groups[0].ID, m, state, w, fmt.Sprintf(what, args...), s.changed, out)
@@ -189,7 +189,7 @@ func (s *successor) deleteIngresses(order []int) map[model.StackID]reference.Out
 			}
 		}
 	}
-	return s.work(order, 0)
+	return s.reconcileAllStacks(order, 0)
 }
 
 // leave deletes the Ingresses after the Gateway has adopted all resources, and checks that their deletion completes
@@ -228,11 +228,11 @@ func TestOtherControllerDeletesTaggedResourcesDuringAdoption(t *testing.T) {
 			if i%3 > 0 {
 				continue
 			}
-			s := a.succeed(m, docs)
+			s := a.restoreMoment(m, docs)
 			state := s.states()[0]
-			s.hand()
+			s.handOverToOtherController()
 			s.deleteIngresses(s.forwards())
-			s.look()
+			s.recordLostAnswers()
 			if s.deleted != "" {
 				taken[state]++
 			}

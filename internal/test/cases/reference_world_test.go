@@ -123,13 +123,13 @@ type successor struct {
 	changed       []reference.Change
 }
 
-// succeed restores the state of a moment, without a running controller.
-func (a *adoption) succeed(m moment, desired *desires) *successor {
+// restoreMoment restores the state of a moment, without a running controller.
+func (a *adoption) restoreMoment(m moment, desired *desires) *successor {
 	s := &successor{of: a, frontends: map[model.Kind]engine.Frontend{}}
 	s.adoption = &adoption{t: a.t, groups: a.groups, arns: a.arns, step: m.String()}
 	s.r = NewWorld(a.t, harness.Options{From: &m.Snapshot, Frontends: s.frontends})
 	s.controller = &reference.Controller{AWS: harness.AWSConfig(s.r.Emulator), Cluster: harness.ClusterName, VPC: s.r.World.VPC, Objects: s.r.Store,
-		Bindings: func() { s.r.Settle(horizon); s.look() }}
+		Bindings: func() { s.r.Settle(horizon); s.recordLostAnswers() }}
 	s.controller.AWS.HTTPClient = checked{s.r.Emulator.Client(), s}
 	for _, g := range s.groups {
 		var members []cluster.Ref
@@ -158,8 +158,8 @@ func (s *successor) states() (out []handover.State) {
 	return out
 }
 
-// hand ends this controller, except for TargetGroupBindings, which it serves for the other controller from now on.
-func (s *successor) hand() {
+// handOverToOtherController ends this controller, except for TargetGroupBindings, which it serves for the other controller from now on.
+func (s *successor) handOverToOtherController() {
 	for _, kind := range []model.Kind{model.Ingress, model.Service, model.ALBGateway, model.NLBGateway} {
 		s.frontends[kind] = nil
 	}
@@ -179,13 +179,13 @@ func (c checked) Do(req *http.Request) (*http.Response, error) {
 	before := c.s.changes()
 	res, err := c.Client.Do(req)
 	if c.s.changes() > before {
-		c.s.look()
+		c.s.recordLostAnswers()
 	}
 	return res, err
 }
 
-// look compares the current answers with those at the beginning.
-func (s *successor) look() {
+// recordLostAnswers compares the current answers with those at the beginning.
+func (s *successor) recordLostAnswers() {
 	if s.before == nil {
 		return
 	}
@@ -248,12 +248,12 @@ func (s *successor) reconcile(stack reference.Stack, at int) reference.Outcome {
 		}
 	}
 	out := s.controller.Reconcile(s.t.Context(), stack)
-	s.look()
+	s.recordLostAnswers()
 	return out
 }
 
-// work lets the other controller reconcile all stacks in an order for some rounds, and returns the last outcomes.
-func (s *successor) work(order []int, at int) map[model.StackID]reference.Outcome {
+// reconcileAllStacks lets the other controller reconcile all stacks in an order for some rounds, and returns the last outcomes.
+func (s *successor) reconcileAllStacks(order []int, at int) map[model.StackID]reference.Outcome {
 	out := map[model.StackID]reference.Outcome{}
 	for range 3 {
 		for _, i := range order {

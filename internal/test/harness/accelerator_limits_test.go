@@ -18,12 +18,12 @@ type watched struct {
 	only *string
 }
 
-func (w watched) unseen(namespace string) bool {
+func (w watched) isUnwatchedNamespace(namespace string) bool {
 	return *w.only != "" && namespace != "" && namespace != *w.only
 }
 
 func (w watched) Get(ref cluster.Ref) (cluster.Object, error) {
-	if w.unseen(ref.Namespace) {
+	if w.isUnwatchedNamespace(ref.Namespace) {
 		return nil, nil
 	}
 	return w.Source.Get(ref)
@@ -31,7 +31,7 @@ func (w watched) Get(ref cluster.Ref) (cluster.Object, error) {
 
 func (w watched) List(q cluster.Query) ([]cluster.Object, error) {
 	all, err := w.Source.List(q)
-	return slices.DeleteFunc(slices.Clone(all), func(o cluster.Object) bool { return w.unseen(o.GetNamespace()) }), err
+	return slices.DeleteFunc(slices.Clone(all), func(o cluster.Object) bool { return w.isUnwatchedNamespace(o.GetNamespace()) }), err
 }
 
 // TestAcceleratorsWithWatchNamespace checks that with --watch-namespace, where grants of other namespaces cannot be

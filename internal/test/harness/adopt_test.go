@@ -213,7 +213,7 @@ type apiHook struct {
 	hook func(after bool)
 }
 
-func (h apiHook) around(f func() error) error {
+func (h apiHook) runBetweenHooks(f func() error) error {
 	h.hook(false)
 	err := f()
 	h.hook(true)
@@ -221,19 +221,19 @@ func (h apiHook) around(f func() error) error {
 }
 
 func (h apiHook) Create(ctx context.Context, obj cluster.Object) error {
-	return h.around(func() error { return h.API.Create(ctx, obj) })
+	return h.runBetweenHooks(func() error { return h.API.Create(ctx, obj) })
 }
 
 func (h apiHook) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
-	return h.around(func() error { return h.API.Patch(ctx, obj, part, kind, data) })
+	return h.runBetweenHooks(func() error { return h.API.Patch(ctx, obj, part, kind, data) })
 }
 
 func (h apiHook) Update(ctx context.Context, obj cluster.Object) error {
-	return h.around(func() error { return h.API.Update(ctx, obj) })
+	return h.runBetweenHooks(func() error { return h.API.Update(ctx, obj) })
 }
 
 func (h apiHook) Delete(ctx context.Context, obj cluster.Object) error {
-	return h.around(func() error { return h.API.Delete(ctx, obj) })
+	return h.runBetweenHooks(func() error { return h.API.Delete(ctx, obj) })
 }
 
 // adoptRound runs the stages of a load balancer: shadow, adopted, returned, adopted again, released and deleted.

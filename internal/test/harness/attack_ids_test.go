@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// hyphened returns a route and a Service whose namespace and name, joined by a hyphen, equal those of another
+// routeWithHyphenatedNames returns a route and a Service whose namespace and name, joined by a hyphen, equal those of another
 // namespace (a-b-c).
-func hyphened(namespace, name, address, host string, year int) string {
+func routeWithHyphenatedNames(namespace, name, address, host string, year int) string {
 	service := `
 apiVersion: v1
 kind: Service
@@ -37,7 +37,7 @@ func TestRouteWithSameIDTakesNoTargetGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		open := strings.Replace(albOwned, "{from: Selector, selector: {matchLabels: {team: shop}}}", "{from: All}", 1)
-		r := ownedWorld(t, open, hyphened("a-b", "c", podAddresses[3], "victim.example.com", 2025))
+		r := ownedWorld(t, open, routeWithHyphenatedNames("a-b", "c", podAddresses[3], "victim.example.com", 2025))
 		arn := forwardsOn(80, "victim.example.com")(r)
 		r.opt.Ran = func(what string, _ error) {
 			if got := forwardedTo(t, r, "victim.example.com"); !slices.Equal(got, []string{podAddresses[3]}) {
@@ -55,7 +55,7 @@ func TestRouteWithSameIDTakesNoTargetGroup(t *testing.T) {
 				t.Errorf("%s: the target group is another: %s, before %s", name, got, arn)
 			}
 		}
-		evil := hyphened("a", "b-c", podAddresses[4], "evil.example.com", 2020)
+		evil := routeWithHyphenatedNames("a", "b-c", podAddresses[4], "evil.example.com", 2020)
 		r.Apply(evil)
 		step("it comes")
 		refused := "rules: [{matches: [{headers: [{name: x, value: " + strings.Repeat("x", 200) + "}]}], backendRefs" // AWS refuses this header value

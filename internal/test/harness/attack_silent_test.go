@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 )
 
-// spoiled are invalid values of load balancer settings that the victims do not set.
-var spoiled = map[string][]string{
+// invalidVictimSettings are invalid values of load balancer settings that the victims do not set.
+var invalidVictimSettings = map[string][]string{
 	"attribute value":          {"load-balancer-attributes", "routing.http.preserve_host_header.enabled=maybe"},
 	"attribute key":            {"load-balancer-attributes", "no.such.key=1"},
 	"logs to no bucket":        {"load-balancer-attributes", "access_logs.s3.enabled=true,access_logs.s3.bucket=none-such"},
@@ -65,7 +65,7 @@ func checkVictimSettings(t *testing.T, r *Harness, turn string) {
 // does not hold the settings of the others.
 func TestImpossibleSettingOfOneMemberHoldsNoOther(t *testing.T) {
 	t.Parallel()
-	for name, notes := range spoiled {
+	for name, notes := range invalidVictimSettings {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)

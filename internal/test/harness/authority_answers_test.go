@@ -24,14 +24,14 @@ func answersOn(port int32, host, path string) func(r *Harness) []string {
 
 func init() {
 	authorities["HTTPRoute that redirects"] = redirectAuthority
-	authorities["Gateway that is being deleted"] = deletedAuthority
-	authorities["Gateway that is gone"] = goneAuthority
+	authorities["Gateway that is being deleted"] = deletedGatewayAuthority
+	authorities["Gateway that is gone"] = forceDeletedGatewayAuthority
 	for name, action := range map[string]string{
 		"redirects":          `{"type":"redirect","redirectConfig":{"host":"evil.example.net","statusCode":"HTTP_302"}}`,
 		"answers":            `{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200","messageBody":"evil"}}`,
 		"names target group": `{"type":"forward","targetGroupName":"external"}`,
 	} {
-		authorities["Ingress that "+name] = answeringAuthority(action)
+		authorities["Ingress that "+name] = ingressAnswerAuthority(action)
 	}
 }
 
@@ -73,8 +73,8 @@ var redirectAuthority = authority{
 	edges: entriesOf(withdrawals, "label of the namespace", "allowedRoutes", "allowedRoutes.kinds", "hostname of the listener", "a more specific listener", "port"),
 }
 
-// deletedAuthority is a deleted Gateway whose load balancer is kept by deletion protection.
-var deletedAuthority = authority{
+// deletedGatewayAuthority is a deleted Gateway whose load balancer is kept by deletion protection.
+var deletedGatewayAuthority = authority{
 	docs: func(*testing.T) []string {
 		return append(httpAuthority.docs(nil), "apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: edge, namespace: shop}\n"+
 			"spec: {scheme: internal, loadBalancerAttributes: [{key: deletion_protection.enabled, value: \"true\"}]}\n---\n")
@@ -90,14 +90,14 @@ var deletedAuthority = authority{
 	edges: entriesOf(withdrawals, "ReferenceGrant", "ReferenceGrant for another name", "label of the namespace"),
 }
 
-// goneAuthority is a deleted Gateway whose finalizer was removed by another client.
-var goneAuthority = authority{
-	docs: deletedAuthority.docs, serving: deletedAuthority.serving,
+// forceDeletedGatewayAuthority is a deleted Gateway whose finalizer was removed by another client.
+var forceDeletedGatewayAuthority = authority{
+	docs: deletedGatewayAuthority.docs, serving: deletedGatewayAuthority.serving,
 	ways:  map[string]func(r *Harness){"finalizer taken off": func(r *Harness) { r.forceDelete(cluster.KindGateway, "shop", "edge") }},
 	edges: entriesOf(withdrawals, "ReferenceGrant", "ReferenceGrant for another name"),
 }
 
-func answeringAuthority(action string) authority {
+func ingressAnswerAuthority(action string) authority {
 	ingress := func(notes ...string) string {
 		return strings.Replace(pinnedIngress(append([]string{"actions.x", action}, notes...)...),
 			"{name: web, port: {number: 80}}", "{name: x, port: {name: use-annotation}}", 1)

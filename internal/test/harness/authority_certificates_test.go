@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-func init() { authorities["certificate of a ListenerSet"] = setCertificateAuthority }
+func init() { authorities["certificate of a ListenerSet"] = listenerSetCertificateAuthority }
 
 const secureSet = `
 apiVersion: gateway.networking.k8s.io/v1
@@ -36,10 +36,10 @@ func vault(labels string) string {
 	return "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: vault, labels: {" + labels + "}}\n---\n"
 }
 
-// setCertificateAuthority is a ListenerSet whose namespace permits also the Gateway to use its Secrets. The
+// listenerSetCertificateAuthority is a ListenerSet whose namespace permits also the Gateway to use its Secrets. The
 // certificate must not be presented once the ListenerSet is not admitted, because no listener of the Gateway has its
 // host.
-var setCertificateAuthority = authority{
+var listenerSetCertificateAuthority = authority{
 	options: certificateAuthority.options,
 	docs: func(t *testing.T) []string {
 		i := newIssuer(t)

@@ -10,7 +10,7 @@ import (
 
 func init() {
 	authorities["default backend"] = defaultAuthority
-	authorities["Ingress that moves at once"] = movingAuthority
+	authorities["Ingress that moves at once"] = movedIngressAuthority
 }
 
 // defaultBackend returns an Ingress with rules and a default backend.
@@ -56,8 +56,8 @@ var defaultAuthority = func() authority {
 	return a
 }()
 
-// movingAuthority is an Ingress whose order or IngressGroup changes when its permission is withdrawn.
-var movingAuthority = func() authority {
+// movedIngressAuthority is an Ingress whose order or IngressGroup changes when its permission is withdrawn.
+var movedIngressAuthority = func() authority {
 	a := ingressAuthority
 	a.kept, a.edges = nil, map[string]func(r *Harness){}
 	a.ways = entriesOf(ingressAuthority.ways, "not held", "too large", "unreadable value")

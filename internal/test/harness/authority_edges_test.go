@@ -22,7 +22,7 @@ func init() {
 		"external Ingress":   ingressActionAuthority(`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupName":"external"}]}}`),
 		"redirect Ingress":   ingressActionAuthority(`{"type":"redirect","redirectConfig":{"host":"evil.example.com","statusCode":"HTTP_302"}}`),
 		"answer Ingress":     ingressActionAuthority(`{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200","messageBody":"x"}}`),
-		"unreadable Ingress": unreadableAnswer,
+		"unreadable Ingress": unreadableActionAuthority,
 		"isolated host":      isolatedAuthority,
 	})
 }
@@ -86,9 +86,9 @@ func frontGateways(backends string) string {
 		"\n---\napiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: front, namespace: net}\nspec: {scheme: internal}\n---\n"
 }
 
-// ofTeam returns cases for the route of namespace team with another backend or filter, beside a route of namespace
+// teamRouteAuthority returns cases for the route of namespace team with another backend or filter, beside a route of namespace
 // shop for the same hosts.
-func ofTeam(edit func(string) string) authority {
+func teamRouteAuthority(edit func(string) string) authority {
 	// Of a route with too many rules only those that forward to its own target groups are held.
 	ways := entriesOf(holdCauses, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
 	ways["conditions that AWS does not take"] = func(r *Harness) {
@@ -105,11 +105,11 @@ func ofTeam(edit func(string) string) authority {
 	}
 }
 
-var externalRouteAuthority = ofTeam(func(route string) string {
+var externalRouteAuthority = teamRouteAuthority(func(route string) string {
 	return strings.ReplaceAll(route, "backendRefs: [{name: web, namespace: bank, port: 80}]", "backendRefs: [{group: gateway.k8s.aws, kind: TargetGroupName, name: external}]")
 })
 
-var redirectRouteAuthority = ofTeam(func(route string) string {
+var redirectRouteAuthority = teamRouteAuthority(func(route string) string {
 	return strings.ReplaceAll(route, "backendRefs: [{name: web, namespace: bank, port: 80}]", "filters: [{type: RequestRedirect, requestRedirect: {hostname: evil.example.com}}]")
 })
 
@@ -148,9 +148,9 @@ func ingressActionAuthority(action string) authority {
 	}
 }
 
-// unreadableAnswer is ingressActionAuthority with an action that cannot be parsed. With an unknown class, only a rule with a
+// unreadableActionAuthority is ingressActionAuthority with an action that cannot be parsed. With an unknown class, only a rule with a
 // readable action can be attributed and held.
-var unreadableAnswer = func() authority {
+var unreadableActionAuthority = func() authority {
 	const redirect = `{"type":"redirect","redirectConfig":{"host":"evil.example.com","statusCode":"HTTP_302"}}`
 	a := ingressActionAuthority(redirect)
 	a.kept, a.ways = nil, map[string]func(r *Harness){

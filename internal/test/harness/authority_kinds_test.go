@@ -55,18 +55,18 @@ func admitting(sets string) string {
 
 const labelledSets = "{from: Selector, selector: {matchLabels: {edge: allowed}}}"
 
-func setRoute(rule, more string) string {
+func routeToListenerSet(rule, more string) string {
 	return strings.Replace(teamRoute(rule, more), "parentRefs: [{name: edge, namespace: shop}]", "parentRefs: [{kind: ListenerSet, name: more}]", 1)
 }
 
-var setAuthority = authority{
+var listenerSetAuthority = authority{
 	docs: func(*testing.T) []string {
-		return []string{authorityWorld, bankPods(), "---" + admitting(labelledSets) + teamSet + setRoute("", "")}
+		return []string{authorityWorld, bankPods(), "---" + admitting(labelledSets) + teamSet + routeToListenerSet("", "")}
 	},
 	serving: forwardsOn(80, "team.example.com"),
 	ways: func() map[string]func(r *Harness) {
 		out := entriesOf(holdCauses, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
-		out["too large"] = func(r *Harness) { r.Apply(setRoute("", manyRules())) }
+		out["too large"] = func(r *Harness) { r.Apply(routeToListenerSet("", manyRules())) }
 		return out
 	}(),
 	edges: map[string]func(r *Harness){

@@ -259,7 +259,7 @@ func (a authority) begin(t *testing.T) *Harness {
 
 var authorities = map[string]authority{
 	"HTTPRoute":   httpAuthority,
-	"ListenerSet": setAuthority,
+	"ListenerSet": listenerSetAuthority,
 	"TCPRoute":    tcpAuthority,
 	"UDP":         udpAuthority,
 	"certificate": certificateAuthority,

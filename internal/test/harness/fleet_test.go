@@ -46,9 +46,9 @@ type member struct {
 }
 
 const (
-	containersTake = 2 * time.Second
-	lingers        = 30 * time.Second
-	tick           = 200 * time.Millisecond
+	containerStartTime = 2 * time.Second
+	podTerminationTime = 30 * time.Second
+	tick               = 200 * time.Millisecond
 )
 
 // slowChecks returns emulator options with slow registration and health checks.
@@ -130,7 +130,7 @@ func (f *fleet) publish() {
 	}
 	kept := f.pods[:0]
 	for _, m := range f.pods {
-		if !m.leaving.IsZero() && time.Since(m.leaving) >= lingers {
+		if !m.leaving.IsZero() && time.Since(m.leaving) >= podTerminationTime {
 			_ = f.r.Store.Delete(cluster.Ref{Kind: cluster.KindPod, Namespace: "shop", Name: m.name})
 			continue
 		}
@@ -175,7 +175,7 @@ func (f *fleet) pod(m *member) *corev1.Pod {
 		at := metav1.NewTime(m.leaving)
 		p.DeletionTimestamp = &at
 	}
-	running := time.Since(m.born) >= containersTake
+	running := time.Since(m.born) >= containerStartTime
 	ready := running
 	set := func(t corev1.PodConditionType, on bool) {
 		s := corev1.ConditionFalse

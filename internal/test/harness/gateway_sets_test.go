@@ -44,8 +44,8 @@ spec:
 ---
 `
 
-// setOf returns a ListenerSet for a Gateway.
-func setOf(gateway string) string {
+// listenerSetForGateway returns a ListenerSet for a Gateway.
+func listenerSetForGateway(gateway string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
 kind: ListenerSet
@@ -110,7 +110,7 @@ func TestStatusFollowsAListenerSet(t *testing.T) {
 		}
 		open := strings.Replace(edgeGateway, "  listeners:", "  allowedListeners: {namespaces: {from: Same}}\n  listeners:", 1)
 		route := strings.Replace(routeOf("web", "a.example.com", "backendRefs: [{name: web, port: 80}]"), "{name: edge}", "{kind: ListenerSet, name: more}", 1)
-		r.Apply(open + pods("web", "10.0.132.1") + "---" + otherGateways + setOf("edge") + route)
+		r.Apply(open + pods("web", "10.0.132.1") + "---" + otherGateways + listenerSetForGateway("edge") + route)
 		obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindHTTPRoute, Namespace: "shop", Name: "web"})
 		if err != nil {
 			t.Fatal(err)
@@ -124,21 +124,21 @@ func TestStatusFollowsAListenerSet(t *testing.T) {
 			t.Fatal(err)
 		}
 		shows("ours", served+"gateway.k8s.aws/alb True")
-		r.Apply(setOf("theirs"))
+		r.Apply(listenerSetForGateway("theirs"))
 		shows("of another controller", waiting)
-		r.Apply(setOf("second"))
+		r.Apply(listenerSetForGateway("second"))
 		shows("of another Gateway", served+"gateway.fulcrum.dev/aws True")
-		r.Apply(setOf("edge"))
+		r.Apply(listenerSetForGateway("edge"))
 		shows("back", served+"gateway.k8s.aws/alb True")
-		r.Apply(setOf("missing"))
+		r.Apply(listenerSetForGateway("missing"))
 		shows("without a Gateway", waiting)
-		r.Apply(setOf("edge"))
+		r.Apply(listenerSetForGateway("edge"))
 		shows("back again", served+"gateway.k8s.aws/alb True")
 		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "shop", Name: "more"}); err != nil {
 			t.Fatal(err)
 		}
 		shows("deleted", "example.com/other False")
-		r.Apply(setOf("edge"))
+		r.Apply(listenerSetForGateway("edge"))
 		shows("made again", served+"gateway.k8s.aws/alb True")
 		r.Kill()
 		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "shop", Name: "more"}); err != nil {
@@ -156,7 +156,7 @@ func TestListenerSetsOfOthersAreLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		writes := &statusWrites{}
 		r := New(t, Options{API: func(api kube.API) kube.API { writes.API = api; return writes }})
-		r.Apply(otherGateways + setOf("theirs"))
+		r.Apply(otherGateways + listenerSetForGateway("theirs"))
 		obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "shop", Name: "more"})
 		if err != nil {
 			t.Fatal(err)

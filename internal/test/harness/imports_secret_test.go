@@ -41,8 +41,8 @@ func (s *writtenTexts) say(as, text string) {
 	s.all[as] += text + "\n"
 }
 
-// forms adds a value in all formats in which it may be printed.
-func (s *writtenTexts) forms(as string, v any) {
+// recordAllFormats adds a value in all formats in which it may be printed.
+func (s *writtenTexts) recordAllFormats(as string, v any) {
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 		s.say(as+" "+verb, fmt.Sprintf(verb, v))
 	}
@@ -106,31 +106,31 @@ func TestPrivateKeysAreNeverShown(t *testing.T) {
 			if len(stack.Certificates) == 0 || stack.Certificates[0].Import.Content == nil {
 				t.Fatal("there is nothing to look at")
 			}
-			reported.forms("the model", stack)
-			reported.forms("a certificate", *stack.Certificates[0].Import.Content)
+			reported.recordAllFormats("the model", stack)
+			reported.recordAllFormats("a certificate", *stack.Certificates[0].Import.Content)
 			reported.say("the golden form", goldentest.Dump(stack))
-			reported.forms("findings", found)
+			reported.recordAllFormats("findings", found)
 			have, err := engine.Cloud.Observe(context.Background(), stack.ID, append(stack.Questions(), model.AskOwnCertificates{}))
 			if err != nil {
 				t.Fatal(err)
 			}
-			reported.forms("what is there", have)
+			reported.recordAllFormats("what is there", have)
 			have.Facts.OwnCertificates = nil // as before the import
 			p, more := planner.Make(stack, have, engine.Options, plan.Memory{})
-			reported.forms("the plan", p)
-			reported.forms("findings of the plan", more)
+			reported.recordAllFormats("the plan", p)
+			reported.recordAllFormats("findings of the plan", more)
 			reported.say("the plan as text", p.Text())
 			for _, s := range p.Steps {
-				reported.forms("a step", s)
-				reported.forms("the fields of a step", s.Fields())
+				reported.recordAllFormats("a step", s)
+				reported.recordAllFormats("the fields of a step", s.Fields())
 			}
-			reported.forms("the description", planner.Describe(stack, have, engine.Options, plan.Memory{}))
+			reported.recordAllFormats("the description", planner.Describe(stack, have, engine.Options, plan.Memory{}))
 			for _, kind := range []cluster.Kind{"Event", cluster.KindIngress, cluster.KindBinding, cluster.KindSecret} {
 				for _, o := range r.Store.All(kind) {
 					if s, is := o.(*corev1.Secret); is && s.Type == corev1.SecretTypeTLS {
 						continue
 					}
-					reported.forms(string(kind), o)
+					reported.recordAllFormats(string(kind), o)
 					if s, is := o.(*corev1.Secret); is {
 						for _, data := range s.Data {
 							reported.say("a Secret of the controller", string(data))

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// refusable are annotations with values that AWS refuses.
-var refusable = map[string]string{
+// refusedAnnotationValues are annotations with values that AWS refuses.
+var refusedAnnotationValues = map[string]string{
 	"load-balancer-attributes":                  "idle_timeout.timeout_seconds=0",
 	"load-balancer-name":                        "no_good",
 	"tags":                                      "Team=a<b",
@@ -46,7 +46,7 @@ var requiredAnnotations = []string{"ssl-policy", "mutual-authentication", "secur
 
 func TestRejectedValueBlocksNoOtherMember(t *testing.T) {
 	t.Parallel()
-	for i, key := range slices.Sorted(maps.Keys(refusable)) {
+	for i, key := range slices.Sorted(maps.Keys(refusedAnnotationValues)) {
 		for _, fresh := range []bool{false, true} {
 			if fresh && slices.Contains(requiredAnnotations, key) {
 				continue
@@ -78,7 +78,7 @@ func TestRejectedValueBlocksNoOtherMember(t *testing.T) {
 						}
 					}
 					bad := maps.Clone(good)
-					bad[key] = refusable[key]
+					bad[key] = refusedAnnotationValues[key]
 					r.Apply(withDefault(leadingMember("alb", bad)), other("/new"))
 					r.Settle(time.Hour)
 					state := r.State()

@@ -54,7 +54,7 @@ var refusedTexts = map[string][2]string{
 // reason, what is served meanwhile and how to fix it, and without text of the SDK.
 func TestRejectedValueIsReportedReadably(t *testing.T) {
 	t.Parallel()
-	for n, key := range slices.Sorted(maps.Keys(refusable)) {
+	for n, key := range slices.Sorted(maps.Keys(refusedAnnotationValues)) {
 		for i, name := range []string{"live", "fresh"} {
 			if n%2 != i && !seeds.Long() {
 				continue // each key in one of the ways; the other one is tried by TestRejectedValueBlocksNoOtherMember
@@ -75,7 +75,7 @@ func TestRejectedValueIsReportedReadably(t *testing.T) {
 						r.Apply(withDefault(leadingMember("alb", good)), second(r))
 						awaitSettled(t, r)
 					}
-					good[key] = refusable[key]
+					good[key] = refusedAnnotationValues[key]
 					r.Apply(withDefault(leadingMember("alb", good)), second(r))
 					r.Settle(20 * time.Minute)
 					reported := warnings(r)["first"]

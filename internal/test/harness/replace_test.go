@@ -37,7 +37,7 @@ metadata: {name: nginx}
 spec: {controller: k8s.io/ingress-nginx}
 `
 
-const grouped = ", alb.ingress.kubernetes.io/group.name: "
+const groupNameAnnotation = ", alb.ingress.kubernetes.io/group.name: "
 
 // stripFinalizers removes the finalizers of the Ingress, as a user could.
 func stripFinalizers(r *Harness) {
@@ -64,14 +64,14 @@ func TestIngressWithoutFinalizerLeavesNothing(t *testing.T) {
 		edit    func(r *Harness)
 		deleted bool
 	}{
-		"another group": {from: grouped + "one", edit: func(r *Harness) { r.Replace(ingressOf(grouped+"two", "/=web")) }},
-		"into a group":  {edit: func(r *Harness) { r.Replace(ingressOf(grouped+"two", "/=web")) }},
-		"out of a group": {from: grouped + "one", edit: func(r *Harness) {
+		"another group": {from: groupNameAnnotation + "one", edit: func(r *Harness) { r.Replace(ingressOf(groupNameAnnotation+"two", "/=web")) }},
+		"into a group":  {edit: func(r *Harness) { r.Replace(ingressOf(groupNameAnnotation+"two", "/=web")) }},
+		"out of a group": {from: groupNameAnnotation + "one", edit: func(r *Harness) {
 			r.Replace(ingressOf("", "/=web"))
 		}},
-		"back again": {from: grouped + "one", edit: func(r *Harness) {
-			r.Replace(ingressOf(grouped+"two", "/=web"))
-			r.Replace(ingressOf(grouped+"one", "/=web"))
+		"back again": {from: groupNameAnnotation + "one", edit: func(r *Harness) {
+			r.Replace(ingressOf(groupNameAnnotation+"two", "/=web"))
+			r.Replace(ingressOf(groupNameAnnotation+"one", "/=web"))
 		}},
 		"the class of another controller": {edit: func(r *Harness) {
 			r.Apply(nginx)
@@ -81,7 +81,7 @@ func TestIngressWithoutFinalizerLeavesNothing(t *testing.T) {
 			stripFinalizers(r)
 			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
 		}},
-		"deletion out of a group": {from: grouped + "one", deleted: true, edit: func(r *Harness) {
+		"deletion out of a group": {from: groupNameAnnotation + "one", deleted: true, edit: func(r *Harness) {
 			stripFinalizers(r)
 			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
 		}},
@@ -136,7 +136,7 @@ func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 		during int
 		kept   bool // the load balancer is kept
 	}{
-		"another group": {meanwhile: func(r *Harness) { r.Replace(ingressOf(grouped+"two", "/=web")) }},
+		"another group": {meanwhile: func(r *Harness) { r.Replace(ingressOf(groupNameAnnotation+"two", "/=web")) }},
 		"the class of another controller": {meanwhile: func(r *Harness) {
 			r.Apply(nginx)
 			r.Replace(strings.Replace(ingressOf("", "/=web"), "ingressClassName: alb", "ingressClassName: nginx", 1))
@@ -151,7 +151,7 @@ func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
 		}},
 		"deletion after an edit of which the process has seen something": {during: 3,
-			alive: func(r *Harness) { r.Replace(ingressOf(grouped+"two", "/=web")) },
+			alive: func(r *Harness) { r.Replace(ingressOf(groupNameAnnotation+"two", "/=web")) },
 			meanwhile: func(r *Harness) {
 				stripFinalizers(r)
 				drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
@@ -165,7 +165,7 @@ func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 					r := shopWith(t, Options{Checkpoints: true})
 					r.Apply(shop, pods("web", podAddresses[0]))
 					before := r.State()
-					r.Apply(ingressOf(grouped+"one", "/=web"))
+					r.Apply(ingressOf(groupNameAnnotation+"one", "/=web"))
 					r.Settle(age)
 					if c.alive != nil {
 						killAtCall(r, c.during)
@@ -198,7 +198,7 @@ func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 							t.Errorf("orphans: %v", orphans)
 						}
 						// The documented way to delete the orphan.
-						r.Apply(ingressOf(grouped+"one", "/=web"))
+						r.Apply(ingressOf(groupNameAnnotation+"one", "/=web"))
 						r.settleOrFail(10 * time.Minute)
 						drop(t, r, cluster.KindIngress, "web")
 						r.settleOrFail(10 * time.Minute)

@@ -29,15 +29,15 @@ type flipper struct {
 var flips = map[string]func(f *flipper) (on []int){
 	"a selector": func(f *flipper) []int {
 		blue, green := f.all[:3], f.all[3:]
-		f.turn = func(on bool) { f.selects(map[bool][]int{true: green, false: blue}[on], 8080) }
+		f.turn = func(on bool) { f.writeEndpointSlice(map[bool][]int{true: green, false: blue}[on], 8080) }
 		return green
 	},
 	"the label of a pod": func(f *flipper) []int {
-		f.turn = func(on bool) { f.selects(f.all[:map[bool]int{true: 6, false: 5}[on]], 8080) }
+		f.turn = func(on bool) { f.writeEndpointSlice(f.all[:map[bool]int{true: 6, false: 5}[on]], 8080) }
 		return f.all
 	},
 	"no pod": func(f *flipper) []int {
-		f.turn = func(on bool) { f.selects(f.all[:map[bool]int{true: 6, false: 0}[on]], 8080) }
+		f.turn = func(on bool) { f.writeEndpointSlice(f.all[:map[bool]int{true: 6, false: 0}[on]], 8080) }
 		return f.all
 	},
 	"ports that were never used": func(f *flipper) []int {
@@ -48,21 +48,21 @@ var flips = map[string]func(f *flipper) (on []int){
 			} else if port > 30000 {
 				port -= 30000
 			}
-			f.selects(f.all, port)
+			f.writeEndpointSlice(f.all, port)
 		}
 		return f.all
 	},
 	"readiness": func(f *flipper) []int {
 		f.turn = func(on bool) {
 			f.ready(f.all[0], on)
-			f.selects(f.all[map[bool]int{true: 0, false: 1}[on]:], 8080)
+			f.writeEndpointSlice(f.all[map[bool]int{true: 0, false: 1}[on]:], 8080)
 		}
 		return f.all
 	},
 }
 
-// selects writes the EndpointSlice with the given pods.
-func (f *flipper) selects(list []int, port int) {
+// writeEndpointSlice writes the EndpointSlice with the given pods.
+func (f *flipper) writeEndpointSlice(list []int, port int) {
 	f.h.pods[0] = list
 	f.h.showAt(0, port)
 }
@@ -122,7 +122,7 @@ func TestFlappingPodsAreRegisteredAgainSoon(t *testing.T) {
 			for _, n := range f.all {
 				f.ready(n, on)
 			}
-			f.selects(f.all[:map[bool]int{true: 6, false: 0}[on]], 8080)
+			f.writeEndpointSlice(f.all[:map[bool]int{true: 6, false: 0}[on]], 8080)
 			time.Sleep(d)
 		}
 		turn(true, 5*time.Minute)

@@ -26,7 +26,7 @@ func TestHostWithoutCertificateIsReportedWithItsField(t *testing.T) {
 		"of spec.tls": {false, strings.Replace(ingressOf(https, "/=web"), "  rules:", "  tls: [{hosts: [a.nowhere.test]}]\n  rules:", 1),
 			`CertificateNotFound: spec.tls[0].hosts[0]: no issued certificate in ACM covers host "a.nowhere.test"; the listener of port 443 is not created; request one in ACM, or set the certificate-arn annotation`},
 		"of a live listener": {true, nowhere(ingressOf(https, "/=web")),
-			`CertificateNotFound: spec.rules[0].host: no issued certificate in ACM covers host "shop.nowhere.test"; port 443 keeps its certificates for this object; request one in ACM, or set the certificate-arn annotation`},
+			`CertificateNotFound: spec.rules[0].host: no issued certificate in ACM covers host "shop.nowhere.test"; the listener on port 443 keeps the current certificates of this object; request one in ACM, or set the certificate-arn annotation`},
 		"no host at all": {false, strings.Replace(ingressOf(https, "/=web"), "  - host: shop.example.com\n    http:", "  - http:", 1),
 			`CertificateMissing: certificate-arn: port 443 serves HTTPS, but no certificate is set and no rule has a host for which one could be found; the listener of port 443 is not created; set the certificate-arn annotation, or add a host to the rules`},
 	} {

@@ -32,7 +32,7 @@ func TestDocumentIsConstantWhilePlanIsApplied(t *testing.T) {
 		for range 2 {
 			objs := s.objects(r)
 			want, _ := translate(t, store(t, objs), s.id())
-			settled(t, want, &have, healthy)
+			planWithAllAnswers(t, want, &have, healthy)
 			first := planner.Describe(want, have, options, plan.Memory{})
 			end, moments := converge(t, want, have, pick(r, []string{"", "/web", "api", "a-web"}))
 			if holdsOneOfSeveral(want, have) {
@@ -45,14 +45,14 @@ func TestDocumentIsConstantWhilePlanIsApplied(t *testing.T) {
 					continue
 				}
 				if now := planner.Describe(want, m.have, options, plan.Memory{}); !reflect.DeepEqual(first, now) {
-					t.Errorf("seed %d: after %s:\n%s\n%s", seed, m.step, cmp.Diff(parts(first), parts(now)), describe(objs))
+					t.Errorf("seed %d: after %s:\n%s\n%s", seed, m.step, cmp.Diff(documentLines(first), documentLines(now)), describe(objs))
 					return
 				}
 			}
 			r.Shuffle(len(objs), func(i, j int) { objs[i], objs[j] = objs[j], objs[i] })
 			again, _ := translate(t, enginetest.Shuffled(store(t, objs), r.Uint64()), s.id())
-			if now := planner.Describe(again, end, options, plan.Memory{}); !moves && parts(first) != parts(now) {
-				t.Errorf("seed %d: at the end, and in another order:\n%s\n%s", seed, cmp.Diff(parts(first), parts(now)), describe(objs))
+			if now := planner.Describe(again, end, options, plan.Memory{}); !moves && documentLines(first) != documentLines(now) {
+				t.Errorf("seed %d: at the end, and in another order:\n%s\n%s", seed, cmp.Diff(documentLines(first), documentLines(now)), describe(objs))
 				return
 			}
 			have = end
@@ -90,8 +90,8 @@ func reorders(moments []moment) bool {
 	return slices.ContainsFunc(moments, func(m moment) bool { return strings.HasPrefix(string(m.step), "order ") })
 }
 
-// parts returns a document with a line for each resource.
-func parts(d *document.Document) string {
+// documentLines returns a document with a line for each resource.
+func documentLines(d *document.Document) string {
 	if d == nil {
 		return ""
 	}

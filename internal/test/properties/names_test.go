@@ -53,7 +53,7 @@ func valid(t *testing.T, seed uint64, want model.Stack, have observed.Stack) {
 		if id == "" || tags[naming.StackTag(want.ID.Kind)] != want.ID.String() || tags["elbv2.k8s.aws/cluster"] != options.Cluster {
 			t.Errorf("seed %d: %s is not tracked: %v", seed, kind, tags)
 		}
-		if kind != "target group" || !holds(want) {
+		if kind != "target group" || !holdsRuleOrMember(want) {
 			once(kind+" of "+within, id)
 		}
 	}
@@ -92,9 +92,9 @@ func valid(t *testing.T, seed uint64, want model.Stack, have observed.Stack) {
 	}
 }
 
-// holds reports whether a rule or member is held, so that an old target group may exist beside a new one with the
+// holdsRuleOrMember reports whether a rule or member is held, so that an old target group may exist beside a new one with the
 // same ID.
-func holds(s model.Stack) bool {
+func holdsRuleOrMember(s model.Stack) bool {
 	if s.Held.Everything || len(s.Held.Members) > 0 || s.LoadBalancer == nil {
 		return true
 	}

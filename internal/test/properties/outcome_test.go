@@ -53,9 +53,9 @@ func outcomes(have observed.Stack) []string {
 			}
 			at, ok := model.Evaluate(rules, q.model())
 			if ok {
-				out[i] = reported(l.Rules[at].Transforms, l.Rules[at].Actions)
+				out[i] = actionsText(l.Rules[at].Transforms, l.Rules[at].Actions)
 			} else {
-				out[i] = reported(nil, l.Default)
+				out[i] = actionsText(nil, l.Default)
 			}
 		}
 	}
@@ -70,8 +70,8 @@ func listenersOf(have observed.Stack) []observed.Listener {
 	return nil
 }
 
-// reported returns the actions of a rule as text, without target groups of weight 0, which only get health checks.
-func reported(transforms []model.Transform, actions []model.Action) string {
+// actionsText returns the actions of a rule as text, without target groups of weight 0, which only get health checks.
+func actionsText(transforms []model.Transform, actions []model.Action) string {
 	var out []string
 	if len(transforms) > 0 {
 		out = append(out, fmt.Sprint(transforms))

@@ -95,7 +95,7 @@ func TestEveryStepIsSafeAndPlansConverge(t *testing.T) {
 		sick := pick(r, []string{"", "/web", "api", "a-web"})
 		end, moments := converge(t, want, have, sick)
 		valid(t, seed, want, end)
-		if p := settled(t, want, &end, healthy); !atRest(p) {
+		if p := planWithAllAnswers(t, want, &end, healthy); !waitsOnlyForUser(p) {
 			t.Errorf("seed %d: there is more to do:\n%s", seed, p.Text())
 		}
 		targets := servedBy(have)
@@ -125,7 +125,7 @@ func TestEveryStepIsSafeAndPlansConverge(t *testing.T) {
 					continue
 				}
 				if between == nil {
-					for _, objs := range mixtures(first, second) {
+					for _, objs := range mixedVersions(first, second) {
 						want, _ := translate(t, store(t, objs), s.id())
 						mixed, _ := converge(t, want, have, "")
 						between = append(between, outcomes(mixed))
@@ -160,7 +160,7 @@ func answersOfOthers(want model.Stack, end observed.Stack, request int, is strin
 			if first.IsZero() {
 				first = members[j]
 			}
-			if members[j] != first && reported(r.Transforms, r.Actions) == is {
+			if members[j] != first && actionsText(r.Transforms, r.Actions) == is {
 				return true
 			}
 		}
@@ -177,7 +177,7 @@ func answersOfPrevious(first, second model.Stack, have observed.Stack, request i
 		if l.Port != q.port {
 			continue
 		}
-		if reported(nil, l.Default) == is && defaultNamespace(first, l.Port) != defaultNamespace(second, l.Port) {
+		if actionsText(nil, l.Default) == is && defaultNamespace(first, l.Port) != defaultNamespace(second, l.Port) {
 			return true
 		}
 		var met []string
@@ -190,7 +190,7 @@ func answersOfPrevious(first, second model.Stack, have observed.Stack, request i
 			if met == nil {
 				met = was
 			}
-			if reported(r.Transforms, r.Actions) == is && len(was) > 0 && (slices.ContainsFunc(will, other) || slices.ContainsFunc(met, other)) {
+			if actionsText(r.Transforms, r.Actions) == is && len(was) > 0 && (slices.ContainsFunc(will, other) || slices.ContainsFunc(met, other)) {
 				return true
 			}
 		}
@@ -236,8 +236,8 @@ func membersOf(l model.Listener, live []observed.Rule) []finding.Ref {
 	return out
 }
 
-// mixtures returns all IngressGroups between two, in which each Ingress is in its first or its second version.
-func mixtures(first, second []cluster.Object) (out [][]cluster.Object) {
+// mixedVersions returns all IngressGroups between two, in which each Ingress is in its first or its second version.
+func mixedVersions(first, second []cluster.Object) (out [][]cluster.Object) {
 	names := map[string][2]cluster.Object{}
 	var others []cluster.Object
 	for which, objs := range [][]cluster.Object{first, second} {

@@ -91,8 +91,8 @@ func subnetsFor(q model.AskSubnets) (a observed.SubnetAnswer) {
 	return a
 }
 
-// settled returns the plan after all its questions are answered.
-func settled(t *testing.T, want model.Stack, have *observed.Stack, state func(string) string) plan.Plan {
+// planWithAllAnswers returns the plan after all its questions are answered.
+func planWithAllAnswers(t *testing.T, want model.Stack, have *observed.Stack, state func(string) string) plan.Plan {
 	t.Helper()
 	answer(have, want.Questions(), state)
 	for range 10 {
@@ -119,9 +119,9 @@ func runnable(p plan.Plan) (out []plan.Step) {
 	return out
 }
 
-// atRest reports whether no step is left except waits for answers that only a user can change, such as a web ACL name
+// waitsOnlyForUser reports whether no step is left except waits for answers that only a user can change, such as a web ACL name
 // that does not exist.
-func atRest(p plan.Plan) bool {
+func waitsOnlyForUser(p plan.Plan) bool {
 	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !strings.HasPrefix(s.Wait.For, "an answer to") })
 }
 
@@ -140,14 +140,14 @@ func converge(t *testing.T, want model.Stack, have observed.Stack, sick string) 
 	t.Helper()
 	for pass := range 30 {
 		have.Facts.Health = map[string]observed.Health{}
-		p := settled(t, want, &have, func(arn string) string {
+		p := planWithAllAnswers(t, want, &have, func(arn string) string {
 			if pass < 3 && sick != "" && strings.Contains(arn, sick) {
 				return "initial"
 			}
 			return "healthy"
 		})
 		steps := runnable(p)
-		if atRest(p) {
+		if waitsOnlyForUser(p) {
 			return have, moments
 		}
 		if len(steps) == 0 && pass > 3 {
@@ -160,7 +160,7 @@ func converge(t *testing.T, want model.Stack, have observed.Stack, sick string) 
 			have = moments[len(moments)-1].have
 		}
 	}
-	p := settled(t, want, &have, healthy)
+	p := planWithAllAnswers(t, want, &have, healthy)
 	t.Fatalf("no end of the plan:\n%s", p.Text())
 	return have, moments
 }

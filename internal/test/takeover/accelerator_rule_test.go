@@ -40,12 +40,12 @@ type referenceEndpoint struct {
 	Preserve bool
 }
 
-// unnamed matches characters that are removed from names within generated names.
-var unnamed = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+// removedNameCharacters matches characters that are removed from names within generated names.
+var removedNameCharacters = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 
 // generated returns the name of an accelerator whose object does not set one.
 func generated(namespace, name, kind string) string {
-	part := func(s string) string { s = unnamed.ReplaceAllString(s, ""); return s[:min(16, len(s))] }
+	part := func(s string) string { s = removedNameCharacters.ReplaceAllString(s, ""); return s[:min(16, len(s))] }
 	sum := sha256.Sum256([]byte(harness.ClusterName + harness.Region + namespace + name + kind))
 	return fmt.Sprintf("k8s_%s_%s_%s", part(namespace), part(name), hex.EncodeToString(sum[:])[:25])
 }

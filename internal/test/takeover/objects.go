@@ -88,7 +88,7 @@ func (b *builder) binding(key string, bound binding) {
 				default: // the health check port
 					p.Port = new(intstr.FromInt32(b.service(bound.namespace, bound.Spec.ServiceRef.Name).Spec.HealthCheckNodePort))
 				}
-				b.allow(n.Ingress[i].From, strings.ToLower(string(*p.Protocol)), b.portNumber(*p.Port, bound))
+				b.recordNodeRules(n.Ingress[i].From, strings.ToLower(string(*p.Protocol)), b.portNumber(*p.Port, bound))
 			}
 			for _, from := range n.Ingress[i].From {
 				if from.SecurityGroup != nil {
@@ -98,7 +98,7 @@ func (b *builder) binding(key string, bound binding) {
 		}
 		slices.SortStableFunc(n.Ingress, func(x, y elbv2.NetworkingIngressRule) int {
 			// UDP is before the TCP health checks on the same port.
-			return cmp.Or(rank(*x.Ports[0].Port, traffic)-rank(*y.Ports[0].Port, traffic), cmp.Compare(*y.Ports[0].Protocol, *x.Ports[0].Protocol))
+			return cmp.Or(compareToFirst(*x.Ports[0].Port, traffic)-compareToFirst(*y.Ports[0].Port, traffic), cmp.Compare(*y.Ports[0].Protocol, *x.Ports[0].Protocol))
 		})
 	}
 	stored := &elbv2.TargetGroupBinding{
@@ -117,9 +117,9 @@ func (b *builder) binding(key string, bound binding) {
 	must(b.t, 0, b.site.Objects.Put(stored))
 }
 
-// allow records the security group rules of nodes for a port of a binding. Rules for the backend security group are
+// recordNodeRules records the security group rules of nodes for a port of a binding. Rules for the backend security group are
 // merged.
-func (b *builder) allow(peers []elbv2.NetworkingPeer, protocol string, port int32) {
+func (b *builder) recordNodeRules(peers []elbv2.NetworkingPeer, protocol string, port int32) {
 	for _, from := range peers {
 		if from.SecurityGroup != nil {
 			b.extendRange(protocol, port)
@@ -129,7 +129,7 @@ func (b *builder) allow(peers []elbv2.NetworkingPeer, protocol string, port int3
 	}
 }
 
-func rank(p, first intstr.IntOrString) int {
+func compareToFirst(p, first intstr.IntOrString) int {
 	if p == first {
 		return 0
 	}

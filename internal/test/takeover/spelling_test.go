@@ -90,7 +90,7 @@ func TestDeletionAfterTakeOver(t *testing.T) {
 		}
 		t.Run(f.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				before := world(t, f.odd, false).State()
+				before := newTakeoverHarness(t, f.odd, false).State()
 				r := newHarnessWithExistingResources(t, f.odd, healthy(t)...)
 				r.Start()
 				for _, obj := range slices.Concat(r.Store.All(cluster.KindIngress), r.Store.All(cluster.KindService), r.Store.All(cluster.KindGateway)) {
@@ -113,7 +113,7 @@ func TestDeletionAfterTakeOver(t *testing.T) {
 func healthy(t *testing.T) (out []string) {
 	t.Helper()
 	for _, name := range cases.Names(t) {
-		if name != unhealthy {
+		if name != blockedIngressGroupCase {
 			out = append(out, name)
 		}
 	}

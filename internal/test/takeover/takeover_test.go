@@ -65,11 +65,11 @@ func TestTakeOverOfAllCases(t *testing.T) {
 	}
 }
 
-// unhealthy is a case in which one fault blocks a whole IngressGroup. That is an option of this controller; without
+// blockedIngressGroupCase is a case in which one fault blocks a whole IngressGroup. That is an option of this controller; without
 // the option, the rest of the IngressGroup is served.
-const unhealthy = "ingress-group-conflict-scheme"
+const blockedIngressGroupCase = "ingress-group-conflict-scheme"
 
-func world(t *testing.T, odd variations, strict bool) *harness.Harness {
+func newTakeoverHarness(t *testing.T, odd variations, strict bool) *harness.Harness {
 	t.Helper()
 	var external []string
 	if odd.tagged {
@@ -98,7 +98,7 @@ func takeOver(t *testing.T, odd variations, names ...string) {
 // newHarnessWithExistingResources returns a harness in which another controller has created its resources and has been removed.
 func newHarnessWithExistingResources(t *testing.T, odd variations, names ...string) *harness.Harness {
 	t.Helper()
-	r := world(t, odd, slices.Contains(names, unhealthy))
+	r := newTakeoverHarness(t, odd, slices.Contains(names, blockedIngressGroupCase))
 	loader := cases.NewLoader(t, r)
 	for _, name := range names {
 		loader.Apply(t, name)

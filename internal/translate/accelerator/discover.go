@@ -17,9 +17,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 )
 
-// discovers reports whether the protocol or the ports of a listener are taken from its endpoint. The listener must have
+// hasPortDiscovery reports whether the protocol or the ports of a listener are taken from its endpoint. The listener must have
 // a single endpoint.
-func discovers(l aga.Listener) bool {
+func hasPortDiscovery(l aga.Listener) bool {
 	return (l.Protocol == "" || len(l.PortRanges) == 0) && len(l.EndpointGroups) == 1 && len(l.EndpointGroups[0].Endpoints) == 1
 }
 

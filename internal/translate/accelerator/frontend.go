@@ -114,7 +114,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t := &translation{opt: f.opt, view: v, live: live, stack: model.Stack{ID: id}}
 	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
 	if !ok {
-		t.keepOrphan()
+		t.retainOrphan()
 		return t.stack, nil
 	}
 	t.ga, t.ref = ga, ownership.RefOf(ga)
@@ -122,7 +122,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	member.Recorded = ga.Status.AcceleratorARN
 	if ga.DeletionTimestamp != nil {
 		if !member.Claimed {
-			t.keepOrphan()
+			t.retainOrphan()
 			return t.stack, nil
 		}
 		t.stack.Leaving = []model.Member{member}
@@ -160,9 +160,9 @@ func (t *translation) guardDeletion() {
 	t.stack.DeletionGuard = &g
 }
 
-// keepOrphan keeps an accelerator without an object. It removes only the endpoints that the namespace of the object may
+// retainOrphan keeps an accelerator without an object. It removes only the endpoints that the namespace of the object may
 // not use.
-func (t *translation) keepOrphan() {
+func (t *translation) retainOrphan() {
 	if t.live != nil && len(t.live.Accelerators) == 0 {
 		return
 	}

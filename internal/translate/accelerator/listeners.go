@@ -27,7 +27,7 @@ func (t listenerBuilder) listeners() {
 		t.hold("spec.listeners", finding.QuotaReached, fmt.Sprintf("there are %d listeners, and an accelerator can have at most %d; further listeners are not created, and live listeners stay", len(spec), t.opt.MaxListeners), "remove listeners")
 		spec = spec[:t.opt.MaxListeners]
 	}
-	if len(spec) == 1 && discovers(spec[0]) {
+	if len(spec) == 1 && hasPortDiscovery(spec[0]) {
 		t.discover(spec[0])
 	} else {
 		for i, l := range spec {

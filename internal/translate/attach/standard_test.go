@@ -359,8 +359,8 @@ func (s *randomGateway) valid(all []expectedListener, i int) bool {
 	return true
 }
 
-// reaches reports whether a parentRef selects a listener.
-func reaches(p gatewayv1.ParentReference, l expectedListener) bool {
+// selectsListener reports whether a parentRef selects a listener.
+func selectsListener(p gatewayv1.ParentReference, l expectedListener) bool {
 	kind := "Gateway"
 	if p.Kind != nil {
 		kind = string(*p.Kind)
@@ -403,7 +403,7 @@ func (s *randomGateway) checkRoutes(t *testing.T, got attach.Result, listeners [
 			var want []int
 			refusal := ""
 			for i, l := range listeners {
-				if !reaches(p, l) {
+				if !selectsListener(p, l) {
 					continue
 				}
 				switch why := s.refusal(l, obj); {
@@ -459,7 +459,7 @@ func (s *randomGateway) checkRequests(t *testing.T, got attach.Result, listeners
 						continue
 					}
 					on := s.refusal(l, r.Object) == "" && s.names(r.Object, request) &&
-						slices.ContainsFunc(parents, func(p gatewayv1.ParentReference) bool { return reaches(p, l) })
+						slices.ContainsFunc(parents, func(p gatewayv1.ParentReference) bool { return selectsListener(p, l) })
 					anyListener = anyListener || on
 					switch {
 					case len(l.host()) > best:

@@ -40,15 +40,15 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 
 func (f *Frontend) stacksOf(v *cluster.View, gw *gwv1.Gateway) []model.StackID {
 	out := slices.DeleteFunc(ownership.Claims(v, gw), func(id model.StackID) bool { return id.Kind != f.kind })
-	if kind, ours := gatewayconfig.StackKind(v, gw); ours && kind == f.kind && gw.DeletionTimestamp == nil && f.installed(v) {
+	if kind, ours := gatewayconfig.StackKind(v, gw); ours && kind == f.kind && gw.DeletionTimestamp == nil && f.routesInstalled(v) {
 		out = append(out, model.StackID{Kind: f.kind, Namespace: gw.Namespace, Name: gw.Name})
 	}
 	return out
 }
 
-// installed reports whether the API server serves routes for the kind of load balancer. Otherwise its Gateways are not
+// routesInstalled reports whether the API server serves routes for the kind of load balancer. Otherwise its Gateways are not
 // served, because without routes their listeners would be deleted.
-func (f *Frontend) installed(v *cluster.View) bool {
+func (f *Frontend) routesInstalled(v *cluster.View) bool {
 	if f.kind == model.NLBGateway {
 		return v.Installed(cluster.KindTCPRoute)
 	}

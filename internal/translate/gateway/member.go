@@ -46,7 +46,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) stackGateway {
 	claimed := ownership.ClaimOn(v, gw, id).Known
 	class := gatewayconfig.ClassOf(v, gw)
 	switch {
-	case !f.installed(v):
+	case !f.routesInstalled(v):
 		l.excluded = claimed
 	case f.lacksListenerSets(v, gw) && gw.DeletionTimestamp == nil && claimed:
 		l.excluded = true

@@ -255,8 +255,8 @@ func (c candidate) before(o candidate) bool {
 	return false
 }
 
-// fits returns how specifically a hostname, which may be a wildcard, matches a host; 0 if it does not match.
-func fits(pattern, host string) int {
+// hostSpecificity returns how specifically a hostname, which may be a wildcard, matches a host; 0 if it does not match.
+func hostSpecificity(pattern, host string) int {
 	switch {
 	case pattern == "":
 		return 1
@@ -276,7 +276,7 @@ func (w *randomRouteSet) standard(req model.Request) string {
 		if l.Hostname != nil {
 			host = string(*l.Hostname)
 		}
-		if n := fits(host, req.Host); n > best {
+		if n := hostSpecificity(host, req.Host); n > best {
 			listener, best = i, n
 		}
 	}
@@ -327,7 +327,7 @@ func routeHost(o cluster.Object, host string) int {
 	}
 	best := 0
 	for _, h := range all {
-		best = max(best, fits(string(h), host))
+		best = max(best, hostSpecificity(string(h), host))
 	}
 	return best
 }

@@ -240,13 +240,13 @@ func TestConditionsFollowTheirReason(t *testing.T) {
 	}
 }
 
-const foreignEntry = `{"controllerName": "example.com/other", "parentRef": {"name": "g"}, "conditions": []}`
+const otherControllerEntry = `{"controllerName": "example.com/other", "parentRef": {"name": "g"}, "conditions": []}`
 
 // Status entries of other controllers are retained. An entry of this controller is removed with its parentRef and with
 // its Gateway.
 func TestEntriesAreRemovedWithTheirParents(t *testing.T) {
 	s := newReportHarness(t, oneGateway)
-	s.edit(cluster.KindHTTPRoute, "a", "r", `{"status": {"parents": [`+foreignEntry+`, {"controllerName": "example.com/other", "parentRef": {"name": "gone"}, "conditions": []}]}}`)
+	s.edit(cluster.KindHTTPRoute, "a", "r", `{"status": {"parents": [`+otherControllerEntry+`, {"controllerName": "example.com/other", "parentRef": {"name": "gone"}, "conditions": []}]}}`)
 	s.report()
 	controllers := func() (out []string) {
 		for _, p := range s.route("r").Status.Parents {

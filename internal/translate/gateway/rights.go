@@ -27,7 +27,7 @@ import (
 // depend on whether routes and configurations are valid. If the API server does not serve a kind, its absence withdraws
 // nothing.
 func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
-	if !f.installed(v) {
+	if !f.routesInstalled(v) {
 		return model.Withdrawn{}, nil
 	}
 	// A Gateway that is being deleted, or is gone, may still have a load balancer because of its deletion protection.

@@ -49,8 +49,8 @@ func OfClass(v *cluster.View, class *gwv1.GatewayClass) (ConfigurationLevel, *Pr
 	return readLevel(v, field, string(*ref.Namespace), ref.Name)
 }
 
-// ofGateway returns the configuration to which a Gateway itself refers.
-func ofGateway(v *cluster.View, gw *gwv1.Gateway) (ConfigurationLevel, *Problem) {
+// gatewayLevel returns the configuration to which a Gateway itself refers.
+func gatewayLevel(v *cluster.View, gw *gwv1.Gateway) (ConfigurationLevel, *Problem) {
 	const field = "spec.infrastructure.parametersRef"
 	if gw.Spec.Infrastructure == nil || gw.Spec.Infrastructure.ParametersRef == nil {
 		return ConfigurationLevel{}, nil
@@ -125,7 +125,7 @@ func Resolve(v *cluster.View, gw *gwv1.Gateway, class *gwv1.GatewayClass) (Confi
 	var p *Problem
 	out.Class, p = OfClass(v, class)
 	blame(finding.GatewayClassInvalid, p, "GatewayClass "+class.Name+" ")
-	out.Gateway, p = ofGateway(v, gw)
+	out.Gateway, p = gatewayLevel(v, gw)
 	blame(finding.ParametersInvalid, p, "")
 	out.LoadBalancer = Merge(out.Class.spec(), out.Gateway.spec())
 	out.Targets = out.mergeTargets()

@@ -30,12 +30,12 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	case *networkingv1.Ingress:
 		out = f.stacksOf(v, o)
 	case *networkingv1.IngressClass:
-		for _, ing := range f.ofClass(v, o.Name) {
+		for _, ing := range f.ingressesOfClass(v, o.Name) {
 			out = append(out, f.stacksOf(v, ing)...)
 		}
 	case *v1beta1.IngressClassParams:
 		for _, class := range cluster.List[*networkingv1.IngressClass](v, cluster.Query{Kind: cluster.KindIngressClass, Index: cluster.ClassByParams, Value: o.Name}) {
-			for _, ing := range f.ofClass(v, class.Name) {
+			for _, ing := range f.ingressesOfClass(v, class.Name) {
 				out = append(out, f.stacksOf(v, ing)...)
 			}
 		}
@@ -48,8 +48,8 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	return slices.Compact(out)
 }
 
-// ofClass lists the Ingresses with a class, and the Ingresses without a class, because the class may be the default.
-func (f *Frontend) ofClass(v *cluster.View, class string) []*networkingv1.Ingress {
+// ingressesOfClass lists the Ingresses with a class, and the Ingresses without a class, because the class may be the default.
+func (f *Frontend) ingressesOfClass(v *cluster.View, class string) []*networkingv1.Ingress {
 	by := func(value string) []*networkingv1.Ingress {
 		return cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress, Index: cluster.IngressByClass, Value: value})
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-const world = `
+const statusObjects = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: usual, annotations: {ingressclass.kubernetes.io/is-default-class: "true"}}
@@ -60,7 +60,7 @@ metadata: {name: shop}
 `
 
 func TestStacks(t *testing.T) {
-	src := enginetest.Load(t, world)
+	src := enginetest.Load(t, statusObjects)
 	f := ingress.New(ingress.Options{Class: "alb"})
 	id := func(ns, name string) model.StackID {
 		return model.StackID{Kind: model.Ingress, Namespace: ns, Name: name}
@@ -217,7 +217,7 @@ var _ engine.Frontend = (*ingress.Frontend)(nil)
 
 // A change of an IngressClass that is or was the default also finds Ingresses that name no class.
 func TestStacksOfAPreviousDefaultClass(t *testing.T) {
-	src := enginetest.Load(t, world)
+	src := enginetest.Load(t, statusObjects)
 	obj, err := src.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: "usual"})
 	if err != nil {
 		t.Fatal(err)

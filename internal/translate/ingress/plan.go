@@ -28,21 +28,21 @@ func (f *Frontend) planPatches(v *cluster.View, o engine.Outcome) []cluster.Patc
 		if i == 0 {
 			want = text
 		}
-		if shownPlan(v, m.Ref) != want {
+		if annotatedPlan(v, m.Ref) != want {
 			out = append(out, cluster.Annotation{Ref: cluster.RefTo(m.Ref), Key: cluster.PlanAnnotation, Value: want, TooLarge: report.PlanTooLarge(m.Ref, cluster.PlanAnnotation, len(want), "read it with fulcrum plan -o json, or split the group")})
 		}
 	}
 	for _, m := range o.Stack.Leaving {
 		// An Ingress that has joined another IngressGroup may already have the plan of that IngressGroup.
-		if old := shownPlan(v, m.Ref); !m.Deleting && describesStack(old, o.ID) {
+		if old := annotatedPlan(v, m.Ref); !m.Deleting && describesStack(old, o.ID) {
 			out = append(out, cluster.Annotation{Ref: cluster.RefTo(m.Ref), Key: cluster.PlanAnnotation, OldValue: old})
 		}
 	}
 	return out
 }
 
-// shownPlan returns the plan in the annotation of an Ingress, "" if there is none.
-func shownPlan(v *cluster.View, ref finding.Ref) string {
+// annotatedPlan returns the plan in the annotation of an Ingress, "" if there is none.
+func annotatedPlan(v *cluster.View, ref finding.Ref) string {
 	ing, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, ref.Namespace, ref.Name)
 	if !ok {
 		return ""

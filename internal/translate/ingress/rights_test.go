@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-var sharedEdge = model.StackID{Kind: model.Ingress, Name: "edge"}
+var edgeStackID = model.StackID{Kind: model.Ingress, Name: "edge"}
 
 // liveRules returns a load balancer with a rule for each host. The rule forwards to the target group with the ID for
 // this host.
@@ -81,7 +81,7 @@ spec: {ingressClassName: %s, rules: [{host: %[1]s.example.com, http: {paths: [{p
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
-			out, unknown := f.Withdrawn(cluster.NewView(enginetest.Load(t, classes+c.docs)), sharedEdge, live)
+			out, unknown := f.Withdrawn(cluster.NewView(enginetest.Load(t, classes+c.docs)), edgeStackID, live)
 			if diff := cmp.Diff(c.gone, slices.Sorted(maps.Keys(out.Rules))); diff != "" || len(unknown) > 0 {
 				t.Errorf("unknown %v, withdrawn (-want +got):\n%s", unknown, diff)
 			}
@@ -123,7 +123,7 @@ spec: {ingressClassName: alb, rules: [{host: "%s", http: {paths: [{path: /, path
 			src := enginetest.Load(t, class+of("old", c.old, 2020)+of("young", c.young, 2024))
 			f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb", Tenancy: ingress.Isolated})
 			live := liveRules(c.live)
-			_, found := f.Translate(cluster.NewView(src), sharedEdge, &live)
+			_, found := f.Translate(cluster.NewView(src), edgeStackID, &live)
 			var refused []string
 			for _, x := range found {
 				if x.Reason == finding.HostNotOwned && strings.HasPrefix(x.Field, "spec.rules") {

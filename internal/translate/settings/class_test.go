@@ -42,7 +42,7 @@ var annotationOfClassParameter = map[string]string{
 	"ipam-ipv4-pool-id": "ipam-mine", "security-group-prefix-lists": "pl-mine", "wafv2-acl-arn": "arn:mine", "wafv2-acl-name": "mine",
 }
 
-func annotated(values map[string]string) Ingress {
+func parseAnnotations(values map[string]string) Ingress {
 	prefixed := map[string]string{}
 	for k, v := range values {
 		prefixed[Prefix+k] = v
@@ -51,7 +51,7 @@ func annotated(values map[string]string) Ingress {
 }
 
 func TestClassParametersReplaceAnnotations(t *testing.T) {
-	in := annotated(annotationOfClassParameter).WithClass(paramsWithAllFields())
+	in := parseAnnotations(annotationOfClassParameter).WithClass(paramsWithAllFields())
 	of := func(field string) finding.Origin {
 		return finding.Origin{Object: finding.Ref{Kind: "IngressClassParams", Name: "all"}, Field: "spec." + field}
 	}
@@ -86,7 +86,7 @@ func TestEmptyClassParametersReplaceNothing(t *testing.T) {
 	empty := &v1beta1.IngressClassParams{}
 	// Older clients write empty lists.
 	empty.Spec.CertificateArn, empty.Spec.InboundCIDRs, empty.Spec.PrefixListsIDs = []string{}, []string{}, []string{}
-	got, want := annotated(annotationOfClassParameter).WithClass(empty), annotated(annotationOfClassParameter)
+	got, want := parseAnnotations(annotationOfClassParameter).WithClass(empty), parseAnnotations(annotationOfClassParameter)
 	got.Class, want.Class = Class{}, Class{}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(Ingress{})); d != "" {
 		t.Error(d)
@@ -96,11 +96,11 @@ func TestEmptyClassParametersReplaceNothing(t *testing.T) {
 func TestTheOlderSpellingOfPrefixListsCountsAlone(t *testing.T) {
 	p := &v1beta1.IngressClassParams{}
 	p.Spec.PrefixListsIDsLegacy = []string{"pl-old"}
-	if got := annotated(annotationOfClassParameter).WithClass(p).PrefixLists; !got.Set || got.Value[0] != "pl-old" {
+	if got := parseAnnotations(annotationOfClassParameter).WithClass(p).PrefixLists; !got.Set || got.Value[0] != "pl-old" {
 		t.Errorf("got %+v", got)
 	}
 	p.Spec.PrefixListsIDs = []string{"pl-new"}
-	if got := annotated(annotationOfClassParameter).WithClass(p).PrefixLists; got.Value[0] != "pl-new" {
+	if got := parseAnnotations(annotationOfClassParameter).WithClass(p).PrefixLists; got.Value[0] != "pl-new" {
 		t.Errorf("both: got %+v", got)
 	}
 }
@@ -119,13 +119,13 @@ func TestAllClassParametersAreKnown(t *testing.T) {
 
 // If the parameters cannot be read, no annotation that they might override has an effect.
 func TestWithoutClassRemovesAllClassSettings(t *testing.T) {
-	left := annotated(annotationOfClassParameter).WithoutClass()
+	left := parseAnnotations(annotationOfClassParameter).WithoutClass()
 	if d := cmp.Diff(Ingress{}, left, cmp.AllowUnexported(Ingress{})); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	kept := map[string]string{"group.order": "7", "security-groups": "sg-1", "manage-backend-security-group-rules": "true", "listen-ports": `[{"HTTP":80}]`,
 		"enable-frontend-nlb": "true", "shield-advanced-protection": "true", "waf-acl-id": "x", "use-regex-path-match": "true", "auth-type": "oidc"}
-	if d := cmp.Diff(annotated(kept), annotated(kept).WithoutClass(), cmp.AllowUnexported(Ingress{})); d != "" {
+	if d := cmp.Diff(parseAnnotations(kept), parseAnnotations(kept).WithoutClass(), cmp.AllowUnexported(Ingress{})); d != "" {
 		t.Errorf("what no class replaces (-want +got):\n%s", d)
 	}
 }
