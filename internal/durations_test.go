@@ -23,7 +23,8 @@ import (
 // it fits.
 const mostDurations = 70
 
-func TestDurationsAreInTheirTables(t *testing.T) {
+// TestDurationsAreDeclaredInTables checks that durations are declared in the documented tables, and how many there are at most.
+func TestDurationsAreDeclaredInTables(t *testing.T) {
 	n, faults, err := durationFaults("..", slices.Sorted(maps.Keys(durationTables)))
 	if err != nil {
 		t.Fatal(err)

@@ -32,9 +32,9 @@ const (
 // stackPrefixes are the prefixes of the stack labels of TargetGroupBindings, one for each kind of stack.
 var stackPrefixes = []string{"ingress.k8s.aws", "service.k8s.aws", "gateway.k8s.aws.alb", "gateway.k8s.aws.nlb"}
 
-// IndexValues returns the values of an object in an index of its kind, without duplicates. There are none if the object or the
-// index is of another kind.
-func IndexValues(kind Kind, index Index, obj Object) []string {
+// IndexValues returns the values under which an index lists an object, without duplicates. There are none if the index is for
+// objects of another kind.
+func IndexValues(index Index, obj Object) []string {
 	if index == ByFinalizer {
 		return finalizerValues(obj)
 	}

@@ -57,7 +57,7 @@ func (m *Memberships) NoteChange(old, new Object) {
 		m.noteDeleted(ref, old)
 		return
 	}
-	carries := IndexValues(k, ByFinalizer, new)
+	carries := IndexValues(ByFinalizer, new)
 	for _, f := range carries {
 		if is, known := m.byObject[ref][f]; !known || is != carried && is != releasing {
 			m.setMembership(ref, f, carried)

@@ -17,12 +17,12 @@ func (m *Memory) reindex(ref Ref, old, new Object) {
 	}
 	for _, ix := range typ.Indexes {
 		if old != nil {
-			for _, v := range IndexValues(ref.Kind, ix, old) {
+			for _, v := range IndexValues(ix, old) {
 				m.indexed.remove(indexKey{ref.Kind, ix, v}, ref)
 			}
 		}
 		if new != nil {
-			for _, v := range IndexValues(ref.Kind, ix, new) {
+			for _, v := range IndexValues(ix, new) {
 				m.indexed.add(indexKey{ref.Kind, ix, v}, ref)
 			}
 		}

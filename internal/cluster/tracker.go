@@ -145,7 +145,7 @@ func queriesOf(kind Kind, obj Object) iter.Seq[Query] {
 			return
 		}
 		for _, ix := range typ.Indexes {
-			for _, value := range IndexValues(kind, ix, obj) {
+			for _, value := range IndexValues(ix, obj) {
 				if !yieldBoth(Query{Kind: kind, Index: ix, Value: value}) {
 					return
 				}
@@ -160,7 +160,7 @@ func (q Query) Selects(obj Object) bool {
 	if !ok || kind != q.Kind || q.Namespace != "" && q.Namespace != obj.GetNamespace() {
 		return false
 	}
-	return q.Index == "" || slices.Contains(IndexValues(kind, q.Index, obj), q.Value)
+	return q.Index == "" || slices.Contains(IndexValues(q.Index, obj), q.Value)
 }
 
 // addAll adds keys to a set.

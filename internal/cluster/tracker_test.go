@@ -68,8 +68,7 @@ func TestIndexValues(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			kind, _ := KindOf(tc.obj)
-			if d := cmp.Diff(tc.want, IndexValues(kind, tc.index, tc.obj)); d != "" {
+			if d := cmp.Diff(tc.want, IndexValues(tc.index, tc.obj)); d != "" {
 				t.Error(d)
 			}
 		})

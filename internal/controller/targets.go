@@ -57,7 +57,7 @@ func (BindingChanges) Items(_ *cluster.View, obj cluster.Object) []bindings.Key 
 		return []bindings.Key{{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 	case cluster.KindPod:
 		var out []bindings.Key
-		for _, v := range cluster.IndexValues(k, cluster.PodByGate, obj) {
+		for _, v := range cluster.IndexValues(cluster.PodByGate, obj) {
 			if namespace, name, ok := strings.Cut(v, "/"); ok {
 				out = append(out, bindings.Key{Namespace: namespace, Name: name})
 			}

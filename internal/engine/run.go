@@ -100,7 +100,8 @@ type Draft struct {
 	memory  plan.Memory
 }
 
-// Describe returns a document of the stack once the plan is carried out; nil if that is not known.
+// Describe returns a document of the resources that the stack has after the plan is carried out, or nil if they are not
+// known.
 func (d Draft) Describe() *document.Document {
 	return planner.Describe(d.Stack, d.Have, d.options, d.memory)
 }

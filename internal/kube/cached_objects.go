@@ -44,7 +44,7 @@ func newCachedObjects(kind cluster.Kind, typ cluster.Type, i cache.Informer) (*c
 			if !ok {
 				return nil, fmt.Errorf("the cache holds a %T", obj)
 			}
-			return cluster.IndexValues(kind, ix, o), nil
+			return cluster.IndexValues(ix, o), nil
 		}
 	}
 	if err := informer.AddIndexers(indexers); err != nil {

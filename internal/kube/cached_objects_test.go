@@ -118,7 +118,7 @@ func readWhileChanging(t *testing.T, kind cluster.Kind, make func() cluster.Obje
 				t.Fatalf("step %d: %s is %v, want %v", step, name, all[name].GetLabels(), o.GetLabels())
 			}
 			for _, ix := range typ.Indexes {
-				for _, v := range cluster.IndexValues(kind, ix, got) {
+				for _, v := range cluster.IndexValues(ix, got) {
 					if read(cluster.Query{Namespace: o.GetNamespace(), Index: ix, Value: v})[name] != got {
 						t.Fatalf("step %d: %s is not found by %s", step, name, ix)
 					}

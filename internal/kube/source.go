@@ -125,7 +125,7 @@ func (s *Source) createInformer(k cluster.Kind) (cluster.Type, error) {
 		return typ, nil
 	}
 	for _, ix := range typ.Indexes {
-		values := func(o client.Object) []string { return cluster.IndexValues(k, ix, o) }
+		values := func(o client.Object) []string { return cluster.IndexValues(ix, o) }
 		if err := s.cache.IndexField(s.ctx, typ.New(), string(ix), values); err != nil {
 			return typ, errors.Join(fmt.Errorf("index %s by %s: %w", k, ix, err), s.stopReading(s.ctx, k, typ))
 		}

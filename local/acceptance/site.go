@@ -95,7 +95,7 @@ func (s *site) read(ctx context.Context, api *ec2.Client, nodes []corev1.Node) e
 	ids = ids[:min(len(ids), 100)]
 	out, err := api.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids})
 	if err != nil {
-		return fmt.Errorf("describe the instances of the nodes; is this their region? %w", err)
+		return fmt.Errorf("describe the EC2 instances of the nodes; check that --region is the region of the cluster: %w", err)
 	}
 	var vpc string
 	for _, reservation := range out.Reservations {

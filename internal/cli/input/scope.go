@@ -171,7 +171,7 @@ func (s *selection) addBindings(store *cluster.Memory, changes []change) {
 	}
 	for _, b := range store.All(cluster.KindBinding) {
 		belongsTo := func(owners map[string]bool, index cluster.Index) bool {
-			return slices.ContainsFunc(cluster.IndexValues(cluster.KindBinding, index, b), func(v string) bool { return owners[v] })
+			return slices.ContainsFunc(cluster.IndexValues(index, b), func(v string) bool { return owners[v] })
 		}
 		if belongsTo(stacks, cluster.BindingByStack) || belongsTo(services, cluster.BindingByService) {
 			s.bindings[bindings.Key{Namespace: b.GetNamespace(), Name: b.GetName()}] = true

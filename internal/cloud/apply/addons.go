@@ -104,8 +104,8 @@ func (w *addOnWriter) protect(ctx context.Context, a plan.Protect, known plan.Kn
 	return plan.Result{ID: id}, err
 }
 
-// unprotect deletes the protection of a load balancer. It succeeds if the protection does not exist any more.
-func (w *addOnWriter) unprotect(ctx context.Context, a plan.Unprotect, known plan.KnownIDs) error {
+// deleteShieldProtection deletes the protection of a load balancer. It succeeds if the protection does not exist any more.
+func (w *addOnWriter) deleteShieldProtection(ctx context.Context, a plan.Unprotect, known plan.KnownIDs) error {
 	return w.associate(ctx, known, a.LoadBalancer, model.ShieldPlan, "end the protection of the load balancer", func(ctx context.Context, _ string) (observed.AddOn, error) {
 		_, err := w.API.Shield.DeleteProtection(ctx, &shield.DeleteProtectionInput{ProtectionId: aws.String(a.ID)})
 		return observed.AddOn{}, sdk.IgnoreGone(err)

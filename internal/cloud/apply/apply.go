@@ -123,7 +123,7 @@ func (w *Writer) Apply(ctx context.Context, id model.StackID, s plan.Step, known
 	case plan.Protect:
 		return w.addOns.protect(ctx, a, known)
 	case plan.Unprotect:
-		return none(w.addOns.unprotect(ctx, a, known))
+		return none(w.addOns.deleteShieldProtection(ctx, a, known))
 	}
 	return none(sdk.Failed(engine.Unknown, string(s.ID), "steps of type %T do not change resources of AWS", s.Do))
 }
@@ -164,7 +164,7 @@ func (w *dependencies) failure(what string, err error, made time.Time, forget fu
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// resourceNames has the names, in errors, of the resources that the inventory has.
+// resourceNames has the name of each kind of resource for error messages.
 var resourceNames = map[plan.ResourceKind]string{
 	plan.LoadBalancer: "load balancer", plan.TargetGroup: "target group", plan.Listener: "listener", plan.Rule: "rule",
 	plan.SecurityGroup: "security group", plan.BackendGroup: "security group",

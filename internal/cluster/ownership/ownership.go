@@ -25,7 +25,7 @@ func BindingsOf(id model.StackID) cluster.Query {
 // Claims returns the stacks whose finalizers an object has, or had until another writer removed them.
 func Claims(v *cluster.View, obj cluster.Object) []model.StackID {
 	ref := cluster.RefOf(obj)
-	return stacksOf(ref, append(cluster.IndexValues(ref.Kind, cluster.ByFinalizer, obj), v.LeftBy(ref)...))
+	return stacksOf(ref, append(cluster.IndexValues(cluster.ByFinalizer, obj), v.LeftBy(ref)...))
 }
 
 // DepartedStacks returns the stacks that deleted objects have left.

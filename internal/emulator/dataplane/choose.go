@@ -107,9 +107,9 @@ func leastLoaded(from []member) *target {
 	return best
 }
 
-// slowStartWeights returns the weights of members in slow start: a member that became healthy less than d ago has a
-// share that grows linearly. uneven is false if no member is in slow start, or if all are, since then no other
-// member can take the remaining requests.
+// slowStartWeights returns the weights of members in slow start: a member that became healthy within the
+// last d has a share that grows linearly. uneven is false if no member is in slow start, or if all are, because then
+// no other member can take the remaining requests.
 func slowStartWeights(from []member, d time.Duration, now time.Time) (weights []float64, uneven bool) {
 	if d <= 0 {
 		return nil, false

@@ -37,8 +37,8 @@ func (s *shape) shapeSettings(in []setting, limit int) {
 	}
 }
 
-// attributeSpace has the attributes of a kind of resource, and the subset that applies to one resource.
-type attributeSpace struct {
+// attributeSchema has the attributes of a kind of resource, and the subset that applies to one resource.
+type attributeSchema struct {
 	title     string // as in messages: "Load balancer", "Target group", "Listener"
 	known     []attribute
 	supported func(key string) bool
@@ -47,7 +47,7 @@ type attributeSpace struct {
 }
 
 // find returns the attribute with a key.
-func (sp attributeSpace) find(key string) (attribute, bool) {
+func (sp attributeSchema) find(key string) (attribute, bool) {
 	for _, a := range sp.known {
 		if a.key == key {
 			return a, true
@@ -58,7 +58,7 @@ func (sp attributeSpace) find(key string) (attribute, bool) {
 
 // merge returns a copy of the attributes with the settings applied, or the error of the first
 // invalid setting.
-func (sp attributeSpace) merge(have map[string]string, in []setting) (map[string]string, error) {
+func (sp attributeSchema) merge(have map[string]string, in []setting) (map[string]string, error) {
 	next := map[string]string{}
 	maps.Copy(next, have)
 	seen := map[string]bool{}
@@ -84,7 +84,7 @@ func (sp attributeSpace) merge(have map[string]string, in []setting) (map[string
 }
 
 // initial returns the attributes of a new resource.
-func (sp attributeSpace) initial() map[string]string {
+func (sp attributeSchema) initial() map[string]string {
 	out := map[string]string{}
 	for _, a := range sp.known {
 		if sp.supported(a.key) {

@@ -53,13 +53,13 @@ func loadBalancerAttributes() []attribute {
 }
 
 // loadBalancerSpace returns the attribute space of a load balancer.
-func loadBalancerSpace(lb *store.LoadBalancer) attributeSpace {
+func loadBalancerSpace(lb *store.LoadBalancer) attributeSchema {
 	common := []string{
 		attrDeletionProtection, "access_logs.s3.enabled", "access_logs.s3.bucket", "access_logs.s3.prefix",
 		attrCrossZone, attrDenyIGW, attrZonalShift,
 	}
 	network := []string{"dns_record.client_routing_policy", attrSecondaryIPs}
-	return attributeSpace{
+	return attributeSchema{
 		title: "Load balancer",
 		known: loadBalancerAttributes(),
 		supported: func(key string) bool {

@@ -80,8 +80,8 @@ func checkFrameOptions(key, value string) error {
 }
 
 // listenerSpace returns the attribute space of a listener.
-func listenerSpace(lb *store.LoadBalancer, l *store.Listener) attributeSpace {
-	return attributeSpace{
+func listenerSpace(lb *store.LoadBalancer, l *store.Listener) attributeSchema {
+	return attributeSchema{
 		title: "Listener",
 		known: listenerAttributes(),
 		supported: func(key string) bool {
@@ -101,7 +101,7 @@ func listenerSpace(lb *store.LoadBalancer, l *store.Listener) attributeSpace {
 }
 
 // retainAttributes returns the attributes of a space. Attributes that the resource already has keep their values.
-func retainAttributes(sp attributeSpace, have map[string]string) map[string]string {
+func retainAttributes(sp attributeSchema, have map[string]string) map[string]string {
 	out := sp.initial()
 	for k := range out {
 		if v, ok := have[k]; ok {

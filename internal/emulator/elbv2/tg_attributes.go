@@ -92,9 +92,9 @@ func targetGroupKeys(g *store.TargetGroup) []string {
 	return keys
 }
 
-func targetGroupSpace(g *store.TargetGroup) attributeSpace {
+func targetGroupSpace(g *store.TargetGroup) attributeSchema {
 	keys := targetGroupKeys(g)
-	return attributeSpace{
+	return attributeSchema{
 		title:     "Target group",
 		known:     targetGroupAttributes(),
 		supported: func(key string) bool { return slices.Contains(keys, key) },

@@ -25,7 +25,8 @@ const maxPlanRounds = 20
 // reader is the part of a run that reads facts, and makes plans from them.
 type reader struct{ *run }
 
-// facts returns the facts that every plan begins with: the stored binding, memory, and pods with its readiness gate.
+// facts returns the facts that every plan begins with: the stored TargetGroupBinding, what is remembered from earlier runs,
+// and the pods that have the readiness gate of the binding.
 func (p reader) facts() (*bindingplan.Facts, error) {
 	r := p.r
 	p.view = r.Cluster.View()

@@ -62,7 +62,7 @@ func ValueOf(kind model.Kind, s plan.Step, err error) (Value, bool) {
 		r.Value, at, r.Why = m[1], m[2], "it "+m[3]
 	}
 	var known string
-	r.Setting, known = settingOf(s, c.ErrorCode(), strings.ToLower(at+" "+words))
+	r.Setting, known = annotationOfRefusedValue(s, c.ErrorCode(), strings.ToLower(at+" "+words))
 	switch {
 	case r.Setting == "":
 	case kind.HasRules():
@@ -121,9 +121,9 @@ func withoutValue(words, value string) string {
 	return words
 }
 
-// settingOf returns the setting that a refused value of a step comes from, by its annotation on Ingresses, and the value if
-// the step has it. words is the AWS message in lower case.
-func settingOf(s plan.Step, code, words string) (setting, value string) {
+// annotationOfRefusedValue returns the annotation of Ingresses that sets the value which AWS refused in a step, and the value if the step
+// contains it. words is the AWS error message in lower case.
+func annotationOfRefusedValue(s plan.Step, code, words string) (setting, value string) {
 	prefix := ""
 	if strings.HasPrefix(s.Address.ID, "FrontendNlb") {
 		prefix = "frontend-nlb-"

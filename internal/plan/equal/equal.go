@@ -273,7 +273,8 @@ func SameMutualAuth(want, have *model.MutualAuth) bool {
 		cmp.Or(want.AdvertiseCA, "off") == cmp.Or(have.AdvertiseCA, "off")
 }
 
-// Modes of mutual TLS: AWS verifies client certificates, or ignores them. Off is also the value of other settings.
+// Modes of mutual TLS: AWS verifies client certificates, or ignores them. Source NAT and rules for PrivateLink have the value
+// Off as well.
 const (
 	Verify = "verify"
 	Off    = "off"

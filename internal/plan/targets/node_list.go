@@ -18,7 +18,8 @@ import (
 type NodeList struct {
 	selector string
 	nodes    []nodeTarget
-	// distinct is set if no instance occurs twice and no id has a colon, so that identities are distinct and in order.
+	// distinct is set if the identities of the targets (id, colon, port) are in order without duplicates. An instance id
+	// that occurs twice or has a colon can break this.
 	distinct bool
 
 	mu      sync.Mutex

@@ -40,7 +40,7 @@ func (w *acceleratorWorld) attackByAccelerators() {
 	case n == 17:
 		w.strip()
 	default:
-		w.forge()
+		w.writeWrongARN()
 	}
 }
 
@@ -281,8 +281,8 @@ func (w *acceleratorWorld) strip() {
 	}
 }
 
-// forge writes a status that names a resource of another object.
-func (w *acceleratorWorld) forge() {
+// writeWrongARN writes a status.acceleratorARN of another object, or one that is empty, unknown or malformed.
+func (w *acceleratorWorld) writeWrongARN() {
 	if w.chance(60) {
 		all := append(slices.Sorted(maps.Keys(w.fixed)), "", "arn:aws:globalaccelerator::123456789012:accelerator/00000000-0000-0000-0000-000000000000", "nonsense")
 		for _, o := range w.ownAccelerators() {

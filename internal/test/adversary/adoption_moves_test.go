@@ -314,8 +314,8 @@ func (w *adoptionWorld) filled(doc string) string {
 	return strings.NewReplacer(fill...).Replace(doc)
 }
 
-// forge writes the hostname of a victim's load balancer into a status.
-func (w *adoptionWorld) forge(ref cluster.Ref) {
+// writeWrongARN writes the hostname of a victim's load balancer into a status.
+func (w *adoptionWorld) writeWrongARN(ref cluster.Ref) {
 	obj := mustValue(w.Store.Get(ref))
 	if obj == nil {
 		return

@@ -185,8 +185,8 @@ func adoptionWorkloads() string {
 	return b.String() + sharedService("pay", "mail", "10.0.132.14", "2000-01-01T00:00:00Z", "", "{port: 25, targetPort: 8080}")
 }
 
-// gatewayAsks are the victims' Gateways and the load balancers that they adopt. Other namespaces may attach routes to
-// one listener of edge.
+// gatewayAsks are the Gateways of the victims, by name, with the load balancer that each adopts. Gateway edge has two
+// listeners that admit routes of other namespaces: post those of trusted ones, and open those of all.
 var gatewayAsks = map[string]struct{ class, adopts, listeners string }{
 	"edge": {"alb", "ingress-group/edge", `{name: front, hostname: front.example.com, port: 80, protocol: HTTP}, ` +
 		`{name: post, hostname: post.example.com, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}, ` +

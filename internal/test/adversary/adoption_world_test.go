@@ -170,7 +170,7 @@ func (w *adoptionWorld) attack(m adoptionMove) {
 	case m.restart:
 		w.Start()
 	case m.show:
-		w.forge(m.gone)
+		w.writeWrongARN(m.gone)
 	case m.turn != "":
 		contested{w}.turn(m.gone, m.turn)
 	case m.write != "":

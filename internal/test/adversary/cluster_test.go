@@ -67,7 +67,8 @@ func (r *recorder) Fatalf(f string, args ...any) {
 }
 func (r *recorder) Failed() bool { return len(r.failures) > 0 }
 
-// testCluster is the victims' cluster with its controller and the expectations.
+// testCluster is a test cluster with a controller, the victims (namespaces that the attacker must not affect) and one
+// attacker. It records the violations that a test finds.
 type testCluster struct {
 	*harness.Harness
 	setup

@@ -125,13 +125,13 @@ func TestSecretHistories(t *testing.T) {
 	t.Parallel()
 	first, n := seedsOf(secretHistories)
 	for seed := first; seed < first+n; seed++ {
-		if w := playSecrets(t, seed); w.rec.Failed() {
+		if w := runSecretHistory(t, seed); w.rec.Failed() {
 			t.Fatalf("FULCRUM_ADVERSARY_SEED=%d:\n%s\n\n%s", seed, strings.Join(w.rec.failures, "\n"), strings.Join(w.moves, "\n"))
 		}
 	}
 }
 
-func playSecrets(t *testing.T, seed uint64) *secretWorld {
+func runSecretHistory(t *testing.T, seed uint64) *secretWorld {
 	t.Helper()
 	return inSecretWorld(t, seed, func(w *secretWorld) {
 		for n := range 25 {

@@ -86,9 +86,9 @@ func TestAdoptedLoadBalancerIsReturned(t *testing.T) {
 	}
 }
 
-// TestUnfinishedAdoptionMarksNoOtherGroup checks that a Gateway that names another IngressGroup in the middle of
-// adopting one of its own tenant, whose members were deleted, does not mark the other IngressGroup as adopted: edits
-// of its members still take effect.
+// TestUnfinishedAdoptionMarksNoOtherGroup checks that a Gateway does not mark the IngressGroup of another tenant as
+// adopted. The Gateway adopts an IngressGroup of its own tenant. Before the adoption ends, the members of that group
+// are deleted and the Gateway names the other IngressGroup, whose members must still be able to edit it.
 func TestUnfinishedAdoptionMarksNoOtherGroup(t *testing.T) {
 	t.Parallel()
 	group := strings.NewReplacer("group.name: g", "group.name: mine").Replace(adoptedMember("evil", "m", "/m", ", fulcrum.dev/adopted-by: evil/edge"))

@@ -296,7 +296,7 @@ type permittedResult struct {
 	denied   map[string]int
 	calls    map[string]int
 	state    []string
-	// other is the AWS state of the bystander.
+	// other is the AWS state of the unrelated Ingress, which must not change.
 	other []string
 }
 
