@@ -64,7 +64,7 @@ func TestSubnets(t *testing.T) {
 		"by tag with wildcard": {q: tagged("Name", "priv*"), want: r.private},
 		"by tag's presence":    {q: tagged("kubernetes.io/role/elb"), want: r.public},
 		"by id and name":       {q: subnetsNamed(r.public[0], "private-a"), want: nil},
-		"missing":              {q: subnetsNamed("subnet-1", "nobody", r.public[0]), want: r.public[:1], missing: []string{"subnet-1", "nobody"}},
+		"missing":              {q: subnetsNamed("subnet-1", "unknown", r.public[0]), want: r.public[:1], missing: []string{"subnet-1", "unknown"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -124,8 +124,8 @@ func TestMissingSubnetIsReadAgain(t *testing.T) {
 
 func TestSecurityGroupsByIDAndName(t *testing.T) {
 	r := newHarness(t)
-	q := model.AskNamedSecurityGroups{Refs: "x", List: []string{r.nodes, "nodes-sg", "sg-123", "nobody"}}
-	want := observed.GroupAnswer{ByID: []string{r.nodes}, ByName: map[string][]string{"nodes-sg": {r.nodes}}, Missing: []string{"sg-123", "nobody"}}
+	q := model.AskNamedSecurityGroups{Refs: "x", List: []string{r.nodes, "nodes-sg", "sg-123", "unknown"}}
+	want := observed.GroupAnswer{ByID: []string{r.nodes}, ByName: map[string][]string{"nodes-sg": {r.nodes}}, Missing: []string{"sg-123", "unknown"}}
 	if diff := cmp.Diff(want, r.readFacts(q).Groups[q.Key()]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -183,9 +183,9 @@ func TestTargetGroupByName(t *testing.T) {
 	arn := *must(r.elb.CreateTargetGroup(r.ctx, in))(t).TargetGroups[0].TargetGroupArn
 	r.em.Calls().Reset()
 	gone, mangled := arn[:len(arn)-16]+"0123456789abcdef", "arn:aws:elsewhere"
-	got := r.readFacts(model.AskTargetGroup{Ref: "external"}, model.AskTargetGroup{Ref: "nobody"}, model.AskTargetGroup{Ref: arn},
+	got := r.readFacts(model.AskTargetGroup{Ref: "external"}, model.AskTargetGroup{Ref: "unknown"}, model.AskTargetGroup{Ref: arn},
 		model.AskTargetGroup{Ref: gone}, model.AskTargetGroup{Ref: mangled}).TargetGroups
-	if diff := cmp.Diff(map[string]string{"external": arn, "nobody": "", arn: arn, gone: "", mangled: ""}, got); diff != "" {
+	if diff := cmp.Diff(map[string]string{"external": arn, "unknown": "", arn: arn, gone: "", mangled: ""}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if n := r.em.Calls().Count("DescribeTargetGroups"); n != 4 {

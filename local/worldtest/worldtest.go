@@ -126,7 +126,8 @@ func lock(path string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// Start starts a local world for a test, by default with one processor for each role, and ends it after the test.
+// Start starts a local world for a test and ends it after the test. By default, each role of Kubernetes has one
+// processor.
 func Start(t testing.TB, opts world.Options) *world.World {
 	t.Helper()
 	if opts.Binary == "" {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestLastEventTime checks which field of an event tells when it was last written. Writers of events.k8s.io set other
+// TestLastEventTime checks which field of an event is the time of its last write. Writers of events.k8s.io set other
 // fields than those of the core API, and some set none.
 func TestLastEventTime(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

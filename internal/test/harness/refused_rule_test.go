@@ -102,7 +102,7 @@ func memberWithStatus(name, order, status, at string) string {
 
 // TestRejectedRuleTakesNothingFromAnother checks that, when a member adds a rule with the host and path of another
 // member and with an action that AWS refuses, the valid rule answers all the time, in any order of rules and of
-// creation, and an event tells the owner of the refused rule why it is not served.
+// creation, and an event reports to the owner of the refused rule why it is not served.
 func TestRejectedRuleTakesNothingFromAnother(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ good, bad string }{
