@@ -164,10 +164,6 @@ var onPurpose = map[string][]difference{
 	}},
 }
 
-// later are cases whose feature is not implemented yet, with the change of the expectation. The rest of them is
-// compared.
-var later = map[string]difference{}
-
 // replace replaces the recorded expectation by testdata/<name>.fulcrum.json.
 func replace(r Record, name string) {
 	raw, err := testdata.Files.ReadFile(name + ".fulcrum.json")
