@@ -47,8 +47,8 @@ func (r *running) String() string {
 // lastLine is the last line that up prints before it waits.
 const lastLine = "Ctrl-C ends this world\n"
 
-// up starts a local world in a base directory that other worlds may use, and waits until all is printed that up prints
-// about it. When the test ends, it interrupts up and checks that nothing is left.
+// up starts a local world in a base directory that other local worlds may use, and waits until up has printed how to use
+// it. When the test ends, it interrupts up and checks that no process and no file of the local world remains.
 func up(t *testing.T, base string, args ...string) *running {
 	t.Helper()
 	r := &running{t: t, base: base}
@@ -65,7 +65,7 @@ func up(t *testing.T, base string, args ...string) *running {
 			t.Log(r.String())
 		}
 	})
-	r.awaitOutputWithin(t, 2*world.StartTimeout, lastLine) // of the local world, then of the controller
+	r.awaitOutputWithin(t, 2*world.StartTimeout, lastLine) // timeouts of the local world and of the controller
 	dir := regexp.MustCompile(`(?m)^logs are in (.*)/logs;`).FindStringSubmatch(r.String())
 	if dir == nil {
 		t.Fatal("up does not print where the logs are")
@@ -74,7 +74,7 @@ func up(t *testing.T, base string, args ...string) *running {
 	return r
 }
 
-// interrupt ends up as Ctrl-C does. No process and no file of the local world is left.
+// interrupt ends up as Ctrl-C does, and checks that no process and no file of the local world remains.
 func (r *running) interrupt(t *testing.T) {
 	t.Helper()
 	if n := len(r.processes(t)); r.dir != "" && n < 6 {
@@ -90,7 +90,7 @@ func (r *running) interrupt(t *testing.T) {
 	}
 }
 
-// crash kills up. No process of the local world is left, but the logs are.
+// crash kills up, and checks that no process of the local world remains and that the logs do.
 func (r *running) crash(t *testing.T) {
 	t.Helper()
 	r.cmd.Process.Kill()
