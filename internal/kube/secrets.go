@@ -133,7 +133,7 @@ func (s *Secrets) noteForbidden(ref cluster.Ref, err error) {
 	case changed && forbidden:
 		s.log.Info("secret may not be read", "namespace", ref.Namespace, "name", ref.Name, "err", err.Error())
 	case changed:
-		s.log.Info("secret may be read again", "namespace", ref.Namespace, "name", ref.Name)
+		s.log.Info("secret is readable again", "namespace", ref.Namespace, "name", ref.Name)
 		if w.informer == nil {
 			return
 		}

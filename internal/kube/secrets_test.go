@@ -209,7 +209,7 @@ func TestForbiddenSecretsAreLoggedOncePerChange(t *testing.T) {
 	for _, err := range []error{refused, refused, errors.New("connection refused"), refused, nil, nil, refused} {
 		s.noteForbidden(ref, err)
 	}
-	want := []string{"secret may not be read", "secret may be read again", "secret may not be read"}
+	want := []string{"secret may not be read", "secret is readable again", "secret may not be read"}
 	if len(lines) != len(want) {
 		t.Fatalf("want %d lines, got %q", len(want), lines)
 	}

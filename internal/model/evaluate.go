@@ -1,9 +1,11 @@
 package model
 
 import (
+	"cmp"
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -19,6 +21,19 @@ type Request struct {
 
 // HeaderField is one header line.
 type HeaderField struct{ Name, Value string }
+
+// Location returns the URL to which a redirect sends a request to a listener with a protocol and port. Empty parts of the
+// redirect keep those of the request. See RedirectActionConfig of the Elastic Load Balancing API.
+func (d Redirect) Location(r Request, protocol string, port int32) string {
+	placeholders := strings.NewReplacer("#{protocol}", protocol, "#{host}", r.Host, "#{port}", strconv.Itoa(int(port)),
+		"#{path}", strings.TrimPrefix(r.Path, "/"), "#{query}", r.Query)
+	fill := func(part, unset string) string { return placeholders.Replace(cmp.Or(part, unset)) }
+	out := strings.ToLower(fill(d.Protocol, "#{protocol}")) + "://" + fill(d.Host, "#{host}") + ":" + fill(d.Port, "#{port}") + fill(d.Path, "/#{path}")
+	if query := fill(d.Query, "#{query}"); query != "" && !d.DropQuery {
+		out += "?" + query
+	}
+	return out
+}
 
 // Evaluate returns the index of the first rule that matches a request; false if none does, so that the default action
 // of the listener answers it.

@@ -72,6 +72,6 @@ func (d *doctor) reportNotSimulated(err error, actions []string) {
 	case errors.Is(err, checks.ErrNoPrincipal):
 		d.addResult(area, resultOK, "run doctor with a role without a path, so that it can simulate them", "%d actions change AWS and were not simulated: %s; %v", len(actions), list, err)
 	default:
-		d.addResult(area, resultWarning, "run doctor again later, or look at the policies in IAM", "%d actions change AWS, and the simulation of their policies failed: %s; %v", len(actions), list, sdk.Explain(err))
+		d.addResult(area, resultWarning, "run doctor again later, or look at the policies in IAM", "%d actions that change AWS were not checked, because the simulation of the IAM policies failed: %s; %v", len(actions), list, sdk.Explain(err))
 	}
 }

@@ -396,16 +396,7 @@ func (a *answerCollector) location(actions []model.Action) string {
 	if !ok {
 		return ""
 	}
-	placeholders := strings.NewReplacer("#{protocol}", a.scheme, "#{host}", a.Host, "#{port}", strconv.Itoa(int(a.port)),
-		"#{path}", strings.TrimPrefix(a.Path, "/"), "#{query}", a.Query)
-	query := placeholders.Replace(cmp.Or(redirect.Query, "#{query}"))
-	if query != "" && !redirect.DropQuery {
-		query = "?" + query
-	} else {
-		query = ""
-	}
-	return fmt.Sprintf("%s://%s:%s%s%s", strings.ToLower(placeholders.Replace(cmp.Or(redirect.Protocol, "#{protocol}"))), placeholders.Replace(cmp.Or(redirect.Host, "#{host}")),
-		placeholders.Replace(cmp.Or(redirect.Port, "#{port}")), placeholders.Replace(cmp.Or(redirect.Path, "/#{path}")), query)
+	return redirect.Location(a.Request, a.scheme, a.port)
 }
 
 // noRuleMatches is a note of a document. The document does not have it if RequestDocument.Unserved explains why no rule

@@ -120,7 +120,7 @@ func securityGroupText(g explainedSecurityGroup) string {
 	case resolved.GroupOwn:
 		return "its own, with a rule for each listener"
 	case resolved.GroupBackend:
-		return "shared by the load balancers of the cluster; nodes and pods admit it"
+		return "shared by the load balancers of the cluster; the security groups of nodes and pods allow traffic from it"
 	case resolved.GroupKept:
 		return "kept as it is"
 	}

@@ -131,7 +131,7 @@ func TestDeviationsAreFound(t *testing.T) {
 		{"CreateTargetGroup", "request", "HealthCheckIntervalSeconds=10", "HealthCheckIntervalSeconds=often", `value "often": not a number of type integer`},
 		{"CreateTargetGroup", "request", "Name=group", "Name=group&Colour=red", `value "Colour": not a member of CreateTargetGroupInput`},
 		{"CreateTargetGroup", "request", "Tags.member.1.Key=a", "Tags.member.1.Key=%3C", `does not match the pattern of TagKey`},
-		{"CreateTargetGroup", "request", "Tags.member.2.Key=b&Tags.member.2.Value=2", "Tags.member.3.Key=b&Tags.member.3.Value=2", `item 2 has the number "3"`},
+		{"CreateTargetGroup", "request", "Tags.member.2.Key=b&Tags.member.2.Value=2", "Tags.member.3.Key=b&Tags.member.3.Value=2", `item 2 of the list is numbered "3"`},
 		{"CreateTargetGroup", "request", "Tags.member.1.Key=a&Tags.member.1.Value=1&Tags.member.2.Key=b&Tags.member.2.Value=2", "Tags.1.Key=a", `member "Tags", value "1": not member, which the list has`},
 		{"CreateTargetGroup", "answer", "<Protocol>HTTP<", "<Protocol>http<", `CreateTargetGroup, answer, member "TargetGroups.Protocol", value "http": not a value of ProtocolEnum`},
 		{"CreateTargetGroup", "answer", "<HealthCheckIntervalSeconds>10<", "<HealthCheckIntervalSeconds>1<", `value "1": less than 5`},

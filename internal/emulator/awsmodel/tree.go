@@ -77,7 +77,7 @@ func (n *node) numbered() error {
 	})
 	for i := range n.children {
 		if n.children[i].name != strconv.Itoa(i+1) {
-			return fmt.Errorf("item %d has the number %q", i+1, n.children[i].name)
+			return fmt.Errorf("item %d of the list is numbered %q", i+1, n.children[i].name)
 		}
 	}
 	return nil

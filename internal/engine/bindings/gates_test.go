@@ -74,7 +74,7 @@ func TestReadinessGateShowsWhyAPodIsNoTarget(t *testing.T) {
 				w.aws.refuse["10.0.1.1"] = engine.Invalid
 				w.put(podDocs("web", gated(p1), gated(p2)))
 			},
-			want:   "False RejectedByAWS: refused 10.0.1.1; correct what AWS names",
+			want:   "False RejectedByAWS: refused 10.0.1.1; correct the value that the AWS error names",
 			mended: func(w *harness) { clear(w.aws.refuse) },
 		},
 		{
@@ -132,7 +132,7 @@ func TestRefusalIsReportedOnlyToTheRefusedPod(t *testing.T) {
 	w := ipHarness(t, gated(p1), gated(p2))
 	w.aws.refuse["10.0.1.1"] = engine.Invalid
 	w.run("a")
-	want(t, "the refused", "False RejectedByAWS: refused 10.0.1.1; correct what AWS names", w.gateOf("p1"))
+	want(t, "the refused", "False RejectedByAWS: refused 10.0.1.1; correct the value that the AWS error names", w.gateOf("p1"))
 	want(t, "the other", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateOf("p2"))
 }
 

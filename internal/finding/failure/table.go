@@ -47,7 +47,7 @@ var table = map[Subject][]row{
 	Targets: {
 		{Denied, finding.AccessDenied, ""},
 		{Quota, finding.QuotaReached, "ask AWS for a higher quota"},
-		{Invalid, finding.RejectedByAWS, "correct what AWS names"},
+		{Invalid, finding.RejectedByAWS, "correct the value that the AWS error names"},
 		{Gone, finding.TargetGroupNotFound, "create the target group, or delete the binding"},
 	},
 	RulesOfENIs: {

@@ -47,7 +47,7 @@ func (s Side) answerTo(actions []model.Action, transforms []model.Transform, req
 			}
 			text = append(text, forwardText)
 		case model.Redirect:
-			redirect := a.Status + " " + redirectLocation(a, req, l)
+			redirect := a.Status + " " + a.Location(req, l.Protocol(), l.Port)
 			id, text = append(id, redirect), append(text, "redirect "+redirect)
 		case model.FixedResponse:
 			id = append(id, fmt.Sprintf("answer %s %s %q", a.Status, cmp.Or(a.ContentType, "text/plain"), a.Body))
@@ -149,20 +149,4 @@ func rewrittenTarget(transforms []model.Transform, r model.Request) string {
 		return host + path
 	}
 	return path
-}
-
-// redirectLocation returns the URL of a redirect.
-func redirectLocation(to model.Redirect, r model.Request, l model.Listener) string {
-	protocol := cmp.Or(to.Protocol, "#{protocol}")
-	path := cmp.Or(to.Path, "/#{path}")
-	query := cmp.Or(to.Query, "#{query}")
-	if to.DropQuery {
-		query = ""
-	}
-	fill := strings.NewReplacer("#{protocol}", l.Protocol(), "#{host}", r.Host, "#{port}", fmt.Sprint(l.Port), "#{path}", strings.TrimPrefix(r.Path, "/"), "#{query}", r.Query)
-	out := strings.ToLower(fill.Replace(protocol)) + "://" + fill.Replace(cmp.Or(to.Host, "#{host}")) + ":" + fill.Replace(cmp.Or(to.Port, "#{port}")) + fill.Replace(path)
-	if q := fill.Replace(query); q != "" {
-		out += "?" + q
-	}
-	return out
 }
